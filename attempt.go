@@ -34,7 +34,7 @@ type attempt struct {
 }
 
 // read reads the answer, if there is one, and reports whether it is a documented
-// success. Of any other answer it keeps what that says of itself.
+// success. From any other answer it keeps the error body.
 func (a *attempt) read(d decoder, secrets redact.Redactor) bool {
 	if a.Status == 0 {
 		return false
@@ -49,7 +49,7 @@ func (a *attempt) read(d decoder, secrets redact.Redactor) bool {
 	if a.failure = (&Error{TraceID: secrets.Identifier(a.traceID)}); !isSuccess(a.Status) {
 		a.failure = a.readError(secrets)
 	}
-	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header)
+	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, time.Now())
 	return false
 }
 
@@ -58,8 +58,8 @@ func (a *attempt) read(d decoder, secrets redact.Redactor) bool {
 func (a *attempt) readError(secrets redact.Redactor) *Error {
 	members, err := strictjson.ReadObject(a.Body)
 	e := &Error{
-		Code: secrets.Identifier(members.Text("error")), TraceID: secrets.Identifier(traceIDOf(members)),
-		LimitKey: printable.Name(secrets.Identifier(members.Text("limit_key"))), Reason: secrets.Text(members.Text("reason")),
+		Code: secrets.Identifier(members.Text(memberError)), TraceID: secrets.Identifier(traceIDOf(members)),
+		LimitKey: printable.Name(secrets.Identifier(members.Text(memberLimitKey))), Reason: secrets.Text(members.Text(memberReason)),
 		Extra: extra(members, secrets),
 	}
 	switch location := a.Header.Get("Location"); {
@@ -91,8 +91,10 @@ func extra(members strictjson.Object, secrets redact.Redactor) (extra map[string
 	return extra
 }
 
-// errorMembers are those of ErrorResponse (interface 2.1). null is as good as missing.
-var errorMembers = []string{"error", "trace_id", "limit_key", "reason"}
+// The members of ErrorResponse (interface 2.1). null is as good as missing.
+const memberError, memberLimitKey, memberReason = "error", "limit_key", "reason"
+
+var errorMembers = []string{memberError, memberTraceID, memberLimitKey, memberReason}
 
 // notDocumented says why the body is not the documented one.
 func (a *attempt) notDocumented(err error, secrets redact.Redactor) error {

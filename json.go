@@ -122,10 +122,13 @@ func (r *reply) texts(name string) (texts []string) {
 	return texts
 }
 
+// memberTraceID is in every body, of a success and of an error.
+const memberTraceID = "trace_id"
+
 // traceIDOf reads the trace_id, which every success body has (interface 4). A
 // number will do: it is there to be quoted.
 func traceIDOf(members strictjson.Object) string {
-	value, _ := members.Get("trace_id")
+	value, _ := members.Get(memberTraceID)
 	if len(value) > 0 && strings.IndexByte("-0123456789", value[0]) >= 0 {
 		return string(value)
 	}

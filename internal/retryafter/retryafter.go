@@ -18,34 +18,34 @@ import (
 const Longest = spec.Day
 
 // Read is what the Retry-After of an answer asks for, the longest of several, at
-// most Longest; 0 if nothing, or nothing that can be read.
-func Read(header http.Header) (longest time.Duration) {
+// most Longest; 0 if nothing, or nothing that can be read. now is for a date in an
+// answer without a Date.
+func Read(header http.Header, now time.Time) (longest time.Duration) {
 	for name, values := range header {
 		if !strings.EqualFold(name, "Retry-After") {
 			continue
 		}
+		if date, err := http.ParseTime(header.Get("Date")); err == nil {
+			now = date
+		}
 		for _, value := range values {
-			longest = max(longest, parse(value, header.Get("Date")))
+			longest = max(longest, parse(value, now))
 		}
 	}
 	return min(longest, Longest)
 }
 
 // parse reads a Retry-After value: seconds, whole or fractional, or a
-// date, measured against the answer's own Date so that the two clocks need not
+// date, measured against now: the answer's own Date, so that the two clocks need not
 // agree. In addition to what HTTP allows it takes quotes and a list, into which proxies
 // join two headers. The result is never less than the service asked for and does not
 // overflow; what cannot be read, is negative or has passed is 0.
-func parse(value, date string) time.Duration {
+func parse(value string, now time.Time) time.Duration {
 	value = strings.Trim(value, " \t\"'")
 	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil { // as nearly all are
 		return time.Duration(seconds) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		now, err := http.ParseTime(date)
-		if err != nil {
-			now = time.Now()
-		}
 		return max(0, at.Sub(now)) // Sub saturates
 	}
 	var longest time.Duration
