@@ -28,7 +28,7 @@ const leastWait = time.Millisecond
 // limiter and the function of WithBeforeSend. An error refuses the attempt.
 func (c *call) acquire(ctx context.Context) error {
 	w := &c.permits.waiter
-	if w.OnWait = nil; c.number != 0 && c.wanted(ctx, slog.LevelDebug) {
+	if w.OnWait = nil; c.number != 0 && c.client.handlers.wanted(ctx, slog.LevelDebug) {
 		w.OnWait = func(wait quota.Wait) { c.reportWait(ctx, wait) }
 	}
 	err := c.permits.line.Acquire(ctx, w)
@@ -38,7 +38,7 @@ func (c *call) acquire(ctx context.Context) error {
 	}
 	if waited >= leastWait {
 		c.waited += waited
-		emit(ctx, c, slog.LevelDebug, LimiterWait{
+		emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWait{
 			Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: c.last.number, LimitKey: limitKey, Wait: waited,
 		})
 	}
@@ -49,7 +49,7 @@ func (c *call) acquire(ctx context.Context) error {
 		return nil
 	}
 	if err = c.beforeSend(ctx, c.last.number); err != nil {
-		c.last.failure = &Error{by: "function of WithBeforeSend", cause: c.secrets.Error(err, c.ended()), Local: true}
+		c.last.failure = &Error{by: "function of WithBeforeSend", cause: c.secrets.Error(err, c.whyOver()), Local: true}
 	}
 	return err
 }
@@ -108,9 +108,9 @@ func (c *call) refuse(err error) error {
 			e.cause = c.tooLong(0, e.RetryAfter)
 		}
 	case c.ctx.Err() != nil:
-		e.cause = c.cause(fmt.Errorf("in line for a limit: %w", err))
+		e.cause = c.redactCause(fmt.Errorf("in line for a limit: %w", err))
 	default:
-		e.cause = c.cause(err)
+		e.cause = c.redactCause(err)
 	}
 	e.Local = inLine != nil || said != nil
 	c.last.failure = &e
@@ -131,6 +131,6 @@ func (c *call) release(ctx context.Context) {
 		permit.Done(AttemptOutcome{StatusCode: a.Status, Sent: a.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})
 	}
 	if closed && c.client.limits != nil {
-		emit(ctx, c, slog.LevelInfo, CoolDown{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, LimitKey: o.LimitKey, Wait: o.RetryAfter})
+		emit(ctx, c.client.handlers, slog.LevelInfo, CoolDown{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, LimitKey: o.LimitKey, Wait: o.RetryAfter})
 	}
 }

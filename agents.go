@@ -150,6 +150,19 @@ func (p CreateAgentParams) validate() error {
 	)
 }
 
+func (p CreateAgentParams) request() request {
+	metadata, err := encodeObject(spec.Metadata, p.Metadata)
+	return request{
+		endpoint:    spec.CreateAgent,
+		invalid:     cmp.Or(err, p.validate()),
+		body:        createAgentBody{p.SystemPrompt, p.CustomerRef, smsModeBody(p.SMS), p.LLM.wire(), metadata},
+		providerKey: string(p.LLM.APIKey),
+		words:       p.SystemPrompt,
+		setsBYOK:    p.LLM.APIKey != "",
+		createdID:   func(result any) string { return result.(*Agent).ID },
+	}
+}
+
 // readAgent reads an agent, at creation and later.
 func readAgent(r *reply) *Agent {
 	agent := &Agent{
@@ -177,16 +190,7 @@ func readAgent(r *reply) *Agent {
 // [ErrRateLimited], and [ErrOutcomeUnknown]: an agent may then exist whose
 // id nobody knows.
 func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Agent, error) {
-	metadata, err := encodeObject(spec.Metadata, params.Metadata)
-	return do(ctx, c, request{
-		endpoint:    spec.CreateAgent,
-		invalid:     cmp.Or(err, params.validate()),
-		body:        createAgentBody{params.SystemPrompt, params.CustomerRef, smsModeBody(params.SMS), params.LLM.wire(), metadata},
-		providerKey: string(params.LLM.APIKey),
-		words:       params.SystemPrompt,
-		setsBYOK:    params.LLM.APIKey != "",
-		createdID:   func(result any) string { return result.(*Agent).ID },
-	}, readAgent)
+	return do(ctx, c, params.request(), readAgent)
 }
 
 // GetAgent reads an agent (interface 4.7).

@@ -36,22 +36,28 @@ type SetBYOKParams struct {
 	Label string
 }
 
-func (p SetBYOKParams) validate() error {
-	return cmp.Or(
-		check(spec.BYOKProvider, string(p.Provider)),
-		check(spec.BYOKAPIKey, string(p.APIKey)),
-		check(spec.BYOKBaseURL, p.BaseURL),
-		check(spec.BYOKModel, p.Model),
-		check(spec.BYOKLabel, p.Label),
-	)
-}
-
 type setBYOKBody struct {
 	Provider Provider `json:"provider"`
 	APIKey   string   `json:"api_key"`
 	BaseURL  string   `json:"base_url,omitempty"`
 	Model    string   `json:"model,omitempty"`
 	Label    string   `json:"label,omitempty"`
+}
+
+func (p SetBYOKParams) request() request {
+	return request{
+		endpoint: spec.SetBYOK,
+		invalid: cmp.Or(
+			check(spec.BYOKProvider, string(p.Provider)),
+			check(spec.BYOKAPIKey, string(p.APIKey)),
+			check(spec.BYOKBaseURL, p.BaseURL),
+			check(spec.BYOKModel, p.Model),
+			check(spec.BYOKLabel, p.Label),
+		),
+		body:        setBYOKBody{p.Provider, string(p.APIKey), p.BaseURL, p.Model, p.Label},
+		providerKey: string(p.APIKey),
+		setsBYOK:    true,
+	}
 }
 
 // readBYOK reads the body of GET and PUT. null says that no key is stored.
@@ -111,13 +117,7 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
 func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig, error) {
-	return do(ctx, c, request{
-		endpoint:    spec.SetBYOK,
-		invalid:     params.validate(),
-		body:        setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label},
-		providerKey: string(params.APIKey),
-		setsBYOK:    true,
-	}, readStoredBYOK)
+	return do(ctx, c, params.request(), readStoredBYOK)
 }
 
 // ClearBYOK removes what is stored for this API key (interface 4.5).

@@ -93,18 +93,18 @@ type call struct {
 	}
 	permits permits
 
-	attempts int // attempts that passed the limiter
-	renewals int // of them, those that were repeated at once on a new connection
-	refusals int // of them, those that a limit of the service refused
-	last     attempt
-	refused  *attempt // the one before, if the service refused it with 429
-	waited   time.Duration
-	budget   time.Duration // left for attempts and pauses, of the client's timeout; or unbounded
-	action   action        // that follows the last attempt; empty before the first
-	pause    time.Duration // before the next attempt
-	noRetry  error         // why a failure that may be repeated is not; nil: the policy says it
-	noSleep  error         // why the clock did not wait
-	failure  *Error        // what the call returns, in an OutcomeUnknownError or not; nil: success
+	attempts     int // attempts that passed the limiter
+	renewals     int // of them, those that were repeated at once on a new connection
+	refusals     int // of them, those that a limit of the service refused
+	last         attempt
+	refused      *attempt // the one before, if the service refused it with 429
+	waited       time.Duration
+	budget       time.Duration // left for attempts and pauses, of the client's timeout; or unbounded
+	action       action        // that follows the last attempt; empty before the first
+	pause        time.Duration // before the next attempt
+	retryRefused error         // why a failure that may be repeated is not; nil: the policy says it
+	clockError   error         // why the clock did not wait
+	failure      *Error        // what the call returns, in an OutcomeUnknownError or not; nil: success
 }
 
 // unbounded is the budget of a call whose context has a deadline.
@@ -157,20 +157,20 @@ func (c *call) run() (err error) {
 	}
 	err = quota.ErrPanic
 	if c.number != 0 || c.info != nil {
-		defer func() { c.end(err) }()
+		defer func() { c.finish(err) }()
 	}
-	if c.ended() == nil {
+	if c.whyOver() == nil {
 		c.repeat()
 	}
 	switch c.action {
 	case actionSuccess:
 		return nil
 	case actionUnknown:
-		return c.unknown(c.fail(nil))
+		return c.asUnknown(c.fail(nil))
 	case actionError:
 		return c.fail(nil)
 	default: // it ended before an attempt, or while waiting for one
-		return c.fail(c.ended())
+		return c.fail(c.whyOver())
 	}
 }
 
@@ -209,7 +209,7 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c.last = attempt{number: c.attempts + 1}
 	a := &c.last
-	ctx := emit(c.ctx, c, silent, AttemptStart{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: a.number})
+	ctx := emit(c.ctx, c.client.handlers, silent, AttemptStart{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: a.number})
 	if c.number != 0 {
 		a.began = time.Now()
 		defer c.reportAttempt(ctx)
@@ -220,8 +220,8 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, a.Err
 	}
 	c.attempts++
-	c.send(emit(ctx, c, silent, RequestStart{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: a.number}), r)
-	if a.class = a.classify(c.endpoint, c.ended()); a.class == classLimited {
+	c.send(emit(ctx, c.client.handlers, silent, RequestStart{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: a.number}), r)
+	if a.class = a.classify(c.endpoint, c.whyOver()); a.class == classLimited {
 		c.refusals++
 	}
 	if a.Status == 0 {
@@ -248,7 +248,7 @@ func (c *call) send(ctx context.Context, r *http.Request) {
 	}
 	if a.Err != nil {
 		a.failure = cmp.Or(a.failure, new(Error))
-		a.failure.cause = c.cause(a.Err)
+		a.failure.cause = c.redactCause(a.Err)
 	}
 }
 
@@ -274,7 +274,7 @@ func (c *call) attemptRequest(r *http.Request, now time.Time) exchange.Request {
 // nextAttempt is the library's CheckRetry: it decides what follows the last attempt.
 // It returns no error, which would replace the attempt's.
 func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
-	if c.last.class == classRefused && c.refused != nil && c.ended() != nil {
+	if c.last.class == classRefused && c.refused != nil && c.whyOver() != nil {
 		c.last = *c.refused // the call ended in line, after this answer
 		return false, nil
 	}
@@ -292,7 +292,7 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 	if c.last.class == classLimited {
 		wait = c.permits.closed
 	}
-	emit(c.ctx, c, slog.LevelDebug, Retry{
+	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{
 		Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: c.last.number, Outcome: retryTable[c.last.class].outcome, Wait: wait,
 	})
 	return true, nil
@@ -313,7 +313,7 @@ func (c *call) planRetry() bool {
 		var refusal *quota.Refusal
 		c.permits.closed, refusal = c.permits.line.Forecast(c.ctx, &c.permits.waiter)
 		if refusal != nil {
-			c.noRetry = c.tooLong(refusal.Patience, asked)
+			c.retryRefused = c.tooLong(refusal.Patience, asked)
 		}
 		return refusal == nil
 	case c.last.class == classLimited, c.failures() >= retry.MaxAttempts:
@@ -321,7 +321,7 @@ func (c *call) planRetry() bool {
 	}
 	wait, ok := retry.wait(c.failures(), asked, min(c.longestWait(), c.budget-1), c.client.random())
 	if ok && !c.client.retries.take(c.client.clockOrReal().Now()) {
-		c.noRetry = errWithheld
+		c.retryRefused = errWithheld
 		return false
 	}
 	c.pause = wait
@@ -347,31 +347,31 @@ func (c *call) sleep(*http.Request) error {
 	if c.pause > 0 {
 		clock := c.client.clockOrReal()
 		began := clock.Now()
-		c.noSleep = clock.Sleep(c.ctx, c.pause)
+		c.clockError = clock.Sleep(c.ctx, c.pause)
 		c.waited += max(0, clock.Now().Sub(began)) // a clock may go back
 		if c.budget != unbounded {
 			c.budget -= c.pause
 		}
 	}
-	return c.ended()
+	return c.whyOver()
 }
 
-// ended is why the call cannot go on: its context has ended, the client's
+// whyOver is why the call cannot go on: its context has ended, the client's
 // timeout has passed, or the clock refused to wait.
-func (c *call) ended() error {
+func (c *call) whyOver() error {
 	switch {
 	case c.ctx.Err() != nil:
 		return c.ctx.Err()
-	case c.noSleep != nil:
-		return c.noSleep
+	case c.clockError != nil:
+		return c.clockError
 	case c.budget <= 0:
 		return context.DeadlineExceeded
 	}
 	return nil
 }
 
-func (c *call) unknown(cause *Error) error {
-	e := &OutcomeUnknownError{Method: cause.Method, Path: cause.Path, TraceID: cause.TraceID, Missed: c.last.missed(c.ended()), Err: cause}
+func (c *call) asUnknown(cause *Error) error {
+	e := &OutcomeUnknownError{Method: cause.Method, Path: cause.Path, TraceID: cause.TraceID, Missed: c.last.missed(c.whyOver()), Err: cause}
 	if cause.StatusCode == 0 {
 		e.Err = cause.cause // the endpoint is named already
 	}
@@ -383,23 +383,24 @@ func (c *call) unknown(cause *Error) error {
 func (c *call) fail(ended error) *Error {
 	e := cmp.Or(c.last.failure, new(Error))
 	if ended != nil {
-		e.cause = c.cause(ended)
+		e.cause = c.redactCause(ended)
 	}
 	switch {
-	case c.noRetry != nil && e.cause == nil:
-		e.cause = c.noRetry
-	case c.noRetry != nil:
-		e.cause = fmt.Errorf("%w (%w)", e.cause, c.noRetry)
+	case c.retryRefused != nil && e.cause == nil:
+		e.cause = c.retryRefused
+	case c.retryRefused != nil:
+		e.cause = fmt.Errorf("%w (%w)", e.cause, c.retryRefused)
 	}
 	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.attempts, c.refusals
 	c.failure = e
 	return e
 }
 
-// cause is an error that kept an attempt, or the call, from an answer. A transport
-// returns the context's cause, or its error, or its own: all can be found.
-func (c *call) cause(err error) error {
-	return c.secrets.Error(c.nameTimeout(err), c.ended(), context.Cause(c.ctx))
+// redactCause takes the secrets out of an error that kept an attempt, or the call, from
+// an answer. A transport returns the context's cause, or its error, or its own: all can
+// be found.
+func (c *call) redactCause(err error) error {
+	return c.secrets.Error(c.nameTimeout(err), c.whyOver(), context.Cause(c.ctx))
 }
 
 // nameTimeout says whose deadline it was, where the caller's context has none that
@@ -434,8 +435,8 @@ func (c *call) tooLong(patience, opens time.Duration) error {
 	return fmt.Errorf("the next attempt is due in %s, %s (%s)", human(opens), what, human(longest))
 }
 
-// end reports the finished call and fills its CallInfo.
-func (c *call) end(err error) {
+// finish reports the finished call and fills its CallInfo.
+func (c *call) finish(err error) {
 	if c.info != nil {
 		*c.info = c.last.info(c.secrets)
 		c.info.Attempts, c.info.Renewals, c.info.Refusals, c.info.Waited = c.attempts, c.renewals, c.refusals, c.waited

@@ -100,6 +100,21 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	}, nil
 }
 
+// limitEngine is the engine in which calls wait for limits: a Pacer's or a cool-down's.
+// A client made by With shares the cool-down if the clock is the same. It is nil if the
+// cool-down is turned off.
+func (s *settings) limitEngine(before *Client) *quota.Engine {
+	switch {
+	case s.pacer != nil:
+		return s.pacer
+	case s.noCoolDown:
+		return nil
+	case before.limits != nil && before.pacer == nil && !s.newClock:
+		return before.limits
+	}
+	return quota.NewCoolDown(s.clock, s.random)
+}
+
 // Every method of a zero Client returns errNoClient.
 var errNoClient = &ValidationError{Field: "client", Reason: "was not made by NewClient"}
 

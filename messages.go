@@ -30,6 +30,16 @@ type messageBody struct {
 	UserRef string `json:"user_ref,omitempty"`
 }
 
+func (p MessageParams) request(agentID string) request {
+	return request{
+		endpoint: spec.SendMessage,
+		agentID:  agentID,
+		invalid:  cmp.Or(check(spec.MessageText, p.Text), check(spec.MessageUserRef, p.UserRef)),
+		body:     messageBody(p),
+		words:    p.Text,
+	}
+}
+
 func readReply(r *reply) *Reply {
 	r.need("reply_text")
 	return &Reply{Text: r.text("reply_text"), Warnings: r.texts("warnings"), TraceID: r.traceID}
@@ -46,11 +56,5 @@ func readReply(r *reply) *Reply {
 // message that did not get there; it wraps the cause, such as a net.Error or
 // context.DeadlineExceeded.
 func (c *Client) SendMessage(ctx context.Context, agentID string, params MessageParams) (*Reply, error) {
-	return do(ctx, c, request{
-		endpoint: spec.SendMessage,
-		agentID:  agentID,
-		invalid:  cmp.Or(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef)),
-		body:     messageBody(params),
-		words:    params.Text,
-	}, readReply)
+	return do(ctx, c, params.request(agentID), readReply)
 }

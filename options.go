@@ -186,7 +186,7 @@ type settings struct {
 	noCoolDown bool
 	clock      Clock // nil: real time
 	newClock   bool  // the clock is not that of the client before With
-	handlers   []handler
+	handlers   handlers
 	userAgent  string
 	timeout    time.Duration // of one call
 	random     func() float64
@@ -235,19 +235,4 @@ func (s *settings) clockOrReal() Clock {
 		return quota.RealClock{}
 	}
 	return s.clock
-}
-
-// limitEngine is the engine in which calls wait for limits: a Pacer's or a cool-down's.
-// A client made by With shares the cool-down if the clock is the same. It is nil if the
-// cool-down is turned off.
-func (s *settings) limitEngine(before *Client) *quota.Engine {
-	switch {
-	case s.pacer != nil:
-		return s.pacer
-	case s.noCoolDown:
-		return nil
-	case before.limits != nil && before.pacer == nil && !s.newClock:
-		return before.limits
-	}
-	return quota.NewCoolDown(s.clock, s.random)
 }
