@@ -1,7 +1,10 @@
 package pacer_test
 
 import (
+	"cmp"
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,5 +156,206 @@ func TestState(t *testing.T) {
 		assert.Zero(t, s.Limits[6].ClosedFor)
 		assert.True(t, s.StoreDown.IsZero())
 		w.group.Wait()
+	})
+}
+
+// callers plays n clients that each make a call at the same time.
+func callers(m loadsim.Model, n int, opts ...agentmessaging.Option) loadsim.Measures {
+	return loadsim.Run(loadsim.Scenario{Model: m, Unpaced: true, Client: opts, Loads: []loadsim.Load{{Workers: []int{n}, Calls: 1}}}).Measure(0, 0)
+}
+
+// TestClientShowsItsPlace in the pacer's line when its wait begins, alone and with a
+// store.
+func TestClientShowsItsPlace(t *testing.T) {
+	for _, opts := range [][]pacer.Option{nil, {pacer.WithStore(loadsim.NewStore(), loadsim.Key)}} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			waits := map[int]time.Duration{}
+			observer := agentmessaging.ObserverFunc(func(_ context.Context, e agentmessaging.Event) context.Context {
+				if start, is := e.(agentmessaging.LimiterWaitStart); is {
+					mu.Lock()
+					defer mu.Unlock()
+					assert.Equal(t, "minute", start.LimitKey)
+					waits[start.Place] = start.Expected
+				}
+				return nil
+			})
+			p := newPacer(t, perMinute(60), opts...)
+			callers(loadsim.Bucket, 20, agentmessaging.WithLimiter(p), agentmessaging.WithObserver(observer))
+			assert.Greater(t, len(waits), 10)
+			for place, expected := range waits {
+				assert.InDelta(t, place, expected.Seconds(), 1.5)
+			}
+		})
+	}
+}
+
+// TestClientGivesUp when the service has refused all for the time of its patience, and
+// asks it less and less often until then.
+func TestClientGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := callers(loadsim.Refusing, 1, agentmessaging.WithLimiter(newPacer(t, perMinute(60))))
+		assert.Equal(t, 1, got.Lost)
+		assert.InDelta(t, 5*60, got.Last.Seconds(), 65)
+		assert.LessOrEqual(t, got.Refused, 12)
+	})
+}
+
+// counting is a limiter of the user's around a pacer.
+type counting struct {
+	*pacer.Pacer
+	asked atomic.Int32
+}
+
+func (c *counting) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	c.asked.Add(1)
+	return c.Pacer.Acquire(ctx, attempt)
+}
+
+// TestLimiterAroundAPacer is asked, and not passed by.
+func TestLimiterAroundAPacer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := &counting{Pacer: newPacer(t, perMinute(60))}
+		began := time.Now()
+		got := callers(loadsim.Bucket, 20, agentmessaging.WithLimiter(limiter))
+		assert.Equal(t, [3]int{20, 0, 20}, [3]int{got.Done, got.Refused, int(limiter.asked.Load())})
+		assert.Greater(t, time.Since(began), 15*time.Second)
+	})
+}
+
+// TestUnsentAttempt gives its permit back, and its place in the even pace, also
+// where it was to find out whether a limit is real.
+func TestUnsentAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, append(perMinute(60), pacer.Limit{Key: "hour", Max: 2, Window: time.Hour}))
+		began := time.Now()
+		for used := range 3 {
+			for range 100 {
+				acquire(t, p, message).Done(agentmessaging.AttemptOutcome{})
+			}
+			for _, l := range p.State().Limits {
+				assert.Equal(t, used, l.Used)
+			}
+			acquire(t, p, message).Done(agentmessaging.AttemptOutcome{Sent: true}) // its fate is unknown: it counts
+		}
+		assert.Less(t, time.Since(began), 3*time.Second)
+	})
+}
+
+// TestUncountedCalls: no limit counts them (interface 4), so that only their own
+// refusals hold them back.
+func TestUncountedCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(1))
+		var permits []agentmessaging.Permit
+		for range 100 {
+			permits = append(permits, acquire(t, p, status))
+		}
+		permits[0].Done(tooMany("proxy", time.Minute))
+		acquire(t, p, message)
+		began := time.Now()
+		acquire(t, p, status)
+		assert.Equal(t, time.Minute, time.Since(began))
+	})
+}
+
+// waiting are calls by the names of their callers.
+type waiting struct {
+	pacer *pacer.Pacer
+	group sync.WaitGroup
+
+	mu              sync.Mutex
+	served, refused string // in this order
+}
+
+// enter starts a call and waits until it is in the line, or has its answer.
+func (w *waiting) enter(ctx context.Context, attempt agentmessaging.LimitedAttempt, name rune) {
+	w.group.Go(func() {
+		_, err := w.pacer.Acquire(ctx, attempt)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if err == nil {
+			w.served += string(name)
+		} else {
+			w.refused += string(name)
+		}
+	})
+	synctest.Wait()
+}
+
+// orders are calls as they came, by the names of their callers, and what became of them.
+var orders = []struct {
+	came, served, refused string
+	shut                  time.Duration
+}{
+	{"abcab", "abcab", "", 0},
+	{"BaaaaaaaaaaB", "aaaaaaaBaaaB", "", 0},
+	{"hhhhhL", "hLhhhh", "", 0},
+	{"xab", "ab", "x", 0},
+	{"xB", "B", "x", 0},
+	{"at", "a", "t", 2 * time.Minute},
+	{"ma", "a", "m", 2 * time.Minute},
+}
+
+// TestOrder of the calls that wait: interactive ones first but for every eighth,
+// tenants by turns, and otherwise as they came. Who leaves keeps no place. When a
+// limit shuts for longer than a call may take, the call is refused, and the
+// others go when it opens.
+func TestOrder(t *testing.T) {
+	for _, test := range orders {
+		synctest.Test(t, func(t *testing.T) {
+			w := waiting{pacer: newPacer(t, perMinute(60))}
+			held := acquire(t, w.pacer, message)
+			use(t, w.pacer, message)
+			leaves, leave := context.WithCancel(t.Context())
+			as := map[rune]context.Context{
+				'B': pacer.WithPriority(t.Context(), pacer.PriorityBatch), 'x': leaves, 't': within(t, 20*time.Second),
+				'h': pacer.WithTenant(t.Context(), "heavy"), 'L': pacer.WithTenant(t.Context(), "light"),
+			}
+			for _, name := range test.came {
+				attempt := patient()
+				if name == 'm' {
+					attempt = message // at most 90 s
+				}
+				w.enter(cmp.Or(as[name], t.Context()), attempt, name)
+			}
+			if leave(); test.shut > 0 {
+				held.Done(tooMany("", test.shut))
+			}
+			began := time.Now()
+			synctest.Wait()
+			assert.Equal(t, test.refused, w.refused)
+			w.group.Wait()
+			assert.Equal(t, test.served, w.served)
+			assert.InDelta(t, len(test.served), (time.Since(began) - test.shut).Seconds(), 1)
+		})
+	}
+}
+
+// TestRefusedAtOnce: a call is refused at once if its turn would come after the
+// deadline, or if the limits let no call go for longer than MaxWait. A long line is
+// no reason. A refused call keeps no place in the line.
+func TestRefusedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := waiting{pacer: newPacer(t, perMinute(60))}
+		use(t, w.pacer, message)
+		began := time.Now()
+		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, 'B')
+		w.group.Wait()
+		assert.Less(t, time.Since(began), 1500*time.Millisecond)
+		for range 120 {
+			w.enter(t.Context(), patient(), 'a')
+		}
+		refusal := wantRefusal(t, w.pacer, within(t, 110*time.Second), message)
+		assert.Equal(t, "minute", refusal.LimitKey)
+		assert.InDelta(t, 121, refusal.RetryAfter.Seconds(), 15)
+		w.enter(within(t, 150*time.Second), message, 'b')
+		acquire(t, w.pacer, message).Done(tooMany("hourly", time.Hour))
+		w.group.Wait()
+		assert.Contains(t, w.served, "b")
+		refusal = wantRefusal(t, w.pacer, t.Context(), message)
+		assert.InDelta(t, 3600, refusal.RetryAfter.Seconds(), 1)
+		_, err := w.pacer.Acquire(within(t, 0), message)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }

@@ -1,12 +1,19 @@
 package pacer_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
@@ -104,4 +111,126 @@ func TestStoreThatPanics(t *testing.T) {
 		assert.Equal(t, 1, count(log, "does not answer; working on a share of the limits"))
 		assert.Equal(t, 1, count(log, "a part of the program panicked: bug"))
 	})
+}
+
+// logging returns an option that logs to a buffer. Read it when no pacer works.
+func logging() (*bytes.Buffer, pacer.Option) {
+	log := &bytes.Buffer{}
+	return log, pacer.WithLogger(slog.New(slog.NewTextHandler(log, nil)))
+}
+
+func count(log *bytes.Buffer, words string) int { return strings.Count(log.String(), words) }
+
+// fleet plays processes with four workers each, which share 60 calls a
+// minute for six minutes. Without latency no window has more.
+func fleet(processes int) (s loadsim.Scenario, log *bytes.Buffer) {
+	log, option := logging()
+	return loadsim.Scenario{
+		Model: loadsim.Log, Limits: perMinute(60), Options: []pacer.Option{option}, Store: loadsim.NewStore(),
+		Processes: processes, Loads: []loadsim.Load{{Workers: []int{4}}}, Span: 6 * time.Minute,
+	}, log
+}
+
+// sharing is a process that shares limits.
+func sharing(t *testing.T, limits []pacer.Limit, store pacer.Store, opts ...pacer.Option) *pacer.Pacer {
+	t.Helper()
+	return newPacer(t, limits, append(opts, pacer.WithStore(store, loadsim.Key))...)
+}
+
+// TestStoreAppears: what the processes found by trial is no level of the fleet.
+func TestStoreAppears(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := fleet(4)
+		s.Store.Kill(true)
+		early := sharing(t, pacer.PreviewLimits(), s.Store)
+		acquire(t, early, creation).Done(tooMany("", time.Hour))
+		s.Meanwhile = func(_ context.Context, w *loadsim.World) {
+			time.Sleep(time.Minute)
+			assert.Zero(t, w.Fleet[0].State().Processes)
+			s.Store.Kill(false)
+			time.Sleep(2 * time.Minute)
+			assert.Equal(t, 60.0, w.Fleet[0].State().Limits[0].Level)
+		}
+		w := loadsim.Run(s)
+		assert.InDelta(t, 60, w.Measure(0, time.Minute).Accepted, 10, "each a quarter, to begin with")
+		assert.GreaterOrEqual(t, w.Measure(70*time.Second, s.Span).Used, 0.98)
+		acquire(t, early, message) // it goes at once, while the pacer asks the store again
+		synctest.Wait()
+		refusal := wantRefusal(t, sharing(t, pacer.PreviewLimits(), s.Store), context.Background(), creation)
+		assert.InDelta(t, 3600-7*60, refusal.RetryAfter.Seconds(), 5, "its refusals reach the store")
+		s.Store.Kill(true)
+		lonely := sharing(t, perMinute(60), s.Store)
+		fill(t, lonely, 20*time.Second)
+		acquire(t, lonely, patient()).Done(tooMany("", 10*time.Second))
+		synctest.Wait()
+		assert.Less(t, level(lonely), 12.0, "its first refusals teach it its share")
+	})
+}
+
+// TestProcesses: a grant whose call no longer waits is given back, also one
+// that was under way; a process is forgotten two minutes after its last step, and
+// a refusal reaches all.
+func TestProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, began := loadsim.NewStore(), time.Now()
+		one, two := sharing(t, perMinute(60), store), sharing(t, perMinute(60), store)
+		acquire(t, two, message)
+		for range 4 {
+			acquire(t, one, message)
+		}
+		used := one.State().Limits[0].Used
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() { _, _ = one.Acquire(ctx, patient()) }()
+		time.Sleep(900 * time.Millisecond) // its turn is claimed 250 ms before it comes
+		synctest.Wait()
+		assert.Equal(t, used+1, one.State().Limits[0].Used)
+		cancel()
+		synctest.Wait()
+		assert.Equal(t, used, one.State().Limits[0].Used)
+		time.Sleep(time.Until(began.Add(2 * time.Minute)))
+		acquire(t, one, message)
+		assert.Equal(t, 2, one.State().Processes, "after 2 min")
+		time.Sleep(time.Microsecond)
+		acquire(t, one, message)
+		assert.Equal(t, 1, one.State().Processes, "after more than 2 min")
+		time.Sleep(3 * time.Minute)
+		store.Away = 100 * time.Millisecond
+		_, err := one.Acquire(within(t, 150*time.Millisecond), message)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		time.Sleep(time.Second)
+		assert.Zero(t, one.State().Limits[0].Used)
+		store.Away = 0
+		acquire(t, one, message).Done(tooMany("theirs", time.Hour))
+		synctest.Wait()
+		refusal := wantRefusal(t, two, context.Background(), message)
+		assert.InDelta(t, 3600, refusal.RetryAfter.Seconds(), 1, "what one was refused, the other does not try")
+	})
+}
+
+// TestValue of the store is small, has neither the key nor a way to find it by
+// trial, and is kept for as long as anything in it matters.
+func TestValue(t *testing.T) {
+	for processes, most := range map[int]int{1: 600, 16: 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			s, _ := fleet(processes)
+			s.Limits, s.Span, s.Loads[0].Class = pacer.PreviewLimits(), 2*time.Minute, loadsim.Interactive
+			loadsim.Run(s)
+			p := sharing(t, s.Limits, s.Store)
+			assert.NotContains(t, fmt.Sprintf("%+v %#v", p, p), loadsim.Key)
+			s.Store.Values(func(values map[string]loadsim.Entry) {
+				assert.Len(t, values, 1)
+				for key, e := range values {
+					assert.Regexp(t, `^agentmessaging:[0-9a-f]{32}$`, key)
+					unzipper, err := gzip.NewReader(bytes.NewReader(e.Value))
+					require.NoError(t, err)
+					plain, err := io.ReadAll(unzipper)
+					require.NoError(t, err)
+					assert.Contains(t, string(plain), `"Limits":[{`)
+					assert.NotContains(t, string(plain), loadsim.Key)
+					assert.Less(t, len(e.Value), most, "%d processes", processes)
+					assert.InDelta(t, 49, time.Until(e.Expires).Hours(), 0.1)
+				}
+			})
+		})
+	}
 }
