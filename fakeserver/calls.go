@@ -19,12 +19,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
-// The values of Call.Key for calls without a key that this fake issued.
-const (
-	labelMissing = "missing" // no Authorization header, or not one bearer token
-	labelUnknown = "unknown" // a bearer token that is no key of this fake
-)
-
 // Call is one call and its answer. It is safe to print: it holds no key, and
 // the texts of messages, replies and system prompts only with WithMessageTexts.
 // "" means that a field does not apply, unless its comment says otherwise.

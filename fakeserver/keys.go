@@ -24,6 +24,8 @@ const (
 	PlanBYOK    Plan = "byok"    // active, with the BYOK limits of interface 8.2
 )
 
+// The Plan and Limit constants repeat the names of package spec, so that go doc
+// shows their values. TestConstants compares the two.
 const planNames = spec.PreviewPlan + ", " + spec.FreePlan + ", " + spec.ProPlan + " and " + spec.BYOKPlan
 
 func (p Plan) isKnown() bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -128,9 +129,9 @@ func (s *Server) begin(c *call) {
 	c.gen = s.gen
 	c.gen.traces++
 	c.TraceID = service.Numbered("trace", c.gen.traces) // the interface shows no form
-	label := labelUnknown
+	label := fakedoor.KeyUnknown
 	if k := c.gen.service.Key(c.Token); !c.HasToken {
-		label = labelMissing
+		label = fakedoor.KeyMissing
 	} else if k != nil {
 		label = k.Label
 	}

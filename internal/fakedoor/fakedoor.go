@@ -30,6 +30,12 @@ type Admin[Call any] interface {
 	ForgetCalls()
 }
 
+// The labels of calls without a key that the fake issued, as in Call.Key.
+const (
+	KeyMissing = "missing" // no Authorization header, or not one bearer token
+	KeyUnknown = "unknown" // a bearer token that is no key of the fake
+)
+
 // Key describes an API key without its text.
 type Key struct {
 	Label     string    `json:"label"` // key_000001, as in Call.Key

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/har"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -43,7 +44,7 @@ func (s *Server) matchers(q *jsonapi.Query) (all []fakeserver.Matcher) {
 		}
 	}
 	if label := q.Get("key"); q.Has("key") {
-		if _, known := s.admin.KeyLabeled(label); !known && label != keyMissing && label != "unknown" {
+		if _, known := s.admin.KeyLabeled(label); !known && label != fakedoor.KeyMissing && label != fakedoor.KeyUnknown {
 			q.Refuse("key", noSuchKey)
 		}
 		where(func(c fakeserver.Call) bool { return c.Key == label })
@@ -58,9 +59,6 @@ func (s *Server) matchers(q *jsonapi.Query) (all []fakeserver.Matcher) {
 	}
 	return all
 }
-
-// keyMissing is the label of a call without a key.
-const keyMissing = "missing"
 
 // sentStatus is the status of an answer that arrived whole, 0 for any other.
 func sentStatus(c fakeserver.Call) int {
@@ -225,7 +223,7 @@ func (s *Server) makeCall(r *request, c newCall) (any, error) {
 			body = kept.Body
 		}
 	}
-	if c.Key != "" && c.Key != keyMissing {
+	if c.Key != "" && c.Key != fakedoor.KeyMissing {
 		key, known := s.admin.KeyLabeled(c.Key)
 		if !known {
 			return nil, jsonapi.Conflict("the key of this call is none of this fake")
