@@ -32,7 +32,7 @@ func (m Matcher) String() string { return m.says }
 func ByEndpoint(endpoint Endpoint) Matcher {
 	method, path, _ := strings.Cut(string(endpoint), " ")
 	if spec.Find(method, path) == nil {
-		misuse("ByEndpoint", "unknown endpoint %s; the Endpoint constants are all there are", quoteName(string(endpoint)))
+		misuse("ByEndpoint", "unknown endpoint %s; the endpoints are %s", quoteName(string(endpoint)), spec.EndpointNames())
 	}
 	return Matcher{
 		matches: func(e *entry) bool { return e.call.Endpoint == endpoint },

@@ -40,7 +40,7 @@ type option struct {
 	set                   func(value string) error
 }
 
-const durations = "a duration such as 250ms or 1.5s"
+const durations = "a duration such as 250ms or 1.5s, and not negative"
 
 // options are in the order of the help.
 func (c *config) options() []option {

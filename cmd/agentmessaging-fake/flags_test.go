@@ -27,7 +27,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--limits=none", "--limits: must be plan, off, one of preview, free, pro, byok, or calls in a window such as key_minute=5"},
 	{"--limits=key_hour=5", "--limits: fakeserver: WithLimit: unknown limit; the limits are key_minute, "},
 	{"--decisions=windows=rolling", "--decisions: fakeserver: WithDecision: \"windows\": "},
-	{"--cold-start=-1s", "--cold-start: must be a duration such as 250ms or 1.5s"},
+	{"--cold-start=-1s", "--cold-start: must be a duration such as 250ms or 1.5s, and not negative"},
 	{"--latency=5", "--latency: must be a duration"},
 	{"--calls=0", "--calls: must be an integer from 1 to 1000000"},
 	{"--replies=/no/such/file", "--replies: must be a file that can be read"},

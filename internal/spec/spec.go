@@ -105,6 +105,15 @@ func Find(method, path string) *Endpoint {
 	return nil
 }
 
+// EndpointNames lists the endpoints for messages, each as Endpoint.Call.
+func EndpointNames() string {
+	var names []string
+	for _, e := range Endpoints {
+		names = append(names, e.Call)
+	}
+	return strings.Join(names, ", ")
+}
+
 // Lists reports whether section 4 lists status for the endpoint; 200 is
 // listed for each.
 func (e *Endpoint) Lists(status int) bool {

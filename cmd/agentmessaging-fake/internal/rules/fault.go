@@ -136,7 +136,7 @@ func Fitting(endpoint string) ([]faults.Fault, error) {
 	method, path, _ := strings.Cut(endpoint, " ")
 	e := spec.Find(method, path)
 	if e == nil {
-		return nil, errors.New("endpoint: must be a method and a path of the service, such as GET /v1/status")
+		return nil, errors.New("endpoint: must be one of " + spec.EndpointNames())
 	}
 	return slices.DeleteFunc(faults.For(e), func(f faults.Fault) bool { return f.Name == faults.Refused }), nil
 }

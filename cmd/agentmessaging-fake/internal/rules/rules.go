@@ -14,10 +14,11 @@ import (
 )
 
 // Rule is a fault, or a script of replies, and says on which calls it acts. A
-// request gives it, and an answer shows it.
+// request gives it, and an answer shows it. The members that a request cannot set
+// are tagged as ignored.
 type Rule struct {
-	ID      string   `json:"id,omitempty"`   // what is given is ignored
-	Name    string   `json:"name,omitempty"` // of the fault, such as LoseReply(Hang()); what is given is ignored
+	ID      string   `json:"id,omitempty" given:"ignored"`
+	Name    string   `json:"name,omitempty" given:"ignored"` // of the fault, such as LoseReply(Hang())
 	Fault   *Fault   `json:"fault,omitempty"`
 	Replies []Reply  `json:"replies,omitempty"`
 	Match   Match    `json:"match"`
@@ -29,7 +30,7 @@ type Rule struct {
 	// Required makes Unmet return the rule until it has acted: Times times, or once
 	// where Times is 0.
 	Required bool `json:"required,omitempty"`
-	Hits     int  `json:"hits"` // how often it has acted; what is given is ignored
+	Hits     int  `json:"hits" given:"ignored"` // how often it has acted
 
 	kind   Kind
 	hits   func() int
@@ -90,9 +91,9 @@ func (m *Match) matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ e
 func (r *Rule) check() error {
 	switch {
 	case r.kind == Replies && (len(r.Replies) == 0 || r.Fault != nil):
-		return errors.New("replies: is required, at least one, and no fault")
+		return errors.New("replies: give at least one reply, and no fault")
 	case r.kind == Faults && (r.Fault == nil || r.Replies != nil):
-		return errors.New("fault: is required, and no replies")
+		return errors.New("fault: give one, and no replies")
 	case min(r.Times, r.Nth, r.From) < 0:
 		return errors.New("times, nth, from: must be at least 1")
 	case r.kind == Replies && r.From > 0:
