@@ -2,8 +2,12 @@ package agentmessaging_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"log"
+	"log/slog"
 	"os"
 	"time"
 
@@ -78,4 +82,411 @@ func ExampleNewClientFromEnv() {
 	client, err := agentmessaging.NewClientFromEnv()
 	fmt.Println(client, err)
 	// Output: agentmessaging.Client(https://service.example) <nil>
+}
+
+func ExampleClient_Status() {
+	fake, client := onFake()
+	defer fake.Close()
+
+	status, err := client.Status(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(status.OK, status.Service, status.Version, status.Mode)
+	// Output: true agent-messaging-fake v1 preview
+}
+
+func ExampleClient_CreateAgent() {
+	fake, client := onFake()
+	defer fake.Close()
+
+	agent, err := client.CreateAgent(context.Background(), agentmessaging.CreateAgentParams{
+		SystemPrompt: "You book tables. Be brief.",
+		CustomerRef:  "customer-42",
+		Metadata:     map[string]any{"branch": "north", "tables": 12},
+		SMS:          agentmessaging.SMSParams{Mode: agentmessaging.SMSModeManaged},
+		LLM:          agentmessaging.LLMParams{Tier: agentmessaging.TierSmart},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(agent.ID, agent.Status, agent.SMS.Status)
+	// Output: agent_000001 active needs_compliance
+}
+
+func ExampleClient_GetAgent() {
+	fake, client := onFake()
+	defer fake.Close()
+	ctx := context.Background()
+
+	_, err := client.GetAgent(ctx, "agent_of_somebody_else")
+	fmt.Println(errors.Is(err, agentmessaging.ErrNotFound))
+
+	created, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent, err := client.GetAgent(ctx, created.ID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	at, err := agent.CreatedAt.Time()
+	fmt.Println(agent.Status, agent.SMS == nil, time.Since(at) < time.Minute, err)
+	// Output:
+	// true
+	// active true true <nil>
+}
+
+func ExampleClient_SendMessage() {
+	fake, client := onFake()
+	defer fake.Close()
+	fake.OnMessage(fakeserver.ByTextContaining("open")).Reply("At nine.", "Still at nine.")
+
+	ctx := context.Background()
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, text := range []string{"When do you open?", "When do you really open?"} {
+		reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: text})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(reply.Text)
+	}
+	// Output:
+	// At nine.
+	// Still at nine.
+}
+
+func ExampleClient_EnableSMS() {
+	fake, client := onFake()
+	defer fake.Close()
+	ctx := context.Background()
+
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sms, err := client.EnableSMS(ctx, agent.ID, agentmessaging.SMSModeBYOTwilio)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(sms.Status)
+	// Output: needs_setup
+}
+
+// A provider key is stored once and serves all agents of the API key. What is
+// stored is never returned; nothing stored is no error, but nil.
+func ExampleClient_SetBYOK() {
+	fake, client := onFake()
+	defer fake.Close()
+	ctx := context.Background()
+
+	key := agentmessaging.Secret("sk-example") // read it from where you keep secrets
+	_, err := client.SetBYOK(ctx, agentmessaging.SetBYOKParams{
+		Provider: agentmessaging.ProviderAnthropic,
+		APIKey:   key,
+		Label:    "production",
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	config, err := client.GetBYOK(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(key, config.Provider, config.Fingerprint != "")
+
+	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{
+		LLM: agentmessaging.LLMParams{Mode: agentmessaging.LLMModeBYOK},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(agent.Status)
+
+	if err := client.ClearBYOK(ctx); err != nil {
+		log.Fatal(err)
+	}
+	config, err = client.GetBYOK(ctx)
+	fmt.Println(config == nil, err)
+	// Output:
+	// [redacted] anthropic true
+	// active
+	// true <nil>
+}
+
+func ExampleClient_WarmUp() {
+	fake, client := onFake()
+	defer fake.Close()
+	ctx := context.Background()
+
+	warm, err := client.WarmUp(ctx, agentmessaging.LLMModeHosted)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(warm.Mode, warm.Warmed)
+
+	_, err = client.WarmUp(ctx, agentmessaging.LLMModeBYOK)
+	fmt.Println(errors.Is(err, agentmessaging.ErrConflict)) // no provider key is stored
+	// Output:
+	// hosted true
+	// true
+}
+
+// A web handler fails fast beside a batch that waits; both share connections,
+// key and cool-down.
+func ExampleClient_With() {
+	fake, batch := onFake()
+	defer fake.Close()
+	handler, err := batch.With(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1, MaxWait: time.Second}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
+
+	for range 2 {
+		_, err = handler.GetAgent(context.Background(), "agent_000001")
+		fmt.Println(errors.Is(err, agentmessaging.ErrRateLimited))
+	}
+	fmt.Println(fake.CallCount(), "call was refused by the service, the other one here")
+	// Output:
+	// true
+	// true
+	// 1 call was refused by the service, the other one here
+}
+
+// atMost is a Limiter: so many attempts at once, and no more.
+type atMost chan struct{}
+
+// Acquire waits for a free place.
+func (l atMost) Acquire(ctx context.Context, _ agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	select {
+	case l <- struct{}{}:
+		return l, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Done frees it.
+func (l atMost) Done(outcome agentmessaging.AttemptOutcome) {
+	fmt.Println("status", outcome.StatusCode)
+	<-l
+}
+
+// A limiter of your own, which takes the place of the cool-down: at most two
+// attempts are under way at any time.
+func ExampleWithLimiter() {
+	fake, client := onFake(agentmessaging.WithLimiter(make(atMost, 2)))
+	defer fake.Close()
+
+	_, err := client.Status(context.Background())
+	fmt.Println(err)
+	// Output:
+	// status 200
+	// <nil>
+}
+
+func ExampleWithCallInfo() {
+	fake, client := onFake()
+	defer fake.Close()
+
+	var info agentmessaging.CallInfo
+	_, err := client.Status(agentmessaging.WithCallInfo(context.Background(), &info))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(info.StatusCode, info.Attempts, info.Waited, info.TraceID, info.Header.Get("Content-Type"))
+	// Output: 200 1 0s trace_000001 application/json
+}
+
+// A journal knows at any moment whether the message may be with the agent.
+func ExampleWithBeforeSend() {
+	fake, err := fakeserver.Open()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer fake.Close()
+	closing := agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
+		if end, ok := event.(agentmessaging.AttemptEnd); ok {
+			fmt.Println("journal: attempt", end.Attempt, "is", end.Verdict)
+		}
+		return nil
+	})
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(nil)),
+		agentmessaging.WithClock(fake), agentmessaging.WithObserver(closing))
+	if err != nil {
+		log.Fatal(err)
+	}
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
+
+	ctx := agentmessaging.WithBeforeSend(context.Background(), func(_ context.Context, attempt int) error {
+		fmt.Println("journal: sending, attempt", attempt)
+		return nil // an error would keep the message here
+	})
+	_, err = client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Order 4711: two chairs."})
+	fmt.Println(err)
+	// Output:
+	// journal: sending, attempt 1
+	// journal: attempt 1 is not done
+	// journal: sending, attempt 2
+	// journal: attempt 2 is done
+	// <nil>
+}
+
+func ExampleWithRetry() {
+	fake, client := onFake(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
+	defer fake.Close()
+	fake.Exhaust(fake.Key(), fakeserver.LimitWarmUpKeyHour)
+
+	_, err := client.WarmUp(context.Background(), "")
+	fmt.Println(err)
+	// Output: agentmessaging: POST /v1/warmup: 429 rate_limited (limit warmup_key_hour, retry after 1h0m0s, trace trace_000001)
+}
+
+func ExampleWithLogger() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "elapsed" {
+				return slog.Attr{} // different in each run
+			}
+			return a
+		},
+	}))
+	fake, client := onFake(agentmessaging.WithLogger(logger))
+	defer fake.Close()
+
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
+
+	_, _ = client.GetAgent(context.Background(), "agent_000007")
+	// Output:
+	// level=INFO msg="agentmessaging cool-down" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 limit_key=key_day wait=24h0m0s
+	// level=DEBUG msg="agentmessaging attempt" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 attempt=1 status=429 trace_id=trace_000001 limit_key=key_day
+	// level=WARN msg="agentmessaging gave up" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 attempts=1 refusals=1 waited=0s trace_id=trace_000001 limit_key=key_day error="agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: the next attempt is due in 24h0m0s, later than the RetryPolicy waits (1m30s) (limit key_day, retry after 24h0m0s, trace trace_000001)"
+}
+
+func ExampleWithObserver() {
+	failed := map[string]int{}
+	count := func(_ context.Context, event agentmessaging.Event) context.Context {
+		if end, ok := event.(agentmessaging.CallEnd); ok && end.Err != nil {
+			failed[end.Endpoint.Name]++
+		}
+		return nil
+	}
+	fake, client := onFake(agentmessaging.WithObserver(agentmessaging.ObserverFunc(count)))
+	defer fake.Close()
+
+	_, _ = client.GetAgent(context.Background(), "agent_000007")
+	_, _ = client.Status(context.Background())
+	fmt.Println(failed)
+	// Output: map[GetAgent:1]
+}
+
+// Additional members of an error body are kept as they came.
+func ExampleError() {
+	err := error(&agentmessaging.Error{
+		StatusCode: 402, Code: "payment_required", Method: "GET", Path: "/v1/status", TraceID: "trace_7",
+		Extra: map[string]json.RawMessage{"plan": json.RawMessage(`"free"`)},
+	})
+	fmt.Println(err)
+
+	var failure *agentmessaging.Error
+	if errors.As(err, &failure) {
+		fmt.Println(errors.Is(err, agentmessaging.ErrPaymentRequired), string(failure.Extra["plan"]))
+	}
+	// Output:
+	// agentmessaging: GET /v1/status: 402 payment_required (activate a plan in the dashboard, trace trace_7)
+	// true "free"
+}
+
+// A minute limit is waited out by default; a wait that would pass the
+// context's deadline is not begun, and the error says how long it would be. The
+// second call is refused by the cool-down: nothing was sent.
+func ExampleError_rateLimited() {
+	fake, client := onFake()
+	defer fake.Close()
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for range 2 {
+		_, err := client.GetAgent(ctx, "agent_000001")
+		var refusal *agentmessaging.Error
+		if errors.Is(err, agentmessaging.ErrRateLimited) && errors.As(err, &refusal) {
+			fmt.Println(refusal.Code, refusal.LimitKey, refusal.RetryAfter.Round(time.Minute), refusal.Local)
+		}
+	}
+	fmt.Println(fake.CallCount(), "call was sent")
+	// Output:
+	// rate_limited key_minute 1m0s false
+	// rate_limited key_minute 1m0s true
+	// 1 call was sent
+}
+
+// When to come back, whatever the error is.
+func ExampleRetryAfter() {
+	fake, client := onFake()
+	defer fake.Close()
+	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
+
+	_, err := client.GetAgent(context.Background(), "agent_000001")
+	if wait, ok := agentmessaging.RetryAfter(err); ok {
+		fmt.Println("come back in", wait)
+	}
+	// Output: come back in 24h0m0s
+}
+
+// Where there was no answer, StatusCode is 0 and the cause can be tested for.
+func ExampleError_noAnswer() {
+	fake, client := onFake(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
+	defer fake.Close()
+	fake.Inject(fakeserver.CloseEarly())
+
+	_, err := client.Status(context.Background())
+	var e *agentmessaging.Error
+	if errors.As(err, &e) {
+		fmt.Println(e.StatusCode, e.Attempts, errors.Is(err, io.EOF))
+	}
+	// Output: 0 1 true
+}
+
+// The agent is enabled for SMS and the answer is lost. Reading the agent tells
+// what happened.
+func ExampleOutcomeUnknownError() {
+	fake, client := onFake()
+	defer fake.Close()
+	ctx := context.Background()
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection())).Times(1)
+
+	_, err := client.EnableSMS(ctx, agent.ID, agentmessaging.SMSModeSandbox)
+	var unknown *agentmessaging.OutcomeUnknownError
+	if errors.As(err, &unknown) {
+		fmt.Println(unknown.Method, unknown.Path, errors.Is(err, agentmessaging.ErrOutcomeUnknown))
+		read, readErr := client.GetAgent(ctx, agent.ID)
+		if readErr == nil && read.SMS != nil {
+			fmt.Println(read.SMS.Status, read.SMS.PhoneNumber)
+		}
+	}
+	// Output:
+	// POST /v1/agents/{agent_id}/channels/sms true
+	// active +12025550101
+}
+
+// Refused here, before it could spend quota.
+func ExampleValidationError() {
+	fake, client := onFake()
+	defer fake.Close()
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+
+	_, err := client.SendMessage(context.Background(), agent.ID, agentmessaging.MessageParams{})
+	var invalid *agentmessaging.ValidationError
+	if errors.Is(err, agentmessaging.ErrInvalid) && errors.As(err, &invalid) {
+		fmt.Println(invalid.Field, invalid.Reason)
+	}
+	// Output: text is required
 }
