@@ -498,18 +498,22 @@ func unpaid(e *sweep.Env) error {
 	return err
 }
 
-// broadcast sends one text to two customers, each on a goroutine. Which is first changes
-// each time.
+// broadcast sends one text to two customers, whose agents it keeps, each on a goroutine.
+// Which is first changes each time.
 func broadcast(turn int) app {
 	return func(e *sweep.Env) (failed error) {
 		turn++
 		var ids []string
 		for _, ref := range []string{"ann", "bob"} {
-			agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{CustomerRef: ref})
-			if err != nil {
-				return err
+			id := get(e, ref)
+			if id == "" {
+				agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{CustomerRef: ref})
+				if err != nil {
+					return err
+				}
+				id, failed = agent.ID, errors.Join(failed, put(e, ref, agent.ID))
 			}
-			ids = append(ids, agent.ID)
+			ids = append(ids, id)
 		}
 		for i := range 2 {
 			errs := each(1, func(int) error { return send(e, ids[(turn+i)%2], "The shop is open.") })

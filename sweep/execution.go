@@ -27,9 +27,10 @@ import (
 // image is all that outlives a process: the service, the folder, the time.
 type image struct {
 	dir     disk.Image
-	service []byte          // as fakeserver.WriteState writes it
-	elapsed time.Duration   // since the first execution began
-	gone    map[string]bool // agents that a plan has removed, or said to be unknown
+	service []byte            // as fakeserver.WriteState writes it
+	elapsed time.Duration     // since the first execution began
+	gone    map[string]bool   // agents that a plan has removed, or said to be unknown
+	agents  map[string]string // what each is, by identifier; it may be gone since
 	state   state
 }
 
@@ -68,19 +69,20 @@ type execution struct {
 	mu              sync.Mutex // guards what follows; note takes it
 	over            bool       // nothing below changes any more
 	calls           []*Call
-	points          []string        // that were passed, by name
-	statements      []statement     // what the application said
-	all             []moment        // in which the process might die, in order
-	last            moment          // the newest of them that is no torn state
-	names           map[string]int  // how often each name was given
-	requests        int             // that left the client
-	dead            map[string]int  // answers of 401 and 402 in a row, by goroutine
-	deadKeyRequests int             // the most of them after which another request was sent
-	ended           string          // why the scenario was ended; "" where it ended by itself
-	refusals        int             // calls after the scenario was ended
-	secrets         []string        // provider keys that were sent
-	cleared         bool            // a stored provider key was about to be cleared
-	gone            map[string]bool // agents that a plan has removed, or said to be unknown
+	points          []string          // that were passed, by name
+	statements      []statement       // what the application said
+	all             []moment          // in which the process might die, in order
+	last            moment            // the newest of them that is no torn state
+	names           map[string]int    // how often each name was given
+	requests        int               // that left the client
+	dead            map[string]int    // answers of 401 and 402 in a row, by goroutine
+	deadKeyRequests int               // the most of them after which another request was sent
+	ended           string            // why the scenario was ended; "" where it ended by itself
+	refusals        int               // calls after the scenario was ended
+	secrets         []string          // provider keys that were sent
+	cleared         bool              // a stored provider key was about to be cleared
+	gone            map[string]bool   // agents that a plan has removed, or said to be unknown
+	agents          map[string]string // what each is, by identifier; it may be gone since
 }
 
 // moment is a point in time at which the process might die.
@@ -115,10 +117,11 @@ func (s *sweep) execute(o order) *execution {
 	}
 	p := &execution{
 		sweep: s, order: o, dir: dir, label: fmt.Sprintf("%s %s #%d", s.t.Name(), o.plan, labels.Add(1)), quota: 10_000, longest: 1000 * time.Hour,
-		names: map[string]int{}, dead: map[string]int{}, gone: map[string]bool{},
+		names: map[string]int{}, dead: map[string]int{}, gone: map[string]bool{}, agents: map[string]string{},
 		last: moment{name: "start/dies", says: "at its start", image: o.from},
 	}
 	maps.Copy(p.gone, o.from.gone)
+	maps.Copy(p.agents, o.from.agents)
 	if s.baseline != nil {
 		usual := s.usual(p.stage)
 		p.quota, p.longest = 9*max(1, usual[0].requests, usual[1].requests), max(usual[0].lasted, usual[1].lasted)+s.within
@@ -311,7 +314,7 @@ func (p *execution) picture(dir disk.Image) image {
 	var service bytes.Buffer
 	_ = p.fake.WriteState(&service)
 	return image{dir: dir, service: service.Bytes(), state: stateOf(p.fake, p.gone),
-		elapsed: p.from.elapsed + restarts[p.stage].down + p.fake.Now().Sub(p.begun), gone: maps.Clone(p.gone)}
+		elapsed: p.from.elapsed + restarts[p.stage].down + p.fake.Now().Sub(p.begun), gone: maps.Clone(p.gone), agents: maps.Clone(p.agents)}
 }
 
 // key is equal where a restart would find the same.

@@ -24,7 +24,8 @@ import (
 type Call struct {
 	// Name names the call within the scenario: SendMessage_2 is the second
 	// SendMessage. A call of another goroutine than the scenario's is named by
-	// what it does instead, such as SendMessage_9f1c2a.
+	// what it sends and to whom instead, such as SendMessage_9f1c2a, in all runs
+	// and restarts alike. SendMessage_000000 sent nothing: the client refused it.
 	Name     string
 	Endpoint fakeserver.Endpoint
 	AgentID  string    // the agent that it names, or has created
@@ -119,9 +120,10 @@ func (p *execution) identify(c *Call, body []byte) {
 		}
 		h := fnv.New64a()
 		_, _ = h.Write(body)
-		if a, known := p.fake.Agent(c.AgentID); known { // its identifier depends on which goroutine was first
-			fmt.Fprint(h, a.CustomerRef, a.SystemPrompt, string(a.Metadata))
+		if a, found := p.fake.Agent(c.AgentID); found {
+			p.agents[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
 		}
+		_, _ = io.WriteString(h, p.agents[c.AgentID]) // its identifier depends on which goroutine was first
 		c.content, c.subject = h.Sum64(), s.Text+s.CustomerRef
 		p.nameLocked(c)
 	})
