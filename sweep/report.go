@@ -180,7 +180,8 @@ func (p *execution) transcript(b *strings.Builder) {
 	}
 }
 
-// line is what became of a call: 502 bad_gateway, 200.
+// line is what became of a call: 502 bad_gateway, 200. Where its name does not say which
+// message it is, the length of the text helps: the text itself may be somebody's words.
 func (c *Call) line() string {
 	var parts []string
 	for _, a := range c.Attempts {
@@ -202,6 +203,9 @@ func (c *Call) line() string {
 	}
 	if c.Err != nil {
 		line += ": " + oneLine(c.Err.Error())
+	}
+	if !c.own && c.spec == spec.SendMessage && c.content != 0 {
+		line = fmt.Sprintf("text of %s, %s", plural(len([]rune(c.subject)), "character"), line)
 	}
 	return line
 }
