@@ -1,6 +1,7 @@
 package agentmessaging_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,7 +39,17 @@ type scene struct {
 	opts    options
 	attempt time.Duration // the Timeout of the http.Client
 	cases   [][]answer
+	want    ends // one for each case, or one for all
 }
+
+// ends are the verdicts of the attempts, and the kinds of the error. They are the policy
+// of the client, which no flag accepts.
+type ends []string
+
+const inDoubt = "unknown: ErrOutcomeUnknown"
+
+// inOrder is one case, of an answer for each attempt.
+func inOrder(answers ...answer) [][]answer { return [][]answer{answers} }
 
 // each is one case for each answer.
 func each(answers ...answer) (cases [][]answer) {
@@ -140,119 +151,178 @@ var (
 	warmUp    = sending(agentmessaging.LLMMode(""))
 	warmUpOwn = sending(agentmessaging.LLMModeBYOK)
 	scenes    = []scene{
-		{"A refusal says what to do, where neither a wait nor the cause tells.", get, nil, 0, statuses("", 401, 402, 404)},
-		{"That of a 400 is about the call only in the service's words.", get, nil, 0, bodies(400, "", `{"error":"bad_request"}`)},
-		{"A 403 or 409 of a proxy is about something else than that of an endpoint that lists it.", get, nil, 0, statuses("", 403, 409)},
-		{"A 403 or 409 that the endpoint lists.", warmUpOwn, nil, 0, statuses("", 403, 409)},
-		{"Nothing to clear.", endpoints[4].call, nil, 0, statuses("", 404)},
-		{"The base address is wrong.", endpoints[0].call, nil, 0, statuses("", 404)},
-		{"Both ends of each range of statuses. After a protocol switch no body is read.", post, nil, 0,
-			statuses(anyReply, 0, 99, 100, 199, 200, 299, 300, 418, 499, 500, 501, 502, 504, 505, 599, 600)},
-		{"A redirect is not followed. Only its host is named: the rest may hold a credential.", endpoints[0].call, nil, 0, each(
-			redirect(302, "https://elsewhere.example/?key=canary"), redirect(307, "/elsewhere?key=canary"), redirect(300, "https://canary b/%zz"),
-			redirect(304, ""), redirect(399, "https://elsewhere.example/"), redirect(400, "https://elsewhere.example/"))},
-		{"An error body: names are exact, each is there once, and what has another type or name is kept as it came.", get, options{once}, 0, bodies(400,
-			`{"error":"first","error":5,"reason":"r","quota":12345678901234567890}`,
-			`{"error":"busy","Error":"other","TRACE_ID":"t","Limit_Key":"k","reason":null}`,
-			"          null", `{"error":"a"}x`, "<html>busy", strings.Repeat("x", 100<<10))},
-		{"The documented error body.", get, options{once}, 0, each(answer{Status: 429, Header: http.Header{"Retry-After": {"34"}},
-			Body: string(must(os.ReadFile("testdata/wire/error.json")))})},
-		{"A CallInfo has the facts of the last answer, as it came. Secrets that an error echoes are taken out.", get, nil, 0, [][]answer{
-			{{Status: 200, Body: `{"agent_id":"a","trace_id":"t","mood":"good"}`}}, {{Status: 404, Body: "no " + testKey + " here"}},
-			{{Status: 503, Body: `{"trace_id":"trace_3"}`, Header: http.Header{"Retry-After": {"2"}}}}, {{Status: 429, Body: "first"}, notDialed}}},
-		{"The words of a proxy are kept where they cannot be those of a request.", post, nil, 0, bodies(413,
-			"<html><head><title>400 No required SSL certificate was sent</title></head></html>",
-			"<html><title>Blocked: message-canary\n</title></html>",
-			"upstream connect error, reset reason: connection failure\n",
-			`you sent {"text":"message-canary"}`, `{"message":"no healthy\nupstream","request_id":"r"}`, `{"message":"message-can"}`,
-			"\ufeff"+`{"error":"busy","trace_id":17}`, `{"message":"unused","error":"busy"}`, `{"error":"busy","trace_id":["\u006dessage-canary"]}`)},
-		{"A success that cannot be read is unknown to a POST.", post, nil, 0, bodies(200, `{"reply_text`, `{"reply":"misspelt","trace_id":"trace_7"}`,
-			"\n<!DOCTYPE html><html><body>secret page</body></html>", strings.Repeat(" ", 1<<20-len(anyReply))+anyReply, strings.Repeat(" ", 1<<20+1))},
-		{"It is read again by a GET. Members behind the wrong one count.", endpoints[2].call, options{once}, 0,
-			bodies(200, `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`)},
-		{"What an attempt at a POST did, and how its answer was missed.", within(time.Minute, warmUp), nil, 0, append(each(
-			okAnswer, notDialed, tooMany("7200", "k"), answer{Status: 404}, answer{Status: 503}, answer{Status: 500},
-			answer{Status: 200, Reader: func() io.Reader { return iotest.ErrReader(io.ErrUnexpectedEOF) }},
-			answer{Err: io.ErrUnexpectedEOF}, answer{Err: errors.New("stream error: stream ID 1; REFUSED_STREAM; received from peer")}, hang, left),
-			bodies(503, `{"error":"byok_unavailable"}`)...)},
-		{"A certificate that the service demands: the request was on its way, but not looked at. Other alerts may come later.", post, nil, 0, each(
-			answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}},
-			answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: internal error")}})},
-		{"Each attempt sends the whole body, after a wait that grows.", post, nil, 0, [][]answer{{notDialed, tooMany("7", ""), okAnswer}, {notDialed}}},
-		{"Half of the longest jitter is added.", post, options{jitter(0.5)}, 0, [][]answer{{notDialed, tooMany("7", ""), okAnswer}}},
-		{"A refusal without Retry-After is waited out for a second.", get, options{agentmessaging.WithoutCoolDown()}, 0, [][]answer{{tooMany("", ""), okAnswer}}},
-		{"A policy of extremes is meant as it says: many attempts.", get, retries(agentmessaging.RetryPolicy{MaxAttempts: math.MaxInt, MinWait: 1}), 0, [][]answer{{notDialed, notDialed, notDialed, notDialed, okAnswer}}},
-		{"Long waits.", get, retries(agentmessaging.RetryPolicy{MinWait: 90 * time.Second}), 0, [][]answer{{notDialed, notDialed, okAnswer}}},
-		{"Waits without bound.", get, retries(agentmessaging.RetryPolicy{MaxWait: math.MaxInt64}), 0, [][]answer{{busy("7200"), okAnswer}}},
-		{"Short waits.", get, retries(agentmessaging.RetryPolicy{MaxWait: time.Millisecond}), 0, [][]answer{{notDialed, notDialed, okAnswer}}},
-		{"No retries.", get, retries(agentmessaging.RetryPolicy{MaxAttempts: 1, MinWait: time.Hour}), 0, each(notDialed, tooMany("3", "k"))},
-		{"A wait up to the deadline is not begun.", within(30*time.Second, get), nil, 0, [][]answer{{busy("30"), okAnswer}}},
-		{"A shorter one is.", within(31*time.Second, get), nil, 0, [][]answer{{busy("30"), okAnswer}}},
-		{"Nor is one that the policy does not allow.", get, retries(agentmessaging.RetryPolicy{MaxWait: 29 * time.Second}), 0, [][]answer{{busy("30"), okAnswer}}},
-		{"One that it just allows is, and jitter does not lengthen it.", get, append(retries(agentmessaging.RetryPolicy{MaxWait: 30 * time.Second}), jitter(0.999)), 0, [][]answer{{busy("30"), okAnswer}}},
-		{"Nor one that would use up WithTimeout.", get, timed(30 * time.Second), 0, [][]answer{{busy("30"), okAnswer}}},
-		{"The default timeout is five minutes.", get, nil, 0, each(hang)},
-		{"WithTimeout bounds a call, where the context has no deadline.", get, timed(7 * time.Second), 0, each(hang)},
-		{"A deadline of the context bounds it alone.", within(time.Hour, get), timed(7 * time.Second), 0, each(hang)},
-		{"The Timeout of the http.Client bounds an attempt.", get, timed(time.Hour), 10 * time.Second, each(hang)},
-		{"The shorter one counts.", get, timed(7 * time.Second), 10 * time.Second, each(hang)},
-		{"WithTimeout counts attempts and pauses: twice 3 and 4 s leave 1 s, which an attempt may use up.", get,
-			append(timed(15*time.Second), retries(agentmessaging.RetryPolicy{MaxAttempts: 9})...), 0, each(slow(3*time.Second, busy("4")))},
-		{"The same with a clock on which nobody waits.", get, append(timed(15*time.Second), append(retries(agentmessaging.RetryPolicy{MaxAttempts: 9}),
-			agentmessaging.WithClock(stopped{}))...), 0, each(slow(3*time.Second, busy("4")))},
+		{rule: "A refusal says what to do, where neither a wait nor the cause tells.", do: get,
+			cases: statuses("", 401, 402, 404), want: ends{"not done: ErrUnauthorized", "not done: ErrPaymentRequired", "not done: ErrNotFound"}},
+		{rule: "That of a 400 is about the call only in the service's words.", do: get,
+			cases: bodies(400, "", `{"error":"bad_request"}`), want: ends{"not done: ErrBadRequest"}},
+		{rule: "A 403 or 409 of a proxy is about something else than that of an endpoint that lists it.", do: get,
+			cases: statuses("", 403, 409), want: ends{"not done: ErrForbidden", "not done: ErrConflict"}},
+		{rule: "A 403 or 409 that the endpoint lists.", do: warmUpOwn, cases: statuses("", 403, 409), want: ends{"not done: ErrForbidden", "not done: ErrConflict"}},
+		{rule: "Nothing to clear.", do: endpoints[4].call, cases: statuses("", 404), want: ends{"not done: ErrNotFound"}},
+		{rule: "The base address is wrong.", do: endpoints[0].call, cases: statuses("", 404), want: ends{"not done: ErrNotFound"}},
+		{rule: "Both ends of each range of statuses. After a protocol switch no body is read.", do: post,
+			cases: statuses(anyReply, 0, 99, 100, 199, 200, 299, 300, 418, 499, 500, 501, 502, 504, 505, 599, 600),
+			want: ends{
+				inDoubt, inDoubt, "not done", "not done", "done", "done", "not done", "not done", "not done", inDoubt + " ErrServer",
+				inDoubt + " ErrServer", inDoubt + " ErrServer", inDoubt + " ErrServer", inDoubt + " ErrServer", inDoubt + " ErrServer", inDoubt}},
+		{rule: "A redirect is not followed. Only its host is named: the rest may hold a credential.", do: endpoints[0].call,
+			cases: each(
+				redirect(302, "https://elsewhere.example/?key=canary"), redirect(307, "/elsewhere?key=canary"), redirect(300, "https://canary b/%zz"),
+				redirect(304, ""), redirect(399, "https://elsewhere.example/"), redirect(400, "https://elsewhere.example/")),
+			want: ends{"not done", "not done", "not done", "not done", "not done", "not done: ErrBadRequest"}},
+		{rule: "An error body: names are exact, each is there once, and what has another type or name is kept as it came.", do: get, opts: options{once},
+			cases: bodies(400,
+				`{"error":"first","error":5,"reason":"r","quota":12345678901234567890}`,
+				`{"error":"busy","Error":"other","TRACE_ID":"t","Limit_Key":"k","reason":null}`,
+				"          null", `{"error":"a"}x`, "<html>busy", strings.Repeat("x", 100<<10)),
+			want: ends{"not done: ErrBadRequest"}},
+		{rule: "The documented error body.", do: get, opts: options{once},
+			cases: each(answer{Status: 429, Header: http.Header{"Retry-After": {"34"}}, Body: string(must(os.ReadFile("testdata/wire/error.json")))}),
+			want:  ends{"not done: ErrRateLimited"}},
+		{rule: "A CallInfo has the facts of the last answer, as it came. Secrets that an error echoes are taken out.", do: get,
+			cases: [][]answer{
+				{{Status: 200, Body: `{"agent_id":"a","trace_id":"t","mood":"good"}`}}, {{Status: 404, Body: "no " + testKey + " here"}},
+				{{Status: 503, Body: `{"trace_id":"trace_3"}`, Header: http.Header{"Retry-After": {"2"}}}}, {{Status: 429, Body: "first"}, notDialed}},
+			want: ends{"done", "not done: ErrNotFound", "unknown, unknown, unknown: ErrUnavailable", "not done, not done, not done, not done"}},
+		{rule: "The words of a proxy are kept where they cannot be those of a request.", do: post,
+			cases: bodies(413,
+				"<html><head><title>400 No required SSL certificate was sent</title></head></html>",
+				"<html><title>Blocked: message-canary\n</title></html>",
+				"upstream connect error, reset reason: connection failure\n",
+				`you sent {"text":"message-canary"}`, `{"message":"no healthy\nupstream","request_id":"r"}`, `{"message":"message-can"}`,
+				"\ufeff"+`{"error":"busy","trace_id":17}`, `{"message":"unused","error":"busy"}`, `{"error":"busy","trace_id":["\u006dessage-canary"]}`),
+			want: ends{"not done"}},
+		{rule: "A success that cannot be read is unknown to a POST.", do: post,
+			cases: bodies(200, `{"reply_text`, `{"reply":"misspelt","trace_id":"trace_7"}`,
+				"\n<!DOCTYPE html><html><body>secret page</body></html>", strings.Repeat(" ", 1<<20-len(anyReply))+anyReply, strings.Repeat(" ", 1<<20+1)),
+			want: ends{inDoubt, inDoubt, inDoubt, "done", inDoubt}},
+		{rule: "It is read again by a GET. Members behind the wrong one count.", do: endpoints[2].call, opts: options{once},
+			cases: bodies(200, `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`), want: ends{"unknown"}},
+		{rule: "What an attempt at a POST did, and how its answer was missed.", do: within(time.Minute, warmUp),
+			cases: append(each(
+				okAnswer, notDialed, tooMany("7200", "k"), answer{Status: 404}, answer{Status: 503}, answer{Status: 500},
+				answer{Status: 200, Reader: func() io.Reader { return iotest.ErrReader(io.ErrUnexpectedEOF) }},
+				answer{Err: io.ErrUnexpectedEOF}, answer{Err: errors.New("stream error: stream ID 1; REFUSED_STREAM; received from peer")}, hang, left),
+				bodies(503, `{"error":"byok_unavailable"}`)...),
+			want: ends{
+				"done", "not done, not done, not done", "not done: ErrRateLimited", "not done: ErrNotFound", inDoubt + " ErrUnavailable",
+				inDoubt + " ErrServer", inDoubt + " io.ErrUnexpectedEOF", inDoubt + " io.ErrUnexpectedEOF", inDoubt,
+				inDoubt + " context.DeadlineExceeded", inDoubt + " context.Canceled", "not done: ErrUnavailable"}},
+		{rule: "A certificate that the service demands: the request was on its way, but not looked at. Other alerts may come later.", do: post,
+			cases: each(
+				answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}},
+				answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: internal error")}}),
+			want: ends{"not done", inDoubt}},
+		{rule: "Each attempt sends the whole body, after a wait that grows.", do: post,
+			cases: [][]answer{{notDialed, tooMany("7", ""), okAnswer}, {notDialed}}, want: ends{"not done, not done, done", "not done, not done, not done"}},
+		{rule: "Half of the longest jitter is added.", do: post, opts: options{jitter(0.5)},
+			cases: inOrder(notDialed, tooMany("7", ""), okAnswer), want: ends{"not done, not done, done"}},
+		{rule: "A refusal without Retry-After is waited out for a second.", do: get, opts: options{agentmessaging.WithoutCoolDown()},
+			cases: inOrder(tooMany("", ""), okAnswer), want: ends{"not done, done"}},
+		{rule: "A policy of extremes is meant as it says: many attempts.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: math.MaxInt, MinWait: 1}),
+			cases: inOrder(notDialed, notDialed, notDialed, notDialed, okAnswer), want: ends{"not done, not done, not done, not done, done"}},
+		{rule: "Long waits.", do: get, opts: retries(agentmessaging.RetryPolicy{MinWait: 90 * time.Second}),
+			cases: inOrder(notDialed, notDialed, okAnswer), want: ends{"not done, not done, done"}},
+		{rule: "Waits without bound.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: math.MaxInt64}),
+			cases: inOrder(busy("7200"), okAnswer), want: ends{"unknown: ErrUnavailable"}},
+		{rule: "Short waits.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: time.Millisecond}),
+			cases: inOrder(notDialed, notDialed, okAnswer), want: ends{"not done, not done, done"}},
+		{rule: "No retries.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: 1, MinWait: time.Hour}),
+			cases: each(notDialed, tooMany("3", "k")), want: ends{"not done", "not done: ErrRateLimited"}},
+		{rule: "A wait up to the deadline is not begun.", do: within(30*time.Second, get), cases: inOrder(busy("30"), okAnswer), want: ends{"unknown: ErrUnavailable"}},
+		{rule: "A shorter one is.", do: within(31*time.Second, get), cases: inOrder(busy("30"), okAnswer), want: ends{"unknown, done"}},
+		{rule: "Nor is one that the policy does not allow.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: 29 * time.Second}),
+			cases: inOrder(busy("30"), okAnswer), want: ends{"unknown: ErrUnavailable"}},
+		{rule: "One that it just allows is, and jitter does not lengthen it.", do: get,
+			opts:  append(retries(agentmessaging.RetryPolicy{MaxWait: 30 * time.Second}), jitter(0.999)),
+			cases: inOrder(busy("30"), okAnswer), want: ends{"unknown, done"}},
+		{rule: "Nor one that would use up WithTimeout.", do: get, opts: timed(30 * time.Second),
+			cases: inOrder(busy("30"), okAnswer), want: ends{"unknown: ErrUnavailable"}},
+		{rule: "The default timeout is five minutes.", do: get, cases: each(hang), want: ends{"unknown: context.DeadlineExceeded"}},
+		{rule: "WithTimeout bounds a call, where the context has no deadline.", do: get, opts: timed(7 * time.Second),
+			cases: each(hang), want: ends{"unknown: context.DeadlineExceeded"}},
+		{rule: "A deadline of the context bounds it alone.", do: within(time.Hour, get), opts: timed(7 * time.Second),
+			cases: each(hang), want: ends{"unknown: context.DeadlineExceeded"}},
+		{rule: "The Timeout of the http.Client bounds an attempt.", do: get, opts: timed(time.Hour), attempt: 10 * time.Second,
+			cases: each(hang), want: ends{"unknown, unknown, unknown: context.DeadlineExceeded"}},
+		{rule: "The shorter one counts.", do: get, opts: timed(7 * time.Second), attempt: 10 * time.Second,
+			cases: each(hang), want: ends{"unknown: context.DeadlineExceeded"}},
+		{rule: "WithTimeout counts attempts and pauses: twice 3 and 4 s leave 1 s, which an attempt may use up.", do: get,
+			opts:  append(timed(15*time.Second), retries(agentmessaging.RetryPolicy{MaxAttempts: 9})...),
+			cases: each(slow(3*time.Second, busy("4"))), want: ends{"unknown, unknown, unknown: ErrUnavailable"}},
+		{rule: "The same with a clock on which nobody waits.", do: get,
+			opts:  append(timed(15*time.Second), append(retries(agentmessaging.RetryPolicy{MaxAttempts: 9}), agentmessaging.WithClock(stopped{}))...),
+			cases: each(slow(3*time.Second, busy("4"))), want: ends{"unknown, unknown, unknown: ErrUnavailable"}},
 	}
 	// seen are scenes whose events and log are shown too.
 	seen = []scene{
-		{"A message.", post, nil, 0, each(okAnswer)},
-		{"An agent that is made: its id is known at the end.", sending(create{}), nil, 0, each(okAnswer)},
-		{"What is refused is the caller's affair, other failures are warnings.", post, nil, 0, each(answer{Status: 399}, answer{Status: 400}, answer{Status: 499})},
-		{"A 429 is waited for, here by the cool-down.", post, nil, 0, [][]answer{{tooMany("3", "key_minute"), {Status: 500}}, {tooMany("3", "key_minute"), okAnswer}}},
-		{"A call that never reached the service is repeated.", post, nil, 0, each(notDialed)},
-		{"A limiter makes the call wait, which is no part of the time of the call.", post,
-			append(timed(10*time.Second), agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})), time.Second, [][]answer{{notDialed, okAnswer}}},
-		{"What a limiter takes below a millisecond is a decision and no wait.", post, options{agentmessaging.WithLimiter(&limiterStub{wait: time.Millisecond - 1})}, 0, each(okAnswer)},
-		{"A journal is asked after every wait, directly before each request. Its error sends nothing.", journaled(post),
-			options{agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})}, 0, [][]answer{{tooMany("3", "k"), notDialed}}},
-		{"A call that cannot wait for a limit is refused here, at once.", inTurn(impatient, within(299*time.Second, get)), retries(agentmessaging.RetryPolicy{MaxWait: time.Hour}), 0, [][]answer{{tooMany("420", "key_day"), okAnswer}}},
-		{"So is one whose policy does not.", inTurn(impatient, get), retries(agentmessaging.RetryPolicy{MaxWait: time.Minute}), 0, [][]answer{{tooMany("420", "key_day"), okAnswer}}},
-		{"A caller that leaves is not kept.", inTurn(impatient, leaving(3*time.Second, get)), nil, 0, [][]answer{{tooMany("60", ""), okAnswer}}},
-		{"A cool-down is told once. Its limit_key is foreign text: one line of 64 bytes, without the key.", inTurn(impatient, within(time.Second, post), get), nil, 0,
-			[][]answer{{tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), okAnswer}}},
-		{"Siblings share the cool-down, but for one that has none.", inTurn(impatient, by(agentmessaging.WithoutCoolDown(), impatient), by(hasty, get), get), nil, 0,
-			[][]answer{{tooMany("20", "k"), tooMany("20", "k"), okAnswer}}},
-		{"What the service and the transport echo is taken out. The result is the service's word.", sending(create{SystemPrompt: "prompt-canary"}), nil, 0, each(
-			answer{Err: errors.New("transport says " + testKey + " and prompt-canary")},
-			answer{Status: 500, Body: `{"error":"broken","reason":"prompt-canary of ` + testKey + `"}`},
-			answer{Status: 200, Body: `{"agent_id":"agent-` + testKey + `","status":"active","trace_id":"` + testKey + `"}`})},
-		{"A limiter refuses: nothing is sent.", post, options{agentmessaging.WithLimiter(&limiterStub{
+		{rule: "A message.", do: post, cases: each(okAnswer), want: ends{"done"}},
+		{rule: "An agent that is made: its id is known at the end.", do: sending(create{}), cases: each(okAnswer), want: ends{"done"}},
+		{rule: "What is refused is the caller's affair, other failures are warnings.", do: post,
+			cases: each(answer{Status: 399}, answer{Status: 400}, answer{Status: 499}), want: ends{"not done", "not done: ErrBadRequest", "not done"}},
+		{rule: "A 429 is waited for, here by the cool-down.", do: post,
+			cases: [][]answer{{tooMany("3", "key_minute"), {Status: 500}}, {tooMany("3", "key_minute"), okAnswer}},
+			want:  ends{"not done, " + inDoubt + " ErrServer", "not done, done"}},
+		{rule: "A call that never reached the service is repeated.", do: post, cases: each(notDialed), want: ends{"not done, not done, not done"}},
+		{rule: "A limiter makes the call wait, which is no part of the time of the call.", do: post,
+			opts: append(timed(10*time.Second), agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})), attempt: time.Second,
+			cases: inOrder(notDialed, okAnswer), want: ends{"not done, done"}},
+		{rule: "What a limiter takes below a millisecond is a decision and no wait.", do: post,
+			opts:  options{agentmessaging.WithLimiter(&limiterStub{wait: time.Millisecond - 1})},
+			cases: each(okAnswer), want: ends{"done"}},
+		{rule: "A journal is asked after every wait, directly before each request. Its error sends nothing.", do: journaled(post),
+			opts:  options{agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})},
+			cases: inOrder(tooMany("3", "k"), notDialed), want: ends{"not done, not done, not done"}},
+		{rule: "A call that cannot wait for a limit is refused here, at once.", do: inTurn(impatient, within(299*time.Second, get)),
+			opts:  retries(agentmessaging.RetryPolicy{MaxWait: time.Hour}),
+			cases: inOrder(tooMany("420", "key_day"), okAnswer), want: ends{"not done, not done: ErrRateLimited"}},
+		{rule: "So is one whose policy does not.", do: inTurn(impatient, get), opts: retries(agentmessaging.RetryPolicy{MaxWait: time.Minute}),
+			cases: inOrder(tooMany("420", "key_day"), okAnswer), want: ends{"not done, not done: ErrRateLimited"}},
+		{rule: "A caller that leaves is not kept.", do: inTurn(impatient, leaving(3*time.Second, get)),
+			cases: inOrder(tooMany("60", ""), okAnswer), want: ends{"not done, not done: context.Canceled"}},
+		{rule: "A cool-down is told once. Its limit_key is foreign text: one line of 64 bytes, without the key.", do: inTurn(impatient, within(time.Second, post), get),
+			cases: inOrder(tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), okAnswer),
+			want:  ends{"not done, not done, done"}},
+		{rule: "Siblings share the cool-down, but for one that has none.", do: inTurn(impatient, by(agentmessaging.WithoutCoolDown(), impatient), by(hasty, get), get),
+			cases: inOrder(tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: ends{"not done, not done, not done, done"}},
+		{rule: "What the service and the transport echo is taken out. The result is the service's word.", do: sending(create{SystemPrompt: "prompt-canary"}),
+			cases: each(
+				answer{Err: errors.New("transport says " + testKey + " and prompt-canary")},
+				answer{Status: 500, Body: `{"error":"broken","reason":"prompt-canary of ` + testKey + `"}`},
+				answer{Status: 200, Body: `{"agent_id":"agent-` + testKey + `","status":"active","trace_id":"` + testKey + `"}`}),
+			want: ends{inDoubt, inDoubt + " ErrServer", "done"}},
+		{rule: "A limiter refuses: nothing is sent.", do: post, opts: options{agentmessaging.WithLimiter(&limiterStub{
 			refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour},
-		})}, 0, each(okAnswer)},
-		{"An argument is refused: nobody hears of it.", sending(message{}), nil, 0, each(okAnswer)},
-		{"An error of the transport is one line without the key.", post, nil, 0, each(answer{Err: errors.New("line\nbroken with " + testKey)})},
-		{"A context has ended before the call.", within(0, post), nil, 0, each(okAnswer)},
-		{"A call is cancelled: net/http returns the cause in place of the error.", within(time.Minute, post), nil, 0, each(left)},
+		})},
+			cases: each(okAnswer), want: ends{"not done: ErrRateLimited"}},
+		{rule: "An argument is refused: nobody hears of it.", do: sending(message{}), cases: each(okAnswer), want: ends{"no attempt: ErrInvalid"}},
+		{rule: "An error of the transport is one line without the key.", do: post,
+			cases: each(answer{Err: errors.New("line\nbroken with " + testKey)}), want: ends{inDoubt}},
+		{rule: "A context has ended before the call.", do: within(0, post), cases: each(okAnswer), want: ends{"no attempt: context.DeadlineExceeded"}},
+		{rule: "A call is cancelled: net/http returns the cause in place of the error.", do: within(time.Minute, post),
+			cases: each(left), want: ends{inDoubt + " context.Canceled"}},
 	}
 )
 
 // TestCalls holds the scenes to callsFile.
 func TestCalls(t *testing.T) {
 	var all strings.Builder
-	for _, s := range append(slices.Clone(scenes), cutWords()) {
+	for i, s := range slices.Concat(scenes, []scene{cutWords()}, seen) {
 		fmt.Fprintf(&all, "## %s\n\n", s.rule)
-		for _, answers := range s.cases {
-			fmt.Fprintf(&all, "%s%s\n", given(answers), s.made(t, answers, nil))
-		}
-	}
-	for _, s := range seen {
-		fmt.Fprintf(&all, "## %s\n\n", s.rule)
-		for _, answers := range s.cases {
+		require.Contains(t, []int{1, len(s.cases)}, len(s.want), s.rule)
+		for n, answers := range s.cases {
 			var told strings.Builder
-			made := s.made(t, answers, &told)
+			to := &told
+			if i <= len(scenes) {
+				to = nil
+			}
+			made, end := s.made(t, answers, to)
+			assert.Equal(t, s.want[n%len(s.want)], end, "%s\n%s", s.rule, given(answers))
 			assert.NotContains(t, told.String(), "canary", s.rule)
 			fmt.Fprintf(&all, "%s%s%s\n", given(answers), told.String(), made)
 		}
 	}
-	if *updateCalls {
+	if *updateCalls && !t.Failed() {
 		require.NoError(t, os.WriteFile(callsFile, []byte(all.String()), 0o644))
 	}
 	want, err := os.ReadFile(callsFile)
@@ -273,6 +343,7 @@ func cutWords() scene {
 	for _, length := range []int{200, 201} {
 		s.cases = append(s.cases, each(answer{Err: errors.New(strings.Repeat("Z", length))})...)
 	}
+	s.want = append(slices.Repeat(ends{"not done: ErrBadRequest"}, 8), "unknown", "unknown")
 	return s
 }
 
@@ -293,9 +364,9 @@ func given(answers []answer) string {
 	return b.String()
 }
 
-// made is what a program sees of the call. What observers and the log are told is
-// written to told, unless that is nil.
-func (s scene) made(t *testing.T, answers []answer, told *strings.Builder) string {
+// made is what a program sees of the call, and how it ended. What observers and the log
+// are told is written to told, unless that is nil.
+func (s scene) made(t *testing.T, answers []answer, told *strings.Builder) (text, end string) {
 	observer := &stages{t: t, told: told}
 	opts := append(slices.Clone(s.opts), agentmessaging.WithObserver(observer))
 	if told != nil {
@@ -316,7 +387,9 @@ func (s scene) made(t *testing.T, answers []answer, told *strings.Builder) strin
 	}
 	holdsLaws(t, made.Err, testKey)
 	var b strings.Builder
-	fmt.Fprintf(&b, "made     %s: %s\n", cell{len(made.Sent), outcome(made.Err), made.Elapsed}, strings.Join(observer.verdicts, ", "))
+	verdicts := strings.Join(observer.verdicts, ", ")
+	end = cmp.Or(verdicts, "no attempt")
+	fmt.Fprintf(&b, "made     %s: %s\n", cell{len(made.Sent), outcome(made.Err), made.Elapsed}, verdicts)
 	info := made.Info
 	if len(info.Body) > 60 {
 		info.Body = fmt.Appendf(nil, "%d bytes", len(info.Body))
@@ -330,9 +403,13 @@ func (s scene) made(t *testing.T, answers []answer, told *strings.Builder) strin
 		if failure := (*agentmessaging.Error)(nil); errors.As(made.Err, &failure) {
 			fmt.Fprintf(&b, "fields  %s\n", fieldsOf(*failure))
 		}
-		fmt.Fprintf(&b, "kinds    %v\n", kindsOf(made.Err))
+		kinds := kindsOf(made.Err)
+		fmt.Fprintf(&b, "kinds    %v\n", kinds)
+		if kinds != nil {
+			end += ": " + strings.Join(kinds, " ")
+		}
 	}
-	return b.String()
+	return b.String(), end
 }
 
 // toldKey finds in the caller's context where a scene is written.
