@@ -1,15 +1,23 @@
 package control_test
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
@@ -164,4 +172,423 @@ func TestBadRequests(t *testing.T) {
 	assert.Equal(t, before, a.must(200, "GET", "/state", "").raw)
 	assert.Empty(t, a.must(200, "GET", "/replies", "").list("replies"))
 	assert.Empty(t, a.must(200, "GET", "/faults", "").list("faults"))
+}
+
+// A name that an attacker's site resolves to 127.0.0.1 reaches nothing.
+func TestHost(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	for host, want := range map[string]int{
+		"127.0.0.1:8460": 200, "127.0.0.1": 200, "127.9.9.9": 200, "localhost:1": 200, "LOCALHOST": 200, "localhost.:80": 200,
+		"app.localhost": 200, "[::1]:8460": 200, "[::1]": 200, "[::ffff:127.0.0.1]:1": 200,
+		"evil.example": 403, "evil.example:8460": 403, "127.0.0.1.evil.example": 403, "localhost.evil.example": 403,
+		"notlocalhost": 403, "192.168.0.1:8460": 403, "0.0.0.0:8460": 403, "": 403, "[::2]:1": 403, "2130706433": 403,
+	} {
+		assert.Equal(t, want, a.do("GET", "/info", "", "Host: "+host).status, host)
+		assert.Equal(t, want, a.send("GET", "/v1/status", "", "Host: "+host, "Authorization: Bearer "+a.server.Key()).status, "the service: %s", host)
+	}
+	a.do("GET", "/info", "", "Host: evil.example").wantRefused(t, 403, "Host: must be a loopback name or address; with --allow-remote, any")
+	assert.Empty(t, a.must(200, "GET", "/calls?status=403", "").list("calls"), "a refused call does not reach the fake")
+}
+
+func TestOrigin(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	for origin, want := range map[string]int{
+		"http://127.0.0.1:8460": 204, "https://127.0.0.1:8460": 204, "HTTP://127.0.0.1:8460": 204,
+		"http://127.0.0.1": 403, "http://127.0.0.1:3000": 403, "http://localhost:8460": 403, "http://evil.example": 403,
+		"null": 403, "127.0.0.1:8460": 403, "": 403, "://": 403, "http://evil.example/127.0.0.1:8460": 403,
+	} {
+		assert.Equal(t, want, a.do("POST", "/reset", "", "Origin: "+origin).status, origin)
+	}
+	for site, want := range map[string]int{"same-origin": 204, "none": 204, "": 204, "same-site": 403, "cross-site": 403, "odd": 403} {
+		assert.Equal(t, want, a.do("POST", "/reset", "", "Sec-Fetch-Site: "+site).status, site)
+	}
+	a.do("GET", "/info", "", "Origin: null").wantRefused(t, 403, "Origin: must be the program's own")
+	assert.Empty(t, a.do("GET", "/info", "", "Origin: http://127.0.0.1:8460").header.Get("Access-Control-Allow-Origin"))
+}
+
+func TestToken(t *testing.T) {
+	const token = "a-token-of-16-or-more"
+	a := newAPI(t, control.Options{Guard: jsonapi.Guard{Token: token}})
+	for header, want := range map[string]int{
+		"Authorization: Bearer " + token: 200, "Authorization: bearer  " + token: 200,
+		"Authorization: Bearer " + token + "x": 401, "Authorization: Bearer " + token[:20]: 401, "Authorization: Basic " + token: 401,
+		"Authorization: " + token: 401, "Authorization: Bearer ": 401, "X-Token: " + token: 401, "Authorization: Bearer " + a.server.Key(): 401,
+	} {
+		assert.Equal(t, want, a.do("GET", "/info", "", header).status, header)
+	}
+	assert.Regexp(t, `^{"version":"","base_url":"","started_at":"20[^"]+","remote":false,"key":"amk_fake_000001"}\s$`, a.do("GET", "/info", "", "Authorization: Bearer "+token).raw)
+	refused := a.do("GET", "/info", "")
+	refused.wantRefused(t, 401, "Bearer, a space, and the token")
+	assert.Equal(t, "Bearer", refused.header.Get("WWW-Authenticate"))
+	assert.NotContains(t, refused.raw, token)
+	a.do("GET", "/no/such", "").wantRefused(t, 401, "")
+	assert.Equal(t, 200, a.service(a.server.Key(), "GET", "/v1/status", "").status, "the service needs its keys only")
+}
+
+// What a form of another site can send.
+func TestContentType(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	for kind, want := range map[string]int{
+		"application/json": 201, "application/json; charset=utf-8": 201, "Application/JSON;charset=UTF-8": 201,
+		"text/plain": 415, "application/x-www-form-urlencoded": 415, "multipart/form-data": 415, "": 415, "application/json; charset=latin1": 415, `application/json; charset=""`: 415,
+		"application/jsonp": 415, "application/json, text/plain": 415,
+	} {
+		assert.Equal(t, want, a.do("POST", "/keys", "{}", "Content-Type: "+kind).status, kind)
+	}
+	a.do("POST", "/keys", "{}", "Content-Type: text/plain").wantRefused(t, 415, "Content-Type: must be application/json")
+}
+
+func TestHeadersOfAnswers(t *testing.T) {
+	for _, path := range []string{"/openapi.yaml", "/none"} {
+		h := newAPI(t, control.Options{}).do("GET", path, "").header
+		assert.Equal(t, []string{"no-store", "nosniff"}, []string{h.Get("Cache-Control"), h.Get("X-Content-Type-Options")})
+	}
+}
+
+// What every route refuses, at each of them.
+func TestEveryRouteRefuses(t *testing.T) {
+	a := newAPI(t, control.Options{Guard: jsonapi.Guard{Token: "a-token-of-16-or-more"}})
+	const known = "Authorization: Bearer a-token-of-16-or-more"
+	fill := strings.NewReplacer("{key}", "k", "{limit_key}", "key_day", "{agent_id}", "a", "{id}", "i", "{seq}", "1")
+	for _, r := range control.Routes() {
+		method, path, _ := strings.Cut(fill.Replace(r), " ")
+		for _, tt := range []struct {
+			want        int
+			query, body string
+			header      []string
+		}{
+			{401, "", "", nil},
+			{403, "", "", []string{"Origin: http://evil.example"}},
+			{403, "", "", []string{"Host: evil.example"}},
+			{400, "?odd=1", "", []string{known}},
+			{413, "", strings.Repeat(" ", 1<<20+1), []string{known}},
+			{415, "", "x", []string{known, "Content-Type: text/plain"}},
+		} {
+			assert.Equal(t, tt.want, a.send(method, "/_fake/v1"+path+tt.query, tt.body, tt.header...).status, r)
+		}
+	}
+}
+
+func TestNotFound(t *testing.T) {
+	a := newAPI(t, control.Options{})
+	for _, tt := range [][3]string{
+		{"GET", "", "no route has this method and path"},
+		{"GET", "/info/", "no route has this method and path"},
+		{"GET", "//info", "no route has this method and path"},
+		{"PUT", "/keys", "no route has this method and path"},
+		{"GET", "/keys/key_000002", "no key has this label, such as key_000001; GET keys lists them"},
+		{"PATCH", "/keys/amk_fake_000001", "no key"},
+		{"GET", "/agents/x", "no agent"},
+		{"PUT", "/agents/x/sms", "no agent"},
+		{"DELETE", "/replies/reply_000001", "no reply has this id"},
+		{"DELETE", "/faults/fault_000001", "no fault has this id"},
+	} {
+		body := ""
+		if tt[0] == "PUT" || tt[0] == "PATCH" {
+			body = "{}"
+		}
+		a.do(tt[0], tt[1], body).wantRefused(t, 404, tt[2])
+	}
+	a.do("POST", "/keys/key_000001/limits/key_hour/exhaust", "").wantRefused(t, 400, "Exhaust: unknown limit; the limits are key_minute, ip_minute")
+}
+
+func newStreams(t *testing.T, o control.Options) (a api, base string) {
+	a = newAPI(t, o)
+	server := httptest.NewServer(a.all)
+	t.Cleanup(server.Close)
+	t.Cleanup(a.server.End) // before Close, which waits for streams
+	return a, server.URL
+}
+
+// changes are calls that change something, and what they change.
+var changes = []struct{ method, path, body, want string }{
+	{"POST", "/keys", `{}`, "keys"},
+	{"PATCH", "/keys/key_000002", `{"plan":"pro"}`, "keys"},
+	{"PATCH", "/keys/key_000002", `{"revoked":true}`, "keys"},
+	{"POST", "/agents", `{"key":"key_000001","agent_id":"a"}`, "agents"},
+	{"POST", "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b"}]}`, "agents"},
+	{"PUT", "/agents/a/sms", `{"status":"pending"}`, "agents"},
+	{"POST", "/faults", `{"fault":{"kind":"hang"},"match":{"key":"key_000002"}}`, "faults"},
+	{"DELETE", "/faults/fault_000001", ``, "faults"},
+	{"POST", "/replies", `{"replies":[{"text":"a"}]}`, "replies"},
+	{"DELETE", "/replies/reply_000001", ``, "replies"},
+	{"POST", "/clock", `{"duration":"1s"}`, "clock"},
+	{"PUT", "/byok", `{"available":true}`, "byok"},
+	{"POST", "/keys/key_000001/limits/key_day/exhaust", ``, "limits"},
+	{"DELETE", "/calls", ``, "calls"},
+	{"POST", "/reset", ``, "reset"},
+}
+
+func TestStream(t *testing.T) {
+	a, base := newStreams(t, control.Options{})
+	key := a.server.Key()
+	a.service(key, "GET", "/v1/status", "")
+	s := a.open(base, "/calls/stream")
+	a.service(key, "GET", "/v1/byok", "")
+	e := s.next()
+	assert.Equal(t, []string{"2", "call"}, []string{e.id, e.name}, "from now on")
+	var call map[string]any
+	require.NoError(t, json.Unmarshal([]byte(e.data), &call))
+	assert.Equal(t, a.must(200, "GET", "/calls?after=1", "").list("calls")[0], any(call), "as in the list")
+	for _, tt := range changes {
+		a.do(tt.method, tt.path, tt.body)
+		assert.Equal(t, []string{tt.want}, s.kinds(1), "%s %s", tt.method, tt.path)
+	}
+	state := a.must(200, "GET", "/state", "").raw
+	a.must(204, "PUT", "/state", state)
+	assert.Equal(t, []string{"agents", "byok", "clock", "keys", "limits"}, s.kinds(5))
+	a.service(key, "POST", "/v1/agents", `{}`)
+	assert.Equal(t, []string{"agents"}, s.kinds(1), "what the service changes, shows too")
+	assert.Equal(t, "3", s.next().id, "the reset has not been missed calls")
+	a.service(key, "PUT", "/v1/byok", `{"provider":"openai","api_key":"k"}`)
+	assert.Equal(t, []string{"byok"}, s.kinds(1))
+}
+
+func TestStreamResumes(t *testing.T) {
+	a, base := newStreams(t, control.Options{Fake: []fakeserver.Option{fakeserver.WithCallLimit(3)}})
+	status := func(n int) {
+		for range n {
+			a.service(a.server.Key(), "GET", "/v1/status", "")
+		}
+	}
+	status(3)
+	assert.Equal(t, []string{"1", "2", "3"}, a.open(base, "/calls/stream?after=0").calls(3))
+	s := a.open(base, "/calls/stream", "Last-Event-ID: 2")
+	assert.Equal(t, []string{"agents", "byok", "clock", "faults", "keys", "limits", "replies"}, s.kinds(7))
+	assert.Equal(t, []string{"3"}, s.calls(1))
+	assert.Equal(t, []string{"1", "2", "3"}, a.open(base, "/calls/stream", "Last-Event-ID: 400").calls(3), "an id of an earlier run")
+	status(3)
+	s = a.open(base, "/calls/stream?after=2")
+	assert.Equal(t, event{"", "gap", `{"missed":1}`}, s.next())
+	assert.Equal(t, []string{"4", "5", "6"}, s.calls(3))
+}
+
+// A reader that takes nothing keeps nobody waiting, and learns how many calls it missed.
+func TestSlowReader(t *testing.T) {
+	opts := []fakeserver.Option{fakeserver.WithCallLimit(10)}
+	for _, limit := range []fakeserver.Limit{fakeserver.LimitKeyMinute, fakeserver.LimitIPMinute, fakeserver.LimitKeyDay} {
+		opts = append(opts, fakeserver.WithLimit(limit, control.NoLimit))
+	}
+	a, base := newStreams(t, control.Options{Fake: opts})
+	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
+	s := a.open(base, "/calls/stream")
+	const made = 2000
+	text := strings.Repeat("x", 4000)
+	for range made { // 16 MB, more than any socket holds
+		a.service(a.server.Key(), "POST", "/v1/agents/a/messages", `{"text":"`+text+`"}`)
+	}
+	missed, received := 0, 0
+	for last := ""; last != fmt.Sprint(made); {
+		switch e := s.next(); e.name {
+		case "call":
+			last = e.id
+			received++
+		case "gap":
+			var gap struct{ Missed int }
+			require.NoError(t, json.Unmarshal([]byte(e.data), &gap))
+			missed += gap.Missed
+		case "":
+			require.Fail(t, "the stream has ended")
+		}
+	}
+	assert.Equal(t, made, received+missed)
+	assert.Positive(t, missed)
+}
+
+// event is one server-sent event; a comment has a name of ":".
+type event struct{ id, name, data string }
+
+// stream reads events as an EventSource does.
+type stream struct {
+	t     testing.TB
+	lines *bufio.Scanner
+	end   context.CancelFunc
+}
+
+// open begins a stream and reads its first comment.
+func (a api) open(base, path string, header ...string) *stream {
+	ctx, cancel := context.WithCancel(a.t.Context())
+	a.t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, "GET", base+"/_fake/v1"+path, nil)
+	require.NoError(a.t, err)
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(a.t, err)
+	a.t.Cleanup(func() { _ = resp.Body.Close() })
+	require.Equal(a.t, 200, resp.StatusCode)
+	require.Equal(a.t, "text/event-stream", resp.Header.Get("Content-Type"))
+	record(a.t, req, "", reply{status: resp.StatusCode, header: resp.Header})
+	s := &stream{a.t, bufio.NewScanner(resp.Body), cancel}
+	s.lines.Buffer(nil, 1<<20)
+	require.Equal(a.t, ":", s.next().name)
+	return s
+}
+
+// next is the next event; the zero event is the end.
+func (s *stream) next() (e event) {
+	for s.lines.Scan() {
+		name, value, _ := strings.Cut(s.lines.Text(), ": ")
+		switch {
+		case s.lines.Text() == "":
+			return e
+		case name == "id":
+			e.id = value
+		case name == "event":
+			e.name = value
+		case name == "data":
+			e.data = value
+		default:
+			e.name = ":"
+		}
+	}
+	return event{}
+}
+
+// calls reads n calls and returns their numbers; other events are left out.
+func (s *stream) calls(n int) (seqs []string) {
+	s.t.Helper()
+	for len(seqs) < n {
+		e := s.next()
+		require.NotZero(s.t, e, "the stream has ended")
+		if e.name == "call" {
+			seqs = append(seqs, e.id)
+		}
+	}
+	return seqs
+}
+
+// kinds reads n "state" events, and returns what each says has changed.
+func (s *stream) kinds(n int) (all []string) {
+	for range n {
+		e := s.next()
+		assert.Equal(s.t, "state", e.name)
+		all = append(all, strings.TrimSuffix(strings.TrimPrefix(e.data, `{"what":"`), `"}`))
+	}
+	return all
+}
+
+// api makes calls of the control interface, and of the service behind it.
+type api struct {
+	t      testing.TB
+	server *control.Server
+	all    http.Handler
+}
+
+func newAPI(t testing.TB, o control.Options) api {
+	t.Helper()
+	s, err := control.New(o)
+	require.NoError(t, err)
+	t.Cleanup(s.End)
+	return api{t, s, handler(s)}
+}
+
+// handler is the server as the program puts it together.
+func handler(s *control.Server) http.Handler {
+	service := s.Service()
+	return s.CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/_fake/") {
+			s.ServeHTTP(w, r)
+			return
+		}
+		service.ServeHTTP(w, r)
+	}))
+}
+
+type reply struct {
+	status int
+	header http.Header
+	raw    string
+	body   map[string]any
+}
+
+func (r reply) reason() string { s, _ := r.body["reason"].(string); return s }
+func (r reply) text(name string) string {
+	s, _ := r.body[name].(string)
+	return s
+}
+
+func (r reply) list(name string) []any { l, _ := r.body[name].([]any); return l }
+
+// do calls the control interface; header lines are "Name: value".
+func (a api) do(method, path, body string, header ...string) reply {
+	a.t.Helper()
+	return a.send(method, "/_fake/v1"+path, body, header...)
+}
+
+// service calls the service with a key.
+func (a api) service(key, method, path, body string) reply {
+	a.t.Helper()
+	return a.send(method, path, body, "Authorization: Bearer "+key)
+}
+
+func (a api) send(method, path, body string, header ...string) reply {
+	a.t.Helper()
+	req := httptest.NewRequest(method, path, strings.NewReader(body)).WithContext(a.t.Context())
+	req.Host = "127.0.0.1:8460"
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		if name == "Host" {
+			req.Host = value
+			continue
+		}
+		req.Header.Set(name, value)
+	}
+	rec := httptest.NewRecorder()
+	a.all.ServeHTTP(rec, req)
+	r := reply{status: rec.Code, header: rec.Header(), raw: rec.Body.String()}
+	_ = json.Unmarshal(rec.Body.Bytes(), &r.body)
+	if strings.HasPrefix(path, "/_fake/") {
+		record(a.t, req, body, r)
+	}
+	return r
+}
+
+var recording sync.Mutex
+
+// record writes a call to the file that the module tools/openapi names, which
+// holds each to openapi.yaml.
+func record(t testing.TB, req *http.Request, body string, r reply) {
+	name := os.Getenv("AGENTMESSAGING_FAKE_RECORD")
+	if name == "" || len(body) > 1<<20 {
+		return
+	}
+	recording.Lock()
+	defer recording.Unlock()
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	require.NoError(t, json.NewEncoder(file).Encode(map[string]any{
+		"Method": req.Method, "URL": req.URL.RequestURI(), "Header": req.Header, "Body": body,
+		"Status": r.status, "Answered": r.header, "Answer": r.raw,
+	}))
+	require.NoError(t, file.Close())
+}
+
+// must calls and wants a status of success.
+func (a api) must(status int, method, path, body string) reply {
+	a.t.Helper()
+	r := a.do(method, path, body)
+	require.Equal(a.t, status, r.status, r.raw)
+	return r
+}
+
+// wantRefused wants an error with a reason that begins as told.
+func (r reply) wantRefused(t testing.TB, status int, reason string) {
+	t.Helper()
+	assert.Equal(t, status, r.status, r.raw)
+	assert.Contains(t, r.reason(), reason)
+	assert.NotEmpty(t, r.text("error"))
+	assert.Equal(t, "application/json", r.header.Get("Content-Type"))
+}
+
+func pick(m map[string]any, names ...string) (values []any) {
+	for _, n := range names {
+		values = append(values, m[n])
+	}
+	return values
 }
