@@ -1,16 +1,34 @@
 package otelagentmessaging_test
 
 import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -164,5 +182,379 @@ func TestManyCallsAtOnce(t *testing.T) {
 	assert.Len(t, r.points(t), 2)
 	for _, point := range r.points(t) {
 		assert.Contains(t, point, ": 50, ")
+	}
+}
+
+// TestOtelhttpBelowTheObserver checks that nothing is doubled: the calls are
+// the observer's, and the requests otelhttp's, which sends traceparent.
+func TestOtelhttpBelowTheObserver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, fake := newTelemetry(), fakeserver.New(t)
+		base, parents := fake.HTTPClient(t).Transport, []string{}
+		transport := otelhttp.NewTransport(roundTripper(func(req *http.Request) (*http.Response, error) {
+			parents = append(parents, req.Header.Get("traceparent"))
+			return base.RoundTrip(req)
+		}), otelhttp.WithTracerProvider(r.tracer), otelhttp.WithMeterProvider(r.meter), otelhttp.WithPropagators(propagation.TraceContext{}))
+		client := newClient(t, fake, r.observer(t, otelagentmessaging.WithoutHTTP()), agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+		require.NoError(t, inTurn(limitedOnce(send), status)(t.Context(), fake, client))
+
+		spans := r.spans.GetSpans()
+		require.Len(t, spans, 5)
+		for i, call := range []int{2, 2, 4} {
+			request := spans[[]int{0, 1, 3}[i]]
+			assert.Equal(t, spans[call].SpanContext, request.Parent)
+			assert.Equal(t, "00-"+request.SpanContext.TraceID().String()+"-"+request.SpanContext.SpanID().String()+"-01", parents[i])
+			assert.NotRegexp(t, "(http|url)\\.", attrsOf(spans[call].Attributes))
+		}
+		assert.Len(t, spans[2].Events, 3)
+		assert.Equal(t, trace.SpanKindClient, spans[2].SpanKind)
+		assert.Equal(t, trace.SpanKindInternal, spans[4].SpanKind)
+		assert.Equal(t, 3, strings.Count(r.story(t), requestDuration))
+		assert.NotContains(t, r.story(t), "url.template", "the metrics of requests are otelhttp's")
+	})
+}
+
+// TestTheTransportSeesTheSpanOfItsCall also where nothing is recorded: a transport
+// with instruments of its own continues the trace.
+func TestTheTransportSeesTheSpanOfItsCall(t *testing.T) {
+	r, fake := newTelemetry(sdktrace.WithSampler(sdktrace.NeverSample())), fakeserver.New(t)
+	base, seen := fake.HTTPClient(t).Transport, trace.SpanContext{}
+	transport := roundTripper(func(req *http.Request) (*http.Response, error) {
+		seen = trace.SpanContextFromContext(req.Context())
+		return base.RoundTrip(req)
+	})
+	observer := r.observer(t, otelagentmessaging.WithMeterProvider(noop.NewMeterProvider()))
+	require.NoError(t, send(t.Context(), fake, newClient(t, fake, observer, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))))
+	assert.True(t, seen.IsValid())
+	assert.Empty(t, fake.Calls()[0].Header.Get("traceparent"))
+}
+
+const canaryKey = "key-canary-4711"
+
+// echo is a service that says what it was told, the key and the body, with a
+// status; with 0 it fails.
+type echo int
+
+func (e echo) RoundTrip(req *http.Request) (*http.Response, error) {
+	said := req.Header.Get("Authorization")
+	if req.Body != nil {
+		body, _ := io.ReadAll(req.Body)
+		said += string(body)
+	}
+	if e == 0 {
+		return nil, errors.New(said)
+	}
+	answer, _ := json.Marshal(map[string]any{
+		"error": said, "reason": said, "limit_key": said, "trace_id": canaryKey, "agent_id": "agent-" + canaryKey,
+		"status": "active", "reply_text": "reply-canary", "warnings": []string{"warning-canary"}, said: said,
+	})
+	return &http.Response{
+		StatusCode: int(e), Header: http.Header{"X-Echo": {said}, "Retry-After": {"86400"}},
+		Body: io.NopCloser(bytes.NewReader(answer)),
+	}, nil
+}
+
+// TestTelemetryHoldsNoSecret exports everything that calls with canaries leave
+// behind, on the fake and on services that echo.
+func TestTelemetryHoldsNoSecret(t *testing.T) {
+	fake := fakeserver.New(t, fakeserver.WithKey(canaryKey))
+	fake.OnMessage().Reply("reply-canary")
+	transports := map[string]http.RoundTripper{"fake": fake.HTTPClient(t).Transport}
+	for _, status := range []echo{0, 200, 400, 429, 503} {
+		transports[fmt.Sprint(status)] = status
+	}
+	for name, transport := range transports {
+		t.Run(name, func(t *testing.T) {
+			r := newTelemetry()
+			client, err := agentmessaging.NewClient(fake.BaseURL(), canaryKey, r.observer(t),
+				agentmessaging.WithHTTPClient(&http.Client{Transport: transport}),
+				agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: 1, MaxWait: 3}))
+			require.NoError(t, err)
+			_ = every(t.Context(), nil, client)
+			exported := asJSON(t, r.spans.GetSpans()) + asJSON(t, r.metrics(t))
+			require.Contains(t, exported, "invoke_agent")
+			require.Contains(t, exported, callDuration)
+			for _, member := range strings.Split(exported, ",") {
+				assert.NotContains(t, member, "canary")
+			}
+		})
+	}
+}
+
+// TestOnlyIdentifiersOfTheServiceAreRecorded gives the service's words to a
+// span, as long as they are names and no sentences.
+func TestOnlyIdentifiersOfTheServiceAreRecorded(t *testing.T) {
+	longest := strings.Repeat("x", 128)
+	r := newTelemetry()
+	observer := r.observer(t)
+	for word, recorded := range map[string]bool{
+		"trace_000001": true, "aZ09_-.:/": true, longest: true,
+		longest + "x": false, "two words": false, "line\n": false, "ä": false, "": false, "[redacted]": false,
+	} {
+		call := r.statusFrom(t, observer, "https://service.example", word)
+		assert.Equal(t, recorded, call["agentmessaging.trace_id"] == word, "%q", word)
+	}
+}
+
+// TestServerAddress checks the port that the scheme implies, and a prefix, with
+// one observer for several servers.
+func TestServerAddress(t *testing.T) {
+	r := newTelemetry()
+	observer := r.observer(t)
+	for base, want := range map[string]attrs{
+		"https://service.example/prefix": {"server.address": "service.example", "server.port": int64(443)},
+		"https://service.example:8443":   {"server.address": "service.example", "server.port": int64(8443)},
+		"http://localhost":               {"server.address": "localhost", "server.port": int64(80)},
+		"https://localhost":              {"server.address": "localhost", "server.port": int64(443)},
+		"http://[::1]:80":                {"server.address": "::1", "server.port": int64(80)},
+	} {
+		call := r.statusFrom(t, observer, base, "t")
+		assert.Equal(t, base+"/v1/status", call["url.full"])
+		assert.Equal(t, "/v1/status", call["url.template"])
+		assert.Subset(t, call, want)
+	}
+}
+
+// statusFrom asks a service at base for its status, whose answer has traceID,
+// and returns the attributes of the call.
+func (r *telemetry) statusFrom(t *testing.T, observer agentmessaging.Option, base, traceID string) attrs {
+	r.spans.Reset()
+	body := asJSON(t, map[string]any{"ok": true, "service": "s", "version": "v", "mode": "m", "trace_id": traceID})
+	transport := roundTripper(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+	})
+	client, err := agentmessaging.NewClient(base, canaryKey, observer, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+	require.NoError(t, err)
+	_, err = client.Status(t.Context())
+	require.NoError(t, err)
+	return attrsOf(r.spans.GetSpans()[0].Attributes)
+}
+
+func asJSON(t *testing.T, v any) string {
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+var update = flag.Bool("update", false, "rewrite "+storiesFile)
+
+// storiesFile shows what each of the stories leaves behind: its spans with
+// their durations, in virtual time, and what the metrics count.
+const storiesFile = "testdata/stories.txt"
+
+type story struct {
+	name string
+	call call
+	opts []agentmessaging.Option
+}
+
+var stories = []story{
+	{"a message", send, nil},
+	{"a 429, after which the cool-down parks the call", limitedOnce(send), nil},
+	{"a 429 that is not retried, and a caller behind its cool-down", inTurn(limitedOnce(send), send), []agentmessaging.Option{retries(1)}},
+	{"a limit that is spent for a day, and a caller whom its cool-down refuses", inTurn(with(fakeserver.RateLimited("86400"), send), send), nil},
+	{"a repetition that a limiter refuses", limitedOnce(send), []agentmessaging.Option{agentmessaging.WithLimiter(onlyOnce{})}},
+	{"a reply that is lost", with(fakeserver.LoseReply(fakeserver.ResetConnection()), send), nil},
+	{"a slow answer", with(fakeserver.Latency(2*time.Second), status), nil},
+	{"a slow 429", limitedOnce(with(fakeserver.Latency(2*time.Second), status)), nil},
+	{"an agent that is not there", read, nil},
+	{"statuses that the interface does not have, of which only the last is an error of the request", inTurn(
+		with(fakeserver.Answer(299, ""), read), with(fakeserver.Answer(300, ""), read),
+		with(fakeserver.Answer(399, ""), read), with(fakeserver.Answer(400, ""), read)), []agentmessaging.Option{retries(1)}},
+	{"an answer that is cut", with(fakeserver.TruncateReply(5), status), []agentmessaging.Option{retries(1)}},
+	{"an answer that takes too long", with(fakeserver.DripReply(1, time.Second), hurried(status)), nil},
+	{"a connection that is reset", with(fakeserver.ResetConnection(), read), []agentmessaging.Option{retries(1)}},
+	{"a connection that is refused", read, failing(&net.OpError{Op: "dial", Err: errors.New("error-canary")})},
+	{"a connection that takes too long", read, failing(&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded})},
+	{"a connection that is given up", read, failing(fmt.Errorf("%w: %w", context.Canceled, &net.OpError{Op: "dial", Err: net.ErrClosed}))},
+	{"a certificate that is not accepted", read, failing(&tls.CertificateVerificationError{Err: errors.New("error-canary")})},
+	{"arguments that are refused", func(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
+		_, err := client.SendMessage(ctx, "agent_000001", agentmessaging.MessageParams{})
+		return err
+	}, nil},
+	{"a deadline that passes", with(fakeserver.Hang(), hurried(read)), nil},
+	{"a call that is cancelled", with(fakeserver.Hang(), func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		time.AfterFunc(time.Second, func() { cancel(errors.New("cause-canary")) })
+		return read(ctx, fake, client)
+	}), nil},
+	{"an observer that drops the context of the call", send, []agentmessaging.Option{agentmessaging.WithObserver(agentmessaging.ObserverFunc(
+		func(context.Context, agentmessaging.Event) context.Context { return context.Background() }))}},
+	{"every method, once", every, nil},
+	{"a context that ended before the call", func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		ctx, cancel := context.WithCancel(ctx)
+		cancel()
+		return read(ctx, fake, client)
+	}, nil},
+}
+
+// tell runs the story in a bubble, observed by r.
+func (s story) tell(t *testing.T, r *telemetry) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeserver.New(t)
+		_ = s.call(t.Context(), fake, newClient(t, fake, append(s.opts, r.observer(t))...)) // error.type says how it ended
+	})
+}
+
+// tellAll returns what each of the stories leaves behind.
+func tellAll(t *testing.T) (all []*telemetry) {
+	for _, s := range stories {
+		r := newTelemetry()
+		s.tell(t, r)
+		all = append(all, r)
+	}
+	return all
+}
+
+func TestStories(t *testing.T) {
+	var all strings.Builder
+	for i, r := range tellAll(t) {
+		r.wantExemplars(t)
+		fmt.Fprintf(&all, "## %s\n\n%s\n", stories[i].name, cmp.Or(r.story(t), "nothing\n"))
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(storiesFile, []byte(all.String()), 0o644))
+	}
+	want, err := os.ReadFile(storiesFile)
+	require.NoError(t, err)
+	assert.Equal(t, strings.Split(string(want), "\n"), strings.Split(all.String(), "\n"), "read the diff, then go test -run TestStories -update")
+}
+
+type call = func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error
+
+// every calls each method once, with words that no telemetry may hold.
+func every(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
+	_, _ = client.Status(ctx)
+	_, _ = client.SetBYOK(ctx, agentmessaging.SetBYOKParams{
+		Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary", Label: "label-canary", Model: "model-canary",
+	})
+	_, _ = client.GetBYOK(ctx)
+	_, _ = client.WarmUp(ctx, agentmessaging.LLMModeHosted)
+	_, _ = client.CreateAgent(ctx, agentmessaging.CreateAgentParams{
+		SystemPrompt: "prompt-canary", CustomerRef: "customer-canary", Metadata: map[string]string{"key": "metadata-canary"},
+		LLM: agentmessaging.LLMParams{Provider: agentmessaging.ProviderOpenAI, APIKey: "other-provider-canary"},
+	})
+	_, _ = client.GetAgent(ctx, "agent_000001")
+	_, _ = client.EnableSMS(ctx, "agent_000001", agentmessaging.SMSModeSandbox)
+	_, _ = client.SendMessage(ctx, "agent_000001", agentmessaging.MessageParams{Text: "message-canary", UserRef: "user-canary"})
+	return client.ClearBYOK(ctx)
+}
+
+// send makes an agent without a trace, and sends it a message.
+func send(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+	id := fake.AddAgent(fake.Key(), fakeserver.Agent{}).ID
+	_, err := client.SendMessage(ctx, id, agentmessaging.MessageParams{Text: "message-canary"})
+	return err
+}
+
+func read(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
+	_, err := client.GetAgent(ctx, "agent_000001")
+	return err
+}
+
+func status(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
+	_, err := client.Status(ctx)
+	return err
+}
+
+// with is a call whose first attempt meets a fault.
+func with(fault fakeserver.Fault, then call) call {
+	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		fake.Inject(fault).Times(1)
+		return then(ctx, fake, client)
+	}
+}
+
+func limitedOnce(then call) call { return with(fakeserver.RateLimited("3"), then) }
+
+// hurried is a call that has five seconds.
+func hurried(then call) call {
+	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return then(ctx, fake, client)
+	}
+}
+
+// inTurn is several calls, whatever becomes of them.
+func inTurn(calls ...call) call {
+	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		var errs []error
+		for _, call := range calls {
+			errs = append(errs, call(ctx, fake, client))
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// failing makes one attempt, over a transport that fails.
+func failing(err error) []agentmessaging.Option {
+	transport := roundTripper(func(*http.Request) (*http.Response, error) { return nil, err })
+	return []agentmessaging.Option{retries(1), agentmessaging.WithHTTPClient(&http.Client{Transport: transport})}
+}
+
+// onlyOnce is a limiter that lets the first attempt pass, after a while, and no
+// other.
+type onlyOnce struct{}
+
+func (onlyOnce) Acquire(_ context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	if attempt.Number > 1 {
+		return nil, &agentmessaging.Error{StatusCode: 429}
+	}
+	time.Sleep(time.Second / 4)
+	return onlyOnce{}, nil
+}
+
+func (onlyOnce) Done(agentmessaging.AttemptOutcome) {}
+
+// rows have the first cells of each row of a marked table of the README, without
+// their quotes.
+func rows(t *testing.T, table string, cells int) (rows []string) {
+	t.Helper()
+	page, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	_, after, found := strings.Cut(strings.ReplaceAll(string(page), "`", ""), "<!-- "+table+":begin -->\n")
+	require.True(t, found, table)
+	lines, _, _ := strings.Cut(after, "\n<!-- "+table+":end -->")
+	for _, line := range strings.Split(lines, "\n")[2:] {
+		row := strings.Split(strings.Trim(line, "| "), " | ")
+		rows = append(rows, strings.Join(row[:cells], ": "))
+	}
+	return rows
+}
+
+// TestREADME finds in its tables all that the stories record, and no more.
+func TestREADME(t *testing.T) {
+	found := map[string]map[string]bool{"attributes": {}, "events": {}, "metrics": {}, "buckets": {}, "errors": {}}
+	types := strings.NewReplacer("int64", "int", "float64", "double")
+	for _, r := range tellAll(t) {
+		for _, s := range r.spans.GetSpans() {
+			for key, value := range attrsOf(s.Attributes) {
+				found["attributes"][key+": "+types.Replace(fmt.Sprintf("%T", value))] = true
+				if text := fmt.Sprint(value); key == "error.type" && !unicode.IsDigit(rune(text[0])) {
+					found["errors"][text] = true
+				}
+			}
+			for _, e := range s.Events {
+				found["events"][e.Name+": "+strings.Join(slices.Sorted(maps.Keys(attrsOf(e.Attributes))), ", ")] = true
+			}
+		}
+		for name, m := range r.metrics(t) {
+			assert.NotEmpty(t, m.Description, name)
+			kind := "counter"
+			if data, ok := m.Data.(metricdata.Histogram[float64]); ok {
+				kind = "histogram"
+				bounds := strings.ReplaceAll(fmt.Sprint(data.DataPoints[0].Bounds), " ", ", ")
+				found["buckets"][name+": "+strings.Trim(bounds, "[]")] = true
+			}
+			found["metrics"][name+": "+kind+": "+m.Unit] = true
+		}
+	}
+	for table, cells := range map[string]int{"attributes": 2, "events": 2, "metrics": 3, "buckets": 2, "errors": 1} {
+		assert.ElementsMatch(t, slices.Collect(maps.Keys(found[table])), rows(t, table, cells), table)
 	}
 }
