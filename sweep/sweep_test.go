@@ -119,6 +119,7 @@ func TestTwoSweepsFindTheSame(t *testing.T) {
 	for i := range tried {
 		s := noted(t, reporting(broadcast(i)), sweep.InBubble(), once, sweep.Faults("refused", "agent_gone"))
 		assert.NotContains(t, s.summary, "struck nothing")
+		assert.Contains(t, strings.Join(s.reports, ""), "text of 17 characters, 404")
 		tried[i] = slices.DeleteFunc(s.plans, func(plan string) bool { return strings.Contains(plan, "dies") })
 		for _, f := range s.found {
 			tried[i] = append(tried[i], string(f.Check))
@@ -373,8 +374,9 @@ var misuses = map[string]struct {
 	says     string
 	opts     []sweep.Option
 }{
-	"finds": {reporting(broken(notify)), "again: go test -run '^TestChild$/^finds$/", quick},
-	"fails": {func(e *sweep.Env) { e.Fatal("the shop is shut") }, "the scenario failed without faults: the shop is shut", nil},
+	"finds":     {reporting(broken(notify)), "again: go test -run '^TestChild$/^finds$/", quick},
+	"fails":     {func(e *sweep.Env) { e.Fatal("the shop is shut") }, "the scenario failed without faults: the shop is shut", nil},
+	"fails now": {func(e *sweep.Env) { e.FailNow(); panic("FailNow returns") }, "the scenario failed without faults: failed", nil},
 	"404": {func(e *sweep.Env) {
 		_, err := e.Client.GetAgent(e.Context(), "agent_of_yesterday")
 		e.Reports(err)
