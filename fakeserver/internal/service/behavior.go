@@ -129,10 +129,10 @@ func (b *Behavior) Length(text string) int {
 // limitComesBefore reports whether a spent limit on requests refuses a call
 // before its flaw does.
 func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
-	switch {
-	case flaw.answeredAs(BadRequest):
+	switch flaw.As {
+	case BadRequest:
 		return b.LimitBeforeBody
-	case flaw.answeredAs(NotDashboard):
+	case NotDashboard:
 		return b.LimitBeforePermission
 	}
 	return true

@@ -261,7 +261,7 @@ func (c *call) costs(flaw *Refusal) (asks, spends spending) {
 	by, e := c.state.by, c.req.Endpoint
 	_, setsBYOK := c.req.Fields[spec.LLMAPIKey]
 	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
-	badBody := flaw != nil && flaw.answeredAs(BadRequest)
+	badBody := flaw != nil && flaw.As == BadRequest
 	for i, l := range spec.Limits {
 		switch {
 		case l.Counts == spec.Requests && !limited:

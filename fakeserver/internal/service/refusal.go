@@ -53,7 +53,8 @@ var kinds = map[Kind]struct {
 // What it says to the client, and to the author of a test, is not decided here.
 type Refusal struct {
 	Kind          Kind
-	Status        int
+	As            Kind   // what it is answered and counted as: Kind, but for some refusals about BYOK
+	Status        int    // of As
 	Code          string // the error member of the body
 	Field         string // the member that a 400, 409 or 503 is about
 	Broken        string // the rule that the member breaks, in words without its value; of a script, its reason
@@ -74,7 +75,7 @@ type Refusal struct {
 
 // Refuse makes a refusal of a kind, with its usual status.
 func Refuse(kind Kind) *Refusal {
-	return &Refusal{Kind: kind, Status: kinds[kind].status, Code: kinds[kind].code}
+	return &Refusal{Kind: kind, As: kind, Status: kinds[kind].status, Code: kinds[kind].code}
 }
 
 // BadField is a 400 about a member of the body. Neither argument may quote a
@@ -85,9 +86,8 @@ func BadField(field, broken string) *Refusal {
 	return r
 }
 
-// answeredAs reports whether the refusal has the usual status of a kind. A refusal
-// about BYOK may have that of BadRequest.
-func (r *Refusal) answeredAs(kind Kind) bool { return r.Status == kinds[kind].status }
+// answerAs gives the refusal the status of another kind.
+func (r *Refusal) answerAs(kind Kind) { r.As, r.Status = kind, kinds[kind].status }
 
 // about is a refusal about BYOK, with its usual status where the endpoint lists
 // it, and that of BadRequest elsewhere. field is the member that needs what is missing.
@@ -95,7 +95,7 @@ func (c *call) about(kind Kind, field *spec.Field) *Refusal {
 	r := Refuse(kind)
 	r.Field, r.Key = field.Path, c.key.Label
 	if !c.req.Endpoint.Lists(r.Status) {
-		r.Status = kinds[BadRequest].status
+		r.answerAs(BadRequest)
 	}
 	return r
 }

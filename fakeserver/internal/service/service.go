@@ -96,20 +96,22 @@ type (
 // lists and what it spends are in its row of package spec.
 type row struct {
 	endpoint *spec.Endpoint
-	checks   []check // in this order, after 404, 405, 401 and 402
+	mode     *spec.Field // asks for byok mode, in the body or when the agent was created; nil: none does
+	byok     *spec.Field // needs the store of provider keys: with a key, or in byok mode; nil: none does
+	checks   []check     // in this order, after 404, 405, 401 and 402
 	act      func(*call) Answer
 }
 
 var rows = []row{
-	{spec.Status, nil, (*call).status},
-	{spec.WarmUp, []check{wellFormed, dashboard, storeUp, byokStored}, (*call).warmUp},
-	{spec.GetBYOK, []check{dashboard}, (*call).getBYOK},
-	{spec.SetBYOK, []check{dashboard, wellFormed, storeUp}, (*call).setBYOK},
-	{spec.ClearBYOK, []check{dashboard, somethingStored}, (*call).clearBYOK},
-	{spec.CreateAgent, []check{wellFormed, creationFits, storeUp, byokStored}, (*call).createAgent},
-	{spec.GetAgent, []check{agentFound}, (*call).getAgent},
-	{spec.SendMessage, []check{wellFormed, agentFound, byokStored}, (*call).sendMessage},
-	{spec.EnableSMS, []check{wellFormed, agentFound}, (*call).enableSMS},
+	{spec.Status, nil, nil, nil, (*call).status},
+	{spec.WarmUp, spec.WarmUpMode, spec.WarmUpMode, []check{wellFormed, dashboard, storeUp, byokStored}, (*call).warmUp},
+	{spec.GetBYOK, nil, nil, []check{dashboard}, (*call).getBYOK},
+	{spec.SetBYOK, nil, spec.BYOKAPIKey, []check{dashboard, wellFormed, storeUp}, (*call).setBYOK},
+	{spec.ClearBYOK, nil, nil, []check{dashboard, somethingStored}, (*call).clearBYOK},
+	{spec.CreateAgent, spec.LLMMode, spec.LLMAPIKey, []check{wellFormed, creationFits, storeUp, byokStored}, (*call).createAgent},
+	{spec.GetAgent, nil, nil, []check{agentFound}, (*call).getAgent},
+	{spec.SendMessage, spec.LLMMode, nil, []check{wellFormed, agentFound, byokStored}, (*call).sendMessage},
+	{spec.EnableSMS, nil, nil, []check{wellFormed, agentFound}, (*call).enableSMS},
 }
 
 // call is a request at a moment, with what was found out about it.
@@ -117,7 +119,8 @@ type call struct {
 	state *State
 	req   *Request
 	now   time.Time
-	key   *Key   // after authenticate
+	row   *row   // of the endpoint, after authenticate
+	key   *Key   // likewise
 	agent *Agent // after agentFound
 }
 
@@ -126,14 +129,15 @@ type call struct {
 func (s *State) Do(now time.Time, req *Request) Answer {
 	c := &call{state: s, req: req, now: now}
 	if refusal := c.authenticate(); refusal != nil {
-		if refusal.answeredAs(UnknownKey) && s.by.spendsDespite(refusal) {
+		invalid := refusal.Kind == NoToken || refusal.Kind == UnknownKey || refusal.Kind == RevokedKey
+		if invalid && s.by.spendsDespite(refusal) {
 			s.takeRequest(req.IP, now)
 		}
 		return Answer{Refusal: refusal}
 	}
-	i := slices.IndexFunc(rows, func(r row) bool { return r.endpoint == req.Endpoint })
+	c.row = &rows[slices.IndexFunc(rows, func(r row) bool { return r.endpoint == req.Endpoint })]
 	var flaw *Refusal
-	for _, check := range rows[i].checks {
+	for _, check := range c.row.checks {
 		if flaw = check(c); flaw != nil {
 			break
 		}
@@ -142,7 +146,7 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 	if refusal != nil {
 		return Answer{Refusal: refusal, TwoClocks: twoClocks}
 	}
-	answer := rows[i].act(c)
+	answer := c.row.act(c)
 	answer.TwoClocks = twoClocks
 	return answer
 }
@@ -164,10 +168,10 @@ func wellFormed(c *call) *Refusal {
 	return c.req.Malformed
 }
 
-// dashboard is the 403 of section 5.3.
+// dashboard is the 403 of section 5.3. A warm-up needs no permission in hosted mode.
 func dashboard(c *call) *Refusal {
 	switch {
-	case c.key.Dashboard, c.req.Endpoint == spec.WarmUp && !c.wantsBYOK():
+	case c.key.Dashboard, c.row.mode != nil && !c.wantsBYOK():
 		return nil
 	case c.req.Malformed != nil && !c.state.by.PermissionBeforeBody:
 		return c.req.Malformed
@@ -177,38 +181,30 @@ func dashboard(c *call) *Refusal {
 	return r
 }
 
-// wantsBYOK reports whether the call asks for byok mode.
-func (c *call) wantsBYOK() bool {
-	return c.req.Fields[spec.WarmUpMode] == spec.ModeBYOK || c.req.Fields[spec.LLMMode] == spec.ModeBYOK
-}
+// wantsBYOK reports whether the body asks for byok mode.
+func (c *call) wantsBYOK() bool { return c.req.Fields[c.row.mode] == spec.ModeBYOK }
 
 // storeUp is the 503 of 4.2 and 4.4. For a creation with llm.api_key, 4.6 lists no
-// 503. A warm-up may be answered by byokStored before.
+// 503. Behavior says whether a missing configuration is noticed first.
 func storeUp(c *call) *Refusal {
-	needing := storeFields[c.req.Endpoint]
-	value, needed := c.req.Fields[needing]
-	if needing == spec.WarmUpMode {
-		needed = value == spec.ModeBYOK && (c.state.by.StoreDownFirst || c.key.BYOK != nil)
+	_, needed := c.req.Fields[c.row.byok]
+	if c.row.byok == c.row.mode {
+		needed = c.wantsBYOK()
 	}
-	if !c.state.BYOKDown || !needed {
+	switch {
+	case !c.state.BYOKDown || !needed:
 		return nil
+	case !c.state.by.StoreDownFirst && byokStored(c) != nil:
+		return nil // the next check refuses it
 	}
-	return c.about(BYOKUnavailable, needing)
-}
-
-// storeFields are the members for which an endpoint needs the store.
-var storeFields = map[*spec.Endpoint]*spec.Field{
-	spec.SetBYOK: spec.BYOKAPIKey, spec.CreateAgent: spec.LLMAPIKey, spec.WarmUp: spec.WarmUpMode,
+	return c.about(BYOKUnavailable, c.row.byok)
 }
 
 // byokStored is the 409 of 4.2, rule 1 of 4.6, and the refusal of a message to a
 // byok agent whose configuration was cleared, which section 4.8 does not show.
 func byokStored(c *call) *Refusal {
 	_, bringsKey := c.req.Fields[spec.LLMAPIKey]
-	key, field, needed := c.key, spec.LLMMode, c.wantsBYOK() && !bringsKey
-	if c.req.Endpoint == spec.WarmUp {
-		field = spec.WarmUpMode
-	}
+	key, needed := c.key, c.wantsBYOK() && !bringsKey
 	if c.agent != nil {
 		key = c.state.owner(c.agent)
 		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.by.BYOKCleared != accepted
@@ -216,10 +212,10 @@ func byokStored(c *call) *Refusal {
 	if !needed || key.BYOK != nil {
 		return nil
 	}
-	r := c.about(BYOKNotConfigured, field)
+	r := c.about(BYOKNotConfigured, c.row.mode)
 	r.Since = key.Cleared
-	if c.agent != nil {
-		r.Status = c.state.by.BYOKCleared
+	if c.agent != nil && c.state.by.BYOKCleared == kinds[NoSuchAgent].status {
+		r.answerAs(NoSuchAgent)
 	}
 	return r
 }
