@@ -208,6 +208,8 @@ var (
 				"done", "not done, not done, not done", "not done: ErrRateLimited", "not done: ErrNotFound", inDoubt + " ErrUnavailable",
 				inDoubt + " ErrServer", inDoubt + " io.ErrUnexpectedEOF", inDoubt + " io.ErrUnexpectedEOF", inDoubt,
 				inDoubt + " context.DeadlineExceeded", inDoubt + " context.Canceled", "not done: ErrUnavailable"}},
+		{rule: "Only the 503 that the interface lists for the endpoint, in the service's words, says that nothing was done: here it is none.", do: post,
+			cases: bodies(503, `{"error":"byok_unavailable"}`), want: ends{inDoubt + " ErrUnavailable"}},
 		{rule: "A certificate that the service demands: the request was on its way, but not looked at. Other alerts may come later.", do: post,
 			cases: each(
 				answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}},

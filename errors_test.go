@@ -38,23 +38,6 @@ type holder struct{ any }
 
 func (h holder) Error() string { return fmt.Sprint(h.any) }
 
-// TestListed503: in the service's words, the 503 that the interface lists says
-// that nothing was done; any other one, to a POST, does not.
-func TestListed503(t *testing.T) {
-	const documented = `{"error":"byok_unavailable","reason":"later","trace_id":"trace_7"}`
-	for _, call := range endpoints {
-		for _, body := range []string{documented, "<html><body>gateway</body></html>", "", `{"trace_id":"t"}`} {
-			c, err := answered(t, answer{Status: 503, Body: body}, call.call)
-			want := "error 503"
-			if listed := call.name == "WarmUp" && body == documented; call.isPost() && !listed {
-				want = unknown
-			}
-			assert.Equal(t, want, c.outcome, "%s: 503 with %s", call.name, body)
-			assert.ErrorIs(t, err, agentmessaging.ErrUnavailable, "an unknown outcome too says why")
-		}
-	}
-}
-
 // answered makes one call that is always answered with a, in virtual time.
 func answered(t *testing.T, a answer, do doCall) (c cell, err error) {
 	t.Helper()

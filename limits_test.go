@@ -2,7 +2,6 @@ package agentmessaging_test
 
 import (
 	"context"
-	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,25 +11,26 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
 // limiterStub records what it is told, after a wait, and refuses if it has a
 // refusal.
 type limiterStub struct {
-	wait      time.Duration
-	refusal   error
-	mu        sync.Mutex
-	asked     []agentmessaging.LimitedAttempt
-	done      []agentmessaging.AttemptOutcome
-	deadlines []bool // whether ctx had one
+	wait    time.Duration
+	refusal error
+	mu      sync.Mutex
+	asked   []agentmessaging.LimitedAttempt
+	done    []agentmessaging.AttemptOutcome
 }
 
 func (l *limiterStub) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	time.Sleep(l.wait)
-	_, has := ctx.Deadline()
+	if err := (quota.RealClock{}).Sleep(ctx, l.wait); err != nil {
+		return nil, err
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.asked, l.deadlines = append(l.asked, attempt), append(l.deadlines, has)
+	l.asked = append(l.asked, attempt)
 	if l.refusal != nil {
 		return nil, l.refusal
 	}
@@ -80,27 +80,6 @@ func TestLimiterIsToldWhatSetsBYOK(t *testing.T) {
 	}
 }
 
-// TestLimiterWaitIsNoPartOfTheTimeout, neither of the call's nor of the
-// attempt's: here a minute for each of three attempts.
-func TestLimiterWaitIsNoPartOfTheTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limiter := &limiterStub{wait: time.Minute}
-		transport := answering(notDialed, notDialed, okAnswer)
-		client := clientAt(t, serviceURL, agentmessaging.WithLimiter(limiter), agentmessaging.WithTimeout(10*time.Second),
-			agentmessaging.WithHTTPClient(&http.Client{Transport: transport, Timeout: time.Second}))
-		var info agentmessaging.CallInfo
-		require.NoError(t, get(agentmessaging.WithCallInfo(t.Context(), &info), client))
-		assert.Len(t, transport.Sent(), 3)
-		assert.Greater(t, info.Waited, 3*time.Minute)
-		assert.Equal(t, []bool{false, false, false}, limiter.deadlines)
-
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		require.NoError(t, get(ctx, client))
-		assert.True(t, limiter.deadlines[3], "the caller's own")
-	})
-}
-
 // TestLimiterIsAskedAfterTheCoolDown, and the cool-down again where the limiter
 // made the call wait; its permit goes back if that refuses.
 func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
@@ -118,7 +97,7 @@ func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
 		go refusedAfterAMinute()
 		time.Sleep(10 * time.Second)
 		for range 2 { // the second one without asking the limiter
-			assert.ErrorIs(t, within(5*time.Second, get)(t.Context(), client), agentmessaging.ErrRateLimited)
+			assert.ErrorIs(t, get(t.Context(), client), agentmessaging.ErrRateLimited)
 		}
 		synctest.Wait()
 		assert.Equal(t, []agentmessaging.AttemptOutcome{

@@ -227,7 +227,7 @@ func TestPartsThatMisbehave(t *testing.T) {
 		{"body of a 429", transport(badBody(429)), [...]string{panics, success, success, success, success, success, success}},
 		{"body of a success", transport(badBody(200)), [...]string{panics, unknown, success, success, success, success, unknown}},
 		{"observer of CallStart", badObserver(agentmessaging.CallStart{}), [...]string{panics, noAnswer, success, "", success, success, noAnswer}},
-		{"observer of AttemptStart", badObserver(agentmessaging.AttemptStart{}), [...]string{panics, noAnswer, success, "", success, success, success}},
+		{"observer of AttemptStart", badObserver(agentmessaging.AttemptStart{}), [...]string{panics, noAnswer, success, "", success, success, noAnswer}},
 		{"observer of RequestStart", badObserver(agentmessaging.RequestStart{}), [...]string{panics, noAnswer, success, "", success, success, success}},
 		{"observer of AttemptEnd", badObserver(agentmessaging.AttemptEnd{}), [...]string{panics, limited, success, "", success, success, success}},
 		{"observer of Retry", badObserver(agentmessaging.Retry{}), [...]string{panics, limited, success, "", success, success, success}},
