@@ -1,7 +1,6 @@
 package agentmessaging_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,23 +17,6 @@ import (
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 )
-
-// TestDeadlineOfOneAttempt that an observer sets costs the call what the attempt
-// really took.
-func TestDeadlineOfOneAttempt(t *testing.T) {
-	short := agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
-		if _, ok := event.(agentmessaging.RequestStart); ok {
-			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-			t.Cleanup(cancel)
-			return ctx
-		}
-		return nil
-	})
-	slow := answer{Status: 503, Before: func(*http.Request) { time.Sleep(time.Second) }}
-	made := makeCall(t, get, []answer{slow, slow, okAnswer}, agentmessaging.WithObserver(short), agentmessaging.WithTimeout(10*time.Second))
-	assert.NoError(t, made.Err)
-	assert.Equal(t, 3500*time.Millisecond, made.Elapsed)
-}
 
 func TestRetryAfterOfAnError(t *testing.T) {
 	for err, want := range map[error]time.Duration{

@@ -8,8 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"os"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -52,6 +54,30 @@ func TestAnotherConnection(t *testing.T) {
 		assert.True(t, trace.crowded(context.Canceled), name)
 		assert.True(t, stopped, name)
 	}
+}
+
+// crowded is a transport whose one connection has no room.
+type crowded struct {
+	conn  *tls.Conn
+	tries int
+}
+
+func (c *crowded) RoundTrip(req *http.Request) (*http.Response, error) {
+	c.tries++
+	hooks := httptrace.ContextClientTrace(req.Context())
+	hooks.GetConn("")
+	hooks.GotConn(httptrace.GotConnInfo{Conn: c.conn})
+	return nil, errors.New("net/http: cannot rewind body after connection loss")
+}
+
+// TestTriesAreBounded: a request looks fifty times for a connection with room.
+func TestTriesAreBounded(t *testing.T) {
+	transport := &crowded{conn: tls.Client(nil, nil)}
+	sender := New(transport)
+	sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(transport.conn): {changed: make(chan struct{})}}
+	answer := sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL)})
+	assert.Equal(t, Answer{Err: errCrowded, Missed: Broken, Renewed: true}, answer)
+	assert.Equal(t, 50, transport.tries)
 }
 
 // TestReason says what happened where net/http's words do not.
