@@ -95,8 +95,16 @@ var likes = []struct {
 		c.call("POST", "/v1/agents/"+agent+"/messages", `{"api_key":"sk-1","text":"hello","more":{"a":[1]}}`).wantOK(c.t)
 		assert.Equal(c.t, `{"api_key":"[redacted]","text":"[redacted, 5 characters]","more":{"a":[1]}}`, fake.Calls()[2].Body)
 	}},
+	{"limit_before_body", "false", func(fake *fakeserver.Server, c caller) { // a mode that is not possible counts as a wrong body
+		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
+		c.call("POST", "/v1/agents", `{"llm":{"mode":"byok"}}`).wantError(c.t, 400, "byok_not_configured")
+	}},
 	{"refused_requests_spend", `{"401":true}`, func(fake *fakeserver.Server, c caller) { // of the address
-		c.with("").times(3, "GET", anAgent, noBody)
+		revoked := fake.IssueKey(fakeserver.KeyOptions{})
+		fake.RevokeKey(revoked)
+		for _, key := range []string{"", "amk_other", revoked} {
+			c.with(key).call("GET", anAgent, noBody)
+		}
 		assert.Regexp(c.t, `^key_minute 0/\d+, ip_minute 3/120, key_day 0/1000, agent_create_key_day 0/50, agent_create_ip_minute 0/10, `+
 			`byok_set_key_hour 0/5, warmup_key_hour 0/3$`, spent(fake.Limits(c.key, fakeserver.FromIP("192.0.2.1"))))
 	}},
