@@ -175,10 +175,10 @@ func limitKeys() string {
 // The limit opens again when the window of its calls ends. If the key has made
 // calls that count, their window is already running and ends when it would have
 // ended without Exhaust, perhaps in a second; a sliding window ends when its oldest
-// call stops counting. Otherwise a window starts now. The limits per address, ip_minute and agent_create_ip_minute, belong to no key, so
-// for them a window always starts now. Windows that are aligned to the clock
-// (Decisions, windows) end with its minute, hour or day. Closing a limit twice
-// changes nothing.
+// call stops counting. Otherwise a window starts now. The limits per address,
+// ip_minute and agent_create_ip_minute, belong to no key, so for them a window
+// always starts now. Windows that are aligned to the clock (Decisions, windows) end
+// with its minute, hour or day. Closing a limit twice changes nothing.
 //
 // An unknown limit, and a key that this fake did not issue, panic.
 func (s *Server) Exhaust(key string, limit Limit) {

@@ -95,9 +95,6 @@ func (s *Server) blame(what string, of **rule) {
 	}
 }
 
-// minShared is from how many bytes on a text is worth the search for it.
-const minShared = 256
-
 // read reads a call and begins its record.
 func (s *Server) read(r *http.Request) *call {
 	c := &call{Request: wire.Read(r, s.config.behavior), now: s.Now()}
@@ -111,9 +108,10 @@ func (s *Server) read(r *http.Request) *call {
 	}
 	c.entry = &entry{call: c.record, hasKey: c.HasToken, token: c.Token}
 	c.entry.text, c.entry.hasText = c.Fields[spec.MessageText]
-	if len(c.entry.text) > minShared {
-		// The record, the matchers and the conversation share one copy of a long text.
-		if at := strings.Index(shown.Body, c.entry.text); at > 0 {
+	if c.entry.hasText {
+		// The record, the matchers and the conversation share one copy of a text, which
+		// saves memory where a program keeps many calls.
+		if at := strings.Index(shown.Body, c.entry.text); at >= 0 {
 			c.entry.text = shown.Body[at : at+len(c.entry.text)]
 			c.Fields[spec.MessageText] = c.entry.text
 		}

@@ -120,8 +120,8 @@ func dialError(address addr, err error) error {
 // addr is a host and a port as an address, without looking up the host.
 type addr string
 
-// self is a host in the errors of clients that have reached it. Addr may be a
-// name that says what a client has missed which has not.
+// self is the host's address in the errors of clients that have reached it. Addr
+// would mislead them: it may be a name that says what other clients lack.
 const self addr = "fake:443"
 
 func (addr) Network() string  { return "tcp" }

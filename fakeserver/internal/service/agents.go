@@ -61,7 +61,7 @@ func (s *State) Agent(id string) *Agent { return s.agents[id] }
 // Agents are all agents in the order of creation.
 func (s *State) Agents() []*Agent { return s.ordered }
 
-// RemoveAgent makes an agent be gone.
+// RemoveAgent deletes an agent.
 func (s *State) RemoveAgent(a *Agent) {
 	delete(s.agents, a.ID)
 	s.ordered = slices.DeleteFunc(s.ordered, func(other *Agent) bool { return other == a })

@@ -17,11 +17,11 @@ const (
 	WindowsSliding  = "sliding"      // the calls of the last length count
 	WindowsAligned  = "aligned"      // windows start with the clock's minute, hour or day, in UTC
 	WindowsWeighted = "weighted"     // aligned; the previous window counts in proportion to its overlap with the last length
-	WindowsBucket   = "token bucket" // a call more each length/max, and as many saved up as the limit has
+	WindowsBucket   = "token bucket" // each length/max adds a call, up to as many as the limit has
 )
 
-// IsBucket reports whether a kind is a token bucket: one that saves up as many calls
-// as the limit has, or "token bucket of 10".
+// IsBucket reports whether a kind is a token bucket: WindowsBucket, or one with a
+// size, such as "token bucket of 10".
 func IsBucket(kind string) bool { return kind == WindowsBucket || burstOf(kind) > 0 }
 
 // burstOf is how many calls a bucket saves up; 0 means as many as the limit has.
