@@ -95,7 +95,11 @@ var likes = []struct {
 		c.call("POST", "/v1/agents/"+agent+"/messages", `{"api_key":"sk-1","text":"hello","more":{"a":[1]}}`).wantOK(c.t)
 		assert.Equal(c.t, `{"api_key":"[redacted]","text":"[redacted, 5 characters]","more":{"a":[1]}}`, fake.Calls()[2].Body)
 	}},
-	{"limit_before_body", "false", func(fake *fakeserver.Server, c caller) { // a mode that is not possible counts as a wrong body
+	{"refused_operations_spend", "true", func(fake *fakeserver.Server, c caller) { // a byok mode without a configuration is a wrong body
+		c.call("POST", "/v1/agents", `{"llm":{"mode":"byok"}}`).wantError(c.t, 400, "byok_not_configured")
+		assert.Equal(c.t, 1, fake.Limits(c.key)[2].Used, "agent_create_key_day")
+	}},
+	{"limit_before_body", "false", func(fake *fakeserver.Server, c caller) { // likewise
 		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
 		c.call("POST", "/v1/agents", `{"llm":{"mode":"byok"}}`).wantError(c.t, 400, "byok_not_configured")
 	}},
