@@ -95,7 +95,7 @@ func (c *call) refuse(err error) error {
 	case errors.As(err, &inLine): // as the service would have answered
 		e = Error{
 			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: inLine.TraceID,
-			LimitKey: inLine.LimitKey, RetryAfter: inLine.RetryAfter, cause: c.tooLong(inLine.Patience, inLine.RetryAfter),
+			Method: c.endpoint.Method, Path: c.endpoint.Path, LimitKey: inLine.LimitKey, RetryAfter: inLine.RetryAfter, cause: c.tooLong(inLine.Patience, inLine.RetryAfter),
 		}
 		if c.client.pacer == nil {
 			e.by = "cool-down"

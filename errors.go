@@ -135,8 +135,8 @@ func RetryAfter(err error) (time.Duration, bool) {
 // OutcomeUnknownError is a POST that may have been carried out: its request may
 // have reached the service, and the answer was lost, cannot be read, or is a 5xx
 // other than the documented 503 of the endpoint (interface 4.2). The client does not
-// repeat it after that; whether to do so is the caller's decision, who may look
-// first (GetAgent) or accept a doubled message.
+// repeat it after that; whether to do so is the caller's decision. After EnableSMS,
+// GetAgent shows the channel; nothing shows whether a message or an agent exists.
 type OutcomeUnknownError struct {
 	// Method and Path name the endpoint; Path is the template.
 	Method, Path string
@@ -174,7 +174,7 @@ const (
 // Error returns one line of at most 512 bytes.
 func (e *OutcomeUnknownError) Error() string {
 	endpoint := fmt.Sprintf("agentmessaging: %s %s: ", e.Method, e.Path)
-	text := endpoint + "the request may have been carried out, look before you repeat it"
+	text := endpoint + "the request may have been carried out, so a repeat may do it twice"
 	if e.Err != nil {
 		text += ": " + strings.TrimPrefix(e.Err.Error(), endpoint)
 	}
@@ -241,8 +241,8 @@ var (
 	// ErrServer is any other 5xx, from the service or a proxy before it. To a
 	// POST, it comes inside an [*OutcomeUnknownError]. Else try later.
 	ErrServer = errors.New("agentmessaging: server error")
-	// ErrOutcomeUnknown is the kind of every [*OutcomeUnknownError]. Find out
-	// whether the call was carried out before you repeat it.
+	// ErrOutcomeUnknown is the kind of every [*OutcomeUnknownError]. A repeat may
+	// do it twice.
 	ErrOutcomeUnknown = errors.New("agentmessaging: outcome unknown")
 	// ErrInvalid is the kind of every [*ValidationError]. Correct what its Field
 	// names.
