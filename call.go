@@ -282,7 +282,7 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 	switch {
 	case c.action == actionSuccess:
 		c.client.retries.succeed()
-	case c.action == actionRetry && !c.planRetry():
+	case c.action == actionRetry && !c.prepareRetry():
 		c.action = actionError
 	}
 	if c.action != actionRetry {
@@ -298,9 +298,10 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 	return true, nil
 }
 
-// planRetry reports whether there is an attempt left, and time for it, and sets the
-// pause before it. A renewed connection costs no attempt of the policy.
-func (c *call) planRetry() bool {
+// prepareRetry sets the pause before the next attempt and takes it from the budgets.
+// It reports false, with retryRefused set, if there is no further one. A renewed
+// connection costs no attempt of the policy.
+func (c *call) prepareRetry() bool {
 	retry, asked := c.client.retry, time.Duration(0)
 	if c.last.failure != nil {
 		asked = c.last.failure.RetryAfter

@@ -37,8 +37,8 @@ type Client struct {
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
 // has no user, query or fragment; a path is kept as a prefix. apiKey is the
-// bare key, visible ASCII; one shorter than six bytes is not searched for in what
-// others say, and may show in errors. A [*ValidationError] says what is wrong with either,
+// bare key, visible ASCII; one of fewer than six bytes is not redacted, and may show
+// in errors. A [*ValidationError] says what is wrong with either,
 // or with an option.
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	base, err := parseBaseURL(baseURL, apiKey)

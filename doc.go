@@ -38,9 +38,9 @@
 // # Errors
 //
 // Every method returns one of three error types: [*ValidationError] when the
-// arguments break a documented bound and nothing was sent, [*Error] when the
-// service answered with anything but a documented success or could not be
-// reached, and [*OutcomeUnknownError] when a POST may have been carried out:
+// arguments break a documented bound and nothing was sent, [*Error] for every other
+// failure (an answer that is no documented success, no answer, or a call that a
+// limit or the context stopped before it was sent), and [*OutcomeUnknownError] when a POST may have been carried out:
 // its answer was lost, or is a 5xx that the interface does not list for it. Test
 // for a kind with errors.Is and [ErrRateLimited] and its siblings, read the
 // details with errors.As. The methods list the kinds that the interface
@@ -77,8 +77,8 @@
 // A wait is never shorter than the answer's Retry-After; jitter may make it
 // longer. A wait that would pass the deadline of the context, or
 // [RetryPolicy].MaxWait, is not begun: the error is returned at once with
-// RetryAfter set. After a 429 a wait is at least 1 s, even where Retry-After is 0,
-// missing or unreadable.
+// RetryAfter set. Where the Retry-After of a 429 is 0, missing or unreadable, the
+// wait is at least 1 s.
 //
 // Every attempt that reaches the service spends quota (interface 8). So a client
 // and all that With makes of it share a budget for retries of failures: a fifth of the

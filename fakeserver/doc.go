@@ -92,7 +92,8 @@
 //
 // By default a call is checked in this order: route 404, method 405, key 401,
 // plan 402, request limits 429, permission 403, body 400, agent 404, state 503
-// and 409, operation limits 429. Request limits count every call to an endpoint
+// and 409, operation limits 429. A warm-up with a wrong body asks for no mode, so it
+// is answered 400 where byok would be 403. Request limits count every call to an endpoint
 // that may answer 429, once it has passed the checks before them; operation limits
 // count only creations, BYOK sets or warm-ups.
 //

@@ -178,7 +178,8 @@ func limitKeys() string {
 // call stops counting. Otherwise a window starts now. The limits per address,
 // ip_minute and agent_create_ip_minute, belong to no key, so for them a window
 // always starts now. Windows that are aligned to the clock (Decisions, windows) end
-// with its minute, hour or day. Closing a limit twice changes nothing.
+// with its minute, hour or day, and a token bucket stays closed for a whole window
+// from now. Closing a limit twice changes nothing.
 //
 // An unknown limit, and a key that this fake did not issue, panic.
 func (s *Server) Exhaust(key string, limit Limit) {

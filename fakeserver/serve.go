@@ -261,8 +261,8 @@ func (s *Server) callReplyFunc(st step) Reply {
 }
 
 // keep completes the record of a call, puts it into the log, and shows it to
-// watchers. A new AwaitCalls either finds the call in the log or is shown it: both
-// happen under the lock.
+// watchers. The call is added and the watchers are read under one lock, so an
+// AwaitCalls that begins meanwhile sees the call exactly once (see enroll).
 func (s *Server) keep(ctx context.Context, c *call) {
 	s.touches.Add(1)
 	now := s.Now()

@@ -103,8 +103,9 @@ func encodeList[T any](w io.Writer, name string, items []T) error {
 }
 
 // ReadState replaces the state of the service with one that WriteState wrote.
-// Scripts, injected faults and recorded calls stay, and a call that is under way
-// still changes only the state that it began with.
+// Scripts, injected faults and recorded calls stay. A call that the service has
+// already decided changes the old state; one that a fault still delays meets the new
+// one.
 //
 // The clock moves forward to at least the advance that was written; it never goes
 // back. The document has no keys: the key labelled key_000002 gets the text that

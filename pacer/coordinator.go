@@ -118,10 +118,10 @@ func (c *coordinator) answer(now time.Duration, key queueKey, t turn) quota.Answ
 	here := func(at int64) time.Duration { return time.Duration(at-c.peers.offset) * time.Microsecond }
 	a := quota.Answer{
 		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond,
-		Key: t.key, Refused: c.refusing[key.Kinds].since,
+		Key: t.key, RefusedSince: c.refusing[key.Kinds].since,
 	}
 	for _, at := range t.grants {
-		a.Grants = append(a.Grants, quota.Grant{At: here(at), Mark: at, Watched: a.Refused > 0})
+		a.Grants = append(a.Grants, quota.Grant{At: here(at), Mark: at, Watched: a.RefusedSince > 0})
 	}
 	a.Again = min(a.Turn-claimAhead*7/8, now+longestSleep) // the two clocks are compared with an error
 	if c.peers.down {

@@ -51,7 +51,7 @@ type CoolDown struct {
 func NewCoolDown(clock Clock, random func() float64) *Engine {
 	c := &CoolDown{random: random}
 	e := NewEngine(c, clock)
-	c.waiting, e.rewound = e.waiting, func() { c.gates = [maxClasses]*gate{} }
+	c.waiting, e.rewound = e.waitingLocked, func() { c.gates = [maxClasses]*gate{} }
 	return e
 }
 
@@ -107,7 +107,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 		c.held[class].Store(false)
 		return Answer{Grants: []Grant{{At: now}}}
 	}
-	a, waitHere := Answer{Key: g.key, TraceID: g.trace, Rough: true, Refused: g.since}, c.waitingAt(g)
+	a, waitHere := Answer{Key: g.key, TraceID: g.trace, Rough: true, RefusedSince: g.since}, c.waitingAt(g)
 	if g.closed {
 		opens, jittered := g.opens(waitHere, first)
 		if l := &g.trials[class]; now < jittered {
@@ -150,9 +150,9 @@ func (c *CoolDown) waitingAt(g *gate) (n int) {
 	return n
 }
 
-// opens is when the gate lets the next call go, with so many that wait at it: by what
-// was asked for or as long as it backs off, and with jitter. Neither is to carry the
-// first of them past its deadline or its patience.
+// opens returns when the gate lets the next call go: after Retry-After or the
+// backoff, with jitter. Backoff and jitter are cut so that the first caller keeps its
+// deadline and its patience.
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
 	room := max(0, first.deadline-g.end) / 2
 	switch empty := g.emptied(); empty {

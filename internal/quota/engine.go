@@ -2,7 +2,7 @@
 //
 // An [Engine] keeps those who wait: a queue for each class of calls, served by one
 // goroutine while somebody waits. It counts no limits. A [Rule] says when the
-// next call of a class may go, and learns how each one ended. [CoolDown] is the rule of
+// nextLocked call of a class may go, and learns how each one ended. [CoolDown] is the rule of
 // every client that is given no other; the one of package pacer acts before a refusal.
 //
 // The way of a call: Acquire has the rule sort it into a class. enter asks the rule if
@@ -48,15 +48,15 @@ type Rule interface {
 
 // Answer is what a Rule says about a class.
 type Answer struct {
-	Grants  []Grant       // for the first in the queue
-	Again   time.Duration // when to ask for the others
-	Opens   time.Duration // nobody of the class goes before; 0: now
-	Turn    time.Duration // when the next one goes
-	Gap     time.Duration // between the turns after that
-	Rough   bool          // Turn and Gap are guesses, for which nobody is refused
-	Refused time.Duration // since when the service has refused all; 0: it has not
-	Key     string        // the limit_key of the limit that they wait for
-	TraceID string        // of the refusal that closed it; empty if not known
+	Grants       []Grant       // for the first in the queue
+	Again        time.Duration // when to ask for the others
+	Opens        time.Duration // nobody of the class goes before; 0: now
+	Turn         time.Duration // when the next one goes
+	Gap          time.Duration // between the turns after that
+	Rough        bool          // Turn and Gap are guesses, for which nobody is refused
+	RefusedSince time.Duration // since when the service has refused all; 0: it has not
+	Key          string        // the limit_key of the limit that they wait for
+	TraceID      string        // of the refusal that closed it; empty if not known
 	// Step, if not nil, finds the answer, and takes time. The engine takes one step at a
 	// time, without its lock, those of Done first.
 	Step func() Answer
@@ -186,7 +186,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool, err error) {
 	if w.Clock != nil {
 		e.clock = w.Clock
 	}
-	now := e.startWait(ctx, w)
+	now := e.startWaitLocked(ctx, w)
 	q := e.queues[w.Class]
 	if q == nil {
 		q = &queue{Class: w.Class, nobody: Waiter{Class: w.Class}}
@@ -204,7 +204,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool, err error) {
 	if refusal == nil {
 		q.push(w, before, now)
 	}
-	if e.start(); refusal != nil {
+	if e.startLocked(); refusal != nil {
 		return false, refusal
 	}
 	return true, nil
@@ -223,8 +223,8 @@ func (q *queue) push(w *Waiter, before int, now time.Duration) {
 }
 
 // startWait notes when a call enters, and for how long it can wait.
-func (e *Engine) startWait(ctx context.Context, w *Waiter) (now time.Duration) {
-	now = e.now()
+func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Duration) {
+	now = e.nowLocked()
 	w.entered, w.deadline = now, never
 	if w.since == 0 {
 		w.since = now
@@ -269,7 +269,7 @@ func (e *Engine) await(ctx context.Context, w *Waiter) (err error) {
 func (e *Engine) outcome(ctx context.Context, w *Waiter) (early time.Duration, clock Clock, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := e.now()
+	now := e.nowLocked()
 	w.Waited = max(now, w.Grant.At) - w.entered
 	if w.Limit == "" {
 		w.Limit = e.queues[w.Class].Key
@@ -289,7 +289,7 @@ func (e *Engine) abandon(w *Waiter) {
 			e.wake()
 		}
 	} else if w.granted {
-		e.done(w, Outcome{})
+		e.doneLocked(w, Outcome{})
 	}
 }
 
@@ -301,7 +301,7 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now := e.startWait(ctx, w)
+	now := e.startWaitLocked(ctx, w)
 	q := &queue{Answer: e.rule.Ask(now, w, 0), known: true}
 	if len(q.Grants) > 0 {
 		return 0, nil
@@ -321,18 +321,18 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.done(w, o)
+	return e.doneLocked(w, o)
 }
 
-func (e *Engine) done(w *Waiter, o Outcome) (news bool) {
-	now := e.now()
+func (e *Engine) doneLocked(w *Waiter, o Outcome) (news bool) {
+	now := e.nowLocked()
 	if o.Refused && w.since == 0 {
 		w.since = now
 	}
 	changed, news, step := e.rule.Done(now, w, o)
 	w.granted = false
 	if changed {
-		e.changed(step)
+		e.changedLocked(step)
 	}
 	return news
 }
@@ -342,10 +342,10 @@ func (e *Engine) done(w *Waiter, o Outcome) (news bool) {
 func (e *Engine) Changed(step func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.changed(step)
+	e.changedLocked(step)
 }
 
-func (e *Engine) changed(step func()) {
+func (e *Engine) changedLocked(step func()) {
 	e.changes++
 	for _, q := range e.queues {
 		q.known = false
@@ -353,14 +353,14 @@ func (e *Engine) changed(step func()) {
 	if step != nil {
 		e.remains = step
 	}
-	e.start()
+	e.startLocked()
 }
 
 // Now is the time that rules go by.
 func (e *Engine) Now() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.now()
+	return e.nowLocked()
 }
 
 // Waiting counts the waiting calls.
@@ -369,15 +369,15 @@ func (e *Engine) Waiting() (interactive, batch int) {
 	defer e.mu.Unlock()
 	for class := range e.queues {
 		if class.Batch {
-			batch += e.waiting(class)
+			batch += e.waitingLocked(class)
 		} else {
-			interactive += e.waiting(class)
+			interactive += e.waitingLocked(class)
 		}
 	}
 	return interactive, batch
 }
 
-func (e *Engine) waiting(c Class) int {
+func (e *Engine) waitingLocked(c Class) int {
 	if q := e.queues[c]; q != nil {
 		return q.line.waiting()
 	}
@@ -422,18 +422,18 @@ func (q *queue) refusal(w *Waiter, before int, now time.Duration) *Refusal {
 	switch {
 	case closed > longest, turn > w.deadline, q.Rough && closed > 0 && q.Opens >= w.deadline:
 		return r
-	case q.Refused > 0 && closed > 0 && w.Patience > 0 && now-max(q.Refused, w.since) >= w.Patience:
+	case q.RefusedSince > 0 && closed > 0 && w.Patience > 0 && now-max(q.RefusedSince, w.since) >= w.Patience:
 		r.Patience = w.Patience
 		return r
 	}
 	return nil
 }
 
-// start begins to serve, or ends the server's sleep.
-func (e *Engine) start() {
+// startLocked begins to serve, or ends the server's sleep.
+func (e *Engine) startLocked() {
 	if e.serving {
 		e.wake()
-	} else if task := e.next(); task != nil {
+	} else if task := e.nextLocked(); task != nil {
 		e.serving = true
 		go e.serve(task)
 	}
@@ -445,27 +445,27 @@ func (e *Engine) serve(task func() error) {
 		err := Protect(task)
 		e.mu.Lock()
 		if err != nil {
-			e.refuseAll(err)
+			e.refuseAllLocked(err)
 		}
-		task = e.next()
+		task = e.nextLocked()
 		e.serving = task != nil
 		e.mu.Unlock()
 	}
 }
 
-// next asks for the classes that are due, until there is something to do without the
+// nextLocked asks for the classes that are due, until there is something to do without the
 // lock: a step, or to sleep. It returns nil once nobody waits.
 //
 // Of several classes it asks for the one that was served the longest ago: a light user
 // of one endpoint does not wait for a batch on another.
-func (e *Engine) next() (task func() error) {
+func (e *Engine) nextLocked() (task func() error) {
 	for {
-		now, until := e.now(), time.Duration(never)
+		now, until := e.nowLocked(), time.Duration(never)
 		var due *queue
 		for _, q := range e.queues {
 			switch {
 			case q.line.first() == nil:
-				e.forget(q, now)
+				e.forgetLocked(q, now)
 			case q.known && q.Again > now:
 				until = min(until, q.Again)
 			case due == nil || q.goesBefore(due):
@@ -479,18 +479,18 @@ func (e *Engine) next() (task func() error) {
 		case due == nil && until == never:
 			return nil
 		case due == nil:
-			return e.sleep(now, until)
+			return e.sleepLocked(now, until)
 		}
 		answer := e.rule.Ask(now, due.line.first(), due.line.waiting())
 		if answer.Step != nil {
-			return e.step(due, answer.Step)
+			return e.stepLocked(due, answer.Step)
 		}
-		e.answer(due, answer, e.changes)
+		e.answerLocked(due, answer, e.changes)
 	}
 }
 
-// forget ends the service of a class in which nobody waits any more.
-func (e *Engine) forget(q *queue, now time.Duration) {
+// forgetLocked ends the service of a class in which nobody waits any more.
+func (e *Engine) forgetLocked(q *queue, now time.Duration) {
 	q.fresh = nil
 	if !q.known {
 		return
@@ -508,24 +508,24 @@ func (q *queue) goesBefore(o *queue) bool {
 	return q.served < o.served
 }
 
-// step is the task to find an answer that takes time. If the rule changes its mind
+// stepLocked is the task to find an answer that takes time. If the rule changes its mind
 // meanwhile, the answer is out of date at once.
-func (e *Engine) step(q *queue, find func() Answer) (task func() error) {
+func (e *Engine) stepLocked(q *queue, find func() Answer) (task func() error) {
 	changes := e.changes
 	return func() error {
 		answer := find()
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.answer(q, answer, changes)
+		e.answerLocked(q, answer, changes)
 		return nil
 	}
 }
 
-// sleep is the task to wait by the clock, on another goroutine: a clock that does not
+// sleepLocked is the task to wait by the clock, on another goroutine: a clock that does not
 // return must not hold up those who come later. A sleep that nobody cut short has taken
 // its time, even if the clock stands still. A clock that cannot sleep ends the calls:
 // there is no other way to wait.
-func (e *Engine) sleep(now, until time.Duration) (task func() error) {
+func (e *Engine) sleepLocked(now, until time.Duration) (task func() error) {
 	ctx, wake := context.WithCancel(context.Background())
 	clock := e.clock
 	e.wake = wake
@@ -543,7 +543,7 @@ func (e *Engine) sleep(now, until time.Duration) (task func() error) {
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.now()
+		e.nowLocked()
 		e.passed = max(e.passed, until)
 		return nil
 	}
@@ -552,10 +552,10 @@ func (e *Engine) sleep(now, until time.Duration) (task func() error) {
 // leastAgain keeps a rule that grants nothing from being asked without a pause.
 const leastAgain = time.Millisecond
 
-// answer hands grants on, and refuses those who cannot go in time any more. changes are
+// answerLocked hands grants on, and refuses those who cannot go in time any more. changes are
 // those of the rule up to the question.
-func (e *Engine) answer(q *queue, answer Answer, changes int64) {
-	now, granted := e.now(), time.Duration(len(answer.Grants))
+func (e *Engine) answerLocked(q *queue, answer Answer, changes int64) {
+	now, granted := e.nowLocked(), time.Duration(len(answer.Grants))
 	if granted > 0 {
 		e.grants++
 		q.served = e.grants
@@ -572,7 +572,7 @@ func (e *Engine) answer(q *queue, answer Answer, changes int64) {
 			w.Grant, w.granted, w.Limit = g, true, answer.Key
 			close(w.answered)
 		} else {
-			e.done(&Waiter{Class: q.Class, Grant: g}, Outcome{}) // nobody waits for it any more
+			e.doneLocked(&Waiter{Class: q.Class, Grant: g}, Outcome{}) // nobody waits for it any more
 		}
 	}
 	if later {
@@ -592,8 +592,8 @@ func (q *queue) refuseLate(now time.Duration) {
 	}
 }
 
-// refuseAll ends all waiting calls.
-func (e *Engine) refuseAll(err error) {
+// refuseAllLocked ends all waiting calls.
+func (e *Engine) refuseAllLocked(err error) {
 	for _, q := range e.queues {
 		for _, w := range q.line.all() {
 			q.refuse(w, err)
@@ -649,9 +649,9 @@ func EngineOf(limiter any) *Engine {
 	return nil
 }
 
-// now is what has passed by the clock. It never goes back: a clock that is set
+// nowLocked is what has passed by the clock. It never goes back: a clock that is set
 // back goes on from there.
-func (e *Engine) now() time.Duration {
+func (e *Engine) nowLocked() time.Duration {
 	now := e.clock.Now()
 	switch d := now.Sub(e.last); {
 	case e.last.IsZero():

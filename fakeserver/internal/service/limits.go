@@ -324,15 +324,15 @@ func (c *call) limited(asks spending, ip *Counts) *Refusal {
 		r.IP = c.req.IP
 	}
 	if !c.state.by.ExactRetryAfter {
-		r.Wait--
+		r.Wait = max(1, r.Wait-1)
 	}
 	return r
 }
 
 // waitSeconds is how long until opens, for Retry-After: whole seconds, rounded
-// up so that the wait is enough, and at least 1.
+// up so that the wait is enough.
 func waitSeconds(now, opens time.Time) int {
-	return max(1, int((opens.Sub(now)+time.Second-1)/time.Second))
+	return int((opens.Sub(now) + time.Second - 1) / time.Second)
 }
 
 // Exhaust closes limit i for a key.
