@@ -15,7 +15,7 @@ import (
 
 // permits let the attempts of one call be sent.
 type permits struct {
-	line   *quota.Engine // of the limits: a Pacer's, the cool-down, or of this call alone
+	line   *quota.Engine // of the limits: a Pacer's, the cool-down, or of this call alone; nil: none
 	waiter quota.Waiter  // in the line
 	permit Permit        // of the user's limiter, which waits for the outcome; nil: none
 	closed time.Duration // for how long the limit is closed that has refused the call
@@ -94,8 +94,9 @@ func (c *call) refuse(err error) error {
 	switch {
 	case errors.As(err, &inLine): // as the service would have answered
 		e = Error{
+			Method: c.endpoint.Method, Path: c.endpoint.Path,
 			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: inLine.TraceID,
-			Method: c.endpoint.Method, Path: c.endpoint.Path, LimitKey: inLine.LimitKey, RetryAfter: inLine.RetryAfter, cause: c.tooLong(inLine.Patience, inLine.RetryAfter),
+			LimitKey: inLine.LimitKey, RetryAfter: inLine.RetryAfter, cause: c.tooLong(inLine.Patience, inLine.RetryAfter),
 		}
 		if c.client.pacer == nil {
 			e.by = "cool-down"
@@ -124,6 +125,9 @@ func (c *call) release(ctx context.Context) {
 	if a.failure != nil && a.Status == http.StatusTooManyRequests {
 		o.Refused, o.TraceID = true, a.failure.TraceID
 		o.LimitKey, o.RetryAfter = a.failure.LimitKey, a.failure.RetryAfter
+		if p.line == nil { // without a cool-down, a call that was refused waits alone
+			p.line = quota.NewCoolDown(c.client.clock, c.client.random)
+		}
 	}
 	closed := p.line.Done(&p.waiter, o)
 	if permit := p.permit; permit != nil {

@@ -138,9 +138,6 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 		call.budget = unbounded
 	}
 	call.permits.line = c.limits
-	if c.limits == nil { // without a cool-down, a call that was refused waits alone
-		call.permits.line = quota.NewCoolDown(c.clock, c.random)
-	}
 	call.permits.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {
 		call.number, call.began = c.calls.Add(1), time.Now()

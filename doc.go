@@ -38,15 +38,15 @@
 // # Errors
 //
 // Every method returns one of three error types: [*ValidationError] when the
-// arguments break a documented bound and nothing was sent, [*Error] for every other
-// failure (an answer that is no documented success, no answer, or a call that a
-// limit or the context stopped before it was sent), and [*OutcomeUnknownError] when a POST may have been carried out:
-// its answer was lost, or is a 5xx that the interface does not list for it. Test
-// for a kind with errors.Is and [ErrRateLimited] and its siblings, read the
-// details with errors.As. The methods list the kinds that the interface
-// documents. Any call may also meet [ErrServer], another answer of a proxy, no
-// answer at all, or the end of its context. docs/errors.md of this module says
-// what to do about each.
+// arguments break a documented bound and nothing was sent, [*OutcomeUnknownError]
+// when a POST may have been carried out (its answer was lost, or is a 5xx that
+// the interface does not list for it), and [*Error] for every other failure: an
+// answer that is no documented success, no answer, or a call that a limit or the
+// context stopped before it was sent. Test for a kind with errors.Is and
+// [ErrRateLimited] and its siblings, read the details with errors.As. The methods
+// list the kinds that the interface documents. Any call may also meet
+// [ErrServer], another answer of a proxy, no answer at all, or the end of its
+// context. docs/errors.md of this module says what to do about each.
 //
 // # Retries
 //

@@ -12,9 +12,10 @@ import (
 // key, a text or a body.
 type Observer interface {
 	// Observe takes one event. ctx is the caller's context, with its values, or what
-	// an Observer made of it. The context that Observe returns replaces the call's after a [CallStart], the attempt's after an [AttemptStart] and
-	// the transport's after a [RequestStart], so that spans nest. After other
-	// events, or where it is nil, the client ignores it.
+	// an Observer made of it. The context that Observe returns replaces the call's
+	// after a [CallStart], the attempt's after an [AttemptStart] and the transport's
+	// after a [RequestStart], so that spans nest. After other events, or where it is
+	// nil, the client ignores it.
 	Observe(ctx context.Context, event Event) context.Context
 }
 
@@ -213,8 +214,9 @@ type beforeSendKey struct{}
 // WithBeforeSend returns a context under which a call asks before each attempt, after
 // every wait for a limit and directly before the request goes out, on the caller's
 // goroutine. attempt counts from 1, as [CallInfo].Attempts does. ctx ends with the
-// caller's context, but not after [WithTimeout]. before notes in a journal that the request may
-// reach the service. If the process dies, the notes without an [AttemptEnd] are in doubt.
+// caller's context, but not after [WithTimeout]. before notes in a journal that the
+// request may reach the service. If the process dies, the notes without an
+// [AttemptEnd] are in doubt.
 //
 // An error ends the call and sends nothing: permits are given back unspent, and the
 // call returns an [*Error] around it that has Local set. Of several functions the

@@ -87,13 +87,13 @@ func WithClock(clock Clock) Option {
 }
 
 // WithLogger writes records of calls to logger: at Debug one for each attempt and
-// retry, and one when a wait for a limit begins and ends; at Info one when a 429 begins a cool-down or
-// prolongs it by a second at least; at Warn one for a call that gave up, that
-// is, failed otherwise than by a 4xx answer (429 aside) or a cancellation, or
-// whose outcome is unknown. Each has the number of the call, its endpoint and
-// agent and, if the service sent them, trace_id and limit_key. The handler
-// gets the caller's context, or what an [Observer] has made of it. Keys, texts
-// and bodies are never logged. The default is to log nothing.
+// retry, and one when a wait for a limit begins and ends; at Info one when a 429
+// begins a cool-down or prolongs it by a second at least; at Warn one for a call
+// that gave up, that is, failed otherwise than by a 4xx answer (429 aside) or a
+// cancellation, or whose outcome is unknown. Each has the number of the call, its
+// endpoint and agent and, if the service sent them, trace_id and limit_key. The
+// handler gets the caller's context, or what an [Observer] has made of it. Keys,
+// texts and bodies are never logged. The default is to log nothing.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil || isNil(logger.Handler()) { // new(slog.Logger) has no handler

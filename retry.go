@@ -17,9 +17,9 @@ import (
 type RetryPolicy struct {
 	// MaxAttempts is how many requests a call sends at most, the first
 	// included. 0 means 3, 1 means no retries. A 429 does not count. With 1 it is
-	// not repeated either, so a batch at a limit loses calls. Over HTTP/2 there may be two
-	// more, which do not count here: a service replaces its connections now and
-	// then, and the client sends again at once, on a new connection, what the
+	// not repeated either, so a batch at a limit loses calls. Over HTTP/2 there may be
+	// two more, which do not count here: a service replaces its connections now
+	// and then, and the client sends again at once, on a new connection, what the
 	// old one did not take ([CallInfo].Renewals). Limiters and observers see
 	// each attempt.
 	MaxAttempts int

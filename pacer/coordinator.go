@@ -188,7 +188,8 @@ func (c *coordinator) report(now time.Duration, change func(*ledger)) (step func
 // step applies the reports and f, if any, to the shared ledger, and does so again if
 // another process has swapped it meanwhile. Without a store that answers, it applies
 // them to the ledger of this process. It returns the time at which it began. The engine
-// takes one step at a time. The lock is free while the store works and while the user's logger writes.
+// takes one step at a time. The lock is free while the store works and while the user's
+// logger writes.
 func (c *coordinator) step(f func(*ledger)) (now time.Duration) {
 	now = c.clock()
 	changes, l := c.startStep(now, f)

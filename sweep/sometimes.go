@@ -39,9 +39,9 @@ var functions = sync.OnceValue(func() map[string][]ast.Node {
 	return all
 })
 
-// sometimesIn returns the names at the calls of Env.Sometimes in the scenario, a function, and in the
-// functions of its package that it names, directly or not; none where the source is
-// not there.
+// sometimesIn returns the names at the calls of Env.Sometimes in the scenario, a
+// function, and in the functions of its package that it names, directly or not; none
+// where the source is not there.
 func sometimesIn(scenario any) (names []string) {
 	entry := runtime.FuncForPC(reflect.ValueOf(scenario).Pointer())
 	file, line := entry.FileLine(entry.Entry())

@@ -127,12 +127,12 @@ func (c *config) readFlags(args []string, settings map[string]setting) error {
 // counts as one that is not set. One that only looks like ours is refused: whoever
 // mistyped it believes that it has an effect.
 func (c *config) readVariables(environ []string, settings map[string]setting) error {
+	options := c.options()
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
 		if !strings.HasPrefix(name, variablePrefix) {
 			continue
 		}
-		options := c.options()
 		i := slices.IndexFunc(options, func(o option) bool { return o.variable() == name })
 		if i < 0 {
 			return fmt.Errorf("%s: no flag has this variable; --help lists them", name)

@@ -2,12 +2,12 @@
 //
 // An [Engine] keeps those who wait: a queue for each class of calls, served by one
 // goroutine while somebody waits. It counts no limits. A [Rule] says when the
-// nextLocked call of a class may go, and learns how each one ended. [CoolDown] is the rule of
+// next call of a class may go, and learns how each one ended. [CoolDown] is the rule of
 // every client that is given no other; the one of package pacer acts before a refusal.
 //
 // The way of a call: Acquire has the rule sort it into a class. enter asks the rule if
 // nobody waits, and puts a call that may not go into the line. await waits until the
-// server (serve, next, answer) has a grant for it, or a refusal. Done tells the rule how
+// server (serve, nextLocked, answerLocked) has a grant for it, or a refusal. Done tells the rule how
 // the attempt ended, and the rule may then answer anew.
 package quota
 
@@ -162,6 +162,7 @@ func NewEngine(rule Rule, clock Clock) *Engine {
 	if clock == nil {
 		clock = RealClock{}
 	}
+	// The engine's time begins at an hour, since a moment of 0 means "never".
 	return &Engine{rule: rule, clock: clock, passed: time.Hour, queues: map[Class]*queue{}, wake: func() {}}
 }
 
@@ -222,7 +223,7 @@ func (q *queue) push(w *Waiter, before int, now time.Duration) {
 	}
 }
 
-// startWait notes when a call enters, and for how long it can wait.
+// startWaitLocked notes when a call enters, and for how long it can wait.
 func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Duration) {
 	now = e.nowLocked()
 	w.entered, w.deadline = now, never

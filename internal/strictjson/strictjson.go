@@ -124,6 +124,17 @@ func (sc *Scanner) Scalar() []byte {
 	return sc.Data[from:sc.Pos]
 }
 
+// Token steps over a string, a number, true, false or null, and returns it as it was
+// written.
+func (sc *Scanner) Token() []byte {
+	if sc.Peek() != '"' {
+		return sc.Scalar()
+	}
+	from := sc.Pos
+	sc.text()
+	return sc.Data[from:sc.Pos]
+}
+
 // text steps over a string. plain says that it is one, without escapes.
 func (sc *Scanner) text() (plain bool) {
 	plain = true

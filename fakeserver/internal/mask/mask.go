@@ -67,7 +67,7 @@ func SecretsOf(token string, body []byte) (found Secrets) {
 	if bytes.IndexByte(body, '\\') < 0 && !bytes.Contains(body, []byte("i_")) && !bytes.Contains(body, []byte("I_")) || !json.Valid(body) {
 		return found
 	}
-	for p := (walker{data: body}); p.next(); {
+	for p := (walker{Scanner: strictjson.Scanner{Data: body}}); p.next(); {
 		if p.keyDepth > 0 && !p.isName && len(p.text()) >= minSecret {
 			found = append(found, p.text())
 		}
@@ -206,12 +206,12 @@ func (b *Body) Of(body []byte, n int) string {
 	var out strings.Builder
 	out.Grow(len(body) + len(Key))
 	at := 0 // what was written of body
-	for p := (walker{data: body}); p.next() && p.from < n; {
+	for p := (walker{Scanner: strictjson.Scanner{Data: body}}); p.next() && p.from < n; {
 		if shown, masked := b.shown(&p); masked {
 			quoted, _ := json.Marshal(shown) // a string can always be written
 			out.Write(body[at:p.from])
 			out.Write(quoted)
-			at = p.pos
+			at = p.Pos
 		}
 	}
 	if at < n {
@@ -283,22 +283,21 @@ func (b *Body) foreign(p *walker) string {
 }
 
 // walker goes through the pieces of a JSON document: its strings, numbers, and the
-// words true, false and null. The fields after pos are about one piece.
+// words true, false and null. The fields after the Scanner are about one piece.
 type walker struct {
-	data     []byte
-	pos      int    // after the piece
-	written  []byte // with the quotes of a string
-	from     int    // where it is in the document
-	isName   bool   // the name of a member
-	member   []byte // the name of the member whose value it is, or that it is inside of
-	depth    int    // how many objects and arrays it is inside of
-	keyDepth int    // that of the member named api_key whose name or value it is; 0 means none
+	strictjson.Scanner        // Pos is after the piece
+	written            []byte // with the quotes of a string
+	from               int    // where it is in the document
+	isName             bool   // the name of a member
+	member             []byte // the name of the member whose value it is, or that it is inside of
+	depth              int    // how many objects and arrays it is inside of
+	keyDepth           int    // that of the member named api_key whose name or value it is; 0 means none
 }
 
 // next goes to the next piece, and reports whether there is one.
 func (p *walker) next() bool {
-	for ; p.pos < len(p.data); p.pos++ {
-		switch p.data[p.pos] {
+	for ; p.Pos < len(p.Data); p.Pos++ {
+		switch p.Data[p.Pos] {
 		case '{', '[':
 			p.depth++
 		case '}', ']':
@@ -313,21 +312,9 @@ func (p *walker) next() bool {
 }
 
 func (p *walker) read() {
-	p.from = p.pos
-	if p.data[p.pos] == '"' {
-		for p.pos++; p.data[p.pos] != '"'; p.pos++ {
-			if p.data[p.pos] == '\\' {
-				p.pos++
-			}
-		}
-		p.pos++
-	} else {
-		for p.pos < len(p.data) && bytes.IndexByte([]byte(" \t\r\n,]}"), p.data[p.pos]) < 0 {
-			p.pos++
-		}
-	}
-	p.written = p.data[p.from:p.pos]
-	p.isName = bytes.HasPrefix(bytes.TrimLeft(p.data[p.pos:], " \t\r\n"), []byte(":"))
+	p.from = p.Pos
+	p.written = p.Token()
+	p.isName = bytes.HasPrefix(bytes.TrimLeft(p.Data[p.Pos:], " \t\r\n"), []byte(":"))
 	if p.depth < p.keyDepth || p.isName && p.depth == p.keyDepth {
 		p.keyDepth = 0
 	}

@@ -75,7 +75,7 @@ func New(o Options) (_ *Server, err error) {
 	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: fake, admin: fakedoor.Of[fakeserver.Call](fake)}
 	s.admin.KeepExchanges(spec.KeptExchanges)
 	s.gone, s.leave = context.WithCancel(context.Background())
-	s.feed = newFeed(s.gone, fake)
+	s.feed = newFeed(s.gone, fake, s.admin)
 	s.mux = s.newMux()
 	s.era.Store(newEra())
 	if o.Log != nil {

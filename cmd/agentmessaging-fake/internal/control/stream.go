@@ -25,9 +25,9 @@ var (
 )
 
 // feed streams what happens in a fake as server-sent events: its calls, and which
-// kinds of its state have changed. It wakes the streams when there is something new. It knows no stream: each
-// reads calls from the fake and compares counts, at its own speed, so a slow
-// reader costs no memory and never slows a call.
+// kinds of its state have changed. It wakes the streams when there is something new.
+// It keeps nothing for a stream: each reads calls from the fake and compares counts,
+// at its own speed, so a slow reader costs no memory and never slows a call.
 type feed struct {
 	fake  *fakeserver.Server
 	admin fakedoor.Admin[fakeserver.Call] // of the fake
@@ -38,8 +38,8 @@ type feed struct {
 	news    chan struct{}  // is closed at the next change or call, and replaced
 }
 
-func newFeed(done context.Context, fake *fakeserver.Server) *feed {
-	f := &feed{fake: fake, admin: fakedoor.Of[fakeserver.Call](fake), done: done, changes: map[string]int{}, news: make(chan struct{})}
+func newFeed(done context.Context, fake *fakeserver.Server, admin fakedoor.Admin[fakeserver.Call]) *feed {
+	f := &feed{fake: fake, admin: admin, done: done, changes: map[string]int{}, news: make(chan struct{})}
 	f.admin.OnAnswer(f.called)
 	return f
 }
