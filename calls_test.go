@@ -27,60 +27,46 @@ import (
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 )
 
-var updateCalls = flag.Bool("update-calls", false, "write what comes of the calls into "+callsFile)
-
-// callsFile shows what comes of each scene: what a program, an observer and a log see.
-const callsFile = "testdata/calls.txt"
-
-// scene is one call, made anew for each list of answers.
-type scene struct {
-	rule    string
+// A row makes a call for each list of answers. All end alike.
+type row struct {
+	rule    string // "": that of the row above
 	do      doCall
 	opts    options
-	attempt time.Duration // the Timeout of the http.Client
-	cases   [][]answer
-	want    ends // one for each case, or one for all
+	timeout time.Duration // of the http.Client
+	given   [][]answer    // to the attempts of each call; the last one repeats
+	want    string        // see madeCall.end
 }
 
-// ends are the verdicts of the attempts, and the kinds of the error. They are the policy
-// of the client, which no flag accepts.
-type ends []string
+const (
+	inDoubt = "unknown: ErrOutcomeUnknown"
+	gaveUp  = "not done, not done, not done, 1.5s" // the three attempts of the default policy
+)
 
-const inDoubt = "unknown: ErrOutcomeUnknown"
-
-// inOrder is one case, of an answer for each attempt.
+// inOrder is one call, with an answer for each attempt.
 func inOrder(answers ...answer) [][]answer { return [][]answer{answers} }
 
-// each is one case for each answer.
-func each(answers ...answer) (cases [][]answer) {
+// each is one call for each answer.
+func each(answers ...answer) (calls [][]answer) {
 	for _, a := range answers {
-		cases = append(cases, []answer{a})
+		calls = append(calls, []answer{a})
 	}
-	return cases
+	return calls
 }
 
-// bodies is an answer of a status for each body.
-func bodies(status int, bodies ...string) (cases [][]answer) {
+// bodies is one call for each body of an answer with the status.
+func bodies(status int, bodies ...string) (calls [][]answer) {
 	for _, body := range bodies {
-		cases = append(cases, []answer{{Status: status, Body: body}})
+		calls = append(calls, []answer{{Status: status, Body: body}})
 	}
-	return cases
+	return calls
 }
 
-func statuses(body string, statuses ...int) (cases [][]answer) {
-	for _, status := range statuses {
-		cases = append(cases, []answer{{Status: status, Body: body}})
-	}
-	return cases
+// with is an answer without a body.
+func with(status int, header, value string) answer {
+	return answer{Status: status, Header: http.Header{header: {value}}}
 }
 
-func redirect(status int, to string) answer {
-	return answer{Status: status, Header: http.Header{"Location": {to}}}
-}
-
-func busy(retryAfter string) answer {
-	return answer{Status: 503, Header: http.Header{"Retry-After": {retryAfter}}}
-}
+func busy(retryAfter string) answer { return with(503, "Retry-After", retryAfter) }
 
 // slow answers after a time, or when the attempt ends.
 func slow(d time.Duration, a answer) answer {
@@ -93,32 +79,38 @@ func slow(d time.Duration, a answer) answer {
 	return a
 }
 
-// hang is never answered; left is cancelled while it is.
-var (
-	hang = slow(math.MaxInt64, answer{Err: context.DeadlineExceeded})
-	left = answer{Err: errors.New("the user has left"), Before: func(req *http.Request) {
-		req.Context().Value(spanKey{}).(context.CancelCauseFunc)(errors.New("the user has left"))
-	}}
-)
+// hang is never answered.
+var hang = slow(math.MaxInt64, answer{Err: context.DeadlineExceeded})
 
-// within makes a call that has so much time, and that left can cancel.
+// within makes a call that has so much time.
 func within(d time.Duration, do doCall) doCall {
 	return func(ctx context.Context, client *agentmessaging.Client) error {
 		ctx, cancel := context.WithTimeout(ctx, d)
 		defer cancel()
-		ctx, leave := context.WithCancelCause(ctx)
-		return do(context.WithValue(ctx, spanKey{}, leave), client)
-	}
-}
-
-// leaving gives up a call after a time.
-func leaving(after time.Duration, do doCall) doCall {
-	return func(ctx context.Context, client *agentmessaging.Client) error {
-		ctx, leave := context.WithCancelCause(ctx)
-		time.AfterFunc(after, func() { leave(errors.New("the user has left")) })
 		return do(ctx, client)
 	}
 }
+
+// errLeft is why a caller leaves. Where the context ends with a cause, net/http returns
+// that in place of the context's error.
+var errLeft = errors.New("the user has left")
+
+// leaving makes a call that its caller gives up after a time, or before it begins, or
+// when a transport calls leave.
+func leaving(after time.Duration, do doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		if after == 0 {
+			cancel(errLeft)
+		}
+		time.AfterFunc(after, func() { cancel(errLeft) })
+		return do(context.WithValue(ctx, leaveKey{}, cancel), client)
+	}
+}
+
+type leaveKey struct{}
+
+func leave(req *http.Request) { req.Context().Value(leaveKey{}).(context.CancelCauseFunc)(errLeft) }
 
 // inTurn makes one call after the other and returns the last one's error.
 func inTurn(calls ...doCall) doCall {
@@ -141,6 +133,19 @@ func by(opt agentmessaging.Option, do doCall) doCall {
 	}
 }
 
+// journaled asks a journal before each request, which is full at the third.
+func journaled(do doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		return do(agentmessaging.WithBeforeSend(ctx, func(ctx context.Context, attempt int) error {
+			fmt.Fprintf(ctx.Value(reportKey{}).(*strings.Builder), "journal  attempt %d\n", attempt)
+			if attempt == 3 {
+				return errors.New("the journal is full of " + testKey)
+			}
+			return nil
+		}), client)
+	}
+}
+
 func retries(p agentmessaging.RetryPolicy) options { return options{agentmessaging.WithRetry(p)} }
 
 func timed(d time.Duration) options { return options{agentmessaging.WithTimeout(d)} }
@@ -150,178 +155,192 @@ var (
 	hasty     = agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: time.Second})
 	warmUp    = sending(agentmessaging.LLMMode(""))
 	warmUpOwn = sending(agentmessaging.LLMModeBYOK)
-	scenes    = []scene{
-		{rule: "A refusal says what to do, where neither a wait nor the cause tells.", do: get,
-			cases: statuses("", 401, 402, 404), want: ends{"not done: ErrUnauthorized", "not done: ErrPaymentRequired", "not done: ErrNotFound"}},
-		{rule: "That of a 400 is about the call only in the service's words.", do: get,
-			cases: bodies(400, "", `{"error":"bad_request"}`), want: ends{"not done: ErrBadRequest"}},
-		{rule: "A 403 or 409 of a proxy is about something else than that of an endpoint that lists it.", do: get,
-			cases: statuses("", 403, 409), want: ends{"not done: ErrForbidden", "not done: ErrConflict"}},
-		{rule: "A 403 or 409 that the endpoint lists.", do: warmUpOwn, cases: statuses("", 403, 409), want: ends{"not done: ErrForbidden", "not done: ErrConflict"}},
-		{rule: "Nothing to clear.", do: endpoints[4].call, cases: statuses("", 404), want: ends{"not done: ErrNotFound"}},
-		{rule: "The base address is wrong.", do: endpoints[0].call, cases: statuses("", 404), want: ends{"not done: ErrNotFound"}},
-		{rule: "Both ends of each range of statuses. After a protocol switch no body is read.", do: post,
-			cases: statuses(anyReply, 0, 99, 100, 199, 200, 299, 300, 418, 499, 500, 501, 502, 504, 505, 599, 600),
-			want: ends{
-				inDoubt, inDoubt, "not done", "not done", "done", "done", "not done", "not done", "not done", inDoubt + " ErrServer",
-				inDoubt + " ErrServer", inDoubt + " ErrServer", inDoubt + " ErrServer", inDoubt + " ErrServer", inDoubt + " ErrServer", inDoubt}},
-		{rule: "A redirect is not followed. Only its host is named: the rest may hold a credential.", do: endpoints[0].call,
-			cases: each(
-				redirect(302, "https://elsewhere.example/?key=canary"), redirect(307, "/elsewhere?key=canary"), redirect(300, "https://canary b/%zz"),
-				redirect(304, ""), redirect(399, "https://elsewhere.example/"), redirect(400, "https://elsewhere.example/")),
-			want: ends{"not done", "not done", "not done", "not done", "not done", "not done: ErrBadRequest"}},
-		{rule: "An error body: names are exact, each is there once, and what has another type or name is kept as it came.", do: get, opts: options{once},
-			cases: bodies(400,
-				`{"error":"first","error":5,"reason":"r","quota":12345678901234567890}`,
-				`{"error":"busy","Error":"other","TRACE_ID":"t","Limit_Key":"k","reason":null}`,
-				"          null", `{"error":"a"}x`, "<html>busy", strings.Repeat("x", 100<<10)),
-			want: ends{"not done: ErrBadRequest"}},
-		{rule: "The documented error body.", do: get, opts: options{once},
-			cases: each(answer{Status: 429, Header: http.Header{"Retry-After": {"34"}}, Body: string(must(os.ReadFile("testdata/wire/error.json")))}),
-			want:  ends{"not done: ErrRateLimited"}},
-		{rule: "A CallInfo has the facts of the last answer, as it came. Secrets that an error echoes are taken out.", do: get,
-			cases: [][]answer{
-				{{Status: 200, Body: `{"agent_id":"a","trace_id":"t","mood":"good"}`}}, {{Status: 404, Body: "no " + testKey + " here"}},
-				{{Status: 503, Body: `{"trace_id":"trace_3"}`, Header: http.Header{"Retry-After": {"2"}}}}, {{Status: 429, Body: "first"}, notDialed}},
-			want: ends{"done", "not done: ErrNotFound", "unknown, unknown, unknown: ErrUnavailable", "not done, not done, not done, not done"}},
-		{rule: "The words of a proxy are kept where they cannot be those of a request.", do: post,
-			cases: bodies(413,
-				"<html><head><title>400 No required SSL certificate was sent</title></head></html>",
-				"<html><title>Blocked: message-canary\n</title></html>",
-				"upstream connect error, reset reason: connection failure\n",
-				`you sent {"text":"message-canary"}`, `{"message":"no healthy\nupstream","request_id":"r"}`, `{"message":"message-can"}`,
-				"\ufeff"+`{"error":"busy","trace_id":17}`, `{"message":"unused","error":"busy"}`, `{"error":"busy","trace_id":["\u006dessage-canary"]}`),
-			want: ends{"not done"}},
-		{rule: "A success that cannot be read is unknown to a POST.", do: post,
-			cases: bodies(200, `{"reply_text`, `{"reply":"misspelt","trace_id":"trace_7"}`,
-				"\n<!DOCTYPE html><html><body>secret page</body></html>", strings.Repeat(" ", 1<<20-len(anyReply))+anyReply, strings.Repeat(" ", 1<<20+1)),
-			want: ends{inDoubt, inDoubt, inDoubt, "done", inDoubt}},
-		{rule: "It is read again by a GET. Members behind the wrong one count.", do: endpoints[2].call, opts: options{once},
-			cases: bodies(200, `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`), want: ends{"unknown"}},
-		{rule: "What an attempt at a POST did, and how its answer was missed.", do: within(time.Minute, warmUp),
-			cases: append(each(
-				okAnswer, notDialed, tooMany("7200", "k"), answer{Status: 404}, answer{Status: 503}, answer{Status: 500},
-				answer{Status: 200, Reader: func() io.Reader { return iotest.ErrReader(io.ErrUnexpectedEOF) }},
-				answer{Err: io.ErrUnexpectedEOF}, answer{Err: errors.New("stream error: stream ID 1; REFUSED_STREAM; received from peer")}, hang, left),
-				bodies(503, `{"error":"byok_unavailable"}`)...),
-			want: ends{
-				"done", "not done, not done, not done", "not done: ErrRateLimited", "not done: ErrNotFound", inDoubt + " ErrUnavailable",
-				inDoubt + " ErrServer", inDoubt + " io.ErrUnexpectedEOF", inDoubt + " io.ErrUnexpectedEOF", inDoubt,
-				inDoubt + " context.DeadlineExceeded", inDoubt + " context.Canceled", "not done: ErrUnavailable"}},
-		{rule: "Only the 503 that the interface lists for the endpoint, in the service's words, says that nothing was done: here it is none.", do: post,
-			cases: bodies(503, `{"error":"byok_unavailable"}`), want: ends{inDoubt + " ErrUnavailable"}},
-		{rule: "A certificate that the service demands: the request was on its way, but not looked at. Other alerts may come later.", do: post,
-			cases: each(
-				answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}},
-				answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: internal error")}}),
-			want: ends{"not done", inDoubt}},
-		{rule: "Each attempt sends the whole body, after a wait that grows.", do: post,
-			cases: [][]answer{{notDialed, tooMany("7", ""), okAnswer}, {notDialed}}, want: ends{"not done, not done, done", "not done, not done, not done"}},
-		{rule: "Half of the longest jitter is added.", do: post, opts: options{jitter(0.5)},
-			cases: inOrder(notDialed, tooMany("7", ""), okAnswer), want: ends{"not done, not done, done"}},
-		{rule: "A refusal without Retry-After is waited out for a second.", do: get, opts: options{agentmessaging.WithoutCoolDown()},
-			cases: inOrder(tooMany("", ""), okAnswer), want: ends{"not done, done"}},
-		{rule: "A policy of extremes is meant as it says: many attempts.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: math.MaxInt, MinWait: 1}),
-			cases: inOrder(notDialed, notDialed, notDialed, notDialed, okAnswer), want: ends{"not done, not done, not done, not done, done"}},
-		{rule: "Long waits.", do: get, opts: retries(agentmessaging.RetryPolicy{MinWait: 90 * time.Second}),
-			cases: inOrder(notDialed, notDialed, okAnswer), want: ends{"not done, not done, done"}},
-		{rule: "Waits without bound.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: math.MaxInt64}),
-			cases: inOrder(busy("7200"), okAnswer), want: ends{"unknown: ErrUnavailable"}},
-		{rule: "Short waits.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: time.Millisecond}),
-			cases: inOrder(notDialed, notDialed, okAnswer), want: ends{"not done, not done, done"}},
-		{rule: "No retries.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: 1, MinWait: time.Hour}),
-			cases: each(notDialed, tooMany("3", "k")), want: ends{"not done", "not done: ErrRateLimited"}},
-		{rule: "A wait up to the deadline is not begun.", do: within(30*time.Second, get), cases: inOrder(busy("30"), okAnswer), want: ends{"unknown: ErrUnavailable"}},
-		{rule: "A shorter one is.", do: within(31*time.Second, get), cases: inOrder(busy("30"), okAnswer), want: ends{"unknown, done"}},
-		{rule: "Nor is one that the policy does not allow.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: 29 * time.Second}),
-			cases: inOrder(busy("30"), okAnswer), want: ends{"unknown: ErrUnavailable"}},
-		{rule: "One that it just allows is, and jitter does not lengthen it.", do: get,
-			opts:  append(retries(agentmessaging.RetryPolicy{MaxWait: 30 * time.Second}), jitter(0.999)),
-			cases: inOrder(busy("30"), okAnswer), want: ends{"unknown, done"}},
-		{rule: "Nor one that would use up WithTimeout.", do: get, opts: timed(30 * time.Second),
-			cases: inOrder(busy("30"), okAnswer), want: ends{"unknown: ErrUnavailable"}},
-		{rule: "The default timeout is five minutes.", do: get, cases: each(hang), want: ends{"unknown: context.DeadlineExceeded"}},
-		{rule: "WithTimeout bounds a call, where the context has no deadline.", do: get, opts: timed(7 * time.Second),
-			cases: each(hang), want: ends{"unknown: context.DeadlineExceeded"}},
-		{rule: "A deadline of the context bounds it alone.", do: within(time.Hour, get), opts: timed(7 * time.Second),
-			cases: each(hang), want: ends{"unknown: context.DeadlineExceeded"}},
-		{rule: "The Timeout of the http.Client bounds an attempt.", do: get, opts: timed(time.Hour), attempt: 10 * time.Second,
-			cases: each(hang), want: ends{"unknown, unknown, unknown: context.DeadlineExceeded"}},
-		{rule: "The shorter one counts.", do: get, opts: timed(7 * time.Second), attempt: 10 * time.Second,
-			cases: each(hang), want: ends{"unknown: context.DeadlineExceeded"}},
-		{rule: "WithTimeout counts attempts and pauses: twice 3 and 4 s leave 1 s, which an attempt may use up.", do: get,
-			opts:  append(timed(15*time.Second), retries(agentmessaging.RetryPolicy{MaxAttempts: 9})...),
-			cases: each(slow(3*time.Second, busy("4"))), want: ends{"unknown, unknown, unknown: ErrUnavailable"}},
-		{rule: "The same with a clock on which nobody waits.", do: get,
-			opts:  append(timed(15*time.Second), append(retries(agentmessaging.RetryPolicy{MaxAttempts: 9}), agentmessaging.WithClock(stopped{}))...),
-			cases: each(slow(3*time.Second, busy("4"))), want: ends{"unknown, unknown, unknown: ErrUnavailable"}},
-	}
-	// seen are scenes whose events and log are shown too.
-	seen = []scene{
-		{rule: "A message.", do: post, cases: each(okAnswer), want: ends{"done"}},
-		{rule: "An agent that is made: its id is known at the end.", do: sending(create{}), cases: each(okAnswer), want: ends{"done"}},
-		{rule: "What is refused is the caller's affair, other failures are warnings.", do: post,
-			cases: each(answer{Status: 399}, answer{Status: 400}, answer{Status: 499}), want: ends{"not done", "not done: ErrBadRequest", "not done"}},
-		{rule: "A 429 is waited for, here by the cool-down.", do: post,
-			cases: [][]answer{{tooMany("3", "key_minute"), {Status: 500}}, {tooMany("3", "key_minute"), okAnswer}},
-			want:  ends{"not done, " + inDoubt + " ErrServer", "not done, done"}},
-		{rule: "A call that never reached the service is repeated.", do: post, cases: each(notDialed), want: ends{"not done, not done, not done"}},
-		{rule: "A limiter makes the call wait, which is no part of the time of the call.", do: post,
-			opts: append(timed(10*time.Second), agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})), attempt: time.Second,
-			cases: inOrder(notDialed, okAnswer), want: ends{"not done, done"}},
-		{rule: "What a limiter takes below a millisecond is a decision and no wait.", do: post,
-			opts:  options{agentmessaging.WithLimiter(&limiterStub{wait: time.Millisecond - 1})},
-			cases: each(okAnswer), want: ends{"done"}},
-		{rule: "A journal is asked after every wait, directly before each request. Its error sends nothing.", do: journaled(post),
-			opts:  options{agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})},
-			cases: inOrder(tooMany("3", "k"), notDialed), want: ends{"not done, not done, not done"}},
-		{rule: "A call that cannot wait for a limit is refused here, at once.", do: inTurn(impatient, within(299*time.Second, get)),
-			opts:  retries(agentmessaging.RetryPolicy{MaxWait: time.Hour}),
-			cases: inOrder(tooMany("420", "key_day"), okAnswer), want: ends{"not done, not done: ErrRateLimited"}},
-		{rule: "So is one whose policy does not.", do: inTurn(impatient, get), opts: retries(agentmessaging.RetryPolicy{MaxWait: time.Minute}),
-			cases: inOrder(tooMany("420", "key_day"), okAnswer), want: ends{"not done, not done: ErrRateLimited"}},
-		{rule: "A caller that leaves is not kept.", do: inTurn(impatient, leaving(3*time.Second, get)),
-			cases: inOrder(tooMany("60", ""), okAnswer), want: ends{"not done, not done: context.Canceled"}},
-		{rule: "A cool-down is told once. Its limit_key is foreign text: one line of 64 bytes, without the key.", do: inTurn(impatient, within(time.Second, post), get),
-			cases: inOrder(tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), okAnswer),
-			want:  ends{"not done, not done, done"}},
-		{rule: "Siblings share the cool-down, but for one that has none.", do: inTurn(impatient, by(agentmessaging.WithoutCoolDown(), impatient), by(hasty, get), get),
-			cases: inOrder(tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: ends{"not done, not done, not done, done"}},
-		{rule: "What the service and the transport echo is taken out. The result is the service's word.", do: sending(create{SystemPrompt: "prompt-canary"}),
-			cases: each(
-				answer{Err: errors.New("transport says " + testKey + " and prompt-canary")},
-				answer{Status: 500, Body: `{"error":"broken","reason":"prompt-canary of ` + testKey + `"}`},
-				answer{Status: 200, Body: `{"agent_id":"agent-` + testKey + `","status":"active","trace_id":"` + testKey + `"}`}),
-			want: ends{inDoubt, inDoubt + " ErrServer", "done"}},
-		{rule: "A limiter refuses: nothing is sent.", do: post, opts: options{agentmessaging.WithLimiter(&limiterStub{
-			refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour},
-		})},
-			cases: each(okAnswer), want: ends{"not done: ErrRateLimited"}},
-		{rule: "An argument is refused: nobody hears of it.", do: sending(message{}), cases: each(okAnswer), want: ends{"no attempt: ErrInvalid"}},
-		{rule: "An error of the transport is one line without the key.", do: post,
-			cases: each(answer{Err: errors.New("line\nbroken with " + testKey)}), want: ends{inDoubt}},
-		{rule: "A context has ended before the call.", do: within(0, post), cases: each(okAnswer), want: ends{"no attempt: context.DeadlineExceeded"}},
-		{rule: "A call is cancelled: net/http returns the cause in place of the error.", do: within(time.Minute, post),
-			cases: each(left), want: ends{inDoubt + " context.Canceled"}},
-	}
 )
 
-// TestCalls holds the scenes to callsFile.
+// verdicts are causes and what becomes of them: the policy of the client, but for
+// docs/faults.md and the rows below, which tell how a failure is worded too.
+var verdicts = []row{
+	{rule: "Statuses that HTTP does not know.", do: post,
+		given: each(answer{Status: 0, Body: anyReply}, answer{Status: 99, Body: anyReply}, answer{Status: 600, Body: anyReply}), want: inDoubt},
+	{rule: "After a protocol switch no body is read.", do: post, given: each(answer{Status: 100, Body: anyReply}, answer{Status: 199, Body: anyReply}), want: "not done"},
+	{rule: "Each attempt sends the whole body, after a wait that grows.", do: post,
+		given: inOrder(notDialed, tooMany("7", ""), okAnswer), want: "not done, not done, done, 7.5s"},
+	{rule: "Half of the longest jitter is added.", do: post, opts: options{jitter(0.5)},
+		given: inOrder(notDialed, tooMany("7", ""), okAnswer), want: "not done, not done, done, 8.1s"},
+	{rule: "A refusal without Retry-After is waited out for a second.", do: get, opts: options{agentmessaging.WithoutCoolDown()},
+		given: inOrder(tooMany("", ""), okAnswer), want: "not done, done, 1s"},
+	{rule: "A policy of extremes is meant as it says: many attempts.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: math.MaxInt, MinWait: 1}),
+		given: inOrder(notDialed, notDialed, notDialed, notDialed, okAnswer), want: "not done, not done, not done, not done, done, 15ns"},
+	{rule: "Long waits.", do: get, opts: retries(agentmessaging.RetryPolicy{MinWait: 90 * time.Second}),
+		given: inOrder(notDialed, notDialed, okAnswer), want: "not done, not done, done, 3m0s"},
+	{rule: "Waits without bound, but for the client's timeout.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: math.MaxInt64}),
+		given: inOrder(busy("7200"), okAnswer), want: "unknown: ErrUnavailable"},
+	{rule: "Short waits.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: time.Millisecond}),
+		given: inOrder(notDialed, notDialed, okAnswer), want: "not done, not done, done, 2ms"},
+	{rule: "No retries.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: 1, MinWait: time.Hour}), given: each(notDialed), want: "not done"},
+	{do: get, opts: options{once}, given: each(tooMany("3", "k")), want: "not done: ErrRateLimited"},
+	{rule: "A wait up to the deadline is not begun.", do: within(30*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown: ErrUnavailable"},
+	{rule: "A shorter one is.", do: within(31*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown, done, 30s"},
+	{rule: "Nor is one begun that the policy does not allow.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: 29 * time.Second}),
+		given: inOrder(busy("30"), okAnswer), want: "unknown: ErrUnavailable"},
+	{rule: "One that it just allows is, and jitter does not lengthen it.", do: get,
+		opts:  append(retries(agentmessaging.RetryPolicy{MaxWait: 30 * time.Second}), jitter(0.999)),
+		given: inOrder(busy("30"), okAnswer), want: "unknown, done, 30s"},
+	{rule: "Nor one that would use up WithTimeout.", do: get, opts: timed(30 * time.Second), given: inOrder(busy("30"), okAnswer), want: "unknown: ErrUnavailable"},
+	{rule: "A deadline of the context bounds a call alone.", do: within(time.Hour, get), opts: timed(7 * time.Second),
+		given: each(hang), want: "unknown: context.DeadlineExceeded, 1h0m0s"},
+	{rule: "WithTimeout counts attempts and pauses: twice 3 and 4 s leave 1 s, which an attempt may use up.", do: get,
+		opts:  append(timed(15*time.Second), retries(agentmessaging.RetryPolicy{MaxAttempts: 9})...),
+		given: each(slow(3*time.Second, busy("4"))), want: "unknown, unknown, unknown: ErrUnavailable, 15s"},
+	{rule: "The same with a clock on which nobody waits.", do: get,
+		opts:  append(timed(15*time.Second), append(retries(agentmessaging.RetryPolicy{MaxAttempts: 9}), agentmessaging.WithClock(stopped{}))...),
+		given: each(slow(3*time.Second, busy("4"))), want: "unknown, unknown, unknown: ErrUnavailable, 7s"},
+}
+
+// worded are failures whose words callsFile shows.
+var worded = []row{
+	{rule: "A refusal says what to do, where neither a wait nor the cause tells.", do: get, given: each(answer{Status: 401}), want: "not done: ErrUnauthorized"},
+	{do: get, given: each(answer{Status: 402}), want: "not done: ErrPaymentRequired"},
+	{do: get, given: each(answer{Status: 404}), want: "not done: ErrNotFound"},
+	{rule: "Nothing to clear.", do: endpoints[4].call, given: each(answer{Status: 404}), want: "not done: ErrNotFound"},
+	{rule: "The base address is wrong.", do: endpoints[0].call, given: each(answer{Status: 404}), want: "not done: ErrNotFound"},
+	{rule: "What to do about a 400 is only known in the service's words.", do: get, given: bodies(400, "", `{"error":"bad_request"}`), want: "not done: ErrBadRequest"},
+	{rule: "A 403 or 409 that the endpoint lists, and one of a proxy, which is about something else.",
+		do: warmUpOwn, given: each(answer{Status: 403}), want: "not done: ErrForbidden"},
+	{do: get, given: each(answer{Status: 403}), want: "not done: ErrForbidden"},
+	{do: warmUpOwn, given: each(answer{Status: 409}), want: "not done: ErrConflict"},
+	{do: get, given: each(answer{Status: 409}), want: "not done: ErrConflict"},
+	{rule: "A redirect is not followed. Only its host is named: the rest may hold a credential.", do: endpoints[0].call,
+		given: each(
+			with(302, "Location", "https://elsewhere.example/?key=canary"), with(307, "Location", "/elsewhere?key=canary"), with(300, "Location", "https://canary b/%zz"),
+			with(304, "Location", ""), with(399, "Location", "https://elsewhere.example/")), want: "not done"},
+	{do: endpoints[0].call, given: each(with(400, "Location", "https://elsewhere.example/")), want: "not done: ErrBadRequest"},
+	{rule: "An error body: names are exact, each is there once, and what has another type or name is kept as it came.", do: get, opts: options{once},
+		given: bodies(400,
+			`{"error":"first","error":5,"reason":"r","quota":12345678901234567890}`,
+			`{"error":"busy","Error":"other","TRACE_ID":"t","Limit_Key":"k","reason":null}`,
+			"          null", `{"error":"a"}x`, "<html>busy", strings.Repeat("x", 100<<10)), want: "not done: ErrBadRequest"},
+	{rule: "The documented error body.", do: get, opts: options{once},
+		given: each(answer{Status: 429, Header: http.Header{"Retry-After": {"34"}}, Body: string(must(os.ReadFile("testdata/wire/error.json")))}),
+		want:  "not done: ErrRateLimited"},
+	{rule: "A CallInfo has the facts of the last answer, as it came. Secrets that an error echoes are taken out.", do: get,
+		given: bodies(200, `{"agent_id":"a","trace_id":"t","mood":"good"}`), want: "done"},
+	{do: get, given: bodies(404, "no "+testKey+" here"), want: "not done: ErrNotFound"},
+	{do: get, given: each(answer{Status: 503, Body: `{"trace_id":"trace_3"}`, Header: http.Header{"Retry-After": {"2"}}}),
+		want: "unknown, unknown, unknown: ErrUnavailable, 4s"},
+	{do: get, given: inOrder(answer{Status: 429, Body: "first"}, notDialed), want: "not done, not done, not done, not done, 2.5s"},
+	{rule: "The words of a proxy are kept where they cannot be those of a request.", do: post,
+		given: bodies(413,
+			"<html><head><title>400 No required SSL certificate was sent</title></head></html>",
+			"<html><title>Blocked: message-canary\n</title></html>",
+			"upstream connect error, reset reason: connection failure\n",
+			`you sent {"text":"message-canary"}`, `{"message":"no healthy\nupstream","request_id":"r"}`, `{"message":"message-can"}`,
+			"\ufeff"+`{"error":"busy","trace_id":17}`, `{"message":"unused","error":"busy"}`, `{"error":"busy","trace_id":["\u006dessage-canary"]}`),
+		want: "not done"},
+	{rule: "A success that cannot be read is unknown to a POST.", do: post,
+		given: bodies(200, `{"reply_text`, `{"reply":"misspelt","trace_id":"trace_7"}`,
+			"\n<!DOCTYPE html><html><body>secret page</body></html>", strings.Repeat(" ", 1<<20+1)), want: inDoubt},
+	{do: post, given: bodies(200, strings.Repeat(" ", 1<<20-len(anyReply))+anyReply), want: "done"},
+	{rule: "It is read again by a GET. Members after the wrong one count.", do: endpoints[2].call, opts: options{once},
+		given: bodies(200, `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`), want: "unknown"},
+	{rule: "What an attempt at a POST did, and how its answer was missed.", do: warmUp, given: each(okAnswer), want: "done"},
+	{do: warmUp, given: each(notDialed), want: gaveUp},
+	{do: warmUp, given: each(tooMany("7200", "k")), want: "not done: ErrRateLimited"},
+	{do: warmUp, given: bodies(503, `{"error":"byok_unavailable"}`), want: "not done: ErrUnavailable"},
+	{do: warmUp, given: each(answer{Status: 503}), want: inDoubt + " ErrUnavailable"},
+	{do: warmUp, given: each(answer{Status: 500}), want: inDoubt + " ErrServer"},
+	{do: warmUp, given: each(answer{Status: 200, Reader: func() io.Reader { return iotest.ErrReader(io.ErrUnexpectedEOF) }}), want: inDoubt + " io.ErrUnexpectedEOF"},
+	{do: warmUp, given: each(answer{Err: io.ErrUnexpectedEOF}), want: inDoubt + " io.ErrUnexpectedEOF"},
+	{do: warmUp, given: each(answer{Err: errors.New("stream error: stream ID 1; REFUSED_STREAM; received from peer")}), want: inDoubt},
+	{do: within(time.Minute, warmUp), given: each(hang), want: inDoubt + " context.DeadlineExceeded, 1m0s"},
+	{do: leaving(time.Minute, warmUp), given: each(answer{Before: leave, Err: errLeft}), want: inDoubt + " context.Canceled"},
+	{rule: "Only the 503 that the interface lists for the endpoint, in the service's words, says that nothing was done: here it is none.", do: post,
+		given: bodies(503, `{"error":"byok_unavailable"}`), want: inDoubt + " ErrUnavailable"},
+	{rule: "A certificate that the service demands: the request was on its way, but not looked at. Other alerts may come later.", do: post,
+		given: each(answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}}), want: "not done"},
+	{do: post, given: each(answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: internal error")}}), want: inDoubt},
+	{rule: "The default timeout is five minutes.", do: get, given: each(hang), want: "unknown: context.DeadlineExceeded, 5m0s"},
+	{rule: "The Timeout of the http.Client bounds an attempt.", do: get, opts: timed(time.Hour), timeout: 10 * time.Second,
+		given: each(hang), want: "unknown, unknown, unknown: context.DeadlineExceeded, 31.5s"},
+	{rule: "WithTimeout bounds the call, where it is shorter.", do: get, opts: timed(7 * time.Second), timeout: 10 * time.Second,
+		given: each(hang), want: "unknown: context.DeadlineExceeded, 7s"},
+	{rule: "Long words are cut, each by its own bound, so that there is room for the others.", do: get,
+		given: bodies(400, longWords(0), longWords(1)), want: "not done: ErrBadRequest"},
+	{do: get, opts: options{once}, given: each(answer{Err: errors.New(strings.Repeat("Z", 200))}, answer{Err: errors.New(strings.Repeat("Z", 201))}), want: "unknown"},
+}
+
+// longWords is an error body whose members are as long as they are shown, and longer.
+func longWords(longer int) string {
+	word := func(length int) string { return strings.Repeat("Z", length+longer) }
+	return fmt.Sprintf(`{"error":%q,"reason":%q,"limit_key":%q,"trace_id":%q}`, word(64), word(160), word(40), word(64))
+}
+
+// reported are calls of which callsFile shows what observers and a log get.
+var reported = []row{
+	{rule: "A message.", do: post, given: each(okAnswer), want: "done"},
+	{rule: "An agent that is made: its id is known at the end.", do: sending(create{}), given: each(okAnswer), want: "done"},
+	{rule: "What is refused is the caller's affair, other failures are warnings.", do: post, given: each(answer{Status: 399}, answer{Status: 499}), want: "not done"},
+	{do: post, given: each(answer{Status: 400}), want: "not done: ErrBadRequest"},
+	{rule: "A 429 is waited for, here by the cool-down.", do: post,
+		given: inOrder(tooMany("3", "key_minute"), answer{Status: 500}), want: "not done, " + inDoubt + " ErrServer, 3s"},
+	{rule: "A call that never reached the service is repeated.", do: post, given: each(notDialed), want: gaveUp},
+	{rule: "A limiter makes the call wait, which is no part of the time of the call.", do: post,
+		opts: append(timed(10*time.Second), agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})), timeout: time.Second,
+		given: inOrder(notDialed, okAnswer), want: "not done, done, 2m0.5s"},
+	{rule: "What a limiter takes below a millisecond is a decision and no wait.", do: post,
+		opts: options{agentmessaging.WithLimiter(&limiterStub{wait: time.Millisecond - 1})}, given: each(okAnswer), want: "done, 999.999µs"},
+	{rule: "A journal is asked after every wait, directly before each request. Its error sends nothing.", do: journaled(post),
+		opts:  options{agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})},
+		given: inOrder(tooMany("3", "k"), notDialed), want: "2 requests, not done, not done, not done, 3m3.5s"},
+	{rule: "A call that cannot wait for a limit is refused here, at once.", do: inTurn(impatient, within(299*time.Second, get)),
+		opts:  retries(agentmessaging.RetryPolicy{MaxWait: time.Hour}),
+		given: inOrder(tooMany("420", "key_day"), okAnswer), want: "1 requests, not done, not done: ErrRateLimited"},
+	{rule: "So is one whose policy does not.", do: inTurn(impatient, get), opts: retries(agentmessaging.RetryPolicy{MaxWait: time.Minute}),
+		given: inOrder(tooMany("420", "key_day"), okAnswer), want: "1 requests, not done, not done: ErrRateLimited"},
+	{rule: "A caller that leaves is not kept.", do: inTurn(impatient, leaving(3*time.Second, get)),
+		given: inOrder(tooMany("60", ""), okAnswer), want: "1 requests, not done, not done: context.Canceled, 3s"},
+	{rule: "A cool-down is told once. Its limit_key is foreign text: one line of 64 bytes, without the key.", do: inTurn(impatient, within(time.Second, post), get),
+		given: inOrder(tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), okAnswer),
+		want:  "not done, not done, done, 20s"},
+	{rule: "Siblings share the cool-down, but for one that has none.", do: inTurn(impatient, by(agentmessaging.WithoutCoolDown(), impatient), by(hasty, get), get),
+		given: inOrder(tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: "3 requests, not done, not done, not done, done, 20s"},
+	{rule: "What the service and the transport echo is taken out. The result is the service's word.", do: sending(create{SystemPrompt: "prompt-canary"}),
+		given: each(answer{Err: errors.New("transport says " + testKey + " and prompt-canary")}), want: inDoubt},
+	{do: sending(create{SystemPrompt: "prompt-canary"}),
+		given: bodies(500, `{"error":"broken","reason":"prompt-canary of `+testKey+`"}`), want: inDoubt + " ErrServer"},
+	{do: sending(create{}), given: bodies(200, `{"agent_id":"agent-`+testKey+`","status":"active","trace_id":"`+testKey+`"}`), want: "done"},
+	{rule: "A limiter refuses: nothing is sent.", do: post, opts: options{agentmessaging.WithLimiter(&limiterStub{
+		refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour},
+	})}, given: each(okAnswer), want: "0 requests, not done: ErrRateLimited"},
+	{rule: "An argument is refused: nobody hears of it.", do: sending(message{}), given: each(okAnswer), want: "no attempt: ErrInvalid"},
+	{rule: "An error of the transport is one line.", do: post, given: each(answer{Err: errors.New("line\nbroken")}), want: inDoubt},
+	{rule: "A context has ended before the call.", do: within(0, post), given: each(okAnswer), want: "no attempt: context.DeadlineExceeded"},
+	{rule: "A call is cancelled.", do: leaving(time.Minute, post), given: each(answer{Before: leave, Err: errLeft}), want: inDoubt + " context.Canceled"},
+}
+
+var updateCalls = flag.Bool("update-calls", false, "write what is seen of the calls into "+callsFile)
+
+const callsFile = "testdata/calls.txt"
+
+// TestCalls holds the end of each call to its row, and what else is seen of it to callsFile.
 func TestCalls(t *testing.T) {
 	var all strings.Builder
-	for i, s := range slices.Concat(scenes, []scene{cutWords()}, seen) {
-		fmt.Fprintf(&all, "## %s\n\n", s.rule)
-		require.Contains(t, []int{1, len(s.cases)}, len(s.want), s.rule)
-		for n, answers := range s.cases {
-			var told strings.Builder
-			to := &told
-			if i <= len(scenes) {
-				to = nil
+	for i, r := range slices.Concat(verdicts, worded, reported) {
+		isWorded, isReported := i >= len(verdicts), i >= len(verdicts)+len(worded)
+		if isWorded && r.rule != "" {
+			fmt.Fprintf(&all, "## %s\n\n", r.rule)
+		}
+		for _, given := range r.given {
+			causes, reports := causesOf(given), new(strings.Builder)
+			made, attempts := r.make(t, given, reports, isReported)
+			assert.Equal(t, r.want, made.end(attempts), "%s\n%s", r.rule, causes)
+			switch {
+			case isReported:
+				assert.NotContains(t, reports.String(), "canary", r.rule)
+				fmt.Fprintf(&all, "%s%s\n", causes, reports)
+			case isWorded:
+				fmt.Fprintf(&all, "%s%s\n", causes, made.words())
 			}
-			made, end := s.made(t, answers, to)
-			assert.Equal(t, s.want[n%len(s.want)], end, "%s\n%s", s.rule, given(answers))
-			assert.NotContains(t, told.String(), "canary", s.rule)
-			fmt.Fprintf(&all, "%s%s%s\n", given(answers), told.String(), made)
 		}
 	}
 	if *updateCalls && !t.Failed() {
@@ -332,25 +351,8 @@ func TestCalls(t *testing.T) {
 	assert.Equal(t, strings.Split(string(want), "\n"), strings.Split(all.String(), "\n"), "read the difference; to accept it: go test -run TestCalls . -update-calls")
 }
 
-func cutWords() scene {
-	s := scene{rule: "Long words are cut, each by its own bound, so that there is room for the others.", do: get, opts: options{once}}
-	for _, word := range []struct {
-		member string // of the body
-		bound  int
-	}{{"error", 64}, {"reason", 160}, {"limit_key", 40}, {"trace_id", 64}} {
-		for _, length := range []int{word.bound, word.bound + 1} {
-			s.cases = append(s.cases, bodies(400, fmt.Sprintf(`{%q:%q}`, word.member, strings.Repeat("Z", length)))...)
-		}
-	}
-	for _, length := range []int{200, 201} {
-		s.cases = append(s.cases, each(answer{Err: errors.New(strings.Repeat("Z", length))})...)
-	}
-	s.want = append(slices.Repeat(ends{"not done: ErrBadRequest"}, 8), "unknown", "unknown")
-	return s
-}
-
-// given are the answers in words.
-func given(answers []answer) string {
+// causesOf are the answers in words.
+func causesOf(answers []answer) string {
 	var b strings.Builder
 	for _, a := range answers {
 		if a.Err != nil {
@@ -366,21 +368,21 @@ func given(answers []answer) string {
 	return b.String()
 }
 
-// made is what a program sees of the call, and how it ended. What observers and the log
-// are told is written to told, unless that is nil.
-func (s scene) made(t *testing.T, answers []answer, told *strings.Builder) (text, end string) {
-	observer := &stages{t: t, told: told}
-	opts := append(slices.Clone(s.opts), agentmessaging.WithObserver(observer))
-	if told != nil {
-		opts = append(opts, agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, r slog.Record) {
-			assert.Equal(t, told, ctx.Value(toldKey{}), "the caller's context")
-			fmt.Fprintf(told, "log      %s %s", r.Level, r.Message)
-			r.Attrs(func(a slog.Attr) bool { fmt.Fprintf(told, " %s", a); return true })
-			fmt.Fprintln(told)
+// make makes a call, and returns the verdicts of its attempts. What observers and, with
+// logged, the log get of it is written to reports.
+func (r row) make(t *testing.T, answers []answer, reports *strings.Builder, logged bool) (madeCall, []string) {
+	observer := &reporter{t: t, reports: reports}
+	opts := append(slices.Clone(r.opts), agentmessaging.WithObserver(observer))
+	if logged {
+		opts = append(opts, agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, record slog.Record) {
+			assert.Equal(t, reports, ctx.Value(reportKey{}), "the caller's context")
+			fmt.Fprintf(reports, "log      %s %s", record.Level, record.Message)
+			record.Attrs(func(a slog.Attr) bool { fmt.Fprintf(reports, " %s", a); return true })
+			fmt.Fprintln(reports)
 		}})))
 	}
-	made := makeTimed(t, s.attempt, func(ctx context.Context, client *agentmessaging.Client) error {
-		return s.do(context.WithValue(ctx, toldKey{}, told), client)
+	made := makeTimed(t, r.timeout, func(ctx context.Context, client *agentmessaging.Client) error {
+		return r.do(context.WithValue(ctx, reportKey{}, reports), client)
 	}, answers, opts...)
 	for _, sent := range made.Sent {
 		assert.True(t, sent.Text == made.Sent[0].Text || sent.URL.Path != made.Sent[0].URL.Path, "each attempt sends the whole body")
@@ -388,64 +390,63 @@ func (s scene) made(t *testing.T, answers []answer, told *strings.Builder) (text
 		assert.Equal(t, "call, attempt, request: ", sent.Context().Value(stageKey{}), "the transport sees the request's context")
 	}
 	holdsLaws(t, made.Err, testKey)
+	return made, observer.verdicts
+}
+
+// end is how a call ended: the verdicts of its attempts, the kinds of its error, and
+// the time that it took, and before them how many requests were sent, where some
+// attempt sent none. "not done, done, 3s" is a success after one repetition.
+func (m madeCall) end(verdicts []string) string {
+	text := cmp.Or(strings.Join(verdicts, ", "), "no attempt")
+	if len(verdicts) != len(m.Sent) && len(verdicts) > 0 {
+		text = fmt.Sprintf("%d requests, %s", len(m.Sent), text)
+	}
+	if kinds := kindsOf(m.Err); kinds != nil {
+		text += ": " + strings.Join(kinds, " ")
+	}
+	if m.Elapsed > 0 {
+		text += ", " + m.Elapsed.String()
+	}
+	return text
+}
+
+// words are what a program sees of the call.
+func (m madeCall) words() string {
 	var b strings.Builder
-	verdicts := strings.Join(observer.verdicts, ", ")
-	end = cmp.Or(verdicts, "no attempt")
-	fmt.Fprintf(&b, "made     %s: %s\n", cell{len(made.Sent), outcome(made.Err), made.Elapsed}, verdicts)
-	info := made.Info
-	if len(info.Body) > 60 {
-		info.Body = fmt.Appendf(nil, "%d bytes", len(info.Body))
+	if len(m.Info.Body) > 60 {
+		m.Info.Body = fmt.Appendf(nil, "%d bytes", len(m.Info.Body))
 	}
-	fmt.Fprintf(&b, "info    %s\n", fieldsOf(info))
-	if made.Err != nil {
-		fmt.Fprintf(&b, "error    %v\n", made.Err)
-		if lost := (*agentmessaging.OutcomeUnknownError)(nil); errors.As(made.Err, &lost) {
-			fmt.Fprintf(&b, "missed  %s\n", fieldsOf(agentmessaging.OutcomeUnknownError{Missed: lost.Missed, TraceID: lost.TraceID}))
-		}
-		if failure := (*agentmessaging.Error)(nil); errors.As(made.Err, &failure) {
-			fmt.Fprintf(&b, "fields  %s\n", fieldsOf(*failure))
-		}
-		kinds := kindsOf(made.Err)
-		fmt.Fprintf(&b, "kinds    %v\n", kinds)
-		if kinds != nil {
-			end += ": " + strings.Join(kinds, " ")
-		}
+	fmt.Fprintf(&b, "info    %s\n", fieldsOf(m.Info))
+	if m.Err != nil {
+		fmt.Fprintf(&b, "error    %v\n", m.Err)
 	}
-	return b.String(), end
+	if lost := (*agentmessaging.OutcomeUnknownError)(nil); errors.As(m.Err, &lost) {
+		fmt.Fprintf(&b, "missed   %s\n", lost.Missed)
+	}
+	if failure := (*agentmessaging.Error)(nil); errors.As(m.Err, &failure) {
+		fmt.Fprintf(&b, "fields  %s\n", fieldsOf(*failure))
+	}
+	return b.String()
 }
 
-// toldKey finds in the caller's context where a scene is written.
-type toldKey struct{}
-
-// journaled asks a journal before each request, which is full at the third.
-func journaled(do doCall) doCall {
-	return func(ctx context.Context, client *agentmessaging.Client) error {
-		return do(agentmessaging.WithBeforeSend(ctx, func(ctx context.Context, attempt int) error {
-			fmt.Fprintf(ctx.Value(toldKey{}).(*strings.Builder), "journal  attempt %d\n", attempt)
-			if attempt == 3 {
-				return errors.New("the journal is full of " + testKey)
-			}
-			return nil
-		}), client)
-	}
-}
-
-// stages is an observer that writes what it hears, and under which context: an
-// attempt's is inside its call's.
-type stages struct {
-	t        *testing.T
-	told     *strings.Builder // nil: nowhere
-	verdicts []string
-}
-
+// reportKey finds in the caller's context where its reports are written, stageKey in an
+// event's which events led to it.
+type reportKey struct{}
 type stageKey struct{}
 
-func (s *stages) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
+// reporter is an observer that writes each event, and where it stands: an attempt's is
+// inside its call's.
+type reporter struct {
+	t        *testing.T
+	reports  *strings.Builder
+	verdicts []string // of the attempts
+}
+
+func (r *reporter) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
 	stage, _ := ctx.Value(stageKey{}).(string)
-	if s.told != nil {
-		fmt.Fprintf(s.told, "event    %s%s\n", stage, strings.ReplaceAll(lineOf(event), "\n", `\n`))
-		assert.NotContains(s.t, fmt.Sprintf("%v %+v %#v", event, event, event), "canary")
-	}
+	name := strings.TrimPrefix(fmt.Sprintf("%T", event), "agentmessaging.")
+	fmt.Fprintf(r.reports, "event    %s%s%s\n", stage, name, strings.ReplaceAll(fieldsOf(event), "\n", `\n`))
+	assert.NotContains(r.t, fmt.Sprintf("%v %+v %#v", event, event, event), "canary")
 	switch e := event.(type) {
 	case agentmessaging.CallStart:
 		e.URL.Host = "elsewhere.example" // a copy, which leads no request astray
@@ -455,26 +456,20 @@ func (s *stages) Observe(ctx context.Context, event agentmessaging.Event) contex
 	case agentmessaging.RequestStart:
 		return context.WithValue(ctx, stageKey{}, strings.Replace(stage, ":", ", request:", 1))
 	case agentmessaging.AttemptEnd:
-		s.verdicts = append(s.verdicts, string(e.Verdict))
+		r.verdicts = append(r.verdicts, string(e.Verdict))
 	}
 	return nil
 }
 
-// kinds are what errors.Is may find in an error of a call.
-var kinds = map[string]error{
-	"ErrBadRequest": agentmessaging.ErrBadRequest, "ErrUnauthorized": agentmessaging.ErrUnauthorized, "ErrPaymentRequired": agentmessaging.ErrPaymentRequired,
-	"ErrForbidden": agentmessaging.ErrForbidden, "ErrNotFound": agentmessaging.ErrNotFound, "ErrConflict": agentmessaging.ErrConflict,
-	"ErrRateLimited": agentmessaging.ErrRateLimited, "ErrUnavailable": agentmessaging.ErrUnavailable, "ErrServer": agentmessaging.ErrServer,
-	"ErrInvalid": agentmessaging.ErrInvalid, "ErrOutcomeUnknown": agentmessaging.ErrOutcomeUnknown,
-	"context.Canceled": context.Canceled, "context.DeadlineExceeded": context.DeadlineExceeded, "io.ErrUnexpectedEOF": io.ErrUnexpectedEOF,
-}
-
-// lineOf is an event with those of its fields that are set.
-func lineOf(event agentmessaging.Event) string {
-	return strings.TrimPrefix(fmt.Sprintf("%T", event), "agentmessaging.") + fieldsOf(event)
-}
-
+// kindsOf names what errors.Is finds in the error of a call.
 func kindsOf(err error) (names []string) {
+	kinds := map[string]error{
+		"ErrBadRequest": agentmessaging.ErrBadRequest, "ErrUnauthorized": agentmessaging.ErrUnauthorized, "ErrPaymentRequired": agentmessaging.ErrPaymentRequired,
+		"ErrForbidden": agentmessaging.ErrForbidden, "ErrNotFound": agentmessaging.ErrNotFound, "ErrConflict": agentmessaging.ErrConflict,
+		"ErrRateLimited": agentmessaging.ErrRateLimited, "ErrUnavailable": agentmessaging.ErrUnavailable, "ErrServer": agentmessaging.ErrServer,
+		"ErrInvalid": agentmessaging.ErrInvalid, "ErrOutcomeUnknown": agentmessaging.ErrOutcomeUnknown,
+		"context.Canceled": context.Canceled, "context.DeadlineExceeded": context.DeadlineExceeded, "io.ErrUnexpectedEOF": io.ErrUnexpectedEOF,
+	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		if errors.Is(err, kinds[name]) {
 			names = append(names, name)

@@ -14,15 +14,13 @@ import (
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 )
 
-type spanKey struct{}
-
 // TestObserversOfSiblings: what With adds hears of its own client's calls alone.
 func TestObserversOfSiblings(t *testing.T) {
 	client := newClient(t, answering(okAnswer))
 	types, _ := eventsOf(func(observer agentmessaging.Option) {
 		other, err := client.With(observer)
 		require.NoError(t, err)
-		_, err = client.With(agentmessaging.WithObserver(new(stages))) // takes no place in the other's list
+		_, err = client.With(agentmessaging.WithObserver(&reporter{t: t, reports: new(strings.Builder)})) // takes no place in the other's list
 		require.NoError(t, err)
 		require.NoError(t, post(t.Context(), other))
 		require.NoError(t, post(t.Context(), client))
