@@ -57,7 +57,7 @@ func median(of []float64) float64 {
 
 // bareDirect is Direct with any answers behind it.
 func bareDirect(answer func(*http.Request) memnet.Answer) http.RoundTripper {
-	host := &memnet.Host{Name: "the fake", Addr: strings.TrimPrefix(fakeURL, "https://") + ":443", Answer: answer}
+	host := &memnet.Host{Addr: strings.TrimPrefix(fakeURL, "https://") + ":443", Answer: answer}
 	return host.Direct(netip.IPv4Unspecified())
 }
 

@@ -194,6 +194,15 @@ func (s *Server) UnderWay() []Call {
 	return copiedCalls(s.gen.log.UnderWay())
 }
 
+// waiting names the calls under way.
+func (s *Server) waiting() string {
+	var names []string
+	for _, c := range s.UnderWay() {
+		names = append(names, c.Method+" "+c.Path)
+	}
+	return strings.Join(names, ", ")
+}
+
 func (s *Server) entries() []*entry {
 	defer s.lock().Unlock()
 	return s.gen.log.All()

@@ -51,9 +51,8 @@ var unanswered = memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}
 // or http.Server. The call is in Calls before the first byte of its answer is
 // written.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.panicked(func() { answer := s.answer(r); answer.Write(w, r) }) {
-		panic(http.ErrAbortHandler)
-	}
+	answer := s.answer(r)
+	answer.Write(w, r)
 }
 
 // answer answers one call. read parses and judges it without the state, begin gives

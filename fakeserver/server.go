@@ -11,7 +11,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/record"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -108,8 +107,7 @@ func Open(opts ...Option) (*Server, error) {
 	}
 	s := &Server{config: c}
 	s.gen = s.newGeneration()
-	s.host.Name, s.host.Addr = "the fake", host+":443"
-	s.host.Handler, s.host.Answer, s.host.Describe, s.host.Refuses = s, s.answer, wire.Name, s.refuses
+	s.host.Addr, s.host.Answer, s.host.Refuses, s.host.UnderWay = host+":443", s.answer, s.refuses, s.waiting
 	return s, nil
 }
 

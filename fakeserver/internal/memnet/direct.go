@@ -182,8 +182,15 @@ type directBody struct {
 var errBodyClosed = errors.New("http: read on closed response body")
 
 func (b *directBody) Read(p []byte) (int, error) {
+	drip := cmp.Or(b.answer.Drip, len(b.part))
 	if len(p) > 0 && b.read == b.arrived && b.arrived < len(b.part) && !b.closed {
-		b.await()
+		if b.arrived > 0 { // the first drip came with the header
+			Pause(b.ctx, b.answer.Every)
+		}
+		if b.ctx.Err() == nil {
+			b.arrived = min(b.arrived+drip, len(b.part))
+			b.report(b.arrived == len(b.part))
+		}
 	}
 	switch {
 	case b.closed:
@@ -197,17 +204,6 @@ func (b *directBody) Read(p []byte) (int, error) {
 	n := copy(p, b.part[b.read:b.arrived])
 	b.read += n
 	return n, nil
-}
-
-// await waits for the next drip; the first came with the header.
-func (b *directBody) await() {
-	if b.arrived > 0 {
-		Pause(b.ctx, b.answer.Every)
-	}
-	if b.ctx.Err() == nil {
-		b.arrived = min(b.arrived+cmp.Or(b.answer.Drip, len(b.part)), len(b.part))
-		b.report(b.arrived == len(b.part))
-	}
 }
 
 // report tells how much of a dripping body has arrived, until it has ended.

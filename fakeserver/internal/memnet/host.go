@@ -1,6 +1,5 @@
-// Package memnet serves a net/http handler in memory: at its own address, over
-// connections that behave as TCP does, or without any connection. It opens no
-// socket.
+// Package memnet serves the fake in memory: at its own address, over connections
+// that behave as TCP does, or without any connection. It opens no socket.
 //
 // Several testing/synctest bubbles may reach a Host at once. The Host holds no
 // channel, timer, WaitGroup or Cond, since those belong to the bubble that made
@@ -19,22 +18,19 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// Host is a handler at an address in memory. Set its exported fields before its
+// Host answers at an address in memory. Set its exported fields before its
 // first use.
 type Host struct {
-	Name    string // what messages call it, such as "the fake"
-	Addr    string // host and port, by which it is reached as https without TLS
-	Handler http.Handler
-	Answer  func(*http.Request) Answer // what the Handler sends, for Direct
-	// Describe names a call in messages, without anything secret.
-	Describe func(*http.Request) string
+	Addr   string // host and port, by which it is reached as https without TLS
+	Answer func(*http.Request) Answer
+	// UnderWay names the calls that are not answered, without anything secret.
+	UnderWay func() string
 	// Refuses reports whether nobody accepts the connection for a request, of a
 	// client with that address. It is asked before anything is sent. nil: never.
 	Refuses func(*http.Request, netip.Addr) bool
@@ -94,16 +90,16 @@ func (h *Host) nextAddr(ip netip.Addr) netip.AddrPort {
 func (h *Host) refuse(scheme, address string) error {
 	switch {
 	case scheme != "https" || address != h.Addr:
-		return dialError(addr(address), fmt.Errorf("this client reaches only %s at https://%s, not %s://%s", h.Name, h.Addr, scheme, address))
+		return dialError(addr(address), fmt.Errorf("this client reaches only the fake at https://%s, not %s://%s", h.Addr, scheme, address))
 	case h.closed.Load():
-		return dialError(self, h.errClosed())
+		return dialError(self, errClosed)
 	}
 	return nil
 }
 
 // errClosed is the error of a client whose host has closed, or whose test has
 // ended.
-func (h *Host) errClosed() error { return fmt.Errorf("%s is closed: %w", h.Name, syscall.ECONNREFUSED) }
+var errClosed = fmt.Errorf("the fake is closed: %w", syscall.ECONNREFUSED)
 
 // refusal is why a request is not connected, nil where it is.
 func (h *Host) refusal(req *http.Request, ip netip.Addr) error {
@@ -165,13 +161,13 @@ type network struct {
 type clientConn struct {
 	*conn
 	host *Host
-	done chan struct{}          // closed when the server is done
-	call atomic.Pointer[string] // the name of the call under way; nil means none
+	done chan struct{} // closed when the server is done
+	busy atomic.Bool   // a call is under way
 }
 
 func (c *clientConn) Write(p []byte) (int, error) {
 	if c.host.closed.Load() {
-		return 0, c.wrap("write", c.host.errClosed())
+		return 0, c.wrap("write", errClosed)
 	}
 	return c.conn.Write(p)
 }
@@ -185,7 +181,7 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	}
 	client, accepted := newConns(net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip)), self)
 	c := &clientConn{conn: client, host: n.host, done: make(chan struct{})}
-	accepted.closed = func() {
+	accepted.onClose = func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		delete(n.open, c)
@@ -194,11 +190,15 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.ended {
-		return nil, dialError(self, n.host.errClosed())
+		return nil, dialError(self, errClosed)
 	}
 	n.open[c] = true
 	server := &http.Server{
-		Handler: n.handler(c),
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer := n.host.Answer(r)
+			answer.Write(w, r)
+		}),
+		ConnState: func(_ net.Conn, state http.ConnState) { c.busy.Store(state == http.StateActive) },
 		// Not nil, so that HTTP/2 is not set up for each connection.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
@@ -213,16 +213,6 @@ func (n *network) proxy(req *http.Request) (*url.URL, error) { return nil, n.hos
 // dialHTTP refuses: the host is reached as https.
 func (n *network) dialHTTP(_ context.Context, _, address string) (net.Conn, error) {
 	return nil, n.host.refuse("http", address)
-}
-
-// handler answers calls, and notes on the connection which one is under way.
-func (n *network) handler(c *clientConn) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		name := n.host.Describe(r)
-		c.call.Store(&name)
-		defer c.call.Store(nil)
-		n.host.Handler.ServeHTTP(w, r)
-	}
 }
 
 // patience is how long hangUp waits in silence.
@@ -243,29 +233,17 @@ func (n *network) hangUp() {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for _, c := range open {
-		if n.tb == nil && c.call.Load() != nil {
+		if n.tb == nil && c.busy.Load() {
 			continue
 		}
 		select {
 		case <-c.done:
 			continue
 		case <-late.C: // once
-			n.logCalls(open)
+		}
+		if n.tb != nil {
+			n.tb.Logf("the fake: the cleanup of a client waits for calls under way that do not return: %s", n.host.UnderWay())
 		}
 		<-c.done
 	}
-}
-
-func (n *network) logCalls(open []*clientConn) {
-	if n.tb == nil {
-		return
-	}
-	var names []string
-	for _, c := range open {
-		if name := c.call.Load(); name != nil {
-			names = append(names, *name)
-		}
-	}
-	slices.Sort(names)
-	n.tb.Logf("%s: the cleanup of a client waits for calls under way that do not return: %s", n.host.Name, strings.Join(names, ", "))
 }

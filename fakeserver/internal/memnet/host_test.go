@@ -29,18 +29,10 @@ const address = "service.invalid:443"
 
 var localhost = netip.MustParseAddr("127.0.0.1") // where calls over loopback come from, and so all others here
 
-func hostOf(answer func(*http.Request) memnet.Answer) *memnet.Host {
-	return &memnet.Host{
-		Name: "the service", Addr: address, Answer: answer,
-		Handler:  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a := answer(r); a.Write(w, r) }),
-		Describe: func(r *http.Request) string { return r.Method },
-	}
-}
-
 // ways are loopback, the connection in memory, and Direct.
 func ways(t *testing.T, answer func(*http.Request) memnet.Answer) [3]http.RoundTripper {
-	host := hostOf(answer)
-	server := httptest.NewServer(host.Handler)
+	host := &memnet.Host{Addr: address, Answer: answer}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a := answer(r); a.Write(w, r) }))
 	t.Cleanup(server.Close)
 	loopback := &http.Transport{DialTLSContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
@@ -226,7 +218,7 @@ func TestOddRequests(t *testing.T) {
 // A client learns from the hooks whether its request was sent, and from its
 // connection what time it is on the other side. Direct shows a closed connection.
 func TestHooks(t *testing.T) {
-	host := hostOf(func(*http.Request) memnet.Answer { return answers["200"] })
+	host := &memnet.Host{Addr: address, Answer: func(*http.Request) memnet.Answer { return answers["200"] }}
 	host.Refuses = func(r *http.Request, ip netip.Addr) bool { return r.URL.Path == "/refused" && ip == localhost }
 	for i, wire := range []http.RoundTripper{host.Client(t, localhost).Transport, host.Direct(localhost)} {
 		for url, want := range map[string]string{

@@ -179,15 +179,6 @@ func sentPath(u *url.URL) string {
 	return u.EscapedPath()
 }
 
-// Name names a call in the log of a test. It is not the path, which may hold a
-// key by mistake.
-func Name(r *http.Request) string {
-	if e, _, _ := find(r.Method, sentPath(r.URL)); e != nil {
-		return e.Call
-	}
-	return "a call to no endpoint"
-}
-
 // Nearest is the endpoint that a call to no endpoint most likely meant: by how
 // long the paths agree, how little their lengths differ, and the method.
 func Nearest(method, path string) *spec.Endpoint {
