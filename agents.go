@@ -159,7 +159,6 @@ func (p CreateAgentParams) request() request {
 		providerKey: string(p.LLM.APIKey),
 		words:       p.SystemPrompt,
 		setsBYOK:    p.LLM.APIKey != "",
-		createdID:   func(result any) string { return result.(*Agent).ID },
 	}
 }
 

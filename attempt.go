@@ -1,178 +1,237 @@
 package agentmessaging
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
+	"log/slog"
+	"maps"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// attempt is the state of one attempt of a call: what came back, and what it means.
+// attempt is one attempt of a call, from top to bottom: run passes the limits, sends
+// and reads, and says how it ended. What an answer means is in answer.go.
 type attempt struct {
+	call   *call
 	number int       // from 1
 	began  time.Time // if somebody observes
+	permit Permit    // of the user's limiter, which waits for the outcome; nil: none
 	exchange.Answer
 	result  any          // of a success, decoded
-	traceID string       // of a success
-	failure *Error       // why it is no success: what the answer says, or who refused it, or the Go error
+	traceID string       // of a success, if it is wanted, without secrets
+	failure *Error       // what the answer says, or who refused the attempt, or the Go error; nil: success
 	class   outcomeClass // 0: it is not over
-	shown   string       // traceID without secrets; see safeTraceID
 }
 
-// read reads the answer, if there is one, and reports whether it is a documented
-// success. From any other answer it keeps the error body.
-func (a *attempt) read(d decoder, secrets redact.Redactor) bool {
-	if a.Status == 0 {
-		return false
+// run makes the attempt.
+func (a *attempt) run(cookies []string) {
+	c := a.call
+	ctx := emit(c.ctx, c.client.handlers, silent, AttemptStart{c.subject, a.number})
+	if c.observed() {
+		a.began = time.Now()
+		defer a.report(ctx)
 	}
-	if a.Err == nil && isSuccess(a.Status) {
-		var err error
-		if a.result, a.traceID, err = d.decode(a.Body); err == nil {
-			return true
-		}
-		a.Err, a.Missed = a.notDocumented(err, secrets), exchange.Unreadable
+	defer a.release(ctx) // also when a part of the program panics
+	if a.Err = a.acquire(ctx); a.Err != nil {
+		a.class = classRefused
+		return
 	}
-	if a.failure = (&Error{TraceID: secrets.Identifier(a.traceID)}); !isSuccess(a.Status) {
-		a.failure = a.readError(secrets)
+	c.attempts++
+	a.send(emit(ctx, c.client.handlers, silent, RequestStart{c.subject, a.number}), cookies)
+	if a.class = a.classify(c.endpoint, c.whyOver()); a.class == classLimited {
+		c.refusals++
 	}
-	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, time.Now())
-	return false
 }
 
-// readError reads an error body (interface 2.1) of any shape. Of one that is not
-// the documented one it quotes what proxies say, and nothing that may be a request.
-func (a *attempt) readError(secrets redact.Redactor) *Error {
-	members, err := strictjson.ReadObject(a.Body)
-	e := &Error{
-		Code: secrets.Identifier(members.Text(memberError)), TraceID: secrets.Identifier(traceIDOf(members)),
-		LimitKey: printable.Name(secrets.Identifier(members.Text(memberLimitKey))), Reason: secrets.Text(members.Text(memberReason)),
-		Extra: extra(members, secrets),
-	}
-	switch location := a.Header.Get("Location"); {
-	case a.Status >= 300 && a.Status <= 399 && location != "":
-		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(hostOf(location)))
-	case err != nil:
-		e.cause = a.notDocumented(a.excerpt(string(a.Body), secrets), secrets)
-	case e.Code == "":
-		if words := secrets.Excerpt(members.Text("message")); words != "" { // as gateways call it
-			e.cause = errors.New(words)
+// leastWait is how long a limiter may take to decide. What takes longer is a wait.
+const leastWait = time.Millisecond
+
+// acquire waits until the attempt may be sent: it passes the line, and asks the user's
+// limiter and the function of WithBeforeSend. An error refuses the attempt.
+func (a *attempt) acquire(ctx context.Context) error {
+	c, w := a.call, &a.call.waiter
+	if w.OnWait = nil; c.client.handlers.wanted(ctx, slog.LevelDebug) {
+		w.OnWait = func(wait quota.Wait) {
+			emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWaitStart{c.subject, a.number, wait.Limit, wait.Place, wait.Ends})
 		}
 	}
-	return e
-}
-
-// extra returns the members that the interface does not list, and those that are not
-// as it says; nil if there are none.
-func extra(members strictjson.Object, secrets redact.Redactor) (extra map[string]json.RawMessage) {
-	for _, m := range members {
-		name := strings.ToValidUTF8(string(m.Name), "\ufffd")
-		if _, err := members.Get(name); err == nil && slices.Contains(errorMembers, name) && (m.Value[0] == '"' || m.Value[0] == 'n') {
-			continue
+	err := c.line.Acquire(ctx, w)
+	limitKey, waited := w.Limit, w.Waited
+	if err == nil && c.client.limiter != nil {
+		var asked time.Duration
+		if asked, err = a.askLimiter(ctx); asked >= leastWait {
+			limitKey, waited = "", waited+asked
 		}
-		if extra == nil {
-			extra = make(map[string]json.RawMessage)
-		}
-		extra[secrets.Identifier(name)] = secrets.JSON(m.Value)
 	}
-	return extra
+	if waited >= leastWait {
+		c.waited += waited
+		emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWait{c.subject, a.number, limitKey, waited})
+	}
+	if err != nil {
+		return a.refuse(err)
+	}
+	if c.beforeSend == nil {
+		return nil
+	}
+	if err = c.beforeSend(ctx, a.number); err != nil {
+		a.failure = &Error{by: "function of WithBeforeSend", cause: c.secrets.Error(err, c.whyOver()), Local: true}
+	}
+	return err
 }
 
-// The members of ErrorResponse (interface 2.1). null is as good as missing.
-const memberError, memberLimitKey, memberReason = "error", "limit_key", "reason"
-
-var errorMembers = []string{memberError, memberTraceID, memberLimitKey, memberReason}
-
-// notDocumented says why the body is not the documented one.
-func (a *attempt) notDocumented(err error, secrets redact.Redactor) error {
-	if strings.HasPrefix(http.DetectContentType(a.Body), "text/html") {
-		return fmt.Errorf("the body is HTML, probably a page of a proxy (%w)", a.excerpt(redact.HTMLTitle(a.Body), secrets))
+// askLimiter asks the user's limiter, for a call that has passed the line. Where that
+// makes it wait, a limit may have closed meanwhile, and it passes the line again.
+func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err error) {
+	c, clock := a.call, a.call.client.clockOrReal()
+	began := clock.Now()
+	permit, err := c.client.limiter.Acquire(ctx, LimitedAttempt{
+		Method: c.endpoint.Method, Path: c.endpoint.Path, Number: a.number, SetsBYOK: c.setsBYOK,
+		MaxWait: c.client.retry.MaxWait, Clock: c.client.clock,
+	})
+	switch none := isNil(permit); {
+	case err != nil && !none:
+		permit.Done(AttemptOutcome{}) // it is not used
+	case none && err == nil:
+		err = errors.New("the limiter returned neither a permit nor an error")
+	case err == nil:
+		a.permit = permit
 	}
-	return fmt.Errorf("the body is not the documented JSON: %w", err)
+	asked = max(0, clock.Now().Sub(began)) // a clock may go back
+	if err == nil && asked >= leastWait {
+		c.line.Done(&c.waiter, quota.Outcome{})
+		err = c.line.Acquire(ctx, &c.waiter)
+		asked += c.waiter.Waited
+	}
+	return asked, err
 }
 
-// excerpt is the size of the body, and what a proxy says in it.
-func (a *attempt) excerpt(said string, secrets redact.Redactor) error {
-	if words := secrets.Excerpt(said); words != "" {
-		return fmt.Errorf("%d bytes, %q", len(a.Body), words)
-	}
-	return fmt.Errorf("%d bytes", len(a.Body))
-}
-
-// hostOf is the host of a redirect, without path and query, which may hold a
-// credential.
-func hostOf(location string) string {
-	u, err := url.Parse(location)
+// refuse says who has refused the attempt, and why. The error is a refusal of the line,
+// or whatever the limiter returns.
+func (a *attempt) refuse(err error) error {
+	var (
+		c      = a.call
+		inLine *quota.Refusal
+		said   *Error
+		e      Error
+	)
 	switch {
-	case err != nil:
-		return "an address that cannot be read"
-	case u.Host == "":
-		return "the same host"
+	case errors.As(err, &inLine): // as the service would have answered
+		e = Error{
+			Method: c.endpoint.Method, Path: c.endpoint.Path,
+			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: inLine.TraceID,
+			LimitKey: inLine.LimitKey, RetryAfter: inLine.RetryAfter, cause: c.tooLong(inLine.Patience, inLine.RetryAfter),
+		}
+		if c.client.pacer == nil {
+			e.by = "cool-down"
+		}
+		err = &e
+	case errors.As(err, &said):
+		e = *said
+		e.LimitKey = printable.Name(e.LimitKey)
+		if e.StatusCode == http.StatusTooManyRequests && e.cause == nil {
+			e.cause = c.tooLong(0, e.RetryAfter)
+		}
+	case c.ctx.Err() != nil:
+		e.cause = c.redact(fmt.Errorf("in line for a limit: %w", err))
+	default:
+		e.cause = c.redact(err)
 	}
-	return u.Host
+	e.Local = inLine != nil || said != nil
+	a.failure = &e
+	return err
 }
 
-// classify sorts the outcome. ctxErr is why the call cannot go on, if it cannot: it
-// counts only where there is no answer, since what has arrived is kept.
-func (a *attempt) classify(endpoint *spec.Endpoint, ctxErr error) outcomeClass {
-	switch {
-	case a.Status == 0:
-		return a.classifyUnanswered(ctxErr)
-	case isSuccess(a.Status) && a.Err == nil:
-		return classSuccess
-	case isSuccess(a.Status) && ctxErr != nil:
-		return classEndedSent
-	case isSuccess(a.Status):
-		return classLost
-	case a.Status == http.StatusTooManyRequests:
-		return classLimited
-	case a.Status == http.StatusServiceUnavailable && endpoint.Lists(a.Status) && a.failure.Code != "":
-		return classUnavailable // the one 5xx after which nothing was done
-	case a.Status >= http.StatusBadGateway && a.Status <= http.StatusGatewayTimeout:
-		return classDown
-	case isServerError(a.Status):
-		return classBroken
+// send makes the request of the attempt and reads what comes back. Only a failed one
+// costs the call's budget, and what it really took: an observer may have given it a
+// shorter deadline.
+func (a *attempt) send(ctx context.Context, cookies []string) {
+	c, began := a.call, time.Now()
+	if a.Err = ctx.Err(); a.Err == nil { // else it ended while the attempt waited, or an observer ended it
+		a.Sent = true // unless Send knows better
+		a.Answer = c.client.sender.Send(ctx, a.request(began, cookies))
+		if a.read() {
+			return
+		}
 	}
-	return classOther
+	c.budget -= time.Since(began)
+	if a.Err == nil {
+		return
+	}
+	if timeout := c.client.httpClient.Timeout; a.Err == context.DeadlineExceeded && c.ctx.Err() == nil { // a deadline of the client
+		if over := c.whyOver(); over != nil {
+			a.Err = over
+		} else if timeout > 0 {
+			a.Err = fmt.Errorf("%w: the Timeout of the http.Client allows %s", a.Err, human(timeout))
+		}
+	}
+	a.failure = cmp.Or(a.failure, new(Error))
+	a.failure.cause = c.redact(a.Err)
 }
 
-func (a *attempt) classifyUnanswered(ctxErr error) outcomeClass {
-	switch {
-	case a.Sent && ctxErr != nil:
-		return classEndedSent
-	case ctxErr != nil:
-		return classEnded
-	case isCertificateError(a.Err):
-		return classCertificate
-	case a.Sent:
-		return classLost
+// request is what the attempt sends, beginning now.
+func (a *attempt) request(now time.Time, cookies []string) exchange.Request {
+	c := a.call
+	header := c.client.header(c.payload != nil)
+	if cookies != nil {
+		header = maps.Clone(header)
+		header["Cookie"] = cookies
 	}
-	return classUnsent
+	limit := c.budget
+	if timeout := c.client.httpClient.Timeout; timeout > 0 {
+		limit = min(limit, timeout)
+	}
+	return exchange.Request{Method: c.endpoint.Method, URL: &c.url, Header: header, Body: c.payload, Deadline: now.Add(limit)}
 }
 
-// isCertificateError reports that one side refused the other's certificate, or its
-// having none. With TLS 1.3 a request may be on its way when the service says so,
-// but the handshake is not over yet: nothing was carried out.
-func isCertificateError(err error) bool {
-	var verification *tls.CertificateVerificationError
-	if errors.As(err, &verification) {
-		return true
+// release tells the limiters how the attempt ended, or that it was not sent.
+func (a *attempt) release(ctx context.Context) {
+	c, o := a.call, quota.Outcome{Sent: a.Sent}
+	if a.failure != nil && a.Status == http.StatusTooManyRequests {
+		o.Refused, o.TraceID = true, a.failure.TraceID
+		o.LimitKey, o.RetryAfter = a.failure.LimitKey, a.failure.RetryAfter
+		if c.line == nil { // without a cool-down, a call that was refused waits alone
+			c.line = quota.NewCoolDown(c.client.clock, c.client.random)
+		}
 	}
-	var alert *net.OpError
-	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+	closed := c.line.Done(&c.waiter, o)
+	if a.permit != nil {
+		a.permit.Done(AttemptOutcome{StatusCode: a.Status, Sent: a.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})
+	}
+	if closed && c.client.limits != nil {
+		emit(ctx, c.client.handlers, slog.LevelInfo, CoolDown{c.subject, o.LimitKey, o.RetryAfter})
+	}
+}
+
+// report tells observers of the attempt's end. net/http returns the cause of a
+// context's end alone, so the reason why the call cannot go on, if any, is added.
+func (a *attempt) report(ctx context.Context) {
+	c := a.call
+	if !c.client.handlers.wanted(ctx, slog.LevelDebug) {
+		return
+	}
+	e := AttemptEnd{
+		Subject: c.subject, Attempt: a.number, StatusCode: a.Status, TraceID: a.safeTraceID(),
+		Verdict: a.verdict(), Elapsed: time.Since(a.began), Err: c.secrets.Error(a.Err, c.whyOver()),
+	}
+	if a.failure != nil && a.Status == http.StatusTooManyRequests {
+		e.LimitKey = a.failure.LimitKey
+	}
+	emit(ctx, c.client.handlers, slog.LevelDebug, e)
+}
+
+// safeTraceID is the answer's trace_id without secrets.
+func (a *attempt) safeTraceID() string {
+	if a.failure != nil {
+		return a.failure.TraceID
+	}
+	return a.traceID
 }
 
 // verdict says whether the service did what the attempt asked for. The table of
@@ -191,40 +250,19 @@ func (a *attempt) verdict() Verdict {
 	return VerdictNotDone
 }
 
-// missed says how the answer was missed, where the outcome is unknown.
-func (a *attempt) missed(ended error) Missed {
-	switch {
-	case isServerError(a.Status):
-		return MissedServerError
-	case a.Missed == exchange.Unreadable:
-		return MissedUnreadable
-	case a.Missed == exchange.Refused:
-		return MissedStream
-	case a.Missed == exchange.NoAnswer && errors.Is(ended, context.Canceled):
-		return MissedCanceled
-	case a.Missed == exchange.NoAnswer:
-		return MissedTimeout
-	}
-	return MissedConnection
+// fail completes the attempt's failure, with which the call ends.
+func (a *attempt) fail() *Error {
+	c, e := a.call, a.failure
+	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.attempts, c.refusals
+	return e
 }
 
-// safeTraceID is the answer's trace_id without secrets. It is kept: the end of an
-// attempt and the end of its call both report it.
-func (a *attempt) safeTraceID(secrets redact.Redactor) string {
-	if a.failure != nil {
-		return a.failure.TraceID
+// outcomeUnknown is fail for a POST that may have been carried out.
+func (a *attempt) outcomeUnknown() error {
+	e := a.fail()
+	unknown := &OutcomeUnknownError{Method: e.Method, Path: e.Path, TraceID: e.TraceID, Missed: a.missed(a.call.whyOver()), Err: e}
+	if e.StatusCode == 0 {
+		unknown.Err = e.cause // the endpoint is named already
 	}
-	if a.traceID != "" && a.shown == "" {
-		a.shown = secrets.Identifier(a.traceID)
-	}
-	return a.shown
-}
-
-// info is what a CallInfo says of the answer.
-func (a *attempt) info(secrets redact.Redactor) CallInfo {
-	i := CallInfo{StatusCode: a.Status, Header: secrets.Header(a.Header), TraceID: a.safeTraceID(secrets), Body: a.Body}
-	if !isSuccess(a.Status) && a.Body != nil {
-		i.Body = []byte(secrets.Text(string(a.Body)))
-	}
-	return i
+	return unknown
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -14,16 +13,14 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// This file is the way of a call, from top to bottom: newCall checks and encodes,
-// run has go-retryablehttp repeat RoundTrip, which is one attempt, nextAttempt
-// decides what follows it, sleep waits, and fail says why the call failed. The permits
-// of an attempt are in acquire.go, what observers get of it in report.go.
+// This file is the loop over the attempts of a call, from top to bottom: newCall checks
+// and encodes, run has go-retryablehttp repeat RoundTrip, nextAttempt decides what
+// follows an attempt, and sleep waits. One attempt is in attempt.go.
 
 // do is the one path that every call takes. read makes its result of a success body.
 func do[T any](ctx context.Context, c *Client, r request, read reader[T]) (result T, err error) {
@@ -47,9 +44,6 @@ type request struct {
 	// providerKey and words, which a person wrote, are what no error of this call
 	// may show.
 	providerKey, words string
-	// createdID returns the id of the agent that a success has created; nil: it
-	// creates none.
-	createdID func(result any) string
 }
 
 // url returns where the request goes. An agent id is opaque but always exactly one
@@ -74,41 +68,36 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 type call struct {
 	request
 	decoder
-	client  *Client
-	secrets redact.Redactor // hides what no error may show
-	// ctx is the caller's context, or what observers have made of it.
-	ctx        context.Context
+	client     *Client
+	secrets    redact.Redactor // hides what no error may show
+	ctx        context.Context // the caller's, or what observers have made of it
 	url        url.URL
 	payload    []byte                           // request.body, encoded
-	info       *CallInfo                        // to be filled; nil: none
-	subject    Endpoint                         // for observers
-	number     uint64                           // of the call, for observers; 0: nobody observes
-	began      time.Time                        // if somebody observes
 	beforeSend func(context.Context, int) error // see WithBeforeSend; nil: none
+	info       *CallInfo                        // to be filled; nil: none
+	subject    Subject                          // for observers; Call is 0 if there are none
+	began      time.Time                        // if somebody observes
 	library    struct {                         // what repeats the attempts, in one piece of memory with the call
 		client   retryablehttp.Client
 		http     http.Client
 		request  http.Request
 		response http.Response
 	}
-	permits permits
+	line   *quota.Engine // of the limits: a Pacer's, the cool-down, or of this call alone; nil: none
+	waiter quota.Waiter  // in the line
 
-	attempts     int // attempts that passed the limiter
-	renewals     int // of them, those that were repeated at once on a new connection
-	refusals     int // of them, those that a limit of the service refused
-	last         attempt
-	refused      *attempt // the one before, if the service refused it with 429
-	waited       time.Duration
-	budget       time.Duration // left for attempts and pauses, of the client's timeout; or unbounded
-	action       action        // that follows the last attempt; empty before the first
-	pause        time.Duration // before the next attempt
-	retryRefused error         // why a failure that may be repeated is not; nil: the policy says it
-	clockError   error         // why the clock did not wait
-	failure      *Error        // what the call returns, in an OutcomeUnknownError or not; nil: success
+	first      attempt
+	last       *attempt
+	before     *attempt      // the last; nil: there was none
+	attempts   int           // that passed the limiter
+	renewals   int           // of them, those that were repeated at once on a new connection
+	refusals   int           // of them, those that a limit of the service refused
+	waited     time.Duration // for the limits, and between the attempts
+	budget     time.Duration // left of the client's timeout, for attempts and pauses
+	action     action        // that follows the last attempt; empty before the first
+	pause      time.Duration // before the next attempt
+	clockError error         // why the clock did not wait
 }
-
-// unbounded is the budget of a call whose context has a deadline.
-const unbounded = time.Duration(math.MaxInt64)
 
 // newCall checks what every call shares and encodes the body.
 func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, error) {
@@ -118,7 +107,8 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
-	call := &call{request: r, decoder: d, client: c, ctx: ctx, secrets: c.redactor().With(r.providerKey, r.words)}
+	call := &call{request: r, decoder: d, client: c, ctx: ctx, secrets: c.redactor().With(r.providerKey, r.words), line: c.limits, budget: c.timeout}
+	call.first.call, call.last = call, &call.first
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
 	if call.info, _ = ctx.Value(callInfoKey{}).(*CallInfo); call.info != nil {
 		*call.info = CallInfo{} // for a call that is refused below
@@ -133,28 +123,29 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 	if r.body != nil {
 		call.payload, _ = encode(r.body) // strings, and metadata that are JSON
 	}
-	call.budget = c.timeout
 	if _, has := ctx.Deadline(); has {
-		call.budget = unbounded
+		call.budget = math.MaxInt64 // the deadline bounds the call, and nothing else
 	}
-	call.permits.line = c.limits
-	call.permits.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
+	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {
-		call.number, call.began = c.calls.Add(1), time.Now()
-		call.subject = Endpoint{Name: r.endpoint.Name, Method: r.endpoint.Method, Path: r.endpoint.Path}
+		call.began = time.Now()
+		call.subject = Subject{c.calls.Add(1), Endpoint{r.endpoint.Name, r.endpoint.Method, r.endpoint.Path}, r.agentID}
 	}
 	return call, nil
 }
 
+func (c *call) observed() bool { return c.subject.Call != 0 }
+
 // run makes the attempts and reports the call. Observers get quota.ErrPanic as its error
 // if a part of the program panicked: a transport, an observer, a limiter.
 func (c *call) run() (err error) {
-	if c.number != 0 {
-		c.reportStart()
+	if c.client.handlers.wanted(c.ctx, silent) {
+		shown := c.url
+		c.ctx = emit(c.ctx, c.client.handlers, silent, CallStart{c.subject, &shown})
 	}
 	err = quota.ErrPanic
-	if c.number != 0 || c.info != nil {
-		defer func() { c.finish(err) }()
+	if c.observed() || c.info != nil {
+		defer func() { c.report(err) }()
 	}
 	if c.whyOver() == nil {
 		c.repeat()
@@ -163,19 +154,21 @@ func (c *call) run() (err error) {
 	case actionSuccess:
 		return nil
 	case actionUnknown:
-		return c.asUnknown(c.fail(nil))
+		return c.last.outcomeUnknown()
 	case actionError:
-		return c.fail(nil)
-	default: // it ended before an attempt, or while waiting for one
-		return c.fail(c.whyOver())
+		return c.last.fail()
 	}
+	// It ended before an attempt, or while it waited for one.
+	c.last.failure = cmp.Or(c.last.failure, new(Error))
+	c.last.failure.cause = cmp.Or(c.redact(c.whyOver()), c.last.failure.cause)
+	return c.last.fail()
 }
 
 // repeat hands the request to the library, which repeats it as its hooks say. What
 // came of it is in c.last: the library's own error would hide what it replaces. The
-// http.Client in between adds the cookies. Header and body join in send: the library
-// and http.Client would copy them for each attempt, at 44 allocations a POST in memory
-// in place of 36.
+// http.Client in between adds the cookies. Header and body join in attempt.send: the
+// library and http.Client would copy them for each attempt, at 44 allocations a POST in
+// memory in place of 36.
 func (c *call) repeat() {
 	l := &c.library
 	l.http = http.Client{Transport: c, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
@@ -200,143 +193,98 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 // body is read and decoded here, within the attempt. The library never sees the
 // client's transport: it would close idle connections, which may be the caller's.
 func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.refused = nil; c.last.class == classLimited {
-		before := c.last
-		c.refused = &before
+	if c.last.number != 0 {
+		c.before, c.last = c.last, new(attempt)
 	}
-	c.last = attempt{number: c.attempts + 1}
-	a := &c.last
-	ctx := emit(c.ctx, c.client.handlers, silent, AttemptStart{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: a.number})
-	if c.number != 0 {
-		a.began = time.Now()
-		defer c.reportAttempt(ctx)
-	}
-	defer c.release(ctx) // also when a part of the program panics
-	if a.Err = c.acquire(ctx); a.Err != nil {
-		a.class = classRefused
-		return nil, a.Err
-	}
-	c.attempts++
-	c.send(emit(ctx, c.client.handlers, silent, RequestStart{Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: a.number}), r)
-	if a.class = a.classify(c.endpoint, c.whyOver()); a.class == classLimited {
-		c.refusals++
-	}
-	if a.Status == 0 {
+	cookies := r.Header["Cookie"]
+	delete(r.Header, "Cookie") // http.Client adds them anew to each attempt
+	a := c.last
+	a.call, a.number = c, c.attempts+1
+	if a.run(cookies); a.Status == 0 {
 		return nil, a.Err
 	}
 	c.library.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
 	return &c.library.response, nil
 }
 
-// send makes the request of an attempt and reads what comes back. Only a failed one
-// costs the call's budget, and what it really took: an observer may have given it a
-// shorter deadline.
-func (c *call) send(ctx context.Context, r *http.Request) {
-	a, began := &c.last, time.Now()
-	if a.Err = ctx.Err(); a.Err == nil { // else it ended while the attempt waited, or an observer ended it
-		a.Sent = true // unless Send knows better
-		a.Answer = c.client.sender.Send(ctx, c.attemptRequest(r, began))
-		if a.read(c.decoder, c.secrets) {
-			return
-		}
-	}
-	if c.budget != unbounded {
-		c.budget -= time.Since(began)
-	}
-	if a.Err != nil {
-		a.failure = cmp.Or(a.failure, new(Error))
-		a.failure.cause = c.redactCause(a.Err)
-	}
-}
-
-// attemptRequest is the request of an attempt that begins now.
-func (c *call) attemptRequest(r *http.Request, now time.Time) exchange.Request {
-	header := c.client.header(c.payload != nil)
-	if cookies := r.Header["Cookie"]; cookies != nil {
-		header = maps.Clone(header)
-		header["Cookie"] = cookies
-		delete(r.Header, "Cookie") // http.Client adds them anew to each attempt
-	}
-	limit := c.budget
-	if timeout := c.client.httpClient.Timeout; timeout > 0 {
-		limit = min(limit, timeout)
-	}
-	var deadline time.Time // none but the caller's
-	if limit != unbounded {
-		deadline = now.Add(limit)
-	}
-	return exchange.Request{Method: r.Method, URL: r.URL, Header: header, Body: c.payload, Deadline: deadline}
-}
-
 // nextAttempt is the library's CheckRetry: it decides what follows the last attempt.
 // It returns no error, which would replace the attempt's.
 func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
-	if c.last.class == classRefused && c.refused != nil && c.whyOver() != nil {
-		c.last = *c.refused // the call ended in line, after this answer
+	a := c.last
+	if a.class == classRefused && c.before != nil && c.before.class == classLimited && c.whyOver() != nil {
+		c.last = c.before // the call ended in line, after this answer
 		return false, nil
 	}
-	c.action = actionFor(c.last.class, c.endpoint.Method)
-	switch {
-	case c.action == actionSuccess:
+	if c.action = actionFor(a.class, c.endpoint.Method); c.action == actionSuccess {
 		c.client.retries.succeed()
-	case c.action == actionRetry && !c.prepareRetry():
-		c.action = actionError
 	}
 	if c.action != actionRetry {
 		return false, nil
 	}
-	wait := c.pause
-	if c.last.class == classLimited {
-		wait = c.permits.closed
+	wait, planned := c.planRetry()
+	if !planned {
+		c.action = actionError
+		return false, nil
 	}
-	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{
-		Call: c.number, Endpoint: c.subject, AgentID: c.agentID, Attempt: c.last.number, Outcome: retryTable[c.last.class].outcome, Wait: wait,
-	})
+	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, a.number, retryTable[a.class].outcome, wait})
 	return true, nil
 }
 
-// prepareRetry sets the pause before the next attempt and takes it from the budgets.
-// It reports false, with retryRefused set, if there is no further one. A renewed
-// connection costs no attempt of the policy.
-func (c *call) prepareRetry() bool {
-	retry, asked := c.client.retry, time.Duration(0)
-	if c.last.failure != nil {
-		asked = c.last.failure.RetryAfter
-	}
-	switch c.pause = 0; {
-	case c.last.Renewed && c.renewals < maxRenewals:
+// planRetry returns how long the wait for the next attempt will be. It sets the pause
+// and takes the retry from the budgets. If there is no further attempt, it reports false,
+// and the failure says why. A renewed connection costs no attempt of the policy.
+func (c *call) planRetry() (wait time.Duration, planned bool) {
+	a, policy := c.last, c.client.retry
+	c.pause = 0
+	switch {
+	case a.Renewed && c.renewals < maxRenewals:
 		c.renewals++
-		return true
-	case c.last.class == classLimited && retry.MaxAttempts > 1:
-		var refusal *quota.Refusal
-		c.permits.closed, refusal = c.permits.line.Forecast(c.ctx, &c.permits.waiter)
+		return 0, true
+	case a.class == classLimited && policy.MaxAttempts > 1: // it waits in the line
+		closed, refusal := c.line.Forecast(c.ctx, &c.waiter)
 		if refusal != nil {
-			c.retryRefused = c.tooLong(refusal.Patience, asked)
+			a.failure.add(c.tooLong(refusal.Patience, a.failure.RetryAfter))
 		}
-		return refusal == nil
-	case c.last.class == classLimited, c.failures() >= retry.MaxAttempts:
-		return false
+		return closed, refusal == nil
+	case a.class == classLimited, c.failures() >= policy.MaxAttempts:
+		return 0, false
 	}
-	wait, ok := retry.wait(c.failures(), asked, min(c.longestWait(), c.budget-1), c.client.random())
-	if ok && !c.client.retries.take(c.client.clockOrReal().Now()) {
-		c.retryRefused = errWithheld
-		return false
+	longest, _ := c.longestWait()
+	pause, fits := policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.budget-1), c.client.random())
+	if fits && !c.client.retries.take(c.client.clockOrReal().Now()) {
+		a.failure.add(errWithheld)
+		return 0, false
 	}
-	c.pause = wait
-	return ok
+	c.pause = pause
+	return pause, fits
 }
 
 // failures counts the attempts that the policy counts: a renewed connection and a
 // 429 are no failures.
 func (c *call) failures() int { return c.attempts - c.renewals - c.refusals }
 
-// longestWait is how long one wait may be, by the policy and the deadline.
-func (c *call) longestWait() time.Duration {
-	longest := c.client.retry.MaxWait
-	if deadline, has := c.ctx.Deadline(); has {
-		longest = min(longest, time.Until(deadline)-1) // until the deadline would be too long
+// longestWait is how long one wait may be, by the policy or the deadline, and what a
+// longer one would be.
+func (c *call) longestWait() (longest time.Duration, beyond string) {
+	longest, beyond = c.client.retry.MaxWait, "later than the RetryPolicy waits"
+	if deadline, has := c.ctx.Deadline(); has && time.Until(deadline) < longest {
+		longest, beyond = time.Until(deadline)-1, "after the call's deadline" // until the deadline would be too long
 	}
-	return longest
+	return longest, beyond
+}
+
+// tooLong says why a call does not wait until its limit opens: the service has refused
+// all calls for as long as it has patience, or opens it too late. It is nil if the
+// policy and the deadline allow the wait.
+func (c *call) tooLong(patience, opens time.Duration) error {
+	longest, beyond := c.longestWait()
+	switch {
+	case patience > 0:
+		return fmt.Errorf("the service has refused every call for %s", human(patience))
+	case opens > longest:
+		return fmt.Errorf("the next attempt is due in %s, %s (%s)", human(opens), beyond, human(longest))
+	}
+	return nil
 }
 
 // sleep is the library's PrepareRetry: it waits out the pause. It takes the whole of
@@ -347,9 +295,7 @@ func (c *call) sleep(*http.Request) error {
 		began := clock.Now()
 		c.clockError = clock.Sleep(c.ctx, c.pause)
 		c.waited += max(0, clock.Now().Sub(began)) // a clock may go back
-		if c.budget != unbounded {
-			c.budget -= c.pause
-		}
+		c.budget -= c.pause
 	}
 	return c.whyOver()
 }
@@ -363,86 +309,40 @@ func (c *call) whyOver() error {
 	case c.clockError != nil:
 		return c.clockError
 	case c.budget <= 0:
-		return context.DeadlineExceeded
+		return fmt.Errorf("%w: WithTimeout allows %s", context.DeadlineExceeded, human(c.client.timeout))
 	}
 	return nil
 }
 
-func (c *call) asUnknown(cause *Error) error {
-	e := &OutcomeUnknownError{Method: cause.Method, Path: cause.Path, TraceID: cause.TraceID, Missed: c.last.missed(c.whyOver()), Err: cause}
-	if cause.StatusCode == 0 {
-		e.Err = cause.cause // the endpoint is named already
-	}
-	return e
-}
-
-// fail describes the last attempt, and why there is no further one: ended, if the call
-// could not go on.
-func (c *call) fail(ended error) *Error {
-	e := cmp.Or(c.last.failure, new(Error))
-	if ended != nil {
-		e.cause = c.redactCause(ended)
-	}
-	switch {
-	case c.retryRefused != nil && e.cause == nil:
-		e.cause = c.retryRefused
-	case c.retryRefused != nil:
-		e.cause = fmt.Errorf("%w (%w)", e.cause, c.retryRefused)
-	}
-	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.attempts, c.refusals
-	c.failure = e
-	return e
-}
-
-// redactCause takes the secrets out of an error that kept an attempt, or the call, from
+// redact takes the secrets out of an error that kept an attempt, or the call, from
 // an answer. A transport returns the context's cause, or its error, or its own: all can
 // be found.
-func (c *call) redactCause(err error) error {
-	return c.secrets.Error(c.nameTimeout(err), c.whyOver(), context.Cause(c.ctx))
+func (c *call) redact(err error) error {
+	return c.secrets.Error(err, c.whyOver(), context.Cause(c.ctx))
 }
 
-// nameTimeout says whose deadline it was, where the caller's context has none that
-// passed.
-func (c *call) nameTimeout(cause error) error {
-	perAttempt := c.client.httpClient.Timeout
-	switch {
-	case cause != context.DeadlineExceeded || c.ctx.Err() != nil:
-		return cause
-	case c.budget <= 0:
-		return fmt.Errorf("%w: WithTimeout allows %s", cause, human(c.client.timeout))
-	case perAttempt > 0:
-		return fmt.Errorf("%w: the Timeout of the http.Client allows %s", cause, human(perAttempt))
-	}
-	return cause
-}
-
-// tooLong says why a call does not wait until its limit opens: the service has refused
-// all calls for as long as it has patience, or opens it too late. It is nil if the
-// policy and the deadline allow the wait.
-func (c *call) tooLong(patience, opens time.Duration) error {
-	if patience > 0 {
-		return fmt.Errorf("the service has refused every call for %s", human(patience))
-	}
-	longest, what := c.client.retry.MaxWait, "later than the RetryPolicy waits"
-	if deadline, has := c.ctx.Deadline(); has && time.Until(deadline) < longest {
-		longest, what = time.Until(deadline), "after the call's deadline"
-	}
-	if opens <= longest {
-		return nil
-	}
-	return fmt.Errorf("the next attempt is due in %s, %s (%s)", human(opens), what, human(longest))
-}
-
-// finish reports the finished call and fills its CallInfo.
-func (c *call) finish(err error) {
+// report fills the CallInfo and tells observers of the call's end.
+func (c *call) report(err error) {
+	a := c.last
 	if c.info != nil {
-		*c.info = c.last.info(c.secrets)
-		c.info.Attempts, c.info.Renewals, c.info.Refusals, c.info.Waited = c.attempts, c.renewals, c.refusals, c.waited
-		if c.failure != nil {
-			c.info.TraceID = c.failure.TraceID
+		*c.info = CallInfo{
+			Attempts: c.attempts, Renewals: c.renewals, Refusals: c.refusals, Waited: c.waited,
+			StatusCode: a.Status, Header: c.secrets.Header(a.Header), TraceID: a.safeTraceID(), Body: a.Body,
+		}
+		if !isSuccess(a.Status) && a.Body != nil {
+			c.info.Body = []byte(c.secrets.Text(string(a.Body)))
 		}
 	}
-	if c.number != 0 {
-		c.reportEnd(err)
+	level := callLevel(a.Status, err)
+	if !c.client.handlers.wanted(c.ctx, level) {
+		return
 	}
+	e := CallEnd{
+		Subject: c.subject, StatusCode: a.Status, TraceID: a.safeTraceID(),
+		Attempts: c.attempts, Refusals: c.refusals, Waited: c.waited, Elapsed: time.Since(c.began), Err: err,
+	}
+	if a.failure != nil {
+		e.LimitKey = a.failure.LimitKey
+	}
+	emit(c.ctx, c.client.handlers, level, e)
 }

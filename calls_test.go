@@ -487,6 +487,8 @@ func fieldsOf(v any) (line string) {
 			continue
 		}
 		switch v := value.Interface().(type) {
+		case agentmessaging.Subject:
+			line += fieldsOf(v)
 		case agentmessaging.Endpoint:
 			line += " " + v.Name
 		case []byte:

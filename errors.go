@@ -103,6 +103,16 @@ func (e *Error) details() []string {
 	return details
 }
 
+// add adds why the call does not go on to what the answer says.
+func (e *Error) add(why error) {
+	switch {
+	case why != nil && e.cause != nil:
+		e.cause = fmt.Errorf("%w (%w)", e.cause, why)
+	case why != nil:
+		e.cause = why
+	}
+}
+
 // human rounds a duration to what a person wants to know: 250ms, 1.5s, 4m59s.
 func human(d time.Duration) time.Duration {
 	if d < 10*time.Second {

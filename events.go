@@ -26,29 +26,33 @@ type ObserverFunc func(ctx context.Context, event Event) context.Context
 func (f ObserverFunc) Observe(ctx context.Context, event Event) context.Context { return f(ctx, event) }
 
 // Event is one of [CallStart], [CallEnd], [AttemptStart], [RequestStart],
-// [AttemptEnd], [Retry], [LimiterWaitStart], [LimiterWait] and [CoolDown]. More may be added, and
-// fields to each: ignore what you do not know. All of them have these:
-//
-//	Call     // numbers, from 1, the calls of a client and of all that With made of it
-//	Endpoint // of the call
-//	AgentID  // of the agent that the call names, or has created; empty if neither
-type Event interface{ event() }
+// [AttemptEnd], [Retry], [LimiterWaitStart], [LimiterWait] and [CoolDown]. More may be
+// added, and fields to each: ignore what you do not know. Each has the fields of a
+// [Subject].
+type Event interface{ subject() Subject }
+
+// Subject is the call that an [Event] is about.
+type Subject struct {
+	// Call numbers, from 1, the calls of a client and of all that With made of it.
+	Call     uint64
+	Endpoint Endpoint
+	// AgentID is that of the agent that the call names, or has created; empty if neither.
+	AgentID string
+}
+
+func (s Subject) subject() Subject { return s }
 
 // CallStart is the start of a method's call. A call whose arguments are
 // refused ([ErrInvalid]) has none, and no other event.
 type CallStart struct {
-	Call     uint64
-	Endpoint Endpoint
-	AgentID  string
-	URL      *url.URL // of every attempt; a copy. It holds the agent's ID
+	Subject
+	URL *url.URL // of every attempt; a copy. It holds the agent's ID
 }
 
 // CallEnd is the end of a call: each [CallStart] has one, whatever became of it. Where
 // a part of the program panics, such as a transport, Err says only that.
 type CallEnd struct {
-	Call       uint64
-	Endpoint   Endpoint
-	AgentID    string
+	Subject
 	StatusCode int           // of the last answer; 0: none
 	TraceID    string        // of the last answer
 	LimitKey   string        // of the limit that refused the call here or there; one line of at most 64 bytes
@@ -61,28 +65,22 @@ type CallEnd struct {
 
 // AttemptStart is the start of one attempt, before the limiter is asked.
 type AttemptStart struct {
-	Call     uint64
-	Endpoint Endpoint
-	AgentID  string
-	Attempt  int // from 1
+	Subject
+	Attempt int // from 1
 }
 
 // RequestStart is the start of an attempt's request, when the limiter has let
 // it pass. Where the limiter, or the function of [WithBeforeSend], refuses the
 // attempt there is none: nothing was sent, and the next event is its [AttemptEnd].
 type RequestStart struct {
-	Call     uint64
-	Endpoint Endpoint
-	AgentID  string
-	Attempt  int // from 1
+	Subject
+	Attempt int // from 1
 }
 
 // AttemptEnd is the end of an attempt, and of its request. It comes before any wait
 // for the next one.
 type AttemptEnd struct {
-	Call       uint64
-	Endpoint   Endpoint
-	AgentID    string
+	Subject
 	Attempt    int
 	StatusCode int           // 0: no answer
 	TraceID    string        // of the answer
@@ -111,21 +109,17 @@ const (
 
 // Retry is the decision to wait and try again.
 type Retry struct {
-	Call     uint64
-	Endpoint Endpoint
-	AgentID  string
-	Attempt  int           // that failed
-	Outcome  string        // how it ended, as in the table of the package documentation
-	Wait     time.Duration // before the next attempt; after a 429, how long the limit is closed: [LimiterWait] tells how long it took
+	Subject
+	Attempt int           // that failed
+	Outcome string        // how it ended, as in the table of the package documentation
+	Wait    time.Duration // before the next attempt; after a 429, how long the limit is closed: [LimiterWait] tells how long it took
 }
 
 // LimiterWaitStart is the start of a wait in the line of the cool-down or of a Pacer, so
 // that a batch can show its place. A [LimiterWait] follows if the wait took a
 // millisecond or more. The waits of a [Limiter] of yours have no such event.
 type LimiterWaitStart struct {
-	Call     uint64
-	Endpoint Endpoint
-	AgentID  string
+	Subject
 	Attempt  int           // that waits
 	LimitKey string        // that it waits for; one line of at most 64 bytes, empty if not known
 	Place    int           // among those who wait for the same, from 1
@@ -136,9 +130,7 @@ type LimiterWaitStart struct {
 // [Limiter], within an attempt and before anything of it is sent. The event
 // comes when the wait is over.
 type LimiterWait struct {
-	Call     uint64
-	Endpoint Endpoint
-	AgentID  string
+	Subject
 	Attempt  int    // that the limiter held up
 	LimitKey string // that it waited for; one line of at most 64 bytes, empty if not known
 	Wait     time.Duration
@@ -148,22 +140,10 @@ type LimiterWait struct {
 // second at least. The refused call has this event; each call that waits has
 // a [LimiterWait]. With [WithoutCoolDown] only a Pacer has it.
 type CoolDown struct {
-	Call     uint64
-	Endpoint Endpoint
-	AgentID  string
+	Subject
 	LimitKey string        // one line of at most 64 bytes; empty if the answer named none
 	Wait     time.Duration // until the limit opens, by Retry-After
 }
-
-func (CallStart) event()        {}
-func (CallEnd) event()          {}
-func (AttemptStart) event()     {}
-func (RequestStart) event()     {}
-func (AttemptEnd) event()       {}
-func (Retry) event()            {}
-func (LimiterWaitStart) event() {}
-func (LimiterWait) event()      {}
-func (CoolDown) event()         {}
 
 // Endpoint names what a call calls.
 type Endpoint struct {

@@ -57,36 +57,36 @@ func emit[E Event](ctx context.Context, to handlers, level slog.Level, event E) 
 func write(ctx context.Context, logger *slog.Logger, event Event) {
 	switch e := event.(type) {
 	case AttemptEnd:
-		writeRecord(ctx, logger, slog.LevelDebug, "agentmessaging attempt", e.Call, e.Endpoint, e.AgentID,
+		writeRecord(ctx, logger, slog.LevelDebug, "agentmessaging attempt", e.Subject,
 			slog.Int("attempt", e.Attempt), slog.Int("status", e.StatusCode), slog.Duration("elapsed", e.Elapsed),
 			slog.String("trace_id", e.TraceID), slog.String("limit_key", e.LimitKey), errorAttr(e.Err))
 	case Retry:
-		writeRecord(ctx, logger, slog.LevelDebug, "agentmessaging retry", e.Call, e.Endpoint, e.AgentID,
+		writeRecord(ctx, logger, slog.LevelDebug, "agentmessaging retry", e.Subject,
 			slog.Int("attempt", e.Attempt), slog.String("outcome", e.Outcome), slog.Duration("wait", e.Wait))
 	case LimiterWaitStart:
-		writeRecord(ctx, logger, slog.LevelDebug, "agentmessaging limiter wait begins", e.Call, e.Endpoint, e.AgentID,
+		writeRecord(ctx, logger, slog.LevelDebug, "agentmessaging limiter wait begins", e.Subject,
 			slog.Int("attempt", e.Attempt), slog.String("limit_key", e.LimitKey), slog.Int("place", e.Place), slog.Duration("expected", e.Expected))
 	case LimiterWait:
-		writeRecord(ctx, logger, slog.LevelDebug, "agentmessaging limiter wait", e.Call, e.Endpoint, e.AgentID,
+		writeRecord(ctx, logger, slog.LevelDebug, "agentmessaging limiter wait", e.Subject,
 			slog.Int("attempt", e.Attempt), slog.String("limit_key", e.LimitKey), slog.Duration("wait", e.Wait))
 	case CoolDown:
-		writeRecord(ctx, logger, slog.LevelInfo, "agentmessaging cool-down", e.Call, e.Endpoint, e.AgentID,
+		writeRecord(ctx, logger, slog.LevelInfo, "agentmessaging cool-down", e.Subject,
 			slog.String("limit_key", e.LimitKey), slog.Duration("wait", e.Wait))
 	case CallEnd:
 		level, message := callLevel(e.StatusCode, e.Err), "agentmessaging gave up"
 		if errors.Is(e.Err, ErrOutcomeUnknown) {
 			message = "agentmessaging outcome unknown: it may have been carried out"
 		}
-		writeRecord(ctx, logger, level, message, e.Call, e.Endpoint, e.AgentID,
+		writeRecord(ctx, logger, level, message, e.Subject,
 			slog.Int("attempts", e.Attempts), slog.Int("refusals", e.Refusals), slog.Duration("waited", e.Waited), slog.Duration("elapsed", e.Elapsed),
 			slog.String("trace_id", e.TraceID), slog.String("limit_key", e.LimitKey), errorAttr(e.Err))
 	}
 }
 
 // writeRecord writes what every record has, and attrs without the empty strings.
-func writeRecord(ctx context.Context, logger *slog.Logger, level slog.Level, message string, call uint64, endpoint Endpoint, agentID string, attrs ...slog.Attr) {
+func writeRecord(ctx context.Context, logger *slog.Logger, level slog.Level, message string, s Subject, attrs ...slog.Attr) {
 	all := append([]slog.Attr{
-		slog.String("method", endpoint.Method), slog.String("path", endpoint.Path), slog.Uint64("call", call), slog.String("agent_id", agentID),
+		slog.String("method", s.Endpoint.Method), slog.String("path", s.Endpoint.Path), slog.Uint64("call", s.Call), slog.String("agent_id", s.AgentID),
 	}, attrs...)
 	logger.LogAttrs(ctx, level, message, slices.DeleteFunc(all, func(a slog.Attr) bool { return a.Value.Kind() == slog.KindString && a.Value.String() == "" })...)
 }

@@ -1,0 +1,194 @@
+package agentmessaging
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
+)
+
+// read reads the answer, if there is one, and reports whether it is a documented
+// success. From any other answer it keeps the error body.
+func (a *attempt) read() bool {
+	if a.Status == 0 {
+		return false
+	}
+	c, traceID := a.call, ""
+	if a.Err == nil && isSuccess(a.Status) {
+		var err error
+		if a.result, traceID, err = c.decode(a.Body); err == nil {
+			a.keepNames(traceID)
+			return true
+		}
+		a.Err, a.Missed = notDocumented(a.Body, err, c.secrets), exchange.Unreadable
+	}
+	if a.failure = (&Error{TraceID: c.secrets.Identifier(traceID)}); !isSuccess(a.Status) {
+		a.failure = readError(a.Answer, c.secrets)
+	}
+	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, time.Now())
+	return false
+}
+
+// keepNames keeps what CallInfo and observers get of a success, if anybody asks.
+func (a *attempt) keepNames(traceID string) {
+	c := a.call
+	if c.observed() || c.info != nil {
+		a.traceID = c.secrets.Identifier(traceID)
+	}
+	if agent, ok := a.result.(*Agent); ok && c.observed() && c.agentID == "" {
+		c.subject.AgentID = c.secrets.Identifier(agent.ID)
+	}
+}
+
+// readError reads an error body (interface 2.1) of any shape. Of one that is not
+// the documented one it quotes what proxies say, and nothing that may be a request.
+func readError(a exchange.Answer, secrets redact.Redactor) *Error {
+	members, err := strictjson.ReadObject(a.Body)
+	e := &Error{
+		Code: secrets.Identifier(members.Text(memberError)), TraceID: secrets.Identifier(traceIDOf(members)),
+		LimitKey: printable.Name(secrets.Identifier(members.Text(memberLimitKey))), Reason: secrets.Text(members.Text(memberReason)),
+		Extra: extra(members, secrets),
+	}
+	switch location := a.Header.Get("Location"); {
+	case a.Status >= 300 && a.Status <= 399 && location != "":
+		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(hostOf(location)))
+	case err != nil:
+		e.cause = notDocumented(a.Body, excerpt(a.Body, string(a.Body), secrets), secrets)
+	case e.Code == "":
+		if words := secrets.Excerpt(members.Text("message")); words != "" { // as gateways call it
+			e.cause = errors.New(words)
+		}
+	}
+	return e
+}
+
+// extra returns the members that the interface does not list, and those that are not
+// as it says; nil if there are none.
+func extra(members strictjson.Object, secrets redact.Redactor) (extra map[string]json.RawMessage) {
+	for _, m := range members {
+		name := strings.ToValidUTF8(string(m.Name), "\ufffd")
+		if _, err := members.Get(name); err == nil && slices.Contains(errorMembers, name) && (m.Value[0] == '"' || m.Value[0] == 'n') {
+			continue
+		}
+		if extra == nil {
+			extra = make(map[string]json.RawMessage)
+		}
+		extra[secrets.Identifier(name)] = secrets.JSON(m.Value)
+	}
+	return extra
+}
+
+// The members of ErrorResponse (interface 2.1). null is as good as missing.
+const memberError, memberLimitKey, memberReason = "error", "limit_key", "reason"
+
+var errorMembers = []string{memberError, memberTraceID, memberLimitKey, memberReason}
+
+// notDocumented says why the body is not the documented one.
+func notDocumented(body []byte, err error, secrets redact.Redactor) error {
+	if strings.HasPrefix(http.DetectContentType(body), "text/html") {
+		return fmt.Errorf("the body is HTML, probably a page of a proxy (%w)", excerpt(body, redact.HTMLTitle(body), secrets))
+	}
+	return fmt.Errorf("the body is not the documented JSON: %w", err)
+}
+
+// excerpt is the size of the body, and what a proxy says in it.
+func excerpt(body []byte, said string, secrets redact.Redactor) error {
+	if words := secrets.Excerpt(said); words != "" {
+		return fmt.Errorf("%d bytes, %q", len(body), words)
+	}
+	return fmt.Errorf("%d bytes", len(body))
+}
+
+// hostOf is the host of a redirect, without path and query, which may hold a
+// credential.
+func hostOf(location string) string {
+	u, err := url.Parse(location)
+	switch {
+	case err != nil:
+		return "an address that cannot be read"
+	case u.Host == "":
+		return "the same host"
+	}
+	return u.Host
+}
+
+// classify sorts the outcome. ctxErr is why the call cannot go on, if it cannot: it
+// counts only where there is no answer, since what has arrived is kept.
+func (a *attempt) classify(endpoint *spec.Endpoint, ctxErr error) outcomeClass {
+	switch {
+	case a.Status == 0:
+		return a.classifyUnanswered(ctxErr)
+	case isSuccess(a.Status) && a.Err == nil:
+		return classSuccess
+	case isSuccess(a.Status) && ctxErr != nil:
+		return classEndedSent
+	case isSuccess(a.Status):
+		return classLost
+	case a.Status == http.StatusTooManyRequests:
+		return classLimited
+	case a.Status == http.StatusServiceUnavailable && endpoint.Lists(a.Status) && a.failure.Code != "":
+		return classUnavailable // the one 5xx after which nothing was done
+	case a.Status >= http.StatusBadGateway && a.Status <= http.StatusGatewayTimeout:
+		return classDown
+	case isServerError(a.Status):
+		return classBroken
+	}
+	return classOther
+}
+
+func (a *attempt) classifyUnanswered(ctxErr error) outcomeClass {
+	switch {
+	case a.Sent && ctxErr != nil:
+		return classEndedSent
+	case ctxErr != nil:
+		return classEnded
+	case isCertificateError(a.Err):
+		return classCertificate
+	case a.Sent:
+		return classLost
+	}
+	return classUnsent
+}
+
+// isCertificateError reports that one side refused the other's certificate, or its
+// having none. With TLS 1.3 a request may be on its way when the service says so,
+// but the handshake is not over yet: nothing was carried out.
+func isCertificateError(err error) bool {
+	var verification *tls.CertificateVerificationError
+	if errors.As(err, &verification) {
+		return true
+	}
+	var alert *net.OpError
+	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+}
+
+// missed says how the answer was missed, where the outcome is unknown.
+func (a *attempt) missed(ended error) Missed {
+	switch {
+	case isServerError(a.Status):
+		return MissedServerError
+	case a.Missed == exchange.Unreadable:
+		return MissedUnreadable
+	case a.Missed == exchange.Refused:
+		return MissedStream
+	case a.Missed == exchange.NoAnswer && errors.Is(ended, context.Canceled):
+		return MissedCanceled
+	case a.Missed == exchange.NoAnswer:
+		return MissedTimeout
+	}
+	return MissedConnection
+}
