@@ -524,8 +524,9 @@ func (e *Engine) stepLocked(q *queue, find func() Answer) (task func() error) {
 
 // sleepLocked is the task to wait by the clock, on another goroutine: a clock that does not
 // return must not hold up those who come later. A sleep that nobody cut short has taken
-// its time, even if the clock stands still. A clock that cannot sleep ends the calls:
-// there is no other way to wait.
+// its time, even if the clock stands still. One that was cut short has not, also where
+// the clock was the quicker to say so. A clock that cannot sleep ends the calls: there is
+// no other way to wait.
 func (e *Engine) sleepLocked(now, until time.Duration) (task func() error) {
 	ctx, wake := context.WithCancel(context.Background())
 	clock := e.clock
@@ -534,13 +535,16 @@ func (e *Engine) sleepLocked(now, until time.Duration) (task func() error) {
 		defer wake()
 		slept := make(chan error, 1)
 		go func() { slept <- Protect(func() error { return clock.Sleep(ctx, until-now) }) }()
+		var err error
 		select {
 		case <-ctx.Done():
+		case err = <-slept:
+		}
+		if ctx.Err() != nil {
 			return nil
-		case err := <-slept:
-			if err != nil && ctx.Err() == nil {
-				return fmt.Errorf("the clock does not wait: %w", err)
-			}
+		}
+		if err != nil {
+			return fmt.Errorf("the clock does not wait: %w", err)
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
