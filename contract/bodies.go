@@ -11,7 +11,7 @@ import (
 // by a value.
 type member struct {
 	name     string
-	e        endpoint
+	e        step
 	body     string
 	rule     string
 	max      int    // characters (interface 8.4); 0: no bound is stated
@@ -172,7 +172,7 @@ func (s *suite) boundsTogether() {
 func (s *suite) unknownMembers() {
 	const closed = "No additional properties"
 	for _, c := range []struct {
-		e                         endpoint
+		e                         step
 		section, name, body, rule string
 	}{
 		{warmUp, "4.2", "beside", `{"mode":"hosted",MORE}`, closed + "."},
@@ -195,7 +195,7 @@ const (
 	strict      = "bodies: JSON object, no duplicate members, valid UTF-8, nothing after the document, at most 1 MiB"
 )
 
-var withBody = []endpoint{warmUp, setBYOK, createAgent, sendMessage, enableSMS}
+var withBody = []step{warmUp, setBYOK, createAgent, sendMessage, enableSMS}
 
 // bodies: what no reading of "a JSON object" admits, and what this project's reading
 // does not, for each endpoint that takes a body.
@@ -226,7 +226,7 @@ func (s *suite) bodies() {
 			row{"space-around", " \n" + e.Body + "\t\r\n"},
 			row{"at-1-MiB", e.Body + spaces(1<<20)})
 	}
-	for _, e := range []endpoint{getStatus, getBYOK, clearBYOK, readAgent} {
+	for _, e := range []step{getStatus, getBYOK, clearBYOK, readAgent} {
 		s.rows("fake/body/"+e.Name, "where an endpoint takes no body, one is ignored", e, 200, row{"ignored-over-1-MiB", "x" + strings.Repeat(" ", 1<<20)})
 	}
 }
@@ -260,7 +260,7 @@ func (s *suite) contentTypes() {
 			{"upper-case", "Application/JSON", 200},
 		} {
 			s.rule("fake/content-type/"+e.Name+"/"+c.name, "Content-Type, when sent, is JSON: else 400",
-				e.is(c.status).header("Content-Type", always(c.value)))
+				e.is(c.status).header("Content-Type", rawcall.Always(c.value)))
 		}
 	}
 }

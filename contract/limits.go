@@ -17,7 +17,7 @@ type limit struct {
 	rule   string        // the row
 	window time.Duration // how long it lasts from its first call
 	fill   step          // spends it to the last call, and meets no other limit
-	next   endpoint      // the call after those
+	next   step          // the call after those
 	by     rawcall.Key   // who makes it
 	perIP  bool
 }
@@ -60,7 +60,7 @@ func (s *suite) limits() {
 			s.rule("8.1/"+l.key+"-of-one-key", l.rule, l.fill, passes.by(another), refused.from(thereIP))
 		}
 	}
-	for _, e := range []endpoint{sendMessage, enableSMS} {
+	for _, e := range []step{sendMessage, enableSMS} {
 		s.rule("8.1/key_minute-counts/"+e.Name, "Per API key | 60 requests/minute", createAgent.is(200), e.is(200).times(59), readAgent.limited("key_minute"))
 	}
 }

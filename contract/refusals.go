@@ -15,12 +15,12 @@ var credentials = []struct {
 	name string
 	of   func(key string) string
 }{
-	{"missing", always("")},
-	{"unknown", always("Bearer not-a-key-of-this-service")},
+	{"missing", rawcall.Always("")},
+	{"unknown", rawcall.Always("Bearer not-a-key-of-this-service")},
 	{"without-scheme", func(key string) string { return key }},
 	{"basic", func(key string) string { return "Basic " + key }},
-	{"scheme-alone", always("Bearer")},
-	{"empty", always("Bearer ")},
+	{"scheme-alone", rawcall.Always("Bearer")},
+	{"empty", rawcall.Always("Bearer ")},
 	{"shortened", func(key string) string { return "Bearer " + key[:len(key)-1] }},
 	{"lengthened", func(key string) string { return "Bearer " + key + "x" }},
 	{"two-keys", func(key string) string { return "Bearer " + key + " " + key }},
@@ -42,7 +42,7 @@ func (s *suite) credentials() {
 		s.rule("5/plan-inactive/"+e.Name, "An inactive plan gives 402 (payment required).", e.is(402).by(unpaid))
 	}
 	s.rule("5/not-dashboard-allowed/status", dashboardNeeded, getStatus.is(200).by(undashboard))
-	for _, e := range []endpoint{getBYOK, setBYOK, clearBYOK} {
+	for _, e := range []step{getBYOK, setBYOK, clearBYOK} {
 		s.rule("5/not-dashboard/"+e.Name, dashboardNeeded, e.is(403).by(undashboard))
 	}
 }
@@ -85,7 +85,7 @@ func (s *suite) unlisted() {
 		storeOn, byokAgent.is(200), storeOff, sendMessage.listed(), enableSMS.listed(), readAgent.listed(),
 		getBYOK.listed(), clearBYOK.listed())
 	s.rule("7/creation-without-503", listed, storeOff, keyedAgent.listed())
-	for _, e := range []endpoint{readAgent, sendMessage, enableSMS} {
+	for _, e := range []step{readAgent, sendMessage, enableSMS} {
 		s.rule("7/agent-of-another-key/"+e.Name, listed, createAgent.is(200).by(another), e.listed().by(third))
 	}
 }

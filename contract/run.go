@@ -28,35 +28,44 @@ func Run(t *testing.T, target Target) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPlan(allCases(), target.renew(t), done)
+	p, left := newPlan(allCases(), target.renew(t), done)
 	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
 		fmt.Fprintln(os.Stderr, p)
 	}
-	all := &shared{wait: p.waitLeft(target)}
+	all := &shared{wait: left.Wait}
 	for _, c := range p {
 		t.Run(c.ID, func(t *testing.T) {
 			if c.leftOut != "" {
 				t.Skip("left out: " + c.leftOut)
+			}
+			if target.Fresh != nil {
+				t.Parallel()
+				c.check(t, target.renew(t), new(shared))
+				return
 			}
 			t.Cleanup(func() {
 				if err := done.pass(t, c.ID, target.Progress); err != nil {
 					t.Error(err)
 				}
 			})
-			c.start(t, target, all)
+			c.check(t, target, all)
 		})
 	}
 }
 
-// waitLeft returns the part of the budget's wait that the planned cases leave.
-func (p plan) waitLeft(target Target) time.Duration {
-	wait := target.Budget.Wait
-	for _, c := range p {
-		if c.leftOut == "" {
-			wait -= c.Spends.Wait
-		}
+// allCases lists every case, in the order of the interface's sections and the
+// decisions last.
+func allCases() []testCase {
+	var s suite
+	for _, add := range []func(){
+		s.agents, s.sms, s.metadata, s.messages, s.byok, s.byokOfCreations, s.byokOfAnotherKey, s.secrets, s.warmUps,
+		s.members, s.unknownMembers, s.bodies, s.strictJSON, s.contentTypes, s.routes, s.methods, s.credentials, s.order,
+		s.limits, s.sharedLimits, s.plans, s.counted, s.uncounted, s.operations, s.windows, s.unchanged, s.unlisted,
+	} {
+		add()
 	}
-	return wait
+	slices.SortStableFunc(s, func(a, b testCase) int { return cmp.Compare(a.section(), b.section()) })
+	return s
 }
 
 // progress is the day on which each case passed.
@@ -94,36 +103,13 @@ func (done progress) pass(tb testing.TB, id, path string) error {
 	return wholefile.Write(path, text)
 }
 
-// live reports whether the target is a running service: all cases share it, and
-// nothing can be arranged, so its clock runs in real time.
-func (target Target) live() bool { return target.Fresh == nil && target.Abilities == nil }
-
-// renew makes a fresh target for one case, if the target can.
-func (target Target) renew(tb testing.TB) Target {
-	if target.Fresh == nil {
-		return target
-	}
-	made := target.Fresh(tb)
-	made.Budget, made.Fresh = target.Budget, target.Fresh
-	return made
-}
-
-// start runs the case as t: on the target that all share, or in parallel on a
-// fresh one.
-func (c testCase) start(t *testing.T, target Target, all *shared) {
-	if target.Fresh != nil {
-		all = new(shared)
-		t.Parallel()
-	}
-	c.check(t, target.renew(t), all)
-}
-
 // defaultBudget is the budget of a shared target that states none.
 var defaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
 
 // planned is a case. If it is left out, it says why and what would let it run.
 type planned struct {
 	testCase
+	rank           int // for the budget: the lowest first
 	leftOut, wants string
 }
 
@@ -151,32 +137,46 @@ func (c testCase) in(list []string) bool {
 	})
 }
 
-// newPlan decides which cases run on the target. On a shared target the core
-// cases take from the budget first, then the cheapest; the order in which cases
-// run stays.
-func newPlan(cases []testCase, target Target, done progress) plan {
-	p := make(plan, len(cases))
-	planner := &planner{target: target, left: target.Budget, bounded: true, done: done}
-	if target.Budget == (Spend{}) {
-		planner.left, planner.bounded = defaultBudget, target.Fresh == nil
+// newPlan decides which cases run on the target, and returns what they leave of the
+// budget. On a shared target the core cases take from it first, then the cheapest; the
+// order in which cases run stays. With Fresh each case has the whole budget for itself.
+func newPlan(cases []testCase, target Target, done progress) (plan, Spend) {
+	left, bounded := target.Budget, target.Fresh == nil || target.Budget != Spend{}
+	if left == (Spend{}) {
+		left = defaultBudget
 	}
-	order, prices := make([]int, len(cases)), make([]int, len(cases))
+	p, byRank := make(plan, len(cases)), make([]*planned, len(cases))
 	for i, c := range cases {
-		order[i], prices[i] = i, c.price()
+		p[i] = planned{testCase: c, rank: c.rank()}
+		byRank[i] = &p[i]
 	}
-	if target.Fresh == nil {
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(prices[a], prices[b]) })
+	slices.SortStableFunc(byRank, func(a, b *planned) int { return cmp.Compare(a.rank, b.rank) })
+	hasAgent := false
+	for _, c := range byRank {
+		price := target.price(c.testCase)
+		if c.agent && !hasAgent {
+			price = price.Plus(Spend{Requests: 1, Creations: 1})
+		}
+		if c.leftOut, c.wants = target.lacks(c.testCase); c.leftOut != "" {
+			continue
+		}
+		over := price.Over(left)
+		switch day := done[c.ID]; {
+		case day != "":
+			c.leftOut, c.wants = "it passed on "+day, "another Target.Progress"
+		case bounded && over != "":
+			c.leftOut, c.wants = "it takes more than the budget has: "+over, "a larger Target.Budget, or Target.Fresh"
+		case target.Fresh == nil:
+			left, hasAgent = left.Minus(price), hasAgent || c.agent
+		}
 	}
-	for _, i := range order {
-		p[i] = planner.plan(cases[i])
-	}
-	return p
+	return p, left
 }
 
-// price orders the cases for a budget, cheapest first: core cases, valuable cases,
-// then the others by how much of a day's limits they take, in requests. An agent
-// counts as 20 requests (50 a day), a provider key or a warm-up as 50 (few an hour).
-func (c testCase) price() int {
+// rank orders the cases for a budget: core cases, valuable cases, then the others by
+// how much of a day's limits they take, in requests. An agent counts as 20 requests
+// (50 a day), a provider key or a warm-up as 50 (few an hour).
+func (c testCase) rank() int {
 	switch {
 	case c.in(core):
 		return 0
@@ -184,102 +184,6 @@ func (c testCase) price() int {
 		return 1
 	}
 	return c.Spends.Requests + 20*c.Spends.Creations + 50*(c.Spends.BYOKSets+c.Spends.WarmUps) + int(c.Spends.Wait/time.Second)
-}
-
-// planner keeps the rest of the budget while the plan is made. With Fresh each case
-// has the whole budget for itself.
-type planner struct {
-	target   Target
-	left     Spend
-	bounded  bool
-	hasAgent bool
-	done     progress
-}
-
-// plan leaves the case out if the target lacks something that it needs, or if the
-// rest of the budget is too small.
-func (p *planner) plan(c testCase) planned {
-	if lack := string(p.target.lacks(c.Needs)); lack != "" {
-		return planned{c, "the target has no " + lack, "Target." + lack}
-	}
-	if day := p.done[c.ID]; day != "" {
-		return planned{c, "it passed on " + day, "another Target.Progress"}
-	}
-	if unlike := p.target.countsOtherwise(); unlike != "" && c.refused {
-		return planned{c, "it fills a limit: " + unlike, "Target.Observed of a target that counts like interface 8.1"}
-	}
-	if most := p.target.metadataCap(); most > 0 && most < 4096 && c.metadata {
-		return planned{c, fmt.Sprintf("the target's cap on metadata is %d", most), "a target with a larger cap on metadata"}
-	}
-	price := c.Spends
-	if p.target.observed("refused_operations_spend") == "true" {
-		price.Creations = max(price.Creations, c.creations)
-	}
-	if p.target.Abilities != nil { // waits are free
-		price.Wait = 0
-	}
-	agent := slices.Contains(c.Needs, needAgent) && !p.hasAgent
-	if agent {
-		price = price.Plus(Spend{Requests: 1, Creations: 1})
-	}
-	if over := price.Over(p.left); p.bounded && over != "" {
-		return planned{c, "it takes more than the budget has: " + over, "a larger Target.Budget, or Target.Fresh"}
-	}
-	if p.target.Fresh == nil {
-		p.left, p.hasAgent = p.left.Minus(price), p.hasAgent || agent
-	}
-	return planned{testCase: c}
-}
-
-// observed returns the answer to a question as JSON, and "" if none is known.
-func (target Target) observed(id string) string {
-	if target.Observed == nil {
-		return ""
-	}
-	return string(target.Observed.Decisions[id].Answer)
-}
-
-// metadataCap returns the observed cap on metadata, or its upper bound; 0 if
-// neither is known.
-func (target Target) metadataCap() (most int) {
-	if target.Observed != nil && json.Unmarshal([]byte(target.observed("metadata_cap")), &most) != nil {
-		most = target.Observed.Decisions["metadata_cap"].AtMost
-	}
-	return most
-}
-
-// countsOtherwise says why the cases that fill limits cannot blame a live target;
-// "" if it has the limits of a preview key, in fixed or sliding windows.
-func (target Target) countsOtherwise() string {
-	if !target.live() {
-		return ""
-	}
-	if target.Observed == nil {
-		return "it is not known how the target counts"
-	}
-	windows, n := target.observed("windows"), target.Observed.Limits["key_minute"]
-	if n != 60 || windows != `"fixed"` && windows != `"sliding"` {
-		return fmt.Sprintf("the target allows %d requests a minute and counts them by %s windows", n, cmp.Or(windows, "unknown"))
-	}
-	return ""
-}
-
-// lacks is the first of these needs that the target does not offer.
-func (target Target) lacks(needs []need) need {
-	offers := map[need]bool{
-		needAgent:       true,
-		needAbilities:   target.Abilities != nil,
-		needSecondKey:   target.Abilities != nil || target.SecondKey != "",
-		needClientFrom:  target.ClientFrom != nil,
-		needDecisions:   target.Decisions,
-		needFrozenClock: target.FrozenClock,
-	}
-	for _, need := range needs {
-		if !offers[need] {
-			return need
-		}
-	}
-	return ""
 }
 
 // String says how many cases run, and what would let the others run.

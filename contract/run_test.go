@@ -38,8 +38,8 @@ func TestCaseIDs(t *testing.T) {
 func TestPlan(t *testing.T) {
 	one := Spend{Requests: 1}
 	costs := func(s Spend) testCase { return testCase{Spends: s} }
-	needing := func(n need) testCase { return testCase{Spends: one, Needs: []need{n}} }
-	filling := testCase{Spends: one, refused: true}
+	ofAgent, filling, exact := testCase{Spends: one, agent: true}, testCase{Spends: one, fillsLimit: true}, newCase("", "", getStatus.is(200).opensIn(0))
+	ofTwoKeys, ofTwoAddresses := newCase("", "", getStatus.is(200).by(another)), newCase("", "", getStatus.is(200).from(thereIP))
 	fresh := func(testing.TB) Target { return Target{} }
 	for name, tt := range map[string]struct {
 		target Target
@@ -51,11 +51,11 @@ func TestPlan(t *testing.T) {
 		"the core before all":         {Target{Budget: one}, []testCase{costs(one), {Spends: one, ID: "4.7/read"}}, []bool{false, true}},
 		"every part has an end":       {Target{Budget: Spend{Requests: 9}}, []testCase{costs(Spend{Creations: 1}), costs(Spend{BYOKSets: 1}), costs(Spend{WarmUps: 1}), costs(Spend{Wait: 1})}, make([]bool, 4)},
 		"a clock that can be moved":   {Target{Budget: one, Abilities: nothing{}}, []testCase{costs(Spend{Requests: 1, Wait: day})}, []bool{true}},
-		"one agent for all":           {Target{Budget: Spend{Requests: 3, Creations: 1}}, []testCase{needing(needAgent), needing(needAgent)}, []bool{true, true}},
-		"an agent is a creation":      {Target{Budget: Spend{Requests: 3}}, []testCase{needing(needAgent)}, []bool{false}},
-		"what the target lacks":       {Target{}, []testCase{needing(needAbilities), needing(needSecondKey), needing(needClientFrom), needing(needDecisions), newCase("", "", getStatus.is(200).opensIn(0))}, make([]bool, 5)},
-		"a second key":                {Target{SecondKey: "key-2"}, []testCase{needing(needSecondKey)}, []bool{true}},
-		"a clock that stays":          {Target{FrozenClock: true}, []testCase{needing(needFrozenClock)}, []bool{true}},
+		"one agent for all":           {Target{Budget: Spend{Requests: 3, Creations: 1}}, []testCase{ofAgent, ofAgent}, []bool{true, true}},
+		"an agent is a creation":      {Target{Budget: Spend{Requests: 3}}, []testCase{ofAgent}, []bool{false}},
+		"what the target lacks":       {Target{}, []testCase{newCase("", "", getStatus.is(200).by(third)), ofTwoKeys, ofTwoAddresses, {ID: "fake/x"}, exact}, make([]bool, 5)},
+		"a second key":                {Target{SecondKey: "key-2"}, []testCase{ofTwoKeys}, []bool{true}},
+		"a clock that stays":          {Target{FrozenClock: true}, []testCase{exact}, []bool{true}},
 		"the default budget":          {Target{}, []testCase{costs(defaultBudget), costs(one)}, []bool{false, true}},
 		"a budget for each fresh one": {Target{Fresh: fresh, Budget: one}, []testCase{costs(one), costs(one), costs(Spend{Requests: 2})}, []bool{true, true, false}},
 		"no bound for fresh ones":     {Target{Fresh: fresh}, []testCase{costs(Spend{Requests: 1e9})}, []bool{true}},
@@ -67,7 +67,8 @@ func TestPlan(t *testing.T) {
 		"refused creations count": {Target{Budget: Spend{Requests: 9, Creations: 1}, Observed: observed("refused_operations_spend", "true", 60)},
 			[]testCase{newCase("", "", wrongAgent.is(400), createAgent.is(200)), newCase("", "", wrongAgent.is(400))}, []bool{false, true}},
 	} {
-		for i, p := range newPlan(tt.cases, tt.target, nil) {
+		plan, _ := newPlan(tt.cases, tt.target, nil)
+		for i, p := range plan {
 			assert.Equal(t, tt.runs[i], p.leftOut == "", "%s: case %d: %s", name, i, p.leftOut)
 		}
 	}
@@ -95,7 +96,8 @@ func TestProgress(t *testing.T) {
 	require.NoError(t, progress{}.pass(verdict{skipped: true}, "4.8/other", file))
 	done, err := readProgress(file)
 	require.NoError(t, err)
-	for _, p := range newPlan([]testCase{{ID: "4.8/reply"}, {ID: "4.8/other"}}, Target{}, done) {
+	plan, _ := newPlan([]testCase{{ID: "4.8/reply"}, {ID: "4.8/other"}}, Target{}, done)
+	for _, p := range plan {
 		assert.Equal(t, p.ID == "4.8/reply", strings.Contains(p.leftOut, "it passed on 2"), p.ID)
 	}
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
@@ -132,7 +134,7 @@ func TestLiveRefusals(t *testing.T) {
 			all := &shared{wait: tt.wait}
 			failed, log := tt.c.try(t, Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client}, all)
 			assert.False(t, all.tried, "the next case may create the agent")
-			assert.Equal(t, tt.c.steps[0].call.Name == getStatus.Name, failed, log)
+			assert.Equal(t, tt.c.steps[0].Name == getStatus.Name, failed, log)
 			assert.Equal(t, tt.calls, calls, log)
 			assert.Equal(t, tt.skipped, strings.Contains(log, "a limit of the target refused a call in the middle"), log)
 		})
@@ -140,24 +142,25 @@ func TestLiveRefusals(t *testing.T) {
 }
 
 func TestPlanSays(t *testing.T) {
-	p := newPlan([]testCase{
+	p, _ := newPlan([]testCase{
 		{Spends: Spend{Requests: 1}},
 		{Spends: Spend{Requests: 41}},
 		{Spends: Spend{Requests: 1, Wait: time.Hour}},
-		{Spends: Spend{Requests: 1}, Needs: []need{needAbilities}},
+		{Spends: Spend{Requests: 1}, abilities: true},
 	}, Target{}, nil)
 	assert.Equal(t, "contract: 1 of 4 cases run. 1 more would with Target.Abilities. "+
 		"2 more would with a larger Target.Budget, or Target.Fresh.", p.String())
 	assert.Equal(t, "it takes more than the budget has: 41 requests of 39 left", p[1].leftOut)
-	target := Target{Budget: Spend{Requests: 1, Wait: 3 * time.Hour}}
-	assert.Equal(t, 2*time.Hour, newPlan([]testCase{{Spends: Spend{Wait: time.Hour}}}, target, nil).waitLeft(target))
+	_, left := newPlan([]testCase{{Spends: Spend{Wait: time.Hour}}}, Target{Budget: Spend{Requests: 1, Wait: 3 * time.Hour}}, nil)
+	assert.Equal(t, 2*time.Hour, left.Wait)
 }
 
 // TestPlanOfDefaultBudget: what a live run with the default budget is there
 // for are the core cases.
 func TestPlanOfDefaultBudget(t *testing.T) {
 	runs := 0
-	for _, p := range newPlan(cases(), Target{}, nil) {
+	plan, _ := newPlan(cases(), Target{}, nil)
+	for _, p := range plan {
 		assert.False(t, p.leftOut == "" && p.decision(), "%s is a decision, and runs", p.ID)
 		if p.in(core) {
 			runs++
@@ -237,8 +240,8 @@ func (c testCase) try(t *testing.T, target Target, all *shared) (failed bool, lo
 // first that fails, and returns its id and what it printed, and how many cases
 // ran until then.
 func firstLiveFailure(t *testing.T, target Target) (failure string, ran int) {
-	p := newPlan(cases(), target, nil)
-	all := &shared{wait: p.waitLeft(target)}
+	p, left := newPlan(cases(), target, nil)
+	all := &shared{wait: left.Wait}
 	for _, c := range p {
 		if c.leftOut != "" {
 			continue

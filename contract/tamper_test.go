@@ -283,7 +283,7 @@ func wrongServices() []tampering {
 	for _, b := range members {
 		id := stated[b.e.Name] + "/" + b.name
 		for value := range strings.FieldsSeq(b.values) {
-			all = append(all, tampering{b.e.Name + " refuses " + b.name + " " + value, id + "/" + value, calls(b.e.Endpoint, func(r *reply) {
+			all = append(all, tampering{b.e.Name + " refuses " + b.name + " " + value, id + "/" + value, calls(b.e.Call, func(r *reply) {
 				if r.sentAt(b.name) == value {
 					r.refuse(400, "bad_request")
 				}
@@ -291,12 +291,12 @@ func wrongServices() []tampering {
 		}
 		if b.max > 0 {
 			all = append(all,
-				tampering{b.name + " one too short", "8.4/" + b.name + "/max", calls(b.e.Endpoint, func(r *reply) {
+				tampering{b.name + " one too short", "8.4/" + b.name + "/max", calls(b.e.Call, func(r *reply) {
 					if utf8.RuneCountInString(r.sentAt(b.name)) == b.max {
 						r.refuse(400, "bad_request")
 					}
 				})},
-				tampering{b.name + " one too long", "8.4/" + b.name + "/over", calls(b.e.Endpoint, on(400, func(r *reply) {
+				tampering{b.name + " one too long", "8.4/" + b.name + "/over", calls(b.e.Call, on(400, func(r *reply) {
 					if long := r.sentAt(b.name); utf8.RuneCountInString(long) == b.max+1 {
 						r.send(r.req.Method, r.req.URL.Path, strings.Replace(r.sent, long, long[:1], 1))
 					}
@@ -307,7 +307,7 @@ func wrongServices() []tampering {
 }
 
 // calls tampers with the calls to one endpoint.
-func calls(e rawcall.Endpoint, tamper func(*reply)) func(*reply) {
+func calls(e rawcall.Call, tamper func(*reply)) func(*reply) {
 	return func(r *reply) {
 		if called, _, _ := rawcall.Find(r.req.Method, r.req.URL.EscapedPath()); called.Name == e.Name {
 			tamper(r)

@@ -34,22 +34,22 @@ var limitQuestions = []question{
 func fillWarmUps(p *probe) any {
 	const wrong, most = 9, 8
 	passed := 0
-	if x := p.patient(rawcall.WarmUp.Call(), 200, 429); x.Status == 200 {
+	if x := p.patient(rawcall.WarmUp, 200, 429); x.Status == 200 {
 		passed++
 		for range wrong {
-			p.take(rawcall.BadWarmUp.Call(), 400, 429)
+			p.take(rawcall.BadWarmUp, 400, 429)
 		}
 	}
-	more, refused := p.until(most-passed, rawcall.WarmUp.Call())
+	more, refused := p.until(most-passed, rawcall.WarmUp)
 	waited := retryAfter(refused) <= 2*minute
 	if waited { // a limit on requests refused it, or the hour of warm-ups is about to end
 		p.wait(2 * minute)
-		_, refused = p.until(most-passed-more, rawcall.WarmUp.Call())
+		_, refused = p.until(most-passed-more, rawcall.WarmUp)
 	}
 	name := labelAt(refused, "limit_key")
 	p.answer("warmup_limit_name", name)
 	p.warmUpsOpen = p.now().Add(retryAfter(refused))
-	wrongBody := p.take(rawcall.BadWarmUp.Call(), 400, 429)
+	wrongBody := p.take(rawcall.BadWarmUp, 400, 429)
 	p.answer("body_before_operation_limit", wrongBody.Status == 400)
 	switch {
 	case more > 0 && passed > 0:
@@ -69,9 +69,9 @@ func fillWarmUps(p *probe) any {
 func (p *probe) wrongCreationsSpend() bool {
 	p.quiet()
 	for range 10 {
-		p.take(rawcall.WrongAgent.Call(), 400, 429)
+		p.take(rawcall.WrongAgent, 400, 429)
 	}
-	refused := p.raw(rawcall.CreateAgent.Call())
+	refused := p.raw(rawcall.CreateAgent)
 	return refused.Status == http.StatusTooManyRequests && retryAfter(refused) <= minute
 }
 
@@ -80,7 +80,7 @@ func (p *probe) wrongCreationsSpend() bool {
 // ways of counting answer all of that alike. A key with more calls a minute than
 // the plans of the preview takes a larger budget.
 func fillMinute(p *probe) any {
-	read, most := rawcall.ReadAgent.Call(), 130
+	read, most := rawcall.ReadAgent, 130
 	if p.budget.Requests-p.spent.Requests > 2200 {
 		most = 700
 	}
@@ -135,7 +135,7 @@ func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 // is not enough: a bucket may have filled by one call in between.
 func (p *probe) limitBeforeBody(read rawcall.Call) any {
 	for range 3 {
-		if p.yes(rawcall.WrongAgent.Call(), 429, 400) {
+		if p.yes(rawcall.WrongAgent, 429, 400) {
 			return true
 		}
 		x := p.shown
@@ -161,7 +161,7 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 	if p.warmUpsOpen.Sub(p.now()) < 2*minute {
 		return // nothing shows that the warm-ups are spent, and for longer than the minute
 	}
-	x := p.take(rawcall.WarmUp.Call(), 429)
+	x := p.take(rawcall.WarmUp, 429)
 	named, first := labelAt(x, "limit_key"), labelAt(minuteRefused, "limit_key")
 	if named != nil && first != nil && named != first {
 		p.answer("several_limits", true)
@@ -173,20 +173,20 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 // spentByRefused makes each kind of call a different number of times, so that the
 // calls that are left of the limit show which kinds were counted.
 func spentByRefused(p *probe) any {
-	read := rawcall.ReadAgent.Call()
+	read := rawcall.ReadAgent
 	if p.meter == nil {
 		p.fail("no clear answer: it is not known how the minute counts")
 	}
 	p.agent(rawcall.Key{})
-	conflicts := p.patient(rawcall.BYOKWarmUp.Call(), 409, 429, 200).Status == 409 // not where a key is stored or the limit comes first
+	conflicts := p.patient(rawcall.BYOKWarmUp, 409, 429, 200).Status == 409 // not where a key is stored or the limit comes first
 	p.quiet()
 	unit := 1
 	if p.meter.limit >= 40 {
 		unit = 2
 	}
-	kinds := []kind{{"404", rawcall.ReadNobody.Call(), 404, unit}, {"400", rawcall.WrongAgent.Call(), 400, 2 * unit}, {"status", rawcall.GetStatus.Call(), 200, 4 * unit}}
+	kinds := []kind{{"404", rawcall.ReadNobody, 404, unit}, {"400", rawcall.WrongAgent, 400, 2 * unit}, {"status", rawcall.GetStatus, 200, 4 * unit}}
 	if conflicts {
-		kinds = append(kinds, kind{"409", rawcall.BYOKWarmUp.Call(), 409, 8 * unit})
+		kinds = append(kinds, kind{"409", rawcall.BYOKWarmUp, 409, 8 * unit})
 	}
 	for _, k := range kinds {
 		for range k.calls {

@@ -319,10 +319,10 @@ func (p *probe) redact(s string) string {
 // nothingStored makes sure that the key has no provider key. It clears a stored one
 // only if the budget has a BYOK set.
 func (p *probe) nothingStored() {
-	switch x := p.take(rawcall.GetBYOK.Call(), 200); {
+	switch x := p.take(rawcall.GetBYOK, 200); {
 	case x.At("byok") == nil:
 	case p.budget.BYOKSets > 0:
-		p.take(rawcall.ClearBYOK.Call(), 200)
+		p.take(rawcall.ClearBYOK, 200)
 	default:
 		p.fail("needs a key without a stored provider key, or a BYOK set in the budget")
 	}

@@ -62,7 +62,7 @@ var (
 
 var valueQuestions = []question{
 	{id: "status", ask: "What does GET /v1/status say of the service?", costs: one,
-		find: each(200, rawcall.GetStatus.Call()), read: readStatus,
+		find: each(200, rawcall.GetStatus), read: readStatus,
 		fake: map[string]any{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}},
 	{id: "error_names", ask: "Which values has error?", costs: Spend{Requests: 12}, find: errorNames, read: readErrorName, fake: map[string]any{
 		"bad_request": "bad_request", "unauthorized": "unauthorized", "payment_required": "payment_required",
@@ -70,14 +70,14 @@ var valueQuestions = []question{
 		"byok_not_configured": "byok_not_configured", "byok_unavailable": "byok_unavailable",
 	}},
 	{id: "reason", ask: "Does a 400 say in reason what is wrong?", fake: true, costs: one,
-		find: each(400, rawcall.WrongAgent.Call()), read: readReason},
+		find: each(400, rawcall.WrongAgent), read: readReason},
 	{id: "unknown_method", ask: "Which status has a method that a path does not have?", fake: 405, costs: one,
-		find: func(p *probe) any { return p.take(patching.Call(), 404, 405).Status }},
+		find: func(p *probe) any { return p.take(patching, 404, 405).Status }},
 	oneCall("path_before_key", "Is an unknown path answered 404 without a key too?", true, rawcall.At("GET", "/v1/nothing").Keyless(), 404, 401),
 	oneCall("body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", true,
-		rawcall.SendMessage.Of(rawcall.NoAgent).With(`{}`).Call(), 400, 404),
+		rawcall.SendMessage.Of(rawcall.NoAgent).With(`{}`), 400, 404),
 	{id: "times", ask: "Which form have times?", fake: "rfc3339", costs: oneAgent,
-		find: each(200, rawcall.ReadAgent.Call()), read: readTimes},
+		find: each(200, rawcall.ReadAgent), read: readTimes},
 }
 
 var bodyQuestions = []question{
@@ -87,7 +87,7 @@ var bodyQuestions = []question{
 	accepts("other_case_members", "Is a member in another case accepted?", `{"Text":"Hello"}`),
 	accepts("behind_body", "Is anything behind the JSON document accepted?", `{"text":"Hello"} x`),
 	oneCall("content_type", "Is a Content-Type other than JSON accepted?", false,
-		rawcall.Call{Endpoint: rawcall.SendMessage, Header: "Content-Type", Value: func(string) string { return "text/plain" }}, 200, 400),
+		rawcall.SendMessage.WithHeader("Content-Type", rawcall.Always("text/plain")), 200, 400),
 	{id: "length_unit", ask: "What does a bound on a text count?", fake: "code points", costs: Spend{Requests: 2, Creations: 2}, find: lengthUnit},
 	{id: "metadata_cap", ask: "How many characters of compact JSON may metadata have?", fake: 4096,
 		costs: Spend{Requests: 32, Creations: 12}, find: metadataCap},
@@ -103,7 +103,7 @@ var stateQuestions = []question{
 	{id: "clear_nothing", ask: "Which status has DELETE /v1/byok with nothing stored?", fake: 200, costs: Spend{Requests: 3},
 		find: func(p *probe) any {
 			p.nothingStored()
-			return p.take(rawcall.ClearBYOK.Call(), 200, 404).Status
+			return p.take(rawcall.ClearBYOK, 200, 404).Status
 		}},
 	{id: "sms_status", ask: "Which SMS status does each mode lead to?", costs: Spend{Requests: 4, Creations: 4}, read: readSMS,
 		find: each(200, smsAgent("none"), smsAgent("sandbox"), smsAgent("managed"), smsAgent("byo_twilio")),
@@ -112,19 +112,19 @@ var stateQuestions = []question{
 		costs: Spend{Requests: 5, Creations: 1, BYOKSets: 1},
 		find: func(p *probe) any {
 			p.nothingStored()
-			p.take(rawcall.KeyedAgent.Call(), 200)
-			x := p.take(rawcall.GetBYOK.Call(), 200)
-			p.patient(rawcall.ClearBYOK.Call(), 200)
+			p.take(rawcall.KeyedAgent, 200)
+			x := p.take(rawcall.GetBYOK, 200)
+			p.patient(rawcall.ClearBYOK, 200)
 			p.shown = x
 			return x.At("byok") != nil
 		}},
 	{id: "byok_cleared", ask: "Which status has a message to a byok agent after BYOK was cleared?", fake: 400,
 		costs: Spend{Requests: 4, Creations: 1, BYOKSets: 1},
 		find: func(p *probe) any {
-			p.take(rawcall.SetBYOK.Call(), 200)
-			p.take(rawcall.BYOKAgent.Call(), 200)
-			p.take(rawcall.ClearBYOK.Call(), 200)
-			answer := p.take(rawcall.SendMessage.Call(), 400, 200, 404).Status
+			p.take(rawcall.SetBYOK, 200)
+			p.take(rawcall.BYOKAgent, 200)
+			p.take(rawcall.ClearBYOK, 200)
+			answer := p.take(rawcall.SendMessage, 400, 200, 404).Status
 			p.Agents = map[rawcall.Key]string{} // the others want an agent that answers
 			return answer
 		}},
@@ -169,7 +169,7 @@ func oneCall(id, words string, fake bool, c rawcall.Call, yes, no int) question 
 // accepts makes a question whether a message with that body is accepted, which
 // the fake does not.
 func accepts(id, words, body string) question {
-	return oneCall(id, words, false, rawcall.SendMessage.With(body).Call(), 200, 400)
+	return oneCall(id, words, false, rawcall.SendMessage.With(body), 200, 400)
 }
 
 // each makes calls that are answered with status, and joins what the question reads
@@ -201,19 +201,19 @@ func join(answer, more any) any {
 // errorNames provokes each error that the target lets it provoke.
 func errorNames(p *probe) (names any) {
 	note := func(c rawcall.Call, statuses ...int) { names = join(names, readErrorName(p.take(c, statuses...))) }
-	note(rawcall.WrongAgent.Call(), 400)
+	note(rawcall.WrongAgent, 400)
 	note(rawcall.GetStatus.Keyless(), 401)
-	note(rawcall.ReadNobody.Call(), 404)
-	note(patching.Call(), 405, 404)
-	if p.take(rawcall.GetBYOK.Call(), 200).At("byok") == nil {
-		note(rawcall.BYOKWarmUp.Call(), 409)
+	note(rawcall.ReadNobody, 404)
+	note(patching, 405, 404)
+	if p.take(rawcall.GetBYOK, 200).At("byok") == nil {
+		note(rawcall.BYOKWarmUp, 409)
 	}
 	if p.target.Abilities != nil {
 		note(rawcall.GetStatus.By(rawcall.Unpaid), 402)
 		note(rawcall.GetBYOK.By(rawcall.Undashboard), 403)
 		p.target.Abilities.SetBYOKAvailable(false)
 		defer p.target.Abilities.SetBYOKAvailable(true)
-		note(rawcall.SetBYOK.Call(), 503)
+		note(rawcall.SetBYOK, 503)
 	}
 	return names
 }
@@ -300,7 +300,7 @@ func readTimes(x rawcall.Exchange) any {
 }
 
 func smsAgent(mode string) rawcall.Call {
-	return rawcall.CreateAgent.With(`{"sms":{"mode":"` + mode + `"}}`).Call()
+	return rawcall.CreateAgent.With(`{"sms":{"mode":"` + mode + `"}}`)
 }
 
 func readSMS(x rawcall.Exchange) any {
@@ -316,7 +316,7 @@ func readSMS(x rawcall.Exchange) any {
 	return object(map[string]any{cmp.Or(sent.SMS.Mode, sent.Mode): labelAt(x, status)})
 }
 
-func (p *probe) fits(body string) bool { return p.yes(rawcall.CreateAgent.With(body).Call(), 200, 400) }
+func (p *probe) fits(body string) bool { return p.yes(rawcall.CreateAgent.With(body), 200, 400) }
 
 // lengthUnit sends texts that have one length in code points, and others in
 // UTF-16 units and bytes, or in bytes alone.

@@ -125,14 +125,14 @@ func (w *Watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 // pass learns from an answer that came at that time. If it needs the body, it
 // replaces the body by one that copies what the caller reads.
 func (w *Watcher) pass(req *http.Request, res *http.Response, at time.Time) {
-	e, agent, ok := rawcall.Find(req.Method, req.URL.EscapedPath())
+	call, agent, ok := rawcall.Find(req.Method, req.URL.EscapedPath())
 	if !ok {
 		return
 	}
 	p := &passing{key: w.number(req.Header.Get("Authorization")), agent: w.number(agent), at: at}
-	p.Endpoint, p.Status, p.Header = e, res.StatusCode, res.Header
-	if e.Name == rawcall.CreateAgent.Name || e.Name == rawcall.WarmUp.Name || e.Name == rawcall.EnableSMS.Name {
-		p.Endpoint.Body = sentBody(req)
+	p.Status, p.Header = res.StatusCode, res.Header
+	if p.Call = call; call.Name == rawcall.CreateAgent.Name || call.Name == rawcall.WarmUp.Name || call.Name == rawcall.EnableSMS.Name {
+		p.Call.Body = sentBody(req)
 	}
 	if !w.samples(p) {
 		w.look(p)

@@ -1,13 +1,13 @@
+// Package rawcall calls the service over raw HTTP and knows what the interface
+// document says of each answer. It is the outsider: it shares no table, type or
+// digit with the client and the fake, so that a mistake there shows. Packages
+// contract and observe play their calls with it.
 package rawcall
 
 import (
-	"cmp"
-	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
-	"strconv"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,165 +31,167 @@ var (
 	Unpaid      = Key{"unpaid", "free", false}         // on an inactive plan
 )
 
-// Call is one request to make.
+// Call is one request to make: a row of interface 4, and who makes it.
 type Call struct {
-	Endpoint
+	Name   string // such as create-agent
+	Method string
+	Path   string
+	Body   string // one that is accepted; "" where none is taken
+	Reply  Shape  // the members of the success body
+	Errors []int  // the other statuses that interface 4 lists
+
 	Key    Key
 	IP     string                  // the address that calls; "": the one that the client has
 	Header string                  // the name of a header to set
 	Value  func(key string) string // its value; "" leaves it out
 }
 
-// Keyless is a call without a credential.
-func (e Endpoint) Keyless() Call {
-	return Call{Endpoint: e, Header: "Authorization", Value: func(string) string { return "" }}
+// At is a method and a path that are none of the nine endpoints.
+func At(method, path string) Call { return Call{Name: "unknown", Method: method, Path: path} }
+
+// row makes one of the nine: call is the method and the path.
+func row(name, call, body string, reply Shape, errors ...int) Call {
+	method, path, _ := strings.Cut(call, " ")
+	return Call{Name: name, Method: method, Path: path, Body: body, Reply: reply, Errors: errors}
 }
 
-// Call is a call by the target's own key.
-func (e Endpoint) Call() Call { return Call{Endpoint: e} }
+// ProviderKey is the provider key in every body that is sent. It must never come
+// back: answers are searched for it. Any four characters of it hold one that no
+// hash in hexadecimal or base64 has, so a part of it in a fingerprint is no chance.
+const ProviderKey = "sk-contract~7f3~a9c~2e4~not~own~Jw4"
 
-// By is a call by that key.
-func (e Endpoint) By(key Key) Call { return Call{Endpoint: e, Key: key} }
+const (
+	smsStatus = "disabled|needs_compliance|pending|active|needs_setup"
+	// byokConfig is closed, as is the answer of status: the interface allows
+	// no additional properties there, and says nothing of the others.
+	byokConfig = "byok.provider openai_compat|openai|anthropic, byok.base_url string null optional, byok.model string null optional, " +
+		"byok.fingerprint text, byok.updated_at text"
+)
 
-// Player makes calls. It knows the keys in use and the agents that they created
-// last.
-type Player struct {
-	BaseURL    string
-	Client     *http.Client
-	ClientFrom func(ip string) *http.Client
-	Issue      func(plan string, dashboard bool) string
-	Keys       map[Key]string
-	Agents     map[Key]string
-	Last       string // the agent that any of the keys created last
+// The nine endpoints of interface 4, with a small body that each accepts and
+// the members of its success body.
+var (
+	GetStatus = row("status", "GET /v1/status", "", "ok bool, service text, version text, mode text, trace_id text", 401, 402, 404)
+	WarmUp    = row("warmup", "POST /v1/warmup", `{"mode":"hosted"}`, "ok bool, warmed bool, mode hosted|byok, trace_id text",
+		400, 401, 402, 403, 409, 429, 503)
+	GetBYOK = row("get-byok", "GET /v1/byok", "", "ok bool, byok closed null, "+byokConfig+", trace_id text", 401, 402, 403, 404)
+	SetBYOK = row("set-byok", "PUT /v1/byok", `{"provider":"openai","api_key":"`+ProviderKey+`"}`,
+		"ok bool, byok closed, "+byokConfig+", trace_id text", 400, 401, 402, 403, 429, 503)
+	ClearBYOK   = row("clear-byok", "DELETE /v1/byok", "", "ok bool, trace_id text", 401, 402, 403, 404)
+	CreateAgent = row("create-agent", "POST /v1/agents", `{}`, "agent_id text, status active, sms object optional, "+
+		"sms.status "+smsStatus+", sms.phone_number nothing null optional, trace_id text", 400, 401, 402, 404, 429) // 2.2: only on the read response
+	ReadAgent = row("read-agent", "GET /v1/agents/{agent_id}", "", "agent_id text, status text, created_at text, updated_at text, "+
+		"sms object optional, sms.status text, sms.phone_number text optional, trace_id text", 401, 402, 404, 429)
+	SendMessage = row("send-message", "POST /v1/agents/{agent_id}/messages", `{"text":"Hello"}`,
+		"reply_text string, warnings strings optional, trace_id text", 400, 401, 402, 404, 429)
+	EnableSMS = row("enable-sms", "POST /v1/agents/{agent_id}/channels/sms", `{"mode":"sandbox"}`,
+		"status "+smsStatus+", trace_id text", 400, 401, 402, 404, 429)
+
+	Endpoints = []Call{
+		GetStatus, WarmUp, GetBYOK, SetBYOK, ClearBYOK, CreateAgent, ReadAgent, SendMessage, EnableSMS,
+	}
+)
+
+// Of is the call with an agent id in its path.
+func (c Call) Of(agentID string) Call {
+	c.Path = strings.ReplaceAll(c.Path, "{agent_id}", url.PathEscape(agentID))
+	return c
 }
 
-// NewPlayer returns a player without a key. A nil client means one with a
-// timeout of two minutes.
-func NewPlayer(baseURL string, client *http.Client) Player {
-	return Player{
-		BaseURL: baseURL, Client: cmp.Or(client, &http.Client{Timeout: 2 * time.Minute}),
-		Keys: map[Key]string{}, Agents: map[Key]string{},
+// OfAgent reports whether the path still needs an agent id.
+func (c Call) OfAgent() bool { return strings.Contains(c.Path, "{agent_id}") }
+
+// Find returns the endpoint that a method and an escaped path call, and the agent
+// id in the path. The path may begin with the path of a base address.
+func Find(method, path string) (c Call, agentID string, ok bool) {
+	if i := strings.Index(path, "/v1/"); i > 0 {
+		path = path[i:]
 	}
+	for _, c := range Endpoints {
+		before, after, ofAgent := strings.Cut(c.Path, "{agent_id}")
+		rest, begins := strings.CutPrefix(path, before)
+		id, ends := strings.CutSuffix(rest, after)
+		if c.Method == method && begins && ends && (id != "") == ofAgent && !strings.Contains(id, "/") {
+			id, _ = url.PathUnescape(id)
+			return c, id, true
+		}
+	}
+	return Call{}, "", false
 }
 
-// Play makes one call, and reads at most 8 MiB of the answer. {agent_id} in its
-// path is the agent of the key that calls, or else of any key, or one that does
-// not exist.
-func (p *Player) Play(ctx context.Context, c Call) (Exchange, error) {
-	e := c.Of(cmp.Or(p.Agents[c.Key], p.Last, NoAgent))
-	req, err := http.NewRequestWithContext(ctx, e.Method, strings.TrimSuffix(p.BaseURL, "/")+e.Path, strings.NewReader(e.Body))
-	if err != nil {
-		return Exchange{}, err
-	}
-	p.setHeader(req, c)
-	res, err := p.clientOf(c).Do(req)
-	if err != nil {
-		return Exchange{}, err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
-	x := Exchange{Call: c, Status: res.StatusCode, Header: res.Header}.Answered(body)
-	if x.Status == http.StatusOK && e.Name == CreateAgent.Name {
-		p.Last, _ = x.At("agent_id").(string)
-		p.Agents[c.Key] = p.Last
-	}
-	return x, err
+// With is the call with another body.
+func (c Call) With(body string) Call {
+	c.Body = body
+	return c
 }
 
-func (p *Player) setHeader(req *http.Request, c Call) {
-	req.Header.Set("Authorization", "Bearer "+p.KeyOf(c.Key))
-	if c.Body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if c.Header == "" {
-		return
-	}
-	req.Header.Del(c.Header)
-	if value := c.Value(p.KeyOf(c.Key)); value != "" {
-		req.Header.Set(c.Header, value)
-	}
+// By is the call made by another key than the target's own.
+func (c Call) By(key Key) Call {
+	c.Key = key
+	return c
 }
 
-// clientOf is the client of the call's address. It follows no redirect: a
-// redirect is an answer to look at.
-func (p *Player) clientOf(c Call) *http.Client {
-	client := *p.Client
-	if c.IP != "" {
-		client = *p.ClientFrom(c.IP)
+// WithHeader is the call with a header whose value may depend on the key; "" leaves
+// the header out.
+func (c Call) WithHeader(name string, value func(key string) string) Call {
+	c.Header, c.Value = name, value
+	return c
+}
+
+// Always is a header's value for every key.
+func Always(value string) func(key string) string { return func(string) string { return value } }
+
+// Keyless is the call without a credential.
+func (c Call) Keyless() Call { return c.WithHeader("Authorization", Always("")) }
+
+// Limited reports whether interface 4 lists 429 for the endpoint.
+func (c Call) Limited() bool { return slices.Contains(c.Errors, http.StatusTooManyRequests) }
+
+// Cost has the members of observe.Spend.
+type Cost struct {
+	Requests, Creations, BYOKSets, WarmUps int
+	Wait                                   time.Duration
+}
+
+// Cost is what one call spends that was answered with status. Only an operation
+// that went through takes of its own limits, as far as the interface shows.
+func (c Call) Cost(status int) Cost {
+	spent := Cost{Requests: 1}
+	switch {
+	case status != http.StatusOK:
+	case c.Name == WarmUp.Name:
+		spent.WarmUps = 1
+	case c.Name == SetBYOK.Name:
+		spent.BYOKSets = 1
+	case c.Name == CreateAgent.Name:
+		spent.Creations = 1
+		spent.BYOKSets = strings.Count(c.Body, `"api_key"`)
 	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &client
+	return spent
 }
 
-// KeyOf is the key, issued where it has not called before.
-func (p *Player) KeyOf(key Key) string {
-	if p.Keys[key] == "" {
-		p.Keys[key] = p.Issue(key.Plan, key.Dashboard)
+// LLM is a creation body with those members of llm.
+func LLM(members string) string { return `{"llm":{` + members + `}}` }
+
+// Metadata is a creation body. Its metadata has n characters as compact JSON, at
+// least 7, and space in two places that compact JSON does not have.
+func Metadata(n int, space string) string {
+	value := `"` + strings.Repeat("x", max(0, n-len(`{"a":""}`))) + `"`
+	if n == len(`{"a":1}`) {
+		value = "1"
 	}
-	return p.Keys[key]
+	return `{"metadata":{` + space + `"a":` + space + value + `}}`
 }
 
-// Exchange is a call and its answer.
-type Exchange struct {
-	Call
-	Status int
-	Header http.Header
-	Body   []byte
-	Value  any // the decoded body; nil where it is not JSON
-}
+// OwnKey are the members of llm that bring a provider key.
+const OwnKey = `"provider":"openai","api_key":"` + ProviderKey + `"`
 
-// Answered is the exchange with the body that was answered.
-func (x Exchange) Answered(body []byte) Exchange {
-	x.Body, x.Value = body, nil
-	if json.Unmarshal(body, &x.Value) != nil {
-		x.Value = nil
-	}
-	return x
-}
-
-func (x Exchange) String() string {
-	sent := strings.TrimSpace(fmt.Sprintf("%s %s %s", x.Method, x.Path, Clip(x.Call.Body)))
-	return fmt.Sprintf("%s\nanswered %d %s", sent, x.Status, Clip(string(x.Body)))
-}
-
-// Clip shortens a text to 80 characters. Some cases send bytes that no log
-// should hold: it replaces what is not UTF-8.
-func Clip(text string) string {
-	runes := []rune(strings.ToValidUTF8(strings.TrimSpace(text), "\ufffd"))
-	if len(runes) <= 80 {
-		return string(runes)
-	}
-	return string(runes[:77]) + "..."
-}
-
-// At is the member at a dotted path of the answer, nil where there is none.
-func (x Exchange) At(path string) any {
-	v := x.Value
-	for name := range strings.SplitSeq(path, ".") {
-		members, _ := v.(map[string]any)
-		v = members[name]
-	}
-	return v
-}
-
-// RetryAfter is the one Retry-After header: whole seconds, at least one.
-func (x Exchange) RetryAfter() (wait time.Duration, problem string) {
-	values := x.Header.Values("Retry-After")
-	seconds, err := strconv.Atoi(strings.Join(values, " "))
-	if err != nil || seconds < 1 {
-		problem = fmt.Sprintf("Retry-After is %q, want one whole number from 1", Clip(fmt.Sprint(values)))
-	}
-	return time.Duration(seconds) * time.Second, problem
-}
-
-// Shape is the body that the interface gives the answer.
-func (x Exchange) Shape() Shape {
-	switch x.Status {
-	case http.StatusOK:
-		return x.Reply
-	case http.StatusTooManyRequests:
-		return "error rate_limited, trace_id text, limit_key text, reason string optional"
-	default:
-		return "error text, trace_id text optional, limit_key text optional, reason string optional"
-	}
-}
+// Calls that several questions and cases make.
+var (
+	ReadNobody = ReadAgent.Of(NoAgent)
+	WrongAgent = CreateAgent.With(`{"x":1}`)
+	KeyedAgent = CreateAgent.With(LLM(OwnKey))
+	BYOKAgent  = CreateAgent.With(LLM(`"mode":"byok"`))
+	BYOKWarmUp = WarmUp.With(`{"mode":"byok"}`)
+	BadWarmUp  = WarmUp.With(`{"mode":"turbo"}`)
+)

@@ -218,7 +218,7 @@ func (s *Service) answer(header http.Header, r *http.Request) (flaw, map[string]
 	key := s.keys[r.Header.Get("Authorization")]
 	path := r.URL.EscapedPath()
 	e, id, found := rawcall.Find(r.Method, path)
-	known := slices.ContainsFunc(rawcall.Endpoints, func(e rawcall.Endpoint) bool { _, _, is := rawcall.Find(e.Method, path); return is })
+	known := slices.ContainsFunc(rawcall.Endpoints, func(e rawcall.Call) bool { _, _, is := rawcall.Find(e.Method, path); return is })
 	switch unknownMethod := s.Decides["unknown_method"].(int); {
 	case !known && (key != nil || s.yes("path_before_key")):
 		return flaw{404, "not_found"}, nil
@@ -263,7 +263,7 @@ var (
 )
 
 // cost says which limits may refuse a call, and which it spends.
-func (s *Service) cost(f flaw, e rawcall.Endpoint, body map[string]any) (asked, spent []string) {
+func (s *Service) cost(f flaw, e rawcall.Call, body map[string]any) (asked, spent []string) {
 	own := operations[e.Name]
 	if llm, _ := body["llm"].(map[string]any); llm["api_key"] != nil {
 		own = append(own, "byok_set_key_hour")
@@ -291,7 +291,7 @@ func (s *Service) agentOf(key *apiKey, id string) *agent {
 	return nil
 }
 
-func (s *Service) flaw(e rawcall.Endpoint, key *apiKey, body map[string]any, bad bool, id string) flaw {
+func (s *Service) flaw(e rawcall.Call, key *apiKey, body map[string]any, bad bool, id string) flaw {
 	llm, _ := body["llm"].(map[string]any)
 	a := s.agentOf(key, id)
 	switch {
@@ -396,7 +396,7 @@ var fieldsOf = map[string]map[string]string{
 }
 
 // body reads the call's body; bad is a 400.
-func (s *Service) body(r *http.Request, e rawcall.Endpoint) (body map[string]any, bad bool) {
+func (s *Service) body(r *http.Request, e rawcall.Call) (body map[string]any, bad bool) {
 	text, _ := io.ReadAll(r.Body)
 	switch {
 	case r.Method == "GET":
