@@ -143,13 +143,7 @@ func (o *Observation) WriteFile(path string) error {
 func (o *Observation) Keep(earlier *Observation) {
 	o.init()
 	for id, then := range earlier.Decisions {
-		now := o.Decisions[id]
-		if len(o.missing(id, earlier)) > 0 {
-			o.Decisions[id] = now.keep(then)
-		} else if sameFinding(then, now) {
-			now.Count += then.Count
-			o.Decisions[id] = now
-		}
+		o.Decisions[id], _ = o.Decisions[id].with(then)
 	}
 	for name, n := range earlier.Limits {
 		o.Limits[name] = cmp.Or(o.Limits[name], n)
@@ -160,32 +154,29 @@ func (o *Observation) Keep(earlier *Observation) {
 	o.Spent = o.Spent.Plus(earlier.Spent)
 }
 
-// keep returns the earlier finding with the members that f has replaced. Seen is the
-// earlier day, on which the whole answer was last seen.
-func (f Finding) keep(then Finding) Finding {
-	if !f.Known() {
-		then.NotAsked = f.NotAsked
-		return then
-	}
-	members := membersOf(then.Answer)
-	maps.Copy(members, membersOf(f.Answer))
-	f.Answer, f.Seen = jsonOf(members), then.Seen
-	return f
-}
-
-// missing are the parts of an earlier answer that o has no answer to: all of it
-// ("") or the members that it lacks.
-func (o *Observation) missing(id string, earlier *Observation) []string {
-	then, now := earlier.Decisions[id], o.Decisions[id]
+// with returns what is known after an earlier finding and f: f, with the parts of the
+// earlier answer that f does not have. They were not seen again: all of it (""), or
+// members of an object. Seen is then the earlier day.
+func (f Finding) with(then Finding) (all Finding, unseen []string) {
+	old, members := membersOf(then.Answer), membersOf(f.Answer)
 	switch {
 	case !then.Known():
-		return nil
-	case !now.Known(), then.Answer != nil && now.Answer == nil && sameFinding(then, now):
-		return []string{""}
+		return f, nil
+	case !f.Known(), f.Answer == nil && then.Answer != nil && sameFinding(then, f): // a bound does not replace an answer
+		then.NotAsked = f.NotAsked
+		return then, []string{""}
+	case sameFinding(then, f):
+		f.Count += then.Count
 	}
-	old, members := membersOf(then.Answer), membersOf(now.Answer)
-	maps.DeleteFunc(old, func(name string, _ any) bool { _, there := members[name]; return there || members == nil })
-	return slices.Sorted(maps.Keys(old))
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		if _, seen := members[name]; members != nil && !seen {
+			members[name], unseen = old[name], append(unseen, name)
+		}
+	}
+	if len(unseen) > 0 {
+		f.Answer, f.Seen = jsonOf(members), then.Seen
+	}
+	return f, unseen
 }
 
 // Missing returns a line for each question that an earlier observation of the same
@@ -193,11 +184,11 @@ func (o *Observation) missing(id string, earlier *Observation) []string {
 // the reason why o has none.
 func (o *Observation) Missing(earlier *Observation) (lines []string) {
 	for _, q := range questions {
-		then := earlier.Decisions[q.id]
-		for _, member := range o.missing(q.id, earlier) {
-			name := strings.TrimSuffix(q.id+"."+member, ".")
-			lines = append(lines, fmt.Sprintf("%s (last seen %s): %s",
-				name, cmp.Or(then.Seen, "on an unknown day"), cmp.Or(o.Decisions[q.id].NotAsked, "not asked")))
+		then, now := earlier.Decisions[q.id], o.Decisions[q.id]
+		_, unseen := now.with(then)
+		for _, member := range unseen {
+			lines = append(lines, fmt.Sprintf("%s (last seen %s): %s", strings.TrimSuffix(q.id+"."+member, "."),
+				cmp.Or(then.Seen, "on an unknown day"), cmp.Or(now.NotAsked, "not asked")))
 		}
 	}
 	return lines
@@ -269,16 +260,13 @@ func (f Finding) bounds() (least, most int) {
 // members that both have: not every target lets every one be asked.
 func sameJSON(a, b json.RawMessage) bool {
 	first, second := membersOf(a), membersOf(b)
-	if first != nil && second != nil {
-		for name, v := range first {
-			if other, there := second[name]; there && !reflect.DeepEqual(other, v) {
-				return false
-			}
+	for name, v := range first {
+		if other, there := second[name]; there && !reflect.DeepEqual(other, v) {
+			return false
 		}
-		return true
 	}
 	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+	return first != nil && second != nil || json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // membersOf returns the members of an object, and nil for any other value.

@@ -1,7 +1,6 @@
 package observe_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -11,8 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,6 +20,7 @@ import (
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
@@ -42,15 +40,24 @@ type quiet struct{ testing.TB }
 
 func (quiet) Failed() bool { return false }
 
-// wantAnswers ends the test at the first decision that differs: one cause
-// changes many.
-func wantAnswers(t testing.TB, want map[string]string, o *observe.Observation) {
-	t.Helper()
-	for _, id := range slices.Sorted(maps.Keys(want)) {
-		found := o.Decisions[id]
-		if !observe.SameJSON(json.RawMessage(want[id]), found.Answer) {
-			t.Fatalf("decision %s: got %q (not asked: %q), want %q", id, found, found.NotAsked, want[id])
-		}
+// decided is the observation of a service that decides so.
+func decided(t testing.TB, answers map[string]any) *observe.Observation {
+	o := &observe.Observation{Format: 1, Decisions: map[string]observe.Finding{}}
+	for id, answer := range answers {
+		o.Decisions[id] = observe.Finding{Answer: jsonOf(t, answer), Seen: "2026-01-31"}
+	}
+	return o
+}
+
+// playing returns a function that makes calls through a transport, with two keys.
+func playing(t testing.TB, transport http.RoundTripper, key, another string) func(rawcall.Call) rawcall.Exchange {
+	p := rawcall.NewPlayer(new(fakeserver.Server).BaseURL(), &http.Client{Transport: transport})
+	p.Keys[rawcall.Key{}], p.Keys[rawcall.Another] = key, another
+	return func(c rawcall.Call) rawcall.Exchange {
+		t.Helper()
+		x, err := p.Play(t.Context(), c)
+		require.NoError(t, err)
+		return x
 	}
 }
 
@@ -74,19 +81,16 @@ func TestGoesOn(t *testing.T) {
 	after, _ := fake.BYOK(fake.Key())
 	assert.Equal(t, before, after, "the stored provider key")
 	require.NoError(t, o.Continue(t.Context(), target, plenty))
-	want := observe.FakeAnswers()
-	want["windows"] = `"kept"`
-	wantAnswers(t, want, &o)
+	want := decided(t, observe.FakeAnswers())
+	want.Decisions["windows"] = observe.Finding{Answer: json.RawMessage(`"kept"`)}
+	assert.Equal(t, len(want.Decisions), o.Unchanged(want), o.Drift(want))
 }
 
 // TestPreviewOfLargerLimits: a minute of 100 calls takes more requests than one of
 // 60 to fill, and Preview allows for it.
 func TestPreviewOfLargerLimits(t *testing.T) {
 	target, _ := observedFake(t, fakeserver.WithLimit(fakeserver.LimitKeyMinute, 100))
-	o := observe.Observation{Decisions: map[string]observe.Finding{}}
-	for id, answer := range observe.FakeAnswers() {
-		o.Decisions[id] = observe.Finding{Answer: json.RawMessage(answer)}
-	}
+	o := decided(t, observe.FakeAnswers())
 	delete(o.Decisions, "windows")
 	most := o.Preview(target, observe.DefaultBudget())
 	require.NoError(t, o.Continue(t.Context(), target, observe.DefaultBudget()))
@@ -94,61 +98,33 @@ func TestPreviewOfLargerLimits(t *testing.T) {
 	assert.Empty(t, o.Spent.Over(most), "spent beyond what Preview says")
 }
 
-// TestFindsOtherAnswers: of fakes that answer each second question otherwise no finding
-// is wrong, and each other answer is found at least once.
+// TestFindsOtherAnswers: of fakes that decide as strangers do no finding is wrong, and
+// each question gets different answers.
 func TestFindsOtherAnswers(t *testing.T) {
-	found := map[string]bool{}
-	decisions := fakeserver.New(t).Decisions()
-	for run := range 6 {
-		var opts []fakeserver.Option
-		given := map[string]string{}
-		for i, d := range decisions {
-			if answers := otherAnswers(t, d); i%2 == run%2 {
-				given[d.ID] = answers[run/2%len(answers)]
-				opts = append(opts, fakeserver.WithDecision(d.ID, json.RawMessage(given[d.ID])))
-			}
+	found := map[string]map[string]bool{}
+	for seed := range uint64(10) {
+		decides := stranger.New(seed).Decides
+		for i, id := range []string{"permission_before_body", "limit_before_permission", "store_down_first"} {
+			decides[id] = seed>>i&1 == 1 // strangers do not know these
 		}
-		target, fake := observedFake(t, opts...)
+		var opts []fakeserver.Option
+		for id, answer := range decides {
+			opts = append(opts, fakeserver.WithDecision(id, answer))
+		}
+		target, _ := observedFake(t, opts...)
 		o, err := observe.Run(t.Context(), target, plenty)
 		require.NoError(t, err)
-		for _, d := range fake.Decisions() {
-			if o.Decisions[d.ID].Known() {
-				wantAnswers(t, map[string]string{d.ID: d.Answer}, o)
-				found[d.ID+" "+given[d.ID]] = true
+		assert.Empty(t, o.Drift(decided(t, decides)), "seed %d", seed)
+		for id, f := range o.Decisions {
+			if f.Answer != nil {
+				found[id] = maps.Collect(maps.All(found[id]))
+				found[id][string(f.Answer)] = true
 			}
 		}
 	}
-	for _, d := range decisions {
-		for _, answer := range otherAnswers(t, d) {
-			assert.True(t, found[d.ID+" "+answer], "nobody finds %s %s", d.ID, answer)
-		}
+	for id := range observe.FakeAnswers() {
+		assert.Greater(t, len(found[id]), 1, "answers to %s", id)
 	}
-}
-
-// otherAnswers are other answers to a question than the fake's own. With windows
-// that open bit by bit, other questions may stay open: TestStrangers has those.
-func otherAnswers(t *testing.T, d fakeserver.Decision) []string {
-	if strings.Contains(d.Possible, " or ") {
-		all := strings.Split(strings.ReplaceAll(d.Possible, " or ", ", "), ", ")
-		return slices.DeleteFunc(all, func(answer string) bool {
-			return answer == d.Default || answer == `"weighted"` || answer == `"token bucket"`
-		})
-	}
-	own := map[string]any{}
-	switch {
-	case d.ID == "metadata_cap":
-		return []string{"100", "4095", "30001"}
-	case json.Unmarshal([]byte(d.Default), &own) != nil:
-		return []string{`"other_` + d.ID + `"`}
-	}
-	for name, v := range own {
-		if truth, is := v.(bool); is {
-			own[name] = !truth
-		} else if own[name] = fmt.Sprint(v, "-2"); d.ID == "sms_status" {
-			own[name] = "pending"
-		}
-	}
-	return []string{string(jsonOf(t, own))}
 }
 
 // TestFile: the names of members in a file stay.
@@ -171,6 +147,25 @@ func TestFile(t *testing.T) {
 	assert.Error(t, o.WriteFile(filepath.Join(file, "no folder")))
 }
 
+// TestKeep: an answer stays until another is seen. A bound that agrees with it is none.
+func TestKeep(t *testing.T) {
+	answer := func(text string) observe.Finding { return observe.Finding{Answer: json.RawMessage(text)} }
+	for _, tt := range []struct {
+		earlier, later observe.Finding
+		want           string
+	}{
+		{answer("4096"), answer("5000"), "5000"},
+		{answer("4096"), observe.Finding{}, "4096"},
+		{answer("4096"), observe.Finding{AtLeast: 3000}, "4096"},
+		{answer("4096"), observe.Finding{AtLeast: 5000}, "at least 5000"},
+		{answer(`{"a":1,"b":2}`), answer(`{"b":3,"c":4}`), `{"a":1,"b":3,"c":4}`},
+	} {
+		o := &observe.Observation{Decisions: map[string]observe.Finding{"metadata_cap": tt.later}}
+		o.Keep(&observe.Observation{Decisions: map[string]observe.Finding{"metadata_cap": tt.earlier}})
+		assert.Equal(t, tt.want, o.Decisions["metadata_cap"].String())
+	}
+}
+
 // TestQuestionsOfTheFake: Run asks what the fake decides, with the same words and
 // answers, though neither package imports the other.
 func TestQuestionsOfTheFake(t *testing.T) {
@@ -179,7 +174,7 @@ func TestQuestionsOfTheFake(t *testing.T) {
 	assert.Len(t, answers, len(decisions))
 	for _, d := range decisions {
 		assert.Contains(t, page, fmt.Sprintf("\n- %s (`%s`): not asked yet\n", d.Question, d.ID))
-		assert.JSONEq(t, answers[d.ID], d.Default, d.ID)
+		assert.JSONEq(t, string(jsonOf(t, answers[d.ID])), d.Default, d.ID)
 	}
 }
 
@@ -187,28 +182,23 @@ func TestQuestionsOfTheFake(t *testing.T) {
 func TestShowsNoSecret(t *testing.T) {
 	target, fake := observedFake(t)
 	target.HTTPClient = &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
-		sent, err := io.ReadAll(req.Body)
+		res, err := fake.Direct().RoundTrip(req)
 		require.NoError(t, err)
-		req.Body = io.NopCloser(bytes.NewReader(sent))
-		answer := httptest.NewRecorder()
-		fake.ServeHTTP(answer, req)
 		var body map[string]any
-		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &body))
+		require.NoError(t, json.NewDecoder(res.Body).Decode(&body))
 		for name, v := range body {
 			if _, text := v.(string); text && name != "agent_id" && name != "status" {
-				body[name] = fake.Key() + " Ada " + string(sent)
+				body[name] = fake.Key() + " Ada Jw4"
 			}
 		}
-		if body["error"] != nil {
-			body["error"], body["reason"] = fake.Key(), "Ada"
-		}
-		return stranger.Answering(answer.Code, string(jsonOf(t, body)))(req)
+		return stranger.Answering(res.StatusCode, string(jsonOf(t, body)))(req)
 	})}
 	o, err := observe.Run(t.Context(), target, plenty)
 	require.NoError(t, err)
 	w := observe.Watch(target.HTTPClient.Transport)
-	for _, path := range []string{"/v1/status", "/v1/byok", "/v1/agents/nobody"} {
-		ask(t, w, fake.Key(), "GET", path, "")
+	play := playing(t, w, fake.Key(), "")
+	for _, c := range []rawcall.Call{rawcall.GetStatus, rawcall.GetBYOK, rawcall.ReadNobody} {
+		play(c)
 	}
 	for _, text := range []string{string(jsonOf(t, o)), o.Markdown(), string(jsonOf(t, w.Observation()))} {
 		for _, secret := range []string{fake.Key(), "Jw4", "Ada"} {
@@ -223,10 +213,7 @@ func TestShowsNoSecret(t *testing.T) {
 func TestBadTargets(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	lies := []string{`{}`, `[]`, `{"agent_id":"../..","error":"x","byok":null,"limit_key":"` + strings.Repeat("l", 9999) + `"}`, `nul`, ""}
-	baseline := &observe.Observation{Format: 1, Decisions: map[string]observe.Finding{}}
-	for id, answer := range observe.FakeAnswers() {
-		baseline.Decisions[id] = observe.Finding{Answer: json.RawMessage(answer), Seen: "2026-01-31"}
-	}
+	baseline := decided(t, observe.FakeAnswers())
 	for name, transport := range map[string]stranger.RoundTrip{
 		"500": stranger.Answering(500, `{"error":"internal"}`), "HTML": stranger.Answering(200, "<html>"), "HTML 404": stranger.Answering(404, "<html>"),
 		"429 for ever": stranger.Answering(429, `{"error":"rate_limited"}`), "401 for ever": stranger.Answering(401, `{"error":"unauthorized"}`),
@@ -289,25 +276,9 @@ func (dripping) Close() error { return nil }
 
 var strangers = flag.Int("observe.strangers", 40, "how many services with random decisions to observe")
 
-// wrongFindings describes the findings that the service did not decide.
-func wrongFindings(t *testing.T, seed uint64, s *stranger.Service, o *observe.Observation) (wrong []string) {
-	for id, found := range o.Decisions {
-		n, isNumber := s.Decides[id].(int)
-		right := observe.SameJSON(jsonOf(t, s.Decides[id]), found.Answer)
-		if isNumber && found.Answer == nil {
-			right = found.AtLeast <= n && (found.AtMost == 0 || n <= found.AtMost)
-		}
-		if found.Known() && !right {
-			wrong = append(wrong, fmt.Sprintf("seed %d: %s is %s, found %s, seen in %v", seed, id, jsonOf(t, s.Decides[id]), found, found.Evidence))
-		}
-	}
-	return wrong
-}
-
 // TestStrangers: whatever a service decides, each answer of Run is right, within
 // the default budget and wait.
 func TestStrangers(t *testing.T) {
-	var wrong []string
 	answers, unanswered := 0, map[string]int{}
 	for seed := range uint64(*strangers) {
 		synctest.Test(t, func(t *testing.T) {
@@ -327,9 +298,7 @@ func TestStrangers(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, o.Spent.Over(most), "seed %d spends beyond what Preview says", seed)
 			for id, found := range o.Decisions {
-				if strings.Contains(found.NotAsked, "of waiting") && !strings.Contains(found.NotAsked, " 23h") {
-					wrong = append(wrong, fmt.Sprintf("seed %d: %s: %s", seed, id, found.NotAsked))
-				}
+				assert.False(t, strings.Contains(found.NotAsked, "of waiting") && !strings.Contains(found.NotAsked, " 23h"), "seed %d: %s: %s", seed, id, found.NotAsked)
 				if !found.Known() {
 					unanswered[id+": "+found.NotAsked]++
 					continue
@@ -337,68 +306,38 @@ func TestStrangers(t *testing.T) {
 				assert.NotEmpty(t, found.Evidence.Request+found.Evidence.Answer, "evidence of %s", id)
 				answers++
 			}
-			wrong = append(wrong, wrongFindings(t, seed, service, o)...)
+			assert.Empty(t, o.Drift(decided(t, service.Decides)), "seed %d", seed)
 		})
 	}
-	assert.Empty(t, wrong)
 	assert.Greater(t, answers, *strangers*25, "answers; not answered: %v", unanswered)
-}
-
-// base is the address that a fake takes from its Direct.
-var base = new(fakeserver.Server).BaseURL()
-
-// ask makes one call and returns the decoded answer, with the wait of Retry-After
-// as its member wait.
-func ask(t testing.TB, transport http.RoundTripper, key, method, path, body string) map[string]any {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
-	require.NoError(t, err)
-	req.Header.Set("Authorization", "Bearer "+key)
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	res, err := transport.RoundTrip(req)
-	require.NoError(t, err)
-	defer res.Body.Close()
-	var answer map[string]any
-	require.NoError(t, json.NewDecoder(res.Body).Decode(&answer))
-	_, _ = io.Copy(io.Discard, res.Body)
-	seconds, _ := strconv.Atoi(res.Header.Get("Retry-After"))
-	answer["wait"] = time.Duration(seconds) * time.Second
-	return answer
 }
 
 // use makes random calls, as a program with these keys would over some days. At
 // times it reads an agent until a limit refuses that, and comes back when it may.
-func use(t testing.TB, transport http.RoundTripper, random *rand.Rand, calls int, keys ...string) {
-	agents := []string{"nobody"}
+func use(play func(rawcall.Call) rawcall.Exchange, random *rand.Rand, calls int, keys ...rawcall.Key) {
+	agents := []string{rawcall.NoAgent}
 	for range calls {
 		time.Sleep(time.Duration(random.ExpFloat64() * float64(time.Second)))
 		if random.IntN(400) == 0 {
 			time.Sleep(time.Duration(2+random.IntN(120)) * time.Minute)
-			refused := map[string]any{}
+			var last rawcall.Exchange
 			for range 70 {
-				if refused = ask(t, transport, keys[0], "GET", "/v1/agents/"+agents[len(agents)-1], ""); refused["limit_key"] != nil {
+				if last = play(rawcall.ReadAgent); last.Status == http.StatusTooManyRequests {
 					break
 				}
 			}
-			wait, _ := refused["wait"].(time.Duration)
+			wait, _ := last.RetryAfter()
 			time.Sleep(wait)
-			ask(t, transport, keys[0], "GET", "/v1/agents/"+agents[len(agents)-1], "")
+			play(rawcall.ReadAgent)
 		}
-		key, agent := keys[random.IntN(len(keys))], agents[random.IntN(len(agents))]
-		call := []struct{ method, path, body string }{
-			{"GET", "/v1/status", ""}, {"GET", "/v1/byok", ""}, {"DELETE", "/v1/byok", ""}, {"POST", "/v1/warmup", ""},
-			{"POST", "/v1/warmup", `{"mode":"byok"}`}, {"PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-secret"}`},
-			{"POST", "/v1/agents", `{}`}, {"POST", "/v1/agents", `{"llm":{"mode":"byok"}}`}, {"POST", "/v1/agents", `{"x":1}`},
-			{"POST", "/v1/agents", `{"llm":{"provider":"openai","api_key":"sk-secret"}}`},
-			{"POST", "/v1/agents", `{"sms":{"mode":"managed"},"metadata":{"a":"` + strings.Repeat("x", random.IntN(5000)) + `"}}`},
-			{"GET", "/v1/agents/" + agent, ""}, {"POST", "/v1/agents/" + agent + "/channels/sms", `{"mode":"sandbox"}`},
-			{"POST", "/v1/agents/" + agent + "/messages", `{"text":"Ada Lovelace, 12 St James's Square"}`},
-			{"POST", "/v1/agents/" + agent + "/messages", `{"text":7}`},
+		possible := []rawcall.Call{
+			rawcall.GetStatus, rawcall.GetBYOK, rawcall.ClearBYOK, rawcall.WarmUp, rawcall.BYOKWarmUp, rawcall.SetBYOK,
+			rawcall.CreateAgent, rawcall.BYOKAgent, rawcall.WrongAgent, rawcall.KeyedAgent,
+			rawcall.CreateAgent.With(`{"sms":{"mode":"managed"},"metadata":{"a":"` + strings.Repeat("x", random.IntN(5000)) + `"}}`),
+			rawcall.ReadAgent, rawcall.EnableSMS, rawcall.SendMessage.With(`{"text":"Ada Lovelace, 12 St James's Square"}`), rawcall.SendMessage.With(`{"text":7}`),
 		}
-		c := call[min(random.IntN(20), len(call)-1)]
-		if id, created := ask(t, transport, key, c.method, c.path, c.body)["agent_id"].(string); created {
+		c := possible[min(random.IntN(20), len(possible)-1)].Of(agents[random.IntN(len(agents))])
+		if id, created := play(c.By(keys[random.IntN(len(keys))])).At("agent_id").(string); created {
 			agents = append(agents, id)
 		}
 	}
@@ -408,33 +347,30 @@ func use(t testing.TB, transport http.RoundTripper, random *rand.Rand, calls int
 // with random decisions, and Like accepts its answers.
 func TestWatchStrangers(t *testing.T) {
 	seen := map[string]bool{}
-	var wrong []string
 	for seed := range uint64(max(8, *strangers/5)) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 9))
 			service := stranger.New(seed, "sk-one", "sk-two")
 			w := observe.Watch(service.After(random, 40*time.Millisecond))
-			keys := []string{"sk-one", "sk-one", "sk-one", "sk-two"}
-			use(t, w, random, 400**strangers/40, keys[:1+3*(seed%2)]...)
+			keys := []rawcall.Key{{}, {}, {}, rawcall.Another}
+			use(playing(t, w, "sk-one", "sk-two"), random, 400**strangers/40, keys[:1+3*(seed%2)]...)
 			o := w.Observation()
-			wrong = append(wrong, wrongFindings(t, seed, service, o)...)
-			fake := fakeserver.New(t, fakeserver.Like(jsonOf(t, o)))
-			for _, d := range fake.Decisions() {
-				found := o.Decisions[d.ID]
-				if !found.Known() {
-					continue
-				}
-				seen[d.ID] = true
-				assert.True(t, found.Answer == nil || observe.SameJSON(found.Answer, []byte(d.Answer)), "seed %d: the fake answers %s with %s", seed, d.ID, d.Answer)
-				assert.Positive(t, found.Count, d.ID)
-				assert.NotEmpty(t, found.Seen, d.ID)
+			assert.Empty(t, o.Drift(decided(t, service.Decides)), "seed %d", seed)
+			like := map[string]any{}
+			for _, d := range fakeserver.New(t, fakeserver.Like(jsonOf(t, o))).Decisions() {
+				like[d.ID] = json.RawMessage(d.Answer)
+			}
+			assert.Empty(t, o.Drift(decided(t, like)), "seed %d: of the fake", seed)
+			for id, found := range o.Decisions {
+				seen[id] = true
+				assert.Positive(t, found.Count, id)
+				assert.NotEmpty(t, found.Seen, id)
 			}
 			for _, secret := range []string{"sk-", "Ada", "ag~1", "ag%7E1"} {
 				assert.NotContains(t, string(jsonOf(t, o)), secret)
 			}
 		})
 	}
-	assert.Empty(t, wrong)
 	assert.Len(t, seen, 14, "questions that a Watcher answers: %v", seen)
 }
 
@@ -445,13 +381,14 @@ func TestWatchLateCall(t *testing.T) {
 		service := stranger.New(1, "sk-one")
 		service.Decides["windows"], service.Decides["retry_after"] = "fixed", false // 2 s too short
 		w := observe.Watch(service.After(rand.New(rand.NewPCG(1, 1)), 1))
-		agent := "/v1/agents/" + ask(t, w, "sk-one", "POST", "/v1/agents", `{}`)["agent_id"].(string)
-		for ask(t, w, "sk-one", "GET", agent, "")["error"] == nil {
+		play := playing(t, w, "sk-one", "")
+		play(rawcall.CreateAgent)
+		for play(rawcall.ReadAgent).Status == http.StatusOK {
 		}
 		time.Sleep(time.Second / 2) // of a second that Retry-After rounds up
-		wait := ask(t, w, "sk-one", "GET", agent, "")["wait"].(time.Duration)
+		wait, _ := play(rawcall.ReadAgent).RetryAfter()
 		time.Sleep(wait + 1600*time.Millisecond)
-		require.NotNil(t, ask(t, w, "sk-one", "GET", agent, "")["created_at"])
+		require.Equal(t, http.StatusOK, play(rawcall.ReadAgent).Status)
 		assert.NotContains(t, w.Observation().Decisions, "retry_after")
 	})
 }
