@@ -170,22 +170,22 @@ func (w *Watcher) anotherError(p *passing) bool {
 
 // watchedLimit is a limit of a key or an address.
 type watchedLimit struct {
-	id, member string // the question, and the member of its answer, that the limit's name answers
-	endpoint   string // whose operations count; "" is every request
-	window     time.Duration
-	least      time.Duration // a shorter wait may come from another limit
-	numbers    []int
+	names    string // the question, or the member of its answer, that the limit's name answers
+	endpoint string // whose operations count; "" is every request
+	window   time.Duration
+	least    time.Duration // a shorter wait may come from another limit
+	numbers  []int
 }
 
 // watchedLimits are the limits of interface 8.1 and 8.2 that calls of one key
 // meet, with their numbers.
 var watchedLimits = []watchedLimit{
-	{"minute_limit_name", "", "", time.Minute, 0, []int{60, 300, 600}},
-	{"other_limit_names", "key_day", "", 24 * time.Hour, 2 * time.Minute, []int{1000}},
-	{"warmup_limit_name", "", rawcall.WarmUp.Name, time.Hour, 2 * time.Minute, []int{3}},
-	{"other_limit_names", "byok_set_key_hour", rawcall.SetBYOK.Name, time.Hour, 2 * time.Minute, []int{5}},
-	{"other_limit_names", "agent_create_ip_minute", rawcall.CreateAgent.Name, time.Minute, 0, []int{10}},
-	{"other_limit_names", "agent_create_key_day", rawcall.CreateAgent.Name, 24 * time.Hour, time.Hour, []int{50}},
+	{"minute_limit_name", "", time.Minute, 0, []int{60, 300, 600}},
+	{"other_limit_names.key_day", "", 24 * time.Hour, 2 * time.Minute, []int{1000}},
+	{"warmup_limit_name", rawcall.WarmUp.Name, time.Hour, 2 * time.Minute, []int{3}},
+	{"other_limit_names.byok_set_key_hour", rawcall.SetBYOK.Name, time.Hour, 2 * time.Minute, []int{5}},
+	{"other_limit_names.agent_create_ip_minute", rawcall.CreateAgent.Name, time.Minute, 0, []int{10}},
+	{"other_limit_names.agent_create_key_day", rawcall.CreateAgent.Name, 24 * time.Hour, time.Hour, []int{50}},
 }
 
 // limits counts the calls by the limits that they spend. It learns whether a call
@@ -239,17 +239,17 @@ func (w *Watcher) refused(p *passing, key *watchedKey) {
 		w.onRequests[name] = true
 	}
 	full := slices.DeleteFunc(slices.Clone(watchedLimits), func(l watchedLimit) bool {
-		ofOperation := l.endpoint != "" && !w.onRequests[name] && p.Name == l.endpoint
-		ofRequests := l.endpoint == "" && p.OfAgent()
-		return problem != "" || !ofOperation && !ofRequests || wait < l.least || wait > l.window || !slices.Contains(l.numbers, key.within(l, p.at))
+		mayRefuse := l.endpoint == "" && p.OfAgent() || l.endpoint == p.Name && !w.onRequests[name]
+		return problem != "" || !mayRefuse || wait < l.least || wait > l.window || !slices.Contains(l.numbers, key.within(l, p.at))
 	})
 	if name == nil || len(full) != 1 || len(w.keys) > 1 && full[0].window == time.Minute {
 		return // with several keys it may be the limit of the address
 	}
-	if member := full[0].member; member != "" {
+	id, member, ofMember := strings.Cut(full[0].names, ".")
+	if ofMember {
 		name = map[string]any{member: name}
 	}
-	w.found(p, full[0].id, name)
+	w.found(p, id, name)
 }
 
 // within returns how many calls counted in the limit's last window.
