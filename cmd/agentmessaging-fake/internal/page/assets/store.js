@@ -2,7 +2,7 @@
 
 export const state = {
   route: { page: 'traffic', id: '' },
-  link: { phase: 'connecting', retryAt: 0 }, // phase: connecting, live, waiting
+  link: 'connecting', // or live, or waiting
   info: null,
   locked: '', // why the page asks for the token; '' where it need not
   keys: null, // null until loaded, as are the other lists

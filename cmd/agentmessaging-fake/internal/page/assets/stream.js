@@ -58,13 +58,13 @@ async function lead(tell, signal) {
   let wait = firstWait;
   const opened = () => {
     wait = firstWait;
-    tell({ link: { phase: 'live' } });
+    tell({ link: 'live' });
   };
   for (;;) {
-    tell({ link: { phase: 'connecting' } });
+    tell({ link: 'connecting' });
     const err = await listen(signal, (event) => tell({ event }), opened).catch((err) => err);
     if (signal.aborted || err?.status === 401) return;
-    tell({ link: { phase: 'waiting', retryAt: Date.now() + wait } });
+    tell({ link: 'waiting' });
     const over = AbortSignal.any([signal, AbortSignal.timeout(wait)]);
     await new Promise((resolve) => over.addEventListener('abort', resolve));
     if (signal.aborted) return;

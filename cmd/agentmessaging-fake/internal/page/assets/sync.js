@@ -110,7 +110,7 @@ export function start() {
   if (document.hidden) return;
   const onLink = (link) => {
     change({ link });
-    if (link.phase === 'live') refresh();
+    if (link === 'live') refresh();
   };
   follow({ signal, onEvent: (event) => (waiting ? waiting.push(event) : onEvent(event)), onLink }).catch((err) => {
     if (!signal.aborted) throw err;

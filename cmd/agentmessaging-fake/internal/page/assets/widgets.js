@@ -5,14 +5,13 @@ import { now, notice } from './store.js';
 import { hrefOf } from './route.js';
 import { isJSON } from './story.js';
 
-// button is a plain button; props.kind is primary, danger or quiet.
-export function button(label, onClick, { kind = '', small, ...rest } = {}) {
-  return h('button.button', { type: 'button', class: `${kind} ${small ? 'small' : ''}`, onClick, ...rest }, label);
+export function button(label, onClick, props) {
+  return h('button', { type: 'button', onClick, ...props }, label);
 }
 
 // submit is the button of a form.
-export function submit(label, props) {
-  return button(label, null, { kind: 'primary', type: 'submit', ...props });
+export function submit(label) {
+  return h('button', { type: 'submit' }, label);
 }
 
 // form takes what the user gave: onSubmit gets it by name, without what was left
@@ -20,7 +19,8 @@ export function submit(label, props) {
 export function form(label, onSubmit, ...children) {
   const take = (event) => {
     event.preventDefault();
-    onSubmit(Object.fromEntries([...new FormData(event.target)].filter(([, value]) => value !== '')));
+    const given = [...event.target.elements].filter(({ name, value }) => name && value !== '');
+    onSubmit(Object.fromEntries(given.map(({ name, type, value }) => [name, type === 'number' ? Number(value) : value])));
   };
   return h('form.stack', { 'aria-label': label, onSubmit: take }, ...children);
 }
@@ -30,13 +30,15 @@ export function tag(label, tone = '') {
   return h('span.tag', { class: tone }, label);
 }
 
-// broken are the words for how an answer broke off.
-export const broken = { closed: 'closed', reset: 'reset', hung: 'no answer', left: 'client left', refused: 'refused' };
+// brokeOff says how an answer broke off.
+export function brokeOff({ broke }) {
+  return { hung: 'no answer', left: 'client left' }[broke] ?? broke;
+}
 
 // statusTag shows what the client got: a status, or how the answer broke off.
 export function statusTag({ sent }) {
   const { status, broke } = sent;
-  if (!status || broke) return tag(status ? `${status}, ${broken[broke]}` : (broken[broke] ?? 'none'), 'bad');
+  if (!status || broke) return tag([status, brokeOff(sent)].filter(Boolean).join(', ') || 'none', 'bad');
   if (status < 300) return tag(status, isJSON(sent) ? 'good' : 'bad');
   return tag(status, status < 500 ? 'warn' : 'bad');
 }
@@ -49,7 +51,7 @@ export function ago(iso) {
 
 // both is a time in exact and in relative form.
 export function both(iso) {
-  return iso && [exact(Date.parse(iso)), ' ', h('span.soft', ago(iso))];
+  return iso && [exact(Date.parse(iso)), ' ', h('small', ago(iso))];
 }
 
 // arrival is a time of day with milliseconds. It never grows old, so that what
@@ -62,22 +64,22 @@ export function arrival(iso) {
 // facts is a list of names and values; those without a value are left out.
 export function facts(rows) {
   const present = rows.filter(([, value]) => value !== undefined && value !== null && value !== '');
-  return h('dl.facts', present.map(([name, value]) => h('div', { key: name }, h('dt', name), h('dd', value))));
+  return h('dl', present.map(([name, value]) => [h('dt', name), h('dd', value)]));
 }
 
 // mono is a value as it is; nothing where there is none.
 export function mono(value) {
-  return value && h('span.mono', value);
+  return value && h('code', value);
 }
 
-// path is the path of a call, which may break after a slash.
-export function path(whole) {
-  return h('span.mono', whole.split(/(?<=\/)/).flatMap((part) => [part, h('wbr')]));
+// request is the method and the path of a call. The path may break after a slash.
+export function request({ method, path }) {
+  return [h('b', method), ' ', h('code', path.split(/(?<=\/)/).flatMap((part) => [part, h('wbr')]))];
 }
 
 // head is the line above a panel or a list: its title, and how many there are.
 export function head(title, sum, ...rest) {
-  return h('div.between', h('h2.title', title), h('p.sum', { role: 'status' }, sum), ...rest);
+  return h('div.between', h('h2.title', title), h('small.sum', { role: 'status' }, sum), ...rest);
 }
 
 // choice is a select over [value, label] pairs.
@@ -85,18 +87,13 @@ export function choice(label, options, { value, ...rest }) {
   return h('select', { 'aria-label': label, ...rest }, options.map(([v, words]) => h('option', { key: v, value: v, selected: v === value }, words)));
 }
 
-// field puts a label above a control.
-function field(label, control) {
-  return h('label.field', h('span.label', label), control);
-}
-
 export function input(label, props) {
-  return field(label, h(props.rows ? 'textarea' : 'input', props));
+  return h('label', label, h(props.rows ? 'textarea' : 'input', props));
 }
 
 // select is a choice with its label above it.
 export function select(label, options, props) {
-  return field(label, choice(undefined, options, props));
+  return h('label', label, choice(undefined, options, props));
 }
 
 export function empty(title, ...rest) {
@@ -115,7 +112,7 @@ export function item(page, id, open, state, ...below) {
   return h(
     'li',
     { key: id },
-    h('a.item', { href: hrefOf(page, id), 'aria-current': open ? 'true' : undefined }, h('span.between', mono(id), state), h('span.between.hint', ...below)),
+    h('a.item', { href: hrefOf(page, id), 'aria-current': open ? 'true' : undefined }, h('span.between', mono(id), state), h('small.row', ...below)),
   );
 }
 
@@ -123,8 +120,8 @@ export function item(page, id, open, state, ...below) {
 // able to reach it.
 export function code(label, source, { copied = true } = {}) {
   return h(
-    'div.code',
-    h('div.codehead.between.label', h('span', label), copied && button('Copy', () => copy(source, label), { small: true, 'aria-label': `Copy ${label}` })),
+    'figure',
+    h('figcaption.between', h('small', label), copied && button('Copy', () => copy(source, label), { 'aria-label': `Copy ${label}` })),
     h('pre', { tabIndex: 0, role: 'region', 'aria-label': label }, h('code', source)),
   );
 }

@@ -10,18 +10,18 @@ import { Conversation } from './conversation.js';
 export function Agents() {
   const agents = state.agents ?? [];
   const open = state.openAgent?.agent_id === state.route.id ? state.openAgent : null;
+  const hidden = state.agentTotal - agents.length;
   return h(
     'div.panel.two',
     { class: `${open ? 'three' : ''} ${state.route.id ? 'opened' : ''}` },
     h(
-      'section.side',
+      'section',
       { 'aria-label': 'All agents' },
-      head('Agents', state.agentTotal ? plural(state.agentTotal, 'agent') : ''),
-      h(List, { agents, open }),
+      head('Agents', state.agentTotal > 0 && plural(state.agentTotal, 'agent')),
+      agents.length > 0 && h('ul.items.lines', [...agents].reverse().map((a) => row(a, a.agent_id === open?.agent_id))),
+      hidden > 0 && h('small', `The newest ${agents.length} of ${plural(state.agentTotal, 'agent')}; a call opens the agent that it is for.`),
     ),
-    open
-      ? [h(Conversation, { key: 'talk', agent: open }), h(Facts, { key: 'facts', agent: open })]
-      : h('section.main', { 'aria-label': 'The open agent' }, nothing(agents)),
+    open ? [h(Conversation, { agent: open }), h(Facts, { agent: open })] : h('section.main', { 'aria-label': 'The open agent' }, nothing(agents)),
   );
 }
 
@@ -34,20 +34,13 @@ function nothing(agents) {
 
 const firstAgent = { method: 'POST', path: '/v1/agents', body: '{"system_prompt":"Be brief."}' };
 
-function List({ agents, open }) {
-  return [
-    h('ul.items', { key: 'items' }, [...agents].reverse().map((a) => row(a, a.agent_id === open?.agent_id))),
-    state.agentTotal > agents.length && h('p.hint', { key: 'more' }, `The newest ${agents.length} of ${plural(state.agentTotal, 'agent')}; a call opens the agent that it is for.`),
-  ];
-}
-
 function row(a, open) {
   return item('agents', a.agent_id, open, a.sms && smsTag(a.sms.status, 'SMS '), h('span.clip', a.customer_ref || plural(a.exchanges, 'exchange')), ago(a.created_at));
 }
 
 function Facts({ agent: a }) {
   return h(
-    'section.main.facing',
+    'section.main',
     { 'aria-label': 'About the agent' },
     h('h3', 'Agent'),
     facts([

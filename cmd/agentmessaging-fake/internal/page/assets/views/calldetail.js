@@ -6,16 +6,16 @@ import { hrefOf } from '../route.js';
 import { whyOf } from '../story.js';
 import { notice } from '../store.js';
 import { act, control } from '../api.js';
-import { arrival, broken, button, code, facts, form, input, mono, path, statusTag, submit, tag, both } from '../widgets.js';
+import { arrival, brokeOff, button, code, facts, form, input, mono, request, statusTag, submit, tag, both } from '../widgets.js';
 
 export class CallDetail extends Component {
   take = (element) => {
     this.element = element;
   };
 
-  // Over a narrow page the call lies above the list; the focus goes with it.
+  // On a narrow page the list makes room for the call; the focus goes with it.
   componentDidMount() {
-    if (getComputedStyle(this.element).position === 'absolute') this.element.focus();
+    if (!this.element.previousSibling.checkVisibility()) this.element.focus();
     document.addEventListener('keydown', this.escape);
   }
 
@@ -31,21 +31,21 @@ export class CallDetail extends Component {
   render({ call, attempts, onClose }) {
     const why = whyOf(call, attempts[attempts.indexOf(call) + 1]);
     return h(
-      'aside.detail',
+      'aside.main',
       { ref: this.take, tabIndex: -1, 'aria-label': 'The open call' },
-      h(
-        'div.detailhead.between',
-        h('h2', h('span.method', call.method), ' ', path(call.path)),
-        button('Close', onClose, { kind: 'quiet', small: true }),
-      ),
-      h('div.detailbody.stack', why && h('p.why', { role: 'note', dir: 'auto' }, why), h(Summary, { call }), attempts.length > 1 && h(Attempts, { call, attempts }), h(Exchanged, { call }), h(Again, { call })),
+      h('div.between', h('h2', request(call)), button('Close', onClose)),
+      why && h('p.why', { role: 'note', dir: 'auto' }, why),
+      h(Summary, { call }),
+      attempts.length > 1 && h(Attempts, { call, attempts }),
+      exchanged(call),
+      h(Again, { call }),
     );
   }
 }
 
 function Summary({ call }) {
   return facts([
-    ['Status', h('span', statusTag(call), ' ', mono(call.code))],
+    ['Status', [statusTag(call), ' ', mono(call.code)]],
     ['Decided', differs(call) ? (call.status ? tag(call.status) : 'nothing: a fault came first') : undefined],
     ['Key', /^(missing|unknown)$/.test(call.key) ? call.key : h('a', { href: hrefOf('keys', call.key) }, mono(call.key))],
     ['Agent', call.agent_id && h('a', { href: hrefOf('agents', call.agent_id) }, mono(call.agent_id))],
@@ -62,13 +62,13 @@ function Summary({ call }) {
 function Attempts({ call, attempts }) {
   const attempt = (c, i) =>
     h(
-      'a.attempt.row',
+      'a.row',
       { href: hrefOf('traffic', c.seq), 'aria-current': c === call ? 'true' : undefined },
       statusTag(c),
       mono(c.fault || c.code),
-      h('span.soft', arrival(c.time), ' ', i > 0 && gap(attempts[i - 1].time, c.time)),
+      h('small', arrival(c.time), ' ', i > 0 && gap(attempts[i - 1].time, c.time)),
     );
-  return [h('h3', { key: 'title' }, 'Attempts'), h('ol', { key: 'list', 'aria-label': 'Attempts' }, attempts.map((c, i) => h('li', { key: c.seq }, attempt(c, i))))];
+  return [h('h3', 'Attempts'), h('ol.stack', { 'aria-label': 'Attempts' }, attempts.map((c, i) => h('li', { key: c.seq }, attempt(c, i))))];
 }
 
 // differs reports whether the client got something else than the service
@@ -77,32 +77,30 @@ function differs({ status, sent, fault }) {
   return Boolean(fault) && (status !== sent.status || Boolean(sent.broke));
 }
 
-function Exchanged({ call }) {
+function exchanged(call) {
+  const { sent } = call;
   return [
-    h('h3', { key: 'request' }, 'Request'),
-    h(Header, { key: 'header', lines: headerLines(call.header) }),
+    h('h3', 'Request'),
+    header(call.header),
     bodyOf('Body', call.body, call.body_bytes),
-    h('h3', { key: 'reply' }, 'What the client got'),
-    h(Header, { key: 'sentheader', lines: headerLines(call.sent.header) }),
-    !(call.sent.broke && !call.sent.body) && bodyOf('Reply', call.sent.body, call.sent.bytes),
-    call.sent.broke && h('p.hint', { key: 'broke' }, `${plural(call.sent.bytes, 'byte')} of the body, then: ${broken[call.sent.broke]}.`),
-    differs(call) && call.reply_body && [h('h3', { key: 'decided' }, 'What the service decided'), code('Decided', indentJSON(call.reply_body))],
+    h('h3', 'What the client got'),
+    header(sent.header),
+    !(sent.broke && !sent.body) && bodyOf('Reply', sent.body, sent.bytes),
+    sent.broke && h('small', `${plural(sent.bytes, 'byte')} of the body, then: ${brokeOff(sent)}.`),
+    differs(call) && call.reply_body && [h('h3', 'What the service decided'), code('Decided', indentJSON(call.reply_body))],
   ];
 }
 
 // bodyOf shows a body, and says where some of it is missing.
 function bodyOf(label, body, bytes) {
-  if (!body) return h('p.hint', { key: label }, bytes > 0 ? `A body of ${plural(bytes, 'byte')}, which was not kept.` : 'No body.');
-  return [code(label, indentJSON(body)), isLong(body) && h('p.hint', { key: `${label} rest` }, `Only the beginning of ${plural(bytes, 'byte')} was kept.`)];
-}
-
-function headerLines(header) {
-  return Object.entries(header ?? {}).flatMap(([name, values]) => values.map((value) => `${name}: ${value}`));
+  if (!body) return h('small', bytes > 0 ? `A body of ${plural(bytes, 'byte')}, which was not kept.` : 'No body.');
+  return [code(label, indentJSON(body)), isLong(body) && h('small', `Only the beginning of ${plural(bytes, 'byte')} was kept.`)];
 }
 
 // Seldom what one is looking for, so it is closed at first.
-function Header({ lines }) {
-  return lines.length > 0 && h('details.hint', h('summary', plural(lines.length, 'header')), h('pre', lines.join('\n')));
+function header(values = {}) {
+  const lines = Object.entries(values).flatMap(([name, all]) => all.map((value) => `${name}: ${value}`));
+  return lines.length > 0 && h('details', h('summary', h('small', plural(lines.length, 'header'))), h('pre', lines.join('\n')));
 }
 
 // Again sends the call once more, as it was or edited, and shows the curl and
@@ -114,9 +112,8 @@ function Again({ call }) {
       notice('done', `Sent again: the service answered ${status}.`);
     });
   return [
-    h('h3', { key: 'again' }, 'Send it again'),
-    call.key !== 'unknown' &&
-      form('Send it again', send, call.body && input('Body', { name: 'body', rows: 3, defaultValue: call.body }), h('div.row.actions', submit('Send again', { kind: '' }))),
+    h('h3', 'Send it again'),
+    call.key !== 'unknown' && form('Send it again', send, call.body && input('Body', { name: 'body', rows: 3, defaultValue: call.body }), h('div.row.end', submit('Send again'))),
     code('As curl', asCurl(call)),
     code('As Go', asGo(call)),
   ];

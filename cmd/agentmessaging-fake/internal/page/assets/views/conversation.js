@@ -15,47 +15,45 @@ export function Conversation({ agent }) {
   const earlier = loaded ? total - exchanges.length : 0; // exchanges that are not loaded
   const story = loaded ? storyOf(exchanges, calls, earlier ? Date.parse(exchanges[0].time) : 0) : [];
   return h(
-    'section.main.talk',
+    'section.main',
     { 'aria-label': 'Conversation' },
-    h('div.mainhead.between', h('h2', mono(id)), h('p.sum', plural(agent.exchanges, 'exchange'))),
+    h('div.between', h('h2', mono(id)), h('small.sum', plural(agent.exchanges, 'exchange'))),
     h(
       'div.said', // begins at its end, and stays there
       { key: id, tabIndex: 0, role: 'log', 'aria-label': `Conversation with ${id}` },
       h(
         'div.stack',
-        earlier > 0 && h('p.hint', `${plural(earlier, 'earlier exchange')} not shown`),
+        earlier > 0 && h('small', `${plural(earlier, 'earlier exchange')} not shown`),
         loaded && !story.length && !sending && empty('Nothing was said yet', h('p', 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.')),
         story.map(step),
-        sending && h('div.exchange.stack', { key: 'sending' }, h('div.bubble.mine', { 'aria-busy': 'true' }, h('p', { dir: 'auto' }, sending), h('div.hint', 'sending'))),
+        sending && h('div.bubble.mine', { key: 'sending', 'aria-busy': 'true' }, h('p', { dir: 'auto' }, sending), h('small', 'sending')),
       ),
     ),
-    h(Composer, { agent }),
+    h(Composer, { key: `to ${id}`, agent }),
   );
 }
 
 // step is an exchange, or a call that led to none.
-function step({ exchange, call, attempt }) {
-  if (exchange) return talk(exchange, attempt, call?.fault);
-  return h(
-    'a.attempt.row',
-    { key: `call ${call.seq}`, href: hrefOf('traffic', call.seq) },
-    statusTag(call),
-    mono(call.code || call.fault),
-    h('span.clip', { dir: 'auto' }, said(call)),
-    h('span.soft', attempt > 1 ? `attempt ${attempt}, ` : '', arrival(call.time)),
-  );
-}
-
-function talk(e, attempt, fault) {
+function step({ exchange: e, call, attempt }) {
+  if (!e) {
+    return h(
+      'a.attempt.row.end',
+      { key: `call ${call.seq}`, href: hrefOf('traffic', call.seq) },
+      statusTag(call),
+      mono(call.code || call.fault),
+      h('span.clip', { dir: 'auto' }, said(call)),
+      h('small', attempt > 1 ? `attempt ${attempt}, ` : '', arrival(call.time)),
+    );
+  }
   return h(
     'div.exchange.stack',
     { key: e.trace_id ?? `${e.time} ${e.text}` },
-    h('div.bubble.mine', h('p', { dir: 'auto' }, e.text), h('div.row.hint', mono(e.user_ref), attempt > 1 && `attempt ${attempt}`, arrival(e.time))),
+    h('div.bubble.mine', h('p', { dir: 'auto' }, e.text), h('small.row', mono(e.user_ref), attempt > 1 && `attempt ${attempt}`, arrival(e.time))),
     h(
-      'div.bubble.theirs',
+      'div.bubble',
       h('p', { dir: 'auto' }, e.reply_text),
-      (e.warnings ?? []).map((w, n) => h('div.row', { key: n }, tag('warning', 'warn'), w)),
-      h('div.row.hint', mono(e.trace_id), fault && tag(fault, 'fault')),
+      (e.warnings ?? []).map((w) => h('div.row', tag('warning', 'warn'), w)),
+      h('small.row', mono(e.trace_id), call?.fault && tag(call.fault, 'fault')),
     ),
   );
 }
@@ -77,7 +75,7 @@ function Composer({ agent }) {
   };
   return h(
     'form.composer.row',
-    { key: agent.agent_id, onSubmit: send },
+    { onSubmit: send },
     h('textarea', { name: 'text', dir: 'auto', 'aria-label': 'Message', placeholder: 'Write to the agent', rows: 2, onKeyDown: key }),
     submit('Send'),
   );
@@ -87,11 +85,7 @@ function Composer({ agent }) {
 async function say(agent, text) {
   const path = `/v1/agents/${encodeURIComponent(agent.agent_id)}/messages`;
   const { status, body } = await control('POST', ['calls'], { method: 'POST', path, key: agent.key, body: JSON.stringify({ text }) });
-  if (status !== 200) throw new Failure(status, '', refusal(status, body));
-}
-
-function refusal(status, body) {
-  const { error, limit_key: limit, reason } = body && typeof body === 'object' ? body : {};
-  const details = [error, limit, reason].filter(Boolean).join(', ');
-  return `The service answered ${status}${details && `: ${details}`}.`;
+  if (status === 200) return;
+  const details = [body?.error, body?.limit_key, body?.reason].filter(Boolean).join(', ');
+  throw new Failure(status, '', `The service answered ${status}${details && `: ${details}`}.`);
 }

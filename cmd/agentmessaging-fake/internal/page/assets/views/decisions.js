@@ -8,19 +8,24 @@ export function Decisions() {
   const all = state.decisions ?? [];
   const observed = all.filter((d) => d.observed).length;
   return h(
-    'section.main.whole',
-    { 'aria-label': 'Decisions', tabIndex: 0 },
-    head('Decisions', state.decisions && `${observed} of ${all.length} observed`),
-    h('p.soft', 'The interface leaves these questions open. A guessed answer is the fake’s own; a service may answer otherwise. ', mono('agentmessaging-fake observe'), ' asks a service, and ', mono('--like'), ' takes its answers.'),
-    h('dl', all.map((d) => h('div.decision.grid.rule', { key: d.id }, decision(d)))),
+    'div.panel',
+    h(
+      'section.main',
+      { 'aria-label': 'Decisions', tabIndex: 0 },
+      head('Decisions', state.decisions && `${observed} of ${all.length} observed`),
+      h('p', 'The interface leaves these questions open. A guessed answer is the fake’s own; a service may answer otherwise. ', mono('agentmessaging-fake observe'), ' asks a service, and ', mono('--like'), ' takes its answers.'),
+      h('ul.lines', all.map(decision)),
+    ),
   );
 }
 
 function decision({ id, question, answer, observed }) {
-  return [
-    h('dt', question, h('div.soft', mono(id))),
-    h('dd', tag(observed ? 'observed' : 'guessed', observed ? 'good' : ''), ' ', mono(words(answer))),
-  ];
+  return h(
+    'li.rule.between',
+    { key: id },
+    h('div', question, ' ', h('small', mono(id))),
+    h('div', tag(observed ? 'observed' : 'guessed', observed ? 'good' : ''), ' ', mono(words(answer))),
+  );
 }
 
 function words(answer) {

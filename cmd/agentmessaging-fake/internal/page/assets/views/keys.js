@@ -21,13 +21,13 @@ export function Keys() {
   const open = keys.find((k) => k.label === openKey());
   return h(
     'div.panel.two',
-    { class: state.route.id ? 'opened' : '' },
+    { class: state.route.id && 'opened' },
     h(
-      'section.side',
+      'section',
       { 'aria-label': 'All keys' },
-      head('Keys', keys.length ? plural(keys.length, 'key') : ''),
+      head('Keys', keys.length > 0 && plural(keys.length, 'key')),
       h('div.card', form('Issue a key', issue, select('Plan of the new key', plans, { name: 'plan' }), submit('Issue key'))),
-      h('ul.items', keys.map((k) => row(k, k === open))),
+      h('ul.items.lines', keys.map((k) => row(k, k === open))),
     ),
     h(
       'section.main',
@@ -38,7 +38,7 @@ export function Keys() {
 }
 
 function row(k, open) {
-  return item('keys', k.label, open, keyState(k), h('span', `Plan ${k.plan}`, k.default ? ', default' : '', k.dashboard ? '' : ', not from the dashboard'), ago(k.issued_at));
+  return item('keys', k.label, open, keyState(k), h('span.clip', `Plan ${k.plan}`, k.default && ', default', !k.dashboard && ', not from the dashboard'), ago(k.issued_at));
 }
 
 function keyState(k) {
@@ -57,13 +57,12 @@ function issue({ plan }) {
 function key(k) {
   return [
     h(
-      'div.mainhead.between',
-      { key: 'head' },
+      'div.between',
       h('h2.row', mono(k.label), keyState(k)),
       h(
         'div.row',
         choice(`Plan of ${k.label}`, plans, { value: k.plan, disabled: k.revoked, onChange: (e) => changePlan(k, e.target) }),
-        k.revoked ? button('Reinstate', () => revoke(k, false, 'is valid again.')) : button('Revoke', () => revoke(k, true, 'is revoked: calls with it are answered 401.'), { kind: 'danger' }),
+        k.revoked ? button('Reinstate', () => revoke(k, false, 'is valid again.')) : button('Revoke', () => revoke(k, true, 'is revoked: calls with it are answered 401.'), { class: 'danger' }),
       ),
     ),
     state.issued?.label === k.label && secret(state.issued.key),
@@ -71,14 +70,14 @@ function key(k) {
       ['Issued', both(k.issued_at)],
       ['By', k.dashboard ? 'the dashboard' : 'not the dashboard: BYOK operations answer 403'],
     ]),
-    h(Limits, { key: 'limits', label: k.label, rows: state.limits?.key === k.label ? state.limits.rows : null }),
+    h(Limits, { label: k.label, rows: state.limits?.key === k.label ? state.limits.rows : null }),
   ];
 }
 
 // secret is the only place that shows a key, and only once: the fake keeps it, the
 // page does not.
 function secret(value) {
-  return h('section.stack', { key: 'issued', 'aria-label': 'The new key' }, h('p', 'Copy the key now: it is not shown again once you leave.'), code('API key', value), code('Environment', exportLines(value)));
+  return h('section.stack', { 'aria-label': 'The new key' }, h('p', 'Copy the key now: it is not shown again once you leave.'), code('API key', value), code('Environment', exportLines(value)));
 }
 
 async function changePlan(k, chosen) {

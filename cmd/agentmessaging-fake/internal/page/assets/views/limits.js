@@ -21,22 +21,22 @@ const nameOf = (row) => names[row.limit_key] ?? row.limit_key;
 
 export function Limits({ label, rows }) {
   return h(
-    'section.block.stack',
+    'section.stack',
     { 'aria-label': 'Limits' },
     h('h3', 'Limits'),
-    rows ? h('ul', rows.map((row) => h(Gauge, { key: row.limit_key, label, row }))) : h('p.hint', 'Loading'),
+    rows ? h('ul.lines', rows.map((row) => h(Gauge, { key: row.limit_key, label, row }))) : h('small', 'Loading'),
   );
 }
 
 function Gauge({ label, row }) {
   const name = nameOf(row);
   return h(
-    'li.gauge.row',
-    { class: toneOf(row), 'data-limit': row.limit_key },
-    h('div', h('span', name), mono(row.limit_key)),
-    h('span.gbar', { 'aria-hidden': 'true', style: { '--share': `${share(row) * 100}%` } }),
+    'li.gauge.between',
+    { 'data-limit': row.limit_key },
+    h('div', name, ' ', h('small', mono(row.limit_key))),
+    h('span.bar', { class: toneOf(row), 'aria-hidden': 'true', style: { '--share': `${share(row) * 100}%` } }),
     h('div', row.max === null ? 'No limit' : `${count(row.left)} of ${count(row.max)} left`, row.opens_at && `, ${opensIn(row)}`),
-    row.max !== null && button('Exhaust', () => exhaust(label, row), { small: true, 'aria-label': `Exhaust ${name}` }),
+    row.max !== null && button('Exhaust', () => exhaust(label, row), { 'aria-label': `Exhaust ${name}` }),
   );
 }
 
@@ -50,14 +50,14 @@ export function Strip() {
   const keys = (state.keys ?? []).map((k) => [k.label, k.label]);
   return h(
     'div.strip.row',
-    keys.length > 1 ? choice('Limits of the key', keys, { class: 'small', value: key, onChange: (e) => showLimitsOf(e.target.value) }) : mono(key),
+    keys.length > 1 ? choice('Limits of the key', keys, { value: key, onChange: (e) => showLimitsOf(e.target.value) }) : mono(key),
     h('a.row', { href: hrefOf('keys', key) }, key ? '' : 'Limits', rows.length > 0 && !spent.length && none, spent.map(small)),
   );
 }
 
 function small(row) {
   const words = row.opens_at ? opensIn(row) : `${count(row.left)} left`;
-  return h('span.spent.clip', { key: row.limit_key, class: toneOf(row), title: row.limit_key }, nameOf(row).replace('Requests per', 'per'), ' ', h('b', words));
+  return h('small.clip', { key: row.limit_key, class: toneOf(row), title: row.limit_key }, nameOf(row).replace('Requests per', 'per'), ' ', h('b', words));
 }
 
 // share is how much of a limit is spent, from 0 to 1.

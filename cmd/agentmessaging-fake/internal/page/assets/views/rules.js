@@ -12,12 +12,12 @@ export function Rules() {
   const all = faults && replies && [...faults.map(faultRow), ...replies.map(replyRow)];
   return h(
     'div.panel.two',
-    h('section.side', { 'aria-label': 'New' }, head('Rules', ''), h('div.card', h(RuleForm))),
+    h('section', { 'aria-label': 'New' }, head('Rules'), h('div.card', h(RuleForm))),
     h(
       'section.main',
       { 'aria-label': 'In force' },
-      head('In force', all?.length ? plural(all.length, 'rule') : ''),
-      all && (all.length ? h('ul', all) : nothing()),
+      head('In force', all?.length > 0 && plural(all.length, 'rule')),
+      all && (all.length ? h('ul.lines', all) : nothing()),
     ),
   );
 }
@@ -48,8 +48,8 @@ function row(path, name, hits, words) {
   return h(
     'li.rule.between',
     { key: path.join(' ') },
-    h('div', h('div.row', mono(name), tag(plural(hits, 'hit'), hits ? 'fault' : '')), h('p', words)),
-    button('Remove', () => act('', () => control('DELETE', path)), { small: true, 'aria-label': `Remove ${name}` }),
+    h('div', h('div.row', mono(name), tag(plural(hits, 'hit'), hits ? 'fault' : '')), h('small', words)),
+    button('Remove', () => act('', () => control('DELETE', path)), { 'aria-label': `Remove ${name}` }),
   );
 }
 
@@ -120,7 +120,7 @@ class RuleForm extends Component {
           ],
         ),
       ),
-      h('div.row.actions', submit('Turn on')),
+      h('div.row.end', submit('Turn on')),
     );
   }
 }
@@ -132,7 +132,6 @@ function member([name, label, { value, ...rest }]) {
 // faultOf and scriptOf make the body of the request of what was given. JSON leaves out
 // what is undefined.
 function faultOf({ how, ...given }) {
-  for (const name of ['times', 'nth', 'from', 'chance', 'bytes', 'status']) if (name in given) given[name] = Number(given[name]);
   const { endpoint, key, agent_id, text_containing, times, nth, from, chance, ...fault } = given;
   if (how) fault.how = { kind: how };
   return { fault, match: { endpoint, key, agent_id, text_containing }, times, nth, from, chance };
@@ -141,6 +140,6 @@ function faultOf({ how, ...given }) {
 function scriptOf({ texts, warnings, error, reason, key, agent_id, text_containing, times }) {
   const lines = (text) => text?.split('\n').filter(Boolean);
   const replies = (lines(texts) ?? []).map((text) => ({ text, warnings: lines(warnings) }));
-  if (error) replies.push({ status: Number(error), reason });
-  return { match: { key, agent_id, text_containing }, replies, times: times && Number(times) };
+  if (error) replies.push({ status: error, reason });
+  return { match: { key, agent_id, text_containing }, replies, times };
 }

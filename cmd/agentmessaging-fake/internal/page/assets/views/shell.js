@@ -5,7 +5,7 @@ import { setToken } from '../api.js';
 import { pages, hrefOf } from '../route.js';
 import { log, start } from '../sync.js';
 import { count } from '../format.js';
-import { button, form, input, submit } from '../widgets.js';
+import { button, empty, form, input, submit } from '../widgets.js';
 import { Header } from './header.js';
 import { Traffic } from './traffic.js';
 import { Keys } from './keys.js';
@@ -17,20 +17,19 @@ const views = { traffic: Traffic, keys: Keys, agents: Agents, rules: Rules, deci
 
 export function Shell() {
   const { page } = state.route;
-  return h(
-    'div.shell',
+  return [
     h(Header),
-    h('nav.nav', { 'aria-label': 'Panels' }, h('ul', pages.map(item))),
+    h('nav', { 'aria-label': 'Panels' }, h('ul', pages.map(item))),
     h('main', h(state.locked ? Locked : views[page])),
     h(Notice),
-  );
+  ];
 }
 
 function item({ page, name }) {
   const { faults, replies } = state;
   const n = { traffic: log.kept, keys: state.keys?.length, agents: state.agentTotal, rules: faults?.length + replies?.length }[page];
   const current = state.route.page === page ? 'page' : undefined;
-  return h('li', { key: page }, h('a.row', { href: hrefOf(page), 'aria-current': current }, h('span', name), n > 0 && h('span.badge', count(n))));
+  return h('li', { key: page }, h('a.row', { href: hrefOf(page), 'aria-current': current }, name, n > 0 && h('small', count(n))));
 }
 
 function Locked() {
@@ -38,12 +37,11 @@ function Locked() {
     setToken(token.trim());
     start();
   };
-  return h(
-    'div.empty.stack',
-    h('h2', 'Control token'),
+  return empty(
+    'Control token',
     h('p', { role: 'alert' }, state.locked),
-    form('Control token', take, input('Token', { name: 'token', type: 'password', required: true, autoComplete: 'off' }), h('div.row', submit('Continue'))),
-    h('p.hint', 'The token stays in this tab.'),
+    form('Control token', take, input('Token', { name: 'token', type: 'password', required: true, autoComplete: 'off' }), h('div', submit('Continue'))),
+    h('small', 'The token stays in this tab.'),
   );
 }
 
@@ -53,8 +51,6 @@ function Notice() {
   return h(
     'div.notice',
     { class: kind, hidden: !words },
-    h('span', { role: 'status' }, kind === 'done' && words),
-    h('span', { role: 'alert' }, kind === 'failed' && words),
-    button('Dismiss', () => notice(), { kind: 'quiet', small: true }),
+    h('div.between', h('span', { role: 'status' }, kind === 'done' && words), h('span', { role: 'alert' }, kind === 'failed' && words), button('Dismiss', () => notice())),
   );
 }

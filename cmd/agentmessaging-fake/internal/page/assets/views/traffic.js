@@ -1,12 +1,12 @@
 // The calls as they happen.
 import { h, Component } from '../dom.js';
-import { state, now } from '../store.js';
+import { state, change, now } from '../store.js';
 import { controlPath, headers } from '../api.js';
 import { hold, log, loadOlder } from '../sync.js';
 import { go, hrefOf, setFilter } from '../route.js';
 import { asCurl, exportLines } from '../snippets.js';
 import { count, gap, plural, took } from '../format.js';
-import { button, choice, code, head, path, statusTag, arrival, empty, mono, tag } from '../widgets.js';
+import { button, choice, code, head, request, statusTag, arrival, empty, mono, tag } from '../widgets.js';
 import { Strip } from './limits.js';
 import { attemptsOf, said, whyOf } from '../story.js';
 import { CallDetail } from './calldetail.js';
@@ -28,9 +28,9 @@ export function Traffic() {
   const attempts = attemptsOf(log.calls);
   return h(
     'div.panel.traffic',
-    { class: call ? 'opened' : '' },
+    { class: call && 'opened' },
     h(
-      'section.calls',
+      'section',
       { 'aria-label': 'Calls' },
       head('Traffic', sum(), h(Tools)),
       h(Strip),
@@ -53,14 +53,14 @@ function Tools() {
   };
   return h(
     'div.tools.row',
-    fresh > 0 && button(`${count(fresh)} new`, goOn, { small: true }),
-    paused ? button('Resume', goOn, { small: true }) : button('Pause', () => hold('paused', true), { small: true }),
+    fresh > 0 && button(`${count(fresh)} new`, goOn),
+    paused ? button('Resume', goOn) : button('Pause', () => hold('paused', true)),
     !headers().Authorization && [download('↓ HAR', 'calls.har', 'calls.har'), download('↓ State', 'state', 'state.json')],
   );
 }
 
 function download(label, route, file) {
-  return h('a.button.small', { href: controlPath(route), download: file, title: `Download ${file}` }, label);
+  return h('a', { href: controlPath(route), download: file, title: `Download ${file}` }, label);
 }
 
 function sum() {
@@ -74,25 +74,27 @@ const classes = [
   ['429', '429 rate limited'],
   ['5xx', '5xx failed'],
 ];
-const statuses = [['', 'Any answer'], ...classes, ['0', 'No whole answer']];
-const decisions = [['', 'Any decision'], ...classes, ['0', 'None, a fault acted']];
+
+const choices = [
+  ['endpoint', 'Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])]],
+  ['status', 'Status', [['', 'Any answer'], ...classes, ['0', 'No whole answer']]],
+  ['decided', 'Decided', [['', 'Any decision'], ...classes, ['0', 'None, a fault acted']]],
+];
 
 function Filter() {
-  const { search, endpoint, status, decided } = state.filter;
+  const set = (name) => (event) => setFilter({ [name]: event.target.value });
   return h(
     'form.filter.row',
-    { role: 'search', onSubmit: (e) => e.preventDefault() },
-    h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Search calls', value: search, onInput: (e) => setFilter({ search: e.target.value }) }),
-    choice('Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])], { value: endpoint, onChange: (e) => setFilter({ endpoint: e.target.value }) }),
-    choice('Status', statuses, { value: status, onChange: (e) => setFilter({ status: e.target.value }) }),
-    choice('Decided', decisions, { value: decided, onChange: (e) => setFilter({ decided: e.target.value }) }),
+    { role: 'search', onSubmit: (event) => event.preventDefault() },
+    h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Search calls', value: state.filter.search, onInput: set('search') }),
+    choices.map(([name, label, options]) => choice(label, options, { value: state.filter[name], onChange: set(name) })),
   );
 }
 
 function content(attempts) {
-  if (!state.info) return h('div.loading', 'Connecting to the fake');
+  if (!state.info) return empty('Connecting to the fake');
   if (log.calls.length + state.underWay.length === 0) return empty('No calls yet', h(Connect));
-  if (!log.loaded) return h('div.loading', 'Searching');
+  if (!log.loaded) return empty('Searching');
   if (log.found && log.foundTotal === 0) {
     return empty('No call passes the filter', button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '', decided: '' })));
   }
@@ -133,8 +135,8 @@ function List({ attempts }) {
     'div.rows',
     { onScroll: read, onPointerEnter: read, onPointerLeave: read, onKeyDown: walk },
     state.underWay.length > 0 && h(UnderWay),
-    h('ol', { 'aria-label': 'Calls, the newest first' }, shown.map(row).reverse()),
-    log.hasOlder && h('div.older.row', button('Load older calls', loadOlder, { small: true })),
+    h('ol.lines', { 'aria-label': 'Calls, the newest first' }, shown.map(row).reverse()),
+    log.hasOlder && button('Load older calls', loadOlder),
   );
 }
 
@@ -166,18 +168,14 @@ class Row extends Component {
         'a.call',
         { href, tabIndex: reached ? 0 : -1, 'aria-current': open ? 'true' : undefined },
         h('span', statusTag(call)),
-        h('span.c-what.row', what(call), h('span.clip.soft', { dir: 'auto' }, said(call)), call.fault && !why && tag(call.fault, 'fault')),
-        h('span.c-key.soft', mono(call.key)),
-        h('span.c-took.soft', took(call.took_ns / 1e9)),
-        h('span.c-when.soft', arrival(call.time), ' ', before && gap(before.time, call.time)),
-        why && h('span.c-why', { dir: 'auto' }, why),
+        h('span.what.row', h('span', request(call)), h('small.clip', { dir: 'auto' }, said(call)), call.fault && !why && tag(call.fault, 'fault')),
+        h('small.key', mono(call.key)),
+        h('small.took', took(call.took_ns / 1e9)),
+        h('small.when', arrival(call.time), ' ', before && gap(before.time, call.time)),
+        why && h('p', { dir: 'auto' }, why),
       ),
     );
   }
-}
-
-function what(call) {
-  return [h('span.method', call.method), ' ', path(call.path)];
 }
 
 const mostUnderWay = 10;
@@ -193,15 +191,17 @@ function UnderWay() {
         'div.call',
         { key: call.trace_id },
         h('span', tag(`${Math.max(0, (now() - Date.parse(call.time)) / 1000).toFixed(0)} s`, 'warn')),
-        h('span.c-what.row', what(call), h('span.soft', 'under way')),
-        h('span.c-key.soft', mono(call.key)),
+        h('span.what.row', h('span', request(call)), h('small', 'under way')),
+        h('small.key', mono(call.key)),
       ),
     ),
-    all.length > mostUnderWay && h('p.hint', `and ${count(all.length - mostUnderWay)} more`),
+    all.length > mostUnderWay && h('small', `and ${count(all.length - mostUnderWay)} more`),
   );
 }
 
+// The list is drawn before a row of it takes the focus.
 function close() {
+  change({ openCall: null });
   go('traffic');
   requestAnimationFrame(() => document.querySelector('.call[tabindex="0"]')?.focus());
 }
