@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/tls"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -29,11 +29,9 @@ import (
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// fault is a way for a connection to go wrong: a row of the matrix.
+// A fault is a way for a connection to go wrong: a row of the matrix.
 type fault struct {
 	name        string
 	dial        error            // instead of a connection
@@ -99,46 +97,28 @@ func (f fault) run(t *testing.T, call endpoint, over network) cell {
 	t.Helper()
 	requests := new(atomic.Int32)
 	transport := f.transport(t, over, requests)
-	guard := &poolGuard{RoundTripper: transport}
 	baseURL := "http://127.0.0.1:1"
 	if f.tls {
 		baseURL = "https://service.example:1"
 	}
-	client := clientAt(t, baseURL, through(guard), agentmessaging.WithRetry(over.retry), jitter(0),
-		agentmessaging.WithObserver(&wayward{}), agentmessaging.WithUserAgent(strings.Repeat("x", 5000))) // no buffer takes it whole
-	var info agentmessaging.CallInfo
-	ctx := agentmessaging.WithCallInfo(t.Context(), &info)
+	client := clientAt(t, baseURL, through(transport), agentmessaging.WithRetry(over.retry), jitter(0),
+		agentmessaging.WithUserAgent(strings.Repeat("x", 5000))) // no buffer takes it whole
+	do := call.call
 	if f.deadline > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.deadline)
-		defer cancel()
+		do = within(f.deadline, do)
 	}
+	var info agentmessaging.CallInfo
 	begin := time.Now()
-	err := call.call(ctx, client)
+	err := do(agentmessaging.WithCallInfo(t.Context(), &info), client)
 	c := cell{int(requests.Load()), outcome(err), time.Since(begin)}
 	transport.CloseIdleConnections()
 	time.Sleep(f.deadline) // for a service that sleeps
 	assert.LessOrEqual(t, c.requests, info.Attempts, "%s: what is sent is an attempt", f.name)
-	assert.Zero(t, guard.closed.Load(), "the caller's pool is left alone")
 	holdsLaws(t, err, "canary")
 	if f.race && call.isPost() {
 		c.outcome, c.elapsed = eitherWay, 0
 	}
 	return c
-}
-
-// wayward is an observer that starts attempts from the context of the call.
-// Whatever it gives an attempt, the client knows whether its request was sent.
-type wayward struct{ call context.Context }
-
-func (w *wayward) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
-	switch event.(type) {
-	case agentmessaging.CallStart:
-		w.call = ctx
-	case agentmessaging.AttemptStart, agentmessaging.RequestStart:
-		return w.call
-	}
-	return nil
 }
 
 // transport makes a connection for each attempt: whether one that brought more
@@ -190,15 +170,6 @@ func dialsTo(t *testing.T, requests *atomic.Int32, connect func() (net.Conn, pee
 	t.Cleanup(transport.CloseIdleConnections)
 	return transport
 }
-
-// poolGuard is the caller's transport; closing its idle connections is not
-// the client's business.
-type poolGuard struct {
-	http.RoundTripper
-	closed atomic.Int32
-}
-
-func (g *poolGuard) CloseIdleConnections() { g.closed.Add(1) }
 
 // TestMemoryIsBounded: a body that unpacks without end costs a call little,
 // all its attempts together.
@@ -298,57 +269,36 @@ func TestRetryAfterMatrix(t *testing.T) {
 // TestContextMatrix: the context ends at each moment of a call.
 func TestContextMatrix(t *testing.T) {
 	page := newPage("The context ends", "GET, PUT, DELETE", "POST")
-	hang := func(req *http.Request) { <-req.Context().Done() }
-	cutShort := func() io.Reader { return io.MultiReader(strings.NewReader(anyReply[:20]), errReader{}) }
+	cut := func() io.Reader {
+		return io.MultiReader(strings.NewReader(anyReply[:20]), iotest.ErrReader(context.Canceled))
+	}
 	for _, moment := range []struct {
 		name   string
-		after  time.Duration // 0: before the call; negative: when the transport is called
+		after  time.Duration // 0: before the call; long: when the transport is called
 		answer answer
 	}{
 		{"before the call", 0, okAnswer},
-		{"before the answer", 5 * time.Second, answer{Before: hang, Err: context.Canceled}},
-		{"inside the answer's body", -1, answer{Status: 200, Reader: cutShort}},
-		{"just as the success arrives", -1, okAnswer},
+		{"before the answer", 5 * time.Second, hang},
+		{"inside the answer's body", long, answer{Before: leave, Status: 200, Reader: cut}},
+		{"just as the success arrives", long, answer{Before: leave, Status: 200, Body: anyReply}},
 		{"during the wait after a 429", 5 * time.Second, tooMany("60", "")},
 		{"during the wait after a failed dial", 200 * time.Millisecond, notDialed},
 	} {
 		row := columns(t, moment.name, endpoints, false, func(call endpoint, _ bool) cell {
-			return endedDuring(t, moment.after, moment.answer, call.call)
+			c, err := answered(t, moment.answer, leaving(moment.after, call.call))
+			if err != nil {
+				assert.ErrorIs(t, err, context.Canceled)
+				assert.ErrorIs(t, err, errLeft)
+			}
+			return c
 		})
 		page.row(moment.name, row[0], row[1])
 	}
 	page.hold(t, "context")
 }
 
-type errReader struct{}
-
-func (errReader) Read([]byte) (int, error) { return 0, context.Canceled }
-
-func endedDuring(t *testing.T, after time.Duration, a answer, do doCall) (c cell) {
-	synctest.Test(t, func(t *testing.T) {
-		reason := errors.New("the user left")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		end := func() { cancel(reason) }
-		switch {
-		case after == 0:
-			end()
-		case after < 0:
-			a.Before = func(*http.Request) { end() }
-		default:
-			time.AfterFunc(after, end)
-		}
-		transport := answering(a)
-		begin := time.Now()
-		err := do(ctx, newClient(t, transport, jitter(0)))
-		c = cell{len(transport.Sent()), outcome(err), time.Since(begin)}
-		holdsLaws(t, err, "canary")
-		if err != nil {
-			assert.ErrorIs(t, err, context.Canceled)
-			assert.ErrorIs(t, err, reason)
-		}
-	})
-	return c
-}
+// long is later than any call ends.
+const long = time.Hour
 
 // The fault matrix, continued: the fake's catalogue, so that what a user
 // injects in a test has the effect that the page states.
@@ -372,105 +322,34 @@ var fakeFaults = []struct {
 	{fakeserver.LoseReply(fakeserver.RawAnswer(200, "text/html", "<html>")), "LoseReply(RawAnswer(200, HTML))"},
 	{fakeserver.TruncateReply(10), "TruncateReply(10)"},
 	{fakeserver.ResetReply(10), "ResetReply(10)"},
-	{fakeserver.DripReply(16, time.Millisecond), "DripReply(16, 1ms)"},
+	{fakeserver.DripReply(1, 0), "DripReply(1, 0s)"},
 	{fakeserver.GoAway(), "GoAway()"},
 }
 
-// TestFakeFaultMatrix runs every endpoint against every fault of the fake, over
-// both in-memory ways, and one of each column over HTTP/2.
+// TestFakeFaultMatrix makes every call under every fault of the fake, whose own tests
+// show that a fault looks the same over every transport.
 func TestFakeFaultMatrix(t *testing.T) {
 	page := newPage("Fault", "GET, PUT, DELETE", "POST")
 	for _, f := range fakeFaults {
-		row := columns(t, f.name, endpoints, strings.HasPrefix(f.name, "RateLimited"), func(call endpoint, first bool) (c cell) {
-			synctest.Test(t, func(t *testing.T) {
-				c = faulted(t, f.fault, overMemory, true, call.call)
-				assert.Equal(t, c, faulted(t, f.fault, directly, true, call.call), "%s, %s: direct", call.name, f.name)
-			})
-			if first {
-				over := faulted(t, f.fault, overTLS, false, call.call)
-				over.elapsed = c.elapsed
-				assert.Equal(t, c, over, "%s, %s: over HTTP/2", call.name, f.name)
+		row := columns(t, f.name, endpoints, strings.HasPrefix(f.name, "RateLimited"), func(call endpoint, _ bool) (c cell) {
+			do := call.call
+			if strings.Contains(f.name, "Hang") {
+				do = within(10*time.Second, do)
 			}
+			synctest.Test(t, func(t *testing.T) {
+				fake := fakeserver.New(t, fakeserver.WithKey(testKey))
+				fake.AddAgent(fake.Key(), fakeserver.Agent{ID: "agent_1"})
+				fake.Inject(f.fault)
+				begin := time.Now()
+				err := do(t.Context(), clientAt(t, fake.BaseURL(), agentmessaging.WithHTTPClient(fake.HTTPClient(t)), jitter(0)))
+				holdsLaws(t, err, "canary")
+				c = cell{len(fake.Calls()), outcome(err), time.Since(begin)}
+			})
 			return c
 		})
 		page.row("`"+f.name+"`", row[0], row[1])
 	}
 	page.hold(t, "fake")
-}
-
-// faulted makes a call every attempt of which meets the fault. On a socket,
-// where time is not virtual, waits take none: they move the fake's clock, and a
-// call that would hang is cancelled.
-func faulted(t *testing.T, fault fakeserver.Fault, way wayToFake, virtual bool, do doCall) cell {
-	fake, err := fakeserver.Open()
-	require.NoError(t, err)
-	defer fake.Close()
-	fake.AddAgent(fake.Key(), fakeserver.Agent{ID: "agent_1"})
-	fake.Inject(fault)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	opts := []agentmessaging.Option{jitter(0)}
-	if !virtual {
-		opts = append(opts, agentmessaging.WithClock(fake))
-		if strings.Contains(fault.String(), "Hang") {
-			fake.OnCall(func(fakeserver.Call) { cancel() })
-		}
-	}
-	if !strings.Contains(fault.String(), "Hang") {
-		ctx = t.Context() // a wait that would pass its deadline is not begun
-	}
-	client := clientBy(t, fake, way, opts...)
-	begin := time.Now()
-	err = do(ctx, client)
-	holdsLaws(t, err, "canary")
-	c := cell{len(fake.Calls()), outcome(err), time.Since(begin)}
-	if strings.HasPrefix(fault.String(), "DripReply") {
-		c.elapsed = 0 // as long as the body is
-	}
-	return c
-}
-
-// TestBooksBalance: many callers share a client and a fake under random faults. What the
-// client reports is what the service did, and outcomes that are unknown are the ones
-// that a fault made so. A goroutine that is left over fails the bubble.
-func TestBooksBalance(t *testing.T) {
-	const callers, each = 80, 5
-	synctest.Test(t, func(t *testing.T) {
-		opts := []fakeserver.Option{fakeserver.WithCallLimit(0)}
-		for _, limit := range spec.Limits {
-			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(limit.Key), 1_000_000))
-		}
-		fake := fakeserver.New(t, opts...)
-		agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
-		fake.Inject(fakeserver.RateLimited("1")).Chance(0.25, 1)
-		fake.Inject(fakeserver.Latency(time.Second)).Chance(0.2, 2)
-		early := fake.Inject(fakeserver.CloseEarly()).Chance(0.02, 3)
-		lost := fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection())).Chance(0.05, 4)
-		client := clientBy(t, fake, overMemory, agentmessaging.WithTimeout(24*time.Hour))
-		var (
-			sent, unknown, attempts atomic.Int64
-			group                   sync.WaitGroup
-		)
-		for range callers {
-			group.Go(func() {
-				for range each {
-					var info agentmessaging.CallInfo
-					_, err := client.SendMessage(agentmessaging.WithCallInfo(t.Context(), &info), agent.ID, agentmessaging.MessageParams{Text: "hi"})
-					attempts.Add(int64(info.Attempts))
-					if err == nil {
-						sent.Add(1)
-					} else if assert.True(t, errors.Is(err, agentmessaging.ErrOutcomeUnknown), err) {
-						unknown.Add(1)
-					}
-				}
-			})
-		}
-		group.Wait()
-		assert.Len(t, fake.Conversation(agent.ID), int(sent.Load())+lost.Hits())
-		assert.EqualValues(t, lost.Hits()+early.Hits(), unknown.Load())
-		assert.EqualValues(t, callers*each, sent.Load()+unknown.Load())
-		assert.EqualValues(t, attempts.Load(), fakedoor.Of[fakeserver.Call](fake).DroppedCalls(), "every attempt arrived once")
-	})
 }
 
 var updateFaults = flag.Bool("update-faults", false, "write what the fault matrix finds into docs/faults.md")
@@ -601,7 +480,6 @@ var http1Faults = []fault{
 	{name: "no body until the deadline", serve: thenStall(respond("200 OK\r\n"+length, anyReply[:20])), deadline: 10 * time.Second},
 	{name: "error without body until the deadline", serve: thenStall(respond("404 Not Found\r\nContent-Length: 50", "{")), deadline: 10 * time.Second},
 	{name: "packed error without body", serve: thenStall(respond("404 Not Found\r\nContent-Encoding: gzip\r\nContent-Length: 50", "")), deadline: 10 * time.Second},
-	{name: "answer byte by byte", serve: drip},
 	{name: "1xx before the answer", serve: respond(strings.Repeat("102 Processing\r\n\r\nHTTP/1.1 ", 60)+"200 OK\r\n"+length, anyReply)},
 	{name: "protocol switch", serve: thenStall(respond("101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x", ""))},
 	{name: "closed without Content-Length", serve: respond("200 OK\r\nConnection: close", anyReply)},
@@ -649,18 +527,6 @@ func endless(status string) func(peer) error {
 			}
 		}
 	}
-}
-
-func drip(p peer) error {
-	if err := p.readRequest(); err != nil {
-		return err
-	}
-	for _, b := range []byte("HTTP/1.1 200 OK\r\n" + length + "\r\n\r\n" + anyReply) {
-		if _, err := p.Write([]byte{b}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // packed is an answer and 300 MiB of spaces as gzip, each MiB a member of its own.

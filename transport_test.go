@@ -2,15 +2,13 @@ package agentmessaging_test
 
 import (
 	"context"
-	"io"
+	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
-	"net/http/httptest"
-	"net/http/httptrace"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -20,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 // Transports of the caller's, as tests and gateways have them.
@@ -50,29 +47,15 @@ func TestTransportThatRewritesItsRequest(t *testing.T) {
 	assert.Equal(t, []string{whole, whole, whole}, came)
 }
 
-// TestLateHook: a hook of an earlier attempt says nothing of a later one.
-func TestLateHook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var late func()
-		sent := 0
-		transport := tripper(func(req *http.Request) (*http.Response, error) {
-			if sent++; sent == 1 {
-				trace := httptrace.ContextClientTrace(req.Context())
-				late = func() { trace.GetConn("service.example:443") }
-				return answering(tooMany("1", "")).RoundTrip(req)
-			}
-			late()
-			return nil, io.ErrUnexpectedEOF
-		})
-		assert.ErrorIs(t, post(t.Context(), newClient(t, transport)), agentmessaging.ErrOutcomeUnknown)
-		assert.Equal(t, 2, sent)
-	})
-}
-
+// TestCookieJarIsUsed in each attempt: that of the http.Client as it was given.
 func TestCookieJarIsUsed(t *testing.T) {
-	jar := jarOf(t, "gateway", "blue")
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	jar.SetCookies(must(url.Parse(serviceURL)), []*http.Cookie{{Name: "gateway", Value: "blue"}})
 	transport := answering(answer{Status: 503}, notDialed, okAnswer)
-	client := clientAt(t, serviceURL, quick, agentmessaging.WithHTTPClient(&http.Client{Transport: transport, Jar: jar}))
+	hc := &http.Client{Transport: transport, Jar: jar}
+	client := clientAt(t, serviceURL, quick, agentmessaging.WithHTTPClient(hc))
+	hc.Jar = nil // its owner may change it: it was copied
 	require.NoError(t, get(t.Context(), client))
 	for i, sent := range transport.Sent() {
 		assert.Equal(t, []string{"gateway=blue"}, sent.Header["Cookie"], "attempt %d", 1+i)
@@ -105,25 +88,6 @@ func TestDefaultTransport(t *testing.T) {
 	}
 }
 
-// TestGivenHTTPClientIsCopied: what its owner changes later changes no call.
-func TestGivenHTTPClientIsCopied(t *testing.T) {
-	transport := answering(okAnswer)
-	hc := &http.Client{Transport: transport}
-	client := clientAt(t, serviceURL, agentmessaging.WithHTTPClient(hc))
-	hc.Jar = jarOf(t, "gateway", "green")
-	require.NoError(t, get(t.Context(), client))
-	assert.Empty(t, transport.Sent()[0].Header["Cookie"])
-}
-
-func jarOf(t *testing.T, name, value string) http.CookieJar {
-	jar, err := cookiejar.New(nil)
-	require.NoError(t, err)
-	service, err := url.Parse(serviceURL)
-	require.NoError(t, err)
-	jar.SetCookies(service, []*http.Cookie{{Name: name, Value: value}})
-	return jar
-}
-
 // counted counts the writes to a connection.
 type counted struct {
 	net.Conn
@@ -138,72 +102,52 @@ func (c counted) Write(p []byte) (int, error) {
 // TestOneConnection is kept across refusals, whose bodies are read to the end,
 // and a request's body leaves with its header, in one write.
 func TestOneConnection(t *testing.T) {
-	var dials, writes, requests atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if requests.Add(1)%3 != 0 {
-			w.Header().Set("Retry-After", "1")
-			w.WriteHeader(http.StatusTooManyRequests)
-			io.WriteString(w, `{"error":"rate_limited"}`)
-			return
+	synctest.Test(t, func(t *testing.T) {
+		var dials, writes, requests atomic.Int32
+		connect := func() (net.Conn, peer) {
+			dials.Add(1)
+			client, service := overPipe()
+			return counted{client, &writes}, service
 		}
-		io.WriteString(w, anyReply)
-	}))
-	defer server.Close()
-	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		dials.Add(1)
-		conn, err := new(net.Dialer).DialContext(ctx, network, address)
-		return counted{conn, &writes}, err
-	}}
-	defer transport.CloseIdleConnections()
-	client := connect(t, server.URL, through(transport), agentmessaging.WithClock(fakeserver.New(t)))
-	for _, do := range []doCall{post, get, post} {
-		require.NoError(t, do(t.Context(), client))
-	}
-	assert.Equal(t, []int32{9, 9, 1}, []int32{requests.Load(), writes.Load(), dials.Load()}, "requests, writes, connections")
+		refuse := respond("429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 2", "{}")
+		transport := dialsTo(t, &requests, connect, func(p peer) (err error) {
+			for err == nil {
+				err = errors.Join(refuse(p), respond("200 OK\r\n"+length, anyReply)(p))
+			}
+			return err
+		})
+		client := clientAt(t, "http://127.0.0.1:1", through(transport))
+		for _, do := range []doCall{post, get, post} {
+			require.NoError(t, do(t.Context(), client))
+		}
+		assert.Equal(t, []int32{6, 6, 1}, []int32{requests.Load(), writes.Load(), dials.Load()}, "requests, writes, connections")
+	})
 }
 
-// TestWarmConnection: on connections that were used before, net/http would send
-// a GET again on its own; here the retry policy does, or nobody.
+// TestWarmConnection: on a connection that was used before, net/http would send a GET
+// again on its own; here the retry policy does, or nobody.
 func TestWarmConnection(t *testing.T) {
-	for _, secure := range []bool{false, true} {
-		assert.NoError(t, warmThenBroken(t, 3, secure))
-		assert.ErrorContains(t, warmThenBroken(t, 1, secure), "ended without an answer")
-	}
-}
-
-// warmThenBroken opens three connections, and breaks one under a GET.
-func warmThenBroken(t *testing.T, attempts int, secure bool) error {
-	const warm = 3
-	var (
-		requests atomic.Int32
-		together sync.WaitGroup
-	)
-	together.Add(warm)
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		switch n := requests.Add(1); {
-		case n <= warm:
-			together.Done()
-			together.Wait()
-		case n == warm+1:
-			panic(http.ErrAbortHandler)
+	thenCloses := func(p peer) error { return errors.Join(respond("200 OK\r\n"+length, anyReply)(p), p.readRequest()) }
+	for baseURL, serve := range map[string]func(peer) error{
+		"http://127.0.0.1:1": thenCloses,
+		"https://example.com:1": func(p peer) error {
+			p.Conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}})
+			return thenCloses(p)
+		},
+	} {
+		for attempts, want := range map[int]string{1: "", 3: success} {
+			synctest.Test(t, func(t *testing.T) {
+				var requests atomic.Int32
+				client := clientAt(t, baseURL, through(dialsTo(t, &requests, overPipe, serve)),
+					agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: attempts}))
+				require.NoError(t, get(t.Context(), client))
+				var info agentmessaging.CallInfo
+				err := get(agentmessaging.WithCallInfo(t.Context(), &info), client)
+				if assert.Equal(t, want == success, err == nil, err); err != nil {
+					assert.ErrorContains(t, err, "ended without an answer")
+				}
+				assert.EqualValues(t, 1+info.Attempts, requests.Load(), "what was sent is an attempt")
+			})
 		}
-		io.WriteString(w, anyReply)
-	}))
-	defer server.Close()
-	if secure {
-		server.StartTLS()
-	} else {
-		server.Start()
 	}
-	policy := agentmessaging.RetryPolicy{MaxAttempts: attempts, MinWait: time.Microsecond}
-	client := connect(t, server.URL, agentmessaging.WithHTTPClient(server.Client()), agentmessaging.WithRetry(policy))
-	var group sync.WaitGroup
-	for range warm {
-		group.Go(func() { assert.NoError(t, get(t.Context(), client)) })
-	}
-	group.Wait()
-	var info agentmessaging.CallInfo
-	err := get(agentmessaging.WithCallInfo(t.Context(), &info), client)
-	assert.EqualValues(t, info.Attempts, requests.Load()-warm, "what was sent is what is told")
-	return err
 }
