@@ -3,7 +3,6 @@ package sweep
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -78,100 +77,86 @@ type Finding struct {
 // the plan strikes if it is nil.
 type found func(about *spec.Endpoint, says string, args ...any)
 
-// ofExecution are the checks of one execution, and ofRun those of all executions together.
-var ofExecution = []struct {
-	name Check
-	look func(*execution, found)
+// checks are all checks: of single executions, and of whole runs.
+var checks = []struct {
+	name  Check
+	whole bool
+	look  func(*run, found)
 }{
-	{Panics, (*execution).panics}, {Ends, (*execution).endless}, {Swallowed, (*execution).swallowed}, {Quota, (*execution).overQuota},
-	{DeadKey, (*execution).deadKey}, {Leak, (*execution).leaks}, {Secret, (*execution).quotes},
+	{Panics, false, each((*record).panics)},
+	{Ends, false, each((*record).endless)},
+	{Swallowed, false, each((*record).swallowed)},
+	{Quota, false, each((*record).overQuota)},
+	{DeadKey, false, each((*record).deadKey)},
+	{Leak, false, each((*record).leaks)},
+	{Secret, false, each((*record).quotes)},
+	{Truth, true, (*run).untrue},
+	{Lost, true, (*run).lost},
+	{LostAgent, true, (*run).lostAgent},
+	{Doubled, true, (*run).doubled},
+	{LostBYOK, true, (*run).lostBYOK},
+	{Resumes, true, (*run).notResumed},
 }
 
-type runCheck struct {
-	name Check
-	look func(*run, found)
+// each looks at the executions of a run, up to the first in which it finds something.
+func each(look func(*record, found)) func(*run, found) {
+	return func(r *run, take found) {
+		failed := false
+		for _, p := range r.records {
+			if p.died == "" && !failed {
+				look(p, func(about *spec.Endpoint, says string, args ...any) {
+					failed = true
+					take(about, "%s", p.when()+fmt.Sprintf(says, args...))
+				})
+			}
+		}
+	}
 }
 
-var ofRun = []runCheck{
-	{Truth, (*run).untrue}, {Lost, (*run).lost}, {LostAgent, (*run).lostAgent}, {Doubled, (*run).doubled},
-	{LostBYOK, (*run).lostBYOK}, {Resumes, (*run).notResumed},
-}
-
-func (p *execution) panics(found found) {
+func (p *record) panics(found found) {
 	if p.panicked != "" {
 		found(nil, "the scenario panicked: %s", p.panicked)
 	}
 }
 
-func (p *execution) endless(found found) {
+func (p *record) endless(found found) {
 	switch {
 	case p.stalled != "":
 		found(nil, "the scenario %s", p.stalled)
 	case p.ended != "":
 		found(nil, "the scenario had to be ended: %s", p.ended)
-	case p.lasted > p.longest:
-		found(nil, "the scenario took %s of virtual time; at most %s are allowed (MaxVirtualTime)", p.lasted.Round(time.Second), p.longest.Round(time.Second))
+	case p.lasted > p.maxLasted:
+		found(nil, "the scenario took %s of virtual time; at most %s are allowed (MaxVirtualTime)", p.lasted.Round(time.Second), p.maxLasted.Round(time.Second))
 	}
 }
 
-func (p *execution) overQuota(found found) {
-	if p.requests > p.quota {
-		found(nil, "the scenario made %s; the baseline makes %d", plural(p.requests, "request"), p.quota/9)
+func (p *record) overQuota(found found) {
+	if p.requests > p.maxRequests {
+		found(nil, "the scenario made %s; the baseline makes %d", plural(p.requests, "request"), p.maxRequests/9)
 	}
 }
 
-func (p *execution) deadKey(found found) {
-	usual := p.sweep.usual(p.stage)
+func (p *record) deadKey(found found) {
+	usual := p.usual()
 	if p.deadKeyRequests > max(3, usual[0].deadKeyRequests, usual[1].deadKeyRequests) {
 		found(nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", p.deadKeyRequests)
 	}
 }
 
-func (p *execution) leaks(found found) {
-	if usual := p.sweep.usual(p.stage); len(p.left) > max(len(usual[0].left), len(usual[1].left)) {
-		found(nil, "%s left over:\n%s", plural(len(p.left), "kind of goroutine"), strings.Join(p.left, "\n"))
+func (p *record) leaks(found found) {
+	if usual := p.usual(); len(p.leaked) > max(len(usual[0].leaked), len(usual[1].leaked)) {
+		found(nil, "%s left over:\n%s", plural(len(p.leaked), "kind of goroutine"), strings.Join(p.leaked, "\n"))
 	}
 }
 
-func (p *execution) quotes(found found) {
+func (p *record) quotes(found found) {
 	all := p.said()
-	if slices.ContainsFunc(append(p.secrets, p.fake.Key()), func(key string) bool { return strings.Contains(all, key) }) {
+	if slices.ContainsFunc(p.secrets, func(key string) bool { return strings.Contains(all, key) }) {
 		found(nil, "a key is in what the application said")
 	}
 }
 
-// said is all that the application said, as text.
-func (p *execution) said() string {
-	var all strings.Builder
-	for _, t := range p.statements {
-		if t.text != "" {
-			all.WriteString(strings.TrimRight(t.text, "\n") + "\n")
-		}
-	}
-	return all.String()
-}
-
-// reports are what the application said is wrong, more often than it says it in the baseline.
-func (p *execution) reports() (fresh []statement) {
-	usually := map[string]int{}
-	for _, u := range p.sweep.usual(p.stage) {
-		count := map[string]int{}
-		for _, t := range u.statements {
-			count[t.key()]++
-			usually[t.key()] = max(usually[t.key()], count[t.key()])
-		}
-	}
-	for _, t := range p.statements {
-		if usually[t.key()]--; t.way != said && usually[t.key()] < 0 {
-			fresh = append(fresh, t)
-		}
-	}
-	return fresh
-}
-
-func (t statement) key() string { return fmt.Sprint(t.way, t.text) }
-
-func (p *execution) swallowed(found found) {
+func (p *record) swallowed(found found) {
 	if len(p.reports()) > 0 {
 		return
 	}
@@ -181,13 +166,6 @@ func (p *execution) swallowed(found found) {
 			return
 		}
 	}
-}
-
-// usuallyFails reports whether the call of this name fails in the baseline too.
-func (p *execution) usuallyFails(c *Call) bool {
-	return slices.ContainsFunc(p.sweep.usual(p.stage), func(u *execution) bool {
-		return slices.ContainsFunc(u.calls, func(other *Call) bool { return other.Name == c.Name && other.failed() })
-	})
 }
 
 // confirms are the calls that show whether another one was carried out.
@@ -215,14 +193,6 @@ func (c *Call) madeGood(later []*Call) bool {
 	return false
 }
 
-// calls are those of all executions.
-func (r *run) calls() (all []*Call) {
-	for _, p := range r.executions {
-		all = append(all, p.calls...)
-	}
-	return all
-}
-
 // about are the calls of all executions about a subject; about any where its text is "".
 // A call that a death cut off before it sent anything may be about each.
 func (r *run) about(s subject) (calls []*Call) {
@@ -235,29 +205,19 @@ func (r *run) about(s subject) (calls []*Call) {
 // is in a report, or a report is the error of one of its calls that fits.
 func (r *run) named(s subject, fits func(*Call) bool) bool {
 	calls := slices.DeleteFunc(r.about(s), func(c *Call) bool { return !c.failed() || !fits(c) })
-	return slices.ContainsFunc(r.executions, func(p *execution) bool {
+	return slices.ContainsFunc(r.records, func(p *record) bool {
 		return slices.ContainsFunc(p.reports(), func(t statement) bool {
 			return s.text != "" && t.contains(s.text) || slices.ContainsFunc(calls, t.isFrom)
 		})
 	})
 }
 
-// isFrom reports whether what was said is the error of a call that failed.
-func (t statement) isFrom(c *Call) bool { return errors.Is(t.err, c.Err) }
-
-// contains looks for a subject as whole words: "Order 10" is not about "Order 1".
-func (t statement) contains(subject string) bool {
-	const noLetter = `[^\pL\pN]`
-	return strings.Contains(t.text, subject) &&
-		regexp.MustCompile(`(^|`+noLetter+`)`+regexp.QuoteMeta(subject)+`($|`+noLetter+`)`).MatchString(t.text)
-}
-
 // general counts the reports of the executions that may be about anything: each is the
 // error of no call, and names no message. What a restart repeats counts once.
-func (r *run) general(executions ...*execution) int {
+func (r *run) general(records ...*record) int {
 	failed := slices.DeleteFunc(r.calls(), func(c *Call) bool { return !c.failed() })
-	texts, different := r.sweep.baseline[0].result.state.subjects(), map[string]bool{}
-	for _, p := range executions {
+	texts, different := r.baseline()[0].left.state.subjects(), map[string]bool{}
+	for _, p := range records {
 		count := map[string]int{}
 		for _, t := range p.reports() {
 			names := func(s subject) bool { return s.endpoint == spec.SendMessage && t.contains(s.text) }
@@ -270,36 +230,30 @@ func (r *run) general(executions ...*execution) int {
 	return len(different)
 }
 
-// inDoubt reports a call of which a restart cannot know whether it was carried out: the
-// outcome is unknown, or the process died and what it did is forgotten.
-func (p *execution) inDoubt(c *Call) bool {
-	return errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown) || p.died != "" && !c.failed()
-}
-
 // doubtNamed reports whether a call about the subject was in doubt, and that was
 // reported: by name, or by a report that may be about anything.
 func (r *run) doubtNamed(s subject) bool {
 	var doubt []*Call
-	for _, p := range r.executions {
+	for _, p := range r.records {
 		for _, c := range p.calls {
 			if c.spec == s.endpoint && (s.text == "" || c.subject == s.text) && p.inDoubt(c) {
 				doubt = append(doubt, c)
 			}
 		}
 	}
-	return len(doubt) > 0 && (r.general(r.executions...) > 0 || r.named(s, func(c *Call) bool { return slices.Contains(doubt, c) }))
+	return len(doubt) > 0 && (r.general(r.records...) > 0 || r.named(s, func(c *Call) bool { return slices.Contains(doubt, c) }))
 }
 
 func (r *run) untrue(found found) {
-	p := r.executions[0]
-	same := p.died == "" && p.panicked == "" && len(p.gone) == 0 && len(p.reports()) == 0
-	if usual := r.sweep.baseline[0]; same && !p.result.state.equal(usual.result.state) {
-		found(nil, "the application reported nothing, but %s", p.result.state.difference(usual.result.state))
+	p := r.records[0]
+	same := p.died == "" && p.panicked == "" && len(p.left.gone) == 0 && len(p.reports()) == 0
+	if usual := r.baseline()[0]; same && !p.left.state.equal(usual.left.state) {
+		found(nil, "the application reported nothing, but %s", p.left.state.difference(usual.left.state))
 	}
 }
 
 func (r *run) lost(found found) {
-	wanted, got, excuses := r.sweep.baseline[0].result.state, r.last().result.state, r.general(r.executions...)
+	wanted, got, excuses := r.baseline()[0].left.state, r.last().left.state, r.general(r.records...)
 	tried := func(c *Call) bool { return !refusedForNow(c.Err) }
 	for _, s := range wanted.subjects() {
 		calls := r.about(s)
@@ -316,25 +270,25 @@ func (r *run) lost(found found) {
 }
 
 func (r *run) lostAgent(found found) {
-	if r.died() && !r.sweep.keeps() {
+	if r.died() && !r.keepsAgents() {
 		return // it notes no identifiers, so it cannot note that there may be one
 	}
-	lost, usual := unknownAgents(r.executions), func(stage int) int { return len(unknownAgents(r.sweep.baseline[:stage+1])) }
+	lost, usual := unknownAgents(r.records), func(stage int) int { return len(unknownAgents(r.baseline()[:stage+1])) }
 	if len(lost) > r.usually(usual) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
 		found(spec.CreateAgent, "nobody knows of %s: it is neither in Env.Dir nor in what was said", strings.Join(lost, ", "))
 	}
 }
 
 // unknownAgents are the agents whose identifier is neither kept nor said.
-func unknownAgents(executions []*execution) (lost []string) {
-	known, last := "", executions[len(executions)-1]
-	for _, p := range executions {
+func unknownAgents(records []*record) (lost []string) {
+	known, last := "", records[len(records)-1]
+	for _, p := range records {
 		known += p.said()
 	}
-	for _, e := range last.result.dir {
+	for _, e := range last.left.dir {
 		known += e.Content + "\n"
 	}
-	for _, id := range last.result.state.ids {
+	for _, id := range last.left.state.ids {
 		if !strings.Contains(known, id) {
 			lost = append(lost, id)
 		}
@@ -342,28 +296,21 @@ func unknownAgents(executions []*execution) (lost []string) {
 	return lost
 }
 
-// keeps reports an application that keeps identifiers of agents in Env.Dir.
-func (s *sweep) keeps() bool {
-	for _, u := range s.baseline {
-		dir := u.result.dir.String()
-		if slices.ContainsFunc(u.result.state.ids, func(id string) bool { return strings.Contains(dir, id) }) {
-			return true
-		}
-	}
-	return false
+// keepsAgents reports an application that keeps identifiers of agents in Env.Dir.
+func (r *run) keepsAgents() bool {
+	return slices.ContainsFunc(r.baseline(), func(u *record) bool {
+		dir := u.left.dir.String()
+		return slices.ContainsFunc(u.left.state.ids, func(id string) bool { return strings.Contains(dir, id) })
+	})
 }
 
 // waits reports an application that does no more, since somebody has to decide
 // what became of a creation that is in doubt, and that says so at each start. Where
 // a file is torn it may wait only if it does so too where that file is whole.
 func (r *run) waits() bool {
-	if !r.doubtNamed(subject{spec.CreateAgent, ""}) || r.general(r.last()) == 0 {
-		return false
-	}
-	if r.base == "" {
-		r.sweep.waiting[r.key] = true
-	}
-	return r.base == "" || r.sweep.waiting[r.base]
+	waits := r.doubtNamed(subject{spec.CreateAgent, ""}) && r.general(r.last()) > 0
+	r.waited = r.waited || waits
+	return waits && (!r.torn || r.whole != nil && r.whole.waited)
 }
 
 // usually is how many of something there may be after the executions of this run: as
@@ -374,14 +321,14 @@ func (r *run) usually(upTo func(stage int) int) int {
 	for stage := 1; stage < len(restarts); stage++ {
 		most = max(most, upTo(stage)-upTo(stage-1))
 	}
-	return upTo(0) + most*(len(r.executions)-1)
+	return upTo(0) + most*(len(r.records)-1)
 }
 
 func (r *run) doubled(found found) {
-	last := r.last().result.state
+	last := r.last().left.state
 	for _, s := range last.subjects() {
-		usual := max(1, r.usually(func(stage int) int { return r.sweep.baseline[stage].result.state.most[s] }))
-		if n := last.most[s]; n-r.reportedAgents(s) > usual && !r.doubtNamed(s) {
+		usual := max(1, r.usually(func(stage int) int { return r.baseline()[stage].left.state.held[s] }))
+		if n := last.held[s]; n-r.reportedAgents(s) > usual && !r.doubtNamed(s) {
 			again := ""
 			if r.died() {
 				again = "the restart did it again: "
@@ -394,12 +341,12 @@ func (r *run) doubled(found found) {
 
 func (r *run) lostBYOK(found found) {
 	cleared := false
-	for _, p := range r.executions {
+	for _, p := range r.records {
 		cleared = cleared || p.cleared
 		if p.died != "" {
 			continue
 		}
-		switch got, want := p.result.state.byok, r.sweep.baseline[p.stage].result.state.byok; {
+		switch got, want := p.left.state.byok, r.baseline()[p.stage].left.state.byok; {
 		case cleared && got == "" && want != "":
 			found(spec.ClearBYOK, "%sthe stored provider key is cleared, and no other has taken its place", p.when())
 			return
@@ -421,22 +368,8 @@ func (r *run) reportedAgents(s subject) (n int) {
 	return n
 }
 
-// clears reports whether the application tried to clear what it had, perhaps,
-// stored last.
-func (p *execution) clears() (clears bool) {
-	for _, c := range p.calls {
-		switch c.spec {
-		case spec.SetBYOK:
-			clears = false
-		case spec.ClearBYOK:
-			clears = true
-		}
-	}
-	return clears
-}
-
 func (r *run) notResumed(found found) {
-	last, usual := r.last(), r.sweep.baseline[len(restarts)-1]
+	last, usual := r.last(), r.baseline()[lastStage]
 	if reports := last.reports(); len(reports) > 0 {
 		for _, c := range last.calls {
 			if c.failed() && !last.usuallyFails(c) {
@@ -458,7 +391,7 @@ func (r *run) notResumed(found found) {
 // call that sends it.
 func (r *run) shown(s subject) string {
 	what := map[*spec.Endpoint]string{spec.SendMessage: "the message", spec.CreateAgent: "the agent"}[s.endpoint]
-	for _, c := range slices.Concat(r.sweep.baseline[0].calls, r.calls()) {
+	for _, c := range slices.Concat(r.baseline()[0].calls, r.calls()) {
 		if c.spec == s.endpoint && c.subject == s.text && c.Name != "" {
 			return what + " of " + c.Name
 		}
@@ -479,12 +412,4 @@ func endpointOf(e *spec.Endpoint) fakeserver.Endpoint {
 		return ""
 	}
 	return fakeserver.Endpoint(e.Method + " " + e.Path)
-}
-
-// when is the beginning of a sentence about an execution.
-func (p *execution) when() string {
-	if p.stage == 0 {
-		return ""
-	}
-	return fmt.Sprintf("after the restart %s later, ", restarts[p.stage].later)
 }

@@ -40,40 +40,33 @@ type Env struct {
 func (e *Env) Context() context.Context { return e.ctx }
 
 // Reports takes what the application returned to its caller: nil, or an error. An
-// error is fine, as long as the application does not keep it to itself. Each line of
-// it is a report, so an error that errors.Join made counts as the errors that it joins.
+// error is fine, as long as the application does not keep it to itself. One that
+// errors.Join made counts as the errors that it joins.
 func (e *Env) Reports(err error) {
 	if err == nil {
 		return
 	}
-	for _, part := range joined(err) {
-		e.execution.say(reported, part, part.Error())
-	}
-}
-
-// joined are the errors that errors.Join put together.
-func joined(err error) (parts []error) {
 	several, ok := err.(interface{ Unwrap() []error })
 	if !ok || err.Error() != errors.Join(several.Unwrap()...).Error() {
-		return []error{err}
+		e.execution.addStatement(statement{reported, err.Error(), err})
+		return
 	}
 	for _, part := range several.Unwrap() {
-		parts = append(parts, joined(part)...)
+		e.Reports(part)
 	}
-	return parts
 }
 
 // Told takes what the application said to somebody in place of an error: the
 // body of an HTTP answer, a reply to fall back on, a line "order 7 is in doubt".
 // Each line of it counts as a report if the baseline says nothing of the kind.
-func (e *Env) Told(what string) { e.execution.say(told, nil, what) }
+func (e *Env) Told(what string) { e.execution.say(told, what) }
 
 // Sometimes marks a place that some run has to reach, such as the branch that takes
 // up old work. The test fails if none does. The name is a string literal, since
 // Test finds the names in the source: in the scenario, and in the functions of its
 // package that it names, directly or not.
 func (e *Env) Sometimes(name string) {
-	e.execution.note(func() { e.execution.sweep.reached[name] = true })
+	e.execution.note(func() { e.execution.reached[name] = true })
 }
 
 // Logger returns a logger for the application. A record at Warn or above counts
@@ -120,7 +113,7 @@ func (e *Env) finish() {
 
 // fails notes an assertion: one report, however many lines explain it.
 func (e *Env) fails(text string) {
-	e.execution.note(func() { e.execution.statements = append(e.execution.statements, statement{way: asserted, text: text}) })
+	e.execution.addStatement(statement{way: asserted, text: text})
 }
 
 // Error fails the run, as the other methods of testing.TB do that fail.
@@ -149,52 +142,21 @@ func (e *Env) FailNow() {
 // Failed reports whether the run has failed.
 func (e *Env) Failed() (failed bool) {
 	e.execution.note(func() {
-		failed = slices.ContainsFunc(e.execution.statements, func(t statement) bool { return t.way == asserted })
+		failed = slices.ContainsFunc(e.execution.record.statements, func(t statement) bool { return t.way == asserted })
 	})
 	return failed
 }
 
 // Log writes to what the run has said.
-func (e *Env) Log(args ...any) { e.execution.say(said, nil, fmt.Sprintln(args...)) }
+func (e *Env) Log(args ...any) { e.execution.say(said, fmt.Sprintln(args...)) }
 
 // Logf is Log with a format.
 func (e *Env) Logf(format string, args ...any) {
-	e.execution.say(said, nil, fmt.Sprintf(format, args...))
+	e.execution.say(said, fmt.Sprintf(format, args...))
 }
 
 // Helper does nothing.
 func (e *Env) Helper() {}
-
-// way is how the application said something.
-type way int
-
-const (
-	said way = iota // and nothing is wrong
-	reported
-	asserted
-	logged
-	printed
-	told
-)
-
-// statement is one thing that the application said.
-type statement struct {
-	way  way
-	text string
-	err  error // of Env.Reports
-	more bool  // another line of the same error
-}
-
-// say notes what the application said, each line for itself.
-func (p *execution) say(way way, err error, text string) {
-	p.note(func() {
-		more := false
-		for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") { // an empty text is a line, too
-			p.statements = append(p.statements, statement{way, strings.TrimSpace(line), err, more})
-			more = true
-		}
-	})
-}
 
 // lines takes what is written. A line that means that something is wrong is a report.
 type lines struct {
@@ -210,7 +172,7 @@ func (l lines) Write(text []byte) (int, error) {
 		if l.wrong(line) {
 			way = l.way
 		}
-		l.execution.say(way, nil, line)
+		l.execution.say(way, line)
 	}
 	return len(text), nil
 }

@@ -25,6 +25,7 @@ type config struct {
 	// For tests of Test:
 	collect func(report string, found []Finding) // in place of failing the test
 	alarm   <-chan time.Time                     // that wakes the watchdog
+	now     func() time.Time                     // for the progress
 	skip    func(fault string) bool              // for speed
 }
 
@@ -40,7 +41,7 @@ type ownCheck struct {
 }
 
 func newConfig(opts []Option) config {
-	c := config{within: 2 * time.Hour, watchdog: 10 * time.Second}
+	c := config{within: 2 * time.Hour, watchdog: 10 * time.Second, now: time.Now}
 	for _, opt := range opts {
 		opt(&c)
 	}
@@ -61,29 +62,22 @@ func (c *config) off(f Finding) bool {
 	})
 }
 
-// unknown says what [Without] was given that does not exist, and what does; "" for nothing.
+// unknown says what [Without] was given that does not exist; "" for nothing.
 func (c *config) unknown() string {
-	var checks []Check
-	for _, known := range ofExecution {
-		checks = append(checks, known.name)
-	}
-	for _, known := range ofRun {
-		checks = append(checks, known.name)
+	var known []Check
+	for _, row := range checks {
+		known = append(known, row.name)
 	}
 	for _, own := range c.also {
-		checks = append(checks, Check(own.name))
-	}
-	var endpoints []fakeserver.Endpoint
-	for _, e := range spec.Endpoints {
-		endpoints = append(endpoints, endpointOf(e))
+		known = append(known, Check(own.name))
 	}
 	for _, w := range c.without {
-		if !slices.Contains(checks, w.check) {
-			return fmt.Sprintf("Without: there is no check %q; the checks are %q", w.check, checks)
+		if !slices.Contains(known, w.check) {
+			return fmt.Sprintf("Without: there is no check %q; the checks are %q", w.check, known)
 		}
 		for _, e := range w.endpoints {
-			if !slices.Contains(endpoints, e) {
-				return fmt.Sprintf("Without: there is no endpoint %q; the endpoints are %q (constants of package fakeserver)", e, endpoints)
+			if !slices.ContainsFunc(spec.Endpoints, func(row *spec.Endpoint) bool { return endpointOf(row) == e }) {
+				return fmt.Sprintf("Without: there is no endpoint %q; the endpoints are constants of package fakeserver", e)
 			}
 		}
 	}

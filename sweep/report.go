@@ -29,41 +29,36 @@ func (s *sweep) judge(r *run) {
 	if r.plan != nil {
 		struck = r.plan.at
 	}
-	add := func(check Check, about *spec.Endpoint, says string) {
+	add := func(check Check, whole bool, about *spec.Endpoint, says string) {
 		f := Finding{Check: check, Plan: r.name, Endpoint: endpointOf(cmp.Or(about, struck)), Says: says}
 		if !s.off(f) {
-			s.blame(r, f)
+			s.blame(r, f, whole)
 		}
 	}
-	for _, c := range ofExecution {
-		failed := false
-		for _, p := range r.executions {
-			if p.died == "" && !failed && (r.name != "" || c.name == Secret) {
-				c.look(p, func(about *spec.Endpoint, says string, args ...any) {
-					failed = true
-					add(c.name, about, p.when()+fmt.Sprintf(says, args...))
-				})
-			}
+	for _, c := range checks {
+		if r.name == "" && c.name != Secret || c.whole && r.last().stalled != "" {
+			continue
 		}
-	}
-	for _, c := range ofRun {
-		if r.name != "" && r.last().stalled == "" {
-			c.look(r, func(about *spec.Endpoint, says string, args ...any) { add(c.name, about, fmt.Sprintf(says, args...)) })
-		}
+		c.look(r, func(about *spec.Endpoint, says string, args ...any) {
+			add(c.name, c.whole, about, fmt.Sprintf(says, args...))
+		})
 	}
 	for _, own := range s.also {
 		if err := own.look(r.public()); err != nil {
-			add(Check(own.name), nil, err.Error())
+			add(Check(own.name), false, nil, err.Error())
 		}
 	}
 }
 
 // blame adds a finding to its cause.
-func (s *sweep) blame(r *run, f Finding) {
-	f.Says = strings.Join(append(slices.Clone(r.story), f.Says), "; ")
-	whole := slices.ContainsFunc(ofRun, func(c runCheck) bool { return c.name == f.Check })
+func (s *sweep) blame(r *run, f Finding, whole bool) {
+	for _, p := range slices.Backward(r.records) {
+		if p.died != "" {
+			f.Says = "the process died " + p.died + "; " + f.Says
+		}
+	}
 	died := whole && r.died() && r.plan == nil // a fault in the restart is to blame first
-	silent := whole && !slices.ContainsFunc(r.executions, func(p *execution) bool { return len(p.reports()) > 0 })
+	silent := whole && !r.reported()
 	i := slices.IndexFunc(s.causes, func(c *cause) bool {
 		alike := c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died && c.silent == silent
 		return alike && (!s.oneRun() || c.finding.Plan == f.Plan)
@@ -113,21 +108,21 @@ func (s *sweep) report() {
 
 // summary counts what was tried and found.
 func (s *sweep) summary() string {
-	parts := []string{plural(len(s.faults), "fault"), fmt.Sprintf("%s that leave %s", plural(s.deaths, "death"), plural(len(s.states), "state")),
-		plural(s.runs, "execution"), time.Since(s.started).Round(time.Millisecond).String()}
-	if len(s.states) >= mostStates {
+	parts := []string{plural(len(s.faults), "fault"), fmt.Sprintf("%s that leave %s", plural(s.moments, "death"), plural(len(s.deaths), "state")),
+		plural(s.executions, "execution"), s.now().Sub(s.started).Round(time.Millisecond).String()}
+	if len(s.deaths) >= mostStates {
 		parts = append(parts, "more states were not tried")
 	}
 	if s.missed > 0 {
 		parts = append(parts, plural(s.missed, "plan")+" struck nothing")
 	}
-	if len(s.baseline[len(restarts)-1].result.dir) == 0 {
+	if len(s.baseline.records[lastStage].left.dir) == 0 {
 		parts = append(parts, "nothing is kept in Env.Dir")
 	}
 	if s.stalls >= mostStalls {
 		parts = append(parts, plural(s.stalls, "run")+" stalled and the others were not tried")
 	}
-	return fmt.Sprintf("swept %s: %s", plural(len(s.baseline[0].calls), "call"), strings.Join(parts, ", "))
+	return fmt.Sprintf("swept %s: %s", plural(len(s.baseline.records[0].calls), "call"), strings.Join(parts, ", "))
 }
 
 // says says what is wrong, and in which other runs.
@@ -152,7 +147,7 @@ func (s *sweep) story(r *run) string {
 	if r.plan != nil {
 		fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", r.plan.place(), r.plan.fault.Name, r.plan.lasts, r.plan.fault.Says)
 	}
-	for i, p := range r.executions {
+	for i, p := range r.records {
 		if i > 0 {
 			fmt.Fprintf(&b, "  restart, %s later\n", restarts[p.stage].later)
 		}
@@ -163,9 +158,7 @@ func (s *sweep) story(r *run) string {
 }
 
 // transcript writes the calls of an execution, each in a line, and what was reported.
-func (p *execution) transcript(b *strings.Builder) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *record) transcript(b *strings.Builder) {
 	for _, c := range p.calls {
 		fmt.Fprintf(b, "  %8s  %-16s %-13s %s\n", c.begun.Sub(p.begun).Round(time.Millisecond), c.Name, c.AgentID, c.line())
 	}

@@ -15,63 +15,22 @@ package sweep
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
 // sweep is the state of one call of Test.
 type sweep struct {
-	config
-	t        *testing.T
-	scenario func(*Env)
-	parent   string // of the folders of the executions
-	watch    *disk.Watch
-	started  time.Time
-	logged   time.Duration // since then, when the progress was logged last
+	setup
+	known  map[string]*record // of restarts, by stage and what they found
+	deaths map[string]*run    // by what they left; see deathKey
 
-	single   bool                  // all calls come from the scenario's goroutine
-	baseline []*execution          // the first execution without a fault, and that of each restart
-	known    map[string]*execution // restarts, by stage and what they found
-	waiting  map[string]bool       // images after which the application waits for somebody to decide
-	reached  map[string]bool       // names of Env.Sometimes
-
-	runs, stalls, missed, deaths int
-	faults                       map[string]bool
-	states                       map[string]bool // images that a death left
-	causes                       []*cause
-}
-
-// restarts are how long the application is down before each stage of a run: the first
-// execution, and three restarts. A supervisor starts it at once; after half an hour it
-// still meets the limits of the hour; after a day, and a minute so that whatever
-// lasts a day is over, no limit is used up any more.
-var restarts = []struct {
-	down  time.Duration
-	later string
-}{{}, {30 * time.Second, "half a minute"}, {30 * time.Minute, "half an hour"}, {24*time.Hour + time.Minute, "a day"}}
-
-// run is an execution that met a fault or died, and the restarts after it.
-type run struct {
-	sweep      *sweep
-	name       string // of its plan, or of its deaths
-	story      []string
-	executions []*execution
-	key        string // of the image that a death left
-	base       string // where that image is torn: of the one before it
-	plan       *plan
-}
-
-func (r *run) last() *execution { return r.executions[len(r.executions)-1] }
-func (r *run) died() bool {
-	return slices.ContainsFunc(r.executions, func(p *execution) bool { return p.died != "" })
+	stalls, missed, moments int
+	faults                  map[string]bool
+	causes                  []*cause
 }
 
 // Test proves that an application survives. It runs the scenario without faults
@@ -97,8 +56,8 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	}
 	t.Helper()
 	s := &sweep{
-		config: newConfig(opts), t: t, scenario: scenario, started: time.Now(), known: map[string]*execution{}, waiting: map[string]bool{},
-		reached: map[string]bool{}, faults: map[string]bool{}, states: map[string]bool{},
+		setup: setup{config: newConfig(opts), t: t, scenario: scenario, baseline: &baseline{}, reached: map[string]bool{}},
+		known: map[string]*record{}, deaths: map[string]*run{}, faults: map[string]bool{},
 	}
 	switch {
 	case scenario == nil:
@@ -108,6 +67,8 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	case inBubble():
 		t.Fatal("sweep: Test is called inside of a bubble. Call it outside, with the option InBubble: each run then has a bubble")
 	}
+	s.started = s.now()
+	s.logged = s.started
 	s.parent, s.watch = t.TempDir(), disk.NewWatch()
 	defer s.watch.Close()
 	s.runBaseline()
@@ -125,18 +86,18 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 // and then as the baseline.
 func (s *sweep) runBaseline() {
 	s.t.Helper()
-	first := s.execute(order{})
+	first := s.execute(conditions{})
 	s.mustPass(first)
 	s.single = !slices.ContainsFunc(first.calls, func(c *Call) bool { return !c.own })
-	var executions []*execution
+	var records []*record
 	from := image{}
 	for stage := range restarts {
-		p := s.execute(order{from: from, stage: stage, moments: stage == 0})
+		p := s.execute(conditions{from: from, stage: stage, moments: stage == 0})
 		s.mustPass(p)
-		executions, from = append(executions, p), p.result
+		records, from = append(records, p), p.left
 	}
-	s.baseline = executions
-	usual := executions[0]
+	s.baseline.records = records
+	usual := records[0]
 	switch {
 	case len(usual.calls) < len(first.calls):
 		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
@@ -144,15 +105,15 @@ func (s *sweep) runBaseline() {
 	case !slices.ContainsFunc(usual.calls, (*Call).succeeded):
 		s.t.Fatal("sweep: no call succeeds without faults")
 	}
-	if !first.result.state.equal(usual.result.state) {
+	if !first.left.state.equal(usual.left.state) {
 		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")
 		s.without = append(s.without, without{check: Truth}, without{check: Lost})
 	}
-	s.judge(&run{sweep: s, executions: executions})
+	s.judge(&run{records: records})
 }
 
 // mustPass ends the test where the scenario does not work without faults.
-func (s *sweep) mustPass(p *execution) {
+func (s *sweep) mustPass(p *record) {
 	s.t.Helper()
 	fail := func(how, why string) {
 		s.t.Helper()
@@ -168,77 +129,39 @@ func (s *sweep) mustPass(p *execution) {
 		fail("panicked", p.panicked)
 	case p.ended != "":
 		fail("had to be ended", p.ended)
-	case wrong >= 0 && (p.stage == 0 || p.stage == len(restarts)-1): // in between a limit of the hour may be used up
+	case wrong >= 0 && (p.stage == 0 || p.stage == lastStage): // in between a limit of the hour may be used up
 		fail("failed", p.statements[wrong].text)
 	case p.stage == 0 && len(p.calls) == 0:
 		s.t.Fatal("sweep: the scenario made no call with Env.Client")
 	}
 }
 
-// usual returns what to compare an execution of this stage with. A restart may have to do
-// what a first execution does.
-func (s *sweep) usual(stage int) []*execution { return []*execution{s.baseline[0], s.baseline[stage]} }
-
 // runFaults runs the plans of each call and each point of the baseline.
 func (s *sweep) runFaults() {
-	calls := slices.Clone(s.baseline[0].calls)
+	usual := s.baseline.records[0]
+	calls := slices.Clone(usual.calls)
 	if !s.single { // which goroutine was first must not decide which run is reported
 		slices.SortFunc(calls, func(a, b *Call) int { return strings.Compare(a.Name, b.Name) })
 	}
 	for _, c := range calls {
-		s.runFaultsAt(c)
+		attempts := 0 // of the call, in the run before
+		for _, p := range plansAt(c) {
+			if s.skip != nil && p.fault.change == nil && s.skip(p.fault.Name) || p.lasts == atCall && attempts == 1 {
+				continue // one attempt is the whole call
+			}
+			r := &run{name: p.String(), plan: p}
+			s.finish(r, image{}, 0)
+			if struck := slices.IndexFunc(r.calls(), func(other *Call) bool { return other.Name == c.Name }); struck >= 0 {
+				attempts = len(r.calls()[struck].Attempts)
+			}
+		}
 	}
-	for _, place := range s.baseline[0].points {
+	for _, place := range usual.points {
 		for _, lasts := range []string{once, fromOn} {
-			s.runPlan(&plan{target: place, fault: fails, lasts: lasts})
+			p := &plan{target: place, fault: fails, lasts: lasts}
+			s.finish(&run{name: p.String(), plan: p}, image{}, 0)
 		}
 	}
-}
-
-// runFaultsAt runs the plans of one call: each fault at one attempt, at the whole call,
-// and from then on.
-func (s *sweep) runFaultsAt(c *Call) {
-	run := func(f *fault, lasts ...string) {
-		attempts := 0
-		for _, l := range lasts {
-			if l == atCall && attempts == 1 { // a fault of the whole call would do the same
-				continue
-			}
-			r := s.runPlan(&plan{target: c.Name, fault: f, lasts: l})
-			for _, struck := range r.calls() {
-				if struck.Name == c.Name {
-					attempts = len(struck.Attempts)
-					break
-				}
-			}
-		}
-	}
-	for _, f := range faults.For(c.spec) {
-		switch {
-		case s.skip != nil && s.skip(f.Name):
-		case f.Status == http.StatusUnauthorized || f.Status == http.StatusPaymentRequired:
-			run(&fault{Fault: f}, once) // from then on: keyRevoked and planEnds
-		case c.onAgent() && f.Status == http.StatusNotFound:
-			run(&fault{Fault: f}, once, fromOn)
-		default:
-			run(&fault{Fault: f}, once, atCall, fromOn)
-		}
-	}
-	run(planEnds, fromOn)
-	run(keyRevoked, fromOn)
-	if c.spec.Lists(http.StatusServiceUnavailable) || c.spec == spec.CreateAgent {
-		run(byokDown, fromOn)
-	}
-	if c.onAgent() {
-		run(agentGone, fromOn)
-	}
-}
-
-// runPlan runs one plan, and the restarts after it.
-func (s *sweep) runPlan(p *plan) *run {
-	r := &run{sweep: s, name: p.String(), plan: p}
-	s.finish(r, image{}, 0)
-	return r
 }
 
 // finish adds to a run the executions from a stage on, and judges it.
@@ -248,12 +171,12 @@ func (s *sweep) finish(r *run, from image, stage int) {
 			return
 		}
 		p := s.nextExecution(r, from, stage)
-		r.executions = append(r.executions, p)
+		r.records = append(r.records, p)
 		if p.stalled != "" {
 			s.stalls++
 			break
 		}
-		from = p.result
+		from = p.left
 	}
 	switch {
 	case r.plan != nil && !r.plan.struck:
@@ -267,15 +190,15 @@ func (s *sweep) finish(r *run, from image, stage int) {
 
 // nextExecution returns the execution of a stage. What a restart does depends on what it
 // finds, so it is executed once for each image, unless a plan strikes it.
-func (s *sweep) nextExecution(r *run, from image, stage int) *execution {
-	o := order{from: from, stage: stage, moments: stage == 1 && r.died()}
+func (s *sweep) nextExecution(r *run, from image, stage int) *record {
+	o := conditions{from: from, stage: stage, moments: stage == 1 && r.died()}
 	if r.plan != nil && stage == r.plan.stage {
 		o.plan = r.plan
 		return s.execute(o)
 	}
 	key := fmt.Sprint(stage, from.key())
 	p := s.known[key]
-	if p == nil || o.moments && !p.moments {
+	if p == nil || o.moments && p.moments == nil {
 		p = s.execute(o)
 		s.known[key] = p
 	}
@@ -292,24 +215,25 @@ const mostStates = 300
 // that a death in such a restart leaves, until there are no new ones.
 func (s *sweep) runDeaths() {
 	seen := map[string]bool{}
-	for line := []*run{{sweep: s, executions: s.baseline[:1]}}; len(line) > 0; line = line[1:] {
-		for _, m := range line[0].last().all {
-			s.deaths++
+	for line := []*run{{records: s.baseline.records[:1]}}; len(line) > 0; line = line[1:] {
+		for _, m := range line[0].last().moments {
+			s.moments++
 			dead := line[0].diesAt(m)
-			if s.states[dead.key] || len(s.states) >= mostStates {
+			key := dead.deathKey(m.record.left.key())
+			if s.deaths[key] != nil || len(s.deaths) >= mostStates {
 				continue
 			}
-			s.states[dead.key] = true
-			whole := *dead
-			s.finish(&whole, m.image, 1)
-			if s.stalls > 0 || m.base != "" || len(dead.executions) > 1 { // a third death finds what a second one does
+			r := *dead
+			s.deaths[key], r.torn, r.whole = &r, m.whole != "", s.deaths[dead.deathKey(m.whole)]
+			s.finish(&r, m.record.left, 1)
+			if s.stalls > 0 || r.torn || len(dead.records) > 1 { // a third death finds what a second one does
 				continue
 			}
-			restarted := whole.executions[1]
+			restarted := r.records[1]
 			if signature := restarted.signature(); !seen[signature] {
 				seen[signature] = true
-				s.faultsInRestart(dead, restarted, m.image)
-				line = append(line, &run{sweep: s, name: dead.name, story: dead.story, executions: append(dead.executions[:1:1], restarted)})
+				s.faultsInRestart(dead, restarted, m.record.left)
+				line = append(line, &run{name: dead.name, records: append(dead.records[:1:1], restarted)})
 			}
 		}
 	}
@@ -317,82 +241,39 @@ func (s *sweep) runDeaths() {
 
 // signature has what an execution did and what its folder held meanwhile, agents'
 // identifiers apart: deaths in two executions of one signature leave nothing new.
-func (p *execution) signature() string {
+func (p *record) signature() string {
 	var b strings.Builder
-	for _, m := range p.all {
-		fmt.Fprintf(&b, "%s %s\n", m.name, m.image.dir)
+	for _, m := range p.moments {
+		fmt.Fprintf(&b, "%s %s\n", m.name, m.record.left.dir)
 	}
 	signature := b.String()
-	for _, id := range p.result.state.ids {
+	for _, id := range p.left.state.ids {
 		signature = strings.ReplaceAll(signature, id, "agent")
 	}
 	return signature
 }
 
 // diesAt returns the run as far as a moment of its last execution, at which its process
-// dies. Its key is the same for two deaths if a restart finds the same, and if both
-// came after a report or both before any.
+// dies.
 func (r *run) diesAt(m moment) *run {
-	n := len(r.executions) - 1
-	d := &run{sweep: r.sweep, name: m.name, base: m.base, executions: append(slices.Clone(r.executions[:n]), r.executions[n].upTo(m))}
-	if n > 0 {
-		d.name = r.name + ",restart." + m.name
+	name, before := m.name, slices.Clone(r.records[:len(r.records)-1])
+	if len(before) > 0 {
+		name = r.name + ",restart." + name
 	}
-	d.story = append(slices.Clone(r.story), "the process died "+m.says)
-	d.key = fmt.Sprint(m.image.key(), slices.ContainsFunc(d.executions, func(p *execution) bool { return len(p.reports()) > 0 }))
-	if m.base != "" {
-		d.base = fmt.Sprint(m.base, strings.HasSuffix(d.key, "true"))
-	}
-	return d
+	m.record.died = m.says
+	return &run{name: name, records: append(before, &m.record)}
 }
+
+// deathKey is the same for two deaths if a restart finds the same, and if both came after
+// a report or both before any.
+func (r *run) deathKey(image string) string { return fmt.Sprint(image, r.reported()) }
 
 // faultsInRestart lets the calls of a restart after a death fail.
-func (s *sweep) faultsInRestart(dead *run, restarted *execution, from image) {
+func (s *sweep) faultsInRestart(dead *run, restarted *record, from image) {
 	for _, c := range restarted.calls {
-		for _, p := range inRestart(c) {
-			r := *dead
-			r.name, r.plan, r.executions = dead.name+","+p.String(), p, slices.Clone(dead.executions)
-			s.finish(&r, from, 1)
+		for _, p := range plansInRestart(c) {
+			r := &run{name: dead.name + "," + p.String(), plan: p, records: slices.Clone(dead.records)}
+			s.finish(r, from, 1)
 		}
 	}
-}
-
-// Run is what a run of [Test] leaves, for a check of the user (see [WithCheck]).
-type Run struct {
-	// Plan is the name of the plan, or of the deaths; "" for the run without faults.
-	Plan string
-	// Fake is the service as the run has left it, and Dir the folder.
-	Fake *fakeserver.Server
-	Dir  string
-	// Calls are the calls of the first execution of the scenario, and
-	// Restarted those after the restarts.
-	Calls, Restarted []Call
-	// Reports are the errors that Env.Reports was given, in all executions.
-	Reports []error
-	// Told is all that the application said in the first execution, reports
-	// included, and ToldAfter what it said after the restarts.
-	Told, ToldAfter string
-	// Lasted is how long the first execution took by the fake's clock.
-	Lasted time.Duration
-}
-
-// public is the run as a check of the user sees it.
-func (r *run) public() *Run {
-	public := &Run{Plan: r.name, Fake: r.last().fake, Dir: r.last().dir, Lasted: r.executions[0].lasted}
-	for i, p := range r.executions {
-		calls, told := &public.Calls, &public.Told
-		if i > 0 {
-			calls, told = &public.Restarted, &public.ToldAfter
-		}
-		for _, c := range p.calls {
-			*calls = append(*calls, *c)
-		}
-		for _, t := range p.statements {
-			if t.err != nil && !t.more {
-				public.Reports = append(public.Reports, t.err)
-			}
-		}
-		*told += p.said()
-	}
-	return public
 }

@@ -393,7 +393,7 @@ var misuses = map[string]struct {
 		status(e)
 	}, "makes 2 calls at first and 1 the second time: it keeps something from run to run", nil},
 	"a check":  {status, `there is no check "trebled"; the checks are ["panics"`, []sweep.Option{sweep.Without("trebled")}},
-	"a method": {status, `there is no endpoint "SendMessage"; the endpoints are ["GET /v1/status"`, []sweep.Option{sweep.Without(sweep.Quota, "SendMessage")}},
+	"a method": {status, `there is no endpoint "SendMessage"; the endpoints are constants of package fakeserver`, []sweep.Option{sweep.Without(sweep.Quota, "SendMessage")}},
 	"never": {func(e *sweep.Env) {
 		status(e)
 		sometimes(e, false)
@@ -403,6 +403,7 @@ var misuses = map[string]struct {
 		e.Reports(err)
 		sometimes(e, err != nil)
 	}, "the sweep goes on", nil},
+	"long": {status, "sweep: 6 executions in 12s so far", []sweep.Option{sweep.EachExecutionTakes(2 * time.Second)}},
 	"idle": {func(*sweep.Env) {}, "the scenario made no call with Env.Client", nil},
 	"nil":  {nil, "sweep: the scenario is nil", nil},
 }

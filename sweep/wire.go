@@ -20,41 +20,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Call is a call of the client, as its events and its requests show it.
-type Call struct {
-	// Name names the call within the scenario: SendMessage_2 is the second
-	// SendMessage. A call of another goroutine than the scenario's is named by
-	// what it sends and to whom instead, such as SendMessage_9f1c2a, in all runs
-	// and restarts alike. SendMessage_000000 sent nothing: the client refused it.
-	Name     string
-	Endpoint fakeserver.Endpoint
-	AgentID  string    // the agent that it names, or has created
-	Attempts []Attempt // those that left the client
-	Err      error     // what the client returned; nil too while the call is under way
-
-	spec    *spec.Endpoint
-	begun   time.Time // by the fake's clock
-	ended   bool
-	routine string // that made it
-	own     bool   // that is the scenario's own goroutine
-	late    bool   // its deadline has passed by the fake's clock
-	content uint64 // digest of what it sends, and of the agent
-	subject string // of the content: the text, or the customer_ref
-}
-
-// Attempt is one request.
-type Attempt struct {
-	Status int    // 0: no answer
-	Fault  string // of the plan, by name; "" where it was left alone
-	Err    error  // no answer, or none that is whole
-}
-
-func (c *Call) failed() bool    { return c.ended && c.Err != nil }
-func (c *Call) succeeded() bool { return c.ended && c.Err == nil }
-
-// onAgent reports a call about an agent that is there.
-func (c *Call) onAgent() bool { return c.AgentID != "" && c.spec != spec.CreateAgent }
-
 type callKey struct{}
 
 // Observe implements agentmessaging.Observer.
@@ -72,13 +37,13 @@ func (p *execution) Observe(ctx context.Context, event agentmessaging.Event) con
 
 func (p *execution) begin(e agentmessaging.CallStart) *Call {
 	row := slices.IndexFunc(spec.Endpoints, func(row *spec.Endpoint) bool { return row.Name == e.Endpoint.Name })
-	c := &Call{AgentID: e.AgentID, spec: spec.Endpoints[row], begun: p.fake.Now(), routine: routine()}
+	c := &Call{AgentID: e.AgentID, spec: spec.Endpoints[row], begun: p.record.fake.Now(), routine: routine()}
 	c.Endpoint, c.own = endpointOf(c.spec), c.routine == p.routine
 	p.note(func() {
-		if p.ended == "" {
+		if p.record.ended == "" {
 			p.startedLocked(c)
-			if len(p.calls) > 100+2*p.quota { // by then it is over its quota too, which is reported
-				p.stopLocked("it has made " + plural(len(p.calls), "call") + " by then")
+			if made := len(p.record.calls); made > 100+2*p.record.maxRequests { // by then it is over its quota too, which is reported
+				p.stopLocked("it has made " + plural(made, "call") + " by then")
 			}
 		} else if p.refusals++; p.refusals > 10 { // it does not look at its context
 			runtime.Goexit()
@@ -89,13 +54,11 @@ func (p *execution) begin(e agentmessaging.CallStart) *Call {
 
 func (p *execution) end(c *Call, e agentmessaging.CallEnd) {
 	p.note(func() {
-		p.nameLocked(c) // of a call that the limiter has refused
+		p.nameLocked(c, "unsent") // unless it has a name: nothing was sent
 		c.AgentID = e.AgentID
 	})
 	p.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
-	p.note(func() {
-		c.ended, c.Err = true, e.Err
-	})
+	p.note(func() { c.ended, c.Err = true, e.Err })
 }
 
 // sent has the members of a request's body that identify its call.
@@ -112,32 +75,33 @@ type sent struct {
 func (p *execution) identify(c *Call, body []byte) {
 	var s sent
 	_ = json.Unmarshal(body, &s)
+	h := fnv.New64a()
+	_, _ = h.Write(body)
 	p.note(func() {
 		for _, key := range []string{s.APIKey, s.LLM.APIKey} {
 			if key != "" {
-				p.secrets = append(p.secrets, key)
+				p.record.secrets = append(p.record.secrets, key)
 			}
 		}
-		h := fnv.New64a()
-		_, _ = h.Write(body)
-		if a, found := p.fake.Agent(c.AgentID); found {
-			p.agents[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
+		agents := p.record.left.agents
+		if a, found := p.record.fake.Agent(c.AgentID); found {
+			agents[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
 		}
-		_, _ = io.WriteString(h, p.agents[c.AgentID]) // its identifier depends on which goroutine was first
+		_, _ = io.WriteString(h, agents[c.AgentID]) // its identifier depends on which goroutine was first
 		c.content, c.subject = h.Sum64(), s.Text+s.CustomerRef
-		p.nameLocked(c)
+		p.nameLocked(c, fmt.Sprintf("%06x", c.content&0xffffff))
 	})
 }
 
 // nameLocked gives a call its name: its number among those of its endpoint or, on a
 // goroutine that may race, among those that do the same.
-func (p *execution) nameLocked(c *Call) {
+func (p *execution) nameLocked(c *Call, does string) {
 	if c.Name != "" {
 		return
 	}
 	c.Name = c.spec.Name
 	if !c.own {
-		c.Name = fmt.Sprintf("%s_%06x", c.spec.Name, c.content&0xffffff)
+		c.Name += "_" + does
 	}
 	p.names[c.Name]++
 	if n := p.names[c.Name]; c.own || n > 1 {
@@ -147,8 +111,8 @@ func (p *execution) nameLocked(c *Call) {
 
 // wire is the transport of a client that is swept.
 type wire struct {
-	execution *execution
-	direct    http.RoundTripper
+	*execution
+	direct http.RoundTripper
 }
 
 // planHeader names, in the records of the fake, the plan that strikes a request.
@@ -156,23 +120,39 @@ const planHeader = "Sweep-Plan"
 
 // RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
-	c, known := req.Context().Value(callKey{}).(*Call)
-	if !known {
-		return w.direct.RoundTrip(req)
+	c := req.Context().Value(callKey{}).(*Call)
+	if c.Name == "" {
+		w.identify(c, body(req))
 	}
-	if len(c.Attempts) == 0 {
-		w.execution.identify(c, body(req))
+	w.moment(c.Name+"/dies_before", "before "+c.Name+" left")
+	resp, err := w.attempt(req, c)
+	w.moment(c.Name+"/dies_arrived", "after "+c.Name+" had arrived")
+	return resp, err
+}
+
+// attempt sends a request, with the fault that befalls it, and notes how it ended. It
+// refuses the requests of a scenario that would go on without end.
+func (w *wire) attempt(req *http.Request, c *Call) (*http.Response, error) {
+	w.serving.RLock()
+	defer w.serving.RUnlock()
+	fault, ended := w.nextFault(c)
+	if ended {
+		return nil, context.Canceled
 	}
-	w.execution.moment(c.Name+"/dies_before", "before "+c.Name+" left")
-	fault, err := w.execution.planAttempt(c)
-	if err != nil {
-		return nil, err
+	a := Attempt{}
+	if fault != nil {
+		a.Fault = fault.Name
 	}
-	w.execution.serving.RLock()
 	resp, err := w.send(req, c, fault)
-	w.execution.serving.RUnlock()
-	w.execution.answered(c, resp, err)
-	w.execution.moment(c.Name+"/dies_arrived", "after "+c.Name+" had arrived")
+	if a.Err = err; resp != nil {
+		a.Status = resp.StatusCode
+	}
+	w.note(func() {
+		c.Attempts = append(c.Attempts, a)
+		if w.dead[c.routine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
+			w.dead[c.routine] = 0
+		}
+	})
 	return resp, err
 }
 
@@ -186,66 +166,46 @@ func body(req *http.Request) []byte {
 	return read
 }
 
-// planAttempt counts an attempt and finds the fault that befalls it, if any. It ends
-// a scenario that would go on without end.
-func (p *execution) planAttempt(c *Call) (f *fault, err error) {
-	err = context.Canceled
+// nextFault counts a request and finds the fault that befalls it, if any.
+func (p *execution) nextFault(c *Call) (f *fault, ended bool) {
+	ended = true
 	p.note(func() {
-		p.requests++
-		p.deadKeyRequests = max(p.deadKeyRequests, p.dead[c.routine])
-		if elapsed := p.fake.Now().Sub(p.begun); elapsed > p.longest {
+		r := &p.record
+		r.requests++
+		r.deadKeyRequests = max(r.deadKeyRequests, p.dead[c.routine])
+		if elapsed := r.fake.Now().Sub(r.begun); elapsed > r.maxLasted {
 			p.overdueLocked(elapsed)
 		}
-		if p.ended != "" {
+		if ended = r.ended != ""; ended {
 			return
 		}
-		a := Attempt{}
-		if f = p.plan.next(p.stage, c.Name, c); f != nil {
-			a.Fault = f.Name
-			if f.Status == http.StatusNotFound && c.onAgent() {
-				p.gone[c.AgentID] = true
-			}
-		}
-		c.Attempts, err = append(c.Attempts, a), nil
-	})
-	return f, err
-}
-
-// answered notes how an attempt ended.
-func (p *execution) answered(c *Call, resp *http.Response, err error) {
-	p.note(func() {
-		a := &c.Attempts[len(c.Attempts)-1]
-		a.Err = err
-		if resp != nil {
-			a.Status = resp.StatusCode
-		}
-		if p.dead[c.routine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
-			p.dead[c.routine] = 0
+		if f = p.plan.next(p.stage, c.Name, c); f != nil && f.Status == http.StatusNotFound && c.onAgent() {
+			r.left.gone[c.AgentID] = true
 		}
 	})
+	return f, ended
 }
 
 // send makes an attempt, with its fault if it has one.
 func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error) {
-	if _, stored := w.execution.fake.BYOK(w.execution.fake.Key()); stored && c.spec == spec.ClearBYOK {
-		w.execution.note(func() { w.execution.cleared = true })
-	}
-	if c.late {
-		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
+	fake := w.record.fake
+	if _, stored := fake.BYOK(fake.Key()); stored && c.spec == spec.ClearBYOK {
+		w.note(func() { w.record.cleared = true })
 	}
 	switch {
+	case c.late:
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 	case f == nil:
 		return w.direct.RoundTrip(req)
 	case f.change != nil:
-		undo := f.change(w.execution, c)
-		w.execution.note(func() { w.execution.plan.undo = undo })
+		w.note(func() { w.plan.undo = f.change(fake, c) })
 		return w.direct.RoundTrip(req)
-	case w.execution.sweep.bubble:
+	case w.bubble:
 		return w.inject(req, f.Fault.Fault)
 	}
-	switch f.Name {
+	switch f.Name { // in virtual time
 	case "silence":
-		return nil, w.wait(req.Context(), c, forEver)
+		return nil, w.hold(req.Context(), c, forEver)
 	case "reply_silent":
 		return w.after(req, c, forEver)
 	case "reply_dripping":
@@ -256,9 +216,9 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 
 // inject applies a fault of the fake to one request.
 func (w *wire) inject(req *http.Request, f fakeserver.Fault) (*http.Response, error) {
-	plan := w.execution.plan.String()
+	plan := w.plan.String()
 	mine := fakeserver.Where(func(c fakeserver.Call) bool { return c.Header.Get(planHeader) == plan })
-	injection := w.execution.fake.Inject(f, mine)
+	injection := w.record.fake.Inject(f, mine)
 	defer injection.Remove()
 	req.Header.Set(planHeader, plan)
 	return w.direct.RoundTrip(req)
@@ -275,24 +235,24 @@ func (w *wire) after(req *http.Request, c *Call, d time.Duration) (*http.Respons
 	if err != nil {
 		return nil, err
 	}
-	if err := w.wait(req.Context(), c, d); err != nil {
+	if err := w.hold(req.Context(), c, d); err != nil {
 		_ = resp.Body.Close()
 		return nil, err
 	}
 	return resp, nil
 }
 
-// wait lets d pass by the fake's clock, or what is left until the deadline, which
+// hold lets d pass by the fake's clock, or what is left until the deadline, which
 // counts real time outside of a bubble: the call is late from then on.
-func (w *wire) wait(ctx context.Context, c *Call, d time.Duration) error {
+func (w *wire) hold(ctx context.Context, c *Call, d time.Duration) error {
 	deadline, has := ctx.Deadline()
 	left := time.Until(deadline)
 	switch {
 	case has && left <= d:
 		c.late = true
-		return cmp.Or(w.execution.clock.Sleep(ctx, left), context.DeadlineExceeded)
+		return cmp.Or(w.clock.Sleep(ctx, left), context.DeadlineExceeded)
 	case d == forEver:
 		return errors.New("sweep: an answer that never comes, and a context without a deadline")
 	}
-	return w.execution.clock.Sleep(ctx, d)
+	return w.clock.Sleep(ctx, d)
 }

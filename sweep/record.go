@@ -1,0 +1,399 @@
+package sweep
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
+)
+
+// Run is what a run of [Test] leaves, for a check of the user (see [WithCheck]).
+type Run struct {
+	// Plan is the name of the plan, or of the deaths; "" for the run without faults.
+	Plan string
+	// Fake is the service as the run has left it, and Dir the folder.
+	Fake *fakeserver.Server
+	Dir  string
+	// Calls are the calls of the first execution of the scenario, and
+	// Restarted those after the restarts.
+	Calls, Restarted []Call
+	// Reports are the errors that Env.Reports was given, in all executions. An error
+	// that errors.Join has made counts as its parts.
+	Reports []error
+	// Told is all that the application said in the first execution, reports
+	// included, and ToldAfter what it said after the restarts.
+	Told, ToldAfter string
+	// Lasted is how long the first execution took by the fake's clock.
+	Lasted time.Duration
+}
+
+// Call is a call of the client, as its events and its requests show it.
+type Call struct {
+	// Name names the call within the scenario: SendMessage_2 is the second
+	// SendMessage. A call of another goroutine than the scenario's is named by
+	// what it sends and to whom instead, such as SendMessage_9f1c2a, in all runs
+	// and restarts alike. SendMessage_unsent sent nothing: the client refused it. (Which
+	// goroutine was first changes from run to run, so a number would mean nothing.)
+	Name     string
+	Endpoint fakeserver.Endpoint
+	AgentID  string    // the agent that it names, or has created
+	Attempts []Attempt // those that left the client
+	Err      error     // what the client returned; nil too while the call is under way
+
+	spec    *spec.Endpoint
+	begun   time.Time // by the fake's clock
+	ended   bool
+	routine string // that made it
+	own     bool   // that is the scenario's own goroutine
+	late    bool   // its deadline has passed by the fake's clock
+	content uint64 // digest of what it sends, and of the agent
+	subject string // of the content: the text, or the customer_ref
+}
+
+// Attempt is one request.
+type Attempt struct {
+	Status int    // 0: no answer
+	Fault  string // of the plan, by name; "" where it was left alone
+	Err    error  // no answer, or none that is whole
+}
+
+func (c *Call) failed() bool    { return c.ended && c.Err != nil }
+func (c *Call) succeeded() bool { return c.ended && c.Err == nil }
+
+// onAgent reports a call about an agent that is there.
+func (c *Call) onAgent() bool { return c.AgentID != "" && c.spec != spec.CreateAgent }
+
+// restarts are how long the application is down before each stage of a run: the first
+// execution, and three restarts. A supervisor starts it at once; after half an hour it
+// still meets the limits of the hour; after a day, and a minute so that whatever
+// lasts a day is over, no limit is used up any more.
+var restarts = []struct {
+	down  time.Duration
+	later string
+}{{}, {30 * time.Second, "half a minute"}, {30 * time.Minute, "half an hour"}, {24*time.Hour + time.Minute, "a day"}}
+
+// lastStage is that of the restart after a day.
+var lastStage = len(restarts) - 1
+
+// run is a row of executions: the first, which meets a fault or dies, and the restarts
+// after it.
+type run struct {
+	name    string // of its plan, or of its deaths; "" for the baseline
+	plan    *plan  // nil: no fault
+	records []*record
+	torn    bool // it starts where a death has torn a file
+	whole   *run // then: the run in which that file is as it was before
+	waited  bool // the application waited for a decision; see waits
+}
+
+// record is what one execution of the scenario did, and what it left. Of a process that
+// died it is the part before its death.
+type record struct {
+	baseline *baseline
+	stage    int // 0: the first execution; 1 to 3: the restarts after it
+	fake     *fakeserver.Server
+	dir      string
+
+	begun      time.Time // by the fake's clock
+	calls      []*Call
+	points     []string    // that were passed, by name
+	statements []statement // what the application said
+	secrets    []string    // the service key, and the provider keys that were sent
+	cleared    bool        // a stored provider key was about to be cleared
+	requests   int         // that left the client
+	ended      string      // why the scenario was ended; "" where it ended by itself
+	died       string      // where the process died; "" where it did not
+	stalled    string      // what the watchdog saw
+	panicked   string
+	leaked     []string // goroutines that were still there afterwards
+	lasted     time.Duration
+	// deadKeyRequests are the most answers of 401 and 402 in a row after which a
+	// goroutine sent another request.
+	deadKeyRequests int
+	maxRequests     int           // nine times those of the baseline
+	maxLasted       time.Duration // of virtual time
+
+	left    image    // what the next execution finds
+	moments []moment // at which the process might die, in order
+}
+
+// baseline are the executions without a fault: the first, and the restarts after it.
+type baseline struct{ records []*record }
+
+// usual returns what to compare an execution with. A restart may have to do what a
+// first execution does.
+func (p *record) usual() []*record {
+	if len(p.baseline.records) == 0 {
+		return nil
+	}
+	return []*record{p.baseline.records[0], p.baseline.records[p.stage]}
+}
+
+// image is all that outlives a process: the service, the folder, the time.
+type image struct {
+	dir     disk.Image
+	service []byte            // as fakeserver.WriteState writes it
+	elapsed time.Duration     // since the first execution began
+	gone    map[string]bool   // agents that a plan has removed, or said to be unknown
+	agents  map[string]string // what each is, by identifier; it may be gone since
+	state   state
+}
+
+// imageOf copies the folder as given, and the service as it is now.
+func imageOf(before image, fake *fakeserver.Server, dir disk.Image, elapsed time.Duration) image {
+	var service bytes.Buffer
+	_ = fake.WriteState(&service)
+	return image{dir: dir, service: service.Bytes(), elapsed: elapsed, state: stateOf(fake, before.gone),
+		gone: maps.Clone(before.gone), agents: maps.Clone(before.agents)}
+}
+
+// key is equal where a restart would find the same.
+func (i image) key() string { return i.state.key() + i.dir.String() }
+
+// moment is a point in time at which the process might die.
+type moment struct {
+	name   string // SendMessage_1/dies_arrived
+	says   string // after SendMessage_1 had arrived
+	whole  string // of a torn state: the key of the image before it
+	record record // what was done by then
+}
+
+// snapshot copies a record that goes on.
+func (p *record) snapshot() record {
+	r := *p
+	r.calls, r.moments = nil, nil
+	for _, c := range p.calls {
+		one := *c // its attempts are only ever added to
+		r.calls = append(r.calls, &one)
+	}
+	return r
+}
+
+// way is how the application said something.
+type way int
+
+const (
+	said way = iota // and nothing is wrong
+	reported
+	asserted
+	logged
+	printed
+	told
+)
+
+// statement is one thing that the application said.
+type statement struct {
+	way  way
+	text string
+	err  error // of Env.Reports
+}
+
+func (t statement) key() string { return fmt.Sprint(t.way, t.text) }
+
+// isFrom reports whether what was said is the error of a call that failed.
+func (t statement) isFrom(c *Call) bool { return errors.Is(t.err, c.Err) }
+
+// contains looks for a subject as whole words: "Order 10" is not about "Order 1".
+func (t statement) contains(subject string) bool {
+	const noLetter = `[^\pL\pN]`
+	return strings.Contains(t.text, subject) &&
+		regexp.MustCompile(`(^|`+noLetter+`)`+regexp.QuoteMeta(subject)+`($|`+noLetter+`)`).MatchString(t.text)
+}
+
+// said is all that the application said, as text.
+func (p *record) said() string {
+	var all strings.Builder
+	for _, t := range p.statements {
+		if t.text != "" {
+			all.WriteString(strings.TrimRight(t.text, "\n") + "\n")
+		}
+	}
+	return all.String()
+}
+
+// reports are what the application said is wrong, more often than it says it in the baseline.
+func (p *record) reports() (fresh []statement) {
+	usually := map[string]int{}
+	for _, u := range p.usual() {
+		count := map[string]int{}
+		for _, t := range u.statements {
+			count[t.key()]++
+			usually[t.key()] = max(usually[t.key()], count[t.key()])
+		}
+	}
+	for _, t := range p.statements {
+		if usually[t.key()]--; t.way != said && usually[t.key()] < 0 {
+			fresh = append(fresh, t)
+		}
+	}
+	return fresh
+}
+
+// usuallyFails reports whether the call of this name fails in the baseline too.
+func (p *record) usuallyFails(c *Call) bool {
+	return slices.ContainsFunc(p.usual(), func(u *record) bool {
+		return slices.ContainsFunc(u.calls, func(other *Call) bool { return other.Name == c.Name && other.failed() })
+	})
+}
+
+// inDoubt reports a call of which a restart cannot know whether it was carried out: the
+// outcome is unknown, or the process died and what it did is forgotten.
+func (p *record) inDoubt(c *Call) bool {
+	return errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown) || p.died != "" && !c.failed()
+}
+
+// clears reports whether the application tried to clear what it had, perhaps,
+// stored last.
+func (p *record) clears() (clears bool) {
+	for _, c := range p.calls {
+		switch c.spec {
+		case spec.SetBYOK:
+			clears = false
+		case spec.ClearBYOK:
+			clears = true
+		}
+	}
+	return clears
+}
+
+// when is the beginning of a sentence about an execution.
+func (p *record) when() string {
+	if p.stage == 0 {
+		return ""
+	}
+	return fmt.Sprintf("after the restart %s later, ", restarts[p.stage].later)
+}
+
+func (r *run) last() *record       { return r.records[len(r.records)-1] }
+func (r *run) baseline() []*record { return r.records[0].baseline.records }
+func (r *run) died() bool {
+	return slices.ContainsFunc(r.records, func(p *record) bool { return p.died != "" })
+}
+func (r *run) calls() (all []*Call) {
+	for _, p := range r.records {
+		all = append(all, p.calls...)
+	}
+	return all
+}
+
+// reported reports whether the application reported anything in this run.
+func (r *run) reported() bool {
+	return slices.ContainsFunc(r.records, func(p *record) bool { return len(p.reports()) > 0 })
+}
+
+// public is the run as a check of the user sees it.
+func (r *run) public() *Run {
+	public := &Run{Plan: r.name, Fake: r.last().fake, Dir: r.last().dir, Lasted: r.records[0].lasted}
+	for i, p := range r.records {
+		calls, told := &public.Calls, &public.Told
+		if i > 0 {
+			calls, told = &public.Restarted, &public.ToldAfter
+		}
+		for _, c := range p.calls {
+			*calls = append(*calls, *c)
+		}
+		for _, t := range p.statements {
+			if t.err != nil {
+				public.Reports = append(public.Reports, t.err)
+			}
+		}
+		*told += p.said()
+	}
+	return public
+}
+
+// state is what the service holds.
+type state struct {
+	ids    []string        // of the agents that no plan took away
+	agents []string        // a line for each, without identifiers and times
+	held   map[subject]int // how often: messages to one agent, at most, and agents that no plan took away
+	sent   int             // messages to all agents
+	byok   string          // the provider of the stored key; "" where there is none
+	keys   string          // the API keys and what became of them
+}
+
+// subject is what a call is about: the text of a message, or the customer_ref of a
+// creation.
+type subject struct {
+	endpoint *spec.Endpoint
+	text     string
+}
+
+// subjects are those that the service holds, messages first.
+func (s state) subjects() []subject {
+	return slices.SortedFunc(maps.Keys(s.held), func(a, b subject) int {
+		return cmp.Or(strings.Compare(b.endpoint.Name, a.endpoint.Name), strings.Compare(a.text, b.text))
+	})
+}
+
+func stateOf(fake *fakeserver.Server, gone map[string]bool) state {
+	s := state{held: map[subject]int{}}
+	for _, a := range fake.Agents() {
+		if !gone[a.ID] {
+			s.ids = append(s.ids, a.ID)
+			if a.CustomerRef != "" {
+				s.held[subject{spec.CreateAgent, a.CustomerRef}]++
+			}
+		}
+		var texts []string
+		count := map[subject]int{}
+		for _, e := range fake.Conversation(a.ID) {
+			texts = append(texts, e.UserRef+":"+e.Text)
+			text := subject{spec.SendMessage, e.Text}
+			count[text]++
+			s.held[text] = max(s.held[text], count[text])
+		}
+		s.sent += len(texts)
+		slices.Sort(texts)
+		sms := ""
+		if a.SMS != nil {
+			sms = a.SMS.Status
+		}
+		s.agents = append(s.agents, fmt.Sprintf("%q %q %s %v %s %q", a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM, sms, texts))
+	}
+	for _, k := range fakedoor.Of[fakeserver.Call](fake).Keys() {
+		s.keys += fmt.Sprintf("%s %s %v;", k.Label, k.Plan, k.Revoked)
+	}
+	if b, set := fake.BYOK(fake.Key()); set {
+		s.byok = b.Provider
+	}
+	return s
+}
+
+// key is equal for states between which an application sees no difference.
+func (s state) key() string { return fmt.Sprintf("%q %q %q %q\n", s.ids, s.agents, s.byok, s.keys) }
+
+func (s state) equal(other state) bool {
+	return slices.Equal(slices.Sorted(slices.Values(s.agents)), slices.Sorted(slices.Values(other.agents))) && s.byok == other.byok
+}
+
+func (s state) counts() string {
+	return fmt.Sprintf("%s, %s, provider key %q", plural(len(s.agents), "agent"), plural(s.sent, "message"), s.byok)
+}
+
+// difference says, without repeating a text, what s has other than want.
+func (s state) difference(want state) string {
+	got, expected := s.counts(), want.counts()
+	if got == expected {
+		got, expected = "as many, but other, agents or messages", "those of the baseline"
+	}
+	return fmt.Sprintf("the service has %s; the baseline leaves %s", got, expected)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
