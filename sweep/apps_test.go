@@ -1,7 +1,6 @@
 package sweep_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,16 +28,15 @@ var bugs = []struct {
 	find checks
 	run  app
 }{
-	{"two messages, and nobody reads the error of the first", checks{sweep.Swallowed}, welcome(func(e *sweep.Env, id, name, s string) error {
-		err := forget404(e, send(e, id, s))
+	{"two messages, and nobody reads the error of the first", checks{sweep.Swallowed}, giveUp(func(_ *sweep.Env, name string, err error) error {
 		if name == "message0" {
 			return nil
 		}
 		return err
 	}, "Hello", "Where is my order?")},
-	{"a second try without the prompt", checks{sweep.Truth}, broken(withoutPrompt)},
+	{"a second try without the prompt", checks{sweep.Truth}, withoutPrompt},
 	{"a loop until it works", checks{sweep.Ends, sweep.Quota, sweep.DeadKey}, broken(untilItWorks)},
-	{"a key that bars the next start", checks{sweep.Resumes}, broken(barred)},
+	{"a key that bars the next start", checks{sweep.Resumes, sweep.LostBYOK}, broken(barred)},
 	{"a reply that is read before the error", checks{sweep.Panics}, readFirst},
 	{"a mark that stays where the message was refused", checks{sweep.Lost}, giveUp(func(e *sweep.Env, name string, err error) error {
 		return errors.Join(err, put(e, name, "sent"))
@@ -55,10 +53,8 @@ var bugs = []struct {
 	{"a key in an error", checks{sweep.Secret}, quotes},
 	{"an agent that is gone and asked for ever", checks{sweep.Resumes}, welcome(func(e *sweep.Env, id, _, s string) error { return send(e, id, s) }, "Hello")},
 	{"an agent's file that may be empty", checks{sweep.Resumes}, emptyFile},
-	{"a list that may not be cut", checks{sweep.Resumes}, broken(tornLine)},
-	{"an agent without a note that it is about to be created", checks{sweep.LostAgent}, noIntent},
 	{"a batch that begins again", checks{sweep.Doubled}, beginsAgain},
-	{"a key for a trial that nobody clears", checks{sweep.LostBYOK}, trialLeft},
+	{"a goroutine that waits for nobody", checks{sweep.Leak}, worker},
 }
 
 // right are applications in which nothing is wrong.
@@ -66,14 +62,12 @@ var right = []struct {
 	name string
 	run  app
 }{
-	{"a second try with the prompt", mended(withoutPrompt)},
 	{"three tries", mended(untilItWorks)},
 	{"a look at the key before a trial", mended(barred)},
 	{"a file that cannot be written", mended(save)},
 	{"one new agent for one that is not found", newAgent},
 	{"a creation in doubt that somebody has to look up", waitsForSomebody},
 	{"texts that are never the same", numbered()},
-	{"a list that may be cut", mended(tornLine)},
 	{"a channel that is looked up", lookUp},
 	{"doubt for ever", welcome(deliver, "Ready")},
 	{"a fan-out with a dead key", fanOut},
@@ -91,10 +85,8 @@ var right = []struct {
 func mended(run twin) app { return func(e *sweep.Env) error { return run(e, true) } }
 func broken(run twin) app { return func(e *sweep.Env) error { return run(e, false) } }
 
-func text(s string) agentmessaging.MessageParams { return agentmessaging.MessageParams{Text: s} }
-
 func send(e *sweep.Env, id, s string) error {
-	_, err := e.Client.SendMessage(e.Context(), id, text(s))
+	_, err := e.Client.SendMessage(e.Context(), id, agentmessaging.MessageParams{Text: s})
 	return err
 }
 
@@ -163,7 +155,7 @@ func deliver(e *sweep.Env, id, name, s string) error {
 	ctx := agentmessaging.WithBeforeSend(e.Context(), func(context.Context, int) error {
 		return put(e, name, "sending")
 	})
-	_, err := e.Client.SendMessage(ctx, id, text(s))
+	_, err := e.Client.SendMessage(ctx, id, agentmessaging.MessageParams{Text: s})
 	err = forget404(e, err)
 	switch {
 	case err == nil || errors.Is(err, agentmessaging.ErrBadRequest): // which it would be the next time too
@@ -217,9 +209,10 @@ func notify(e *sweep.Env, mended bool) error {
 	return err
 }
 
-func withoutPrompt(e *sweep.Env, mended bool) error {
+// withoutPrompt creates an agent without a prompt where the prompt is refused.
+func withoutPrompt(e *sweep.Env) error {
 	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{SystemPrompt: "Speak like a pirate."})
-	if errors.Is(err, agentmessaging.ErrBadRequest) && !mended {
+	if errors.Is(err, agentmessaging.ErrBadRequest) {
 		agent, err = e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
 	}
 	if err == nil {
@@ -244,32 +237,21 @@ func store(e *sweep.Env, key agentmessaging.Secret) error {
 	return err
 }
 
-func trial(e *sweep.Env) error {
-	err := store(e, "sk-trial")
-	if err == nil {
-		_, err = e.Client.WarmUp(e.Context(), agentmessaging.LLMModeBYOK)
-	}
-	return errors.Join(err, e.Client.ClearBYOK(e.Context()))
-}
-
+// barred stores a provider key for a trial, and clears it.
 func barred(e *sweep.Env, mended bool) error {
 	config, err := e.Client.GetBYOK(e.Context())
 	if err == nil && config != nil && !mended {
 		err = errors.New("a key is stored already")
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = errors.Join(store(e, "sk-trial"), e.Client.ClearBYOK(e.Context()))
 	}
-	return trial(e)
+	return err
 }
 
 func readFirst(e *sweep.Env) error {
-	id, err := agentOf(e)
-	if err != nil {
-		return err
-	}
-	reply, err := e.Client.SendMessage(e.Context(), id, text("Hello"))
-	fmt.Fprintln(e.Output(), reply.Text)
+	result, err := e.Client.WarmUp(e.Context(), "")
+	fmt.Fprintln(e.Output(), result.Mode)
 	return err
 }
 
@@ -287,17 +269,6 @@ func worker(e *sweep.Env) error {
 	return errors.Join(err, <-result)
 }
 
-// each runs f for so many numbers at once.
-func each(n int, f func(i int) error) []error {
-	var all sync.WaitGroup
-	errs := make([]error, n)
-	for i := range errs {
-		all.Go(func() { errs[i] = f(i) })
-	}
-	all.Wait()
-	return errs
-}
-
 func save(e *sweep.Env, mended bool) error {
 	_, err := created(e, func(id string) error {
 		err := e.Point("save")
@@ -313,12 +284,10 @@ func save(e *sweep.Env, mended bool) error {
 }
 
 func quotes(e *sweep.Env) error {
-	const key = "sk-today"
-	err := store(e, key)
-	if err != nil {
-		err = fmt.Errorf("cannot store %s: %w", key, err)
+	if err := store(e, "sk-today"); err != nil {
+		return fmt.Errorf("cannot store sk-today: %w", err)
 	}
-	return err
+	return nil
 }
 
 func newAgent(e *sweep.Env) error {
@@ -329,10 +298,7 @@ func newAgent(e *sweep.Env) error {
 	if errors.Is(err, agentmessaging.ErrNotFound) {
 		err = remove(e, "agent")
 	}
-	if err != nil {
-		return err
-	}
-	return notify(e, true)
+	return errors.Join(err, notify(e, true))
 }
 
 // markAfter marks a message after it was sent.
@@ -349,7 +315,7 @@ var markAfter = welcome(func(e *sweep.Env, id, name, s string) error {
 
 // waitsForSomebody also asks in vain for an agent that never was.
 func waitsForSomebody(e *sweep.Env) error {
-	_, _ = e.Client.GetAgent(e.Context(), "agent_of_yesterday")
+	_ = gone(e)
 	if get(e, "agent") == "" && get(e, "creating") != "" {
 		return errors.New("an agent for customer-7 may have been created: find out, and remove the note")
 	}
@@ -365,50 +331,6 @@ func emptyFile(e *sweep.Env) error {
 	}
 	id, err := os.ReadFile(file)
 	return errors.Join(err, forget404(e, send(e, string(id), "Your parcel has arrived.")))
-}
-
-// tornLine adds a line to a file at each start, whose last line a death may have cut.
-func tornLine(e *sweep.Env, mended bool) error {
-	file := filepath.Join(e.Dir, "starts")
-	starts, _ := os.ReadFile(file)
-	if len(starts) > 0 && !bytes.HasSuffix(starts, []byte("\n")) && !mended {
-		return errors.New("the list of starts is broken")
-	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString("started\n")
-	_, failed := e.Client.Status(e.Context())
-	return errors.Join(err, f.Close(), failed)
-}
-
-func noIntent(e *sweep.Env) error {
-	id := get(e, "agent")
-	if id == "" {
-		agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
-		if err != nil {
-			return err
-		}
-		if id = agent.ID; put(e, "agent", id) != nil {
-			return fmt.Errorf("cannot keep %s", id)
-		}
-	}
-	return forget404(e, send(e, id, "Where is my order?"))
-}
-
-func trialLeft(e *sweep.Env) error {
-	if get(e, "tried") != "" {
-		return nil
-	}
-	if err := put(e, "tried", "yes"); err != nil {
-		return err
-	}
-	err := trial(e)
-	if err == nil {
-		err = remove(e, "tried")
-	}
-	return err
 }
 
 // firstFailure reports one message that failed, by name or not, at each start, whatever else
@@ -431,21 +353,6 @@ func firstFailure(e *sweep.Env, byName bool) error {
 		return put(e, name, "sent")
 	}, "Red", "Green")(e)
 }
-
-// resendAndMark sends again after any error, and marks a message only after it was sent.
-var resendAndMark = welcome(func(e *sweep.Env, id, name, s string) error {
-	if get(e, name) != "" {
-		return nil
-	}
-	err := forget404(e, send(e, id, s))
-	if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-		err = send(e, id, s)
-	}
-	if err == nil {
-		err = put(e, name, "sent")
-	}
-	return err
-}, "Ready")
 
 // beginsAgain sends all messages again where one is refused, and says so. The first was
 // never in doubt.
@@ -515,9 +422,10 @@ func broadcast(turn int) app {
 			}
 			ids = append(ids, id)
 		}
-		for i := range 2 {
-			errs := each(1, func(int) error { return send(e, ids[(turn+i)%2], "The shop is open.") })
-			failed = errors.Join(failed, errs[0])
+		for i := range ids {
+			var one sync.WaitGroup
+			one.Go(func() { failed = errors.Join(failed, send(e, ids[(turn+i)%2], "The shop is open.")) })
+			one.Wait()
 		}
 		return failed
 	}
@@ -546,7 +454,12 @@ func forgetful(e *sweep.Env) error {
 
 // fanOut asks at once, more often than a goroutine may ask with a dead key.
 func fanOut(e *sweep.Env) error {
-	return errors.Join(each(6, func(int) error { status(e); return nil })...)
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() { status(e) })
+	}
+	all.Wait()
+	return nil
 }
 
 // numbered sends another text each time.

@@ -41,8 +41,6 @@ func TestTornStates(t *testing.T) {
 			[]string{"", `new=""`, `new="ab"`}},
 		"a file that is rewritten": {func(t *testing.T, _, other string) { write(t, other, "one two") },
 			[]string{`old=""`, `old="one"`}},
-		"a file that is rewritten with more": {func(t *testing.T, _, other string) { write(t, other, "one\ntwo\n") },
-			[]string{`old="one\ntw"`}}, // as if it were appended to
 		"a file that is appended to": {func(t *testing.T, _, other string) { appendTo(t, other, "three\n") },
 			[]string{`old="one\nthr"`}},
 		"a file that is moved into place": {func(t *testing.T, file, other string) {

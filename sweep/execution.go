@@ -363,16 +363,10 @@ func (p *execution) deadlocked() {
 // wait waits until an execution is done. When the watchdog's time is over, it notes why
 // the execution does not end.
 func (p *execution) wait(done <-chan struct{}) {
-	alarm := p.alarm
-	if alarm == nil {
-		timer := time.NewTimer(p.watchdog)
-		defer timer.Stop()
-		alarm = timer.C
-	}
 	select {
 	case <-done:
 		return
-	case <-alarm:
+	case <-p.after(p.watchdog):
 	}
 	advice := "let it wait with Env.Fake.Sleep, or sweep with InBubble"
 	if p.bubble {

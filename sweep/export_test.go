@@ -13,7 +13,7 @@ func Collect(take func(report string, found []Finding)) Option {
 
 // Alarm wakes the watchdog, in place of time.
 func Alarm(alarm <-chan time.Time) Option {
-	return func(c *config) { c.alarm = alarm }
+	return func(c *config) { c.after = func(time.Duration) <-chan time.Time { return alarm } }
 }
 
 // Faults tries these kinds of faults alone, for speed.

@@ -24,7 +24,7 @@ type config struct {
 
 	// For tests of Test:
 	collect func(report string, found []Finding) // in place of failing the test
-	alarm   <-chan time.Time                     // that wakes the watchdog
+	after   func(time.Duration) <-chan time.Time // wakes the watchdog
 	now     func() time.Time                     // for the progress
 	skip    func(fault string) bool              // for speed
 }
@@ -41,7 +41,7 @@ type ownCheck struct {
 }
 
 func newConfig(opts []Option) config {
-	c := config{within: 2 * time.Hour, watchdog: 10 * time.Second, now: time.Now}
+	c := config{within: 2 * time.Hour, watchdog: 10 * time.Second, after: time.After, now: time.Now}
 	for _, opt := range opts {
 		opt(&c)
 	}

@@ -203,44 +203,37 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 	case w.bubble:
 		return w.inject(req, f.Fault.Fault)
 	}
-	switch f.Name { // in virtual time
-	case "silence":
-		return nil, w.hold(req.Context(), c, forEver)
-	case "reply_silent":
-		return w.after(req, c, forEver)
-	case "reply_dripping":
-		return w.after(req, c, dripping)
+	d, slow := slowReplies[f.Name]
+	if !slow {
+		return w.inject(req, f.Fault.Fault)
 	}
-	return w.inject(req, f.Fault.Fault)
+	var resp *http.Response
+	var err error
+	if f.Name != "silence" {
+		resp, err = w.direct.RoundTrip(req)
+	}
+	if err == nil {
+		err = w.hold(req.Context(), c, d)
+	}
+	if err != nil {
+		return nil, err // the body of an answer is in memory
+	}
+	return resp, nil
 }
 
 // inject applies a fault of the fake to one request.
 func (w *wire) inject(req *http.Request, f fakeserver.Fault) (*http.Response, error) {
-	plan := w.plan.String()
-	mine := fakeserver.Where(func(c fakeserver.Call) bool { return c.Header.Get(planHeader) == plan })
+	mine := fakeserver.Where(func(c fakeserver.Call) bool { return c.Header.Get(planHeader) != "" })
 	injection := w.record.fake.Inject(f, mine)
 	defer injection.Remove()
-	req.Header.Set(planHeader, plan)
+	req.Header.Set(planHeader, w.plan.String())
 	return w.direct.RoundTrip(req)
 }
 
-const (
-	forEver  = 1 << 62
-	dripping = 30 * time.Second
-)
+const forEver = 1 << 62
 
-// after sends a request and holds its answer back for d.
-func (w *wire) after(req *http.Request, c *Call, d time.Duration) (*http.Response, error) {
-	resp, err := w.direct.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.hold(req.Context(), c, d); err != nil {
-		_ = resp.Body.Close()
-		return nil, err
-	}
-	return resp, nil
-}
+// slowReplies are how long an answer takes by the fake's clock, outside of a bubble.
+var slowReplies = map[string]time.Duration{"silence": forEver, "reply_silent": forEver, "reply_dripping": 30 * time.Second}
 
 // hold lets d pass by the fake's clock, or what is left until the deadline, which
 // counts real time outside of a bubble: the call is late from then on.
