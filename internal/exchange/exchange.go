@@ -43,7 +43,7 @@ type Request struct {
 	URL      *url.URL    // copied
 	Header   http.Header // copied, but not its values
 	Body     []byte      // nil: none
-	Deadline time.Time   // for the request and its answer; zero: only the context ends them
+	Deadline time.Time   // for the request and its answer
 }
 
 // Answer is what came of a request.
@@ -73,17 +73,13 @@ const (
 // Send sends the request once, whatever the transport would do, and reads the
 // answer. When it returns, both are over.
 func (s *Sender) Send(ctx context.Context, r Request) Answer {
-	t := try{number: 1, transport: s.transport}
-	if t.transport == nil {
-		t.transport = http.DefaultTransport
-	}
+	t := try{number: 1}
 	for {
 		answer, why := s.send(ctx, r, t)
-		if why == 0 || t.number == maxTries {
+		if why == taken || t.number == maxTries {
 			return answer
 		}
-		t.number++
-		t.after, t.retire = why, why == stalled && !t.retire
+		t = try{number: t.number + 1, after: why, retire: why == stalled && !t.retire}
 	}
 }
 
@@ -94,51 +90,44 @@ const maxTries = 50
 // A try to have a connection take a request. Until one does, nothing of the request
 // is written.
 type try struct {
-	transport http.RoundTripper
-	number    int
-	after     refusal // of the try before
-	retire    bool    // the connection, when its last request is over
+	number int     // from 1
+	after  refusal // of the try before
+	retire bool    // the connection, when its last request is over
 }
 
-// send returns why no connection took the request, or 0 with the answer.
+// send returns why no connection took the request, or the answer.
 func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
-	var stop context.CancelFunc
-	if r.Deadline.IsZero() {
-		ctx, stop = context.WithCancel(ctx)
-	} else {
-		ctx, stop = context.WithDeadline(ctx, r.Deadline)
-	}
+	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
 	a := &attempt{trace: trace{sender: s, ctx: ctx, stop: stop, patient: t.number > maxTries/2}}
 	defer a.end()
 	a.build(r)
 	a.request.Close = t.retire
-	if t.after != 0 || s.connections.line.reasons.Load() != 0 {
+	if t.after != taken || s.connections.line.reasons.Load() != 0 {
 		if err := a.lineUp(t); err != nil {
-			return Answer{Err: err, Missed: NoAnswer}, 0
+			return Answer{Err: err, Missed: NoAnswer}, taken
 		}
 	}
-	resp, err := checked(t.transport.RoundTrip(&a.request))
+	transport := s.transport
+	if transport == nil {
+		transport = http.DefaultTransport
+	}
+	resp, err := checked(transport.RoundTrip(&a.request))
 	if err != nil {
-		return Answer{
-			Err:     a.reason(err),
-			Missed:  a.missed(err),
-			Sent:    a.maybeSent(t.transport, err),
-			Renewed: s.answered.Load() && a.renewed(err) || a.crowded(err),
-		}, a.refusedBy(err)
+		return a.failed(transport, err)
 	}
 	if resp.StatusCode < 100 {
 		resp.Body.Close()
-		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}, 0
+		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}, taken
 	}
 	if !s.answered.Load() { // Load first: an unconditional Store would bounce this cache line between processors on each call
 		s.answered.Store(true)
 	}
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
-	if answer.Body, answer.Err = read(resp, stop); answer.Err != nil {
+	if answer.Body, answer.Err = readBody(resp, stop); answer.Err != nil {
 		answer.Missed = a.missed(answer.Err)
 	}
-	return answer, 0
+	return answer, taken
 }
 
 // attempt is what a transport gets of a try. It is on the heap, and of one try alone:
@@ -204,13 +193,13 @@ const (
 
 var errTooLarge = errors.New("the body is larger than any documented one")
 
-// read takes the body in, and skips the byte order mark that some gateways put before
-// JSON (RFC 8259, 8.1). With an error it returns what it has read. Requests ask for no
-// gzip, which would cost more than it saves; some gateways send it all the same.
+// readBody skips the byte order mark that some gateways put before JSON (RFC 8259, 8.1).
+// With an error it returns what it has read. Requests ask for no gzip, which would cost
+// more than it saves; some gateways send it all the same.
 //
 // stop ends the attempt. To close the body instead would be a race where another
 // goroutine unpacks it, and the reading would go on.
-func read(resp *http.Response, stop func()) (body []byte, err error) {
+func readBody(resp *http.Response, stop func()) (body []byte, err error) {
 	defer resp.Body.Close()
 	limit, isError := maxSuccessBody, resp.StatusCode > 299
 	if resp.StatusCode < 200 {
@@ -218,15 +207,14 @@ func read(resp *http.Response, stop func()) (body []byte, err error) {
 	}
 	if isError {
 		limit = maxErrorBody
-		stalled := time.AfterFunc(bodyWait, stop)
-		defer stalled.Stop()
+		defer time.AfterFunc(bodyWait, stop).Stop()
 	}
-	switch {
-	case resp.Header.Get("Content-Encoding") == "gzip" && !resp.Uncompressed:
+	if resp.Header.Get("Content-Encoding") == "gzip" && !resp.Uncompressed {
 		body, err = unpack(resp.Body, limit)
-	case resp.ProtoMajor == 1: // its end is the announced one
-		body, err = readWhole(resp.Body, resp.ContentLength, limit, nil)
-	default:
+	} else {
+		if resp.ProtoMajor == 1 {
+			stop = nil // the end comes with the last byte
+		}
 		body, err = readWhole(resp.Body, resp.ContentLength, limit, stop)
 	}
 	if len(body) > limit {
@@ -263,12 +251,6 @@ func readWhole(r io.Reader, length int64, limit int, stop func()) ([]byte, error
 		size = length + 1
 	}
 	body := make([]byte, 0, size)
-	var late *time.Timer
-	defer func() {
-		if late != nil {
-			late.Stop()
-		}
-	}()
 	for {
 		n, err := r.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
@@ -277,8 +259,9 @@ func readWhole(r io.Reader, length int64, limit int, stop func()) ([]byte, error
 			return body, nil
 		case err != nil, len(body) > limit:
 			return body, err
-		case int64(len(body)) == length && late == nil && stop != nil:
-			late = time.AfterFunc(bodyWait, stop)
+		case int64(len(body)) == length && stop != nil:
+			defer time.AfterFunc(bodyWait, stop).Stop()
+			stop = nil
 		case len(body) == cap(body):
 			body = append(body, 0)[:len(body)]
 		}

@@ -41,7 +41,7 @@ func (cs *connections) find(conn net.Conn) *connection {
 	defer cs.mu.Unlock()
 	c := cs.known[key]
 	if c == nil && secure.ConnectionState().NegotiatedProtocol == "h2" {
-		c = &connection{changed: make(chan struct{})}
+		c = newConnection()
 		cs.line.reasons.Add(1)
 		time.AfterFunc(firstAnswerWait, func() {
 			c.prove()
@@ -64,43 +64,33 @@ func (cs *connections) forget(key weak.Pointer[tls.Conn]) {
 
 // connection is what the requests on one HTTP/2 connection share.
 type connection struct {
-	proven  atomic.Bool  // more than one request may use it
-	answers atomic.Int64 // that have begun to arrive
-	silent  atomic.Int64 // requests that ended without one, since the last
+	first   chan struct{} // holds one token while a request waits for the first answer
+	proven  chan struct{} // closed when more than one request may use it
+	prove   func()        // closes proven
+	answers atomic.Int64  // that have begun to arrive
+	silent  atomic.Int64  // requests that ended without one, since the last
+}
 
-	mu      sync.Mutex
-	first   bool          // a request is on its way, and no answer has come
-	changed chan struct{} // closed when proven, or when first ended in vain
+func newConnection() *connection {
+	proven := make(chan struct{})
+	return &connection{first: make(chan struct{}, 1), proven: proven, prove: sync.OnceFunc(func() { close(proven) })}
 }
 
 // admit waits until a request may be written, and reports whether it is the
-// first, which has to call ended. ctx bounds the wait.
+// first, which takes its token out when it ends without an answer. ctx bounds the wait.
 func (c *connection) admit(ctx context.Context) (first bool, err error) {
-	for !c.proven.Load() {
-		c.mu.Lock()
-		if !c.first && !c.proven.Load() {
-			c.first = true
-			c.mu.Unlock()
-			return true, nil
-		}
-		changed := c.changed
-		c.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
+	select {
+	case <-c.proven:
+		return false, nil
+	default:
 	}
-	return false, nil
-}
-
-// prove lets everybody use the connection.
-func (c *connection) prove() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.proven.Load() {
-		c.proven.Store(true)
-		close(c.changed)
+	select {
+	case <-c.proven:
+		return false, nil
+	case c.first <- struct{}{}:
+		return true, nil
+	case <-ctx.Done():
+		return false, ctx.Err()
 	}
 }
 
@@ -110,20 +100,7 @@ func (c *connection) answered() {
 	if c.silent.Load() != 0 {
 		c.silent.Store(0)
 	}
-	if !c.proven.Load() {
-		c.prove()
-	}
-}
-
-// ended lets another request be the first, if the first has no answer.
-func (c *connection) ended() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.proven.Load() {
-		c.first = false
-		close(c.changed)
-		c.changed = make(chan struct{})
-	}
+	c.prove()
 }
 
 // stalledAfter is how many requests in a row end without a byte before a

@@ -84,26 +84,15 @@ func (t *trace) useHTTP2(conn *connection) {
 type refusal int32
 
 const (
-	full    refusal = 1 + iota // net/http looks for another one
-	stalled                    // nothing comes back on it
-	late                       // its first answer did not come before the context ended
+	taken   refusal = iota // it does
+	full                   // net/http looks for another one
+	stalled                // nothing comes back on it
+	late                   // its first answer did not come before the context ended
 )
 
 func (t *trace) refuse(why refusal) {
-	t.refused.CompareAndSwap(0, int32(why))
+	t.refused.CompareAndSwap(int32(taken), int32(why))
 	t.stop()
-}
-
-// refusedBy is why the request was not written, if another try may help; else 0.
-func (t *trace) refusedBy(err error) refusal {
-	switch why := refusal(t.refused.Load()); {
-	case t.headers.Load() > 0 || why == late:
-		return 0
-	case t.crowded(err):
-		return full
-	default:
-		return why
-	}
 }
 
 // lineUp waits for the request's turn to look for a connection.
@@ -148,7 +137,7 @@ func (t *trace) end() {
 		return
 	}
 	if t.first.Load() {
-		conn.ended()
+		<-conn.first
 	}
 	if t.ctx.Err() != nil && t.headers.Load() == 1 && !t.repeat.Load() {
 		conn.missed(t.earlier.Load())
@@ -188,6 +177,29 @@ var (
 	errCrowded      = errors.New("the HTTP/2 connection was full or closing")
 )
 
+// failed says what is known of a request that got no answer, and why no connection took
+// it, if another try may help.
+func (t *trace) failed(transport http.RoundTripper, err error) (Answer, refusal) {
+	http2, unwritten, why := t.conn.Load() != nil, t.headers.Load() == 0, refusal(t.refused.Load())
+	if http2 && unwritten && err.Error() == "net/http: cannot rewind body after connection loss" {
+		why = full
+	}
+	crowded := unwritten && why == full
+	answer := Answer{Err: t.reason(err), Missed: t.missed(err), Sent: t.maybeSent(transport, err), Renewed: crowded}
+	switch {
+	case crowded:
+		answer.Err = errCrowded
+	case http2 && t.old.Load() && t.sender.answered.Load():
+		// As a rule, the service replaces its connections now and then, and net/http would
+		// have sent the request again at once. A service that never answered does not.
+		answer.Renewed = t.repeat.Load() || isGoAway(err)
+	}
+	if !unwritten || why == late {
+		why = taken
+	}
+	return answer, why
+}
+
 // reason is why the attempt failed. Where a repeat was prevented, net/http does
 // not tell the error that led to it; where it could not repeat, it asks for a
 // GetBody, which no caller of a method can give.
@@ -199,8 +211,6 @@ func (t *trace) reason(err error) error {
 		return http.ErrSchemeMismatch // as http.Client says, which is not between
 	case t.repeat.Load():
 		return errNoAnswer
-	case t.crowded(err):
-		return errCrowded
 	case kept:
 		why, _, _ = strings.Cut(why, "] after Request.Body")
 		return errors.New(why)
@@ -251,21 +261,6 @@ func (t *trace) maybeSent(transport http.RoundTripper, err error) bool {
 		return !runsHooks
 	}
 	return t.connected.Load() && (t.ctx.Err() != nil || isTimeoutOrCancel(err))
-}
-
-// renewed reports that an HTTP/2 connection, which was used before, did not take
-// the request: as a rule because the service replaces its connections now and
-// then, and net/http would have sent the request again at once. Where the
-// service never answered, that is not the reason.
-func (t *trace) renewed(err error) bool {
-	return t.conn.Load() != nil && t.old.Load() && (t.repeat.Load() || isGoAway(err))
-}
-
-// crowded reports that an HTTP/2 connection was full, or closing, before
-// anything was written to it.
-func (t *trace) crowded(err error) bool {
-	return t.conn.Load() != nil && t.headers.Load() == 0 &&
-		(t.refused.Load() == int32(full) || err.Error() == "net/http: cannot rewind body after connection loss")
 }
 
 // isGoAway reports an error by which net/http says that an HTTP/2 service ended

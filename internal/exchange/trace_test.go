@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/stretchr/testify/assert"
@@ -44,14 +45,16 @@ func TestConnectionForARepeat(t *testing.T) {
 func TestAnotherConnection(t *testing.T) {
 	for name, hook := range map[string]func(*trace){
 		"wanted": func(t *trace) { t.getConn("") },
-		"there":  func(t *trace) { t.useHTTP2(new(connection)) },
+		"there":  func(t *trace) { t.useHTTP2(newConnection()) },
 	} {
 		stopped := false
 		trace := &trace{sender: New(nil), ctx: t.Context(), stop: func() { stopped = true }}
-		trace.useHTTP2(new(connection))
+		trace.useHTTP2(newConnection())
 		assert.False(t, stopped, name)
 		hook(trace)
-		assert.True(t, trace.crowded(context.Canceled), name)
+		answer, why := trace.failed(nil, context.Canceled)
+		assert.Equal(t, Answer{Err: errCrowded, Missed: Broken, Renewed: true}, answer, name)
+		assert.Equal(t, full, why, name)
 		assert.True(t, stopped, name)
 	}
 }
@@ -74,8 +77,8 @@ func (c *crowded) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestTriesAreBounded(t *testing.T) {
 	transport := &crowded{conn: tls.Client(nil, nil)}
 	sender := New(transport)
-	sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(transport.conn): {changed: make(chan struct{})}}
-	answer := sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL)})
+	sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(transport.conn): newConnection()}
+	answer := sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Deadline: soon()})
 	assert.Equal(t, Answer{Err: errCrowded, Missed: Broken, Renewed: true}, answer)
 	assert.Equal(t, 50, transport.tries)
 }
@@ -84,9 +87,6 @@ func TestTriesAreBounded(t *testing.T) {
 func TestReason(t *testing.T) {
 	plain := tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake", RecordHeader: [5]byte([]byte("HTTP/"))}
 	assert.Equal(t, http.ErrSchemeMismatch, new(trace).reason(plain))
-	crowded := new(trace)
-	crowded.conn.Store(new(connection))
-	assert.Equal(t, errCrowded, crowded.reason(errors.New("net/http: cannot rewind body after connection loss")))
 }
 
 // TestMaybeSent: only what cannot have reached the service was not sent.
@@ -136,3 +136,5 @@ func TestHintsAreBounded(t *testing.T) {
 }
 
 var errGoAway = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")
+
+func soon() time.Time { return time.Now().Add(time.Minute) }

@@ -39,7 +39,7 @@ func TestProxyThatRefuses(t *testing.T) {
 	own.Proxy = http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("user", "canary"), Host: host})
 	service, err := url.Parse("https://service.example/")
 	require.NoError(t, err)
-	answer := New(own).Send(t.Context(), Request{Method: http.MethodPost, URL: service, Header: http.Header{}})
+	answer := New(own).Send(t.Context(), Request{Method: http.MethodPost, URL: service, Header: http.Header{}, Deadline: soon()})
 	assert.EqualError(t, answer.Err, "the proxy "+host+" answered CONNECT with 407 Proxy Authentication Required")
 	assert.False(t, answer.Sent)
 }

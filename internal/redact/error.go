@@ -11,13 +11,14 @@ func (r Redactor) Error(err error, others ...error) error {
 	if err == nil {
 		return nil
 	}
-	causes := []error{err}
+	e := &redactedError{text: r.Text(err.Error()), is: func(target error) bool { return holds(err, target) }}
+	e.causes, _ = r.clean(err)
 	for _, other := range others {
 		if other != nil && !holds(err, other) {
-			causes = append(causes, other)
+			e.causes = append(e.causes, r.Error(other))
 		}
 	}
-	return r.redacted(err, causes)
+	return e
 }
 
 // holds is errors.Is, but for errors that cannot be compared, such as a struct with a
@@ -27,29 +28,19 @@ func holds(err, target error) (found bool) {
 	return errors.Is(err, target)
 }
 
-// redacted is an error with the text of err that wraps the causes.
-func (r Redactor) redacted(err error, causes []error) *redactedError {
-	e := &redactedError{text: r.Text(err.Error()), is: func(target error) bool { return holds(err, target) }}
-	for _, cause := range causes {
-		e.causes = append(e.causes, r.clean(cause))
-	}
-	return e
-}
-
-// clean is err itself where neither it nor what it wraps shows a secret, and a
-// copy of its text otherwise.
-func (r Redactor) clean(err error) error {
+// clean returns err where neither it nor what it wraps shows a secret, and otherwise
+// what it wraps, as far as that is clean.
+func (r Redactor) clean(err error) (causes []error, whole bool) {
 	shown := fmt.Sprintf("%s\n%+v\n%#v", err.Error(), err, err)
-	clean := r.redacted(err, unwrap(err))
-	tainted := r.Text(shown) != shown
-	for _, cause := range clean.causes {
-		_, isCopy := cause.(*redactedError)
-		tainted = tainted || isCopy
+	whole = r.Text(shown) == shown
+	for _, inner := range unwrap(err) {
+		some, all := r.clean(inner)
+		causes, whole = append(causes, some...), whole && all
 	}
-	if tainted {
-		return clean
+	if whole {
+		return []error{err}, true
 	}
-	return err
+	return causes, false
 }
 
 // unwrap returns what err wraps.
@@ -67,7 +58,7 @@ func unwrap(err error) []error {
 type redactedError struct {
 	text   string
 	causes []error
-	is     func(error) bool // of the error itself
+	is     func(error) bool // of the error itself, which may show a secret
 }
 
 func (e *redactedError) Error() string        { return e.text }
