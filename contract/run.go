@@ -38,17 +38,21 @@ func Run(t *testing.T, target Target) {
 			if c.leftOut != "" {
 				t.Skip("left out: " + c.leftOut)
 			}
+			all, file := all, target.Progress
 			if target.Fresh != nil {
 				t.Parallel()
-				c.check(t, target.renew(t), new(shared))
-				return
+				all, file = new(shared), ""
 			}
-			t.Cleanup(func() {
-				if err := done.pass(t, c.ID, target.Progress); err != nil {
-					t.Error(err)
-				}
-			})
-			c.check(t, target, all)
+			err := c.check(t.Context(), target.renew(t), all)
+			if errors.As(err, new(skipped)) {
+				t.Skip(err)
+			}
+			if err == nil {
+				err = done.pass(c.ID, file)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 		})
 	}
 }
@@ -91,8 +95,8 @@ func readProgress(path string) (progress, error) {
 
 // pass writes down that a case passed. Cases with a progress run one after the
 // other.
-func (done progress) pass(tb testing.TB, id, path string) error {
-	if path == "" || tb.Failed() || tb.Skipped() {
+func (done progress) pass(id, path string) error {
+	if path == "" {
 		return nil
 	}
 	done[id] = time.Now().UTC().Format(time.DateOnly)
@@ -184,6 +188,79 @@ func (c testCase) rank() int {
 		return 1
 	}
 	return c.Spends.Requests + 20*c.Spends.Creations + 50*(c.Spends.BYOKSets+c.Spends.WarmUps) + int(c.Spends.Wait/time.Second)
+}
+
+// lacks says why the case cannot run on the target, and what would let it run; "" if
+// the target offers all that it needs.
+func (target Target) lacks(c testCase) (why, wants string) {
+	field := ""
+	switch {
+	case c.abilities && target.Abilities == nil:
+		field = "Abilities"
+	case c.secondKey && target.Abilities == nil && target.SecondKey == "":
+		field = "SecondKey"
+	case c.clientFrom && target.ClientFrom == nil:
+		field = "ClientFrom"
+	case c.frozenClock && !target.FrozenClock:
+		field = "FrozenClock"
+	case c.decision() && !target.Decisions:
+		field = "Decisions"
+	}
+	unlike, most := target.countsOtherwise(), target.metadataCap()
+	switch {
+	case field != "":
+		return "the target has no " + field, "Target." + field
+	case c.fillsLimit && unlike != "":
+		return "it fills a limit: " + unlike, "Target.Observed of a target that counts like interface 8.1"
+	case c.metadata && most > 0 && most < 4096:
+		return fmt.Sprintf("the target's cap on metadata is %d", most), "a target with a larger cap on metadata"
+	}
+	return "", ""
+}
+
+// price is what the case spends at most on this target, without the shared agent.
+func (target Target) price(c testCase) Spend {
+	price := c.Spends
+	if target.observed("refused_operations_spend") == "true" {
+		price.Creations = max(price.Creations, c.creations)
+	}
+	if target.Abilities != nil { // waits are free
+		price.Wait = 0
+	}
+	return price
+}
+
+// observed returns the answer to a question as JSON, and "" if none is known.
+func (target Target) observed(id string) string {
+	if target.Observed == nil {
+		return ""
+	}
+	return string(target.Observed.Decisions[id].Answer)
+}
+
+// metadataCap returns the observed cap on metadata, or its upper bound; 0 if
+// neither is known.
+func (target Target) metadataCap() (most int) {
+	if target.Observed != nil && json.Unmarshal([]byte(target.observed("metadata_cap")), &most) != nil {
+		most = target.Observed.Decisions["metadata_cap"].AtMost
+	}
+	return most
+}
+
+// countsOtherwise says why the cases that fill limits cannot blame a live target;
+// "" if it has the limits of a preview key, in fixed or sliding windows.
+func (target Target) countsOtherwise() string {
+	if !target.live() {
+		return ""
+	}
+	if target.Observed == nil {
+		return "it is not known how the target counts"
+	}
+	windows, n := target.observed("windows"), target.Observed.Limits["key_minute"]
+	if n != 60 || windows != `"fixed"` && windows != `"sliding"` {
+		return fmt.Sprintf("the target allows %d requests a minute and counts them by %s windows", n, cmp.Or(windows, "unknown"))
+	}
+	return ""
 }
 
 // String says how many cases run, and what would let the others run.

@@ -1,11 +1,13 @@
 package contract
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -16,9 +18,103 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
+
+// Collecting garbage took a fifth of a run's time.
+func init() { debug.SetGCPercent(400) }
+
+// TestFake runs every case, each on a new fake whose clock waits for the case, and
+// without a connection in between: a day's calls take milliseconds.
+func TestFake(t *testing.T) {
+	budget := Spend{Requests: 2100, Creations: 60, BYOKSets: 10, WarmUps: 10} // all but the days of plans: TestDaysOfPlans
+	if *all {
+		budget = Spend{}
+	}
+	Run(t, Target{Budget: budget, Fresh: func(tb testing.TB) Target {
+		return directly(newFake(tb, fakeserver.WithClock(still)))
+	}})
+}
+
+// TestDaysOfPlans reads the numbers of interface 8.2 that take 10,000 and 50,000 calls to fill.
+func TestDaysOfPlans(t *testing.T) {
+	fake := newFake(t)
+	for plan, want := range map[string]int{"pro": 10_000, "byok": 50_000} {
+		for _, l := range fake.Limits(fake.IssueKeyOn(plan, true)) {
+			assert.True(t, l.Key != "key_day" || l.Max == want, "%s: %+v", plan, l)
+		}
+	}
+}
+
+// TestFakeShared runs the cases as a live service would have them: one after
+// the other on one target, within the default budget.
+func TestFakeShared(t *testing.T) {
+	target := directly(newFake(t))
+	Run(t, Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient})
+}
+
+// Flags of TestLive.
+var (
+	live = flag.Bool("contract.live", false,
+		"run the contract against AGENT_MESSAGING_BASE_URL with AGENT_MESSAGING_API_KEY; overwrites the key's BYOK configuration")
+	liveBudget   Spend
+	liveProgress = flag.String("contract.progress", "", "a file that keeps which cases passed, for a run over several days")
+	liveObserved = flag.String("contract.observed", "", "what agentmessaging-fake observe wrote of the service")
+)
+
+func init() {
+	flag.Var(&liveBudget, "contract.budget", "such as requests=1000,creations=50,byok=5,warmups=3,wait=1h; 40 requests unless given")
+}
+
+// TestLive runs the cases that need nothing but a key, or two, one after the
+// other and within the budget.
+//
+//	go test -v ./contract -run TestLive -contract.live
+func TestLive(t *testing.T) {
+	if !*live {
+		t.Skip("needs -contract.live, AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY")
+	}
+	target := Target{
+		BaseURL: os.Getenv("AGENT_MESSAGING_BASE_URL"), Key: os.Getenv("AGENT_MESSAGING_API_KEY"),
+		SecondKey: os.Getenv("AGENT_MESSAGING_SECOND_API_KEY"), Budget: liveBudget, Progress: *liveProgress,
+	}
+	require.NotEmpty(t, target.BaseURL, "AGENT_MESSAGING_BASE_URL is not set")
+	require.NotEmpty(t, target.Key, "AGENT_MESSAGING_API_KEY is not set")
+	if *liveObserved != "" {
+		var err error
+		target.Observed, err = observe.ReadFile(*liveObserved)
+		require.NoError(t, err)
+	}
+	Run(t, target)
+}
+
+func directly(fake *fakeserver.Server) Target {
+	return targetOf(fake, func(ip string) http.RoundTripper { return fake.Direct(fakeserver.FromIP(ip)) })
+}
+
+// targetOf is the fake with all its abilities, reached by the transport of an
+// address.
+func targetOf(fake *fakeserver.Server, transport func(ip string) http.RoundTripper) Target {
+	client := func(ip string) *http.Client { return &http.Client{Transport: transport(ip)} }
+	return Target{
+		BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: client("192.0.2.1"), ClientFrom: client, Abilities: fake, FrozenClock: true, Decisions: true,
+	}
+}
+
+// newFake makes a fake that does not list its calls when a case fails: the
+// case shows the one that matters.
+func newFake(tb testing.TB, opts ...fakeserver.Option) *fakeserver.Server {
+	return fakeserver.New(quiet{tb}, append(opts, fakeserver.WithUnknownRoutes())...)
+}
+
+// still is the clock of a fake that waits for Advance.
+func still() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+type quiet struct{ testing.TB }
+
+func (quiet) Failed() bool { return false }
 
 // cases are made once: their bodies are ten mebibytes.
 var cases = sync.OnceValue(allCases)
@@ -78,22 +174,11 @@ func observed(id, answer string, limit int) *observe.Observation {
 	return &observe.Observation{Decisions: map[string]observe.Finding{id: {Answer: []byte(answer)}}, Limits: map[string]int{"key_minute": limit}}
 }
 
-// verdict is a case that has ended.
-type verdict struct {
-	testing.TB
-	failed, skipped bool
-}
-
-func (v verdict) Failed() bool  { return v.failed }
-func (v verdict) Skipped() bool { return v.skipped }
-
 // TestProgress: what passed is not run again on the next day.
 func TestProgress(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "progress.json")
-	require.NoError(t, progress{}.pass(t, "4.8/reply", file))
-	require.NoError(t, progress{}.pass(t, "4.8/other", ""))
-	require.NoError(t, progress{}.pass(verdict{failed: true}, "4.8/other", file))
-	require.NoError(t, progress{}.pass(verdict{skipped: true}, "4.8/other", file))
+	require.NoError(t, progress{}.pass("4.8/reply", file))
+	require.NoError(t, progress{}.pass("4.8/other", ""))
 	done, err := readProgress(file)
 	require.NoError(t, err)
 	plan, _ := newPlan([]testCase{{ID: "4.8/reply"}, {ID: "4.8/other"}}, Target{}, done)
@@ -132,11 +217,11 @@ func TestLiveRefusals(t *testing.T) {
 				return stranger.Answering(200, `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`)(req)
 			})}
 			all := &shared{wait: tt.wait}
-			failed, log := tt.c.try(t, Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client}, all)
-			assert.False(t, all.tried, "the next case may create the agent")
-			assert.Equal(t, tt.c.steps[0].Name == getStatus.Name, failed, log)
-			assert.Equal(t, tt.calls, calls, log)
-			assert.Equal(t, tt.skipped, strings.Contains(log, "a limit of the target refused a call in the middle"), log)
+			err := tt.c.check(t.Context(), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client}, all)
+			assert.False(t, all.failed, "the next case may create the agent")
+			assert.Equal(t, tt.c.steps[0].Name == getStatus.Name, breaks(err), err)
+			assert.Equal(t, tt.calls, calls, err)
+			assert.Equal(t, tt.skipped, errors.As(err, new(skipped)), err)
 		})
 	}
 }
@@ -179,7 +264,9 @@ func TestFailurePrintsRule(t *testing.T) {
 	target := Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: nothing{}, ClientFrom: func(string) *http.Client { return client }}
 	all, logs := new(shared), ""
 	for c := range slices.Chunk(cases(), 10) {
-		_, log := c[0].try(t, target, all)
+		err := c[0].check(t.Context(), target, all)
+		require.Error(t, err, c[0].ID)
+		log := err.Error()
 		require.True(t, strings.HasPrefix(log, c[0].String()), "the failure of %s begins with another sentence: %.300q", c[0].ID, log)
 		require.Less(t, len(log)-len(c[0].String()), 500, "characters that the failure of %s adds to its rule: %.300q", c[0].ID, log)
 		logs += log
@@ -205,36 +292,8 @@ func TestIrreversible(t *testing.T) {
 	assert.Empty(t, irreversible("fp_8c1d0a4be1f2", nil))
 }
 
-// quietTB runs a case that is expected to fail.
-type quietTB struct {
-	testing.TB
-	failed bool
-	log    strings.Builder
-}
-
-func (q *quietTB) Skipf(f string, a ...any) {
-	q.Logf(f, a...)
-	runtime.Goexit()
-}
-
-func (q *quietTB) Fatalf(f string, a ...any) {
-	q.failed = true
-	q.Skipf(f, a...)
-}
-
-func (q *quietTB) Logf(f string, a ...any) { fmt.Fprintf(&q.log, f+"\n", a...) }
-
-// try runs the case on the target: whether it failed, and what it printed.
-func (c testCase) try(t *testing.T, target Target, all *shared) (failed bool, log string) {
-	q := &quietTB{TB: t}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.check(q, target, all)
-	}()
-	<-done
-	return q.failed, q.log.String()
-}
+// breaks reports whether a case ended because a rule is broken.
+func breaks(err error) bool { return err != nil && !errors.As(err, new(skipped)) }
 
 // firstLiveFailure runs the cases as Run does on a shared target, up to the
 // first that fails, and returns its id and what it printed, and how many cases
@@ -247,8 +306,8 @@ func firstLiveFailure(t *testing.T, target Target) (failure string, ran int) {
 			continue
 		}
 		ran++
-		if failed, log := c.try(t, target, all); failed {
-			return c.ID + "\n" + log, ran
+		if err := c.check(t.Context(), target, all); breaks(err) {
+			return fmt.Sprint(c.ID, "\n", err), ran
 		}
 	}
 	return "", ran

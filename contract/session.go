@@ -2,6 +2,8 @@ package contract
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -9,71 +11,107 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// check runs the case on target.
-func (c testCase) check(tb testing.TB, target Target, shared *shared) {
-	s := newSession(tb, target, c, shared)
+// check runs the case on target. Its error is the broken rule, or skipped.
+func (c testCase) check(ctx context.Context, target Target, all *shared) error {
+	player := rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
+	player.ClientFrom = target.ClientFrom
+	s := &session{Player: player, ctx: ctx, target: target, running: c, all: all}
 	if c.agent {
-		s.Agents[own] = shared.agentOf(s)
+		if err := s.takeAgent(); err != nil {
+			return err
+		}
 	}
 	if c.fillsLimit && target.live() {
-		s.pause(time.Minute, "it fills a limit, which takes a minute without calls")
+		if err := s.pause(time.Minute, "it fills a limit, which takes a minute without calls"); err != nil {
+			return err
+		}
 	}
-	walk(c.steps, s.take)
+	return walk(c.steps, s.take)
 }
 
-// session is one case under way: it takes the case's steps, and fails the test
-// in which it runs.
+// skipped says why a case was given up that blames no rule.
+type skipped string
+
+func (s skipped) Error() string { return string(s) }
+
+// shared holds the state that the cases on one target share.
+type shared struct {
+	failed bool          // the agent could not be created
+	agent  string        // the one that cases share
+	wait   time.Duration // that is left to wait for limits
+}
+
+// session is one case under way.
 type session struct {
-	testing.TB
 	rawcall.Player
+	ctx     context.Context
 	target  Target
 	running testCase
 	all     *shared
 	earlier []answer // so far, without those of steps that make many calls
 }
 
-func newSession(tb testing.TB, target Target, c testCase, shared *shared) *session {
-	s := &session{TB: tb, Player: rawcall.NewPlayer(target.BaseURL, target.HTTPClient), target: target, running: c, all: shared}
-	s.Keys[own], s.ClientFrom = target.Key, target.ClientFrom
-	if target.SecondKey != "" {
-		s.Keys[another] = target.SecondKey
+// takeAgent takes the agent that the cases share, made at the first call. It is not
+// made again after a failure: each try would cost a creation.
+func (s *session) takeAgent() error {
+	if s.all.failed {
+		return fmt.Errorf("%s\nan earlier case could not create the agent that the cases share", s.running)
 	}
-	if target.Abilities != nil {
-		s.Issue = target.Abilities.IssueKeyOn
+	if s.all.agent == "" {
+		if err := s.take(createAgent.is(200)); err != nil {
+			s.all.failed = !errors.As(err, new(skipped))
+			return err
+		}
+		s.all.agent = s.Last
 	}
-	return s
+	s.Agents[own] = s.all.agent
+	return nil
 }
 
 // take takes one step. Of many calls it looks at the status only: a daily
 // limit takes thousands.
-func (s *session) take(st step) {
+func (s *session) take(st step) error {
 	if st.arrange != nil {
 		st.arrange(s)
 	}
-	s.wait(st)
+	if err := s.wait(st); err != nil {
+		return err
+	}
 	for i := range st.n {
-		a := s.call(st, i)
-		if st.n == 1 {
-			s.look(a, a.problem(st))
+		a, err := s.call(st, i)
+		if err == nil && st.n == 1 {
+			err = s.broken(a, a.problem(st))
 			s.earlier = append(s.earlier, a)
 		}
+		if err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// broken is the rule, what is wrong and the exchange that shows it; nil if nothing is.
+func (s *session) broken(a answer, problem string) error {
+	if problem == "" {
+		return nil
+	}
+	return fmt.Errorf("%s\n%s\n%s", s.running, problem, a)
 }
 
 // wait lets the step's time pass. The last Retry-After may have a tenth in
 // reserve.
-func (s *session) wait(st step) {
+func (s *session) wait(st step) error {
 	wait := st.wait
 	if st.untilOpen {
 		last := s.earlier[len(s.earlier)-1]
-		wait, _ = last.RetryAfter()
-		s.look(last, unless(wait <= st.wait+st.wait/10, "it would have to wait for more than %v", st.wait))
+		if wait, _ = last.RetryAfter(); wait > st.wait+st.wait/10 {
+			return s.broken(last, fmt.Sprintf("it would have to wait for more than %v", st.wait))
+		}
 	}
 	switch abilities := s.target.Abilities; {
 	case wait == 0:
@@ -82,81 +120,46 @@ func (s *session) wait(st step) {
 	default:
 		time.Sleep(wait)
 	}
+	return nil
 }
 
-// call makes the i-th call of a step, and ends the case if its status is wrong. A
-// live target may be busy with other calls of the key: a limit that refuses a call
-// in the middle of a case is waited for, or skips the case.
-func (s *session) call(st step, i int) answer {
-	a, mayBeLimited := s.play(st), st.Limited() || st.Name == rawcall.At("", "").Name
-	for tries := 0; a.Status == http.StatusTooManyRequests && !slices.Contains(st.statuses, a.Status) && s.target.live() && mayBeLimited; tries++ {
-		if s.running.fillsLimit || tries == 3 {
-			s.skipf("a limit of the target refused a call in the middle: %s", a)
+// call makes the i-th call of a step, whose status must be right. A live target may be
+// busy with other calls of the key: a limit that refuses a call in the middle of a case
+// is waited for, or skips the case.
+func (s *session) call(st step, i int) (answer, error) {
+	mayBeLimited := s.target.live() && (st.Limited() || st.Name == rawcall.At("", "").Name)
+	for tries := 0; ; tries++ {
+		x, err := s.Play(s.ctx, st.Call)
+		a := answer{Exchange: x, s: s}
+		switch {
+		case err != nil:
+			return a, fmt.Errorf("%s\n%s %s: %s", s.running, st.Method, st.Path, rawcall.Clip(err.Error()))
+		case slices.Contains(st.statuses, a.Status):
+			return a, nil
+		case a.Status != http.StatusTooManyRequests || !mayBeLimited:
+			statuses := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
+			return a, s.broken(a, fmt.Sprintf("want status %s (call %d of %d)", statuses, i+1, st.n))
+		case s.running.fillsLimit || tries == 3:
+			return a, skipped("a limit of the target refused a call in the middle: " + a.String())
 		}
 		wait, problem := a.RetryAfter()
 		if problem != "" {
 			wait = time.Minute
 		}
-		s.pause(wait, "a limit of the target refused a call in the middle, and opens later")
-		a = s.play(st)
+		if err := s.pause(wait, "a limit of the target refused a call in the middle, and opens later"); err != nil {
+			return a, err
+		}
 	}
-	if !slices.Contains(st.statuses, a.Status) {
-		statuses := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
-		s.look(a, fmt.Sprintf("want status %s (call %d of %d)", statuses, i+1, st.n))
-	}
-	return a
-}
-
-func (s *session) play(st step) answer {
-	x, err := s.Play(s.Context(), st.Call)
-	if err != nil {
-		s.Fatalf("%s\n%s %s: %s", s.running, st.Method, st.Path, rawcall.Clip(err.Error()))
-	}
-	return answer{Exchange: x, s: s}
-}
-
-// skipf skips the case. The agent that the cases share is made by the next one.
-func (s *session) skipf(format string, args ...any) {
-	s.all.tried = s.all.agent != ""
-	s.Skipf(format, args...)
 }
 
 // pause waits, or skips the case if the budget has less waiting left.
-func (s *session) pause(wait time.Duration, why string) {
+func (s *session) pause(wait time.Duration, why string) error {
 	if wait > s.all.wait {
-		s.skipf("%s: %v, of %v of waiting that are left", why, wait, s.all.wait)
+		return skipped(fmt.Sprintf("%s: %v, of %v of waiting that are left", why, wait, s.all.wait))
 	}
 	s.all.wait -= wait
 	time.Sleep(wait)
-}
-
-// look ends the case if there is a problem with the answer: the rule first, then what
-// was found.
-func (s *session) look(a answer, problem string) {
-	if problem != "" {
-		s.Fatalf("%s\n%s\n%s", s.running, problem, a)
-	}
-}
-
-// shared holds the state that the cases on one target share.
-type shared struct {
-	tried bool
-	agent string        // the agent of needAgent
-	wait  time.Duration // that is left to wait for limits
-}
-
-// agentOf is the agent of needAgent, made at the first call. It is not made
-// again when that failed: each try would cost a creation.
-func (all *shared) agentOf(s *session) string {
-	if !all.tried {
-		all.tried = true
-		s.take(createAgent.is(200))
-		all.agent = s.Last
-	}
-	if all.agent == "" {
-		s.Fatalf("%s\nan earlier case could not create the agent that the cases share", s.running)
-	}
-	return all.agent
+	return nil
 }
 
 // answer is an exchange of a case, and what the interface says of it.
@@ -196,7 +199,7 @@ func (a answer) problem(st step) string {
 func (a answer) showsKey() string {
 	all := fmt.Sprint(a.Header) + string(a.Body)
 	for _, key := range a.s.Keys {
-		if strings.Contains(all, key) {
+		if key != "" && strings.Contains(all, key) {
 			return "the answer shows a key"
 		}
 	}

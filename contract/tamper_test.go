@@ -36,14 +36,14 @@ func TestEachAnswerIsHeld(t *testing.T) {
 		}
 		for which := c.Spends.Requests; which > max(0, c.Spends.Requests-3); which-- {
 			calls := 0
-			failed, _ := tampered(t, c, true, func(r *reply) {
+			err := tampered(t, c, true, func(r *reply) {
 				if calls++; calls == which && r.status == 200 {
 					r.refuse(405, "method_not_allowed")
 				} else if calls == which {
 					r.status, r.body = 200, map[string]any{"trace_id": "t"}
 				}
 			})
-			assert.True(t, failed, "%s passes though answer %d is a lie", c.ID, which)
+			assert.True(t, breaks(err), "%s passes though answer %d is a lie", c.ID, which)
 		}
 	}
 }
@@ -66,8 +66,8 @@ func TestTampering(t *testing.T) {
 		}
 	}
 	for _, tt := range slices.Concat(wrongServices(), decisions) {
-		failed, _ := tampered(t, byID[tt.fails], tt.decision(), tt.tamper)
-		assert.True(t, failed, "%s passes with %s", tt.fails, tt.name)
+		err := tampered(t, byID[tt.fails], tt.decision(), tt.tamper)
+		assert.True(t, breaks(err), "%s passes with %s", tt.fails, tt.name)
 	}
 	backwards := slices.Clone(decisions)
 	slices.Reverse(backwards)
@@ -155,12 +155,12 @@ func (tt tampering) decision() bool { return strings.HasPrefix(tt.fails, "fake/"
 
 var tamperings = []tampering{
 	{"rate_limited respelt", "7/endpoints-without-429", set("limit_key", "error", "rate-limited")},
-	{"a number at creation", "2.3/every-member", to("/agents", set("agent_id", "sms", map[string]any{"status": "active", "phone_number": "+1"}))},
+	{"a number at creation", "2.3/every-member", calls(createAgent, set("agent_id", "sms", map[string]any{"status": "active", "phone_number": "+1"}))},
 	{"warnings as text", "4.8/reply", set("reply_text", "warnings", "none")},
 	{"a warning that is no text", "4.8/reply", set("reply_text", "warnings", []any{1})},
 	{"member more in status", "4.1/shape", set("version", "uptime", 1)},
 	{"member more in byok", "4.4/set-read-clear", set("fingerprint", "label", "x")},
-	{"a redirect to the answer", "4.1/shape", to("/status", func(r *reply) {
+	{"a redirect to the answer", "4.1/shape", calls(getStatus, func(r *reply) {
 		if r.req.URL.RawQuery == "" {
 			r.header.Set("Location", "?again")
 			r.status = 307
@@ -176,20 +176,20 @@ var tamperings = []tampering{
 	{"no Retry-After", "7/endpoints-without-429", func(r *reply) { r.header.Del("Retry-After") }},
 	{"Retry-After of 0", "7/endpoints-without-429", retryAfter(func(int) string { return "0" })},
 	{"Retry-After twice", "7/endpoints-without-429", func(r *reply) { r.header["Retry-After"] = append(r.header["Retry-After"], r.header["Retry-After"]...) }},
-	{"429 that stores the key", "7/429-changes-no-byok", on(429, storing("PUT"))},
-	{"400 that stores the key", "7/400-changes-no-byok", on(400, storing("PUT"))},
-	{"429 creation that stores the key", "7/429-creation-stores-no-byok", on(429, storing("POST"))},
-	{"400 that clears the key", "7/400-changes-no-byok", on(400, to("/byok", func(r *reply) { r.also("DELETE", "/v1/byok", "") }))},
-	{"400 that enables SMS", "7/400-changes-no-sms", on(400, to("/sms", func(r *reply) { r.also("POST", r.req.URL.Path, `{"mode":"sandbox"}`) }))},
+	{"429 that stores the key", "7/429-changes-no-byok", on(429, calls(setBYOK, store))},
+	{"400 that stores the key", "7/400-changes-no-byok", on(400, calls(setBYOK, store))},
+	{"429 creation that stores the key", "7/429-creation-stores-no-byok", on(429, calls(createAgent, store))},
+	{"400 that clears the key", "7/400-changes-no-byok", on(400, calls(setBYOK, func(r *reply) { r.also("DELETE", "/v1/byok", "") }))},
+	{"400 that enables SMS", "7/400-changes-no-sms", on(400, calls(enableSMS, func(r *reply) { r.also("POST", r.req.URL.Path, `{"mode":"sandbox"}`) }))},
 	{"created_at moves", "4.7/created-at-stays", change("created_at", func(in map[string]any, name string) { in[name] = in["updated_at"] })},
-	{"status is limited", "7/status-without-429", to("/status", func(r *reply) {
+	{"status is limited", "7/status-without-429", calls(getStatus, func(r *reply) {
 		if r.fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointStatus)) > 62 {
 			r.header.Set("Retry-After", "30")
 			r.refuse(429, "rate_limited")
 			r.body["limit_key"] = "status"
 		}
 	})},
-	{"400 creation that stores the key", "7/400-creation-stores-no-byok", on(400, storing("POST"))},
+	{"400 creation that stores the key", "7/400-creation-stores-no-byok", on(400, calls(createAgent, store))},
 	{"SMS enabling does not count", "8.1/key_minute-counts/enable-sms", on(429, func(r *reply) {
 		if r.fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointEnableSMS)) >= 59 {
 			r.fake.Advance(time.Minute)
@@ -240,7 +240,7 @@ var answered = map[string]string{
 // there, and for each member of a request one that refuses what the document allows.
 func wrongServices() []tampering {
 	all := slices.DeleteFunc(slices.Clone(tamperings), func(tt tampering) bool { return tt.fails == "" || tt.decision() })
-	for _, e := range rawcall.Endpoints {
+	for _, e := range endpoints {
 		for sh := range strings.SplitSeq(string(e.Reply), ", ") {
 			words := strings.Fields(sh)
 			if slices.Contains(words, "optional") || strings.HasPrefix(words[0], "sms.") {
@@ -254,7 +254,7 @@ func wrongServices() []tampering {
 	}
 	for _, m := range members {
 		refuses := func(value string, n int, id string) {
-			all = append(all, tampering{fmt.Sprint(m.e.Name, " refuses ", m.name, " of ", value, " ", n), id, calls(m.e.Call, func(r *reply) {
+			all = append(all, tampering{fmt.Sprint(m.e.Name, " refuses ", m.name, " of ", value, " ", n), id, calls(m.e, func(r *reply) {
 				if strings.Contains(r.sent, `:"`+strings.Repeat(value, n)+`"`) {
 					r.refuse(400, "bad_request")
 				}
@@ -271,7 +271,7 @@ func wrongServices() []tampering {
 }
 
 // calls tampers with the calls to one endpoint.
-func calls(e rawcall.Call, tamper func(*reply)) func(*reply) {
+func calls(e step, tamper func(*reply)) func(*reply) {
 	return func(r *reply) {
 		if called, _, _ := rawcall.Find(r.req.Method, r.req.URL.EscapedPath()); called.Name == e.Name {
 			tamper(r)
@@ -313,14 +313,6 @@ func on(status int, tamper func(*reply)) func(*reply) {
 	}
 }
 
-func to(path string, tamper func(*reply)) func(*reply) {
-	return func(r *reply) {
-		if strings.HasSuffix(r.req.URL.Path, path) {
-			tamper(r)
-		}
-	}
-}
-
 func retryAfter(other func(seconds int) string) func(*reply) {
 	return func(r *reply) {
 		if n, err := strconv.Atoi(r.header.Get("Retry-After")); err == nil {
@@ -329,12 +321,10 @@ func retryAfter(other func(seconds int) string) func(*reply) {
 	}
 }
 
-// storing stores the provider key of a refused call.
-func storing(method string) func(*reply) {
-	return func(r *reply) {
-		if key := r.providerKey(); r.req.Method == method && key != "" {
-			r.fake.StoreBYOK(r.key(), key, fakeserver.BYOK{Provider: "anthropic"})
-		}
+// store stores the provider key of a refused call.
+func store(r *reply) {
+	if key := r.providerKey(); key != "" {
+		r.fake.StoreBYOK(r.key(), key, fakeserver.BYOK{Provider: "anthropic"})
 	}
 }
 
@@ -396,11 +386,11 @@ func (r *reply) key() string { return strings.TrimPrefix(r.req.Header.Get("Autho
 
 // tampered runs the case on a fake with a proxy before it. The fake's clock moves by
 // waits only.
-func tampered(t *testing.T, c testCase, decisions bool, tamper func(*reply)) (failed bool, log string) {
+func tampered(t *testing.T, c testCase, decisions bool, tamper func(*reply)) error {
 	fake := newFake(t, fakeserver.WithClock(still))
 	target := targetOf(fake, func(ip string) http.RoundTripper { return proxy(fake, ip, tamper) })
 	target.Decisions = decisions
-	return c.try(t, target, new(shared))
+	return c.check(t.Context(), target, new(shared))
 }
 
 // firstFailure returns the id of a case of the interface that fails with what it
@@ -411,8 +401,8 @@ func firstFailure(t *testing.T, tamper func(*reply)) string {
 		if c.Spends.Requests > 66 || strings.HasSuffix(c.ID, "1-MiB") || c.decision() {
 			continue
 		}
-		if failed, log := tampered(t, c, false, tamper); failed {
-			return c.ID + "\n" + log
+		if err := tampered(t, c, false, tamper); breaks(err) {
+			return fmt.Sprint(c.ID, "\n", err)
 		}
 	}
 	return ""

@@ -51,8 +51,7 @@ func decided(t testing.TB, answers map[string]any) *observe.Observation {
 
 // playing returns a function that makes calls through a transport, with two keys.
 func playing(t testing.TB, transport http.RoundTripper, key, another string) func(rawcall.Call) rawcall.Exchange {
-	p := rawcall.NewPlayer(new(fakeserver.Server).BaseURL(), &http.Client{Transport: transport})
-	p.Keys[rawcall.Key{}], p.Keys[rawcall.Another] = key, another
+	p := rawcall.NewPlayer(new(fakeserver.Server).BaseURL(), &http.Client{Transport: transport}, key, another, nil)
 	return func(c rawcall.Call) rawcall.Exchange {
 		t.Helper()
 		x, err := p.Play(t.Context(), c)

@@ -45,12 +45,8 @@ func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend)
 	if budget == (Spend{}) {
 		budget = DefaultBudget()
 	}
-	p := &probe{Player: rawcall.NewPlayer(target.BaseURL, target.HTTPClient), target: target, ctx: ctx, o: o, budget: budget}
-	p.Keys[rawcall.Key{}], p.Keys[rawcall.Another] = target.Key, target.SecondKey
-	if target.Abilities != nil {
-		p.Issue = target.Abilities.IssueKeyOn
-	}
-	return p
+	player := rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
+	return &probe{Player: player, target: target, ctx: ctx, o: o, budget: budget}
 }
 
 // ask answers one question, or says why there is no answer.
@@ -199,12 +195,15 @@ func (p *probe) raw(c rawcall.Call) rawcall.Exchange {
 	defer cancel()
 	x, err := p.Play(ctx, c)
 	p.spent = p.spent.Plus(Spend(c.Cost(x.Status)))
-	problem := "none"
+	problem := "no answer"
 	if err == nil {
 		problem = undocumented(x)
 	}
+	if p.odd++; p.odd == 3 && problem != "" {
+		p.gone = errors.New("observe: three calls in a row got no documented answer; check the address and whether the service is up")
+	}
 	if problem != "" {
-		p.notDocumented(c, x.Status, problem)
+		p.fail("no clear answer: %s %s got %s", c.Method, c.Path, problem)
 	}
 	p.odd, p.shown = 0, x
 	if c.Key == (rawcall.Key{}) && c.Header != "Authorization" && c.Name != "unknown" {
@@ -217,16 +216,6 @@ func (p *probe) raw(c rawcall.Call) rawcall.Exchange {
 	return x
 }
 
-func (p *probe) notDocumented(c rawcall.Call, status int, problem string) {
-	if p.odd++; p.odd == 3 {
-		p.gone = errors.New("observe: three calls in a row got no documented answer; check the address and whether the service is up")
-	}
-	if status == 0 {
-		p.fail("no clear answer: %s %s got none", c.Method, c.Path)
-	}
-	p.fail("no clear answer: %s %s answered %d with %s", c.Method, c.Path, status, problem)
-}
-
 // undocumented says why an answer counts as none, or "": it has neither a
 // success body of interface 4 nor the error body of 2.1 with a documented status.
 func undocumented(x rawcall.Exchange) string {
@@ -236,10 +225,10 @@ func undocumented(x rawcall.Exchange) string {
 	case 400, 401, 402, 403, 404, 405, 409, 429, 503:
 		shape = "error text"
 	default:
-		return "a status that is not documented"
+		return fmt.Sprint(x.Status, ", a status that is not documented")
 	}
 	if x.Value == nil || shape != "" && shape.Problem(x.Value, false) != "" {
-		return "a body that is not documented"
+		return fmt.Sprint(x.Status, " with a body that is not documented")
 	}
 	return ""
 }
