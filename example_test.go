@@ -2,7 +2,6 @@ package agentmessaging_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -72,30 +71,6 @@ func ExampleNewClient() {
 	// agentmessaging.Client(https://service.example/gateway) <nil>
 }
 
-// The address and the key from the environment, as a deployed program has them.
-func ExampleNewClientFromEnv() {
-	_ = os.Setenv("AGENT_MESSAGING_BASE_URL", "https://service.example")
-	_ = os.Setenv("AGENT_MESSAGING_API_KEY", "key")
-	defer os.Unsetenv("AGENT_MESSAGING_BASE_URL")
-	defer os.Unsetenv("AGENT_MESSAGING_API_KEY")
-
-	client, err := agentmessaging.NewClientFromEnv()
-	fmt.Println(client, err)
-	// Output: agentmessaging.Client(https://service.example) <nil>
-}
-
-func ExampleClient_Status() {
-	fake, client := onFake()
-	defer fake.Close()
-
-	status, err := client.Status(context.Background())
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(status.OK, status.Service, status.Version, status.Mode)
-	// Output: true agent-messaging-fake v1 preview
-}
-
 func ExampleClient_CreateAgent() {
 	fake, client := onFake()
 	defer fake.Close()
@@ -112,29 +87,6 @@ func ExampleClient_CreateAgent() {
 	}
 	fmt.Println(agent.ID, agent.Status, agent.SMS.Status)
 	// Output: agent_000001 active needs_compliance
-}
-
-func ExampleClient_GetAgent() {
-	fake, client := onFake()
-	defer fake.Close()
-	ctx := context.Background()
-
-	_, err := client.GetAgent(ctx, "agent_of_somebody_else")
-	fmt.Println(errors.Is(err, agentmessaging.ErrNotFound))
-
-	created, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	agent, err := client.GetAgent(ctx, created.ID)
-	if err != nil {
-		log.Fatal(err)
-	}
-	at, err := agent.CreatedAt.Time()
-	fmt.Println(agent.Status, agent.SMS == nil, time.Since(at) < time.Minute, err)
-	// Output:
-	// true
-	// active true true <nil>
 }
 
 func ExampleClient_SendMessage() {
@@ -157,23 +109,6 @@ func ExampleClient_SendMessage() {
 	// Output:
 	// At nine.
 	// Still at nine.
-}
-
-func ExampleClient_EnableSMS() {
-	fake, client := onFake()
-	defer fake.Close()
-	ctx := context.Background()
-
-	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	sms, err := client.EnableSMS(ctx, agent.ID, agentmessaging.SMSModeBYOTwilio)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(sms.Status)
-	// Output: needs_setup
 }
 
 // A provider key is stored once and serves all agents of the API key. What is
@@ -337,16 +272,6 @@ func ExampleWithBeforeSend() {
 	// <nil>
 }
 
-func ExampleWithRetry() {
-	fake, client := onFake(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
-	defer fake.Close()
-	fake.Exhaust(fake.Key(), fakeserver.LimitWarmUpKeyHour)
-
-	_, err := client.WarmUp(context.Background(), "")
-	fmt.Println(err)
-	// Output: agentmessaging: POST /v1/warmup: 429 rate_limited (limit warmup_key_hour, retry after 1h0m0s, trace trace_000001)
-}
-
 func ExampleWithLogger() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		Level: slog.LevelDebug,
@@ -386,23 +311,6 @@ func ExampleWithObserver() {
 	// Output: map[GetAgent:1]
 }
 
-// Additional members of an error body are kept as they came.
-func ExampleError() {
-	err := error(&agentmessaging.Error{
-		StatusCode: 402, Code: "payment_required", Method: "GET", Path: "/v1/status", TraceID: "trace_7",
-		Extra: map[string]json.RawMessage{"plan": json.RawMessage(`"free"`)},
-	})
-	fmt.Println(err)
-
-	var failure *agentmessaging.Error
-	if errors.As(err, &failure) {
-		fmt.Println(errors.Is(err, agentmessaging.ErrPaymentRequired), string(failure.Extra["plan"]))
-	}
-	// Output:
-	// agentmessaging: GET /v1/status: 402 payment_required (activate a plan in the dashboard, trace trace_7)
-	// true "free"
-}
-
 // A minute limit is waited out by default; a wait that would pass the
 // context's deadline is not begun, and the error says how long it would be. The
 // second call is refused by the cool-down: nothing was sent.
@@ -416,28 +324,15 @@ func ExampleError_rateLimited() {
 	for range 2 {
 		_, err := client.GetAgent(ctx, "agent_000001")
 		var refusal *agentmessaging.Error
-		if errors.Is(err, agentmessaging.ErrRateLimited) && errors.As(err, &refusal) {
-			fmt.Println(refusal.Code, refusal.LimitKey, refusal.RetryAfter.Round(time.Minute), refusal.Local)
+		if wait, ok := agentmessaging.RetryAfter(err); ok && errors.As(err, &refusal) {
+			fmt.Println(refusal.Code, refusal.LimitKey, "come back in", wait.Round(time.Minute), refusal.Local)
 		}
 	}
 	fmt.Println(fake.CallCount(), "call was sent")
 	// Output:
-	// rate_limited key_minute 1m0s false
-	// rate_limited key_minute 1m0s true
+	// rate_limited key_minute come back in 1m0s false
+	// rate_limited key_minute come back in 1m0s true
 	// 1 call was sent
-}
-
-// When to come back, whatever the error is.
-func ExampleRetryAfter() {
-	fake, client := onFake()
-	defer fake.Close()
-	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
-
-	_, err := client.GetAgent(context.Background(), "agent_000001")
-	if wait, ok := agentmessaging.RetryAfter(err); ok {
-		fmt.Println("come back in", wait)
-	}
-	// Output: come back in 24h0m0s
 }
 
 // Where there was no answer, StatusCode is 0 and the cause can be tested for.

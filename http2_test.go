@@ -26,29 +26,32 @@ import (
 // did not take is sent again.
 func TestRecycledConnections(t *testing.T) {
 	const calls, callers, each = 480, 8, 60
-	synctest.Test(t, func(t *testing.T) {
-		var handled, made atomic.Int64
-		_, client := serveHTTP2(t, 0, func(w http.ResponseWriter, _ *http.Request) {
-			if handled.Add(1)%each == 0 {
-				w.Header().Set("Connection", "close") // GOAWAY
-			}
-			io.WriteString(w, anyReply)
-		})
-		var group sync.WaitGroup
-		for caller := range callers {
-			group.Go(func() {
-				do := []doCall{get, post}[caller%2]
-				for made.Add(1) <= calls {
-					var info agentmessaging.CallInfo
-					assert.NoError(t, do(agentmessaging.WithCallInfo(t.Context(), &info), client))
-					assert.LessOrEqual(t, info.Attempts, 3, "attempts, of one allowed and two renewals")
-					assert.Zero(t, info.Waited, "a wait before the renewal")
-				}
-			})
+	overHTTP2Server(t, 0, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n%each == 0 {
+			w.Header().Set("Connection", "close") // GOAWAY
 		}
-		group.Wait()
-		assert.EqualValues(t, calls, handled.Load(), "none was carried out twice")
+	}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
+		var made atomic.Int64
+		together(callers, func(caller int) {
+			do := []doCall{get, post}[caller%2]
+			for made.Add(1) <= calls {
+				var info agentmessaging.CallInfo
+				assert.NoError(t, do(agentmessaging.WithCallInfo(t.Context(), &info), client))
+				assert.LessOrEqual(t, info.Attempts, 3, "attempts, of one allowed and two renewals")
+				assert.Zero(t, info.Waited, "a wait before the renewal")
+			}
+		})
+		assert.EqualValues(t, calls, server.requests.Load(), "none was carried out twice")
 	})
+}
+
+// together runs a function for each caller at once, and waits for all.
+func together(callers int, do func(caller int)) {
+	var group sync.WaitGroup
+	for caller := range callers {
+		group.Go(func() { do(caller) })
+	}
+	group.Wait()
 }
 
 // TestRenewals: what a connection that had worked turns away is sent again at
@@ -94,37 +97,44 @@ func TestRenewals(t *testing.T) {
 // memoryServer is net/http's own server over HTTP/2, on connections in memory.
 type memoryServer struct {
 	http.Server
-	transport     *http.Transport
-	dials, closed atomic.Int32
+	transport               *http.Transport
+	dials, closed, requests atomic.Int32
 }
 
-// serveHTTP2 starts a server that allows so many streams on a connection, and
-// returns it with a client that tries once. 0: as many as net/http does.
-func serveHTTP2(t *testing.T, streams int, handle http.HandlerFunc) (*memoryServer, *agentmessaging.Client) {
+// overHTTP2Server runs a test with a server that allows so many streams on a connection
+// (0: as many as net/http does), and a client that tries once. The server calls handle
+// with the number of each request, and then answers with success.
+func overHTTP2Server(t *testing.T, streams int, handle func(n int, w http.ResponseWriter, r *http.Request), test func(*testing.T, *memoryServer, *agentmessaging.Client)) {
 	if strings.HasPrefix(runtime.Version(), "go1.25") {
 		t.Skip("servers of net/http in Go 1.25 share channels, which no two bubbles may")
 	}
-	s := new(memoryServer)
-	s.Handler, s.HTTP2 = handle, &http.HTTP2Config{MaxConcurrentStreams: streams}
-	s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}}
-	s.ErrorLog = log.New(io.Discard, "", 0)
-	s.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateClosed {
-			s.closed.Add(1)
+	synctest.Test(t, func(t *testing.T) {
+		s := new(memoryServer)
+		s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			handle(int(s.requests.Add(1)), w, r)
+			io.WriteString(w, anyReply)
+		})
+		s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: streams}
+		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}}
+		s.ErrorLog = log.New(io.Discard, "", 0)
+		s.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				s.closed.Add(1)
+			}
 		}
-	}
-	dialed := make(pipes)
-	go func() { _ = s.ServeTLS(dialed, "", "") }()
-	s.transport = trusting()
-	s.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
-		s.dials.Add(1)
-		near, far := net.Pipe()
-		dialed <- far
-		return near, nil
-	}
-	t.Cleanup(func() { s.Close() })
-	t.Cleanup(s.transport.CloseIdleConnections)
-	return s, newClient(t, s.transport, once)
+		dialed := make(pipes)
+		go func() { _ = s.ServeTLS(dialed, "", "") }()
+		s.transport = trusting()
+		s.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			s.dials.Add(1)
+			near, far := net.Pipe()
+			dialed <- far
+			return near, nil
+		}
+		defer s.Close()
+		defer s.transport.CloseIdleConnections()
+		test(t, s, newClient(t, s.transport, once))
+	})
 }
 
 // pipes is a listener for the service's ends of connections.
@@ -149,17 +159,11 @@ func TestBurst(t *testing.T) {
 		within               time.Duration
 	}{{1, callers, 50 * work}, {4, 25, 25 * work}, {10, 15, 15 * work}, {100, 1, 2 * work}} {
 		for _, do := range []doCall{post, get} {
-			synctest.Test(t, func(t *testing.T) {
-				server, client := serveHTTP2(t, tt.streams, func(w http.ResponseWriter, _ *http.Request) {
-					time.Sleep(work)
-					io.WriteString(w, anyReply)
-				})
+			overHTTP2Server(t, tt.streams, func(int, http.ResponseWriter, *http.Request) {
+				time.Sleep(work)
+			}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
 				begin := time.Now()
-				var group sync.WaitGroup
-				for range callers {
-					group.Go(func() { assert.NoError(t, do(t.Context(), client), "%d streams", tt.streams) })
-				}
-				group.Wait()
+				together(callers, func(int) { assert.NoError(t, do(t.Context(), client), "%d streams", tt.streams) })
 				assert.LessOrEqual(t, time.Since(begin), tt.within, "%d streams", tt.streams)
 				assert.LessOrEqual(t, int(server.dials.Load()), tt.connections, "connections for %d streams", tt.streams)
 			})
@@ -171,15 +175,14 @@ func TestBurst(t *testing.T) {
 // announced length. A stream that is closed before counts as abuse with some services.
 func TestBodyIsReadToItsEnd(t *testing.T) {
 	for _, code := range []int{200, 404} {
-		synctest.Test(t, func(t *testing.T) {
-			_, client := serveHTTP2(t, 0, func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Content-Length", strconv.Itoa(len(anyReply)))
-				w.WriteHeader(code)
-				io.WriteString(w, anyReply)
-				w.(http.Flusher).Flush()
-				synctest.Wait() // until the client has read what has come
-				assert.NoError(t, r.Context().Err(), "RST_STREAM after %d", code)
-			})
+		overHTTP2Server(t, 0, func(_ int, w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(anyReply)))
+			w.WriteHeader(code)
+			io.WriteString(w, anyReply)
+			w.(http.Flusher).Flush()
+			synctest.Wait() // until the client has read what has come
+			assert.NoError(t, r.Context().Err(), "RST_STREAM after %d", code)
+		}, func(t *testing.T, _ *memoryServer, client *agentmessaging.Client) {
 			for range 3 {
 				assert.Equal(t, code == 200, get(t.Context(), client) == nil)
 			}
@@ -190,47 +193,33 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 // TestFirstAnswerTakesLong: the others wait for it for 2 s, within their contexts,
 // and a POST that has waited in vain was not sent.
 func TestFirstAnswerTakesLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var requests atomic.Int32
-		_, client := serveHTTP2(t, 0, func(_ http.ResponseWriter, r *http.Request) {
-			requests.Add(1)
-			<-r.Context().Done()
-		})
+	overHTTP2Server(t, 0, func(_ int, _ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
 		var group sync.WaitGroup
 		for _, tt := range []struct {
 			deadline time.Duration
 			want     string
 		}{{time.Minute, unknown}, {1900 * time.Millisecond, noAnswer}, {2100 * time.Millisecond, unknown}} {
-			group.Go(func() {
-				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
-				defer cancel()
-				assert.Equal(t, tt.want, outcome(post(ctx, client)), tt.deadline)
-			})
+			group.Go(func() { assert.Equal(t, tt.want, outcome(within(tt.deadline, post)(t.Context(), client)), tt.deadline) })
 			synctest.Wait()
 		}
 		group.Wait()
-		assert.EqualValues(t, 2, requests.Load(), "requests")
+		assert.EqualValues(t, 2, server.requests.Load(), "requests")
 	})
 }
 
 // TestFirstAnswerDoesNotCome: another call is the first then, and has not lost the
 // connection.
 func TestFirstAnswerDoesNotCome(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var requests atomic.Int32
-		server, client := serveHTTP2(t, 0, func(w http.ResponseWriter, r *http.Request) {
-			if requests.Add(1) == 1 {
-				<-r.Context().Done()
-			}
-			io.WriteString(w, anyReply)
-		})
+	overHTTP2Server(t, 0, func(n int, _ http.ResponseWriter, r *http.Request) {
+		if n == 1 {
+			<-r.Context().Done()
+		}
+	}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
 		begin := time.Now()
 		var group sync.WaitGroup
-		group.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			assert.Error(t, post(ctx, client))
-		})
+		group.Go(func() { assert.Error(t, within(time.Second, post)(t.Context(), client)) })
 		synctest.Wait()
 		assert.NoError(t, post(t.Context(), client))
 		assert.Equal(t, time.Second, time.Since(begin))
@@ -241,20 +230,14 @@ func TestFirstAnswerDoesNotCome(t *testing.T) {
 
 // TestFailingDials: callers take turns only where they may share a connection.
 func TestFailingDials(t *testing.T) {
-	const callers = 20
 	for takes, want := range map[time.Duration]time.Duration{time.Second: 2 * time.Second, 10 * time.Second: 12 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			client := newClient(t, &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 				time.Sleep(takes)
 				return nil, io.ErrUnexpectedEOF
-			}}
-			client := newClient(t, transport, once)
+			}}, once)
 			begin := time.Now()
-			var group sync.WaitGroup
-			for range callers {
-				group.Go(func() { assert.Error(t, get(t.Context(), client)) })
-			}
-			group.Wait()
+			together(20, func(int) { assert.Error(t, get(t.Context(), client)) })
 			assert.Equal(t, want, time.Since(begin), "dials that take %v", takes)
 		})
 	}
@@ -263,24 +246,19 @@ func TestFailingDials(t *testing.T) {
 // TestSlowCalls do not count as a sign of a stalled connection while others on it
 // are answered.
 func TestSlowCalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var requests atomic.Int32
-		server, client := serveHTTP2(t, 0, func(w http.ResponseWriter, r *http.Request) {
-			if requests.Add(1)%3 != 0 {
-				<-r.Context().Done()
-			}
-			io.WriteString(w, anyReply)
-		})
+	overHTTP2Server(t, 0, func(n int, _ http.ResponseWriter, r *http.Request) {
+		if n%3 != 0 {
+			<-r.Context().Done()
+		}
+	}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
 		for range 3 {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			var group sync.WaitGroup
 			for range 2 {
-				group.Go(func() { assert.Error(t, post(ctx, client)) })
+				group.Go(func() { assert.Error(t, within(5*time.Second, post)(t.Context(), client)) })
 			}
 			time.Sleep(3 * time.Second)
 			assert.NoError(t, post(t.Context(), client))
 			group.Wait()
-			cancel()
 		}
 		assert.EqualValues(t, 1, server.dials.Load(), "connections")
 	})
@@ -291,34 +269,27 @@ func TestSlowCalls(t *testing.T) {
 // its last answer has come.
 func TestStalledConnection(t *testing.T) {
 	for _, wrapped := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			var requests atomic.Int32
-			recovered := make(chan bool)
-			server, client := serveHTTP2(t, 0, func(w http.ResponseWriter, r *http.Request) {
-				switch requests.Add(1) {
-				case 1:
-					<-recovered
-				case 2, 3:
-					<-r.Context().Done()
-				}
-				io.WriteString(w, anyReply)
-			})
+		overHTTP2Server(t, 0, func(n int, _ http.ResponseWriter, r *http.Request) {
+			switch n {
+			case 1:
+				time.Sleep(time.Hour)
+			case 2, 3:
+				<-r.Context().Done()
+			}
+		}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
 			if wrapped {
 				client = newClient(t, tripper(func(req *http.Request) (*http.Response, error) {
 					return server.transport.RoundTrip(req.Clone(req.Context()))
 				}), once)
 			}
 			var patient sync.WaitGroup
-			patient.Go(func() { assert.NoError(t, post(t.Context(), client)) })
+			patient.Go(func() { assert.NoError(t, within(2*time.Hour, post)(t.Context(), client)) })
 			synctest.Wait()
 			for call := range 10 {
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-				err := post(ctx, client)
-				cancel()
+				err := within(5*time.Second, post)(t.Context(), client)
 				assert.Equal(t, call >= 2, err == nil, "call %d: %v", call+1, err)
 			}
 			assert.EqualValues(t, 2, server.dials.Load(), "connections")
-			close(recovered)
 			patient.Wait()
 			synctest.Wait()
 			assert.EqualValues(t, 1, server.closed.Load(), "closed connections")

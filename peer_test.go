@@ -132,30 +132,22 @@ func must[T any](v T, err error) T {
 // 9113), since net/http's own server never misbehaves.
 type http2Peer struct {
 	peer
-	conn   *tls.Conn
-	frames chan frame // that have come; closed at the end
-	stream uint32     // of the request that was read last
-	ended  bool       // it came whole
+	conn    *tls.Conn
+	headers chan uint32 // streams whose request has begun; closed when the client has gone
+	whole   chan uint32 // streams whose request has come whole
+	stream  uint32      // of the request that was read last
 }
 
 // The frames that are written or looked at.
 const (
 	frameData, frameHeaders, frameReset, frameSettings, frameGoAway, frameContinuation = 0, 1, 3, 4, 7, 9
 
-	flagEndStream, flagAck, flagEndHeaders = 1, 1, 4
+	flagEndStream, flagEndHeaders = 1, 4
 
 	noError, protocolError, internalError, refusedStream, cancelled = 0, 1, 2, 7, 8
 
 	settingWindow = 4
 )
-
-// frame is what is looked at of one.
-type frame struct {
-	kind, flags byte
-	stream      uint32
-}
-
-func (f frame) endsStream() bool { return f.flags&flagEndStream != 0 }
 
 // act is what the service does next on a connection; after an error, nothing.
 type act func(*http2Peer) error
@@ -166,7 +158,8 @@ func overHTTP2(acts ...act) func(peer) error { return overHTTP2With(nil, acts...
 // overHTTP2With shakes hands, exchanges settings and acts.
 func overHTTP2With(settings []byte, acts ...act) func(peer) error {
 	return func(p peer) error {
-		h := &http2Peer{peer: p, frames: make(chan frame, 1000), conn: tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}})}
+		h := &http2Peer{peer: p, headers: make(chan uint32, 100), whole: make(chan uint32, 100)}
+		h.conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}})
 		if _, err := io.CopyN(io.Discard, h.conn, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
 			return err
 		}
@@ -212,8 +205,11 @@ func (h *http2Peer) write(kind, flags byte, stream uint32, payload []byte) error
 	return err
 }
 
+// receive sorts what the client sends. Settings stay unacknowledged, which net/http
+// does not mind: on a pipe both ends would wait for each other.
 func (h *http2Peer) receive() {
-	defer close(h.frames)
+	defer close(h.headers)
+	defer close(h.whole)
 	reader, header := bufio.NewReader(h.conn), make([]byte, 9)
 	for {
 		if _, err := io.ReadFull(reader, header); err != nil {
@@ -222,35 +218,25 @@ func (h *http2Peer) receive() {
 		if _, err := io.CopyN(io.Discard, reader, int64(header[0])<<16|int64(header[1])<<8|int64(header[2])); err != nil {
 			return
 		}
-		h.frames <- frame{header[3], header[4], binary.BigEndian.Uint32(header[5:])}
+		kind, flags, stream := header[3], header[4], binary.BigEndian.Uint32(header[5:])
+		if kind == frameHeaders {
+			h.headers <- stream
+		}
+		if kind <= frameHeaders && flags&flagEndStream != 0 {
+			h.whole <- stream
+		}
 	}
 }
 
-// next returns one frame, and acknowledges settings.
-func (h *http2Peer) next() (frame, error) {
-	f, ok := <-h.frames
-	switch {
-	case !ok:
-		return f, io.EOF
-	case f.kind == frameSettings && f.flags&flagAck == 0:
-		return f, h.write(frameSettings, flagAck, 0, nil)
-	}
-	return f, nil
-}
-
-// header reads until a request's header has come whole.
+// header reads until a request's header has come.
 func header(h *http2Peer) error {
-	for {
-		f, err := h.next()
-		if err != nil {
-			return err
-		}
-		if f.kind == frameHeaders {
-			h.requests.Add(1)
-			h.stream, h.ended = f.stream, f.endsStream()
-			return nil
-		}
+	stream, ok := <-h.headers
+	if !ok {
+		return io.EOF
 	}
+	h.requests.Add(1)
+	h.stream = stream
+	return nil
 }
 
 // request reads until a request has come whole.
@@ -258,19 +244,17 @@ func request(h *http2Peer) error {
 	if err := header(h); err != nil {
 		return err
 	}
-	for !h.ended {
-		f, err := h.next()
-		if err != nil {
-			return err
-		}
-		h.ended = f.kind == frameData && f.stream == h.stream && f.endsStream()
+	if _, ok := <-h.whole; !ok {
+		return io.EOF
 	}
 	return nil
 }
 
-// stay reads until the client goes.
+// stay keeps the connection until the client goes.
 func stay(h *http2Peer) error {
-	return forever(func(h *http2Peer) error { _, err := h.next(); return err })(h)
+	for range h.headers {
+	}
+	return io.EOF
 }
 
 func closed(h *http2Peer) error { return h.conn.Close() }
