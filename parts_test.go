@@ -2,12 +2,12 @@ package agentmessaging_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,9 +31,8 @@ type mischief struct {
 	limiter *limiterStub
 }
 
-// happens reports whether the part has to misbehave as how says, in a way that
-// needs its cooperation. What every part can do alike, it does itself. While it
-// blocks, other callers get through.
+// happens misbehaves if it is time for that, as every part can do alike, and reports how
+// for what needs the part's cooperation. While it blocks, other callers get through.
 func (m *mischief) happens(ctx context.Context) (how string) {
 	if !m.armed.CompareAndSwap(true, false) {
 		return ""
@@ -113,14 +112,11 @@ func (r *badReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// badObserver misbehaves at the events of one type, in an observer.
+// badObserver misbehaves at the events of one type.
 func badObserver(event agentmessaging.Event) func(m *mischief) agentmessaging.Option {
 	return func(m *mischief) agentmessaging.Option {
 		return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
-			if reflect.TypeOf(e) != reflect.TypeOf(event) {
-				return ctx
-			}
-			if m.happens(ctx) == "lies" {
+			if reflect.TypeOf(e) == reflect.TypeOf(event) && m.happens(ctx) == "lies" {
 				ended, cancel := context.WithCancel(ctx)
 				cancel()
 				return ended
@@ -134,34 +130,37 @@ func badHandler(m *mischief) agentmessaging.Option {
 	return agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, _ slog.Record) { m.happens(ctx) }}))
 }
 
-type badLimiter struct{ *mischief }
+// badLimiter misbehaves when it is asked, or when a permit is given back.
+type badLimiter struct {
+	*mischief
+	late bool
+}
 
 func (l badLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	switch l.happens(ctx) {
-	case "blocks":
-		return nil, ctx.Err()
+	how := ""
+	if !l.late {
+		how = l.happens(ctx)
+	}
+	switch how {
 	case "returns nil":
 		return nil, nil
-	case "returns both":
-		permit, _ := l.limiter.Acquire(ctx, attempt)
-		return permit, io.ErrUnexpectedEOF
 	case "lies":
 		return nil, &agentmessaging.Error{StatusCode: 429, RetryAfter: -time.Hour, Method: "GET"}
 	}
-	return l.limiter.Acquire(ctx, attempt)
+	if _, err := l.limiter.Acquire(ctx, attempt); err != nil {
+		return nil, err
+	}
+	if how == "returns both" {
+		return l, io.ErrUnexpectedEOF
+	}
+	return l, nil
 }
 
-// badPermit misbehaves when it is given back.
-type badPermit struct{ *mischief }
-
-func (p badPermit) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	_, err := p.limiter.Acquire(ctx, attempt)
-	return p, err
-}
-
-func (p badPermit) Done(outcome agentmessaging.AttemptOutcome) {
-	p.limiter.Done(outcome)
-	p.happens(p.t.Context())
+func (l badLimiter) Done(outcome agentmessaging.AttemptOutcome) {
+	l.limiter.Done(outcome)
+	if l.late {
+		l.happens(l.t.Context())
+	}
 }
 
 type badClock struct {
@@ -177,25 +176,22 @@ func (c badClock) Now() time.Time {
 }
 
 func (c badClock) Sleep(ctx context.Context, d time.Duration) error {
-	switch c.happens(ctx) {
-	case "blocks":
-		return ctx.Err()
-	case "returns nil": // at once
+	how := c.happens(ctx)
+	if how == "returns nil" { // at once
 		return nil
-	case "returns both":
-		return errors.Join(io.ErrUnexpectedEOF, c.RealClock.Sleep(ctx, d))
 	}
-	return c.RealClock.Sleep(ctx, d)
+	err := c.RealClock.Sleep(ctx, d)
+	if how == "returns both" {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 func (m *mischief) beforeSend(ctx context.Context, _ int) error {
-	switch m.happens(ctx) {
-	case "blocks":
-		return ctx.Err()
-	case "returns both":
+	if m.happens(ctx) == "returns both" {
 		return io.ErrUnexpectedEOF
 	}
-	return nil
+	return ctx.Err()
 }
 
 type badJar struct{ *mischief }
@@ -221,7 +217,7 @@ func TestPartsThatMisbehave(t *testing.T) {
 	for _, tt := range []struct {
 		part string
 		bad  func(*mischief) agentmessaging.Option
-		want [len(hows)]string // "": the part has no way to do that
+		want [len(hows)]string // what becomes of the call; "": the part has no way to do that
 	}{
 		{"transport", transport(badTransport), [...]string{panics, unknown, unknown, unknown, success, success, success}},
 		{"body of a 429", transport(badBody(429)), [...]string{panics, success, success, success, success, success, success}},
@@ -235,9 +231,9 @@ func TestPartsThatMisbehave(t *testing.T) {
 		{"observer of CoolDown", badObserver(agentmessaging.CoolDown{}), [...]string{panics, limited, success, "", success, success, success}},
 		{"observer of CallEnd", badObserver(agentmessaging.CallEnd{}), [...]string{panics, success, success, "", success, success, success}},
 		{"slog handler", badHandler, [...]string{panics, noAnswer, "", "", success, success, ""}},
-		{"limiter", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m}) },
+		{"limiter", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, false}) },
 			[...]string{panics, noAnswer, noAnswer, noAnswer, success, success, limited}},
-		{"permit", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badPermit{m}) },
+		{"permit", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, true}) },
 			[...]string{panics, "", "", "", success, success, success}},
 		{"clock", func(m *mischief) agentmessaging.Option { return agentmessaging.WithClock(badClock{mischief: m}) },
 			[...]string{noAnswer, success, success, noAnswer, success, success, success}},
@@ -259,14 +255,8 @@ func TestPartsThatMisbehave(t *testing.T) {
 // misbehave makes a call in which the part misbehaves, and one after it.
 func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessaging.Option, want string) {
 	m := &mischief{t: t, how: how, service: answering(tooMany("1", "k"), okAnswer), limiter: &limiterStub{wait: time.Millisecond}}
-	var verdict atomic.Value // of the last attempt
-	opts := []agentmessaging.Option{agentmessaging.WithLimiter(m.limiter), agentmessaging.WithObserver(
-		agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
-			if end, ok := event.(agentmessaging.AttemptEnd); ok {
-				verdict.Store(end.Verdict)
-			}
-			return nil
-		}))}
+	observer := &reporter{t: t, reports: new(strings.Builder)}
+	opts := []agentmessaging.Option{agentmessaging.WithLimiter(m.limiter), agentmessaging.WithObserver(observer)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if bad != nil {
@@ -285,7 +275,8 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 	if panicked != nil {
 		assert.Equal(t, []any{"mischief", "panic"}, []any{panicked, want})
 		sent := strings.HasPrefix(part, "transport") || strings.HasPrefix(part, "body")
-		assert.Equal(t, sent, verdict.Load() == agentmessaging.VerdictUnknown, "the last verdict is %q", verdict.Load())
+		last := slices.Concat([]string{""}, observer.verdicts)[len(observer.verdicts)]
+		assert.Equal(t, sent, last == string(agentmessaging.VerdictUnknown), "the last verdict is %q", last)
 	} else {
 		assert.Equal(t, want, outcome(err), "%v", err)
 		holdsLaws(t, err, testKey)
