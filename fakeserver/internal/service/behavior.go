@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -57,6 +58,29 @@ const (
 	UnitPoints, UnitUTF16, UnitBytes = "code points", "UTF-16 units", "bytes"
 )
 
+// How a limit counts calls. Interface 8.1 shows maxima and lengths only.
+const (
+	WindowsFixed    = "fixed"        // a window starts with its first counted call
+	WindowsSliding  = "sliding"      // the calls of the last length count
+	WindowsAligned  = "aligned"      // windows start with the clock's minute, hour or day, in UTC
+	WindowsWeighted = "weighted"     // aligned; the previous window counts in proportion to its overlap with the last length
+	WindowsBucket   = "token bucket" // each length/max adds a call, up to as many as the limit has
+)
+
+// IsBucket reports whether a kind is a token bucket: WindowsBucket, or one with a
+// size, such as "token bucket of 10".
+func IsBucket(kind string) bool { return kind == WindowsBucket || burstOf(kind) > 0 }
+
+// burstOf is how many calls a bucket saves up; 0 means as many as the limit has.
+func burstOf(kind string) int {
+	n, isBucket := strings.CutPrefix(kind, WindowsBucket+" of ")
+	if !isBucket {
+		return 0
+	}
+	burst, _ := strconv.Atoi(n)
+	return max(0, burst)
+}
+
 // NewBehavior returns the fake's own answers to the open questions.
 func NewBehavior() *Behavior {
 	b := &Behavior{
@@ -80,9 +104,9 @@ func NewBehavior() *Behavior {
 			b.OtherNames[string(l.Key)] = string(l.Key)
 		}
 	}
-	for _, kind := range kinds {
-		if kind.code != spec.RateLimited { // the one identifier that interface 7 shows
-			b.ErrorNames[kind.code] = kind.code
+	for _, kind := range Kinds {
+		if kind.Code != "" && kind.Code != spec.RateLimited { // the one identifier that interface 7 shows
+			b.ErrorNames[kind.Code] = kind.Code
 		}
 	}
 	return b

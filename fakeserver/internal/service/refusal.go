@@ -28,25 +28,30 @@ const (
 	Scripted // a ReplyFunc asked for it
 )
 
-// kinds are the status and the error identifier of each kind. Interface 7 shows
-// only rate_limited; the fake chose the other identifiers.
-var kinds = map[Kind]struct {
-	status int
-	code   string
+// Kinds say how each kind of refusal is answered, and what is said about it. Interface
+// 7 shows the error identifier rate_limited; the fake chose the others.
+var Kinds = [...]struct {
+	Status int
+	Code   string // the error of the body, unless Behavior has another name
+	Reason string // the reason of the body; "" where Refusal.Broken says it
+	// Why is for the author of a test, with KEY for the label of the key; "" where
+	// the facts or the reason say it.
+	Why string
 }{
-	BadRequest:        {400, "bad_request"},
-	NoToken:           {401, "unauthorized"},
-	UnknownKey:        {401, "unauthorized"},
-	RevokedKey:        {401, "unauthorized"},
-	PaymentRequired:   {402, "payment_required"},
-	NotDashboard:      {403, "forbidden"},
-	NoSuchPath:        {404, "not_found"},
-	NoSuchAgent:       {404, "not_found"},
-	NothingStored:     {404, "not_found"},
-	MethodNotAllowed:  {405, "method_not_allowed"},
-	BYOKNotConfigured: {409, "byok_not_configured"},
-	RateLimited:       {429, spec.RateLimited},
-	BYOKUnavailable:   {503, "byok_unavailable"},
+	BadRequest:        {400, "bad_request", "", ""},
+	NoToken:           {401, "unauthorized", "the Authorization header must be: Bearer, a space, and an API key", "the call has no Authorization header with one bearer token"},
+	UnknownKey:        {401, "unauthorized", "the API key is unknown or revoked", "this fake did not issue the API key of the call"},
+	RevokedKey:        {401, "unauthorized", "the API key is unknown or revoked", ""},
+	PaymentRequired:   {402, "payment_required", "the plan of this API key is not active", "KEY is on a plan that is not active"},
+	NotDashboard:      {403, "forbidden", "BYOK requires a dashboard-issued API key", "KEY was not issued through the dashboard, which BYOK requires"},
+	NoSuchPath:        {404, "not_found", "no endpoint has this path", ""},
+	NoSuchAgent:       {404, "not_found", "no agent of this API key has this identifier", "no agent has this identifier"},
+	NothingStored:     {404, "not_found", "no provider key is stored for this API key", "no provider key is stored for KEY"},
+	MethodNotAllowed:  {405, "method_not_allowed", "", ""},
+	BYOKNotConfigured: {409, "byok_not_configured", "byok needs a BYOK configuration, and none is set for this API key", "no BYOK configuration was ever set for KEY"},
+	RateLimited:       {429, spec.RateLimited, "", ""},
+	BYOKUnavailable:   {503, "byok_unavailable", "BYOK is not available, so no provider key can be used or stored", "the BYOK store is not available, by SetBYOKAvailable(false)"},
+	Scripted:          {0, "", "", "a ReplyFunc answered with this status"},
 }
 
 // Refusal is the decision not to carry out a call, with the facts behind it.
@@ -57,7 +62,7 @@ type Refusal struct {
 	Status        int    // of As
 	Code          string // the error member of the body
 	Field         string // the member that a 400, 409 or 503 is about
-	Broken        string // the rule that the member breaks, in words without its value; of a script, its reason
+	Broken        string // the rule that the call breaks, in words without a value of it; of a script, its reason
 	UnknownMember string // of a 400: the path of a member that Field, the object around it, does not have
 	Limit         spec.LimitKey
 	Wait          int    // seconds for Retry-After, 429 only
@@ -75,7 +80,7 @@ type Refusal struct {
 
 // Refuse makes a refusal of a kind, with its usual status.
 func Refuse(kind Kind) *Refusal {
-	return &Refusal{Kind: kind, As: kind, Status: kinds[kind].status, Code: kinds[kind].code}
+	return &Refusal{Kind: kind, As: kind, Status: Kinds[kind].Status, Code: Kinds[kind].Code}
 }
 
 // BadField is a 400 about a member of the body. Neither argument may quote a
@@ -87,15 +92,11 @@ func BadField(field, broken string) *Refusal {
 }
 
 // answerAs gives the refusal the status of another kind.
-func (r *Refusal) answerAs(kind Kind) { r.As, r.Status = kind, kinds[kind].status }
+func (r *Refusal) answerAs(kind Kind) { r.As, r.Status = kind, Kinds[kind].Status }
 
-// about is a refusal about BYOK, with its usual status where the endpoint lists
-// it, and that of BadRequest elsewhere. field is the member that needs what is missing.
-func (c *call) about(kind Kind, field *spec.Field) *Refusal {
-	r := Refuse(kind)
-	r.Field, r.Key = field.Path, c.key.Label
-	if !c.req.Endpoint.Lists(r.Status) {
-		r.answerAs(BadRequest)
-	}
-	return r
+// LimitState is one limit at one moment.
+type LimitState struct {
+	Limit     spec.LimitKey
+	Max, Used int
+	Opens     time.Time // when the next call passes; zero where one passes now
 }

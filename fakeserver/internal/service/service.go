@@ -11,43 +11,12 @@ package service
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
-
-// Limits bound what a State allows and keeps.
-type Limits struct {
-	Maxima    [spec.LimitCount]int // of calls, in the order of spec.Limits; 0 means the plan's
-	Exchanges int                  // kept of each conversation, the newest
-}
-
-// State is the memory of the service. It shares nothing with another State but
-// what never changes.
-type State struct {
-	by       *Behavior // never changes
-	rate     rate      // of Behavior, without length and max
-	limits   Limits
-	vault    *vault // nil until a provider key is stored
-	keys     []*Key // in the order of issue
-	byDigest map[Digest]*Key
-	agents   map[string]*Agent
-	ordered  []*Agent               // in the order of creation
-	numbers  int                    // the number of the last agent
-	ips      map[netip.Addr]*Counts // of client addresses
-	BYOKDown bool                   // the store of provider keys is not available
-}
-
-// New returns the state of a service without keys.
-func New(by *Behavior, limits Limits) *State {
-	return &State{
-		by: by, limits: limits, rate: rate{kind: by.Windows, bucket: IsBucket(by.Windows), burst: burstOf(by.Windows)},
-		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, ips: map[netip.Addr]*Counts{},
-	}
-}
 
 // Request is a call as the service sees it.
 type Request struct {
@@ -151,12 +120,45 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 	return answer
 }
 
+// takeRequest counts a call without a key against its address.
+func (s *State) takeRequest(ip netip.Addr, now time.Time) {
+	nobody, counts := &Key{Counts: new(Counts)}, s.countsOf(ip, now)
+	for i, l := range spec.Limits {
+		if l.PerIP && l.Counts == spec.Requests {
+			s.limit(i, nobody, counts).take(now)
+		}
+	}
+}
+
+// authenticate is interface 5: 401 and 402. A path or method that no endpoint has
+// is refused with them.
+func (c *call) authenticate() *Refusal {
+	c.key = c.state.byDigest[c.req.Token]
+	known := c.key != nil
+	switch {
+	case c.req.Unrouted != nil && (known && !c.key.Revoked || c.state.by.PathBeforeKey):
+		return c.req.Unrouted
+	case !c.req.HasToken:
+		return Refuse(NoToken) // 5.4
+	case !known:
+		return Refuse(UnknownKey) // 5.4
+	case c.key.Revoked:
+		r := c.refuse(RevokedKey)
+		r.Since = c.key.RevokedAt
+		return r
+	}
+	if plan, _ := spec.PlanNamed(c.key.Plan); !plan.Active {
+		return c.refuse(PaymentRequired) // 5.4
+	}
+	if c.req.IP.IsValid() {
+		c.key.Address = c.req.IP.String()
+	}
+	return nil
+}
+
 // check is a rule of an endpoint. It returns nil where the call keeps it, or it
 // does not apply.
 type check func(*call) *Refusal
-
-// status is interface 4.1.
-func (c *call) status() Answer { return Answer{Reply: c.state.by.Status} }
 
 // wellFormed is the 400 for a body that breaks section 2 or 8.4.
 func wellFormed(c *call) *Refusal {
@@ -176,9 +178,7 @@ func dashboard(c *call) *Refusal {
 	case c.req.Malformed != nil && !c.state.by.PermissionBeforeBody:
 		return c.req.Malformed
 	}
-	r := Refuse(NotDashboard)
-	r.Key = c.key.Label
-	return r
+	return c.refuse(NotDashboard)
 }
 
 // wantsBYOK reports whether the body asks for byok mode.
@@ -197,7 +197,7 @@ func storeUp(c *call) *Refusal {
 	case !c.state.by.StoreDownFirst && byokStored(c) != nil:
 		return nil // the next check refuses it
 	}
-	return c.about(BYOKUnavailable, c.row.byok)
+	return c.refuseBYOK(BYOKUnavailable, c.row.byok)
 }
 
 // byokStored is the 409 of 4.2, rule 1 of 4.6, and the refusal of a message to a
@@ -212,10 +212,28 @@ func byokStored(c *call) *Refusal {
 	if !needed || key.BYOK != nil {
 		return nil
 	}
-	r := c.about(BYOKNotConfigured, c.row.mode)
+	r := c.refuseBYOK(BYOKNotConfigured, c.row.mode)
 	r.Since = key.Cleared
-	if c.agent != nil && c.state.by.BYOKCleared == kinds[NoSuchAgent].status {
+	if c.agent != nil && c.state.by.BYOKCleared == Kinds[NoSuchAgent].Status {
 		r.answerAs(NoSuchAgent)
+	}
+	return r
+}
+
+// refuse is a refusal of a call whose key is known.
+func (c *call) refuse(kind Kind) *Refusal {
+	r := Refuse(kind)
+	r.Key = c.key.Label
+	return r
+}
+
+// refuseBYOK has its usual status where the endpoint lists it, and that of BadRequest
+// elsewhere. field is the member that needs what is missing.
+func (c *call) refuseBYOK(kind Kind, field *spec.Field) *Refusal {
+	r := c.refuse(kind)
+	r.Field = field.Path
+	if !c.req.Endpoint.Lists(r.Status) {
+		r.answerAs(BadRequest)
 	}
 	return r
 }
@@ -230,9 +248,7 @@ func somethingStored(c *call) *Refusal {
 	if c.key.BYOK != nil || c.state.by.ClearNothing == accepted {
 		return nil
 	}
-	r := Refuse(NothingStored)
-	r.Key = c.key.Label
-	return r
+	return c.refuse(NothingStored)
 }
 
 // creationFits makes the checks of section 2.3 that are about more than one field's
@@ -269,69 +285,202 @@ func agentFound(c *call) *Refusal {
 		c.agent = a
 		return nil
 	}
-	r := Refuse(NoSuchAgent)
-	if r.Key = c.key.Label; a != nil {
+	r := c.refuse(NoSuchAgent)
+	if a != nil {
 		r.Owner = a.Owner
 	}
 	return r
 }
 
-// countsOf returns the windows of a client address. Bubbles and the outside may
-// share an address, but not a key: another clock resets an address in silence.
-func (s *State) countsOf(ip netip.Addr, now time.Time) *Counts {
-	if c := s.ips[ip]; c == nil || c.isAhead(now) {
-		s.ips[ip] = new(Counts)
+// spending is a set of limits, in the order of spec.Limits.
+type spending [spec.LimitCount]bool
+
+// costs says which limits may refuse a call, and which it spends. Without a flaw
+// these are the limits on what the endpoint counts as in its row of spec, and on
+// BYOK sets with llm.api_key (interface 4.6, rule 2). By the fake's own decisions
+// a call with a flaw spends the limits on requests alone.
+func (c *call) costs(flaw *Refusal) (asks, spends spending) {
+	by, e := c.state.by, c.req.Endpoint
+	_, setsBYOK := c.req.Fields[spec.LLMAPIKey]
+	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
+	badBody := flaw != nil && flaw.As == BadRequest
+	for i, l := range spec.Limits {
+		switch {
+		case l.Counts == spec.Requests && !limited:
+			spends[i] = by.RequestsSpend[statusCalls]
+		case l.Counts == spec.Requests:
+			asks[i] = succeeds || by.limitComesBefore(flaw)
+			spends[i] = succeeds || by.spendsDespite(flaw)
+		case e.Counts(l.Counts, setsBYOK):
+			asks[i] = succeeds || badBody && !by.BodyBeforeOperation
+			spends[i] = succeeds || badBody && by.OperationsSpend
+		}
 	}
-	return s.ips[ip]
+	return asks, spends
 }
 
-// Saved is a state as a file holds it.
-type Saved struct {
-	Numbers   int            `json:"agents"` // the number of the last agent
-	BYOKDown  bool           `json:"byok_unavailable"`
-	Keys      []*Key         `json:"keys"`
-	Addresses []SavedAddress `json:"addresses"`
-	Agents    []*Agent       `json:"agent_list"`
+// spend takes a call's cost from its limits, or returns the 429 that refuses it
+// and takes nothing. Without a 429 it returns the flaw. It looks at the limits of
+// the operation even when one on requests refuses: after the wait that the 429
+// names, the same call must pass.
+func (c *call) spend(flaw *Refusal) (refused *Refusal, twoClocks bool) {
+	asks, spends := c.costs(flaw)
+	if asks == (spending{}) && spends == (spending{}) {
+		return flaw, false
+	}
+	if twoClocks = c.key.Counts.isAhead(c.now); twoClocks {
+		// A wait from the year 2000 of a bubble until today would be 26 years.
+		c.key.Counts = new(Counts)
+	}
+	ip := c.state.countsOf(c.req.IP, c.now)
+	if limited := c.limited(asks, ip); limited != nil {
+		return limited, twoClocks
+	}
+	for i, spent := range spends {
+		if spent {
+			c.state.limit(i, c.key, ip).take(c.now)
+		}
+	}
+	return flaw, twoClocks
 }
 
-// SavedAddress is a client address and what was counted for it.
-type SavedAddress struct {
-	Address netip.Addr `json:"address"`
-	Counts  *Counts    `json:"counts"`
+// limited returns the 429 for the exhausted limit that opens last, and nil if
+// none is exhausted. Of limits that open at the same time it names the first in
+// the order of interface 8.1.
+func (c *call) limited(asks spending, ip *Counts) *Refusal {
+	named, latest := -1, c.now
+	for i, asked := range asks {
+		if !asked {
+			continue
+		}
+		if opens := c.state.limit(i, c.key, ip).opens(c.now); opens.After(latest) && (named < 0 || c.state.by.NamesTheLastToOpen) {
+			named, latest = i, opens
+		}
+	}
+	if named < 0 {
+		return nil
+	}
+	r := c.refuse(RateLimited)
+	r.State = c.state.limitState(named, c.key, ip, c.now)
+	r.Limit = r.State.Limit
+	// Whole seconds, rounded up so that the wait is enough.
+	r.Wait = int((latest.Sub(c.now) + time.Second - 1) / time.Second)
+	if spec.Limits[named].PerIP {
+		r.IP = c.req.IP
+	}
+	if !c.state.by.ExactRetryAfter {
+		r.Wait = max(1, r.Wait-1)
+	}
+	return r
 }
 
-// Save copies the state, as it is now.
-func (s *State) Save() Saved {
-	saved := Saved{Numbers: s.numbers, BYOKDown: s.BYOKDown}
-	for _, k := range s.keys {
-		copied := *k
-		copied.Counts = k.Counts.clone()
-		saved.Keys = append(saved.Keys, &copied)
+// status is interface 4.1.
+func (c *call) status() Answer { return Answer{Reply: c.state.by.Status} }
+
+// warmUp is interface 4.2.
+func (c *call) warmUp() Answer {
+	c.key.Warm = true
+	mode := spec.ModeHosted // the default
+	if c.wantsBYOK() {
+		mode = spec.ModeBYOK
 	}
-	for _, a := range s.ordered {
-		copied := *a
-		copied.Exchanges = slices.Clip(a.Exchanges) // an append to one does not reach the other
-		saved.Agents = append(saved.Agents, &copied)
-	}
-	for _, ip := range slices.SortedFunc(maps.Keys(s.ips), netip.Addr.Compare) {
-		saved.Addresses = append(saved.Addresses, SavedAddress{ip, s.ips[ip].clone()})
-	}
-	return saved
+	return Answer{Reply: Warmed{mode}}
 }
 
-// Load makes the state that was saved. digest gives the n-th key its digest, from 1.
-func (s *State) Load(saved Saved, digest func(n int) Digest) *State {
-	c := New(s.by, s.limits)
-	c.numbers, c.BYOKDown = saved.Numbers, saved.BYOKDown
-	for i, k := range saved.Keys {
-		c.addKey(digest(i+1), k)
+// getBYOK is interface 4.3. Reading does not need the store to be available: 503
+// is not listed for it.
+func (c *call) getBYOK() Answer { return Answer{Reply: Config{c.key.BYOK}} }
+
+// setBYOK is interface 4.4.
+func (c *call) setBYOK() Answer {
+	c.key.BYOK = c.newBYOK(byokFields)
+	return Answer{Reply: Config{c.key.BYOK}}
+}
+
+// clearBYOK is interface 4.5. Clearing succeeds when nothing is set, unless
+// Behavior says otherwise.
+func (c *call) clearBYOK() Answer {
+	if c.key.BYOK != nil {
+		c.key.Cleared = c.now
 	}
-	for _, a := range saved.Addresses {
-		c.ips[a.Address] = a.Counts
+	c.key.BYOK = nil
+	return Answer{Reply: OK{}}
+}
+
+// keyFields are the fields that describe a provider key. PUT /v1/byok and agent
+// creation name them differently.
+type keyFields struct{ apiKey, provider, baseURL, model, label *spec.Field }
+
+var (
+	byokFields  = keyFields{spec.BYOKAPIKey, spec.BYOKProvider, spec.BYOKBaseURL, spec.BYOKModel, spec.BYOKLabel}
+	agentFields = keyFields{spec.LLMAPIKey, spec.LLMProvider, spec.LLMBaseURL, spec.LLMModel, spec.LLMLabel}
+)
+
+func (c *call) newBYOK(f keyFields) *BYOK {
+	m := c.req.Fields
+	return c.state.Seal(m[f.apiKey], BYOK{
+		Provider: m[f.provider], BaseURL: m[f.baseURL], Model: m[f.model], Label: m[f.label],
+		UpdatedAt: c.now,
+	})
+}
+
+// createAgent is interface 4.6.
+func (c *call) createAgent() Answer {
+	_, setsKey := c.req.Fields[spec.LLMAPIKey]
+	ownKey := setsKey && !c.state.by.CreationStoresKey
+	if setsKey && !ownKey { // rule 2
+		c.key.BYOK = c.newBYOK(agentFields)
 	}
-	for _, a := range saved.Agents {
-		c.agents[a.ID] = a
-		c.ordered = append(c.ordered, a)
+	a := AgentOf(c.req.Fields)
+	a.OwnKey = ownKey
+	created := c.state.AddAgent(c.key, a, c.now)
+	return Answer{Reply: Created{created.ID, created.Status, created.SMS}}
+}
+
+// AgentOf is an agent with the parameters of a creation.
+func AgentOf(f Fields) Agent {
+	a := Agent{
+		SystemPrompt: f[spec.SystemPrompt], CustomerRef: f[spec.CustomerRef], Metadata: f[spec.Metadata],
+		LLM: LLM{
+			Mode: f[spec.LLMMode], Tier: f[spec.LLMTier], Model: f[spec.LLMModel],
+			Provider: f[spec.LLMProvider], BaseURL: f[spec.LLMBaseURL], Label: f[spec.LLMLabel],
+		},
 	}
-	return c
+	if mode, given := f[spec.AgentSMSMode]; given {
+		a.SMS = &SMS{Mode: mode}
+	}
+	return a
+}
+
+// getAgent is interface 4.7.
+func (c *call) getAgent() Answer { return Answer{Reply: Read{*c.agent}} }
+
+// enableSMS is interface 4.9.
+func (c *call) enableSMS() Answer {
+	c.state.enable(c.agent, c.req.Fields[spec.SMSChannelMode])
+	c.agent.UpdatedAt = c.now
+	return Answer{Reply: Channel{c.agent.SMS.Status}}
+}
+
+// Turn is a message that was accepted and not answered yet.
+type Turn struct {
+	Agent    *Agent
+	Exchange Exchange // without the reply
+	Cold     bool     // the first message of a key that is not warm: interface 4.2
+}
+
+// sendMessage is interface 4.8. The reply takes time, and comes with Finish.
+func (c *call) sendMessage() Answer {
+	t := &Turn{Agent: c.agent, Cold: !c.key.Warm, Exchange: Exchange{
+		Text: c.req.Fields[spec.MessageText], UserRef: c.req.Fields[spec.MessageUserRef],
+		Time: c.now, TraceID: c.req.TraceID,
+	}}
+	c.key.Warm = true
+	return Answer{Turn: t}
+}
+
+// Finish keeps the exchange of a message that is answered.
+func (s *State) Finish(t *Turn) Answer {
+	s.AddExchange(t.Agent, t.Exchange)
+	return Answer{Reply: Message{t.Exchange.ReplyText, t.Exchange.Warnings}}
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -22,7 +23,11 @@ type Answer struct {
 func Encode(a service.Answer, by *service.Behavior, traceID, date string) Answer {
 	status, body := http.StatusOK, any(nil)
 	if a.Refusal != nil {
-		status, body = a.Refusal.Status, errorBody(a.Refusal, by, traceID)
+		e := errorReply{by.ErrorName(a.Refusal.Code), traceID, by.LimitName(a.Refusal.Limit), ""}
+		if by.Reason {
+			e.Reason = Reason(a.Refusal)
+		}
+		status, body = a.Refusal.Status, e
 	} else {
 		body = replyBody(a.Reply, by, traced{traceID})
 	}
@@ -57,49 +62,14 @@ func isReplyMember(member string) bool {
 	}, member)
 }
 
-// words are what a client reads in reason about each kind of refusal, and what the
-// author of a test reads in Call.Why, with KEY for the label of the key. Where one is
-// "", it depends on the refusal.
-var words = map[service.Kind]struct{ reason, why string }{
-	service.NoToken: {
-		"the Authorization header must be: Bearer, a space, and an API key", "the call has no Authorization header with one bearer token",
-	},
-	service.UnknownKey:        {"the API key is unknown or revoked", "this fake did not issue the API key of the call"},
-	service.RevokedKey:        {"the API key is unknown or revoked", ""},
-	service.PaymentRequired:   {"the plan of this API key is not active", "KEY is on a plan that is not active"},
-	service.NotDashboard:      {"BYOK requires a dashboard-issued API key", "KEY was not issued through the dashboard, which BYOK requires"},
-	service.NoSuchAgent:       {"no agent of this API key has this identifier", "no agent has this identifier"},
-	service.NoSuchPath:        {"no endpoint has this path", ""},
-	service.NothingStored:     {"no provider key is stored for this API key", "no provider key is stored for KEY"},
-	service.BYOKNotConfigured: {"byok needs a BYOK configuration, and none is set for this API key", "no BYOK configuration was ever set for KEY"},
-	service.BYOKUnavailable: {
-		"BYOK is not available, so no provider key can be used or stored", "the BYOK store is not available, by SetBYOKAvailable(false)",
-	},
-	service.Scripted: {"", "a ReplyFunc answered with this status"},
-}
-
 // Reason is the reason of an error's body: the field and its bound, if it is about
 // one. It quotes no value.
 func Reason(r *service.Refusal) string {
-	reason := words[r.Kind].reason
-	switch {
-	case r.Kind == service.MethodNotAllowed:
-		reason = "this path takes " + r.Allow
-	case r.Broken != "":
-		reason = r.Broken
-	}
+	reason := cmp.Or(r.Broken, service.Kinds[r.Kind].Reason)
 	if r.Field != "" {
 		return r.Field + ": " + reason
 	}
 	return reason
-}
-
-func errorBody(r *service.Refusal, by *service.Behavior, traceID string) any {
-	e := errorReply{Error: by.ErrorName(r.Code), TraceID: traceID, LimitKey: by.LimitName(r.Limit)}
-	if by.Reason {
-		e.Reason = Reason(r)
-	}
-	return e
 }
 
 // The bodies of answers, as interface section 4 shows them. Client and fake

@@ -151,6 +151,7 @@ func find(method, path string) (e *spec.Endpoint, agentID string, unrouted *serv
 	}
 	r := service.Refuse(service.MethodNotAllowed)
 	r.Allow = strings.Join(allowed, ", ")
+	r.Broken = "this path takes " + r.Allow
 	return nil, "", r
 }
 

@@ -32,7 +32,7 @@ func why(r *service.Refusal, now time.Time) string {
 	case r.Kind == service.RateLimited:
 		return limited(r, now)
 	}
-	return cmp.Or(strings.ReplaceAll(words[r.Kind].why, "KEY", r.Key), Reason(r))
+	return cmp.Or(strings.ReplaceAll(service.Kinds[r.Kind].Why, "KEY", r.Key), Reason(r))
 }
 
 func limited(r *service.Refusal, now time.Time) string {

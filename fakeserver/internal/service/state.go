@@ -1,0 +1,339 @@
+package service
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Limits bound what a State allows and keeps.
+type Limits struct {
+	Maxima    [spec.LimitCount]int // of calls, in the order of spec.Limits; 0 means the plan's
+	Exchanges int                  // kept of each conversation, the newest
+}
+
+// State is the memory of the service. It shares nothing with another State but
+// what never changes.
+type State struct {
+	by       *Behavior // never changes
+	rate     rate      // of Behavior, without length and max
+	limits   Limits
+	vault    *vault // nil until a provider key is stored
+	keys     []*Key // in the order of issue
+	byDigest map[Digest]*Key
+	agents   map[string]*Agent
+	ordered  []*Agent               // in the order of creation
+	numbers  int                    // the number of the last agent
+	ips      map[netip.Addr]*Counts // of client addresses
+	BYOKDown bool                   // the store of provider keys is not available
+}
+
+// New returns the state of a service without keys.
+func New(by *Behavior, limits Limits) *State {
+	return &State{
+		by: by, limits: limits, rate: rate{kind: by.Windows, bucket: IsBucket(by.Windows), burst: burstOf(by.Windows)},
+		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, ips: map[netip.Addr]*Counts{},
+	}
+}
+
+// Digest identifies an API key without its text, so that the state shows no key.
+type Digest [sha256.Size]byte
+
+// DigestOf computes the digest of a key's text.
+func DigestOf(key string) Digest { return sha256.Sum256([]byte(key)) }
+
+// Key is an account: interface 2.4 and 5 scope everything by API key.
+type Key struct {
+	Label     string    `json:"label"` // key_000001
+	Plan      string    `json:"plan"`
+	Dashboard bool      `json:"dashboard"`
+	Revoked   bool      `json:"revoked"`
+	RevokedAt time.Time `json:"revoked_at,omitzero"`
+	IssuedAt  time.Time `json:"issued_at"`
+	Address   string    `json:"called_from"` // "" before the first call with an active plan
+	Warm      bool      `json:"warm"`        // no cold start any more
+	BYOK      *BYOK     `json:"byok,omitempty"`
+	Cleared   time.Time `json:"byok_cleared_at,omitzero"` // when BYOK was last cleared
+	Counts    *Counts   `json:"counts"`
+}
+
+// Numbered is kind, an underscore, and n in at least six digits.
+func Numbered(kind string, n int) string {
+	digits := strconv.Itoa(n)
+	return kind + "_" + "000000"[min(len(digits), 6):] + digits
+}
+
+// Issue makes a key. Only its digest is known here.
+func (s *State) Issue(digest Digest, plan string, dashboard bool, now time.Time) *Key {
+	k := &Key{
+		Label: Numbered("key", len(s.keys)+1), Plan: plan, Dashboard: dashboard, IssuedAt: now, Counts: new(Counts),
+	}
+	s.addKey(digest, k)
+	return k
+}
+
+func (s *State) addKey(digest Digest, k *Key) {
+	s.byDigest[digest] = k
+	s.keys = append(s.keys, k)
+}
+
+// Key finds a key, also one that is revoked; nil if the service issued none.
+func (s *State) Key(digest Digest) *Key { return s.byDigest[digest] }
+
+// Keys are all keys in the order of issue.
+func (s *State) Keys() []*Key { return s.keys }
+
+// SetRevoked makes a key invalid, or valid again with all that it had.
+func (k *Key) SetRevoked(revoked bool, now time.Time) { k.Revoked, k.RevokedAt = revoked, now }
+
+// BYOK is a stored BYOK configuration: interface 2.4, and the label, which no
+// answer returns. It never changes.
+type BYOK struct {
+	Provider    string    `json:"provider"`
+	BaseURL     string    `json:"base_url,omitempty"` // "" when not given
+	Model       string    `json:"model,omitempty"`    // "" when not given
+	Label       string    `json:"label,omitempty"`
+	Fingerprint string    `json:"fingerprint"`
+	UpdatedAt   time.Time `json:"updated_at"`
+	sealed      []byte    // the provider key, encrypted
+}
+
+// Seal adds the encrypted provider key and its fingerprint to a configuration.
+func (s *State) Seal(providerKey string, c BYOK) *BYOK {
+	if s.vault == nil { // making one costs as much as the rest of a fake
+		s.vault = newVault()
+	}
+	c.Fingerprint, c.sealed = s.vault.fingerprint(providerKey), s.vault.seal(providerKey)
+	return &c
+}
+
+// Agent is interface 2.2 and 2.3. The provider key of its creation is kept only
+// encrypted, and not here.
+type Agent struct {
+	ID           string     `json:"agent_id"`
+	Number       int        `json:"number"` // in the order of creation
+	Status       string     `json:"status"` // active, as the interface shows no transition
+	CreatedAt    time.Time  `json:"created_at"`
+	UpdatedAt    time.Time  `json:"updated_at"`
+	Owner        string     `json:"key"` // the label of the key that created it
+	OwnKey       bool       `json:"own_key,omitempty"`
+	SystemPrompt string     `json:"system_prompt,omitempty"`
+	CustomerRef  string     `json:"customer_ref,omitempty"`
+	Metadata     string     `json:"metadata,omitempty"` // compact JSON; "" when not given
+	SMS          *SMS       `json:"sms,omitempty"`
+	LLM          LLM        `json:"llm"`
+	Exchanges    []Exchange `json:"exchanges"`
+}
+
+// LLM is interface 2.3 without the provider key.
+type LLM struct {
+	Mode     string `json:"mode"`
+	Tier     string `json:"tier"`
+	Model    string `json:"model,omitempty"`
+	Provider string `json:"provider,omitempty"`
+	BaseURL  string `json:"base_url,omitempty"`
+	Label    string `json:"label,omitempty"`
+}
+
+// SMS is an agent's SMS channel: interface 2.2 and 3. It is replaced and never
+// changed.
+type SMS struct {
+	Mode        string `json:"mode,omitempty"`
+	Status      string `json:"status"`
+	PhoneNumber string `json:"phone_number,omitempty"`
+}
+
+// Exchange is a message and the reply to it. It never changes.
+type Exchange struct {
+	Text      string    `json:"text"`
+	UserRef   string    `json:"user_ref,omitempty"`
+	ReplyText string    `json:"reply_text"`
+	Warnings  []string  `json:"warnings,omitempty"`
+	Time      time.Time `json:"time"`
+	TraceID   string    `json:"trace_id,omitempty"`
+}
+
+// Agent finds an agent, whichever key created it; nil if there is none.
+func (s *State) Agent(id string) *Agent { return s.agents[id] }
+
+// Agents are all agents in the order of creation.
+func (s *State) Agents() []*Agent { return s.ordered }
+
+// RemoveAgent deletes an agent.
+func (s *State) RemoveAgent(a *Agent) {
+	delete(s.agents, a.ID)
+	s.ordered = slices.DeleteFunc(s.ordered, func(other *Agent) bool { return other == a })
+}
+
+// AddAgent fills what an agent of a key leaves empty, and stores it.
+func (s *State) AddAgent(k *Key, a Agent, now time.Time) *Agent {
+	for s.numbers++; s.agents[Numbered("agent", s.numbers)] != nil; s.numbers++ { // AddAgent was given some identifiers
+	}
+	a.Number = s.numbers
+	a.ID = cmp.Or(a.ID, Numbered("agent", a.Number))
+	a.Owner = k.Label
+	a.Status = cmp.Or(a.Status, spec.Active)
+	a.CreatedAt = cmp.Or(a.CreatedAt, now)
+	a.UpdatedAt = cmp.Or(a.UpdatedAt, a.CreatedAt)
+	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, spec.ModeHosted), cmp.Or(a.LLM.Tier, spec.TierFast)
+	if a.SMS != nil && a.SMS.Status == "" {
+		phone := a.SMS.PhoneNumber
+		s.enable(&a, a.SMS.Mode)
+		a.SMS.PhoneNumber = cmp.Or(phone, a.SMS.PhoneNumber)
+	}
+	s.agents[a.ID] = &a
+	s.ordered = append(s.ordered, &a)
+	return &a
+}
+
+// AddExchange keeps an exchange, and drops the oldest beyond what is kept.
+func (s *State) AddExchange(a *Agent, e Exchange) {
+	a.Exchanges = append(a.Exchanges, e)
+	if over := len(a.Exchanges) - s.limits.Exchanges; over > 0 {
+		a.Exchanges = a.Exchanges[over:]
+	}
+}
+
+// enable asks for an SMS channel, at creation or later, in place of the one that
+// there may be. Behavior says where each mode leads: section 3 shows no
+// transitions.
+func (s *State) enable(a *Agent, mode string) {
+	a.SMS = &SMS{Mode: mode, Status: s.by.SMSStatus[mode]}
+	if a.SMS.Status == spec.Active {
+		a.SMS.PhoneNumber = fmt.Sprintf("+120255501%02d", a.Number%100) // a hundred numbers are set aside for fiction
+	}
+}
+
+// limit is a limit for one key: what it allows, and who counts the calls.
+type limit struct {
+	rate
+	counts *Counts // of the key or the address
+	window *Window // of counts
+	shut   time.Time
+}
+
+// limit finds limit i for a key. ip is asked only for a limit per address.
+func (s *State) limit(i int, k *Key, ip *Counts) limit {
+	plan, _ := spec.PlanNamed(k.Plan)
+	l := limit{rate: s.rate, counts: k.Counts, shut: k.Counts.Windows[i].Shut}
+	l.length, l.max = spec.Limits[i].Window, cmp.Or(s.limits.Maxima[i], plan.Max(i))
+	if spec.Limits[i].PerIP {
+		l.counts = ip
+	}
+	l.window = &l.counts.Windows[i]
+	return l
+}
+
+func (l limit) take(now time.Time) {
+	l.window.take(l.rate, now)
+	if now.After(l.counts.Last) {
+		l.counts.Last = now
+	}
+}
+
+func (l limit) opens(now time.Time) time.Time {
+	if opens := l.window.opens(l.rate, now); opens.After(l.shut) {
+		return opens
+	}
+	return l.shut
+}
+
+// Exhaust closes limit i for a key.
+func (s *State) Exhaust(k *Key, i int, now time.Time) {
+	l := s.limit(i, k, new(Counts))
+	k.Counts.Windows[i].exhaust(l.rate, now)
+	if now.After(k.Counts.Last) {
+		k.Counts.Last = now
+	}
+}
+
+// LimitStates describes the limits of a key, and those of an address if ip is
+// valid. Looking spends nothing.
+func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []LimitState) {
+	counts := s.ips[ip]
+	if counts == nil {
+		counts = new(Counts) // looked at, and not kept
+	}
+	for i, l := range spec.Limits {
+		if !l.PerIP || ip.IsValid() {
+			states = append(states, s.limitState(i, k, counts, now))
+		}
+	}
+	return states
+}
+
+func (s *State) limitState(i int, k *Key, ip *Counts, now time.Time) LimitState {
+	l := s.limit(i, k, ip)
+	state := LimitState{Limit: spec.Limits[i].Key, Max: l.max, Used: l.window.used(l.rate, now)}
+	if opens := l.opens(now); opens.After(now) {
+		state.Opens = opens
+	}
+	return state
+}
+
+// countsOf returns the windows of a client address. Bubbles and the outside may
+// share an address, but not a key: another clock resets an address in silence.
+func (s *State) countsOf(ip netip.Addr, now time.Time) *Counts {
+	if c := s.ips[ip]; c == nil || c.isAhead(now) {
+		s.ips[ip] = new(Counts)
+	}
+	return s.ips[ip]
+}
+
+// Saved is a state as a file holds it.
+type Saved struct {
+	Numbers   int            `json:"agents"` // the number of the last agent
+	BYOKDown  bool           `json:"byok_unavailable"`
+	Keys      []*Key         `json:"keys"`
+	Addresses []SavedAddress `json:"addresses"`
+	Agents    []*Agent       `json:"agent_list"`
+}
+
+// SavedAddress is a client address and what was counted for it.
+type SavedAddress struct {
+	Address netip.Addr `json:"address"`
+	Counts  *Counts    `json:"counts"`
+}
+
+// Save copies the state, as it is now.
+func (s *State) Save() Saved {
+	saved := Saved{Numbers: s.numbers, BYOKDown: s.BYOKDown}
+	for _, k := range s.keys {
+		copied := *k
+		copied.Counts = k.Counts.clone()
+		saved.Keys = append(saved.Keys, &copied)
+	}
+	for _, a := range s.ordered {
+		copied := *a
+		copied.Exchanges = slices.Clip(a.Exchanges) // an append to one does not reach the other
+		saved.Agents = append(saved.Agents, &copied)
+	}
+	for _, ip := range slices.SortedFunc(maps.Keys(s.ips), netip.Addr.Compare) {
+		saved.Addresses = append(saved.Addresses, SavedAddress{ip, s.ips[ip].clone()})
+	}
+	return saved
+}
+
+// Load makes the state that was saved. digest gives the n-th key its digest, from 1.
+func (s *State) Load(saved Saved, digest func(n int) Digest) *State {
+	c := New(s.by, s.limits)
+	c.numbers, c.BYOKDown = saved.Numbers, saved.BYOKDown
+	for i, k := range saved.Keys {
+		c.addKey(digest(i+1), k)
+	}
+	for _, a := range saved.Addresses {
+		c.ips[a.Address] = a.Counts
+	}
+	for _, a := range saved.Agents {
+		c.agents[a.ID] = a
+		c.ordered = append(c.ordered, a)
+	}
+	return c
+}
