@@ -3,14 +3,17 @@ package fakeserver_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -58,6 +61,123 @@ func overHTTP2(t testing.TB, fake *fakeserver.Server) http.RoundTripper {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return socket{server.Client().Transport, "https", server.Listener.Addr().String()}
+}
+
+// sees is all that a client sees of a call but the time, and what the fake recorded of
+// the request.
+func sees(fake *fakeserver.Server, wire http.RoundTripper, req *http.Request) (answer, arrived string) {
+	resp, err := wire.RoundTrip(req)
+	if err != nil {
+		return class(err), fmt.Sprint("calls: ", fake.CallCount())
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	resp.Header.Del("Date")
+	call := fake.Calls()[0]
+	return fmt.Sprint(resp.Status, resp.Proto, resp.Header, resp.Trailer, resp.ContentLength, resp.TransferEncoding, resp.Uncompressed, resp.Close, string(body), err),
+		fmt.Sprint(call.Method, call.Path, call.AgentID, call.Header, call.Body, call.BodyBytes)
+}
+
+// requests change a POST with a body of 5 bytes.
+var requests = map[string]func(*http.Request){
+	"POST":   func(*http.Request) {},
+	"escape": func(r *http.Request) { r.URL.Path, r.URL.RawPath = "/v1/agents/a/b", "/v1/agents/a%2Fb" },
+	"HEAD":   func(r *http.Request) { r.Method, r.Body, r.ContentLength = "HEAD", nil, 0 },
+	"chunks": func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(io.MultiReader(r.Body)), -1 },
+
+	"lower case":     func(r *http.Request) { r.Header = http.Header{"authorization": {" a \t"}} },
+	"own agent":      func(r *http.Request) { r.Header.Set("User-Agent", "a") },
+	"own encoding":   func(r *http.Request) { r.Header.Set("Accept-Encoding", "br") },
+	"a range":        func(r *http.Request) { r.Header.Set("Range", "a") },
+	"odd length":     func(r *http.Request) { r.Header.Set("Content-Length", "9") },
+	"name: space":    func(r *http.Request) { r.Header["X A"] = []string{"a"} },
+	"name: colon":    func(r *http.Request) { r.Header["X:A"] = []string{"a"} },
+	"name: not 7bit": func(r *http.Request) { r.Header["X-\u00e9"] = []string{"a"} },
+	"name: empty":    func(r *http.Request) { r.Header[""] = []string{"a"} },
+	"value: lines":   func(r *http.Request) { r.Header.Set("X-A", "b\nX-B: c") },
+	"value: DEL":     func(r *http.Request) { r.Header.Set("X-A", "b\x7f") },
+	"method: line":   func(r *http.Request) { r.Method = "GET\n" },
+	"method: space":  func(r *http.Request) { r.Method = "G ET" },
+}
+
+// What arrives and what the client sees is the same in memory as over a socket, for
+// requests that net/http refuses to send too.
+func TestRequestsArriveAsOverASocket(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	overSocket := socket{server.Client().Transport, "http", server.Listener.Addr().String()}
+	for name, change := range requests {
+		outcome := func(wire http.RoundTripper) []string {
+			fake.Reset()
+			req := c.request("POST", "/v1/agents/agent_000001", "hello")
+			change(req)
+			answer, arrived := sees(fake, wire, req)
+			return []string{answer, arrived}
+		}
+		want := outcome(overSocket)
+		for way, wire := range transports(t, fake) {
+			assert.Equal(t, want, outcome(wire), "%s over %s", name, way)
+		}
+	}
+}
+
+// Where the caller's own body fails, the call fails with its error.
+func TestBodiesThatFail(t *testing.T) {
+	fake, c := newFake(t)
+	all := ways(t, fake)
+	delete(all, "HTTP/2") // where the answer may come first
+	for way, wire := range all {
+		req := c.request("POST", "/v1/warmup", "hello")
+		req.Body = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))
+		assert.Equal(t, "ErrUnexpectedEOF", seen(wire, req), way)
+		req = c.request("POST", "/v1/warmup", "hello")
+		req.ContentLength = 6
+		assert.Contains(t, seen(wire, req), "ody length 5", way)
+	}
+}
+
+// A client learns from the hooks whether its request was sent. Direct shows a closed
+// connection.
+func TestHooks(t *testing.T) {
+	fake, c := newFake(t)
+	for way, wire := range transports(t, fake) {
+		var ran []string
+		wrote := make(chan bool, 1) // a Transport runs this hook on another goroutine, which may be late
+		req := c.request("GET", "/v1/status", noBody)
+		resp, err := wire.RoundTrip(req.WithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			GetConn: func(hostPort string) { ran = append(ran, hostPort) },
+			GotConn: func(info httptrace.GotConnInfo) {
+				ran = append(ran, info.Conn.LocalAddr().(*net.TCPAddr).IP.String(), info.Conn.RemoteAddr().String())
+				if _, err := info.Conn.Write(nil); way == "direct" {
+					assert.ErrorIs(t, err, net.ErrClosed)
+				}
+			},
+			WroteHeaders: func() { wrote <- true },
+		})))
+		require.NoError(t, err)
+		read(t, resp).wantOK(t)
+		assert.True(t, <-wrote)
+		assert.Equal(t, []string{req.URL.Host + ":443", "192.0.2.1", "fake:443"}, ran, way)
+	}
+}
+
+// A connection in memory that the fake has closed fails as one of TCP does.
+func TestClosedConnection(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
+	dial := fake.HTTPClient(t).Transport.(*http.Transport).DialTLSContext
+	conn, err := dial(t.Context(), "tcp", c.request("GET", "/", noBody).URL.Host+":443")
+	require.NoError(t, err)
+	_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nConnection: close\r\nHost: x\r\n\r\n")
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, conn)
+	require.NoError(t, err, "the answer, and then io.EOF")
+	_, err = io.WriteString(conn, "x")
+	assert.ErrorIs(t, err, syscall.EPIPE)
+	require.NoError(t, conn.Close())
+	require.NoError(t, conn.Close())
+	_, err = conn.Read(make([]byte, 1))
+	assert.ErrorIs(t, err, net.ErrClosed)
 }
 
 func TestClientsReachNothingElse(t *testing.T) {

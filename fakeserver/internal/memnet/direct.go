@@ -119,9 +119,13 @@ func (d *direct) connect(req *http.Request) error {
 // again. An error of the body's reader is returned to the caller, and nothing was
 // sent.
 func (d *direct) arrived(req *http.Request) (*http.Request, error) {
+	written, body := *req, &callersBody{ReadCloser: req.Body}
+	if req.Body != nil && req.Body != http.NoBody {
+		written.Body = body
+	}
 	var sent bytes.Buffer
-	if err := req.Write(&sent); err != nil {
-		return nil, err
+	if err := written.Write(&sent); err != nil {
+		return nil, cmp.Or(body.err, err)
 	}
 	r, err := http.ReadRequest(bufio.NewReaderSize(&sent, 512))
 	if err != nil {
@@ -132,6 +136,21 @@ func (d *direct) arrived(req *http.Request) (*http.Request, error) {
 		r.Header.Add("Accept-Encoding", "gzip") // by a Transport, and not by Write
 	}
 	return r.WithContext(req.Context()), nil
+}
+
+// callersBody keeps the error of the caller's own reader, which Request.Write hides
+// from errors.Is.
+type callersBody struct {
+	io.ReadCloser
+	err error
+}
+
+func (b *callersBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != io.EOF { //nolint:errorlint // the end of a body is io.EOF itself
+		b.err = err
+	}
+	return n, err
 }
 
 // response is the answer as a client gets it.
