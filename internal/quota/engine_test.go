@@ -3,7 +3,7 @@ package quota
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,59 +83,68 @@ func TestAcquire(t *testing.T) {
 	}
 }
 
-// TestPatience: as long as somebody gets through, everybody is waited for. When
-// nobody has for the time of their patience, all have their refusal within one
-// Retry-After more.
+// TestPatience of callers whom the service refuses from the begin on: they are sent less and
+// less often, the fewer they are, and never before Retry-After. All give up once nobody has
+// got through for five minutes. The one who does has all others waited for.
 func TestPatience(t *testing.T) {
-	const told, through = 30 * time.Second, 5*time.Minute - time.Second
-	synctest.Test(t, func(t *testing.T) {
-		e, began := closed(nil, told), time.Now()
-		var waiting atomic.Int32
-		call := func() (refusal *Refusal) {
-			defer waiting.Add(-1)
-			for w := reading(); refusal == nil; {
-				if err := e.Acquire(t.Context(), w); err != nil {
-					require.ErrorAs(t, err, &refusal)
-				} else if time.Since(began) > through && waiting.Load() == 20 {
-					e.Done(w, Outcome{Sent: true}) // the only one that gets through
-					return nil
+	for _, tt := range []struct {
+		callers int
+		asked   time.Duration // Retry-After
+		through time.Duration // when one gets through; 0: never
+		sent    []int         // seconds of the first requests after the burst
+		over    time.Duration // when the last one gives up
+	}{
+		{1, s, 0, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 300}, 300 * s},
+		{4, s, 0, []int{1, 2, 4, 8, 16, 32, 48, 64}, 300 * s},
+		{500, s, 0, []int{1, 2, 4, 8, 13, 18}, 300 * s},
+		{500, 30 * s, 0, []int{30, 60, 90}, 300 * s},
+		{1, 0, 0, []int{1, 2, 4}, 300 * s},
+		{1, time.Hour, 0, nil, 0},
+		{20, 30 * s, 299 * s, []int{30, 60}, 600 * s},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e, began := NewCoolDown(nil, func() float64 { return 0 }), time.Now()
+			var mu sync.Mutex
+			var sent []int
+			var over time.Duration
+			var group sync.WaitGroup
+			answer := func(w *Waiter) (passed bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				at := time.Since(began)
+				if at > 0 {
+					sent = append(sent, int(at.Seconds()))
+				}
+				if passed = tt.through > 0 && at >= tt.through; passed {
+					tt.through = 0
+					e.Done(w, Outcome{Sent: true})
 				} else {
-					e.Done(w, refusedFor(told))
-					_, refusal = e.Forecast(t.Context(), w)
+					e.Done(w, refusedFor(tt.asked))
 				}
+				return passed
 			}
-			return refusal
-		}
-		for range 20 {
-			waiting.Add(1)
-			go func() {
-				if refusal := call(); refusal != nil {
-					assert.Equal(t, 5*time.Minute, refusal.Patience)
-				}
-			}()
-		}
-		time.Sleep(through + 5*time.Minute)
-		assert.EqualValues(t, 19, waiting.Load())
-		time.Sleep(told + time.Second)
-		assert.Zero(t, waiting.Load())
-	})
-}
-
-// TestWaitIsTold when it begins, with the place in line.
-func TestWaitIsTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := closed(nil, 10*time.Second)
-		ctx, cancel := context.WithCancel(t.Context())
-		for place := 1; place <= 3; place++ {
-			w := reading()
-			w.OnWait = func(got Wait) { assert.Equal(t, Wait{Limit: "k", Place: place, Ends: 10 * time.Second}, got) }
-			go func() { assert.ErrorIs(t, e.Acquire(ctx, w), context.Canceled) }()
-			synctest.Wait()
-		}
-		waiting, _ := e.Waiting()
-		assert.Equal(t, 3, waiting)
-		cancel()
-	})
+			for range tt.callers {
+				group.Go(func() {
+					var refusal *Refusal
+					for w := reading(); refusal == nil; {
+						if err := e.Acquire(t.Context(), w); err != nil {
+							require.ErrorAs(t, err, &refusal)
+						} else if answer(w) {
+							return
+						} else {
+							_, refusal = e.Forecast(t.Context(), w)
+						}
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					over = time.Since(began)
+				})
+			}
+			group.Wait()
+			assert.Equal(t, tt.sent, sent[:min(len(sent), len(tt.sent))], "%+v", tt)
+			assert.Equal(t, tt.over, over, "%+v", tt)
+		})
+	}
 }
 
 // TestWhoLeavesIsNotKept, whether its context ends or an observer panics, and the
