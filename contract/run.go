@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -77,20 +76,10 @@ type progress map[string]string
 
 func readProgress(path string) (progress, error) {
 	done := progress{}
-	if path == "" {
-		return done, nil
+	if err := wholefile.ReadJSON(path, &done); err != nil {
+		return nil, fmt.Errorf("contract: Target.Progress: %s: %w; remove the file to start with every case", path, err)
 	}
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return done, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &done)
-	}
-	if err != nil {
-		err = fmt.Errorf("contract: Target.Progress: %s: %w; remove the file to start with every case", path, err)
-	}
-	return done, err
+	return done, nil
 }
 
 // pass writes down that a case passed. Cases with a progress run one after the
@@ -100,11 +89,7 @@ func (done progress) pass(id, path string) error {
 		return nil
 	}
 	done[id] = time.Now().UTC().Format(time.DateOnly)
-	text, err := json.MarshalIndent(done, "", " ")
-	if err != nil {
-		return err
-	}
-	return wholefile.Write(path, text)
+	return wholefile.WriteJSON(path, done)
 }
 
 // defaultBudget is the budget of a shared target that states none.

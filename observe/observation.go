@@ -3,12 +3,9 @@ package observe
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -115,26 +112,13 @@ func (o *Observation) UnmarshalJSON(data []byte) error {
 func ReadFile(path string) (*Observation, error) {
 	o := new(Observation)
 	o.init()
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return o, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, o)
-	}
-	return o, err
+	return o, wholefile.ReadJSON(path, o)
 }
 
 // WriteFile writes the observation to a file as JSON. A file that exists is
 // replaced at once as a whole; call Keep before to take over its answers. The error
 // is one of the file system.
-func (o *Observation) WriteFile(path string) error {
-	text, err := json.MarshalIndent(o, "", "  ")
-	if err != nil {
-		return err
-	}
-	return wholefile.Write(path, append(text, '\n'))
-}
+func (o *Observation) WriteFile(path string) error { return wholefile.WriteJSON(path, o) }
 
 // Keep adds to o the answers of an earlier observation that o does not have: whole
 // answers, and members of answers that are objects. An answer that both have is

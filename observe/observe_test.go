@@ -223,7 +223,7 @@ func TestBadTargets(t *testing.T) {
 		},
 		"drips": func(req *http.Request) (*http.Response, error) {
 			res, _ := stranger.Answering(200, "")(req)
-			res.Body = dripping{req}
+			res.Body = io.NopCloser(dripping{req})
 			return res, nil
 		},
 		"lies": func(req *http.Request) (*http.Response, error) {
@@ -262,16 +262,10 @@ func TestBadTargets(t *testing.T) {
 type dripping struct{ req *http.Request }
 
 func (d dripping) Read(p []byte) (int, error) {
-	select {
-	case <-time.After(time.Second):
-		p[0] = ' '
-		return 1, nil
-	case <-d.req.Context().Done():
-		return 0, d.req.Context().Err()
-	}
+	time.Sleep(time.Second)
+	p[0] = ' '
+	return 1, d.req.Context().Err()
 }
-
-func (dripping) Close() error { return nil }
 
 var strangers = flag.Int("observe.strangers", 40, "how many services with random decisions to observe")
 

@@ -3,8 +3,10 @@
 package wholefile
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -47,4 +49,25 @@ func Write(path string, content []byte) error {
 		_ = os.Remove(temporary.Name())
 	}
 	return err
+}
+
+// ReadJSON decodes the file into v. A file that is not there changes nothing.
+func ReadJSON(path string, v any) error {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	return err
+}
+
+// WriteJSON writes v as Write does, for people to read too.
+func WriteJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return Write(path, append(text, '\n'))
 }
