@@ -176,3 +176,28 @@ func (m *meter) fitSpent(calls []count, kinds []kind) map[string]any {
 	}
 	return spent
 }
+
+// kind is a kind of call that may count, and how often it is made.
+type kind struct {
+	name   string
+	call   rawcall.Call
+	status int
+	calls  int
+}
+
+func (k kind) made(x rawcall.Exchange) bool {
+	return x.Name == k.call.Name && x.Status == k.status && x.Call.Body == k.call.Body && x.Path == k.call.Path
+}
+
+// retryAfter returns the wait that the header names, at least a second. Without a
+// readable header it is a minute.
+func retryAfter(x rawcall.Exchange) time.Duration {
+	wait, problem := x.RetryAfter()
+	switch {
+	case x.Header.Get("Retry-After") == "0":
+		return time.Second
+	case problem != "" || wait > 24*time.Hour:
+		return time.Minute
+	}
+	return wait
+}

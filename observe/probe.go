@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +47,38 @@ func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend)
 	player := rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
 	return &probe{Player: player, target: target, ctx: ctx, o: o, budget: budget}
 }
+
+// question is a question that the interface leaves open.
+type question struct {
+	id   string
+	ask  string // in words
+	fake any    // this project's answer
+	// costs bounds what find spends on a target with the limits of a preview key.
+	// If fillsMinute is set, a larger limit takes more requests.
+	costs       Spend
+	fillsMinute bool
+	// find makes the calls of Run and returns the answer, or nil if there is no clear
+	// one. It gives the probe the answers to the questions of also. A question without
+	// find is in the also of another.
+	find  func(p *probe) any
+	needs need
+	also  []string
+	// read returns what one answer says by itself, whoever made the call and for what
+	// reason; nil if it says nothing. The members of objects from several calls make one
+	// answer. A Watcher reads every call that passes. Without read, what a call
+	// means depends on the calls before it.
+	read func(x rawcall.Exchange) any
+}
+
+// need is a thing that a question needs from its target besides a key.
+type need int
+
+const (
+	secondKey need = 1 + iota
+	abilities
+)
+
+func (q question) ids() []string { return append([]string{q.id}, q.also...) }
 
 // ask answers one question, or says why there is no answer.
 func (p *probe) ask(q question) {
@@ -269,31 +300,11 @@ func (p *probe) quiet() {
 	p.own = nil
 }
 
-// retryAfter returns the wait that the header names, at least a second. Without a
-// readable header it is a minute.
-func retryAfter(x rawcall.Exchange) time.Duration {
-	wait, problem := x.RetryAfter()
-	switch {
-	case x.Header.Get("Retry-After") == "0":
-		return time.Second
-	case problem != "" || wait > 24*time.Hour:
-		return minute
-	}
-	return wait
-}
-
 func (p *probe) want(x rawcall.Exchange, statuses ...int) {
 	if !slices.Contains(statuses, x.Status) {
 		p.fail("no clear answer: %s %s answered %d", x.Method, x.Path, x.Status)
 	}
 }
-
-// identifier matches identifiers and times, label short names of a service or a
-// limit too. Anything else may be the text of a person.
-var (
-	identifier = regexp.MustCompile(`^[A-Za-z0-9_.:+-]{1,64}$`)
-	label      = regexp.MustCompile(`^[A-Za-z0-9_.:+/-][A-Za-z0-9_.:+/ -]{0,63}$`)
-)
 
 // redact replaces every key in a text, also in one that the target sent.
 func (p *probe) redact(s string) string {
@@ -315,4 +326,10 @@ func (p *probe) nothingStored() {
 	default:
 		p.fail("needs a key without a stored provider key, or a BYOK set in the budget")
 	}
+}
+
+// evidence is the exchange that was made last.
+func (p *probe) evidence() *Evidence {
+	e := evidenceOf(p.shown, rawcall.Clip(p.shown.Call.Body))
+	return &Evidence{Request: p.redact(e.Request), Answer: p.redact(e.Answer)}
 }

@@ -13,43 +13,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// question is a question that the interface leaves open.
-type question struct {
-	id   string
-	ask  string // in words
-	fake any    // this project's answer
-	// costs bounds what find spends on a target with the limits of a preview key.
-	// If fillsMinute is set, a larger limit takes more requests.
-	costs       Spend
-	fillsMinute bool
-	// find makes the calls of Run and returns the answer, or nil if there is no clear
-	// one. It gives the probe the answers to the questions of also. A question without
-	// find is in the also of another.
-	find  func(p *probe) any
-	needs need
-	also  []string
-	// read returns what one answer says by itself, whoever made the call and for what
-	// reason; nil if it says nothing. The members of objects from several calls make one
-	// answer. A Watcher reads every call that passes. Without read, what a call
-	// means depends on the calls before it.
-	read func(x rawcall.Exchange) any
-}
-
-// need is a thing that a question needs from its target besides a key.
-type need int
-
-const (
-	secondKey need = 1 + iota
-	abilities
-)
-
-func (q question) ids() []string { return append([]string{q.id}, q.also...) }
-
-// has reports whether all questions that q answers have an answer.
-func (o *Observation) has(q question) bool {
-	return !slices.ContainsFunc(q.ids(), func(id string) bool { return o.Decisions[id].Answer == nil })
-}
-
 // questions are all that Run asks, in this order. The ids are those of the
 // fake's decisions.
 var questions = slices.Concat(valueQuestions, bodyQuestions, stateQuestions, limitQuestions, keyQuestions)
@@ -547,18 +510,6 @@ func spentByRefused(p *probe) any {
 		p.fail("no clear answer: the key made other calls meanwhile")
 	}
 	return spent
-}
-
-// kind is a kind of call that may count, and how often it is made.
-type kind struct {
-	name   string
-	call   rawcall.Call
-	status int
-	calls  int
-}
-
-func (k kind) made(x rawcall.Exchange) bool {
-	return x.Name == k.call.Name && x.Status == k.status && x.Call.Body == k.call.Body && x.Path == k.call.Path
 }
 
 // otherLimitNames fills each limit and reads the name of its refusal. Minute and
