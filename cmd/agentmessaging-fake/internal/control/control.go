@@ -1,7 +1,7 @@
 // Package control is the fake's control interface: what package fakeserver can
 // do, as JSON over HTTP. openapi.yaml describes it.
 //
-// routes.go lists all of it. A handler gets a request that was read whole, checks
+// This file lists all of it, server.go has the state that the handlers share. A handler gets a request that was read whole, checks
 // what only it knows, acts, and returns the answer. The other checks are those of
 // package fakeserver, so each bound is stated once. A handler runs under the
 // server's lock, so that what it checked still holds when it acts. The lock is
@@ -9,15 +9,14 @@
 package control
 
 import (
-	"bytes"
 	"context"
 	_ "embed" // for the document
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
-	"sync/atomic"
+	"path"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
@@ -26,40 +25,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
-
-//go:embed openapi.yaml
-var openAPI []byte
-
-// Options say how a Server works.
-type Options struct {
-	Version string
-	BaseURL string // of the service, without a path
-	// Guard says who may call. Its AnyHost says that the server listens on an address
-	// that is not loopback.
-	Guard     jsonapi.Guard
-	KeyChosen bool                  // the text of the first key was chosen, and may be a secret
-	Fake      []fakeserver.Option   // of the fake
-	Latency   time.Duration         // of every call, until the fault is removed; 0 means none
-	Replies   []byte                // scripted replies to begin with: one body of POST replies, or a list of them; nil means none
-	Log       func(fakeserver.Call) // gets each call; nil means nobody does
-}
-
-// Server is the control interface of one fake.
-type Server struct {
-	options Options
-	replies []rules.Rule // of Options.Replies
-	mux     *http.ServeMux
-	started time.Time
-	fake    *fakeserver.Server
-	admin   fakedoor.Admin[fakeserver.Call] // of the fake
-	feed    *feed
-	gone    context.Context // ends with the streams and waits
-	leave   context.CancelFunc
-	era     atomic.Pointer[era]
-
-	mu    sync.Mutex // held by every handler; guards what follows
-	rules *rules.Set
-}
 
 // New returns a Server with its fake. The error says which option is wrong.
 func New(o Options) (_ *Server, err error) {
@@ -84,83 +49,137 @@ func New(o Options) (_ *Server, err error) {
 	return s, s.begin()
 }
 
-// readReplies reads the file of --replies.
-func readReplies(raw []byte) ([]rules.Rule, error) {
-	if raw == nil {
-		return nil, nil
-	}
-	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
-		return jsonapi.Decode[[]rules.Rule](raw)
-	}
-	one, err := jsonapi.Decode[rules.Rule](raw)
-	return []rules.Rule{one}, err
+// route is what answers the requests of one method and path.
+type route struct {
+	status  int    // of a success
+	query   string // the names of query parameters, with a space between
+	changes string // the kinds of state that a success changes, as feed.changed names them
+	handle  handler
 }
 
-// begin makes the rules that the options ask for, at the start and again after a
-// reset.
-func (s *Server) begin() error {
-	s.rules = rules.NewSet(s.fake)
-	for i, r := range s.replies {
-		if _, err := s.rules.Add(rules.Replies, r); err != nil {
-			return fmt.Errorf("replies[%d].%w", i, err)
+const (
+	root   = "/_fake/v1"
+	filter = "endpoint status decided key agent_id text text_containing search after before"
+)
+
+// routes is the whole interface: method and path, below root.
+func (s *Server) routes() map[string]route {
+	return map[string]route{
+		"GET /openapi.yaml":                    {200, "", "", file("application/yaml", writeDocument)},
+		"GET /info":                            {200, "", "", s.info},
+		"POST /reset":                          {204, "", "reset", s.reset},
+		"GET /state":                           {200, "", "", file("application/json", s.WriteState)},
+		"PUT /state":                           {204, "", "keys agents byok limits clock", s.putState},
+		"GET /clock":                           {200, "", "", s.clock},
+		"POST /clock":                          {200, "", "clock", with(s.advance)},
+		"GET /decisions":                       {200, "", "", s.decisions},
+		"GET /keys":                            {200, "", "", s.listKeys},
+		"POST /keys":                           {201, "", "keys", with(s.issueKey)},
+		"GET /keys/{key}":                      {200, "address", "", s.getKey},
+		"PATCH /keys/{key}":                    {200, "", "keys", with(s.changeKey)},
+		"PUT /byok":                            {200, "", "byok", with(s.setBYOKStore)},
+		"GET /agents":                          {200, "limit", "", s.listAgents},
+		"POST /agents":                         {201, "", "agents", with(s.addAgent)},
+		"GET /agents/{agent_id}":               {200, "", "", s.getAgent},
+		"DELETE /agents/{agent_id}":            {204, "", "agents", s.removeAgent},
+		"PUT /agents/{agent_id}/sms":           {200, "", "agents", with(s.setSMS)},
+		"GET /agents/{agent_id}/conversation":  {200, "limit", "", s.conversation},
+		"POST /agents/{agent_id}/conversation": {201, "", "agents", with(s.addExchanges)},
+		"GET /calls":                           {200, filter + " limit n timeout", "", s.listCalls},
+		"POST /calls":                          {200, "", "", with(s.makeCall)},
+		"DELETE /calls":                        {204, "", "calls", s.forgetCalls},
+		"GET /calls/stream":                    {200, "", "", s.stream},
+		"GET /calls.har":                       {200, "", "", file("application/json", s.writeArchive)},
+		"GET /replies":                         {200, "", "", s.listRules("replies", rules.Replies)},
+		"POST /replies":                        {201, "", "replies", s.addRule(rules.Replies)},
+		"DELETE /replies":                      {204, "", "replies", s.removeRules(rules.Replies)},
+		"DELETE /replies/{id}":                 {204, "", "replies", s.removeRules(rules.Replies)},
+		"GET /faults":                          {200, "", "", s.listRules("faults", rules.Faults)},
+		"POST /faults":                         {201, "", "faults", s.addRule(rules.Faults)},
+		"DELETE /faults":                       {204, "", "faults", s.removeRules(rules.Faults)},
+		"DELETE /faults/{id}":                  {204, "", "faults", s.removeRules(rules.Faults)},
+		"GET /fitting-faults":                  {200, "endpoint", "", s.fittingFaults},
+		"GET /verify":                          {200, "", "", s.verify},
+		"POST /keys/{key}/limits/{limit_key}/exhaust": {204, "", "limits", s.exhaust},
+	}
+}
+
+func (s *Server) newMux() *http.ServeMux {
+	mux := http.NewServeMux()
+	for pattern, row := range s.routes() {
+		method, below, _ := strings.Cut(pattern, " ")
+		mux.HandleFunc(method+" "+root+below, func(w http.ResponseWriter, r *http.Request) {
+			out, err := s.handle(row, w, r)
+			jsonapi.Answer(w, r, row.status, out, err)
+		})
+	}
+	return mux
+}
+
+var noRoute = jsonapi.NotFound("no route has this method and path; " + root + "/openapi.yaml describes those that exist")
+
+// ServeHTTP answers a call of the control interface.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if err := s.options.Guard.Admit(r); err != nil {
+		jsonapi.Answer(w, r, 0, nil, err)
+		return
+	}
+	// The mux itself would redirect other forms of a path, and refuse without JSON.
+	if _, pattern := s.mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path {
+		noRoute.ServeHTTP(w, r)
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// handle reads a request, acts under the server's lock, and tells the streams what
+// has changed.
+func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out any, err error) {
+	req, err := jsonapi.Read(w, r, row.query)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		if err == nil {
+			s.feed.changed(strings.Fields(row.changes)...)
 		}
+	}()
+	defer misuse(&err)
+	found, err := s.find(req)
+	if err != nil {
+		return nil, err
 	}
-	if s.options.Latency == 0 {
-		return nil
+	if out, err = row.handle(found); err != nil {
+		return nil, err
 	}
-	latency := new(rules.Fault)
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"kind":"latency","duration":%q}`, s.options.Latency), latency); err != nil {
-		return fmt.Errorf("latency: %w", err)
+	return out, req.Query.Err
+}
+
+// find looks up what the path names.
+func (s *Server) find(r *jsonapi.Request) (*request, error) {
+	found := &request{Request: r}
+	if label := r.PathValue("key"); label != "" {
+		keys := s.admin.Keys()
+		i := slices.IndexFunc(keys, func(k fakedoor.Key) bool { return k.Label == label })
+		if i < 0 {
+			return nil, jsonapi.NotFound(noSuchKey)
+		}
+		found.key = keys[i]
+		found.text, _ = s.admin.KeyLabeled(label)
 	}
-	_, err := s.rules.Add(rules.Faults, rules.Rule{Fault: latency})
-	return err
+	if id := r.PathValue("agent_id"); id != "" {
+		agent, is := s.fake.Agent(id)
+		if !is {
+			return nil, jsonapi.NotFound("no agent has this identifier")
+		}
+		found.agent = agent
+	}
+	return found, nil
 }
-
-// era ends with a reset, and with it the calls of the service that began in it.
-type era struct {
-	context.Context
-	end context.CancelFunc
-}
-
-func newEra() *era {
-	ctx, end := context.WithCancel(context.Background())
-	return &era{ctx, end}
-}
-
-// reset is POST reset. Calls under way are let go first: one that hangs would
-// keep a connection of the next test.
-func (s *Server) reset(*request) (any, error) {
-	s.era.Swap(newEra()).end()
-	s.admin.Restart()
-	return nil, s.begin()
-}
-
-// Service is the service itself.
-func (s *Server) Service() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		defer context.AfterFunc(s.era.Load(), cancel)()
-		s.fake.ServeHTTP(w, r.WithContext(ctx))
-	})
-}
-
-// CheckHost guards all that the program serves; see jsonapi.Guard.
-func (s *Server) CheckHost(next http.Handler) http.Handler { return s.options.Guard.CheckHost(next) }
-
-// Key is the first key.
-func (s *Server) Key() string { return s.fake.Key() }
-
-// End ends streams and waits, so that a server which drains is not kept.
-func (s *Server) End() { s.leave() }
-
-// WriteState writes what ReadState reads: keys by their labels, agents,
-// conversations, and what is spent. It returns the error of out.
-func (s *Server) WriteState(out io.Writer) error { return s.fake.WriteState(out) }
-
-// ReadState brings the fake to the state that was written. A state that is
-// damaged, or another program's, is refused, and nothing has changed then.
-func (s *Server) ReadState(in io.Reader) error { return s.fake.ReadState(in) }
 
 // file answers with what write writes.
 func file(contentType string, write func(io.Writer) error) handler {
@@ -170,70 +189,4 @@ func file(contentType string, write func(io.Writer) error) handler {
 			_ = write(w) // the client may be gone
 		}), nil
 	}
-}
-
-func (s *Server) putState(r *request) (any, error) {
-	return nil, s.ReadState(bytes.NewReader(r.Body))
-}
-
-func (s *Server) info(*request) (any, error) {
-	key := s.Key()
-	if s.options.KeyChosen {
-		key = ""
-	}
-	return struct {
-		Version   string    `json:"version"`
-		BaseURL   string    `json:"base_url"`
-		StartedAt time.Time `json:"started_at"`
-		Remote    bool      `json:"remote"`
-		Key       string    `json:"key,omitempty"`
-	}{s.options.Version, s.options.BaseURL, s.started, s.options.Guard.AnyHost, key}, nil
-}
-
-func writeDocument(w io.Writer) error {
-	_, err := w.Write(openAPI)
-	return err
-}
-
-func (s *Server) decisions(*request) (any, error) {
-	type view struct {
-		ID       string          `json:"id"`
-		Question string          `json:"question"`
-		Answer   json.RawMessage `json:"answer"`
-		Default  json.RawMessage `json:"default"`
-		Observed bool            `json:"observed"`
-	}
-	views := []view{}
-	for _, d := range s.fake.Decisions() {
-		views = append(views, view{d.ID, d.Question, json.RawMessage(d.Answer), json.RawMessage(d.Default), d.Observed})
-	}
-	return map[string]any{"decisions": views}, nil
-}
-
-func (s *Server) clock(*request) (any, error) {
-	return map[string]any{"now": s.fake.Now(), "advanced": s.admin.Advanced().String()}, nil
-}
-
-// maxAdvance keeps times within the years that JSON can hold.
-const maxAdvance = 100 * 365 * 24 * time.Hour
-
-// advance moves the clock by a duration, or until a time. A time that has passed
-// leaves the clock as it is, so that a client which waits in the fake's time need
-// not ask first.
-func (s *Server) advance(_ *request, body struct {
-	Duration jsonapi.Duration
-	Until    time.Time
-}) (any, error) {
-	d := body.Duration.Duration
-	switch {
-	case (d == 0) == body.Until.IsZero():
-		return nil, jsonapi.BadRequest("body", "needs duration or until")
-	case d == 0:
-		d = max(0, body.Until.Sub(s.fake.Now()))
-	}
-	if d > maxAdvance-s.admin.Advanced() {
-		return nil, jsonapi.BadRequest("duration", "the clock goes at most %v forward in all", maxAdvance)
-	}
-	s.fake.Advance(d)
-	return s.clock(nil)
 }

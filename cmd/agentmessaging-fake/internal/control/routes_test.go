@@ -1,10 +1,10 @@
 package control_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,314 +18,312 @@ const wholeAgent = `{"key":"key_000001","agent_id":"a/b %","status":"paused","cr
 	"system_prompt":"p","customer_ref":"c","metadata":{"k": [1, {"n": null}]},"sms":{"mode":"managed","phone_number":"+1"},
 	"llm":{"mode":"byok","tier":"smart","model":"m","provider":"openai","base_url":"https://x","label":"l"}}`
 
-func TestAgents(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	want := `{"agent_id":"a/b %","status":"paused","created_at":"2020-01-01T00:00:00Z","updated_at":"2021-01-01T00:00:00Z","key":"key_000001",
-		"system_prompt":"p","customer_ref":"c","metadata":{"k":[1,{"n":null}]},"sms":{"mode":"managed","status":"needs_compliance","phone_number":"+1"},
-		"llm":{"mode":"byok","tier":"smart","model":"m","provider":"openai","base_url":"https://x","label":"l"},"exchanges":0}`
-	assert.JSONEq(t, want, a.must(201, "POST", "/agents", wholeAgent).raw)
-	assert.JSONEq(t, want, a.must(200, "GET", "/agents/a%2Fb%20%25", "").raw)
-	assert.Equal(t, "+1", a.service(a.server.Key(), "GET", "/v1/agents/a%2Fb%20%25", "").body["sms"].(map[string]any)["phone_number"])
-	a.do("POST", "/agents", `{"key":"key_000001","agent_id":"a/b %"}`).wantRefused(t, 400, "AddAgent: there is an agent with this ID already")
-	a.must(201, "POST", "/keys", `{}`)
-	least := a.must(201, "POST", "/agents", `{"key":"key_000002"}`)
-	assert.Equal(t, []any{"agent_000002", "active", nil, nil, nil, nil}, pick(least.body, "agent_id", "status", "system_prompt", "customer_ref", "metadata", "sms"))
-	assert.Len(t, a.must(200, "GET", "/agents", "").list("agents"), 2)
-	newest := a.must(200, "GET", "/agents?limit=1", "")
-	assert.EqualValues(t, 2, newest.body["total"])
-	assert.Equal(t, "agent_000002", newest.list("agents")[0].(map[string]any)["agent_id"])
-	set := a.must(200, "PUT", "/agents/agent_000002/sms", `{"status":"active","phone_number":"+2"}`)
-	assert.Equal(t, map[string]any{"status": "active", "phone_number": "+2"}, set.body["sms"])
-	a.must(204, "DELETE", "/agents/agent_000002", "")
-	a.do("GET", "/agents/agent_000002", "").wantRefused(t, 404, "no agent has this identifier")
+// dialogues are calls one after the other, to a server each.
+var dialogues = map[string][]step{
+	"agents": {
+		{"POST /agents", wholeAgent, 201, wholeAgent},
+		{"GET /agents/a%2Fb%20%25", "", 200, `{"sms":{"mode":"managed","status":"needs_compliance","phone_number":"+1"},"exchanges":0}`},
+		{"GET /v1/agents/a%2Fb%20%25", "", 200, `{"sms":{"phone_number":"+1"}}`},
+		{"POST /agents", `{"key":"key_000001","agent_id":"a/b %"}`, 400, "AddAgent: there is an agent with this ID already"},
+		{"POST /keys", "{}", 201, ""},
+		{"POST /agents", `{"key":"key_000002"}`, 201, `{"agent_id":"agent_000002","key":"key_000002","status":"active","system_prompt":null,"metadata":null,"sms":null}`},
+		{"GET /agents", "", 200, `{"agents":[{"agent_id":"a/b %"},{"agent_id":"agent_000002"}],"total":2}`},
+		{"GET /agents?limit=1", "", 200, `{"agents":[{"agent_id":"agent_000002"}],"total":2}`},
+		{"PUT /agents/agent_000002/sms", `{"status":"active","phone_number":"+2"}`, 200, `{"sms":{"status":"active","phone_number":"+2"}}`},
+		{"DELETE /agents/agent_000002", "", 204, ""},
+		{"GET /agents/agent_000002", "", 404, "no agent has this identifier"},
+	},
+	"conversation": {
+		{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""},
+		{"GET /agents/a/conversation", "", 200, `{"exchanges":[],"total":0}`},
+		{"POST /agents/a/conversation", `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","reply_text":""}]}`,
+			201, `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>"}]}`},
+		{"POST /v1/agents/a/messages", `{"text":"more","user_ref":"v"}`, 200, ""},
+		{"GET /agents/a/conversation?limit=2", "", 200, `{"exchanges":[{"text":"<b>"},{"text":"more","user_ref":"v","trace_id":"trace_000001"}],"total":3}`},
+	},
+	"a call by hand": {
+		{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""},
+		{"POST /calls", `{"key":"key_000001","method":"POST","address":"203.0.113.7","path":"/v1/agents/a/messages","body":"{\"text\":\"x\"}"}`,
+			200, `{"status":200,"body":{"reply_text":"You wrote: x","trace_id":"trace_000001"}}`},
+		{"GET /calls", "", 200, `{"calls":[{"key":"key_000001","address":"203.0.113.7","body":"{\"text\":\"x\"}"}]}`},
+		{"POST /calls", `{"method":"GET","path":"/v1/status"}`, 200, `{"status":401}`}, // without a key, from where it was asked for
+		{"GET /calls?key=missing", "", 200, `{"calls":[{"address":"192.0.2.1"}]}`},
+	},
+	"a call once more": {
+		{"POST /v1/agents", "{}", 200, ""},
+		{"POST /v1/agents/agent_000001/messages", `{"text":"one"}`, 200, ""},
+		{"PUT /v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`, 200, ""},
+		{"GET /v1/status nobody", "", 401, ""},
+		{"POST /calls", `{"seq":2}`, 200, `{"status":200,"body":{"reply_text":"You wrote: one","trace_id":"trace_000005"}}`},
+		{"POST /calls", `{"seq":2,"body":"{\"text\":5}"}`, 200, `{"status":400}`},
+		{"POST /calls", `{"seq":3}`, 409, "was not kept whole"},
+		{"POST /calls", `{"seq":4}`, 409, "the key of this call is none of this fake"},
+		{"POST /calls", `{"seq":99}`, 404, "no call that is kept has this seq"},
+	},
+	"keys": {
+		{"POST /keys", `{"plan":"pro","dashboard":false}`, 201, `{"label":"key_000002","key":"amk_fake_000002","plan":"pro","dashboard":false}`},
+		{"POST /keys", "{}", 201, `{"label":"key_000003","key":"amk_fake_000003","plan":"preview","dashboard":true}`},
+		{"GET /v1/byok amk_fake_000002", "", 403, ""},
+		{"PATCH /keys/key_000002", `{"revoked":true}`, 200, `{"revoked":true}`},
+		{"GET /v1/status amk_fake_000002", "", 401, ""},
+		{"PATCH /keys/key_000002", `{"revoked":false,"plan":"free"}`, 200, `{"revoked":false,"plan":"free"}`},
+		{"GET /v1/status amk_fake_000002", "", 402, ""},
+		{"GET /keys", "", 200, `{"keys":[{"label":"key_000001","default":true},{"label":"key_000002","plan":"free","dashboard":false,"revoked":false,"default":false},{}]}`},
+	},
+	"limits": {
+		{"GET /keys/key_000001", "", 200, `{"address":"127.0.0.1"}`}, // before any call
+		{"POST /v1/agents", "{}", 200, ""},                           // from 192.0.2.1, as httptest has it
+		{"GET /keys/key_000001", "", 200, `{"address":"192.0.2.1","limits":[{},{"limit_key":"ip_minute","max":120,"used":1,"left":119,"window":"1m0s","opens_at":null},{},{},{},{},{}]}`},
+		{"GET /keys/key_000001?address=203.0.113.1", "", 200, `{"limits":[{},{"used":0},{},{},{},{},{}]}`},
+		{"POST /keys/key_000001/limits/agent_create_key_day/exhaust", "", 204, ""},
+		{"GET /keys/key_000001", "", 200, `{"limits":[{},{},{},{"max":50,"used":1,"left":0},{},{},{}]}`},
+		{"POST /v1/agents", "{}", 429, `{"limit_key":"agent_create_key_day"}`},
+		{"POST /clock", `{"duration":"24h"}`, 200, ""},
+		{"GET /keys/key_000001", "", 200, `{"limits":[{},{},{},{"left":50,"opens_at":null},{},{},{}]}`},
+		{"POST /v1/agents", "{}", 200, ""},
+	},
+	"BYOK": {
+		{"PUT /byok", `{"available":false}`, 200, `{"available":false}`},
+		{"PUT /v1/byok", `{"provider":"openai","api_key":"sk-canary-0123","label":"l"}`, 503, ""},
+		{"PUT /byok", `{"available":true}`, 200, ""},
+		{"GET /keys/key_000001", "", 200, `{"byok":null}`},
+		{"PUT /v1/byok", `{"provider":"openai","api_key":"sk-canary-0123","label":"l"}`, 200, ""},
+		{"GET /keys/key_000001", "", 200, `{"byok":{"provider":"openai","label":"l"}}`},
+	},
+	"replies": {
+		{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""},
+		{"POST /agents", `{"key":"key_000001","agent_id":"b"}`, 201, ""},
+		{"POST /replies", scripted, 201, scripted},
+		{"POST /v1/agents/b/messages", `{"text":"hi"}`, 200, `{"reply_text":"You wrote: hi"}`},
+		{"POST /v1/agents/a/messages", `{"text":"ho"}`, 200, `{"reply_text":"You wrote: ho"}`},
+		{"POST /v1/agents/a/messages", `{"text":"hi"}`, 200, `{"reply_text":"one","warnings":["w"]}`},
+		{"POST /v1/agents/a/messages", `{"text":"hi"}`, 404, `{"error":"odd","reason":"r"}`},
+		{"POST /v1/agents/a/messages", `{"text":"hi"}`, 404, ""},
+		{"POST /v1/agents/a/messages", `{"text":"hi"}`, 200, `{"reply_text":"You wrote: hi"}`},
+		{"POST /replies", `{"replies":[{"text":"exact"}],"match":{"text":"x"}}`, 201, `{"id":"reply_000002"}`},
+		{"GET /replies", "", 200, `{"replies":[{"id":"reply_000001","hits":3},{"hits":0}]}`},
+		{"POST /v1/agents/b/messages", `{"text":"x"}`, 200, `{"reply_text":"exact"}`},
+		{"POST /v1/agents/b/messages", `{"text":"xx"}`, 200, `{"reply_text":"You wrote: xx"}`},
+		{"DELETE /replies/reply_000002", "", 204, ""},
+		{"POST /v1/agents/b/messages", `{"text":"x"}`, 200, `{"reply_text":"You wrote: x"}`},
+	},
+	"verify": {
+		{"GET /verify", "", 200, `{"met":true,"unmet":[]}`},
+		{"POST /faults", `{"fault":{"kind":"answer","status":503},"times":1,"required":true}`, 201, ""},
+		{"POST /replies", `{"replies":[{"text":"a"}],"required":true}`, 201, ""},
+		{"GET /v1/status", "", 503, ""},
+		{"GET /verify", "", 200, `{"met":false,"unmet":[{"id":"reply_000001"}]}`},
+		{"DELETE /replies", "", 204, ""},
+		{"DELETE /faults", "", 204, ""},
+		{"GET /verify", "", 200, `{"met":true}`},
+		{"GET /faults", "", 200, `{"faults":[]}`},
+	},
+	"clock": {
+		{"POST /clock", `{"duration":"1500ms"}`, 200, `{"advanced":"1.5s"}`},
+		{"POST /clock", `{"duration":"875999h"}`, 200, `{"advanced":"875999h0m1.5s"}`},
+		{"POST /clock", `{"duration":"1h"}`, 400, "duration: the clock goes at most 876000h0m0s forward in all"},
+		{"POST /clock", `{"until":"2020-01-01T00:00:00Z"}`, 200, `{"advanced":"875999h0m1.5s"}`}, // it does not go back
+		{"GET /clock", "", 200, `{"advanced":"875999h0m1.5s"}`},
+	},
+	"forgotten calls": {
+		{"POST /v1/agents", "{}", 200, ""},
+		{"DELETE /calls", "", 204, ""},
+		{"GET /calls", "", 200, `{"calls":[],"under_way":[],"total":0,"dropped":0}`},
+		{"GET /agents", "", 200, `{"total":1}`}, // nothing else is forgotten
+		{"GET /v1/status", "", 200, ""},
+		{"GET /calls", "", 200, `{"calls":[{"seq":2}]}`},
+	},
+	"paths": {
+		{"GET /openapi.yaml", "", 200, ""},
+		{"GET ", "", 404, "no route has this method and path"},
+		{"GET /info/", "", 404, "no route has this method and path"},
+		{"GET //info", "", 404, "no route has this method and path"},
+		{"PUT /keys", "{}", 404, "no route has this method and path"},
+		{"GET /keys/key_000002", "", 404, "no key has this label, such as key_000001; GET keys lists them"},
+		{"PATCH /keys/amk_fake_000001", "{}", 404, "no key"},
+		{"PUT /agents/x/sms", "{}", 404, "no agent"},
+		{"DELETE /replies/reply_000001", "", 404, "no reply has this id"},
+		{"DELETE /faults/fault_000001", "", 404, "no fault has this id"},
+	},
 }
 
-func TestConversation(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
-	assert.JSONEq(t, `{"exchanges":[],"total":0}`, a.must(200, "GET", "/agents/a/conversation", "").raw)
-	seeded := a.must(201, "POST", "/agents/a/conversation", `{"exchanges":[
-		{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","reply_text":""}]}`)
-	assert.Contains(t, seeded.raw, `{"text":"hi","user_ref":"u","reply_text":"yes","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"}`)
-	assert.Contains(t, seeded.raw, `{"text":"\u003cb\u003e","reply_text":"","time":`)
-	sent := a.must(200, "POST", "/calls", `{"key":"key_000001","method":"POST","address":"203.0.113.7","path":"/v1/agents/a/messages","body":"{\"text\":\"more\",\"user_ref\":\"v\"}"}`)
-	assert.JSONEq(t, `{"status":200,"body":{"reply_text":"You wrote: more","trace_id":"trace_000001"}}`, sent.raw)
-	all := a.must(200, "GET", "/agents/a/conversation", "").list("exchanges")
-	assert.Equal(t, []any{"more", "v", "trace_000001"}, pick(all[2].(map[string]any), "text", "user_ref", "trace_id"))
-	newest := a.must(200, "GET", "/agents/a/conversation?limit=2", "")
-	assert.Equal(t, all[1:], newest.list("exchanges"))
-	assert.EqualValues(t, 3, newest.body["total"])
-	call := a.must(200, "GET", "/calls", "").list("calls")[0].(map[string]any)
-	assert.Equal(t, []any{"key_000001", "203.0.113.7", `{"text":"more","user_ref":"v"}`}, pick(call, "key", "address", "body"), "a real call")
-	assert.EqualValues(t, 401, a.must(200, "POST", "/calls", `{"method":"GET","path":"/v1/status"}`).body["status"], "without a key")
-	call = a.must(200, "GET", "/calls?key=missing", "").list("calls")[0].(map[string]any)
-	assert.Equal(t, "192.0.2.1", call["address"], "from where it was asked for")
-}
+const scripted = `{"match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},"replies":[{"text":"one","warnings":["w"]},{"status":404,"code":"odd","reason":"r"}],"times":3}`
 
-// Whatever the service answers is passed on.
-func TestMessagesThatFail(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	for fault, want := range map[string]any{ // status and body
-		`{"kind":"raw_answer","status":502,"content_type":"text/html","body":"<h1>"}`: []any{502., "<h1>"},
-		`{"kind":"answer","status":500,"body":"{\"a\":1}"}`:                           []any{500., map[string]any{"a": 1.}},
-		`{"kind":"close_early"}`:              "no_answer",
-		`{"kind":"truncate_reply","bytes":1}`: "no_answer",
-	} {
-		a.must(201, "POST", "/faults", `{"fault":`+fault+`,"times":1}`)
-		r := a.do("POST", "/calls", `{"key":"key_000001","method":"GET","path":"/v1/status"}`)
-		if want == "no_answer" {
-			r.wantRefused(t, 502, "its answer did not arrive whole")
-			assert.Equal(t, want, r.text("error"))
-		} else {
-			assert.Equal(t, want, pick(r.body, "status", "body"), fault)
-		}
+func TestDialogues(t *testing.T) {
+	for name, steps := range dialogues {
+		t.Run(name, func(t *testing.T) {
+			answers := newAPI(t, control.Options{}).play(steps...)
+			assert.NotContains(t, answers, "canary")
+			assert.Equal(t, strings.Count(answers, `"key":"amk_`), strings.Count(answers, "amk_"), "only the issue of a key shows its text")
+		})
 	}
-	assert.NotEmpty(t, a.must(200, "GET", "/calls?status=0", "").list("calls"))
 }
 
-func TestKeys(t *testing.T) {
+// refusals are what cannot be meant, and what is said of it.
+var refusals = []step{
+	{"POST /keys", ``, 400, "body: is required, as JSON"},
+	{"POST /keys", `{}{}`, 400, "body: must be one JSON document and nothing else"},
+	{"POST /keys", `{"plan":"\ud800"}`, 400, "body: must be valid Unicode"},
+	{"POST /keys", `{"plan":"pro","plan":"pro"}`, 400, "body: member plan is there twice"},
+	{"POST /keys", `{"plans":"pro"}`, 400, `body: member "plans" is not allowed; allowed: plan, dashboard`},
+	{"POST /keys", `{"dashboard":"yes"}`, 400, "dashboard: must be of type boolean"},
+	{"POST /keys/key_000001/limits/key_hour/exhaust", "", 400, "Exhaust: unknown limit; the limits are key_minute, ip_minute"},
+	{"PATCH /keys/key_000001", `{}`, 400, "body: needs plan or revoked"},
+	{"PUT /byok", `{}`, 400, "available: is required"},
+	{"PUT /state", `{"format":"another"}`, 400, "ReadState: "},
+	{"POST /agents", `{"key":"key_000009"}`, 400, "key: no key has this label"},
+	{"POST /agents", `{"key":"key_000001","llm":{"api_key":"k"}}`, 400, `body: member "api_key" is not allowed`},
+	{"POST /calls", `{}`, 400, "body: needs seq, or method and a path that begins with /v1/"},
+	{"POST /calls", `{"method":"GET","path":"/_fake/v1/info"}`, 400, "body: needs seq, or method and a path"},
+	{"POST /calls", `{"method":"B D","path":"/v1/status"}`, 400, "path: no call can be made with this"},
+	{"POST /calls", `{"seq":1,"key":"key_000001"}`, 400, "seq: goes with body and address only"},
+	{"POST /calls", `{"method":"GET","path":"/v1/status","address":"here"}`, 400, "Direct: \"here\" is not an IP address"},
+	{"POST /clock", `{}`, 400, "body: needs duration or until"},
+	{"POST /clock", `{"duration":60}`, 400, "a duration must be a string such as 250ms"},
+	{"POST /clock", `{"duration":"-1s"}`, 400, "a duration must be a string such as 250ms, 90s, 1h30m or 24h, and must not be negative"},
+	{"POST /replies", `{"replies":[]}`, 400, "replies: give at least one reply, and no fault"},
+	{"POST /replies", `{"replies":[{"tekst":"a"}]}`, 400, `body: member "tekst" is not allowed; allowed: fault, replies, replies.text, replies.warnings,`},
+	{"POST /replies", `{"replies":[{"status":500}]}`, 400, "replies[0].status: must be one of [400 401 402 404 429]"},
+	{"POST /replies", `{"replies":[{"text":"a"}],"match":{"key":"amk_fake_000001"}}`, 400, "match.key: no key has this label"},
+	{"POST /replies", `{"replies":[{"text":"a"}],"times":-1}`, 400, "times, nth, from: must be at least 1"},
+	{"POST /replies", `{"replies":[{"text":"a"}],"from":2}`, 400, "from: goes with a fault only"},
+	{"POST /replies", `{"replies":[{"text":"a"}],"chance":1.1}`, 400, "chance: must be from 0 to 1"},
+	{"POST /replies", `{"replies":[{"text":"a"}],"seed":-1}`, 400, "seed: must be of type integer"},
+	{"POST /faults", `{}`, 400, "fault: give one, and no replies"},
+	{"POST /faults", `{"fault":{"kind":"x"}}`, 400, "fault: its kind must be one of answer, close_early, drip_reply"},
+	{"POST /faults", `{"fault":{"kind":"latency"}}`, 400, "fault: latency needs duration"},
+	{"POST /faults", `{"fault":{"kind":"hang","status":500}}`, 400, "fault: hang does not take status; it takes: kind"},
+	{"POST /faults", `{"fault":{"kind":"answer","status":199}}`, 400, "Answer: "},
+	{"POST /faults", `{"fault":{"kind":"lose_reply","how":{"kind":"latency","duration":"1s"}}}`, 400, "how: fault: its kind must be one of answer, close_early, hang"},
+	{"POST /faults", `{"fault":{"kind":"named","name":"refused"}}`, 400, "fault: its name must be one of unauthorized, "},
+	{"GET /info?x=1", "", 400, `query: parameter "x" is not allowed here; allowed: none`},
+	{"GET /calls?Key=key_000001", "", 400, "allowed: endpoint, status, decided, key,"},
+	{"GET /calls?limit=1&limit=2", "", 400, "limit: is there twice"},
+	{"GET /calls?limit=%zz", "", 400, "query: must be names and values"},
+	{"GET /calls?limit=0", "", 400, "limit: must be an integer from 1 to 10000"},
+	{"GET /calls?endpoint=Status", "", 400, `ByEndpoint: unknown endpoint "Status"; the endpoints are GET /v1/status, POST /v1/warmup,`},
+	{"GET /calls?status=6xx", "", 400, "status: must be a status such as 429, a class such as 4xx, or 0"},
+	{"GET /calls?key=key_000002", "", 400, "key: no key has this label"},
+	{"GET /calls?timeout=11m", "", 400, "timeout: must be a duration such as"},
+	{"GET /fitting-faults", "", 400, "endpoint: must be one of GET /v1/status, POST /v1/warmup"},
+}
+
+// What is wrong is named, what is allowed is said, and nothing happens.
+func TestRefusals(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	r := a.must(201, "POST", "/keys", `{"plan":"pro","dashboard":false}`)
-	assert.JSONEq(t, `{"label":"key_000002","key":"amk_fake_000002","plan":"pro","dashboard":false}`, r.raw)
-	key := r.text("key")
-	assert.JSONEq(t, `{"label":"key_000003","key":"amk_fake_000003","plan":"preview","dashboard":true}`, a.must(201, "POST", "/keys", `{}`).raw)
-	assert.Equal(t, 403, a.service(key, "GET", "/v1/byok", "").status)
-	a.must(200, "PATCH", "/keys/key_000002", `{"revoked":true}`)
-	assert.Equal(t, 401, a.service(key, "GET", "/v1/status", "").status)
-	assert.Equal(t, "free", a.must(200, "PATCH", "/keys/key_000002", `{"revoked":false,"plan":"free"}`).text("plan"))
-	assert.Equal(t, 402, a.service(key, "GET", "/v1/status", "").status)
-	keys := a.must(200, "GET", "/keys", "")
-	assert.NotContains(t, keys.raw, "amk_", "the text is shown once")
-	second := keys.list("keys")[1].(map[string]any)
-	assert.Equal(t, []any{"key_000002", "free", false, false, false}, pick(second, "label", "plan", "dashboard", "revoked", "default"))
-	assert.NotEmpty(t, second["issued_at"])
-	assert.Equal(t, true, keys.list("keys")[0].(map[string]any)["default"])
+	before := a.play(step{"GET /state", "", 200, ""})
+	a.play(refusals...)
+	assert.Equal(t, before, a.play(step{"GET /state", "", 200, ""}))
+	a.play(step{"GET /replies", "", 200, `{"replies":[]}`}, step{"GET /faults", "", 200, `{"faults":[]}`})
 }
 
-func TestLimits(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	limit := func(query string, i int) map[string]any {
-		return a.must(200, "GET", "/keys/key_000001"+query, "").list("limits")[i].(map[string]any)
-	}
-	assert.Equal(t, "127.0.0.1", a.must(200, "GET", "/keys/key_000001", "").text("address"), "before any call")
-	a.service(a.server.Key(), "POST", "/v1/agents", "{}") // from 192.0.2.1, as httptest has it
-	assert.Equal(t, "192.0.2.1", a.must(200, "GET", "/keys/key_000001", "").text("address"))
-	assert.Equal(t, []any{120., 1., 119., "1m0s", nil}, pick(limit("", 1), "max", "used", "left", "window", "opens_at"))
-	assert.Equal(t, 0., limit("?address=203.0.113.1", 1)["used"])
-	a.must(204, "POST", "/keys/key_000001/limits/agent_create_key_day/exhaust", "")
-	day := limit("", 3)
-	assert.Equal(t, []any{50., 1., 0.}, pick(day, "max", "used", "left"))
-	assert.NotNil(t, day["opens_at"])
-	assert.Equal(t, "agent_create_key_day", a.service(a.server.Key(), "POST", "/v1/agents", "{}").text("limit_key"))
-	a.must(200, "POST", "/clock", `{"duration":"24h"}`)
-	assert.Nil(t, limit("", 3)["opens_at"])
-	assert.Equal(t, 200, a.service(a.server.Key(), "POST", "/v1/agents", "{}").status)
-}
-
-func TestBYOK(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	set := func() int {
-		return a.service(a.server.Key(), "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123","label":"l"}`).status
-	}
-	assert.JSONEq(t, `{"available":false}`, a.must(200, "PUT", "/byok", `{"available":false}`).raw)
-	assert.Equal(t, 503, set())
-	a.must(200, "PUT", "/byok", `{"available":true}`)
-	assert.Nil(t, a.must(200, "GET", "/keys/key_000001", "").body["byok"])
-	assert.Equal(t, 200, set())
-	shown := a.must(200, "GET", "/keys/key_000001", "")
-	assert.Equal(t, []any{"openai", "l"}, pick(shown.body["byok"].(map[string]any), "provider", "label"))
-	assert.NotContains(t, shown.raw, "canary")
-}
-
-func (a api) says(agent, text string) any {
-	a.t.Helper()
-	r := a.service(a.server.Key(), "POST", "/v1/agents/"+agent+"/messages", `{"text":"`+text+`"}`)
-	if r.status != 200 {
-		return r.status
-	}
-	return r.text("reply_text")
-}
-
-func TestReplies(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"a"}`)
-	a.must(201, "POST", "/agents", `{"key":"key_000001","agent_id":"b"}`)
-	made := a.must(201, "POST", "/replies", `{"match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},"replies":[{"text":"one","warnings":["w"]},{"status":404,"code":"odd","reason":"r"}],"times":3}`)
-	assert.JSONEq(t, `{"id":"reply_000001","match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},
-		"replies":[{"text":"one","warnings":["w"]},{"status":404,"code":"odd","reason":"r"}],"times":3,"hits":0}`, made.raw)
-	assert.Equal(t, []any{"You wrote: hi", "You wrote: ho", "one", 404, 404, "You wrote: hi"},
-		[]any{a.says("b", "hi"), a.says("a", "ho"), a.says("a", "hi"), a.says("a", "hi"), a.says("a", "hi"), a.says("a", "hi")})
-	assert.Contains(t, a.must(200, "GET", "/replies", "").raw, `"hits":3`)
-	assert.Equal(t, "reply_000002", a.must(201, "POST", "/replies", `{"replies":[{"text":"exact"}],"match":{"text":"x"}}`).text("id"))
-	assert.Equal(t, []any{"exact", "You wrote: xx"}, []any{a.says("b", "x"), a.says("b", "xx")})
-	a.must(204, "DELETE", "/replies/reply_000002", "")
-	assert.Equal(t, "You wrote: x", a.says("b", "x"))
+// faultObjects are a fault of each kind, and its name.
+var faultObjects = [][2]string{
+	{`{"kind":"latency","duration":"1ms"}`, "Latency(1ms)"},
+	{`{"kind":"answer","status":503,"body":"b"}`, "Answer(503, 1 characters)"},
+	{`{"kind":"raw_answer","status":502,"body":"b","content_type":"text/html"}`, "RawAnswer(502, 1 characters)"},
+	{`{"kind":"rate_limited","retry_after":"7"}`, `RateLimited("7")`},
+	{`{"kind":"rate_limited"}`, `RateLimited("")`},
+	{`{"kind":"hang"}`, "Hang()"},
+	{`{"kind":"close_early"}`, "CloseEarly()"},
+	{`{"kind":"reset_connection"}`, "ResetConnection()"},
+	{`{"kind":"go_away"}`, "GoAway()"},
+	{`{"kind":"lose_reply","how":{"kind":"answer","status":504}}`, "LoseReply(Answer(504))"},
+	{`{"kind":"truncate_reply","bytes":0}`, "TruncateReply(0)"},
+	{`{"kind":"reset_reply","bytes":5}`, "ResetReply(5)"},
+	{`{"kind":"drip_reply","bytes":1,"every":"2ms"}`, "DripReply(1, 2ms)"},
+	{`{"kind":"named","name":"reply_lost"}`, "LoseReply(CloseEarly())"},
 }
 
 func TestFaults(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	for i, tt := range []struct{ fault, name string }{
-		{`{"kind":"latency","duration":"1ms"}`, "Latency(1ms)"},
-		{`{"kind":"answer","status":503,"body":"b"}`, "Answer(503, 1 characters)"},
-		{`{"kind":"raw_answer","status":502,"body":"b","content_type":"text/html"}`, "RawAnswer(502, 1 characters)"},
-		{`{"kind":"rate_limited","retry_after":"7"}`, `RateLimited("7")`},
-		{`{"kind":"rate_limited"}`, `RateLimited("")`},
-		{`{"kind":"hang"}`, "Hang()"},
-		{`{"kind":"close_early"}`, "CloseEarly()"},
-		{`{"kind":"reset_connection"}`, "ResetConnection()"},
-		{`{"kind":"go_away"}`, "GoAway()"},
-		{`{"kind":"lose_reply","how":{"kind":"answer","status":504}}`, "LoseReply(Answer(504))"},
-		{`{"kind":"truncate_reply","bytes":0}`, "TruncateReply(0)"},
-		{`{"kind":"reset_reply","bytes":5}`, "ResetReply(5)"},
-		{`{"kind":"drip_reply","bytes":1,"every":"2ms"}`, "DripReply(1, 2ms)"},
-		{`{"kind":"named","name":"reply_lost"}`, "LoseReply(CloseEarly())"},
-	} {
-		made := a.must(201, "POST", "/faults", `{"fault":`+tt.fault+`,"match":{"endpoint":"DELETE /v1/byok"}}`)
-		assert.JSONEq(t, fmt.Sprintf(`{"id":"fault_%06d","fault":%s,"name":%q,"match":{"endpoint":"DELETE /v1/byok"},"hits":0}`, i+1, tt.fault, tt.name), made.raw)
-		a.must(204, "DELETE", "/faults/"+made.text("id"), "")
+	for i, fault := range faultObjects {
+		id := fmt.Sprintf("fault_%06d", i+1)
+		a.play(
+			step{"POST /faults", `{"fault":` + fault[0] + `,"match":{"endpoint":"DELETE /v1/byok"}}`, 201,
+				fmt.Sprintf(`{"id":%q,"fault":%s,"name":%q,"match":{"endpoint":"DELETE /v1/byok"},"hits":0}`, id, fault[0], fault[1])},
+			step{"DELETE /faults/" + id, "", 204, ""},
+		)
 	}
-	assert.Equal(t, 200, a.service(a.server.Key(), "DELETE", "/v1/byok", "").status, "removed")
-	a.must(201, "POST", "/faults", `{"fault":{"kind":"rate_limited","retry_after":"7"},"match":{"endpoint":"GET /v1/status","key":"key_000001"},"times":1}`)
-	first := a.service(a.server.Key(), "GET", "/v1/status", "")
-	assert.Equal(t, []any{429, "7"}, []any{first.status, first.header.Get("Retry-After")})
-	assert.Equal(t, 200, a.service(a.server.Key(), "GET", "/v1/status", "").status)
-	assert.Contains(t, a.must(200, "GET", "/faults", "").raw, `"times":1,"hits":1`)
+	a.play(
+		step{"DELETE /v1/byok", "", 200, ""}, // none is left
+		step{"POST /faults", `{"fault":{"kind":"rate_limited","retry_after":"7"},"match":{"endpoint":"GET /v1/status","key":"key_000001"},"times":1}`, 201, ""},
+		step{"GET /v1/status", "", 429, ""},
+		step{"GET /v1/status", "", 200, ""},
+		step{"GET /faults", "", 200, `{"faults":[{"times":1,"hits":1}]}`},
+	)
 }
 
 // A sweep from outside: each fault that fits an endpoint is listed, and acts by
 // its name.
 func TestFaultsByName(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	listed := a.must(200, "GET", "/fitting-faults?endpoint=PUT%20/v1/byok", "").raw
+	listed := a.play(step{"GET /fitting-faults?endpoint=PUT%20/v1/byok", "", 200, ""})
 	names := regexp.MustCompile(`"name":"(\w+)","says":"\w`).FindAllStringSubmatch(listed, -1)
 	require.Len(t, names, 19, "seven of a status, with a minute and a day, and twelve of the way there")
 	for _, name := range names {
-		made := a.must(201, "POST", "/faults", `{"fault":{"kind":"named","name":"`+name[1]+`"}}`)
-		a.must(204, "DELETE", "/faults/"+made.text("id"), "")
+		a.play(step{"POST /faults", `{"fault":{"kind":"named","name":"` + name[1] + `"}}`, 201, ""})
 	}
-	a.must(201, "POST", "/faults", `{"fault":{"kind":"named","name":"limited_day"},"times":1}`)
-	assert.Equal(t, "86400", a.service(a.server.Key(), "GET", "/v1/status", "").header.Get("Retry-After"))
 }
 
-func TestClock(t *testing.T) {
+// Whatever the service answers to a call by hand is passed on.
+func TestCallsThatFail(t *testing.T) {
 	a := newAPI(t, control.Options{})
-	assert.Equal(t, "1.5s", a.must(200, "POST", "/clock", `{"duration":"1500ms"}`).body["advanced"])
-	assert.Equal(t, "1m31.5s", a.must(200, "POST", "/clock", `{"duration":"1m30s"}`).body["advanced"])
-	a.must(200, "POST", "/clock", `{"duration":"875999h"}`)
-	a.do("POST", "/clock", `{"duration":"1h"}`).wantRefused(t, 400, "duration: the clock goes at most")
-	now := a.must(200, "GET", "/clock", "").text("now")
-	assert.Contains(t, now, "21", "a hundred years on, JSON still holds the year")
-	assert.Equal(t, "875999h1m31.5s", a.must(200, "POST", "/clock", `{"until":"2020-01-01T00:00:00Z"}`).text("advanced"), "the clock does not go back")
-}
-
-func TestVerify(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	assert.JSONEq(t, `{"met":true,"unmet":[]}`, a.must(200, "GET", "/verify", "").raw)
-	a.must(201, "POST", "/faults", `{"fault":{"kind":"answer","status":503},"times":1,"required":true}`)
-	a.must(201, "POST", "/replies", `{"replies":[{"text":"a"}],"required":true}`)
-	a.service(a.server.Key(), "GET", "/v1/status", "")
-	unmet := a.must(200, "GET", "/verify", "")
-	assert.Equal(t, []any{false, "reply_000001"}, []any{unmet.body["met"], unmet.list("unmet")[0].(map[string]any)["id"]})
-	assert.Len(t, unmet.list("unmet"), 1)
-	a.must(204, "DELETE", "/replies", "")
-	a.must(204, "DELETE", "/faults", "")
-	assert.Equal(t, true, a.must(200, "GET", "/verify", "").body["met"])
-	assert.Empty(t, a.must(200, "GET", "/faults", "").list("faults"))
+	for _, tt := range []struct {
+		fault  string
+		status int
+		want   string
+	}{
+		{`{"kind":"raw_answer","status":502,"content_type":"text/html","body":"<h1>"}`, 200, `{"status":502,"body":"<h1>"}`},
+		{`{"kind":"answer","status":500,"body":"{\"a\":1}"}`, 200, `{"status":500,"body":{"a":1}}`},
+		{`{"kind":"close_early"}`, 502, `{"error":"no_answer"}`},
+		{`{"kind":"truncate_reply","bytes":1}`, 502, "its answer did not arrive whole"},
+	} {
+		a.play(
+			step{"POST /faults", `{"fault":` + tt.fault + `,"times":1}`, 201, ""},
+			step{"POST /calls", `{"key":"key_000001","method":"GET","path":"/v1/status"}`, tt.status, tt.want},
+		)
+	}
+	a.play(step{"GET /calls?status=0", "", 200, `{"total":2}`})
 }
 
 func TestDecisions(t *testing.T) {
 	like := `{"format":1,"decisions":{"metadata_cap":{"answer":100}}}`
 	a := newAPI(t, control.Options{Fake: []fakeserver.Option{fakeserver.Like([]byte(like)), fakeserver.WithDecision("windows", "sliding")}})
-	found := map[any][]any{}
-	for _, d := range a.must(200, "GET", "/decisions", "").list("decisions") {
-		d := d.(map[string]any)
-		found[d["id"]] = pick(d, "answer", "default", "observed")
-	}
-	assert.Equal(t, []any{"sliding", "fixed", false}, found["windows"])
-	assert.Equal(t, []any{100., 4096., true}, found["metadata_cap"])
-}
-
-func (r reply) seqs() (all []float64) {
-	for _, c := range r.list("calls") {
-		all = append(all, c.(map[string]any)["seq"].(float64))
-	}
-	return all
+	listed := a.play(step{"GET /decisions", "", 200, ""})
+	assert.Regexp(t, `{"id":"windows","question":"[^"]+","answer":"sliding","default":"fixed","observed":false}`, listed)
+	assert.Regexp(t, `{"id":"metadata_cap","question":"[^"]+","answer":100,"default":4096,"observed":true}`, listed)
 }
 
 func TestCalls(t *testing.T) {
 	a := newAPI(t, control.Options{Fake: []fakeserver.Option{fakeserver.WithCallLimit(5)}})
-	key := a.server.Key()
-	a.service(key, "GET", "/v1/nothing", "")
-	agent := a.service(key, "POST", "/v1/agents", `{"customer_ref":"<c>"}`).text("agent_id")
-	a.service(key, "POST", "/v1/agents/"+agent+"/messages", `{"text":"hello \"you\""}`)
-	a.service("other", "GET", "/v1/status", "")
-	a.send("GET", "/v1/status", "")
-	a.service(key, "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
-	for query, want := range map[string][]float64{
+	a.play(
+		step{"GET /v1/nothing", "", 404, ""},
+		step{"POST /v1/agents", `{"customer_ref":"<c>"}`, 200, ""},
+		step{"POST /v1/agents/agent_000001/messages", `{"text":"hello \"you\""}`, 200, ""},
+		step{"GET /v1/status other", "", 401, ""},
+		step{"GET /v1/status ", "", 401, ""}, // without a key
+		step{"PUT /v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`, 200, ""},
+	)
+	for query, want := range map[string][]int{ // the numbers of the calls
 		"": {2, 3, 4, 5, 6}, "?limit=2": {5, 6}, "?after=4": {5, 6}, "?key=missing": {5}, "?key=unknown": {4}, "?key=key_000001": {2, 3, 6},
-		"?status=401": {4, 5}, "?status=4xx": {4, 5}, "?status=2xx": {2, 3, 6}, "?status=0": nil, "?decided=401": {4, 5}, "?endpoint=GET%20/v1/status": {4, 5},
-		"?agent_id=" + agent: {3}, "?text=hell": nil, "?before=4&after=2": {3}, "?search=HELLO+%22you%22": {3}, "?search=post+%3Cc%3E": {2}, "?search=hello+put": nil, "?text_containing=hell": {3}, "?endpoint=GET%20/v1/status&key=missing": {5},
+		"?status=401": {4, 5}, "?status=4xx": {4, 5}, "?status=2xx": {2, 3, 6}, "?status=0": {}, "?decided=401": {4, 5}, "?endpoint=GET%20/v1/status": {4, 5},
+		"?agent_id=agent_000001": {3}, "?text=hell": {}, "?before=4&after=2": {3}, "?search=HELLO+%22you%22": {3}, "?search=post+%3Cc%3E": {2}, "?search=hello+put": {}, "?text_containing=hell": {3}, "?endpoint=GET%20/v1/status&key=missing": {5},
 	} {
-		r := a.must(200, "GET", "/calls"+query, "")
-		assert.Equal(t, want, r.seqs(), query)
-		assert.Equal(t, 1., r.body["dropped"])
-		assert.NotContains(t, r.raw, "canary")
-		assert.NotContains(t, r.raw, "amk_")
+		answer := a.play(step{"GET /calls" + query, "", 200, seqs(want...)})
+		assert.Contains(t, answer, `"dropped":1`)
+		assert.NotRegexp(t, "canary|amk_", answer)
 	}
-	call := a.must(200, "GET", "/calls?text_containing=hello", "").list("calls")[0].(map[string]any)
-	assert.Equal(t, `{"text":"hello \"you\""}`, call["body"], "texts are there to be seen")
-	assert.Equal(t, 5, strings.Count(a.must(200, "GET", "/calls.har", "").raw, `"startedDateTime"`))
+	a.play(step{"GET /calls?after=2&before=4", "", 200, `{"calls":[{"body":"{\"text\":\"hello \\\"you\\\"\"}"}]}`}) // texts are there to be seen
+	assert.Equal(t, 5, strings.Count(a.play(step{"GET /calls.har", "", 200, ""}), `"startedDateTime"`))
 }
 
-func TestForgetCalls(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	a.service(a.server.Key(), "POST", "/v1/agents", "{}")
-	a.must(204, "DELETE", "/calls", "")
-	assert.JSONEq(t, `{"calls":[],"under_way":[],"total":0,"dropped":0}`, a.must(200, "GET", "/calls", "").raw)
-	assert.Len(t, a.must(200, "GET", "/agents", "").list("agents"), 1, "nothing else is forgotten")
-	a.service(a.server.Key(), "GET", "/v1/status", "")
-	assert.Equal(t, []float64{2}, a.must(200, "GET", "/calls", "").seqs())
-}
-
-func TestAwait(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	key := a.server.Key()
-	var waiting sync.WaitGroup
-	waiting.Go(func() {
-		r := a.must(200, "GET", "/calls?n=2&timeout=1m&endpoint=GET%20/v1/status", "")
-		assert.Equal(t, []float64{1, 3}, r.seqs())
-	})
-	a.service(key, "GET", "/v1/status", "")
-	a.service(key, "GET", "/v1/byok", "")
-	a.service(key, "GET", "/v1/status", "")
-	waiting.Wait()
-	assert.Equal(t, []float64{1}, a.must(200, "GET", "/calls?timeout=5s", "").seqs()[:1], "one, and those that were made already count")
-	late := a.do("GET", "/calls?after=2&n=2&timeout=0s&key=key_000001", "")
-	assert.Equal(t, 504, late.status)
-	assert.Equal(t, "timeout", late.text("error"))
-	assert.Contains(t, late.reason(), "1 of 2 calls came")
-	assert.Equal(t, []float64{3}, late.seqs())
-}
-
-func TestAwaitEndsWithTheProgram(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	var waiting sync.WaitGroup
-	waiting.Go(func() { assert.Equal(t, 504, a.do("GET", "/calls?n=1&timeout=10m", "").status) })
-	a.server.End()
-	waiting.Wait()
-}
-
-func TestSendAgain(t *testing.T) {
-	a := newAPI(t, control.Options{})
-	agent := a.service(a.server.Key(), "POST", "/v1/agents", `{}`).text("agent_id")
-	a.service(a.server.Key(), "POST", "/v1/agents/"+agent+"/messages", `{"text":"one"}`)
-	a.service(a.server.Key(), "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
-	a.service("nobody", "GET", "/v1/status", "")
-	sent := a.must(200, "POST", "/calls", `{"seq":2}`)
-	assert.JSONEq(t, `{"status":200,"body":{"reply_text":"You wrote: one","trace_id":"trace_000005"}}`, sent.raw)
-	edited := a.must(200, "POST", "/calls", `{"seq":2,"body":"{\"text\":5}"}`)
-	assert.EqualValues(t, 400, edited.body["status"])
-	a.do("POST", "/calls", `{"seq":3}`).wantRefused(t, 409, "was not kept whole")
-	a.do("POST", "/calls", `{"seq":4}`).wantRefused(t, 409, "the key of this call is none of this fake")
-	a.do("POST", "/calls", `{"seq":99}`).wantRefused(t, 404, "seq")
+// seqs are the calls of an answer with these numbers.
+func seqs(all ...int) string {
+	calls := []map[string]int{}
+	for _, seq := range all {
+		calls = append(calls, map[string]int{"seq": seq})
+	}
+	encoded, _ := json.Marshal(map[string]any{"calls": calls})
+	return string(encoded)
 }

@@ -5,23 +5,13 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
-)
-
-// kinds are the kinds of state that a reader can load again after it missed a
-// change, and those that it cannot.
-var (
-	kinds   = []string{"agents", "byok", "clock", "faults", "keys", "limits", "replies"}
-	onceFor = []string{"calls", "reset"}
 )
 
 // feed streams what happens in a fake as server-sent events: its calls, and which
@@ -40,7 +30,7 @@ type feed struct {
 
 func newFeed(done context.Context, fake *fakeserver.Server, admin fakedoor.Admin[fakeserver.Call]) *feed {
 	f := &feed{fake: fake, admin: admin, done: done, changes: map[string]int{}, news: make(chan struct{})}
-	f.admin.OnAnswer(f.called)
+	f.admin.OnAnswer(func(*fakeserver.Call) { f.changed() })
 	return f
 }
 
@@ -56,21 +46,6 @@ func (f *feed) changed(kinds ...string) {
 	f.news = make(chan struct{})
 }
 
-// called is shown each call of the service, before its client has the answer. A
-// reader learns from the call itself that conversations and limits have changed.
-func (f *feed) called(c *fakeserver.Call) {
-	switch {
-	case c.Status != http.StatusOK:
-		f.changed()
-	case c.Endpoint == fakeserver.EndpointCreateAgent, c.Endpoint == fakeserver.EndpointEnableSMS:
-		f.changed("agents")
-	case c.Endpoint == fakeserver.EndpointSetBYOK, c.Endpoint == fakeserver.EndpointClearBYOK:
-		f.changed("byok")
-	default:
-		f.changed()
-	}
-}
-
 // now returns the counts, and a channel that is closed when they are old.
 func (f *feed) now() (changes map[string]int, news <-chan struct{}) {
 	f.mu.Lock()
@@ -84,31 +59,12 @@ const (
 	writeLimit = 30 * time.Second       // a reader that takes nothing for so long is gone; it can resume
 )
 
-// stream answers with the events after the call with a sequence number, by default
-// after the newest call. The number is the parameter after, or the Last-Event-ID of
-// a reader that resumes: it may have missed changes of every kind.
-func (f *feed) stream(r *request) (any, error) {
-	newest := f.admin.LastSeq()
-	seq := r.Query.Int("after", newest, 0, math.MaxInt32)
+// stream answers with what happens from now on.
+func (f *feed) stream(w http.ResponseWriter, r *http.Request) {
 	seen, _ := f.now() // so that nothing is missed from the first byte of the answer on
-	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		n, err := strconv.Atoi(last)
-		if err != nil || n < 0 {
-			return nil, jsonapi.BadRequest("Last-Event-ID", "must be the id of an event of this stream")
-		}
-		seq = n
-		for _, kind := range kinds {
-			seen[kind] = -1
-		}
-	}
-	if seq > newest {
-		seq = 0 // of an earlier run of the program
-	}
-	return jsonapi.Stream(func(w http.ResponseWriter, hr *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		rd := &reader{feed: f, w: w, control: http.NewResponseController(w), seq: seq, seen: seen}
-		rd.follow(hr.Context())
-	}), nil
+	w.Header().Set("Content-Type", "text/event-stream")
+	rd := &reader{feed: f, w: w, control: http.NewResponseController(w), seq: f.admin.LastSeq(), seen: seen}
+	rd.follow(r.Context())
 }
 
 // reader is one stream, and what it has sent so far. Errors of writing show at the
@@ -149,9 +105,9 @@ func (rd *reader) follow(ctx context.Context) {
 }
 
 func (rd *reader) sendChanges(changes map[string]int) {
-	for _, kind := range slices.Concat(kinds, onceFor) {
+	for _, kind := range slices.Sorted(maps.Keys(changes)) {
 		if changes[kind] > rd.seen[kind] {
-			rd.event("", "state", map[string]string{"what": kind})
+			rd.event("state", map[string]string{"what": kind})
 		}
 	}
 	rd.seen = changes
@@ -165,7 +121,7 @@ func (rd *reader) sendUnderWay() {
 	}
 	if !slices.Equal(traces, rd.underWay) {
 		rd.underWay = traces
-		rd.event("", "under_way", map[string]any{"calls": calls})
+		rd.event("under_way", map[string]any{"calls": calls})
 	}
 }
 
@@ -175,10 +131,10 @@ func (rd *reader) sendCalls() error {
 	for {
 		dropped, calls := admin.DroppedCalls(), admin.CallsAfter(rd.seq, batch)
 		if len(calls) > 0 && dropped > 0 && calls[0].Seq > rd.seq+1 {
-			rd.event("", "gap", map[string]int{"missed": min(dropped, calls[0].Seq-rd.seq-1)})
+			rd.event("gap", map[string]int{"missed": min(dropped, calls[0].Seq-rd.seq-1)})
 		}
 		for _, c := range calls {
-			rd.event(strconv.Itoa(c.Seq), "call", c)
+			rd.event("call", c)
 			rd.seq = c.Seq
 			if c.Sent.Ended.IsZero() {
 				rd.sending = append(rd.sending, c.Seq)
@@ -201,18 +157,15 @@ func (rd *reader) sendAgain(seq int) bool {
 	if found[0].Sent.Ended.IsZero() {
 		return false
 	}
-	rd.event("", "call", found[0])
+	rd.event("call", found[0])
 	return true
 }
 
 // event writes one event. JSON as Go encodes it holds no line feed, and the encoder
 // ends it with one. It writes to w directly, since eight readers of long texts
 // would need as many copies of them.
-func (rd *reader) event(id, name string, data any) {
-	if id != "" {
-		id = "id: " + id + "\n"
-	}
-	rd.write(id + "event: " + name + "\ndata: ")
+func (rd *reader) event(name string, data any) {
+	rd.write("event: " + name + "\ndata: ")
 	_ = json.NewEncoder(rd.w).Encode(data)
 	_, _ = io.WriteString(rd.w, "\n")
 }

@@ -1,0 +1,271 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // for the document
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+)
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// Options say how a Server works.
+type Options struct {
+	Version string
+	BaseURL string // of the service, without a path
+	// Guard says who may call. Its AnyHost says that the server listens on an address
+	// that is not loopback.
+	Guard     jsonapi.Guard
+	KeyChosen bool                  // the text of the first key was chosen, and may be a secret
+	Fake      []fakeserver.Option   // of the fake
+	Latency   time.Duration         // of every call, until the fault is removed; 0 means none
+	Replies   []byte                // scripted replies to begin with: one body of POST replies, or a list of them; nil means none
+	Log       func(fakeserver.Call) // gets each call; nil means nobody does
+}
+
+// Server is the control interface of one fake.
+type Server struct {
+	options Options
+	replies []rules.Rule // of Options.Replies
+	mux     *http.ServeMux
+	started time.Time
+	fake    *fakeserver.Server
+	admin   fakedoor.Admin[fakeserver.Call] // of the fake
+	feed    *feed
+	gone    context.Context // ends with the streams and waits
+	leave   context.CancelFunc
+	era     atomic.Pointer[era]
+
+	mu    sync.Mutex // held by every handler; guards what follows
+	rules *rules.Set
+}
+
+// request is a request that was read whole, with what its path names.
+type request struct {
+	*jsonapi.Request
+	key   fakedoor.Key     // of {key}
+	text  string           // of that key
+	agent fakeserver.Agent // of {agent_id}
+}
+
+// handler answers a request with a value that becomes JSON, with a jsonapi.Stream,
+// with nil for no body, or with an error.
+type handler func(*request) (any, error)
+
+// with decodes the body for a handler that takes one.
+func with[T any](act func(*request, T) (any, error)) handler {
+	return func(r *request) (any, error) {
+		body, err := jsonapi.Decode[T](r.Body)
+		if err != nil {
+			return nil, err
+		}
+		return act(r, body)
+	}
+}
+
+const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
+
+// readReplies reads the file of --replies.
+func readReplies(raw []byte) ([]rules.Rule, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
+		return jsonapi.Decode[[]rules.Rule](raw)
+	}
+	one, err := jsonapi.Decode[rules.Rule](raw)
+	return []rules.Rule{one}, err
+}
+
+// begin makes the rules that the options ask for, at the start and again after a
+// reset.
+func (s *Server) begin() error {
+	s.rules = rules.NewSet(s.fake)
+	for i, r := range s.replies {
+		if _, err := s.rules.Add(rules.Replies, r); err != nil {
+			return fmt.Errorf("replies[%d].%w", i, err)
+		}
+	}
+	if s.options.Latency == 0 {
+		return nil
+	}
+	latency := new(rules.Fault)
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"kind":"latency","duration":%q}`, s.options.Latency), latency); err != nil {
+		return fmt.Errorf("latency: %w", err)
+	}
+	_, err := s.rules.Add(rules.Faults, rules.Rule{Fault: latency})
+	return err
+}
+
+// era ends with a reset, and with it the calls of the service that began in it.
+type era struct {
+	context.Context
+	end context.CancelFunc
+}
+
+func newEra() *era {
+	ctx, end := context.WithCancel(context.Background())
+	return &era{ctx, end}
+}
+
+// reset is POST reset. Calls under way are let go first: one that hangs would
+// keep a connection of the next test.
+func (s *Server) reset(*request) (any, error) {
+	s.era.Swap(newEra()).end()
+	s.admin.Restart()
+	return nil, s.begin()
+}
+
+// Service is the service itself.
+func (s *Server) Service() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(s.era.Load(), cancel)()
+		s.fake.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// CheckHost guards all that the program serves; see jsonapi.Guard.
+func (s *Server) CheckHost(next http.Handler) http.Handler { return s.options.Guard.CheckHost(next) }
+
+// Key is the first key.
+func (s *Server) Key() string { return s.fake.Key() }
+
+// End ends streams and waits, so that a server which drains is not kept.
+func (s *Server) End() { s.leave() }
+
+// WriteState writes what ReadState reads: keys by their labels, agents,
+// conversations, and what is spent. It returns the error of out.
+func (s *Server) WriteState(out io.Writer) error { return s.fake.WriteState(out) }
+
+// ReadState brings the fake to the state that was written. A state that is
+// damaged, or another program's, is refused, and nothing has changed then.
+func (s *Server) ReadState(in io.Reader) error { return s.fake.ReadState(in) }
+
+func (s *Server) putState(r *request) (any, error) {
+	return nil, s.ReadState(bytes.NewReader(r.Body))
+}
+
+func (s *Server) info(*request) (any, error) {
+	key := s.Key()
+	if s.options.KeyChosen {
+		key = ""
+	}
+	return struct {
+		Version   string    `json:"version"`
+		BaseURL   string    `json:"base_url"`
+		StartedAt time.Time `json:"started_at"`
+		Remote    bool      `json:"remote"`
+		Key       string    `json:"key,omitempty"`
+	}{s.options.Version, s.options.BaseURL, s.started, s.options.Guard.AnyHost, key}, nil
+}
+
+func (s *Server) stream(*request) (any, error) { return jsonapi.Stream(s.feed.stream), nil }
+
+func writeDocument(w io.Writer) error {
+	_, err := w.Write(openAPI)
+	return err
+}
+
+func (s *Server) decisions(*request) (any, error) {
+	type view struct {
+		ID       string          `json:"id"`
+		Question string          `json:"question"`
+		Answer   json.RawMessage `json:"answer"`
+		Default  json.RawMessage `json:"default"`
+		Observed bool            `json:"observed"`
+	}
+	views := []view{}
+	for _, d := range s.fake.Decisions() {
+		views = append(views, view{d.ID, d.Question, json.RawMessage(d.Answer), json.RawMessage(d.Default), d.Observed})
+	}
+	return map[string]any{"decisions": views}, nil
+}
+
+func (s *Server) clock(*request) (any, error) {
+	return map[string]any{"now": s.fake.Now(), "advanced": s.admin.Advanced().String()}, nil
+}
+
+// maxAdvance keeps times within the years that JSON can hold.
+const maxAdvance = 100 * 365 * 24 * time.Hour
+
+// advance moves the clock by a duration, or until a time. A time that has passed
+// leaves the clock as it is, so that a client which waits in the fake's time need
+// not ask first.
+func (s *Server) advance(_ *request, body struct {
+	Duration jsonapi.Duration
+	Until    time.Time
+}) (any, error) {
+	d := body.Duration.Duration
+	switch {
+	case (d == 0) == body.Until.IsZero():
+		return nil, jsonapi.BadRequest("body", "needs duration or until")
+	case d == 0:
+		d = max(0, body.Until.Sub(s.fake.Now()))
+	}
+	if d > maxAdvance-s.admin.Advanced() {
+		return nil, jsonapi.BadRequest("duration", "the clock goes at most %v forward in all", maxAdvance)
+	}
+	s.fake.Advance(d)
+	return s.clock(nil)
+}
+func (s *Server) listRules(name string, kind rules.Kind) handler {
+	return func(*request) (any, error) {
+		return map[string]any{name: s.rules.All(kind)}, nil
+	}
+}
+
+func (s *Server) addRule(kind rules.Kind) handler {
+	return with(func(_ *request, r rules.Rule) (any, error) { return s.rules.Add(kind, r) })
+}
+
+func (s *Server) removeRules(kind rules.Kind) handler {
+	return func(r *request) (any, error) {
+		id := r.PathValue("id")
+		if !s.rules.Remove(kind, id) && id != "" {
+			return nil, jsonapi.NotFound("no " + string(kind) + " has this id")
+		}
+		return nil, nil
+	}
+}
+
+func (s *Server) verify(*request) (any, error) {
+	unmet := s.rules.Unmet()
+	return map[string]any{"met": len(unmet) == 0, "unmet": unmet}, nil
+}
+
+func (s *Server) fittingFaults(r *request) (any, error) {
+	fitting, err := rules.Fitting(r.Query.Get("endpoint"))
+	return map[string]any{"faults": fitting}, err
+}
+
+// misuse makes an error of the panic with which package fakeserver refuses a wrong
+// argument: its sentence names the argument and what is allowed. Other panics go on.
+func misuse(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case string:
+		reason, is := strings.CutPrefix(p, "fakeserver: ")
+		if !is {
+			panic(p)
+		}
+		*err = errors.New(reason)
+	default:
+		panic(p)
+	}
+}
