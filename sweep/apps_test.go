@@ -19,67 +19,64 @@ type app = func(e *sweep.Env) error
 // twin is an application with one bug, or the same without it.
 type twin = func(e *sweep.Env, mended bool) error
 
-type checks = []sweep.Check
-
-// bugs are applications with one bug each. Some lose or repeat something only where
-// their process dies at the wrong moment.
-var bugs = []struct {
+// apps are applications with one bug each, with the checks that find it and, here and
+// there, in which run, and applications in which nothing is wrong.
+var apps = []struct {
 	name string
-	find checks
+	find []string
 	run  app
 }{
-	{"two messages, and nobody reads the error of the first", checks{sweep.Swallowed}, giveUp(func(_ *sweep.Env, name string, err error) error {
+	{"two messages, and nobody reads the error of the first", []string{"swallowed"}, giveUp(func(_ *sweep.Env, name string, err error) error {
 		if name == "message0" {
 			return nil
 		}
 		return err
 	}, "Hello", "Where is my order?")},
-	{"a second try without the prompt", checks{sweep.Truth}, withoutPrompt},
-	{"a loop until it works", checks{sweep.Ends, sweep.Quota, sweep.DeadKey}, broken(untilItWorks)},
-	{"a key that bars the next start", checks{sweep.Resumes, sweep.LostBYOK}, broken(barred)},
-	{"a reply that is read before the error", checks{sweep.Panics}, readFirst},
-	{"a mark that stays where the message was refused", checks{sweep.Lost}, giveUp(func(e *sweep.Env, name string, err error) error {
+	{"a second try without the prompt", []string{"truth"}, withoutPrompt},
+	{"a loop until it works", []string{"ends", "quota", "dead key"}, broken(untilItWorks)},
+	{"three tries", nil, mended(untilItWorks)},
+	{"a key that bars the next start", []string{"resumes", "lost BYOK"}, broken(barred)},
+	{"a look at the key before a trial", nil, mended(barred)},
+	{"a key that is cleared before the next one", []string{"lost BYOK SetBYOK_1/bad_request/once", "lost BYOK ClearBYOK_1/dies_arrived"}, rotateOnce},
+	{"a reply that is read before the error", []string{"panics"}, readFirst},
+	{"a mark that stays where the message was refused", []string{"lost"}, giveUp(func(e *sweep.Env, name string, err error) error {
 		return errors.Join(err, put(e, name, "sent"))
 	}, "Welcome")},
-	{"a refusal in the log and a mark", checks{sweep.Lost}, giveUp(func(e *sweep.Env, name string, err error) error {
+	{"a refusal in the log and a mark", []string{"lost"}, giveUp(func(e *sweep.Env, name string, err error) error {
 		e.Logger().Warn("not sent", "error", err)
 		return put(e, name, "sent")
 	}, "Ready")},
-	{"a report about Order 10, and a mark at Order 1", checks{sweep.Lost}, giveUp(func(e *sweep.Env, _ string, err error) error {
+	{"a refusal that is reported, and one that is not", []string{"lost SendMessage_1/bad_request/once", "lost SendMessage_1/payment_required/once"}, dropsTwice},
+	{"a report about Order 10, and a mark at Order 1", []string{"lost"}, giveUp(func(e *sweep.Env, _ string, err error) error {
 		e.Told("not sent: Order 10")
 		return errors.Join(put(e, "message0", "sent"), put(e, "message1", "sent"))
 	}, "Order 10", "Order 1")},
-	{"a file whose error nobody reads", checks{sweep.LostAgent}, broken(save)},
-	{"a key in an error", checks{sweep.Secret}, quotes},
-	{"an agent that is gone and asked for ever", checks{sweep.Resumes}, welcome(func(e *sweep.Env, id, _, s string) error { return send(e, id, s) }, "Hello")},
-	{"an agent's file that may be empty", checks{sweep.Resumes}, emptyFile},
-	{"a batch that begins again", checks{sweep.Doubled}, beginsAgain},
-	{"a goroutine that waits for nobody", checks{sweep.Leak}, worker},
-}
-
-// right are applications in which nothing is wrong.
-var right = []struct {
-	name string
-	run  app
-}{
-	{"three tries", mended(untilItWorks)},
-	{"a look at the key before a trial", mended(barred)},
-	{"a file that cannot be written", mended(save)},
-	{"one new agent for one that is not found", newAgent},
-	{"a creation in doubt that somebody has to look up", waitsForSomebody},
-	{"texts that are never the same", numbered()},
-	{"a channel that is looked up", lookUp},
-	{"doubt for ever", welcome(deliver, "Ready")},
-	{"a fan-out with a dead key", fanOut},
-	{"a plan that never allows it", unpaid},
-	{"the same answer for each message that is given up", giveUp(func(e *sweep.Env, name string, err error) error {
+	// Each message arrives or is named. A report that may be about any message excuses
+	// one, however often it is repeated; one that names a message excuses no other.
+	{"one report for two messages", []string{"lost SendMessage_1/bad_request/from_on"}, broken(firstFailure)},
+	{"a report that names one message of two", []string{"lost SendMessage_1/bad_request/from_on"}, mended(firstFailure)},
+	{"the same answer for each message that is given up", nil, giveUp(func(e *sweep.Env, name string, err error) error {
 		e.Told("503 Service Unavailable")
 		if get(e, name) == "" && errors.Is(err, agentmessaging.ErrNotFound) {
 			return put(e, name, "sent")
 		}
 		return nil
 	}, "Red", "Green")},
-	{"a goroutine that is always left, and an agent that nobody keeps", forgetful},
+	{"a doubt that is forgotten by a second death", []string{"lost SendMessage_1/dies_before,restart.Status_1/dies_before"}, forgetsDoubt},
+	{"doubt for ever", nil, welcome(deliver, "Ready")},
+	{"a file whose error nobody reads", []string{"lost agent"}, broken(save)},
+	{"a file that cannot be written", nil, mended(save)},
+	{"a key in an error", []string{"secret"}, quotes},
+	{"an agent that is gone and asked for ever", []string{"resumes"}, welcome(func(e *sweep.Env, id, _, s string) error { return send(e, id, s) }, "Hello")},
+	{"one new agent for one that is not found", nil, newAgent},
+	{"an agent's file that may be empty", []string{"resumes"}, emptyFile},
+	{"a creation in doubt that somebody has to look up", nil, waitsForSomebody},
+	{"a batch that begins again", []string{"doubled"}, beginsAgain},
+	{"texts that are never the same", nil, numbered()},
+	{"a fan-out with a dead key", nil, fanOut},
+	{"a plan that never allows it", nil, unpaid},
+	{"a goroutine that waits for nobody", []string{"leak"}, worker},
+	{"a goroutine that is always left, and an agent that nobody keeps", nil, forgetful},
 }
 
 func mended(run twin) app { return func(e *sweep.Env) error { return run(e, true) } }
@@ -470,17 +467,3 @@ func numbered() app {
 		return welcome(func(e *sweep.Env, id, _, s string) error { return forget404(e, send(e, id, s)) }, fmt.Sprint("Message ", n))(e)
 	}
 }
-
-var lookUp = welcome(func(e *sweep.Env, id, _, _ string) error {
-	_, err := e.Client.EnableSMS(e.Context(), id, agentmessaging.SMSModeSandbox)
-	if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
-		agent, look := e.Client.GetAgent(e.Context(), id)
-		if look != nil {
-			return forget404(e, look)
-		}
-		if agent.SMS != nil && agent.SMS.Status != agentmessaging.SMSStatusDisabled {
-			return nil
-		}
-	}
-	return forget404(e, err)
-}, "")

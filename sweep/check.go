@@ -201,27 +201,27 @@ func (r *run) about(s subject) (calls []*Call) {
 	})
 }
 
-// named reports whether the application has reported something about a subject: it
-// is in a report, or a report is the error of one of its calls that fits.
-func (r *run) named(s subject, fits func(*Call) bool) bool {
-	calls := slices.DeleteFunc(r.about(s), func(c *Call) bool { return !c.failed() || !fits(c) })
-	return slices.ContainsFunc(r.records, func(p *record) bool {
-		return slices.ContainsFunc(p.reports(), func(t statement) bool {
-			return s.text != "" && t.contains(s.text) || slices.ContainsFunc(calls, t.isFrom)
-		})
+// named reports whether the application has named something: a report has its text, or
+// is the error of one of the calls.
+func (r *run) named(text string, calls []*Call) bool {
+	return slices.ContainsFunc(r.reports(), func(t statement) bool {
+		return text != "" && t.contains(text) || slices.ContainsFunc(calls, t.isFrom)
 	})
 }
 
 // general counts the reports of the executions that may be about anything: each is the
 // error of no call, and names no message. What a restart repeats counts once.
 func (r *run) general(records ...*record) int {
-	failed := slices.DeleteFunc(r.calls(), func(c *Call) bool { return !c.failed() })
-	texts, different := r.baseline()[0].left.state.subjects(), map[string]bool{}
+	calls, different := r.calls(), map[string]bool{}
+	names := func(t statement) bool {
+		return slices.ContainsFunc(r.baseline()[0].left.state.subjects(), func(s subject) bool {
+			return s.endpoint == spec.SendMessage && t.contains(s.text)
+		})
+	}
 	for _, p := range records {
 		count := map[string]int{}
 		for _, t := range p.reports() {
-			names := func(s subject) bool { return s.endpoint == spec.SendMessage && t.contains(s.text) }
-			if !slices.ContainsFunc(failed, t.isFrom) && !slices.ContainsFunc(texts, names) {
+			if !slices.ContainsFunc(calls, t.isFrom) && !names(t) {
 				count[t.text]++
 				different[fmt.Sprint(count[t.text], t.text)] = true
 			}
@@ -241,27 +241,27 @@ func (r *run) doubtNamed(s subject) bool {
 			}
 		}
 	}
-	return len(doubt) > 0 && (r.general(r.records...) > 0 || r.named(s, func(c *Call) bool { return slices.Contains(doubt, c) }))
+	return len(doubt) > 0 && (r.general(r.records...) > 0 || r.named(s.text, doubt))
 }
 
 func (r *run) untrue(found found) {
 	p := r.records[0]
 	same := p.died == "" && p.panicked == "" && len(p.left.gone) == 0 && len(p.reports()) == 0
-	if usual := r.baseline()[0]; same && !p.left.state.equal(usual.left.state) {
-		found(nil, "the application reported nothing, but %s", p.left.state.difference(usual.left.state))
+	if got, want := p.left.state, r.baseline()[0].left.state; same && !got.equal(want) {
+		found(nil, "the application reported nothing, but the service holds something else than the baseline leaves: %s instead of %s", got.counts(), want.counts())
 	}
 }
 
 func (r *run) lost(found found) {
-	wanted, got, excuses := r.baseline()[0].left.state, r.last().left.state, r.general(r.records...)
-	tried := func(c *Call) bool { return !refusedForNow(c.Err) }
-	for _, s := range wanted.subjects() {
+	got, excuses := r.last().left.state, r.general(r.records...)
+	for _, s := range r.baseline()[0].left.state.subjects() {
 		calls := r.about(s)
+		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return refusedForNow(c.Err) })
 		switch {
 		case got.held[s] > 0 || slices.ContainsFunc(calls, (*Call).succeeded):
-		case r.named(s, tried):
+		case r.named(s.text, tried):
 		case len(calls) == 0 && r.waits():
-		case excuses > 0 && slices.ContainsFunc(calls, tried):
+		case excuses > 0 && len(tried) > 0:
 			excuses--
 		default:
 			found(s.endpoint, "%s is missing, even a day later, and no report names it", r.shown(s))
@@ -327,8 +327,11 @@ func (r *run) usually(upTo func(stage int) int) int {
 func (r *run) doubled(found found) {
 	last := r.last().left.state
 	for _, s := range last.subjects() {
+		unsaved := slices.DeleteFunc(r.about(s), func(c *Call) bool { // agents whose identifier a report names
+			return c.spec != spec.CreateAgent || c.AgentID == "" || !r.named(c.AgentID, nil)
+		})
 		usual := max(1, r.usually(func(stage int) int { return r.baseline()[stage].left.state.held[s] }))
-		if n := last.held[s]; n-r.reportedAgents(s) > usual && !r.doubtNamed(s) {
+		if n := last.held[s]; n-len(unsaved) > usual && !r.doubtNamed(s) {
 			again := ""
 			if r.died() {
 				again = "the restart did it again: "
@@ -355,17 +358,6 @@ func (r *run) lostBYOK(found found) {
 			return
 		}
 	}
-}
-
-// reportedAgents counts the agents for a customer_ref whose identifier a report
-// names.
-func (r *run) reportedAgents(s subject) (n int) {
-	for _, c := range r.about(s) {
-		if c.spec == spec.CreateAgent && c.AgentID != "" && r.named(subject{spec.CreateAgent, c.AgentID}, func(*Call) bool { return false }) {
-			n++
-		}
-	}
-	return n
 }
 
 func (r *run) notResumed(found found) {

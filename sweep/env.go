@@ -31,13 +31,11 @@ type Env struct {
 	Dir string
 
 	execution *execution
-	ctx       context.Context
-	cancel    context.CancelFunc
 	cleanups  []func() // the execution's lock guards it
 }
 
 // Context returns a context without a deadline. It ends with the run.
-func (e *Env) Context() context.Context { return e.ctx }
+func (e *Env) Context() context.Context { return e.execution.ctx }
 
 // Reports takes what the application returned to its caller: nil, or an error. An
 // error is fine, as long as the application does not keep it to itself. One that
@@ -59,7 +57,7 @@ func (e *Env) Reports(err error) {
 // Told takes what the application said to somebody in place of an error: the
 // body of an HTTP answer, a reply to fall back on, a line "order 7 is in doubt".
 // Each line of it counts as a report if the baseline says nothing of the kind.
-func (e *Env) Told(what string) { e.execution.say(told, what) }
+func (e *Env) Told(what string) { e.execution.say(warned, what) }
 
 // Sometimes marks a place that some run has to reach, such as the branch that takes
 // up old work. The test fails if none does. The name is a string literal, since
@@ -78,16 +76,13 @@ func (e *Env) Logger() *slog.Logger {
 		}
 		return a
 	}
-	wrong := func(line string) bool {
-		return strings.HasPrefix(line, "level=WARN") || strings.HasPrefix(line, "level=ERROR")
-	}
-	return slog.New(slog.NewTextHandler(lines{e.execution, logged, wrong}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
+	return slog.New(slog.NewTextHandler(lines{e.execution}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
 }
 
 // Output returns a writer for what the application prints. A line with an error of this
 // module counts as reported.
 func (e *Env) Output() io.Writer {
-	return lines{e.execution, printed, func(line string) bool { return strings.Contains(line, "agentmessaging: ") }}
+	return lines{e.execution}
 }
 
 // Point is a place of the application's own, such as a write to a database. It
@@ -103,7 +98,7 @@ func (e *Env) Cleanup(f func()) {
 // finish ends the run as package testing does: context first, then the cleanups,
 // the last one first.
 func (e *Env) finish() {
-	e.cancel()
+	e.execution.cancel()
 	var cleanups []func()
 	e.execution.note(func() { cleanups = slices.Clone(e.cleanups) })
 	for _, f := range slices.Backward(cleanups) {
@@ -155,22 +150,16 @@ func (e *Env) Logf(format string, args ...any) {
 	e.execution.say(said, fmt.Sprintf(format, args...))
 }
 
-// Helper does nothing.
-func (e *Env) Helper() {}
-
-// lines takes what is written. A line that means that something is wrong is a report.
-type lines struct {
-	execution *execution
-	way       way
-	wrong     func(line string) bool
-}
+// lines takes what is written, each line for itself.
+type lines struct{ execution *execution }
 
 // Write implements io.Writer.
 func (l lines) Write(text []byte) (int, error) {
 	for line := range strings.Lines(string(text)) {
 		way := said
-		if l.wrong(line) {
-			way = l.way
+		level, isRecord := strings.CutPrefix(line, "level=")
+		if strings.HasPrefix(level, "WARN") || strings.HasPrefix(level, "ERROR") || !isRecord && strings.Contains(line, "agentmessaging: ") {
+			way = warned
 		}
 		l.execution.say(way, line)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -54,6 +55,7 @@ type execution struct {
 	clock    agentmessaging.Clock // of the client
 	routine  string               // the scenario's goroutine
 	label    string               // of its goroutines
+	ctx      context.Context      // of the scenario
 	cancel   context.CancelFunc
 	finished bool // the scenario has returned
 
@@ -111,9 +113,6 @@ func (s *setup) execute(o conditions) *record {
 		}
 	}()
 	p.wait(done)
-	if len(s.also) == 0 && p.record.stalled == "" {
-		_ = os.RemoveAll(dir)
-	}
 	return &p.record
 }
 
@@ -134,8 +133,7 @@ func (p *execution) run(t *testing.T) {
 		p.watch.Start(p.record.dir)
 	}
 	env := &Env{tb: t, Fake: fake, Dir: p.record.dir, execution: p}
-	env.ctx, env.cancel = context.WithCancel(context.Background())
-	p.cancel = env.cancel
+	p.ctx, p.cancel = context.WithCancel(context.Background())
 	env.Client = p.client()
 	if p.bubble {
 		defer time.AfterFunc(p.record.maxLasted, func() { p.note(func() { p.overdueLocked(p.record.maxLasted) }) }).Stop()
@@ -147,7 +145,7 @@ func (p *execution) run(t *testing.T) {
 		defer env.finish()
 		defer p.recovered() // of the scenario, so that the cleanups run
 		p.routine = routine()
-		label(p.label)
+		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, p.label)))
 		p.scenario(env)
 	}()
 	<-done
@@ -157,9 +155,6 @@ func (p *execution) run(t *testing.T) {
 	p.moment("end/dies", "after its last call")
 	p.note(func() {
 		p.over, p.finished, p.record.lasted = true, true, fake.Now().Sub(p.record.begun)
-		if p.plan != nil && p.plan.undo != nil {
-			p.plan.undo()
-		}
 		p.record.left = p.imageLocked(disk.Look(p.record.dir))
 	})
 }

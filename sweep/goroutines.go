@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"runtime/pprof"
@@ -9,13 +8,9 @@ import (
 	"testing/synctest"
 )
 
+// labelKey marks the goroutines of an execution. The trace of a panic shows it where
+// GODEBUG has tracebacklabels=1, from Go 1.26 on.
 const labelKey = "sweep"
-
-// label marks the goroutine, and those that it starts, by the execution. The trace of a panic
-// shows it where GODEBUG has tracebacklabels=1, from Go 1.26 on.
-func label(execution string) {
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, execution)))
-}
 
 // labelled are the stacks of an execution's goroutines, without addresses.
 func labelled(execution string) (stacks []string) {

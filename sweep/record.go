@@ -187,9 +187,7 @@ const (
 	said way = iota // and nothing is wrong
 	reported
 	asserted
-	logged
-	printed
-	told
+	warned // in another way: the baseline may say the same
 )
 
 // statement is one thing that the application said.
@@ -201,8 +199,8 @@ type statement struct {
 
 func (t statement) key() string { return fmt.Sprint(t.way, t.text) }
 
-// isFrom reports whether what was said is the error of a call that failed.
-func (t statement) isFrom(c *Call) bool { return errors.Is(t.err, c.Err) }
+// isFrom reports whether what was said is the error of a call.
+func (t statement) isFrom(c *Call) bool { return c.failed() && errors.Is(t.err, c.Err) }
 
 // contains looks for a subject as whole words: "Order 10" is not about "Order 1".
 func (t statement) contains(subject string) bool {
@@ -287,9 +285,11 @@ func (r *run) calls() (all []*Call) {
 	return all
 }
 
-// reported reports whether the application reported anything in this run.
-func (r *run) reported() bool {
-	return slices.ContainsFunc(r.records, func(p *record) bool { return len(p.reports()) > 0 })
+func (r *run) reports() (all []statement) {
+	for _, p := range r.records {
+		all = append(all, p.reports()...)
+	}
+	return all
 }
 
 // public is the run as a check of the user sees it.
@@ -382,18 +382,20 @@ func (s state) counts() string {
 	return fmt.Sprintf("%s, %s, provider key %q", plural(len(s.agents), "agent"), plural(s.sent, "message"), s.byok)
 }
 
-// difference says, without repeating a text, what s has other than want.
-func (s state) difference(want state) string {
-	got, expected := s.counts(), want.counts()
-	if got == expected {
-		got, expected = "as many, but other, agents or messages", "those of the baseline"
-	}
-	return fmt.Sprintf("the service has %s; the baseline leaves %s", got, expected)
-}
-
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+const maxLine = 300
+
+// oneLine is a text in one bounded line.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > maxLine {
+		text = text[:maxLine] + "…"
+	}
+	return text
 }

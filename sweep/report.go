@@ -58,7 +58,7 @@ func (s *sweep) blame(r *run, f Finding, whole bool) {
 		}
 	}
 	died := whole && r.died() && r.plan == nil // a fault in the restart is to blame first
-	silent := whole && !r.reported()
+	silent := whole && len(r.reports()) == 0
 	i := slices.IndexFunc(s.causes, func(c *cause) bool {
 		alike := c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died && c.silent == silent
 		return alike && (!s.oneRun() || c.finding.Plan == f.Plan)
@@ -201,15 +201,4 @@ func (c *Call) line() string {
 		line = fmt.Sprintf("text of %s, %s", plural(len([]rune(c.subject)), "character"), line)
 	}
 	return line
-}
-
-const maxLine = 300
-
-// oneLine is a text in one bounded line.
-func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxLine {
-		text = text[:maxLine] + "…"
-	}
-	return text
 }

@@ -23,18 +23,17 @@ var functions = sync.OnceValue(func() map[string][]ast.Node {
 		if err != nil {
 			continue
 		}
-		ast.Inspect(parsed, func(n ast.Node) bool {
+		for n := range ast.Preorder(parsed) {
 			switch f := n.(type) {
 			case *ast.FuncDecl:
 				all[f.Name.Name] = append(all[f.Name.Name], f)
 			case *ast.FuncLit:
 			default:
-				return true
+				continue
 			}
 			place := fmt.Sprint(file, positions.Position(n.Pos()).Line)
 			all[place] = append(all[place], n)
-			return true
-		})
+		}
 	}
 	return all
 })
@@ -48,7 +47,7 @@ func sometimesIn(scenario any) (names []string) {
 	seen := map[string]bool{}
 	reached := slices.Clone(functions()[fmt.Sprint(filepath.Base(file), line)])
 	for i := 0; i < len(reached); i++ {
-		ast.Inspect(reached[i], func(n ast.Node) bool {
+		for n := range ast.Preorder(reached[i]) {
 			switch x := n.(type) {
 			case *ast.Ident:
 				if !seen[x.Name] {
@@ -56,17 +55,16 @@ func sometimesIn(scenario any) (names []string) {
 					reached = append(reached, functions()[x.Name]...)
 				}
 			case *ast.CallExpr:
-				called, selects := x.Fun.(*ast.SelectorExpr)
-				if !selects || called.Sel.Name != "Sometimes" || len(x.Args) != 1 {
-					break
+				called, _ := x.Fun.(*ast.SelectorExpr)
+				if called == nil || called.Sel.Name != "Sometimes" || len(x.Args) != 1 {
+					continue
 				}
-				if literal, ok := x.Args[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				if literal, ok := x.Args[0].(*ast.BasicLit); ok {
 					name, _ := strconv.Unquote(literal.Value)
 					names = append(names, name)
 				}
 			}
-			return true
-		})
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -146,7 +146,7 @@ func (s *sweep) runFaults() {
 	for _, c := range calls {
 		attempts := 0 // of the call, in the run before
 		for _, p := range plansAt(c) {
-			if s.skip != nil && p.fault.change == nil && s.skip(p.fault.Name) || p.lasts == atCall && attempts == 1 {
+			if s.skip != nil && p.fault != agentGone && s.skip(p.fault.Name) || p.lasts == atCall && attempts == 1 {
 				continue // one attempt is the whole call
 			}
 			r := &run{name: p.String(), plan: p}
@@ -266,7 +266,7 @@ func (r *run) diesAt(m moment) *run {
 
 // deathKey is the same for two deaths if a restart finds the same, and if both came after
 // a report or both before any.
-func (r *run) deathKey(image string) string { return fmt.Sprint(image, r.reported()) }
+func (r *run) deathKey(image string) string { return fmt.Sprint(image, len(r.reports()) > 0) }
 
 // faultsInRestart lets the calls of a restart after a death fail.
 func (s *sweep) faultsInRestart(dead *run, restarted *record, from image) {

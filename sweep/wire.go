@@ -17,6 +17,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -167,7 +168,7 @@ func body(req *http.Request) []byte {
 }
 
 // nextFault counts a request and finds the fault that befalls it, if any.
-func (p *execution) nextFault(c *Call) (f *fault, ended bool) {
+func (p *execution) nextFault(c *Call) (f *faults.Fault, ended bool) {
 	ended = true
 	p.note(func() {
 		r := &p.record
@@ -187,7 +188,7 @@ func (p *execution) nextFault(c *Call) (f *fault, ended bool) {
 }
 
 // send makes an attempt, with its fault if it has one.
-func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error) {
+func (w *wire) send(req *http.Request, c *Call, f *faults.Fault) (*http.Response, error) {
 	fake := w.record.fake
 	if _, stored := fake.BYOK(fake.Key()); stored && c.spec == spec.ClearBYOK {
 		w.note(func() { w.record.cleared = true })
@@ -195,17 +196,19 @@ func (w *wire) send(req *http.Request, c *Call, f *fault) (*http.Response, error
 	switch {
 	case c.late:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
+	case f != nil && *f == agentGone:
+		if _, found := fake.Agent(c.AgentID); found {
+			fake.RemoveAgent(c.AgentID)
+		}
+		return w.direct.RoundTrip(req)
 	case f == nil:
 		return w.direct.RoundTrip(req)
-	case f.change != nil:
-		w.note(func() { w.plan.undo = f.change(fake, c) })
-		return w.direct.RoundTrip(req)
 	case w.bubble:
-		return w.inject(req, f.Fault.Fault)
+		return w.inject(req, f.Fault)
 	}
 	d, slow := slowReplies[f.Name]
 	if !slow {
-		return w.inject(req, f.Fault.Fault)
+		return w.inject(req, f.Fault)
 	}
 	var resp *http.Response
 	var err error

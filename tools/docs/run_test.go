@@ -136,7 +136,7 @@ func TestSweepPageNamesEveryFault(t *testing.T) {
 	t.Chdir(root)
 	page := read(t, "docs/sweep.md")
 	_, names := faults.Named("")
-	for _, name := range append(names, "key_revoked", "plan_ended", "byok_down", "agent_gone", "fails") {
+	for _, name := range append(names, "agent_gone", "fails") {
 		assert.Contains(t, page, "`"+name+"`")
 	}
 }

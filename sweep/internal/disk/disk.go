@@ -42,17 +42,16 @@ func Look(dir string) Image {
 		if err != nil {
 			return nil
 		}
-		e := Entry{Mode: info.Mode()}
-		switch {
-		case e.Mode.IsRegular():
+		switch mode := info.Mode(); {
+		case mode.IsRegular():
 			content, _ := os.ReadFile(path)
-			e.Content = string(content)
-		case e.Mode&fs.ModeSymlink != 0:
-			e.Content, _ = os.Readlink(path)
-		case !e.Mode.IsDir():
-			return nil // a socket or a pipe is gone with its process
-		}
-		image[below] = e
+			image[below] = Entry{mode, string(content)}
+		case mode&fs.ModeSymlink != 0:
+			target, _ := os.Readlink(path)
+			image[below] = Entry{mode, target}
+		case mode.IsDir():
+			image[below] = Entry{Mode: mode}
+		} // a socket or a pipe is gone with its process
 		return nil
 	})
 	return image
@@ -106,28 +105,18 @@ func (w *Watch) Start(dir string) {
 func (w *Watch) Close() { w.events.close() }
 
 // Take copies the folder, and returns what has changed since the last copy, in order.
-// It looks again where somebody writes meanwhile.
+// Where somebody writes meanwhile, it does not say what has changed.
 func (w *Watch) Take(last Image) (Image, []Change) {
-	if w.events == nil {
-		return Look(w.dir), nil
-	}
 	changes := w.events.changes()
-	if len(changes) == 0 {
+	if w.events != nil && len(changes) == 0 {
 		return last, nil
 	}
-	for range mostLooks {
-		image := Look(w.dir)
-		more := w.events.changes()
-		if len(more) == 0 {
-			return image, changes
-		}
-		changes = append(changes, more...)
+	image := Look(w.dir)
+	if len(w.events.changes()) > 0 {
+		return Look(w.dir), nil
 	}
-	return Look(w.dir), nil
+	return image, changes
 }
-
-// mostLooks bounds the looks at a folder that never rests.
-const mostLooks = 10
 
 // A Change is one thing that happened to an entry.
 type Change struct {
@@ -159,18 +148,12 @@ type State struct {
 func Torn(before, after Image, changes []Change) (states []State) {
 	now := Image{}
 	maps.Copy(now, before)
-	add := func(says, path string, e *Entry) {
-		image := maps.Clone(now)
-		if e != nil {
-			image[path] = *e
-		}
-		states = append(states, State{image, says})
-	}
 	for n, c := range changes {
+		add := func(how string) { states = append(states, State{maps.Clone(now), c.Path + " was " + how}) }
 		content, known := content(after, changes[n:], c.Path)
 		switch c.Kind {
 		case Created:
-			add(c.Path+" was missing", "", nil)
+			add("missing")
 			if now[c.Path] = content; content.Mode&fs.ModeSymlink == 0 { // a link is whole at once
 				now[c.Path] = Entry{Mode: cmp.Or(content.Mode, 0o600)}
 			}
@@ -184,16 +167,18 @@ func Torn(before, after Image, changes []Change) (states []State) {
 				old, rest = "", content.Content
 			}
 			if old == "" {
-				add(c.Path+" was empty", c.Path, &Entry{Mode: content.Mode})
+				now[c.Path] = Entry{Mode: content.Mode}
+				add("empty")
 			}
-			add(c.Path+" was cut in half", c.Path, &Entry{content.Mode, old + rest[:len(rest)/2]})
+			now[c.Path] = Entry{content.Mode, old + rest[:len(rest)/2]}
+			add("cut in half")
 			now[c.Path] = content
 		case Moved:
-			add(c.Path+" was not yet in place", "", nil)
+			add("not yet in place")
 			now[c.Path] = now[c.From]
 			delete(now, c.From)
 		case Removed:
-			add(c.Path+" was not yet removed", "", nil)
+			add("not yet removed")
 			delete(now, c.Path)
 		}
 	}

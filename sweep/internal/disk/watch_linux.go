@@ -60,6 +60,9 @@ func (e *events) close() {
 // changes returns what has happened since it was asked last, in order. The parts of one
 // write are one change.
 func (e *events) changes() (all []Change) {
+	if e == nil {
+		return nil
+	}
 	var buffer [1 << 14]byte
 	moves := map[uint32]string{} // where an entry was that moves, by the kernel's cookie
 	for {
