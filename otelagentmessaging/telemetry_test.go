@@ -138,29 +138,17 @@ func (r *telemetry) metrics(t testing.TB) map[string]metricdata.Metrics {
 // and sum of a histogram.
 func (r *telemetry) points(t testing.TB) (lines []string) {
 	for name, m := range r.metrics(t) {
-		for _, p := range pointsOf(m) {
-			lines = append(lines, fmt.Sprintf("%s%s: %s\n", name, p.attrs, p.value))
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			for _, p := range data.DataPoints {
+				lines = append(lines, fmt.Sprintf("%s%s: %d\n", name, attrsOf(p.Attributes.ToSlice()), p.Value))
+			}
+		case metricdata.Histogram[float64]:
+			for _, p := range data.DataPoints {
+				lines = append(lines, fmt.Sprintf("%s%s: %d, %v s\n", name, attrsOf(p.Attributes.ToSlice()), p.Count, p.Sum))
+			}
 		}
 	}
 	slices.Sort(lines)
 	return lines
-}
-
-type point struct {
-	attrs attrs
-	value string
-}
-
-func pointsOf(m metricdata.Metrics) (points []point) {
-	switch data := m.Data.(type) {
-	case metricdata.Sum[int64]:
-		for _, p := range data.DataPoints {
-			points = append(points, point{attrsOf(p.Attributes.ToSlice()), fmt.Sprint(p.Value)})
-		}
-	case metricdata.Histogram[float64]:
-		for _, p := range data.DataPoints {
-			points = append(points, point{attrsOf(p.Attributes.ToSlice()), fmt.Sprintf("%d, %v s", p.Count, p.Sum)})
-		}
-	}
-	return points
 }

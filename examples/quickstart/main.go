@@ -8,7 +8,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log"
 	"os"
 
@@ -18,50 +17,37 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if err := run(context.Background(), os.Stdout); err != nil {
+	client, err := connect()
+	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-func run(ctx context.Context, stdout io.Writer) error {
-	client, fake, err := connect()
-	if err != nil {
-		return err
-	}
-	defer fake.Close()
-	return greet(ctx, client, stdout)
-}
-
-func greet(ctx context.Context, client *agentmessaging.Client, stdout io.Writer) error {
+	ctx := context.Background()
 	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{
 		SystemPrompt: "You answer questions about opening hours. Be brief.",
 		CustomerRef:  "quickstart",
 	})
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	fmt.Fprintf(stdout, "agent:     %s (%s)\n", agent.ID, agent.Status) // first of all: what follows may fail
+	fmt.Printf("agent:     %s (%s)\n", agent.ID, agent.Status) // first of all: what follows may fail
 	reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "When do you open?"})
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	fmt.Fprintf(stdout, "reply:     %q\n", reply.Text)
-	fmt.Fprintf(stdout, "trace id:  %s\n", reply.TraceID)
-	return nil
+	fmt.Printf("reply:     %q\n", reply.Text)
+	fmt.Printf("trace id:  %s\n", reply.TraceID)
 }
 
 // connect returns a client of the service that AGENT_MESSAGING_BASE_URL and
 // AGENT_MESSAGING_API_KEY name, or of a fake in this program where neither is
 // set. A program of your own needs NewClientFromEnv only.
-func connect() (client *agentmessaging.Client, closer io.Closer, err error) {
+func connect() (*agentmessaging.Client, error) {
 	if os.Getenv("AGENT_MESSAGING_BASE_URL") != "" || os.Getenv("AGENT_MESSAGING_API_KEY") != "" {
-		client, err = agentmessaging.NewClientFromEnv()
-		return client, io.NopCloser(nil), err
+		return agentmessaging.NewClientFromEnv()
 	}
 	fake, err := fakeserver.Open()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	client, err = agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(nil)))
-	return client, fake, err
+	return agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(nil)))
 }

@@ -200,27 +200,3 @@ func TestControl(t *testing.T) {
 		assert.True(t, succeeded, "no test has %s succeed", op.OperationID)
 	}
 }
-
-// TestRecordComplains: a record that finds nothing would let every run pass.
-func TestRecordComplains(t *testing.T) {
-	for _, tt := range []struct {
-		call     string
-		status   int
-		received string
-		want     string // in the complaint; "" for none
-	}{
-		{"DELETE /v1/byok", 200, `{"ok":true,"trace_id":"t"}`, ""},
-		{"DELETE /v1/byok", 200, `{"ok":true}`, "trace_id"},
-		{"DELETE /v1/byok", 503, `{"error":"byok_unavailable"}`, "status is not supported"},
-		{"GET /v1/agents/a", 429, `{"error":"rate_limited","trace_id":"t","limit_key":"k"}`, "Retry-After"},
-		{"POST /v1/agent", 200, `{}`, "no matching operation"},
-		{"POST /v1/agent", 404, `{"error":"not_found"}`, ""},
-	} {
-		method, path, _ := strings.Cut(tt.call, " ")
-		header := http.Header{"Content-Type": {"application/json"}}
-		r := newRecord(t, load(t, documentFile))
-		r.add(httptest.NewRequest(method, path, nil), &http.Response{StatusCode: tt.status, Header: header}, []byte(tt.received))
-		assert.Equal(t, tt.want != "", len(r.wrong) > 0, tt)
-		assert.Contains(t, fmt.Sprint(r.wrong), tt.want)
-	}
-}
