@@ -128,40 +128,40 @@ func hostOf(location string) string {
 
 // classify sorts the outcome. ctxErr is why the call cannot go on, if it cannot: it
 // counts only where there is no answer, since what has arrived is kept.
-func (a *attempt) classify(endpoint *spec.Endpoint, ctxErr error) outcomeClass {
+func (a *attempt) classify(endpoint *spec.Endpoint, ctxErr error) *outcome {
 	switch {
 	case a.Status == 0:
 		return a.classifyUnanswered(ctxErr)
 	case isSuccess(a.Status) && a.Err == nil:
-		return classSuccess
+		return outcomeSuccess
 	case isSuccess(a.Status) && ctxErr != nil:
-		return classEndedSent
+		return outcomeEndedSent
 	case isSuccess(a.Status):
-		return classLost
+		return outcomeLost
 	case a.Status == http.StatusTooManyRequests:
-		return classLimited
+		return outcomeLimited
 	case a.Status == http.StatusServiceUnavailable && endpoint.Lists(a.Status) && a.failure.Code != "":
-		return classUnavailable // the one 5xx after which nothing was done
+		return outcomeUnavailable // the one 5xx after which nothing was done
 	case a.Status >= http.StatusBadGateway && a.Status <= http.StatusGatewayTimeout:
-		return classDown
+		return outcomeDown
 	case isServerError(a.Status):
-		return classBroken
+		return outcomeBroken
 	}
-	return classOther
+	return outcomeOther
 }
 
-func (a *attempt) classifyUnanswered(ctxErr error) outcomeClass {
+func (a *attempt) classifyUnanswered(ctxErr error) *outcome {
 	switch {
 	case a.Sent && ctxErr != nil:
-		return classEndedSent
+		return outcomeEndedSent
 	case ctxErr != nil:
-		return classEnded
+		return outcomeEnded
 	case isCertificateError(a.Err):
-		return classCertificate
+		return outcomeCertificate
 	case a.Sent:
-		return classLost
+		return outcomeLost
 	}
-	return classUnsent
+	return outcomeUnsent
 }
 
 // isCertificateError reports that one side refused the other's certificate, or its

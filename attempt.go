@@ -24,10 +24,10 @@ type attempt struct {
 	began  time.Time // if somebody observes
 	permit Permit    // of the user's limiter, which waits for the outcome; nil: none
 	exchange.Answer
-	result  any          // of a success, decoded
-	traceID string       // of a success, if it is wanted, without secrets
-	failure *Error       // what the answer says, or who refused the attempt, or the Go error; nil: success
-	class   outcomeClass // 0: it is not over
+	result  any      // of a success, decoded
+	traceID string   // of a success, if it is wanted, without secrets
+	failure *Error   // what the answer says, or who refused the attempt, or the Go error; nil: success
+	outcome *outcome // nil: it is not over
 }
 
 // run makes the attempt.
@@ -40,12 +40,12 @@ func (a *attempt) run(cookies []string) {
 	}
 	defer a.release(ctx) // also when a part of the program panics
 	if a.Err = a.acquire(ctx); a.Err != nil {
-		a.class = classRefused
+		a.outcome = outcomeRefused
 		return
 	}
 	c.attempts++
 	a.send(emit(ctx, c.client.handlers, silent, RequestStart{c.subject, a.number}), cookies)
-	if a.class = a.classify(c.endpoint, c.whyOver()); a.class == classLimited {
+	if a.outcome = a.classify(c.endpoint, c.whyOver()); a.outcome == outcomeLimited {
 		c.refusals++
 	}
 }
@@ -238,10 +238,10 @@ func (a *attempt) safeTraceID() string {
 // retries has it in the column of POST, which is never sent again unless the service
 // certainly did nothing.
 func (a *attempt) verdict() Verdict {
-	if a.class == 0 && a.Sent { // a part of the program panicked
+	if a.outcome == nil && a.Sent { // a part of the program panicked
 		return VerdictUnknown
 	}
-	switch actionFor(a.class, http.MethodPost) {
+	switch a.outcome.follows(http.MethodPost) {
 	case actionSuccess:
 		return VerdictDone
 	case actionUnknown:
@@ -257,8 +257,8 @@ func (a *attempt) fail() *Error {
 	return e
 }
 
-// outcomeUnknown is fail for a POST that may have been carried out.
-func (a *attempt) outcomeUnknown() error {
+// unknown is fail for a POST that may have been carried out.
+func (a *attempt) unknown() error {
 	e := a.fail()
 	unknown := &OutcomeUnknownError{Method: e.Method, Path: e.Path, TraceID: e.TraceID, Missed: a.missed(a.call.whyOver()), Err: e}
 	if e.StatusCode == 0 {

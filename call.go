@@ -154,7 +154,7 @@ func (c *call) run() (err error) {
 	case actionSuccess:
 		return nil
 	case actionUnknown:
-		return c.last.outcomeUnknown()
+		return c.last.unknown()
 	case actionError:
 		return c.last.fail()
 	}
@@ -211,11 +211,11 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 // It returns no error, which would replace the attempt's.
 func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
 	a := c.last
-	if a.class == classRefused && c.before != nil && c.before.class == classLimited && c.whyOver() != nil {
+	if a.outcome == outcomeRefused && c.before != nil && c.before.outcome == outcomeLimited && c.whyOver() != nil {
 		c.last = c.before // the call ended in line, after this answer
 		return false, nil
 	}
-	if c.action = actionFor(a.class, c.endpoint.Method); c.action == actionSuccess {
+	if c.action = a.outcome.follows(c.endpoint.Method); c.action == actionSuccess {
 		c.client.retries.succeed()
 	}
 	if c.action != actionRetry {
@@ -226,7 +226,7 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 		c.action = actionError
 		return false, nil
 	}
-	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, a.number, retryTable[a.class].outcome, wait})
+	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, a.number, a.outcome.name, wait})
 	return true, nil
 }
 
@@ -240,13 +240,13 @@ func (c *call) planRetry() (wait time.Duration, planned bool) {
 	case a.Renewed && c.renewals < maxRenewals:
 		c.renewals++
 		return 0, true
-	case a.class == classLimited && policy.MaxAttempts > 1: // it waits in the line
+	case a.outcome == outcomeLimited && policy.MaxAttempts > 1: // it waits in the line
 		closed, refusal := c.line.Forecast(c.ctx, &c.waiter)
 		if refusal != nil {
 			a.failure.add(c.tooLong(refusal.Patience, a.failure.RetryAfter))
 		}
 		return closed, refusal == nil
-	case a.class == classLimited, c.failures() >= policy.MaxAttempts:
+	case a.outcome == outcomeLimited, c.failures() >= policy.MaxAttempts:
 		return 0, false
 	}
 	longest, _ := c.longestWait()

@@ -148,49 +148,40 @@ const (
 	actionUnknown action = "outcome unknown"
 )
 
-// outcomeClass is how an attempt ended, as far as retries are concerned.
-type outcomeClass int
-
-const (
-	_ outcomeClass = iota // it is not over
-	classSuccess
-	classUnsent
-	classLost
-	classLimited
-	classDown
-	classUnavailable
-	classBroken
-	classOther
-	classCertificate
-	classEnded
-	classEndedSent
-	classRefused
-)
-
-// retryTable is the table of the package documentation; a test holds the two
-// together. "idempotent" are GET, PUT and DELETE.
-var retryTable = [...]struct {
-	outcome          string
-	idempotent, post action
-}{
-	classSuccess:     {"2xx with a readable documented body", actionSuccess, actionSuccess},
-	classUnsent:      {"never sent", actionRetry, actionRetry},
-	classLost:        {"answer lost, truncated or not JSON", actionRetry, actionUnknown},
-	classLimited:     {"429", actionRetry, actionRetry},
-	classDown:        {"502, 503, 504", actionRetry, actionUnknown},
-	classUnavailable: {"503 that the interface lists", actionRetry, actionError},
-	classBroken:      {"another 5xx", actionError, actionUnknown},
-	classOther:       {"any other answer", actionError, actionError},
-	classCertificate: {"certificate refused", actionError, actionError},
-	classEnded:       {"context ended before the request", actionError, actionError},
-	classEndedSent:   {"context ended after the request", actionError, actionUnknown},
-	classRefused:     {"refused by the limiter", actionError, actionError},
+// outcome is how an attempt ended, as far as retries are concerned.
+type outcome struct {
+	name             string
+	idempotent, post action // what follows it: after GET, PUT and DELETE, and after POST
 }
 
-// actionFor looks up what follows an attempt of the given method.
-func actionFor(class outcomeClass, method string) action {
-	if method == http.MethodPost {
-		return retryTable[class].post
+var (
+	outcomeSuccess     = &outcome{"2xx with a readable documented body", actionSuccess, actionSuccess}
+	outcomeUnsent      = &outcome{"never sent", actionRetry, actionRetry}
+	outcomeLost        = &outcome{"answer lost, truncated or not JSON", actionRetry, actionUnknown}
+	outcomeLimited     = &outcome{"429", actionRetry, actionRetry}
+	outcomeDown        = &outcome{"502, 503, 504", actionRetry, actionUnknown}
+	outcomeUnavailable = &outcome{"503 that the interface lists", actionRetry, actionError}
+	outcomeBroken      = &outcome{"another 5xx", actionError, actionUnknown}
+	outcomeOther       = &outcome{"any other answer", actionError, actionError}
+	outcomeCertificate = &outcome{"certificate refused", actionError, actionError}
+	outcomeEnded       = &outcome{"context ended before the request", actionError, actionError}
+	outcomeEndedSent   = &outcome{"context ended after the request", actionError, actionUnknown}
+	outcomeRefused     = &outcome{"refused by the limiter", actionError, actionError}
+)
+
+// retryTable is the table of the package documentation; a test holds the two together.
+var retryTable = []*outcome{
+	outcomeSuccess, outcomeUnsent, outcomeLost, outcomeLimited, outcomeDown, outcomeUnavailable, outcomeBroken, outcomeOther,
+	outcomeCertificate, outcomeEnded, outcomeEndedSent, outcomeRefused,
+}
+
+// follows is what follows an attempt of the method; empty for one that did not take place.
+func (o *outcome) follows(method string) action {
+	switch {
+	case o == nil:
+		return ""
+	case method == http.MethodPost:
+		return o.post
 	}
-	return retryTable[class].idempotent
+	return o.idempotent
 }
