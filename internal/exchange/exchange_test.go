@@ -15,36 +15,26 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// answering is a transport that answers with a body of the request's context.
 type answering struct {
 	http.Response
-	ctx context.Context // of the request
+	body func(context.Context) io.Reader
+	ctx  context.Context
 }
 
 func (a *answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.ctx = req.Context()
-	if body, ok := a.Body.(hanging); ok {
-		body.end = req.Context().Done()
-		a.Body = body
-	}
+	a.Body = io.NopCloser(a.body(a.ctx))
 	return &a.Response, nil
 }
 
-// hanging is a body whose end does not come.
-type hanging struct {
-	io.Reader
-	end <-chan struct{}
-}
+// until is the rest of a body that does not come before its context ends.
+type until struct{ context.Context }
 
-func (h hanging) Read(p []byte) (int, error) {
-	n, err := h.Reader.Read(p)
-	if err == io.EOF {
-		<-h.end
-		err = io.ErrUnexpectedEOF
-	}
-	return n, err
+func (u until) Read([]byte) (int, error) {
+	<-u.Done()
+	return 0, io.ErrUnexpectedEOF
 }
-
-func (hanging) Close() error { return nil }
 
 // again reads its bytes again and again.
 type again struct {
@@ -72,12 +62,14 @@ func packed(text string) []byte {
 // believed.
 func TestBodies(t *testing.T) {
 	const text = `{"ok":true}`
-	plain := func(s string) io.Reader { return strings.NewReader(s) }
+	fixed := func(r io.Reader) func(context.Context) io.Reader { return func(context.Context) io.Reader { return r } }
+	plain := func(s string) func(context.Context) io.Reader { return fixed(strings.NewReader(s)) }
+	hanging := func(ctx context.Context) io.Reader { return io.MultiReader(strings.NewReader(text), until{ctx}) }
 	for name, tt := range map[string]struct {
 		status  int
 		length  int64
 		coding  string
-		body    io.Reader
+		body    func(context.Context) io.Reader
 		want    string
 		err     error
 		elapsed time.Duration
@@ -86,21 +78,18 @@ func TestBodies(t *testing.T) {
 		"unpacked, was longer":  {200, 5, "", plain(text), text, nil, 0},
 		"unpacked, was shorter": {200, 500, "", plain(text), text, nil, 0},
 		"a byte order mark":     {200, -1, "", plain("\ufeff" + text), text, nil, 0},
-		"packed":                {200, 40, "gzip", bytes.NewReader(packed(text)), text, nil, 0},
+		"packed":                {200, 40, "gzip", fixed(bytes.NewReader(packed(text))), text, nil, 0},
 		"not packed":            {200, 40, "gzip", plain(text), "", gzip.ErrHeader, 0},
-		"packed without end":    {200, -1, "gzip", &again{whole: packed("")}, "", errTooLarge, 0},
-		"unpacks without end":   {200, -1, "gzip", &again{whole: packed(strings.Repeat(" ", 1<<20))}, strings.Repeat(" ", 1<<20), errTooLarge, 0},
-		"packed error":          {400, -1, "gzip", &again{whole: packed("")}, "", nil, 0},
-		"no end":                {200, int64(len(text)), "", hanging{Reader: plain(text)}, text, nil, 5 * time.Second},
-		"cut":                   {200, 500, "", hanging{Reader: plain(text)}, text, io.ErrUnexpectedEOF, time.Minute},
-		"error without end":     {400, -1, "", hanging{Reader: plain(text)}, text, nil, 5 * time.Second},
+		"packed without end":    {200, -1, "gzip", fixed(&again{whole: packed("")}), "", errTooLarge, 0},
+		"unpacks without end":   {200, -1, "gzip", fixed(&again{whole: packed(strings.Repeat(" ", 1<<20))}), strings.Repeat(" ", 1<<20), errTooLarge, 0},
+		"packed error":          {400, -1, "gzip", fixed(&again{whole: packed("")}), "", nil, 0},
+		"no end":                {200, int64(len(text)), "", hanging, text, nil, 5 * time.Second},
+		"cut":                   {200, 500, "", hanging, text, io.ErrUnexpectedEOF, time.Minute},
+		"error without end":     {400, -1, "", hanging, text, nil, 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
-			resp := &answering{Response: http.Response{StatusCode: tt.status, ContentLength: tt.length, Header: http.Header{"Content-Encoding": {tt.coding}}, Body: io.NopCloser(tt.body)}}
-			if body, ok := tt.body.(hanging); ok {
-				resp.Body = body
-			}
+			resp := &answering{Response: http.Response{StatusCode: tt.status, ContentLength: tt.length, Header: http.Header{"Content-Encoding": {tt.coding}}}, body: tt.body}
 			answer := New(resp).Send(t.Context(), Request{Method: http.MethodGet, URL: &url.URL{}, Deadline: begin.Add(time.Minute)})
 			assert.Equal(t, tt.want, string(answer.Body), name)
 			assert.Equal(t, tt.err, answer.Err, name)

@@ -3,8 +3,8 @@ package exchange
 import (
 	"context"
 	"crypto/tls"
+	"maps"
 	"net"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,12 +22,11 @@ import (
 // request may look for a connection before the others do so too.
 const firstAnswerWait = 2 * time.Second
 
-// connections knows the HTTP/2 connections that are in use. They are forgotten
-// when net/http has let go of them.
+// connections knows the HTTP/2 connections that are in use.
 type connections struct {
 	line  line // for one
 	mu    sync.Mutex
-	known map[weak.Pointer[tls.Conn]]*connection
+	known map[weak.Pointer[tls.Conn]]*connection // net/http lets go of them without a word
 }
 
 // find returns nil for a connection that is not HTTP/2.
@@ -36,30 +35,29 @@ func (cs *connections) find(conn net.Conn) *connection {
 	if !ok {
 		return nil
 	}
-	key := weak.Make(secure)
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	c := cs.known[key]
+	c := cs.known[weak.Make(secure)]
 	if c == nil && secure.ConnectionState().NegotiatedProtocol == "h2" {
-		c = newConnection()
-		cs.line.reasons.Add(1)
-		time.AfterFunc(firstAnswerWait, func() {
-			c.prove()
-			cs.line.reasons.Add(-1)
-		})
-		if cs.known == nil {
-			cs.known = map[weak.Pointer[tls.Conn]]*connection{}
-		}
-		cs.known[key] = c
-		runtime.AddCleanup(secure, cs.forget, key)
+		c = cs.addLocked(secure)
 	}
 	return c
 }
 
-func (cs *connections) forget(key weak.Pointer[tls.Conn]) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	delete(cs.known, key)
+// addLocked also forgets the connections of which net/http has let go.
+func (cs *connections) addLocked(conn *tls.Conn) *connection {
+	c := newConnection()
+	cs.line.reasons.Add(1)
+	time.AfterFunc(firstAnswerWait, func() {
+		c.prove()
+		cs.line.reasons.Add(-1)
+	})
+	if cs.known == nil {
+		cs.known = map[weak.Pointer[tls.Conn]]*connection{}
+	}
+	maps.DeleteFunc(cs.known, func(key weak.Pointer[tls.Conn], _ *connection) bool { return key.Value() == nil })
+	cs.known[weak.Make(conn)] = c
+	return c
 }
 
 // connection is what the requests on one HTTP/2 connection share.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 	"weak"
@@ -81,6 +82,16 @@ func TestTriesAreBounded(t *testing.T) {
 	answer := sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Deadline: soon()})
 	assert.Equal(t, Answer{Err: errCrowded, Missed: Broken, Renewed: true}, answer)
 	assert.Equal(t, 50, transport.tries)
+}
+
+// TestConnectionsAreForgotten when net/http has let go of them.
+func TestConnectionsAreForgotten(t *testing.T) {
+	known := new(connections)
+	for range 3 {
+		known.addLocked(tls.Client(nil, nil))
+		runtime.GC()
+	}
+	assert.Len(t, known.known, 1, "the last one is found dead when another one comes")
 }
 
 // TestReason says what happened where net/http's words do not.
