@@ -27,7 +27,7 @@ type Call struct {
 	Time     time.Time `json:"time"`               // of arrival, by the fake's clock
 	Endpoint Endpoint  `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
 	Method   string    `json:"method"`
-	URL      string    `json:"url"`                // the whole address: scheme, host, path and query, each at most 256 bytes
+	URL      string    `json:"url"`                // scheme, host and path, each at most 256 bytes; a query is redacted
 	Path     string    `json:"path"`               // as it was sent, still escaped, without a query; at most 256 bytes
 	AgentID  string    `json:"agent_id,omitempty"` // the path's {agent_id}, at most 256 bytes; "" when it has none
 	Created  string    `json:"created,omitempty"`  // the agent that the call created
@@ -37,9 +37,8 @@ type Call struct {
 	Address string      `json:"address"` // the client's IP address
 	Header  http.Header `json:"header"`  // at most 100 names, and 4 KiB of each value
 	// Body is the request body, at most 64 KiB of it; "" if the endpoint takes none.
-	// In a body that was malformed, or sent to a path that no endpoint has, every
-	// string is redacted that may be a text or a key. A body that is not JSON is
-	// redacted whole; WithMessageTexts shows it, unless it may hold a key.
+	// A body that was malformed, or sent to a path that no endpoint has, is redacted
+	// whole; WithMessageTexts shows it, without what looks like a key.
 	Body      string `json:"body,omitempty"`
 	BodyBytes int    `json:"body_bytes"` // size of the body as it was sent; a body over 1 MiB counts as 1,048,577
 

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
@@ -93,19 +92,6 @@ func (s Secrets) CleanPath(escaped string) string {
 		escaped = (&url.URL{Path: s.Clean(path)}).EscapedPath()
 	}
 	return escaped
-}
-
-// CleanQuery encodes a query without the secrets, and without values that look
-// like a secret or are named like one.
-func (s Secrets) CleanQuery(values url.Values) string {
-	for name, all := range values {
-		for i, v := range all {
-			if looksSecret(v) || namesSecret(name) {
-				all[i] = Key
-			}
-		}
-	}
-	return s.Clean(values.Encode())
 }
 
 // CleanHeader copies a header without the values of headers that are named like
@@ -190,17 +176,16 @@ func MayBeKey(name string) bool {
 type Body struct {
 	Secrets Secrets
 	Texts   bool // show people's words: prompts, messages and replies
-	// Foreign is set for a body that the service did not accept or did not make.
-	// Then only the strings of members in Known are shown, and of others how long
-	// they are; what looks like a key is never shown.
+	// Foreign is set for a body that the service did not accept or did not make, so
+	// that nobody knows which of its strings are words or keys. Without Texts it is
+	// hidden whole; with them, what looks like a key is.
 	Foreign bool
-	Known   func(member string) bool
 }
 
 // Of returns the first n bytes of a body as they may be shown. A string that is cut
 // there is masked as if it were whole, so that a secret's beginning does not show.
 func (b *Body) Of(body []byte, n int) string {
-	if !json.Valid(body) {
+	if !json.Valid(body) || b.Foreign && !b.Texts {
 		return b.opaque(string(body), n)
 	}
 	var out strings.Builder
@@ -220,8 +205,8 @@ func (b *Body) Of(body []byte, n int) string {
 	return b.Secrets.Clean(strings.ToValidUTF8(out.String(), "\ufffd"))
 }
 
-// opaque is the beginning of a body that is not JSON. A key in it may be escaped in
-// any way.
+// opaque is the beginning of a body that is hidden, unless texts are shown and it is
+// not JSON. A key in it may then be escaped in any way.
 func (b *Body) opaque(body string, n int) string {
 	sent := strings.ToValidUTF8(body[:n], "\ufffd")
 	if sent == "" || b.Texts && !strings.ContainsAny(body, `\%&`) && !looksSecret(body) && b.Secrets.Clean(body) == body {
@@ -238,11 +223,9 @@ func (b *Body) shown(p *walker) (shown string, masked bool) {
 		return Key, true
 	case !isString:
 		return "", false
-	case b.Foreign && p.isName:
-		shown = b.foreignName(p.text())
-	case b.Foreign:
-		shown = b.foreign(p)
-	case !p.isName && !b.Texts && p.depth == 1 && isWords(p.member):
+	case b.Foreign && (looksSecret(p.text()) || p.isName && MayBeKey(p.text()) || !p.isName && namesSecret(string(p.member))):
+		return Key, true
+	case !p.isName && !b.Texts && p.depth == 1 && slices.ContainsFunc(wordMembers, func(name []byte) bool { return bytes.EqualFold(p.member, name) }):
 		shown = Text(p.text())
 	case bytes.IndexByte(p.written, '\\') < 0 && !slices.ContainsFunc(b.Secrets, func(secret string) bool { return bytes.Contains(p.written, []byte(secret)) }):
 		return "", false
@@ -255,32 +238,9 @@ func (b *Body) shown(p *walker) (shown string, masked bool) {
 // maxNumber is the length of the longest number that is shown.
 const maxNumber = 24
 
-// isWords reports whether a member of a documented body holds a person's words, or
-// the agent's. A fake may accept its name in another case.
-func isWords(member []byte) bool {
-	return slices.ContainsFunc(wordMembers, func(name []byte) bool { return bytes.EqualFold(member, name) })
-}
-
+// wordMembers of a documented body hold a person's words, or the agent's. A fake may
+// accept their names in another case.
 var wordMembers = [][]byte{[]byte("text"), []byte("system_prompt"), []byte("reply_text")}
-
-func (b *Body) foreignName(name string) string {
-	name = b.Secrets.Clean(name)
-	if looksSecret(name) || MayBeKey(name) {
-		return Key
-	}
-	return printable.Name(name)
-}
-
-func (b *Body) foreign(p *walker) string {
-	text, member := b.Secrets.Clean(p.text()), string(p.member)
-	switch {
-	case namesSecret(member) && !strings.HasSuffix(strings.ToLower(member), "_ref"), looksSecret(text), text == Key:
-		return Key
-	case b.Texts, b.Known != nil && b.Known(member):
-		return text
-	}
-	return Text(text)
-}
 
 // walker goes through the pieces of a JSON document: its strings, numbers, and the
 // words true, false and null. The fields after the Scanner are about one piece.
@@ -294,40 +254,35 @@ type walker struct {
 	keyDepth           int    // that of the member named api_key whose name or value it is; 0 means none
 }
 
-// next goes to the next piece, and reports whether there is one.
+// next reads the next piece, and reports whether there is one.
 func (p *walker) next() bool {
-	for ; p.Pos < len(p.Data); p.Pos++ {
+	for ; p.Pos < len(p.Data) && strings.IndexByte("{[}] \t\r\n:,", p.Data[p.Pos]) >= 0; p.Pos++ {
 		switch p.Data[p.Pos] {
 		case '{', '[':
 			p.depth++
 		case '}', ']':
 			p.depth--
-		case ' ', '\t', '\r', '\n', ':', ',':
-		default:
-			p.read()
-			return true
 		}
 	}
-	return false
-}
-
-func (p *walker) read() {
+	if p.Pos == len(p.Data) {
+		return false
+	}
 	p.from = p.Pos
 	p.written = p.Token()
 	p.isName = bytes.HasPrefix(bytes.TrimLeft(p.Data[p.Pos:], " \t\r\n"), []byte(":"))
 	if p.depth < p.keyDepth || p.isName && p.depth == p.keyDepth {
 		p.keyDepth = 0
 	}
-	if !p.isName {
-		return
+	if p.isName {
+		p.member = p.written[1 : len(p.written)-1]
+		if bytes.IndexByte(p.member, '\\') >= 0 {
+			p.member = []byte(p.text())
+		}
+		if p.keyDepth == 0 && bytes.EqualFold(p.member, apiKey) {
+			p.keyDepth = p.depth
+		}
 	}
-	p.member = p.written[1 : len(p.written)-1]
-	if bytes.IndexByte(p.member, '\\') >= 0 {
-		p.member = []byte(p.text())
-	}
-	if p.keyDepth == 0 && bytes.EqualFold(p.member, apiKey) {
-		p.keyDepth = p.depth
-	}
+	return true
 }
 
 var apiKey = []byte("api_key")

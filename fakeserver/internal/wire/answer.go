@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
@@ -50,16 +49,8 @@ func Encode(a service.Answer, by *service.Behavior, traceID, date string) Answer
 
 // Show masks the first n bytes of the answer's body.
 func (a *Answer) Show(n int, secrets mask.Secrets, texts bool) string {
-	body := mask.Body{Texts: texts, Secrets: secrets, Foreign: a.Foreign, Known: isReplyMember}
+	body := mask.Body{Texts: texts, Secrets: secrets, Foreign: a.Foreign}
 	return mask.Clip(body.Of(a.Body, n), spec.KeptBody)
-}
-
-// isReplyMember reports whether the strings of a member of an answer may be
-// shown, whoever wrote the answer.
-func isReplyMember(member string) bool {
-	return slices.Contains([]string{
-		"error", "reason", "limit_key", "trace_id", "status", "agent_id", "service", "version", "mode", "provider",
-	}, member)
 }
 
 // Reason is the reason of an error's body: the field and its bound, if it is about

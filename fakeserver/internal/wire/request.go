@@ -32,7 +32,16 @@ func Read(r *http.Request, by *service.Behavior) *Request {
 	req := new(Request)
 	from, _ := netip.ParseAddrPort(r.RemoteAddr)
 	req.IP = from.Addr().Unmap().WithZone("") // calls without an address share the zero address
-	req.body, req.Malformed = readBody(r)
+	if r.Body != nil && r.Body != http.NoBody {
+		var err error
+		req.body, err = io.ReadAll(io.LimitReader(r.Body, spec.MaxBody+1))
+		switch {
+		case err != nil:
+			req.Malformed = service.BadField("body", "it did not arrive whole")
+		case len(req.body) > spec.MaxBody:
+			req.Malformed = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
+		}
+	}
 	req.BodyBytes = len(req.body)
 	token, hasToken := bearer(r.Header["Authorization"])
 	req.Token, req.HasToken = service.DigestOf(token), hasToken
@@ -48,21 +57,6 @@ func Read(r *http.Request, by *service.Behavior) *Request {
 		}
 	}
 	return req
-}
-
-// readBody reads a body, or one byte more than is allowed.
-func readBody(r *http.Request) (raw []byte, flaw *service.Refusal) {
-	if r.Body == nil || r.Body == http.NoBody {
-		return nil, nil
-	}
-	raw, err := io.ReadAll(io.LimitReader(r.Body, spec.MaxBody+1))
-	switch {
-	case err != nil:
-		flaw = service.BadField("body", "it did not arrive whole")
-	case len(raw) > spec.MaxBody:
-		flaw = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
-	}
-	return raw, flaw
 }
 
 // bearer returns the token of the one Authorization header: interface 5. The
@@ -100,12 +94,8 @@ func (req *Request) Show(r *http.Request, own string, texts bool) Shown {
 		Method: keep(req.Secrets.Clean(r.Method)), Path: keep(req.Secrets.CleanPath(sentPath(r.URL))),
 		AgentID: keep(req.Secrets.Clean(req.AgentID)), Header: req.Secrets.CleanHeader(r.Header),
 	}
-	body := mask.Body{Texts: texts, Secrets: req.Secrets}
-	accepted := req.Malformed == nil && req.Unrouted == nil
-	if !accepted { // it is not known which strings are keys or words
-		body.Foreign, body.Known = true, req.shows
-	}
-	if !accepted || req.Endpoint.Body != nil {
+	body := mask.Body{Texts: texts, Secrets: req.Secrets, Foreign: req.Malformed != nil || req.Unrouted != nil}
+	if body.Foreign || req.Endpoint.Body != nil {
 		shown.Body = mask.Clip(body.Of(req.body, len(req.body)), spec.KeptBody)
 	}
 	shown.URL = "http://"
@@ -114,22 +104,9 @@ func (req *Request) Show(r *http.Request, own string, texts bool) Shown {
 	}
 	shown.URL += keep(req.Secrets.Clean(r.Host)) + shown.Path
 	if r.URL.RawQuery != "" {
-		shown.URL += "?" + keep(req.Secrets.CleanQuery(r.URL.Query()))
+		shown.URL += "?" + mask.Key // no endpoint takes a query, so nothing says what is secret in it
 	}
 	return shown
-}
-
-// shows reports whether the endpoint has a field of that name with a value that a
-// record may hold.
-func (req *Request) shows(member string) bool {
-	return req.Endpoint != nil && slices.ContainsFunc(req.Endpoint.Body, func(f *spec.Field) bool { return shows(f, member) })
-}
-
-func shows(f *spec.Field, member string) bool {
-	if f.Kind == spec.Object {
-		return slices.ContainsFunc(f.Fields, func(inner *spec.Field) bool { return shows(inner, member) })
-	}
-	return f.Name() == member && f != spec.SystemPrompt && f != spec.MessageText
 }
 
 // find returns the endpoint of a request and the value of {agent_id}. path is
@@ -138,11 +115,18 @@ func shows(f *spec.Field, member string) bool {
 func find(method, path string) (e *spec.Endpoint, agentID string, unrouted *service.Refusal) {
 	var allowed []string
 	for _, e := range spec.Endpoints {
-		id, ok := match(e.Path, path)
+		before, after, hasID := strings.Cut(e.Path, "{agent_id}")
+		id, starts := strings.CutPrefix(path, before)
+		id, ends := strings.CutSuffix(id, after)
+		if !starts || !ends || hasID == (id == "") || id == "." || id == ".." || strings.Contains(id, "/") {
+			continue
+		}
+		id, err := url.PathUnescape(id)
 		switch {
-		case ok && e.Method == method:
+		case err != nil:
+		case e.Method == method:
 			return e, id, nil
-		case ok:
+		default:
 			allowed = append(allowed, e.Method)
 		}
 	}
@@ -153,21 +137,6 @@ func find(method, path string) (e *spec.Endpoint, agentID string, unrouted *serv
 	r.Allow = strings.Join(allowed, ", ")
 	r.Broken = "this path takes " + r.Allow
 	return nil, "", r
-}
-
-// match compares a path with a template, which has {agent_id} for one segment or
-// not at all.
-func match(template, path string) (id string, ok bool) {
-	before, after, hasID := strings.Cut(template, "{agent_id}")
-	if !hasID || !strings.HasPrefix(path, before) {
-		return "", path == template
-	}
-	id, ok = strings.CutSuffix(path[len(before):], after)
-	if !ok || id == "" || id == "." || id == ".." || strings.Contains(id, "/") {
-		return "", false
-	}
-	id, err := url.PathUnescape(id)
-	return id, err == nil
 }
 
 // sentPath is the path as the client sent it. EscapedPath alone escapes a path
