@@ -1,7 +1,6 @@
 package fakeserver
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -58,13 +57,13 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	me, err := s.beginSleep(d)
+	until, err := s.beginSleep(d)
 	if err != nil {
 		return err
 	}
-	defer s.endSleep(me)
+	defer s.endSleep(until)
 	touches, quiet := s.touches.Load(), 0
-	for pauses := 1; s.offset.Load() < me.until; pauses++ {
+	for pauses := 1; s.offset.Load() < until; pauses++ {
 		memnet.Pause(ctx, pause)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -74,7 +73,7 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 			touches, quiet = now, 0
 		}
 		if quiet >= quietPauses || pauses >= maxPauses {
-			s.wake(me)
+			s.wake(until)
 		}
 	}
 	return nil
@@ -91,37 +90,33 @@ const (
 	maxPauses   = 1000 // in a program that never stops calling: half a second
 )
 
-// sleeper is one Sleep under way. A sleeper looks for itself when its time has come:
-// a channel of a bubble must not be used outside.
-type sleeper struct {
-	until int64 // the offset of the clock at which it wakes: unlike a time it means the same in every bubble
-}
-
-func (s *Server) beginSleep(d time.Duration) (*sleeper, error) {
+// beginSleep returns the offset of the clock at which a sleeper wakes: unlike a time
+// it means the same in every bubble. A sleeper looks for itself whether it has come,
+// since a channel of a bubble must not be used outside.
+func (s *Server) beginSleep(d time.Duration) (until int64, err error) {
 	s.touches.Add(1)
 	defer s.lock().Unlock()
-	offset := s.offset.Load()
-	if int64(d) > math.MaxInt64-offset {
-		return nil, fmt.Errorf("fakeserver: Sleep: the clock cannot move by another %v", d)
+	until = s.offset.Load() + int64(d)
+	if until < 0 { // it has overflowed
+		return 0, fmt.Errorf("fakeserver: Sleep: the clock cannot move by another %v", d)
 	}
-	me := &sleeper{offset + int64(d)}
-	s.sleepers = append(s.sleepers, me)
-	slices.SortStableFunc(s.sleepers, func(a, b *sleeper) int { return cmp.Compare(a.until, b.until) })
-	return me, nil
+	s.sleepers = append(s.sleepers, until)
+	return until, nil
 }
 
 // endSleep forgets a sleeper. Until then no sleeper that wakes later moves the
 // clock.
-func (s *Server) endSleep(me *sleeper) {
+func (s *Server) endSleep(until int64) {
 	s.touches.Add(1)
 	defer s.lock().Unlock()
-	s.sleepers = without(s.sleepers, me)
+	i := slices.Index(s.sleepers, until)
+	s.sleepers = slices.Delete(s.sleepers, i, i+1)
 }
 
 // wake moves the clock to the wake time of a sleeper, if no other wakes earlier.
-func (s *Server) wake(me *sleeper) {
+func (s *Server) wake(until int64) {
 	defer s.lock().Unlock()
-	if s.sleepers[0].until == me.until {
-		s.moveToLocked(me.until)
+	if slices.Min(s.sleepers) == until {
+		s.moveToLocked(until)
 	}
 }

@@ -18,14 +18,12 @@ type Plan string
 
 // The plans of interface 8.2, and one with the limits of interface 8.1.
 const (
-	PlanPreview Plan = "preview" // active, with the preview limits of interface 8.1
-	PlanFree    Plan = "free"    // inactive, so every call is answered 402
-	PlanPro     Plan = "pro"     // active, with the Pro limits of interface 8.2
-	PlanBYOK    Plan = "byok"    // active, with the BYOK limits of interface 8.2
+	PlanPreview Plan = spec.PreviewPlan // preview: active, with the preview limits of interface 8.1
+	PlanFree    Plan = spec.FreePlan    // free: inactive, so every call is answered 402
+	PlanPro     Plan = spec.ProPlan     // pro: active, with the Pro limits of interface 8.2
+	PlanBYOK    Plan = spec.BYOKPlan    // byok: active, with the BYOK limits of interface 8.2
 )
 
-// The Plan and Limit constants repeat the names of package spec, so that go doc
-// shows their values. TestConstants compares the two.
 const planNames = spec.PreviewPlan + ", " + spec.FreePlan + ", " + spec.ProPlan + " and " + spec.BYOKPlan
 
 func (p Plan) isKnown() bool {
@@ -149,15 +147,16 @@ type Limit string
 // The limits of interface 8.1, by their names in the limit_key of a 429. The
 // interface shows no names; the fake chose these. They are untyped constants, so
 // that they can be compared with a Limit and with the LimitKey of an
-// agentmessaging.Error, which is a string. Comments show the preview defaults.
+// agentmessaging.Error, which is a string. Comments show the values and the preview
+// defaults.
 const (
-	LimitKeyMinute           = "key_minute"             // 60 requests of a key in a minute
-	LimitIPMinute            = "ip_minute"              // 120 requests from an address in a minute
-	LimitKeyDay              = "key_day"                // 1,000 requests of a key in a day
-	LimitAgentCreateKeyDay   = "agent_create_key_day"   // 50 agents created by a key in a day
-	LimitAgentCreateIPMinute = "agent_create_ip_minute" // 10 agents created from an address in a minute
-	LimitBYOKSetKeyHour      = "byok_set_key_hour"      // 5 provider keys stored by a key in an hour
-	LimitWarmUpKeyHour       = "warmup_key_hour"        // 3 warm-ups of a key in an hour
+	LimitKeyMinute           = spec.KeyMinute           // key_minute: 60 requests of a key in a minute
+	LimitIPMinute            = spec.IPMinute            // ip_minute: 120 requests from an address in a minute
+	LimitKeyDay              = spec.KeyDay              // key_day: 1,000 requests of a key in a day
+	LimitAgentCreateKeyDay   = spec.AgentCreateKeyDay   // agent_create_key_day: 50 agents created by a key in a day
+	LimitAgentCreateIPMinute = spec.AgentCreateIPMinute // agent_create_ip_minute: 10 agents created from an address in a minute
+	LimitBYOKSetKeyHour      = spec.BYOKSetKeyHour      // byok_set_key_hour: 5 provider keys stored by a key in an hour
+	LimitWarmUpKeyHour       = spec.WarmUpKeyHour       // warmup_key_hour: 3 warm-ups of a key in an hour
 )
 
 func limitKeys() string {

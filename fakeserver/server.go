@@ -49,7 +49,7 @@ type Server struct {
 	problems []error    // what Close reports when tb is nil
 	answered int        // counts the recorded calls; Reset does not set it back
 	watchers []*watcher // items never change in place, so a copy of the slice header is a snapshot
-	sleepers []*sleeper // in the order in which they wake
+	sleepers []int64    // the offsets of the clock at which each Sleep under way wakes
 }
 
 // generation is the part of a Server that Reset replaces. A call that is under way
