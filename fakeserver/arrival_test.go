@@ -85,17 +85,11 @@ const (
 // badBodies are bodies by their call, with the reason of their refusal, if there is one.
 var badBodies = map[string][]struct{ body, reason string }{
 	"POST /v1/agents/agent_000001/messages": {
-		{`{"te\u0078t":"hello"}`, ""},
-		{`{"text":"\ud83d\ude00 \"quoted\" \\"}`, ""},
-		{`{"text":"\ufffd \\ud800"}`, ""},
 		{`{"text":"\ud800"}`, "text: " + half},
-		{`{"text":"hello","\ud800":1}`, `body: member " " is not allowed`},
 		{"", one},
-		{`{"text":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `}`, one},
 		{"{\"text\":\"\xed\xa0\x80\"}", "body: must be valid UTF-8"},
 		{`{"user_ref":"x"}`, "text: is required"},
 		{`{"text":null}`, "text: must be a string"},
-		{`{"Text":"hello"}`, `body: member "Text" is not allowed`},
 		{`{"text":"hello","a1b2c3d":1}`, `body: member "a1b2c3d" is not allowed`},
 		{`{"text":"hello","a1b2c3d4":1}`, "body: member … is not allowed"}, // long enough to be a key
 		{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 30) + `..." is not allowed`},
@@ -104,10 +98,7 @@ var badBodies = map[string][]struct{ body, reason string }{
 	"POST /v1/agents": {
 		{`{"metadata":{"a":null,"b":[1,-2.5e3,true,false,{"a":{"a":1}}],"":"x","A":1,"c":[{"b":1},{"b":1}]}}`, ""},
 		{`{"llm":{"x":1}}`, `llm: member "x" is not allowed`},
-		{`{"llm":{"mode":"hosted","mode":"hosted"}}`, "llm.mode: is there twice"},
-		{`{"sms":{}}`, "sms.mode: is required"},
 		{`{"metadata":[]}`, "metadata: must be an object"},
-		{`{"metadata":{"a":[{"b":"\udfff"}]}}`, "metadata: " + half},
 		{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" is there twice`},
 		{`{"llm":{"mode":"byok"}}`, "llm.mode: byok needs a BYOK configuration, and none is set for this API key"},
 		{`{"llm":{"api_key":"sk"}}`, "llm.provider: is required when llm.api_key is given"},
@@ -172,10 +163,8 @@ func TestRawRequests(t *testing.T) {
 		want []int
 	}{
 		"a decent one":            {status + rest, []int{200}},
-		"pipelined":               {status + rest + "GET /v1/x HTTP/1.1\r\n" + rest + "GET /v1/byok HTTP/1.1\r\n" + hostLine + "\r\n", []int{200, 404, 401}},
 		"pipelined bodies":        {warmUp("Content-Length: 2\r\n", "{}") + warmUp("Content-Length: 1\r\n", "{") + status + rest, []int{200, 400, 200}},
 		"backslash":               {"GET /v1\\status HTTP/1.1\r\n" + rest, []int{404}},
-		"agent and zero byte":     {"GET /v1/agents/agent_000001%00 HTTP/1.1\r\n" + rest, []int{404}},
 		"escaped letter of an id": {"GET /v1/agents/%61gent_000001 HTTP/1.1\r\n" + rest, []int{200}},
 		"braces":                  {"GET /v1/agents/{a} HTTP/1.1\r\n" + rest, []int{404}},
 		"method in lower case":    {"get /v1/status HTTP/1.1\r\n" + rest, []int{405}},
@@ -183,7 +172,6 @@ func TestRawRequests(t *testing.T) {
 		"key twice":               {status + ownKey + rest, []int{401}},
 		"BEARER, spaces":          {status + hostLine + "Authorization:BEARER   amk_fake_000001  \r\n\r\n", []int{200}},
 		"length too great":        {warmUp("Content-Length: 9\r\n", "{}"), []int{400}},
-		"length and chunks":       {warmUp("Content-Length: 50\r\nTransfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n"), []int{200}},
 		"half a chunk":            {warmUp("Transfer-Encoding: chunked\r\n", "9\r\n{}"), []int{400}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -214,33 +215,41 @@ func TestAwaitCallsInABubble(t *testing.T) {
 	})
 }
 
-// A matcher runs without a lock and may call the fake or take its time; one that
-// panics fails the test and spares the call. The result is in the order of the
-// answers, also where a later call was matched sooner.
-func TestAwaitCallsMatchers(t *testing.T) {
+// A call that is answered just as AwaitCalls begins counts once: the first is in Calls
+// and still shows itself to the watchers of before, and the second is answered while
+// AwaitCalls looks at the first. The result is in the order of the answers.
+func TestAwaitCallsCountsACallOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		watch, fake, c := newSpied(t)
-		for i, path := range []string{"/v1/byok", "/v1/status", "/v1/status"} {
-			go func() {
-				time.Sleep(time.Duration(i+1) * time.Second)
-				c.call("GET", path, noBody).wantOK(t)
-			}()
-		}
-		calls, err := fake.AwaitCalls(t.Context(), 2, fakeserver.Where(func(call fakeserver.Call) bool {
-			switch call.TraceID {
-			case "trace_000001":
-				panic("not this one")
-			case "trace_000002":
-				time.Sleep(time.Hour)
+		fake, c := newFake(t)
+		call := func() { c.call("GET", "/v1/status", noBody).wantOK(t) }
+		var begun, looked atomic.Bool
+		second := fakeserver.Where(func(fakeserver.Call) bool {
+			if !looked.Swap(true) {
+				call()
 			}
-			return call.Status == 200 && fake.CallCount() > 1
-		}))
-		require.NoError(t, err)
-		assert.Equal(t, []string{"trace_000002", "trace_000003"}, traces(calls))
-		require.Len(t, watch.errors, 1)
-		assert.Regexp(t, `^fakeserver: a matcher of AwaitCalls \(Where\(records_test.go:\d+\)\) panicked: not this one$`, watch.errors[0])
-		synctest.Wait()
+			return true
+		})
+		ended := make(chan []fakeserver.Call)
+		fake.OnCall(func(fakeserver.Call) {
+			if !begun.Swap(true) {
+				go func() { calls, _ := fake.AwaitCalls(t.Context(), 3, second); ended <- calls }()
+				synctest.Wait() // until it waits for the third
+			}
+		})
+		call()
+		call()
+		assert.Equal(t, []string{"trace_000001", "trace_000002", "trace_000003"}, traces(<-ended))
 	})
+}
+
+// Records and conversations share the memory of a text: a program that keeps many
+// calls would need twice as much.
+func TestTextsAreShared(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithMessageTexts())
+	agent := c.agent(emptyBody)
+	c.send(agent, "hello").wantOK(t)
+	text, body := fake.Conversation(agent)[0].Text, fake.Calls()[1].Body
+	assert.Same(t, unsafe.StringData(body[strings.Index(body, text):]), unsafe.StringData(text))
 }
 
 func TestOnCall(t *testing.T) {
