@@ -256,26 +256,22 @@ func (s *Server) matchingRules(rules []*rule, e *entry) (matching []*rule) {
 	return matching
 }
 
-// unused describes the required rules that were never used, each with the call
-// that came nearest.
+// unused describes the required rules that were never used, scripts first, each with
+// the call that came nearest.
 func (s *Server) unused() (sentences []string) {
-	rules, entries := s.requiredAndUnused()
-	for _, r := range rules {
-		sentences = append(sentences, fmt.Sprintf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(entries)))
-	}
-	return sentences
-}
-
-// requiredAndUnused copies the required rules that were never used, scripts first,
-// and the recorded calls.
-func (s *Server) requiredAndUnused() (rules []rule, entries []*entry) {
-	defer s.lock().Unlock()
+	lock := s.lock()
+	var rules []rule
 	for _, r := range slices.Concat(s.gen.scripts, s.gen.injections, s.gen.refusals) {
 		if r.required && r.hits == 0 {
 			rules = append(rules, *r)
 		}
 	}
-	return rules, s.gen.log.All()
+	entries := s.gen.log.All()
+	lock.Unlock()
+	for _, r := range rules { // matchers run without the lock
+		sentences = append(sentences, fmt.Sprintf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(entries)))
+	}
+	return sentences
 }
 
 // nearMiss names the call that the most matchers of a rule matched, and the

@@ -295,10 +295,7 @@ func (s *Server) add(c *call) []*watcher {
 	c.record.Header = c.gen.received.share(c.record.Header)
 	c.record.Sent.Header = c.gen.sent.share(c.record.Sent.Header)
 	c.entry.call = c.record
-	c.gen.log.Add(c.entry)
-	if !c.record.Sent.Ended.IsZero() {
-		c.gen.log.End(c.entry)
-	}
+	c.gen.log.Add(c.entry, !c.record.Sent.Ended.IsZero())
 	return s.watchers
 }
 
@@ -390,14 +387,11 @@ func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 	if len(refusals) == 0 {
 		return false
 	}
-	asked := &http.Request{
-		Method: r.Method, URL: r.URL, Host: r.URL.Host, Header: r.Header,
-		RemoteAddr: netip.AddrPortFrom(ip, 0).String(),
-	}
-	if r.GetBody != nil && r.ContentLength > 0 {
+	asked := r.Clone(r.Context())
+	asked.Host, asked.RemoteAddr, asked.Body = r.URL.Host, netip.AddrPortFrom(ip, 0).String(), http.NoBody
+	if r.GetBody != nil {
 		if body, err := r.GetBody(); err == nil {
-			defer body.Close()
-			asked.Body, asked.ContentLength = body, r.ContentLength
+			asked.Body = body
 		}
 	}
 	c := s.read(asked)

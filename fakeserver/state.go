@@ -76,35 +76,27 @@ func (f *stateFile) encode(w io.Writer) error {
 		BYOKDown bool `json:"byok_unavailable"`
 	}{f.stateHead, f.Numbers, f.BYOKDown}
 	start, err := json.Marshal(head)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = w.Write(start[:len(start)-1])
 	}
-	if _, err = w.Write(start[:len(start)-1]); err != nil {
-		return err
-	}
-	return errors.Join(
+	return errors.Join(err,
 		encodeList(w, "keys", f.Keys), encodeList(w, "addresses", f.Addresses), encodeList(w, "agent_list", f.Agents))
 }
 
 func encodeList[T any](w io.Writer, name string, items []T) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	separator := fmt.Sprintf(",%q:[\n", name)
-	if len(items) == 0 {
-		_, err := io.WriteString(w, separator+"]")
-		return err
-	}
-	for _, item := range items {
-		if _, err := io.WriteString(w, separator); err != nil {
-			return err
+	_, err := fmt.Fprintf(w, ",%q:[\n", name)
+	for i, item := range items {
+		if i > 0 && err == nil {
+			_, err = io.WriteString(w, ",")
 		}
-		if err := encoder.Encode(item); err != nil {
-			return err
+		if err == nil {
+			err = encoder.Encode(item)
 		}
-		separator = ","
 	}
-	_, err := io.WriteString(w, "]")
-	return err
+	_, end := io.WriteString(w, "]")
+	return errors.Join(err, end)
 }
 
 // ReadState replaces the state of the service with one that WriteState wrote.

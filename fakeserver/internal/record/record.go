@@ -29,9 +29,12 @@ func (l *Log[C]) End(call C) {
 // of arrival.
 func (l *Log[C]) UnderWay() []C { return slices.Clone(l.underWay) }
 
-// Add keeps a call that was answered. Beyond the limit it drops the oldest, which
-// costs the same on average however many there are.
-func (l *Log[C]) Add(call C) {
+// Add keeps a call that was answered, and may have ended too. Beyond the limit it
+// drops the oldest, which costs the same on average however many there are.
+func (l *Log[C]) Add(call C, ended bool) {
+	if ended {
+		l.End(call)
+	}
 	l.total++
 	l.kept = append(l.kept, call)
 	if len(l.kept) > l.Limit {

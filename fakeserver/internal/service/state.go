@@ -214,9 +214,9 @@ func (s *State) enable(a *Agent, mode string) {
 // limit is a limit for one key: what it allows, and who counts the calls.
 type limit struct {
 	rate
-	counts *Counts // of the key or the address
-	window *Window // of counts
-	shut   time.Time
+	counts *Counts   // of the key or the address
+	window *Window   // of counts
+	shut   time.Time // until when Exhaust keeps it closed for the key
 }
 
 // limit finds limit i for a key. ip is asked only for a limit per address.

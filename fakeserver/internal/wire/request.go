@@ -24,6 +24,7 @@ type Request struct {
 	Secrets   mask.Secrets
 	BodyBytes int
 	body      []byte
+	path      string // as the client sent it
 }
 
 // Read reads a request with its whole body, even if that is wrong, so that the
@@ -46,7 +47,13 @@ func Read(r *http.Request, by *service.Behavior) *Request {
 	token, hasToken := bearer(r.Header["Authorization"])
 	req.Token, req.HasToken = service.DigestOf(token), hasToken
 	req.Secrets = mask.SecretsOf(token, req.body)
-	req.Endpoint, req.AgentID, req.Unrouted = find(r.Method, sentPath(r.URL))
+	// EscapedPath alone escapes a path anew when the client left a character unescaped
+	// that needs an escape: /v1/agent%73/{a} would become /v1/agents/%7Ba%7D.
+	req.path = r.URL.EscapedPath()
+	if path, err := url.PathUnescape(r.URL.RawPath); err == nil && path == r.URL.Path && path != "" {
+		req.path = r.URL.RawPath
+	}
+	req.Endpoint, req.AgentID, req.Unrouted = find(r.Method, req.path)
 	if req.Unrouted != nil && by.UnknownMethod == http.StatusNotFound {
 		req.Unrouted = service.Refuse(service.NoSuchPath)
 	}
@@ -91,7 +98,7 @@ func (req *Request) Show(r *http.Request, own string, texts bool) Shown {
 		return strings.Clone(mask.Clip(part, MaxRecorded))
 	}
 	shown := Shown{
-		Method: keep(req.Secrets.Clean(r.Method)), Path: keep(req.Secrets.CleanPath(sentPath(r.URL))),
+		Method: keep(req.Secrets.Clean(r.Method)), Path: keep(req.Secrets.CleanPath(req.path)),
 		AgentID: keep(req.Secrets.Clean(req.AgentID)), Header: req.Secrets.CleanHeader(r.Header),
 	}
 	body := mask.Body{Texts: texts, Secrets: req.Secrets, Foreign: req.Malformed != nil || req.Unrouted != nil}
@@ -137,16 +144,6 @@ func find(method, path string) (e *spec.Endpoint, agentID string, unrouted *serv
 	r.Allow = strings.Join(allowed, ", ")
 	r.Broken = "this path takes " + r.Allow
 	return nil, "", r
-}
-
-// sentPath is the path as the client sent it. EscapedPath alone escapes a path
-// anew when the client left a character unescaped that needs an escape:
-// /v1/agent%73/{a} would become /v1/agents/%7Ba%7D.
-func sentPath(u *url.URL) string {
-	if path, err := url.PathUnescape(u.RawPath); err == nil && path == u.Path && path != "" {
-		return u.RawPath
-	}
-	return u.EscapedPath()
 }
 
 // Nearest is the endpoint that a call to no endpoint most likely meant: by how
