@@ -42,17 +42,24 @@ var (
 	refusal = `{"error":"rate_limited","limit_key":"requests_per_minute","trace_id":"trace_01jb2m7vqk8rs4d1"}`
 )
 
-// A service is a client of the service.
-type service interface {
+// subject makes the calls that are measured: by hand, which is the base, or with the client.
+type subject interface {
 	send(context.Context) error
 	read(context.Context) error
 }
 
-// subjects are what is compared: the calls by hand, which are the base, and the client.
-var subjects = []struct {
-	name string
-	open func(b *testing.B, transport http.RoundTripper, baseURL string) service
-}{{"base", byHand}, {"client", newClient}}
+// opener makes a subject that calls over a transport.
+type opener func(b *testing.B, transport http.RoundTripper, baseURL string) subject
+
+// compare runs a benchmark for both subjects, each over a way that it has for itself.
+func compare(b *testing.B, name, over string, base, ours opener, run func(*testing.B, subject)) {
+	for i, of := range []string{"base", "client"} {
+		b.Run(name+"/of="+of, func(b *testing.B) {
+			transport, url := ways[over](b)
+			run(b, []opener{base, ours}[i](b, transport, url))
+		})
+	}
+}
 
 // hand is what a program needs that has no client: JSON, a deadline, and the
 // checks of status and size without which an answer cannot be trusted.
@@ -61,7 +68,7 @@ type hand struct {
 	baseURL string
 }
 
-func byHand(_ *testing.B, transport http.RoundTripper, baseURL string) service {
+func byHand(_ *testing.B, transport http.RoundTripper, baseURL string) subject {
 	return hand{&http.Client{Transport: transport}, baseURL}
 }
 
@@ -129,18 +136,17 @@ func (h hand) call(ctx context.Context, method, path string, body io.Reader, out
 
 type client struct{ *agentmessaging.Client }
 
-func newClient(b *testing.B, transport http.RoundTripper, baseURL string) service {
-	return clientWith(b, transport, baseURL)
-}
-
-// clientWith has the client's own transport where none is given.
-func clientWith(b *testing.B, transport http.RoundTripper, baseURL string, opts ...agentmessaging.Option) client {
-	if transport != nil {
-		opts = append(opts, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+// withOptions is the client, with its own transport where none is given.
+func withOptions(opts ...agentmessaging.Option) opener {
+	return func(b *testing.B, transport http.RoundTripper, baseURL string) subject {
+		all := opts
+		if transport != nil {
+			all = append(all, agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+		}
+		c, err := agentmessaging.NewClient(baseURL, key, all...)
+		require.NoError(b, err)
+		return client{c}
 	}
-	c, err := agentmessaging.NewClient(baseURL, key, opts...)
-	require.NoError(b, err)
-	return client{c}
 }
 
 func (c client) send(ctx context.Context) error {
@@ -193,31 +199,30 @@ func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, body)
 }
 
-// ways are how an answer comes to a client. In memory the time is the client's
-// and net/http's own; the others add a server in the same process.
-var ways = []struct {
-	name string
-	open func(b *testing.B) (http.RoundTripper, string)
-}{
-	{"memory", func(*testing.B) (http.RoundTripper, string) { return new(answers), memory }},
-	{"http1", func(b *testing.B) (http.RoundTripper, string) {
-		server := httptest.NewServer(new(answers))
-		b.Cleanup(server.Close)
-		return pooled(new(http.Transport)), server.URL
-	}},
-	{"http2", func(b *testing.B) (http.RoundTripper, string) {
-		server := newHTTP2(b)
-		return pooled(server.Client().Transport.(*http.Transport)), server.URL
-	}},
+// ways are how an answer comes to a subject. In memory the time is the subject's and
+// net/http's own; the others add a server in the same process.
+var ways = map[string]func(b *testing.B) (http.RoundTripper, string){
+	"memory":   func(*testing.B) (http.RoundTripper, string) { return new(answers), memory },
+	"refusing": func(*testing.B) (http.RoundTripper, string) { return &answers{refuse: true}, memory },
+	"http1":    func(b *testing.B) (http.RoundTripper, string) { return serve(b, false, nil) },
+	"http2":    func(b *testing.B) (http.RoundTripper, string) { return serve(b, true, nil) },
 }
 
-func newHTTP2(b *testing.B) *httptest.Server {
+// serve starts a server, behind a network if there is one.
+func serve(b *testing.B, http2 bool, behind *network) (*http.Transport, string) {
 	server := httptest.NewUnstartedServer(new(answers))
-	server.EnableHTTP2 = true
+	if behind != nil {
+		behind.Listener = server.Listener
+		server.Listener = behind
+	}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that a herd opened and did not need
-	server.StartTLS()
+	if server.EnableHTTP2 = http2; http2 {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
 	b.Cleanup(server.Close)
-	return server
+	return pooled(server.Client().Transport.(*http.Transport)), server.URL
 }
 
 // pooled keeps a connection for each caller.
@@ -228,16 +233,9 @@ func pooled(t *http.Transport) *http.Transport {
 
 // BenchmarkCall is one call after another.
 func BenchmarkCall(b *testing.B) {
-	for _, way := range ways {
-		for call, do := range map[string]func(service, context.Context) error{"post": service.send, "get": service.read} {
-			for _, s := range subjects {
-				b.Run(fmt.Sprintf("over=%s/call=%s/of=%s", way.name, call, s.name), func(b *testing.B) {
-					transport, url := way.open(b)
-					service := s.open(b, transport, url)
-					repeat(b, func(ctx context.Context) error { return do(service, ctx) })
-				})
-			}
-		}
+	for _, over := range []string{"memory", "http1", "http2"} {
+		compare(b, "over="+over+"/call=post", over, byHand, withOptions(), func(b *testing.B, s subject) { repeat(b, s.send) })
+		compare(b, "over="+over+"/call=get", over, byHand, withOptions(), func(b *testing.B, s subject) { repeat(b, s.read) })
 	}
 }
 
@@ -255,18 +253,13 @@ func repeat(b *testing.B, call func(context.Context) error) {
 // BenchmarkCallers is a POST where 64 goroutines share a client: the processor
 // time of the whole process, the server included.
 func BenchmarkCallers(b *testing.B) {
-	for _, way := range ways {
-		for _, s := range subjects {
-			b.Run("over="+way.name+"/of="+s.name, func(b *testing.B) {
-				transport, url := way.open(b)
-				parallel(b, s.open(b, transport, url).send)
-			})
-		}
+	for _, over := range []string{"http1", "http2"} {
+		compare(b, "over="+over, over, byHand, withOptions(), func(b *testing.B, s subject) { parallel(b, s.send) })
 	}
 }
 
-// parallel calls from 64 goroutines, each under a context of its own: a shared
-// one is a lock.
+// parallel calls from 64 goroutines, each under a context of its own, since a shared one is
+// a lock.
 func parallel(b *testing.B, call func(context.Context) error) {
 	const callers = 64
 	b.SetParallelism(callers / max(1, min(callers, runtime.GOMAXPROCS(0))))
@@ -298,15 +291,13 @@ func processorTime() time.Duration {
 // BenchmarkRefused is a GET that is refused once: the client's one call with its
 // cool-down, and by hand two calls.
 func BenchmarkRefused(b *testing.B) {
-	b.Run("of=base", func(b *testing.B) {
-		service := byHand(b, &answers{refuse: true}, memory)
+	compare(b, "call=get", "refusing", byHand, withOptions(agentmessaging.WithClock(new(jumping))), func(b *testing.B, s subject) {
 		repeat(b, func(ctx context.Context) error {
-			_ = service.read(ctx) // the 429
-			return service.read(ctx)
+			if h, is := s.(hand); is {
+				_ = h.read(ctx) // the 429
+			}
+			return s.read(ctx)
 		})
-	})
-	b.Run("of=client", func(b *testing.B) {
-		repeat(b, clientWith(b, &answers{refuse: true}, memory, agentmessaging.WithClock(new(jumping))).read)
 	})
 }
 

@@ -6,16 +6,11 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // oneWay is half of the 20 ms there and back.
@@ -30,16 +25,26 @@ func BenchmarkNetwork(b *testing.B) {
 	}
 	for _, over := range []string{"http1", "http2"} {
 		for _, callers := range counts {
-			for _, s := range subjects {
-				b.Run(fmt.Sprintf("over=%s/callers=%d/of=%s", over, callers, s.name), func(b *testing.B) {
-					away := newRelay(b, over)
+			for _, of := range []string{"base", "client"} {
+				b.Run(fmt.Sprintf("over=%s/callers=%d/of=%s", over, callers, of), func(b *testing.B) {
+					away := new(network)
+					transport, url := serve(b, over == "http2", away)
 					var took []time.Duration
 					for b.Loop() {
-						took = append(took, begin(b, s.open(b, away.transport(b, s.name), away.url), callers)...)
+						pool := pooled(transport.Clone())
+						b.Cleanup(pool.CloseIdleConnections)
+						s := byHand(b, pool, url)
+						switch {
+						case of == "base":
+						case over == "http1":
+							s = withOptions()(b, nil, url) // the client's own pool
+						default: // it cannot be given the certificate of the test's server
+							s = withOptions()(b, pool, url)
+						}
+						took = append(took, begin(b, s, callers)...)
 					}
 					slices.Sort(took)
 					b.ReportMetric(float64(took[len(took)*99/100]), "p99-ns")
-					b.ReportMetric(float64(len(took))/b.Elapsed().Seconds(), "calls/s")
 					b.ReportMetric(float64(away.opened.Load())/float64(b.N), "conns")
 				})
 			}
@@ -48,7 +53,7 @@ func BenchmarkNetwork(b *testing.B) {
 }
 
 // begin is what each call of all callers took.
-func begin(b *testing.B, s service, callers int) []time.Duration {
+func begin(b *testing.B, s subject, callers int) []time.Duration {
 	const each = 20
 	took := make([]time.Duration, callers*each)
 	var wait sync.WaitGroup
@@ -69,54 +74,23 @@ func begin(b *testing.B, s service, callers int) []time.Duration {
 	return took
 }
 
-// A relay passes bytes on to a server as a network does that takes its time,
-// there, back and for the handshake of a connection.
-type relay struct {
-	url    string
-	server *httptest.Server
+// network is a listener whose connections take their time, there, back and for the
+// handshake.
+type network struct {
+	net.Listener
 	opened atomic.Int64
 }
 
-func newRelay(b *testing.B, over string) *relay {
-	r := new(relay)
-	if over == "http2" {
-		r.server = newHTTP2(b)
-	} else {
-		r.server = httptest.NewServer(new(answers))
-		b.Cleanup(r.server.Close)
+func (n *network) Accept() (net.Conn, error) {
+	far, err := n.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(b, err)
-	b.Cleanup(func() { _ = listener.Close() })
-	behind := r.server.Listener.Addr().String()
-	r.url = strings.Replace(r.server.URL, behind, listener.Addr().String(), 1)
-	go func() {
-		for {
-			near, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			r.opened.Add(1)
-			far, err := net.Dial("tcp", behind)
-			if err != nil {
-				panic(err)
-			}
-			go pass(far, near, 3*oneWay) // the first bytes follow a handshake
-			go pass(near, far, oneWay)
-		}
-	}()
-	return r
-}
-
-// transport is nil for the client's own, which cannot be given the certificate
-// of the test's server over HTTP/2.
-func (r *relay) transport(b *testing.B, subject string) http.RoundTripper {
-	if r.server.TLS == nil && subject == "client" {
-		return nil
-	}
-	transport := pooled(r.server.Client().Transport.(*http.Transport).Clone())
-	b.Cleanup(transport.CloseIdleConnections)
-	return transport
+	n.opened.Add(1)
+	server, near := net.Pipe()
+	go pass(far, near, oneWay)
+	go pass(near, far, 3*oneWay) // the first bytes follow a handshake
+	return server, nil
 }
 
 // pass copies what comes, each piece when its time on the way is over.

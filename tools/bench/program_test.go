@@ -92,22 +92,22 @@ func BenchmarkStart(b *testing.B) {
 // BenchmarkProgram is 64 connections to a program, and the processor time of
 // that program alone.
 func BenchmarkProgram(b *testing.B) {
-	mux := exec.Command(os.Args[0])
-	mux.Env = append(os.Environ(), serveMux+"=1")
-	for of, run := range map[string]*exec.Cmd{
-		"client": exec.Command(buildProgram(b), "--addr=127.0.0.1:0", "--log=off", "--limits=off", "--key="+key),
-		"base":   mux,
+	b.Setenv(serveMux, "1")
+	program := buildProgram(b)
+	for of, args := range map[string][]string{
+		"client": {program, "--addr=127.0.0.1:0", "--log=off", "--limits=off", "--key=" + key},
+		"base":   {os.Args[0]},
 	} {
 		b.Run("of="+of, func(b *testing.B) {
-			run := exec.Cmd{Path: run.Path, Args: run.Args, Env: run.Env} // one for each round
-			url, agent := start(b, &run), agentID
+			run := exec.Command(args[0], args[1:]...)
+			url, agent := start(b, run), agentID
 			if of == "client" {
 				agent = newAgent(b, url)
 			}
 			caller := hand{&http.Client{Transport: pooled(new(http.Transport))}, url}
 			parallel(b, func(ctx context.Context) error { return caller.sendTo(ctx, agent) })
 			b.StopTimer()
-			stop(b, &run)
+			stop(b, run)
 			used := run.ProcessState.UserTime() + run.ProcessState.SystemTime()
 			b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
 		})

@@ -5,10 +5,12 @@ package bench_test
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	otelmetric "go.opentelemetry.io/otel/metric"
 	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -19,49 +21,43 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// BenchmarkWith is a POST in memory with one thing switched on, beside one with
-// nothing switched on.
+// BenchmarkWith is a POST in memory with one thing switched on; the base has nothing on.
 func BenchmarkWith(b *testing.B) {
 	p, err := pacer.New([]pacer.Limit{{Max: 1 << 30, Window: time.Second}})
 	require.NoError(b, err)
 	ignore := agentmessaging.ObserverFunc(func(context.Context, agentmessaging.Event) context.Context { return nil })
-	for _, on := range []struct {
-		name string
-		opts []agentmessaging.Option
-	}{
-		{"call-info", nil},
-		{"observer", []agentmessaging.Option{agentmessaging.WithObserver(ignore)}},
-		{"logger-info", []agentmessaging.Option{agentmessaging.WithLogger(slog.New(discard(slog.LevelInfo)))}},
-		{"logger-debug", []agentmessaging.Option{agentmessaging.WithLogger(slog.New(discard(slog.LevelDebug)))}},
-		{"otel-unsampled", telemetry(b, sdktrace.NeverSample(), false)},
-		{"otel-batched", telemetry(b, sdktrace.AlwaysSample(), false)},
-		{"otel-metrics", telemetry(b, sdktrace.AlwaysSample(), true)},
-		{"pacer", []agentmessaging.Option{agentmessaging.WithLimiter(p)}},
+	for on, client := range map[string]opener{
+		"call-info":      informed,
+		"observer":       withOptions(agentmessaging.WithObserver(ignore)),
+		"logger-info":    withOptions(agentmessaging.WithLogger(slog.New(discard(slog.LevelInfo)))),
+		"logger-debug":   withOptions(agentmessaging.WithLogger(slog.New(discard(slog.LevelDebug)))),
+		"otel-unsampled": telemetry(b, sdktrace.NeverSample(), noopmetric.NewMeterProvider()),
+		"otel-batched":   telemetry(b, sdktrace.AlwaysSample(), noopmetric.NewMeterProvider()),
+		"otel-metrics":   telemetry(b, sdktrace.AlwaysSample(), metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))),
+		"pacer":          withOptions(agentmessaging.WithLimiter(p)),
 	} {
-		b.Run("on="+on.name+"/of=base", func(b *testing.B) { repeat(b, clientWith(b, new(answers), memory).send) })
-		b.Run("on="+on.name+"/of=client", func(b *testing.B) {
-			c := clientWith(b, new(answers), memory, on.opts...)
-			repeat(b, func(ctx context.Context) error {
-				if on.name == "call-info" {
-					ctx = agentmessaging.WithCallInfo(ctx, new(agentmessaging.CallInfo))
-				}
-				return c.send(ctx)
-			})
-		})
+		compare(b, "on="+on, "memory", withOptions(), client, func(b *testing.B, s subject) { repeat(b, s.send) })
 	}
+}
+
+// informing is a client whose caller wants to know what came of each call.
+type informing struct{ subject }
+
+func informed(b *testing.B, transport http.RoundTripper, baseURL string) subject {
+	return informing{withOptions()(b, transport, baseURL)}
+}
+
+func (s informing) send(ctx context.Context) error {
+	return s.subject.send(agentmessaging.WithCallInfo(ctx, new(agentmessaging.CallInfo)))
 }
 
 // telemetry is what README.md of that module recommends for a service, with an
 // exporter that drops what it is given.
-func telemetry(b *testing.B, sampler sdktrace.Sampler, metrics bool) []agentmessaging.Option {
+func telemetry(b *testing.B, sampler sdktrace.Sampler, meters otelmetric.MeterProvider) opener {
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithBatcher(tracetest.NewNoopExporter()))
-	meters := otelagentmessaging.WithMeterProvider(noopmetric.NewMeterProvider())
-	if metrics {
-		meters = otelagentmessaging.WithMeterProvider(metric.NewMeterProvider(metric.WithReader(metric.NewManualReader())))
-	}
-	observer, err := otelagentmessaging.NewObserver(otelagentmessaging.WithTracerProvider(tracers), meters)
+	observer, err := otelagentmessaging.NewObserver(otelagentmessaging.WithTracerProvider(tracers), otelagentmessaging.WithMeterProvider(meters))
 	require.NoError(b, err)
-	return []agentmessaging.Option{agentmessaging.WithObserver(observer)}
+	return withOptions(agentmessaging.WithObserver(observer))
 }
 
 // discard is a handler that drops records, those below its level unformatted.
