@@ -50,50 +50,35 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// TestStoreLosesItsValue: a process writes its state to the store again.
+// TestStoreLosesItsValue: a process writes again what was learned, and how much of a long
+// limit is used.
 func TestStoreLosesItsValue(t *testing.T) {
-	for name, lose := range map[string]func(value []byte) []byte{
-		"flushed": func([]byte) []byte { return nil },
-		"foreign": func([]byte) []byte { return []byte("OK") },
+	for name, lose := range map[string]func(*loadsim.Entry){
+		"flushed": func(e *loadsim.Entry) { *e = loadsim.Entry{} },
+		"foreign": func(e *loadsim.Entry) { e.Value = []byte("OK") },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s, log := fleet(2)
-			s.Meanwhile = func(context.Context, *loadsim.World) {
-				time.Sleep(2 * time.Minute)
-				s.Store.Values(func(values map[string]loadsim.Entry) {
-					for key, e := range values {
-						if e.Value = lose(e.Value); e.Value == nil {
-							e = loadsim.Entry{}
-						}
-						values[key] = e
-					}
-				})
-			}
-			s.Span = 4 * time.Minute
-			m := loadsim.Run(s).Measure(0, s.Span)
-			assert.Zero(t, m.Refused, name)
-			assert.GreaterOrEqual(t, m.Used, 0.98, name)
+			log, option := logging()
+			store := loadsim.NewStore()
+			p := sharing(t, append(perMinute(60), pacer.Limit{Key: "day", Max: 1000, Window: 24 * time.Hour}), store, option)
+			fill(t, p, 2*time.Minute)
+			acquire(t, p, patient()).Done(tooMany("", 15*time.Second))
+			synctest.Wait()
+			before := p.State().Limits
+			store.Values(func(values map[string]loadsim.Entry) {
+				for key, e := range values {
+					lose(&e)
+					values[key] = e
+				}
+			})
+			acquire(t, p, patient())
+			after := p.State().Limits
+			assert.Less(t, after[0].Level, 50.0, name)
+			assert.Equal(t, before[0].Level, after[0].Level, name)
+			assert.Equal(t, before[1].Used+1, after[1].Used, name)
 			assert.Equal(t, 1, count(log, "begins the shared state afresh"), name)
 		})
 	}
-}
-
-// TestStoreIsToldAgain what was learned, and how much of a long limit is used.
-func TestStoreIsToldAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := loadsim.NewStore()
-		p := sharing(t, append(perMinute(60), pacer.Limit{Key: "day", Max: 1000, Window: 24 * time.Hour}), store)
-		fill(t, p, 2*time.Minute)
-		acquire(t, p, patient()).Done(tooMany("", 15*time.Second))
-		synctest.Wait()
-		before := p.State().Limits
-		store.Values(func(values map[string]loadsim.Entry) { clear(values) })
-		acquire(t, p, patient())
-		after := p.State().Limits
-		assert.Less(t, after[0].Level, 50.0)
-		assert.Equal(t, before[0].Level, after[0].Level)
-		assert.Equal(t, before[1].Used+1, after[1].Used)
-	})
 }
 
 // panicking is a store whose client has a bug.

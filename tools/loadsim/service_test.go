@@ -39,25 +39,6 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// A caller who asks at the announced moment is accepted then, and would have
-// been refused just before; so all that a limit allows is used.
-func TestWaitsAreExact(t *testing.T) {
-	t.Parallel()
-	for _, m := range Models {
-		w, now, accepted := m.window(&size{60, time.Minute}), 20*time.Second, 0
-		for ; now < 12*time.Minute; now += 7 * time.Millisecond {
-			if wait := w.wait(now); wait > 0 {
-				assert.Positive(t, w.wait(now+wait-2), "%s: less would have done", m)
-				now += wait
-			}
-			assert.Zero(t, w.wait(now), "%s: refused at the moment it named", m)
-			w.spend(now)
-			accepted++
-		}
-		assert.InDelta(t, 11.7*60, accepted, 60, m)
-	}
-}
-
 func TestSeveralLimits(t *testing.T) {
 	t.Parallel()
 	s := Fixed.service(pacer.Limit{Max: 3, Window: time.Minute}, pacer.Limit{Max: 2, Window: time.Hour, Counts: pacer.CountsWarmUps})
