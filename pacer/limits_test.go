@@ -63,34 +63,40 @@ func TestBurst(t *testing.T) {
 // is not kept: each time one call finds out, and the others wait ten seconds.
 func TestLongLimits(t *testing.T) {
 	one, eight := loadsim.Load{Workers: []int{1}}, loadsim.Load{Workers: []int{8}}
-	seldom := loadsim.Load{Class: loadsim.Interactive, PerMinute: 0.07}
-	rarely := loadsim.Load{Class: loadsim.Interactive, PerMinute: 0.05}
+	atRandom := func(hourly float64) loadsim.Load {
+		return loadsim.Load{Class: loadsim.Interactive, PerMinute: hourly / 60}
+	}
 	for _, test := range []struct {
-		model             loadsim.Model
-		load              loadsim.Load
-		others            []pacer.Limit
-		given, real       int
-		span              time.Duration
-		accepted, refused int
+		name                  string
+		model                 loadsim.Model
+		load                  loadsim.Load
+		given, real, minutely int // calls an hour; a minute, if that is limited too
+		span                  time.Duration
+		most, least           int // accepted calls: as the name says, and as it was measured
+		refused               int // at most
 	}{
-		{loadsim.FromUse, eight, nil, 3, 3, 10 * time.Hour, 30, 1},
-		{loadsim.FromUse, eight, nil, 3, 1000, time.Minute, 19, 0},
-		{loadsim.Bucket, seldom, nil, 4, 4, 100 * time.Hour, 397, 29},  // 4.2 an hour are asked for, of 4
-		{loadsim.Fixed, rarely, nil, 3, 3, 1000 * time.Hour, 2978, 16}, // 3 an hour are asked for; a slower period is not kept to
-		{loadsim.Bucket, one, perMinute(600), 50, 50, 10 * time.Hour, 530, 2},
-		{loadsim.Fixed, one, perMinute(600), 50, 40, 10 * time.Hour, 400, 10}, // fewer than the pacer was given
-		{loadsim.Fixed, one, perMinute(600), 40, 50, 10 * time.Hour, 500, 10}, // more
+		{"3 in each of 10 hours", loadsim.FromUse, eight, 3, 3, 0, 10 * h, 30, 30, 1},
+		{"3 and one that finds out, and then 3 each 10 s", loadsim.FromUse, eight, 3, 1000, 0, time.Minute, 4 + 5*3, 19, 0},
+		{"4 at first and 4 an hour, of 4.2 that come", loadsim.Bucket, atRandom(4.2), 4, 4, 0, 100 * h, 4 + 400, 395, 36},
+		{"all 3 an hour that come: a slower period is not kept", loadsim.Fixed, atRandom(3), 3, 3, 0, 1000 * h, 3000, 2960, 20},
+		{"50 at first and 50 an hour", loadsim.Bucket, one, 50, 50, 600, 10 * h, 50 + 500, 530, 3},
+		{"40 in each of 10 hours, fewer than the pacer was given", loadsim.Fixed, one, 50, 40, 600, 10 * h, 400, 400, 10},
+		{"50 in each of 10 hours, more than that", loadsim.Fixed, one, 40, 50, 600, 10 * h, 500, 500, 10},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			limits := func(hourly int) []pacer.Limit {
-				return append(test.others, pacer.Limit{Max: hourly, Window: time.Hour})
+			limits := func(hourly int) (limits []pacer.Limit) {
+				if test.minutely > 0 {
+					limits = perMinute(test.minutely)
+				}
+				return append(limits, pacer.Limit{Max: hourly, Window: h})
 			}
 			m := loadsim.Run(loadsim.Scenario{
 				Model: test.model, Span: test.span, Processes: 1, Loads: []loadsim.Load{test.load}, Replies: time.Second,
 				Limits: limits(test.given), Real: limits(test.real),
 			}).Measure(0, test.span)
-			assert.InEpsilon(t, test.accepted, m.Accepted, 0.01, "%+v", test)
-			assert.InDelta(t, test.refused, m.Refused, float64(test.refused)/4, "%+v", test) // in no fixed order
+			assert.LessOrEqual(t, m.Accepted, test.most, test.name)
+			assert.GreaterOrEqual(t, m.Accepted, test.least, test.name)
+			assert.LessOrEqual(t, m.Refused, test.refused, test.name)
 		})
 	}
 }

@@ -73,26 +73,3 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
-
-// TestLearnedPeriodHoldsWhatIsFull: if the calls that a period counts were not sent,
-// as after the store lost its value, no call waits for the end of the period.
-func TestLearnedPeriodHoldsWhatIsFull(t *testing.T) {
-	p := newUsed(t)
-	l := p.coordinator.here(p.engine.Now())
-	for b := range l.budgets(request) {
-		if b.isLong() {
-			b.long = long{Begins: l.Now, Sent: 999, Most: 1000, Lasts: 10 * hour}
-		}
-	}
-	l.spend(request, l.Now)
-	got := l.earliest(request, &[maxLimits]int64{})
-	assert.Less(t, got.due, l.Now+5*second, got.key)
-	for b := range l.budgets(request) {
-		if b.isLong() {
-			b.add(l.Now, 998)
-		}
-	}
-	l.spend(request, l.Now)
-	got = l.earliest(request, &[maxLimits]int64{})
-	assert.Equal(t, l.Now+10*hour, got.due)
-}
