@@ -1,19 +1,26 @@
 package agentmessaging_test
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"flag"
 	"fmt"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -55,7 +62,7 @@ func TestFaultMatrix(t *testing.T) {
 	log.SetOutput(io.Discard) // net/http tells of answers that are longer than announced
 	defer log.SetOutput(os.Stderr)
 	for table, faults := range map[string][]fault{"connections": http1Faults, "http2": http2Faults} {
-		page := newPage("How an attempt goes wrong", "GET, PUT, DELETE", "POST")
+		page := page{{"How an attempt goes wrong", "GET, PUT, DELETE", "POST"}}
 		for _, f := range faults {
 			f.http2 = table == "http2"
 			f.tls = f.tls || f.http2
@@ -69,39 +76,25 @@ func TestFaultMatrix(t *testing.T) {
 }
 
 // everywhere makes a call in memory and virtual time and, where others are
-// asked for, through a proxy and over TCP. All end alike.
-func (f fault) everywhere(t *testing.T, call endpoint, others bool) (virtual cell) {
-	synctest.Test(t, func(t *testing.T) { virtual = f.run(t, call, network{connect: overPipe}) })
+// asked for, through a proxy. Both end alike.
+func (f fault) everywhere(t *testing.T, call endpoint, others bool) (c cell) {
+	synctest.Test(t, func(t *testing.T) { c = f.run(t, call, false) })
 	if others && f.http2 {
-		synctest.Test(t, func(t *testing.T) {
-			assert.Equal(t, virtual, f.run(t, call, network{connect: overPipe, proxy: true}), "%s: through a proxy", f.name)
-		})
+		synctest.Test(t, func(t *testing.T) { assert.Equal(t, c, f.run(t, call, true), "%s: through a proxy", f.name) })
 	}
-	if others && f.dial == nil && f.deadline == 0 && virtual.elapsed < 5*time.Second { // more than the clock is involved
-		real := f.run(t, call, network{connect: overTCP, retry: agentmessaging.RetryPolicy{MinWait: time.Microsecond}})
-		real.elapsed = virtual.elapsed
-		assert.Equal(t, virtual, real, "%s, %s: over TCP", call.name, f.name)
-	}
-	return virtual
+	return c
 }
 
-// network is a way to the service.
-type network struct {
-	connect func() (client net.Conn, service peer)
-	proxy   bool // by CONNECT
-	retry   agentmessaging.RetryPolicy
-}
-
-// run makes one call over connections that go wrong.
-func (f fault) run(t *testing.T, call endpoint, over network) cell {
+// run makes one call over connections that go wrong, or through a proxy (by CONNECT) to them.
+func (f fault) run(t *testing.T, call endpoint, proxied bool) cell {
 	t.Helper()
 	requests := new(atomic.Int32)
-	transport := f.transport(t, over, requests)
+	transport := f.transport(t, proxied, requests)
 	baseURL := "http://127.0.0.1:1"
 	if f.tls {
 		baseURL = "https://service.example:1"
 	}
-	client := clientAt(t, baseURL, through(transport), agentmessaging.WithRetry(over.retry), jitter(0),
+	client := clientAt(t, baseURL, through(transport), jitter(0),
 		agentmessaging.WithUserAgent(strings.Repeat("x", 5000))) // no buffer takes it whole
 	do := call.call
 	if f.deadline > 0 {
@@ -124,9 +117,9 @@ func (f fault) run(t *testing.T, call endpoint, over network) cell {
 // transport makes a connection for each attempt: whether one that brought more
 // than it announced is noticed before it is used again is a race.
 // TestWarmConnection has the others.
-func (f fault) transport(t *testing.T, over network, requests *atomic.Int32) *http.Transport {
-	transport := dialsTo(t, requests, over.connect, func(service peer) error {
-		if over.proxy {
+func (f fault) transport(t *testing.T, proxied bool, requests *atomic.Int32) *http.Transport {
+	transport := dialsTo(t, requests, overPipe, func(service peer) error {
+		if proxied {
 			if err := service.answerConnect(); err != nil {
 				return err
 			}
@@ -137,7 +130,7 @@ func (f fault) transport(t *testing.T, over network, requests *atomic.Int32) *ht
 	if !f.http2 {
 		transport.TLSClientConfig = nil // trusts nobody whom the machine does not trust
 	}
-	if over.proxy {
+	if proxied {
 		transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.example:3128"})
 	}
 	if f.dial != nil {
@@ -183,7 +176,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		packed()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		f.run(t, get, network{connect: overTCP, retry: agentmessaging.RetryPolicy{MinWait: time.Microsecond}})
+		synctest.Test(t, func(t *testing.T) { f.run(t, get, false) })
 		runtime.ReadMemStats(&after)
 		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(24<<20), f.name) // io.ReadAll of Go 1.25 takes 18 MiB
 	}
@@ -205,7 +198,7 @@ var answerBodies = []struct{ name, body string }{
 // TestAnswerMatrix: each status, or both ends of a range that is treated alike, with
 // each body, for every endpoint.
 func TestAnswerMatrix(t *testing.T) {
-	page := newPage("Status", "Body", "GET, PUT, DELETE", "POST")
+	page := page{{"Status", "Body", "GET, PUT, DELETE", "POST"}}
 	for _, statuses := range [][2]int{{200, 299}, {300, 428}, {429, 429}, {430, 499}, {500, 501}, {502, 504}, {505, 599}} {
 		rows := answerRowsOf(t, statuses[0])
 		assert.Equal(t, rows, answerRowsOf(t, statuses[1]), "the ends of %v", statuses)
@@ -245,7 +238,7 @@ func answerRowsOf(t *testing.T, status int) (rows []answerRow) {
 
 func TestRetryAfterMatrix(t *testing.T) {
 	const date = "Sun, 06 Nov 1994 08:49:00 GMT"
-	page := newPage("`Retry-After`", "What happens", "`RetryAfter` of the error")
+	page := page{{"`Retry-After`", "What happens", "`RetryAfter` of the error"}}
 	for _, value := range []string{
 		"30", "0.25", "1.5", "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
 		"Sun, 06 Nov 1994 08:48:00 GMT", "Sun, 13 Nov 1994 08:49:00 GMT", "0", "-5", "NaN", "1e309", "9223372037", "72000", "soon", "",
@@ -268,7 +261,7 @@ func TestRetryAfterMatrix(t *testing.T) {
 
 // TestContextMatrix: the context ends at each moment of a call.
 func TestContextMatrix(t *testing.T) {
-	page := newPage("The context ends", "GET, PUT, DELETE", "POST")
+	page := page{{"The context ends", "GET, PUT, DELETE", "POST"}}
 	cut := func() io.Reader {
 		return io.MultiReader(strings.NewReader(anyReply[:20]), iotest.ErrReader(context.Canceled))
 	}
@@ -329,7 +322,7 @@ var fakeFaults = []struct {
 // TestFakeFaultMatrix makes every call under every fault of the fake, whose own tests
 // show that a fault looks the same over every transport.
 func TestFakeFaultMatrix(t *testing.T) {
-	page := newPage("Fault", "GET, PUT, DELETE", "POST")
+	page := page{{"Fault", "GET, PUT, DELETE", "POST"}}
 	for _, f := range fakeFaults {
 		row := columns(t, f.name, endpoints, strings.HasPrefix(f.name, "RateLimited"), func(call endpoint, _ bool) (c cell) {
 			do := call.call
@@ -401,48 +394,41 @@ func columns(t *testing.T, what string, calls []endpoint, repeats bool, run func
 	return found
 }
 
-// page is one table of docs/faults.md, between two marks; the first row is its
-// head.
-type page struct{ rows [][]string }
-
-func newPage(columns ...string) *page { return &page{[][]string{columns}} }
+// A page is one table of docs/faults.md, between two marks; the first row is its head.
+type page [][]string
 
 // row adds a row, or joins its first cell to the row that ends alike.
 func (p *page) row(cells ...string) {
-	for _, row := range p.rows {
+	for _, row := range *p {
 		if slices.Equal(row[1:], cells[1:]) {
 			row[0] += "; " + cells[0]
 			return
 		}
 	}
-	p.rows = append(p.rows, cells)
-}
-
-func (p *page) String() string {
-	var b strings.Builder
-	for i, row := range p.rows {
-		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
-		if i == 0 {
-			b.WriteString(strings.Repeat("|---", len(row)) + "|\n")
-		}
-	}
-	return b.String()
+	*p = append(*p, cells)
 }
 
 // hold compares the table with the page, or writes it there under the flag.
 func (p *page) hold(t *testing.T, name string) {
 	t.Helper()
+	want := ""
+	for i, row := range *p {
+		want += "| " + strings.Join(row, " | ") + " |\n"
+		if i == 0 {
+			want += strings.Repeat("|---", len(row)) + "|\n"
+		}
+	}
 	text, err := os.ReadFile(faultsPage)
 	require.NoError(t, err)
-	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
-	before, rest, hasBegin := strings.Cut(string(text), begin)
-	table, after, hasEnd := strings.Cut(rest, end)
+	_, rest, hasBegin := strings.Cut(string(text), "<!-- "+name+":begin -->\n")
+	table, _, hasEnd := strings.Cut(rest, "<!-- "+name+":end -->")
 	require.True(t, hasBegin && hasEnd, "%s has no table %s", faultsPage, name)
 	if *updateFaults {
-		require.NoError(t, os.WriteFile(faultsPage, []byte(before+begin+p.String()+end+after), 0o644))
+		text := strings.Replace(string(text), table+"<!-- "+name+":end", want+"<!-- "+name+":end", 1)
+		require.NoError(t, os.WriteFile(faultsPage, []byte(text), 0o644))
 		return
 	}
-	assert.Equal(t, p.String(), table, "%s is out of date; to rewrite it: go test -run Matrix . -update-faults", faultsPage)
+	assert.Equal(t, want, table, "%s is out of date; to rewrite it: go test -run Matrix . -update-faults", faultsPage)
 }
 
 var http1Faults = []fault{
@@ -578,4 +564,99 @@ func unended(code int) act {
 
 func continuation(h *http2Peer) error {
 	return h.write(frameContinuation, 0, h.stream, append([]byte{0, 1, 'x', 126}, strings.Repeat("x", 126)...))
+}
+
+// What a run leaves behind goes with it: a fifth of its time went into collecting it.
+func init() { debug.SetGCPercent(400) }
+
+// certificate is made out to example.com. Only who has it in
+// roots trusts it.
+var certificate = sync.OnceValue(func() tls.Certificate {
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) // httptest's RSA key takes long to sign
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"example.com"},
+		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0), // also in bubbles, where it is 2000
+	}
+	der := must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: must(x509.ParseCertificate(der))}
+})
+
+var roots = sync.OnceValue(func() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(certificate().Leaf)
+	return pool
+})
+
+// peer is the service's end of a connection that goes wrong.
+type peer struct {
+	net.Conn
+	requests *atomic.Int32 // whole request headers read
+	reset    func()        // close it so that the client gets ECONNRESET
+}
+
+// readHeader reads a request's header, and nothing behind it if the client
+// has not yet sent more.
+func (p peer) readHeader() (*http.Request, error) {
+	req, err := http.ReadRequest(bufio.NewReader(p.Conn))
+	if err == nil {
+		p.requests.Add(1)
+	}
+	return req, err
+}
+
+func (p peer) readRequest() error {
+	req, err := p.readHeader()
+	if err == nil {
+		_, err = io.Copy(io.Discard, req.Body)
+	}
+	return err
+}
+
+// answerConnect is a proxy's part.
+func (p peer) answerConnect() error {
+	req, err := http.ReadRequest(bufio.NewReader(p.Conn))
+	if err == nil && req.Method == http.MethodConnect {
+		_, err = io.WriteString(p, "HTTP/1.1 200 Connection established\r\n\r\n")
+	}
+	return err
+}
+
+// overPipe connects two ends in memory.
+func overPipe() (net.Conn, peer) {
+	client, service := net.Pipe()
+	end := &resettable{Conn: client}
+	return end, peer{Conn: service, reset: func() {
+		end.wasReset.Store(true)
+		service.Close()
+	}}
+}
+
+// resettable is a client's end of a net.Pipe that can be reset.
+type resettable struct {
+	net.Conn
+	wasReset atomic.Bool
+}
+
+func (c *resettable) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	return n, c.wrap("read", err)
+}
+
+func (c *resettable) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	return n, c.wrap("write", err)
+}
+
+func (c *resettable) wrap(op string, err error) error {
+	if err != nil && c.wasReset.Load() {
+		return &net.OpError{Op: op, Net: "pipe", Err: syscall.ECONNRESET}
+	}
+	return err
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

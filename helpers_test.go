@@ -292,3 +292,14 @@ type stubBody struct {
 }
 
 func (b *stubBody) Close() error { b.open.Add(-1); return nil }
+
+// answered makes one call that is always answered with a, in virtual time.
+func answered(t *testing.T, a answer, do doCall) (c cell, err error) {
+	t.Helper()
+	made := makeCall(t, do, []answer{a})
+	holdsLaws(t, made.Err, "canary")
+	if failure := (*agentmessaging.Error)(nil); errors.As(made.Err, &failure) {
+		assert.Len(t, made.Sent, failure.Attempts, "%d: what the error says it took", a.Status)
+	}
+	return cell{len(made.Sent), outcome(made.Err), made.Elapsed}, made.Err
+}

@@ -51,7 +51,7 @@ func TestWaitLaws(t *testing.T) {
 	duration := func() time.Duration {
 		return time.Duration(math.Exp(random.Float64() * math.Log(math.MaxInt64)))
 	}
-	for range 100_000 {
+	for range 10_000 {
 		policy := RetryPolicy{MinWait: duration()}.withDefaults()
 		attempt, asked, longest := 1+random.IntN(100), duration(), duration()
 		wait, ok := policy.wait(attempt, asked, longest, random.Float64())

@@ -2,6 +2,8 @@ package agentmessaging_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -9,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -288,3 +291,179 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 	assert.Zero(t, m.service.open.Load(), "bodies are open")
 	assert.NoError(t, post(t.Context(), m.client), "the next call")
 }
+
+// limiterStub records what it is told, after a wait, and refuses if it has a
+// refusal.
+type limiterStub struct {
+	wait    time.Duration
+	refusal error
+	mu      sync.Mutex
+	asked   []agentmessaging.LimitedAttempt
+	done    []agentmessaging.AttemptOutcome
+}
+
+func (l *limiterStub) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	if err := (quota.RealClock{}).Sleep(ctx, l.wait); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked = append(l.asked, attempt)
+	if l.refusal != nil {
+		return nil, l.refusal
+	}
+	return l, nil
+}
+
+func (l *limiterStub) Done(outcome agentmessaging.AttemptOutcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done = append(l.done, outcome)
+}
+
+// out is how many permits have not come back.
+func (l *limiterStub) out() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.asked) - len(l.done)
+}
+
+func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := &limiterStub{}
+		transport := answering(notDialed, tooMany("3", "key_minute"), okAnswer)
+		_, err := newClient(t, transport, agentmessaging.WithLimiter(limiter)).CreateAgent(t.Context(), create{
+			LLM: llm{Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary"},
+		})
+		require.NoError(t, err)
+		attempt := agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents", Number: 1, SetsBYOK: true, MaxWait: 90 * time.Second}
+		second, third := attempt, attempt
+		second.Number, third.Number = 2, 3
+		assert.Equal(t, []agentmessaging.LimitedAttempt{attempt, second, third}, limiter.asked)
+		assert.Equal(t, []agentmessaging.AttemptOutcome{
+			{},
+			{StatusCode: 429, Sent: true, LimitKey: "key_minute", RetryAfter: 3 * time.Second},
+			{StatusCode: 200, Sent: true},
+		}, limiter.done)
+	})
+}
+
+// TestLimiterIsToldWhatSetsBYOK: SetBYOK, and CreateAgent with a key only.
+func TestLimiterIsToldWhatSetsBYOK(t *testing.T) {
+	limiter := &limiterStub{}
+	client := newClient(t, answering(okAnswer), agentmessaging.WithLimiter(limiter))
+	for i, call := range endpoints {
+		require.NoError(t, call.call(t.Context(), client), call.name)
+		assert.Equal(t, call.name == "SetBYOK", limiter.asked[i].SetsBYOK, call.name)
+	}
+}
+
+// TestLimiterIsAskedAfterTheCoolDown, and the cool-down again where the limiter
+// made the call wait; its permit goes back if that refuses.
+func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := &limiterStub{wait: time.Minute}
+		service := answering(tooMany("30", "k"), okAnswer, tooMany("3540", "k"))
+		client := newClient(t, service, jitter(0), once, agentmessaging.WithLimiter(limiter))
+		refusedAfterAMinute := func() { assert.ErrorIs(t, get(t.Context(), client), agentmessaging.ErrRateLimited) }
+		go refusedAfterAMinute()
+		time.Sleep(10 * time.Second)
+		begin := time.Now()
+		require.NoError(t, get(t.Context(), client))
+		assert.Equal(t, 80*time.Second, time.Since(begin), "to the end of the cool-down, not only of the limiter's minute")
+
+		go refusedAfterAMinute()
+		time.Sleep(10 * time.Second)
+		for range 2 { // the second one without asking the limiter
+			assert.ErrorIs(t, get(t.Context(), client), agentmessaging.ErrRateLimited)
+		}
+		synctest.Wait()
+		assert.Equal(t, []agentmessaging.AttemptOutcome{
+			{StatusCode: 429, Sent: true, LimitKey: "k", RetryAfter: 30 * time.Second}, {StatusCode: 200, Sent: true},
+			{StatusCode: 429, Sent: true, LimitKey: "k", RetryAfter: 59 * time.Minute}, {},
+		}, limiter.done)
+	})
+}
+
+// TestObserversOfSiblings: what With adds hears of its own client's calls alone.
+func TestObserversOfSiblings(t *testing.T) {
+	client := newClient(t, answering(okAnswer))
+	types, _ := eventsOf(func(observer agentmessaging.Option) {
+		other, err := client.With(observer)
+		require.NoError(t, err)
+		_, err = client.With(agentmessaging.WithObserver(&reporter{t: t, reports: new(strings.Builder)})) // takes no place in the other's list
+		require.NoError(t, err)
+		require.NoError(t, post(t.Context(), other))
+		require.NoError(t, post(t.Context(), client))
+	})
+	assert.Equal(t, "CallStart AttemptStart RequestStart AttemptEnd CallEnd ", types)
+}
+
+// TestBeforeSend: its error is the call's, and costs no permit. The scenes show when
+// it is asked.
+func TestBeforeSend(t *testing.T) {
+	limiter, full := &limiterStub{}, errors.New("the journal is full")
+	refuse := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return full })
+	client := newClient(t, answering(okAnswer), agentmessaging.WithLimiter(limiter))
+	assert.ErrorIs(t, post(refuse, client), full)
+	assert.Equal(t, []agentmessaging.AttemptOutcome{{}}, limiter.done, "not sent")
+	assert.NoError(t, post(agentmessaging.WithBeforeSend(refuse, nil), client), "the last one counts")
+}
+
+// eventsOf makes a call and returns the events that it told, by type in one
+// string and in full.
+func eventsOf(do func(agentmessaging.Option)) (types string, events []agentmessaging.Event) {
+	do(agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
+		types += strings.TrimPrefix(fmt.Sprintf("%T ", event), "agentmessaging.")
+		events = append(events, event)
+		return nil
+	})))
+	return types, events
+}
+
+// TestCallInfoOfARefusal: a call that is refused here leaves no facts of an earlier one.
+func TestCallInfoOfARefusal(t *testing.T) {
+	old := agentmessaging.CallInfo{Attempts: 7, StatusCode: 200}
+	_, err := newClient(t, answering()).SendMessage(agentmessaging.WithCallInfo(t.Context(), &old), "agent_1", message{})
+	require.ErrorIs(t, err, agentmessaging.ErrInvalid)
+	assert.Zero(t, old)
+}
+
+// contextHandler sees each record with its context.
+type contextHandler struct {
+	slog.Handler
+	see func(context.Context, slog.Record)
+}
+
+func (contextHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.see(ctx, r)
+	return nil
+}
+
+// TestCausesOfAnyType, of a transport and of the caller's context, stay in reach of
+// errors.Is and panic nowhere. What errors return can be the key of a map.
+func TestCausesOfAnyType(t *testing.T) {
+	for _, cause := range []error{list{"a", "b"}, holder{[]string{"a"}}, fmt.Errorf("wrapped: %w", holder{list{"a"}})} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		lost := answer{Err: cause, Before: func(*http.Request) { cancel(cause) }}
+		_, events := eventsOf(func(observer agentmessaging.Option) {
+			err := post(ctx, newClient(t, answering(lost), observer))
+			for ; err != nil; err = errors.Unwrap(err) {
+				assert.NotPanics(t, func() { _ = map[error]bool{err: true} }, "%T", err)
+			}
+		})
+		assert.ErrorIs(t, events[3].(agentmessaging.AttemptEnd).Err, context.Canceled)
+		blocked := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return cause })
+		assert.ErrorContains(t, post(blocked, newClient(t, answering())), "[a")
+	}
+}
+
+type list []string
+
+func (l list) Error() string { return fmt.Sprint([]string(l)) }
+
+type holder struct{ any }
+
+func (h holder) Error() string { return fmt.Sprint(h.any) }

@@ -1,14 +1,22 @@
 package agentmessaging_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -60,18 +68,6 @@ func TestCookieJarIsUsed(t *testing.T) {
 	for i, sent := range transport.Sent() {
 		assert.Equal(t, []string{"gateway=blue"}, sent.Header["Cookie"], "attempt %d", 1+i)
 	}
-}
-
-// TestHeadersOfTheTransport stay as they are, whatever a CallInfo leaves out.
-func TestHeadersOfTheTransport(t *testing.T) {
-	header := http.Header{"X-Echo": {testKey}}
-	client := newClient(t, tripper(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 401, Header: header, Body: http.NoBody}, nil
-	}))
-	var info agentmessaging.CallInfo
-	assert.Error(t, get(agentmessaging.WithCallInfo(t.Context(), &info), client))
-	assert.Equal(t, http.Header{"X-Echo": {testKey}}, header)
-	assert.NotContains(t, info.Header.Get("X-Echo"), testKey)
 }
 
 // TestDefaultTransport is what http.Client uses where it has none, as it is when a
@@ -151,3 +147,454 @@ func TestWarmConnection(t *testing.T) {
 		}
 	}
 }
+
+// TestRecycledConnections: a service that replaces its connections now and
+// then costs no call an error or a wait, not even one that tries once; what it
+// did not take is sent again.
+func TestRecycledConnections(t *testing.T) {
+	const calls, callers, each = 480, 8, 60
+	overHTTP2Server(t, 0, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n%each == 0 {
+			w.Header().Set("Connection", "close") // GOAWAY
+		}
+	}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
+		var made atomic.Int64
+		together(callers, func(caller int) {
+			do := []doCall{get, post}[caller%2]
+			for made.Add(1) <= calls {
+				var info agentmessaging.CallInfo
+				assert.NoError(t, do(agentmessaging.WithCallInfo(t.Context(), &info), client))
+				assert.LessOrEqual(t, info.Attempts, 3, "attempts, of one allowed and two renewals")
+				assert.Zero(t, info.Waited, "a wait before the renewal")
+			}
+		})
+		assert.EqualValues(t, calls, server.requests.Load(), "none was carried out twice")
+	})
+}
+
+// together runs a function for each caller at once, and waits for all.
+func together(callers int, do func(caller int)) {
+	var group sync.WaitGroup
+	for caller := range callers {
+		group.Go(func() { do(caller) })
+	}
+	group.Wait()
+}
+
+// TestRenewals: what a connection that had worked turns away is sent again at
+// once, twice at most and on top of the policy's attempts, but not where the next
+// connection, or the service, never answered; a POST only after a GOAWAY. A spare
+// connection that net/http may have dialed for a GET counts as an old one:
+// TestRecycledConnections has both.
+func TestRenewals(t *testing.T) {
+	works, away, refused := reply(200, anyReply), goAwayBelow(noError), reset(refusedStream)
+	for _, tt := range []struct {
+		do       doCall
+		attempts int      // of the policy
+		acts     []act    // one for each request; the last one repeats
+		want     []string // of one call after the other
+	}{
+		{post, 1, []act{works, away}, []string{success, "2 requests, no answer", noAnswer}},
+		{post, 1, []act{away}, []string{noAnswer, noAnswer, noAnswer}},
+		{post, 1, []act{works, refused}, []string{success, unknown, unknown}},
+		{get, 1, []act{works, refused}, []string{success, "3 requests, no answer", "3 requests, no answer"}},
+		{get, 1, []act{refused}, []string{noAnswer, noAnswer, noAnswer}},
+		{get, 2, []act{works, refused, refused, reply(502, "{}"), works}, []string{success, "4 requests, success, 500ms"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			requests := new(atomic.Int32)
+			next := func(h *http2Peer) error { return tt.acts[min(int(requests.Load()), len(tt.acts))-1](h) }
+			policy := agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: tt.attempts})
+			client := newClient(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request, next))), policy, jitter(0))
+			for i, want := range tt.want {
+				var info agentmessaging.CallInfo
+				before, began := requests.Load(), time.Now()
+				err := tt.do(agentmessaging.WithCallInfo(t.Context(), &info), client)
+				sent := int(requests.Load() - before)
+				assert.Equal(t, want, cell{sent, outcome(err), time.Since(began)}.String(), "call %d: %v", i+1, err)
+				assert.Equal(t, sent, info.Attempts)
+				assert.LessOrEqual(t, sent-info.Renewals, tt.attempts)
+				client, err = client.With() // which knows that the service has answered
+				assert.NoError(t, err)
+			}
+		})
+	}
+}
+
+// memoryServer is net/http's own server over HTTP/2, on connections in memory.
+type memoryServer struct {
+	http.Server
+	transport               *http.Transport
+	dials, closed, requests atomic.Int32
+}
+
+// overHTTP2Server runs a test with a server that allows so many streams on a connection
+// (0: as many as net/http does), and a client that tries once. The server calls handle
+// with the number of each request, and then answers with success.
+func overHTTP2Server(t *testing.T, streams int, handle func(n int, w http.ResponseWriter, r *http.Request), test func(*testing.T, *memoryServer, *agentmessaging.Client)) {
+	if strings.HasPrefix(runtime.Version(), "go1.25") {
+		t.Skip("servers of net/http in Go 1.25 share channels, which no two bubbles may")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := new(memoryServer)
+		s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			handle(int(s.requests.Add(1)), w, r)
+			io.WriteString(w, anyReply)
+		})
+		s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: streams}
+		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}}
+		s.ErrorLog = log.New(io.Discard, "", 0)
+		s.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				s.closed.Add(1)
+			}
+		}
+		dialed := make(pipes)
+		go func() { _ = s.ServeTLS(dialed, "", "") }()
+		s.transport = trusting()
+		s.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			s.dials.Add(1)
+			near, far := net.Pipe()
+			dialed <- far
+			return near, nil
+		}
+		defer s.Close()
+		defer s.transport.CloseIdleConnections()
+		test(t, s, newClient(t, s.transport, once))
+	})
+}
+
+// pipes is a listener for the service's ends of connections.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if conn, ok := <-p; ok {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return new(net.UnixAddr) }
+
+// TestBurst: a service that allows few streams refuses none of many first calls,
+// and is not dialed for each of them.
+func TestBurst(t *testing.T) {
+	const work, callers = 100 * time.Millisecond, 50
+	for _, tt := range []struct {
+		streams, connections int
+		within               time.Duration
+	}{{1, callers, 50 * work}, {4, 25, 25 * work}, {10, 15, 15 * work}, {100, 1, 2 * work}} {
+		for _, do := range []doCall{post, get} {
+			overHTTP2Server(t, tt.streams, func(int, http.ResponseWriter, *http.Request) {
+				time.Sleep(work)
+			}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
+				begin := time.Now()
+				together(callers, func(int) { assert.NoError(t, do(t.Context(), client), "%d streams", tt.streams) })
+				assert.LessOrEqual(t, time.Since(begin), tt.within, "%d streams", tt.streams)
+				assert.LessOrEqual(t, int(server.dials.Load()), tt.connections, "connections for %d streams", tt.streams)
+			})
+		}
+	}
+}
+
+// TestBodyIsReadToItsEnd, also where that comes in a frame of its own after the
+// announced length. A stream that is closed before counts as abuse with some services.
+func TestBodyIsReadToItsEnd(t *testing.T) {
+	for _, code := range []int{200, 404} {
+		overHTTP2Server(t, 0, func(_ int, w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(anyReply)))
+			w.WriteHeader(code)
+			io.WriteString(w, anyReply)
+			w.(http.Flusher).Flush()
+			synctest.Wait() // until the client has read what has come
+			assert.NoError(t, r.Context().Err(), "RST_STREAM after %d", code)
+		}, func(t *testing.T, _ *memoryServer, client *agentmessaging.Client) {
+			for range 3 {
+				assert.Equal(t, code == 200, get(t.Context(), client) == nil)
+			}
+		})
+	}
+}
+
+// TestFirstAnswerTakesLong: the others wait for it for 2 s, within their contexts,
+// and a POST that has waited in vain was not sent.
+func TestFirstAnswerTakesLong(t *testing.T) {
+	overHTTP2Server(t, 0, func(_ int, _ http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+	}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
+		var group sync.WaitGroup
+		for _, tt := range []struct {
+			deadline time.Duration
+			want     string
+		}{{time.Minute, unknown}, {1900 * time.Millisecond, noAnswer}, {2100 * time.Millisecond, unknown}} {
+			group.Go(func() { assert.Equal(t, tt.want, outcome(within(tt.deadline, post)(t.Context(), client)), tt.deadline) })
+			synctest.Wait()
+		}
+		group.Wait()
+		assert.EqualValues(t, 2, server.requests.Load(), "requests")
+	})
+}
+
+// TestFirstAnswerDoesNotCome: another call is the first then, and has not lost the
+// connection.
+func TestFirstAnswerDoesNotCome(t *testing.T) {
+	overHTTP2Server(t, 0, func(n int, _ http.ResponseWriter, r *http.Request) {
+		if n == 1 {
+			<-r.Context().Done()
+		}
+	}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
+		begin := time.Now()
+		var group sync.WaitGroup
+		group.Go(func() { assert.Error(t, within(time.Second, post)(t.Context(), client)) })
+		synctest.Wait()
+		assert.NoError(t, post(t.Context(), client))
+		assert.Equal(t, time.Second, time.Since(begin))
+		assert.EqualValues(t, 1, server.dials.Load(), "connections")
+		group.Wait()
+	})
+}
+
+// TestFailingDials: callers take turns only where they may share a connection.
+func TestFailingDials(t *testing.T) {
+	for takes, want := range map[time.Duration]time.Duration{time.Second: 2 * time.Second, 10 * time.Second: 12 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			client := newClient(t, &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+				time.Sleep(takes)
+				return nil, io.ErrUnexpectedEOF
+			}}, once)
+			begin := time.Now()
+			together(20, func(int) { assert.Error(t, get(t.Context(), client)) })
+			assert.Equal(t, want, time.Since(begin), "dials that take %v", takes)
+		})
+	}
+}
+
+// TestSlowCalls do not count as a sign of a stalled connection while others on it
+// are answered.
+func TestSlowCalls(t *testing.T) {
+	overHTTP2Server(t, 0, func(n int, _ http.ResponseWriter, r *http.Request) {
+		if n%3 != 0 {
+			<-r.Context().Done()
+		}
+	}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
+		for range 3 {
+			var group sync.WaitGroup
+			for range 2 {
+				group.Go(func() { assert.Error(t, within(5*time.Second, post)(t.Context(), client)) })
+			}
+			time.Sleep(3 * time.Second)
+			assert.NoError(t, post(t.Context(), client))
+			group.Wait()
+		}
+		assert.EqualValues(t, 1, server.dials.Load(), "connections")
+	})
+}
+
+// TestStalledConnection: when two calls have ended without a byte, the next ones
+// go to a new connection, also where the transport is wrapped. The old one is closed when
+// its last answer has come.
+func TestStalledConnection(t *testing.T) {
+	for _, wrapped := range []bool{false, true} {
+		overHTTP2Server(t, 0, func(n int, _ http.ResponseWriter, r *http.Request) {
+			switch n {
+			case 1:
+				time.Sleep(time.Hour)
+			case 2, 3:
+				<-r.Context().Done()
+			}
+		}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
+			if wrapped {
+				client = newClient(t, tripper(func(req *http.Request) (*http.Response, error) {
+					return server.transport.RoundTrip(req.Clone(req.Context()))
+				}), once)
+			}
+			var patient sync.WaitGroup
+			patient.Go(func() { assert.NoError(t, within(2*time.Hour, post)(t.Context(), client)) })
+			synctest.Wait()
+			for call := range 10 {
+				err := within(5*time.Second, post)(t.Context(), client)
+				assert.Equal(t, call >= 2, err == nil, "call %d: %v", call+1, err)
+			}
+			assert.EqualValues(t, 2, server.dials.Load(), "connections")
+			patient.Wait()
+			synctest.Wait()
+			assert.EqualValues(t, 1, server.closed.Load(), "closed connections")
+		})
+	}
+}
+
+// http2Peer is the service's end of an HTTP/2 connection, frame by frame (RFC
+// 9113), since net/http's own server never misbehaves.
+type http2Peer struct {
+	peer
+	conn    *tls.Conn
+	headers chan uint32 // streams whose request has begun; closed when the client has gone
+	whole   chan uint32 // streams whose request has come whole
+	stream  uint32      // of the request that was read last
+}
+
+// The frames that are written or looked at.
+const (
+	frameData, frameHeaders, frameReset, frameSettings, frameGoAway, frameContinuation = 0, 1, 3, 4, 7, 9
+
+	flagEndStream, flagEndHeaders = 1, 4
+
+	noError, protocolError, internalError, refusedStream, cancelled = 0, 1, 2, 7, 8
+
+	settingWindow = 4
+)
+
+// act is what the service does next on a connection; after an error, nothing.
+type act func(*http2Peer) error
+
+// overHTTP2 shakes hands and acts.
+func overHTTP2(acts ...act) func(peer) error { return overHTTP2With(nil, acts...) }
+
+// overHTTP2With shakes hands, exchanges settings and acts.
+func overHTTP2With(settings []byte, acts ...act) func(peer) error {
+	return func(p peer) error {
+		h := &http2Peer{peer: p, headers: make(chan uint32, 100), whole: make(chan uint32, 100)}
+		h.conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}})
+		if _, err := io.CopyN(io.Discard, h.conn, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
+			return err
+		}
+		go h.receive() // apart, since both ends of a pipe may want to write
+		if err := h.write(frameSettings, 0, 0, settings); err != nil {
+			return err
+		}
+		return script(acts...)(h)
+	}
+}
+
+func script(acts ...act) act {
+	return func(h *http2Peer) error {
+		for _, do := range acts {
+			if err := do(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// forever acts until the client goes.
+func forever(acts ...act) act {
+	return func(h *http2Peer) error {
+		for {
+			if err := script(acts...)(h); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// setting is an entry of a SETTINGS frame.
+func setting(id uint16, value uint32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(nil, id), value)
+}
+
+func (h *http2Peer) write(kind, flags byte, stream uint32, payload []byte) error {
+	frame := append([]byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags},
+		binary.BigEndian.AppendUint32(nil, stream)...)
+	_, err := h.conn.Write(append(frame, payload...))
+	return err
+}
+
+// receive sorts what the client sends. Settings stay unacknowledged, which net/http
+// does not mind: on a pipe both ends would wait for each other.
+func (h *http2Peer) receive() {
+	defer close(h.headers)
+	defer close(h.whole)
+	reader, header := bufio.NewReader(h.conn), make([]byte, 9)
+	for {
+		if _, err := io.ReadFull(reader, header); err != nil {
+			return
+		}
+		if _, err := io.CopyN(io.Discard, reader, int64(header[0])<<16|int64(header[1])<<8|int64(header[2])); err != nil {
+			return
+		}
+		kind, flags, stream := header[3], header[4], binary.BigEndian.Uint32(header[5:])
+		if kind == frameHeaders {
+			h.headers <- stream
+		}
+		if kind <= frameHeaders && flags&flagEndStream != 0 {
+			h.whole <- stream
+		}
+	}
+}
+
+// header reads until a request's header has come.
+func header(h *http2Peer) error {
+	stream, ok := <-h.headers
+	if !ok {
+		return io.EOF
+	}
+	h.requests.Add(1)
+	h.stream = stream
+	return nil
+}
+
+// request reads until a request has come whole.
+func request(h *http2Peer) error {
+	if err := header(h); err != nil {
+		return err
+	}
+	if _, ok := <-h.whole; !ok {
+		return io.EOF
+	}
+	return nil
+}
+
+// stay keeps the connection until the client goes.
+func stay(h *http2Peer) error {
+	for range h.headers {
+	}
+	return io.EOF
+}
+
+func closed(h *http2Peer) error { return h.conn.Close() }
+
+func reset(code uint32) act {
+	return func(h *http2Peer) error {
+		return h.write(frameReset, 0, h.stream, binary.BigEndian.AppendUint32(nil, code))
+	}
+}
+
+// goAway names the request's stream as the last one that is processed;
+// goAwayBelow names the one before it.
+func goAway(h *http2Peer) error { return h.goAway(h.stream, noError) }
+
+func goAwayBelow(code uint32) act {
+	return func(h *http2Peer) error { return h.goAway(max(h.stream, 2)-2, code) }
+}
+
+func (h *http2Peer) goAway(last, code uint32) error {
+	return h.write(frameGoAway, 0, 0, binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, last), code))
+}
+
+// status answers with a header of a status and pairs of a name and a value.
+func status(code int, pairs ...string) act {
+	return func(h *http2Peer) error {
+		return h.write(frameHeaders, flagEndHeaders, h.stream, fields(code, pairs...))
+	}
+}
+
+// fields are a status and pairs as HPACK literals.
+func fields(code int, pairs ...string) []byte {
+	block := append([]byte{0x08, 3}, fmt.Sprintf("%03d", code)...) // 8 is :status in the static table
+	for i, text := range pairs {
+		if i%2 == 0 {
+			block = append(block, 0)
+		}
+		block = append(append(block, byte(len(text))), text...)
+	}
+	return block
+}
+
+func body(text string, flags byte) act {
+	return func(h *http2Peer) error { return h.write(frameData, flags, h.stream, []byte(text)) }
+}
+
+// reply is a whole answer.
+func reply(code int, text string) act { return script(status(code), body(text, flagEndStream)) }
