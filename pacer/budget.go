@@ -19,7 +19,8 @@ type budget struct {
 	guard   int64   // kept between two windows, since calls arrive later than they are sent
 	allowed float64 // calls in a window, by now
 	pace    int64   // their even distance
-	credit  int64   // how far they may be ahead of that; not those of a share
+	extra   float64 // of this distance
+	credit  int64   // how far they may be ahead of it after quiet; not those of a share
 }
 
 func (l *ledger) budget(i int) budget {
@@ -29,12 +30,15 @@ func (l *ledger) budget(i int) budget {
 		b.slot = b.window / 60
 		b.guard = b.slot + longGuard
 	}
-	b.pace = int64(float64(b.window+b.guard) / b.allowed)
+	least := float64(b.guard) / float64(b.window)
+	b.extra = max(b.Extra, least)
+	b.pace = int64(float64(b.window) / b.allowed * (1 + b.extra))
 	if most := b.max; b.calls == 1 {
 		if l.lonely { // others may have begun with a part too
 			most = b.allowed
 		}
-		b.credit = (min(mostAtOnce, max(2, int64(most/6))) - 1) * b.pace
+		atOnce := min(mostAtOnce, max(2, math.Floor(most/6)))
+		b.credit = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // who spaces calls wants no burst
 	}
 	return b
 }
@@ -56,7 +60,7 @@ func (b budget) next(before int64) int64 {
 	if b.isLong() {
 		return b.nextLong(before)
 	}
-	return max(b.Due-b.credit+before*b.pace, b.free(b.allowed-float64(before)))
+	return max(max(b.Due, b.now-b.credit)+before*b.pace, b.free(b.allowed-float64(before)))
 }
 
 func (l *ledger) spend(k costSet, at int64) {
@@ -95,10 +99,11 @@ const second = int64(time.Second / time.Microsecond)
 // an even pace, a few at once after quiet, and never more than the level in one
 // window.
 type short struct {
-	Due       int64   // the end of what was granted, at an even pace
+	Due       int64   // when the next call may go, at an even pace
 	Slots     []slot  // the calls of the last window, oldest first
 	Held      int64   // the calls of all slots
 	Level     float64 // the calls that a window holds, as a part of Max
+	Extra     float64 // what is added to the even distance, as a part of it: the guard to 1
 	Corrected int64   // when the level was last cut; 0: never
 	Quiet     int64   // from then on it climbs to Max
 }
@@ -116,6 +121,14 @@ const (
 	climb         = 1.5  // a window
 	shortHold     = 2.25 // windows in which a level that was cut does not climb
 	longHold      = 15.0
+	nearlyFull    = 0.8 // of what the pace sends
+	lonelyCut     = 0.75
+	// A refusal of a nearly full window has Extra grow by grow. Each call that passes
+	// shrinks it by its square, but not by more than mostShrink: a small distance, which
+	// costs little, is kept for long. On a leaky bucket, where a delay of 80 ms costs a
+	// second, one call in 70 is refused.
+	grow       = 1.6
+	mostShrink = 1.0 / 160
 )
 
 // level returns how many calls a window may hold now.
@@ -128,7 +141,7 @@ func (b budget) level() float64 {
 }
 
 // pause keeps all calls back until then; from then on they go at an even pace.
-func (b budget) pause(until int64) { b.Due = max(b.Due, until+b.credit) }
+func (b budget) pause(until int64) { b.Due = max(b.Due, until) }
 
 // sent counts the calls of the last window, and forgets those before.
 func (b budget) sent() int64 {
@@ -185,13 +198,14 @@ func (b budget) free(most float64) int64 {
 
 func (b budget) spendShort() {
 	b.add(b.now, b.calls)
-	b.Due = max(b.Due, b.now) + max(b.calls*b.pace, b.widest(0))
+	b.Due = max(b.Due, b.now-b.credit) + max(b.calls*b.pace, b.widest())
+	b.Extra = b.extra - b.extra*min(mostShrink, b.extra*b.extra)*float64(b.calls)
 }
 
 // widest returns the distance between calls at which the window does not fill up
-// before its oldest calls leave, after more further calls.
-func (b budget) widest(more int64) (distance int64) {
-	room := int64(b.allowed) - more - b.Held
+// before its oldest calls leave.
+func (b budget) widest() (distance int64) {
+	room := int64(b.allowed) - b.Held
 	for _, s := range b.Slots {
 		if room >= 0 {
 			distance = max(distance, (s.Leaves-b.now)/(room+1))
@@ -204,20 +218,26 @@ func (b budget) widest(more int64) (distance int64) {
 	return distance
 }
 
-// refusedShort learns a level from a refusal. It does not climb for some windows.
-func (b budget) refusedShort(opens, granted int64, hold float64) {
+// refusedShort learns from a refusal. If much fewer calls than the pace sends are in the
+// window when the limit opens, the window holds no more: others use it, or the limit is
+// lower. It does not climb for some windows. Otherwise the calls came closer together
+// than they were sent, for a service that spaces them or refuses a full window. A lonely
+// process looks for its share.
+func (b budget) refusedShort(opens, granted int64, lonely bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // it was under way when the level was cut, or the cut had no time to work
 	}
-	level, seen := b.allowed, float64(b.sentAt(opens)-1) // without the refused one
+	expected, hold := float64(b.window)/float64(b.pace), shortHold
+	seen := float64(b.sentAt(opens) - 1) // without the refused one
+	b.Level = b.allowed / b.max
 	switch {
-	case seen < 0.95*level:
-	case b.now-b.Corrected > 4*b.window && level >= 0.95*b.max: // calls that came a bit closer together than they were sent
-		seen, hold = 0.985*level, longHold
+	case lonely:
+		b.Level, hold = max(1, b.allowed/2, min(seen, lonelyCut*b.allowed))/b.max, longHold
+	case seen < nearlyFull*expected:
+		b.Level = max(1, b.allowed/2, seen) / b.max
 	default:
-		seen = 0.9 * level
+		b.Extra = min(1, grow*b.extra)
 	}
-	b.Level = max(1, level/2, seen) / b.max
 	b.Corrected, b.Quiet = b.now, b.now+int64(hold*float64(b.window))
 }
 

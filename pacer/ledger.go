@@ -94,15 +94,12 @@ func (b budget) full() float64 {
 // others may be to blame.
 func (l *ledger) learn(b budget, granted, opens int64) {
 	l.calm(b.counts, min(opens, l.Now+hour))
-	known, hold := l.lonely || l.Now-l.Fresh >= b.window, shortHold
-	if l.lonely {
-		hold = longHold
-	}
+	known := l.lonely || l.Now-l.Fresh >= b.window
 	switch {
 	case b.isLong():
 		b.refusedLong(opens)
 	case known && granted >= l.Now-b.window/2 && (b.counts == request || b.full() >= 0.5):
-		b.refusedShort(opens, granted, hold)
+		b.refusedShort(opens, granted, l.lonely)
 	}
 }
 
@@ -118,7 +115,7 @@ func (l *ledger) calm(counts costSet, opens int64) {
 func (l *ledger) reopen() {
 	l.Gates = nil
 	for b := range l.budgets(everything) {
-		b.Due, b.Most = min(b.Due, l.Now+b.credit), 0
+		b.Due, b.Most = min(b.Due, l.Now), 0
 	}
 }
 

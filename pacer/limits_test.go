@@ -131,18 +131,35 @@ func TestLevel(t *testing.T) {
 		assert.Equal(t, 60.0, level(p))
 		acquire(t, p, message).Done(tooMany("", 15*time.Second))
 		assert.Equal(t, 30.0, level(p), "never more than half at once")
-		fill(t, p, 10*time.Minute)
-		acquire(t, p, patient()).Done(tooMany("", time.Second))
-		held = level(p)
-		acquire(t, p, patient()).Done(tooMany("", time.Second))
-		assert.Equal(t, held, level(p), "a cut has two turns to work")
-		fill(t, p, time.Minute)
-		acquire(t, p, patient()).Done(tooMany("", time.Second))
-		assert.Less(t, level(p), 0.95*held, "the next one is deeper")
-		p = newPacer(t, perMinute(60))
+	})
+}
+
+// TestSpacing: refusals of a window that is nearly full put the calls further apart, and
+// end the burst after quiet. While calls pass, they close up again.
+func TestSpacing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		distance := func() float64 {
+			acquire(t, p, patient()).Done(accepted)
+			began := time.Now()
+			acquire(t, p, patient()).Done(accepted)
+			return time.Since(began).Seconds()
+		}
 		fill(t, p, 2*time.Minute)
-		acquire(t, p, patient()).Done(tooMany("", 4*time.Second))
-		assert.InDelta(t, 55.3, level(p), 0.8, "as many as in that window, also when they are nearly all")
+		assert.InDelta(t, 1.007, distance(), 0.001)
+		acquire(t, p, patient()).Done(tooMany("", time.Second))
+		acquire(t, p, patient()).Done(tooMany("", time.Second)) // the first had no time to work
+		assert.InDelta(t, 1.011, distance(), 0.001)
+		for range 7 {
+			fill(t, p, 5*time.Second)
+			acquire(t, p, patient()).Done(tooMany("", time.Second))
+		}
+		assert.InDelta(t, 1.25, distance(), 0.02)
+		assert.Equal(t, 60.0, level(p))
+		time.Sleep(10 * time.Minute)
+		assert.Equal(t, 1, use(t, p, message))
+		fill(t, p, time.Hour)
+		assert.InDelta(t, 1.013, distance(), 0.003)
 	})
 }
 
@@ -190,7 +207,7 @@ func TestSetLimits(t *testing.T) {
 		assert.Less(t, time.Since(begin), 3*time.Second)
 		assert.Equal(t, sent+20, p.State().Limits[0].Used)
 		fill(t, p, 2*time.Minute)
-		acquire(t, p, patient()).Done(tooMany("", time.Second))
+		acquire(t, p, patient()).Done(tooMany("", 15*time.Second))
 		assert.Less(t, level(p), 600.0)
 		assert.Error(t, p.SetLimits(nil))
 		require.NoError(t, p.SetLimits(perMinute(300)))

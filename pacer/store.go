@@ -200,7 +200,7 @@ func (l *ledger) join(other *ledger) {
 				b.even(min(calls, int64(b.allowed)-1))
 			}
 			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.lonely {
-				b.Level, b.Corrected, b.Quiet = o.Level, o.Corrected+ahead, o.Quiet+ahead
+				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}
 		b.pause(max(l.Now, l.last(nothing).Opens))
@@ -249,7 +249,7 @@ func (c *coordinator) shareOut(now time.Duration) (processes int, first bool) {
 		case l.lonely:
 			b.Level, b.Quiet = lonelyPart, l.Now
 		case !b.isLong():
-			b.Due = max(b.Due-b.credit, l.turnOf(b.counts, int64(len(l.Members))*b.pace))
+			b.Due = max(b.Due, l.turnOf(b.counts, int64(len(l.Members))*b.pace))
 		}
 	}
 	l.Tickets, l.Fresh = nil, l.Now
@@ -270,7 +270,7 @@ func (l *ledger) turnOf(counts costSet, round int64) int64 {
 
 // format numbers the layout of a value. Raise it where decode would misread an
 // older one.
-const format = 4
+const format = 5
 
 // zippers are reused, since a new one costs more than what it does here.
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
