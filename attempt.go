@@ -257,8 +257,8 @@ func (a *attempt) fail() *Error {
 	return e
 }
 
-// unknown is fail for a POST that may have been carried out.
-func (a *attempt) unknown() error {
+// outcomeUnknownError is fail for a POST that may have been carried out.
+func (a *attempt) outcomeUnknownError() error {
 	e := a.fail()
 	unknown := &OutcomeUnknownError{Method: e.Method, Path: e.Path, TraceID: e.TraceID, Missed: a.missed(a.call.whyOver()), Err: e}
 	if e.StatusCode == 0 {

@@ -154,7 +154,7 @@ func (c *call) run() (err error) {
 	case actionSuccess:
 		return nil
 	case actionUnknown:
-		return c.last.unknown()
+		return c.last.outcomeUnknownError()
 	case actionError:
 		return c.last.fail()
 	}

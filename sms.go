@@ -68,6 +68,15 @@ type smsModeBody struct {
 	Mode SMSMode `json:"mode"`
 }
 
+func (m SMSMode) request(agentID string) request {
+	return request{
+		endpoint: spec.EnableSMS,
+		agentID:  agentID,
+		invalid:  check(spec.SMSChannelMode, string(m)),
+		body:     smsModeBody{m},
+	}
+}
+
 func readSMSChannel(r *reply) *SMSChannel {
 	channel := &SMSChannel{Status: SMSStatus(r.text("status")), TraceID: r.traceID}
 	if channel.Status == "" {
@@ -83,10 +92,5 @@ func readSMSChannel(r *reply) *SMSChannel {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], [ErrOutcomeUnknown].
 func (c *Client) EnableSMS(ctx context.Context, agentID string, mode SMSMode) (*SMSChannel, error) {
-	return do(ctx, c, request{
-		endpoint: spec.EnableSMS,
-		agentID:  agentID,
-		invalid:  check(spec.SMSChannelMode, string(mode)),
-		body:     smsModeBody{mode},
-	}, readSMSChannel)
+	return do(ctx, c, mode.request(agentID), readSMSChannel)
 }

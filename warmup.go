@@ -44,6 +44,14 @@ type warmUpBody struct {
 	Mode LLMMode `json:"mode"`
 }
 
+func (m LLMMode) request() request {
+	r := request{endpoint: spec.WarmUp, invalid: check(spec.WarmUpMode, string(m))}
+	if m != "" {
+		r.body = warmUpBody{m}
+	}
+	return r
+}
+
 func readWarmUp(r *reply) *WarmUpResult {
 	r.need("ok")
 	r.need("warmed")
@@ -59,9 +67,5 @@ func readWarmUp(r *reply) *WarmUpResult {
 // dashboard did not issue), [ErrConflict] (byok mode, nothing stored),
 // [ErrRateLimited], [ErrUnavailable], [ErrOutcomeUnknown].
 func (c *Client) WarmUp(ctx context.Context, mode LLMMode) (*WarmUpResult, error) {
-	r := request{endpoint: spec.WarmUp, invalid: check(spec.WarmUpMode, string(mode))}
-	if mode != "" {
-		r.body = warmUpBody{mode}
-	}
-	return do(ctx, c, r, readWarmUp)
+	return do(ctx, c, mode.request(), readWarmUp)
 }
