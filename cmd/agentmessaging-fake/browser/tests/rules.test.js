@@ -7,7 +7,7 @@ const form = (page) => page.getByRole('form', { name: 'New rule' });
 const rules = (page) => page.locator('.rule');
 
 test('every kind of rule can be turned on as the form comes', async (t) => {
-  const { fake, page } = await open(t, { hash: '#/faults' }); // as in old bookmarks
+  const { fake, page } = await open(t, { hash: '#/rules' });
   await wantText(page.getByLabel('In force'), /Every call goes through/);
   const kinds = await form(page).getByLabel('Kind').locator('option').evaluateAll((options) => options.map((o) => o.value));
   assert.equal(kinds.length, 13);

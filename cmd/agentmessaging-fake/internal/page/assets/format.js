@@ -67,23 +67,14 @@ export function plural(n, word) {
   return `${count(n)} ${word}${n === 1 ? '' : 's'}`;
 }
 
-// indentJSON lays a JSON document out over lines. It works on the text, since
-// parsing would round long numbers and lose members that are there twice. What is
-// not JSON comes back as it is.
+// indentJSON lays a JSON document out over lines, with its numbers as they are. What is
+// not JSON, or would not come back the same, as a member that is there twice, stays.
 export function indentJSON(source) {
+  const bare = (json) => json.replace(/\s/g, '');
   try {
-    JSON.parse(source);
+    const value = JSON.parse(source, (_, v, context) => (typeof v === 'number' ? JSON.rawJSON(context.source) : v));
+    return bare(JSON.stringify(value)) === bare(source) ? JSON.stringify(value, null, 2) : source;
   } catch {
     return source;
   }
-  let depth = 0;
-  const line = () => `\n${'  '.repeat(depth)}`;
-  const token = /"(?:[^"\\]|\\.)*"|[{[]\s*[}\]]|[{}[\],:]|[^\s{}[\],:"]+/g;
-  return source.match(token).reduce((out, t) => {
-    if (t === '{' || t === '[') return depth++, out + t + line();
-    if (t === '}' || t === ']') return depth--, out + line() + t;
-    if (t === ',') return out + t + line();
-    if (t === ':') return `${out}: `;
-    return out + (t.length > 1 && /^[{[]/.test(t) ? t[0] + t.at(-1) : t);
-  }, '');
 }

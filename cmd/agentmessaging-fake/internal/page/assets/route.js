@@ -8,7 +8,7 @@ export const pages = [
   { page: 'traffic', name: 'Traffic' },
   { page: 'keys', name: 'Keys' },
   { page: 'agents', name: 'Agents' },
-  { page: 'rules', name: 'Rules', once: ['faults', 'replies'] }, // in old bookmarks
+  { page: 'rules', name: 'Rules' },
   { page: 'decisions', name: 'Decisions' },
 ];
 
@@ -37,7 +37,7 @@ function takeFilter(filter) {
 export function readRoute() {
   const [path, query] = location.hash.split('?');
   const [, page, id = ''] = path.split('/');
-  const known = pages.find((p) => p.page === page || p.once?.includes(page))?.page ?? 'traffic';
+  const known = pages.find((p) => p.page === page)?.page ?? 'traffic';
   const issued = state.issued?.label === id ? state.issued : null;
   change({ route: { page: known, id: decode(id) }, conversation: null, openAgent: null, issued });
   document.title = `${pages.find((p) => p.page === known).name} · Agent Messaging fake`;

@@ -1,7 +1,7 @@
 // One call: what was sent, what was answered, and how to send it again.
 import { h, Component } from '../dom.js';
 import { gap, took, indentJSON, plural } from '../format.js';
-import { asCurl, asGo, isLong } from '../snippets.js';
+import { asCurl, isLong } from '../snippets.js';
 import { hrefOf } from '../route.js';
 import { whyOf } from '../story.js';
 import { notice } from '../store.js';
@@ -103,8 +103,8 @@ function header(values = {}) {
   return lines.length > 0 && h('details', h('summary', h('small', plural(lines.length, 'header'))), h('pre', lines.join('\n')));
 }
 
-// Again sends the call once more, as it was or edited, and shows the curl and
-// the Go that do the same.
+// Again sends the call once more, as it was or edited, and shows the curl that does the
+// same.
 function Again({ call }) {
   const send = (given) =>
     act('', async () => {
@@ -115,6 +115,5 @@ function Again({ call }) {
     h('h3', 'Send it again'),
     call.key !== 'unknown' && form('Send it again', send, call.body && input('Body', { name: 'body', rows: 3, defaultValue: call.body }), h('div.row.end', submit('Send again'))),
     code('As curl', asCurl(call)),
-    code('As Go', asGo(call)),
   ];
 }
