@@ -55,6 +55,7 @@ test('the story of an agent shows what was tried, refused, lost and sent again',
   await wantText(page.getByRole('log'), /429[^]*One cake[^]*attempt 2[^]*And candles\.[^]*LoseReply[^]*And candles\.[^]*attempt 2/);
   await page.getByRole('log').locator('a.attempt').first().click();
   await wantText(page.getByRole('list', { name: 'Attempts' }), /^429[^]*200/);
+  await wantText(page.getByRole('note'), /The client came back after .*, although Retry-After said 1\./);
 });
 
 test('a long conversation shows its end, and stays where it is read', async (t) => {

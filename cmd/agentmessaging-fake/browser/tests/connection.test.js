@@ -65,3 +65,24 @@ test('tabs share one stream, lose nothing while they load, and another takes ove
   await fake.call('GET', '/v1/byok');
   for (const tab of tabs) await wantCount(calls(tab), 3);
 });
+
+test('reset asks first, and empties the fake', async (t) => {
+  const { fake, page } = await open(t, { prepare: (fake) => fake.agent({}, 'Hello') });
+  const dialog = page.getByRole('dialog', { name: 'Reset the fake?' });
+  await wantCount(calls(page), 2);
+  await page.getByRole('banner').getByRole('button', { name: 'Reset' }).click();
+  await dialog.waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'hidden' });
+  assert.equal((await fake.control('GET', 'agents')).agents.length, 1);
+
+  await page.getByRole('banner').getByRole('button', { name: 'Reset' }).click();
+  await dialog.getByRole('button', { name: 'Reset' }).click();
+  await wantText(page.locator('main'), /No calls yet/);
+  await page.getByText('The fake is empty again.').waitFor();
+  await page.getByRole('button', { name: 'Dismiss' }).click();
+  await wantCount(page.getByRole('button', { name: 'Dismiss' }), 0);
+  assert.equal((await fake.control('GET', 'agents')).agents.length, 0);
+  assert.equal((await fake.call('GET', '/v1/status')).status, 200);
+  await wantCount(calls(page), 1);
+});

@@ -1,6 +1,6 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { calls, open } from '../support/browser.js';
+import { open } from '../support/browser.js';
 import { wantText, wantCount } from '../support/expect.js';
 
 const form = (page) => page.getByRole('form', { name: 'New rule' });
@@ -51,24 +51,4 @@ test('a fault acts, counts its hits, and goes', async (t) => {
   await rules(page).getByRole('button', { name: /^Remove/ }).click();
   await wantCount(rules(page), 0);
   assert.equal((await fake.call('GET', '/v1/status')).status, 200);
-});
-
-test('a call shows what the client got and what the service decided', async (t) => {
-  const { page } = await open(t, {
-    prepare: async (fake) => {
-      await fake.agent();
-      await fake.control('POST', 'faults', { fault: { kind: 'rate_limited', retry_after: '7' }, match: { endpoint: 'GET /v1/status' }, times: 1 });
-      await fake.call('GET', '/v1/status');
-      await fake.control('POST', 'faults', { fault: { kind: 'lose_reply', how: { kind: 'reset_connection' } }, times: 1 });
-      await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'Hello' }).catch(() => {});
-    },
-  });
-  const detail = page.getByLabel('The open call');
-  await wantText(calls(page).first(), /^reset/);
-  await calls(page).first().click();
-  await wantText(detail, /Decided\s+200[^]*then: reset[^]*What the service decided[^]*You wrote: Hello/);
-  await calls(page).nth(1).click();
-  await wantText(detail, /Status\s+429[^]*Decided\s+nothing[^]*What the client got[^]*rate_limited/);
-  await detail.getByText(/headers$/).nth(1).click();
-  await wantText(detail, /Retry-After: 7/);
 });

@@ -2,6 +2,7 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { calls, open } from '../support/browser.js';
+import { many } from '../support/many.js';
 import { wantText, wantCount } from '../support/expect.js';
 
 test('without calls the page says how to make one, and each shows as it happens', async (t) => {
@@ -93,4 +94,50 @@ test('filter and open call are part of the address, and Back works', async (t) =
   await page.goBack();
   await wantCount(page.getByLabel('The open call'), 0);
   assert.equal(fake.page, `${new URL(page.url()).origin}/`);
+});
+
+test('of 2,000 calls a window is shown, what is read keeps its place, and all are searched', async (t) => {
+  const { fake, page } = await open(t, {
+    args: ['--limits', 'off'],
+    prepare: async (fake) => {
+      await fake.agent({}, 'She said "hello" to me');
+      await many(fake, 1_998);
+    },
+  });
+  const sum = page.locator('.sum');
+  await wantText(sum, '2,000 calls');
+  await wantCount(calls(page), 100);
+  await page.locator('.rows').evaluate((list) => (list.scrollTop = 2000));
+  await many(fake, 300); // more than a window
+  await page.getByRole('button', { name: '300 new' }).waitFor();
+  assert.match(await calls(page).first().getAttribute('href'), /2000/);
+  await page.getByRole('button', { name: '300 new' }).click();
+  await wantText(sum, '2,300 calls');
+
+  const search = page.getByLabel('Filter calls by text');
+  await search.fill('said "hello"');
+  await wantText(sum, '1 of 2,300 calls');
+  await calls(page).first().click();
+  await wantText(page.getByLabel('The open call'), /She said/);
+  await search.fill('byok');
+  await wantText(sum, /^0 of/);
+  await fake.call('GET', '/v1/byok');
+  await wantCount(calls(page), 1);
+  await search.fill('no such words');
+  await page.getByRole('button', { name: 'Clear the filter' }).click();
+  await page.getByRole('button', { name: 'Load older calls' }).click();
+  await wantCount(calls(page), 200);
+});
+
+test('the traffic shows what the key has spent', async (t) => {
+  const { fake, page } = await open(t, { prepare: (fake) => fake.call('GET', '/v1/status', undefined, { key: 'nobody' }) });
+  const strip = page.locator('.strip');
+  await wantText(strip, /nothing spent/);
+  const top = () => page.locator('.rows').boundingBox().then(({ y }) => y);
+  const before = await top();
+  await fake.agent();
+  await wantText(strip, /per minute\s*59 left/);
+  await fake.control('POST', 'keys/key_000001/limits/key_minute/exhaust');
+  await wantText(strip, /per minute\s*opens in/);
+  assert.equal(await top(), before, 'the list has moved');
 });

@@ -16,32 +16,26 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/har"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // matchers reads the parameters that pick calls.
-func (s *Server) matchers(q *jsonapi.Query) (all []fakeserver.Matcher) {
+func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
+	match := rules.Match{Endpoint: q.Get("endpoint"), AgentID: q.Get("agent_id"), TextContaining: q.Get("text_containing")}
+	if text := q.Get("text"); q.Has("text") {
+		match.Text = &text
+	}
+	all, _ := match.Matchers(s.fake) // only a key can be wrong
 	where := func(f func(fakeserver.Call) bool) { all = append(all, fakeserver.Where(f)) }
 	after, before := q.Int("after", 0, 0, math.MaxInt32), q.Int("before", math.MaxInt32, 1, math.MaxInt32)
 	if q.Has("after") || q.Has("before") {
 		where(func(c fakeserver.Call) bool { return c.Seq > after && c.Seq < before })
 	}
-	for _, by := range []struct {
-		parameter string
-		matcher   func(string) fakeserver.Matcher
-	}{
-		{"endpoint", func(name string) fakeserver.Matcher { return fakeserver.ByEndpoint(fakeserver.Endpoint(name)) }},
-		{"agent_id", fakeserver.ByAgent},
-		{"text", fakeserver.ByText},
-		{"text_containing", fakeserver.ByTextContaining},
-		{"search", bySearch},
-	} {
-		if q.Has(by.parameter) {
-			all = append(all, by.matcher(q.Get(by.parameter)))
-		}
+	if q.Has("search") {
+		all = append(all, bySearch(q.Get("search")))
 	}
 	if label := q.Get("key"); q.Has("key") {
 		if _, known := s.admin.KeyLabeled(label); !known && label != fakedoor.KeyMissing && label != fakedoor.KeyUnknown {
@@ -187,68 +181,30 @@ func (s *Server) allCalls() iter.Seq[fakeserver.Call] {
 
 func (s *Server) writeArchive(w io.Writer) error { return har.Write(w, s.allCalls()) }
 
-// newCall is a call that was recorded, by its seq, or one of the caller's own. Body
-// replaces the body of a recorded call.
-type newCall struct {
-	Seq     int
-	Method  string
-	Path    string
-	Key     string // a label; "": a call without a key
-	Address string // "": that of the caller
-	Body    *string
-}
-
 // makeCall makes a call of the service, which sees it as any other: it counts
 // against limits, and is recorded.
-func (s *Server) makeCall(r *request, c newCall) (any, error) {
-	header, body := http.Header{"Content-Type": {"application/json"}}, ""
-	if c.Body != nil {
-		body = *c.Body
+func (s *Server) makeCall(r *request, c struct {
+	Method, Path string
+	Key          string // a label; "": a call without a key
+	Address      string // "": that of the caller
+	Body         string
+}) (any, error) {
+	if c.Method == "" || !strings.HasPrefix(c.Path, "/v1/") {
+		return nil, jsonapi.BadRequest("body", "needs method and a path that begins with /v1/")
 	}
-	switch {
-	case c.Seq != 0 && c.Method+c.Path+c.Key != "":
-		return nil, jsonapi.BadRequest("seq", "goes with body and address only")
-	case c.Seq == 0 && (c.Method == "" || !strings.HasPrefix(c.Path, "/v1/")):
-		return nil, jsonapi.BadRequest("body", "needs seq, or method and a path that begins with /v1/")
-	case c.Seq != 0:
-		kept, err := s.keptCall(c.Seq)
-		if err != nil {
-			return nil, err
-		}
-		c.Method, c.Path, c.Key, header["Content-Type"] = kept.Method, kept.Path, kept.Key, kept.Header["Content-Type"]
-		if c.Body == nil && !keptWhole(kept) {
-			return nil, jsonapi.Conflict("the body of this call was not kept whole; give one as body")
-		}
-		if c.Body == nil {
-			body = kept.Body
-		}
-	}
-	if c.Key != "" && c.Key != fakedoor.KeyMissing {
-		key, known := s.admin.KeyLabeled(c.Key)
-		if !known {
-			return nil, jsonapi.Conflict("the key of this call is none of this fake")
-		}
-		header.Set("Authorization", "Bearer "+key)
-	}
-	req, err := http.NewRequestWithContext(r.Context(), c.Method, s.fake.BaseURL()+c.Path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(r.Context(), c.Method, s.fake.BaseURL()+c.Path, strings.NewReader(c.Body))
 	if err != nil {
 		return nil, jsonapi.BadRequest("path", "no call can be made with this method and path")
 	}
-	header.Set("User-Agent", "agentmessaging-fake page")
-	req.Header = header
-	return send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(c.Address, addressOf(r.Request.Request))))), nil
-}
-
-func (s *Server) keptCall(seq int) (fakeserver.Call, error) {
-	found := s.admin.CallsAfter(seq-1, 1)
-	if len(found) == 0 || found[0].Seq != seq {
-		return fakeserver.Call{}, jsonapi.NotFound("no call that is kept has this seq")
+	req.Header = http.Header{"Content-Type": {"application/json"}, "User-Agent": {"agentmessaging-fake page"}}
+	if c.Key != "" {
+		key, known := s.admin.KeyLabeled(c.Key)
+		if !known {
+			return nil, jsonapi.BadRequest("key", noSuchKey)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	return found[0], nil
-}
-
-func keptWhole(c fakeserver.Call) bool {
-	return (c.BodyBytes == 0 || c.Body != "") && len(c.Body) < spec.KeptBody && !strings.Contains(c.Body, "[redacted]")
+	return send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(c.Address, addressOf(r.Request.Request))))), nil
 }
 
 func addressOf(r *http.Request) string {

@@ -51,11 +51,6 @@ func BadRequest(name, format string, args ...any) *Refusal {
 // NotFound refuses a request for something that does not exist.
 func NotFound(reason string) *Refusal { return Refuse(http.StatusNotFound, "not_found", reason) }
 
-// Conflict refuses a request that the present state does not allow.
-func Conflict(format string, args ...any) *Refusal {
-	return Refuse(http.StatusConflict, "conflict", fmt.Sprintf(format, args...))
-}
-
 // Stream is an answer that writes itself, as long as it likes.
 type Stream func(http.ResponseWriter, *http.Request)
 

@@ -104,16 +104,17 @@ function header(values = {}) {
 }
 
 // Again sends the call once more, as it was or edited, and shows the curl that does the
-// same.
+// same. What was taken out of a body has to be put in first.
 function Again({ call }) {
-  const send = (given) =>
+  const { method, path, key, body: kept } = call;
+  const send = ({ body }) =>
     act('', async () => {
-      const { status } = await control('POST', ['calls'], { seq: call.seq, ...given });
+      const { status } = await control('POST', ['calls'], { method, path, key: key === 'missing' ? undefined : key, body });
       notice('done', `Sent again: the service answered ${status}.`);
     });
   return [
     h('h3', 'Send it again'),
-    call.key !== 'unknown' && form('Send it again', send, call.body && input('Body', { name: 'body', rows: 3, defaultValue: call.body }), h('div.row.end', submit('Send again'))),
+    key !== 'unknown' && !(call.body_bytes && !kept) && form('Send it again', send, kept && input('Body', { name: 'body', rows: 3, defaultValue: kept }), h('div.row.end', submit('Send again'))),
     code('As curl', asCurl(call)),
   ];
 }

@@ -1,12 +1,11 @@
-// The frame around the panels.
+// The frame around the panels, with the bar at the top: the connection, the clock, reset.
 import { h } from '../dom.js';
-import { state, notice } from '../store.js';
-import { setToken } from '../api.js';
+import { state, notice, now } from '../store.js';
+import { act, control, setToken } from '../api.js';
 import { pages, hrefOf } from '../route.js';
 import { log, start } from '../sync.js';
-import { count } from '../format.js';
-import { button, empty, form, input, submit } from '../widgets.js';
-import { Header } from './header.js';
+import { count, exact, span, timeOfDay } from '../format.js';
+import { button, empty, form, input, submit, tag } from '../widgets.js';
 import { Traffic } from './traffic.js';
 import { Keys } from './keys.js';
 import { Agents } from './agents.js';
@@ -52,5 +51,54 @@ function Notice() {
     'div.notice',
     { class: kind, hidden: !words },
     h('div.between', h('span', { role: 'status' }, kind === 'done' && words), h('span', { role: 'alert' }, kind === 'failed' && words), button('Dismiss', () => notice())),
+  );
+}
+
+function Header() {
+  const link = { live: ['Live', 'good'], connecting: ['Connecting', 'warn'], waiting: ['Disconnected', 'bad'] };
+  return h(
+    'header.row',
+    h('h1.row', h('img', { src: '/_fake/assets/icon.svg', alt: '', width: 26, height: 26 }), 'Agent Messaging', tag('fake')),
+    h(Clock),
+    h('div.row', { role: 'status', 'data-phase': state.link }, tag(...link[state.link])),
+    button('Reset', null, { popovertarget: 'reset' }),
+    h(Reset),
+  );
+}
+
+const steps = [
+  ['1m', '+1 min'],
+  ['1h', '+1 h'],
+  ['24h', '+1 day'],
+];
+
+function Clock() {
+  const { advanced } = state.clock;
+  return h(
+    'div.clock.row',
+    { role: 'group', 'aria-label': 'Clock of the fake', title: 'The clock of the fake. Only a reset takes it back.' },
+    h('time', { dateTime: new Date(now()).toISOString(), title: exact(now()) }, timeOfDay(now())),
+    advanced > 0 && tag(`+${span(advanced, 2)}`),
+    steps.map(([duration, label]) => button(label, () => advance(duration, label))),
+  );
+}
+
+function advance(duration, label) {
+  act(`The clock moved ${label}. Only a reset takes it back.`, () => control('POST', ['clock'], { duration }));
+}
+
+// The browser opens and closes a popover, and gives the focus back.
+function Reset() {
+  const hide = { popovertarget: 'reset', popovertargetaction: 'hide' };
+  const reset = () => act('The fake is empty again.', () => control('POST', ['reset']));
+  return h(
+    'div.card',
+    { id: 'reset', popover: 'auto', role: 'dialog', 'aria-label': 'Reset the fake?' },
+    h(
+      'div.stack',
+      h('h2', 'Reset the fake?'),
+      h('p', 'You cannot undo this. Agents, conversations, calls, rules and all keys but the first are deleted, and every limit is open again. The clock goes back to the present. The first key and the settings stay as they are.'),
+      h('div.row.end', button('Cancel', null, { autofocus: true, ...hide }), button('Reset', reset, { class: 'danger', ...hide })),
+    ),
   );
 }
