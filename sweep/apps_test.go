@@ -411,11 +411,8 @@ func broadcast(turn int) app {
 		for _, ref := range []string{"ann", "bob"} {
 			id := get(e, ref)
 			if id == "" {
-				agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{CustomerRef: ref})
-				if err != nil {
-					return err
-				}
-				id, failed = agent.ID, errors.Join(failed, put(e, ref, agent.ID))
+				id = e.Fake.AddAgent(e.Fake.Key(), fakeserver.Agent{CustomerRef: ref}).ID
+				failed = errors.Join(failed, put(e, ref, id))
 			}
 			ids = append(ids, id)
 		}

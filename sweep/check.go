@@ -73,99 +73,58 @@ type Finding struct {
 	Says     string // in one sentence
 }
 
+// allChecks are the checks, in the order in which they look.
+var allChecks = []Check{Panics, Ends, Swallowed, Quota, DeadKey, Leak, Secret, Truth, Lost, LostAgent, Doubled, LostBYOK, Resumes}
+
 // found takes what a check has found: about an endpoint, or about the one that
 // the plan strikes if it is nil.
-type found func(about *spec.Endpoint, says string, args ...any)
+type found func(check Check, about *spec.Endpoint, says string, args ...any)
 
-// checks are all checks: of single executions, and of whole runs.
-var checks = []struct {
-	name  Check
-	whole bool
-	look  func(*run, found)
-}{
-	{Panics, false, each((*record).panics)},
-	{Ends, false, each((*record).endless)},
-	{Swallowed, false, each((*record).swallowed)},
-	{Quota, false, each((*record).overQuota)},
-	{DeadKey, false, each((*record).deadKey)},
-	{Leak, false, each((*record).leaks)},
-	{Secret, false, each((*record).quotes)},
-	{Truth, true, (*run).untrue},
-	{Lost, true, (*run).lost},
-	{LostAgent, true, (*run).lostAgent},
-	{Doubled, true, (*run).doubled},
-	{LostBYOK, true, (*run).lostBYOK},
-	{Resumes, true, (*run).notResumed},
-}
-
-// each looks at the executions of a run, up to the first in which it finds something.
-func each(look func(*record, found)) func(*run, found) {
-	return func(r *run, take found) {
-		failed := false
-		for _, p := range r.records {
-			if p.died == "" && !failed {
-				look(p, func(about *spec.Endpoint, says string, args ...any) {
-					failed = true
-					take(about, "%s", p.when()+fmt.Sprintf(says, args...))
-				})
-			}
-		}
-	}
-}
-
-func (p *record) panics(found found) {
+// check looks at one execution.
+func (p *record) check(found found) {
+	usual, reports, all := p.usual(), p.reports(), p.said()
 	if p.panicked != "" {
-		found(nil, "the scenario panicked: %s", p.panicked)
+		found(Panics, nil, "the scenario panicked: %s", p.panicked)
 	}
-}
-
-func (p *record) endless(found found) {
 	switch {
 	case p.stalled != "":
-		found(nil, "the scenario %s", p.stalled)
+		found(Ends, nil, "the scenario %s", p.stalled)
 	case p.ended != "":
-		found(nil, "the scenario had to be ended: %s", p.ended)
+		found(Ends, nil, "the scenario had to be ended: %s", p.ended)
 	case p.lasted > p.maxLasted:
-		found(nil, "the scenario took %s of virtual time; at most %s are allowed (MaxVirtualTime)", p.lasted.Round(time.Second), p.maxLasted.Round(time.Second))
-	}
-}
-
-func (p *record) overQuota(found found) {
-	if p.requests > p.maxRequests {
-		found(nil, "the scenario made %s; the baseline makes %d", plural(p.requests, "request"), p.maxRequests/9)
-	}
-}
-
-func (p *record) deadKey(found found) {
-	usual := p.usual()
-	if p.deadKeyRequests > max(3, usual[0].deadKeyRequests, usual[1].deadKeyRequests) {
-		found(nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", p.deadKeyRequests)
-	}
-}
-
-func (p *record) leaks(found found) {
-	if usual := p.usual(); len(p.leaked) > max(len(usual[0].leaked), len(usual[1].leaked)) {
-		found(nil, "%s left over:\n%s", plural(len(p.leaked), "kind of goroutine"), strings.Join(p.leaked, "\n"))
-	}
-}
-
-func (p *record) quotes(found found) {
-	all := p.said()
-	if slices.ContainsFunc(p.secrets, func(key string) bool { return strings.Contains(all, key) }) {
-		found(nil, "a key is in what the application said")
-	}
-}
-
-func (p *record) swallowed(found found) {
-	if len(p.reports()) > 0 {
-		return
+		found(Ends, nil, "the scenario took %s of virtual time; at most %s are allowed (MaxVirtualTime)", p.lasted.Round(time.Second), p.maxLasted.Round(time.Second))
 	}
 	for i, c := range p.calls {
-		if c.failed() && !p.usuallyFails(c) && !c.madeGood(p.calls[i+1:]) {
-			found(c.spec, "%s failed (%v), no later call made it good, and the application reported nothing", c.Name, c.Err)
-			return
+		if len(reports) == 0 && c.failed() && !p.usuallyFails(c) && !c.madeGood(p.calls[i+1:]) {
+			found(Swallowed, c.spec, "%s failed (%v), no later call made it good, and the application reported nothing", c.Name, c.Err)
 		}
 	}
+	if p.requests > p.maxRequests {
+		found(Quota, nil, "the scenario made %s; the baseline makes %d", plural(p.requests, "request"), p.maxRequests/9)
+	}
+	if p.deadKeyRequests > max(3, usual[0].deadKeyRequests, usual[1].deadKeyRequests) {
+		found(DeadKey, nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", p.deadKeyRequests)
+	}
+	if len(p.leaked) > max(len(usual[0].leaked), len(usual[1].leaked)) {
+		found(Leak, nil, "%s left over:\n%s", plural(len(p.leaked), "kind of goroutine"), strings.Join(p.leaked, "\n"))
+	}
+	if slices.ContainsFunc(p.secrets, func(key string) bool { return strings.Contains(all, key) }) {
+		found(Secret, nil, "a key is in what the application said")
+	}
+}
+
+// check looks at all executions together.
+func (r *run) check(found found) {
+	first, usual := r.records[0], r.baseline()[0].left.state
+	same := first.died == "" && first.panicked == "" && len(first.left.gone) == 0 && len(first.reports()) == 0
+	if got := first.left.state; same && !got.equal(usual) {
+		found(Truth, nil, "the application reported nothing, but the service holds something else than the baseline leaves: %s instead of %s", got.counts(), usual.counts())
+	}
+	r.lost(found)
+	r.lostAgent(found)
+	r.doubled(found)
+	r.lostBYOK(found)
+	r.notResumed(found)
 }
 
 // confirms are the calls that show whether another one was carried out.
@@ -231,25 +190,19 @@ func (r *run) general(records ...*record) int {
 }
 
 // doubtNamed reports whether a call about the subject was in doubt, and that was
-// reported: by name, or by a report that may be about anything.
+// reported: by name, or by a report that may be about anything. A restart cannot know
+// whether a call was carried out whose outcome is unknown, or whose process died.
 func (r *run) doubtNamed(s subject) bool {
 	var doubt []*Call
 	for _, p := range r.records {
 		for _, c := range p.calls {
-			if c.spec == s.endpoint && (s.text == "" || c.subject == s.text) && p.inDoubt(c) {
+			unknown := errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown) || p.died != "" && !c.failed()
+			if unknown && c.spec == s.endpoint && (s.text == "" || c.subject == s.text) {
 				doubt = append(doubt, c)
 			}
 		}
 	}
 	return len(doubt) > 0 && (r.general(r.records...) > 0 || r.named(s.text, doubt))
-}
-
-func (r *run) untrue(found found) {
-	p := r.records[0]
-	same := p.died == "" && p.panicked == "" && len(p.left.gone) == 0 && len(p.reports()) == 0
-	if got, want := p.left.state, r.baseline()[0].left.state; same && !got.equal(want) {
-		found(nil, "the application reported nothing, but the service holds something else than the baseline leaves: %s instead of %s", got.counts(), want.counts())
-	}
 }
 
 func (r *run) lost(found found) {
@@ -264,7 +217,7 @@ func (r *run) lost(found found) {
 		case excuses > 0 && len(tried) > 0:
 			excuses--
 		default:
-			found(s.endpoint, "%s is missing, even a day later, and no report names it", r.shown(s))
+			found(Lost, s.endpoint, "%s is missing, even a day later, and no report names it", r.shown(s))
 		}
 	}
 }
@@ -275,7 +228,7 @@ func (r *run) lostAgent(found found) {
 	}
 	lost, usual := unknownAgents(r.records), func(stage int) int { return len(unknownAgents(r.baseline()[:stage+1])) }
 	if len(lost) > r.usually(usual) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
-		found(spec.CreateAgent, "nobody knows of %s: it is neither in Env.Dir nor in what was said", strings.Join(lost, ", "))
+		found(LostAgent, spec.CreateAgent, "nobody knows of %s: it is neither in Env.Dir nor in what was said", strings.Join(lost, ", "))
 	}
 }
 
@@ -336,7 +289,7 @@ func (r *run) doubled(found found) {
 			if r.died() {
 				again = "the restart did it again: "
 			}
-			found(s.endpoint, "%s%s is there %d times in the end (without faults at most %d), and no report says that it was in doubt", again, r.shown(s), n, usual)
+			found(Doubled, s.endpoint, "%s%s is there %d times in the end (without faults at most %d), and no report says that it was in doubt", again, r.shown(s), n, usual)
 			return
 		}
 	}
@@ -351,10 +304,10 @@ func (r *run) lostBYOK(found found) {
 		}
 		switch got, want := p.left.state.byok, r.baseline()[p.stage].left.state.byok; {
 		case cleared && got == "" && want != "":
-			found(spec.ClearBYOK, "%sthe stored provider key is cleared, and no other has taken its place", p.when())
+			found(LostBYOK, spec.ClearBYOK, "%sthe stored provider key is cleared, and no other has taken its place", p.when())
 			return
 		case got != "" && want == "" && !p.clears():
-			found(spec.ClearBYOK, "%sa provider key is left stored, and the application has not tried to clear it", p.when())
+			found(LostBYOK, spec.ClearBYOK, "%sa provider key is left stored, and the application has not tried to clear it", p.when())
 			return
 		}
 	}
@@ -365,13 +318,13 @@ func (r *run) notResumed(found found) {
 	if reports := last.reports(); len(reports) > 0 {
 		for _, c := range last.calls {
 			if c.failed() && !last.usuallyFails(c) {
-				found(c.spec, "a day later, when nothing is wrong any more, %s still fails: %v", c.Name, c.Err)
+				found(Resumes, c.spec, "a day later, when nothing is wrong any more, %s still fails: %v", c.Name, c.Err)
 				return
 			}
 		}
 		for _, c := range usual.calls {
 			if !slices.ContainsFunc(last.calls, func(other *Call) bool { return other.spec == c.spec }) && !r.waits() {
-				found(c.spec, "a day later, when nothing is wrong any more, the application reports an error and does not call %s: %s",
+				found(Resumes, c.spec, "a day later, when nothing is wrong any more, the application reports an error and does not call %s: %s",
 					c.spec.Name, oneLine(reports[0].text))
 				return
 			}

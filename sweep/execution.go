@@ -327,11 +327,8 @@ func (a alone) Sleep(ctx context.Context, d time.Duration) error {
 // its stack, innermost function first. One that is about to end may need longer on a
 // slow machine: the fake's Sleep returns when nothing runs any more.
 func (p *execution) leftovers() []string {
-	for range 20 {
-		if runtime.Gosched(); len(labelled(p.label)) == 0 {
-			return nil
-		}
-		time.Sleep(time.Millisecond)
+	if len(labelled(p.label)) == 0 {
+		return nil
 	}
 	_ = p.record.fake.Sleep(context.Background(), time.Nanosecond)
 	return labelled(p.label)
@@ -340,19 +337,15 @@ func (p *execution) leftovers() []string {
 // deadlocked recovers the panic of a bubble whose goroutines wait for ever: they are
 // left over, or the scenario never ends.
 func (p *execution) deadlocked() {
-	v := recover()
-	if v == nil {
-		return
-	}
-	if !strings.HasPrefix(fmt.Sprint(v), "deadlock:") {
+	switch v := recover(); {
+	case v == nil:
+	case !strings.HasPrefix(fmt.Sprint(v), "deadlock:"):
 		panic(v)
+	case p.finished:
+		p.record.leaked = labelled(p.label)
+	default:
+		p.stall("waits for what never comes")
 	}
-	stacks := labelled(p.label)
-	if p.finished {
-		p.record.leaked = stacks
-		return
-	}
-	p.stall("waits for what never comes", stacks)
 }
 
 // wait waits until an execution is done. When the watchdog's time is over, it notes why
@@ -368,10 +361,11 @@ func (p *execution) wait(done <-chan struct{}) {
 		advice = "in a bubble, time does not pass while a goroutine waits for a mutex that is held across a call, a socket, " +
 			"or a channel made outside of the scenario; or a loop over a timer ignores Env.Context"
 	}
-	p.stall(fmt.Sprintf("has not ended in %s of real time (%s)", p.watchdog, advice), labelled(p.label))
+	p.stall(fmt.Sprintf("has not ended in %s of real time (%s)", p.watchdog, advice))
 }
 
 // stall ends a record whose execution goes on: what it still does is not of interest.
-func (p *execution) stall(why string, stacks []string) {
+func (p *execution) stall(why string) {
+	stacks := labelled(p.label)
 	p.note(func() { p.over, p.record.stalled = true, why+":\n"+strings.Join(stacks, "\n") })
 }

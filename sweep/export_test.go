@@ -16,8 +16,10 @@ func Alarm(alarm <-chan time.Time) Option {
 	return func(c *config) { c.after = func(time.Duration) <-chan time.Time { return alarm } }
 }
 
-// Faults tries these kinds of faults alone, for speed.
+// Faults tries these kinds of faults alone, for speed, and those that package faults
+// does not have.
 func Faults(names ...string) Option {
+	names = append(names, "agent_gone", "fails")
 	return func(c *config) { c.skip = func(fault string) bool { return !slices.Contains(names, fault) } }
 }
 

@@ -64,10 +64,7 @@ func (c *config) off(f Finding) bool {
 
 // unknown says what [Without] was given that does not exist; "" for nothing.
 func (c *config) unknown() string {
-	var known []Check
-	for _, row := range checks {
-		known = append(known, row.name)
-	}
+	known := slices.Clone(allChecks)
 	for _, own := range c.also {
 		known = append(known, Check(own.name))
 	}

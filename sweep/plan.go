@@ -1,6 +1,9 @@
 package sweep
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -31,16 +34,28 @@ type plan struct {
 	at     *spec.Endpoint // of the call that it struck first; nil for a point
 }
 
-// plansAt are the plans of one call: each fault at one attempt, at the whole call, and from
-// then on.
-func plansAt(c *Call) (plans []*plan) {
-	for _, f := range faults.For(c.spec) {
-		for _, lasts := range []string{once, atCall, fromOn} {
-			plans = append(plans, &plan{target: c.Name, fault: f, lasts: lasts})
+// plansOf are the plans of an execution: each fault at one attempt of each call, at the
+// whole call, and from then on.
+func plansOf(usual *record, single bool) (plans []*plan) {
+	add := func(target string, f faults.Fault, lasts ...string) {
+		for _, l := range lasts {
+			plans = append(plans, &plan{target: target, fault: f, lasts: l})
 		}
 	}
-	if c.onAgent() {
-		plans = append(plans, &plan{target: c.Name, fault: agentGone, lasts: once})
+	calls := slices.Clone(usual.calls)
+	if !single { // which goroutine was first must not decide which run is reported
+		slices.SortFunc(calls, func(a, b *Call) int { return strings.Compare(a.Name, b.Name) })
+	}
+	for _, c := range calls {
+		for _, f := range faults.For(c.spec) {
+			add(c.Name, f, once, atCall, fromOn)
+		}
+		if c.onAgent() {
+			add(c.Name, agentGone, once)
+		}
+	}
+	for _, point := range usual.points {
+		add(point, fails, once, fromOn)
 	}
 	return plans
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -243,12 +242,6 @@ func (p *record) usuallyFails(c *Call) bool {
 	return slices.ContainsFunc(p.usual(), func(u *record) bool {
 		return slices.ContainsFunc(u.calls, func(other *Call) bool { return other.Name == c.Name && other.failed() })
 	})
-}
-
-// inDoubt reports a call of which a restart cannot know whether it was carried out: the
-// outcome is unknown, or the process died and what it did is forgotten.
-func (p *record) inDoubt(c *Call) bool {
-	return errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown) || p.died != "" && !c.failed()
 }
 
 // clears reports whether the application tried to clear what it had, perhaps,

@@ -29,29 +29,35 @@ func (s *sweep) judge(r *run) {
 	if r.plan != nil {
 		struck = r.plan.at
 	}
-	add := func(check Check, whole bool, about *spec.Endpoint, says string) {
-		f := Finding{Check: check, Plan: r.name, Endpoint: endpointOf(cmp.Or(about, struck)), Says: says}
-		if !s.off(f) {
-			s.blame(r, f, whole)
-		}
-	}
-	for _, c := range checks {
-		if r.name == "" && c.name != Secret || c.whole && r.last().stalled != "" {
+	seen := map[Check]bool{} // in an execution before
+	for _, p := range r.records {
+		if p.died != "" {
 			continue
 		}
-		c.look(r, func(about *spec.Endpoint, says string, args ...any) {
-			add(c.name, c.whole, about, fmt.Sprintf(says, args...))
+		p.check(func(check Check, about *spec.Endpoint, says string, args ...any) {
+			if !seen[check] && (r.name != "" || check == Secret) {
+				seen[check] = true
+				s.blame(r, false, Finding{check, r.name, endpointOf(cmp.Or(about, struck)), p.when() + fmt.Sprintf(says, args...)})
+			}
+		})
+	}
+	if r.name != "" && r.last().stalled == "" {
+		r.check(func(check Check, about *spec.Endpoint, says string, args ...any) {
+			s.blame(r, true, Finding{check, r.name, endpointOf(cmp.Or(about, struck)), fmt.Sprintf(says, args...)})
 		})
 	}
 	for _, own := range s.also {
 		if err := own.look(r.public()); err != nil {
-			add(Check(own.name), false, nil, err.Error())
+			s.blame(r, false, Finding{Check(own.name), r.name, endpointOf(struck), err.Error()})
 		}
 	}
 }
 
-// blame adds a finding to its cause.
-func (s *sweep) blame(r *run, f Finding, whole bool) {
+// blame adds a finding, about a whole run or not, to its cause.
+func (s *sweep) blame(r *run, whole bool, f Finding) {
+	if s.off(f) {
+		return
+	}
 	for _, p := range slices.Backward(r.records) {
 		if p.died != "" {
 			f.Says = "the process died " + p.died + "; " + f.Says

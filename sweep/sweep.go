@@ -138,28 +138,18 @@ func (s *sweep) mustPass(p *record) {
 
 // runFaults runs the plans of each call and each point of the baseline.
 func (s *sweep) runFaults() {
-	usual := s.baseline.records[0]
-	calls := slices.Clone(usual.calls)
-	if !s.single { // which goroutine was first must not decide which run is reported
-		slices.SortFunc(calls, func(a, b *Call) int { return strings.Compare(a.Name, b.Name) })
-	}
-	for _, c := range calls {
-		attempts := 0 // of the call, in the run before
-		for _, p := range plansAt(c) {
-			if s.skip != nil && p.fault != agentGone && s.skip(p.fault.Name) || p.lasts == atCall && attempts == 1 {
-				continue // one attempt is the whole call
-			}
-			r := &run{name: p.String(), plan: p}
-			s.finish(r, image{}, 0)
-			if struck := slices.IndexFunc(r.calls(), func(other *Call) bool { return other.Name == c.Name }); struck >= 0 {
-				attempts = len(r.calls()[struck].Attempts)
-			}
+	attempts := 0 // of the call that the plan before struck
+	for _, p := range plansOf(s.baseline.records[0], s.single) {
+		if s.skip != nil && s.skip(p.fault.Name) || p.lasts == atCall && attempts == 1 {
+			continue // one attempt is the whole call
 		}
-	}
-	for _, place := range usual.points {
-		for _, lasts := range []string{once, fromOn} {
-			p := &plan{target: place, fault: fails, lasts: lasts}
-			s.finish(&run{name: p.String(), plan: p}, image{}, 0)
+		r := &run{name: p.String(), plan: p}
+		s.finish(r, image{}, 0)
+		for _, c := range r.calls() {
+			if c.Name == p.target {
+				attempts = len(c.Attempts)
+				break
+			}
 		}
 	}
 }

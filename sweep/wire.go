@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
@@ -29,16 +28,13 @@ func (p *execution) Observe(ctx context.Context, event agentmessaging.Event) con
 	case agentmessaging.CallStart:
 		return context.WithValue(ctx, callKey{}, p.begin(e))
 	case agentmessaging.CallEnd:
-		if c, ok := ctx.Value(callKey{}).(*Call); ok {
-			p.end(c, e)
-		}
+		p.end(ctx.Value(callKey{}).(*Call), e)
 	}
 	return ctx
 }
 
 func (p *execution) begin(e agentmessaging.CallStart) *Call {
-	row := slices.IndexFunc(spec.Endpoints, func(row *spec.Endpoint) bool { return row.Name == e.Endpoint.Name })
-	c := &Call{AgentID: e.AgentID, spec: spec.Endpoints[row], begun: p.record.fake.Now(), routine: routine()}
+	c := &Call{AgentID: e.AgentID, spec: spec.Find(e.Endpoint.Method, e.Endpoint.Path), begun: p.record.fake.Now(), routine: routine()}
 	c.Endpoint, c.own = endpointOf(c.spec), c.routine == p.routine
 	p.note(func() {
 		if p.record.ended == "" {
