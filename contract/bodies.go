@@ -55,8 +55,8 @@ var members = []member{
 		rule: "mode (required; sandbox, managed or byo_twilio)"},
 }
 
-// stated are the sections that state the members of each body.
-var stated = map[string]string{
+// sectionOf are the sections that state the members of each body.
+var sectionOf = map[string]string{
 	warmUp.Name: "4.2", setBYOK.Name: "4.4", createAgent.Name: "2.3", sendMessage.Name: "2.5", enableSMS.Name: "4.9",
 }
 
@@ -77,7 +77,7 @@ func (s *suite) members() {
 		}
 		if m.required {
 			without := regexp.MustCompile(`,"\w+":VALUE|"\w+":VALUE,?`).ReplaceAllString(m.body, "")
-			s.rows(stated[m.e.Name]+"/required", m.rule, m.e, 400, row{m.name, without})
+			s.rows(sectionOf[m.e.Name]+"/required", m.rule, m.e, 400, row{m.name, without})
 		}
 	}
 	s.boundsTogether()
@@ -123,7 +123,7 @@ func (s *suite) spellingsOf(m member) {
 // valuesOf sends each value that is accepted, and values that only look like one.
 func (s *suite) valuesOf(m member) {
 	values := strings.Fields(m.values)
-	at := stated[m.e.Name] + "/" + m.name
+	at := sectionOf[m.e.Name] + "/" + m.name
 	for _, value := range values {
 		s.rows(at, m.rule, m.e, 200, row{value, m.ofText(value, 1)})
 	}
@@ -201,7 +201,7 @@ var withBody = []step{warmUp, setBYOK, createAgent, sendMessage, enableSMS}
 // does not, for each endpoint that takes a body.
 func (s *suite) bodies() {
 	for _, e := range withBody[1:] { // warm-up's is optional
-		s.rows(stated[e.Name]+"/body", "Body (required)", e, 400, row{"absent", ""})
+		s.rows(sectionOf[e.Name]+"/body", "Body (required)", e, 400, row{"absent", ""})
 	}
 	for _, e := range withBody {
 		opened, spaces := strings.TrimSuffix(e.Body, "}"), func(n int) string { return strings.Repeat(" ", n-len(e.Body)) }

@@ -67,7 +67,7 @@ func (s *suite) unchanged() {
 		still)
 	s.rule("7/400-changes-no-sms", invalidBody,
 		createAgent.is(200), readAgent.is(200), enableSMS.with(`{"mode":"sandbox","x":1}`).is(400),
-		readAgent.is(200).holds("sms", same))
+		readAgent.is(200).holds("sms.status", same))
 	s.rule("7/429-changes-no-byok", limited, setBYOK.is(200).times(5), getBYOK.is(200), full.limited("byok_set_key_hour"), still)
 	s.rule("7/429-creation-stores-no-byok", limited,
 		noBYOK, createAgent.is(200).times(10), keyedAgent.limited("agent_create_ip_minute"), none)

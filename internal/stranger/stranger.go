@@ -1,6 +1,9 @@
 // Package stranger is a service that was written from the interface document
 // alone, for tests. It shares nothing with the fake, and decides at random what
-// the document leaves open.
+// the document leaves open. What no question asks it does in ways that the document
+// allows and the fake does not choose: an agent is idle when it is read, each has a
+// channel, replies are empty, warnings come along, errors have members of its own and
+// no trace_id.
 package stranger
 
 import (
@@ -54,7 +57,7 @@ type apiKey struct {
 
 type agent struct {
 	owner *apiKey
-	sms   any // the status of its channel; nil without one
+	sms   any // the status of its channel
 	byok  bool
 	at    time.Time
 }
@@ -200,13 +203,15 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.calls++
 	f, body := s.answer(w.Header(), r)
 	if f.code != "" {
-		body = map[string]any{"error": s.member("error_names", f.code)}
+		body = map[string]any{"error": s.member("error_names", f.code), "detail": map[string]any{"calls": s.calls}}
 	}
 	if f.status == 400 && s.yes("reason") {
 		body["reason"] = "something is wrong with the body"
 	}
-	body["trace_id"] = fmt.Sprint("t-", s.calls)
-	w.Header().Set("Content-Type", "application/json")
+	if f.status == 200 || f.status == 429 {
+		body["trace_id"] = fmt.Sprint("t-", s.calls)
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(f.status)
 	_ = json.NewEncoder(w).Encode(body)
 }
@@ -317,7 +322,7 @@ func (s *Service) act(name string, key *apiKey, body map[string]any, id string) 
 		maps.Copy(reply, s.Decides["status"].(map[string]any))
 	case "warmup":
 		mode, _ := body["mode"].(string)
-		reply["warmed"], reply["mode"] = true, cmp.Or(mode, "hosted")
+		reply["warmed"], reply["mode"] = false, cmp.Or(mode, "hosted")
 	case "get-byok":
 		reply["byok"] = s.config(key)
 	case "set-byok":
@@ -330,7 +335,7 @@ func (s *Service) act(name string, key *apiKey, body map[string]any, id string) 
 		key.byok = nil
 	case "create-agent":
 		llm, _ := body["llm"].(map[string]any)
-		a = &agent{owner: key, byok: llm["mode"] == "byok", at: time.Now()}
+		a = &agent{owner: key, byok: llm["mode"] == "byok", sms: "disabled", at: time.Now()}
 		if sms, asked := body["sms"].(map[string]any); asked {
 			a.sms = s.member("sms_status", sms["mode"].(string))
 		}
@@ -339,12 +344,11 @@ func (s *Service) act(name string, key *apiKey, body map[string]any, id string) 
 		}
 		id = fmt.Sprintf("ag~%d", 1000+len(s.agents))
 		s.agents[id] = a
-		reply = s.show(id, a)
+		reply = map[string]any{"agent_id": id, "status": "active", "sms": map[string]any{"status": a.sms, "carrier": "x"}}
 	case "read-agent":
-		reply = s.show(id, a)
-		reply["created_at"], reply["updated_at"] = s.time(a.at), s.time(a.at)
+		reply = map[string]any{"agent_id": id, "status": "idle", "sms": map[string]any{"status": a.sms}, "created_at": s.time(a.at), "updated_at": s.time(a.at)}
 	case "send-message":
-		reply = map[string]any{"reply_text": "You said " + body["text"].(string)}
+		reply = map[string]any{"reply_text": "", "warnings": []any{"slow"}}
 	case "enable-sms":
 		a.sms = s.member("sms_status", body["mode"].(string))
 		reply = map[string]any{"status": a.sms}
@@ -352,22 +356,16 @@ func (s *Service) act(name string, key *apiKey, body map[string]any, id string) 
 	return flaw{status: 200}, reply
 }
 
-// show returns the members of an agent that creation and reading have in common.
-func (s *Service) show(id string, a *agent) map[string]any {
-	shown := map[string]any{"agent_id": id, "status": "active"}
-	if a.sms != nil {
-		shown["sms"] = map[string]any{"status": a.sms}
-	}
-	return shown
-}
-
 func (s *Service) config(key *apiKey) any {
 	if key.byok == nil {
 		return nil
 	}
-	return map[string]any{
-		"provider": key.byok["provider"], "base_url": key.byok["base_url"], "model": key.byok["model"], "fingerprint": "fp-81", "updated_at": s.time(key.updated),
-	}
+	shown := maps.Clone(key.byok)
+	maps.DeleteFunc(shown, func(name string, v any) bool {
+		return v == nil || !slices.Contains([]string{"provider", "base_url", "model"}, name)
+	})
+	shown["fingerprint"], shown["updated_at"] = "fp-81", s.time(key.updated)
+	return shown
 }
 
 func (s *Service) time(t time.Time) string {
