@@ -232,7 +232,7 @@ func evidenceOf(x rawcall.Exchange, body string) *Evidence {
 		answer += " Retry-After: " + rawcall.Clip(wait)
 	}
 	members := map[string]any{}
-	for _, path := range telling {
+	for _, path := range evidenceMembers {
 		v := x.At(path)
 		if text, _ := v.(string); identifier.MatchString(text) || v == true || v == false {
 			members[path] = v
@@ -241,9 +241,9 @@ func evidenceOf(x rawcall.Exchange, body string) *Evidence {
 	return &Evidence{Request: strings.TrimSpace(x.Method + " " + x.Path + " " + body), Answer: answer + " " + string(jsonOf(members))}
 }
 
-// telling lists the members that evidence shows if they are identifiers, times or
+// evidenceMembers lists the members that evidence shows if they are identifiers, times or
 // booleans.
-var telling = []string{"error", "limit_key", "status", "sms.status", "mode", "ok", "warmed", "byok.provider", "created_at", "updated_at"}
+var evidenceMembers = []string{"error", "limit_key", "status", "sms.status", "mode", "ok", "warmed", "byok.provider", "created_at", "updated_at"}
 
 // compact is JSON inside a table.
 func compact(v any) string { return strings.ReplaceAll(string(jsonOf(v)), "|", "/") }

@@ -66,7 +66,7 @@ func (o *Observation) Continue(ctx context.Context, target Target, budget Spend)
 			return err
 		}
 	}
-	return p.gone
+	return p.stopped
 }
 
 // Preview returns what Continue spends at most, without making a call. If a

@@ -386,6 +386,24 @@ func TestWatchLateCall(t *testing.T) {
 	})
 }
 
+// TestWatchTwoFullLimits: a refusal that two limits may explain names neither.
+func TestWatchTwoFullLimits(t *testing.T) {
+	status := http.StatusOK
+	w := observe.Watch(stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+		res, err := stranger.Answering(status, `{"agent_id":"a","status":"active","created_at":"x","updated_at":"x","trace_id":"t",
+			"error":"rate_limited","limit_key":"day"}`)(req)
+		res.Header.Set("Retry-After", "70000")
+		return res, err
+	}))
+	play := playing(t, w, "sk-one", "")
+	for i := range 1040 { // the limit on a day's requests may be full too
+		play([]rawcall.Call{rawcall.ReadAgent, rawcall.CreateAgent}[i/990])
+	}
+	status = http.StatusTooManyRequests
+	play(rawcall.CreateAgent)
+	assert.NotContains(t, w.Observation().Decisions, "other_limit_names")
+}
+
 // TestWatchChangesNothing: a call has the same outcome with a Watcher and without.
 func TestWatchChangesNothing(t *testing.T) {
 	for name, transport := range map[string]stranger.RoundTrip{

@@ -23,19 +23,19 @@ const (
 // probe makes the calls of Run, and keeps to the budget.
 type probe struct {
 	rawcall.Player
-	target  Target
-	ctx     context.Context
-	o       *Observation
-	asked   question
-	budget  Spend
-	spent   Spend
-	allowed int   // what spent.Requests may reach before the current question ends
-	gone    error // no further call is made
-	odd     int   // calls in a row without a documented answer
-	shown   rawcall.Exchange
-	skipped time.Duration // by which Advance has moved the target's clock
-	own     []count       // the calls by the target's key since the last quiet time
-	meter   *meter        // how the key's minute counts, once it is known
+	target     Target
+	ctx        context.Context
+	o          *Observation
+	asked      question
+	budget     Spend
+	spent      Spend
+	allowed    int              // what spent.Requests may reach before the current question ends
+	stopped    error            // no further call is made
+	badAnswers int              // calls in a row without a documented answer
+	witness    rawcall.Exchange // which an answer shows as its evidence
+	skipped    time.Duration    // by which Advance has moved the target's clock
+	own        []count          // the calls by the target's key since the last quiet time
+	meter      *meter           // how the key's minute counts, once it is known
 
 	warmUpsOpen time.Time // when the limit on warm-ups opens, once it was met
 }
@@ -104,7 +104,7 @@ func (p *probe) find(q question) (why string) {
 			why = string(reason)
 		}
 	}()
-	p.asked, p.allowed, p.shown = q, p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
+	p.asked, p.allowed, p.witness = q, p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
 	p.answer(q.id, q.find(p))
 	return "no clear answer"
 }
@@ -139,7 +139,7 @@ func (p *probe) lacks(q question) string {
 	}
 	over := price.Over(p.budget.Minus(p.spent))
 	switch {
-	case p.gone != nil:
+	case p.stopped != nil:
 		return "needs a target that answers"
 	case q.needs == secondKey && !p.hasTwoKeys():
 		return "needs a second key"
@@ -215,7 +215,7 @@ func (p *probe) until(most int, c rawcall.Call) (passed int, refused rawcall.Exc
 // in a row without a documented answer end the run, and so does a refused key.
 func (p *probe) raw(c rawcall.Call) rawcall.Exchange {
 	switch most := p.budget; {
-	case p.gone != nil:
+	case p.stopped != nil:
 		p.fail("needs a target that answers")
 	case p.spent.Requests >= min(p.allowed, most.Requests):
 		p.fail("no clear answer within the requests that it may take")
@@ -230,16 +230,16 @@ func (p *probe) raw(c rawcall.Call) rawcall.Exchange {
 	if err == nil {
 		problem = undocumented(x)
 	}
-	if p.odd++; p.odd == 3 && problem != "" {
-		p.gone = errors.New("observe: three calls in a row got no documented answer; check the address and whether the service is up")
+	if p.badAnswers++; p.badAnswers == 3 && problem != "" {
+		p.stopped = errors.New("observe: three calls in a row got no documented answer; check the address and whether the service is up")
 	}
 	if problem != "" {
 		p.fail("no clear answer: %s %s got %s", c.Method, c.Path, problem)
 	}
-	p.odd, p.shown = 0, x
+	p.badAnswers, p.witness = 0, x
 	if c.Key == (rawcall.Key{}) && c.Header != "Authorization" && c.Name != "unknown" {
 		if x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired {
-			p.gone = fmt.Errorf("observe: the service refuses the key: %d; use a valid key on an active plan", x.Status)
+			p.stopped = fmt.Errorf("observe: the service refuses the key: %d; use a valid key on an active plan", x.Status)
 			p.fail("needs a key that the service takes: it answers %d", x.Status)
 		}
 		p.own = append(p.own, count{p.now(), x})
@@ -330,6 +330,6 @@ func (p *probe) nothingStored() {
 
 // evidence is the exchange that was made last.
 func (p *probe) evidence() *Evidence {
-	e := evidenceOf(p.shown, rawcall.Clip(p.shown.Call.Body))
+	e := evidenceOf(p.witness, rawcall.Clip(p.witness.Call.Body))
 	return &Evidence{Request: p.redact(e.Request), Answer: p.redact(e.Answer)}
 }

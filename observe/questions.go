@@ -78,7 +78,7 @@ var stateQuestions = []question{
 			p.take(rawcall.KeyedAgent, 200)
 			x := p.take(rawcall.GetBYOK, 200)
 			p.patient(rawcall.ClearBYOK, 200)
-			p.shown = x
+			p.witness = x
 			return x.At("byok") != nil
 		}},
 	{id: "byok_cleared", ask: "Which status has a message to a byok agent after BYOK was cleared?", fake: 400,
@@ -368,7 +368,7 @@ func fillWarmUps(p *probe) any {
 	p.answer("body_before_operation_limit", wrongBody.Status == 400)
 	switch {
 	case more > 0 && passed > 0:
-		p.shown = refused
+		p.witness = refused
 		p.answer("refused_operations_spend", false)
 	case passed > 0 && !waited && p.wrongCreationsSpend():
 		p.answer("refused_operations_spend", true)
@@ -404,7 +404,7 @@ func fillMinute(p *probe) any {
 	limit, refused := p.until(most, read)
 	p.allowed = max(p.allowed, p.spent.Requests+3*limit+20)
 	if p.ofKey(limit) {
-		p.shown = refused
+		p.witness = refused
 		p.answer("minute_limit_name", labelAt(refused, "limit_key"))
 	}
 	p.answer("limit_before_body", p.limitBeforeBody(read))
@@ -421,7 +421,7 @@ func fillMinute(p *probe) any {
 		p.wait(retryAfter(refused))
 		p.fill(5, read)
 	}
-	p.shown = refused
+	p.witness = refused
 	if p.meter = fitMeter(p.own, limit); p.meter != nil {
 		p.answer("windows", p.meter.kind)
 		p.o.Limits["key_minute"] = int(p.meter.limit)
@@ -453,9 +453,9 @@ func (p *probe) limitBeforeBody(read rawcall.Call) any {
 		if p.yes(rawcall.WrongAgent, 429, 400) {
 			return true
 		}
-		x := p.shown
+		x := p.witness
 		p.until(20, read)
-		p.shown = x
+		p.witness = x
 	}
 	return false
 }

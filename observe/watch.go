@@ -131,13 +131,13 @@ func (w *Watcher) pass(req *http.Request, res *http.Response, at time.Time) {
 	if !ok {
 		return
 	}
-	p := &passing{key: w.number(req.Header.Get("Authorization")), agent: w.number(agent), at: at}
+	p := &passing{key: w.hash(req.Header.Get("Authorization")), agent: w.hash(agent), at: at}
 	p.Status, p.Header = res.StatusCode, res.Header
 	if p.Call = call; call.Name == rawcall.CreateAgent.Name || call.Name == rawcall.WarmUp.Name || call.Name == rawcall.EnableSMS.Name {
 		p.Call.Body = sentBody(req)
 	}
 	if !w.samples(p) {
-		w.look(p)
+		w.learn(p)
 		return
 	}
 	secret := []byte(strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer "))
@@ -146,12 +146,12 @@ func (w *Watcher) pass(req *http.Request, res *http.Response, at time.Time) {
 			body = nil // no finding may repeat a key
 		}
 		p.Exchange = p.Answered(body)
-		w.look(p)
+		w.learn(p)
 	}}
 }
 
-// number identifies a key or an agent in memory.
-func (w *Watcher) number(text string) uint64 { return maphash.String(w.seed, text) }
+// hash identifies a key or an agent in memory.
+func (w *Watcher) hash(text string) uint64 { return maphash.String(w.seed, text) }
 
 // samples reports whether the body of an answer is looked at: decoding each of
 // them would cost a busy program more than the answers can teach.
@@ -224,9 +224,9 @@ type passing struct {
 	at         time.Time
 }
 
-// look learns from a call. It recovers from every panic: neither a strange answer
+// learn takes what an answer shows. It recovers from every panic: neither a strange answer
 // nor a bug of this package may fail the call.
-func (w *Watcher) look(p *passing) {
+func (w *Watcher) learn(p *passing) {
 	defer func() { _ = recover() }()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -348,7 +348,7 @@ func (w *Watcher) states(p *passing, key *watchedKey) {
 	case rawcall.CreateAgent.Name:
 		brought := strings.Contains(p.Call.Body, `"api_key"`)
 		if id, _ := p.At("agent_id").(string); ok && id != "" {
-			w.agents[w.number(id)] = watchedAgent{p.key, strings.Contains(p.Call.Body, `"byok"`) && !brought}
+			w.agents[w.hash(id)] = watchedAgent{p.key, strings.Contains(p.Call.Body, `"byok"`) && !brought}
 		}
 		if brought {
 			key.byok = after(ok && key.byok == byokNone, byokBrought)
@@ -432,7 +432,7 @@ func (k *watchedKey) count(endpoint string, at time.Time) {
 }
 
 // refused learns the name of a limit if the calls of this process have just filled
-// that limit and no other.
+// that limit, and no other that may refuse the call.
 func (w *Watcher) refused(p *passing, key *watchedKey) {
 	wait, problem := p.RetryAfter()
 	form := "whole seconds"
@@ -449,12 +449,16 @@ func (w *Watcher) refused(p *passing, key *watchedKey) {
 	if p.OfAgent() {
 		w.onRequests[name] = true
 	}
+	// Not each counted call has spent the limit: one that was refused may not have.
 	full := slices.DeleteFunc(slices.Clone(watchedLimits), func(l watchedLimit) bool {
-		mayRefuse := l.endpoint == "" && p.OfAgent() || l.endpoint == p.Name && !w.onRequests[name]
-		return problem != "" || !mayRefuse || wait < l.least || wait > l.window || !slices.Contains(l.numbers, key.within(l, p.at))
+		mayRefuse := l.endpoint == "" || l.endpoint == p.Name && !w.onRequests[name]
+		return problem != "" || !mayRefuse || wait < l.least || wait > l.window || key.within(l, p.at) < l.numbers[0]
 	})
-	if name == nil || len(full) != 1 || len(w.keys) > 1 && full[0].window == time.Minute {
-		return // with several keys it may be the limit of the address
+	switch {
+	case name == nil, len(full) != 1, !slices.Contains(full[0].numbers, key.within(full[0], p.at)),
+		full[0].endpoint == "" && !p.OfAgent(),           // a limit on operations may have refused it
+		full[0].window == time.Minute && len(w.keys) > 1: // or the limit of the address
+		return
 	}
 	id, member, ofMember := strings.Cut(full[0].names, ".")
 	if ofMember {
