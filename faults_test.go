@@ -200,40 +200,34 @@ var answerBodies = []struct{ name, body string }{
 func TestAnswerMatrix(t *testing.T) {
 	page := page{{"Status", "Body", "GET, PUT, DELETE", "POST"}}
 	for _, statuses := range [][2]int{{200, 299}, {300, 428}, {429, 429}, {430, 499}, {500, 501}, {502, 504}, {505, 599}} {
-		rows := answerRowsOf(t, statuses[0])
-		assert.Equal(t, rows, answerRowsOf(t, statuses[1]), "the ends of %v", statuses)
-		for _, r := range rows {
-			page.row(strings.TrimSuffix(fmt.Sprintf("%d to %d", statuses[0], statuses[1]), " to 429"), r.bodies, r.columns[0], r.columns[1])
+		name := strings.TrimSuffix(fmt.Sprintf("%d to %d", statuses[0], statuses[1]), " to 429")
+		var rows [][]string
+		for _, b := range answerBodies {
+			found := afterAnswer(t, statuses[0], b.body)
+			assert.Equal(t, found, afterAnswer(t, statuses[1], b.body), "the ends of %v", statuses)
+			if n := len(rows) - 1; n >= 0 && slices.Equal(rows[n][2:], found[:]) {
+				rows[n][1] += ", " + b.name
+				continue
+			}
+			rows = append(rows, []string{name, b.name, found[0], found[1]})
+		}
+		if len(rows) == 1 {
+			rows[0][1] = "any"
+		}
+		for _, row := range rows {
+			page.row(row...)
 		}
 	}
 	page.hold(t, "answers")
 }
 
-// answerRow are bodies that one status treats alike.
-type answerRow struct {
-	bodies  string
-	columns [2]string
-}
-
-// answerRowsOf leaves the status out of the outcomes: it names the row.
-func answerRowsOf(t *testing.T, status int) (rows []answerRow) {
-	for _, b := range answerBodies {
-		a := answer{Status: status, Body: b.body}
-		found := columns(t, fmt.Sprintf("%d with %s", status, b.name), endpoints, status == http.StatusTooManyRequests, func(call endpoint, _ bool) cell {
-			c, _ := answered(t, a, call.call)
-			c.outcome = strings.TrimSuffix(c.outcome, fmt.Sprintf(" %d", status))
-			return c
-		})
-		if n := len(rows); n > 0 && rows[n-1].columns == found {
-			rows[n-1].bodies += ", " + b.name
-			continue
-		}
-		rows = append(rows, answerRow{b.name, found})
-	}
-	if len(rows) == 1 {
-		rows[0].bodies = "any"
-	}
-	return rows
+// afterAnswer leaves the status out of the outcomes: it names the row.
+func afterAnswer(t *testing.T, status int, body string) [2]string {
+	return columns(t, fmt.Sprintf("%d with %.40q", status, body), endpoints, status == http.StatusTooManyRequests, func(call endpoint, _ bool) cell {
+		c, _ := answered(t, answer{Status: status, Body: body}, call.call)
+		c.outcome = strings.TrimSuffix(c.outcome, fmt.Sprintf(" %d", status))
+		return c
+	})
 }
 
 func TestRetryAfterMatrix(t *testing.T) {

@@ -171,20 +171,15 @@ type madeCall struct {
 }
 
 // makeCall makes one call in virtual time, which is answered from a list, and
-// without jitter unless opts say otherwise.
-func makeCall(t *testing.T, do doCall, answers []answer, opts ...agentmessaging.Option) madeCall {
-	return makeTimed(t, 0, do, answers, opts...)
-}
-
-// makeTimed is makeCall with a Timeout of the http.Client.
-func makeTimed(t *testing.T, attempt time.Duration, do doCall, answers []answer, opts ...agentmessaging.Option) (m madeCall) {
+// without jitter unless opts say otherwise. timeout is the http.Client's; 0: none.
+func makeCall(t *testing.T, timeout time.Duration, do doCall, answers []answer, opts ...agentmessaging.Option) (m madeCall) {
 	synctest.Test(t, func(t *testing.T) {
 		service, begin := answering(answers...), time.Now()
-		hc := http.Client{Transport: service, Timeout: attempt}
+		hc := http.Client{Transport: service, Timeout: timeout}
 		client := newClient(t, service, append(options{jitter(0), agentmessaging.WithHTTPClient(&hc)}, opts...)...)
 		m.Err = do(agentmessaging.WithCallInfo(t.Context(), &m.Info), client)
 		m.Sent, m.Elapsed = service.Sent(), time.Since(begin)
-		assert.Equal(t, http.Client{Transport: service, Timeout: attempt}, hc, "it is the caller's")
+		assert.Equal(t, http.Client{Transport: service, Timeout: timeout}, hc, "it is the caller's")
 		for _, sent := range m.Sent {
 			assert.Error(t, sent.Context().Err(), "the context of an attempt ends with it")
 		}
@@ -296,7 +291,7 @@ func (b *stubBody) Close() error { b.open.Add(-1); return nil }
 // answered makes one call that is always answered with a, in virtual time.
 func answered(t *testing.T, a answer, do doCall) (c cell, err error) {
 	t.Helper()
-	made := makeCall(t, do, []answer{a})
+	made := makeCall(t, 0, do, []answer{a})
 	holdsLaws(t, made.Err, "canary")
 	if failure := (*agentmessaging.Error)(nil); errors.As(made.Err, &failure) {
 		assert.Len(t, made.Sent, failure.Attempts, "%d: what the error says it took", a.Status)

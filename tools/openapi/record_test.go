@@ -74,11 +74,7 @@ func (t recording) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	res.Body = io.NopCloser(bytes.NewReader(received))
-	t.to.add(req, res, received)
-	if status := res.StatusCode; status == http.StatusOK && req.Header.Get("Content-Type") != "" ||
-		status == http.StatusBadRequest && strictjson.Check(sent) == nil && !beyondSchemas.MatchString(req.URL.Path+" "+string(received)) {
-		t.to.request(req, sent, status == http.StatusOK)
-	}
+	t.to.add(req, sent, res, received)
 	return res, nil
 }
 
@@ -86,61 +82,42 @@ func (t recording) RoundTrip(req *http.Request) (*http.Response, error) {
 // the fake's own: interface 2.5 does not close a message.
 var beyondSchemas = regexp.MustCompile(`twice|byok_|at most (1048576|4096) |/messages .* is not allowed`)
 
-// request wants the document to take a request that the service took, and to refuse
-// one that it refused.
-func (r *record) request(req *http.Request, sent []byte, taken bool) {
-	req.Body = io.NopCloser(bytes.NewReader(sent))
-	route, params, err := r.router.FindRoute(req)
-	if err != nil {
-		return
-	}
-	err = openapi3filter.ValidateRequest(req.Context(), &openapi3filter.RequestValidationInput{
-		Request: req, PathParams: params, Route: route,
-		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true},
-	})
-	if (err == nil) != taken {
-		r.complain(req, fmt.Sprintf("%.80q: taken %v, but the document says %v", sent, taken, err))
-	}
-}
-
-func (r *record) complain(req *http.Request, of string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	line, _, _ := strings.Cut(of, "\n")
-	r.wrong[req.Method+" "+req.URL.Path+" "+line] = true
-}
-
-func (r *record) add(req *http.Request, res *http.Response, received []byte) {
-	operation, err := r.judge(req, res, received)
-	if err != nil {
-		r.complain(req, fmt.Sprintf("answered %d: %v", res.StatusCode, err))
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if operation != "" {
-		r.seen[fmt.Sprint(operation, " ", res.StatusCode)] = true
-	}
-}
-
 // refusedAnywhere are the statuses that a path outside the document may have: who
 // calls can be refused before what is called is looked at.
 var refusedAnywhere = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed}
 
-// judge finds the operation, "" for none, and what the document says against
-// the reply.
-func (r *record) judge(req *http.Request, res *http.Response, received []byte) (operation string, err error) {
+// add wants the document to allow the reply, to take a request that the service took,
+// and to refuse one that it refused.
+func (r *record) add(req *http.Request, sent []byte, res *http.Response, received []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	complain := func(format string, args ...any) {
+		line, _, _ := strings.Cut(fmt.Sprintf(format, args...), "\n")
+		r.wrong[req.Method+" "+req.URL.Path+" "+line] = true
+	}
 	route, params, err := r.router.FindRoute(req)
 	if err != nil {
-		if slices.Contains(refusedAnywhere, res.StatusCode) {
-			err = nil
+		if !slices.Contains(refusedAnywhere, res.StatusCode) {
+			complain("answered %d: %v", res.StatusCode, err)
 		}
-		return "", err
+		return
 	}
-	reply := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route},
-		Status:                 res.StatusCode, Header: res.Header, Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	r.seen[fmt.Sprint(route.Operation.OperationID, " ", res.StatusCode)] = true
+	request := &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route, Options: &openapi3filter.Options{
+		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true, IncludeResponseStatus: true,
+	}}
+	reply := &openapi3filter.ResponseValidationInput{RequestValidationInput: request, Status: res.StatusCode, Header: res.Header, Options: request.Options}
+	if err := openapi3filter.ValidateResponse(req.Context(), reply.SetBodyBytes(received)); err != nil {
+		complain("answered %d: %v", res.StatusCode, err)
 	}
-	return route.Operation.OperationID, openapi3filter.ValidateResponse(req.Context(), reply.SetBodyBytes(received))
+	taken := res.StatusCode == http.StatusOK
+	if taken && req.Header.Get("Content-Type") != "" ||
+		res.StatusCode == http.StatusBadRequest && strictjson.Check(sent) == nil && !beyondSchemas.MatchString(req.URL.Path+" "+string(received)) {
+		req.Body = io.NopCloser(bytes.NewReader(sent))
+		if err := openapi3filter.ValidateRequest(req.Context(), request); (err == nil) != taken {
+			complain("%.80q: taken %v, but the document says %v", sent, taken, err)
+		}
+	}
 }
 
 // TestContract runs the whole contract suite on the fake: each bound of a request is
@@ -192,7 +169,7 @@ func TestControl(t *testing.T) {
 			Status              int
 		}
 		require.NoError(t, json.Unmarshal(line, &c))
-		r.add(httptest.NewRequest(c.Method, c.URL, nil), &http.Response{StatusCode: c.Status, Header: c.Answered}, []byte(c.Answer))
+		r.add(httptest.NewRequest(c.Method, c.URL, nil), nil, &http.Response{StatusCode: c.Status, Header: c.Answered}, []byte(c.Answer))
 	}
 	assert.Empty(t, r.wrong)
 	for _, op := range operations(doc) {
