@@ -26,20 +26,19 @@ import (
 // TestMain is a process of the fleet, where the environment says so.
 func TestMain(m *testing.M) {
 	if socket := os.Getenv("FLEET_REDIS"); socket != "" {
-		work(socket, os.Getenv("FLEET_AGENT"), os.Getenv("FLEET_PLAN"))
-		return
+		work(socket)
 	}
 	os.Exit(m.Run())
 }
 
 // work sends messages with eight workers until the process is killed.
-func work(socket, agentID, plan string) {
+func work(socket string) {
 	redis.SetLogger(silent{}) // go-redis writes failed dials to standard error
-	store := redisstore.New(redis.NewClient(recommended(socket)))
 	limits := pacer.PreviewLimits()
-	if plan == "byok" {
+	if os.Getenv("FLEET_PLAN") == string(fakeserver.PlanBYOK) {
 		limits = pacer.BYOKPlanLimits()
 	}
+	store := redisstore.New(redis.NewClient(recommended(socket)))
 	p, err := pacer.New(limits, pacer.WithStore(store, os.Getenv("AGENT_MESSAGING_API_KEY")))
 	if err != nil {
 		panic(err)
@@ -51,7 +50,7 @@ func work(socket, agentID, plan string) {
 	for range 8 {
 		go func() {
 			for {
-				_, _ = client.SendMessage(context.Background(), agentID, agentmessaging.MessageParams{Text: "hello"})
+				_, _ = client.SendMessage(context.Background(), os.Getenv("FLEET_AGENT"), agentmessaging.MessageParams{Text: "hello"})
 			}
 		}()
 	}
@@ -67,80 +66,57 @@ func (silent) Printf(context.Context, string, ...any) {}
 // stopped and restarted. By default it takes some 80 s at 600 calls a minute;
 // REDISSTORE_FLEET=1 makes that ten minutes at 60 a minute.
 func TestFleet(t *testing.T) {
-	switch {
-	case testing.Short():
+	if testing.Short() {
 		t.Skip("takes 80 s")
-	case os.Getenv("REDISSTORE_FLEET") != "":
-		testFleet(t, "preview", 60, time.Minute)
-	default:
-		testFleet(t, "byok", 600, 8*time.Second)
 	}
-}
-
-// A run has ten parts of the same length.
-func testFleet(t *testing.T, plan string, most int, part time.Duration) {
+	// Something happens at the begin of each part, and a return takes 1.5 s.
+	plan, aMinute, part, least := fakeserver.PlanBYOK, 600.0, 8*time.Second, 0.9
+	if os.Getenv("REDISSTORE_FLEET") != "" {
+		plan, aMinute, part, least = fakeserver.PlanPreview, 60, time.Minute, 0.95
+	}
 	server := newServer(t)
 	fake, err := fakeserver.Open(fakeserver.WithDecision("windows", "sliding"), fakeserver.WithCallLimit(math.MaxInt))
 	require.NoError(t, err)
 	defer fake.Close()
-	key := fake.Key()
-	if plan == "byok" {
-		key = fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanBYOK})
-	}
+	key := fake.IssueKey(fakeserver.KeyOptions{Plan: plan})
 	socket := httptest.NewServer(fake)
 	defer socket.Close()
-	env := append(os.Environ(), "FLEET_REDIS="+server.socket, "FLEET_PLAN="+plan,
-		"FLEET_AGENT="+fake.AddAgent(key, fakeserver.Agent{}).ID,
-		"AGENT_MESSAGING_BASE_URL="+socket.URL, "AGENT_MESSAGING_API_KEY="+key)
 	var fleet []*exec.Cmd
 	for range 8 {
-		fleet = append(fleet, startProcess(t, env))
+		process := exec.Command(os.Args[0])
+		process.Env = append(os.Environ(), "FLEET_REDIS="+server.socket, "FLEET_PLAN="+string(plan),
+			"FLEET_AGENT="+fake.AddAgent(key, fakeserver.Agent{}).ID,
+			"AGENT_MESSAGING_BASE_URL="+socket.URL, "AGENT_MESSAGING_API_KEY="+key)
+		process.Stderr = os.Stderr
+		require.NoError(t, process.Start())
+		t.Cleanup(func() {
+			process.Process.Kill()
+			process.Wait()
+		})
+		fleet = append(fleet, process)
 	}
 	begin := time.Now()
-	disturb(t, fleet, server, begin, part)
-	accepted, refused, pause := measure(fake.Calls(), begin.Add(2*part), begin.Add(10*part))
-	allowed := float64(most) * (8 * part).Minutes()
-	t.Logf("%d of %.0f calls accepted, %d refused, longest pause %s", accepted, allowed, refused, pause.Round(10*time.Millisecond))
-	least := 0.95
-	if part < time.Minute {
-		least = 0.9 // something happens every 8 s, and a return takes 1.5 s
+	for i, event := range []func(){
+		2:  func() { fleet[0].Process.Kill() },
+		3:  func() { fleet[1].Process.Signal(syscall.SIGSTOP) },
+		4:  func() { server.client(t).FlushAll(t.Context()) },
+		5:  func() { fleet[1].Process.Signal(syscall.SIGCONT) },
+		6:  func() { server.process.Process.Signal(syscall.SIGSTOP) }, // Redis hangs
+		7:  func() { server.process.Process.Signal(syscall.SIGCONT) },
+		8:  func() { server.kill(); time.Sleep(part / 4); server.start(t) }, // it comes back empty
+		10: func() {},
+	} {
+		if event != nil {
+			time.Sleep(time.Until(begin.Add(time.Duration(i) * part)))
+			event()
+		}
 	}
+	accepted, refused, pause := measure(fake.Calls(), begin.Add(2*part), begin.Add(10*part))
+	allowed := aMinute * (8 * part).Minutes()
+	t.Logf("%d of %.0f calls accepted, %d refused, longest pause %s", accepted, allowed, refused, pause.Round(10*time.Millisecond))
 	assert.GreaterOrEqual(t, float64(accepted), least*allowed)
 	assert.LessOrEqual(t, refused, accepted/50)
 	assert.Less(t, pause, 8*time.Second)
-}
-
-// disturb lets something happen at the begin of each part.
-func disturb(t *testing.T, fleet []*exec.Cmd, server *server, begin time.Time, part time.Duration) {
-	t.Helper()
-	for _, event := range []struct {
-		part int
-		do   func()
-	}{
-		{2, func() { fleet[0].Process.Kill() }},
-		{3, func() { fleet[1].Process.Signal(syscall.SIGSTOP) }},
-		{4, func() { server.client(t).FlushAll(t.Context()) }},
-		{5, func() { fleet[1].Process.Signal(syscall.SIGCONT) }},
-		{6, func() { server.process.Process.Signal(syscall.SIGSTOP) }}, // Redis hangs
-		{7, func() { server.process.Process.Signal(syscall.SIGCONT) }},
-		{8, func() { server.kill(); time.Sleep(part / 4); server.start(t) }}, // it comes back empty
-		{10, func() {}},
-	} {
-		time.Sleep(time.Until(begin.Add(time.Duration(event.part) * part)))
-		event.do()
-	}
-}
-
-func startProcess(t *testing.T, env []string) *exec.Cmd {
-	t.Helper()
-	process := exec.Command(os.Args[0])
-	process.Env, process.Stderr = env, os.Stderr
-	require.NoError(t, process.Start())
-	t.Cleanup(func() {
-		process.Process.Kill()
-		process.Wait()
-	})
-	return process
 }
 
 // measure counts the calls of a span; pause is the longest time without an

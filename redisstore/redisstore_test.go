@@ -83,31 +83,35 @@ func TestNilClient(t *testing.T) {
 
 // TestRefusalsInWords of real servers.
 func TestRefusalsInWords(t *testing.T) {
-	for want, test := range map[string]struct {
+	wrongPassword := func(o *redis.Options) { o.Password = "wrong" }
+	nowhere := func(o *redis.Options) { o.Addr = "/nowhere" }
+	for _, test := range []struct {
+		want    string
 		args    []string
-		prepare []any
+		prepare []any // a command
 		change  func(*redis.Options)
 	}{
-		"Redis asks for a password":               {args: []string{"--requirepass", "secret"}},
-		"may not run EVAL":                        {prepare: []any{"acl", "setuser", "default", "-@scripting"}},
-		"on keys agentmessaging:*":                {prepare: []any{"acl", "setuser", "default", "resetkeys", "~other:*"}},
-		"this Redis is a replica":                 {prepare: []any{"replicaof", "127.0.0.1", "1"}},
-		"the key of the quota holds something":    {prepare: []any{"lpush", key, "x"}},
-		"no memory left for the quota":            {args: []string{"--maxmemory", "1"}},
-		"redisstore: WRONGPASS":                   {args: []string{"--requirepass", "secret"}, change: func(o *redis.Options) { o.Password = "wrong" }},
-		"redisstore: dial unix /nowhere: connect": {change: func(o *redis.Options) { o.Addr = "/nowhere" }},
+		{"Redis asks for a password", []string{"--requirepass", "secret"}, nil, nil},
+		{"may not run EVAL", nil, []any{"acl", "setuser", "default", "-@scripting"}, nil},
+		{"on keys agentmessaging:*", nil, []any{"acl", "setuser", "default", "resetkeys", "~other:*"}, nil},
+		{"this Redis is a replica", nil, []any{"replicaof", "127.0.0.1", "1"}, nil},
+		{"the key of the quota holds something", nil, []any{"lpush", key, "x"}, nil},
+		{"no memory left for the quota", []string{"--maxmemory", "1"}, nil, nil},
+		{"redisstore: WRONGPASS", []string{"--requirepass", "secret"}, nil, wrongPassword},
+		{"redisstore: dial unix /nowhere: connect", nil, nil, nowhere},
 	} {
 		server := newServer(t, test.args...)
 		if test.prepare != nil {
-			require.NoError(t, server.client(t).Do(t.Context(), test.prepare...).Err(), want)
+			require.NoError(t, server.client(t).Do(t.Context(), test.prepare...).Err(), test.want)
 		}
-		var changes []func(*redis.Options)
+		options := recommended(server.socket)
 		if test.change != nil {
-			changes = append(changes, test.change)
+			test.change(options)
 		}
-		store := redisstore.New(server.client(t, changes...))
-		_, err := store.Swap(t.Context(), key, "", []byte("x"), time.Minute)
-		assert.ErrorContains(t, err, want)
-		assert.NotContains(t, fmt.Sprint(err), "secret")
+		client := redis.NewClient(options)
+		_, err := redisstore.New(client).Swap(t.Context(), key, "", []byte("x"), time.Minute)
+		assert.ErrorContains(t, err, test.want)
+		assert.NotContains(t, err.Error(), "secret")
+		client.Close()
 	}
 }

@@ -77,13 +77,8 @@ func (s *server) kill() {
 }
 
 // client returns one with the options that README.md recommends.
-func (s *server) client(tb testing.TB, change ...func(*redis.Options)) *redis.Client {
-	tb.Helper()
-	options := recommended(s.socket)
-	for _, f := range change {
-		f(options)
-	}
-	client := redis.NewClient(options)
+func (s *server) client(tb testing.TB) *redis.Client {
+	client := redis.NewClient(recommended(s.socket))
 	tb.Cleanup(func() { client.Close() })
 	return client
 }
