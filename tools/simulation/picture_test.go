@@ -40,7 +40,7 @@ type callerKey struct{}
 // them as a row: its waits, and when the service accepted or refused it.
 func TestPicture(t *testing.T) {
 	var lines, marks []string // marks are drawn over the lines
-	play := unpaced(loadsim.FromUse, 1, 40*time.Millisecond)
+	play := unpaced(1)(loadsim.FromUse)
 	play.Replies, play.Span = 2*time.Second, 4*time.Minute
 	for i := range 20 {
 		play.Loads = append(play.Loads, loadsim.Load{Workers: []int{1}, Call: func(ctx context.Context, c *agentmessaging.Client) error {

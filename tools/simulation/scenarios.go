@@ -11,201 +11,198 @@ import (
 type (
 	model    = loadsim.Model
 	scenario = loadsim.Scenario
+	world    = loadsim.World
 )
 
-// saturated is n workers in each of so many processes, all of whom always want
-// more, at so many calls a minute.
-func saturated(m model, processes, n, most int) scenario {
-	s := scenario{
-		Model:     m,
-		Limits:    []pacer.Limit{{Key: "ours", Max: most, Window: time.Minute}}, // the service's names are others
-		Processes: processes, Loads: []loadsim.Load{{Workers: []int{n}}},
-		Latency: 40 * time.Millisecond, Store: loadsim.NewStore(),
-		Starts: 15*time.Hour + 20*time.Minute + 17*time.Second,
-		Warm:   103 * time.Second, Span: 30 * time.Minute, // measured from a whole minute on
-		Seed: uint64(1000*processes + n),
+// plan makes a scenario for each way of counting.
+type plan func(model) scenario
+
+// on plays each plan on each of the models.
+func on(models []model, plans ...plan) (runs []scenario) {
+	for _, p := range plans {
+		for _, m := range models {
+			runs = append(runs, p(m))
+		}
 	}
-	s.Store.Away = time.Millisecond
-	return s
+	return runs
+}
+
+// but changes what a plan makes.
+func (p plan) but(change func(*scenario)) plan {
+	return func(m model) scenario {
+		s := p(m)
+		change(&s)
+		return s
+	}
+}
+
+// event is what happens so long after the event before.
+type event struct {
+	after time.Duration
+	do    func(*world)
+}
+
+// during lets something happen from the start on.
+func (p plan) during(events ...event) plan {
+	return p.but(func(s *scenario) {
+		s.Meanwhile = func(_ context.Context, w *world) {
+			for _, e := range events {
+				time.Sleep(e.after)
+				e.do(w)
+			}
+		}
+	})
+}
+
+const (
+	warm   = 103 * time.Second // measured from a whole minute on
+	midway = warm + 17*time.Second
+)
+
+// saturated is so many processes with so many workers each, who always want more
+// than 60 calls a minute.
+func saturated(processes, workers int) plan {
+	return func(m model) scenario {
+		s := scenario{
+			Model:     m,
+			Limits:    []pacer.Limit{{Key: "ours", Max: 60, Window: time.Minute}}, // the service's names are others
+			Processes: processes, Loads: []loadsim.Load{{Workers: []int{workers}}},
+			Latency: 40 * time.Millisecond, Store: loadsim.NewStore(),
+			Starts: 15*time.Hour + 20*time.Minute + 17*time.Second,
+			Warm:   warm, Span: 30 * time.Minute,
+			Seed: uint64(1000*processes + workers),
+		}
+		s.Store.Away = time.Millisecond
+		return s
+	}
+}
+
+// fleets is 1, 4 and 16 processes with so many workers each.
+func fleets(workers ...int) (plans []plan) {
+	for _, n := range workers {
+		plans = append(plans, saturated(1, n), saturated(4, n), saturated(16, n))
+	}
+	return plans
 }
 
 // alone is a process without a store.
-func alone(m model) scenario {
-	s := saturated(m, 1, 8, 60)
-	s.Store = nil
-	return s
-}
+var alone = saturated(1, 8).but(func(s *scenario) { s.Store = nil })
 
 // greedy is one process with 64 workers among 15 with one.
-func greedy(m model) scenario {
-	s := saturated(m, 16, 1, 60)
-	s.Loads[0].Workers = []int{64, 1}
-	return s
-}
+var greedy = saturated(16, 1).but(func(s *scenario) { s.Loads[0].Workers = []int{64, 1} })
 
-// mix is so many workers in each process, and another load beside them.
-type mix struct {
-	processes, workers int
-	span               time.Duration
-	load               loadsim.Load
-}
-
-func mixed(m model, with mix) scenario {
-	s := saturated(m, with.processes, with.workers, 60)
-	if s.Span = with.span; with.workers == 0 {
-		s.Loads = nil
-	}
-	s.Loads = append(s.Loads, with.load)
-	return s
+// and adds a load.
+func (p plan) and(l loadsim.Load, span time.Duration) plan {
+	return p.but(func(s *scenario) { s.Loads, s.Span = append(s.Loads, l), span })
 }
 
 // atRandom is calls at random, at 80 % of the limit.
-func atRandom(processes int) mix {
-	return mix{processes, 0, 30 * time.Minute, loadsim.Load{Class: loadsim.Interactive, PerMinute: 48}}
+func atRandom(processes int) plan {
+	return saturated(processes, 0).and(loadsim.Load{Class: loadsim.Interactive, PerMinute: 48}, 30*time.Minute)
 }
 
 // halved is a limit that is halved for five minutes; measured from four minutes
 // after it came back.
-func halved(m model) scenario {
-	s := saturated(m, 4, 8, 60)
-	s.Warm += 9 * time.Minute
-	s.Meanwhile = func(_ context.Context, w *loadsim.World) {
-		time.Sleep(103 * time.Second)
-		w.Resize(30)
-		time.Sleep(5 * time.Minute)
-		w.Resize(60)
-	}
-	return s
-}
+var halved = saturated(4, 8).but(func(s *scenario) { s.Warm += 9 * time.Minute }).during(
+	event{warm, func(w *world) { w.Resize(30) }},
+	event{5 * time.Minute, func(w *world) { w.Resize(60) }})
 
-// outage is a store that fails for a minute.
-func outage(m model, processes int, fail func(*loadsim.Store, bool)) scenario {
-	s := saturated(m, processes, 8, 60)
-	s.Meanwhile = func(_ context.Context, w *loadsim.World) {
-		time.Sleep(s.Warm + 17*time.Second)
-		fail(s.Store, true)
-		time.Sleep(time.Minute)
-		fail(s.Store, false)
+// outages is a store that fails for a minute in either way, for 4 and 16 processes.
+func outages() (plans []plan) {
+	for _, fail := range []func(*loadsim.Store, bool){(*loadsim.Store).Kill, (*loadsim.Store).Hang} {
+		for _, processes := range []int{4, 16} {
+			plans = append(plans, saturated(processes, 8).during(
+				event{midway, func(w *world) { fail(w.Store, true) }},
+				event{time.Minute, func(w *world) { fail(w.Store, false) }}))
+		}
 	}
-	return s
+	return plans
 }
 
 // flushed is a store that loses its values twice.
-func flushed(m model, processes int) scenario {
-	s := saturated(m, processes, 8, 60)
-	s.Meanwhile = func(context.Context, *loadsim.World) {
-		for range 2 {
-			time.Sleep(s.Warm + 17*time.Second)
-			s.Store.Values(func(values map[string]loadsim.Entry) { clear(values) })
-		}
-	}
-	return s
+func flushed(processes int) plan {
+	lose := event{midway, func(w *world) { w.Store.Values(func(values map[string]loadsim.Entry) { clear(values) }) }}
+	return saturated(processes, 8).during(lose, lose)
 }
 
 // neverSeen is a store that is dead from the start on.
-func neverSeen(m model, processes int) scenario {
-	s := saturated(m, processes, 8, 60)
-	s.Warm += 5 * time.Minute
-	s.Store.Kill(true)
-	return s
+func neverSeen(processes int) plan {
+	return saturated(processes, 8).but(func(s *scenario) {
+		s.Warm += 5 * time.Minute
+		s.Store.Kill(true)
+	})
 }
 
 // lost is one process of four that is killed, and one that is frozen for two
 // minutes, at a moment of the minute that the shift chooses.
-func lost(m model, shift time.Duration) scenario {
-	s := saturated(m, 4, 8, 60)
-	s.Starts += shift
-	s.Meanwhile = func(_ context.Context, w *loadsim.World) {
-		time.Sleep(s.Warm + 20*time.Second)
-		w.Fleet[0].Kill()
-		w.Fleet[1].Freeze(true)
-		time.Sleep(2 * time.Minute)
-		w.Fleet[1].Freeze(false)
-	}
-	return s
+func lost(shift time.Duration) plan {
+	return saturated(4, 8).but(func(s *scenario) { s.Starts += shift }).during(
+		event{warm + 20*time.Second, func(w *world) { w.Fleet[0].Kill(); w.Fleet[1].Freeze(true) }},
+		event{2 * time.Minute, func(w *world) { w.Fleet[1].Freeze(false) }})
 }
 
 // restarted is a fleet of which a process is restarted every minute.
-func restarted(m model) scenario {
-	s := saturated(m, 4, 8, 60)
-	s.Meanwhile = func(ctx context.Context, w *loadsim.World) {
+var restarted = saturated(4, 8).but(func(s *scenario) {
+	s.Meanwhile = func(ctx context.Context, w *world) {
 		for i := range 31 { // until the end
 			time.Sleep(time.Minute)
 			w.Fleet[i%4].Kill()
 			w.Start(ctx, i%4)
 		}
 	}
-	return s
-}
+})
 
 // hourly is workers in four processes who want more than a limit of an hour.
-func hourly(m model, most int) scenario {
-	s := saturated(m, 4, 2, 60)
-	s.Limits = append(s.Limits, pacer.Limit{Key: "hour", Max: most, Window: time.Hour})
-	s.Warm, s.Span = 0, 20*time.Hour
-	return s
+func hourly(most int) plan {
+	return saturated(4, 2).but(func(s *scenario) {
+		s.Limits = append(s.Limits, pacer.Limit{Key: "hour", Max: most, Window: time.Hour})
+		s.Warm, s.Span = 0, 20*time.Hour
+	})
 }
 
 // slowReplies is a service whose answers take long.
-func slowReplies(m model, replies time.Duration) scenario {
-	s := saturated(m, 4, 64, 60)
-	s.Replies = replies
-	return s
+func slowReplies(replies time.Duration) plan {
+	return saturated(4, 64).but(func(s *scenario) { s.Replies = replies })
 }
 
-// farAway is a fleet at a high rate whose store is so far away, there and back.
-func farAway(m model, away time.Duration) scenario {
-	s := saturated(m, 16, 8, 600)
-	s.Store.Away, s.Span = away/2, 4*time.Minute
-	return s
+// farAway is a fleet at a high rate whose store is 80 ms away, there and back.
+var farAway = saturated(16, 8).but(func(s *scenario) {
+	s.Limits[0].Max, s.Store.Away, s.Span = 600, 40*time.Millisecond, 4*time.Minute
+})
+
+// unpaced is programs that use the client as it comes, 40 ms away.
+func unpaced(programs int, loads ...loadsim.Load) plan {
+	return func(m model) scenario {
+		return scenario{Model: m, Unpaced: true, Processes: programs, Latency: 40 * time.Millisecond, Loads: loads}
+	}
 }
 
-// unpaced is programs that use the client as it comes.
-func unpaced(m model, programs int, latency time.Duration, loads ...loadsim.Load) scenario {
-	return scenario{Model: m, Unpaced: true, Processes: programs, Latency: latency, Loads: loads}
-}
-
-// batches are 500 messages of each program, by 20, one and 500 callers.
-func batches(programs int, replies time.Duration) (runs []scenario) {
+// batches are 500 messages of each program, by 20, one and 500 callers, with latency and without.
+func batches(programs int, replies time.Duration) (plans []plan) {
 	for _, callers := range []int{20, 1, 500} {
 		for _, latency := range []time.Duration{0, 40 * time.Millisecond} {
-			runs = append(runs, on(loadsim.All, func(m model) scenario {
-				s := unpaced(m, programs, latency, loadsim.Load{Workers: []int{callers}, Calls: 500 / callers})
-				s.Replies = replies
-				return s
-			})...)
+			plans = append(plans, unpaced(programs, loadsim.Load{Workers: []int{callers}, Calls: 500 / callers}).
+				but(func(s *scenario) { s.Latency, s.Replies = latency, replies }))
 		}
 	}
-	return runs
+	return plans
 }
 
 // many is 16 programs with eight callers each.
-func many(m model) scenario {
-	s := unpaced(m, 16, 40*time.Millisecond, loadsim.Load{Workers: []int{8}})
-	s.Span = 20 * time.Minute
-	return s
-}
+var many = unpaced(16, loadsim.Load{Workers: []int{8}}).but(func(s *scenario) { s.Span = 20 * time.Minute })
 
 // innocent is messages beside creations that are refused under the same name. The
 // windows have room for them: they come every 6 s.
-func innocent(m model) scenario {
-	s := unpaced(m, 1, 40*time.Millisecond,
-		loadsim.Load{Workers: []int{70}, Calls: 1}, // refused at first
-		loadsim.Load{Workers: []int{96}, Calls: 1, Begin: 4 * time.Minute, Call: loadsim.CreateAgent},
-		loadsim.Load{Class: loadsim.Interactive, Workers: []int{1}, Calls: 80, Begin: 4*time.Minute + 300*time.Millisecond, Every: 6 * time.Second})
+var innocent = unpaced(1,
+	loadsim.Load{Workers: []int{70}, Calls: 1}, // refused at first
+	loadsim.Load{Workers: []int{96}, Calls: 1, Begin: 4 * time.Minute, Call: loadsim.CreateAgent},
+	loadsim.Load{Class: loadsim.Interactive, Workers: []int{1}, Calls: 80, Begin: 4*time.Minute + 300*time.Millisecond, Every: 6 * time.Second},
+).but(func(s *scenario) {
 	s.Limits = []pacer.Limit{{Max: 60, Window: time.Minute}, {Max: 10, Window: time.Minute, Counts: pacer.CountsAgentCreations}}
-	return s
-}
+})
 
 // shared is messages and reads under one limit.
-func shared(m model) scenario {
-	load := loadsim.Load{Workers: []int{8}, Calls: 31}
-	reads := load
-	reads.Call = loadsim.GetAgent
-	return unpaced(m, 1, 40*time.Millisecond, load, reads)
-}
+var shared = unpaced(1, loadsim.Load{Workers: []int{8}, Calls: 31}, loadsim.Load{Workers: []int{8}, Calls: 31, Call: loadsim.GetAgent})
 
 // refusing is a service that refuses each of so many callers for ever.
-func refusing(m model, callers int) scenario {
-	return unpaced(m, 1, 40*time.Millisecond, loadsim.Load{Workers: []int{callers}, Calls: 1})
-}
+func refusing(callers int) plan { return unpaced(1, loadsim.Load{Workers: []int{callers}, Calls: 1}) }

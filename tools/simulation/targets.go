@@ -95,14 +95,14 @@ var windows = []model{loadsim.Fixed, loadsim.FromUse, loadsim.Log, loadsim.Count
 // count as failures, which lost up to 16 calls of 1,000 (132 with two programs), and 1.1
 // times that with one program, 1.3 times with two.
 var clientTargets = []target{
-	{name: "batch of 500, one program", runs: batches(1, 0), seeds: 4, want: figures{gone: 0, mean: 0.45, minutes: 9.3}},
-	{name: "the same, replies of 8 s", runs: batches(1, 8*time.Second), seeds: 2, want: figures{gone: 0, mean: 0.21, minutes: 36}},
-	{name: "two programs at once", runs: batches(2, 0), seeds: 3, want: figures{gone: 0.001, mean: 0.9, minutes: 11.4}},
+	{name: "batch of 500, one program", runs: on(loadsim.All, batches(1, 0)...), seeds: 4, want: figures{gone: 0, mean: 0.45, minutes: 9.3}},
+	{name: "the same, replies of 8 s", runs: on(loadsim.All, batches(1, 8*time.Second)...), seeds: 2, want: figures{gone: 0, mean: 0.21, minutes: 36}},
+	{name: "two programs at once", runs: on(loadsim.All, batches(2, 0)...), seeds: 3, want: figures{gone: 0.001, mean: 0.9, minutes: 11.4}},
 	{name: "16 programs with 8 callers each, 20 minutes", runs: on(loadsim.All, many), seeds: 3, want: figures{gone: 0.01}},
 	{name: "messages beside 96 creations of 10 a minute, all 429s of one name", runs: on(windows, innocent), seeds: 4, want: figures{gone: 0, longest: 1.2}},
 	{name: "messages and reads that share a limit", runs: on(loadsim.All, shared), seeds: 4, want: figures{gone: 0, mean: 0.27}},
-	{name: "refused for ever after 1 s, one caller", runs: each([]model{loadsim.Refusing}, refusing, 1), seeds: 8, want: figures{requests: 12}},
-	{name: "refused for ever after 1 s, 500 callers", runs: each([]model{loadsim.Refusing}, refusing, 500), seeds: 4, want: figures{requests: 560}},
+	{name: "refused for ever after 1 s, one caller", runs: on([]model{loadsim.Refusing}, refusing(1)), seeds: 8, want: figures{requests: 12}},
+	{name: "refused for ever after 1 s, 500 callers", runs: on([]model{loadsim.Refusing}, refusing(500)), seeds: 4, want: figures{requests: 560}},
 }
 
 // The sliding counter refuses a window that is exactly full.
@@ -111,100 +111,69 @@ var (
 	others  = []model{loadsim.Fixed, loadsim.FromUse, loadsim.Log, loadsim.Bucket}
 )
 
-// on plays a scenario on each of the models.
-func on(models []model, of func(model) scenario) (runs []scenario) {
-	for _, m := range models {
-		runs = append(runs, of(m))
-	}
-	return runs
-}
-
-// each plays it with each value of an argument, too.
-func each[A any](models []model, of func(model, A) scenario, values ...A) (runs []scenario) {
-	for _, value := range values {
-		runs = append(runs, on(models, func(m model) scenario { return of(m, value) })...)
-	}
-	return runs
-}
-
-// fleets is 1, 4 and 16 processes with so many workers each.
-func fleets(models []model, workers ...int) (runs []scenario) {
-	for _, n := range workers {
-		full := func(m model, processes int) scenario { return saturated(m, processes, n, 60) }
-		runs = append(runs, each(models, full, 1, 4, 16)...)
-	}
-	return runs
-}
-
-// outages is the store that fails in either way, for 4 and 16 processes.
-func outages(models []model) (runs []scenario) {
-	for _, fail := range []func(*loadsim.Store, bool){(*loadsim.Store).Kill, (*loadsim.Store).Hang} {
-		runs = append(runs, each(models, func(m model, processes int) scenario { return outage(m, processes, fail) }, 4, 16)...)
-	}
-	return runs
-}
-
 var targets = []target{
 	{
 		name: "always more calls than the limit, 1, 4 and 16 processes with 8 and 64 callers, and one without a store",
-		runs: append(fleets(others, 8, 64), on(others, alone)...), want: figures{used: 0.99, refused: 0.002, jain: 0.99, pause: 3, steps: 4},
+		runs: on(others, append(fleets(8, 64), alone)...), want: figures{used: 0.99, refused: 0.002, jain: 0.99, pause: 3, steps: 4},
 		missed: "quota used: one call in 1,800 comes so late that it is refused, which costs 1.5 % for a quarter of an hour",
 	},
 	{
 		name: "a leaky bucket, and a token bucket with a burst of 10, one process and four",
-		runs: append(each(loadsim.Strict, func(m model, processes int) scenario { return saturated(m, processes, 8, 60) }, 4), on(loadsim.Strict, alone)...),
+		runs: on(loadsim.Strict, saturated(4, 8), alone),
 		want: figures{used: 0.9, refused: 0.03}, missed: "quota used: a leaky bucket refuses calls that come a bit closer together than they were sent",
 	},
 	{
-		name: "the same with one caller each", runs: fleets(others, 1),
+		name: "the same with one caller each", runs: on(others, fleets(1)...),
 		want:   figures{used: 0.99, refused: 0.002, jain: 0.99, pause: 3, steps: 4},
 		missed: "operations: a lone caller asks once for its place and once for its turn, and now and then again",
 	},
 	{
-		name: "1, 8 and 64 callers each, on a sliding counter", runs: append(fleets(counter, 1, 8, 64), on(counter, alone)...),
+		name: "1, 8 and 64 callers each, on a sliding counter", runs: on(counter, append(fleets(1, 8, 64), alone)...),
 		want:   figures{used: 0.99, refused: 0.002, jain: 0.99, pause: 3},
 		missed: "longest pause: a refusal costs its Retry-After of two whole seconds, and a turn",
 	},
 	{name: "one process with 64 callers among 15 with one", runs: on(loadsim.Models, greedy), want: figures{used: 0.98, refused: 0.002, jain: 0.99}},
 	{
-		name: "calls at random, 80 % of the limit, 4 and 16 processes", runs: each([]model{loadsim.Fixed, loadsim.Log, loadsim.Bucket}, mixed, atRandom(4), atRandom(16)),
+		name: "calls at random, 80 % of the limit, 4 and 16 processes", runs: on([]model{loadsim.Fixed, loadsim.Log, loadsim.Bucket}, atRandom(4), atRandom(16)),
 		want:   figures{used: 0.76, refused: 0.002, steps: 1.5},
 		missed: "operations: a call that comes alone takes a load and a swap, and with a store of two methods not less",
 	},
 	{
-		name: "interactive calls beside batch load, 16 processes", runs: each(loadsim.Models, mixed, mix{16, 8, 10 * time.Minute, loadsim.Load{Class: loadsim.Interactive, PerMinute: 6}}), only: []loadsim.Class{loadsim.Interactive},
+		name: "interactive calls beside batch load, 16 processes", only: []loadsim.Class{loadsim.Interactive},
+		runs: on(loadsim.Models, saturated(16, 8).and(loadsim.Load{Class: loadsim.Interactive, PerMinute: 6}, 10*time.Minute)),
 		want: figures{refused: 0.02, wait: 2.5},
 	},
 	{
-		name: "batch calls beside interactive load", runs: each(loadsim.Models, mixed, mix{4, 1, time.Hour, loadsim.Load{Class: loadsim.Interactive, Workers: []int{8, 8, 8, 8}}}), only: []loadsim.Class{loadsim.Batch},
+		name: "batch calls beside interactive load", only: []loadsim.Class{loadsim.Batch},
+		runs: on(loadsim.Models, saturated(4, 1).and(loadsim.Load{Class: loadsim.Interactive, Workers: []int{8}}, time.Hour)),
 		want: figures{refused: 0.01, wait: 60},
 	},
-	{name: "somebody else uses 30 % of the key", runs: each(loadsim.Models, mixed, mix{4, 8, 2 * time.Hour, loadsim.Load{Class: loadsim.Elsewhere, PerMinute: 18}}), want: figures{refused: 0.02}},
+	{name: "somebody else uses 30 % of the key", runs: on(loadsim.Models, saturated(4, 8).and(loadsim.Load{Class: loadsim.Elsewhere, PerMinute: 18}, 2*time.Hour)), want: figures{refused: 0.02}},
 	{name: "four minutes after a limit was halved for five", runs: on(loadsim.Models, halved), want: figures{used: 0.95, refused: 0.005}},
 	{
 		name: "one process killed and one stopped for two minutes of four, at three moments of a minute",
-		runs: each(loadsim.Models, lost, 0, 17*time.Second, 40*time.Second), want: figures{used: 0.95, refused: 0.02},
+		runs: on(loadsim.Models, lost(0), lost(17*time.Second), lost(40*time.Second)), want: figures{used: 0.95, refused: 0.02},
 	},
 	{name: "a process restarted every minute", runs: on(loadsim.Models, restarted), want: figures{used: 0.95, refused: 0.006}},
 	{
-		name: "store dead or hung for 60 s, 4 and 16 processes; that and the next minute", runs: outages(others),
+		name: "store dead or hung for 60 s, 4 and 16 processes; that and the next minute", runs: on(others, outages()...),
 		from: 17 * time.Second, to: 137 * time.Second, want: figures{used: 0.95, refused: 0.01, pause: 5},
 	},
 	{
-		name: "the same on a sliding counter", runs: outages(counter),
+		name: "the same on a sliding counter", runs: on(counter, outages()...),
 		from: 17 * time.Second, to: 137 * time.Second, want: figures{used: 0.95, refused: 0.01, pause: 5},
 		missed: "429s: one to three in 118 calls, since this way of counting refuses a window that is exactly full",
 	},
-	{name: "store loses its values twice", runs: each(loadsim.Models, flushed, 4, 16), want: figures{used: 0.98, refused: 0.006}},
-	{name: "store never seen, 2 to 16 processes", runs: each(loadsim.Models, neverSeen, 2, 4, 8, 16), want: figures{used: 0.8, refused: 0.02}, missed: "429s: a quarter of an hour after a refusal each process tries whether it is alone"},
+	{name: "store loses its values twice", runs: on(loadsim.Models, flushed(4), flushed(16)), want: figures{used: 0.98, refused: 0.006}},
+	{name: "store never seen, 2 to 16 processes", runs: on(loadsim.Models, neverSeen(2), neverSeen(4), neverSeen(8), neverSeen(16)), want: figures{used: 0.8, refused: 0.02}, missed: "429s: a quarter of an hour after a refusal each process tries whether it is alone"},
 	{
-		name: "a limit of 3 an hour, 20 hours", runs: each(loadsim.Models, hourly, 3), want: figures{used: 0.9, refused: 1.0 / 3},
+		name: "a limit of 3 an hour, 20 hours", runs: on(loadsim.Models, hourly(3)), want: figures{used: 0.9, refused: 1.0 / 3},
 		missed: "429s: a sliding counter opens for one call, and refuses the next; at most 0.1 on the others",
 	},
-	{name: "a limit of 50 an hour, 20 hours", runs: each(loadsim.Models, hourly, 50), want: figures{used: 0.95, refused: 1.0 / 50}},
-	{name: "answers that take 20 ms and 10 s", runs: each(loadsim.Models, slowReplies, 20*time.Millisecond, 10*time.Second), want: figures{used: 0.97, refused: 0.002}},
+	{name: "a limit of 50 an hour, 20 hours", runs: on(loadsim.Models, hourly(50)), want: figures{used: 0.95, refused: 1.0 / 50}},
+	{name: "answers that take 20 ms and 10 s", runs: on(loadsim.Models, slowReplies(20*time.Millisecond), slowReplies(10*time.Second)), want: figures{used: 0.97, refused: 0.002}},
 	{
-		name: "600 a minute, 16 processes, store 80 ms there and back", runs: each(loadsim.Models, farAway, 80*time.Millisecond),
+		name: "600 a minute, 16 processes, store 80 ms there and back", runs: on(loadsim.Models, farAway),
 		want: figures{used: 0.98, refused: 0.002, conflicts: 0.15},
 	},
 }
