@@ -1,7 +1,6 @@
 package pacer_test
 
 import (
-	"context"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -291,39 +290,28 @@ func TestClockSetBack(t *testing.T) {
 }
 
 // TestWhoShares a value: processes with the same key and the same limits, but
-// for their Max. SetLimits takes a process to another, also while calls wait.
+// for their Max. SetLimits takes a process to another, also while a step is under way.
 func TestWhoShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, log := fleet(2)
-		s.Span = time.Minute
-		s.Real = []pacer.Limit{{Max: 1000, Window: time.Minute}}
+		store := loadsim.NewStore()
 		wantValues := func(want int, why string) {
-			s.Store.Values(func(values map[string]loadsim.Entry) { assert.Len(t, values, want, why) })
+			store.Values(func(values map[string]loadsim.Entry) { assert.Len(t, values, want, why) })
 		}
-		s.Meanwhile = func(_ context.Context, w *loadsim.World) {
-			time.Sleep(30 * time.Second)
-			wantValues(1, "two processes")
-			for _, p := range w.Fleet {
-				require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 600, Window: time.Minute}, {Key: "day", Max: 9000, Window: 24 * time.Hour}}))
-				assert.Len(t, p.State().Limits, 2)
-			}
-			time.Sleep(29 * time.Second)
-			wantValues(2, "other limits")
-			assert.Equal(t, 2, w.Fleet[0].State().Processes)
-		}
-		assert.InDelta(t, 300, loadsim.Run(s).Measure(30*time.Second, s.Span).Accepted, 15)
-		assert.Empty(t, log.String())
-		acquire(t, sharing(t, perMinute(300), s.Store), message)
-		wantValues(2, "another Max")
-		acquire(t, newPacer(t, perMinute(60), pacer.WithStore(s.Store, "another key")), message)
-		wantValues(3, "another key")
-		s.Store.Away = 100 * time.Millisecond
-		p := sharing(t, perMinute(60), s.Store)
+		p := sharing(t, perMinute(60), store)
+		acquire(t, p, message)
+		acquire(t, sharing(t, perMinute(300), store), message)
+		wantValues(1, "another Max")
+		acquire(t, p, message)
+		assert.Equal(t, 2, p.State().Processes)
+		acquire(t, newPacer(t, perMinute(60), pacer.WithStore(store, "another key")), message)
+		wantValues(2, "another key")
+		store.Away = 100 * time.Millisecond
 		go acquire(t, p, message)
 		time.Sleep(250 * time.Millisecond)
-		require.NoError(t, p.SetLimits(pacer.PreviewLimits())) // while a step is under way
+		require.NoError(t, p.SetLimits(pacer.PreviewLimits()))
 		time.Sleep(time.Second)
 		assert.Len(t, p.State().Limits, 7)
+		wantValues(3, "other limits")
 	})
 }
 

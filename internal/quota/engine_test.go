@@ -275,25 +275,6 @@ func TestRulesThatFail(t *testing.T) {
 	}
 }
 
-// TestGrantThatComesTooLate is given back.
-func TestGrantThatComesTooLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &ramp{sent: 1}
-		rule := &stub{answer: func() Answer {
-			time.Sleep(2 * time.Second)
-			return Answer{Grants: []Grant{{Mark: r}}}
-		}}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		e := NewEngine(rule, nil)
-		assert.ErrorIs(t, e.Acquire(ctx, reading()), context.DeadlineExceeded)
-		time.Sleep(2 * time.Second)
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		assert.Zero(t, r.sent)
-	})
-}
-
 // TestAnswerThatIsOutOfDate: what changed while the rule was asked is asked again, and
 // not slept over.
 func TestAnswerThatIsOutOfDate(t *testing.T) {
