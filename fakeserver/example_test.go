@@ -1,7 +1,6 @@
 package fakeserver_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -276,24 +275,6 @@ func ExampleServer_StoreBYOK() {
 	// Output:
 	// true anthropic production
 	// 503 {"error":"byok_unavailable","trace_id":"trace_000001","reason":"mode: BYOK is not available, so no provider key can be used or stored"}
-}
-
-// A state that outlives its fake.
-func ExampleServer_WriteState() {
-	fake, next := open(), open()
-	defer fake.Close()
-	defer next.Close()
-	fake.AddAgent(fake.Key(), fakeserver.Agent{ID: "support"})
-	var file bytes.Buffer
-	if err := fake.WriteState(&file); err != nil {
-		log.Fatal(err)
-	}
-	if err := next.ReadState(&file); err != nil {
-		log.Fatal(err)
-	}
-	agent, ok := next.Agent("support")
-	fmt.Println(agent.ID, ok)
-	// Output: support true
 }
 
 // The second call is answered by a gateway instead of the service. The service

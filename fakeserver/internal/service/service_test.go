@@ -1,7 +1,6 @@
 package service
 
 import (
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,30 +13,20 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// A conversation with the service, without HTTP.
-func TestService(t *testing.T) {
+// A copy of the state does not change with it.
+func TestSave(t *testing.T) {
 	st := New(NewBehavior(), Limits{Exchanges: 2})
-	token := DigestOf("a key")
-	do := func(e *spec.Endpoint, agentID string, fields Fields) Answer {
-		return st.Do(start, &Request{Endpoint: e, AgentID: agentID, Fields: fields, Token: token, HasToken: true})
+	st.Issue(DigestOf("a key"), spec.PreviewPlan, true, start)
+	create := func() Answer {
+		return st.Do(start, &Request{Endpoint: spec.CreateAgent, Token: DigestOf("a key"), HasToken: true})
 	}
-	assert.Equal(t, UnknownKey, do(spec.CreateAgent, "", nil).Refusal.Kind)
-	k := st.Issue(token, spec.PreviewPlan, true, start)
-	created := do(spec.CreateAgent, "", Fields{spec.AgentSMSMode: spec.SMSSandbox}).Reply.(Created)
-	assert.Equal(t, Created{"agent_000001", "active", &SMS{"sandbox", "active", "+12025550101"}}, created)
-	before := st.Save()
-	counted := slices.Clone(before.Keys[0].Counts.Windows[0].Calls)
-	for range 3 {
-		answer := do(spec.SendMessage, created.ID, Fields{spec.MessageText: "hello"})
-		answer.Turn.Exchange.ReplyText = "hi"
-		assert.Equal(t, Message{Text: "hi"}, st.Finish(answer.Turn).Reply)
-	}
-	assert.Len(t, st.Agent(created.ID).Exchanges, 2, "the newest")
-	assert.Empty(t, before.Agents[0].Exchanges, "what is saved does not change")
-	assert.Equal(t, counted, before.Keys[0].Counts.Windows[0].Calls, "nor do its counts")
-	refusal := do(spec.GetAgent, "agent_000002", nil).Refusal
-	assert.Equal(t, []any{NoSuchAgent, 404, "key_000001"}, []any{refusal.Kind, refusal.Status, refusal.Key})
-	assert.Equal(t, 5, st.LimitStates(k, netip.Addr{}, start)[0].Used)
+	a := st.Agent(create().Reply.(Created).ID)
+	saved := st.Save()
+	counted := slices.Clone(saved.Keys[0].Counts.Windows[0].Calls)
+	create()
+	st.AddExchange(a, Exchange{})
+	assert.Empty(t, saved.Agents[0].Exchanges)
+	assert.Equal(t, counted, saved.Keys[0].Counts.Windows[0].Calls)
 }
 
 func TestVault(t *testing.T) {
