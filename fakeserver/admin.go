@@ -15,7 +15,7 @@ var _ fakedoor.Admin[Call] = admin{}
 
 func (a admin) DroppedCalls() int {
 	defer a.s.lock().Unlock()
-	return a.s.gen.log.Dropped()
+	return a.s.gen.log.total - len(a.s.gen.log.kept)
 }
 
 func (a admin) OnAnswer(see func(*Call)) {
@@ -34,7 +34,7 @@ func (a admin) CallsAfter(seq, n int) []Call {
 
 func (a admin) after(seq int) []*entry {
 	defer a.s.lock().Unlock()
-	return a.s.gen.log.Since(func(e *entry) bool { return e.call.Seq > seq })
+	return a.s.gen.log.since(func(e *entry) bool { return e.call.Seq > seq })
 }
 
 func (a admin) KeepExchanges(n int) {
@@ -83,7 +83,7 @@ func (a admin) Restart() {
 
 func (a admin) ForgetCalls() {
 	defer a.s.lock().Unlock()
-	a.s.gen.log.Clear()
+	a.s.gen.log.kept, a.s.gen.log.total = nil, 0
 }
 
 func (a admin) Advanced() time.Duration { return time.Duration(a.s.offset.Load()) }

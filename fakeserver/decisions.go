@@ -3,6 +3,7 @@ package fakeserver
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -11,16 +12,36 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 )
 
+// Decision is a question that the interface leaves open, and the fake's answer.
+type Decision struct {
+	ID       string // for WithDecision, and in the file that observe.Run writes, such as metadata_cap
+	Question string // in words
+	Possible string // the answers that Like and WithDecision take, in words or as JSON
+	Default  string // the fake's own answer, as JSON
+	Answer   string // the answer in force, as JSON
+	Observed bool   // Like's observation has this answer (of an answer that is an object: at least one member)
+	Inferred bool   // Like's observation has only bounds: the answer is the number between them nearest to Default
+}
+
+// Decisions returns how this fake answers each open question of the interface.
+func (s *Server) Decisions() []Decision {
+	all := make([]Decision, len(decisions))
+	for i, d := range decisions {
+		all[i] = Decision{
+			ID: d.id, Question: d.question, Possible: d.possible(),
+			Observed: s.config.sources[d.id] == observed, Inferred: s.config.sources[d.id] == inferred,
+			Default: string(encode(d.at(defaultBehavior))), Answer: string(encode(d.at(s.config.behavior))),
+		}
+	}
+	return all
+}
+
 // decision is an open question of the interface.
 type decision struct {
 	id, question string
 	at           func(*service.Behavior) any // a pointer to the answer
 	allowed      []any                       // nil: whatever fits the answer's type
 }
-
-// defaultBehavior is shared by all fakes. Like and WithDecision copy it before they
-// change it.
-var defaultBehavior = service.NewBehavior()
 
 // encode writes an answer or a question's default as JSON.
 func encode(answer any) []byte {
@@ -112,4 +133,101 @@ func (d decision) set(in *service.Behavior, answer json.RawMessage) error {
 		return fmt.Errorf("the answer is not %s", d.possible())
 	}
 	return nil
+}
+
+// finding is the part of an observe.Finding that Like reads.
+type finding struct {
+	Answer  json.RawMessage
+	AtLeast int `json:"at_least"` // bounds of a number; 0: none
+	AtMost  int `json:"at_most"`
+}
+
+// answer returns the answer that the fake takes from the finding, and nil if the
+// finding has neither an answer nor a bound.
+func (f finding) answer(d decision) (json.RawMessage, source) {
+	switch text := string(f.Answer); text {
+	case "", "null", `"unknown"`:
+	default:
+		return f.Answer, observed
+	}
+	own, isNumber := d.at(defaultBehavior).(*int)
+	if !isNumber || d.allowed != nil || f.AtLeast <= 0 && f.AtMost <= 0 {
+		return nil, chosen
+	}
+	within := max(*own, f.AtLeast)
+	if f.AtMost > 0 {
+		within = min(within, f.AtMost)
+	}
+	return encode(within), inferred
+}
+
+// Like makes the fake answer the open questions of the interface as another
+// service did. observed is the content of the JSON file that
+// observe.Observation.WriteFile and the command agentmessaging-fake observe write.
+// If the file has only bounds of a number, the fake takes the number between them
+// that is nearest to its own answer. A question that the file does not answer
+// keeps the fake's own answer, which is the default for all of them. Decisions
+// shows which of the three cases each answer is. A later option replaces its
+// answers.
+//
+// A file of another format, a question that this fake does not know, and an
+// answer that it cannot give are errors.
+func Like(observed []byte) Option {
+	return func(c *config) error {
+		var file struct {
+			Format    int
+			Decisions map[string]finding
+		}
+		if err := json.Unmarshal(observed, &file); err != nil {
+			return fmt.Errorf("Like: %w", err)
+		}
+		if file.Format != 1 {
+			return fmt.Errorf("Like: the format is %d, not 1; write the file with observe.Run of this version", file.Format)
+		}
+		for id, found := range file.Decisions {
+			if err := c.decide(id, found.answer); err != nil {
+				return fmt.Errorf("Like: %s: %w", quoteName(id), err)
+			}
+		}
+		return nil
+	}
+}
+
+// decide takes the answer to a question, if there is one.
+func (c *config) decide(id string, answerTo func(decision) (json.RawMessage, source)) error {
+	i := slices.IndexFunc(decisions, func(d decision) bool { return d.id == id })
+	if i < 0 {
+		return errors.New("this fake knows no such question; Server.Decisions lists all")
+	}
+	answer, from := answerTo(decisions[i])
+	if answer == nil {
+		return nil
+	}
+	if c.sources == nil {
+		c.behavior, c.sources = service.NewBehavior(), map[string]source{}
+	}
+	c.sources[id] = from
+	return decisions[i].set(c.behavior, answer)
+}
+
+// WithDecision changes the fake's answer to one open question of the interface:
+//
+//	fakeserver.WithDecision("metadata_cap", 8000)
+//	fakeserver.WithDecision("windows", "token bucket of 10")
+//
+// id is the ID of one of Decisions, which also shows the possible answers and the
+// default. answer is encoded as JSON. A "token bucket" saves up as many calls as
+// the limit allows in a window, a "token bucket of 10" at most 10. An unknown id
+// and an answer that the fake cannot give are errors.
+func WithDecision(id string, answer any) Option {
+	return func(c *config) error {
+		value, err := json.Marshal(answer)
+		if err == nil {
+			err = c.decide(id, func(decision) (json.RawMessage, source) { return value, chosen })
+		}
+		if err != nil {
+			return fmt.Errorf("WithDecision: %s: %w", quoteName(id), err)
+		}
+		return nil
+	}
 }

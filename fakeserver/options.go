@@ -2,15 +2,14 @@ package fakeserver
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -45,6 +44,19 @@ type config struct {
 	key          string               // the default key's text; "" means amk_fake_000001
 	plan         Plan                 // of the default key
 }
+
+// source says where the answer to a question comes from.
+type source int
+
+const (
+	chosen   source = iota // by the fake or an option
+	observed               // by the service that was asked
+	inferred               // from bounds that were observed
+)
+
+// defaultBehavior is shared by all fakes. Like and WithDecision copy it before they
+// change it.
+var defaultBehavior = service.NewBehavior()
 
 const defaultCallLimit = 1000
 
@@ -162,132 +174,82 @@ func address(method string, from []FromIP) netip.Addr {
 	return ip
 }
 
-// Decision is a question that the interface leaves open, and the fake's answer.
-type Decision struct {
-	ID       string // for WithDecision, and in the file that observe.Run writes, such as metadata_cap
-	Question string // in words
-	Possible string // the answers that Like and WithDecision take, in words or as JSON
-	Default  string // the fake's own answer, as JSON
-	Answer   string // the answer in force, as JSON
-	Observed bool   // Like's observation has this answer (of an answer that is an object: at least one member)
-	Inferred bool   // Like's observation has only bounds: the answer is the number between them nearest to Default
-}
+// Plan is the developer plan of an API key: interface 5 and 8.2. The zero value
+// means PlanPreview.
+type Plan string
 
-// Decisions returns how this fake answers each open question of the interface.
-func (s *Server) Decisions() []Decision {
-	all := make([]Decision, len(decisions))
-	for i, d := range decisions {
-		all[i] = Decision{
-			ID: d.id, Question: d.question, Possible: d.possible(),
-			Observed: s.config.sources[d.id] == observed, Inferred: s.config.sources[d.id] == inferred,
-			Default: string(encode(d.at(defaultBehavior))), Answer: string(encode(d.at(s.config.behavior))),
-		}
-	}
-	return all
-}
-
-// source says where the answer to a question comes from.
-type source int
-
+// The plans of interface 8.2, and one with the limits of interface 8.1.
 const (
-	chosen   source = iota // by the fake or an option
-	observed               // by the service that was asked
-	inferred               // from bounds that were observed
+	PlanPreview Plan = spec.PreviewPlan // preview: active, with the preview limits of interface 8.1
+	PlanFree    Plan = spec.FreePlan    // free: inactive, so every call is answered 402
+	PlanPro     Plan = spec.ProPlan     // pro: active, with the Pro limits of interface 8.2
+	PlanBYOK    Plan = spec.BYOKPlan    // byok: active, with the BYOK limits of interface 8.2
 )
 
-// finding is the part of an observe.Finding that Like reads.
-type finding struct {
-	Answer  json.RawMessage
-	AtLeast int `json:"at_least"` // bounds of a number; 0: none
-	AtMost  int `json:"at_most"`
+const planNames = spec.PreviewPlan + ", " + spec.FreePlan + ", " + spec.ProPlan + " and " + spec.BYOKPlan
+
+func (p Plan) isKnown() bool {
+	_, known := spec.PlanNamed(string(p))
+	return known
 }
 
-// answer returns the answer that the fake takes from the finding, and nil if the
-// finding has neither an answer nor a bound.
-func (f finding) answer(d decision) (json.RawMessage, source) {
-	switch text := string(f.Answer); text {
-	case "", "null", `"unknown"`:
+// checked returns the plan's name, or panics for an unknown plan.
+func (p Plan) checked(method string) string {
+	if p = cmp.Or(p, PlanPreview); !p.isKnown() {
+		misuse(method, "unknown plan %q; the plans are %s", string(p), planNames)
+	}
+	return string(p)
+}
+
+// Limit names one of the limits of interface 8.1, for Exhaust and WithLimit. The
+// Limit constants are its values. A variable with an API key has another type, so
+// the arguments of Exhaust cannot be swapped.
+type Limit string
+
+// The limits of interface 8.1, by their names in the limit_key of a 429. The
+// interface shows no names; the fake chose these. They are untyped constants, so
+// that they can be compared with a Limit and with the LimitKey of an
+// agentmessaging.Error, which is a string. Comments show the values and the preview
+// defaults.
+const (
+	LimitKeyMinute           = spec.KeyMinute           // key_minute: 60 requests of a key in a minute
+	LimitIPMinute            = spec.IPMinute            // ip_minute: 120 requests from an address in a minute
+	LimitKeyDay              = spec.KeyDay              // key_day: 1,000 requests of a key in a day
+	LimitAgentCreateKeyDay   = spec.AgentCreateKeyDay   // agent_create_key_day: 50 agents created by a key in a day
+	LimitAgentCreateIPMinute = spec.AgentCreateIPMinute // agent_create_ip_minute: 10 agents created from an address in a minute
+	LimitBYOKSetKeyHour      = spec.BYOKSetKeyHour      // byok_set_key_hour: 5 provider keys stored by a key in an hour
+	LimitWarmUpKeyHour       = spec.WarmUpKeyHour       // warmup_key_hour: 3 warm-ups of a key in an hour
+)
+
+func limitKeys() string {
+	var names []string
+	for _, l := range spec.Limits {
+		names = append(names, string(l.Key))
+	}
+	return strings.Join(names, ", ")
+}
+
+const keyKind = "amk_fake"
+
+// keyText is the text of the n-th key, from 1. It is computed and never stored.
+func (c *config) keyText(n int) string {
+	switch {
+	case c.key == "":
+		return service.Numbered(keyKind, n)
+	case n == 1:
+		return c.key
 	default:
-		return f.Answer, observed
-	}
-	own, isNumber := d.at(defaultBehavior).(*int)
-	if !isNumber || d.allowed != nil || f.AtLeast <= 0 && f.AtMost <= 0 {
-		return nil, chosen
-	}
-	within := max(*own, f.AtLeast)
-	if f.AtMost > 0 {
-		within = min(within, f.AtMost)
-	}
-	return encode(within), inferred
-}
-
-// Like makes the fake answer the open questions of the interface as another
-// service did. observed is the content of the JSON file that
-// observe.Observation.WriteFile and the command agentmessaging-fake observe write.
-// If the file has only bounds of a number, the fake takes the number between them
-// that is nearest to its own answer. A question that the file does not answer
-// keeps the fake's own answer, which is the default for all of them. Decisions
-// shows which of the three cases each answer is. A later option replaces its
-// answers.
-//
-// A file of another format, a question that this fake does not know, and an
-// answer that it cannot give are errors.
-func Like(observed []byte) Option {
-	return func(c *config) error {
-		var file struct {
-			Format    int
-			Decisions map[string]finding
-		}
-		if err := json.Unmarshal(observed, &file); err != nil {
-			return fmt.Errorf("Like: %w", err)
-		}
-		if file.Format != 1 {
-			return fmt.Errorf("Like: the format is %d, not 1; write the file with observe.Run of this version", file.Format)
-		}
-		for id, found := range file.Decisions {
-			if err := c.decide(id, found.answer); err != nil {
-				return fmt.Errorf("Like: %s: %w", quoteName(id), err)
-			}
-		}
-		return nil
+		return service.Numbered(c.key, n)
 	}
 }
 
-// decide takes the answer to a question, if there is one.
-func (c *config) decide(id string, answerTo func(decision) (json.RawMessage, source)) error {
-	i := slices.IndexFunc(decisions, func(d decision) bool { return d.id == id })
-	if i < 0 {
-		return errors.New("this fake knows no such question; Server.Decisions lists all")
-	}
-	answer, from := answerTo(decisions[i])
-	if answer == nil {
-		return nil
-	}
-	if c.sources == nil {
-		c.behavior, c.sources = service.NewBehavior(), map[string]source{}
-	}
-	c.sources[id] = from
-	return decisions[i].set(c.behavior, answer)
-}
+// maxShown bounds each foreign part of a sentence, in bytes.
+const maxShown = 100
 
-// WithDecision changes the fake's answer to one open question of the interface:
-//
-//	fakeserver.WithDecision("metadata_cap", 8000)
-//	fakeserver.WithDecision("windows", "token bucket of 10")
-//
-// id is the ID of one of Decisions, which also shows the possible answers and the
-// default. answer is encoded as JSON. A "token bucket" saves up as many calls as
-// the limit allows in a window, a "token bucket of 10" at most 10. An unknown id
-// and an answer that the fake cannot give are errors.
-func WithDecision(id string, answer any) Option {
-	return func(c *config) error {
-		value, err := json.Marshal(answer)
-		if err == nil {
-			err = c.decide(id, func(decision) (json.RawMessage, source) { return value, chosen })
-		}
-		if err != nil {
-			return fmt.Errorf("WithDecision: %s: %w", quoteName(id), err)
-		}
-		return nil
-	}
+// quoteName quotes a foreign name.
+func quoteName(name string) string { return strconv.Quote(printable.Name(name)) }
+
+// misuse panics because the author of a test passed a wrong argument.
+func misuse(method, format string, args ...any) {
+	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
 }

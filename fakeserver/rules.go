@@ -266,7 +266,7 @@ func (s *Server) unused() (sentences []string) {
 			rules = append(rules, *r)
 		}
 	}
-	entries := s.gen.log.All()
+	entries := s.gen.log.all()
 	lock.Unlock()
 	for _, r := range rules { // matchers run without the lock
 		sentences = append(sentences, fmt.Sprintf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(entries)))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -134,7 +133,7 @@ func (s *Server) begin(c *call) {
 	}
 	c.record.TraceID, c.record.Key = c.TraceID, label
 	c.entry.call = c.record
-	c.gen.log.Begin(c.entry)
+	c.gen.log.waiting = append(c.gen.log.waiting, c.entry)
 	c.scripts, c.injections = c.gen.scripts, c.gen.injections
 }
 
@@ -295,20 +294,8 @@ func (s *Server) add(c *call) []*watcher {
 	c.record.Header = c.gen.received.share(c.record.Header)
 	c.record.Sent.Header = c.gen.sent.share(c.record.Sent.Header)
 	c.entry.call = c.record
-	c.gen.log.Add(c.entry, !c.record.Sent.Ended.IsZero())
+	c.gen.log.add(c.entry, !c.record.Sent.Ended.IsZero())
 	return s.watchers
-}
-
-// lastHeader is the header of the last call. A header takes half as much memory as
-// the rest of a record without its bodies, and most clients send the same each time.
-type lastHeader struct{ http.Header }
-
-// share returns the last header in place of one that is the same.
-func (l *lastHeader) share(h http.Header) http.Header {
-	if !maps.EqualFunc(l.Header, h, slices.Equal[[]string]) {
-		l.Header = h
-	}
-	return l.Header
 }
 
 // sent is the record of an answer of which n bytes of the body have left.
@@ -349,7 +336,7 @@ func (s *Server) progress(c *call, n int, ended bool) {
 	c.entry.sent.Store(&sent)
 	if ended {
 		defer s.lock().Unlock()
-		c.gen.log.End(c.entry)
+		c.gen.log.end(c.entry)
 	}
 }
 

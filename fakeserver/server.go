@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/record"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -57,7 +56,7 @@ type Server struct {
 type generation struct {
 	service *service.State
 	traces  int // trace identifiers given so far
-	log     record.Log[*entry]
+	log     callLog
 
 	received, sent lastHeader // shared by the records
 
@@ -66,6 +65,14 @@ type generation struct {
 	scripts    []*rule
 	injections []*rule
 	refusals   []*rule // of RefuseConnection, asked before a call is sent
+}
+
+// watcher is shown each call that is recorded: one OnCall, or one AwaitCalls
+// under way.
+type watcher struct {
+	name     string // for messages
+	matchers []Matcher
+	see      func(*entry)
 }
 
 // lock takes the lock, for
@@ -115,7 +122,7 @@ func (s *Server) newGeneration() *generation {
 	c := &s.config
 	exchanges := cmp.Or(int(s.keptExchanges.Load()), max(c.callLimit, spec.KeptExchanges))
 	g := &generation{service: service.New(c.behavior, service.Limits{Maxima: c.maxima, Exchanges: exchanges})}
-	g.log.Limit = c.callLimit
+	g.log.limit = c.callLimit
 	g.service.Issue(service.DigestOf(c.keyText(1)), string(c.plan), true, s.Now())
 	return g
 }

@@ -1,11 +1,13 @@
 package service
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,6 +59,105 @@ func TestImports(t *testing.T) {
 			"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer",
 		} {
 			assert.False(t, !strings.HasSuffix(file, "_test.go") && strings.Contains(string(source), word), "%s uses %s", file, word)
+		}
+	}
+}
+
+var start = time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
+
+const s, ns = time.Second, time.Nanosecond
+
+func rateOf(kind string, most int) rate {
+	return rate{kind: kind, length: time.Minute, max: most, bucket: IsBucket(kind), burst: burstOf(kind)}
+}
+
+// A lower limit counts what was taken under a higher one. Concurrent calls may be
+// counted in another order than they read the clock.
+func TestWindows(t *testing.T) {
+	kinds := []string{"fixed", "sliding", "aligned", "weighted", "token bucket", "token bucket of 2"}
+	for _, row := range []struct {
+		takes []time.Duration
+		now   time.Duration
+		max   int
+		want  [6]time.Duration // when the next call passes, by kind
+	}{
+		{[]time.Duration{30 * s, 80 * s}, 80 * s, 1, [6]time.Duration{90 * s, 140 * s, 120 * s, 180 * s, 150 * s, 150 * s}},
+		{[]time.Duration{0, -s}, 0, 2, [6]time.Duration{60 * s, 60 * s, 60 * s, 90 * s, 30 * s, 30 * s}},
+		{[]time.Duration{40 * s, 40 * s}, 45 * s, 4, [6]time.Duration{45 * s, 45 * s, 45 * s, 45 * s, 45 * s, 55 * s}},
+	} {
+		for i, kind := range kinds {
+			w, r := new(Window), rateOf(kind, row.max)
+			for _, at := range row.takes {
+				w.take(r, start.Add(at))
+			}
+			opens := max(row.now, w.opens(r, start.Add(row.now)).Sub(start))
+			assert.Equal(t, row.want[i], opens, "%s: %+v", kind, row)
+		}
+	}
+}
+
+// naive counts as each kind says, from every call that was taken.
+func naive(kind string, most int, taken []time.Time, now time.Time) (passes bool) {
+	between := func(from, to time.Time) (n int) {
+		for _, at := range taken {
+			if !at.Before(from) && at.Before(to) {
+				n++
+			}
+		}
+		return n
+	}
+	minute := now.Truncate(time.Minute)
+	switch kind {
+	case WindowsSliding:
+		return between(now.Add(ns-time.Minute), now.Add(ns)) < most
+	case WindowsAligned:
+		return between(minute, now.Add(ns)) < most
+	case WindowsWeighted:
+		left := 1 - now.Sub(minute).Minutes()
+		return float64(between(minute.Add(-time.Minute), minute))*left+float64(between(minute, now.Add(ns))) <= float64(most-1)+1e-9
+	case WindowsBucket:
+		tokens, last := float64(most), start
+		for _, at := range append(taken[:len(taken):len(taken)], now) {
+			tokens = min(float64(most), tokens+at.Sub(last).Minutes()*float64(most))
+			last = at
+			tokens--
+		}
+		return tokens >= -1e-6
+	}
+	var first time.Time
+	n := 0
+	for _, at := range taken {
+		if n == 0 || !at.Before(first.Add(time.Minute)) {
+			first, n = at, 0
+		}
+		n++
+	}
+	return n < most || !now.Before(first.Add(time.Minute))
+}
+
+// Each kind agrees with its naive model, and opens exactly when it says.
+func TestWindowsAgreeWithNaiveModels(t *testing.T) {
+	for _, kind := range []string{WindowsFixed, WindowsSliding, WindowsAligned, WindowsWeighted, WindowsBucket} {
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 10 {
+			most := 1 + random.IntN(12)
+			w, r := new(Window), rateOf(kind, most)
+			now, taken := start, []time.Time(nil)
+			for range 100 {
+				now = now.Add(time.Duration(random.IntN(12_000)) * time.Millisecond)
+				opens := w.opens(r, now)
+				require.Equal(t, naive(kind, most, taken, now), !opens.After(now), "%s of %d after %v", kind, most, now.Sub(start))
+				if opens.After(now) && random.IntN(2) == 0 {
+					require.False(t, naive(kind, most, taken, opens.Add(-time.Millisecond)), "%s of %d opens too late", kind, most)
+					require.True(t, naive(kind, most, taken, opens), "%s of %d opens too early", kind, most)
+					now = opens
+				}
+				if !w.opens(r, now).After(now) {
+					w.take(r, now)
+					taken = append(taken, now)
+				}
+				require.LessOrEqual(t, len(w.Calls), most+1, "calls that no longer count take no memory")
+			}
 		}
 	}
 }

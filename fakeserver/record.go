@@ -1,0 +1,221 @@
+package fakeserver
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
+)
+
+// Call is one call and its answer. It is safe to print: it holds no key, and
+// the texts of messages, replies and system prompts only with WithMessageTexts.
+// "" means that a field does not apply, unless its comment says otherwise.
+type Call struct {
+	Seq      int       `json:"seq"`                // 1 for the call that was answered first; Reset does not start again at 1
+	Time     time.Time `json:"time"`               // of arrival, by the fake's clock
+	Endpoint Endpoint  `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
+	Method   string    `json:"method"`
+	URL      string    `json:"url"`                // scheme, host and path, each at most 256 bytes; a query is redacted
+	Path     string    `json:"path"`               // as it was sent, still escaped, without a query; at most 256 bytes
+	AgentID  string    `json:"agent_id,omitempty"` // the path's {agent_id}, at most 256 bytes; "" when it has none
+	Created  string    `json:"created,omitempty"`  // the agent that the call created
+	// Key is the label of the API key, such as "key_000001". It is "missing" if the
+	// call had no bearer token, and "unknown" if this fake did not issue the token.
+	Key     string      `json:"key"`
+	Address string      `json:"address"` // the client's IP address
+	Header  http.Header `json:"header"`  // at most 100 names, and 4 KiB of each value
+	// Body is the request body, at most 64 KiB of it; "" if the endpoint takes none.
+	// A body that was malformed, or sent to a path that no endpoint has, is redacted
+	// whole; WithMessageTexts shows it, without what looks like a key.
+	Body      string `json:"body,omitempty"`
+	BodyBytes int    `json:"body_bytes"` // size of the body as it was sent; a body over 1 MiB counts as 1,048,577
+
+	// Took is the time from arrival until the answer was made, by the fake's clock.
+	// It includes latency and callbacks. It does not include the time that the
+	// answer took to reach the client.
+	Took time.Duration `json:"took_ns"`
+
+	// Sent is the answer that the client got.
+	Sent Sent `json:"sent"`
+
+	// Status, Code, Reason, Member, LimitKey and ReplyBody are the answer that the
+	// service decided. The client got it, unless a fault replaced or lost it. Status
+	// is 0 if the service did not decide: a fault acted instead, or a callback
+	// panicked.
+	Status    int    `json:"status"`
+	Code      string `json:"code,omitempty"`       // the error of an error's body
+	Reason    string `json:"reason,omitempty"`     // the reason of an error's body
+	Member    string `json:"member,omitempty"`     // the member of the body that a 400 is about, such as llm.mode
+	LimitKey  string `json:"limit_key,omitempty"`  // the limit_key of a 429: the limit that refused the call
+	ReplyBody string `json:"reply_body,omitempty"` // at most 64 KiB
+
+	Fault string `json:"fault,omitempty"` // the faults that acted, such as LoseReply(Hang())
+	// Why says in one or two sentences, with numbers, why the call was refused and
+	// what a fault did to it, such as "429: key_000002 has spent 60 of 60 in this
+	// minute; it opens in 41s." It is "" for a call that succeeded without a fault,
+	// unless the client left before it had the answer.
+	Why     string `json:"why,omitempty"`
+	TraceID string `json:"trace_id"` // as in the answer; counts the calls in the order of arrival
+}
+
+// Sent is the answer that a client was sent: the one that the service decided, or
+// what a fault made of it. While an answer is being sent, as with DripReply and
+// Hang, it is the part that was sent so far.
+type Sent struct {
+	Status int         `json:"status"`           // 0: no header was sent
+	Header http.Header `json:"header,omitempty"` // without the headers that net/http adds, such as Connection
+	Body   string      `json:"body,omitempty"`   // at most 64 KiB
+	Bytes  int         `json:"bytes"`            // bytes of the body that were sent; Header's Content-Length says how many were announced
+	// Ended is when sending ended, by the fake's clock: after the last byte, or
+	// when the connection broke. It is the zero time while the answer is being sent.
+	Ended time.Time `json:"ended,omitzero"`
+	// Broke says how the answer broke off; "" if it was sent whole:
+	//
+	//   - "refused": the connection was refused, so nothing was sent either way
+	//   - "closed": the fake closed the connection
+	//   - "reset": the fake aborted the connection
+	//   - "hung": nothing more came, and the connection stayed open until the client left
+	//   - "left": the client left before it had the whole answer
+	Broke string `json:"broke,omitempty"`
+}
+
+// The values of Sent.Broke that no ending of a delivery has.
+const (
+	brokeRefused = "refused"
+	brokeLeft    = "left"
+)
+
+var broke = map[memnet.Ending]string{memnet.Closes: "closed", memnet.Resets: "reset", memnet.Hangs: "hung"}
+
+func (s Sent) outcome() string {
+	switch {
+	case s.Broke == "":
+		return strconv.Itoa(s.Status)
+	case s.Status == 0:
+		return "no answer, " + s.Broke
+	}
+	return fmt.Sprintf("%d, %s after %d bytes", s.Status, s.Broke, s.Bytes)
+}
+
+// maxLine bounds a call in one line, in bytes: path, code and reason may be foreign.
+const maxLine = 512
+
+// String returns the call in one line with its Why: at most 512 bytes, without
+// control characters.
+func (c Call) String() string {
+	line := fmt.Sprintf("%s %s %s %s: %s", c.TraceID, c.Method, c.Path, c.Key, c.Sent.outcome())
+	if c.Status != c.Sent.Status && c.Status != 0 {
+		line += fmt.Sprintf(", decided %d", c.Status)
+	}
+	if c.Code != "" {
+		line += " " + c.Code
+	}
+	if c.LimitKey != "" {
+		line += " (" + c.LimitKey + ")"
+	}
+	if why := cmp.Or(strings.Trim(strings.TrimPrefix(c.Why, strconv.Itoa(c.Status)+":"), " ."), c.Reason); why != "" {
+		line += ": " + why
+	}
+	if c.Fault != "" && !strings.Contains(c.Why, c.Fault) {
+		line += " [" + c.Fault + "]"
+	}
+	return printable.Line(line, maxLine)
+}
+
+// entry is a call with the parts that only matchers see.
+type entry struct {
+	call    Call // as it arrived, then as it was answered; only its goroutine changes it, under the server's lock
+	hasKey  bool
+	token   service.Digest
+	hasText bool
+	text    string
+	sent    atomic.Pointer[Sent] // replaces call.Sent while the answer is being sent
+}
+
+func (e *entry) copied() Call {
+	c := e.call
+	if sent := e.sent.Load(); sent != nil {
+		c.Sent = *sent
+	}
+	c.Header, c.Sent.Header = c.Header.Clone(), c.Sent.Header.Clone()
+	return c
+}
+
+// Endpoint is a method and a path template of interface section 4, such as
+// "GET /v1/agents/{agent_id}", for ByEndpoint and Call.Endpoint.
+type Endpoint string
+
+// The nine endpoints, in the order of interface section 4.
+const (
+	EndpointStatus      Endpoint = "GET /v1/status"                          // interface 4.1
+	EndpointWarmUp      Endpoint = "POST /v1/warmup"                         // interface 4.2
+	EndpointGetBYOK     Endpoint = "GET /v1/byok"                            // interface 4.3
+	EndpointSetBYOK     Endpoint = "PUT /v1/byok"                            // interface 4.4
+	EndpointClearBYOK   Endpoint = "DELETE /v1/byok"                         // interface 4.5
+	EndpointCreateAgent Endpoint = "POST /v1/agents"                         // interface 4.6
+	EndpointGetAgent    Endpoint = "GET /v1/agents/{agent_id}"               // interface 4.7
+	EndpointSendMessage Endpoint = "POST /v1/agents/{agent_id}/messages"     // interface 4.8
+	EndpointEnableSMS   Endpoint = "POST /v1/agents/{agent_id}/channels/sms" // interface 4.9
+)
+
+// lastHeader is the header of the last call. A header takes half as much memory as
+// the rest of a record without its bodies, and most clients send the same each time.
+type lastHeader struct{ http.Header }
+
+// share returns the last header in place of one that is the same.
+func (l *lastHeader) share(h http.Header) http.Header {
+	if !maps.EqualFunc(l.Header, h, slices.Equal[[]string]) {
+		l.Header = h
+	}
+	return l.Header
+}
+
+// callLog keeps the calls that are under way, and the newest of those that were
+// answered. The zero value keeps none that was answered.
+type callLog struct {
+	limit   int      // how many answered calls are kept
+	kept    []*entry // oldest first
+	total   int      // answered calls, those that were dropped included
+	waiting []*entry // in the order of arrival
+}
+
+// end forgets that a call is under way.
+func (l *callLog) end(call *entry) {
+	if i := slices.Index(l.waiting, call); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+	}
+}
+
+// add keeps a call that was answered, and may have ended too. Beyond the limit it
+// drops the oldest, which costs the same on average however many there are.
+func (l *callLog) add(call *entry, ended bool) {
+	if ended {
+		l.end(call)
+	}
+	l.total++
+	l.kept = append(l.kept, call)
+	if len(l.kept) > l.limit {
+		clear(l.kept[:1]) // the array lives on
+		l.kept = l.kept[1:]
+	}
+}
+
+// all returns a copy of the answered calls, oldest first.
+func (l *callLog) all() []*entry { return slices.Clone(l.kept) }
+
+// since returns a copy of the new calls, oldest first. isNew holds for every call
+// after the first new one.
+func (l *callLog) since(isNew func(*entry) bool) []*entry {
+	first := sort.Search(len(l.kept), func(i int) bool { return isNew(l.kept[i]) })
+	return slices.Clone(l.kept[first:])
+}
