@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -325,7 +326,7 @@ func (r *run) notResumed(found found) {
 		for _, c := range usual.calls {
 			if !slices.ContainsFunc(last.calls, func(other *Call) bool { return other.spec == c.spec }) && !r.waits() {
 				found(Resumes, c.spec, "a day later, when nothing is wrong any more, the application reports an error and does not call %s: %s",
-					c.spec.Name, oneLine(reports[0].text))
+					c.spec.Name, printable.Line(reports[0].text, maxLine))
 				return
 			}
 		}
@@ -350,6 +351,9 @@ func refusedForNow(err error) bool {
 	return errors.Is(err, agentmessaging.ErrUnauthorized) || errors.Is(err, agentmessaging.ErrPaymentRequired) ||
 		errors.Is(err, agentmessaging.ErrRateLimited)
 }
+
+// maxLine bounds what a report quotes.
+const maxLine = 300
 
 // endpointOf is an endpoint as users know it; "" for none.
 func endpointOf(e *spec.Endpoint) fakeserver.Endpoint {

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,7 +27,6 @@ type setup struct {
 	config
 	t        *testing.T
 	scenario func(*Env)
-	parent   string // of the folders of the executions
 	watch    *disk.Watch
 	baseline *baseline
 	single   bool            // all calls come from the scenario's goroutine
@@ -54,7 +51,7 @@ type execution struct {
 	conditions
 	clock    agentmessaging.Clock // of the client
 	routine  string               // the scenario's goroutine
-	label    string               // of its goroutines
+	label    string               // of its goroutines; no other execution of this process has it
 	ctx      context.Context      // of the scenario
 	cancel   context.CancelFunc
 	finished bool // the scenario has returned
@@ -73,16 +70,10 @@ type execution struct {
 // progressEvery is how often a long sweep logs how far it is; go test -v shows it at once.
 const progressEvery = 5 * time.Second
 
-// labels counts the executions of this process: each has another label.
-var labels atomic.Int64
-
 // execute runs the scenario once, and gives up when the watchdog's time is over.
 func (s *setup) execute(o conditions) *record {
-	dir, err := os.MkdirTemp(s.parent, "")
-	if err == nil {
-		err = o.from.dir.Put(dir)
-	}
-	if err != nil {
+	dir := s.t.TempDir()
+	if err := o.from.dir.Put(dir); err != nil {
 		s.t.Fatal(err)
 	}
 	s.executions++
@@ -91,7 +82,7 @@ func (s *setup) execute(o conditions) *record {
 		s.t.Logf("sweep: %s in %s so far", plural(s.executions, "execution"), now.Sub(s.started).Round(time.Second))
 	}
 	p := &execution{
-		setup: s, conditions: o, label: fmt.Sprintf("%s %s #%d", s.t.Name(), o.plan, labels.Add(1)),
+		setup: s, conditions: o, label: fmt.Sprint(s.t.Name(), o.plan, s.started.UnixNano(), s.executions),
 		names: map[string]int{}, dead: map[string]int{},
 		record: record{baseline: s.baseline, stage: o.stage, dir: dir, maxRequests: 10_000, maxLasted: 1000 * time.Hour},
 	}

@@ -381,14 +381,3 @@ func plural(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
-
-const maxLine = 300
-
-// oneLine is a text in one bounded line.
-func oneLine(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxLine {
-		text = text[:maxLine] + "…"
-	}
-	return text
-}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -137,7 +138,7 @@ func (s *sweep) says(c *cause) string {
 	others := slices.DeleteFunc(slices.Clone(c.plans), func(plan string) bool { return plan == c.finding.Plan })
 	if len(others) > 0 {
 		says += fmt.Sprintf("  the same in %s, perhaps for another cause (go test -run '%s/NAME'): %s\n",
-			plural(len(others), "other run"), pattern(s.t.Name()), oneLine(strings.Join(others, " ")))
+			plural(len(others), "other run"), pattern(s.t.Name()), printable.Line(strings.Join(others, " "), maxLine))
 	}
 	return says
 }
@@ -201,7 +202,7 @@ func (c *Call) line() string {
 		line += ", under way"
 	}
 	if c.Err != nil {
-		line += ": " + oneLine(c.Err.Error())
+		line += ": " + printable.Line(c.Err.Error(), maxLine)
 	}
 	if !c.own && c.spec == spec.SendMessage && c.content != 0 {
 		line = fmt.Sprintf("text of %s, %s", plural(len([]rune(c.subject)), "character"), line)

@@ -69,7 +69,7 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	}
 	s.started = s.now()
 	s.logged = s.started
-	s.parent, s.watch = t.TempDir(), disk.NewWatch()
+	s.watch = disk.NewWatch()
 	defer s.watch.Close()
 	s.runBaseline()
 	s.runFaults()

@@ -158,7 +158,7 @@ func Torn(before, after Image, changes []Change) (states []State) {
 				now[c.Path] = Entry{Mode: cmp.Or(content.Mode, 0o600)}
 			}
 		case Written:
-			if !known || slices.ContainsFunc(changes[n+1:], c.again) {
+			if !known || slices.Contains(changes[n+1:], c) { // of two writes nobody knows the first
 				return nil
 			}
 			old := now[c.Path].Content
@@ -186,11 +186,6 @@ func Torn(before, after Image, changes []Change) (states []State) {
 		return nil
 	}
 	return states
-}
-
-// again reports another write to the same file, whose first part nobody knows.
-func (c Change) again(later Change) bool {
-	return later.Path == c.Path && later.Kind == Written
 }
 
 // content is what a file holds after the changes, which may move it.
