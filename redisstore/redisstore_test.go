@@ -28,16 +28,14 @@ func TestStore(t *testing.T) {
 // TestCluster of one, which refuses a script whose keys are in several slots.
 func TestCluster(t *testing.T) {
 	t.Parallel() // a new cluster takes no writes for two seconds
-	port := clusterPort(t)
-	server := newServer(t, "--cluster-enabled", "yes", "--port", fmt.Sprint(port))
-	node := server.client(t)
-	all := []any{"cluster", "addslots"}
+	port := freePort(t)
+	node := newServer(t, "--cluster-enabled", "yes", "--port", fmt.Sprint(port)).client(t)
+	addSlots := []any{"cluster", "addslots"}
 	for slot := range 16384 {
-		all = append(all, slot)
+		addSlots = append(addSlots, slot)
 	}
-	require.NoError(t, node.Do(t.Context(), all...).Err())
-	require.Eventually(t, func() bool { return node.Set(t.Context(), "ready", 1, time.Minute).Err() == nil },
-		20*time.Second, 50*time.Millisecond)
+	require.NoError(t, node.Do(t.Context(), addSlots...).Err())
+	eventually(t, func() error { return node.Set(t.Context(), "ready", 1, time.Minute).Err() })
 	storetest.Run(t, func() pacer.Store {
 		cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{fmt.Sprintf("127.0.0.1:%d", port)}})
 		t.Cleanup(func() { cluster.Close() })
@@ -45,22 +43,9 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// clusterPort is a free port whose companion, 10,000 above, exists.
-func clusterPort(tb testing.TB) int {
-	tb.Helper()
-	for {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(tb, err)
-		listener.Close()
-		if port := listener.Addr().(*net.TCPAddr).Port; port < 55_000 {
-			return port
-		}
-	}
-}
-
 // TestSentinel finds its server by asking a sentinel.
 func TestSentinel(t *testing.T) {
-	port, at := clusterPort(t), clusterPort(t)
+	port, at := freePort(t), freePort(t)
 	newServer(t, "--port", fmt.Sprint(port))
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
 	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, "port %d\nsentinel monitor m 127.0.0.1 %d 1\n", at, port), 0o600))
@@ -70,8 +55,25 @@ func TestSentinel(t *testing.T) {
 	defer sentinel.Process.Kill()
 	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{fmt.Sprintf("127.0.0.1:%d", at)}})
 	defer client.Close()
-	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, 20*time.Second, 50*time.Millisecond)
+	eventually(t, func() error { return client.Ping(t.Context()).Err() })
 	storetest.Run(t, func() pacer.Store { return redisstore.New(client) })
+}
+
+// freePort is below 55,536, since a cluster also takes the port 10,000 above.
+func freePort(tb testing.TB) int {
+	for {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(tb, err)
+		listener.Close()
+		if port := listener.Addr().(*net.TCPAddr).Port; port < 55_536 {
+			return port
+		}
+	}
+}
+
+// eventually waits until a server that has started does its work.
+func eventually(tb testing.TB, works func() error) {
+	require.Eventually(tb, func() bool { return works() == nil }, 20*time.Second, 50*time.Millisecond)
 }
 
 func TestNilClient(t *testing.T) {

@@ -16,14 +16,14 @@ import (
 )
 
 // server is a redis-server process, or the program that REDIS_SERVER names, on
-// a socket of its own.
+// another socket than all others.
 type server struct {
 	socket  string
 	args    []string
 	process *exec.Cmd
 }
 
-// newServer starts a server for the test, and skips it where there is none.
+// newServer starts a server for the test, and skips it where none is installed.
 func newServer(tb testing.TB, args ...string) *server {
 	tb.Helper()
 	// Not tb.TempDir: the name of a socket has at most 107 bytes.
@@ -46,7 +46,7 @@ func program(tb testing.TB) string {
 	tb.Helper()
 	binary, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
 	if err != nil {
-		tb.Skip("this test runs a redis-server, and there is none; apt-get install redis-server, or the like, brings one")
+		tb.Skip("this test runs a redis-server, which is not installed; apt-get install redis-server, or the like, brings it")
 	}
 	return binary
 }

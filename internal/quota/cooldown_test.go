@@ -285,7 +285,7 @@ func TestOpenGateIsForgotten(t *testing.T) {
 	assert.False(t, held(read))
 }
 
-// TestClasses: each endpoint has two of its own.
+// TestClasses: no two endpoints share one, nor do calls that set BYOK and others.
 func TestClasses(t *testing.T) {
 	seen := map[int]bool{}
 	for _, e := range spec.Endpoints {

@@ -50,22 +50,22 @@ func TestUnlimitedCallIsFree(t *testing.T) {
 
 // TestAcquire is one call after a refusal: when it goes, or why not.
 func TestAcquire(t *testing.T) {
-	const told = 20 * time.Second
+	const asked = 20 * time.Second
 	for _, tt := range []struct {
 		name              string
 		deadline, maxWait time.Duration
 		want              time.Duration // that it waits
 		refused           time.Duration // RetryAfter of its refusal; 0: none
 	}{
-		{"goes when the limit opens", time.Hour, time.Hour, told, 0},
-		{"its policy waits that long", time.Hour, told, told, 0},
-		{"not that long", time.Hour, told - 1, 0, told},
-		{"it would go at its deadline", told, time.Hour, 0, told},
-		{"just before", told + 1, time.Hour, told, 0},
+		{"goes when the limit opens", time.Hour, time.Hour, asked, 0},
+		{"its policy waits that long", time.Hour, asked, asked, 0},
+		{"not that long", time.Hour, asked - 1, 0, asked},
+		{"it would go at its deadline", asked, time.Hour, 0, asked},
+		{"just before", asked + 1, time.Hour, asked, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, w, began := closed(nil, told), reading(), time.Now()
+				e, w, began := closed(nil, asked), reading(), time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
 				defer cancel()
 				w.MaxWait = tt.maxWait
@@ -177,7 +177,7 @@ func TestWhoLeavesIsNotKept(t *testing.T) {
 	})
 }
 
-// oddClock sleeps as it is told to.
+// oddClock sleeps in one way.
 type oddClock struct {
 	slept int
 	sleep func(context.Context) error
@@ -198,7 +198,7 @@ func TestClocksThatUsersBring(t *testing.T) {
 		sleep func(context.Context) error
 		want  error
 	}{
-		{"it stands still", func(context.Context) error { return nil }, nil},
+		{"it never moves", func(context.Context) error { return nil }, nil},
 		{"it fails at once", func(context.Context) error { return broken }, broken},
 		{"it panics", func(context.Context) error { panic(broken) }, ErrPanic},
 	} {
@@ -238,7 +238,7 @@ func TestClassesTakeTurns(t *testing.T) {
 	assert.False(t, second.goesBefore(first) || batch.goesBefore(first))
 }
 
-// stub is a rule that takes time, and answers as it is told to.
+// stub is a rule that takes time for its answer.
 type stub struct {
 	CoolDown
 	answer func() Answer

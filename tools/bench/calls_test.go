@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package bench_test measures the client beside the same calls by hand, and the fake's
-// program beside a mux. In a benchmark's name of=base is what the client is compared
+// Package bench_test measures the client next to the same calls by hand, and the fake's
+// program next to a mux. In a benchmark's name of=base is what the client is compared
 // with:
 //
 //	make bench
@@ -208,12 +208,12 @@ var ways = map[string]func(b *testing.B) (http.RoundTripper, string){
 	"http2":    func(b *testing.B) (http.RoundTripper, string) { return serve(b, true, nil) },
 }
 
-// serve starts a server, behind a network if there is one.
-func serve(b *testing.B, http2 bool, behind *network) (*http.Transport, string) {
+// serve starts a server, in a network that takes time unless it is nil.
+func serve(b *testing.B, http2 bool, in *network) (*http.Transport, string) {
 	server := httptest.NewUnstartedServer(new(answers))
-	if behind != nil {
-		behind.Listener = server.Listener
-		server.Listener = behind
+	if in != nil {
+		in.Listener = server.Listener
+		server.Listener = in
 	}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that a herd opened and did not need
 	if server.EnableHTTP2 = http2; http2 {
@@ -258,7 +258,7 @@ func BenchmarkCallers(b *testing.B) {
 	}
 }
 
-// parallel calls from 64 goroutines, each under a context of its own, since a shared one is
+// parallel calls from 64 goroutines, each under another context, since a shared one is
 // a lock.
 func parallel(b *testing.B, call func(context.Context) error) {
 	const callers = 64

@@ -96,10 +96,10 @@ func (s *Store) visit(do func()) error {
 	return nil
 }
 
-// Kill makes the store refuse connections, until it is told to live again.
+// Kill makes the store refuse connections, until it may live again.
 func (s *server) Kill(dead bool) { s.Values(func(map[string]Entry) { s.dead = dead }) }
 
-// Hang makes it answer nobody, until it is told to go on.
+// Hang makes it answer nobody, until it may go on.
 func (s *server) Hang(hung bool) { s.hung.set(hung) }
 
 // Values lets f see, and change, all that is kept.

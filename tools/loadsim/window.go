@@ -146,7 +146,7 @@ func (w *slidingCounter) wait(now time.Duration) time.Duration {
 
 // room is how far into a window one more call fits.
 func (w *slidingCounter) room(before, within int) time.Duration {
-	free := w.max - within - 1 // beside the call itself
+	free := w.max - within - 1 // without the call itself
 	if before <= free {
 		return 0
 	}

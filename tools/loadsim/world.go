@@ -315,7 +315,7 @@ func draw(median time.Duration, random *rand.Rand) time.Duration {
 	return time.Duration(float64(median) * math.Exp(0.6*random.NormFloat64()))
 }
 
-// source is a random source of its own for each who draws.
+// source is another random source for each who draws.
 func source(seed uint64, who ...int) *rand.Rand {
 	second := uint64(0)
 	for _, n := range who {
