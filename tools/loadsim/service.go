@@ -20,8 +20,7 @@ type service struct {
 }
 
 type limit struct {
-	pacer.Limit
-	*size
+	*pacer.Limit
 	window
 }
 
@@ -29,8 +28,7 @@ type limit struct {
 func (m Model) service(limits ...pacer.Limit) *service {
 	s := &service{}
 	for _, l := range limits {
-		size := &size{l.Max, l.Window}
-		s.limits = append(s.limits, limit{l, size, m.window(size)})
+		s.limits = append(s.limits, limit{&l, m.window(&l)})
 	}
 	return s
 }
@@ -41,12 +39,12 @@ func (s *service) call(attempt agentmessaging.LimitedAttempt, now time.Duration)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.limits {
-		if Counts(l.Limit, attempt) {
+		if Counts(*l.Limit, attempt) {
 			wait = max(wait, l.wait(now))
 		}
 	}
 	for _, l := range s.limits {
-		if wait == 0 && Counts(l.Limit, attempt) {
+		if wait == 0 && Counts(*l.Limit, attempt) {
 			l.spend(now)
 		}
 	}
@@ -68,7 +66,7 @@ func Counts(l pacer.Limit, attempt agentmessaging.LimitedAttempt) bool {
 func (s *service) resize(most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.limits[0].size.max = most
+	s.limits[0].Max = most
 }
 
 // allowed is how many messages a caller without latency, who asks at the very

@@ -16,18 +16,19 @@ type at struct{ now, wait time.Duration }
 func TestWindows(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
+	most := func(n int) *pacer.Limit { return &pacer.Limit{Max: n, Window: time.Minute} }
 	for name, tt := range map[string]struct {
 		window window
 		calls  []at
 	}{
-		"fixed":                {Fixed.window(&size{2, time.Minute}), []at{{50 * s, 0}, {50 * s, 0}, {51 * s, 9 * s}, {60 * s, 0}, {119 * s, 0}, {119 * s, s}}},
-		"fixed, idle for long": {Fixed.window(&size{1, time.Minute}), []at{{0, 0}, {1000 * s, 0}, {1001 * s, 19 * s}}},
-		"from first use":       {FromUse.window(&size{2, time.Minute}), []at{{50 * s, 0}, {51 * s, 0}, {52 * s, 58 * s}, {110 * s, 0}}},
-		"sliding log":          {Log.window(&size{2, time.Minute}), []at{{0, 0}, {30 * s, 0}, {40 * s, 20 * s}, {60 * s, 0}, {61 * s, 29 * s}, {90 * s, 0}}},
-		"token bucket":         {Bucket.window(&size{2, time.Minute}), []at{{0, 0}, {0, 0}, {0, 30 * s}, {30 * s, 0}, {31 * s, 29 * s}, {600 * s, 0}, {600 * s, 0}, {600 * s, 30 * s}}},
+		"fixed":                {Fixed.window(most(2)), []at{{50 * s, 0}, {50 * s, 0}, {51 * s, 9 * s}, {60 * s, 0}, {119 * s, 0}, {119 * s, s}}},
+		"fixed, idle for long": {Fixed.window(most(1)), []at{{0, 0}, {1000 * s, 0}, {1001 * s, 19 * s}}},
+		"from first use":       {FromUse.window(most(2)), []at{{50 * s, 0}, {51 * s, 0}, {52 * s, 58 * s}, {110 * s, 0}}},
+		"sliding log":          {Log.window(most(2)), []at{{0, 0}, {30 * s, 0}, {40 * s, 20 * s}, {60 * s, 0}, {61 * s, 29 * s}, {90 * s, 0}}},
+		"token bucket":         {Bucket.window(most(2)), []at{{0, 0}, {0, 0}, {0, 30 * s}, {30 * s, 0}, {31 * s, 29 * s}, {600 * s, 0}, {600 * s, 0}, {600 * s, 30 * s}}},
 		// 4 calls in the minute before: 2 of them still weigh at half time.
-		"sliding counter":       {Counter.window(&size{4, time.Minute}), []at{{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 75*s + 1}, {60 * s, 15*s + 1}, {75*s + 1, 0}, {76 * s, 14*s + 1}, {90*s + 1, 0}}},
-		"sliding counter, idle": {Counter.window(&size{1, time.Minute}), []at{{0, 0}, {59 * s, 61*s + 1}, {120 * s, 0}}},
+		"sliding counter":       {Counter.window(most(4)), []at{{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 75*s + 1}, {60 * s, 15*s + 1}, {75*s + 1, 0}, {76 * s, 14*s + 1}, {90*s + 1, 0}}},
+		"sliding counter, idle": {Counter.window(most(1)), []at{{0, 0}, {59 * s, 61*s + 1}, {120 * s, 0}}},
 	} {
 		for i, call := range tt.calls {
 			got := tt.window.wait(call.now)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
 // Model is a way of counting calls.
@@ -31,28 +33,22 @@ var (
 )
 
 // window makes an empty window of the model.
-func (m Model) window(s *size) window {
+func (m Model) window(l *pacer.Limit) window {
 	switch m {
 	case Fixed, FromUse:
-		return &fixedWindow{size: s, fromUse: m == FromUse}
+		return &fixedWindow{Limit: l, fromUse: m == FromUse}
 	case Log:
-		return &slidingLog{size: s}
+		return &slidingLog{Limit: l}
 	case Counter:
-		return &slidingCounter{size: s}
+		return &slidingCounter{Limit: l}
 	case Burst:
-		return &tokenBucket{size: s, burst: 10}
+		return &tokenBucket{Limit: l, burst: 10}
 	case Refusing:
 		return refusing{}
 	case Leaky:
-		return &tokenBucket{size: s, burst: 1}
+		return &tokenBucket{Limit: l, burst: 1}
 	}
-	return &tokenBucket{size: s}
-}
-
-// size is how many calls a window allows.
-type size struct {
-	max    int
-	length time.Duration
+	return &tokenBucket{Limit: l}
 }
 
 // A window is the rule by which a service counts one limit. Times are since
@@ -66,7 +62,7 @@ type window interface {
 
 // fixedWindow counts in windows that follow each other.
 type fixedWindow struct {
-	*size
+	*pacer.Limit
 	// fromUse begins a window at the first call after the last window ended;
 	// otherwise windows are aligned with the clock.
 	fromUse bool
@@ -75,7 +71,7 @@ type fixedWindow struct {
 }
 
 func (w *fixedWindow) wait(now time.Duration) time.Duration {
-	if now >= w.ends || w.used < w.max {
+	if now >= w.ends || w.used < w.Max {
 		return 0
 	}
 	return w.ends - now
@@ -90,40 +86,40 @@ func (w *fixedWindow) spend(now time.Duration) {
 
 func (w *fixedWindow) end(now time.Duration) time.Duration {
 	if w.fromUse {
-		return now + w.length
+		return now + w.Window
 	}
-	return now - now%w.length + w.length
+	return now - now%w.Window + w.Window
 }
 
 // slidingLog remembers each call for as long as the window.
 type slidingLog struct {
-	*size
+	*pacer.Limit
 	calls []time.Duration // oldest first
 }
 
 func (w *slidingLog) wait(now time.Duration) time.Duration {
-	if len(w.calls) < w.max {
+	if len(w.calls) < w.Max {
 		return 0
 	}
-	return max(0, w.calls[len(w.calls)-w.max]+w.length-now)
+	return max(0, w.calls[len(w.calls)-w.Max]+w.Window-now)
 }
 
 func (w *slidingLog) spend(now time.Duration) {
 	w.calls = append(w.calls, now)
-	w.calls = w.calls[max(0, len(w.calls)-w.max):]
+	w.calls = w.calls[max(0, len(w.calls)-w.Max):]
 }
 
 // tokenBucket is GCRA: a bucket of burst tokens that refills evenly.
 type tokenBucket struct {
-	*size
+	*pacer.Limit
 	burst int           // 0: max
 	due   time.Duration // when the bucket will be full again
 }
 
-func (w *tokenBucket) every() time.Duration { return w.length / time.Duration(w.max) }
+func (w *tokenBucket) every() time.Duration { return w.Window / time.Duration(w.Max) }
 
 func (w *tokenBucket) wait(now time.Duration) time.Duration {
-	return max(0, w.due-time.Duration(cmp.Or(w.burst, w.max)-1)*w.every()-now)
+	return max(0, w.due-time.Duration(cmp.Or(w.burst, w.Max)-1)*w.every()-now)
 }
 
 func (w *tokenBucket) spend(now time.Duration) { w.due = max(w.due, now) + w.every() }
@@ -131,26 +127,26 @@ func (w *tokenBucket) spend(now time.Duration) { w.due = max(w.due, now) + w.eve
 // slidingCounter weighs the count of the window before by how much of it still
 // lies within the last length.
 type slidingCounter struct {
-	*size
+	*pacer.Limit
 	begins         time.Duration
 	before, within int
 }
 
 func (w *slidingCounter) wait(now time.Duration) time.Duration {
 	w.roll(now)
-	if w.within < w.max {
+	if w.within < w.Max {
 		return max(0, w.room(w.before, w.within)-(now-w.begins))
 	}
-	return w.length - (now - w.begins) + w.room(w.within, 0)
+	return w.Window - (now - w.begins) + w.room(w.within, 0)
 }
 
 // room is how far into a window one more call fits.
 func (w *slidingCounter) room(before, within int) time.Duration {
-	free := w.max - within - 1 // without the call itself
+	free := w.Max - within - 1 // without the call itself
 	if before <= free {
 		return 0
 	}
-	return time.Duration(float64(w.length)*(1-float64(free)/float64(before))) + 1
+	return time.Duration(float64(w.Window)*(1-float64(free)/float64(before))) + 1
 }
 
 func (w *slidingCounter) spend(now time.Duration) {
@@ -159,9 +155,9 @@ func (w *slidingCounter) spend(now time.Duration) {
 }
 
 func (w *slidingCounter) roll(now time.Duration) {
-	switch begins := now - now%w.length; begins - w.begins {
+	switch begins := now - now%w.Window; begins - w.begins {
 	case 0:
-	case w.length:
+	case w.Window:
 		w.begins, w.before, w.within = begins, w.within, 0
 	default:
 		w.begins, w.before, w.within = begins, 0, 0
