@@ -80,14 +80,13 @@ func readError(a exchange.Answer, secrets redact.Redactor) *Error {
 // as it says; nil if there are none.
 func extra(members strictjson.Object, secrets redact.Redactor) (extra map[string]json.RawMessage) {
 	for _, m := range members {
-		name := strings.ToValidUTF8(string(m.Name), "\ufffd")
-		if _, err := members.Get(name); err == nil && slices.Contains(errorMembers, name) && (m.Value[0] == '"' || m.Value[0] == 'n') {
+		if _, err := members.Get(string(m.Name)); err == nil && slices.Contains(errorMembers, string(m.Name)) && (m.Value[0] == '"' || m.Value[0] == 'n') {
 			continue
 		}
 		if extra == nil {
 			extra = make(map[string]json.RawMessage)
 		}
-		extra[secrets.Identifier(name)] = secrets.JSON(m.Value)
+		extra[secrets.Identifier(strings.ToValidUTF8(string(m.Name), "\ufffd"))] = secrets.JSON(m.Value)
 	}
 	return extra
 }

@@ -25,27 +25,26 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 		if !strings.EqualFold(name, "Retry-After") {
 			continue
 		}
-		if date, err := http.ParseTime(header.Get("Date")); err == nil {
-			now = date
-		}
 		for _, value := range values {
-			longest = max(longest, parse(value, now))
+			longest = max(longest, parse(value, header.Get("Date"), now))
 		}
 	}
 	return min(longest, Longest)
 }
 
-// parse reads a Retry-After value: seconds, whole or fractional, or a
-// date, measured against now: the answer's own Date, so that the two clocks need not
-// agree. In addition to what HTTP allows it takes quotes and a list, into which proxies
+// parse reads a Retry-After value: seconds, whole or fractional, or a date, measured
+// against sent, the answer's own Date, so that the two clocks need not agree. In addition to what HTTP allows it takes quotes and a list, into which proxies
 // join two headers. The result is never less than the service asked for and does not
 // overflow; what cannot be read, is negative or has passed is 0.
-func parse(value string, now time.Time) time.Duration {
+func parse(value, sent string, now time.Time) time.Duration {
 	value = strings.Trim(value, " \t\"'")
 	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil { // as nearly all are
 		return time.Duration(seconds) * time.Second
 	}
 	if at, err := http.ParseTime(value); err == nil {
+		if date, err := http.ParseTime(sent); err == nil {
+			now = date
+		}
 		return max(0, at.Sub(now)) // Sub saturates
 	}
 	var longest time.Duration

@@ -26,19 +26,16 @@ func TestParseRetryAfter(t *testing.T) {
 		{"Sun, 06 Nov 1994 08:48:59 GMT", 0},
 		{"Fri, 31 Dec 9999 23:59:59 GMT", math.MaxInt64},
 	} {
-		assert.Equal(t, tt.want, parse(tt.value, now), "%q", tt.value)
+		assert.Equal(t, tt.want, parse(tt.value, "", now), "%q", tt.value)
 	}
 	header := http.Header{"Retry-After": {"Sun, 06 Nov 1994 08:49:37 GMT"}}
 	assert.Equal(t, 37*time.Second, Read(header, now), "without a Date, by the caller's clock")
 	header.Set("Date", "Sun, 06 Nov 1994 08:49:30 GMT")
 	assert.Equal(t, 7*time.Second, Read(header, now), "by the clock of the service")
-}
-
-func TestLongestOfSeveralCounts(t *testing.T) {
 	for _, header := range []http.Header{
 		{"Retry-After": {"1", "7200", "3"}}, {"Retry-After": {"7200", "1"}}, {"retry-after": {"7200"}},
 	} {
-		assert.Equal(t, 2*time.Hour, Read(header, time.Time{}), "%v", header)
+		assert.Equal(t, 2*time.Hour, Read(header, time.Time{}), "%v: the longest of several", header)
 	}
 }
 
