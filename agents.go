@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -165,15 +164,13 @@ func (p CreateAgentParams) request() request {
 // readAgent reads an agent, at creation and later.
 func readAgent(r *reply) *Agent {
 	agent := &Agent{
-		ID: r.text("agent_id"), Status: AgentStatus(r.text("status")), TraceID: r.traceID,
+		ID: r.needText("agent_id"), Status: AgentStatus(r.text("status")), TraceID: r.traceID,
 		CreatedAt: Timestamp(r.text("created_at")), UpdatedAt: Timestamp(r.text("updated_at")),
 	}
-	if agent.ID == "" {
-		r.fail(errors.New("agent_id is missing"))
-	}
 	if sms, ok := r.object("sms"); ok {
-		agent.SMS = &SMS{Status: SMSStatus(sms.text("status")), PhoneNumber: sms.members.Text("phone_number")}
+		agent.SMS = &SMS{Status: SMSStatus(sms.text("status"))}
 		r.fail(sms.err)
+		agent.SMS.PhoneNumber = sms.text("phone_number") // no reply is lost for want of one
 		if *agent.SMS == (SMS{}) {
 			agent.SMS = nil // it says nothing
 		}

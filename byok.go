@@ -72,13 +72,10 @@ func readBYOK(r *reply) *BYOKConfig {
 		return nil
 	}
 	config := &BYOKConfig{
-		Provider: Provider(byok.text("provider")), BaseURL: byok.text("base_url"), Model: byok.text("model"),
+		Provider: Provider(byok.needText("provider")), BaseURL: byok.text("base_url"), Model: byok.text("model"),
 		Fingerprint: byok.text("fingerprint"), UpdatedAt: Timestamp(byok.text("updated_at")), TraceID: r.traceID,
 	}
 	r.fail(byok.err)
-	if config.Provider == "" {
-		r.fail(errors.New("byok.provider is missing"))
-	}
 	return config
 }
 

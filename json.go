@@ -87,6 +87,15 @@ func (r *reply) text(name string) string {
 	return s
 }
 
+// needText is text for a member without which the result would say nothing.
+func (r *reply) needText(name string) string {
+	s := r.text(name)
+	if s == "" {
+		r.fail(errors.New(name + " is missing"))
+	}
+	return s
+}
+
 // flag reads a boolean; false if it is missing.
 func (r *reply) flag(name string) bool {
 	switch string(r.known(name)) {

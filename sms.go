@@ -2,7 +2,6 @@ package agentmessaging
 
 import (
 	"context"
-	"errors"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -78,11 +77,7 @@ func (m SMSMode) request(agentID string) request {
 }
 
 func readSMSChannel(r *reply) *SMSChannel {
-	channel := &SMSChannel{Status: SMSStatus(r.text("status")), TraceID: r.traceID}
-	if channel.Status == "" {
-		r.fail(errors.New("status is missing"))
-	}
-	return channel
+	return &SMSChannel{Status: SMSStatus(r.needText("status")), TraceID: r.traceID}
 }
 
 // EnableSMS enables the SMS channel of an agent (interface 4.9). mode is
