@@ -64,26 +64,3 @@ func TestWaitLaws(t *testing.T) {
 		require.LessOrEqual(t, wait, longest)
 	}
 }
-
-// TestRetryBudget: ten retries at first, one for five successes, and two a second.
-func TestRetryBudget(t *testing.T) {
-	b, now := newRetryBudget(), time.Unix(0, 0)
-	for _, step := range []struct {
-		successes int
-		passes    time.Duration
-		want      int // retries that are there
-	}{
-		{0, 0, 10}, {4, 0, 0}, {1, 0, 1}, {50, 0, 10}, {0, 499 * time.Millisecond, 0}, {0, time.Millisecond, 1},
-		{0, 3 * time.Second, 6}, {0, time.Hour, 10}, {10_000, 0, 100}, {0, -time.Hour, 0}, {0, time.Second, 2},
-	} {
-		for range step.successes {
-			b.succeed()
-		}
-		now = now.Add(step.passes)
-		got := 0
-		for b.take(now) {
-			got++
-		}
-		assert.Equal(t, step.want, got, "%+v", step)
-	}
-}

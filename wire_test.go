@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // document is a file of testdata/wire: a body of the interface, byte by byte.
@@ -158,25 +157,6 @@ func TestUselessReplies(t *testing.T) {
 			assert.Error(t, err, "%s: %s", call.name, body)
 		}
 	}
-}
-
-// TestConstants: together they are the closed lists, in their order.
-func TestConstants(t *testing.T) {
-	assert.Equal(t, spec.LLMModes, texts(agentmessaging.LLMModeHosted, agentmessaging.LLMModeBYOK))
-	assert.Equal(t, spec.Tiers, texts(agentmessaging.TierFast, agentmessaging.TierSmart))
-	assert.Equal(t, spec.Providers, texts(agentmessaging.ProviderOpenAICompat, agentmessaging.ProviderOpenAI, agentmessaging.ProviderAnthropic))
-	assert.EqualValues(t, spec.Active, agentmessaging.AgentStatusActive)
-	assert.Equal(t, spec.SMSModes, texts(agentmessaging.SMSModeNone, agentmessaging.SMSModeSandbox, agentmessaging.SMSModeManaged,
-		agentmessaging.SMSModeBYOTwilio))
-	assert.Equal(t, spec.SMSStatuses, texts(agentmessaging.SMSStatusDisabled, agentmessaging.SMSStatusNeedsCompliance,
-		agentmessaging.SMSStatusPending, agentmessaging.SMSStatusActive, agentmessaging.SMSStatusNeedsSetup))
-}
-
-func texts[T ~string](values ...T) (texts []string) {
-	for _, value := range values {
-		texts = append(texts, string(value))
-	}
-	return texts
 }
 
 func TestTimestamp(t *testing.T) {
