@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
-	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
@@ -51,7 +50,7 @@ func (c *config) options() []option {
 		{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", to(&o.Guard.Token, token, "16 to 256 characters of visible ASCII")},
 		{"key", "", "text of the first API key, instead of amk_fake_000001", c.toFake(key)},
 		{"plan", "preview", "plan of the first API key: " + strings.Join(planNames(), ", "), c.toFake(plan)},
-		{"limits", "plan", "limits of all keys: plan, off, a plan, or calls in a window such as key_minute=5,key_day=100", c.toFake(limits)},
+		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", c.toFake(limits)},
 		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", c.toFake(decisions)},
 		{"cold-start", "0s", "how much longer the first message of a key takes", c.toFake(coldStart)},
 		{"latency", "0s", "how long every call takes to arrive", to(&o.Latency, duration, durations)},
@@ -144,8 +143,6 @@ func (c *config) readVariables(environ []string, settings map[string]setting) er
 	return nil
 }
 
-var errNotLocal = errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")
-
 // apply sets each option to what it was given, or else to its default.
 func (c *config) apply(settings map[string]setting) error {
 	_, c.control.KeyChosen = settings["key"]
@@ -160,9 +157,6 @@ func (c *config) apply(settings map[string]setting) error {
 		if err := o.set(given.value); err != nil {
 			return fmt.Errorf("%s: %w", given.from, err)
 		}
-	}
-	if host, _, _ := net.SplitHostPort(c.addr); host != "" && !c.allowRemote && !jsonapi.IsLoopback(host) {
-		return errNotLocal
 	}
 	return nil
 }
@@ -264,13 +258,10 @@ func planNames() (all []string) {
 	return all
 }
 
-// limits reads the limits of all keys: "plan" leaves each key those of its plan,
-// "off" leaves it none, the name of a plan gives it those, and calls in each window,
-// such as "key_minute=5,warmup_key_hour=1", change some.
+// limits reads the limits of all keys: "off" leaves them none, the name of a plan gives
+// them those, and calls in each window, such as "key_minute=5,warmup_key_hour=1", change
+// some.
 func limits(text string) (opts []fakeserver.Option, _ error) {
-	if text == "plan" {
-		return nil, nil
-	}
 	i := slices.Index(planNames(), text)
 	for n, l := range spec.Limits {
 		switch {
@@ -287,7 +278,7 @@ func limits(text string) (opts []fakeserver.Option, _ error) {
 		name, calls, _ := strings.Cut(strings.TrimSpace(pair), "=")
 		n, err := strconv.Atoi(calls)
 		if err != nil {
-			return nil, fmt.Errorf("must be plan, off, one of %s, or calls in a window such as key_minute=5", strings.Join(planNames(), ", "))
+			return nil, fmt.Errorf("must be off, one of %s, or calls in a window such as key_minute=5", strings.Join(planNames(), ", "))
 		}
 		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(name), n))
 	}

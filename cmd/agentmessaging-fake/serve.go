@@ -99,9 +99,9 @@ func listen(c *config) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--addr: %w; port 0 takes a free one", err)
 	}
-	if !c.allowRemote && !isLoopback(listener) { // a name like localhost may mean anything
+	if !c.allowRemote && !isLoopback(listener) { // only now: a name like localhost may mean anything
 		_ = listener.Close()
-		return nil, usageError{errNotLocal}
+		return nil, usageError{errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")}
 	}
 	return listener, nil
 }

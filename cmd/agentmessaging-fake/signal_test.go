@@ -50,29 +50,24 @@ func (r *running) underWay(fault string) (answered chan int) {
 	r.t.Helper()
 	status, body := r.call("POST", "/_fake/v1/faults", `{"fault":`+fault+`,"match":{"endpoint":"GET /v1/status"}}`)
 	require.Equal(r.t, 201, status, body)
+	req, err := http.NewRequest(http.MethodGet, r.facts.BaseURL+"/v1/status", nil)
+	require.NoError(r.t, err)
+	req.Header.Set("Authorization", "Bearer "+r.facts.APIKey)
 	answered = make(chan int, 1)
-	go func() { answered <- r.statusOf() }()
+	go func() {
+		// With a connection of its own: one that was opened and never used would keep a
+		// server that drains waiting for 5 s.
+		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+		if err != nil {
+			return // the answer may never come
+		}
+		_ = resp.Body.Close()
+		answered <- resp.StatusCode
+	}()
 	for !strings.Contains(r.control("/faults"), `"hits":1`) {
 		continue
 	}
 	return answered
-}
-
-// statusOf is a call of the service whose answer may never come: 0.
-func (r *running) statusOf() int {
-	req, err := http.NewRequest(http.MethodGet, r.facts.BaseURL+"/v1/status", nil)
-	if err != nil {
-		return 0
-	}
-	req.Header.Set("Authorization", "Bearer "+r.facts.APIKey)
-	// With a connection of its own: one that was opened and never used would keep a
-	// server that drains waiting for 5 s.
-	resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-	if err != nil {
-		return 0
-	}
-	_ = resp.Body.Close()
-	return resp.StatusCode
 }
 
 // A call that is under way gets its answer, and the state is saved.

@@ -54,6 +54,13 @@ class Fake {
     return resp.status === 204 ? undefined : resp.json();
   }
 
+  // many makes n calls, of which 50 are under way at a time.
+  async many(n) {
+    for (let left = n; left > 0; left -= 50) {
+      await Promise.all(Array.from({ length: Math.min(left, 50) }, () => this.call('GET', '/v1/status')));
+    }
+  }
+
   // agent makes an agent and says the texts to it.
   async agent(params = {}, ...texts) {
     const { body } = await this.call('POST', '/v1/agents', params);

@@ -14,9 +14,9 @@ const failures = [
   ['404 of another key', /404: the agent belongs to key_000001/, async (f) => f.call('GET', '/v1/agents/agent_000001', undefined, await f.control('POST', 'keys', {}))],
   ['lost reply', /reset[^]*LoseReply\(ResetConnection\(\)\) ended the connection without an answer; the agent has the message/, (f) => faulty(f, { kind: 'lose_reply', how: { kind: 'reset_connection' } })],
   ['malformed body received', /RawAnswer\(200[^]*What arrived is not JSON/, (f) => faulty(f, { ...gateway, status: 200 })],
-  ['stalled body', /DripReply\(4, 1h0m0s\) sent 4 bytes at a time[^]*the agent has the message. The client left after/, (f) => faulty(f, { kind: 'drip_reply', bytes: 4, every: '1h' }, AbortSignal.timeout(50))],
+  ['stalled body', /DripReply\(4, 1h0m0s\) sent 4 bytes at a time[^]*the agent has the message. The client left after/, (f) => faulty(f, { kind: 'drip_reply', bytes: 4, every: '1h' }, AbortSignal.timeout(500))],
   ['5xx of a proxy', /RawAnswer\(502, 20 characters\) answered in place of the service/, (f) => faulty(f, { ...gateway, status: 502 })],
-  ['latency beyond the deadline', /client left[^]*The client left after .*, before the call reached the service/, (f) => faulty(f, { kind: 'latency', duration: '1h' }, AbortSignal.timeout(50))],
+  ['latency beyond the deadline', /client left[^]*The client left after .*, before the call reached the service/, (f) => faulty(f, { kind: 'latency', duration: '1h' }, AbortSignal.timeout(500))],
 ];
 
 async function faulty(fake, fault, signal) {

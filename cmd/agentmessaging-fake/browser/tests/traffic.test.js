@@ -2,7 +2,6 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { calls, open } from '../support/browser.js';
-import { many } from '../support/many.js';
 import { wantText, wantCount } from '../support/expect.js';
 
 test('without calls the page says how to make one, and each shows as it happens', async (t) => {
@@ -101,14 +100,18 @@ test('of 2,000 calls a window is shown, what is read keeps its place, and all ar
     args: ['--limits', 'off'],
     prepare: async (fake) => {
       await fake.agent({}, 'She said "hello" to me');
-      await many(fake, 1_998);
+      await fake.many(1_998);
     },
   });
   const sum = page.locator('.sum');
   await wantText(sum, '2,000 calls');
   await wantCount(calls(page), 100);
-  await page.locator('.rows').evaluate((list) => (list.scrollTop = 2000));
-  await many(fake, 300); // more than a window
+  await page.locator('.rows').evaluate((list) => {
+    const scrolled = new Promise((resolve) => list.addEventListener('scroll', resolve, { once: true }));
+    list.scrollTop = 2000;
+    return scrolled;
+  });
+  await fake.many(300); // more than a window
   await page.getByRole('button', { name: '300 new' }).waitFor();
   assert.match(await calls(page).first().getAttribute('href'), /2000/);
   await page.getByRole('button', { name: '300 new' }).click();

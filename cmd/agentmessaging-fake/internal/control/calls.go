@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,18 +63,15 @@ func sentStatus(c fakeserver.Call) int {
 	return c.Sent.Status
 }
 
+var statusOrClass = regexp.MustCompile(`^([1-5]xx|[1-5]\d\d|0)$`)
+
 // statuses reads a status, or a digit and xx for a class of them.
 func statuses(q *jsonapi.Query, name string) func(status int) bool {
-	size := 1
-	text, isClass := strings.CutSuffix(q.Get(name), "xx")
-	if isClass {
-		size = 100
-	}
-	want, err := strconv.Atoi(text)
-	if err != nil || isClass && (want < 1 || want > 5) {
+	given := q.Get(name)
+	if !statusOrClass.MatchString(given) {
 		q.Refuse(name, "must be a status such as 429, a class such as 4xx, or 0")
 	}
-	return func(status int) bool { return status/size == want }
+	return func(status int) bool { return strings.HasPrefix(strconv.Itoa(status), strings.TrimSuffix(given, "xx")) }
 }
 
 // bySearch takes the words that a person types into a search field: each must be

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,15 +13,15 @@ import (
 // Whatever is sent is answered as documented: a panic of the fake would end
 // the test.
 func FuzzBodies(f *testing.F) {
-	for _, body := range []string{
-		`{}`, `{"plan":"pro","dashboard":false}`, wholeAgent, `{"plan":"free"}`, `{"available":false}`,
-		`{"provider":"openai","api_key":"k"}`, `{"exchanges":[{"text":"a","reply_text":"b","time":"0000-01-01T00:00:00Z"}]}`,
-		`{"text":"\ud83d\ude00"}`, `{"status":"active","phone_number":"+1"}`, `{"duration":"1h"}`,
-		`{"replies":[{"text":"a"},{"status":429}],"match":{"text":""},"times":1,"chance":0.5,"seed":1}`,
-		`{"fault":{"kind":"lose_reply","how":{"kind":"rate_limited","retry_after":"\t"}},"match":{"endpoint":"GET /v1/status"}}`,
-		`{"fault":{"kind":"drip_reply","bytes":1,"every":"1ms"}}`, `{"fault":{"kind":"raw_answer","status":599,"content_type":"\u00ff"}}`,
-	} {
-		f.Add(body)
+	steps := slices.Clone(refusals)
+	for _, dialogue := range dialogues {
+		steps = append(steps, dialogue...)
+	}
+	for _, s := range steps {
+		f.Add(s.body)
+	}
+	for _, fault := range faultObjects {
+		f.Add(`{"fault":` + fault[0] + `}`)
 	}
 	fill := strings.NewReplacer("{key}", "key_000001", "{agent_id}", "a", "{id}", "i", "{limit_key}", "key_day")
 	f.Fuzz(func(t *testing.T, body string) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -84,11 +85,10 @@ func readReplies(raw []byte) ([]rules.Rule, error) {
 	if raw == nil {
 		return nil, nil
 	}
-	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
-		return jsonapi.Decode[[]rules.Rule](raw)
+	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
+		raw = slices.Concat([]byte("["), raw, []byte("]"))
 	}
-	one, err := jsonapi.Decode[rules.Rule](raw)
-	return []rules.Rule{one}, err
+	return jsonapi.Decode[[]rules.Rule](raw)
 }
 
 // begin makes the rules that the options ask for, at the start and again after a
@@ -103,11 +103,10 @@ func (s *Server) begin() error {
 	if s.options.Latency == 0 {
 		return nil
 	}
-	latency := new(rules.Fault)
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"kind":"latency","duration":%q}`, s.options.Latency), latency); err != nil {
-		return fmt.Errorf("latency: %w", err)
+	latency, err := jsonapi.Decode[rules.Rule](fmt.Appendf(nil, `{"fault":{"kind":"latency","duration":%q}}`, s.options.Latency))
+	if err == nil {
+		_, err = s.rules.Add(rules.Faults, latency)
 	}
-	_, err := s.rules.Add(rules.Faults, rules.Rule{Fault: latency})
 	return err
 }
 

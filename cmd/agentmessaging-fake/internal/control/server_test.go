@@ -65,17 +65,6 @@ func TestResetLetsCallsGo(t *testing.T) {
 	)
 }
 
-func TestRepliesOfTheOptions(t *testing.T) {
-	for want, replies := range map[string]string{
-		"replies: body: is required":             "",
-		"replies[1].match.key: no key":           `[{"replies":[{"text":"a"}]},{"replies":[{"text":"a"}],"match":{"key":"key_000002"}}]`,
-		"Answer: 1 is no status from 200 to 599": `{"fault":{"kind":"answer","status":1}}`,
-	} {
-		_, err := control.New(control.Options{Replies: []byte(replies)})
-		assert.ErrorContains(t, err, want)
-	}
-}
-
 // Many requests at once, among them resets: no panic.
 func TestRequestsAtOnce(t *testing.T) {
 	a := newAPI(t, control.Options{})

@@ -20,11 +20,10 @@ import (
 )
 
 // Rule is a fault, or a script of replies, and says on which calls it acts. A
-// request gives it, and an answer shows it. The members that a request cannot set
-// are tagged as ignored.
+// request gives it, and an answer shows it, with ID, Name and Hits.
 type Rule struct {
-	ID      string   `json:"id,omitempty" given:"ignored"`
-	Name    string   `json:"name,omitempty" given:"ignored"` // of the fault, such as LoseReply(Hang())
+	ID      string   `json:"id,omitempty"`
+	Name    string   `json:"name,omitempty"` // of the fault, such as LoseReply(Hang())
 	Fault   *Fault   `json:"fault,omitempty"`
 	Replies []Reply  `json:"replies,omitempty"`
 	Match   Match    `json:"match"`
@@ -36,7 +35,7 @@ type Rule struct {
 	// Required makes Unmet return the rule until it has acted: Times times, or once
 	// where Times is 0.
 	Required bool `json:"required,omitempty"`
-	Hits     int  `json:"hits" given:"ignored"` // how often it has acted
+	Hits     int  `json:"hits"` // how often it has acted
 
 	kind   Kind
 	hits   func() int
