@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -173,5 +174,263 @@ func allows(methods []string) func(answer) string {
 	return func(a answer) string {
 		named := strings.Split(strings.ReplaceAll(a.Header.Get("Allow"), " ", ""), ",")
 		return unless(slices.Equal(slices.Sorted(slices.Values(named)), methods), "Allow names %v, not %v", named, methods)
+	}
+}
+
+// member is a string or object member of a request. VALUE in its body is replaced
+// by a value.
+type member struct {
+	name     string
+	e        step
+	body     string
+	rule     string
+	max      int    // characters (interface 8.4); 0: no bound is stated
+	values   string // the accepted ones, with spaces between; "": any text
+	required bool
+	object   bool
+}
+
+// members lists all of them. warmUp and llm accept the mode byok too, but only if
+// BYOK is configured: byok.go has those cases.
+var members = []member{
+	{name: "mode", e: warmUp, body: `{"mode":VALUE}`, values: "hosted", rule: "`mode` (string, hosted or byok; default hosted)"},
+
+	{name: "provider", e: setBYOK, body: `{"provider":VALUE,"api_key":"k"}`, values: "openai_compat openai anthropic", required: true,
+		rule: "provider (required; openai_compat, openai or anthropic)"},
+	{name: "api_key", e: setBYOK, body: `{"provider":"openai","api_key":VALUE}`, required: true, rule: "api_key (string, required)"},
+	{name: "base_url", e: setBYOK, body: `{"provider":"openai","api_key":"k","base_url":VALUE}`},
+	{name: "model", e: setBYOK, body: `{"provider":"openai","api_key":"k","model":VALUE}`},
+	{name: "label", e: setBYOK, body: `{"provider":"openai","api_key":"k","label":VALUE}`},
+
+	{name: "system_prompt", e: createAgent, body: `{"system_prompt":VALUE}`, max: 2000, rule: "system_prompt at most 2000 characters"},
+	{name: "customer_ref", e: createAgent, body: `{"customer_ref":VALUE}`, max: 200, rule: "customer_ref at most 200"},
+	{name: "metadata", e: createAgent, body: `{"metadata":VALUE}`, object: true},
+	{name: "sms", e: createAgent, body: `{"sms":VALUE}`, object: true},
+	{name: "sms.mode", e: createAgent, body: `{"sms":{"mode":VALUE}}`, values: "none sandbox managed byo_twilio", required: true,
+		rule: "sms | object | required member: mode; sms.mode | string | enum none, sandbox, managed, byo_twilio"},
+	{name: "llm", e: createAgent, body: `{"llm":VALUE}`, object: true},
+	{name: "llm.mode", e: createAgent, body: rawcall.LLM(`"mode":VALUE`), values: "hosted", rule: "mode | string | hosted, byok; default hosted"},
+	{name: "llm.tier", e: createAgent, body: rawcall.LLM(`"tier":VALUE`), values: "fast smart", rule: "tier | string | fast, smart; default fast"},
+	{name: "llm.model", e: createAgent, body: rawcall.LLM(`"model":VALUE`), max: 200, rule: "llm.model at most 200"},
+	{name: "llm.provider", e: createAgent, body: rawcall.LLM(`"provider":VALUE`), values: "openai_compat openai anthropic",
+		rule: "provider | string | openai_compat, openai, anthropic"},
+	{name: "llm.base_url", e: createAgent, body: rawcall.LLM(`"base_url":VALUE`), max: 400, rule: "llm.base_url at most 400"},
+	{name: "llm.api_key", e: createAgent, body: rawcall.LLM(`"provider":"openai","api_key":VALUE`)},
+	{name: "llm.label", e: createAgent, body: rawcall.LLM(`"label":VALUE`), max: 60, rule: "llm.label at most 60"},
+
+	{name: "text", e: sendMessage, body: `{"text":VALUE}`, max: 4000, rule: "message text at most 4000; text (required)", required: true},
+	{name: "user_ref", e: sendMessage, body: `{"text":"Hello","user_ref":VALUE}`},
+
+	{name: "mode", e: enableSMS, body: `{"mode":VALUE}`, values: "sandbox managed byo_twilio", required: true,
+		rule: "mode (required; sandbox, managed or byo_twilio)"},
+}
+
+// sectionOf are the sections that state the members of each body.
+var sectionOf = map[string]string{
+	warmUp.Name: "4.2", setBYOK.Name: "4.4", createAgent.Name: "2.3", sendMessage.Name: "2.5", enableSMS.Name: "4.9",
+}
+
+func (m member) of(value string) string { return strings.Replace(m.body, "VALUE", value, 1) }
+
+func (m member) ofText(text string, n int) string { return m.of(`"` + strings.Repeat(text, n) + `"`) }
+
+func (s *suite) members() {
+	for _, m := range members {
+		s.typesOf(m)
+		s.spellingsOf(m)
+		switch {
+		case m.object:
+		case m.values != "":
+			s.valuesOf(m)
+		default:
+			s.lengthsOf(m)
+		}
+		if m.required {
+			without := regexp.MustCompile(`,"\w+":VALUE|"\w+":VALUE,?`).ReplaceAllString(m.body, "")
+			s.rows(sectionOf[m.e.Name]+"/required", m.rule, m.e, 400, row{m.name, without})
+		}
+	}
+	s.boundsTogether()
+}
+
+// typesOf gives the member every JSON type but the documented one. For a required
+// member null breaks the interface; that an optional one may not be null is this
+// project's decision.
+func (s *suite) typesOf(m member) {
+	const sentence = "Bad request (invalid body)"
+	own, null := row{"object", "{}"}, "fake"
+	if m.object {
+		own = row{"string", `"none"`}
+	}
+	if m.required {
+		null = "7"
+	}
+	in := "/type/" + m.e.Name + "/" + m.name
+	s.rows("7"+in, sentence, m.e, 400,
+		row{"number", m.of("1")}, row{"boolean", m.of("true")}, row{"array", m.of(`["hosted"]`)}, row{own.name, m.of(own.body)})
+	s.rows(null+in, sentence, m.e, 400, row{"null", m.of("null")})
+}
+
+// spellingsOf: many decoders accept a member that is there twice, and a name
+// in another case. This project refuses them.
+func (s *suite) spellingsOf(m member) {
+	values := strings.Fields(m.values + " k")
+	value := `"` + values[0] + `"`
+	if m.object {
+		value = "{}"
+	}
+	last := m.name[strings.LastIndex(m.name, ".")+1:]
+	once := `"` + last + `":`
+	other := strings.ToUpper(once)
+	if m.required {
+		other = once + value + "," + other
+	}
+
+	s.rows("fake/duplicate/"+m.e.Name, strict, m.e, 400, row{m.name, strings.Replace(m.of(value), once, once+value+","+once, 1)})
+	s.rows("fake/other-case/"+m.e.Name, "bodies: exact-case names", m.e, 400, row{m.name, strings.Replace(m.of(value), once, other, 1)})
+}
+
+// valuesOf sends each value that is accepted, and values that only look like one.
+func (s *suite) valuesOf(m member) {
+	values := strings.Fields(m.values)
+	at := sectionOf[m.e.Name] + "/" + m.name
+	for _, value := range values {
+		s.rows(at, m.rule, m.e, 200, row{value, m.ofText(value, 1)})
+	}
+	s.rows(at+"-refused", m.rule, m.e, 400,
+		row{"empty", m.ofText("", 1)}, row{"unknown", m.ofText("turbo", 1)},
+		row{"upper-case", m.ofText(strings.ToUpper(values[0]), 1)}, row{"shortened", m.ofText(values[0][:3], 1)})
+}
+
+// lengthsOf hold each bound at its last value and one past it. The interface
+// counts characters: neither bytes nor what JSON escapes take. Where a
+// character is more than one UTF-16 unit, or combines with its neighbour, it
+// does not say what counts; that code points do is this project's reading.
+func (s *suite) lengthsOf(m member) {
+	const noBound = "a bound that the interface does not state is not invented"
+	in := m.e.Name + "/" + m.name
+	s.rows("fake/empty", noBound, m.e, 200, row{in, m.ofText("", 1)})
+	if m.max == 0 {
+		s.rows("fake/long", noBound, m.e, 200, row{in, m.ofText("x", 10_000)})
+		return
+	}
+	for _, c := range []row{
+		{"8.4/" + m.name, "x"},
+		{"8.4/" + m.name + "/two-bytes", "é"},
+		{"8.4/" + m.name + "/escaped", `\u00e9`},
+		{"fake/" + m.name + "/outside-bmp", "😀"},    // one code point, two UTF-16 units, four bytes
+		{"fake/" + m.name + "/combining", "\u0301"}, // a separate code point, though not a visible character
+	} {
+		s.rows(c.name, m.rule, m.e, 200, row{"max", m.ofText(c.body, m.max)})
+		s.rows(c.name, m.rule, m.e, 400, row{"over", m.ofText(c.body, m.max+1)})
+	}
+}
+
+// boundsTogether has one creation with each of its members as long as it may
+// be, which spares a small budget five, and each bound of llm together with a key.
+func (s *suite) boundsTogether() {
+	x := func(n int) string { return `"` + strings.Repeat("x", n) + `"` }
+	s.rows("8.4/all", "system_prompt at most 2000 characters", createAgent, 200, row{"max",
+		`{"system_prompt":` + x(2000) + `,"customer_ref":` + x(200) + `,"llm":{"model":` + x(200) + `,"base_url":` + x(400) + `,"label":` + x(60) + `}}`})
+	s.rows("8.4/with-key", "llm.model at most 200; llm.base_url at most 400; llm.label at most 60", createAgent, 400,
+		row{"base_url", rawcall.LLM(ownKey + `,"base_url":` + x(401))},
+		row{"label", rawcall.LLM(ownKey + `,"label":` + x(61))},
+		row{"model", rawcall.LLM(ownKey + `,"model":` + x(201))})
+}
+
+// unknownMembers: every object of a request but a message is closed.
+func (s *suite) unknownMembers() {
+	const closed = "No additional properties"
+	for _, c := range []struct {
+		e                         step
+		section, name, body, rule string
+	}{
+		{warmUp, "4.2", "beside", `{"mode":"hosted",MORE}`, closed + "."},
+		{warmUp, "4.2", "alone", `{MORE}`, closed + "."},
+		{setBYOK, "4.4", "top", byokBody(`MORE`), "Body (required; no additional properties)"},
+		{createAgent, "2.3", "top", `{MORE}`, closed + " are allowed at any level."},
+		{createAgent, "2.3", "sms", `{"sms":{"mode":"none",MORE}}`, closed + " are allowed at any level."},
+		{createAgent, "2.3", "llm", rawcall.LLM(`MORE`), closed + " are allowed at any level."},
+		{enableSMS, "4.9", "top", `{"mode":"sandbox",MORE}`, "Body (required; no additional properties)"},
+		{sendMessage, "fake", "message", `{"text":"Hello",MORE}`, "bodies: no unknown members, exact-case names"},
+	} {
+		for _, more := range []row{{"", `"status":"active"`}, {"-null", `"status":null`}} {
+			s.rows(c.section+"/no-other-member", c.rule, c.e, 400, row{c.name + more.name, strings.Replace(c.body, "MORE", more.body, 1)})
+		}
+	}
+}
+
+const (
+	invalidBody = "400 | Bad request (invalid body)"
+	strict      = "bodies: JSON object, no duplicate members, valid UTF-8, nothing after the document, at most 1 MiB"
+)
+
+var withBody = []step{warmUp, setBYOK, createAgent, sendMessage, enableSMS}
+
+// bodies: what no reading of "a JSON object" admits, and what this project's reading
+// does not, for each endpoint that takes a body.
+func (s *suite) bodies() {
+	for _, e := range withBody[1:] { // warm-up's is optional
+		s.rows(sectionOf[e.Name]+"/body", "Body (required)", e, 400, row{"absent", ""})
+	}
+	for _, e := range withBody {
+		opened, spaces := strings.TrimSuffix(e.Body, "}"), func(n int) string { return strings.Repeat(" ", n-len(e.Body)) }
+		s.rows("7/body-invalid/"+e.Name, invalidBody, e, 400,
+			row{"array", `[]`},
+			row{"array-around", `[` + e.Body + `]`},
+			row{"string", `"text"`},
+			row{"number", `1`},
+			row{"boolean", `true`},
+			row{"null", `null`},
+			row{"truncated", opened},
+			row{"not-json", `mode=hosted&text=Hello`},
+			row{"trailing-comma", opened + `,}`},
+			row{"single-quotes", `{'text':'Hello'}`})
+		s.rows("fake/body/"+e.Name, strict, e, 400,
+			row{"trailing-garbage", e.Body + `x`},
+			row{"trailing-document", e.Body + `{}`},
+			row{"space-alone", " \n"},
+			row{"byte-order-mark", "\ufeff" + e.Body},
+			row{"over-1-MiB", e.Body + spaces(1<<20+1)})
+		s.rows("fake/body/"+e.Name, strict, e, 200,
+			row{"space-around", " \n" + e.Body + "\t\r\n"},
+			row{"at-1-MiB", e.Body + spaces(1<<20)})
+	}
+	for _, e := range []step{getStatus, getBYOK, clearBYOK, readAgent} {
+		s.rows("fake/body/"+e.Name, "where an endpoint takes no body, one is ignored", e, 200, row{"ignored-over-1-MiB", "x" + strings.Repeat(" ", 1<<20)})
+	}
+}
+
+// strictJSON has bodies that the defaults of most parsers accept.
+func (s *suite) strictJSON() {
+	s.rows("fake/duplicate/create-agent", strict, createAgent, 400,
+		row{"in-metadata", `{"metadata":{"a":1,"a":1}}`},
+		row{"deep-in-metadata", `{"metadata":{"a":[{"b":1,"b":1}]}}`},
+		row{"escaped", `{"customer_ref":"a","customer\u005fref":"a"}`})
+	s.rows("fake/utf-8/create-agent", strict, createAgent, 400,
+		row{"value", "{\"system_prompt\":\"\xff\"}"},
+		row{"metadata", "{\"metadata\":{\"a\":\"\xc3\x28\"}}"})
+	s.rows("fake/utf-8/send-message", strict, sendMessage, 400,
+		row{"value", "{\"text\":\"caf\xe9\"}"},
+		row{"surrogate", "{\"text\":\"\xed\xa0\x80\"}"},
+		row{"cut", "{\"text\":\"\xf0\x9f\x98\"}"})
+}
+
+func (s *suite) contentTypes() {
+	for _, e := range withBody {
+		for _, c := range []struct {
+			name, value string
+			status      int
+		}{
+			{"text", "text/plain", 400},
+			{"form", "application/x-www-form-urlencoded", 400},
+			{"near", "application/jsonx", 400},
+			{"absent", "", 200},
+			{"charset", "application/json; charset=utf-8", 200},
+			{"upper-case", "Application/JSON", 200},
+		} {
+			s.rule("fake/content-type/"+e.Name+"/"+c.name, "Content-Type, when sent, is JSON: else 400",
+				e.is(c.status).header("Content-Type", rawcall.Always(c.value)))
+		}
 	}
 }

@@ -32,7 +32,7 @@ type probe struct {
 	allowed    int              // what spent.Requests may reach before the current question ends
 	stopped    error            // no further call is made
 	badAnswers int              // calls in a row without a documented answer
-	witness    rawcall.Exchange // which an answer shows as its evidence
+	latest     rawcall.Exchange // of the question under way
 	skipped    time.Duration    // by which Advance has moved the target's clock
 	own        []count          // the calls by the target's key since the last quiet time
 	meter      *meter           // how the key's minute counts, once it is known
@@ -104,8 +104,9 @@ func (p *probe) find(q question) (why string) {
 			why = string(reason)
 		}
 	}()
-	p.asked, p.allowed, p.witness = q, p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
-	p.answer(q.id, q.find(p))
+	p.asked, p.allowed, p.latest = q, p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
+	answer := q.find(p)
+	p.answer(q.id, answer, p.latest)
 	return "no clear answer"
 }
 
@@ -115,18 +116,18 @@ type unclear string
 // fail leaves the question under way without an answer: find recovers.
 func (p *probe) fail(format string, args ...any) { panic(unclear(fmt.Sprintf(format, args...))) }
 
-// answer keeps the answer to a question, with the last exchange as evidence.
+// answer keeps the answer to a question, with the exchange that shows it as evidence.
 // An answer that is there stays. One that repeats a key is none.
-func (p *probe) answer(id string, answer any) {
+func (p *probe) answer(id string, answer any, x rawcall.Exchange) {
 	value := string(jsonOf(answer))
 	if answer != nil && p.o.Decisions[id].Answer == nil && p.redact(value) == value {
-		p.o.Decisions[id] = Finding{Answer: json.RawMessage(value), Evidence: p.evidence(), Seen: today(p.now())}
+		p.o.Decisions[id] = Finding{Answer: json.RawMessage(value), Evidence: p.evidence(x), Seen: today(p.now())}
 	}
 }
 
 // bound keeps between which numbers the answer is; 0 is no bound.
 func (p *probe) bound(id string, least, most int) {
-	p.o.Decisions[id] = Finding{AtLeast: least, AtMost: most, Evidence: p.evidence(), Seen: today(p.now())}
+	p.o.Decisions[id] = Finding{AtLeast: least, AtMost: most, Evidence: p.evidence(p.latest), Seen: today(p.now())}
 }
 
 // lacks says what the question needs and target or budget do not have; "" if they
@@ -236,7 +237,7 @@ func (p *probe) raw(c rawcall.Call) rawcall.Exchange {
 	if problem != "" {
 		p.fail("no clear answer: %s %s got %s", c.Method, c.Path, problem)
 	}
-	p.badAnswers, p.witness = 0, x
+	p.badAnswers, p.latest = 0, x
 	if c.Key == (rawcall.Key{}) && c.Header != "Authorization" && c.Name != "unknown" {
 		if x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired {
 			p.stopped = fmt.Errorf("observe: the service refuses the key: %d; use a valid key on an active plan", x.Status)
@@ -328,8 +329,7 @@ func (p *probe) nothingStored() {
 	}
 }
 
-// evidence is the exchange that was made last.
-func (p *probe) evidence() *Evidence {
-	e := evidenceOf(p.witness, rawcall.Clip(p.witness.Call.Body))
+func (p *probe) evidence(x rawcall.Exchange) *Evidence {
+	e := evidenceOf(x, rawcall.Clip(x.Call.Body))
 	return &Evidence{Request: p.redact(e.Request), Answer: p.redact(e.Answer)}
 }

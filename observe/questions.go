@@ -78,8 +78,8 @@ var stateQuestions = []question{
 			p.take(rawcall.KeyedAgent, 200)
 			x := p.take(rawcall.GetBYOK, 200)
 			p.patient(rawcall.ClearBYOK, 200)
-			p.witness = x
-			return x.At("byok") != nil
+			p.answer("creation_stores_key", x.At("byok") != nil, x)
+			return nil
 		}},
 	{id: "byok_cleared", ask: "Which status has a message to a byok agent after BYOK was cleared?", fake: 400,
 		costs: Spend{Requests: 4, Creations: 1, BYOKSets: 1},
@@ -362,16 +362,15 @@ func fillWarmUps(p *probe) any {
 		_, refused = p.until(most-passed-more, rawcall.WarmUp)
 	}
 	name := labelAt(refused, "limit_key")
-	p.answer("warmup_limit_name", name)
+	p.answer("warmup_limit_name", name, refused)
 	p.warmUpsOpen = p.now().Add(retryAfter(refused))
 	wrongBody := p.take(rawcall.BadWarmUp, 400, 429)
-	p.answer("body_before_operation_limit", wrongBody.Status == 400)
+	p.answer("body_before_operation_limit", wrongBody.Status == 400, wrongBody)
 	switch {
 	case more > 0 && passed > 0:
-		p.witness = refused
-		p.answer("refused_operations_spend", false)
+		p.answer("refused_operations_spend", false, refused)
 	case passed > 0 && !waited && p.wrongCreationsSpend():
-		p.answer("refused_operations_spend", true)
+		p.answer("refused_operations_spend", true, p.latest)
 	}
 	if name == nil {
 		p.fail("no clear answer: the 429 names no limit")
@@ -404,10 +403,9 @@ func fillMinute(p *probe) any {
 	limit, refused := p.until(most, read)
 	p.allowed = max(p.allowed, p.spent.Requests+3*limit+20)
 	if p.ofKey(limit) {
-		p.witness = refused
-		p.answer("minute_limit_name", labelAt(refused, "limit_key"))
+		p.answer("minute_limit_name", labelAt(refused, "limit_key"), refused)
 	}
-	p.answer("limit_before_body", p.limitBeforeBody(read))
+	p.answerLimitBeforeBody(read)
 	p.answerSeveral(refused)
 
 	p.wait(80 * time.Second)
@@ -421,9 +419,8 @@ func fillMinute(p *probe) any {
 		p.wait(retryAfter(refused))
 		p.fill(5, read)
 	}
-	p.witness = refused
 	if p.meter = fitMeter(p.own, limit); p.meter != nil {
-		p.answer("windows", p.meter.kind)
+		p.answer("windows", p.meter.kind, refused)
 		p.o.Limits["key_minute"] = int(p.meter.limit)
 	}
 	if p.o.Decisions["minute_limit_name"].Answer == nil {
@@ -438,7 +435,7 @@ func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 	p.wait(named)
 	x := p.take(c, 200, 429)
 	if x.Status != http.StatusOK || named > 2*time.Second {
-		p.answer("retry_after", x.Status == http.StatusOK)
+		p.answer("retry_after", x.Status == http.StatusOK, x)
 	}
 	if x.Status != http.StatusOK {
 		p.wait(retryAfter(x))
@@ -446,18 +443,15 @@ func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 	}
 }
 
-// limitBeforeBody makes calls with a wrong body while the limit is spent. One 400
+// answerLimitBeforeBody makes calls with a wrong body while the limit is spent. One 400
 // is not enough: a bucket may have filled by one call in between.
-func (p *probe) limitBeforeBody(read rawcall.Call) any {
-	for range 3 {
-		if p.yes(rawcall.WrongAgent, 429, 400) {
-			return true
-		}
-		x := p.witness
+func (p *probe) answerLimitBeforeBody(read rawcall.Call) {
+	x := p.take(rawcall.WrongAgent, 429, 400)
+	for i := 0; i < 2 && x.Status == http.StatusBadRequest; i++ {
 		p.until(20, read)
-		p.witness = x
+		x = p.take(rawcall.WrongAgent, 429, 400)
 	}
-	return false
+	p.answer("limit_before_body", x.Status == http.StatusTooManyRequests, x)
 }
 
 // ofKey reports whether the limit on requests that was just met is the key's, and
@@ -478,7 +472,7 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 	}
 	x := p.take(rawcall.WarmUp, 429)
 	named, first := labelAt(x, "limit_key"), labelAt(minuteRefused, "limit_key")
-	p.answer("several_limits", named != nil && first != nil && named != first || retryAfter(x) > minute)
+	p.answer("several_limits", named != nil && first != nil && named != first || retryAfter(x) > minute, x)
 }
 
 // spentByRefused makes each kind of call a different number of times, so that the
