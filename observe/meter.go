@@ -19,8 +19,8 @@ const (
 	tokenBucket     = "token bucket" // fills all the time
 )
 
-// count is a call that may count, and its answer.
-type count struct {
+// countedCall is a call that may count, and its answer.
+type countedCall struct {
 	at time.Time
 	rawcall.Exchange
 }
@@ -79,7 +79,7 @@ func usedOfBucket(calls []float64, t, perSecond float64) (used float64) {
 // the time that a call is under way. A refused call costs the room that the meter
 // has, at most 5. It also costs 5 if Retry-After differs from the meter's wait by
 // more than 2.5 s.
-func (m *meter) cost(calls []count, counts func(rawcall.Exchange) bool) (cost int) {
+func (m *meter) cost(calls []countedCall, counts func(rawcall.Exchange) bool) (cost int) {
 	var counted []float64
 	room := func(t float64) float64 { return m.limit - m.used(counted, t) }
 	for _, c := range calls {
@@ -115,8 +115,8 @@ func clearest(costs []int, most, margin int) (best int, clear bool) {
 
 // fitMeter returns the meter that explains the calls, and nil if none does or
 // several do. Warm-ups are left out: another limit may have refused them.
-func fitMeter(calls []count, limit int) *meter {
-	reads := slices.DeleteFunc(slices.Clone(calls), func(c count) bool { return c.Name != rawcall.ReadAgent.Name })
+func fitMeter(calls []countedCall, limit int) *meter {
+	reads := slices.DeleteFunc(slices.Clone(calls), func(c countedCall) bool { return c.Name != rawcall.ReadAgent.Name })
 	var meters []*meter
 	var costs []int
 	for _, kind := range []string{fixedWindows, alignedWindows, slidingWindows, weightedWindows, tokenBucket} {
@@ -130,13 +130,13 @@ func fitMeter(calls []count, limit int) *meter {
 }
 
 // fitKind tries each second of a minute as the start of the clock's minute.
-func fitKind(kind string, reads []count, limit float64) (best *meter, least int) {
+func fitKind(kind string, reads []countedCall, limit float64) (best *meter, least int) {
 	phases := 1
 	switch kind {
 	case alignedWindows, weightedWindows:
 		phases = 60
 	case tokenBucket: // it fills during the first burst
-		burst := slices.IndexFunc(reads, func(c count) bool { return c.Status == http.StatusTooManyRequests })
+		burst := slices.IndexFunc(reads, func(c countedCall) bool { return c.Status == http.StatusTooManyRequests })
 		limit = math.Round(limit / (1 + reads[burst].at.Sub(reads[0].at).Minutes()))
 	}
 	least = math.MaxInt
@@ -151,11 +151,11 @@ func fitKind(kind string, reads []count, limit float64) (best *meter, least int)
 
 // fitSpent finds the kinds of calls that count: the set with which the meter
 // explains the calls best. It returns nil if that is not clear.
-func (m *meter) fitSpent(calls []count, kinds []kind) map[string]any {
+func (m *meter) fitSpent(calls []countedCall, kinds []callKind) map[string]any {
 	costs := make([]int, 1<<len(kinds)) // by the set: a bit for each kind that counts
 	for set := range costs {
 		costs[set] = m.cost(calls, func(x rawcall.Exchange) bool {
-			i := slices.IndexFunc(kinds, func(k kind) bool { return k.made(x) })
+			i := slices.IndexFunc(kinds, func(k callKind) bool { return k.made(x) })
 			if i < 0 {
 				return x.Status == http.StatusOK && x.Limited()
 			}
@@ -177,15 +177,15 @@ func (m *meter) fitSpent(calls []count, kinds []kind) map[string]any {
 	return spent
 }
 
-// kind is a kind of call that may count, and how often it is made.
-type kind struct {
+// callKind is a kind of call that may count, and how often it is made.
+type callKind struct {
 	name   string
 	call   rawcall.Call
 	status int
 	calls  int
 }
 
-func (k kind) made(x rawcall.Exchange) bool {
+func (k callKind) made(x rawcall.Exchange) bool {
 	return x.Name == k.call.Name && x.Status == k.status && x.Call.Body == k.call.Body && x.Path == k.call.Path
 }
 

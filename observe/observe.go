@@ -129,7 +129,7 @@ func (o *Observation) compare(earlier *Observation) (changes []string, unchanged
 		case sameFinding(then, now):
 			unchanged++
 		default:
-			changes = append(changes, fmt.Sprintf("%s: %s It was %s, it is %s.", q.id, q.ask, then, now))
+			changes = append(changes, fmt.Sprintf("%s: %s It was %s, it is %s.", q.id, q.words, then, now))
 		}
 	}
 	return changes, unchanged
@@ -143,7 +143,7 @@ func (o *Observation) Markdown() string {
 	for _, q := range questions {
 		found := o.Decisions[q.id]
 		if !found.Known() {
-			fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.ask, q.id, cmp.Or(found.NotAsked, "not asked yet"))
+			fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.words, q.id, cmp.Or(found.NotAsked, "not asked yet"))
 			continue
 		}
 		known++
@@ -151,7 +151,7 @@ func (o *Observation) Markdown() string {
 		if !sameFinding(Finding{Answer: jsonOf(q.fake)}, found) {
 			mark, different = " **differs**", different+1
 		}
-		fmt.Fprintf(&rows, "| %s | `%s` | `%s`%s | %s | %s |\n", q.ask, compact(q.fake), found, mark, found.Seen, cell(found.Evidence))
+		fmt.Fprintf(&rows, "| %s | `%s` | `%s`%s | %s | %s |\n", q.words, compact(q.fake), found, mark, found.Seen, cell(found.Evidence))
 	}
 	page := fmt.Sprintf("# How the service answers what the interface leaves open\n\n%d of %d questions answered, %d otherwise than the fake does by default. Spent: %s.\n",
 		known, len(questions), different, o.Spent)

@@ -34,7 +34,7 @@ type probe struct {
 	badAnswers int              // calls in a row without a documented answer
 	latest     rawcall.Exchange // of the question under way
 	skipped    time.Duration    // by which Advance has moved the target's clock
-	own        []count          // the calls by the target's key since the last quiet time
+	counted    []countedCall    // the calls by the target's key since the last quiet time
 	meter      *meter           // how the key's minute counts, once it is known
 
 	warmUpsOpen time.Time // when the limit on warm-ups opens, once it was met
@@ -50,9 +50,9 @@ func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend)
 
 // question is a question that the interface leaves open.
 type question struct {
-	id   string
-	ask  string // in words
-	fake any    // this project's answer
+	id    string
+	words string // in words
+	fake  any    // this project's answer
 	// costs bounds what find spends on a target with the limits of a preview key.
 	// If fillsMinute is set, a larger limit takes more requests.
 	costs       Spend
@@ -157,8 +157,8 @@ func (p *probe) hasTwoKeys() bool { return p.target.SecondKey != "" || p.target.
 // take makes one call, and waits for a limit that it meets. Its answer has one
 // of the statuses.
 func (p *probe) take(c rawcall.Call, statuses ...int) rawcall.Exchange {
-	x := p.patient(c, statuses...)
-	p.want(x, statuses...)
+	x := p.playPatiently(c, statuses...)
+	p.wantStatus(x, statuses...)
 	return x
 }
 
@@ -166,21 +166,21 @@ func (p *probe) take(c rawcall.Call, statuses ...int) rawcall.Exchange {
 // it was the first.
 func (p *probe) yes(c rawcall.Call, yes, no int) bool { return p.take(c, yes, no).Status == yes }
 
-// patient makes a call, with an agent that is created at need. Where a limit
+// playPatiently makes a call, with an agent that is created at need. Where a limit
 // refuses it and 429 is none of the statuses, it waits and repeats the call, up to
 // three times. These repeats do not count as requests of the question.
-func (p *probe) patient(c rawcall.Call, statuses ...int) rawcall.Exchange {
+func (p *probe) playPatiently(c rawcall.Call, statuses ...int) rawcall.Exchange {
 	if c.OfAgent() && c.Key == (rawcall.Key{}) {
 		p.agent(c.Key)
 	}
-	x := p.raw(c)
+	x := p.playOnce(c)
 	for range 3 {
 		if x.Status != http.StatusTooManyRequests || slices.Contains(statuses, x.Status) {
 			break
 		}
 		p.wait(retryAfter(x))
 		p.allowed++
-		x = p.raw(c)
+		x = p.playOnce(c)
 	}
 	return x
 }
@@ -195,16 +195,16 @@ func (p *probe) agent(by rawcall.Key) {
 // through, and the last answer.
 func (p *probe) fill(most int, c rawcall.Call) (passed int, last rawcall.Exchange) {
 	for passed = range most {
-		if last = p.raw(c); last.Status == http.StatusTooManyRequests {
+		if last = p.playOnce(c); last.Status == http.StatusTooManyRequests {
 			return passed, last
 		}
-		p.want(last, 200)
+		p.wantStatus(last, 200)
 	}
 	return most, last
 }
 
-// until is fill where a limit must refuse a call.
-func (p *probe) until(most int, c rawcall.Call) (passed int, refused rawcall.Exchange) {
+// fillLimit is fill where a limit must refuse a call.
+func (p *probe) fillLimit(most int, c rawcall.Call) (passed int, refused rawcall.Exchange) {
 	passed, refused = p.fill(most, c)
 	if refused.Status != http.StatusTooManyRequests {
 		p.fail("no clear answer: no limit within %d calls", most)
@@ -212,9 +212,9 @@ func (p *probe) until(most int, c rawcall.Call) (passed int, refused rawcall.Exc
 	return passed, refused
 }
 
-// raw makes one call and returns its answer if it is a documented one. Three calls
+// playOnce makes one call and returns its answer if it is a documented one. Three calls
 // in a row without a documented answer end the run, and so does a refused key.
-func (p *probe) raw(c rawcall.Call) rawcall.Exchange {
+func (p *probe) playOnce(c rawcall.Call) rawcall.Exchange {
 	switch most := p.budget; {
 	case p.stopped != nil:
 		p.fail("needs a target that answers")
@@ -243,7 +243,7 @@ func (p *probe) raw(c rawcall.Call) rawcall.Exchange {
 			p.stopped = fmt.Errorf("observe: the service refuses the key: %d; use a valid key on an active plan", x.Status)
 			p.fail("needs a key that the service takes: it answers %d", x.Status)
 		}
-		p.own = append(p.own, count{p.now(), x})
+		p.counted = append(p.counted, countedCall{p.now(), x})
 	}
 	return x
 }
@@ -295,13 +295,13 @@ func (p *probe) quiet() {
 	if p.meter != nil && p.meter.kind != weightedWindows {
 		enough = minute
 	}
-	if len(p.own) > 0 {
-		p.wait(enough - p.now().Sub(p.own[len(p.own)-1].at))
+	if len(p.counted) > 0 {
+		p.wait(enough - p.now().Sub(p.counted[len(p.counted)-1].at))
 	}
-	p.own = nil
+	p.counted = nil
 }
 
-func (p *probe) want(x rawcall.Exchange, statuses ...int) {
+func (p *probe) wantStatus(x rawcall.Exchange, statuses ...int) {
 	if !slices.Contains(statuses, x.Status) {
 		p.fail("no clear answer: %s %s answered %d", x.Method, x.Path, x.Status)
 	}

@@ -24,22 +24,22 @@ var (
 )
 
 var valueQuestions = []question{
-	{id: "status", ask: "What does GET /v1/status say of the service?", costs: one,
+	{id: "status", words: "What does GET /v1/status say of the service?", costs: one,
 		find: each(200, rawcall.GetStatus), read: readStatus,
 		fake: map[string]any{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}},
-	{id: "error_names", ask: "Which values has error?", costs: Spend{Requests: 12}, find: errorNames, read: readErrorName, fake: map[string]any{
+	{id: "error_names", words: "Which values has error?", costs: Spend{Requests: 12}, find: errorNames, read: readErrorName, fake: map[string]any{
 		"bad_request": "bad_request", "unauthorized": "unauthorized", "payment_required": "payment_required",
 		"forbidden": "forbidden", "not_found": "not_found", "method_not_allowed": "method_not_allowed",
 		"byok_not_configured": "byok_not_configured", "byok_unavailable": "byok_unavailable",
 	}},
-	{id: "reason", ask: "Does a 400 say in reason what is wrong?", fake: true, costs: one,
+	{id: "reason", words: "Does a 400 say in reason what is wrong?", fake: true, costs: one,
 		find: each(400, rawcall.WrongAgent), read: readReason},
-	{id: "unknown_method", ask: "Which status has a method that a path does not have?", fake: 405, costs: one,
+	{id: "unknown_method", words: "Which status has a method that a path does not have?", fake: 405, costs: one,
 		find: func(p *probe) any { return p.take(patching, 404, 405).Status }},
 	oneCall("path_before_key", "Is an unknown path answered 404 without a key too?", true, rawcall.At("GET", "/v1/nothing").Keyless(), 404, 401),
 	oneCall("body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", true,
 		rawcall.SendMessage.Of(rawcall.NoAgent).With(`{}`), 400, 404),
-	{id: "times", ask: "Which form have times?", fake: "rfc3339", costs: oneAgent,
+	{id: "times", words: "Which form have times?", fake: "rfc3339", costs: oneAgent,
 		find: each(200, rawcall.ReadAgent), read: readTimes},
 }
 
@@ -51,37 +51,37 @@ var bodyQuestions = []question{
 	accepts("behind_body", "Is anything behind the JSON document accepted?", `{"text":"Hello"} x`),
 	oneCall("content_type", "Is a Content-Type other than JSON accepted?", false,
 		rawcall.SendMessage.WithHeader("Content-Type", rawcall.Always("text/plain")), 200, 400),
-	{id: "length_unit", ask: "What does a bound on a text count?", fake: "code points", costs: Spend{Requests: 2, Creations: 2}, find: lengthUnit},
-	{id: "metadata_cap", ask: "How many characters of compact JSON may metadata have?", fake: 4096,
+	{id: "length_unit", words: "What does a bound on a text count?", fake: "code points", costs: Spend{Requests: 2, Creations: 2}, find: lengthUnit},
+	{id: "metadata_cap", words: "How many characters of compact JSON may metadata have?", fake: 4096,
 		costs: Spend{Requests: 32, Creations: 12}, find: metadataCap},
 }
 
 var stateQuestions = []question{
-	{id: "agent_of_another_key", ask: "Which status has an agent for another key?", fake: 404, costs: oneAgent, needs: secondKey,
+	{id: "agent_of_another_key", words: "Which status has an agent for another key?", fake: 404, costs: oneAgent, needs: secondKey,
 		find: func(p *probe) any {
 			p.agent(rawcall.Key{})
 			p.Last = p.Agents[rawcall.Key{}]
 			return p.take(rawcall.ReadAgent.By(rawcall.Another), 404, 200).Status
 		}},
-	{id: "clear_nothing", ask: "Which status has DELETE /v1/byok with nothing stored?", fake: 200, costs: Spend{Requests: 3},
+	{id: "clear_nothing", words: "Which status has DELETE /v1/byok with nothing stored?", fake: 200, costs: Spend{Requests: 3},
 		find: func(p *probe) any {
 			p.nothingStored()
 			return p.take(rawcall.ClearBYOK, 200, 404).Status
 		}},
-	{id: "sms_status", ask: "Which SMS status does each mode lead to?", costs: Spend{Requests: 4, Creations: 4}, read: readSMS,
+	{id: "sms_status", words: "Which SMS status does each mode lead to?", costs: Spend{Requests: 4, Creations: 4}, read: readSMS,
 		find: each(200, smsAgent("none"), smsAgent("sandbox"), smsAgent("managed"), smsAgent("byo_twilio")),
 		fake: map[string]any{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"}},
-	{id: "creation_stores_key", ask: "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", fake: true,
+	{id: "creation_stores_key", words: "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", fake: true,
 		costs: Spend{Requests: 5, Creations: 1, BYOKSets: 1},
 		find: func(p *probe) any {
 			p.nothingStored()
 			p.take(rawcall.KeyedAgent, 200)
 			x := p.take(rawcall.GetBYOK, 200)
-			p.patient(rawcall.ClearBYOK, 200)
+			p.playPatiently(rawcall.ClearBYOK, 200)
 			p.answer("creation_stores_key", x.At("byok") != nil, x)
 			return nil
 		}},
-	{id: "byok_cleared", ask: "Which status has a message to a byok agent after BYOK was cleared?", fake: 400,
+	{id: "byok_cleared", words: "Which status has a message to a byok agent after BYOK was cleared?", fake: 400,
 		costs: Spend{Requests: 4, Creations: 1, BYOKSets: 1},
 		find: func(p *probe) any {
 			p.take(rawcall.SetBYOK, 200)
@@ -96,24 +96,24 @@ var stateQuestions = []question{
 // keyQuestions need keys of other kinds, or spend a key's whole day. Abilities
 // issue these keys.
 var keyQuestions = []question{
-	{id: "permission_before_body", ask: "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", fake: true, costs: one, needs: abilities,
+	{id: "permission_before_body", words: "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", fake: true, costs: one, needs: abilities,
 		find: func(p *probe) any { return p.yes(rawcall.SetBYOK.With(`{`).By(rawcall.Undashboard), 403, 400) }},
-	{id: "limit_before_permission", ask: "Is a call that the key may not make answered 429 where the limit on requests is spent?", fake: true,
+	{id: "limit_before_permission", words: "Is a call that the key may not make answered 429 where the limit on requests is spent?", fake: true,
 		costs: Spend{Requests: 150, Creations: 1}, needs: abilities,
 		find: func(p *probe) any {
 			p.agent(rawcall.Undashboard)
 			p.wait(minute)
-			p.until(140, rawcall.ReadAgent.By(rawcall.Undashboard))
+			p.fillLimit(140, rawcall.ReadAgent.By(rawcall.Undashboard))
 			return p.yes(rawcall.SetBYOK.By(rawcall.Undashboard), 429, 403)
 		}},
-	{id: "store_down_first", ask: "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", fake: true,
+	{id: "store_down_first", words: "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", fake: true,
 		costs: one, needs: abilities,
 		find: func(p *probe) any {
 			p.target.Abilities.SetBYOKAvailable(false)
 			defer p.target.Abilities.SetBYOKAvailable(true)
 			return p.yes(rawcall.BYOKWarmUp.By(rawcall.Third), 503, 409)
 		}},
-	{id: "other_limit_names", ask: "Which limit_key have the other limits?", costs: Spend{Requests: 1300, Creations: 70, BYOKSets: 6}, needs: abilities,
+	{id: "other_limit_names", words: "Which limit_key have the other limits?", costs: Spend{Requests: 1300, Creations: 70, BYOKSets: 6}, needs: abilities,
 		find: otherLimitNames, fake: map[string]any{
 			"ip_minute": "ip_minute", "key_day": "key_day", "agent_create_key_day": "agent_create_key_day",
 			"agent_create_ip_minute": "agent_create_ip_minute", "byok_set_key_hour": "byok_set_key_hour",
@@ -122,7 +122,7 @@ var keyQuestions = []question{
 
 // oneCall makes a question that the status of one call answers: yes or no.
 func oneCall(id, words string, fake bool, c rawcall.Call, yes, no int) question {
-	q := question{id: id, ask: words, fake: fake, costs: one, find: func(p *probe) any { return p.yes(c, yes, no) }}
+	q := question{id: id, words: words, fake: fake, costs: one, find: func(p *probe) any { return p.yes(c, yes, no) }}
 	if c.OfAgent() {
 		q.costs = oneAgent
 	}
@@ -325,18 +325,18 @@ func metadataCap(p *probe) any {
 // limitQuestions fill the hour of warm-ups and the minute of a key, after a time
 // without calls, so that the whole limit is free, however the service counts.
 var limitQuestions = []question{
-	{id: "warmup_limit_name", ask: "Which limit_key has the limit on warm-ups?", fake: "warmup_key_hour", find: fillWarmUps,
+	{id: "warmup_limit_name", words: "Which limit_key has the limit on warm-ups?", fake: "warmup_key_hour", find: fillWarmUps,
 		also: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 32, Creations: 1, WarmUps: 8}},
-	{id: "refused_operations_spend", ask: "Does a warm-up with a wrong body spend one?", fake: false},
-	{id: "body_before_operation_limit", ask: "Is a wrong body answered 400 where the limit of the operation is spent?", fake: true},
-	{id: "minute_limit_name", ask: "Which limit_key has the limit on requests in a minute?", fake: "key_minute", find: fillMinute,
+	{id: "refused_operations_spend", words: "Does a warm-up with a wrong body spend one?", fake: false},
+	{id: "body_before_operation_limit", words: "Is a wrong body answered 400 where the limit of the operation is spent?", fake: true},
+	{id: "minute_limit_name", words: "Which limit_key has the limit on requests in a minute?", fake: "key_minute", find: fillMinute,
 		also:        []string{"windows", "retry_after", "several_limits", "limit_before_body"},
 		fillsMinute: true, costs: Spend{Requests: 210, Creations: 1, Wait: 4 * minute}},
-	{id: "windows", ask: "How does a limit count calls?", fake: "fixed"},
-	{id: "retry_after", ask: "Does a call go through after exactly the wait that Retry-After names?", fake: true},
-	{id: "several_limits", ask: "Of several spent limits, is the one named that opens last?", fake: true},
-	{id: "limit_before_body", ask: "Is a wrong body answered 429 where the limit on requests is spent?", fake: true},
-	{id: "refused_requests_spend", ask: "Which refused calls spend the limit on requests?", find: spentByRefused,
+	{id: "windows", words: "How does a limit count calls?", fake: "fixed"},
+	{id: "retry_after", words: "Does a call go through after exactly the wait that Retry-After names?", fake: true},
+	{id: "several_limits", words: "Of several spent limits, is the one named that opens last?", fake: true},
+	{id: "limit_before_body", words: "Is a wrong body answered 429 where the limit on requests is spent?", fake: true},
+	{id: "refused_requests_spend", words: "Which refused calls spend the limit on requests?", find: spentByRefused,
 		fake:        map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
 		fillsMinute: true, costs: Spend{Requests: 125, Creations: 1, Wait: minute}},
 }
@@ -349,17 +349,17 @@ var limitQuestions = []question{
 func fillWarmUps(p *probe) any {
 	const wrong, most = 9, 8
 	passed := 0
-	if x := p.patient(rawcall.WarmUp, 200, 429); x.Status == 200 {
+	if x := p.playPatiently(rawcall.WarmUp, 200, 429); x.Status == 200 {
 		passed++
 		for range wrong {
 			p.take(rawcall.BadWarmUp, 400, 429)
 		}
 	}
-	more, refused := p.until(most-passed, rawcall.WarmUp)
+	more, refused := p.fillLimit(most-passed, rawcall.WarmUp)
 	waited := retryAfter(refused) <= 2*minute
 	if waited { // a limit on requests refused it, or the hour of warm-ups is about to end
 		p.wait(2 * minute)
-		_, refused = p.until(most-passed-more, rawcall.WarmUp)
+		_, refused = p.fillLimit(most-passed-more, rawcall.WarmUp)
 	}
 	name := labelAt(refused, "limit_key")
 	p.answer("warmup_limit_name", name, refused)
@@ -385,7 +385,7 @@ func (p *probe) wrongCreationsSpend() bool {
 	for range 10 {
 		p.take(rawcall.WrongAgent, 400, 429)
 	}
-	refused := p.raw(rawcall.CreateAgent)
+	refused := p.playOnce(rawcall.CreateAgent)
 	return refused.Status == http.StatusTooManyRequests && retryAfter(refused) <= minute
 }
 
@@ -400,7 +400,7 @@ func fillMinute(p *probe) any {
 	}
 	p.agent(rawcall.Key{})
 	p.quiet()
-	limit, refused := p.until(most, read)
+	limit, refused := p.fillLimit(most, read)
 	p.allowed = max(p.allowed, p.spent.Requests+3*limit+20)
 	if p.ofKey(limit) {
 		p.answer("minute_limit_name", labelAt(refused, "limit_key"), refused)
@@ -411,15 +411,15 @@ func fillMinute(p *probe) any {
 	p.wait(80 * time.Second)
 	p.fill(limit/2, read) // a counter that weighs the minute before lets fewer through
 	p.wait(25 * time.Second)
-	_, refused = p.until(most, read)
+	_, refused = p.fillLimit(most, read)
 	p.answerRetryAfter(read, retryAfter(refused))
 
-	_, refused = p.until(most, read)
+	_, refused = p.fillLimit(most, read)
 	if retryAfter(refused) <= 5*time.Second { // the end of a clock's minute, or a counter that opens bit by bit
 		p.wait(retryAfter(refused))
 		p.fill(5, read)
 	}
-	if p.meter = fitMeter(p.own, limit); p.meter != nil {
+	if p.meter = fitMeter(p.counted, limit); p.meter != nil {
 		p.answer("windows", p.meter.kind, refused)
 		p.o.Limits["key_minute"] = int(p.meter.limit)
 	}
@@ -448,7 +448,7 @@ func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 func (p *probe) answerLimitBeforeBody(read rawcall.Call) {
 	x := p.take(rawcall.WrongAgent, 429, 400)
 	for i := 0; i < 2 && x.Status == http.StatusBadRequest; i++ {
-		p.until(20, read)
+		p.fillLimit(20, read)
 		x = p.take(rawcall.WrongAgent, 429, 400)
 	}
 	p.answer("limit_before_body", x.Status == http.StatusTooManyRequests, x)
@@ -483,23 +483,23 @@ func spentByRefused(p *probe) any {
 		p.fail("no clear answer: it is not known how the minute counts")
 	}
 	p.agent(rawcall.Key{})
-	conflicts := p.patient(rawcall.BYOKWarmUp, 409, 429, 200).Status == 409 // not where a key is stored or the limit comes first
+	conflicts := p.playPatiently(rawcall.BYOKWarmUp, 409, 429, 200).Status == 409 // not where a key is stored or the limit comes first
 	p.quiet()
 	unit := 1
 	if p.meter.limit >= 40 {
 		unit = 2
 	}
-	kinds := []kind{{"404", rawcall.ReadNobody, 404, unit}, {"400", rawcall.WrongAgent, 400, 2 * unit}, {"status", rawcall.GetStatus, 200, 4 * unit}}
+	kinds := []callKind{{"404", rawcall.ReadNobody, 404, unit}, {"400", rawcall.WrongAgent, 400, 2 * unit}, {"status", rawcall.GetStatus, 200, 4 * unit}}
 	if conflicts {
-		kinds = append(kinds, kind{"409", rawcall.BYOKWarmUp, 409, 8 * unit})
+		kinds = append(kinds, callKind{"409", rawcall.BYOKWarmUp, 409, 8 * unit})
 	}
 	for _, k := range kinds {
 		for range k.calls {
 			p.take(k.call, k.status)
 		}
 	}
-	p.until(int(p.meter.limit)+10, read)
-	spent := p.meter.fitSpent(p.own, kinds)
+	p.fillLimit(int(p.meter.limit)+10, read)
+	spent := p.meter.fitSpent(p.counted, kinds)
 	if spent == nil {
 		p.fail("no clear answer: the key made other calls meanwhile")
 	}
@@ -529,9 +529,9 @@ func (p *probe) nameOfLimit(least time.Duration, most int, calls ...rawcall.Call
 		if c.OfAgent() {
 			p.agent(c.Key)
 		}
-		switch x := p.raw(c); {
+		switch x := p.playOnce(c); {
 		case x.Status != http.StatusTooManyRequests:
-			p.want(x, 200)
+			p.wantStatus(x, 200)
 		case retryAfter(x) > least:
 			return labelAt(x, "limit_key")
 		default:
