@@ -99,8 +99,8 @@ type try struct {
 func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
-	a := &attempt{trace: trace{sender: s, ctx: ctx, stop: stop, patient: t.number > maxTries/2}}
-	defer a.end()
+	a := &attempt{trace: trace{sender: s, ctx: ctx, stop: stop, takesStalled: t.number > maxTries/2}}
+	defer a.finish()
 	a.build(r)
 	a.request.Close = t.retire
 	if t.after != taken || s.connections.line.reasons.Load() != 0 {

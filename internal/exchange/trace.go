@@ -26,16 +26,16 @@ type trace struct {
 	answers            atomic.Int32 // of which the first byte has come; interim answers (1xx) do not count
 	hints              atomic.Int32 // interim answers
 	repeat             atomic.Bool  // net/http was about to repeat, which ended the attempt
-	old                atomic.Bool  // the connection was used before
+	reused             atomic.Bool  // the connection was used before
 	hooks              httptrace.ClientTrace
 
-	conn    atomic.Pointer[connection] // nil: none yet, or not HTTP/2
-	earlier atomic.Int64               // answers of conn before this request
-	first   atomic.Bool                // of the requests on conn
-	refused atomic.Int32               // a refusal
-	looking atomic.Bool                // it is this request's turn in the line
-	limit   *time.Timer                // of the turn
-	patient bool                       // it takes a stalled connection
+	conn          atomic.Pointer[connection] // nil: none yet, or not HTTP/2
+	answersBefore atomic.Int64               // answers of conn before this request
+	first         atomic.Bool                // of the requests on conn
+	refused       atomic.Int32               // a refusal
+	looking       atomic.Bool                // it is this request's turn in the line
+	turnTimer     *time.Timer                // ends the turn
+	takesStalled  bool                       // no other connection has taken the request
 }
 
 func (t *trace) getConn(string) {
@@ -55,7 +55,7 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 		}
 		return
 	}
-	t.old.Store(info.Reused)
+	t.reused.Store(info.Reused)
 	if conn != nil {
 		t.useHTTP2(conn)
 	}
@@ -68,13 +68,13 @@ func (t *trace) useHTTP2(conn *connection) {
 	case before != nil && t.headers.Load() == 0:
 		t.refuse(full)
 		return
-	case conn.stalled() && !t.patient:
+	case conn.stalled() && !t.takesStalled:
 		t.refuse(stalled)
 		return
 	}
 	first, err := conn.admit(t.ctx)
 	t.first.Store(first)
-	t.earlier.Store(conn.answers.Load())
+	t.answersBefore.Store(conn.answers.Load())
 	if err != nil {
 		t.refuse(late)
 	}
@@ -107,7 +107,7 @@ func (t *trace) lineUp(next try) error {
 	}
 	turn, err := t.sender.connections.line.enter(t.ctx)
 	if turn {
-		t.limit = time.AfterFunc(firstAnswerWait, func() { t.leaveLine(false) })
+		t.turnTimer = time.AfterFunc(firstAnswerWait, func() { t.leaveLine(false) })
 	}
 	t.looking.Store(turn)
 	return err
@@ -117,7 +117,7 @@ func (t *trace) lineUp(next try) error {
 // where they may share what it has found: an HTTP/2 connection.
 func (t *trace) leaveLine(http2 bool) {
 	if t.looking.CompareAndSwap(true, false) {
-		t.limit.Stop()
+		t.turnTimer.Stop()
 		t.sender.connections.line.leave(!http2)
 	}
 }
@@ -129,8 +129,8 @@ func (t *trace) answered() {
 	}
 }
 
-// end is called when the request is over.
-func (t *trace) end() {
+// finish is called when the request is over.
+func (t *trace) finish() {
 	t.leaveLine(false)
 	conn := t.conn.Load()
 	if conn == nil || t.answers.Load() > 0 || t.hints.Load() > 0 {
@@ -140,7 +140,7 @@ func (t *trace) end() {
 		<-conn.first
 	}
 	if t.ctx.Err() != nil && t.headers.Load() == 1 && !t.repeat.Load() {
-		conn.missed(t.earlier.Load())
+		conn.missed(t.answersBefore.Load())
 	}
 }
 
@@ -189,7 +189,7 @@ func (t *trace) failed(transport http.RoundTripper, err error) (Answer, refusal)
 	switch {
 	case crowded:
 		answer.Err = errCrowded
-	case http2 && t.old.Load() && t.sender.answered.Load():
+	case http2 && t.reused.Load() && t.sender.answered.Load():
 		// As a rule, the service replaces its connections now and then, and net/http would
 		// have sent the request again at once. A service that never answered does not.
 		answer.Renewed = t.repeat.Load() || isGoAway(err)

@@ -36,7 +36,7 @@ func TestConnectionForARepeat(t *testing.T) {
 		_, err := client.Write([]byte("x"))
 		assert.Equal(t, tt.repeat, err != nil, "%+v: closed", tt)
 		assert.Equal(t, tt.repeat, stopped == 1, "%+v: the attempt was ended", tt)
-		assert.Equal(t, tt.repeat, !trace.old.Load(), "%+v: nor does it count as the one that was used", tt)
+		assert.Equal(t, tt.repeat, !trace.reused.Load(), "%+v: nor does it count as the one that was used", tt)
 		client.Close()
 	}
 }
