@@ -42,22 +42,17 @@ func TestConnectionForARepeat(t *testing.T) {
 }
 
 // TestAnotherConnection: where the first one did not take the request, the try ends
-// when net/http wants another, or has one without asking.
+// when net/http has found another without asking.
 func TestAnotherConnection(t *testing.T) {
-	for name, hook := range map[string]func(*trace){
-		"wanted": func(t *trace) { t.getConn("") },
-		"there":  func(t *trace) { t.useHTTP2(newConnection()) },
-	} {
-		stopped := false
-		trace := &trace{sender: New(nil), ctx: t.Context(), stop: func() { stopped = true }}
-		trace.useHTTP2(newConnection())
-		assert.False(t, stopped, name)
-		hook(trace)
-		answer, why := trace.failed(nil, context.Canceled)
-		assert.Equal(t, Answer{Err: errCrowded, Missed: Broken, Renewed: true}, answer, name)
-		assert.Equal(t, full, why, name)
-		assert.True(t, stopped, name)
-	}
+	stopped := false
+	trace := &trace{sender: New(nil), ctx: t.Context(), stop: func() { stopped = true }}
+	trace.useHTTP2(newConnection())
+	assert.False(t, stopped)
+	trace.useHTTP2(newConnection())
+	assert.True(t, stopped)
+	answer, why := trace.failed(nil, context.Canceled)
+	assert.Equal(t, Answer{Err: errCrowded, Missed: Broken, Renewed: true}, answer)
+	assert.Equal(t, full, why)
 }
 
 // crowded is a transport whose one connection has no room.
