@@ -115,26 +115,22 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err erro
 // refuse says who has refused the attempt, and why. The error is a refusal of the line,
 // or whatever the limiter returns.
 func (a *attempt) refuse(err error) error {
-	var (
-		c      = a.call
-		inLine *quota.Refusal
-		said   *Error
-		e      Error
-	)
+	c, e, inLine, said := a.call, new(Error), new(*quota.Refusal), new(*Error)
 	switch {
-	case errors.As(err, &inLine): // as the service would have answered
-		e = Error{
-			Method: c.endpoint.Method, Path: c.endpoint.Path,
-			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: inLine.TraceID,
-			LimitKey: inLine.LimitKey, RetryAfter: inLine.RetryAfter, cause: c.tooLong(inLine.Patience, inLine.RetryAfter),
+	case errors.As(err, inLine): // as the service would have answered
+		r := *inLine
+		*e = Error{
+			Method: c.endpoint.Method, Path: c.endpoint.Path, Local: true,
+			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: r.TraceID,
+			LimitKey: r.LimitKey, RetryAfter: r.RetryAfter, cause: c.tooLong(r.Patience, r.RetryAfter),
 		}
 		if c.client.pacer == nil {
 			e.by = "cool-down"
 		}
-		err = &e
-	case errors.As(err, &said):
-		e = *said
-		e.LimitKey = printable.Name(e.LimitKey)
+		err = e
+	case errors.As(err, said):
+		*e = **said
+		e.Local, e.LimitKey = true, printable.Name(e.LimitKey)
 		if e.StatusCode == http.StatusTooManyRequests && e.cause == nil {
 			e.cause = c.tooLong(0, e.RetryAfter)
 		}
@@ -143,8 +139,7 @@ func (a *attempt) refuse(err error) error {
 	default:
 		e.cause = c.redact(err)
 	}
-	e.Local = inLine != nil || said != nil
-	a.failure = &e
+	a.failure = e
 	return err
 }
 
