@@ -99,12 +99,12 @@ type try struct {
 func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
-	a := &attempt{trace: trace{sender: s, ctx: ctx, stop: stop, takesStalled: t.number > maxTries/2}}
+	a := &attempt{trace: trace{try: t, sender: s, ctx: ctx, stop: stop}}
 	defer a.finish()
 	a.build(r)
 	a.request.Close = t.retire
 	if t.after != taken || s.connections.line.reasons.Load() != 0 {
-		if err := a.lineUp(t); err != nil {
+		if err := a.lineUp(); err != nil {
 			return Answer{Err: err, Missed: NoAnswer}, taken
 		}
 	}

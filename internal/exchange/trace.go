@@ -17,6 +17,7 @@ import (
 // goroutines and may fire after RoundTrip has returned, so each attempt has its
 // own.
 type trace struct {
+	try
 	sender *Sender
 	stop   func()          // ends the attempt
 	ctx    context.Context // that stop ends
@@ -35,7 +36,6 @@ type trace struct {
 	refused       atomic.Int32               // a refusal
 	looking       atomic.Bool                // it is this request's turn in the line
 	turnTimer     *time.Timer                // ends the turn
-	takesStalled  bool                       // no other connection has taken the request
 }
 
 func (t *trace) getConn(string) {
@@ -68,7 +68,7 @@ func (t *trace) useHTTP2(conn *connection) {
 	case before != nil && t.headers.Load() == 0:
 		t.refuse(full)
 		return
-	case conn.stalled() && !t.takesStalled:
+	case conn.stalled() && t.number <= maxTries/2: // perhaps no other takes it
 		t.refuse(stalled)
 		return
 	}
@@ -96,12 +96,12 @@ func (t *trace) refuse(why refusal) {
 }
 
 // lineUp waits for the request's turn to look for a connection.
-func (t *trace) lineUp(next try) error {
-	if next.after == stalled {
+func (t *trace) lineUp() error {
+	if t.after == stalled {
 		// net/http retires a connection on another goroutine, and not if that sees
 		// first that the context has ended.
 		select {
-		case <-time.After(time.Duration(next.number) * time.Millisecond):
+		case <-time.After(time.Duration(t.number) * time.Millisecond):
 		case <-t.ctx.Done():
 		}
 	}
