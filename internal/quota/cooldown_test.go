@@ -46,6 +46,7 @@ func refuses(key string, asked time.Duration) *Outcome {
 	return &Outcome{Sent: true, Refused: true, LimitKey: key, RetryAfter: asked}
 }
 
+// The columns of a step: at, call, waiting, goes, answer, until.
 var scenes = []scene{
 	{"one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", 0, []step{
 		{0, message, 1, 1, refuses("k", 20*s), 20 * s},
