@@ -1,14 +1,14 @@
 // Package quota holds calls back that the service would refuse (interface 8).
 //
-// An [Engine] keeps those who wait: a queue for each class of calls, served by one
-// goroutine while somebody waits. It counts no limits. A [Rule] says when the
-// next call of a class may go, and learns how each one ended. [CoolDown] is the rule of
-// every client that is given no other; the one of package pacer acts before a refusal.
+// An [Engine] keeps those who wait: a queue for each class of calls. It counts no
+// limits. A [Rule] says when the next call of a class may go, and learns how each one
+// ended. [CoolDown] is the rule of every client that is given no other; the one of package
+// pacer acts before a refusal.
 //
-// The way of a call: Acquire has the rule sort it into a class. enter asks the rule if
-// nobody waits, and puts a call that may not go into the line. await waits until the
-// server (serve, nextLocked, answerLocked) has a grant for it, or a refusal. Done tells the rule how
-// the attempt ended, and the rule may then answer anew.
+// The way of a call: Acquire has the rule sort it into a class. enter puts it into the
+// queue, and serveLocked asks the rule for all queues that are due. If the call may not go
+// at once, await waits for its grant, or for a refusal. Done has the rule learn how the
+// attempt ended, and serves again: the rule may now answer something else.
 package quota
 
 import (
@@ -133,17 +133,18 @@ func (r *Refusal) Error() string {
 type Engine struct {
 	rule Rule
 
-	mu      sync.Mutex // guards what follows
-	clock   Clock
-	last    time.Time // that the clock has told
-	passed  time.Duration
-	rewound func() // the clock was set back
-	queues  map[Class]*queue
-	grants  int64
-	changes int64  // how often the rule has changed its mind
-	remains func() // the step that Done has left
-	serving bool
-	wake    context.CancelFunc // ends the server's sleep
+	mu       sync.Mutex // guards what follows
+	clock    Clock
+	last     time.Time // the clock's latest reading
+	passed   time.Duration
+	rewound  func() // the clock was set back
+	queues   map[Class]*queue
+	grants   int64
+	changes  int64              // how often the rule has changed its mind
+	step     func()             // what Done has left to do
+	stepping bool               // a step is under way
+	alarm    time.Duration      // when the sleep ends; never: nobody sleeps
+	wake     context.CancelFunc // ends the sleep
 }
 
 // queue holds the waiting calls of a class.
@@ -154,8 +155,9 @@ type queue struct {
 	known  bool      // Answer is not out of date
 	fresh  []*Waiter // who came since it was given
 	served int64     // the number of its last grant, of all
-	nobody Waiter    // of the class, without a grant
 }
+
+const never = 1 << 62
 
 // NewEngine returns an engine that waits by clock, or by real time if it is nil.
 func NewEngine(rule Rule, clock Clock) *Engine {
@@ -163,25 +165,21 @@ func NewEngine(rule Rule, clock Clock) *Engine {
 		clock = RealClock{}
 	}
 	// The engine's time begins at an hour, since a moment of 0 means "never".
-	return &Engine{rule: rule, clock: clock, passed: time.Hour, queues: map[Class]*queue{}, wake: func() {}}
+	return &Engine{rule: rule, clock: clock, passed: time.Hour, queues: map[Class]*queue{}, alarm: never, wake: func() {}}
 }
 
 // Acquire waits until the attempt may be sent. The error is a *Refusal, the
 // context's, or what broke the clock or the rule.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
-	w.Waited, w.Limit, w.Grant, w.granted = 0, "", Grant{}, false
-	if e == nil || !e.rule.Sort(ctx, w) {
-		return nil
-	}
-	if waits, err := e.enter(ctx, w); !waits {
-		return err
+	w.Waited, w.Limit, w.Grant, w.granted, w.err = 0, "", Grant{}, false, nil
+	if e == nil || !e.rule.Sort(ctx, w) || !e.enter(ctx, w) {
+		return w.err
 	}
 	return e.await(ctx, w)
 }
 
-// enter gives a call its place in line. If nobody waits so far, the caller asks for
-// itself, and may go at once.
-func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool, err error) {
+// enter puts a call into its queue, and reports whether it has to wait there.
+func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if w.Clock != nil {
@@ -190,34 +188,39 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool, err error) {
 	now := e.startWaitLocked(ctx, w)
 	q := e.queues[w.Class]
 	if q == nil {
-		q = &queue{Class: w.Class, nobody: Waiter{Class: w.Class}}
+		q = &queue{Class: w.Class}
 		e.queues[w.Class] = q
 	}
-	if !e.serving {
+	if e.alarm == never && !e.stepping { // nobody waits: it need not enter the line
 		q.Answer = e.rule.Ask(now, w, 1)
 		if q.known = q.Step == nil; len(q.Grants) > 0 {
 			w.Grant, w.granted, q.known = q.Grants[0], true, false
-			return false, nil
+			return w.Grant.At > now
 		}
 	}
-	before := q.line.place(w)
-	refusal := q.refusal(w, before, now)
-	if refusal == nil {
+	if before := q.line.place(w); !q.refuse(w, before, now) {
 		q.push(w, before, now)
 	}
-	if e.startLocked(); refusal != nil {
-		return false, refusal
+	if e.clock != (RealClock{}) {
+		e.alarm = 0 // sleep anew: the clock may not return from the sleep that is under way
 	}
-	return true, nil
+	if e.serveLocked(); w.waits {
+		w.answered = make(chan struct{})
+	}
+	return w.waits || w.granted && w.Grant.At > now
 }
 
 // push puts a call into the line that has so many before it.
 func (q *queue) push(w *Waiter, before int, now time.Duration) {
 	q.line.push(w, before)
-	w.err, w.place, w.answered, w.forecast = nil, before+1, make(chan struct{}), nil
-	if w.OnWait != nil {
-		w.forecast = make(chan Wait, 1)
+	w.place, w.answered, w.forecast = before+1, nil, nil
+	if w.Refused { // when the rule was asked last, this call did not wait yet
+		q.Again = 0
 	}
+	if w.OnWait == nil {
+		return
+	}
+	w.forecast = make(chan Wait, 1)
 	if q.fresh = append(q.fresh, w); q.known {
 		q.sendForecasts(0, now)
 	}
@@ -236,8 +239,6 @@ func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Durat
 	return now
 }
 
-const never = 1 << 62
-
 // await is for the call's turn. A call that leaves for any reason, a panic of
 // OnWait included, leaves the line or gives its grant back.
 func (e *Engine) await(ctx context.Context, w *Waiter) (err error) {
@@ -247,7 +248,7 @@ func (e *Engine) await(ctx context.Context, w *Waiter) (err error) {
 			e.abandon(w)
 		}
 	}()
-	for over := false; !over; {
+	for over := w.answered == nil; !over; {
 		select {
 		case wait := <-w.forecast:
 			w.OnWait(wait)
@@ -285,13 +286,10 @@ func (e *Engine) outcome(ctx context.Context, w *Waiter) (early time.Duration, c
 func (e *Engine) abandon(w *Waiter) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if q := e.queues[w.Class]; q.line.remove(w) {
-		if q.line.waiting() == 0 {
-			e.wake()
-		}
-	} else if w.granted {
+	if !e.queues[w.Class].line.remove(w) && w.granted {
 		e.doneLocked(w, Outcome{})
 	}
+	e.serveLocked()
 }
 
 // Forecast returns for how long the limit of a call is closed, and why it is no use
@@ -322,7 +320,9 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.doneLocked(w, o)
+	news = e.doneLocked(w, o)
+	e.serveLocked()
+	return news
 }
 
 func (e *Engine) doneLocked(w *Waiter, o Outcome) (news bool) {
@@ -331,9 +331,11 @@ func (e *Engine) doneLocked(w *Waiter, o Outcome) (news bool) {
 		w.since = now
 	}
 	changed, news, step := e.rule.Done(now, w, o)
-	w.granted = false
-	if changed {
-		e.changedLocked(step)
+	if w.granted = false; changed {
+		e.changedLocked()
+	}
+	if step != nil {
+		e.step = step
 	}
 	return news
 }
@@ -343,18 +345,19 @@ func (e *Engine) doneLocked(w *Waiter, o Outcome) (news bool) {
 func (e *Engine) Changed(step func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.changedLocked(step)
+	e.changedLocked()
+	if step != nil {
+		e.step = step
+	}
+	e.serveLocked()
 }
 
-func (e *Engine) changedLocked(step func()) {
+// changedLocked makes all answers out of date.
+func (e *Engine) changedLocked() {
 	e.changes++
 	for _, q := range e.queues {
 		q.known = false
 	}
-	if step != nil {
-		e.remains = step
-	}
-	e.startLocked()
 }
 
 // Now is the time that rules go by.
@@ -390,7 +393,7 @@ func (q *queue) turn(before int) time.Duration {
 	return q.Turn + time.Duration(before)*q.Gap
 }
 
-// sendForecasts tells those who have come since the last answer how long they will
+// sendForecasts says to those who have come since the last answer how long they will
 // probably wait. gone calls of the line have left it meanwhile.
 func (q *queue) sendForecasts(gone int, now time.Duration) {
 	for _, w := range q.fresh {
@@ -430,75 +433,43 @@ func (q *queue) refusal(w *Waiter, before int, now time.Duration) *Refusal {
 	return nil
 }
 
-// startLocked begins to serve, or ends the server's sleep.
-func (e *Engine) startLocked() {
-	if e.serving {
-		e.wake()
-	} else if task := e.nextLocked(); task != nil {
-		e.serving = true
-		go e.serve(task)
-	}
-}
-
-// serve works and sleeps for those who wait, until nobody does.
-func (e *Engine) serve(task func() error) {
-	for task != nil {
-		err := Protect(task)
-		e.mu.Lock()
-		if err != nil {
-			e.refuseAllLocked(err)
-		}
-		task = e.nextLocked()
-		e.serving = task != nil
-		e.mu.Unlock()
-	}
-}
-
-// nextLocked asks for the classes that are due, until there is something to do without the
-// lock: a step, or to sleep. It returns nil once nobody waits.
+// serveLocked asks the rule for all classes that are due, and hands on what it grants.
+// What takes time it leaves to a goroutine, which serves again afterwards: a step, or to
+// sleep until the next class is due.
 //
 // Of several classes it asks for the one that was served the longest ago: a light user
 // of one endpoint does not wait for a batch on another.
-func (e *Engine) nextLocked() (task func() error) {
-	for {
+func (e *Engine) serveLocked() {
+	for !e.stepping {
 		now, until := e.nowLocked(), time.Duration(never)
 		var due *queue
 		for _, q := range e.queues {
-			switch {
-			case q.line.first() == nil:
-				e.forgetLocked(q, now)
+			switch first := q.line.first(); {
+			case first == nil && q.known: // nobody waits any more
+				q.known, q.fresh = false, nil
+				e.doneLocked(&Waiter{Class: q.Class}, Outcome{})
+			case first == nil:
 			case q.known && q.Again > now:
 				until = min(until, q.Again)
 			case due == nil || q.goesBefore(due):
 				due = q
 			}
 		}
-		switch step := e.remains; {
-		case step != nil:
-			e.remains = nil
-			return func() error { step(); return nil }
-		case due == nil && until == never:
-			return nil
-		case due == nil:
-			return e.sleepLocked(now, until)
+		if step := e.step; step != nil {
+			e.step = nil
+			e.startStepLocked(nil, func() Answer { step(); return Answer{} })
+			return
+		}
+		if due == nil {
+			e.sleepLocked(now, until)
+			return
 		}
 		answer := e.rule.Ask(now, due.line.first(), due.line.waiting())
 		if answer.Step != nil {
-			return e.stepLocked(due, answer.Step)
+			e.startStepLocked(due, answer.Step)
+			return
 		}
 		e.answerLocked(due, answer, e.changes)
-	}
-}
-
-// forgetLocked ends the service of a class in which nobody waits any more.
-func (e *Engine) forgetLocked(q *queue, now time.Duration) {
-	q.fresh = nil
-	if !q.known {
-		return
-	}
-	q.known = false
-	if _, _, step := e.rule.Done(now, &q.nobody, Outcome{}); step != nil {
-		e.remains = step
 	}
 }
 
@@ -509,49 +480,56 @@ func (q *queue) goesBefore(o *queue) bool {
 	return q.served < o.served
 }
 
-// stepLocked is the task to find an answer that takes time. If the rule changes its mind
-// meanwhile, the answer is out of date at once.
-func (e *Engine) stepLocked(q *queue, find func() Answer) (task func() error) {
+// startStepLocked takes a step, which may find the answer for a queue. If the rule changes
+// its mind meanwhile, the answer is out of date at once.
+func (e *Engine) startStepLocked(q *queue, step func() Answer) {
+	e.stepping = true
 	changes := e.changes
-	return func() error {
-		answer := find()
+	go func() {
+		var answer Answer
+		err := Protect(func() error { answer = step(); return nil })
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.answerLocked(q, answer, changes)
-		return nil
-	}
+		e.stepping = false
+		switch {
+		case err != nil:
+			e.refuseAllLocked(err)
+		case q != nil:
+			e.answerLocked(q, answer, changes)
+		}
+		e.serveLocked()
+	}()
 }
 
-// sleepLocked is the task to wait by the clock, on another goroutine: a clock that does not
-// return must not hold up those who come later. A sleep that nobody cut short has taken
-// its time, even if the clock stands still. One that was cut short has not, also where
-// the clock was the quicker to say so. A clock that cannot sleep ends the calls: there is
-// no other way to wait.
-func (e *Engine) sleepLocked(now, until time.Duration) (task func() error) {
+// sleepLocked waits by the clock. A sleep that nobody cut short has taken its time, even
+// if the clock stands still. A clock that cannot sleep ends the calls: there is no other
+// way to wait.
+func (e *Engine) sleepLocked(now, until time.Duration) {
+	if until == e.alarm {
+		return
+	}
+	e.wake()
+	if e.alarm = until; until == never {
+		return
+	}
 	ctx, wake := context.WithCancel(context.Background())
 	clock := e.clock
 	e.wake = wake
-	return func() error {
-		defer wake()
-		slept := make(chan error, 1)
-		go func() { slept <- Protect(func() error { return clock.Sleep(ctx, until-now) }) }()
-		var err error
-		select {
-		case <-ctx.Done():
-		case err = <-slept:
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("the clock does not wait: %w", err)
-		}
+	go func() {
+		err := Protect(func() error { return clock.Sleep(ctx, until-now) })
 		e.mu.Lock()
 		defer e.mu.Unlock()
+		if ctx.Err() != nil {
+			return // another sleep has taken its place, or nobody waits
+		}
+		wake()
+		e.alarm = never
 		e.nowLocked()
-		e.passed = max(e.passed, until)
-		return nil
-	}
+		if e.passed = max(e.passed, until); err != nil {
+			e.refuseAllLocked(fmt.Errorf("the clock does not wait: %w", err))
+		}
+		e.serveLocked()
+	}()
 }
 
 // leastAgain keeps a rule that grants nothing from being asked without a pause.
@@ -571,46 +549,57 @@ func (e *Engine) answerLocked(q *queue, answer Answer, changes int64) {
 	if answer.Rough {
 		later = answer.Opens > now && (!q.known || answer.Opens != q.Opens)
 	}
-	q.Answer, q.known = answer, changes == e.changes
 	for _, g := range answer.Grants {
 		if w := q.line.pop(); w != nil {
 			w.Grant, w.granted, w.Limit = g, true, answer.Key
-			close(w.answered)
+			if w.answered != nil {
+				close(w.answered)
+			}
 		} else {
 			e.doneLocked(&Waiter{Class: q.Class, Grant: g}, Outcome{}) // nobody waits for it any more
 		}
 	}
+	q.Answer, q.known = answer, changes == e.changes && q.line.first() != nil
 	if later {
 		q.refuseLate(now)
 	}
 	q.sendForecasts(len(answer.Grants), now)
 }
 
+// refuseLate refuses those who cannot go in time any more.
 func (q *queue) refuseLate(now time.Duration) {
 	before := 0
 	for _, w := range q.line.all() {
-		if refusal := q.refusal(w, before, now); refusal != nil {
-			q.refuse(w, refusal)
-		} else {
+		if !q.refuse(w, before, now) {
 			before++
 		}
 	}
+}
+
+// refuse refuses a call that cannot go in time, as far as that is known.
+func (q *queue) refuse(w *Waiter, before int, now time.Duration) (refused bool) {
+	refusal := q.refusal(w, before, now)
+	if refusal != nil {
+		q.end(w, refusal)
+	}
+	return refusal != nil
 }
 
 // refuseAllLocked ends all waiting calls.
 func (e *Engine) refuseAllLocked(err error) {
 	for _, q := range e.queues {
 		for _, w := range q.line.all() {
-			q.refuse(w, err)
+			q.end(w, err)
 		}
 	}
 }
 
-// refuse takes a call out of the line.
-func (q *queue) refuse(w *Waiter, err error) {
-	q.line.remove(w)
+// end takes a call that has its answer out of the line.
+func (q *queue) end(w *Waiter, err error) {
+	if q.line.remove(w) && w.answered != nil {
+		close(w.answered)
+	}
 	w.err = err
-	close(w.answered)
 }
 
 // Protect turns a panic of a part that somebody else wrote into an error for
