@@ -2,7 +2,6 @@ package pacer
 
 import (
 	"cmp"
-	"iter"
 	"math"
 	"slices"
 	"time"
@@ -23,35 +22,10 @@ type budget struct {
 	credit  int64   // how far they may be ahead of it after quiet; not those of a share
 }
 
-func (l *ledger) budget(i int) budget {
-	b := budget{rule: &l.rules[i], limit: &l.Limits[i], index: i, now: l.Now, calls: l.calls}
-	b.slot, b.guard, b.allowed = b.window/240, min(400_000, b.window/20), b.level()
-	if b.isLong() { // in few slots, since the window may be a day
-		b.slot = b.window / 60
-		b.guard = b.slot + longGuard
-	}
-	least := float64(b.guard) / float64(b.window)
-	b.extra = max(b.Extra, least)
-	b.pace = int64(float64(b.window) / b.allowed * (1 + b.extra))
-	if most := b.max; b.calls == 1 {
-		if l.lonely { // others may have begun with a part too
-			most = b.allowed
-		}
-		atOnce := min(mostAtOnce, max(2, math.Floor(most/6)))
-		b.credit = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // who spaces calls wants no burst
-	}
-	return b
-}
-
-// budgets are the limits that a call of a kind spends.
-func (l *ledger) budgets(k costSet) iter.Seq[budget] {
-	return func(yield func(budget) bool) {
-		for i := range l.rules {
-			if l.rules[i].counts&k != 0 && !yield(l.budget(i)) {
-				return
-			}
-		}
-	}
+// limit is the state of a rule; which half is used depends on its window.
+type limit struct {
+	short
+	long
 }
 
 // next returns when a call may go after before other calls. On a share a call
@@ -61,27 +35,6 @@ func (b budget) next(before int64) int64 {
 		return b.nextLong(before)
 	}
 	return max(max(b.Due, b.now-b.credit)+before*b.pace, b.free(b.allowed-float64(before)))
-}
-
-func (l *ledger) spend(k costSet, at int64) {
-	for b := range l.budgets(k) {
-		b.now = at
-		if !b.isLong() {
-			b.spendShort()
-			continue
-		}
-		b.spendLong()
-		if b.Most > 0 && b.Sent >= b.Most {
-			l.calm(b.counts, b.nextLong(0))
-		}
-	}
-}
-
-// giveBack takes back a call that was not sent.
-func (l *ledger) giveBack(k costSet, at int64) {
-	for b := range l.budgets(k) {
-		b.giveBack(at)
-	}
 }
 
 func (b budget) giveBack(at int64) {
@@ -128,7 +81,7 @@ const (
 	// costs little, is kept for long. On a leaky bucket, where a delay of 80 ms costs a
 	// second, one call in 70 is refused.
 	grow       = 1.6
-	mostShrink = 1.0 / 160
+	mostShrink = 1.0 / 180
 )
 
 // level returns how many calls a window may hold now.
@@ -327,4 +280,16 @@ func (b budget) refusedLong(opens int64) {
 		next.Most, next.Lasts = b.Most, min(int64(slowest)+longGuard, b.Lasts+opens-b.Begins)
 	}
 	b.long = next
+}
+
+// full is how much of a limit is used. A long one whose count does not explain
+// a refusal comes after all short ones.
+func (b budget) full() float64 {
+	switch {
+	case !b.isLong():
+		return float64(b.sent()) / b.allowed
+	case b.used():
+		return 0.95
+	}
+	return -b.max
 }

@@ -1,14 +1,18 @@
 package pacer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -22,8 +26,10 @@ type coordinator struct {
 	clock  func() time.Duration // the engine's
 	took   int64                // microseconds of a call of the store, on average; for steps alone
 
-	mu       sync.Mutex // guards what follows
-	ledger   ledger     // this process's, or what it saw in the store last
+	// mu guards what follows. Ask and Done take it under the engine's lock, so nobody who
+	// holds it calls the engine.
+	mu       sync.Mutex
+	ledger   ledger // this process's, or what it saw in the store last
 	peers    peers
 	reports  []func(*ledger)      // for the next step
 	refusing map[costSet]refusals // of calls of which none has passed since
@@ -54,18 +60,18 @@ func (c *coordinator) setRules(now time.Duration, rules []rule) (changed bool, s
 	if slices.Equal(rules, c.ledger.rules) {
 		return false, nil
 	}
-	old := c.here(now)
+	old := c.hereLocked(now)
 	l := ledger{state: newState(rules, old.Now), rules: rules, calls: 1}
 	l.join(old)
 	l.Members = old.Members
 	c.ledger.state, c.ledger.rules = l.state, rules
 	clear(c.refusing)
-	c.here(now).reopen()
-	return true, c.report(now, (*ledger).reopen)
+	c.hereLocked(now).reopen()
+	return true, c.reportLocked(now, (*ledger).reopen)
 }
 
-// here is the ledger as this process knows it, at a time.
-func (c *coordinator) here(now time.Duration) *ledger {
+// hereLocked is the ledger as this process knows it, at a time.
+func (c *coordinator) hereLocked(now time.Duration) *ledger {
 	l := &c.ledger
 	l.at(now.Microseconds() + c.peers.offset)
 	l.calls, l.lonely = 1, len(l.Members) == 0
@@ -89,7 +95,9 @@ func (c *coordinator) Sort(ctx context.Context, w *quota.Waiter) bool {
 
 func keyOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
 
-func (c *coordinator) onItsOwn(now time.Duration) bool { return c.peers.down && now < c.peers.retryAt }
+func (c *coordinator) onItsOwnLocked(now time.Duration) bool {
+	return c.peers.down && now < c.peers.retryAt
+}
 
 // Ask of quota.Rule.
 func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) quota.Answer {
@@ -97,24 +105,24 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	defer c.mu.Unlock()
 	key := keyOf(first.Class)
 	if waiting == 0 {
-		return c.answer(now, key, c.here(now).outlook(key.Kinds))
+		return c.answerLocked(now, key, c.hereLocked(now).outlook(key.Kinds))
 	}
 	var got turn
 	ask := func(l *ledger) { got = l.ask(key, int64(waiting)) }
-	if !c.onItsOwn(now) {
+	if !c.onItsOwnLocked(now) {
 		return quota.Answer{Step: func() quota.Answer {
 			now := c.step(ask)
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			return c.answer(now, key, got)
+			return c.answerLocked(now, key, got)
 		}}
 	}
-	ask(c.here(now))
-	return c.answer(now, key, got)
+	ask(c.hereLocked(now))
+	return c.answerLocked(now, key, got)
 }
 
-// answer puts a turn into the engine's words and time.
-func (c *coordinator) answer(now time.Duration, key queueKey, t turn) quota.Answer {
+// answerLocked puts a turn into the engine's words and time.
+func (c *coordinator) answerLocked(now time.Duration, key queueKey, t turn) quota.Answer {
 	here := func(at int64) time.Duration { return time.Duration(at-c.peers.offset) * time.Microsecond }
 	a := quota.Answer{
 		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond,
@@ -142,22 +150,22 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	granted, has := w.Grant.Mark.(int64)
 	switch {
 	case o.Refused:
-		news, step = c.refused(now, key.Kinds, granted, o)
+		news, step = c.refusedLocked(now, key.Kinds, granted, o)
 		return true, news, step
 	case o.Sent:
 		delete(c.refusing, key.Kinds)
 	case has:
-		return true, false, c.report(now, func(l *ledger) { l.giveBack(key.Kinds, granted) })
+		return true, false, c.reportLocked(now, func(l *ledger) { l.giveBack(key.Kinds, granted) })
 	case slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same):
-		return false, false, c.report(now, func(l *ledger) { l.withdraw(key) })
+		return false, false, c.reportLocked(now, func(l *ledger) { l.withdraw(key) })
 	}
 	return false, false, nil
 }
 
-// refused closes the local gate at once, so that further refusals of the same limit are
+// refusedLocked closes the local gate at once, so that further refusals of the same limit are
 // not reported as new.
-func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool, step func()) {
-	l, r := c.here(now), c.refusing[costs]
+func (c *coordinator) refusedLocked(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool, step func()) {
+	l, r := c.hereLocked(now), c.refusing[costs]
 	if r.since == 0 {
 		r.since = now
 	}
@@ -168,17 +176,17 @@ func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o
 		r.backoff = min(max(second, 2*r.backoff), quota.MostBackoff.Microseconds())
 	}
 	c.refusing[costs] = r
-	return news, c.report(now, func(l *ledger) {
+	return news, c.reportLocked(now, func(l *ledger) {
 		l.shut(costs, l.Now+shut, o.LimitKey)
 		l.refused(costs, granted, wait)
 	})
 }
 
-// report applies a change to the ledger of a process on its own. Else it returns the step
+// reportLocked applies a change to the ledger of a process on its own. Else it returns the step
 // that does, for which the caller does not wait.
-func (c *coordinator) report(now time.Duration, change func(*ledger)) (step func()) {
-	if c.onItsOwn(now) {
-		change(c.here(now))
+func (c *coordinator) reportLocked(now time.Duration, change func(*ledger)) (step func()) {
+	if c.onItsOwnLocked(now) {
+		change(c.hereLocked(now))
 		return nil
 	}
 	c.reports = append(c.reports, change)
@@ -202,7 +210,7 @@ func (c *coordinator) step(f func(*ledger)) (now time.Duration) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.here(now).apply(changes)
+	c.hereLocked(now).apply(changes)
 	return now
 }
 
@@ -215,11 +223,11 @@ func (c *coordinator) startStep(now time.Duration, f func(*ledger)) (changes []f
 	if f != nil {
 		changes = append(changes, f)
 	}
-	if len(changes) == 0 || c.onItsOwn(now) {
+	if len(changes) == 0 || c.onItsOwnLocked(now) {
 		return changes, nil
 	}
 	c.peers.retryAt = now + storeRetry
-	return changes, &loaded{ledger: c.ledger, key: c.key()}
+	return changes, &loaded{ledger: c.ledger, key: c.keyLocked()}
 }
 
 func (l *ledger) apply(changes []func(*ledger)) {
@@ -239,4 +247,158 @@ func costsOf(endpoint *spec.Endpoint, setsBYOK bool) (costs costSet) {
 		return uncounted
 	}
 	return costs
+}
+
+const (
+	storeWait = 250 * time.Millisecond
+	mostTries = 20
+	setBack   = 5 * second
+)
+
+// loaded is a state of the store, which a step changes and swaps.
+type loaded struct {
+	ledger
+	key, version string
+	offset       int64 // what its time is ahead of the pacer's
+	lost         bool  // it begins afresh, though it was there before
+}
+
+// stepShared loads the state, changes it and swaps it, until it is the quickest.
+func (c *coordinator) stepShared(now time.Duration, l *loaded, changes []func(*ledger)) error {
+	began := time.Now()
+	for range mostTries {
+		if err := c.load(l, now+time.Since(began)); err != nil {
+			return err
+		}
+		l.apply(changes)
+		var swapped bool
+		longest := slices.MaxFunc(l.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).Window
+		err := bounded(func(ctx context.Context) (err error) {
+			swapped, err = c.store.Swap(ctx, l.key, l.version, l.encode(), 2*longest+time.Hour)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if swapped {
+			c.storeAnswered(l)
+			return nil
+		}
+		time.Sleep(time.Duration(rand.Int64N(c.took/2+1)) * time.Microsecond)
+	}
+	return errors.New("too many processes change the value at once")
+}
+
+// load reads the store's state and adds this process as a member. If the process
+// has worked on another state or on a share, load also adds its counts.
+func (c *coordinator) load(l *loaded, now time.Duration) error {
+	began := time.Now()
+	var value []byte
+	var at time.Time
+	err := bounded(func(ctx context.Context) (err error) {
+		value, l.version, at, err = c.store.Load(ctx, l.key)
+		l.state = decode(value, len(l.rules))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	took := time.Since(began).Microseconds()
+	c.took += (2*took - c.took) / 4
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := &c.peers
+	l.lost = false
+	if l.state == nil || at.UnixMicro() < l.Now-setBack {
+		l.state, l.lost = newState(l.rules, at.UnixMicro()), len(value) > 0 || p.seen == l.key
+	}
+	l.at(at.UnixMicro())
+	l.offset, l.took, l.calls, l.lonely = l.Now-now.Microseconds()-took/2, max(claimAhead.Microseconds()/6, c.took), 1, false
+	l.Members[l.member] = l.Now
+	maps.DeleteFunc(l.Members, func(_, seen int64) bool { return seen < l.Now-memberFor })
+	if p.down && l.last(nothing).Opens == 0 { // others may still be on their shares
+		l.shut(nothing, l.Now+returnHold, "")
+	}
+	if p.down || l.lost || p.seen != "" && p.seen != l.key {
+		l.join(c.hereLocked(now))
+	}
+	return nil
+}
+
+// bounded waits for a call of the store for at most storeWait, even if the store
+// ignores its context. A panic of the store is an error.
+func bounded(call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
+	defer cancel()
+	first := make(chan error, 2)
+	go func() { first <- quota.Protect(func() error { return call(ctx) }) }()
+	context.AfterFunc(ctx, func() { first <- ctx.Err() })
+	return <-first
+}
+
+// peers is the pacer's knowledge of the store and the other processes.
+type peers struct {
+	offset int64 // what the state's clock is ahead of the pacer's
+
+	down    bool          // there is no store, or it does not answer: the state is this process's share
+	since   time.Time     // when it went down; zero: it answers, or there is none
+	retryAt time.Duration // when a step tries it again
+	seen    string        // the key of the value that was seen last
+}
+
+const (
+	claimAhead = 250 * time.Millisecond // before its turn a process asks for it, which hides the way to the store
+	storeRetry = 1700 * time.Millisecond
+	returnHold = 2 * second // the last process has found the store by then
+	lonelyPart = 0.25       // of Max, for a process that knows of no other
+)
+
+// storeAnswered goes on from the state that the store has taken.
+func (c *coordinator) storeAnswered(l *loaded) {
+	c.mu.Lock()
+	p := &c.peers
+	back := p.down
+	p.offset, p.down, p.since, p.seen = l.offset, false, time.Time{}, l.key
+	if l.key == c.keyLocked() { // else SetLimits came in between
+		c.ledger.state = l.state
+	}
+	c.mu.Unlock()
+	if back {
+		c.logger.Info("agentmessaging pacer's store answers again")
+	}
+	if l.lost {
+		c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
+	}
+}
+
+// storeFailed goes on with a share of the limits.
+func (c *coordinator) storeFailed(now time.Duration, err error) {
+	if processes, first := c.shareOut(now); first {
+		c.logger.Warn("agentmessaging pacer's store does not answer; working on a share of the limits",
+			slog.Int("processes", processes), slog.String("error", printable.Line(err.Error(), 256)))
+	}
+}
+
+// shareOut makes the state this process's share: each call now counts once
+// per known process, and the first goes when this process's ticket was due. A
+// process that knows of no other begins with a part, and finds its share by
+// refusals. first is false if the store was down already.
+func (c *coordinator) shareOut(now time.Duration) (processes int, first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.peers.down {
+		return 0, false
+	}
+	l := c.hereLocked(now)
+	for b := range l.budgets(everything) {
+		switch {
+		case l.lonely:
+			b.Level, b.Quiet = lonelyPart, l.Now
+		case !b.isLong():
+			b.Due = max(b.Due, l.turnOf(b.counts, int64(len(l.Members))*b.pace))
+		}
+	}
+	l.Tickets, l.Fresh = nil, l.Now
+	c.peers.down, c.peers.since = true, time.Now()
+	return len(l.Members), true
 }

@@ -16,10 +16,10 @@
 // docs/limits.md of this module describes the behavior, with measurements.
 package pacer
 
-// The calls of a process wait in an engine of package quota. Its rule is the
-// coordinator (coordinator.go, and store.go for the store), which keeps its state in a
-// ledger: budget.go counts limits, ledger.go also decides which limit a refusal is
-// about, and tickets.go which process goes next.
+// The calls of a process wait in an engine of package quota. Its rule is the coordinator,
+// which keeps its state in a ledger, and the ledger in a store if there is one. The ledger
+// decides which limit a refusal is about and which process goes next; a budget counts
+// one limit.
 
 import (
 	"cmp"

@@ -39,7 +39,7 @@ func (p *Pacer) State() State {
 	s.Interactive, s.Batch = p.engine.Waiting()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.here(now)
+	l := c.hereLocked(now)
 	s.Processes, s.StoreDown = len(l.Members), c.peers.since
 	for b := range l.budgets(everything) {
 		s.Limits = append(s.Limits, b.status(l.Gates))

@@ -2,26 +2,17 @@ package pacer
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"maps"
-	"math/rand/v2"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
 // A Store keeps one value for each key, for all processes: Redis, Postgres,
@@ -66,206 +57,14 @@ func WithStore(store Store, apiKey string) Option {
 	}
 }
 
-// key names the value that holds the state of the API key under the limits,
+// keyLocked names the value that holds the state of the API key under the limits,
 // whatever their Max.
-func (c *coordinator) key() string {
+func (c *coordinator) keyLocked() string {
 	hash := hmac.New(sha256.New, []byte(c.apiKey()))
 	for _, r := range c.ledger.rules {
 		fmt.Fprintf(hash, "%q %d %d\n", r.Key, r.window, r.counts)
 	}
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
-}
-
-const (
-	storeWait = 250 * time.Millisecond
-	mostTries = 20
-	setBack   = 5 * second
-)
-
-// loaded is a state of the store, which a step changes and swaps.
-type loaded struct {
-	ledger
-	key, version string
-	offset       int64 // what its time is ahead of the pacer's
-	lost         bool  // it begins afresh, though it was there before
-}
-
-// stepShared loads the state, changes it and swaps it, until it is the quickest.
-func (c *coordinator) stepShared(now time.Duration, l *loaded, changes []func(*ledger)) error {
-	began := time.Now()
-	for range mostTries {
-		if err := c.load(l, now+time.Since(began)); err != nil {
-			return err
-		}
-		l.apply(changes)
-		var swapped bool
-		longest := slices.MaxFunc(l.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).Window
-		err := bounded(func(ctx context.Context) (err error) {
-			swapped, err = c.store.Swap(ctx, l.key, l.version, l.encode(), 2*longest+time.Hour)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if swapped {
-			c.storeAnswered(l)
-			return nil
-		}
-		time.Sleep(time.Duration(rand.Int64N(c.took/2+1)) * time.Microsecond)
-	}
-	return errors.New("too many processes change the value at once")
-}
-
-// load reads the store's state and adds this process as a member. If the process
-// has worked on another state or on a share, load also adds its counts.
-func (c *coordinator) load(l *loaded, now time.Duration) error {
-	began := time.Now()
-	var value []byte
-	var at time.Time
-	err := bounded(func(ctx context.Context) (err error) {
-		value, l.version, at, err = c.store.Load(ctx, l.key)
-		l.state = decode(value, len(l.rules))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	took := time.Since(began).Microseconds()
-	c.took += (2*took - c.took) / 4
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := &c.peers
-	l.lost = false
-	if l.state == nil || at.UnixMicro() < l.Now-setBack {
-		l.state, l.lost = newState(l.rules, at.UnixMicro()), len(value) > 0 || p.seen == l.key
-	}
-	l.at(at.UnixMicro())
-	l.offset, l.took, l.calls, l.lonely = l.Now-now.Microseconds()-took/2, max(claimAhead.Microseconds()/6, c.took), 1, false
-	l.Members[l.member] = l.Now
-	maps.DeleteFunc(l.Members, func(_, seen int64) bool { return seen < l.Now-memberFor })
-	if p.down && l.last(nothing).Opens == 0 { // others may still be on their shares
-		l.shut(nothing, l.Now+returnHold, "")
-	}
-	if p.down || l.lost || p.seen != "" && p.seen != l.key {
-		l.join(c.here(now))
-	}
-	return nil
-}
-
-// bounded waits for a call of the store for at most storeWait, even if the store
-// ignores its context. A panic of the store is an error.
-func bounded(call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
-	defer cancel()
-	first := make(chan error, 2)
-	go func() { first <- quota.Protect(func() error { return call(ctx) }) }()
-	context.AfterFunc(ctx, func() { first <- ctx.Err() })
-	return <-first
-}
-
-// peers is the pacer's knowledge of the store and the other processes.
-type peers struct {
-	offset int64 // what the state's clock is ahead of the pacer's
-
-	down    bool          // there is no store, or it does not answer: the state is this process's share
-	since   time.Time     // when it went down; zero: it answers, or there is none
-	retryAt time.Duration // when a step tries it again
-	seen    string        // the key of the value that was seen last
-}
-
-const (
-	claimAhead = 250 * time.Millisecond // before its turn a process asks for it, which hides the way to the store
-	storeRetry = 1700 * time.Millisecond
-	returnHold = 2 * second // the last process has found the store by then
-	lonelyPart = 0.25       // of Max, for a process that knows of no other
-)
-
-// join adds the counts of another ledger: of each limit the larger count is kept. A
-// level that a lonely process learned is a share of the limit, so it is left out.
-func (l *ledger) join(other *ledger) {
-	ahead := l.Now - other.Now
-	for _, g := range other.Gates {
-		l.shut(g.Kinds, g.Told+ahead, g.Key)
-	}
-	l.Fresh = l.Now
-	for b := range l.budgets(everything) {
-		for o := range other.budgets(b.counts) {
-			if o.Key != b.Key || o.window != b.window {
-				continue
-			}
-			if o.Sent > b.Sent {
-				b.Begins, b.Sent, b.Most, b.Lasts = o.Begins+ahead, o.Sent, o.Most, o.Lasts
-			}
-			if calls := o.sent(); !b.isLong() && calls > b.sent() {
-				b.even(min(calls, int64(b.allowed)-1))
-			}
-			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.lonely {
-				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
-			}
-		}
-		b.pause(max(l.Now, l.last(nothing).Opens))
-	}
-}
-
-// storeAnswered goes on from the state that the store has taken.
-func (c *coordinator) storeAnswered(l *loaded) {
-	c.mu.Lock()
-	p := &c.peers
-	back := p.down
-	p.offset, p.down, p.since, p.seen = l.offset, false, time.Time{}, l.key
-	if l.key == c.key() { // else SetLimits came in between
-		c.ledger.state = l.state
-	}
-	c.mu.Unlock()
-	if back {
-		c.logger.Info("agentmessaging pacer's store answers again")
-	}
-	if l.lost {
-		c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
-	}
-}
-
-// storeFailed goes on with a share of the limits.
-func (c *coordinator) storeFailed(now time.Duration, err error) {
-	if processes, first := c.shareOut(now); first {
-		c.logger.Warn("agentmessaging pacer's store does not answer; working on a share of the limits",
-			slog.Int("processes", processes), slog.String("error", printable.Line(err.Error(), 256)))
-	}
-}
-
-// shareOut makes the state this process's share: each call now counts once
-// per known process, and the first goes when this process's ticket was due. A
-// process that knows of no other begins with a part, and finds its share by
-// refusals. first is false if the store was down already.
-func (c *coordinator) shareOut(now time.Duration) (processes int, first bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.peers.down {
-		return 0, false
-	}
-	l := c.here(now)
-	for b := range l.budgets(everything) {
-		switch {
-		case l.lonely:
-			b.Level, b.Quiet = lonelyPart, l.Now
-		case !b.isLong():
-			b.Due = max(b.Due, l.turnOf(b.counts, int64(len(l.Members))*b.pace))
-		}
-	}
-	l.Tickets, l.Fresh = nil, l.Now
-	c.peers.down, c.peers.since = true, time.Now()
-	return len(l.Members), true
-}
-
-// turnOf returns when this process would have been next. If it had no ticket, it
-// picks a random time within a round.
-func (l *ledger) turnOf(counts costSet, round int64) int64 {
-	for _, t := range l.Tickets {
-		if t.Member == l.member && t.Kinds&counts != 0 {
-			return t.Due
-		}
-	}
-	return l.Now + rand.Int64N(round+1)
 }
 
 // format numbers the layout of a value. Raise it where decode would misread an
