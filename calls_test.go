@@ -29,9 +29,9 @@ import (
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 )
 
-// A row makes a call for each list of answers. All end alike.
-type row struct {
-	rule    string // "": that of the row above
+// A callCase makes a call for each list of answers. All calls end alike.
+type callCase struct {
+	rule    string // "": that of the case above
 	do      doCall
 	opts    options
 	timeout time.Duration // of the http.Client
@@ -159,9 +159,9 @@ var (
 	warmUpOwn = sending(agentmessaging.LLMModeBYOK)
 )
 
-// verdicts are causes and what becomes of them: the policy of the client, but for
-// docs/faults.md and the rows below, which tell how a failure is worded too.
-var verdicts = []row{
+// verdicts are causes and what follows from them: the policy of the client. The cases of
+// worded and the tables of docs/faults.md belong to it too.
+var verdicts = []callCase{
 	{rule: "Statuses that HTTP does not know.", do: post,
 		given: each(answer{Status: 0, Body: anyReply}, answer{Status: 99, Body: anyReply}, answer{Status: 600, Body: anyReply}), want: inDoubt},
 	{rule: "After a protocol switch no body is read.", do: post, given: each(answer{Status: 100, Body: anyReply}, answer{Status: 199, Body: anyReply}), want: "not done"},
@@ -200,8 +200,8 @@ var verdicts = []row{
 }
 
 // worded are failures whose words callsFile shows.
-var worded = []row{
-	{rule: "A refusal says what to do, where neither a wait nor the cause tells.", do: get, given: each(answer{Status: 401}), want: "not done: ErrUnauthorized"},
+var worded = []callCase{
+	{rule: "A refusal says what to do, where neither a wait nor the cause says it.", do: get, given: each(answer{Status: 401}), want: "not done: ErrUnauthorized"},
 	{do: get, given: each(answer{Status: 402}), want: "not done: ErrPaymentRequired"},
 	{do: get, given: each(answer{Status: 404}), want: "not done: ErrNotFound"},
 	{rule: "Nothing to clear.", do: endpoints[4].call, given: each(answer{Status: 404}), want: "not done: ErrNotFound"},
@@ -281,10 +281,10 @@ func longWords(longer int) string {
 }
 
 // reported are calls of which callsFile shows what observers and a log get.
-var reported = []row{
+var reported = []callCase{
 	{rule: "A message.", do: post, given: each(okAnswer), want: "done"},
 	{rule: "An agent that is made: its id is known at the end.", do: sending(create{}), given: each(okAnswer), want: "done"},
-	{rule: "What is refused is the caller's affair, other failures are warnings.", do: post, given: each(answer{Status: 399}, answer{Status: 499}), want: "not done"},
+	{rule: "A 4xx is the caller's affair; other failures are warnings.", do: post, given: each(answer{Status: 399}, answer{Status: 499}), want: "not done"},
 	{do: post, given: each(answer{Status: 400}), want: "not done: ErrBadRequest"},
 	{rule: "A 429 is waited for, here by the cool-down.", do: post,
 		given: inOrder(tooMany("3", "key_minute"), answer{Status: 500}), want: "not done, " + inDoubt + " ErrServer, 3s"},
@@ -304,7 +304,7 @@ var reported = []row{
 		given: inOrder(tooMany("420", "key_day"), okAnswer), want: "1 requests, not done, not done: ErrRateLimited"},
 	{rule: "A caller that leaves is not kept.", do: inTurn(impatient, leaving(3*time.Second, get)),
 		given: inOrder(tooMany("60", ""), okAnswer), want: "1 requests, not done, not done: context.Canceled, 3s"},
-	{rule: "A cool-down is told once. Its limit_key is foreign text: one line of 64 bytes, without the key.", do: inTurn(impatient, within(time.Second, post), get),
+	{rule: "A cool-down is reported once. Its limit_key is foreign text: one line of 64 bytes, without the key.", do: inTurn(impatient, within(time.Second, post), get),
 		given: inOrder(tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), okAnswer),
 		want:  "not done, not done, done, 20s"},
 	{rule: "Siblings share the cool-down, but for one that has none.", do: inTurn(impatient, by(agentmessaging.WithoutCoolDown(), impatient), by(hasty, get), get),
@@ -317,7 +317,7 @@ var reported = []row{
 	{rule: "A limiter refuses: nothing is sent.", do: post, opts: options{agentmessaging.WithLimiter(&limiterStub{
 		refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour},
 	})}, given: each(okAnswer), want: "0 requests, not done: ErrRateLimited"},
-	{rule: "An argument is refused: nobody hears of it.", do: sending(message{}), given: each(okAnswer), want: "no attempt: ErrInvalid"},
+	{rule: "An argument is refused: no event.", do: sending(message{}), given: each(okAnswer), want: "no attempt: ErrInvalid"},
 	{rule: "An error of the transport is one line.", do: post, given: each(answer{Err: errors.New("line\nbroken")}), want: inDoubt},
 	{rule: "A context has ended before the call.", do: within(0, post), given: each(okAnswer), want: "no attempt: context.DeadlineExceeded"},
 	{rule: "A call is cancelled.", do: leaving(time.Minute, post), given: each(answer{Before: leave, Err: errLeft}), want: inDoubt + " context.Canceled"},
@@ -327,7 +327,7 @@ var updateCalls = flag.Bool("update-calls", false, "write what is seen of the ca
 
 const callsFile = "testdata/calls.txt"
 
-// TestCalls holds the end of each call to its row, and what else is seen of it to callsFile.
+// TestCalls holds the end of each call to its case, and what else is seen of it to callsFile.
 func TestCalls(t *testing.T) {
 	var all strings.Builder
 	for i, r := range slices.Concat(verdicts, worded, reported) {
@@ -375,7 +375,7 @@ func causesOf(answers []answer) string {
 
 // make makes a call, and returns the verdicts of its attempts. What observers and, with
 // logged, the log get of it is written to reports.
-func (r row) make(t *testing.T, answers []answer, reports *strings.Builder, logged bool) (madeCall, []string) {
+func (r callCase) make(t *testing.T, answers []answer, reports *strings.Builder, logged bool) (madeCall, []string) {
 	observer := &reporter{t: t, reports: reports}
 	opts := append(slices.Clone(r.opts), agentmessaging.WithObserver(observer))
 	if logged {
@@ -439,8 +439,8 @@ func (m madeCall) words() string {
 type reportKey struct{}
 type stageKey struct{}
 
-// reporter is an observer that writes each event, and where it stands: an attempt's is
-// inside its call's.
+// reporter is an observer that writes each event, after the events that its context
+// comes from: an attempt's is inside its call's.
 type reporter struct {
 	t        *testing.T
 	reports  *strings.Builder

@@ -133,14 +133,6 @@ func ExampleClient_SetBYOK() {
 	}
 	fmt.Println(key, config.Provider, config.Fingerprint != "")
 
-	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{
-		LLM: agentmessaging.LLMParams{Mode: agentmessaging.LLMModeBYOK},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(agent.Status)
-
 	if err := client.ClearBYOK(ctx); err != nil {
 		log.Fatal(err)
 	}
@@ -148,7 +140,6 @@ func ExampleClient_SetBYOK() {
 	fmt.Println(config == nil, err)
 	// Output:
 	// [redacted] anthropic true
-	// active
 	// true <nil>
 }
 
@@ -170,7 +161,7 @@ func ExampleClient_WarmUp() {
 	// true
 }
 
-// A web handler fails fast beside a batch that waits; both share connections,
+// A web handler fails fast while a batch waits; both share connections,
 // key and cool-down.
 func ExampleClient_With() {
 	fake, batch := onFake()

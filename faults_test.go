@@ -237,10 +237,10 @@ func TestRetryAfterMatrix(t *testing.T) {
 		"30", "0.25", "1.5", "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
 		"Sun, 06 Nov 1994 08:48:00 GMT", "Sun, 13 Nov 1994 08:49:00 GMT", "0", "-5", "NaN", "1e309", "9223372037", "72000", "soon", "",
 	} {
-		var told time.Duration
+		var asked time.Duration
 		row := columns(t, value, endpoints, true, func(call endpoint, _ bool) cell {
 			c, err := answered(t, answer{Status: 429, Header: http.Header{"Retry-After": {value}, "Date": {date}}}, call.call)
-			told, _ = agentmessaging.RetryAfter(err)
+			asked, _ = agentmessaging.RetryAfter(err)
 			return c
 		})
 		assert.Equal(t, row[0], row[1], "Retry-After %q", value)
@@ -248,7 +248,7 @@ func TestRetryAfterMatrix(t *testing.T) {
 		if value == "" {
 			name = "empty"
 		}
-		page.row(name, row[0], told.String())
+		page.row(name, row[0], asked.String())
 	}
 	page.hold(t, "retry-after")
 }
@@ -588,7 +588,7 @@ type peer struct {
 	reset    func()        // close it so that the client gets ECONNRESET
 }
 
-// readHeader reads a request's header, and nothing behind it if the client
+// readHeader reads a request's header, and nothing after it if the client
 // has not yet sent more.
 func (p peer) readHeader() (*http.Request, error) {
 	req, err := http.ReadRequest(bufio.NewReader(p.Conn))

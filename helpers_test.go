@@ -100,7 +100,7 @@ func sending(params any) doCall {
 // endpoint is a call of one endpoint.
 type endpoint struct {
 	method, name string
-	secret       string // that the call sends, beside the API key
+	secret       string // that the call sends, in addition to the API key
 	call         doCall
 }
 

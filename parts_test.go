@@ -292,7 +292,7 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 	assert.NoError(t, post(t.Context(), m.client), "the next call")
 }
 
-// limiterStub records what it is told, after a wait, and refuses if it has a
+// limiterStub records what it is asked and what comes of it, after a wait, and refuses if it has a
 // refusal.
 type limiterStub struct {
 	wait    time.Duration

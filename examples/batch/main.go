@@ -2,7 +2,7 @@
 // none twice, wherever its process is killed: it notes in a journal what becomes of
 // each. Started again with the same file it goes on where it was.
 //
-//	go run . monday.txt
+//	go run . agent_000001 monday.txt
 //
 // A message is in doubt if the process died after its request had left, or if its
 // answer was missed: no call tells whether it arrived. The program names such messages,
@@ -38,12 +38,12 @@ func main() {
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	if len(os.Args) != 2 {
-		log.Fatal("give the file with the messages, one a line")
+	if len(os.Args) != 3 {
+		log.Fatal("give the agent's id, and the file with the messages, one a line")
 	}
 	client, err := agentmessaging.NewClientFromEnv()
 	if err == nil {
-		err = run(ctx, client, os.Args[1])
+		err = run(ctx, client, os.Args[1], os.Args[2])
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -51,7 +51,7 @@ func main() {
 }
 
 // run sends what the journal does not know as finished. Its error names what is left.
-func run(ctx context.Context, client *agentmessaging.Client, path string) error {
+func run(ctx context.Context, client *agentmessaging.Client, agentID, path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -66,24 +66,7 @@ func run(ctx context.Context, client *agentmessaging.Client, path string) error 
 		return err
 	}
 	defer j.file.Close()
-	agentID, err := j.agentOfBatch(ctx, client)
-	if err != nil {
-		return err
-	}
 	return errors.Join(j.sendAll(ctx, client, agentID, strings.Split(string(content), "\n")), j.undecided())
-}
-
-// agentOfBatch creates an agent if the journal has none.
-func (j *journal) agentOfBatch(ctx context.Context, client *agentmessaging.Client) (string, error) {
-	if j.agent != "" {
-		return j.agent, nil
-	}
-	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
-	if err != nil {
-		return "", err
-	}
-	// A death before the note leaves an agent that nobody uses.
-	return agent.ID, j.note(record{Agent: agent.ID})
 }
 
 // workers is how many messages are under way at once. No more than that many can
@@ -142,8 +125,6 @@ func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agent
 		return j.note(record{Message: n, State: sent, Detail: reply.Text})
 	case errors.Is(err, agentmessaging.ErrInvalid), errors.Is(err, agentmessaging.ErrBadRequest):
 		return j.note(record{Message: n, State: refused, Detail: err.Error()})
-	case errors.Is(err, agentmessaging.ErrNotFound): // the next start creates another agent
-		err = errors.Join(err, j.note(record{}))
 	}
 	return fmt.Errorf("message %d: %w", n, err) // planned, or in doubt if the outcome is unknown
 }
@@ -158,8 +139,7 @@ const (
 
 // record is one line of the journal.
 type record struct {
-	Agent   string `json:"agent,omitempty"`   // of the batch from now on, in a line without a message
-	Message int    `json:"message,omitempty"` // its line in the file, from 1
+	Message int    `json:"message"` // its line in the file, from 1
 	State   string `json:"state,omitempty"`
 	Detail  string `json:"detail,omitempty"` // the reply, or why it was refused
 }
@@ -168,7 +148,6 @@ type record struct {
 // the program acts on it. The last line of a message is its state.
 type journal struct {
 	mu     sync.Mutex     // guards what follows
-	agent  string         // "" if there is none yet, or none any more
 	states map[int]string // by message
 	file   *os.File
 	err    error // of the first write that failed
@@ -186,20 +165,12 @@ func openJournal(path string) (*journal, error) {
 		if err := json.Unmarshal(line, &r); err != nil {
 			return nil, fmt.Errorf("%s is damaged: %w", path, err)
 		}
-		j.apply(r)
+		j.states[r.Message] = r.State
 	}
 	if j.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err == nil {
 		err = j.file.Truncate(int64(len(lines)))
 	}
 	return j, err
-}
-
-func (j *journal) apply(r record) {
-	if r.Message == 0 {
-		j.agent = r.Agent
-	} else {
-		j.states[r.Message] = r.State
-	}
 }
 
 // note appends a line and returns when it is on the disk. After a write that failed,
@@ -214,7 +185,7 @@ func (j *journal) note(r record) error {
 	if _, j.err = j.file.Write(append(line, '\n')); j.err == nil {
 		j.err = j.file.Sync()
 	}
-	j.apply(r)
+	j.states[r.Message] = r.State
 	return j.err
 }
 
