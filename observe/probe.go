@@ -51,7 +51,7 @@ func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend)
 // question is a question that the interface leaves open.
 type question struct {
 	id    string
-	words string // in words
+	words string // as a person would ask it
 	fake  any    // this project's answer
 	// costs bounds what find spends on a target with the limits of a preview key.
 	// If fillsMinute is set, a larger limit takes more requests.
@@ -60,23 +60,16 @@ type question struct {
 	// find makes the calls of Run and returns the answer, or nil if there is no clear
 	// one. It gives the probe the answers to the questions of also. A question without
 	// find is in the also of another.
-	find  func(p *probe) any
-	needs need
-	also  []string
+	find func(p *probe) any
+	also []string
+	// What find needs of its target besides a key.
+	secondKey, abilities bool
 	// read returns what one answer says by itself, whoever made the call and for what
 	// reason; nil if it says nothing. The members of objects from several calls make one
 	// answer. A Watcher reads every call that passes. Without read, what a call
 	// means depends on the calls before it.
 	read func(x rawcall.Exchange) any
 }
-
-// need is a thing that a question needs from its target besides a key.
-type need int
-
-const (
-	secondKey need = 1 + iota
-	abilities
-)
 
 func (q question) ids() []string { return append([]string{q.id}, q.also...) }
 
@@ -142,9 +135,9 @@ func (p *probe) lacks(q question) string {
 	switch {
 	case p.stopped != nil:
 		return "needs a target that answers"
-	case q.needs == secondKey && !p.hasTwoKeys():
+	case q.secondKey && !p.hasTwoKeys():
 		return "needs a second key"
-	case q.needs == abilities && !arranges:
+	case q.abilities && !arranges:
 		return "needs Target.Abilities, such as those of a fake"
 	case over != "":
 		return "needs a larger budget: " + over

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,17 +12,15 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// questions are all that Run asks, in this order. The ids are those of the
-// fake's decisions.
-var questions = slices.Concat(valueQuestions, bodyQuestions, stateQuestions, limitQuestions, keyQuestions)
-
 var (
 	patching = rawcall.At("PATCH", "/v1/agents")
 	one      = Spend{Requests: 1}
 	oneAgent = Spend{Requests: 2, Creations: 1}
 )
 
-var valueQuestions = []question{
+// questions are all that Run asks, in this order. The ids are those of the
+// fake's decisions.
+var questions = []question{
 	{id: "status", words: "What does GET /v1/status say of the service?", costs: one,
 		find: each(200, rawcall.GetStatus), read: readStatus,
 		fake: map[string]any{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}},
@@ -41,9 +38,7 @@ var valueQuestions = []question{
 		rawcall.SendMessage.Of(rawcall.NoAgent).With(`{}`), 400, 404),
 	{id: "times", words: "Which form have times?", fake: "rfc3339", costs: oneAgent,
 		find: each(200, rawcall.ReadAgent), read: readTimes},
-}
 
-var bodyQuestions = []question{
 	accepts("unknown_members", "Are unknown members of a message accepted?", `{"text":"Hello","mood":"good"}`),
 	accepts("null_members", "Is null for a member accepted, as if it were absent?", `{"text":"Hello","user_ref":null}`),
 	accepts("duplicate_members", "Is a member that is there twice accepted?", `{"text":"Hello","text":"Hello"}`),
@@ -54,10 +49,8 @@ var bodyQuestions = []question{
 	{id: "length_unit", words: "What does a bound on a text count?", fake: "code points", costs: Spend{Requests: 2, Creations: 2}, find: lengthUnit},
 	{id: "metadata_cap", words: "How many characters of compact JSON may metadata have?", fake: 4096,
 		costs: Spend{Requests: 32, Creations: 12}, find: metadataCap},
-}
 
-var stateQuestions = []question{
-	{id: "agent_of_another_key", words: "Which status has an agent for another key?", fake: 404, costs: oneAgent, needs: secondKey,
+	{id: "agent_of_another_key", words: "Which status has an agent for another key?", fake: 404, costs: oneAgent, secondKey: true,
 		find: func(p *probe) any {
 			p.agent(rawcall.Key{})
 			p.Last = p.Agents[rawcall.Key{}]
@@ -91,15 +84,29 @@ var stateQuestions = []question{
 			p.Agents = map[rawcall.Key]string{} // the others want an agent that answers
 			return answer
 		}},
-}
 
-// keyQuestions need keys of other kinds, or spend a key's whole day. Abilities
-// issue these keys.
-var keyQuestions = []question{
-	{id: "permission_before_body", words: "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", fake: true, costs: one, needs: abilities,
+	// These fill the hour of warm-ups and the minute of a key, after a time without
+	// calls, so that the whole limit is free, however the service counts.
+	{id: "warmup_limit_name", words: "Which limit_key has the limit on warm-ups?", fake: "warmup_key_hour", find: fillWarmUps,
+		also: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 32, Creations: 1, WarmUps: 8}},
+	{id: "refused_operations_spend", words: "Does a warm-up with a wrong body spend one?", fake: false},
+	{id: "body_before_operation_limit", words: "Is a wrong body answered 400 where the limit of the operation is spent?", fake: true},
+	{id: "minute_limit_name", words: "Which limit_key has the limit on requests in a minute?", fake: "key_minute", find: fillMinute,
+		also:        []string{"windows", "retry_after", "several_limits", "limit_before_body"},
+		fillsMinute: true, costs: Spend{Requests: 210, Creations: 1, Wait: 4 * minute}},
+	{id: "windows", words: "How does a limit count calls?", fake: "fixed"},
+	{id: "retry_after", words: "Does a call go through after exactly the wait that Retry-After names?", fake: true},
+	{id: "several_limits", words: "Of several spent limits, is the one named that opens last?", fake: true},
+	{id: "limit_before_body", words: "Is a wrong body answered 429 where the limit on requests is spent?", fake: true},
+	{id: "refused_requests_spend", words: "Which refused calls spend the limit on requests?", find: spentByRefused,
+		fake:        map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
+		fillsMinute: true, costs: Spend{Requests: 125, Creations: 1, Wait: minute}},
+
+	// These need keys of other kinds, or spend a key's whole day. Abilities issue them.
+	{id: "permission_before_body", words: "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", fake: true, costs: one, abilities: true,
 		find: func(p *probe) any { return p.yes(rawcall.SetBYOK.With(`{`).By(rawcall.Undashboard), 403, 400) }},
 	{id: "limit_before_permission", words: "Is a call that the key may not make answered 429 where the limit on requests is spent?", fake: true,
-		costs: Spend{Requests: 150, Creations: 1}, needs: abilities,
+		costs: Spend{Requests: 150, Creations: 1}, abilities: true,
 		find: func(p *probe) any {
 			p.agent(rawcall.Undashboard)
 			p.wait(minute)
@@ -107,13 +114,13 @@ var keyQuestions = []question{
 			return p.yes(rawcall.SetBYOK.By(rawcall.Undashboard), 429, 403)
 		}},
 	{id: "store_down_first", words: "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", fake: true,
-		costs: one, needs: abilities,
+		costs: one, abilities: true,
 		find: func(p *probe) any {
 			p.target.Abilities.SetBYOKAvailable(false)
 			defer p.target.Abilities.SetBYOKAvailable(true)
 			return p.yes(rawcall.BYOKWarmUp.By(rawcall.Third), 503, 409)
 		}},
-	{id: "other_limit_names", words: "Which limit_key have the other limits?", costs: Spend{Requests: 1300, Creations: 70, BYOKSets: 6}, needs: abilities,
+	{id: "other_limit_names", words: "Which limit_key have the other limits?", costs: Spend{Requests: 1300, Creations: 70, BYOKSets: 6}, abilities: true,
 		find: otherLimitNames, fake: map[string]any{
 			"ip_minute": "ip_minute", "key_day": "key_day", "agent_create_key_day": "agent_create_key_day",
 			"agent_create_ip_minute": "agent_create_ip_minute", "byok_set_key_hour": "byok_set_key_hour",
@@ -320,25 +327,6 @@ func metadataCap(p *probe) any {
 		p.fail("the cap is smaller than the search goes")
 	}
 	return low
-}
-
-// limitQuestions fill the hour of warm-ups and the minute of a key, after a time
-// without calls, so that the whole limit is free, however the service counts.
-var limitQuestions = []question{
-	{id: "warmup_limit_name", words: "Which limit_key has the limit on warm-ups?", fake: "warmup_key_hour", find: fillWarmUps,
-		also: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 32, Creations: 1, WarmUps: 8}},
-	{id: "refused_operations_spend", words: "Does a warm-up with a wrong body spend one?", fake: false},
-	{id: "body_before_operation_limit", words: "Is a wrong body answered 400 where the limit of the operation is spent?", fake: true},
-	{id: "minute_limit_name", words: "Which limit_key has the limit on requests in a minute?", fake: "key_minute", find: fillMinute,
-		also:        []string{"windows", "retry_after", "several_limits", "limit_before_body"},
-		fillsMinute: true, costs: Spend{Requests: 210, Creations: 1, Wait: 4 * minute}},
-	{id: "windows", words: "How does a limit count calls?", fake: "fixed"},
-	{id: "retry_after", words: "Does a call go through after exactly the wait that Retry-After names?", fake: true},
-	{id: "several_limits", words: "Of several spent limits, is the one named that opens last?", fake: true},
-	{id: "limit_before_body", words: "Is a wrong body answered 429 where the limit on requests is spent?", fake: true},
-	{id: "refused_requests_spend", words: "Which refused calls spend the limit on requests?", find: spentByRefused,
-		fake:        map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
-		fillsMinute: true, costs: Spend{Requests: 125, Creations: 1, Wait: minute}},
 }
 
 // fillWarmUps makes a warm-up that goes through, nine that are refused for their
