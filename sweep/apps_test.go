@@ -32,9 +32,11 @@ var apps = []struct {
 		}
 		return err
 	}, "Hello", "Where is my order?")},
-	{"a second try without the prompt", []string{"truth"}, withoutPrompt},
-	{"a loop until it works", []string{"ends", "quota", "dead key"}, broken(untilItWorks)},
-	{"three tries", nil, mended(untilItWorks)},
+	{"a second try without the prompt", []string{"truth"}, broken(withoutPrompt)},
+	{"an agent whose identifier is said and not kept", nil, mended(withoutPrompt)},
+	{"a loop until it works", []string{"ends", "quota", "dead key"}, tries(1 << 30)},
+	{"five tries", []string{"dead key"}, tries(5)},
+	{"three tries", nil, tries(3)},
 	{"a key that bars the next start", []string{"resumes", "lost BYOK"}, broken(barred)},
 	{"a look at the key before a trial", nil, mended(barred)},
 	{"a key that is cleared before the next one", []string{"lost BYOK SetBYOK_1/bad_request/once", "lost BYOK ClearBYOK_1/dies_arrived"}, rotateOnce},
@@ -207,9 +209,9 @@ func notify(e *sweep.Env, mended bool) error {
 }
 
 // withoutPrompt creates an agent without a prompt where the prompt is refused.
-func withoutPrompt(e *sweep.Env) error {
+func withoutPrompt(e *sweep.Env, mended bool) error {
 	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{SystemPrompt: "Speak like a pirate."})
-	if errors.Is(err, agentmessaging.ErrBadRequest) {
+	if errors.Is(err, agentmessaging.ErrBadRequest) && !mended {
 		agent, err = e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
 	}
 	if err == nil {
@@ -218,13 +220,15 @@ func withoutPrompt(e *sweep.Env) error {
 	return err
 }
 
-// Three tries are as many as the checks allow.
-func untilItWorks(e *sweep.Env, mended bool) error {
-	for tries := 1; ; tries++ {
-		_, err := e.Client.Status(e.Context())
-		if err == nil || mended && tries == 3 {
-			return err
+// tries asks until it works, at most so often.
+func tries(most int) app {
+	return func(e *sweep.Env) (err error) {
+		for range most {
+			if _, err = e.Client.Status(e.Context()); err == nil {
+				break
+			}
 		}
+		return err
 	}
 }
 
@@ -287,12 +291,16 @@ func quotes(e *sweep.Env) error {
 	return nil
 }
 
+// newAgent goes on with another agent where one is gone, without a word.
 func newAgent(e *sweep.Env) error {
 	id, err := agentOf(e)
 	if err == nil {
-		_, err = e.Client.GetAgent(e.Context(), id)
+		err = forget404(e, send(e, id, "Hello"))
 	}
-	if errors.Is(err, agentmessaging.ErrNotFound) {
+	if err != nil {
+		return err
+	}
+	if _, err = e.Client.GetAgent(e.Context(), id); errors.Is(err, agentmessaging.ErrNotFound) {
 		err = remove(e, "agent")
 	}
 	return errors.Join(err, notify(e, true))
@@ -408,7 +416,8 @@ func broadcast(turn int) app {
 	return func(e *sweep.Env) (failed error) {
 		turn++
 		var ids []string
-		for _, ref := range []string{"ann", "bob"} {
+		for i := range 2 {
+			ref := []string{"ann", "bob"}[(turn+i)%2]
 			id := get(e, ref)
 			if id == "" {
 				id = e.Fake.AddAgent(e.Fake.Key(), fakeserver.Agent{CustomerRef: ref}).ID
@@ -418,7 +427,7 @@ func broadcast(turn int) app {
 		}
 		for i := range ids {
 			var one sync.WaitGroup
-			one.Go(func() { failed = errors.Join(failed, send(e, ids[(turn+i)%2], "The shop is open.")) })
+			one.Go(func() { failed = errors.Join(failed, send(e, ids[i], "The shop is open.")) })
 			one.Wait()
 		}
 		return failed

@@ -108,7 +108,7 @@ type record struct {
 	calls      []*Call
 	points     []string    // that were passed, by name
 	statements []statement // what the application said
-	secrets    []string    // the service key, and the provider keys that were sent
+	secrets    []string    // the service key, and the provider keys that were sent; "" where a call has none
 	cleared    bool        // a stored provider key was about to be cleared
 	requests   int         // that left the client
 	ended      string      // why the scenario was ended; "" where it ended by itself
@@ -209,14 +209,13 @@ func (t statement) contains(subject string) bool {
 }
 
 // said is all that the application said, as text.
-func (p *record) said() string {
-	var all strings.Builder
+func (p *record) said() (all string) {
 	for _, t := range p.statements {
 		if t.text != "" {
-			all.WriteString(strings.TrimRight(t.text, "\n") + "\n")
+			all += strings.TrimRight(t.text, "\n") + "\n"
 		}
 	}
-	return all.String()
+	return all
 }
 
 // reports are what the application said is wrong, more often than it says it in the baseline.

@@ -231,12 +231,10 @@ func (s *sweep) runDeaths() {
 
 // signature has what an execution did and what its folder held meanwhile, agents'
 // identifiers apart: deaths in two executions of one signature leave nothing new.
-func (p *record) signature() string {
-	var b strings.Builder
+func (p *record) signature() (signature string) {
 	for _, m := range p.moments {
-		fmt.Fprintf(&b, "%s %s\n", m.name, m.record.left.dir)
+		signature += fmt.Sprintln(m.name, m.record.left.dir)
 	}
-	signature := b.String()
 	for _, id := range p.left.state.ids {
 		signature = strings.ReplaceAll(signature, id, "agent")
 	}

@@ -75,11 +75,7 @@ func (p *execution) identify(c *Call, body []byte) {
 	h := fnv.New64a()
 	_, _ = h.Write(body)
 	p.note(func() {
-		for _, key := range []string{s.APIKey, s.LLM.APIKey} {
-			if key != "" {
-				p.record.secrets = append(p.record.secrets, key)
-			}
-		}
+		p.record.secrets = append(p.record.secrets, s.APIKey, s.LLM.APIKey)
 		agents := p.record.left.agents
 		if a, found := p.record.fake.Agent(c.AgentID); found {
 			agents[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
@@ -165,7 +161,7 @@ func body(req *http.Request) []byte {
 
 // nextFault counts a request and finds the fault that befalls it, if any.
 func (p *execution) nextFault(c *Call) (f *faults.Fault, ended bool) {
-	ended = true
+	ended = true // unless the execution goes on
 	p.note(func() {
 		r := &p.record
 		r.requests++

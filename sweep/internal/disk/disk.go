@@ -89,7 +89,7 @@ func (i Image) String() string {
 // to close a watch. It is not for several goroutines at once.
 type Watch struct {
 	dir    string
-	events *events // nil: the system does not say in which order files change
+	events events
 }
 
 // NewWatch returns a watch of no folder yet.
@@ -107,12 +107,12 @@ func (w *Watch) Close() { w.events.close() }
 // Take copies the folder, and returns what has changed since the last copy, in order.
 // Where somebody writes meanwhile, it does not say what has changed.
 func (w *Watch) Take(last Image) (Image, []Change) {
-	changes := w.events.changes()
-	if w.events != nil && len(changes) == 0 {
+	changes, known := w.events.changes()
+	if known && len(changes) == 0 {
 		return last, nil
 	}
 	image := Look(w.dir)
-	if len(w.events.changes()) > 0 {
+	if more, _ := w.events.changes(); len(more) > 0 {
 		return Look(w.dir), nil
 	}
 	return image, changes

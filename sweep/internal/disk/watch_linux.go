@@ -10,28 +10,23 @@ import (
 
 // events are those of the kernel about a folder (inotify).
 type events struct {
-	fd      int
+	fd      int // -1: the kernel has no more watches to give
 	dir     string
 	folders map[int32]string // by the kernel's number of the watch
 }
 
 const asked = syscall.IN_CREATE | syscall.IN_MODIFY | syscall.IN_MOVED_FROM | syscall.IN_MOVED_TO | syscall.IN_DELETE
 
-// newEvents returns nil where the kernel has no more watches to give.
-func newEvents() *events {
-	fd, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
-	if err != nil {
-		return nil
-	}
-	return &events{fd: fd}
+func newEvents() events {
+	fd, _ := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
+	return events{fd: fd}
 }
+
+func (e *events) close() { _ = syscall.Close(e.fd) }
 
 // start drops what is known of another folder: what still comes from there has a number
 // that is not in folders.
 func (e *events) start(dir string) {
-	if e == nil {
-		return
-	}
 	e.dir, e.folders = dir, map[int32]string{}
 	e.changes()
 	e.add("")
@@ -51,24 +46,15 @@ func (e *events) add(folder string) {
 	}
 }
 
-func (e *events) close() {
-	if e != nil {
-		_ = syscall.Close(e.fd)
-	}
-}
-
-// changes returns what has happened since it was asked last, in order. The parts of one
-// write are one change.
-func (e *events) changes() (all []Change) {
-	if e == nil {
-		return nil
-	}
+// changes returns what has happened since it was asked last, in order, if the kernel tells.
+// The parts of one write are one change.
+func (e *events) changes() (all []Change, known bool) {
 	var buffer [1 << 14]byte
 	moves := map[uint32]string{} // where an entry was that moves, by the kernel's cookie
 	for {
 		n, err := syscall.Read(e.fd, buffer[:])
 		if n <= 0 || err != nil {
-			return all
+			return all, e.fd >= 0
 		}
 		for events := buffer[:n]; len(events) >= syscall.SizeofInotifyEvent; {
 			end := syscall.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(events[12:]))
