@@ -388,7 +388,8 @@ func rotateOnce(e *sweep.Env) error {
 	return put(e, "done", "yes")
 }
 
-// dropsTwice keeps one refusal to itself, and reports the others. The message is lost either way.
+// dropsTwice keeps one refusal to itself, and reports the others. The message is lost
+// either way.
 var dropsTwice = welcome(func(e *sweep.Env, id, name, s string) error {
 	err := errors.Join(deliver(e, id, name, s), put(e, name, "sent"))
 	if errors.Is(err, agentmessaging.ErrBadRequest) {

@@ -44,7 +44,8 @@ const (
 	// Doubled: an agent has one text, or there are agents with one customer_ref,
 	// more often than in the baseline, and no report says that it was in doubt.
 	Doubled Check = "doubled"
-	// Quota: more than nine times the requests of the baseline.
+	// Quota: more than nine times the requests of the baseline: three tries of the
+	// application, each with three attempts of the client.
 	Quota Check = "quota"
 	// DeadKey: another request of a goroutine that has met 401 or 402 four times in a
 	// row.
@@ -69,7 +70,7 @@ const (
 // Finding is a check that a run failed.
 type Finding struct {
 	Check    Check  // or the name of a check of the user's own
-	Plan     string // SendMessage_2/reply_lost/once, SendMessage_2/dies_arrived
+	Plan     string // of the run: SendMessage_2/reply_lost/once, SendMessage_2/dies_arrived
 	Endpoint fakeserver.Endpoint
 	Says     string // in one sentence
 }

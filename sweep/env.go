@@ -86,8 +86,8 @@ func (e *Env) Output() io.Writer {
 }
 
 // Point is a place of the application's own, such as a write to a database. It
-// returns nil or, in the plans of this name, an error. The process can also die
-// there.
+// returns nil or, in the runs that test this place, an error that the application
+// has to handle. The process can also die there.
 func (e *Env) Point(name string) error { return e.execution.point(name) }
 
 // Cleanup registers a function for the end of the run.
@@ -142,7 +142,7 @@ func (e *Env) Failed() (failed bool) {
 	return failed
 }
 
-// Log writes to what the run has said.
+// Log adds to what the application said in this run.
 func (e *Env) Log(args ...any) { e.execution.say(said, fmt.Sprintln(args...)) }
 
 // Logf is Log with a format.

@@ -120,7 +120,7 @@ type record struct {
 	// deadKeyRequests are the most answers of 401 and 402 in a row after which a
 	// goroutine sent another request.
 	deadKeyRequests int
-	maxRequests     int           // nine times those of the baseline
+	maxRequests     int           // see Quota
 	maxLasted       time.Duration // of virtual time
 
 	left    image    // what the next execution finds
@@ -168,12 +168,13 @@ type moment struct {
 	record record // what was done by then
 }
 
-// snapshot copies a record that goes on.
+// snapshot copies a record that goes on. Statements and attempts are only ever added, so
+// that the copy may share their memory.
 func (p *record) snapshot() record {
 	r := *p
 	r.calls, r.moments = nil, nil
 	for _, c := range p.calls {
-		one := *c // its attempts are only ever added to
+		one := *c
 		r.calls = append(r.calls, &one)
 	}
 	return r
@@ -245,16 +246,13 @@ func (p *record) usuallyFails(c *Call) bool {
 
 // clears reports whether the application tried to clear what it had, perhaps,
 // stored last.
-func (p *record) clears() (clears bool) {
-	for _, c := range p.calls {
-		switch c.spec {
-		case spec.SetBYOK:
-			clears = false
-		case spec.ClearBYOK:
-			clears = true
+func (p *record) clears() bool {
+	for _, c := range slices.Backward(p.calls) {
+		if c.spec == spec.SetBYOK || c.spec == spec.ClearBYOK {
+			return c.spec == spec.ClearBYOK
 		}
 	}
-	return clears
+	return false
 }
 
 // when is the beginning of a sentence about an execution.
@@ -270,6 +268,8 @@ func (r *run) baseline() []*record { return r.records[0].baseline.records }
 func (r *run) died() bool {
 	return slices.ContainsFunc(r.records, func(p *record) bool { return p.died != "" })
 }
+
+// calls are those of all executions, and reports what they said is wrong.
 func (r *run) calls() (all []*Call) {
 	for _, p := range r.records {
 		all = append(all, p.calls...)

@@ -1,7 +1,7 @@
 // Package sweep tests that an application survives every failure at every call,
 // and the death of its process at every moment. It runs a scenario once for each,
-// starts it again on what was left, and reports what was lost, doubled or kept
-// secret:
+// starts it again on what was left, and says what was lost or doubled, and what the
+// application did not report:
 //
 //	func TestSupportBotSurvives(t *testing.T) {
 //		sweep.Test(t, func(env *sweep.Env) {
@@ -22,15 +22,33 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
+// How the parts work together, from the outside in:
+//
+//   - sweep.go decides which runs there are: the baseline, one for each plan of plan.go,
+//     and one for each state that a death leaves.
+//   - execution.go runs the scenario once, with the client's transport of wire.go and the
+//     Env of env.go, and returns a record of it.
+//   - record.go has what is recorded. A run is a row of records: the first execution and
+//     the restarts after it.
+//   - check.go reads records, and finds what is wrong. It runs nothing.
+//   - report.go groups the findings by cause, and prints them.
+//
+// No process is killed. At each moment in which it might die, an execution copies the
+// folder, the service and what was said so far. A death is that copy, and the restart
+// starts from it. So one execution shows all deaths in it, and what it does
+// after the moment reaches nothing.
+
 // sweep is the state of one call of Test.
 type sweep struct {
 	setup
 	known  map[string]*record // of restarts, by stage and what they found
 	deaths map[string]*run    // by what they left; see deathKey
 
-	stalls, missed, moments int
-	faults                  map[string]bool
-	causes                  []*cause
+	stalls  int             // runs that the watchdog ended
+	missed  int             // plans that struck nothing
+	moments int             // in which a process died
+	faults  map[string]bool // that struck, by name
+	causes  []*cause
 }
 
 // Test proves that an application survives. It runs the scenario without faults
@@ -205,10 +223,10 @@ const mostStates = 300
 // that a death in such a restart leaves, until there are no new ones.
 func (s *sweep) runDeaths() {
 	seen := map[string]bool{}
-	for line := []*run{{records: s.baseline.records[:1]}}; len(line) > 0; line = line[1:] {
-		for _, m := range line[0].last().moments {
+	for queue := []*run{{records: s.baseline.records[:1]}}; len(queue) > 0; queue = queue[1:] {
+		for _, m := range queue[0].last().moments {
 			s.moments++
-			dead := line[0].diesAt(m)
+			dead := queue[0].diesAt(m)
 			key := dead.deathKey(m.record.left.key())
 			if s.deaths[key] != nil || len(s.deaths) >= mostStates {
 				continue
@@ -223,7 +241,7 @@ func (s *sweep) runDeaths() {
 			if signature := restarted.signature(); !seen[signature] {
 				seen[signature] = true
 				s.faultsInRestart(dead, restarted, m.record.left)
-				line = append(line, &run{name: dead.name, records: append(dead.records[:1:1], restarted)})
+				queue = append(queue, &run{name: dead.name, records: append(dead.records[:1:1], restarted)})
 			}
 		}
 	}

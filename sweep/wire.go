@@ -33,6 +33,8 @@ func (p *execution) Observe(ctx context.Context, event agentmessaging.Event) con
 	return ctx
 }
 
+// begin notes a call that starts. It ends a scenario that goes on calling without end: by
+// its context, and a goroutine that does not look at that after ten more calls.
 func (p *execution) begin(e agentmessaging.CallStart) *Call {
 	c := &Call{AgentID: e.AgentID, spec: spec.Find(e.Endpoint.Method, e.Endpoint.Path), begun: p.record.fake.Now(), routine: routine()}
 	c.Endpoint, c.own = endpointOf(c.spec), c.routine == p.routine
@@ -42,13 +44,14 @@ func (p *execution) begin(e agentmessaging.CallStart) *Call {
 			if made := len(p.record.calls); made > 100+2*p.record.maxRequests { // by then it is over its quota too, which is reported
 				p.stopLocked("it has made " + plural(made, "call") + " by then")
 			}
-		} else if p.refusals++; p.refusals > 10 { // it does not look at its context
+		} else if p.refusals++; p.refusals > 10 {
 			runtime.Goexit()
 		}
 	})
 	return c
 }
 
+// end notes how a call ended. The process may die before the application knows it.
 func (p *execution) end(c *Call, e agentmessaging.CallEnd) {
 	p.note(func() {
 		p.nameLocked(c, "unsent") // unless it has a name: nothing was sent
