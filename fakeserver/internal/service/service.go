@@ -4,9 +4,9 @@
 // It reads like the interface document, whose sections its comments cite: rows
 // is section 4 with the rules of each endpoint, authenticate is section 5, spend
 // is section 8. What the document leaves open is decided in Behavior. A
-// Refusal has the status of the interface, and the types that a state file holds
-// have JSON tags. Everything else about HTTP and JSON, the lock and the clock is
-// with the caller, which makes one call at a time.
+// Refusal has the status of the interface, a reply its members, and the types that a
+// state file holds have JSON tags. Everything else about HTTP and JSON, the lock and
+// the clock is with the caller, which makes one call at a time.
 package service
 
 import (
@@ -37,27 +37,60 @@ type Fields map[*spec.Field]string
 // Answer is what the service decided: one of the three is set.
 type Answer struct {
 	Refusal *Refusal
-	Reply   any   // OK, Warmed, Config, Created, Read, Channel, Message or StatusValues
+	Reply   any   // one of the types below
 	Turn    *Turn // of a message, whose reply Finish brings
 	// TwoClocks is set where a key was used under two clocks, more than a day apart:
 	// its limits then start afresh.
 	TwoClocks bool
 }
 
-// The replies.
+// The replies of interface section 4, but for trace_id, which the caller adds.
 type (
-	OK      struct{}
-	Warmed  struct{ Mode string }
-	Config  struct{ BYOK *BYOK } // nil when none is set
-	Created struct {
-		ID, Status string
-		SMS        *SMS
+	OK struct {
+		OK bool `json:"ok"`
 	}
-	Read    struct{ Agent Agent }
-	Channel struct{ Status string }
-	Message struct {
-		Text     string
-		Warnings []string
+	Status struct { // 4.1
+		OK
+		StatusValues
+	}
+	Warmed struct { // 4.2
+		OK
+		Warmed bool   `json:"warmed"`
+		Mode   string `json:"mode"`
+	}
+	Config struct { // 4.3 and 4.4
+		OK
+		BYOK *Metadata `json:"byok"` // null when none is set
+	}
+	Metadata struct { // 2.4
+		Provider    string  `json:"provider"`
+		BaseURL     *string `json:"base_url"` // null when not given
+		Model       *string `json:"model"`    // null when not given
+		Fingerprint string  `json:"fingerprint"`
+		UpdatedAt   string  `json:"updated_at"`
+	}
+	Created struct { // 4.6
+		ID     string   `json:"agent_id"`
+		Status string   `json:"status"`
+		SMS    *Channel `json:"sms,omitempty"`
+	}
+	Read struct { // 4.7
+		ID        string       `json:"agent_id"`
+		Status    string       `json:"status"`
+		CreatedAt string       `json:"created_at"`
+		UpdatedAt string       `json:"updated_at"`
+		SMS       *ReadChannel `json:"sms,omitempty"`
+	}
+	ReadChannel struct {
+		Channel
+		PhoneNumber string `json:"phone_number,omitempty"`
+	}
+	Message struct { // 4.8
+		Text     string   `json:"reply_text"`
+		Warnings []string `json:"warnings,omitempty"`
+	}
+	Channel struct { // 4.9
+		Status string `json:"status"`
 	}
 )
 
@@ -375,7 +408,7 @@ func (c *call) limited(asks spending, ip *Counts) *Refusal {
 }
 
 // status is interface 4.1.
-func (c *call) status() Answer { return Answer{Reply: c.state.by.Status} }
+func (c *call) status() Answer { return Answer{Reply: Status{OK{true}, c.state.by.Status}} }
 
 // warmUp is interface 4.2.
 func (c *call) warmUp() Answer {
@@ -384,17 +417,30 @@ func (c *call) warmUp() Answer {
 	if c.wantsBYOK() {
 		mode = spec.ModeBYOK
 	}
-	return Answer{Reply: Warmed{mode}}
+	return Answer{Reply: Warmed{OK{true}, true, mode}}
 }
 
 // getBYOK is interface 4.3. Reading does not need the store to be available: 503
 // is not listed for it.
-func (c *call) getBYOK() Answer { return Answer{Reply: Config{c.key.BYOK}} }
+func (c *call) getBYOK() Answer {
+	stored := c.key.BYOK
+	if stored == nil {
+		return Answer{Reply: Config{OK{true}, nil}}
+	}
+	shown := Metadata{Provider: stored.Provider, Fingerprint: stored.Fingerprint, UpdatedAt: c.state.by.Time(stored.UpdatedAt)}
+	if stored.BaseURL != "" {
+		shown.BaseURL = &stored.BaseURL
+	}
+	if stored.Model != "" {
+		shown.Model = &stored.Model
+	}
+	return Answer{Reply: Config{OK{true}, &shown}}
+}
 
 // setBYOK is interface 4.4.
 func (c *call) setBYOK() Answer {
 	c.key.BYOK = c.newBYOK(byokFields)
-	return Answer{Reply: Config{c.key.BYOK}}
+	return c.getBYOK()
 }
 
 // clearBYOK is interface 4.5. Clearing succeeds when nothing is set, unless
@@ -404,7 +450,7 @@ func (c *call) clearBYOK() Answer {
 		c.key.Cleared = c.now
 	}
 	c.key.BYOK = nil
-	return Answer{Reply: OK{}}
+	return Answer{Reply: OK{true}}
 }
 
 // keyFields are the fields that describe a provider key. PUT /v1/byok and agent
@@ -434,7 +480,11 @@ func (c *call) createAgent() Answer {
 	a := AgentOf(c.req.Fields)
 	a.OwnKey = ownKey
 	created := c.state.AddAgent(c.key, a, c.now)
-	return Answer{Reply: Created{created.ID, created.Status, created.SMS}}
+	reply := Created{created.ID, created.Status, nil}
+	if created.SMS != nil {
+		reply.SMS = &Channel{created.SMS.Status}
+	}
+	return Answer{Reply: reply}
 }
 
 // AgentOf is an agent with the parameters of a creation.
@@ -453,7 +503,14 @@ func AgentOf(f Fields) Agent {
 }
 
 // getAgent is interface 4.7.
-func (c *call) getAgent() Answer { return Answer{Reply: Read{*c.agent}} }
+func (c *call) getAgent() Answer {
+	a, by := c.agent, c.state.by
+	reply := Read{a.ID, a.Status, by.Time(a.CreatedAt), by.Time(a.UpdatedAt), nil}
+	if a.SMS != nil {
+		reply.SMS = &ReadChannel{Channel{a.SMS.Status}, a.SMS.PhoneNumber}
+	}
+	return Answer{Reply: reply}
+}
 
 // enableSMS is interface 4.9.
 func (c *call) enableSMS() Answer {
