@@ -292,10 +292,8 @@ func (r *rule) nearMiss(entries []*entry) string {
 		return "no call came near"
 	case len(refused) > 0:
 		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.copied(), listed(refused))
-	case nearest.call.Status != http.StatusOK:
-		return fmt.Sprintf("nearest: %s, which matches, but was not accepted", nearest.copied())
 	}
-	return fmt.Sprintf("nearest: %s, which matches: it came before the rule was made, or another acted on it", nearest.copied())
+	return fmt.Sprintf("nearest: %s, which matches: it was refused, came before the rule was made, or another acted on it", nearest.copied())
 }
 
 // Message is the argument of a ReplyFunc: a copy that the function may keep and
