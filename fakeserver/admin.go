@@ -50,11 +50,6 @@ func (a admin) ExchangeCount(agentID string) int {
 	return 0
 }
 
-func (a admin) BYOKAvailable() bool {
-	defer a.s.lock().Unlock()
-	return !a.s.gen.service.BYOKDown
-}
-
 func (a admin) Keys() (keys []fakedoor.Key) {
 	defer a.s.lock().Unlock()
 	for _, k := range a.s.gen.service.Keys() {

@@ -87,33 +87,26 @@ func (s *Server) WriteCalls(w io.Writer, matchers ...Matcher) error {
 
 const maxTranscript = 50
 
-// logCalls logs the newest calls of a test that failed.
+// logCalls logs the newest calls of a test that failed, with the time since the first:
+// a gap of more than a second often shows where a test went wrong.
 func (s *Server) logCalls() {
 	if s.tb == nil || !s.tb.Failed() {
 		return
 	}
 	s.tb.Helper()
+	lock := s.lock()
+	total := s.gen.log.total
+	lock.Unlock()
 	calls := s.Calls()
-	if shown := calls[max(0, len(calls)-maxTranscript):]; len(shown) > 0 {
-		s.tb.Logf("fakeserver: %s", transcript(shown, s.totalCalls()))
+	shown := calls[max(0, len(calls)-maxTranscript):]
+	if len(shown) == 0 {
+		return
 	}
-}
-
-func (s *Server) totalCalls() int {
-	defer s.lock().Unlock()
-	return s.gen.log.total
-}
-
-// transcript prints a line for each call, with the time since the first: a gap
-// of more than a second often shows where a test went wrong.
-func transcript(shown []Call, total int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the last %d of %d calls:", len(shown), total)
 	for _, c := range shown {
-		since := c.Time.Sub(shown[0].Time).Round(time.Millisecond)
-		fmt.Fprintf(&b, "\n%+10.3fs  %s", since.Seconds(), c)
+		fmt.Fprintf(&b, "\n%+10.3fs  %s", c.Time.Sub(shown[0].Time).Round(time.Millisecond).Seconds(), c)
 	}
-	return b.String()
+	s.tb.Logf("fakeserver: the last %d of %d calls:%s", len(shown), total, b.String())
 }
 
 // AwaitCalls waits until n calls that all matchers match have been answered,

@@ -3,7 +3,6 @@ package fakeserver
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -351,17 +350,12 @@ func (s *Server) reportUnknown(c *call) {
 	if s.tb == nil || s.config.unknownOK {
 		return
 	}
-	n := s.unknown.Add(1)
-	if n > maxUnknown {
+	if s.unknown.Add(1) > maxUnknown {
 		return
 	}
 	method, path := c.record.Method, c.record.Path // without query and without the call's key
-	sentence := fmt.Sprintf("no endpoint is at %s %s; nearest: %s; WithUnknownRoutes allows such calls",
+	s.reportf("no endpoint is at %s %s; nearest: %s; WithUnknownRoutes allows such calls",
 		printable.Name(method), printable.Line(path, maxShown), wire.Nearest(method, path).Call)
-	if n == maxUnknown {
-		sentence += "; further calls to unknown routes are not reported"
-	}
-	s.reportf("%s", sentence)
 }
 
 // refuses reports whether an injection keeps a request from being sent, and then

@@ -516,7 +516,6 @@ func TestUnknownRoutesAreBoundedAndEscaped(t *testing.T) {
 		fake.ServeHTTP(httptest.NewRecorder(), req)
 	}
 	require.Len(t, watch.errors, 10)
-	assert.Contains(t, watch.errors[9], "; further calls to unknown routes are not reported")
 	for _, line := range watch.errors {
 		assert.Less(t, len(line), 600)
 		assert.NotContains(t, line, c.key)
