@@ -139,7 +139,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 			close(enough)
 		}
 	}
-	w := &watcher{name: "a matcher of AwaitCalls", matchers: slices.Clone(matchers), see: add}
+	w := &watcher{name: "a matcher of AwaitCalls (" + listed(matchers) + ")", matchers: slices.Clone(matchers), see: add}
 	earlier := s.enroll(w)
 	defer s.dismiss(w)
 	for _, e := range earlier {
@@ -189,19 +189,16 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 		misuse("OnCall", "the function is nil")
 	}
 	checkMatchers("OnCall", matchers)
-	w := &watcher{name: "the function of OnCall", matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
+	w := &watcher{name: "the function of OnCall (" + listed(matchers) + ")", matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
 	s.enroll(w)
 	return func() { s.dismiss(w) }
 }
 
 // show shows a call to a watcher. A panic fails the test, and the call goes on.
 func (s *Server) show(w *watcher, e *entry) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.reportf("%s (%s) panicked: %v", w.name, listed(w.matchers), p)
+	s.guarded(func() {
+		if matchesAll(w.matchers, e) {
+			w.see(e)
 		}
-	}()
-	if matchesAll(w.matchers, e) {
-		w.see(e)
-	}
+	}, "%s", w.name)
 }

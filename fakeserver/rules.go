@@ -246,12 +246,12 @@ func without[T comparable](list []T, item T) []T {
 // matchingRules returns the rules that match a call, oldest first. No lock is held,
 // since matchers may be functions of the test.
 func (s *Server) matchingRules(rules []*rule, e *entry) (matching []*rule) {
-	var asked *rule
-	defer s.blame("a matcher of ", &asked)
-	for _, asked = range rules {
-		if matchesAll(asked.matchers, e) {
-			matching = append(matching, asked)
-		}
+	for _, r := range rules {
+		s.callBack(func() {
+			if matchesAll(r.matchers, e) {
+				matching = append(matching, r)
+			}
+		}, "a matcher", r)
 	}
 	return matching
 }

@@ -59,7 +59,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answer(r *http.Request) memnet.Answer {
 	c := s.read(r)
 	s.begin(c)
-	if s.panicked(func() { s.respond(r, c) }) {
+	if !s.guarded(func() { s.respond(r, c) }, "the fake itself, which is a bug in it,") {
 		c.fault, c.delivery = nil, unanswered
 	}
 	s.keep(r.Context(), c)
@@ -69,25 +69,22 @@ func (s *Server) answer(r *http.Request) memnet.Answer {
 	}
 }
 
-// panicked reports whether f panicked, and reports a panic of the fake itself. A
-// deliberate abort is http.ErrAbortHandler, which net/http does not log.
-func (s *Server) panicked(f func()) (panicked bool) {
+// guarded runs f, reports a panic of it, and says whether there was none. what and args
+// name f.
+func (s *Server) guarded(f func(), what string, args ...any) (ok bool) {
 	defer func() {
-		p := recover()
-		panicked = p != nil
-		if panicked && p != http.ErrAbortHandler { //nolint:errorlint // panicked with as it is
-			s.reportf("the fake itself panicked, which is a bug in it: %v", p)
+		if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // panicked with as it is
+			s.reportf(what+" panicked: %v", append(args, p)...)
 		}
 	}()
 	f()
-	return false
+	return true
 }
 
-// blame is deferred around callbacks of the test. A callback that panics fails
-// the test and aborts the connection.
-func (s *Server) blame(what string, of **rule) {
-	if p := recover(); p != nil {
-		s.reportf("%s%v panicked: %v", what, *of, p)
+// callBack runs a function of the test. If it panics, the test fails and the
+// connection is aborted: net/http does not log http.ErrAbortHandler.
+func (s *Server) callBack(f func(), what string, of *rule) {
+	if !s.guarded(f, what+" of %v", of) {
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -178,14 +175,9 @@ func (s *Server) reaches(r *http.Request, c *call) bool {
 		c.gone, c.now = r.Context().Err() != nil, s.Now()
 	}
 	for _, in := range c.changes {
-		s.change(in)
+		s.callBack(in.fault.Change, "the function", in)
 	}
 	return !c.gone && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
-}
-
-func (s *Server) change(in *rule) {
-	defer s.blame("the function of ", &in)
-	in.fault.Change()
 }
 
 // decide asks the service, makes the reply of a message, and words the answer.
@@ -240,7 +232,7 @@ func (s *Server) reply(ctx context.Context, c *call, t *service.Turn, st step) s
 	r := Reply{Text: "You wrote: " + t.Exchange.Text} // depends on the text alone
 	switch {
 	case st.f != nil:
-		r = s.callReplyFunc(st)
+		s.callBack(func() { r = st.f(*st.message) }, "the ReplyFunc", st.of)
 	case st.text != nil:
 		r = Reply{Text: *st.text}
 	}
@@ -250,11 +242,6 @@ func (s *Server) reply(ctx context.Context, c *call, t *service.Turn, st step) s
 	}
 	defer s.lock().Unlock()
 	return c.gen.service.Finish(t)
-}
-
-func (s *Server) callReplyFunc(st step) Reply {
-	defer s.blame("the ReplyFunc of ", &st.of)
-	return st.f(*st.message)
 }
 
 // keep completes the record of a call, puts it into the log, and shows it to
@@ -376,7 +363,7 @@ func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 		}
 	}
 	c := s.read(asked)
-	if s.panicked(func() { s.applyFaults(c, s.matchingRules(refusals, c.entry)) }) {
+	if !s.guarded(func() { s.applyFaults(c, s.matchingRules(refusals, c.entry)) }, "the fake itself, which is a bug in it,") {
 		c.delivery = unanswered
 	} else if c.fault == nil {
 		return false
