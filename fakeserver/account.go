@@ -194,7 +194,6 @@ func (c *config) storedAgent(a Agent) service.Agent {
 		misuse("AddAgent", "every text must be valid UTF-8")
 	}
 	stored := service.AgentOf(fields)
-	stored.LLM = service.LLM(a.LLM) // the same texts, but not another copy of each
 	stored.ID, stored.Status = a.ID, a.Status
 	stored.CreatedAt, stored.UpdatedAt = a.CreatedAt.UTC().Round(0), a.UpdatedAt.UTC().Round(0)
 	if a.SMS != nil {

@@ -121,11 +121,6 @@ func TestStoreBYOK(t *testing.T) {
 	assert.Equal(t, []any{want, want, true}, []any{stored, read, set})
 	assert.Zero(t, fake.Limits(c.key)[3].Used)
 	assert.Empty(t, fake.Calls())
-	other := fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})
-	assert.Equal(t, stored.Fingerprint, fake.StoreBYOK(other, "sk-canary", fakeserver.BYOK{Provider: "openai"}).Fingerprint, "the same provider key")
-	wire := c.call("GET", "/v1/byok", noBody).body["byok"]
-	assert.Equal(t, map[string]any{"provider": "anthropic", "base_url": "https://x", "model": "m", "fingerprint": read.Fingerprint, "updated_at": "2040-01-01T00:00:00Z"}, wire)
-	c.agent(`{"llm":{"mode":"byok"}}`)
 }
 
 // furnished is a fake with something of everything in its state.

@@ -18,7 +18,7 @@ type Admin[Call any] interface {
 	// kept. It resets the fake.
 	KeepExchanges(n int)
 	ExchangeCount(agentID string) int // 0 for an unknown agent
-	Keys() []Key // revoked ones included, in the order of issue: the default key first
+	Keys() []Key                      // revoked ones included, in the order of issue: the default key first
 	// KeyLabeled returns the text of the API key with a label, and whether there is one.
 	KeyLabeled(label string) (key string, ok bool)
 	Advanced() time.Duration // how far Advance and Sleep have moved the clock

@@ -119,9 +119,9 @@ func (d *direct) connect(req *http.Request) error {
 // again. An error of the body's reader is returned to the caller, and nothing was
 // sent.
 func (d *direct) arrived(req *http.Request) (*http.Request, error) {
-	written, body := *req, &callersBody{ReadCloser: req.Body}
+	written, body := *req, callersBody{ReadCloser: req.Body}
 	if req.Body != nil && req.Body != http.NoBody {
-		written.Body = body
+		written.Body = &body
 	}
 	var sent bytes.Buffer
 	if err := written.Write(&sent); err != nil {

@@ -41,10 +41,7 @@ func TestVault(t *testing.T) {
 	assert.Equal(t, "sk-canary", string(plain))
 	_, err = newVault().aead.Open(nil, sealed[:n], sealed[n:], nil)
 	assert.Error(t, err, "each vault has a key of its own")
-	for _, other := range []string{v.fingerprint("b"), newVault().fingerprint("a")} {
-		assert.NotEqual(t, v.fingerprint("a"), other)
-		assert.Len(t, other, 16)
-	}
+	assert.NotEqual(t, v.fingerprint("a"), newVault().fingerprint("a"))
 }
 
 // The state machine uses no package for HTTP, JSON or locks, and reads no clock.

@@ -317,7 +317,6 @@ func (s *State) Save() Saved {
 	}
 	for _, a := range s.ordered {
 		copied := *a
-		copied.Exchanges = slices.Clip(a.Exchanges) // an append to one does not reach the other
 		saved.Agents = append(saved.Agents, &copied)
 	}
 	for _, ip := range slices.SortedFunc(maps.Keys(s.ips), netip.Addr.Compare) {
