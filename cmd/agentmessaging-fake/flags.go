@@ -313,18 +313,21 @@ func (c *config) setCalls(value string) (err error) {
 }
 
 func like(path string) ([]fakeserver.Option, error) {
+	content, err := read(path)
+	return []fakeserver.Option{fakeserver.Like(content)}, err
+}
+
+func (c *config) setReplies(path string) (err error) {
+	c.control.Replies, err = read(path)
+	return err
+}
+
+func read(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("must be a file that can be read: %w", err)
 	}
-	return []fakeserver.Option{fakeserver.Like(content)}, nil
-}
-
-func (c *config) setReplies(path string) (err error) {
-	if c.control.Replies, err = os.ReadFile(path); err != nil {
-		return fmt.Errorf("must be a file that can be read: %w", err)
-	}
-	return nil
+	return content, nil
 }
 
 // toPath takes the path of a file to write.

@@ -23,7 +23,7 @@ test('an agent shows what it was made with, and its conversation as it grows', a
   await fake.control('POST', 'keys/key_000001/limits/key_minute/exhaust');
   await box.fill('Anybody there?'); // one that is refused comes back, with the reason
   await box.press('Enter');
-  const notice = page.locator('.notice.failed');
+  const notice = page.locator('.notice.bad');
   await wantText(notice, /The service answered 429: rate_limited, key_minute/);
   await wantBox('Anybody there?');
   const [below, above] = [await notice.boundingBox(), await box.boundingBox()];

@@ -60,10 +60,10 @@ test('a call is sent again, and edited', async (t) => {
   await calls(page).first().click();
   const detail = page.getByLabel('The open call');
   await detail.getByRole('button', { name: 'Send again' }).click();
-  await wantText(page.locator('.notice.done'), /the service answered 200/);
+  await wantText(page.locator('.notice.good'), /the service answered 200/);
   await detail.locator('textarea').fill('{"text":5}');
   await detail.getByRole('button', { name: 'Send again' }).click();
-  await wantText(page.locator('.notice.done'), /the service answered 400/);
+  await wantText(page.locator('.notice.good'), /the service answered 400/);
 });
 
 // Everything that a shell might trip over.

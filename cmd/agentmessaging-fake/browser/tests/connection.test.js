@@ -10,7 +10,7 @@ test('the page says that the program is gone, and comes back with it', async (t)
   await page.locator('[data-phase=waiting]').waitFor();
   await wantText(page.locator('[data-phase]'), 'Disconnected');
   await page.getByRole('button', { name: '+1 h', exact: true }).click();
-  await wantText(page.locator('.notice.failed'), /cannot be reached/);
+  await wantText(page.locator('.notice.bad'), /cannot be reached/);
 
   await fake.start(); // the same port, and calls that count from 1 again
   await fake.call('GET', '/v1/status');

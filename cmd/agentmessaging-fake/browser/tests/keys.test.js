@@ -13,7 +13,7 @@ test('a new key is shown once, can be copied, and works', async (t) => {
   const issued = page.getByLabel('The new key', { exact: true });
   const key = await issued.getByRole('region', { name: 'API key' }).innerText();
   await issued.getByRole('button', { name: 'Copy API key' }).click();
-  await wantText(page.locator('.notice.done'), /Copied: API key/);
+  await wantText(page.locator('.notice.good'), /Copied: API key/);
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), key);
   await wantText(issued, new RegExp(`export AGENT_MESSAGING_BASE_URL=${fake.base}\nexport AGENT_MESSAGING_API_KEY=${key}`));
   assert.equal((await fake.call('GET', '/v1/status', undefined, { key })).status, 200);

@@ -57,10 +57,10 @@ export async function failure(resp) {
 export async function act(done, f) {
   try {
     const result = await f();
-    if (done) notice('done', done);
+    if (done) notice('good', done);
     return result ?? true;
   } catch (err) {
-    notice('failed', sentence(err));
+    notice('bad', sentence(err));
     return undefined;
   }
 }

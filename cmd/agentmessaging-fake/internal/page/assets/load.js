@@ -26,7 +26,7 @@ export function coalesced(load) {
 
 // A lost connection shows in the header; other failures are shown as a notice.
 export function loadFailed(err) {
-  if (err instanceof Failure && err.status !== 401 && err.status !== 404) notice('failed', sentence(err));
+  if (err instanceof Failure && err.status !== 401 && err.status !== 404) notice('bad', sentence(err));
 }
 
 // get answers null where the thing is no longer there.

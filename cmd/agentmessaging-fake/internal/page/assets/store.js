@@ -51,12 +51,12 @@ export function change(patch) {
 
 let noticeEnds;
 
-// notice shows a sentence: kind is "done" or "failed". A failure stays until it is
+// notice shows a sentence: kind is "good" or "bad". A failure stays until it is
 // dismissed or the next sentence comes.
 export function notice(kind, words) {
   clearTimeout(noticeEnds);
   change({ notice: words ? { kind, words } : null });
-  if (kind === 'done') noticeEnds = setTimeout(notice, 5000);
+  if (kind === 'good') noticeEnds = setTimeout(notice, 5000);
 }
 
 // now is the time by the fake's clock, in ms.

@@ -63,7 +63,7 @@ function onCall(call) {
 function onEvent({ event, data }) {
   const found = JSON.parse(data);
   if (event === 'state') return onState(found.what);
-  if (event === 'gap') notice('failed', `${found.missed} calls came too fast to be shown.`);
+  if (event === 'gap') notice('bad', `${found.missed} calls came too fast to be shown.`);
   if (event === 'under_way') change({ underWay: found.calls.filter((c) => !c.seq) });
   if (event !== 'call') return;
   if (log.add(found)) onCall(found);

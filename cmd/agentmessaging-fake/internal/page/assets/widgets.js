@@ -103,7 +103,7 @@ export function empty(title, ...rest) {
 // copy puts a value on the clipboard, which is there for https and loopback only.
 async function copy(value, what) {
   const copied = await navigator.clipboard?.writeText(value).then(() => true, () => false);
-  notice(copied ? 'done' : 'failed', copied ? `Copied: ${what}.` : 'The browser does not let this page copy. Select the text and copy it by hand.');
+  notice(copied ? 'good' : 'bad', copied ? `Copied: ${what}.` : 'The browser does not let this page copy. Select the text and copy it by hand.');
 }
 
 // item is a line of a list at the side, which opens the thing that it names. Below the

@@ -110,7 +110,7 @@ function Again({ call }) {
   const send = ({ body }) =>
     act('', async () => {
       const { status } = await control('POST', ['calls'], { method, path, key: key === 'missing' ? undefined : key, body });
-      notice('done', `Sent again: the service answered ${status}.`);
+      notice('good', `Sent again: the service answered ${status}.`);
     });
   return [
     h('h3', 'Send it again'),

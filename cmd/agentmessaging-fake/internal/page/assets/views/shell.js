@@ -50,7 +50,7 @@ function Notice() {
   return h(
     'div.notice',
     { class: kind, hidden: !words },
-    h('div.between', h('span', { role: 'status' }, kind === 'done' && words), h('span', { role: 'alert' }, kind === 'failed' && words), button('Dismiss', () => notice())),
+    h('div.between', h('span', { role: 'status' }, kind === 'good' && words), h('span', { role: 'alert' }, kind === 'bad' && words), button('Dismiss', () => notice())),
   );
 }
 
