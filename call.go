@@ -86,9 +86,9 @@ type call struct {
 	line   *quota.Engine // of the limits: a Pacer's, the cool-down, or of this call alone; nil: none
 	waiter quota.Waiter  // in the line
 
-	first      attempt
-	last       *attempt
-	before     *attempt      // the last; nil: there was none
+	first      attempt       // in one piece of memory with the call
+	last       *attempt      // that has begun
+	before     *attempt      // the one before last; nil: there was none
 	attempts   int           // that passed the limiter
 	renewals   int           // of them, those that were repeated at once on a new connection
 	refusals   int           // of them, those that a limit of the service refused

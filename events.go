@@ -34,9 +34,10 @@ type Event interface{ subject() Subject }
 // Subject is the call that an [Event] is about.
 type Subject struct {
 	// Call numbers, from 1, the calls of a client and of all that With made of it.
-	Call     uint64
+	Call uint64
+	// Endpoint is the one that the method calls.
 	Endpoint Endpoint
-	// AgentID is that of the agent that the call names, or has created; empty if neither.
+	// AgentID names the agent that the call is about, or has created; empty if there is none.
 	AgentID string
 }
 

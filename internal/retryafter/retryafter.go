@@ -33,9 +33,10 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 }
 
 // parse reads a Retry-After value: seconds, whole or fractional, or a date, measured
-// against sent, the answer's own Date, so that the two clocks need not agree. In addition to what HTTP allows it takes quotes and a list, into which proxies
-// join two headers. The result is never less than the service asked for and does not
-// overflow; what cannot be read, is negative or has passed is 0.
+// against sent, the answer's own Date, so that the two clocks need not agree. In
+// addition to what HTTP allows it takes quotes and a list, into which proxies join two
+// headers. The result is never less than the service asked for and does not overflow;
+// what cannot be read, is negative or has passed is 0.
 func parse(value, sent string, now time.Time) time.Duration {
 	value = strings.Trim(value, " \t\"'")
 	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil { // as nearly all are
