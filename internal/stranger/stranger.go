@@ -113,7 +113,7 @@ func New(seed uint64, keys ...string) *Service {
 		"refused_operations_spend": coin(), "body_before_operation_limit": coin(), "limit_before_body": coin(),
 		"windows":     one("fixed", "aligned", "sliding", "weighted", "token bucket"),
 		"retry_after": one(true, true, false), "several_limits": coin(),
-		"refused_requests_spend": each("401 404 400 409 status", func(string) any { return coin() }),
+		"refused_requests_spend": each("404 400 409 status", func(string) any { return coin() }),
 	}
 	return s
 }
@@ -228,9 +228,6 @@ func (s *Service) answer(header http.Header, r *http.Request) (flaw, map[string]
 	case !known && (key != nil || s.yes("path_before_key")):
 		return flaw{404, "not_found"}, nil
 	case key == nil:
-		if s.member("refused_requests_spend", "401") == true {
-			s.spend(key, now, "ip_minute")
-		}
 		return flaw{401, "unauthorized"}, nil
 	case !found:
 		return flaw{unknownMethod, map[int]string{404: "not_found", 405: "method_not_allowed"}[unknownMethod]}, nil
