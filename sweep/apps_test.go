@@ -338,8 +338,8 @@ func emptyFile(e *sweep.Env) error {
 	return errors.Join(err, forget404(e, send(e, string(id), "Your parcel has arrived.")))
 }
 
-// firstFailure reports one message that failed, by name or not, at each start, whatever else
-// fails.
+// firstFailure reports one message that failed, by name or not, at each start, whatever
+// else fails.
 func firstFailure(e *sweep.Env, byName bool) error {
 	if failed := get(e, "failed"); failed != "" {
 		e.Told(failed)

@@ -1,6 +1,7 @@
 package sweep_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,7 +42,12 @@ func TestTornStates(t *testing.T) {
 			[]string{"", `new=""`, `new="ab"`}},
 		"a file that is rewritten": {func(t *testing.T, _, other string) { write(t, other, "one two") },
 			[]string{`old=""`, `old="one"`}},
-		"a file that is appended to": {func(t *testing.T, _, other string) { appendTo(t, other, "three\n") },
+		"a file that is appended to": {func(t *testing.T, _, other string) {
+			f, err := os.OpenFile(other, os.O_APPEND|os.O_WRONLY, 0)
+			require.NoError(t, err)
+			_, err = f.WriteString("three\n")
+			require.NoError(t, errors.Join(err, f.Close()))
+		},
 			[]string{`old="one\nthr"`}},
 		"a file that is moved into place": {func(t *testing.T, file, other string) {
 			write(t, file, "ab")
@@ -86,14 +92,6 @@ func TestTornStates(t *testing.T) {
 
 func write(t *testing.T, file, content string) {
 	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
-}
-
-func appendTo(t *testing.T, file, content string) {
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
-	require.NoError(t, err)
-	_, err = f.WriteString(content)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
 }
 
 func heldBy(image disk.Image) string {

@@ -219,7 +219,8 @@ func (p *record) said() (all string) {
 	return all
 }
 
-// reports are what the application said is wrong, more often than it says it in the baseline.
+// reports are what the application said is wrong, more often than it says it in the
+// baseline.
 func (p *record) reports() (fresh []statement) {
 	usually := map[string]int{}
 	for _, u := range p.usual() {
