@@ -292,8 +292,8 @@ func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessagin
 	assert.NoError(t, post(t.Context(), m.client), "the next call")
 }
 
-// limiterStub records what it is asked and what comes of it, after a wait, and refuses if it has a
-// refusal.
+// limiterStub records what it is asked, after a wait, and what comes of it. It refuses
+// if it has a refusal.
 type limiterStub struct {
 	wait    time.Duration
 	refusal error
@@ -348,8 +348,8 @@ func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 	})
 }
 
-// TestLimiterIsToldWhatSetsBYOK: SetBYOK, and CreateAgent with a key only.
-func TestLimiterIsToldWhatSetsBYOK(t *testing.T) {
+// TestLimiterKnowsWhatSetsBYOK: SetBYOK, and CreateAgent with a key only.
+func TestLimiterKnowsWhatSetsBYOK(t *testing.T) {
 	limiter := &limiterStub{}
 	client := newClient(t, answering(okAnswer), agentmessaging.WithLimiter(limiter))
 	for i, call := range endpoints {

@@ -183,7 +183,7 @@ type endpoint struct {
 	name, request string                  // names of spans
 	start         []trace.SpanStartOption // of the call's span
 
-	ofRequest    []attribute.KeyValue // of a span that stands for a request
+	ofRequest    []attribute.KeyValue // of a span that covers one request
 	ofCalls      []attribute.KeyValue // of the metrics of this package
 	ofOperations []attribute.KeyValue // of the metric of agent operations; nil where the method is none
 	ofRequests   []attribute.KeyValue // of the metric of requests

@@ -115,7 +115,7 @@ func TestSamplersSeeAttributes(t *testing.T) {
 
 // TestEachMetricAlone reads one metric, and drops all others and all spans.
 func TestEachMetricAlone(t *testing.T) {
-	all := tellAll(t)
+	all := runAll(t)
 	for _, name := range rows(t, "metrics", 1) {
 		others := func(i metric.Instrument) (metric.Stream, bool) {
 			return metric.Stream{Aggregation: metric.AggregationDrop{}}, i.Name != name
@@ -124,7 +124,7 @@ func TestEachMetricAlone(t *testing.T) {
 			r := newTelemetry(sdktrace.WithSampler(sdktrace.NeverSample()))
 			r.reader = metric.NewManualReader()
 			r.meter = metric.NewMeterProvider(metric.WithReader(r.reader), metric.WithView(others))
-			story.tell(t, r)
+			story.run(t, r)
 			want := slices.DeleteFunc(all[i].points(t), func(point string) bool { return !strings.HasPrefix(point, name) })
 			assert.ElementsMatch(t, want, r.points(t), story.name)
 		}
@@ -211,7 +211,7 @@ func TestTheTransportSeesTheSpanOfItsCall(t *testing.T) {
 
 const canaryKey = "key-canary-4711"
 
-// echo is a service that says what it was told, the key and the body, with a
+// echo is a service that repeats the key and the body that it was sent, with a
 // status; with 0 it fails.
 type echo int
 
@@ -334,7 +334,7 @@ type story struct {
 var stories = []story{
 	{"a message", send, nil},
 	{"a 429, after which the cool-down parks the call", limitedOnce(send), nil},
-	{"a 429 that is not retried, and a caller behind its cool-down", inTurn(limitedOnce(send), send), []agentmessaging.Option{retries(1)}},
+	{"a 429 that is not retried, and a caller who meets its cool-down", inTurn(limitedOnce(send), send), []agentmessaging.Option{retries(1)}},
 	{"a limit that is spent for a day, and a caller whom its cool-down refuses", inTurn(with(fakeserver.RateLimited("86400"), send), send), nil},
 	{"a repetition that a limiter refuses", limitedOnce(send), []agentmessaging.Option{agentmessaging.WithLimiter(onlyOnce{})}},
 	{"a reply that is lost", with(fakeserver.LoseReply(fakeserver.ResetConnection()), send), nil},
@@ -371,19 +371,19 @@ var stories = []story{
 	}, nil},
 }
 
-// tell runs the story in a bubble, observed by r.
-func (s story) tell(t *testing.T, r *telemetry) {
+// run runs the story in a bubble, observed by r.
+func (s story) run(t *testing.T, r *telemetry) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := fakeserver.New(t)
 		_ = s.call(t.Context(), fake, newClient(t, fake, append(s.opts, r.observer(t))...)) // error.type says how it ended
 	})
 }
 
-// tellAll returns what each of the stories leaves behind.
-func tellAll(t *testing.T) (all []*telemetry) {
+// runAll returns what each of the stories leaves behind.
+func runAll(t *testing.T) (all []*telemetry) {
 	for _, s := range stories {
 		r := newTelemetry()
-		s.tell(t, r)
+		s.run(t, r)
 		all = append(all, r)
 	}
 	return all
@@ -391,7 +391,7 @@ func tellAll(t *testing.T) (all []*telemetry) {
 
 func TestStories(t *testing.T) {
 	var all strings.Builder
-	for i, r := range tellAll(t) {
+	for i, r := range runAll(t) {
 		r.wantExemplars(t)
 		fmt.Fprintf(&all, "## %s\n\n%s\n", stories[i].name, cmp.Or(r.story(t), "nothing\n"))
 	}
@@ -509,7 +509,7 @@ func rows(t *testing.T, table string, cells int) (rows []string) {
 func TestREADME(t *testing.T) {
 	found := map[string]map[string]bool{"attributes": {}, "events": {}, "metrics": {}, "buckets": {}, "errors": {}}
 	types := strings.NewReplacer("int64", "int", "float64", "double")
-	for _, r := range tellAll(t) {
+	for _, r := range runAll(t) {
 		for _, s := range r.spans.GetSpans() {
 			for key, value := range attrsOf(s.Attributes) {
 				found["attributes"][key+": "+types.Replace(fmt.Sprintf("%T", value))] = true
@@ -592,7 +592,7 @@ const host = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"
 // usual are attributes that a story leaves out where they have these values.
 var usual = attrs{"server.address": host, "server.port": int64(443), "url.scheme": "https", "gen_ai.provider.name": "agent_messaging_service"}
 
-// String lists the attributes that tell something, by name.
+// String lists the attributes that are not usual, by name.
 func (a attrs) String() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(a)) {
