@@ -17,6 +17,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
@@ -443,11 +444,14 @@ type stageKey struct{}
 // comes from: an attempt's is inside its call's.
 type reporter struct {
 	t        *testing.T
+	mu       sync.Mutex // guards what follows, where a client has several callers
 	reports  *strings.Builder
 	verdicts []string // of the attempts
 }
 
 func (r *reporter) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	stage, _ := ctx.Value(stageKey{}).(string)
 	name := strings.TrimPrefix(fmt.Sprintf("%T", event), "agentmessaging.")
 	fmt.Fprintf(r.reports, "event    %s%s%s\n", stage, name, strings.ReplaceAll(fieldsOf(event), "\n", `\n`))
