@@ -1,16 +1,16 @@
 // Package control is the fake's control interface: what package fakeserver can
 // do, as JSON over HTTP. openapi.yaml describes it.
 //
-// This file lists all of it, server.go has the state that the handlers share. A handler gets a request that was read whole, checks
-// what only it knows, acts, and returns the answer. The other checks are those of
-// package fakeserver, so each bound is stated once. A handler runs under the
-// server's lock, so that what it checked still holds when it acts. The lock is
-// never held while something is read, written or waited for.
+// This file lists the routes, and server.go has the state that the handlers share. A
+// handler gets a request that was read whole, checks what only it knows, acts, and
+// returns the answer. Package fakeserver makes the other checks, so each bound is
+// stated once. A handler runs under the server's lock, so that what it checked still
+// holds when it acts. The lock is never held while something is read, written or
+// waited for.
 package control
 
 import (
 	"context"
-	_ "embed" // for the document
 	"fmt"
 	"io"
 	"net/http"

@@ -56,7 +56,7 @@ func (f *feed) now() (changes map[string]int, news <-chan struct{}) {
 const (
 	heartbeat  = 3 * time.Second
 	glance     = 500 * time.Millisecond // between two looks at the calls under way
-	writeLimit = 30 * time.Second       // a reader that takes nothing for so long is gone; it can resume
+	writeLimit = 30 * time.Second       // a reader that takes nothing for so long is gone; it can connect again
 )
 
 // stream answers with what happens from now on.
