@@ -63,22 +63,20 @@ func TestAcquire(t *testing.T) {
 		{"it would go at its deadline", asked, time.Hour, 0, asked},
 		{"just before", asked + 1, time.Hour, asked, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				e, w, began := closed(nil, asked), reading(), time.Now()
-				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
-				defer cancel()
-				w.MaxWait = tt.maxWait
-				err := e.Acquire(ctx, w)
-				assert.Equal(t, tt.want, time.Since(began))
-				if tt.refused > 0 {
-					assert.Equal(t, &Refusal{LimitKey: "k", RetryAfter: tt.refused}, err)
-					return
-				}
-				require.NoError(t, err)
-				assert.Equal(t, tt.want, w.Waited)
-				assert.Equal(t, "k", w.Limit)
-			})
+		synctest.Test(t, func(t *testing.T) {
+			e, w, began := closed(nil, asked), reading(), time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+			defer cancel()
+			w.MaxWait = tt.maxWait
+			err := e.Acquire(ctx, w)
+			assert.Equal(t, tt.want, time.Since(began), tt.name)
+			if tt.refused > 0 {
+				assert.Equal(t, &Refusal{LimitKey: "k", RetryAfter: tt.refused}, err, tt.name)
+				return
+			}
+			require.NoError(t, err, tt.name)
+			assert.Equal(t, tt.want, w.Waited)
+			assert.Equal(t, "k", w.Limit)
 		})
 	}
 }
@@ -202,14 +200,12 @@ func TestClocksThatUsersBring(t *testing.T) {
 		{"it fails at once", func(context.Context) error { return broken }, broken},
 		{"it panics", func(context.Context) error { panic(broken) }, ErrPanic},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				clock := &oddClock{sleep: tt.sleep}
-				e := closed(clock, 10*time.Second)
-				assert.ErrorIs(t, e.Acquire(t.Context(), reading()), tt.want)
-				synctest.Wait()
-				assert.Equal(t, 1, clock.slept)
-			})
+		synctest.Test(t, func(t *testing.T) {
+			clock := &oddClock{sleep: tt.sleep}
+			e := closed(clock, 10*time.Second)
+			assert.ErrorIs(t, e.Acquire(t.Context(), reading()), tt.want, tt.name)
+			synctest.Wait()
+			assert.Equal(t, 1, clock.slept, tt.name)
 		})
 	}
 }
