@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"sort"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
@@ -28,13 +29,10 @@ func (a admin) LastSeq() int {
 }
 
 func (a admin) CallsAfter(seq, n int) []Call {
-	later := a.after(seq)
-	return copiedCalls(later[:min(n, len(later))])
-}
-
-func (a admin) after(seq int) []*entry {
 	defer a.s.lock().Unlock()
-	return a.s.gen.log.since(func(e *entry) bool { return e.call.Seq > seq })
+	kept := a.s.gen.log.kept
+	later := kept[sort.Search(len(kept), func(i int) bool { return kept[i].call.Seq > seq }):]
+	return copiedCalls(later[:min(n, len(later))])
 }
 
 func (a admin) KeepExchanges(n int) {

@@ -43,16 +43,14 @@ func (s *Server) waiting() string {
 	return strings.Join(names, ", ")
 }
 
-func (s *Server) entries() []*entry {
-	defer s.lock().Unlock()
-	return s.gen.log.all()
-}
-
 // matching returns the kept calls that all matchers match. Matchers run on a
 // snapshot without the lock.
 func (s *Server) matching(method string, matchers []Matcher) []*entry {
 	checkMatchers(method, matchers)
-	return slices.DeleteFunc(s.entries(), func(e *entry) bool { return !matchesAll(matchers, e) })
+	lock := s.lock()
+	kept := s.gen.log.all()
+	lock.Unlock()
+	return slices.DeleteFunc(kept, func(e *entry) bool { return !matchesAll(matchers, e) })
 }
 
 func copiedCalls(entries []*entry) []Call {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -212,10 +211,3 @@ func (l *callLog) add(call *entry, ended bool) {
 
 // all returns a copy of the answered calls, oldest first.
 func (l *callLog) all() []*entry { return slices.Clone(l.kept) }
-
-// since returns a copy of the new calls, oldest first. isNew holds for every call
-// after the first new one.
-func (l *callLog) since(isNew func(*entry) bool) []*entry {
-	first := sort.Search(len(l.kept), func(i int) bool { return isNew(l.kept[i]) })
-	return slices.Clone(l.kept[first:])
-}
