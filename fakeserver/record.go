@@ -3,9 +3,7 @@ package fakeserver
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -166,48 +164,3 @@ const (
 	EndpointSendMessage Endpoint = "POST /v1/agents/{agent_id}/messages"     // interface 4.8
 	EndpointEnableSMS   Endpoint = "POST /v1/agents/{agent_id}/channels/sms" // interface 4.9
 )
-
-// lastHeader is the header of the last call. A header takes half as much memory as
-// the rest of a record without its bodies, and most clients send the same each time.
-type lastHeader struct{ http.Header }
-
-// share returns the last header in place of one that is the same.
-func (l *lastHeader) share(h http.Header) http.Header {
-	if !maps.EqualFunc(l.Header, h, slices.Equal[[]string]) {
-		l.Header = h
-	}
-	return l.Header
-}
-
-// callLog keeps the calls that are under way, and the newest of those that were
-// answered. The zero value keeps none that was answered.
-type callLog struct {
-	limit   int      // how many answered calls are kept
-	kept    []*entry // oldest first
-	total   int      // answered calls, those that were dropped included
-	waiting []*entry // in the order of arrival
-}
-
-// end forgets that a call is under way.
-func (l *callLog) end(call *entry) {
-	if i := slices.Index(l.waiting, call); i >= 0 {
-		l.waiting = slices.Delete(l.waiting, i, i+1)
-	}
-}
-
-// add keeps a call that was answered, and may have ended too. Beyond the limit it
-// drops the oldest, which costs the same on average however many there are.
-func (l *callLog) add(call *entry, ended bool) {
-	if ended {
-		l.end(call)
-	}
-	l.total++
-	l.kept = append(l.kept, call)
-	if len(l.kept) > l.limit {
-		clear(l.kept[:1]) // the array lives on
-		l.kept = l.kept[1:]
-	}
-}
-
-// all returns a copy of the answered calls, oldest first.
-func (l *callLog) all() []*entry { return slices.Clone(l.kept) }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -66,6 +68,51 @@ type generation struct {
 	injections []*rule
 	refusals   []*rule // of RefuseConnection, asked before a call is sent
 }
+
+// lastHeader is the header of the last call. A header takes half as much memory as
+// the rest of a record without its bodies, and most clients send the same each time.
+type lastHeader struct{ http.Header }
+
+// share returns the last header in place of one that is the same.
+func (l *lastHeader) share(h http.Header) http.Header {
+	if !maps.EqualFunc(l.Header, h, slices.Equal[[]string]) {
+		l.Header = h
+	}
+	return l.Header
+}
+
+// callLog keeps the calls that are under way, and the newest of those that were
+// answered. The zero value keeps none that was answered.
+type callLog struct {
+	limit   int      // how many answered calls are kept
+	kept    []*entry // oldest first
+	total   int      // answered calls, those that were dropped included
+	waiting []*entry // in the order of arrival
+}
+
+// end forgets that a call is under way.
+func (l *callLog) end(call *entry) {
+	if i := slices.Index(l.waiting, call); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+	}
+}
+
+// add keeps a call that was answered, and may have ended too. Beyond the limit it
+// drops the oldest, which costs the same on average however many there are.
+func (l *callLog) add(call *entry, ended bool) {
+	if ended {
+		l.end(call)
+	}
+	l.total++
+	l.kept = append(l.kept, call)
+	if len(l.kept) > l.limit {
+		clear(l.kept[:1]) // the array lives on
+		l.kept = l.kept[1:]
+	}
+}
+
+// all returns a copy of the answered calls, oldest first.
+func (l *callLog) all() []*entry { return slices.Clone(l.kept) }
 
 // watcher is shown each call that is recorded: one OnCall, or one AwaitCalls
 // under way.

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -82,16 +81,6 @@ func (s Secrets) Clean(text string) string {
 		text = strings.ReplaceAll(text, secret, Key)
 	}
 	return text
-}
-
-// CleanPath removes the secrets from an escaped path, even if they are escaped
-// themselves.
-func (s Secrets) CleanPath(escaped string) string {
-	escaped = s.Clean(escaped)
-	if path, err := url.PathUnescape(escaped); err == nil && s.Clean(path) != path {
-		escaped = (&url.URL{Path: s.Clean(path)}).EscapedPath()
-	}
-	return escaped
 }
 
 // CleanHeader copies a header without the values of headers that are named like

@@ -175,7 +175,12 @@ func (c *Counts) clone() *Counts {
 	return &copied
 }
 
-// isAhead reports whether now comes from another clock: a bubble starts in the
-// year 2000. A day is the longest window, and a test does not set its clock back
-// by more.
-func (c *Counts) isAhead(now time.Time) bool { return c.Last.After(now.Add(spec.Day)) }
+// fresh returns what was counted, or new Counts where there are none or they come from
+// another clock: a bubble starts in the year 2000. A day is the longest window, and a
+// test does not set its clock back by more.
+func fresh(c *Counts, now time.Time) *Counts {
+	if c == nil || c.Last.After(now.Add(spec.Day)) {
+		return new(Counts)
+	}
+	return c
+}

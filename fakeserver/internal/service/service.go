@@ -155,7 +155,8 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 
 // takeRequest counts a call without a key against its address.
 func (s *State) takeRequest(ip netip.Addr, now time.Time) {
-	nobody, counts := &Key{Counts: new(Counts)}, s.countsOf(ip, now)
+	nobody, counts := &Key{Counts: new(Counts)}, fresh(s.ips[ip], now)
+	s.ips[ip] = counts
 	for i, l := range spec.Limits {
 		if l.PerIP && l.Counts == spec.Requests {
 			s.limit(i, nobody, counts).take(now)
@@ -361,11 +362,11 @@ func (c *call) spend(flaw *Refusal) (refused *Refusal, twoClocks bool) {
 	if asks == (spending{}) && spends == (spending{}) {
 		return flaw, false
 	}
-	if twoClocks = c.key.Counts.isAhead(c.now); twoClocks {
-		// A wait from the year 2000 of a bubble until today would be 26 years.
-		c.key.Counts = new(Counts)
-	}
-	ip := c.state.countsOf(c.req.IP, c.now)
+	// A wait from the year 2000 of a bubble until today would be 26 years. Bubbles and
+	// the outside may share an address, which starts afresh in silence, but not a key.
+	counts, ip := fresh(c.key.Counts, c.now), fresh(c.state.ips[c.req.IP], c.now)
+	twoClocks = counts != c.key.Counts
+	c.key.Counts, c.state.ips[c.req.IP] = counts, ip
 	if limited := c.limited(asks, ip); limited != nil {
 		return limited, twoClocks
 	}

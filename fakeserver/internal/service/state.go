@@ -283,15 +283,6 @@ func (s *State) limitState(i int, k *Key, ip *Counts, now time.Time) LimitState 
 	return state
 }
 
-// countsOf returns the windows of a client address. Bubbles and the outside may
-// share an address, but not a key: another clock resets an address in silence.
-func (s *State) countsOf(ip netip.Addr, now time.Time) *Counts {
-	if c := s.ips[ip]; c == nil || c.isAhead(now) {
-		s.ips[ip] = new(Counts)
-	}
-	return s.ips[ip]
-}
-
 // Saved is a state as a file holds it.
 type Saved struct {
 	Numbers   int            `json:"agents"` // the number of the last agent

@@ -104,8 +104,12 @@ func (req *Request) Show(r *http.Request, own string, texts bool) Shown {
 	keep := func(part string) string { // and let go of the rest, which may be a megabyte
 		return strings.Clone(mask.Clip(part, MaxRecorded))
 	}
+	path := req.Secrets.Clean(req.path)
+	if plain, err := url.PathUnescape(path); err == nil && req.Secrets.Clean(plain) != plain { // a secret may be escaped itself
+		path = (&url.URL{Path: req.Secrets.Clean(plain)}).EscapedPath()
+	}
 	shown := Shown{
-		Method: keep(req.Secrets.Clean(r.Method)), Path: keep(req.Secrets.CleanPath(req.path)),
+		Method: keep(req.Secrets.Clean(r.Method)), Path: keep(path),
 		AgentID: keep(req.Secrets.Clean(req.AgentID)), Header: req.Secrets.CleanHeader(r.Header),
 	}
 	body := mask.Body{Texts: texts, Secrets: req.Secrets, Foreign: req.Malformed != nil || req.Unrouted != nil}
