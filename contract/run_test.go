@@ -205,8 +205,9 @@ func TestLiveRefusals(t *testing.T) {
 		{once, 2, time.Second, 2, true},
 		{once, 9, time.Minute, 4, true},
 		{once, 1, 0, 1, true},
-		{fills, 1, time.Hour, 1, true},      // another call has filled the limit
-		{unlimited, 1, time.Hour, 1, false}, // which breaks a rule
+		{newCase("", "", readAgent.is(200)), 1, 0, 1, true}, // before the agent is there
+		{fills, 1, time.Hour, 1, true},                      // another call has filled the limit
+		{unlimited, 1, time.Hour, 1, false},                 // which breaks a rule
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
