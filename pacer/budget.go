@@ -56,7 +56,7 @@ type short struct {
 	Slots     []slot  // the calls of the last window, oldest first
 	Held      int64   // the calls of all slots
 	Level     float64 // the calls that a window holds, as a part of Max
-	Extra     float64 // what is added to the even distance, as a part of it: the guard to 1
+	Extra     float64 // what is added to the even distance, as a part of it; at least the guard
 	Corrected int64   // when the level was last cut; 0: never
 	Quiet     int64   // from then on it climbs to Max
 }
@@ -81,7 +81,7 @@ const (
 	// costs little, is kept for long. On a leaky bucket, where a delay of 80 ms costs a
 	// second, one call in 70 is refused.
 	grow       = 1.6
-	mostShrink = 1.0 / 180
+	mostShrink = 1.0 / 170
 )
 
 // level returns how many calls a window may hold now.
@@ -189,7 +189,7 @@ func (b budget) refusedShort(opens, granted int64, lonely bool) {
 	case seen < nearlyFull*expected:
 		b.Level = max(1, b.allowed/2, seen) / b.max
 	default:
-		b.Extra = min(1, grow*b.extra)
+		b.Extra = grow * b.extra
 	}
 	b.Corrected, b.Quiet = b.now, b.now+int64(hold*float64(b.window))
 }

@@ -162,6 +162,19 @@ func TestSpacing(t *testing.T) {
 	})
 }
 
+// TestLeakyBucket of half the limit that the pacer was given: four minutes later the calls
+// have the distance that it wants, about.
+func TestLeakyBucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := loadsim.Run(loadsim.Scenario{
+			Model: loadsim.Leaky, Limits: perMinute(60), Real: perMinute(30),
+			Loads: []loadsim.Load{{Workers: []int{8}}}, Latency: 40 * time.Millisecond, Span: 30 * time.Minute,
+		}).Measure(4*time.Minute, 0)
+		assert.Greater(t, m.Used, 0.8)
+		assert.Less(t, m.RefusedPerCall(), 0.03)
+	})
+}
+
 // TestRefusalsThatTeachNothing about the level, though they close the limit.
 func TestRefusalsThatTeachNothing(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -120,7 +120,7 @@ var targets = []target{
 	{
 		name: "a leaky bucket, and a token bucket with a burst of 10, one process and four",
 		runs: on(loadsim.Strict, saturated(4, 8), alone),
-		want: figures{used: 0.9, refused: 0.03}, missed: "quota used: a leaky bucket refuses calls that come a bit closer together than they were sent",
+		want: figures{used: 0.9, refused: 0.03}, missed: "quota used: on a leaky bucket a call that comes early loses its turn, and the distance that prevents this costs as much",
 	},
 	{name: "one process with 64 callers among 15 with one", runs: on(loadsim.Models, greedy), want: figures{used: 0.98, refused: 0.002, jain: 0.99}},
 	{
