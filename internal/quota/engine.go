@@ -491,13 +491,11 @@ func (e *Engine) startStepLocked(q *queue, step func() Answer) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.stepping = false
-		switch {
-		case err != nil:
-			e.refuseAllLocked(err)
-		case q != nil:
-			e.answerLocked(q, answer, changes)
-		}
-		e.serveLocked()
+		e.resumeLocked(err, func() {
+			if q != nil {
+				e.answerLocked(q, answer, changes)
+			}
+		})
 	}()
 }
 
@@ -524,12 +522,29 @@ func (e *Engine) sleepLocked(now, until time.Duration) {
 		}
 		wake()
 		e.alarm = never
-		e.nowLocked()
-		if e.passed = max(e.passed, until); err != nil {
-			e.refuseAllLocked(fmt.Errorf("the clock does not wait: %w", err))
+		if err != nil {
+			err = fmt.Errorf("the clock does not wait: %w", err)
 		}
-		e.serveLocked()
+		e.resumeLocked(err, func() {
+			e.nowLocked()
+			e.passed = max(e.passed, until)
+		})
 	}()
+}
+
+// resumeLocked serves again on a goroutine of the engine, or ends all calls with an error:
+// here a panic of the clock would end the program.
+func (e *Engine) resumeLocked(err error, first func()) {
+	if err == nil {
+		err = Protect(func() error {
+			first()
+			e.serveLocked()
+			return nil
+		})
+	}
+	if err != nil {
+		e.refuseAllLocked(err)
+	}
 }
 
 // leastAgain keeps a rule that grants nothing from being asked without a pause.

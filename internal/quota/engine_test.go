@@ -210,6 +210,26 @@ func TestClocksThatUsersBring(t *testing.T) {
 	}
 }
 
+// lateClock cannot tell the time any more once it has slept.
+type lateClock struct{ oddClock }
+
+func (c *lateClock) Now() time.Time {
+	if c.slept > 0 {
+		panic("late")
+	}
+	return c.oddClock.Now()
+}
+
+// TestClockThatPanicsLater does so in the call that waits, and not on a goroutine of the
+// engine, where it would end the program.
+func TestClockThatPanicsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := &lateClock{oddClock{sleep: func(context.Context) error { return nil }}}
+		e := closed(clock, 10*time.Second)
+		assert.PanicsWithValue(t, "late", func() { _ = e.Acquire(t.Context(), reading()) })
+	})
+}
+
 // TestAnotherClock forgets the cool-down: a client may be shared by several
 // synctest bubbles, each of which begins in the year 2000.
 func TestAnotherClock(t *testing.T) {
