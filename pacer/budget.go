@@ -79,9 +79,9 @@ const (
 	// A refusal of a nearly full window has Extra grow by grow. Each call that passes
 	// shrinks it by its square, but not by more than mostShrink: a small distance, which
 	// costs little, is kept for long. On a leaky bucket, where a delay of 80 ms costs a
-	// second, one call in 70 is refused.
-	grow       = 1.6
-	mostShrink = 1.0 / 170
+	// second, one call in 80 is refused.
+	grow       = 1.8
+	mostShrink = 1.0 / 140
 )
 
 // level returns how many calls a window may hold now.

@@ -535,13 +535,15 @@ func (e *Engine) sleepLocked(now, until time.Duration) {
 // resumeLocked serves again on a goroutine of the engine, or ends all calls with an error:
 // here a panic of the clock would end the program.
 func (e *Engine) resumeLocked(err error, first func()) {
-	if err == nil {
-		err = Protect(func() error {
-			first()
-			e.serveLocked()
-			return nil
-		})
+	if err != nil {
+		e.refuseAllLocked(err)
+		first = func() {}
 	}
+	err = Protect(func() error {
+		first()
+		e.serveLocked()
+		return nil
+	})
 	if err != nil {
 		e.refuseAllLocked(err)
 	}
