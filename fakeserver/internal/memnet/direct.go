@@ -124,6 +124,7 @@ func (d *direct) arrived(req *http.Request) (*http.Request, error) {
 		written.Body = &body
 	}
 	var sent bytes.Buffer
+	sent.Grow(512) // most requests, in one piece
 	if err := written.Write(&sent); err != nil {
 		return nil, cmp.Or(body.err, err)
 	}
