@@ -579,9 +579,8 @@ func TestReasonsOfBodies(t *testing.T) {
 	}
 }
 
-// What no client of net/http would send is answered by the service, and its path is
-// recorded as it was sent. Braces need an escape, but net/http's server takes them
-// without.
+// The service also answers requests that no client of net/http sends, and records the
+// path as it was sent. Braces need an escape, but net/http's server accepts them bare.
 func TestOddRequests(t *testing.T) {
 	own := []string{"Bearer amk_fake_000001"}
 	for _, row := range []struct {

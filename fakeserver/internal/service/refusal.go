@@ -28,8 +28,9 @@ const (
 	Scripted // a ReplyFunc asked for it
 )
 
-// Kinds say how each kind of refusal is answered, and what is said about it. Interface
-// 7 shows the error identifier rate_limited; the fake chose the others.
+// Kinds has a row for each kind of refusal: what the client is answered, and what the
+// author of a test reads. Interface 7 shows the error identifier rate_limited; the fake
+// chose the others.
 var Kinds = [...]struct {
 	Status int
 	Code   string // the error of the body, unless Behavior has another name
