@@ -576,7 +576,7 @@ func (e *Engine) answerLocked(q *queue, answer Answer, changes int64) {
 			e.doneLocked(&Waiter{Class: q.Class, Grant: g}, Outcome{}) // nobody waits for it any more
 		}
 	}
-	q.Answer, q.known = answer, changes == e.changes && q.line.first() != nil
+	q.Answer, q.known = answer, changes == e.changes
 	if later {
 		q.refuseLate(now)
 	}
