@@ -163,7 +163,7 @@ var refusals = []step{
 	{"POST /keys", `{}{}`, 400, "body: must be one JSON document and nothing else"},
 	{"POST /keys", `{"plan":"\ud800"}`, 400, "body: must be valid Unicode"},
 	{"POST /keys", `{"plan":"pro","plan":"pro"}`, 400, "body: member plan is there twice"},
-	{"POST /keys", `{"plans":"pro"}`, 400, `body: member "plans" is not allowed; openapi.yaml lists those that are`},
+	{"POST /keys", `{"plans":"pro"}`, 400, `body: member "plans" is not allowed; allowed: plan, dashboard`},
 	{"POST /keys", `{"dashboard":"yes"}`, 400, "dashboard: must be of type boolean"},
 	{"POST /keys/key_000001/limits/key_hour/exhaust", "", 400, "Exhaust: unknown limit; the limits are key_minute, ip_minute"},
 	{"PATCH /keys/key_000001", `{}`, 400, "body: needs plan or revoked"},

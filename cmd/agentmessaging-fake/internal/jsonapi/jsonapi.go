@@ -196,11 +196,12 @@ func Decode[T any](body []byte) (v T, _ error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	return v, inWords(decoder.Decode(&v))
+	return v, inWords(decoder.Decode(&v), reflect.TypeFor[T]())
 }
 
-// inWords says what is wrong where encoding/json names types of Go.
-func inWords(err error) error {
+// inWords says what is allowed where encoding/json names types of Go. body is the
+// type of the body.
+func inWords(err error, body reflect.Type) error {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		return BadRequest(cmp.Or(strings.ToLower(wrong.Field), "body"), "must be of type %s", typeNames[wrong.Type.Kind()])
 	}
@@ -208,9 +209,28 @@ func inWords(err error) error {
 		return nil
 	}
 	if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		return BadRequest("body", "member %s is not allowed; openapi.yaml lists those that are", printable.Name(name))
+		return BadRequest("body", "member %s is not allowed; allowed: %s", printable.Name(name), cmp.Or(strings.Join(membersOf(body, ""), ", "), "none"))
 	}
 	return err
+}
+
+// membersOf lists the members of an object, and those of the objects in it as
+// match.endpoint. A type that reads its own JSON is listed as one member.
+func membersOf(t reflect.Type, within string) (names []string) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return nil
+	}
+	for _, field := range reflect.VisibleFields(t) {
+		if field.IsExported() {
+			tagged, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			name := within + cmp.Or(tagged, strings.ToLower(field.Name))
+			names = append(append(names, name), membersOf(field.Type, name+".")...)
+		}
+	}
+	return names
 }
 
 var typeNames = map[reflect.Kind]string{
