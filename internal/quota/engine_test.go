@@ -311,3 +311,32 @@ func TestAnswerThatIsOutOfDate(t *testing.T) {
 		assert.Less(t, time.Since(began), time.Second)
 	})
 }
+
+// leaving is a rule that hears when nobody waits any more.
+type leaving struct {
+	stub
+	empty bool
+}
+
+func (r *leaving) Done(_ time.Duration, w *Waiter, o Outcome) (changed, news bool, step func()) {
+	r.empty = w.Grant == Grant{} && o == Outcome{}
+	return false, false, nil
+}
+
+// TestLeavesDuringAStep: the rule learns that nobody waits any more.
+func TestLeavesDuringAStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rule := &leaving{}
+		rule.answer = func() Answer {
+			time.Sleep(2 * time.Second)
+			return Answer{Again: never / 2}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		assert.ErrorIs(t, NewEngine(rule, nil).Acquire(ctx, reading()), context.DeadlineExceeded)
+		assert.False(t, rule.empty)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.True(t, rule.empty)
+	})
+}
