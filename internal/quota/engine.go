@@ -198,7 +198,10 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 			return w.Grant.At > now
 		}
 	}
-	if before := q.line.place(w); !q.refuse(w, before, now) {
+	before := q.line.place(w)
+	if refusal := q.refusal(w, before, now); refusal != nil {
+		w.err = refusal
+	} else {
 		q.push(w, before, now)
 	}
 	if e.clock != (RealClock{}) {
@@ -371,11 +374,11 @@ func (e *Engine) Now() time.Duration {
 func (e *Engine) Waiting() (interactive, batch int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for class := range e.queues {
+	for class, q := range e.queues {
 		if class.Batch {
-			batch += e.waitingLocked(class)
+			batch += q.line.waiting()
 		} else {
-			interactive += e.waitingLocked(class)
+			interactive += q.line.waiting()
 		}
 	}
 	return interactive, batch
@@ -587,19 +590,12 @@ func (e *Engine) answerLocked(q *queue, answer Answer, changes int64) {
 func (q *queue) refuseLate(now time.Duration) {
 	before := 0
 	for _, w := range q.line.all() {
-		if !q.refuse(w, before, now) {
+		if refusal := q.refusal(w, before, now); refusal != nil {
+			q.end(w, refusal)
+		} else {
 			before++
 		}
 	}
-}
-
-// refuse refuses a call that cannot go in time, as far as that is known.
-func (q *queue) refuse(w *Waiter, before int, now time.Duration) (refused bool) {
-	refusal := q.refusal(w, before, now)
-	if refusal != nil {
-		q.end(w, refusal)
-	}
-	return refusal != nil
 }
 
 // refuseAllLocked ends all waiting calls.
