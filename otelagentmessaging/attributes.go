@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -61,40 +60,27 @@ func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribu
 	if e.Refusals > 0 {
 		attrs = append(attrs, keyRefusals.Int(e.Refusals))
 	}
-	if isIdentifier(e.AgentID) {
-		attrs = append(attrs, semconv.GenAIAgentID(e.AgentID))
-	}
-	if isIdentifier(e.TraceID) {
-		attrs = append(attrs, keyTraceID.String(e.TraceID))
-	}
+	attrs = appendIdentifier(attrs, semconv.GenAIAgentIDKey, e.AgentID)
+	attrs = appendIdentifier(attrs, keyTraceID, e.TraceID)
 	if unknown := (*agentmessaging.OutcomeUnknownError)(nil); errors.As(e.Err, &unknown) {
 		attrs = append(attrs, keyMissed.String(string(unknown.Missed)))
 	}
 	if c.request.attempt == 1 {
-		return ended(c.requestAttributes(attrs), c.request.status, failure)
+		return appendOutcome(c.appendRequest(attrs), c.request.status, failure)
 	}
-	return ended(attrs, 0, failure)
+	return appendOutcome(attrs, 0, failure)
 }
 
-func (c *call) requestAttributes(attrs []attribute.KeyValue) []attribute.KeyValue {
-	attrs = append(append(attrs, c.ofRequest...), semconv.URLFull(c.url.String()))
+func (c *call) appendRequest(attrs []attribute.KeyValue) []attribute.KeyValue {
+	attrs = append(append(attrs, c.requestAttributes...), semconv.URLFull(c.url.String()))
 	if c.request.verdict != agentmessaging.VerdictDone {
 		attrs = append(attrs, keyVerdict.String(string(c.request.verdict)))
 	}
 	return attrs
 }
 
-func coolDownAttributes(e agentmessaging.CoolDown) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{keyWait.Float64(e.Wait.Seconds())}
-	if isIdentifier(e.LimitKey) {
-		attrs = append(attrs, keyLimitKey.String(e.LimitKey))
-	}
-	return attrs
-}
-
-// ended adds how something ended: its status, unless that is 0, and its
-// error.type, unless that is "".
-func ended(attrs []attribute.KeyValue, status int, failure string) []attribute.KeyValue {
+// appendOutcome adds the status, unless it is 0, and the error.type, unless it is "".
+func appendOutcome(attrs []attribute.KeyValue, status int, failure string) []attribute.KeyValue {
 	if status != 0 {
 		attrs = append(attrs, semconv.HTTPResponseStatusCode(status))
 	}
@@ -104,13 +90,16 @@ func ended(attrs []attribute.KeyValue, status int, failure string) []attribute.K
 	return attrs
 }
 
-// isIdentifier keeps out of a span what of the service's words is long, or a
-// sentence, such as a request that a proxy echoes.
-func isIdentifier(text string) bool {
+// appendIdentifier adds a word of the service, unless it is empty, long or a sentence,
+// such as a request that a proxy echoes.
+func appendIdentifier(attrs []attribute.KeyValue, key attribute.Key, word string) []attribute.KeyValue {
 	foreign := func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/", r)
 	}
-	return text != "" && len(text) <= 128 && !strings.ContainsFunc(text, foreign)
+	if word == "" || len(word) > 128 || strings.ContainsFunc(word, foreign) {
+		return attrs
+	}
+	return append(attrs, key.String(word))
 }
 
 // fail marks the span of what failed; failure is "" for what did not. The
@@ -180,40 +169,39 @@ func causeType(err error, other string) string {
 // An endpoint of a server has all that the telemetry of its calls has in
 // common. It is made once, since calls that succeed differ in little else.
 type endpoint struct {
-	name, request string                  // names of spans
-	start         []trace.SpanStartOption // of the call's span
+	callSpan, requestSpan string                  // names
+	startOptions          []trace.SpanStartOption // of the call's span
 
-	ofRequest    []attribute.KeyValue // of a span that covers one request
-	ofCalls      []attribute.KeyValue // of the metrics of this package
-	ofOperations []attribute.KeyValue // of the metric of agent operations; nil where the method is none
-	ofRequests   []attribute.KeyValue // of the metric of requests
+	requestAttributes []attribute.KeyValue // of a span that covers one request
+	callMetric        []attribute.KeyValue // of the metrics of this package
+	operationMetric   []attribute.KeyValue // of the metric of agent operations; nil where the method is none
+	requestMetric     []attribute.KeyValue // of the metric of requests
 
-	// The same for what succeeds.
-	called, operated, requested []metric.RecordOption
+	// The attributes of the metrics where the call, operation or request succeeds.
+	callSuccess, operationSuccess, requestSuccess []metric.RecordOption
 }
 
 // newEndpoint makes spans of kind INTERNAL where the transport makes those of
 // kind CLIENT, but for the agent operations, whose convention asks for CLIENT.
 func newEndpoint(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoint {
-	of := server(base)
 	x := &endpoint{
-		name: "agentmessaging." + e.Name, request: e.Method + " " + e.Path,
-		ofRequest: []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(e.Method), semconv.URLTemplate(e.Path)},
-		ofCalls:   slices.Concat(of, []attribute.KeyValue{keyMethod.String(e.Name)}),
+		callSpan: "agentmessaging." + e.Name, requestSpan: e.Method + " " + e.Path,
+		requestAttributes: []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(e.Method), semconv.URLTemplate(e.Path)},
+		callMetric:        append(server(base), keyMethod.String(e.Name)),
 	}
 	kind := trace.SpanKindClient
 	operation := operation(e.Name)
 	if operation != nil {
-		x.name = operation[0].Value.AsString()
-		x.ofOperations = slices.Concat(of, operation)
-		x.operated = recorded(x.ofOperations)
+		x.callSpan = operation[0].Value.AsString()
+		x.operationMetric = append(server(base), operation...)
+		x.operationSuccess = recorded(x.operationMetric)
 	} else if noHTTP {
 		kind = trace.SpanKindInternal
 	}
-	x.start = []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(slices.Concat(x.ofCalls, operation)...)}
-	x.ofRequests = slices.Concat(of, x.ofRequest, []attribute.KeyValue{semconv.URLScheme(base.Scheme)})
-	x.called = recorded(x.ofCalls)
-	x.requested = recorded(x.ofRequests, semconv.HTTPResponseStatusCode(200))
+	x.startOptions = []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(slices.Concat(x.callMetric, operation)...)}
+	x.requestMetric = append(append(server(base), x.requestAttributes...), semconv.URLScheme(base.Scheme))
+	x.callSuccess = recorded(x.callMetric)
+	x.requestSuccess = recorded(x.requestMetric, semconv.HTTPResponseStatusCode(200))
 	return x
 }
 
@@ -222,7 +210,7 @@ func recorded(attrs []attribute.KeyValue, more ...attribute.KeyValue) []metric.R
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(slices.Concat(attrs, more)...))}
 }
 
-// server is where the client's address points.
+// server are the attributes of the client's address.
 func server(u *url.URL) []attribute.KeyValue {
 	port := 443
 	if u.Scheme == "http" {
@@ -234,22 +222,17 @@ func server(u *url.URL) []attribute.KeyValue {
 	return []attribute.KeyValue{semconv.ServerAddress(u.Hostname()), semconv.ServerPort(port)}
 }
 
-// endpoints are those that were called. They are read without a lock.
-type endpoints struct {
-	known atomic.Pointer[map[endpointKey]*endpoint]
-}
-
 type endpointKey struct{ name, scheme, host string }
 
-func (x *endpoints) of(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoint {
+func (o *observer) endpoint(e agentmessaging.Endpoint, base *url.URL) *endpoint {
 	key := endpointKey{e.Name, base.Scheme, base.Host}
-	known := x.known.Load()
+	known := o.endpoints.Load()
 	if found := (*known)[key]; found != nil {
 		return found
 	}
-	made := newEndpoint(e, base, noHTTP)
+	made := newEndpoint(e, base, o.noHTTP)
 	more := map[endpointKey]*endpoint{key: made}
 	maps.Copy(more, *known)
-	x.known.CompareAndSwap(known, &more) // whoever loses makes it again next time
+	o.endpoints.CompareAndSwap(known, &more) // a call that loses the race adds its endpoint the next time
 	return made
 }

@@ -56,21 +56,21 @@ func (m *instruments) enabled(ctx context.Context) bool {
 }
 
 func (m *instruments) recordRequest(ctx context.Context, c *call) {
-	r, options := c.request, c.requested
+	r, options := c.request, c.requestSuccess
 	if r.status != 200 || r.failure != "" {
-		options = recorded(c.ofRequests, ended(nil, r.status, r.failure)...)
+		options = recorded(c.requestMetric, appendOutcome(nil, r.status, r.failure)...)
 	}
 	m.request.Float64Histogram.Record(ctx, time.Since(r.began).Seconds(), options...)
 }
 
 func (m *instruments) recordCall(c *call, took float64, failure string) {
-	called, operated := c.called, c.operated
+	call, operation := c.callSuccess, c.operationSuccess
 	if failure != "" {
-		failed := ended(nil, 0, failure)
-		called, operated = recorded(c.ofCalls, failed...), recorded(c.ofOperations, failed...)
+		failed := semconv.ErrorTypeKey.String(failure)
+		call, operation = recorded(c.callMetric, failed), recorded(c.operationMetric, failed)
 	}
-	m.call.Record(c, took, called...)
-	if c.ofOperations != nil {
-		m.operation.Float64Histogram.Record(c, took, operated...)
+	m.call.Record(c, took, call...)
+	if c.operationMetric != nil {
+		m.operation.Float64Histogram.Record(c, took, operation...)
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
@@ -37,7 +39,7 @@ func NewObserver(opts ...Option) (agentmessaging.Observer, error) {
 	tracer := settings.tracers.Tracer(ScopeName,
 		trace.WithInstrumentationVersion(agentmessaging.Version), trace.WithSchemaURL(semconv.SchemaURL))
 	o := &observer{tracer: tracer, instruments: instruments, noHTTP: settings.noHTTP}
-	o.endpoints.known.Store(new(map[endpointKey]*endpoint))
+	o.endpoints.Store(new(map[endpointKey]*endpoint))
 	return o, nil
 }
 
@@ -45,7 +47,7 @@ type observer struct {
 	tracer      trace.Tracer
 	instruments *instruments
 	noHTTP      bool
-	endpoints   endpoints
+	endpoints   atomic.Pointer[map[endpointKey]*endpoint] // of the calls so far; read without a lock
 }
 
 // call is what an observer keeps of a call that is under way, and the context
@@ -104,13 +106,14 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 		o.endRequest(c, true)
 		c.span.AddEvent(eventRetry, trace.WithAttributes(
 			keyAttempt.Int(e.Attempt), keyRetryReason.String(e.Outcome), keyWait.Float64(e.Wait.Seconds())))
-		o.instruments.retries.Add(c, 1, metric.WithAttributes(c.ofCalls...), metric.WithAttributes(keyRetryReason.String(e.Outcome)))
+		o.instruments.retries.Add(c, 1, metric.WithAttributes(c.callMetric...), metric.WithAttributes(keyRetryReason.String(e.Outcome)))
 	case agentmessaging.LimiterWait:
 		c.span.AddEvent(eventLimiterWait, trace.WithAttributes(
 			keyAttempt.Int(e.Attempt), keyWait.Float64(e.Wait.Seconds())))
-		o.instruments.wait.Record(c, e.Wait.Seconds(), c.called...)
+		o.instruments.wait.Record(c, e.Wait.Seconds(), c.callSuccess...)
 	case agentmessaging.CoolDown:
-		c.span.AddEvent(eventCoolDown, trace.WithAttributes(coolDownAttributes(e)...))
+		attrs := []attribute.KeyValue{keyWait.Float64(e.Wait.Seconds())}
+		c.span.AddEvent(eventCoolDown, trace.WithAttributes(appendIdentifier(attrs, keyLimitKey, e.LimitKey)...))
 	case agentmessaging.CallEnd:
 		o.endCall(c, e)
 	}
@@ -118,8 +121,8 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 }
 
 func (o *observer) startCall(ctx context.Context, e agentmessaging.CallStart) context.Context {
-	c := call{endpoint: o.endpoints.of(e.Endpoint, e.URL, o.noHTTP), observer: o, url: e.URL}
-	c.Context, c.span = o.tracer.Start(ctx, c.name, c.start...)
+	c := call{endpoint: o.endpoint(e.Endpoint, e.URL), observer: o, url: e.URL}
+	c.Context, c.span = o.tracer.Start(ctx, c.callSpan, c.startOptions...)
 	if !c.span.IsRecording() && !o.instruments.enabled(c.Context) {
 		c.span.End()
 		return c.Context // without the call: nobody wants its other events
@@ -148,12 +151,12 @@ func (o *observer) endRequest(c *call, repeated bool) {
 	}
 	ctx := context.Context(c)
 	if repeated {
-		attrs := ended(c.requestAttributes(server(c.url)), c.request.status, c.request.failure)
+		attrs := appendOutcome(c.appendRequest(server(c.url)), c.request.status, c.request.failure)
 		if c.request.attempt > 1 {
 			attrs = append(attrs, semconv.HTTPRequestResendCount(c.request.attempt-1))
 		}
 		var span trace.Span
-		ctx, span = o.tracer.Start(c, c.endpoint.request,
+		ctx, span = o.tracer.Start(c, c.requestSpan,
 			trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(c.request.began), trace.WithAttributes(attrs...))
 		fail(span, c.request.failure)
 		span.End()
