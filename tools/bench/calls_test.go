@@ -42,10 +42,9 @@ var (
 	refusal = `{"error":"rate_limited","limit_key":"requests_per_minute","trace_id":"trace_01jb2m7vqk8rs4d1"}`
 )
 
-// subject makes the calls that are measured: by hand, which is the base, or with the client.
-type subject interface {
-	send(context.Context) error
-	read(context.Context) error
+// subject has the calls that are measured: by hand, which is the base, or the client's.
+type subject struct {
+	send, read func(context.Context) error
 }
 
 // opener makes a subject that calls over a transport.
@@ -69,12 +68,11 @@ type hand struct {
 }
 
 func byHand(_ *testing.B, transport http.RoundTripper, baseURL string) subject {
-	return hand{&http.Client{Transport: transport}, baseURL}
+	h := hand{&http.Client{Transport: transport}, baseURL}
+	return subject{h.send, h.read}
 }
 
-func (h hand) send(ctx context.Context) error { return h.sendTo(ctx, agentID) }
-
-func (h hand) sendTo(ctx context.Context, agent string) error {
+func (h hand) send(ctx context.Context) error {
 	var reply struct {
 		Text     string   `json:"reply_text"`
 		Warnings []string `json:"warnings"`
@@ -87,7 +85,7 @@ func (h hand) sendTo(ctx context.Context, agent string) error {
 	if err != nil {
 		return err
 	}
-	return h.call(ctx, http.MethodPost, "/v1/agents/"+agent+"/messages", bytes.NewReader(body), &reply)
+	return h.call(ctx, http.MethodPost, agentPath+"/messages", bytes.NewReader(body), &reply)
 }
 
 func (h hand) read(ctx context.Context) error {
@@ -134,8 +132,6 @@ func (h hand) call(ctx context.Context, method, path string, body io.Reader, out
 	return json.Unmarshal(raw, out)
 }
 
-type client struct{ *agentmessaging.Client }
-
 // withOptions is the client, with its own transport where none is given.
 func withOptions(opts ...agentmessaging.Option) opener {
 	return func(b *testing.B, transport http.RoundTripper, baseURL string) subject {
@@ -145,18 +141,16 @@ func withOptions(opts ...agentmessaging.Option) opener {
 		}
 		c, err := agentmessaging.NewClient(baseURL, key, all...)
 		require.NoError(b, err)
-		return client{c}
+		send := func(ctx context.Context) error {
+			_, err := c.SendMessage(ctx, agentID, agentmessaging.MessageParams{Text: text})
+			return err
+		}
+		read := func(ctx context.Context) error {
+			_, err := c.GetAgent(ctx, agentID)
+			return err
+		}
+		return subject{send, read}
 	}
-}
-
-func (c client) send(ctx context.Context) error {
-	_, err := c.SendMessage(ctx, agentID, agentmessaging.MessageParams{Text: text})
-	return err
-}
-
-func (c client) read(ctx context.Context) error {
-	_, err := c.GetAgent(ctx, agentID)
-	return err
 }
 
 // answers is a transport and a server that has both answers in memory. With
@@ -291,14 +285,15 @@ func processorTime() time.Duration {
 // BenchmarkRefused is a GET that is refused once: the client's one call with its
 // cool-down, and by hand two calls.
 func BenchmarkRefused(b *testing.B) {
-	compare(b, "call=get", "refusing", byHand, withOptions(agentmessaging.WithClock(new(jumping))), func(b *testing.B, s subject) {
-		repeat(b, func(ctx context.Context) error {
-			if h, is := s.(hand); is {
-				_ = h.read(ctx) // the 429
-			}
-			return s.read(ctx)
-		})
-	})
+	twice := func(b *testing.B, transport http.RoundTripper, baseURL string) subject {
+		read := byHand(b, transport, baseURL).read
+		return subject{read: func(ctx context.Context) error {
+			_ = read(ctx) // the 429
+			return read(ctx)
+		}}
+	}
+	client := withOptions(agentmessaging.WithClock(new(jumping)))
+	compare(b, "call=get", "refusing", twice, client, func(b *testing.B, s subject) { repeat(b, s.read) })
 }
 
 // jumping is a clock that jumps over waits.

@@ -4,7 +4,6 @@ package bench_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -100,12 +99,11 @@ func BenchmarkProgram(b *testing.B) {
 	} {
 		b.Run("of="+of, func(b *testing.B) {
 			run := exec.Command(args[0], args[1:]...)
-			url, agent := start(b, run), agentID
+			url := start(b, run)
 			if of == "client" {
-				agent = newAgent(b, url)
+				addAgent(b, url)
 			}
-			caller := hand{&http.Client{Transport: pooled(new(http.Transport))}, url}
-			parallel(b, func(ctx context.Context) error { return caller.sendTo(ctx, agent) })
+			parallel(b, byHand(b, pooled(new(http.Transport)), url).send)
 			b.StopTimer()
 			stop(b, run)
 			used := run.ProcessState.UserTime() + run.ProcessState.SystemTime()
@@ -114,10 +112,11 @@ func BenchmarkProgram(b *testing.B) {
 	}
 }
 
-func newAgent(b *testing.B, url string) string {
+// addAgent makes the agent that the calls are for: the first one of a fake.
+func addAgent(b *testing.B, url string) {
 	client, err := agentmessaging.NewClient(url, key)
 	require.NoError(b, err)
 	agent, err := client.CreateAgent(b.Context(), agentmessaging.CreateAgentParams{})
 	require.NoError(b, err)
-	return agent.ID
+	require.Equal(b, agentID, agent.ID)
 }

@@ -27,7 +27,7 @@ func BenchmarkWith(b *testing.B) {
 	require.NoError(b, err)
 	ignore := agentmessaging.ObserverFunc(func(context.Context, agentmessaging.Event) context.Context { return nil })
 	for on, client := range map[string]opener{
-		"call-info":      informed,
+		"call-info":      withCallInfo,
 		"observer":       withOptions(agentmessaging.WithObserver(ignore)),
 		"logger-info":    withOptions(agentmessaging.WithLogger(slog.New(discard(slog.LevelInfo)))),
 		"logger-debug":   withOptions(agentmessaging.WithLogger(slog.New(discard(slog.LevelDebug)))),
@@ -40,15 +40,12 @@ func BenchmarkWith(b *testing.B) {
 	}
 }
 
-// informing is a client whose caller wants to know what came of each call.
-type informing struct{ subject }
-
-func informed(b *testing.B, transport http.RoundTripper, baseURL string) subject {
-	return informing{withOptions()(b, transport, baseURL)}
-}
-
-func (s informing) send(ctx context.Context) error {
-	return s.subject.send(agentmessaging.WithCallInfo(ctx, new(agentmessaging.CallInfo)))
+// withCallInfo is the client where each call has a CallInfo.
+func withCallInfo(b *testing.B, transport http.RoundTripper, baseURL string) subject {
+	send := withOptions()(b, transport, baseURL).send
+	return subject{send: func(ctx context.Context) error {
+		return send(agentmessaging.WithCallInfo(ctx, new(agentmessaging.CallInfo)))
+	}}
 }
 
 // telemetry is what README.md of that module recommends for a service, with an
