@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
@@ -37,15 +38,15 @@ func (f facts) text(asJSON bool) []byte {
 	return []byte(lines + fmt.Sprintf("# page: %s\n", f.PageURL))
 }
 
+// plainWord is a word that a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[\w\-./:]+$`)
+
 // quote quotes a word for a shell, where it needs it.
 func quote(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:", r)
+	if plainWord.MatchString(word) {
+		return word
 	}
-	if strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	return word
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // announce says where the program is, once it serves.

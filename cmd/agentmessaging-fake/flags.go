@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -147,12 +148,9 @@ func (c *config) readVariables(environ []string, settings map[string]setting) er
 func (c *config) apply(settings map[string]setting) error {
 	_, c.control.KeyChosen = settings["key"]
 	for _, o := range c.options() {
-		given, is := settings[o.name]
-		if !is && o.fallback == "" {
+		given := cmp.Or(settings[o.name], setting{value: o.fallback})
+		if given == (setting{}) {
 			continue
-		}
-		if !is {
-			given.value = o.fallback
 		}
 		if err := o.set(given.value); err != nil {
 			return fmt.Errorf("%s: %w", given.from, err)

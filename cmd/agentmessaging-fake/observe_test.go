@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -54,21 +53,14 @@ func TestObserve(t *testing.T) {
 	assert.Equal(t, "5000", answerIn(t, file, "metadata_cap"))
 	assert.Contains(t, answerIn(t, file, "sms_status"), "needs_setup", "an answer that was not seen stays")
 
-	kept, err := os.ReadFile(file)
+	kept, err := observe.ReadFile(file)
 	require.NoError(t, err)
 	status, stdout, _, _ = observed(t, append(cron, "--budget", "requests=0"))
 	assert.Equal(t, exitUnfinished, status)
 	assert.Equal(t, 20, strings.Count(stdout, "not seen tonight: "))
-	for id, found := range decisionsIn(t, kept) {
-		assert.Equal(t, string(found.Answer), answerIn(t, file, id), id)
+	for id, then := range kept.Decisions {
+		assert.Equal(t, string(then.Answer), answerIn(t, file, id), id)
 	}
-}
-
-func decisionsIn(t *testing.T, file []byte) map[string]observe.Finding {
-	t.Helper()
-	var o observe.Observation
-	require.NoError(t, json.Unmarshal(file, &o))
-	return o.Decisions
 }
 
 func answerIn(t *testing.T, file, id string) string {

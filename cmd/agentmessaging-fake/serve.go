@@ -71,7 +71,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// usageError is a flag that shows to be wrong only now.
+// usageError says that a flag is wrong whose value only the start could check.
 type usageError struct{ error }
 
 // start does all that can fail before the first answer.
@@ -170,9 +170,9 @@ func baseURL(addr string) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// handler is all that the program serves. What is nothing of its own is the
-// service's: a client with a wrong path must see the service's 404, and the
-// page the call. Paths are compared as they are, and none is redirected.
+// handler is all that the program serves. The service answers every path that the
+// program does not serve itself: a client with a wrong path must see the service's 404,
+// and the page the call. Paths are compared as they are, and none is redirected.
 func (p *program) handler() http.Handler {
 	dashboard, service := page.Handler(), p.control.Service()
 	own := p.control.CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

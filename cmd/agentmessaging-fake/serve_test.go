@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"strings"
@@ -46,29 +44,20 @@ func TestServe(t *testing.T) {
 
 // The lines are for a shell, whatever the key is.
 func TestWhatIsPrinted(t *testing.T) {
-	ready := tempFile(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	said, stdout := io.Pipe()
-	status := make(chan int, 1)
-	go func() {
-		status <- run(ctx, []string{"--addr=:0", "--key=it's$HOME", "--ready-file", ready}, nil, stdout, io.Discard)
-		_ = stdout.Close()
-	}()
-	first := make([]byte, 4096)
-	n, err := said.Read(first)
-	require.NoError(t, err)
-	file, err := os.ReadFile(ready)
-	require.NoError(t, err)
-	assert.Equal(t, string(first[:n]), string(file))
+	_, _, printed := ended(t, []string{"--addr=:0", "--key=it's$HOME"})
 	assert.Regexp(t, `^export AGENT_MESSAGING_BASE_URL=http://127\.0\.0\.1:\d+
 export AGENT_MESSAGING_API_KEY='it'\\''s\$HOME'
 # page: http://127\.0\.0\.1:\d+/
-$`, string(file))
+$`, printed)
+	ready := tempFile(t)
+	r := begin(t, []string{"--ready-file", ready})
+	file, err := os.ReadFile(ready)
+	require.NoError(t, err)
+	assert.Equal(t, string(r.facts.text(true)), string(file))
 	info, err := os.Stat(ready)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	cancel()
-	assert.Equal(t, exitOK, <-status)
+	r.stop()
 	assert.NoFileExists(t, ready)
 	assert.Equal(t, `{"base_url":"b","api_key":"k","page_url":"p","control_url":"c","token":"t","version":"v","pid":7}`+"\n",
 		string(facts{"b", "k", "p", "c", "t", "v", 7}.text(true)), "with --json")

@@ -28,7 +28,7 @@ import (
 
 // New returns a Server with its fake. The error says which option is wrong.
 func New(o Options) (_ *Server, err error) {
-	defer misuse(&err)
+	defer panicAsError(&err)
 	replies, err := readReplies(o.Replies)
 	if err != nil {
 		return nil, fmt.Errorf("replies: %w", err)
@@ -40,9 +40,10 @@ func New(o Options) (_ *Server, err error) {
 	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: fake, admin: fakedoor.Of[fakeserver.Call](fake)}
 	s.admin.KeepExchanges(spec.KeptExchanges)
 	s.gone, s.leave = context.WithCancel(context.Background())
-	s.feed = newFeed(s.gone, fake, s.admin)
+	s.feed = feed{changes: map[string]int{}, news: make(chan struct{})}
+	s.admin.OnAnswer(func(*fakeserver.Call) { s.feed.wake() })
 	s.mux = s.newMux()
-	s.era.Store(newEra())
+	s.calls.Store(newCallsUntilReset())
 	if o.Log != nil {
 		fake.OnCall(o.Log)
 	}
@@ -53,7 +54,7 @@ func New(o Options) (_ *Server, err error) {
 type route struct {
 	status  int    // of a success
 	query   string // the names of query parameters, with a space between
-	changes string // the kinds of state that a success changes, as feed.changed names them
+	changes string // the kinds of state that a success changes, as feed.wake names them
 	handle  handler
 }
 
@@ -145,10 +146,10 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 	defer s.mu.Unlock()
 	defer func() {
 		if err == nil {
-			s.feed.changed(strings.Fields(row.changes)...)
+			s.feed.wake(strings.Fields(row.changes)...)
 		}
 	}()
-	defer misuse(&err)
+	defer panicAsError(&err)
 	found, err := s.find(req)
 	if err != nil {
 		return nil, err

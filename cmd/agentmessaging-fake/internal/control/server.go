@@ -46,10 +46,10 @@ type Server struct {
 	started time.Time
 	fake    *fakeserver.Server
 	admin   fakedoor.Admin[fakeserver.Call] // of the fake
-	feed    *feed
+	feed    feed
 	gone    context.Context // ends with the streams and waits
 	leave   context.CancelFunc
-	era     atomic.Pointer[era]
+	calls   atomic.Pointer[callsUntilReset]
 
 	mu    sync.Mutex // held by every handler; guards what follows
 	rules *rules.Set
@@ -110,21 +110,22 @@ func (s *Server) begin() error {
 	return err
 }
 
-// era ends with a reset, and with it the calls of the service that began in it.
-type era struct {
+// callsUntilReset is the context of the calls of the service that begin before the
+// next reset, which ends them.
+type callsUntilReset struct {
 	context.Context
 	end context.CancelFunc
 }
 
-func newEra() *era {
+func newCallsUntilReset() *callsUntilReset {
 	ctx, end := context.WithCancel(context.Background())
-	return &era{ctx, end}
+	return &callsUntilReset{ctx, end}
 }
 
 // reset is POST reset. Calls under way are let go first: one that hangs would
 // keep a connection of the next test.
 func (s *Server) reset(*request) (any, error) {
-	s.era.Swap(newEra()).end()
+	s.calls.Swap(newCallsUntilReset()).end()
 	s.admin.Restart()
 	return nil, s.begin()
 }
@@ -134,7 +135,7 @@ func (s *Server) Service() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		defer context.AfterFunc(s.era.Load(), cancel)()
+		defer context.AfterFunc(s.calls.Load(), cancel)()
 		s.fake.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
@@ -173,8 +174,6 @@ func (s *Server) info(*request) (any, error) {
 		Key       string    `json:"key,omitempty"`
 	}{s.options.Version, s.options.BaseURL, s.started, s.options.Guard.AnyHost, key}, nil
 }
-
-func (s *Server) stream(*request) (any, error) { return jsonapi.Stream(s.feed.stream), nil }
 
 func writeDocument(w io.Writer) error {
 	_, err := w.Write(openAPI)
@@ -253,9 +252,10 @@ func (s *Server) fittingFaults(r *request) (any, error) {
 	return map[string]any{"faults": fitting}, err
 }
 
-// misuse makes an error of the panic with which package fakeserver refuses a wrong
-// argument: its sentence names the argument and what is allowed. Other panics go on.
-func misuse(err *error) {
+// panicAsError makes an error of the panic with which package fakeserver refuses a
+// wrong argument: its sentence names the argument and what is allowed. Other panics go
+// on.
+func panicAsError(err *error) {
 	switch p := recover().(type) {
 	case nil:
 	case string:

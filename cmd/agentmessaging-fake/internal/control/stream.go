@@ -10,36 +10,25 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
-// feed streams what happens in a fake as server-sent events: its calls, and which
-// kinds of its state have changed. It wakes the streams when there is something new.
-// It keeps nothing for a stream: each reads calls from the fake and compares counts,
-// at its own speed, so a slow reader costs no memory and never slows a call.
+// feed wakes the streams when there is a new call, and when a kind of state has
+// changed. It keeps nothing for a stream: each reads calls from the fake and compares
+// counts, at its own speed, so a slow reader costs no memory and never slows a call.
 type feed struct {
-	fake  *fakeserver.Server
-	admin fakedoor.Admin[fakeserver.Call] // of the fake
-	done  context.Context                 // ends the streams
-
 	mu      sync.Mutex     // guards what follows
 	changes map[string]int // counts the changes of each kind
 	news    chan struct{}  // is closed at the next change or call, and replaced
 }
 
-func newFeed(done context.Context, fake *fakeserver.Server, admin fakedoor.Admin[fakeserver.Call]) *feed {
-	f := &feed{fake: fake, admin: admin, done: done, changes: map[string]int{}, news: make(chan struct{})}
-	f.admin.OnAnswer(func(*fakeserver.Call) { f.changed() })
-	return f
-}
-
-// changed reports changes by their kinds: agents, byok, calls, clock, faults, keys,
-// limits, replies and reset. Without any it reports a new call.
-func (f *feed) changed(kinds ...string) {
+// wake wakes the streams: for a new call, or with the kinds of state that have
+// changed. These are agents, byok, calls, clock, faults, keys, limits, replies and reset.
+func (f *feed) wake(changed ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, kind := range kinds {
+	for _, kind := range changed {
 		f.changes[kind]++
 	}
 	close(f.news)
@@ -55,34 +44,37 @@ func (f *feed) now() (changes map[string]int, news <-chan struct{}) {
 
 const (
 	heartbeat  = 3 * time.Second
-	glance     = 500 * time.Millisecond // between two looks at the calls under way
+	recheck    = 500 * time.Millisecond // how often the calls under way are compared
 	writeLimit = 30 * time.Second       // a reader that takes nothing for so long is gone; it can connect again
 )
 
-// stream answers with what happens from now on.
-func (f *feed) stream(w http.ResponseWriter, r *http.Request) {
-	seen, _ := f.now() // so that nothing is missed from the first byte of the answer on
-	w.Header().Set("Content-Type", "text/event-stream")
-	rd := &reader{feed: f, w: w, control: http.NewResponseController(w), seq: f.admin.LastSeq(), seen: seen}
-	rd.follow(r.Context())
+// stream answers with what happens from now on, as server-sent events: calls, and
+// which kinds of state have changed.
+func (s *Server) stream(*request) (any, error) {
+	return jsonapi.Stream(func(w http.ResponseWriter, r *http.Request) {
+		seen, _ := s.feed.now() // so that nothing is missed from the first byte of the answer on
+		w.Header().Set("Content-Type", "text/event-stream")
+		rd := &reader{Server: s, w: w, control: http.NewResponseController(w), seq: s.admin.LastSeq(), seen: seen}
+		rd.follow(r.Context())
+	}), nil
 }
 
 // reader is one stream, and what it has sent so far. Errors of writing show at the
 // next flush.
 type reader struct {
-	feed     *feed
+	*Server
 	w        io.Writer
 	control  *http.ResponseController
 	seq      int // of the last call
 	seen     map[string]int
-	underWay []string // trace ids of the calls that were under way at the last look
+	underWay []string // trace ids of the calls that were under way at the last check
 	sending  []int    // calls whose answer was not out when they were sent
 }
 
 func (rd *reader) follow(ctx context.Context) {
-	beat, look := time.NewTicker(heartbeat), time.NewTicker(glance)
+	beat, check := time.NewTicker(heartbeat), time.NewTicker(recheck)
 	defer beat.Stop()
-	defer look.Stop()
+	defer check.Stop()
 	rd.comment("calls and changes")
 	for {
 		changes, news := rd.feed.now()
@@ -94,10 +86,10 @@ func (rd *reader) follow(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-rd.feed.done.Done():
+		case <-rd.gone.Done():
 			return
 		case <-news:
-		case <-look.C:
+		case <-check.C:
 		case <-beat.C:
 			rd.comment("still here")
 		}
@@ -115,7 +107,7 @@ func (rd *reader) sendChanges(changes map[string]int) {
 
 // sendUnderWay sends the calls under way whenever they are others than before.
 func (rd *reader) sendUnderWay() {
-	calls, traces := append([]fakeserver.Call{}, rd.feed.fake.UnderWay()...), []string(nil)
+	calls, traces := append([]fakeserver.Call{}, rd.fake.UnderWay()...), []string(nil)
 	for _, c := range calls {
 		traces = append(traces, c.TraceID)
 	}
@@ -127,9 +119,8 @@ func (rd *reader) sendUnderWay() {
 
 // sendCalls sends all calls that are new, and those whose answer is out by now.
 func (rd *reader) sendCalls() error {
-	admin := rd.feed.admin
 	for {
-		dropped, calls := admin.DroppedCalls(), admin.CallsAfter(rd.seq, batch)
+		dropped, calls := rd.admin.DroppedCalls(), rd.admin.CallsAfter(rd.seq, batch)
 		if len(calls) > 0 && dropped > 0 && calls[0].Seq > rd.seq+1 {
 			rd.event("gap", map[string]int{"missed": min(dropped, calls[0].Seq-rd.seq-1)})
 		}
@@ -150,7 +141,7 @@ func (rd *reader) sendCalls() error {
 // sendAgain sends a call once nothing more of its answer can come. It reports
 // whether that is so.
 func (rd *reader) sendAgain(seq int) bool {
-	found := rd.feed.admin.CallsAfter(seq-1, 1)
+	found := rd.admin.CallsAfter(seq-1, 1)
 	if len(found) == 0 || found[0].Seq != seq {
 		return true // it is no longer kept
 	}
