@@ -230,19 +230,15 @@ func ExampleWithCallInfo() {
 
 // A journal knows at any moment whether the message may be with the agent.
 func ExampleWithBeforeSend() {
-	fake, err := fakeserver.Open()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer fake.Close()
 	closing := agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
 		if end, ok := event.(agentmessaging.AttemptEnd); ok {
 			fmt.Println("journal: attempt", end.Attempt, "is", end.Verdict)
 		}
 		return nil
 	})
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(nil)),
-		agentmessaging.WithClock(fake), agentmessaging.WithObserver(closing))
+	fake, client := onFake(agentmessaging.WithObserver(closing))
+	defer fake.Close()
+	client, err := client.With(agentmessaging.WithClock(fake)) // a wait only moves the clock of the fake
 	if err != nil {
 		log.Fatal(err)
 	}
