@@ -168,6 +168,8 @@ var verdicts = []callCase{
 	{rule: "After a protocol switch no body is read.", do: post, given: each(answer{Status: 100, Body: anyReply}, answer{Status: 199, Body: anyReply}), want: "not done"},
 	{rule: "Each attempt sends the whole body, after a wait that grows.", do: post,
 		given: inOrder(notDialed, tooMany("7", ""), okAnswer), want: "not done, not done, done, 7.5s"},
+	{rule: "It doubles up to 8 s.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: 8}), given: each(notDialed),
+		want: strings.Repeat("not done, ", 8) + "31.5s"},
 	{rule: "Half of the longest jitter is added.", do: post, opts: options{jitter(0.5)},
 		given: inOrder(notDialed, tooMany("7", ""), okAnswer), want: "not done, not done, done, 8.1s"},
 	{rule: "A refusal without Retry-After is waited out for a second.", do: get, opts: options{agentmessaging.WithoutCoolDown()},
