@@ -11,6 +11,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -368,6 +369,61 @@ func TestAgentIDs(t *testing.T) {
 		_, err := newClient(t, answering()).GetAgent(t.Context(), id)
 		wantInvalid(t, err, "agent_id", says, "%q", id)
 	}
+}
+
+// FuzzURL: an address or an agent's id is refused, or every call stays below the address,
+// where the id arrives as exactly one segment of the path.
+func FuzzURL(f *testing.F) {
+	for _, id := range []string{
+		"agent_1", "", ".", "..", "a/b", "%2e%2e", "a%2Fb", "a?b", "a#b", "é 語", "\x00", `a\b`, "a;b", "+", "/", "a\nb", "a\xffb", "../status", "...",
+		"a?b#c%2Fd é", "..;", "%252e%2e;x", "..?",
+	} {
+		f.Add(serviceURL+"/a%2Fb/", id)
+	}
+	for _, base := range []string{
+		serviceURL, serviceURL + "/a/b/", "http://localhost:80", "https://u:p@h", "https://h?q", "https://h#f", "https://h/..", "//h", "https://[::1]:1/x",
+		"HTTPS://H", "https://h/%2e%2e/", "http://evil.example", "https://h/;a=b", "https://h/%2F", serviceURL + "/a%20b//", "https://[2001:db8::1]:8443/",
+	} {
+		f.Add(base, "a?b#c%2Fd é")
+	}
+	f.Fuzz(func(t *testing.T, base, id string) {
+		transport := answering(okAnswer)
+		client, err := agentmessaging.NewClient(base, testKey, through(transport))
+		if err != nil {
+			return
+		}
+		if _, err := client.SendMessage(t.Context(), id, message{Text: "hi"}); err != nil {
+			if len(transport.Sent()) != 0 || !errors.Is(err, agentmessaging.ErrInvalid) {
+				t.Fatal("sent", err)
+			}
+			return
+		}
+		want, err := url.Parse(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := transport.Sent()[0].URL
+		rest, below := strings.CutPrefix(sent.EscapedPath(), strings.TrimRight(want.EscapedPath(), "/")+"/v1/agents/")
+		segment, messages := strings.CutSuffix(rest, "/messages")
+		if sent.Host != want.Host || !below || !messages || strings.Contains(segment, "/") || sent.RawQuery != "" || sent.Fragment != "" || sent.User != nil {
+			t.Fatalf("%q and %q became %q", base, id, sent)
+		}
+		if sent.Scheme != "https" && !strings.HasPrefix(sent.Host, "127.") && !strings.HasPrefix(strings.ToLower(sent.Host), "localhost") && !strings.HasPrefix(sent.Host, "[") {
+			t.Fatalf("plain http to %s", sent.Host)
+		}
+		arrived, err := url.PathUnescape(segment)
+		if err != nil || arrived != id {
+			t.Fatalf("%q became %q", id, segment)
+		}
+		for range 3 { // a proxy that takes escapes off, and what follows a semicolon
+			if name, _, _ := strings.Cut(arrived, ";"); name == "." || name == ".." {
+				t.Fatalf("%q may reach another path", id)
+			}
+			if unescaped, err := url.PathUnescape(arrived); err == nil {
+				arrived = unescaped
+			}
+		}
+	})
 }
 
 // telling quotes itself in its error.

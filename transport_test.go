@@ -100,9 +100,9 @@ func (c counted) Write(p []byte) (int, error) {
 func TestOneConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dials, writes, requests atomic.Int32
-		connect := func() (net.Conn, peer) {
+		connect := func() (client, service net.Conn) {
 			dials.Add(1)
-			client, service := overPipe()
+			client, service = net.Pipe()
 			return counted{client, &writes}, service
 		}
 		refuse := respond("429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 2", "{}")
@@ -134,7 +134,7 @@ func TestWarmConnection(t *testing.T) {
 		for attempts, want := range map[int]string{1: "", 3: success} {
 			synctest.Test(t, func(t *testing.T) {
 				var requests atomic.Int32
-				client := clientAt(t, baseURL, through(dialsTo(t, &requests, overPipe, serve)),
+				client := clientAt(t, baseURL, through(dialsTo(t, &requests, net.Pipe, serve)),
 					agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: attempts}))
 				require.NoError(t, get(t.Context(), client))
 				var info agentmessaging.CallInfo
@@ -205,7 +205,7 @@ func TestRenewals(t *testing.T) {
 			requests := new(atomic.Int32)
 			next := func(h *http2Peer) error { return tt.acts[min(int(requests.Load()), len(tt.acts))-1](h) }
 			policy := agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: tt.attempts})
-			client := newClient(t, dialsTo(t, requests, overPipe, overHTTP2(forever(request, next))), policy, jitter(0))
+			client := newClient(t, dialsTo(t, requests, net.Pipe, overHTTP2(forever(request, next))), policy, jitter(0))
 			for i, want := range tt.want {
 				var info agentmessaging.CallInfo
 				before, began := requests.Load(), time.Now()

@@ -3,15 +3,22 @@ package agentmessaging_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // document is a file of testdata/wire: a body of the interface, byte by byte.
@@ -167,4 +174,103 @@ func TestTimestamp(t *testing.T) {
 		_, err := other.Time()
 		assert.Error(t, err, "%q", other)
 	}
+}
+
+// fuzzedBodies are bodies of all sorts.
+var fuzzedBodies = []string{
+	anyReply, `{"ok":true,"byok":null,"trace_id":"t"}`, "", "null", "[]", "5", `"text"`, "<html><body>502</body></html>", `{"error":`, `{}{}`, "\x00\xff",
+	`{"AGENT_ID":"a"}`, `{"error":5,"trace_id":null,"limit_key":{},"reason":[]}`, `{}`, strings.Repeat("x", 1<<20),
+	`{"error":"a\nb\u2028c` + strings.Repeat("é", 5000) + `"}`, `{"reply_text":"` + testKey + `"}`,
+	`{"error":"` + testKey + `","extra":{"` + testKey + `":["` + testKey + `"]}}`,
+}
+
+// FuzzAnswer: whatever answer comes, and wherever it is cut, each endpoint sends once
+// and returns a result only of a whole 2xx, or one of the error types. No error and no
+// CallInfo shows a secret. A status stays as it came, and no wait of more than a day
+// is believed.
+func FuzzAnswer(f *testing.F) {
+	for i, body := range fuzzedBodies {
+		for endpoint := range endpoints {
+			f.Add(endpoint, 200, "", body, -1)
+		}
+		f.Add(i, 200, "", body, len(body)/2)
+		f.Add(i, []int{302, 400, 418, 429, 503}[i%5], "Retry-After: 1e309\nLocation: %zz\nX: "+testKey, body, i-1)
+	}
+	f.Fuzz(func(t *testing.T, endpoint, status int, header, body string, cut int) {
+		status = 200 + int(uint(status-200)%400)
+		a := answer{Status: status, Body: body, Header: http.Header{}}
+		for line := range strings.SplitSeq(header, "\n") {
+			name, value, _ := strings.Cut(line, ": ")
+			a.Header[name] = append(a.Header[name], value)
+		}
+		whole := cut < 0 || cut >= len(body)
+		if !whole {
+			a.Reader = func() io.Reader {
+				return io.MultiReader(strings.NewReader(body[:cut]), iotest.ErrReader(io.ErrUnexpectedEOF))
+			}
+		}
+		var info agentmessaging.CallInfo
+		transport := answering(a)
+		call := endpoints[uint(endpoint)%uint(len(endpoints))]
+		err := call.call(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, transport, once))
+		holdsLaws(t, err, testKey)
+		if len(transport.Sent()) != 1 {
+			t.Errorf("%d requests", len(transport.Sent()))
+		}
+		if shown := fmt.Sprint(info.Header, info.TraceID); strings.Contains(shown, testKey) {
+			t.Fatalf("CallInfo shows the key: %s", shown)
+		}
+		var failure *agentmessaging.Error
+		if errors.As(err, &failure) {
+			text, _ := json.Marshal(failure)
+			if failure.StatusCode != status || strings.Contains(string(text), testKey) {
+				t.Fatalf("after %d: %s", status, text)
+			}
+			if failure.RetryAfter < 0 || failure.RetryAfter > 24*time.Hour {
+				t.Fatalf("out of bounds: %v", failure.RetryAfter)
+			}
+			return
+		}
+		if err != nil || status > 299 || !whole {
+			t.Fatalf("after %d %q: %T %v", status, body, err, err)
+		}
+	})
+}
+
+// FuzzReadObject: the verdict and the values are those of encoding/json, but for
+// names that are there twice.
+func FuzzReadObject(f *testing.F) {
+	for _, doc := range []string{
+		"", "null", "[]", `{}`, ` { "a" : 1 , "b" : [ { "c" : "}" } , 2 ] } `, `{"a":"\"\\"}`, `{"\u0061":"\ud800\u00e9","b":"é` + "\xff" + `"}`,
+		`{"a":1,"a":2}`, `{"a":1,}`, `{"a":"` + "\n" + `"}`, `{"a":01}`, `{"a":tru}`, `{"a":1}x`, `{"a"`, `{"a":{"b":[`, `{"` + "\xff" + `":"\/"}`,
+	} {
+		f.Add(doc)
+	}
+	f.Fuzz(func(t *testing.T, doc string) {
+		var want map[string]json.RawMessage
+		err := json.Unmarshal([]byte(doc), &want)
+		object, readErr := strictjson.ReadObject([]byte(doc))
+		require.Equal(t, err == nil && want != nil, readErr == nil, "%q: %v", doc, readErr)
+		times := map[string]int{}
+		for _, m := range object {
+			value := m.Value
+			times[string([]rune(string(m.Name)))]++
+			var text string
+			isText := value[0] == '"' && assert.NoError(t, json.Unmarshal(value, &text))
+			read, ok := strictjson.String(value)
+			assert.Equal(t, isText, ok, doc)
+			assert.Equal(t, text, read, doc)
+		}
+		assert.Len(t, want, len(times), doc)
+		for name, value := range want {
+			found, err := object.Get(name)
+			switch {
+			case strings.Contains(name, "\ufffd"): // it may be for other bytes
+			case times[name] > 1:
+				assert.Equal(t, strictjson.Twice(name), err, doc)
+			default:
+				assert.Equal(t, string(value), string(found), doc)
+			}
+		}
+	})
 }

@@ -1,5 +1,5 @@
 // Package retryafter reads the header Retry-After in every form that services
-// and proxies send.
+// and proxies send. The tests of the client, in faults_test.go, test it too.
 package retryafter
 
 import (

@@ -1,7 +1,8 @@
 // Package strictjson steps through a JSON document so that its reader can refuse
 // what encoding/json passes over: members of another name, members that are
 // there twice, and half surrogate pairs. The fake reads the bodies of calls with it;
-// the standalone fake reads the bodies of its control interface.
+// the standalone fake reads the bodies of its control interface. The tests of the client, in wire_test.go,
+// test it too.
 package strictjson
 
 import (
