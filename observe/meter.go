@@ -25,12 +25,14 @@ type countedCall struct {
 	rawcall.Exchange
 }
 
-// meter is one way of counting a minute's calls. Its times are in seconds, and a
-// minute of its clock starts at each multiple of 60.
+// meter is one way of counting a minute's calls.
 type meter struct {
 	kind  string
 	limit float64
-	phase float64 // when the clock's minute starts, in seconds after a whole minute in Unix time
+	// minuteStart is how many seconds the minutes of the target's clock start after the
+	// minutes of Unix time: 0 to 59. The methods take times without it, in seconds: a
+	// minute of the target's clock then starts at each multiple of 60.
+	minuteStart float64
 }
 
 // used returns how much of the limit is spent at t by calls at these times, which
@@ -83,7 +85,7 @@ func (m *meter) cost(calls []countedCall, counts func(rawcall.Exchange) bool) (c
 	var counted []float64
 	room := func(t float64) float64 { return m.limit - m.used(counted, t) }
 	for _, c := range calls {
-		t := float64(c.at.UnixMilli())/1000 - m.phase
+		t := float64(c.at.UnixMilli())/1000 - m.minuteStart
 		refused, opens := c.Status == http.StatusTooManyRequests, t
 		if refused {
 			opens += retryAfter(c.Exchange).Seconds()
@@ -104,8 +106,8 @@ func (m *meter) cost(calls []countedCall, counts func(rawcall.Exchange) bool) (c
 	return cost
 }
 
-// clearest returns the index of the least cost. It is not clear if that is more
-// than most, or if another is not at least margin more.
+// clearest returns the index of the least cost. The choice is not clear if that cost is
+// more than most, or if another cost exceeds it by less than margin.
 func clearest(costs []int, most, margin int) (best int, clear bool) {
 	least := slices.Min(costs)
 	best = slices.Index(costs, least)
@@ -123,6 +125,9 @@ func fitMeter(calls []countedCall, limit int) *meter {
 		m, cost := fitKind(kind, reads, float64(limit))
 		meters, costs = append(meters, m), append(costs, cost)
 	}
+	// Calls that were under way while a window ended cost even the right meter something:
+	// about three, and one for each 20 calls. Two meters that differ by less than four
+	// differ by chance.
 	if best, clear := clearest(costs, 3+len(reads)/20, 4); clear {
 		return meters[best]
 	}
@@ -131,17 +136,17 @@ func fitMeter(calls []countedCall, limit int) *meter {
 
 // fitKind tries each second of a minute as the start of the clock's minute.
 func fitKind(kind string, reads []countedCall, limit float64) (best *meter, least int) {
-	phases := 1
+	seconds := 1
 	switch kind {
 	case alignedWindows, weightedWindows:
-		phases = 60
+		seconds = 60
 	case tokenBucket: // it fills during the first burst
 		burst := slices.IndexFunc(reads, func(c countedCall) bool { return c.Status == http.StatusTooManyRequests })
 		limit = math.Round(limit / (1 + reads[burst].at.Sub(reads[0].at).Minutes()))
 	}
 	least = math.MaxInt
-	for phase := range phases {
-		m := &meter{kind: kind, limit: limit, phase: float64(phase)}
+	for second := range seconds {
+		m := &meter{kind: kind, limit: limit, minuteStart: float64(second)}
 		if cost := m.cost(reads, func(x rawcall.Exchange) bool { return x.Status == http.StatusOK }); cost < least {
 			best, least = m, cost
 		}
@@ -162,8 +167,10 @@ func (m *meter) fitSpent(calls []countedCall, kinds []callKind) map[string]any {
 			return set&(1<<i) != 0
 		})
 	}
+	// Each kind of call is made a different number of times, so another set of kinds
+	// leaves room for at least one call more or less.
 	margin := 1
-	if m.kind == weightedWindows || m.kind == tokenBucket { // they open bit by bit, so one call more or less is chance
+	if m.kind == weightedWindows || m.kind == tokenBucket { // they open bit by bit, so a difference of one or two is chance
 		margin = 3
 	}
 	set, clear := clearest(costs, 3, margin)
@@ -189,14 +196,11 @@ func (k callKind) made(x rawcall.Exchange) bool {
 	return x.Name == k.call.Name && x.Status == k.status && x.Call.Body == k.call.Body && x.Path == k.call.Path
 }
 
-// retryAfter returns the wait that the header names, at least a second. Without a
-// readable header it is a minute.
+// retryAfter returns the wait that the header names. It is a minute if the header is
+// absent, not a whole number from 1, or more than a day.
 func retryAfter(x rawcall.Exchange) time.Duration {
 	wait, problem := x.RetryAfter()
-	switch {
-	case x.Header.Get("Retry-After") == "0":
-		return time.Second
-	case problem != "" || wait > 24*time.Hour:
+	if problem != "" || wait > 24*time.Hour {
 		return time.Minute
 	}
 	return wait

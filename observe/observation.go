@@ -164,6 +164,90 @@ func (f Finding) with(then Finding) (all Finding, unseen []string) {
 	return f, unseen
 }
 
+// Missing returns a line for each question that an earlier observation of the same
+// target answers and o does not, with the day on which the answer was last seen and
+// the reason why o has none.
+func (o *Observation) Missing(earlier *Observation) (lines []string) {
+	for _, q := range questions {
+		then, now := earlier.Decisions[q.id], o.Decisions[q.id]
+		_, unseen := now.with(then)
+		for _, member := range unseen {
+			lines = append(lines, fmt.Sprintf("%s (last seen %s): %s", strings.TrimSuffix(q.id+"."+member, "."),
+				cmp.Or(then.Seen, "on an unknown day"), cmp.Or(now.NotAsked, "not asked")))
+		}
+	}
+	return lines
+}
+
+// Drift returns a line in words for each question to which o has another answer
+// than an earlier observation of the same target. Questions that only one of them
+// answers are left out: see Missing.
+func (o *Observation) Drift(earlier *Observation) (changes []string) {
+	changes, _ = o.compare(earlier)
+	return changes
+}
+
+// Unchanged returns the number of questions to which o and earlier have the same
+// answer.
+func (o *Observation) Unchanged(earlier *Observation) int {
+	_, unchanged := o.compare(earlier)
+	return unchanged
+}
+
+func (o *Observation) compare(earlier *Observation) (changes []string, unchanged int) {
+	for _, q := range questions {
+		switch then, now := earlier.Decisions[q.id], o.Decisions[q.id]; {
+		case !then.Known() || !now.Known():
+		case sameFinding(then, now):
+			unchanged++
+		default:
+			changes = append(changes, fmt.Sprintf("%s: %s It was %s, it is %s.", q.id, q.words, then, now))
+		}
+	}
+	return changes, unchanged
+}
+
+// Markdown returns a page for people: each question with the fake's answer and the
+// target's, marked if they differ, the questions without an answer, and Traffic.
+func (o *Observation) Markdown() string {
+	var rows, open strings.Builder
+	known, different := 0, 0
+	for _, q := range questions {
+		found := o.Decisions[q.id]
+		if !found.Known() {
+			fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.words, q.id, cmp.Or(found.NotAsked, "not asked yet"))
+			continue
+		}
+		known++
+		mark := ""
+		if !sameFinding(Finding{Answer: jsonOf(q.fake)}, found) {
+			mark, different = " **differs**", different+1
+		}
+		fmt.Fprintf(&rows, "| %s | `%s` | `%s`%s | %s | %s |\n", q.words, compact(q.fake), found, mark, found.Seen, cell(found.Evidence))
+	}
+	page := fmt.Sprintf("# How the service answers what the interface leaves open\n\n%d of %d questions answered, %d otherwise than the fake does by default. Spent: %s.\n",
+		known, len(questions), different, o.Spent)
+	page += "\n| Question | The fake | The service | Last seen | Seen in |\n|---|---|---|---|---|\n" + rows.String()
+	if open.Len() > 0 {
+		page += "\nNot answered:\n\n" + open.String()
+	}
+	if len(o.Traffic) > 0 {
+		page += "\nSeen in traffic:\n\n"
+	}
+	for _, what := range slices.Sorted(maps.Keys(o.Traffic)) {
+		page += fmt.Sprintf("- %s: %d, last on %s\n", what, o.Traffic[what].Count, o.Traffic[what].Seen)
+	}
+	return page
+}
+
+// cell is the evidence inside a table, where a bar would end the cell.
+func cell(e *Evidence) string {
+	if e == nil {
+		return ""
+	}
+	return "`" + strings.NewReplacer("|", "/", "`", "'").Replace(e.Request+" -> "+e.Answer) + "`"
+}
+
 // String returns the answer as JSON, or its bounds in words, such as "at least
 // 3000", or "unknown".
 func (f Finding) String() string {
@@ -180,8 +264,9 @@ func (f Finding) String() string {
 	return "unknown"
 }
 
-// sameFinding reports whether two findings may be of one service: objects agree in
-// the members that both have, and bounds overlap.
+// sameFinding reports whether two findings can both be right about one service. Two
+// exact answers must be equal, of objects in the members that both have. If one of them
+// is a bound, an exact number counts as a range of one number, and the ranges must overlap.
 func sameFinding(a, b Finding) bool {
 	if a.Answer == nil || b.Answer == nil {
 		least, most := a.bounds()

@@ -26,10 +26,13 @@ package observe
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Run finds out how target answers the questions that the interface leaves
@@ -92,86 +95,135 @@ func (o *Observation) has(q question) bool {
 	return !slices.ContainsFunc(q.ids(), func(id string) bool { return o.Decisions[id].Answer == nil })
 }
 
-// Missing returns a line for each question that an earlier observation of the same
-// target answers and o does not, with the day on which the answer was last seen and
-// the reason why o has none.
-func (o *Observation) Missing(earlier *Observation) (lines []string) {
-	for _, q := range questions {
-		then, now := earlier.Decisions[q.id], o.Decisions[q.id]
-		_, unseen := now.with(then)
-		for _, member := range unseen {
-			lines = append(lines, fmt.Sprintf("%s (last seen %s): %s", strings.TrimSuffix(q.id+"."+member, "."),
-				cmp.Or(then.Seen, "on an unknown day"), cmp.Or(now.NotAsked, "not asked")))
-		}
+// Target is a service to ask.
+type Target struct {
+	// BaseURL is the address before /v1; a slash at its end does not matter.
+	BaseURL string
+	// Key is a dashboard-issued API key on an active plan.
+	Key string
+	// SecondKey is another such key, for the questions that need two. If it is
+	// empty, Abilities issue one; without Abilities these questions are not asked.
+	SecondKey string
+	// HTTPClient sends the calls. nil means a client with a timeout of two
+	// minutes. Redirects are never followed, even if the client would.
+	HTTPClient *http.Client
+	// Abilities arrange what a question cannot do by calling the target. If they
+	// are nil, questions that need them are not asked, and waits take real time.
+	Abilities Abilities
+}
+
+// Abilities arrange what cannot be done by calling the target, for tests of a
+// service that allows it. A *fakeserver.Server has these methods; give it as
+// Abilities even if the calls go through a proxy in front of it.
+type Abilities interface {
+	// IssueKeyOn returns a new API key on one of the plans preview (the defaults
+	// of interface 8.1), free, pro and byok (interface 8.2), dashboard-issued
+	// or not.
+	IssueKeyOn(plan string, dashboard bool) string
+	// RevokeKey revokes a key of IssueKeyOn: later calls with it are answered 401.
+	RevokeKey(key string)
+	// SetBYOKAvailable switches the store of provider keys off and on
+	// (status 503 in interface 4.2 and 4.4).
+	SetBYOKAvailable(available bool)
+	// Advance moves the target's clock forward by d.
+	Advance(d time.Duration)
+}
+
+// DefaultBudget returns the budget that Run uses if none is given: 490 requests,
+// 24 creations, no BYOK set, 8 warm-ups and 15 minutes of waiting. The requests
+// and creations are less than half of what a preview key may take in a day
+// (interface 8.1), and the waiting is enough for all questions.
+func DefaultBudget() Spend {
+	return Spend{Requests: 490, Creations: 24, WarmUps: 8, Wait: 15 * time.Minute}
+}
+
+// Spend is the part of the limits in interface 8.1 that calls take, or may take.
+type Spend struct {
+	Requests  int           `json:"requests"`  // calls sent, refused ones included
+	Creations int           `json:"creations"` // agents created
+	BYOKSets  int           `json:"byok_sets"` // provider keys stored, by PUT /v1/byok or at agent creation
+	WarmUps   int           `json:"warm_ups"`  // warm-ups that went through
+	Wait      time.Duration `json:"wait_ns"`   // time that must pass; free where the target's clock can be moved
+}
+
+// part is a countable part of a Spend.
+type part struct {
+	name, unit string // in a flag, in words
+	n          *int
+}
+
+func (s *Spend) parts() []part {
+	return []part{
+		{"requests", "request", &s.Requests}, {"creations", "creation", &s.Creations},
+		{"byok", "BYOK set", &s.BYOKSets}, {"warmups", "warm-up", &s.WarmUps},
 	}
-	return lines
 }
 
-// Drift returns a line in words for each question to which o has another answer
-// than an earlier observation of the same target. Questions that only one of them
-// answers are left out: see Missing.
-func (o *Observation) Drift(earlier *Observation) (changes []string) {
-	changes, _ = o.compare(earlier)
-	return changes
-}
+// String returns the parts that are not zero in words: "3 requests, 1 creation".
+func (s Spend) String() string { return cmp.Or(s.beyond(Spend{}, false), "0 requests") }
 
-// Unchanged returns the number of questions to which o and earlier have the same
-// answer.
-func (o *Observation) Unchanged(earlier *Observation) int {
-	_, unchanged := o.compare(earlier)
-	return unchanged
-}
-
-func (o *Observation) compare(earlier *Observation) (changes []string, unchanged int) {
-	for _, q := range questions {
-		switch then, now := earlier.Decisions[q.id], o.Decisions[q.id]; {
-		case !then.Known() || !now.Known():
-		case sameFinding(then, now):
-			unchanged++
+// Set reads a list such as "requests=100,creations=5,byok=1,warmups=3,wait=1m".
+// Parts that are not in the list keep their value. It makes *Spend a flag.Value.
+// The error for a wrong list names the parts and the form of their values.
+func (s *Spend) Set(text string) error {
+	for field := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(field, "=")
+		n, err := strconv.Atoi(value)
+		i := slices.IndexFunc(s.parts(), func(p part) bool { return p.name == name })
+		switch {
+		case name == "wait":
+			s.Wait, err = time.ParseDuration(value)
+		case i < 0:
+			return errors.New("the parts are requests, creations, byok, warmups and wait")
 		default:
-			changes = append(changes, fmt.Sprintf("%s: %s It was %s, it is %s.", q.id, q.words, then, now))
+			*s.parts()[i].n = n
+		}
+		if err != nil || n < 0 || s.Wait < 0 {
+			return fmt.Errorf("%s: must be a whole number, and wait a duration such as 6m", name)
 		}
 	}
-	return changes, unchanged
+	return nil
 }
 
-// Markdown returns a page for people: each question with the fake's answer and the
-// target's, marked if they differ, the questions without an answer, and Traffic.
-func (o *Observation) Markdown() string {
-	var rows, open strings.Builder
-	known, different := 0, 0
-	for _, q := range questions {
-		found := o.Decisions[q.id]
-		if !found.Known() {
-			fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.words, q.id, cmp.Or(found.NotAsked, "not asked yet"))
-			continue
+// Over returns the parts of s that are larger than in left, in words; "" if there
+// are none.
+func (s Spend) Over(left Spend) string { return s.beyond(left, true) }
+
+func (s Spend) beyond(left Spend, naming bool) string {
+	var words []string
+	add := func(more bool, word string, left any) {
+		if more && naming {
+			word += fmt.Sprintf(" of %v left", left)
 		}
-		known++
-		mark := ""
-		if !sameFinding(Finding{Answer: jsonOf(q.fake)}, found) {
-			mark, different = " **differs**", different+1
+		if more {
+			words = append(words, word)
 		}
-		fmt.Fprintf(&rows, "| %s | `%s` | `%s`%s | %s | %s |\n", q.words, compact(q.fake), found, mark, found.Seen, cell(found.Evidence))
 	}
-	page := fmt.Sprintf("# How the service answers what the interface leaves open\n\n%d of %d questions answered, %d otherwise than the fake does by default. Spent: %s.\n",
-		known, len(questions), different, o.Spent)
-	page += "\n| Question | The fake | The service | Last seen | Seen in |\n|---|---|---|---|---|\n" + rows.String()
-	if open.Len() > 0 {
-		page += "\nNot answered:\n\n" + open.String()
+	rest := left.parts()
+	for i, p := range s.parts() {
+		word := fmt.Sprint(*p.n, " ", p.unit)
+		if *p.n != 1 {
+			word += "s"
+		}
+		add(*p.n > *rest[i].n, word, max(0, *rest[i].n))
 	}
-	if len(o.Traffic) > 0 {
-		page += "\nSeen in traffic:\n\n"
-	}
-	for _, what := range slices.Sorted(maps.Keys(o.Traffic)) {
-		page += fmt.Sprintf("- %s: %d, last on %s\n", what, o.Traffic[what].Count, o.Traffic[what].Seen)
-	}
-	return page
+	add(s.Wait > left.Wait, fmt.Sprint(s.Wait, " of waiting"), max(0, left.Wait))
+	return strings.Join(words, ", ")
 }
 
-// cell is the evidence inside a table, where a bar would end the cell.
-func cell(e *Evidence) string {
-	if e == nil {
-		return ""
+// Plus returns the sum of s and t, part by part.
+func (s Spend) Plus(t Spend) Spend {
+	return Spend{s.Requests + t.Requests, s.Creations + t.Creations, s.BYOKSets + t.BYOKSets, s.WarmUps + t.WarmUps, s.Wait + t.Wait}
+}
+
+// Minus returns s without t, part by part. A part that t exceeds is negative.
+func (s Spend) Minus(t Spend) Spend {
+	return Spend{s.Requests - t.Requests, s.Creations - t.Creations, s.BYOKSets - t.BYOKSets, s.WarmUps - t.WarmUps, s.Wait - t.Wait}
+}
+
+// atMost returns the smaller of s and t, part by part.
+func (s Spend) atMost(t Spend) Spend {
+	return Spend{
+		min(s.Requests, t.Requests), min(s.Creations, t.Creations), min(s.BYOKSets, t.BYOKSets), min(s.WarmUps, t.WarmUps), min(s.Wait, t.Wait),
 	}
-	return "`" + strings.NewReplacer("|", "/", "`", "'").Replace(e.Request+" -> "+e.Answer) + "`"
 }

@@ -49,6 +49,17 @@ func decided(t testing.TB, answers map[string]any) *observe.Observation {
 	return o
 }
 
+// asTheFake is the observation of a service that decides as the fake does.
+func asTheFake(t testing.TB) *observe.Observation {
+	answers := map[string]any{}
+	for _, d := range fakeserver.New(t).Decisions() {
+		var answer any
+		require.NoError(t, json.Unmarshal([]byte(d.Default), &answer))
+		answers[d.ID] = answer
+	}
+	return decided(t, answers)
+}
+
 // playing returns a function that makes calls through a transport, with two keys.
 func playing(t testing.TB, transport http.RoundTripper, key, another string) func(rawcall.Call) rawcall.Exchange {
 	p := rawcall.NewPlayer(new(fakeserver.Server).BaseURL(), &http.Client{Transport: transport}, key, another, nil)
@@ -80,7 +91,7 @@ func TestGoesOn(t *testing.T) {
 	after, _ := fake.BYOK(fake.Key())
 	assert.Equal(t, before, after, "the stored provider key")
 	require.NoError(t, o.Continue(t.Context(), target, plenty))
-	want := decided(t, observe.FakeAnswers())
+	want := asTheFake(t)
 	want.Decisions["windows"] = observe.Finding{Answer: json.RawMessage(`"kept"`)}
 	assert.Equal(t, len(want.Decisions), o.Unchanged(want), o.Drift(want))
 }
@@ -89,7 +100,7 @@ func TestGoesOn(t *testing.T) {
 // 60 to fill, and Preview allows for it.
 func TestPreviewOfLargerLimits(t *testing.T) {
 	target, _ := observedFake(t, fakeserver.WithLimit(fakeserver.LimitKeyMinute, 100))
-	o := decided(t, observe.FakeAnswers())
+	o := asTheFake(t)
 	delete(o.Decisions, "windows")
 	most := o.Preview(target, observe.DefaultBudget())
 	require.NoError(t, o.Continue(t.Context(), target, observe.DefaultBudget()))
@@ -121,7 +132,7 @@ func TestFindsOtherAnswers(t *testing.T) {
 			}
 		}
 	}
-	for id := range observe.FakeAnswers() {
+	for id := range asTheFake(t).Decisions {
 		assert.Greater(t, len(found[id]), 1, "answers to %s", id)
 	}
 }
@@ -168,12 +179,11 @@ func TestKeep(t *testing.T) {
 // TestQuestionsOfTheFake: Run asks what the fake decides, with the same words and
 // answers, though neither package imports the other.
 func TestQuestionsOfTheFake(t *testing.T) {
-	page, answers := new(observe.Observation).Markdown(), observe.FakeAnswers()
-	decisions := fakeserver.New(t).Decisions()
-	assert.Len(t, answers, len(decisions))
-	for _, d := range decisions {
-		assert.Contains(t, page, fmt.Sprintf("\n- %s (`%s`): not asked yet\n", d.Question, d.ID))
-		assert.JSONEq(t, string(jsonOf(t, answers[d.ID])), d.Default, d.ID)
+	o := asTheFake(t)
+	page := o.Markdown()
+	assert.Contains(t, page, fmt.Sprintf("\n%d of %[1]d questions answered, 0 otherwise ", len(o.Decisions)))
+	for _, d := range fakeserver.New(t).Decisions() {
+		assert.True(t, strings.Contains(page, fmt.Sprintf("\n| %s | `%s` |", d.Question, o.Decisions[d.ID])), d.ID)
 	}
 }
 
@@ -212,7 +222,7 @@ func TestShowsNoSecret(t *testing.T) {
 func TestBadTargets(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	lies := []string{`{}`, `[]`, `{"agent_id":"../..","error":"x","byok":null,"limit_key":"` + strings.Repeat("l", 9999) + `"}`, `nul`, ""}
-	baseline := decided(t, observe.FakeAnswers())
+	baseline := asTheFake(t)
 	for name, transport := range map[string]stranger.RoundTrip{
 		"500": stranger.Answering(500, `{"error":"internal"}`), "HTML": stranger.Answering(200, "<html>"), "HTML 404": stranger.Answering(404, "<html>"),
 		"429 for ever": stranger.Answering(429, `{"error":"rate_limited"}`), "401 for ever": stranger.Answering(401, `{"error":"unauthorized"}`),

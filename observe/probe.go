@@ -23,19 +23,19 @@ const (
 // probe makes the calls of Run, and keeps to the budget.
 type probe struct {
 	rawcall.Player
-	target     Target
-	ctx        context.Context
-	o          *Observation
-	asked      question
-	budget     Spend
-	spent      Spend
-	allowed    int              // what spent.Requests may reach before the current question ends
-	stopped    error            // no further call is made
-	badAnswers int              // calls in a row without a documented answer
-	latest     rawcall.Exchange // of the question under way
-	skipped    time.Duration    // by which Advance has moved the target's clock
-	counted    []countedCall    // the calls by the target's key since the last quiet time
-	meter      *meter           // how the key's minute counts, once it is known
+	target       Target
+	ctx          context.Context
+	o            *Observation
+	asked        question
+	budget       Spend
+	spent        Spend
+	mostRequests int              // spent.Requests when the current question must end; see find
+	stopped      error            // no further call is made
+	badAnswers   int              // calls in a row without a documented answer
+	latest       rawcall.Exchange // of the question under way
+	skipped      time.Duration    // by which Advance has moved the target's clock
+	counted      []countedCall    // the calls by the target's key since emptyMinute
+	meter        *meter           // how the key's minute counts, once it is known
 
 	warmUpsOpen time.Time // when the limit on warm-ups opens, once it was met
 }
@@ -58,10 +58,11 @@ type question struct {
 	costs       Spend
 	fillsMinute bool
 	// find makes the calls of Run and returns the answer, or nil if there is no clear
-	// one. It gives the probe the answers to the questions of also. A question without
-	// find is in the also of another.
+	// one. A question without find is among the alsoAnswers of another question.
 	find func(p *probe) any
-	also []string
+	// alsoAnswers are the ids of further questions that find answers. It passes their
+	// answers to probe.answer.
+	alsoAnswers []string
 	// What find needs of its target besides a key.
 	secondKey, abilities bool
 	// read returns what one answer says by itself, whoever made the call and for what
@@ -71,7 +72,7 @@ type question struct {
 	read func(x rawcall.Exchange) any
 }
 
-func (q question) ids() []string { return append([]string{q.id}, q.also...) }
+func (q question) ids() []string { return append([]string{q.id}, q.alsoAnswers...) }
 
 // ask answers one question, or says why there is no answer.
 func (p *probe) ask(q question) {
@@ -87,6 +88,8 @@ func (p *probe) ask(q question) {
 	}
 }
 
+// find lets the question find its answers, within the requests that it costs. It
+// returns why there is no answer, should there be none.
 func (p *probe) find(q question) (why string) {
 	defer func() {
 		if ended := recover(); ended != nil {
@@ -97,7 +100,7 @@ func (p *probe) find(q question) (why string) {
 			why = string(reason)
 		}
 	}()
-	p.asked, p.allowed, p.latest = q, p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
+	p.asked, p.mostRequests, p.latest = q, p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
 	answer := q.find(p)
 	p.answer(q.id, answer, p.latest)
 	return "no clear answer"
@@ -161,7 +164,8 @@ func (p *probe) yes(c rawcall.Call, yes, no int) bool { return p.take(c, yes, no
 
 // playPatiently makes a call, with an agent that is created at need. Where a limit
 // refuses it and 429 is none of the statuses, it waits and repeats the call, up to
-// three times. These repeats do not count as requests of the question.
+// three times. Such a repeat is not among the requests that the question costs, so
+// each raises mostRequests by one.
 func (p *probe) playPatiently(c rawcall.Call, statuses ...int) rawcall.Exchange {
 	if c.OfAgent() && c.Key == (rawcall.Key{}) {
 		p.agent(c.Key)
@@ -172,7 +176,7 @@ func (p *probe) playPatiently(c rawcall.Call, statuses ...int) rawcall.Exchange 
 			break
 		}
 		p.wait(retryAfter(x))
-		p.allowed++
+		p.mostRequests++
 		x = p.playOnce(c)
 	}
 	return x
@@ -209,9 +213,7 @@ func (p *probe) fillLimit(most int, c rawcall.Call) (passed int, refused rawcall
 // in a row without a documented answer end the run, and so does a refused key.
 func (p *probe) playOnce(c rawcall.Call) rawcall.Exchange {
 	switch most := p.budget; {
-	case p.stopped != nil:
-		p.fail("needs a target that answers")
-	case p.spent.Requests >= min(p.allowed, most.Requests):
+	case p.spent.Requests >= min(p.mostRequests, most.Requests):
 		p.fail("no clear answer within the requests that it may take")
 	case p.spent.Creations > most.Creations || p.spent.BYOKSets > most.BYOKSets || p.spent.WarmUps > most.WarmUps:
 		p.fail("needs a larger budget: calls went through that should have been refused")
@@ -281,9 +283,10 @@ func (p *probe) wait(d time.Duration) {
 	}
 }
 
-// quiet waits until no call of the key counts in a limit by the minute any
-// more. A counter that weighs the minute before takes two.
-func (p *probe) quiet() {
+// emptyMinute waits until no call of the key counts in a limit by the minute any
+// more. That takes one minute, but two where weightedWindows count: they weigh the
+// minute before too. As long as the meter is not known, it may be such a one.
+func (p *probe) emptyMinute() {
 	enough := 2 * minute
 	if p.meter != nil && p.meter.kind != weightedWindows {
 		enough = minute

@@ -88,11 +88,11 @@ var questions = []question{
 	// These fill the hour of warm-ups and the minute of a key, after a time without
 	// calls, so that the whole limit is free, however the service counts.
 	{id: "warmup_limit_name", words: "Which limit_key has the limit on warm-ups?", fake: "warmup_key_hour", find: fillWarmUps,
-		also: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 32, Creations: 1, WarmUps: 8}},
+		alsoAnswers: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 32, Creations: 1, WarmUps: 8}},
 	{id: "refused_operations_spend", words: "Does a warm-up with a wrong body spend one?", fake: false},
 	{id: "body_before_operation_limit", words: "Is a wrong body answered 400 where the limit of the operation is spent?", fake: true},
 	{id: "minute_limit_name", words: "Which limit_key has the limit on requests in a minute?", fake: "key_minute", find: fillMinute,
-		also:        []string{"windows", "retry_after", "several_limits", "limit_before_body"},
+		alsoAnswers: []string{"windows", "retry_after", "several_limits", "limit_before_body"},
 		fillsMinute: true, costs: Spend{Requests: 210, Creations: 1, Wait: 4 * minute}},
 	{id: "windows", words: "How does a limit count calls?", fake: "fixed"},
 	{id: "retry_after", words: "Does a call go through after exactly the wait that Retry-After names?", fake: true},
@@ -329,11 +329,11 @@ func metadataCap(p *probe) any {
 	return low
 }
 
-// fillWarmUps makes a warm-up that goes through, nine that are refused for their
-// body, and others until one is refused by the limit. If one of the last goes
-// through, the refused ones did not spend the three of an hour. If none does, either
-// they did, or the key had only one left. Then the same test with creations decides:
-// their window is only a minute.
+// fillWarmUps makes one warm-up that goes through, nine with a wrong body, and then
+// good ones until the limit refuses one. If a good one still goes through, the wrong
+// ones spent nothing of the limit. If none does, the wrong ones spent it, or the key
+// had only one warm-up left. The same test with creations then decides between the
+// two: their limit is free again after a minute.
 func fillWarmUps(p *probe) any {
 	const wrong, most = 9, 8
 	passed := 0
@@ -345,7 +345,9 @@ func fillWarmUps(p *probe) any {
 	}
 	more, refused := p.fillLimit(most-passed, rawcall.WarmUp)
 	waited := retryAfter(refused) <= 2*minute
-	if waited { // a limit on requests refused it, or the hour of warm-ups is about to end
+	if waited {
+		// The refusal came from a limit on requests, or the hour of warm-ups is about to
+		// end. After the wait a full hour can be filled. Wrong creations decide nothing then.
 		p.wait(2 * minute)
 		_, refused = p.fillLimit(most-passed-more, rawcall.WarmUp)
 	}
@@ -369,7 +371,7 @@ func fillWarmUps(p *probe) any {
 // wrongCreationsSpend reports whether ten creations with a wrong body use up the
 // ten of a minute.
 func (p *probe) wrongCreationsSpend() bool {
-	p.quiet()
+	p.emptyMinute()
 	for range 10 {
 		p.take(rawcall.WrongAgent, 400, 429)
 	}
@@ -387,9 +389,9 @@ func fillMinute(p *probe) any {
 		most = 700
 	}
 	p.agent(rawcall.Key{})
-	p.quiet()
+	p.emptyMinute()
 	limit, refused := p.fillLimit(most, read)
-	p.allowed = max(p.allowed, p.spent.Requests+3*limit+20)
+	p.mostRequests = max(p.mostRequests, p.spent.Requests+3*limit+20)
 	if p.ofKey(limit) {
 		p.answer("minute_limit_name", labelAt(refused, "limit_key"), refused)
 	}
@@ -431,8 +433,10 @@ func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 	}
 }
 
-// answerLimitBeforeBody makes calls with a wrong body while the limit is spent. One 400
-// is not enough: a bucket may have filled by one call in between.
+// answerLimitBeforeBody makes a call with a wrong body while the limit is spent. A
+// token bucket may have filled by one call just before, which a 400 would also show.
+// So after a 400 it spends the limit again and repeats the call, twice: three 400s are
+// no chance.
 func (p *probe) answerLimitBeforeBody(read rawcall.Call) {
 	x := p.take(rawcall.WrongAgent, 429, 400)
 	for i := 0; i < 2 && x.Status == http.StatusBadRequest; i++ {
@@ -472,7 +476,7 @@ func spentByRefused(p *probe) any {
 	}
 	p.agent(rawcall.Key{})
 	conflicts := p.playPatiently(rawcall.BYOKWarmUp, 409, 429, 200).Status == 409 // not where a key is stored or the limit comes first
-	p.quiet()
+	p.emptyMinute()
 	unit := 1
 	if p.meter.limit >= 40 {
 		unit = 2

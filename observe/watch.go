@@ -51,7 +51,7 @@ const (
 	byokUnknown byokState = iota
 	byokNone
 	byokSet
-	byokBrought // by a creation, after none was set: stored or not
+	byokUnclear // none was set, then a creation sent one: the service may have stored it
 )
 
 // How much a Watcher remembers.
@@ -334,7 +334,7 @@ func (w *Watcher) states(p *passing, key *watchedKey) {
 			break
 		}
 		stored := p.At("byok") != nil
-		if key.byok == byokBrought {
+		if key.byok == byokUnclear {
 			w.found(p, "creation_stores_key", stored)
 		}
 		if key.byok = byokNone; stored {
@@ -346,12 +346,12 @@ func (w *Watcher) states(p *passing, key *watchedKey) {
 		}
 		key.byok = after(ok || missing, byokNone)
 	case rawcall.CreateAgent.Name:
-		brought := strings.Contains(p.Call.Body, `"api_key"`)
+		keyed := strings.Contains(p.Call.Body, `"api_key"`)
 		if id, _ := p.At("agent_id").(string); ok && id != "" {
-			w.agents[w.hash(id)] = watchedAgent{p.key, strings.Contains(p.Call.Body, `"byok"`) && !brought}
+			w.agents[w.hash(id)] = watchedAgent{p.key, strings.Contains(p.Call.Body, `"byok"`) && !keyed}
 		}
-		if brought {
-			key.byok = after(ok && key.byok == byokNone, byokBrought)
+		if keyed {
+			key.byok = after(ok && key.byok == byokNone, byokUnclear)
 		}
 	case rawcall.ReadAgent.Name:
 		if known && agent.owner != p.key && (ok || missing) {
