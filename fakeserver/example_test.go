@@ -1,6 +1,7 @@
 package fakeserver_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -275,6 +276,28 @@ func ExampleServer_StoreBYOK() {
 	// Output:
 	// true anthropic production
 	// 503 {"error":"byok_unavailable","trace_id":"trace_000001","reason":"mode: BYOK is not available, so no provider key can be used or stored"}
+}
+
+// A state that several tests begin with is built once and then read by each fake.
+func ExampleServer_WriteState() {
+	first := open()
+	defer first.Close()
+	first.AddAgent(first.Key(), fakeserver.Agent{})
+	say(first, "hello")
+	var state bytes.Buffer
+	if err := first.WriteState(&state); err != nil {
+		log.Fatal(err)
+	}
+
+	second := open()
+	defer second.Close()
+	if err := second.ReadState(&state); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(second.Conversation("agent_000001")[0].Text)
+	// Output:
+	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000001"}
+	// hello
 }
 
 // The second call is answered by a gateway instead of the service. The service

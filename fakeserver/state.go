@@ -25,16 +25,12 @@ const sumMember = `,"sha256":`
 
 // stateFile is the state in a file.
 type stateFile struct {
-	stateHead
-	service.Saved
-	Sum string `json:"sha256"` // of all before its comma
-}
-
-type stateHead struct {
 	Format   string `json:"format"`
 	Version  int    `json:"version"`
 	Advanced int64  `json:"advanced_ns"`
 	Traces   int    `json:"traces"` // identifiers given so far
+	service.Saved
+	Sum string `json:"sha256,omitempty"` // of the file up to the comma before this member
 }
 
 // WriteState writes the state of the service to w as one JSON document, so that
@@ -48,11 +44,9 @@ type stateHead struct {
 // checksum at the end shows ReadState whether the document is whole. An error of w
 // is wrapped and returned.
 func (s *Server) WriteState(w io.Writer) error {
-	f := s.stateFile()
-	sum := sha256.New()
-	err := f.encode(io.MultiWriter(w, sum))
+	state, err := s.encodeState()
 	if err == nil {
-		_, err = fmt.Fprintf(w, sumMember+"%q}\n", hex.EncodeToString(sum.Sum(nil)))
+		_, err = fmt.Fprintf(w, "%s%s\"%x\"}\n", state, sumMember, sha256.Sum256(state))
 	}
 	if err != nil {
 		return fmt.Errorf("fakeserver: WriteState: %w", err)
@@ -60,43 +54,18 @@ func (s *Server) WriteState(w io.Writer) error {
 	return nil
 }
 
-func (s *Server) stateFile() *stateFile {
-	defer s.lock().Unlock()
-	return &stateFile{
-		stateHead: stateHead{stateFormat, stateVersion, s.offset.Load(), s.gen.traces},
-		Saved:     s.gen.service.Save(),
-	}
-}
-
-// encode writes all but the sum: each key, address and agent on a line.
-func (f *stateFile) encode(w io.Writer) error {
-	head := struct {
-		stateHead
-		Numbers  int  `json:"agents"`
-		BYOKDown bool `json:"byok_unavailable"`
-	}{f.stateHead, f.Numbers, f.BYOKDown}
-	start, err := json.Marshal(head)
-	if err == nil {
-		_, err = w.Write(start[:len(start)-1])
-	}
-	return errors.Join(err,
-		encodeList(w, "keys", f.Keys), encodeList(w, "addresses", f.Addresses), encodeList(w, "agent_list", f.Agents))
-}
-
-func encodeList[T any](w io.Writer, name string, items []T) error {
-	encoder := json.NewEncoder(w)
+// encodeState returns a state file up to the sum. It encodes the state while the lock
+// is held, since a copy would cost as much.
+func (s *Server) encodeState() ([]byte, error) {
+	var state bytes.Buffer
+	encoder := json.NewEncoder(&state)
 	encoder.SetEscapeHTML(false)
-	_, err := fmt.Fprintf(w, ",%q:[\n", name)
-	for i, item := range items {
-		if i > 0 && err == nil {
-			_, err = io.WriteString(w, ",")
-		}
-		if err == nil {
-			err = encoder.Encode(item)
-		}
-	}
-	_, end := io.WriteString(w, "]")
-	return errors.Join(err, end)
+	defer s.lock().Unlock()
+	err := encoder.Encode(stateFile{
+		Format: stateFormat, Version: stateVersion,
+		Advanced: s.offset.Load(), Traces: s.gen.traces, Saved: s.gen.service.Save(),
+	})
+	return bytes.TrimSuffix(state.Bytes(), []byte("}\n")), err
 }
 
 // ReadState replaces the state of the service with one that WriteState wrote.

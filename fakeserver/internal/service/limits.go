@@ -166,15 +166,6 @@ type Counts struct {
 	Last    time.Time               `json:"last"`    // the time of the newest counted call
 }
 
-func (c *Counts) clone() *Counts {
-	copied := *c
-	for i := range copied.Windows {
-		calls := &copied.Windows[i].Calls
-		*calls = append([]Tally(nil), *calls...)
-	}
-	return &copied
-}
-
 // fresh returns what was counted, or new Counts where there are none or they come from
 // another clock: a bubble starts in the year 2000. A day is the longest window, and a
 // test does not set its clock back by more.

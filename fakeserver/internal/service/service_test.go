@@ -4,32 +4,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
-
-// A copy of the state does not change with it.
-func TestSave(t *testing.T) {
-	st := New(NewBehavior(), Limits{Exchanges: 2})
-	st.Issue(DigestOf("a key"), spec.PreviewPlan, true, start)
-	create := func() Answer {
-		return st.Do(start, &Request{Endpoint: spec.CreateAgent, Token: DigestOf("a key"), HasToken: true})
-	}
-	a := st.Agent(create().Reply.(Created).ID)
-	saved := st.Save()
-	counted := slices.Clone(saved.Keys[0].Counts.Windows[0].Calls)
-	create()
-	st.AddExchange(a, Exchange{})
-	assert.Empty(t, saved.Agents[0].Exchanges)
-	assert.Equal(t, counted, saved.Keys[0].Counts.Windows[0].Calls)
-}
 
 func TestVault(t *testing.T) {
 	v := newVault()

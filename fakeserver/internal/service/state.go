@@ -44,7 +44,7 @@ type State struct {
 func New(by *Behavior, limits Limits) *State {
 	return &State{
 		by: by, limits: limits, rate: rate{kind: by.Windows, bucket: IsBucket(by.Windows), burst: burstOf(by.Windows)},
-		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, ips: map[netip.Addr]*Counts{},
+		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, ordered: []*Agent{}, ips: map[netip.Addr]*Counts{},
 	}
 }
 
@@ -298,20 +298,12 @@ type SavedAddress struct {
 	Counts  *Counts    `json:"counts"`
 }
 
-// Save copies the state, as it is now.
+// Save returns the state as a file holds it. The result shares the memory of the
+// state, so it is good until the next call.
 func (s *State) Save() Saved {
-	saved := Saved{Numbers: s.numbers, BYOKDown: s.BYOKDown}
-	for _, k := range s.keys {
-		copied := *k
-		copied.Counts = k.Counts.clone()
-		saved.Keys = append(saved.Keys, &copied)
-	}
-	for _, a := range s.ordered {
-		copied := *a
-		saved.Agents = append(saved.Agents, &copied)
-	}
+	saved := Saved{Numbers: s.numbers, BYOKDown: s.BYOKDown, Keys: s.keys, Addresses: []SavedAddress{}, Agents: s.ordered}
 	for _, ip := range slices.SortedFunc(maps.Keys(s.ips), netip.Addr.Compare) {
-		saved.Addresses = append(saved.Addresses, SavedAddress{ip, s.ips[ip].clone()})
+		saved.Addresses = append(saved.Addresses, SavedAddress{ip, s.ips[ip]})
 	}
 	return saved
 }
