@@ -119,12 +119,6 @@ func (r reply) wantError(t testing.TB, status int, code string) {
 	require.Equal(t, status == 401, r.header.Get("WWW-Authenticate") == "Bearer")
 }
 
-func (r reply) wantReason(t testing.TB, reason string) {
-	t.Helper()
-	r.wantError(t, 400, "bad_request")
-	require.Equal(t, reason, r.text("reason"))
-}
-
 func (r reply) wantLimited(t testing.TB, limitKey, retryAfter string) {
 	t.Helper()
 	r.wantError(t, 429, "rate_limited")

@@ -109,20 +109,6 @@ func TestAddAgentAndTheNextIdentifiers(t *testing.T) {
 	assert.Equal(t, []string{"agent_000003", "agent_000002", "agent_000004", "support", "agent_000007"}, ids)
 }
 
-// StoreBYOK stores what PUT /v1/byok would, also where that is refused. It is no call.
-func TestStoreBYOK(t *testing.T) {
-	fake, c := newFake(t, frozen())
-	fake.SetBYOKAvailable(false)
-	want := fakeserver.BYOK{Provider: "anthropic", BaseURL: "https://x", Model: "m", Label: "l"}
-	stored := fake.StoreBYOK(c.key, "sk-canary", want)
-	assert.Regexp(t, "^[0-9a-f]{16}$", stored.Fingerprint)
-	want.Fingerprint, want.UpdatedAt = stored.Fingerprint, time.Unix(year2040, 0).UTC()
-	read, set := fake.BYOK(c.key)
-	assert.Equal(t, []any{want, want, true}, []any{stored, read, set})
-	assert.Zero(t, fake.Limits(c.key)[3].Used)
-	assert.Empty(t, fake.Calls())
-}
-
 // furnished is a fake with something of everything in its state.
 func furnished(t testing.TB, opts ...fakeserver.Option) (*fakeserver.Server, caller) {
 	fake, c := newFake(t, append([]fakeserver.Option{frozen()}, opts...)...)
