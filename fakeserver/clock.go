@@ -62,39 +62,39 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	defer s.endSleep(until)
-	touches, quiet := s.touches.Load(), 0
+	activity, idle := s.activity.Load(), 0
 	for pauses := 1; s.offset.Load() < until; pauses++ {
 		memnet.Pause(ctx, pause)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		quiet++
-		if now := s.touches.Load(); now != touches {
-			touches, quiet = now, 0
+		idle++
+		if now := s.activity.Load(); now != activity {
+			activity, idle = now, 0
 		}
-		if quiet >= quietPauses || pauses >= maxPauses {
+		if idle >= idlePauses || pauses >= maxPauses {
 			s.wake(until)
 		}
 	}
 	return nil
 }
 
-// The clock moves after quietPauses pauses in a row in which nothing reached the
+// The clock moves after idlePauses pauses in a row in which nothing reached the
 // fake, was answered, or began or ended a Sleep: 2 ms. One long pause would not do:
 // it also ends when the machine has stopped the whole program for that time, before
 // any other goroutine runs on. In a bubble a pause ends only when everything else
 // in the bubble waits.
 const (
-	pause       = 500 * time.Microsecond
-	quietPauses = 4
-	maxPauses   = 1000 // in a program that never stops calling: half a second
+	pause      = 500 * time.Microsecond
+	idlePauses = 4
+	maxPauses  = 1000 // in a program that never stops calling: half a second
 )
 
 // beginSleep returns the offset of the clock at which a sleeper wakes: unlike a time
 // it means the same in every bubble. A sleeper looks for itself whether it has come,
 // since a channel of a bubble must not be used outside.
 func (s *Server) beginSleep(d time.Duration) (until int64, err error) {
-	s.touches.Add(1)
+	s.activity.Add(1)
 	defer s.lock().Unlock()
 	until = s.offset.Load() + int64(d)
 	if until < 0 { // it has overflowed
@@ -107,7 +107,7 @@ func (s *Server) beginSleep(d time.Duration) (until int64, err error) {
 // endSleep forgets a sleeper. Until then no sleeper that wakes later moves the
 // clock.
 func (s *Server) endSleep(until int64) {
-	s.touches.Add(1)
+	s.activity.Add(1)
 	defer s.lock().Unlock()
 	i := slices.Index(s.sleepers, until)
 	s.sleepers = slices.Delete(s.sleepers, i, i+1)

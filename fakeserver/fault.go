@@ -56,7 +56,7 @@ func (f Fault) String() string {
 // carries Retry-After: 1; RateLimited makes others. Any other status panics.
 func Answer(status int, body string) Fault {
 	checkStatus("Answer", status)
-	return Fault{&wire.Fault{Name: fmt.Sprintf("Answer(%d%s)", status, sized(body)), Canned: &wire.Canned{Status: status, Body: body}}}
+	return Fault{&wire.Fault{Name: fmt.Sprintf("Answer(%d%s)", status, sized(body)), Answer: &wire.InjectedAnswer{Status: status, Body: body}}}
 }
 
 // RawAnswer answers with a status from 200 to 599, a Content-Type and a body,
@@ -67,7 +67,7 @@ func RawAnswer(status int, contentType, body string) Fault {
 	checkStatus("RawAnswer", status)
 	checkHeader("RawAnswer", contentType)
 	return Fault{&wire.Fault{Name: fmt.Sprintf("RawAnswer(%d%s)", status, sized(body)),
-		Canned: &wire.Canned{Status: status, Body: body, Raw: true, ContentType: contentType}}}
+		Answer: &wire.InjectedAnswer{Status: status, Body: body, Raw: true, ContentType: contentType}}}
 }
 
 // RateLimited answers 429 rate_limited with this Retry-After, unchanged: a
@@ -83,7 +83,7 @@ func RateLimited(retryAfter string) Fault {
 	}
 	// A client cannot see the space around a header's value.
 	value := textproto.TrimString(retryAfter)
-	return Fault{&wire.Fault{Name: "RateLimited(" + shown + ")", Canned: &wire.Canned{Status: http.StatusTooManyRequests, RetryAfter: &value}}}
+	return Fault{&wire.Fault{Name: "RateLimited(" + shown + ")", Answer: &wire.InjectedAnswer{Status: http.StatusTooManyRequests, RetryAfter: &value}}}
 }
 
 // RefuseConnection refuses the client's connection: it sees
@@ -185,7 +185,7 @@ func DripReply(n int, every time.Duration) Fault {
 // follows, over HTTP/1.1 the answer says Connection: close. Direct has no
 // connections, so there only Response.Close says it.
 func GoAway() Fault {
-	return Fault{&wire.Fault{Name: "GoAway()", Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: memnet.Leaves}}}
+	return Fault{&wire.Fault{Name: "GoAway()", Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: memnet.GoesAway}}}
 }
 
 // sized describes a text in the name of a fault, after other arguments.

@@ -523,7 +523,7 @@ func TestPartsOfBodies(t *testing.T) {
 		`{"error":"bad\ngate`, `{"api_key":["sk-\"12345",5],"a":"b"}`, `"\`, `["\u12 sk-\"12345`, "<h1>sk-\"12345</h1>", "}]\x00\xff\"",
 	} {
 		for n := range len(body) + 1 {
-			for _, b := range []mask.Body{{}, {Texts: true}, {Foreign: true}, {Texts: true, Foreign: true}} {
+			for _, b := range []mask.Body{{}, {Texts: true}, {Unchecked: true}, {Texts: true, Unchecked: true}} {
 				b.Secrets = mask.Secrets{secret}
 				shown := b.Of([]byte(body), n)
 				assert.NotContains(t, shown, "1234", "%q of %q", body[:n], body)

@@ -194,15 +194,16 @@ func (r *rule) addToLocked(list *[]*rule) {
 	*list = append(*list, r)
 }
 
-// dueLocked counts a call that matched, and reports whether the rule acts on it.
-// Every match asks the odds, so that the n-th match always gets the n-th decision.
+// dueLocked counts a call that matched, and reports whether the rule acts on it. It
+// calls chance for every match, even where nth, from or times rule the call out. So the
+// n-th decision of a seed always belongs to the n-th match.
 func (r *rule) dueLocked() bool {
 	if r.removed {
 		return false
 	}
 	r.matched++
-	fell := r.chance == nil || r.chance()
-	return fell && (r.nth == 0 || r.matched == r.nth) && r.matched >= r.from && (r.times == 0 || r.hits < r.times)
+	drawn := r.chance == nil || r.chance()
+	return drawn && (r.nth == 0 || r.matched == r.nth) && r.matched >= r.from && (r.times == 0 || r.hits < r.times)
 }
 
 func (r *rule) count(method string, n int, number *int) {

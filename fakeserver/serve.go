@@ -35,10 +35,11 @@ type call struct {
 	changes   []*rule
 	fault     *wire.Fault // acts besides the latencies; nil means none
 
-	gone         bool            // the client left during the latency, so the call did not reach the service
-	left         bool            // the client left before the answer was sent
-	decided, out wire.Answer     // the service's, empty if it was not asked; and the client's
-	delivery     memnet.Delivery // how out leaves
+	gone        bool            // the client left during the latency, so the call did not reach the service
+	left        bool            // the client left before the answer was sent
+	fromService wire.Answer     // what the service decided; empty if it was not asked
+	toClient    wire.Answer     // what the client gets: fromService, unless a fault replaces it
+	delivery    memnet.Delivery // how toClient leaves
 }
 
 // unanswered is the delivery of a call that gets no answer: its client has left, or
@@ -64,7 +65,7 @@ func (s *Server) answer(r *http.Request) memnet.Answer {
 	}
 	s.keep(r.Context(), c)
 	return memnet.Answer{
-		Response: c.out.Response, Delivery: c.delivery,
+		Response: c.toClient.Response, Delivery: c.delivery,
 		Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
 	}
 }
@@ -116,7 +117,7 @@ func (s *Server) read(r *http.Request) *call {
 // begin takes a call into the present generation: it gets its trace identifier, the
 // label of its key and the rules of the test as they are now, and is under way.
 func (s *Server) begin(c *call) {
-	s.touches.Add(1)
+	s.activity.Add(1)
 	defer s.lock().Unlock()
 	c.gen = s.gen
 	c.gen.traces++
@@ -146,16 +147,16 @@ func (s *Server) respond(r *http.Request, c *call) {
 		s.reportUnknown(c)
 	}
 	if c.latencies == nil && c.changes == nil && c.fault == nil || s.reaches(r, c) {
-		c.decided = s.decide(r.Context(), c)
+		c.fromService = s.decide(r.Context(), c)
 	}
-	c.out = c.decided
+	c.toClient = c.fromService
 	switch {
 	case c.gone:
 		c.fault, c.delivery = nil, unanswered
 	case c.fault != nil:
 		c.delivery = c.fault.Delivery
-		if c.fault.Canned != nil {
-			c.out = c.fault.Canned.Encode(c.Request, s.config.behavior, s.Now())
+		if c.fault.Answer != nil {
+			c.toClient = c.fault.Answer.Encode(c.Request, s.config.behavior, s.Now())
 		}
 	}
 }
@@ -248,17 +249,17 @@ func (s *Server) reply(ctx context.Context, c *call, t *service.Turn, st step) s
 // watchers. The call is added and the watchers are read under one lock, so an
 // AwaitCalls that begins meanwhile sees the call exactly once (see enroll).
 func (s *Server) keep(ctx context.Context, c *call) {
-	s.touches.Add(1)
+	s.activity.Add(1)
 	now := s.Now()
 	record := &c.record
-	record.Status = c.decided.Status
+	record.Status = c.fromService.Status
 	record.Took = max(0, now.Sub(record.Time)) // negative if the machine's clock was set back
-	record.ReplyBody = c.decided.Show(len(c.decided.Body), c.Secrets, s.config.messageTexts)
+	record.ReplyBody = c.fromService.Show(len(c.fromService.Body), c.Secrets, s.config.messageTexts)
 	if c.fault != nil {
-		record.Why = strings.TrimSpace(record.Why + " " + c.fault.Why(c.Endpoint == spec.SendMessage, c.decided.Status, len(c.out.Body)))
+		record.Why = strings.TrimSpace(record.Why + " " + c.fault.Why(c.Endpoint == spec.SendMessage, c.fromService.Status, len(c.toClient.Body)))
 	}
 	c.left = c.gone || ctx.Err() != nil
-	part, _ := c.delivery.Part(c.out.Body)
+	part, _ := c.delivery.Part(c.toClient.Body)
 	slow := c.delivery.Ends == memnet.Hangs || c.delivery.Drip > 0
 	if slow {
 		part = nil
@@ -289,7 +290,7 @@ func (s *Server) sent(c *call, n int, ended bool) (sent Sent) {
 	if ended {
 		sent.Ended = s.Now()
 	}
-	_, whole := c.delivery.Part(c.out.Body)
+	_, whole := c.delivery.Part(c.toClient.Body)
 	switch {
 	case c.fault != nil && c.fault.Phase == wire.BeforeConnecting:
 		sent.Broke = brokeRefused
@@ -299,18 +300,18 @@ func (s *Server) sent(c *call, n int, ended bool) (sent Sent) {
 		return sent
 	case !whole:
 		sent.Broke = broke[c.delivery.Ends]
-	case ended && n < len(c.out.Body):
+	case ended && n < len(c.toClient.Body):
 		sent.Broke = brokeLeft
 	}
 	if c.delivery.Sent == memnet.Nothing {
 		return sent
 	}
-	sent.Status, sent.Bytes, sent.Header, sent.Body = c.out.Status, n, c.out.Header, c.record.ReplyBody
-	if c.fault != nil || n < len(c.out.Body) {
-		sent.Body = c.out.Show(n, c.Secrets, s.config.messageTexts)
+	sent.Status, sent.Bytes, sent.Header, sent.Body = c.toClient.Status, n, c.toClient.Header, c.record.ReplyBody
+	if c.fault != nil || n < len(c.toClient.Body) {
+		sent.Body = c.toClient.Show(n, c.Secrets, s.config.messageTexts)
 	}
-	if c.fault != nil && c.fault.Canned != nil {
-		sent.Header = mask.AnswerHeader(c.out.Header, !s.config.messageTexts)
+	if c.fault != nil && c.fault.Answer != nil {
+		sent.Header = mask.AnswerHeader(c.toClient.Header, !s.config.messageTexts)
 	}
 	return sent
 }

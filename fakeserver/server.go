@@ -38,9 +38,9 @@ type Server struct {
 	closed atomic.Bool
 	host   memnet.Host // which HTTPClient and Direct reach
 
-	offset  atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
-	touches atomic.Int64 // counts the calls that arrive, the answers, and the beginnings and ends of Sleep
-	unknown atomic.Int32 // calls to paths and methods that no endpoint has
+	offset   atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
+	activity atomic.Int64 // counts arrivals, answers, and beginnings and ends of Sleep
+	unknown  atomic.Int32 // calls to paths and methods that no endpoint has
 
 	// keptExchanges of each conversation; 0: as many as calls, and spec.KeptExchanges at least
 	keptExchanges atomic.Int64

@@ -165,16 +165,16 @@ func MayBeKey(name string) bool {
 type Body struct {
 	Secrets Secrets
 	Texts   bool // show people's words: prompts, messages and replies
-	// Foreign is set for a body that the service did not accept or did not make, so
+	// Unchecked is set for a body that the service did not accept or did not make, so
 	// that nobody knows which of its strings are words or keys. Without Texts it is
 	// hidden whole; with them, what looks like a key is.
-	Foreign bool
+	Unchecked bool
 }
 
 // Of returns the first n bytes of a body as they may be shown. A string that is cut
 // there is masked as if it were whole, so that a secret's beginning does not show.
 func (b *Body) Of(body []byte, n int) string {
-	if !json.Valid(body) || b.Foreign && !b.Texts {
+	if !json.Valid(body) || b.Unchecked && !b.Texts {
 		return b.opaque(string(body), n)
 	}
 	var out strings.Builder
@@ -212,7 +212,7 @@ func (b *Body) shown(p *walker) (shown string, masked bool) {
 		return Key, true
 	case !isString:
 		return "", false
-	case b.Foreign && (looksSecret(p.text()) || p.isName && MayBeKey(p.text()) || !p.isName && namesSecret(string(p.member))):
+	case b.Unchecked && (looksSecret(p.text()) || p.isName && MayBeKey(p.text()) || !p.isName && namesSecret(string(p.member))):
 		return Key, true
 	case !p.isName && !b.Texts && p.depth == 1 && slices.ContainsFunc(wordMembers, func(name []byte) bool { return bytes.EqualFold(p.member, name) }):
 		shown = Text(p.text())

@@ -32,11 +32,11 @@ type Ending int
 
 // The endings.
 const (
-	Stays  Ending = iota // the connection stays, and all was sent
-	Closes               // the client reads io.EOF, too early
-	Resets               // the client reads ECONNRESET
-	Hangs                // the client waits; nothing was sent
-	Leaves               // the whole response is sent, and the connection takes no other request
+	Stays    Ending = iota // the connection stays, and all was sent
+	Closes                 // the client reads io.EOF, too early
+	Resets                 // the client reads ECONNRESET
+	Hangs                  // the client waits; nothing was sent
+	GoesAway               // as GOAWAY: the whole response is sent, and then the connection takes no other request
 )
 
 // Nothing of a response is sent, not even the header.
@@ -53,7 +53,7 @@ type Delivery struct {
 
 // Part is the part of a body that leaves, and whether that is the whole.
 func (d Delivery) Part(body []byte) (part []byte, whole bool) {
-	if d.Ends == Stays || d.Ends == Leaves || d.Sent >= len(body) {
+	if d.Ends == Stays || d.Ends == GoesAway || d.Sent >= len(body) {
 		return body, true
 	}
 	return body[:max(0, d.Sent)], false
@@ -90,7 +90,7 @@ func (a *Answer) hang(ctx context.Context) {
 // if the connection then ends.
 func (a *Answer) send(ctx context.Context, w http.ResponseWriter, part []byte) {
 	maps.Copy(w.Header(), a.Header)
-	if a.Ends == Leaves {
+	if a.Ends == GoesAway {
 		w.Header().Set("Connection", "close") // over HTTP/2 net/http makes it a GOAWAY
 	}
 	w.WriteHeader(a.Status)

@@ -162,7 +162,7 @@ func (a *Answer) response(req *http.Request) *http.Response {
 	resp := &http.Response{
 		StatusCode: a.Status, Status: number + " " + cmp.Or(http.StatusText(a.Status), "status code "+number), // the words of net/http
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, ContentLength: int64(len(a.Body)), Request: req, Close: a.Ends == Leaves, Body: http.NoBody,
+		Header: header, ContentLength: int64(len(a.Body)), Request: req, Close: a.Ends == GoesAway, Body: http.NoBody,
 	}
 	if req.Method == http.MethodHead {
 		return resp
@@ -180,7 +180,7 @@ func (a *Answer) response(req *http.Request) *http.Response {
 func (a *Answer) end() error {
 	switch {
 	case a.Ends == Resets:
-		return &net.OpError{Op: "read", Net: "tcp", Addr: self, Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+		return &net.OpError{Op: "read", Net: "tcp", Addr: fakeAddr, Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 	case a.Sent == Nothing:
 		return io.EOF
 	}

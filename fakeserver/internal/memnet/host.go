@@ -93,7 +93,7 @@ func (h *Host) refuse(scheme, address string) error {
 	case scheme != "https" || address != h.Addr:
 		return dialError(addr(address), fmt.Errorf("this client reaches only the fake at https://%s, not %s://%s", h.Addr, scheme, address))
 	case h.closed.Load():
-		return dialError(self, errClosed)
+		return dialError(fakeAddr, errClosed)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (h *Host) refusal(req *http.Request, ip netip.Addr) error {
 	if h.Refuses == nil || !h.Refuses(req, ip) {
 		return nil
 	}
-	return dialError(self, os.NewSyscallError("connect", syscall.ECONNREFUSED))
+	return dialError(fakeAddr, os.NewSyscallError("connect", syscall.ECONNREFUSED))
 }
 
 func dialError(address addr, err error) error {
@@ -117,9 +117,9 @@ func dialError(address addr, err error) error {
 // addr is a host and a port as an address, without looking up the host.
 type addr string
 
-// self is the host's address in the errors of clients that have reached it. Addr
+// fakeAddr is the host's address in the errors of clients that have reached it. Addr
 // would mislead them: it may be a name that says what other clients lack.
-const self addr = "fake:443"
+const fakeAddr addr = "fake:443"
 
 func (addr) Network() string  { return "tcp" }
 func (a addr) String() string { return string(a) }
@@ -180,7 +180,7 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	if err := n.host.refuse("https", address); err != nil {
 		return nil, err
 	}
-	client, accepted := newConns(net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip)), self)
+	client, accepted := newConns(net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip)), fakeAddr)
 	c := &clientConn{conn: client, host: n.host, done: make(chan struct{})}
 	accepted.onClose = func() {
 		n.mu.Lock()
@@ -191,7 +191,7 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.ended {
-		return nil, dialError(self, errClosed)
+		return nil, dialError(fakeAddr, errClosed)
 	}
 	n.open[c] = true
 	server := &http.Server{
@@ -270,7 +270,7 @@ func newConns(client, server net.Addr) (dialled, accepted *conn) {
 
 // closedConn is the client's end of a connection that was closed.
 func closedConn(client net.Addr) *conn {
-	c := &conn{Conn: closedPipe, local: client, remote: self}
+	c := &conn{Conn: closedPipe, local: client, remote: fakeAddr}
 	c.closed.Store(true)
 	return c
 }

@@ -153,7 +153,7 @@ func (b *Behavior) Length(text string) int {
 // limitComesBefore reports whether a spent limit on requests refuses a call
 // before its flaw does.
 func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
-	switch flaw.As {
+	switch flaw.AnsweredAs {
 	case BadRequest:
 		return b.LimitBeforeBody
 	case NotDashboard:

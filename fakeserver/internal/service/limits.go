@@ -158,20 +158,19 @@ func (w *Window) exhaust(r rate, now time.Time) {
 	}
 }
 
-// Counts are the windows of one API key, or of one client address. A key counts
-// nothing in the windows of limits per address, and an address nothing in those
-// per key.
-type Counts struct {
+// Usage is what one API key, or one client address, has used of each limit. A key
+// uses nothing of the limits per address, and an address nothing of those per key.
+type Usage struct {
 	Windows [spec.LimitCount]Window `json:"windows"` // in the order of spec.Limits
 	Last    time.Time               `json:"last"`    // the time of the newest counted call
 }
 
-// fresh returns what was counted, or new Counts where there are none or they come from
-// another clock: a bubble starts in the year 2000. A day is the longest window, and a
-// test does not set its clock back by more.
-func fresh(c *Counts, now time.Time) *Counts {
-	if c == nil || c.Last.After(now.Add(spec.Day)) {
-		return new(Counts)
+// fresh returns u, or an empty Usage if u is nil or comes from another clock: a bubble
+// starts in the year 2000. A day is the longest window, and a test does not set its
+// clock back by more.
+func fresh(u *Usage, now time.Time) *Usage {
+	if u == nil || u.Last.After(now.Add(spec.Day)) {
+		return new(Usage)
 	}
-	return c
+	return u
 }

@@ -59,8 +59,8 @@ var Kinds = [...]struct {
 // What it says to the client, and to the author of a test, is not decided here.
 type Refusal struct {
 	Kind          Kind
-	As            Kind   // what it is answered and counted as: Kind, but for some refusals about BYOK
-	Status        int    // of As
+	AnsweredAs    Kind   // what it is answered and counted as: Kind, but for some refusals about BYOK
+	Status        int    // of AnsweredAs
 	Code          string // the error member of the body
 	Field         string // the member that a 400, 409 or 503 is about
 	Broken        string // the rule that the call breaks, in words without a value of it; of a script, its reason
@@ -81,7 +81,7 @@ type Refusal struct {
 
 // Refuse makes a refusal of a kind, with its usual status.
 func Refuse(kind Kind) *Refusal {
-	return &Refusal{Kind: kind, As: kind, Status: Kinds[kind].Status, Code: Kinds[kind].Code}
+	return &Refusal{Kind: kind, AnsweredAs: kind, Status: Kinds[kind].Status, Code: Kinds[kind].Code}
 }
 
 // BadField is a 400 about a member of the body. Neither argument may quote a
@@ -93,7 +93,7 @@ func BadField(field, broken string) *Refusal {
 }
 
 // answerAs gives the refusal the status of another kind.
-func (r *Refusal) answerAs(kind Kind) { r.As, r.Status = kind, Kinds[kind].Status }
+func (r *Refusal) answerAs(kind Kind) { r.AnsweredAs, r.Status = kind, Kinds[kind].Status }
 
 // LimitState is one limit at one moment.
 type LimitState struct {

@@ -155,11 +155,11 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 
 // takeRequest counts a call without a key against its address.
 func (s *State) takeRequest(ip netip.Addr, now time.Time) {
-	nobody, counts := &Key{Counts: new(Counts)}, fresh(s.ips[ip], now)
-	s.ips[ip] = counts
+	nobody, usage := &Key{Usage: new(Usage)}, fresh(s.ips[ip], now)
+	s.ips[ip] = usage
 	for i, l := range spec.Limits {
 		if l.PerIP && l.Counts == spec.Requests {
-			s.limit(i, nobody, counts).take(now)
+			s.limit(i, nobody, usage).take(now)
 		}
 	}
 }
@@ -326,48 +326,48 @@ func agentFound(c *call) *Refusal {
 	return r
 }
 
-// spending is a set of limits, in the order of spec.Limits.
-type spending [spec.LimitCount]bool
+// limitSet is a set of limits, in the order of spec.Limits.
+type limitSet [spec.LimitCount]bool
 
-// costs says which limits may refuse a call, and which it spends. Without a flaw
+// limitsFor says which limits may refuse a call, and which it spends. Without a flaw
 // these are the limits on what the endpoint counts as in its row of spec, and on
 // BYOK sets with llm.api_key (interface 4.6, rule 2). By the fake's own decisions
 // a call with a flaw spends the limits on requests alone.
-func (c *call) costs(flaw *Refusal) (asks, spends spending) {
+func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 	by, e := c.state.by, c.req.Endpoint
 	_, setsBYOK := c.req.Fields[spec.LLMAPIKey]
 	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
-	badBody := flaw != nil && flaw.As == BadRequest
+	badBody := flaw != nil && flaw.AnsweredAs == BadRequest
 	for i, l := range spec.Limits {
 		switch {
 		case l.Counts == spec.Requests && !limited:
 			spends[i] = by.RequestsSpend[statusCalls]
 		case l.Counts == spec.Requests:
-			asks[i] = succeeds || by.limitComesBefore(flaw)
+			mayRefuse[i] = succeeds || by.limitComesBefore(flaw)
 			spends[i] = succeeds || by.spendsDespite(flaw)
 		case e.Counts(l.Counts, setsBYOK):
-			asks[i] = succeeds || badBody && !by.BodyBeforeOperation
+			mayRefuse[i] = succeeds || badBody && !by.BodyBeforeOperation
 			spends[i] = succeeds || badBody && by.OperationsSpend
 		}
 	}
-	return asks, spends
+	return mayRefuse, spends
 }
 
-// spend takes a call's cost from its limits, or returns the 429 that refuses it
-// and takes nothing. Without a 429 it returns the flaw. It looks at the limits of
+// spend counts a call against the limits that it spends, and returns the flaw. If a
+// limit refuses the call, it counts nothing and returns the 429. It looks at the limits of
 // the operation even when one on requests refuses: after the wait that the 429
 // names, the same call must pass.
 func (c *call) spend(flaw *Refusal) (refused *Refusal, twoClocks bool) {
-	asks, spends := c.costs(flaw)
-	if asks == (spending{}) && spends == (spending{}) {
+	mayRefuse, spends := c.limitsFor(flaw)
+	if mayRefuse == (limitSet{}) && spends == (limitSet{}) {
 		return flaw, false
 	}
 	// A wait from the year 2000 of a bubble until today would be 26 years. Bubbles and
 	// the outside may share an address, which starts afresh in silence, but not a key.
-	counts, ip := fresh(c.key.Counts, c.now), fresh(c.state.ips[c.req.IP], c.now)
-	twoClocks = counts != c.key.Counts
-	c.key.Counts, c.state.ips[c.req.IP] = counts, ip
-	if limited := c.limited(asks, ip); limited != nil {
+	usage, ip := fresh(c.key.Usage, c.now), fresh(c.state.ips[c.req.IP], c.now)
+	twoClocks = usage != c.key.Usage
+	c.key.Usage, c.state.ips[c.req.IP] = usage, ip
+	if limited := c.limited(mayRefuse, ip); limited != nil {
 		return limited, twoClocks
 	}
 	for i, spent := range spends {
@@ -381,10 +381,10 @@ func (c *call) spend(flaw *Refusal) (refused *Refusal, twoClocks bool) {
 // limited returns the 429 for the exhausted limit that opens last, and nil if
 // none is exhausted. Of limits that open at the same time it names the first in
 // the order of interface 8.1.
-func (c *call) limited(asks spending, ip *Counts) *Refusal {
+func (c *call) limited(mayRefuse limitSet, ip *Usage) *Refusal {
 	named, latest := -1, c.now
-	for i, asked := range asks {
-		if !asked {
+	for i, may := range mayRefuse {
+		if !may {
 			continue
 		}
 		if opens := c.state.limit(i, c.key, ip).opens(c.now); opens.After(latest) && (named < 0 || c.state.by.NamesTheLastToOpen) {

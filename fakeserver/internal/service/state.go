@@ -34,17 +34,17 @@ type State struct {
 	keys     []*Key // in the order of issue
 	byDigest map[Digest]*Key
 	agents   map[string]*Agent
-	ordered  []*Agent               // in the order of creation
-	numbers  int                    // the number of the last agent
-	ips      map[netip.Addr]*Counts // of client addresses
-	BYOKDown bool                   // the store of provider keys is not available
+	ordered  []*Agent              // in the order of creation
+	numbers  int                   // the number of the last agent
+	ips      map[netip.Addr]*Usage // of client addresses
+	BYOKDown bool                  // the store of provider keys is not available
 }
 
 // New returns the state of a service without keys.
 func New(by *Behavior, limits Limits) *State {
 	return &State{
 		by: by, limits: limits, rate: rate{kind: by.Windows, bucket: IsBucket(by.Windows), burst: burstOf(by.Windows)},
-		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, ordered: []*Agent{}, ips: map[netip.Addr]*Counts{},
+		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, ordered: []*Agent{}, ips: map[netip.Addr]*Usage{},
 	}
 }
 
@@ -66,7 +66,7 @@ type Key struct {
 	Warm      bool      `json:"warm"`        // no cold start any more
 	BYOK      *BYOK     `json:"byok,omitempty"`
 	Cleared   time.Time `json:"byok_cleared_at,omitzero"` // when BYOK was last cleared
-	Counts    *Counts   `json:"counts"`
+	Usage     *Usage    `json:"counts"`
 }
 
 // Numbered is kind, an underscore, and n in at least six digits.
@@ -78,7 +78,7 @@ func Numbered(kind string, n int) string {
 // Issue makes a key. Only its digest is known here.
 func (s *State) Issue(digest Digest, plan string, dashboard bool, now time.Time) *Key {
 	k := &Key{
-		Label: Numbered("key", len(s.keys)+1), Plan: plan, Dashboard: dashboard, IssuedAt: now, Counts: new(Counts),
+		Label: Numbered("key", len(s.keys)+1), Plan: plan, Dashboard: dashboard, IssuedAt: now, Usage: new(Usage),
 	}
 	s.addKey(digest, k)
 	return k
@@ -216,30 +216,30 @@ func (s *State) enable(a *Agent, mode string) {
 	}
 }
 
-// limit is a limit for one key: what it allows, and who counts the calls.
+// limit is a limit for one key: what it allows, and what is used of it.
 type limit struct {
 	rate
-	counts *Counts   // of the key or the address
-	window *Window   // of counts
+	usage  *Usage    // of the key or the address
+	window *Window   // of usage
 	shut   time.Time // until when Exhaust keeps it closed for the key
 }
 
 // limit finds limit i for a key. ip is asked only for a limit per address.
-func (s *State) limit(i int, k *Key, ip *Counts) limit {
+func (s *State) limit(i int, k *Key, ip *Usage) limit {
 	plan, _ := spec.PlanNamed(k.Plan)
-	l := limit{rate: s.rate, counts: k.Counts, shut: k.Counts.Windows[i].Shut}
+	l := limit{rate: s.rate, usage: k.Usage, shut: k.Usage.Windows[i].Shut}
 	l.length, l.max = spec.Limits[i].Window, cmp.Or(s.limits.Maxima[i], plan.Max(i))
 	if spec.Limits[i].PerIP {
-		l.counts = ip
+		l.usage = ip
 	}
-	l.window = &l.counts.Windows[i]
+	l.window = &l.usage.Windows[i]
 	return l
 }
 
 func (l limit) take(now time.Time) {
 	l.window.take(l.rate, now)
-	if now.After(l.counts.Last) {
-		l.counts.Last = now
+	if now.After(l.usage.Last) {
+		l.usage.Last = now
 	}
 }
 
@@ -252,29 +252,29 @@ func (l limit) opens(now time.Time) time.Time {
 
 // Exhaust closes limit i for a key.
 func (s *State) Exhaust(k *Key, i int, now time.Time) {
-	l := s.limit(i, k, new(Counts))
-	k.Counts.Windows[i].exhaust(l.rate, now)
-	if now.After(k.Counts.Last) {
-		k.Counts.Last = now
+	l := s.limit(i, k, new(Usage))
+	k.Usage.Windows[i].exhaust(l.rate, now)
+	if now.After(k.Usage.Last) {
+		k.Usage.Last = now
 	}
 }
 
 // LimitStates describes the limits of a key, and those of an address if ip is
 // valid. Looking spends nothing.
 func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []LimitState) {
-	counts := s.ips[ip]
-	if counts == nil {
-		counts = new(Counts) // looked at, and not kept
+	usage := s.ips[ip]
+	if usage == nil {
+		usage = new(Usage) // looked at, and not kept
 	}
 	for i, l := range spec.Limits {
 		if !l.PerIP || ip.IsValid() {
-			states = append(states, s.limitState(i, k, counts, now))
+			states = append(states, s.limitState(i, k, usage, now))
 		}
 	}
 	return states
 }
 
-func (s *State) limitState(i int, k *Key, ip *Counts, now time.Time) LimitState {
+func (s *State) limitState(i int, k *Key, ip *Usage, now time.Time) LimitState {
 	l := s.limit(i, k, ip)
 	state := LimitState{Limit: spec.Limits[i].Key, Max: l.max, Used: l.window.used(l.rate, now)}
 	if opens := l.opens(now); opens.After(now) {
@@ -295,7 +295,7 @@ type Saved struct {
 // SavedAddress is a client address and what was counted for it.
 type SavedAddress struct {
 	Address netip.Addr `json:"address"`
-	Counts  *Counts    `json:"counts"`
+	Usage   *Usage     `json:"counts"`
 }
 
 // Save returns the state as a file holds it. The result shares the memory of the
@@ -316,7 +316,7 @@ func (s *State) Load(saved Saved, digest func(n int) Digest) *State {
 		c.addKey(digest(i+1), k)
 	}
 	for _, a := range saved.Addresses {
-		c.ips[a.Address] = a.Counts
+		c.ips[a.Address] = a.Usage
 	}
 	for _, a := range saved.Agents {
 		c.agents[a.ID] = a

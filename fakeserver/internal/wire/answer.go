@@ -18,7 +18,7 @@ import (
 // Answer is a complete answer.
 type Answer struct {
 	memnet.Response
-	Foreign bool // the body is one that the test wrote
+	FromTest bool // the body is one that the test wrote
 }
 
 // errorReply is interface 2.1. Client and fake each declare their own structs of the
@@ -62,7 +62,7 @@ func Encode(a service.Answer, by *service.Behavior, traceID, date string) Answer
 
 // Show masks the first n bytes of the answer's body.
 func (a *Answer) Show(n int, secrets mask.Secrets, texts bool) string {
-	body := mask.Body{Texts: texts, Secrets: secrets, Foreign: a.Foreign}
+	body := mask.Body{Texts: texts, Secrets: secrets, Unchecked: a.FromTest}
 	return mask.Clip(body.Of(a.Body, n), spec.KeptBody)
 }
 
@@ -141,9 +141,9 @@ func (f *Fault) Why(message bool, decided, body int) string {
 	}
 	var did string
 	switch d := f.Delivery; {
-	case f.Canned != nil && f.Phase == OnTheReply:
+	case f.Answer != nil && f.Phase == OnTheReply:
 		did = "replaced the answer"
-	case f.Canned != nil:
+	case f.Answer != nil:
 		did = "answered in place of the service"
 	case d.Sent == memnet.Nothing && d.Ends == memnet.Hangs:
 		did = "never answered"
@@ -151,7 +151,7 @@ func (f *Fault) Why(message bool, decided, body int) string {
 		did = "ended the connection without an answer"
 	case d.Drip > 0:
 		did = fmt.Sprintf("sent %d bytes at a time, with %v in between", d.Drip, d.Every)
-	case d.Ends == memnet.Leaves:
+	case d.Ends == memnet.GoesAway:
 		did = "answered, and then took no other call on the connection"
 	case d.Sent < body:
 		did = fmt.Sprintf("cut the answer after %d of %d bytes", d.Sent, body)
@@ -186,12 +186,12 @@ type Fault struct {
 	Phase    Phase
 	Delay    time.Duration   // on the way
 	Change   func()          // on the way; nil means none
-	Canned   *Canned         // replaces the service's answer; nil keeps it
+	Answer   *InjectedAnswer // replaces the service's answer; nil keeps it
 	Delivery memnet.Delivery // how the answer leaves
 }
 
-// Canned is an answer that a test gives.
-type Canned struct {
+// InjectedAnswer is an answer that a test gives.
+type InjectedAnswer struct {
 	Status      int
 	Body        string  // "" means the service's own error body, unless Raw
 	Raw         bool    // send no header but ContentType, Content-Length and Date
@@ -200,10 +200,10 @@ type Canned struct {
 }
 
 // Encode makes the answer to a request.
-func (c *Canned) Encode(req *Request, by *service.Behavior, now time.Time) Answer {
+func (c *InjectedAnswer) Encode(req *Request, by *service.Behavior, now time.Time) Answer {
 	a := Encode(service.Answer{Refusal: c.refusal(req, now)}, by, req.TraceID, now.Format(http.TimeFormat))
 	if c.Raw || c.Body != "" {
-		a.Body, a.Foreign = []byte(c.Body), true
+		a.Body, a.FromTest = []byte(c.Body), true
 	}
 	a.Header["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
 	if c.Raw {
@@ -231,7 +231,7 @@ func (c *Canned) Encode(req *Request, by *service.Behavior, now time.Time) Answe
 
 // refusal returns the service's own refusal with the status, where it has one for
 // the endpoint.
-func (c *Canned) refusal(req *Request, now time.Time) *service.Refusal {
+func (c *InjectedAnswer) refusal(req *Request, now time.Time) *service.Refusal {
 	e, about := req.Endpoint, ""
 	kind := map[int]service.Kind{
 		401: service.UnknownKey, 402: service.PaymentRequired, 403: service.NotDashboard, 404: service.NoSuchPath, 429: service.RateLimited,
@@ -268,7 +268,7 @@ func Code(status int) string {
 	return strings.ReplaceAll(strings.ToLower(name), " ", "_")
 }
 
-func (c *Canned) wait(now time.Time) time.Duration {
+func (c *InjectedAnswer) wait(now time.Time) time.Duration {
 	if c.RetryAfter == nil {
 		return time.Second
 	}

@@ -112,8 +112,8 @@ func (req *Request) Show(r *http.Request, own string, texts bool) Shown {
 		Method: keep(req.Secrets.Clean(r.Method)), Path: keep(path),
 		AgentID: keep(req.Secrets.Clean(req.AgentID)), Header: req.Secrets.CleanHeader(r.Header),
 	}
-	body := mask.Body{Texts: texts, Secrets: req.Secrets, Foreign: req.Malformed != nil || req.Unrouted != nil}
-	if body.Foreign || req.Endpoint.Body != nil {
+	body := mask.Body{Texts: texts, Secrets: req.Secrets, Unchecked: req.Malformed != nil || req.Unrouted != nil}
+	if body.Unchecked || req.Endpoint.Body != nil {
 		shown.Body = mask.Clip(body.Of(req.body, len(req.body)), spec.KeptBody)
 	}
 	shown.URL = "http://"
