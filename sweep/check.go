@@ -170,25 +170,21 @@ func (r *run) named(text string, calls []*Call) bool {
 	})
 }
 
-// general counts the reports of the executions that may be about anything: each is the
-// error of no call, and names no message. What a restart repeats counts once.
-func (r *run) general(records ...*record) int {
-	calls, different := r.calls(), map[string]bool{}
-	names := func(t statement) bool {
-		return slices.ContainsFunc(r.baseline()[0].left.state.subjects(), func(s subject) bool {
-			return s.endpoint == spec.SendMessage && t.contains(s.text)
+// vagueReports counts the reports of the executions that may be about anything: they are
+// not the error of a call, and name no message. What a restart repeats counts once.
+func (r *run) vagueReports(records ...*record) (n int) {
+	calls, subjects := r.calls(), r.baseline()[0].left.state.subjects()
+	vague := func(p *record) []statement {
+		return slices.DeleteFunc(p.reports(), func(t statement) bool {
+			return slices.ContainsFunc(calls, t.isFrom) || slices.ContainsFunc(subjects, func(s subject) bool {
+				return s.endpoint == spec.SendMessage && t.contains(s.text)
+			})
 		})
 	}
-	for _, p := range records {
-		count := map[string]int{}
-		for _, t := range p.reports() {
-			if !slices.ContainsFunc(calls, t.isFrom) && !names(t) {
-				count[t.text]++
-				different[fmt.Sprint(count[t.text], t.text)] = true
-			}
-		}
+	for _, times := range mostOften(records, vague) {
+		n += times
 	}
-	return len(different)
+	return n
 }
 
 // doubtNamed reports whether a call about the subject was in doubt, and that was
@@ -204,18 +200,18 @@ func (r *run) doubtNamed(s subject) bool {
 			}
 		}
 	}
-	return len(doubt) > 0 && (r.general(r.records...) > 0 || r.named(s.text, doubt))
+	return len(doubt) > 0 && (r.vagueReports(r.records...) > 0 || r.named(s.text, doubt))
 }
 
 func (r *run) lost(found found) {
-	got, excuses := r.last().left.state, r.general(r.records...)
+	got, excuses := r.last().left.state, r.vagueReports(r.records...)
 	for _, s := range r.baseline()[0].left.state.subjects() {
 		calls := r.about(s)
 		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return refusedForNow(c.Err) })
 		switch {
 		case got.held[s] > 0 || slices.ContainsFunc(calls, (*Call).succeeded):
 		case r.named(s.text, tried):
-		case len(calls) == 0 && r.waits():
+		case len(calls) == 0 && r.awaitsDecision():
 		case excuses > 0 && len(tried) > 0:
 			excuses--
 		default:
@@ -229,7 +225,7 @@ func (r *run) lostAgent(found found) {
 		return // it notes no identifiers, so it cannot note that there may be one
 	}
 	lost, usual := unknownAgents(r.records), func(stage int) int { return len(unknownAgents(r.baseline()[:stage+1])) }
-	if len(lost) > r.usually(usual) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
+	if len(lost) > r.usualMost(usual) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
 		found(LostAgent, spec.CreateAgent, "nobody knows of %s: it is neither in Env.Dir nor in what was said", strings.Join(lost, ", "))
 	}
 }
@@ -259,24 +255,25 @@ func (r *run) keepsAgents() bool {
 	})
 }
 
-// waits reports an application that does no more, since somebody has to decide
-// what became of a creation that is in doubt, and that says so at each start. Where
-// a file is torn it may wait only if it does so too where that file is whole.
-func (r *run) waits() bool {
-	waits := r.doubtNamed(subject{spec.CreateAgent, ""}) && r.general(r.last()) > 0
-	r.waited = r.waited || waits
-	return waits && (!r.torn || r.whole != nil && r.whole.waited)
+// awaitsDecision reports an application that may do no more: the outcome of a creation is
+// in doubt, somebody has to decide, and the application says so at each start. That is no
+// excuse after a death that tore a file, unless the application also waits where the same
+// death left the file whole: else it waits because it cannot read the file.
+func (r *run) awaitsDecision() bool {
+	awaits := r.doubtNamed(subject{spec.CreateAgent, ""}) && r.vagueReports(r.last()) > 0
+	r.awaited = r.awaited || awaits
+	return awaits && !r.mustGoOn
 }
 
-// usually is how many of something there may be after the executions of this run: as
-// many as the baseline leaves, and for each restart as many as one of its restarts
-// adds.
-func (r *run) usually(upTo func(stage int) int) int {
+// usualMost is how many of something this run may leave. leaves is how many the baseline
+// leaves at a stage. To those of the first stage comes, for each restart of this run, the
+// most that a restart of the baseline adds.
+func (r *run) usualMost(leaves func(stage int) int) int {
 	most := 0
 	for stage := 1; stage < len(restarts); stage++ {
-		most = max(most, upTo(stage)-upTo(stage-1))
+		most = max(most, leaves(stage)-leaves(stage-1))
 	}
-	return upTo(0) + most*(len(r.records)-1)
+	return leaves(0) + most*(len(r.records)-1)
 }
 
 func (r *run) doubled(found found) {
@@ -285,7 +282,7 @@ func (r *run) doubled(found found) {
 		unsaved := slices.DeleteFunc(r.about(s), func(c *Call) bool { // agents whose identifier a report names
 			return c.spec != spec.CreateAgent || c.AgentID == "" || !r.named(c.AgentID, nil)
 		})
-		usual := max(1, r.usually(func(stage int) int { return r.baseline()[stage].left.state.held[s] }))
+		usual := max(1, r.usualMost(func(stage int) int { return r.baseline()[stage].left.state.held[s] }))
 		if n := last.held[s]; n-len(unsaved) > usual && !r.doubtNamed(s) {
 			again := ""
 			if r.died() {
@@ -325,7 +322,7 @@ func (r *run) notResumed(found found) {
 			}
 		}
 		for _, c := range usual.calls {
-			if !slices.ContainsFunc(last.calls, func(other *Call) bool { return other.spec == c.spec }) && !r.waits() {
+			if !slices.ContainsFunc(last.calls, func(other *Call) bool { return other.spec == c.spec }) && !r.awaitsDecision() {
 				found(Resumes, c.spec, "a day later, when nothing is wrong any more, the application reports an error and does not call %s: %s",
 					c.spec.Name, printable.Line(reports[0].text, maxLine))
 				return

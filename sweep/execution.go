@@ -277,7 +277,9 @@ func (p *execution) tearLocked() disk.Image {
 	return dir
 }
 
-// startedLocked notes a call. What is written from now on may be about it.
+// startedLocked notes a call. A death in the middle of a write before the call leaves a
+// record without the call. So the states of those writes are added first, and the last
+// moment gets the folder as it is now: of later writes the call is a part.
 func (p *execution) startedLocked(c *Call) {
 	if p.moments {
 		p.last.record.left.dir = p.tearLocked()

@@ -55,7 +55,7 @@ type Call struct {
 	ended   bool
 	routine string // that made it
 	own     bool   // that is the scenario's own goroutine
-	late    bool   // its deadline has passed by the fake's clock
+	expired bool   // its deadline has passed by the fake's clock, though not yet in real time
 	content uint64 // digest of what it sends, and of the agent
 	subject string // of the content: the text, or the customer_ref
 }
@@ -91,9 +91,9 @@ type run struct {
 	name    string // of its plan, or of its deaths; "" for the baseline
 	plan    *plan  // nil: no fault
 	records []*record
-	torn    bool // it starts where a death has torn a file
-	whole   *run // then: the run in which that file is as it was before
-	waited  bool // the application waited for a decision; see waits
+	// awaited: the application waited for somebody's decision; see awaitsDecision.
+	// mustGoOn: waiting is no excuse.
+	awaited, mustGoOn bool
 }
 
 // record is what one execution of the scenario did, and what it left. Of a process that
@@ -127,11 +127,12 @@ type record struct {
 	moments []moment // at which the process might die, in order
 }
 
-// baseline are the executions without a fault: the first, and the restarts after it.
+// baseline are the executions without a fault: the first, and the restarts after it. All
+// records share one, since they are made, and copied, before it is complete.
 type baseline struct{ records []*record }
 
-// usual returns what to compare an execution with. A restart may have to do what a
-// first execution does.
+// usual returns the executions of the baseline to compare an execution with. A restart
+// may have to do what a first execution does. It returns nil while the baseline is made.
 func (p *record) usual() []*record {
 	if len(p.baseline.records) == 0 {
 		return nil
@@ -222,20 +223,27 @@ func (p *record) said() (all string) {
 // reports are what the application said is wrong, more often than it says it in the
 // baseline.
 func (p *record) reports() (fresh []statement) {
-	usually := map[string]int{}
-	for _, u := range p.usual() {
-		count := map[string]int{}
-		for _, t := range u.statements {
-			count[t.key()]++
-			usually[t.key()] = max(usually[t.key()], count[t.key()])
-		}
-	}
+	usually := mostOften(p.usual(), func(u *record) []statement { return u.statements })
 	for _, t := range p.statements {
 		if usually[t.key()]--; t.way != said && usually[t.key()] < 0 {
 			fresh = append(fresh, t)
 		}
 	}
 	return fresh
+}
+
+// mostOften counts statements by their keys: how often each comes in the execution in
+// which it comes most often.
+func mostOften(records []*record, statements func(*record) []statement) map[string]int {
+	most := map[string]int{}
+	for _, p := range records {
+		count := map[string]int{}
+		for _, t := range statements(p) {
+			count[t.key()]++
+			most[t.key()] = max(most[t.key()], count[t.key()])
+		}
+	}
+	return most
 }
 
 // usuallyFails reports whether the call of this name fails in the baseline too.

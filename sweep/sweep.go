@@ -41,8 +41,8 @@ import (
 // sweep is the state of one call of Test.
 type sweep struct {
 	setup
-	known  map[string]*record // of restarts, by stage and what they found
-	deaths map[string]*run    // by what they left; see deathKey
+	restarted map[string]*record // executions, by their stage and what they found
+	deaths    map[string]*run    // by what they left; see deathKey
 
 	stalls  int             // runs that the watchdog ended
 	missed  int             // plans that struck nothing
@@ -74,8 +74,8 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	}
 	t.Helper()
 	s := &sweep{
-		setup: setup{config: newConfig(opts), t: t, scenario: scenario, baseline: &baseline{}, reached: map[string]bool{}},
-		known: map[string]*record{}, deaths: map[string]*run{}, faults: map[string]bool{},
+		setup:     setup{config: newConfig(opts), t: t, scenario: scenario, baseline: &baseline{}, reached: map[string]bool{}},
+		restarted: map[string]*record{}, deaths: map[string]*run{}, faults: map[string]bool{},
 	}
 	switch {
 	case scenario == nil:
@@ -154,21 +154,18 @@ func (s *sweep) mustPass(p *record) {
 	}
 }
 
-// runFaults runs the plans of each call and each point of the baseline.
+// runFaults runs the plans of each call and each point of the baseline. A fault for the
+// whole call comes after the same fault for one attempt, and is left out if the client
+// made no second attempt then.
 func (s *sweep) runFaults() {
-	attempts := 0 // of the call that the plan before struck
+	retried := false
 	for _, p := range plansOf(s.baseline.records[0], s.single) {
-		if s.skip != nil && s.skip(p.fault.Name) || p.lasts == atCall && attempts == 1 {
-			continue // one attempt is the whole call
+		if s.skip != nil && s.skip(p.fault.Name) || p.lasts == atCall && !retried {
+			continue
 		}
 		r := &run{name: p.String(), plan: p}
 		s.finish(r, image{}, 0)
-		for _, c := range r.calls() {
-			if c.Name == p.target {
-				attempts = len(c.Attempts)
-				break
-			}
-		}
+		retried = slices.ContainsFunc(r.calls(), func(c *Call) bool { return c.Name == p.target && len(c.Attempts) > 1 })
 	}
 }
 
@@ -205,10 +202,10 @@ func (s *sweep) nextExecution(r *run, from image, stage int) *record {
 		return s.execute(o)
 	}
 	key := fmt.Sprint(stage, from.key())
-	p := s.known[key]
+	p := s.restarted[key]
 	if p == nil || o.moments && p.moments == nil {
 		p = s.execute(o)
-		s.known[key] = p
+		s.restarted[key] = p
 	}
 	return p
 }
@@ -232,9 +229,13 @@ func (s *sweep) runDeaths() {
 				continue
 			}
 			r := *dead
-			s.deaths[key], r.torn, r.whole = &r, m.whole != "", s.deaths[dead.deathKey(m.whole)]
+			s.deaths[key] = &r
+			if m.whole != "" {
+				whole := s.deaths[dead.deathKey(m.whole)]
+				r.mustGoOn = whole == nil || !whole.awaited
+			}
 			s.finish(&r, m.record.left, 1)
-			if s.stalls > 0 || r.torn || len(dead.records) > 1 { // a third death finds what a second one does
+			if s.stalls > 0 || m.whole != "" || len(dead.records) > 1 { // a third death finds what a second one does
 				continue
 			}
 			restarted := r.records[1]
@@ -247,8 +248,9 @@ func (s *sweep) runDeaths() {
 	}
 }
 
-// signature has what an execution did and what its folder held meanwhile, agents'
-// identifiers apart: deaths in two executions of one signature leave nothing new.
+// signature has the name of each moment of an execution and what its folder held then,
+// without the identifiers of agents. Where two restarts have the same signature, deaths
+// and faults in the second one would show nothing new.
 func (p *record) signature() (signature string) {
 	for _, m := range p.moments {
 		signature += fmt.Sprintln(m.name, m.record.left.dir)
@@ -270,8 +272,9 @@ func (r *run) diesAt(m moment) *run {
 	return &run{name: name, records: append(before, &m.record)}
 }
 
-// deathKey is the same for two deaths if a restart finds the same, and if both came after
-// a report or both before any.
+// deathKey is equal for two deaths whose runs would be judged alike: their restarts find
+// the same image, and both or none came after a report. A report before the death can
+// excuse what the restart does, so a death without one needs a run as well.
 func (r *run) deathKey(image string) string { return fmt.Sprint(image, len(r.reports()) > 0) }
 
 // faultsInRestart lets the calls of a restart after a death fail.

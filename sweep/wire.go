@@ -189,7 +189,7 @@ func (w *wire) send(req *http.Request, c *Call, f *faults.Fault) (*http.Response
 		w.note(func() { w.record.cleared = true })
 	}
 	switch {
-	case c.late:
+	case c.expired:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 	case f != nil && *f == agentGone:
 		if _, found := fake.Agent(c.AgentID); found {
@@ -211,7 +211,7 @@ func (w *wire) send(req *http.Request, c *Call, f *faults.Fault) (*http.Response
 		resp, err = w.direct.RoundTrip(req)
 	}
 	if err == nil {
-		err = w.hold(req.Context(), c, d)
+		err = w.passTime(req.Context(), c, d)
 	}
 	if err != nil {
 		return nil, err // the body of an answer is in memory
@@ -233,14 +233,15 @@ const forEver = 1 << 62
 // slowReplies are how long an answer takes by the fake's clock, outside of a bubble.
 var slowReplies = map[string]time.Duration{"silence": forEver, "reply_silent": forEver, "reply_dripping": 30 * time.Second}
 
-// hold lets d pass by the fake's clock, or what is left until the deadline, which
-// counts real time outside of a bubble: the call is late from then on.
-func (w *wire) hold(ctx context.Context, c *Call, d time.Duration) error {
+// passTime lets d pass by the fake's clock, but not more than is left until the deadline
+// of the context. If it comes to the deadline the call is marked as expired: outside of a
+// bubble the context ends in real time, so another attempt could be sent.
+func (w *wire) passTime(ctx context.Context, c *Call, d time.Duration) error {
 	deadline, has := ctx.Deadline()
 	left := time.Until(deadline)
 	switch {
 	case has && left <= d:
-		c.late = true
+		c.expired = true
 		return cmp.Or(w.clock.Sleep(ctx, left), context.DeadlineExceeded)
 	case d == forEver:
 		return errors.New("sweep: an answer that never comes, and a context without a deadline")
