@@ -77,7 +77,6 @@ var apps = []struct {
 	{"texts that are never the same", nil, numbered()},
 	{"a fan-out with a dead key", nil, fanOut},
 	{"a plan that never allows it", nil, unpaid},
-	{"a goroutine that waits for nobody", []string{"leak"}, worker},
 	{"a goroutine that is always left, and an agent that nobody keeps", nil, forgetful},
 }
 

@@ -71,14 +71,9 @@ func status(e *sweep.Env) {
 // once has each call try once, where retries are not the point.
 var once = sweep.ClientOptions(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
 
-// quick are for the applications: SWEEP_ALL takes all faults.
-var quick = func() []sweep.Option {
-	opts := []sweep.Option{sweep.InBubble(), once}
-	if os.Getenv("SWEEP_ALL") == "" {
-		opts = append(opts, sweep.Faults("bad_request", "payment_required", "reply_lost"))
-	}
-	return slices.Clip(opts) // parallel tests append to it
-}()
+// quick are for the applications. Parallel tests append to it: it has no room, so each
+// gets a copy.
+var quick = []sweep.Option{sweep.InBubble(), once, sweep.Faults("bad_request", "payment_required", "reply_lost")}
 
 // reporting is a scenario that reports what the application returns.
 func reporting(run app) func(*sweep.Env) { return func(e *sweep.Env) { e.Reports(run(e)) } }

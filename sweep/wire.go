@@ -188,30 +188,22 @@ func (w *wire) send(req *http.Request, c *Call, f *faults.Fault) (*http.Response
 	if _, stored := fake.BYOK(fake.Key()); stored && c.spec == spec.ClearBYOK {
 		w.note(func() { w.record.cleared = true })
 	}
+	if _, found := fake.Agent(c.AgentID); found && f != nil && *f == agentGone {
+		fake.RemoveAgent(c.AgentID)
+	}
 	switch {
 	case c.expired:
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
-	case f != nil && *f == agentGone:
-		if _, found := fake.Agent(c.AgentID); found {
-			fake.RemoveAgent(c.AgentID)
-		}
+	case f == nil || *f == agentGone:
 		return w.direct.RoundTrip(req)
-	case f == nil:
-		return w.direct.RoundTrip(req)
-	case w.bubble:
+	case w.bubble || slowReplies[f.Name] == 0:
 		return w.inject(req, f.Fault)
+	case f.Name == "silence":
+		return nil, w.passTime(req.Context(), c, forEver)
 	}
-	d, slow := slowReplies[f.Name]
-	if !slow {
-		return w.inject(req, f.Fault)
-	}
-	var resp *http.Response
-	var err error
-	if f.Name != "silence" {
-		resp, err = w.direct.RoundTrip(req)
-	}
+	resp, err := w.direct.RoundTrip(req)
 	if err == nil {
-		err = w.passTime(req.Context(), c, d)
+		err = w.passTime(req.Context(), c, slowReplies[f.Name])
 	}
 	if err != nil {
 		return nil, err // the body of an answer is in memory
