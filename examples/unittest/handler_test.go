@@ -60,11 +60,7 @@ func TestAskRefused(t *testing.T) {
 // Whatever fails, the user of the application hears of it.
 func TestAskSurvives(t *testing.T) {
 	sweep.Test(t, func(env *sweep.Env) {
-		agent, err := env.Client.CreateAgent(env.Context(), agentmessaging.CreateAgentParams{})
-		if err != nil {
-			env.Reports(err)
-			return
-		}
+		agent := env.Fake.AddAgent(env.Fake.Key(), fakeserver.Agent{})
 		w := httptest.NewRecorder()
 		askHandler(env.Client, agent.ID).ServeHTTP(w, httptest.NewRequest("POST", "/ask", strings.NewReader("When do you open?")))
 		if w.Code != http.StatusOK {
