@@ -1,0 +1,512 @@
+// Package docs_test holds README.md and the pages of docs to the code: their Go
+// compiles, the names that they mention exist, their links lead somewhere, and
+// their tables and numbers are those of internal/spec.
+package docs_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"html"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/docs/internal/pages"
+)
+
+// root is the root of the repository, where the pages are. Each test goes there
+// itself: go test then sees which pages it read, and runs it again when one
+// changes.
+const root = "../.."
+
+const module = "github.com/agent-messaging-service/agentmessaging-go"
+
+// known are the packages that a block may use without an import.
+var known = []string{
+	"bytes", "context", "encoding/json", "errors", "fmt", "log/slog", "net/http", "net/http/httptest", "os", "path/filepath", "strings", "testing", "testing/synctest", "time",
+	"github.com/stretchr/testify/assert", "github.com/stretchr/testify/require",
+	module, module + "/agentmessagingtest", module + "/contract", module + "/observe", module + "/fakeserver", module + "/pacer", module + "/sweep",
+}
+
+// The module of the store has all of these, and Redis.
+const storeFolder, redis = "redisstore", "github.com/redis/go-redis/v9"
+
+// TestPagesCompile type-checks the Go of the README, of docs and of what package
+// documentation begins with. A block is a file, declarations or statements.
+func TestPagesCompile(t *testing.T) {
+	t.Chdir(root)
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	fset := token.NewFileSet()
+	imports := importer.ForCompiler(fset, "gc", exportData(t))
+	_, noRedis := imports.Import(redis)
+	if noRedis != nil {
+		t.Log("go-redis is not downloaded, so its blocks are left out; go mod download in " + storeFolder + " does that")
+	}
+	for _, page := range append(pages, "README.md", ".github/SECURITY.md", "doc.go", "fakeserver/doc.go", "pacer/pacer.go", storeFolder+"/"+storeFolder+".go") {
+		for line, block := range blocks(t, page) {
+			if noRedis != nil && strings.Contains(block, storeFolder+".") {
+				continue
+			}
+			source, whole := complete(block, fmt.Sprintf("//line %s:%d\n", page, line))
+			file, err := parser.ParseFile(fset, "", source, parser.SkipObjectResolution)
+			if !assert.NoError(t, err) {
+				continue
+			}
+			config := types.Config{Importer: imports, GoVersion: "go1.25", Error: func(err error) {
+				unused := err.(types.Error).Soft // a name that the reader of an excerpt may use
+				assert.True(t, unused && !whole, "%s", err)
+			}}
+			_, _ = config.Check("block", fset, []*ast.File{file}, nil)
+		}
+	}
+}
+
+// blocks are the blocks of Go of a page, or the first one of a package's
+// documentation, by line.
+func blocks(t *testing.T, page string) map[int]string {
+	pattern, most, text := "(?s)```go\n(.*?)```", -1, read(t, page)
+	if strings.HasSuffix(page, ".go") {
+		pattern, most = "//\n((?://\t.*\n)+)", 1
+	}
+	found := map[int]string{}
+	for _, at := range regexp.MustCompile(pattern).FindAllStringSubmatchIndex(text, most) {
+		found[1+strings.Count(text[:at[2]], "\n")] = strings.ReplaceAll(text[at[2]:at[3]], "//\t", "")
+	}
+	require.True(t, most < 0 || len(found) == 1, page)
+	return found
+}
+
+// exportData finds what the compiler keeps of a package that a block may import.
+func exportData(t *testing.T) importer.Lookup {
+	list := exec.Command("go", append([]string{"list", "-e", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}",
+		module + "/" + storeFolder, redis, "log", "net"}, known...)...)
+	list.Dir, list.Env, list.Stderr = storeFolder, append(os.Environ(), "GOPROXY=off"), os.Stderr
+	out, err := list.Output()
+	require.NoError(t, err)
+	files := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		files[path] = file
+	}
+	return func(path string) (io.ReadCloser, error) {
+		if files[path] == "" {
+			return nil, errors.New("a page cannot import " + path)
+		}
+		return os.Open(files[path])
+	}
+}
+
+// complete makes a file of a block, unless it is one; line says where it begins.
+func complete(block, line string) (file string, whole bool) {
+	if strings.HasPrefix(block, "package ") {
+		return line + block, true
+	}
+	head := "package block\nimport (\n\"" + strings.Join(known, "\"\n\"") + "\"\n"
+	parameters := "t *testing.T, ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client,\n" +
+		"agent *agentmessaging.Agent, agentID, apiKey, baseURL string,\n" +
+		"clientOf func(*fakeserver.Server, string) *agentmessaging.Client"
+	if strings.Contains(block, storeFolder+".") {
+		head += "redis \"" + redis + "\"\n\"" + module + "/" + storeFolder + "\"\n"
+		parameters += ", redisClient redis.UniversalClient"
+	}
+	head += ")\n"
+	file = head + line + block
+	if _, err := parser.ParseFile(token.NewFileSet(), "", file, 0); err == nil {
+		return file, false
+	}
+	return head + "func _(" + parameters + ") error {\n{\n" + line + block + "\nreturn nil\n}\n}\n", false
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+var update = flag.Bool("update", false, "write the Go of the pages into internal/pages, and the picture of a sweep")
+
+// ran are the pages whose tests run as they are, and of others the functions that
+// are swept.
+var ran = map[string][]string{
+	"README.md": nil, "docs/design.md": nil, "docs/faults.md": nil, "docs/limits.md": nil, "docs/migration.md": nil, "docs/testing.md": nil,
+	"docs/sweep.md":  {"answer", "agentOf", "replace"},
+	"docs/errors.md": {"advice", "enableSMS"},
+}
+
+// TestPagesAreRun: internal/pages, which the tests below run, is the code of the pages.
+func TestPagesAreRun(t *testing.T) {
+	t.Chdir(root)
+	source := ""
+	for _, page := range slices.Sorted(maps.Keys(ran)) {
+		code := blocks(t, page)
+		for _, line := range slices.Sorted(maps.Keys(code)) {
+			if ran[page] == nil && strings.Contains("\n"+code[line], "\nfunc Test") {
+				source += code[line]
+			}
+		}
+		source += functions(t, page, ran[page])
+	}
+	source += "// Tests are the tests of the pages.\nvar Tests = []testing.InternalTest{\n"
+	for _, test := range regexp.MustCompile(`(?m)^func (Test\w+)`).FindAllStringSubmatch(source, -1) {
+		source += fmt.Sprintf("{%q, %s},\n", test[1], test[1])
+	}
+	source += "}\n"
+	head := "// Code generated from the pages by go test ./tools/docs -update. DO NOT EDIT.\n\npackage pages\n"
+	for _, imported := range known {
+		if strings.Contains(source, path.Base(imported)+".") || imported == module {
+			head += "import " + strconv.Quote(imported) + "\n"
+		}
+	}
+	formatted, err := format.Source([]byte(head + source))
+	require.NoError(t, err)
+	const file = "tools/docs/internal/pages/pages.gen.go"
+	if *update {
+		require.NoError(t, os.WriteFile(file, formatted, 0o644))
+	}
+	assert.True(t, read(t, file) == string(formatted), "%s is out of date; to rewrite it: go test ./tools/docs -update", file)
+}
+
+// functions returns the functions of a page with these names. Where the page shows some
+// twice, first with a bug, the later ones keep their names, and "answer" of the earlier ones
+// becomes "firstAnswer".
+func functions(t *testing.T, page string, names []string) string {
+	earlier, later := "", ""
+	for _, name := range names {
+		found := regexp.MustCompile(`(?ms)^func `+name+`\(.*?^}\n`).FindAllString(read(t, page), -1)
+		require.NotEmpty(t, found, "%s has no %s", page, name)
+		earlier, later = earlier+found[0], later+found[len(found)-1]
+	}
+	if earlier == later {
+		return later
+	}
+	called := regexp.MustCompile(`\b(` + strings.Join(names, "|") + `)\(`)
+	return later + called.ReplaceAllStringFunc(earlier, func(name string) string {
+		return "first" + strings.ToUpper(name[:1]) + name[1:]
+	})
+}
+
+func TestThePagesTestsPass(t *testing.T) {
+	for _, test := range pages.Tests {
+		t.Run(test.Name, test.F)
+	}
+}
+
+func TestApplicationsOfThePagesSurvive(t *testing.T) { pages.Survive(t) }
+
+// The picture of the sweep shows what go test prints of its first bot.
+func TestBotSurvives(t *testing.T) {
+	if os.Getenv("SWEEP_THE_BOT") != "" {
+		pages.SurviveNot(t)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestBotSurvives$")
+	cmd.Env = append(os.Environ(), "SWEEP_THE_BOT=yes")
+	printed, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	t.Chdir(root)
+	const file = "docs/pictures/sweep-report.svg"
+	progress := regexp.MustCompile(`.* so far\n`) // on a slow machine
+	picture := terminal(progress.ReplaceAllString(string(printed), ""))
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(picture), 0o644))
+	}
+	numbers := regexp.MustCompile(`[ 0-9.]+m?s?`) // times and line numbers, and how far times are indented
+	assert.Equal(t, numbers.ReplaceAllString(picture, ""), numbers.ReplaceAllString(read(t, file), ""),
+		"out of date; to draw it again: go test ./tools/docs -update")
+}
+
+// terminal draws the first finding and the last line of a sweep.
+func terminal(printed string) string {
+	first, _, _ := strings.Cut(printed[strings.Index(printed, "--- FAIL"):], "\n    --- FAIL: TestBotSurvives/CreateAgent_1/dies_answered")
+	lines := strings.Split("$ go test\n"+first+"\n"+regexp.MustCompile(`.*swept.*`).FindString(printed), "\n")
+	const lineHeight = 18
+	svg := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 %d" font-family="monospace" font-size="13">`+
+		`<rect width="100%%" height="100%%" rx="8" fill="#1c2128"/>`, lineHeight*(len(lines)+1))
+	for i, line := range lines {
+		colour := "#cdd9e5"
+		switch {
+		case strings.Contains(line, "--- FAIL"):
+			colour = "#ff938a"
+		case strings.Contains(line, "report.go") || strings.Contains(line, "doubled:"):
+			colour = "#f0b72f"
+		case strings.Contains(line, "again:"), strings.HasPrefix(line, "$"):
+			colour = "#6cb6ff"
+		}
+		if runes := []rune(line); len(runes) > 116 {
+			line = string(runes[:115]) + "…"
+		}
+		svg += fmt.Sprintf(`<text x="12" y="%d" fill="%s" xml:space="preserve">%s</text>`+"\n", lineHeight*(i+1)+4, colour, html.EscapeString(line))
+	}
+	return svg + "</svg>\n"
+}
+
+const limitsPage, errorsPage, fakePage = "docs/limits.md", "docs/errors.md", "docs/fake.md"
+
+// TestDecisions: the fake's page has a table of what it decides, in its own words.
+func TestDecisions(t *testing.T) {
+	t.Chdir(root)
+	table := ""
+	for _, d := range fakeserver.New(t).Decisions() {
+		table += fmt.Sprintf("| %s | %s | %s |\n", d.Question, spoken(d.Default), code(d.ID))
+	}
+	assert.True(t, strings.Contains(read(t, fakePage), table+"<!--"), "%s needs exactly these rows:\n%s", fakePage, table)
+}
+
+func code(s string) string { return "`" + s + "`" }
+
+// spoken is an answer, given as JSON, for a reader.
+func spoken(answer string) string {
+	switch {
+	case answer == "true":
+		return "yes"
+	case answer == "false":
+		return "no"
+	case strings.HasPrefix(answer, "{"):
+		return code(strings.ReplaceAll(answer, `,"`, `, "`))
+	}
+	return strings.Trim(answer, `"`)
+}
+
+// TestLimitsPage: the page has each endpoint, each member of a
+// request with its bound, and the numbers of each limit and plan.
+func TestLimitsPage(t *testing.T) {
+	t.Chdir(root)
+	page := read(t, limitsPage)
+	windows := map[time.Duration]string{time.Minute: " a minute", time.Hour: " an hour", spec.Day: " a day"}
+	perIP := map[bool]string{false: "API key", true: "IP address"}
+	for _, e := range spec.Endpoints {
+		wantRow(t, page, code(e.Name), code(e.Method+" "+e.Path))
+		wantMembers(t, page, e.Name, e.Body)
+	}
+	for _, l := range spec.Limits {
+		wantRow(t, page, thousands(l.Max)+windows[l.Window], perIP[l.PerIP], anything, code(string(l.Key)))
+	}
+	for _, p := range spec.Plans {
+		if p.Name != spec.PreviewPlan { // whose limits the table above has
+			wantRow(t, page, "(?i)"+p.Name+anything, thousands(p.Max(0)), thousands(p.Max(1)), thousands(p.Max(2)))
+		}
+	}
+}
+
+const anything = `[^|]*`
+
+// wantRow looks for a table's row that begins with these cells.
+func wantRow(t *testing.T, page string, cells ...string) {
+	t.Helper()
+	for i, cell := range cells {
+		if !strings.Contains(cell, anything) {
+			cells[i] = regexp.QuoteMeta(cell)
+		}
+	}
+	assert.Regexp(t, `(?m)^\| `+strings.Join(cells, ` *\| *`)+` *\|`, page)
+}
+
+func wantMembers(t *testing.T, page, method string, fields []*spec.Field) {
+	t.Helper()
+	for _, f := range fields {
+		if f.Kind == spec.Object {
+			wantMembers(t, page, method, f.Fields)
+			continue
+		}
+		longest := ""
+		if f.MaxLen > 0 {
+			longest = "at most " + thousands(f.MaxLen)
+		}
+		if longest != "" || f.Required || f.Enum != nil {
+			wantRow(t, page, code(method), code(f.Path), anything, longest)
+		}
+	}
+}
+
+func thousands(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
+
+// TestErrorsPage: the page explains each status of each method once, and has each
+// kind.
+func TestErrorsPage(t *testing.T) {
+	t.Chdir(root)
+	page := read(t, errorsPage)
+	kinds := map[string]error{
+		"400 `ErrBadRequest`": agentmessaging.ErrBadRequest, "401 `ErrUnauthorized`": agentmessaging.ErrUnauthorized,
+		"402 `ErrPaymentRequired`": agentmessaging.ErrPaymentRequired, "403 `ErrForbidden`": agentmessaging.ErrForbidden,
+		"404 `ErrNotFound`": agentmessaging.ErrNotFound, "409 `ErrConflict`": agentmessaging.ErrConflict,
+		"429 `ErrRateLimited`": agentmessaging.ErrRateLimited, "503 `ErrUnavailable`": agentmessaging.ErrUnavailable,
+	}
+	rows := regexp.MustCompile("(?m)^\\| (`Err\\w+`) \\| (\\d{3}) \\| ([^|]*) \\|").FindAllStringSubmatch(page, -1)
+	for _, e := range spec.Endpoints {
+		var explained []int
+		for _, row := range rows {
+			if status, _ := strconv.Atoi(row[2]); row[3] == "all" || strings.Contains(row[3], code(e.Name)) {
+				explained = append(explained, status)
+				assert.ErrorIs(t, &agentmessaging.Error{StatusCode: status}, kinds[row[2]+" "+row[1]], row[0])
+			}
+		}
+		assert.Equal(t, slices.Sorted(slices.Values(e.Errors)), explained, e.Name)
+	}
+	for _, declared := range regexp.MustCompile(`(?m)^\t(Err\w+)\s+= errors\.New`).FindAllStringSubmatch(read(t, "errors.go"), -1) {
+		assert.Contains(t, page, code(declared[1]))
+	}
+}
+
+// TestSweepPageNamesEveryFault, under the name that sweep prints.
+func TestSweepPageNamesEveryFault(t *testing.T) {
+	t.Chdir(root)
+	page := read(t, "docs/sweep.md")
+	_, names := faults.Named("")
+	for _, name := range append(names, "agent_gone", "fails") {
+		assert.Contains(t, page, "`"+name+"`")
+	}
+}
+
+var (
+	fenced  = regexp.MustCompile("(?ms)^ *```.*?^ *```")
+	quoted  = regexp.MustCompile("`[^`\n]*`")
+	links   = regexp.MustCompile(`\]\(<?([^)\s>]+)>?\)|(?:href|src)="([^"]+)"`)
+	heading = regexp.MustCompile(`(?m)^#{1,6} +(.*?) *#*$`)
+	titled  = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	public  = regexp.MustCompile(`^(mailto:|https://[\w-]+\.[\w.-]+(/|$))`)
+	unnamed = regexp.MustCompile(`[^\pL\pN_-]`)
+)
+
+// TestLinks follows the relative links of every page, to headings too. Others are
+// only public addresses: nothing is fetched.
+func TestLinks(t *testing.T) {
+	t.Chdir(root)
+	assert.Error(t, problem(t, "README.md", "docs/fake.md#gone"))
+	assert.Error(t, problem(t, "docs/fake.md", "README.md"))
+	for _, page := range filesOf(t, ".md") {
+		text := quoted.ReplaceAllString(fenced.ReplaceAllString(read(t, page), ""), "code")
+		for _, m := range links.FindAllStringSubmatch(text, -1) {
+			assert.NoError(t, problem(t, page, m[1]+m[2]), "%s: %s", page, m[0])
+		}
+	}
+}
+
+// problem is what is wrong with a link of a page.
+func problem(t *testing.T, page, link string) error {
+	if public.MatchString(link) {
+		return nil
+	}
+	file, fragment, _ := strings.Cut(link, "#")
+	target := page
+	if file != "" {
+		target = path.Join(path.Dir(page), file)
+	}
+	if _, err := os.Stat(target); err != nil {
+		return err
+	}
+	if fragment != "" && strings.HasSuffix(target, ".md") && !slices.Contains(anchors(read(t, target)), fragment) {
+		return errors.New("there is no such heading")
+	}
+	return nil
+}
+
+// anchors are the names that a forge gives to the headings of a page: small
+// letters, digits, and hyphens for spaces.
+func anchors(text string) (names []string) {
+	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		slug := strings.ToLower(titled.ReplaceAllString(m[1], "$1"))
+		names = append(names, unnamed.ReplaceAllString(strings.ReplaceAll(slug, " ", "-"), ""))
+	}
+	return names
+}
+
+// filesOf are the files of the repository whose names end so, but for tests'
+// inputs.
+func filesOf(t *testing.T, ending string) (files []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if entry.Name() == "testdata" || entry.Name() == "node_modules" {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(path, ending) {
+			files = append(files, filepath.ToSlash(path))
+		}
+		return err
+	}))
+	return files
+}
+
+// TestDocsNames: what the pages write as code and looks like an exported name is
+// a word of the code, or one of these, which are of others.
+func TestDocsNames(t *testing.T) {
+	t.Chdir(root)
+	words := map[string]bool{"Create": true, "MaxConnsPerHost": true, "StandardClient": true}
+	name, text := regexp.MustCompile(`\b[A-Z]\w*[a-z]\w*`), regexp.MustCompile(`"[^"]*"`)
+	for _, file := range filesOf(t, ".go") {
+		if !strings.HasPrefix(file, "tools/") {
+			for _, word := range name.FindAllString(read(t, file), -1) {
+				words[word] = true
+			}
+		}
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	for _, page := range pages {
+		for _, code := range quoted.FindAllString(fenced.ReplaceAllString(read(t, page), ""), -1) {
+			for _, word := range name.FindAllString(text.ReplaceAllString(code, ""), -1) {
+				assert.True(t, words[word], "%s: %s: there is no %s", page, code, word)
+			}
+		}
+	}
+}
+
+// TestSecurityNamesTests that exist, for each promise.
+func TestSecurityNamesTests(t *testing.T) {
+	t.Chdir(root)
+	var tests strings.Builder
+	for _, file := range filesOf(t, "_test.go") {
+		tests.WriteString(read(t, file))
+	}
+	named := regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`").FindAllStringSubmatch(read(t, ".github/SECURITY.md"), -1)
+	assert.Greater(t, len(named), 10)
+	for _, name := range named {
+		assert.True(t, strings.Contains(tests.String(), "\nfunc "+name[1]+"("), "SECURITY.md names %s, which is no test", name[1])
+	}
+}
+
+// TestVersionsAgree: Version, what the modules below the root require, and the
+// newest section of the changelog are all of the next release.
+func TestVersionsAgree(t *testing.T) {
+	t.Chdir(root)
+	required := regexp.MustCompile(regexp.QuoteMeta(module) + `(?:/\w+)? (v\S+)`)
+	for _, file := range filesOf(t, "go.mod") {
+		for _, found := range required.FindAllStringSubmatch(read(t, file), -1) {
+			if found[1] != "v0.0.0" { // of a module that is never released
+				assert.Equal(t, "v"+agentmessaging.Version, found[1], "%s: %s", file, found[0])
+			}
+		}
+	}
+	section := regexp.MustCompile(`(?m)^## \[(.*)\]`).FindStringSubmatch(read(t, "CHANGELOG.md"))
+	assert.Contains(t, []string{"Unreleased", agentmessaging.Version}, section[1])
+}
