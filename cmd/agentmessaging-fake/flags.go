@@ -47,21 +47,21 @@ func (c *config) options() []option {
 	o := &c.control
 	return []option{
 		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", c.setAddr},
-		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", to(&c.allowRemote, strconv.ParseBool, "true or false")},
-		{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", to(&o.Guard.Token, token, "16 to 256 characters of visible ASCII")},
-		{"key", "", "text of the first API key, instead of amk_fake_000001", c.toFake(key)},
-		{"plan", "preview", "plan of the first API key: " + strings.Join(planNames(), ", "), c.toFake(plan)},
-		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", c.toFake(limits)},
-		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", c.toFake(decisions)},
-		{"cold-start", "0s", "how much longer the first message of a key takes", c.toFake(coldStart)},
-		{"latency", "0s", "how long every call takes to arrive", to(&o.Latency, duration, durations)},
-		{"calls", "10000", "how many calls are kept", c.setCalls},
-		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", c.toFake(like)},
+		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", setField(&c.allowRemote, strconv.ParseBool, "true or false")},
+		{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", setField(&o.Guard.Token, token, "16 to 256 characters of visible ASCII")},
+		{"key", "", "text of the first API key, instead of amk_fake_000001", c.setFake(key)},
+		{"plan", "preview", "plan of the first API key: " + strings.Join(planNames(), ", "), c.setFake(plan)},
+		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", c.setFake(limits)},
+		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", c.setFake(decisions)},
+		{"cold-start", "0s", "how much longer the first message of a key takes", c.setFake(coldStart)},
+		{"latency", "0s", "how long every call takes to arrive", setField(&o.Latency, duration, durations)},
+		{"calls", "10000", "how many calls are kept", c.setFake(c.callLimit)},
+		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", c.setFake(like)},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", c.setReplies},
-		{"state", "", "file to begin with, where it exists, and to save to at the end", toPath(&c.statePath)},
-		{"ready-file", "", "file to write what is printed to, once the program serves", toPath(&c.readyFile)},
-		{"json", "false", "print one line of JSON instead of lines for a shell", to(&c.json, strconv.ParseBool, "true or false")},
-		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", to(&c.log, logForm, "one of "+strings.Join(logForms, ", "))},
+		{"state", "", "file to begin with, where it exists, and to save to at the end", setPath(&c.statePath)},
+		{"ready-file", "", "file to write what is printed to, once the program serves", setPath(&c.readyFile)},
+		{"json", "false", "print one line of JSON instead of lines for a shell", setField(&c.json, strconv.ParseBool, "true or false")},
+		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", setField(&c.log, logForm, "one of "+strings.Join(logForms, ", "))},
 	}
 }
 
@@ -184,8 +184,9 @@ func (c *config) setAddr(value string) error {
 	return nil
 }
 
-// to sets a field to what read makes of a value; allowed says which values it takes.
-func to[T any](field *T, read func(value string) (T, error), allowed string) func(string) error {
+// setField sets a field to what read makes of a value. allowed says which values the
+// option takes.
+func setField[T any](field *T, read func(value string) (T, error), allowed string) func(string) error {
 	return func(value string) (err error) {
 		if *field, err = read(value); err != nil {
 			return errors.New("must be " + allowed)
@@ -220,24 +221,20 @@ func logForm(value string) (string, error) {
 	return value, nil
 }
 
-// use adds options of the fake, which itself says what is wrong with them.
-func (c *config) use(opts ...fakeserver.Option) error {
-	fake, err := fakeserver.Open(opts...)
-	if err != nil {
-		return err
-	}
-	c.control.Fake = append(c.control.Fake, opts...)
-	return fake.Close()
-}
-
-// toFake uses the options that read makes of a value.
-func (c *config) toFake(read func(value string) ([]fakeserver.Option, error)) func(string) error {
+// setFake adds the options that read makes of a value to those of the fake. The fake
+// itself says what is wrong with them.
+func (c *config) setFake(read func(value string) ([]fakeserver.Option, error)) func(string) error {
 	return func(value string) error {
 		opts, err := read(value)
 		if err != nil {
 			return err
 		}
-		return c.use(opts...)
+		fake, err := fakeserver.Open(opts...)
+		if err != nil {
+			return err
+		}
+		c.control.Fake = append(c.control.Fake, opts...)
+		return fake.Close()
 	}
 }
 
@@ -299,15 +296,15 @@ func decisions(text string) (opts []fakeserver.Option, _ error) {
 
 func coldStart(value string) ([]fakeserver.Option, error) {
 	var d time.Duration
-	err := to(&d, duration, durations)(value)
+	err := setField(&d, duration, durations)(value)
 	return []fakeserver.Option{fakeserver.WithColdStart(d)}, err
 }
 
-func (c *config) setCalls(value string) (err error) {
+func (c *config) callLimit(value string) (_ []fakeserver.Option, err error) {
 	if c.calls, err = strconv.Atoi(value); err != nil || c.calls < 1 || c.calls > 1_000_000 {
-		return errors.New("must be an integer from 1 to 1000000")
+		return nil, errors.New("must be an integer from 1 to 1000000")
 	}
-	return c.use(fakeserver.WithCallLimit(c.calls))
+	return []fakeserver.Option{fakeserver.WithCallLimit(c.calls)}, nil
 }
 
 func like(path string) ([]fakeserver.Option, error) {
@@ -328,8 +325,8 @@ func read(path string) ([]byte, error) {
 	return content, nil
 }
 
-// toPath takes the path of a file to write.
-func toPath(field *string) func(string) error {
+// setPath takes the path of a file to write.
+func setPath(field *string) func(string) error {
 	return func(value string) error {
 		if *field = value; value == "" {
 			return errors.New("must be the path of a file")

@@ -5,9 +5,9 @@ import { wantText, wantCount, eventually } from '../support/expect.js';
 
 // tabTo walks to an element with Tab, and checks at each stop that the focus
 // can be seen.
-async function tabTo(page, locator, key = 'Tab') {
+async function tabTo(page, locator) {
   for (let i = 0; i < 80; i++) {
-    await page.keyboard.press(key);
+    await page.keyboard.press('Tab');
     const ring = await page.evaluate(() => {
       const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
       return document.activeElement === document.body || (outlineStyle !== 'none' && outlineWidth !== '0px') ? '' : document.activeElement.outerHTML.slice(0, 200);

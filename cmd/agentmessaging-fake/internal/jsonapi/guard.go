@@ -32,22 +32,18 @@ func (g *Guard) CheckHost(next http.Handler) http.Handler {
 
 func forbidden(reason string) *Refusal { return Refuse(http.StatusForbidden, "forbidden", reason) }
 
+// isOwnHost reports whether a Host means this machine and nothing else: localhost, a
+// name below it (RFC 6761), or a loopback address, each with or without a port.
 func isOwnHost(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	}
-	return IsLoopback(strings.TrimSuffix(name, "."))
-}
-
-// IsLoopback reports whether a name or an address means this machine and
-// nothing else: localhost, a name below it (RFC 6761), or a loopback address.
-func IsLoopback(host string) bool {
-	host = strings.ToLower(host)
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true
 	}
-	ip, err := netip.ParseAddr(host)
+	ip, err := netip.ParseAddr(name)
 	return err == nil && ip.Unmap().IsLoopback()
 }
 

@@ -6,9 +6,9 @@ import { secondsOf } from './format.js';
 // Several changes within this time, in ms, are loaded once.
 const pause = 200;
 
-// coalesced runs a load once at a time, and once more if it was asked for
+// oneAtATime runs a load once at a time, and once more if it was asked for
 // meanwhile.
-export function coalesced(load) {
+export function oneAtATime(load) {
   let running = false;
   let again = false;
   return async () => {
@@ -61,7 +61,7 @@ export function openKey() {
 }
 
 // list is a source of a list that has the same name in the answer and in the state.
-const list = (name) => async () => ({ [name]: (await get([name]))?.[name] ?? [] });
+const list = (name) => async () => ({ [name]: (await get([name]))[name] });
 
 // Each source answers what of the state it has loaded.
 const sources = {
@@ -71,7 +71,7 @@ const sources = {
   faults: async () => ({ faults: (await list('faults')()).faults.filter(inForce) }),
   async clock() {
     const clock = await get(['clock']);
-    return clock && { clock: { offset: Date.parse(clock.now) - Date.now(), advanced: secondsOf(clock.advanced) } };
+    return { clock: { offset: Date.parse(clock.now) - Date.now(), advanced: secondsOf(clock.advanced) } };
   },
   async limits() {
     const key = openKey();
@@ -82,7 +82,7 @@ const sources = {
   async agents() {
     const id = openAgent();
     const [found, agent] = await Promise.all([get(['agents'], { limit: shownAgents }), id && get(['agents', id])]);
-    return { agents: found?.agents ?? [], agentTotal: found?.total ?? 0, openAgent: agent || null };
+    return { agents: found.agents, agentTotal: found.total, openAgent: agent || null };
   },
   async conversation() {
     const id = openAgent();
@@ -93,7 +93,7 @@ const sources = {
       get(['calls'], { agent_id: id, endpoint: 'POST /v1/agents/{agent_id}/messages', limit }),
     ]);
     if (openAgent() !== id) return {}; // another one is open by now
-    return { conversation: { agent: id, exchanges: found?.exchanges, total: found?.total ?? 0, calls: made?.calls ?? [] } };
+    return { conversation: { agent: id, exchanges: found?.exchanges, total: found?.total ?? 0, calls: made.calls } };
   },
 };
 
@@ -102,7 +102,7 @@ const sources = {
 const loads = Object.fromEntries(
   Object.entries(sources).map(([name, source]) => [
     name,
-    coalesced(async () => {
+    oneAtATime(async () => {
       change(await source());
       if (name === 'keys' || name === 'clock') load('limits');
     }),

@@ -29,7 +29,7 @@ export function setFilter(patch) {
 }
 
 function takeFilter(filter) {
-  change({ filter, cursor: 0 });
+  change({ filter, tabStop: 0 });
   showFound();
 }
 

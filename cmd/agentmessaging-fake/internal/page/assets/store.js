@@ -20,7 +20,7 @@ export const state = {
   limitsOf: '', // the label of the key whose limits are above the traffic; '' for the first key
   filter: { search: '', endpoint: '', status: '', decided: '' }, // named as the interface names them
   openCall: null, // the call that is open; it stays so when the list has dropped it
-  cursor: 0, // seq of the call that Tab reaches, 0 for the newest
+  tabStop: 0, // seq of the one row of the list that Tab stops at, 0 for the newest
   underWay: [], // calls that have arrived and are not answered, as the fake reported them
   notice: null, // the sentence about what the user did last: {kind, words}
 };

@@ -23,52 +23,44 @@ async function readEvents(body, onEvent, onBytes) {
 }
 
 const name = 'agentmessaging-fake';
-const firstWait = 500;
-const longestWait = 4000;
-// The fake sends a heartbeat every 3 s. After a longer silence the connection is
+// How long a tab waits until it connects again, in ms.
+const retryAfter = 1000;
+// The fake sends a heartbeat every 3 s. After a longer silence, in ms, the connection is
 // dead, whatever the browser thinks of it.
 const silence = 8000;
 
-// follow hands over events and the state of the connection until the signal aborts. The
-// tab that holds the lock keeps the stream, and repeats it to the others, which wait to
-// take its place. Where there are no locks, over plain http from another machine, each tab
-// has its own stream.
-export async function follow({ signal, onEvent, onLink }) {
+// follow hands over the events of the stream until the signal aborts, and between them
+// {event: 'link', data}: connecting, live or waiting. The tab that holds the lock keeps the
+// stream, and sends each event on to the others, which wait to take its place. Where there
+// are no locks, over plain http from another machine, each tab has its own stream.
+export async function follow(signal, onEvent) {
   const channel = navigator.locks && new BroadcastChannel(name);
-  let told = null; // the link as this tab told it; null while another leads
-  const take = ({ event, link }) => (event ? onEvent(event) : onLink(link));
-  const tell = (message) => {
-    told = message.link ?? told;
-    take(message);
-    channel?.postMessage(message);
+  let link = null; // the last event of the link that this tab sent; null while another leads
+  const send = (event) => {
+    if (event.event === 'link') link = event;
+    onEvent(event);
+    channel?.postMessage(event);
   };
-  if (!channel) return lead(tell, signal);
+  if (!channel) return lead(send, signal);
   channel.onmessage = ({ data }) => {
-    if (!data.ask) take(data);
-    else if (told) channel.postMessage({ link: told });
+    if (data.event !== 'ask') onEvent(data);
+    else if (link) channel.postMessage(link);
   };
   signal.addEventListener('abort', () => channel.close());
-  channel.postMessage({ ask: true });
-  return navigator.locks.request(name, { signal }, () => lead(tell, signal));
+  channel.postMessage({ event: 'ask' }); // a tab that is new does not know the link
+  return navigator.locks.request(name, { signal }, () => lead(send, signal));
 }
 
 // lead keeps the stream open, and opens it again when it ends. Without the token it ends
 // until the user has given it.
-async function lead(tell, signal) {
-  let wait = firstWait;
-  const opened = () => {
-    wait = firstWait;
-    tell({ link: 'live' });
-  };
-  for (;;) {
-    tell({ link: 'connecting' });
-    const err = await listen(signal, (event) => tell({ event }), opened).catch((err) => err);
+async function lead(send, signal) {
+  const sendLink = (data) => send({ event: 'link', data });
+  while (!signal.aborted) {
+    sendLink('connecting');
+    const err = await listen(signal, send, () => sendLink('live')).catch((err) => err);
     if (signal.aborted || err?.status === 401) return;
-    tell({ link: 'waiting' });
-    const over = AbortSignal.any([signal, AbortSignal.timeout(wait)]);
-    await new Promise((resolve) => over.addEventListener('abort', resolve));
-    if (signal.aborted) return;
-    wait = Math.min(wait * 2, longestWait);
+    sendLink('waiting');
+    await new Promise((resolve) => setTimeout(resolve, retryAfter));
   }
 }
 

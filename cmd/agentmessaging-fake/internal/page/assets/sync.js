@@ -2,7 +2,7 @@
 // loaded again what the stream says has changed.
 import { state, change, filled, notice } from './store.js';
 import { request, controlPath } from './api.js';
-import { coalesced, get, load, loadFailed, openKey, reload, showLimitsOf } from './load.js';
+import { oneAtATime, get, load, loadFailed, openKey, reload, showLimitsOf } from './load.js';
 import { follow } from './stream.js';
 import { CallLog, windowSize } from './calls.js';
 
@@ -11,7 +11,7 @@ export const log = new CallLog();
 // openCall shows a call, which the fake may have kept longer than the page.
 export async function openCall(seq) {
   const shown = log.get(seq);
-  change({ openCall: shown ?? null, cursor: seq || state.cursor });
+  change({ openCall: shown ?? null, tabStop: seq || state.tabStop });
   if (shown || !seq || !state.info) return;
   const found = await get(['calls'], { limit: 1, after: seq - 1, before: seq + 1 }).catch(loadFailed);
   if (Number(state.route.id) === seq) change({ openCall: found?.calls[0] ?? null });
@@ -19,32 +19,30 @@ export async function openCall(seq) {
 
 // showFound shows what passes the filter.
 export function showFound() {
-  log.setFilter(Object.keys(filled()).length > 0);
+  log.beginList(Object.keys(filled()).length > 0);
   loadFound();
 }
 
 // loadFound fetches what passes the filter and is not yet shown.
-const loadFound = coalesced(async () => {
+const loadFound = oneAtATime(async () => {
   if (!log.found) return;
-  const { generation } = log;
-  const found = await get(['calls'], { limit: windowSize, ...filled(), after: log.found.at(-1)?.seq ?? 0 });
-  if (generation !== log.generation) return; // another filter by now
-  log.addFound(found?.calls ?? [], found?.total ?? 0);
+  const { listNumber } = log;
+  const more = await get(['calls'], { limit: windowSize, ...filled(), after: log.found.calls.at(-1)?.seq ?? 0 });
+  if (listNumber !== log.listNumber) return; // another filter by now
+  log.addFound(more);
   change({});
 });
 
 // loadOlder fetches calls older than the first that is shown.
-export const loadOlder = coalesced(async () => {
-  const found = await get(['calls'], { limit: windowSize, ...filled(), before: log.shown[0]?.seq ?? 1 });
-  log.addOlder(found?.calls ?? [], found?.total ?? 0);
+export const loadOlder = oneAtATime(async () => {
+  log.addOlder(await get(['calls'], { limit: windowSize, ...filled(), before: log.shown.calls[0].seq }));
   change({});
 });
 
-// hold lets the list stand still while somebody reads it, or has paused it: why is
-// reading or paused.
-export function hold(why, is) {
-  if (is === log[why]) return;
-  log.hold(why, is);
+// hold freezes the list while somebody reads it, or has paused it.
+export function hold(reasons) {
+  if (Object.keys(reasons).every((name) => reasons[name] === log[name])) return;
+  log.hold(reasons);
   change({});
 }
 
@@ -73,9 +71,9 @@ function onEvent({ event, data }) {
 
 function onState(what) {
   if (what === 'reset' || what === 'calls') {
-    log.replace([], 0);
+    log.replace({ calls: [], total: 0 });
     loadFound();
-    change({ openCall: null, cursor: 0 });
+    change({ openCall: null, tabStop: 0 });
   }
   reload(what);
 }
@@ -84,11 +82,11 @@ let waiting = null; // events that come while everything is loaded, in order
 
 // refresh loads everything, since calls and a reset may have been missed, and the program
 // started anew. Then it takes what came meanwhile.
-const refresh = coalesced(async () => {
+const refresh = oneAtATime(async () => {
   waiting = [];
   try {
     const [info, found] = await Promise.all([request('GET', controlPath('info')), get(['calls'], { limit: windowSize })]);
-    log.replace(found.calls, found.total, info.started_at === state.info?.started_at);
+    log.replace(found, info.started_at === state.info?.started_at);
     change({ info, underWay: found.under_way.filter((c) => !c.seq) });
     loadFound();
     openCall(state.route.page === 'traffic' ? Number(state.route.id) || 0 : 0);
@@ -100,6 +98,17 @@ const refresh = coalesced(async () => {
   }
 });
 
+function receive(event) {
+  if (event.event === 'link') onLink(event.data);
+  else if (waiting) waiting.push(event);
+  else onEvent(event);
+}
+
+function onLink(link) {
+  change({ link });
+  if (link === 'live') refresh();
+}
+
 let stop = new AbortController();
 
 // start follows the fake from the beginning. A tab that nobody sees asks for nothing.
@@ -108,11 +117,7 @@ export function start() {
   stop = new AbortController();
   const { signal } = stop;
   if (document.hidden) return;
-  const onLink = (link) => {
-    change({ link });
-    if (link === 'live') refresh();
-  };
-  follow({ signal, onEvent: (event) => (waiting ? waiting.push(event) : onEvent(event)), onLink }).catch((err) => {
+  follow(signal, receive).catch((err) => {
     if (!signal.aborted) throw err;
   });
 }

@@ -26,7 +26,7 @@ export function Shell() {
 
 function item({ page, name }) {
   const { faults, replies } = state;
-  const n = { traffic: log.kept, keys: state.keys?.length, agents: state.agentTotal, rules: faults?.length + replies?.length }[page];
+  const n = { traffic: log.all.total, keys: state.keys?.length, agents: state.agentTotal, rules: faults?.length + replies?.length }[page];
   const current = state.route.page === page ? 'page' : undefined;
   return h('li', { key: page }, h('a.row', { href: hrefOf(page), 'aria-current': current }, name, n > 0 && h('small', count(n))));
 }

@@ -7,7 +7,7 @@ import { go, hrefOf, setFilter } from '../route.js';
 import { asCurl, exportLines } from '../snippets.js';
 import { count, gap, plural, took } from '../format.js';
 import { button, choice, code, head, request, statusTag, arrival, empty, mono, tag } from '../widgets.js';
-import { Strip } from './limits.js';
+import { Strip } from './keys.js';
 import { attemptsOf, said, whyOf } from '../story.js';
 import { CallDetail } from './calldetail.js';
 
@@ -25,7 +25,7 @@ export const endpoints = [
 
 export function Traffic() {
   const call = state.openCall;
-  const attempts = attemptsOf(log.calls);
+  const attempts = attemptsOf(log.all.calls);
   return h(
     'div.panel.traffic',
     { class: call && 'opened' },
@@ -34,27 +34,26 @@ export function Traffic() {
       { 'aria-label': 'Calls' },
       head('Traffic', sum(), h(Tools)),
       h(Strip),
-      log.kept > 0 && h(Filter),
+      log.all.total > 0 && h(Filter),
       content(attempts),
     ),
     call && h(CallDetail, { call, attempts: attempts.get(call) ?? [], key: call.seq, onClose: close }),
   );
 }
 
-// Tools says how many calls have come while the list was held, pauses the list, and
+// Tools says how many calls have come while the list was frozen, pauses the list, and
 // downloads what the fake holds. A link cannot carry the token, so a tab with one has no
 // downloads.
 function Tools() {
-  const { fresh, paused } = log;
+  const { unseen, paused } = log;
   const goOn = () => {
     document.querySelector('.rows')?.scrollTo(0, 0);
-    hold('reading', false);
-    hold('paused', false);
+    hold({ reading: false, paused: false });
   };
   return h(
     'div.tools.row',
-    fresh > 0 && button(`${count(fresh)} new`, goOn),
-    paused ? button('Resume', goOn) : button('Pause', () => hold('paused', true)),
+    unseen > 0 && button(`${count(unseen)} new`, goOn),
+    paused ? button('Resume', goOn) : button('Pause', () => hold({ paused: true })),
     !headers().Authorization && [download('↓ HAR', 'calls.har', 'calls.har'), download('↓ State', 'state', 'state.json')],
   );
 }
@@ -64,8 +63,8 @@ function download(label, route, file) {
 }
 
 function sum() {
-  if (log.kept === 0) return '';
-  return log.found ? `${count(log.foundTotal)} of ${count(log.kept)} calls` : plural(log.kept, 'call');
+  if (log.all.total === 0) return '';
+  return log.found ? `${count(log.found.total)} of ${count(log.all.total)} calls` : plural(log.all.total, 'call');
 }
 
 const classes = [
@@ -93,12 +92,12 @@ function Filter() {
 
 function content(attempts) {
   if (!state.info) return empty('Connecting to the fake');
-  if (log.calls.length + state.underWay.length === 0) return empty('No calls yet', h(Connect));
-  if (!log.loaded) return empty('Searching');
-  if (log.found && log.foundTotal === 0) {
+  if (log.all.calls.length + state.underWay.length === 0) return empty('No calls yet', h(Connect));
+  if (log.searching) return empty('Searching');
+  if (log.found?.total === 0) {
     return empty('No call passes the filter', button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '', decided: '' })));
   }
-  return h(List, { key: log.generation, attempts });
+  return h(List, { key: log.listNumber, attempts });
 }
 
 // What to do where nothing has happened yet.
@@ -113,30 +112,30 @@ function Connect() {
   );
 }
 
-// List shows the newest call first. It is held while somebody reads it, so that the
+// List shows the newest call first. It is frozen while somebody reads it, so that the
 // row that was read is the row that opens.
 function List({ attempts }) {
-  const read = ({ currentTarget: list }) => hold('reading', list.matches(':hover') || list.scrollTop > 0);
-  const { shown } = log;
-  const reached = shown.some((c) => c.seq === state.cursor) ? state.cursor : shown.at(-1)?.seq;
+  const read = ({ currentTarget: list }) => hold({ reading: list.matches(':hover') || list.scrollTop > 0 });
+  const { calls, total } = log.shown;
+  const tabStop = calls.some((c) => c.seq === state.tabStop) ? state.tabStop : calls.at(-1)?.seq;
   const row = (call, i) => {
     const tries = attempts.get(call) ?? [];
     return h(Row, {
       key: call.seq,
       href: hrefOf('traffic', call.seq),
       call,
-      before: shown[i - 1],
+      before: calls[i - 1],
       next: tries[tries.indexOf(call) + 1],
       open: call.seq === state.openCall?.seq,
-      reached: call.seq === reached,
+      tabStop: call.seq === tabStop,
     });
   };
   return h(
     'div.rows',
     { onScroll: read, onPointerEnter: read, onPointerLeave: read, onKeyDown: walk },
     state.underWay.length > 0 && h(UnderWay),
-    h('ol.lines', { 'aria-label': 'Calls, the newest first' }, shown.map(row).reverse()),
-    log.hasOlder && button('Load older calls', loadOlder),
+    h('ol.lines', { 'aria-label': 'Calls, the newest first' }, calls.map(row).reverse()),
+    calls.length < total && button('Load older calls', loadOlder),
   );
 }
 
@@ -159,14 +158,14 @@ class Row extends Component {
   }
 
   // before is the call that came before this one, next the attempt that came after it.
-  // Tab reaches one row of the list.
-  render({ call, href, before, next, open, reached }) {
+  // Tab stops at one row of the list; the arrow keys reach the others.
+  render({ call, href, before, next, open, tabStop }) {
     const why = whyOf(call, next);
     return h(
       'li',
       h(
         'a.call',
-        { href, tabIndex: reached ? 0 : -1, 'aria-current': open ? 'true' : undefined },
+        { href, tabIndex: tabStop ? 0 : -1, 'aria-current': open ? 'true' : undefined },
         h('span', statusTag(call)),
         h('span.what.row', h('span', request(call)), h('small.clip', { dir: 'auto' }, said(call)), call.fault && !why && tag(call.fault, 'fault')),
         h('small.key', mono(call.key)),
