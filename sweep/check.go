@@ -83,34 +83,34 @@ var allChecks = []Check{Panics, Ends, Swallowed, Quota, DeadKey, Leak, Secret, T
 type found func(check Check, about *spec.Endpoint, says string, args ...any)
 
 // check looks at one execution.
-func (p *record) check(found found) {
-	usual, reports, all := p.usual(), p.reports(), p.said()
-	if p.panicked != "" {
-		found(Panics, nil, "the scenario panicked: %s", p.panicked)
+func (rec *record) check(found found) {
+	usual, reports, all := rec.usual(), rec.reports(), rec.said()
+	if rec.panicked != "" {
+		found(Panics, nil, "the scenario panicked: %s", rec.panicked)
 	}
 	switch {
-	case p.stalled != "":
-		found(Ends, nil, "the scenario %s", p.stalled)
-	case p.ended != "":
-		found(Ends, nil, "the scenario had to be ended: %s", p.ended)
-	case p.lasted > p.maxLasted:
-		found(Ends, nil, "the scenario took %s of virtual time; at most %s are allowed (MaxVirtualTime)", p.lasted.Round(time.Second), p.maxLasted.Round(time.Second))
+	case rec.stalled != "":
+		found(Ends, nil, "the scenario %s", rec.stalled)
+	case rec.ended != "":
+		found(Ends, nil, "the scenario had to be ended: %s", rec.ended)
+	case rec.lasted > rec.maxLasted:
+		found(Ends, nil, "the scenario took %s of virtual time; at most %s are allowed (MaxVirtualTime)", rec.lasted.Round(time.Second), rec.maxLasted.Round(time.Second))
 	}
-	for i, c := range p.calls {
-		if len(reports) == 0 && c.failed() && !p.usuallyFails(c) && !c.madeGood(p.calls[i+1:]) {
+	for i, c := range rec.calls {
+		if len(reports) == 0 && c.failed() && !rec.usuallyFails(c) && !c.madeGood(rec.calls[i+1:]) {
 			found(Swallowed, c.spec, "%s failed (%v), no later call made it good, and the application reported nothing", c.Name, c.Err)
 		}
 	}
-	if p.requests > p.maxRequests {
-		found(Quota, nil, "the scenario made %s; the baseline makes %d", plural(p.requests, "request"), p.maxRequests/9)
+	if rec.requests > rec.maxRequests {
+		found(Quota, nil, "the scenario made %s; the baseline makes %d", plural(rec.requests, "request"), rec.maxRequests/9)
 	}
-	if p.deadKeyRequests > max(3, usual[0].deadKeyRequests, usual[1].deadKeyRequests) {
-		found(DeadKey, nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", p.deadKeyRequests)
+	if rec.deadKeyRequests > max(3, usual[0].deadKeyRequests, usual[1].deadKeyRequests) {
+		found(DeadKey, nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", rec.deadKeyRequests)
 	}
-	if len(p.leaked) > max(len(usual[0].leaked), len(usual[1].leaked)) {
-		found(Leak, nil, "%s left over:\n%s", plural(len(p.leaked), "kind of goroutine"), strings.Join(p.leaked, "\n"))
+	if len(rec.leaked) > max(len(usual[0].leaked), len(usual[1].leaked)) {
+		found(Leak, nil, "%s left over:\n%s", plural(len(rec.leaked), "kind of goroutine"), strings.Join(rec.leaked, "\n"))
 	}
-	if slices.ContainsFunc(p.secrets, func(key string) bool { return key != "" && strings.Contains(all, key) }) {
+	if slices.ContainsFunc(rec.secrets, func(key string) bool { return key != "" && strings.Contains(all, key) }) {
 		found(Secret, nil, "a key is in what the application said")
 	}
 }
@@ -174,8 +174,8 @@ func (r *run) named(text string, calls []*Call) bool {
 // not the error of a call, and name no message. What a restart repeats counts once.
 func (r *run) vagueReports(records ...*record) (n int) {
 	calls, subjects := r.calls(), r.baseline()[0].left.state.subjects()
-	vague := func(p *record) []statement {
-		return slices.DeleteFunc(p.reports(), func(t statement) bool {
+	vague := func(rec *record) []statement {
+		return slices.DeleteFunc(rec.reports(), func(t statement) bool {
 			return slices.ContainsFunc(calls, t.isFrom) || slices.ContainsFunc(subjects, func(s subject) bool {
 				return s.endpoint == spec.SendMessage && t.contains(s.text)
 			})
@@ -192,9 +192,9 @@ func (r *run) vagueReports(records ...*record) (n int) {
 // whether a call was carried out whose outcome is unknown, or whose process died.
 func (r *run) doubtNamed(s subject) bool {
 	var doubt []*Call
-	for _, p := range r.records {
-		for _, c := range p.calls {
-			unknown := errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown) || p.died != "" && !c.failed()
+	for _, rec := range r.records {
+		for _, c := range rec.calls {
+			unknown := errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown) || rec.died != "" && !c.failed()
 			if unknown && c.spec == s.endpoint && (s.text == "" || c.subject == s.text) {
 				doubt = append(doubt, c)
 			}
@@ -233,8 +233,8 @@ func (r *run) lostAgent(found found) {
 // unknownAgents are the agents whose identifier is neither kept nor said.
 func unknownAgents(records []*record) (lost []string) {
 	known, last := "", records[len(records)-1]
-	for _, p := range records {
-		known += p.said()
+	for _, rec := range records {
+		known += rec.said()
 	}
 	for _, e := range last.left.dir {
 		known += e.Content + "\n"
@@ -296,17 +296,17 @@ func (r *run) doubled(found found) {
 
 func (r *run) lostBYOK(found found) {
 	cleared := false
-	for _, p := range r.records {
-		cleared = cleared || p.cleared
-		if p.died != "" {
+	for _, rec := range r.records {
+		cleared = cleared || rec.cleared
+		if rec.died != "" {
 			continue
 		}
-		switch got, want := p.left.state.byok, r.baseline()[p.stage].left.state.byok; {
+		switch got, want := rec.left.state.byok, r.baseline()[rec.stage].left.state.byok; {
 		case cleared && got == "" && want != "":
-			found(LostBYOK, spec.ClearBYOK, "%sthe stored provider key is cleared, and no other has taken its place", p.when())
+			found(LostBYOK, spec.ClearBYOK, "%sthe stored provider key is cleared, and no other has taken its place", rec.when())
 			return
-		case got != "" && want == "" && !p.clears():
-			found(LostBYOK, spec.ClearBYOK, "%sa provider key is left stored, and the application has not tried to clear it", p.when())
+		case got != "" && want == "" && !rec.clears():
+			found(LostBYOK, spec.ClearBYOK, "%sa provider key is left stored, and the application has not tried to clear it", rec.when())
 			return
 		}
 	}

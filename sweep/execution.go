@@ -81,80 +81,80 @@ func (s *setup) execute(o conditions) *record {
 		s.logged = now
 		s.t.Logf("sweep: %s in %s so far", plural(s.executions, "execution"), now.Sub(s.started).Round(time.Second))
 	}
-	p := &execution{
+	x := &execution{
 		setup: s, conditions: o, label: fmt.Sprint(s.t.Name(), o.plan, s.started.UnixNano(), s.executions),
 		names: map[string]int{}, dead: map[string]int{},
 		record: record{baseline: s.baseline, stage: o.stage, dir: dir, maxRequests: 10_000, maxLasted: 1000 * time.Hour},
 	}
-	p.record.left.gone, p.record.left.agents = map[string]bool{}, map[string]string{}
-	maps.Copy(p.record.left.gone, o.from.gone)
-	maps.Copy(p.record.left.agents, o.from.agents)
-	if usual := p.record.usual(); usual != nil {
-		p.record.maxRequests = 9 * max(1, usual[0].requests, usual[1].requests)
-		p.record.maxLasted = max(usual[0].lasted, usual[1].lasted) + s.within
+	x.record.left.gone, x.record.left.agents = map[string]bool{}, map[string]string{}
+	maps.Copy(x.record.left.gone, o.from.gone)
+	maps.Copy(x.record.left.agents, o.from.agents)
+	if usual := x.record.usual(); usual != nil {
+		x.record.maxRequests = 9 * max(1, usual[0].requests, usual[1].requests)
+		x.record.maxLasted = max(usual[0].lasted, usual[1].lasted) + s.within
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer p.deadlocked()
+		defer x.deadlocked()
 		if s.bubble {
-			synctest.Test(s.t, func(t *testing.T) { p.run(t) })
+			synctest.Test(s.t, func(t *testing.T) { x.run(t) })
 		} else {
-			p.run(s.t)
+			x.run(s.t)
 		}
 	}()
-	p.wait(done)
-	return &p.record
+	x.wait(done)
+	return &x.record
 }
 
 // run runs the scenario, on a fake with the state that the execution before has left.
-func (p *execution) run(t *testing.T) {
-	fake, down := p.open(), restarts[p.stage].down
+func (x *execution) run(t *testing.T) {
+	fake, down := x.open(), restarts[x.stage].down
 	defer fake.Close()
-	if p.bubble {
-		time.Sleep(p.from.elapsed + down)
+	if x.bubble {
+		time.Sleep(x.from.elapsed + down)
 	} else {
 		fake.Advance(down)
 	}
-	p.clock = p.clockOf(fake)
-	p.record.fake, p.record.begun, p.record.secrets = fake, fake.Now(), []string{fake.Key()}
-	p.last = moment{name: "start/dies", says: "at its start", record: p.record}
-	p.last.record.left = p.from
-	if p.moments {
-		p.watch.Start(p.record.dir)
+	x.clock = x.clockOf(fake)
+	x.record.fake, x.record.begun, x.record.secrets = fake, fake.Now(), []string{fake.Key()}
+	x.last = moment{name: "start/dies", says: "at its start", record: x.record}
+	x.last.record.left = x.from
+	if x.moments {
+		x.watch.Start(x.record.dir)
 	}
-	env := &Env{tb: t, Fake: fake, Dir: p.record.dir, execution: p}
-	p.ctx, p.cancel = context.WithCancel(context.Background())
-	env.Client = p.client()
-	if p.bubble {
-		defer time.AfterFunc(p.record.maxLasted, func() { p.note(func() { p.overdueLocked(p.record.maxLasted) }) }).Stop()
+	env := &Env{tb: t, Fake: fake, Dir: x.record.dir, execution: x}
+	x.ctx, x.cancel = context.WithCancel(context.Background())
+	env.Client = x.client()
+	if x.bubble {
+		defer time.AfterFunc(x.record.maxLasted, func() { x.note(func() { x.overdueLocked(x.record.maxLasted) }) }).Stop()
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer p.recovered()
+		defer x.recovered()
 		defer env.finish()
-		defer p.recovered() // of the scenario, so that the cleanups run
-		p.routine = routine()
-		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, p.label)))
-		p.scenario(env)
+		defer x.recovered() // of the scenario, so that the cleanups run
+		x.routine = routine()
+		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, x.label)))
+		x.scenario(env)
 	}()
 	<-done
-	if !p.bubble {
-		p.record.leaked = p.leftovers()
+	if !x.bubble {
+		x.record.leaked = x.leftovers()
 	}
-	p.moment("end/dies", "after its last call")
-	p.note(func() {
-		p.over, p.finished, p.record.lasted = true, true, fake.Now().Sub(p.record.begun)
-		p.record.left = p.imageLocked(disk.Look(p.record.dir))
+	x.moment("end/dies", "after its last call")
+	x.note(func() {
+		x.over, x.finished, x.record.lasted = true, true, fake.Now().Sub(x.record.begun)
+		x.record.left = x.imageLocked(disk.Look(x.record.dir))
 	})
 }
 
 // open makes a fake with the state that was left before, or a new one.
-func (p *execution) open() *fakeserver.Server {
-	fake, err := fakeserver.Open(p.fakeOptions...)
-	if err == nil && p.from.service != nil {
-		err = fake.ReadState(bytes.NewReader(p.from.service))
+func (x *execution) open() *fakeserver.Server {
+	fake, err := fakeserver.Open(x.fakeOptions...)
+	if err == nil && x.from.service != nil {
+		err = fake.ReadState(bytes.NewReader(x.from.service))
 	}
 	if err != nil {
 		panic("sweep: " + err.Error())
@@ -163,23 +163,23 @@ func (p *execution) open() *fakeserver.Server {
 }
 
 // recovered notes a panic.
-func (p *execution) recovered() {
+func (x *execution) recovered() {
 	if v := recover(); v != nil {
 		panicked := fmt.Sprintf("%v\n%s", v, debug.Stack())
-		p.note(func() { p.record.panicked = panicked })
+		x.note(func() { x.record.panicked = panicked })
 	}
 }
 
 // client is a new client of the execution's fake whose every attempt passes the wire.
-func (p *execution) client() *agentmessaging.Client {
-	fake := p.record.fake
+func (x *execution) client() *agentmessaging.Client {
+	fake := x.record.fake
 	opts := []agentmessaging.Option{
-		agentmessaging.WithHTTPClient(&http.Client{Transport: &wire{p, fake.Direct()}}),
-		agentmessaging.WithObserver(p),
-		agentmessaging.WithClock(p.clock),
+		agentmessaging.WithHTTPClient(&http.Client{Transport: &wire{x, fake.Direct()}}),
+		agentmessaging.WithObserver(x),
+		agentmessaging.WithClock(x.clock),
 		testoption.WithRandom(func() float64 { return 0.5 }).(agentmessaging.Option), // so that all runs wait alike
 	}
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), append(opts, p.clientOptions...)...)
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), append(opts, x.clientOptions...)...)
 	if err != nil {
 		panic("sweep: " + err.Error())
 	}
@@ -187,37 +187,37 @@ func (p *execution) client() *agentmessaging.Client {
 }
 
 // note runs f under the lock. What comes after the end of the execution is not noted.
-func (p *execution) note(f func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.over {
+func (x *execution) note(f func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.over {
 		f()
 	}
 }
 
 // say notes what the application said. Each line is a statement.
-func (p *execution) say(way way, text string) {
+func (x *execution) say(way way, text string) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") { // an empty text is a line, too
-		p.addStatement(statement{way: way, text: strings.TrimSpace(line)})
+		x.addStatement(statement{way: way, text: strings.TrimSpace(line)})
 	}
 }
 
 // addStatement notes one thing that the application said.
-func (p *execution) addStatement(t statement) {
-	p.note(func() { p.record.statements = append(p.record.statements, t) })
+func (x *execution) addStatement(t statement) {
+	x.note(func() { x.record.statements = append(x.record.statements, t) })
 }
 
 // point passes an Env.Point: the process may die there, and the plan may let it fail.
-func (p *execution) point(name string) (err error) {
+func (x *execution) point(name string) (err error) {
 	place := ""
-	p.note(func() {
-		p.names[name]++
-		place = fmt.Sprintf("%s_%d", name, p.names[name])
-		p.record.points = append(p.record.points, place)
+	x.note(func() {
+		x.names[name]++
+		place = fmt.Sprintf("%s_%d", name, x.names[name])
+		x.record.points = append(x.record.points, place)
 	})
-	p.moment(place+"/dies", "at "+place)
-	p.note(func() {
-		if p.plan.next(p.stage, place, nil) != nil {
+	x.moment(place+"/dies", "at "+place)
+	x.note(func() {
+		if x.plan.next(x.stage, place, nil) != nil {
 			err = fmt.Errorf("sweep: %s fails, as planned", place)
 		}
 	})
@@ -226,16 +226,16 @@ func (p *execution) point(name string) (err error) {
 
 // stopLocked ends a scenario that would not end by itself, by its context; a
 // goroutine that goes on calling is ended by begin.
-func (p *execution) stopLocked(why string) {
-	if p.record.ended == "" {
-		p.record.ended = why
-		p.cancel()
+func (x *execution) stopLocked(why string) {
+	if x.record.ended == "" {
+		x.record.ended = why
+		x.cancel()
 	}
 }
 
 // overdueLocked stops a scenario that takes too long.
-func (p *execution) overdueLocked(elapsed time.Duration) {
-	p.stopLocked("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
+func (x *execution) overdueLocked(elapsed time.Duration) {
+	x.stopLocked("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
 }
 
 // mostTries bounds how long a moment waits for the service to be idle. Where another
@@ -244,35 +244,35 @@ const mostTries = 1000
 
 // moment notes what the process would leave if it died now. It waits until no call is
 // at work in the service, so that folder and service belong together.
-func (p *execution) moment(name, says string) {
-	if !p.moments {
+func (x *execution) moment(name, says string) {
+	if !x.moments {
 		return
 	}
-	for tries := 0; !p.serving.TryLock(); tries++ {
+	for tries := 0; !x.serving.TryLock(); tries++ {
 		if tries == mostTries {
 			return
 		}
 		runtime.Gosched()
 	}
-	defer p.serving.Unlock()
-	p.note(func() {
-		left := p.imageLocked(p.tearLocked())
-		p.last = moment{name: name, says: says, record: p.record.snapshot()}
-		p.last.record.left = left
-		p.record.moments = append(p.record.moments, p.last)
+	defer x.serving.Unlock()
+	x.note(func() {
+		left := x.imageLocked(x.tearLocked())
+		x.last = moment{name: name, says: says, record: x.record.snapshot()}
+		x.last.record.left = left
+		x.record.moments = append(x.record.moments, x.last)
 	})
 }
 
 // tearLocked adds the states that a death in the middle of the writes since the last moment
 // leaves, and returns the folder as it is.
-func (p *execution) tearLocked() disk.Image {
-	before := p.last.record.left
-	dir, changes := p.watch.Take(before.dir)
+func (x *execution) tearLocked() disk.Image {
+	before := x.last.record.left
+	dir, changes := x.watch.Take(before.dir)
 	for _, torn := range disk.Torn(before.dir, dir, changes) {
-		m := p.last
+		m := x.last
 		m.name, m.says = m.name+"_"+strings.ReplaceAll(torn.Says, " ", "_"), m.says+", and "+torn.Says
 		m.whole, m.record.left.dir = before.key(), torn.Image
-		p.record.moments = append(p.record.moments, m)
+		x.record.moments = append(x.record.moments, m)
 	}
 	return dir
 }
@@ -280,26 +280,26 @@ func (p *execution) tearLocked() disk.Image {
 // startedLocked notes a call. A death in the middle of a write before the call leaves a
 // record without the call. So the states of those writes are added first, and the last
 // moment gets the folder as it is now: of later writes the call is a part.
-func (p *execution) startedLocked(c *Call) {
-	if p.moments {
-		p.last.record.left.dir = p.tearLocked()
+func (x *execution) startedLocked(c *Call) {
+	if x.moments {
+		x.last.record.left.dir = x.tearLocked()
 	}
-	p.record.calls = append(p.record.calls, c)
-	p.last.record.calls = p.record.snapshot().calls
+	x.record.calls = append(x.record.calls, c)
+	x.last.record.calls = x.record.snapshot().calls
 }
 
 // imageLocked returns the folder as given, and the service and the time as they are now.
-func (p *execution) imageLocked(dir disk.Image) image {
-	fake := p.record.fake
-	return imageOf(p.record.left, fake, dir, p.from.elapsed+restarts[p.stage].down+fake.Now().Sub(p.record.begun))
+func (x *execution) imageLocked(dir disk.Image) image {
+	fake := x.record.fake
+	return imageOf(x.record.left, fake, dir, x.from.elapsed+restarts[x.stage].down+fake.Now().Sub(x.record.begun))
 }
 
 // clockOf is the clock of the client.
-func (p *execution) clockOf(fake *fakeserver.Server) agentmessaging.Clock {
+func (x *execution) clockOf(fake *fakeserver.Server) agentmessaging.Clock {
 	switch {
-	case p.bubble:
+	case x.bubble:
 		return quota.RealClock{} // which is the bubble's
-	case p.single:
+	case x.single:
 		return alone{fake}
 	}
 	return fake
@@ -319,48 +319,48 @@ func (a alone) Sleep(ctx context.Context, d time.Duration) error {
 // leftovers are the goroutines of an execution that do not end by themselves: each by
 // its stack, innermost function first. One that is about to end may need longer on a
 // slow machine: the fake's Sleep returns when nothing runs any more.
-func (p *execution) leftovers() []string {
-	if len(labelled(p.label)) == 0 {
+func (x *execution) leftovers() []string {
+	if len(labelled(x.label)) == 0 {
 		return nil
 	}
-	_ = p.record.fake.Sleep(context.Background(), time.Nanosecond)
-	return labelled(p.label)
+	_ = x.record.fake.Sleep(context.Background(), time.Nanosecond)
+	return labelled(x.label)
 }
 
 // deadlocked recovers the panic of a bubble whose goroutines wait for ever: they are
 // left over, or the scenario never ends.
-func (p *execution) deadlocked() {
+func (x *execution) deadlocked() {
 	switch v := recover(); {
 	case v == nil:
 	case !strings.HasPrefix(fmt.Sprint(v), "deadlock:"):
 		panic(v)
-	case p.finished:
-		p.record.leaked = labelled(p.label)
+	case x.finished:
+		x.record.leaked = labelled(x.label)
 	default:
-		p.stall("waits for what never comes")
+		x.stall("waits for what never comes")
 	}
 }
 
 // wait waits until an execution is done. When the watchdog's time is over, it notes why
 // the execution does not end.
-func (p *execution) wait(done <-chan struct{}) {
+func (x *execution) wait(done <-chan struct{}) {
 	select {
 	case <-done:
 		return
-	case <-p.after(p.watchdog):
+	case <-x.after(x.watchdog):
 	}
 	advice := "let it wait with Env.Fake.Sleep, or sweep with InBubble"
-	if p.bubble {
+	if x.bubble {
 		advice = "in a bubble, time does not pass while a goroutine waits for a mutex that is held across a call, a socket, " +
 			"or a channel made outside of the scenario; or a loop over a timer ignores Env.Context"
 	}
-	p.stall(fmt.Sprintf("has not ended in %s of real time (%s)", p.watchdog, advice))
+	x.stall(fmt.Sprintf("has not ended in %s of real time (%s)", x.watchdog, advice))
 }
 
 // stall ends a record whose execution goes on: what it still does is not of interest.
-func (p *execution) stall(why string) {
-	stacks := labelled(p.label)
-	p.note(func() { p.over, p.record.stalled = true, why+":\n"+strings.Join(stacks, "\n") })
+func (x *execution) stall(why string) {
+	stacks := labelled(x.label)
+	x.note(func() { x.over, x.record.stalled = true, why+":\n"+strings.Join(stacks, "\n") })
 }
 
 // labelKey marks the goroutines of an execution. The trace of a panic shows it where

@@ -133,11 +133,11 @@ type baseline struct{ records []*record }
 
 // usual returns the executions of the baseline to compare an execution with. A restart
 // may have to do what a first execution does. It returns nil while the baseline is made.
-func (p *record) usual() []*record {
-	if len(p.baseline.records) == 0 {
+func (rec *record) usual() []*record {
+	if len(rec.baseline.records) == 0 {
 		return nil
 	}
-	return []*record{p.baseline.records[0], p.baseline.records[p.stage]}
+	return []*record{rec.baseline.records[0], rec.baseline.records[rec.stage]}
 }
 
 // image is all that outlives a process: the service, the folder, the time.
@@ -171,10 +171,10 @@ type moment struct {
 
 // snapshot copies a record that goes on. Statements and attempts are only ever added, so
 // that the copy may share their memory.
-func (p *record) snapshot() record {
-	r := *p
+func (rec *record) snapshot() record {
+	r := *rec
 	r.calls, r.moments = nil, nil
-	for _, c := range p.calls {
+	for _, c := range rec.calls {
 		one := *c
 		r.calls = append(r.calls, &one)
 	}
@@ -211,8 +211,8 @@ func (t statement) contains(subject string) bool {
 }
 
 // said is all that the application said, as text.
-func (p *record) said() (all string) {
-	for _, t := range p.statements {
+func (rec *record) said() (all string) {
+	for _, t := range rec.statements {
 		if t.text != "" {
 			all += strings.TrimRight(t.text, "\n") + "\n"
 		}
@@ -222,9 +222,9 @@ func (p *record) said() (all string) {
 
 // reports are what the application said is wrong, more often than it says it in the
 // baseline.
-func (p *record) reports() (fresh []statement) {
-	usually := mostOften(p.usual(), func(u *record) []statement { return u.statements })
-	for _, t := range p.statements {
+func (rec *record) reports() (fresh []statement) {
+	usually := mostOften(rec.usual(), func(u *record) []statement { return u.statements })
+	for _, t := range rec.statements {
 		if usually[t.key()]--; t.way != said && usually[t.key()] < 0 {
 			fresh = append(fresh, t)
 		}
@@ -236,9 +236,9 @@ func (p *record) reports() (fresh []statement) {
 // which it comes most often.
 func mostOften(records []*record, statements func(*record) []statement) map[string]int {
 	most := map[string]int{}
-	for _, p := range records {
+	for _, rec := range records {
 		count := map[string]int{}
-		for _, t := range statements(p) {
+		for _, t := range statements(rec) {
 			count[t.key()]++
 			most[t.key()] = max(most[t.key()], count[t.key()])
 		}
@@ -247,16 +247,16 @@ func mostOften(records []*record, statements func(*record) []statement) map[stri
 }
 
 // usuallyFails reports whether the call of this name fails in the baseline too.
-func (p *record) usuallyFails(c *Call) bool {
-	return slices.ContainsFunc(p.usual(), func(u *record) bool {
+func (rec *record) usuallyFails(c *Call) bool {
+	return slices.ContainsFunc(rec.usual(), func(u *record) bool {
 		return slices.ContainsFunc(u.calls, func(other *Call) bool { return other.Name == c.Name && other.failed() })
 	})
 }
 
 // clears reports whether the application tried to clear what it had, perhaps,
 // stored last.
-func (p *record) clears() bool {
-	for _, c := range slices.Backward(p.calls) {
+func (rec *record) clears() bool {
+	for _, c := range slices.Backward(rec.calls) {
 		if c.spec == spec.SetBYOK || c.spec == spec.ClearBYOK {
 			return c.spec == spec.ClearBYOK
 		}
@@ -265,30 +265,30 @@ func (p *record) clears() bool {
 }
 
 // when is the beginning of a sentence about an execution.
-func (p *record) when() string {
-	if p.stage == 0 {
+func (rec *record) when() string {
+	if rec.stage == 0 {
 		return ""
 	}
-	return fmt.Sprintf("after the restart %s later, ", restarts[p.stage].later)
+	return fmt.Sprintf("after the restart %s later, ", restarts[rec.stage].later)
 }
 
 func (r *run) last() *record       { return r.records[len(r.records)-1] }
 func (r *run) baseline() []*record { return r.records[0].baseline.records }
 func (r *run) died() bool {
-	return slices.ContainsFunc(r.records, func(p *record) bool { return p.died != "" })
+	return slices.ContainsFunc(r.records, func(rec *record) bool { return rec.died != "" })
 }
 
 // calls are those of all executions, and reports what they said is wrong.
 func (r *run) calls() (all []*Call) {
-	for _, p := range r.records {
-		all = append(all, p.calls...)
+	for _, rec := range r.records {
+		all = append(all, rec.calls...)
 	}
 	return all
 }
 
 func (r *run) reports() (all []statement) {
-	for _, p := range r.records {
-		all = append(all, p.reports()...)
+	for _, rec := range r.records {
+		all = append(all, rec.reports()...)
 	}
 	return all
 }
@@ -296,20 +296,20 @@ func (r *run) reports() (all []statement) {
 // public is the run as a check of the user sees it.
 func (r *run) public() *Run {
 	public := &Run{Plan: r.name, Fake: r.last().fake, Dir: r.last().dir, Lasted: r.records[0].lasted}
-	for i, p := range r.records {
+	for i, rec := range r.records {
 		calls, told := &public.Calls, &public.Told
 		if i > 0 {
 			calls, told = &public.Restarted, &public.ToldAfter
 		}
-		for _, c := range p.calls {
+		for _, c := range rec.calls {
 			*calls = append(*calls, *c)
 		}
-		for _, t := range p.statements {
+		for _, t := range rec.statements {
 			if t.err != nil {
 				public.Reports = append(public.Reports, t.err)
 			}
 		}
-		*told += p.said()
+		*told += rec.said()
 	}
 	return public
 }

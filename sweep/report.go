@@ -31,14 +31,14 @@ func (s *sweep) judge(r *run) {
 		struck = r.plan.at
 	}
 	seen := map[Check]bool{} // in an execution before
-	for _, p := range r.records {
-		if p.died != "" {
+	for _, rec := range r.records {
+		if rec.died != "" {
 			continue
 		}
-		p.check(func(check Check, about *spec.Endpoint, says string, args ...any) {
+		rec.check(func(check Check, about *spec.Endpoint, says string, args ...any) {
 			if !seen[check] && (r.name != "" || check == Secret) {
 				seen[check] = true
-				s.blame(r, false, Finding{check, r.name, endpointOf(cmp.Or(about, struck)), p.when() + fmt.Sprintf(says, args...)})
+				s.blame(r, false, Finding{check, r.name, endpointOf(cmp.Or(about, struck)), rec.when() + fmt.Sprintf(says, args...)})
 			}
 		})
 	}
@@ -59,9 +59,9 @@ func (s *sweep) blame(r *run, whole bool, f Finding) {
 	if s.off(f) {
 		return
 	}
-	for _, p := range slices.Backward(r.records) {
-		if p.died != "" {
-			f.Says = "the process died " + p.died + "; " + f.Says
+	for _, rec := range slices.Backward(r.records) {
+		if rec.died != "" {
+			f.Says = "the process died " + rec.died + "; " + f.Says
 		}
 	}
 	died := whole && r.died() && r.plan == nil // a fault in the restart is to blame first
@@ -154,25 +154,25 @@ func (s *sweep) story(r *run) string {
 	if r.plan != nil {
 		fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", r.plan.place(), r.plan.fault.Name, r.plan.lasts, r.plan.fault.Says)
 	}
-	for i, p := range r.records {
+	for i, rec := range r.records {
 		if i > 0 {
-			fmt.Fprintf(&b, "  restart, %s later\n", restarts[p.stage].later)
+			fmt.Fprintf(&b, "  restart, %s later\n", restarts[rec.stage].later)
 		}
-		p.transcript(&b)
+		rec.transcript(&b)
 	}
 	fmt.Fprintf(&b, "  again: go test -run '%s'", pattern(s.t.Name()+"/"+cmp.Or(r.name, "baseline")))
 	return b.String()
 }
 
 // transcript writes the calls of an execution, each in a line, and what was reported.
-func (p *record) transcript(b *strings.Builder) {
-	for _, c := range p.calls {
-		fmt.Fprintf(b, "  %8s  %-16s %-13s %s\n", c.begun.Sub(p.begun).Round(time.Millisecond), c.Name, c.AgentID, c.line())
+func (rec *record) transcript(b *strings.Builder) {
+	for _, c := range rec.calls {
+		fmt.Fprintf(b, "  %8s  %-16s %-13s %s\n", c.begun.Sub(rec.begun).Round(time.Millisecond), c.Name, c.AgentID, c.line())
 	}
-	said := strings.TrimSpace(p.said())
+	said := strings.TrimSpace(rec.said())
 	switch {
-	case p.died != "":
-		fmt.Fprintf(b, "  the process dies %s\n", p.died)
+	case rec.died != "":
+		fmt.Fprintf(b, "  the process dies %s\n", rec.died)
 	case said == "":
 		fmt.Fprintf(b, "  said: nothing\n")
 	default:

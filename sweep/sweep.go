@@ -110,9 +110,9 @@ func (s *sweep) runBaseline() {
 	var records []*record
 	from := image{}
 	for stage := range restarts {
-		p := s.execute(conditions{from: from, stage: stage, moments: stage == 0})
-		s.mustPass(p)
-		records, from = append(records, p), p.left
+		rec := s.execute(conditions{from: from, stage: stage, moments: stage == 0})
+		s.mustPass(rec)
+		records, from = append(records, rec), rec.left
 	}
 	s.baseline.records = records
 	usual := records[0]
@@ -131,25 +131,25 @@ func (s *sweep) runBaseline() {
 }
 
 // mustPass ends the test where the scenario does not work without faults.
-func (s *sweep) mustPass(p *record) {
+func (s *sweep) mustPass(rec *record) {
 	s.t.Helper()
 	fail := func(how, why string) {
 		s.t.Helper()
-		s.t.Fatalf("sweep: %sthe scenario %s without faults: %s", p.when(), how, why)
+		s.t.Fatalf("sweep: %sthe scenario %s without faults: %s", rec.when(), how, why)
 	}
-	wrong := slices.IndexFunc(p.statements, func(t statement) bool { return t.way == asserted || t.way == reported })
+	wrong := slices.IndexFunc(rec.statements, func(t statement) bool { return t.way == asserted || t.way == reported })
 	switch {
-	case p.stalled != "":
-		fail("stopped", p.stalled)
+	case rec.stalled != "":
+		fail("stopped", rec.stalled)
 	case s.t.Skipped():
 		s.t.SkipNow()
-	case p.panicked != "":
-		fail("panicked", p.panicked)
-	case p.ended != "":
-		fail("had to be ended", p.ended)
-	case wrong >= 0 && (p.stage == 0 || p.stage == lastStage): // in between a limit of the hour may be used up
-		fail("failed", p.statements[wrong].text)
-	case p.stage == 0 && len(p.calls) == 0:
+	case rec.panicked != "":
+		fail("panicked", rec.panicked)
+	case rec.ended != "":
+		fail("had to be ended", rec.ended)
+	case wrong >= 0 && (rec.stage == 0 || rec.stage == lastStage): // in between a limit of the hour may be used up
+		fail("failed", rec.statements[wrong].text)
+	case rec.stage == 0 && len(rec.calls) == 0:
 		s.t.Fatal("sweep: the scenario made no call with Env.Client")
 	}
 }
@@ -175,13 +175,13 @@ func (s *sweep) finish(r *run, from image, stage int) {
 		if s.stalls >= mostStalls {
 			return
 		}
-		p := s.nextExecution(r, from, stage)
-		r.records = append(r.records, p)
-		if p.stalled != "" {
+		rec := s.nextExecution(r, from, stage)
+		r.records = append(r.records, rec)
+		if rec.stalled != "" {
 			s.stalls++
 			break
 		}
-		from = p.left
+		from = rec.left
 	}
 	switch {
 	case r.plan != nil && !r.plan.struck:
@@ -202,12 +202,12 @@ func (s *sweep) nextExecution(r *run, from image, stage int) *record {
 		return s.execute(o)
 	}
 	key := fmt.Sprint(stage, from.key())
-	p := s.restarted[key]
-	if p == nil || o.moments && p.moments == nil {
-		p = s.execute(o)
-		s.restarted[key] = p
+	rec := s.restarted[key]
+	if rec == nil || o.moments && rec.moments == nil {
+		rec = s.execute(o)
+		s.restarted[key] = rec
 	}
-	return p
+	return rec
 }
 
 // mostStalls ends a sweep in which every run takes the watchdog's time.
@@ -251,11 +251,11 @@ func (s *sweep) runDeaths() {
 // signature has the name of each moment of an execution and what its folder held then,
 // without the identifiers of agents. Where two restarts have the same signature, deaths
 // and faults in the second one would show nothing new.
-func (p *record) signature() (signature string) {
-	for _, m := range p.moments {
+func (rec *record) signature() (signature string) {
+	for _, m := range rec.moments {
 		signature += fmt.Sprintln(m.name, m.record.left.dir)
 	}
-	for _, id := range p.left.state.ids {
+	for _, id := range rec.left.state.ids {
 		signature = strings.ReplaceAll(signature, id, "agent")
 	}
 	return signature

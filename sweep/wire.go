@@ -23,28 +23,28 @@ import (
 type callKey struct{}
 
 // Observe implements agentmessaging.Observer.
-func (p *execution) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
+func (x *execution) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
 	switch e := event.(type) {
 	case agentmessaging.CallStart:
-		return context.WithValue(ctx, callKey{}, p.begin(e))
+		return context.WithValue(ctx, callKey{}, x.begin(e))
 	case agentmessaging.CallEnd:
-		p.end(ctx.Value(callKey{}).(*Call), e)
+		x.end(ctx.Value(callKey{}).(*Call), e)
 	}
 	return ctx
 }
 
 // begin notes a call that starts. It ends a scenario that goes on calling without end: by
 // its context, and a goroutine that does not look at that after ten more calls.
-func (p *execution) begin(e agentmessaging.CallStart) *Call {
-	c := &Call{AgentID: e.AgentID, spec: spec.Find(e.Endpoint.Method, e.Endpoint.Path), begun: p.record.fake.Now(), routine: routine()}
-	c.Endpoint, c.own = endpointOf(c.spec), c.routine == p.routine
-	p.note(func() {
-		if p.record.ended == "" {
-			p.startedLocked(c)
-			if made := len(p.record.calls); made > 100+2*p.record.maxRequests { // by then it is over its quota too, which is reported
-				p.stopLocked("it has made " + plural(made, "call") + " by then")
+func (x *execution) begin(e agentmessaging.CallStart) *Call {
+	c := &Call{AgentID: e.AgentID, spec: spec.Find(e.Endpoint.Method, e.Endpoint.Path), begun: x.record.fake.Now(), routine: routine()}
+	c.Endpoint, c.own = endpointOf(c.spec), c.routine == x.routine
+	x.note(func() {
+		if x.record.ended == "" {
+			x.startedLocked(c)
+			if made := len(x.record.calls); made > 100+2*x.record.maxRequests { // by then it is over its quota too, which is reported
+				x.stopLocked("it has made " + plural(made, "call") + " by then")
 			}
-		} else if p.refusals++; p.refusals > 10 {
+		} else if x.refusals++; x.refusals > 10 {
 			runtime.Goexit()
 		}
 	})
@@ -52,13 +52,13 @@ func (p *execution) begin(e agentmessaging.CallStart) *Call {
 }
 
 // end notes how a call ended. The process may die before the application knows it.
-func (p *execution) end(c *Call, e agentmessaging.CallEnd) {
-	p.note(func() {
-		p.nameLocked(c, "unsent") // unless it has a name: nothing was sent
+func (x *execution) end(c *Call, e agentmessaging.CallEnd) {
+	x.note(func() {
+		x.nameLocked(c, "unsent") // unless it has a name: nothing was sent
 		c.AgentID = e.AgentID
 	})
-	p.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
-	p.note(func() { c.ended, c.Err = true, e.Err })
+	x.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
+	x.note(func() { c.ended, c.Err = true, e.Err })
 }
 
 // sent has the members of a request's body that identify its call.
@@ -72,26 +72,26 @@ type sent struct {
 }
 
 // identify learns from its first request what a call does, and names it.
-func (p *execution) identify(c *Call, body []byte) {
+func (x *execution) identify(c *Call, body []byte) {
 	var s sent
 	_ = json.Unmarshal(body, &s)
 	h := fnv.New64a()
 	_, _ = h.Write(body)
-	p.note(func() {
-		p.record.secrets = append(p.record.secrets, s.APIKey, s.LLM.APIKey)
-		agents := p.record.left.agents
-		if a, found := p.record.fake.Agent(c.AgentID); found {
+	x.note(func() {
+		x.record.secrets = append(x.record.secrets, s.APIKey, s.LLM.APIKey)
+		agents := x.record.left.agents
+		if a, found := x.record.fake.Agent(c.AgentID); found {
 			agents[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
 		}
 		_, _ = io.WriteString(h, agents[c.AgentID]) // its identifier depends on which goroutine was first
 		c.content, c.subject = h.Sum64(), s.Text+s.CustomerRef
-		p.nameLocked(c, fmt.Sprintf("%06x", c.content&0xffffff))
+		x.nameLocked(c, fmt.Sprintf("%06x", c.content&0xffffff))
 	})
 }
 
 // nameLocked gives a call its name: its number among those of its endpoint or, on a
 // goroutine that may race, among those that do the same.
-func (p *execution) nameLocked(c *Call, does string) {
+func (x *execution) nameLocked(c *Call, does string) {
 	if c.Name != "" {
 		return
 	}
@@ -99,8 +99,8 @@ func (p *execution) nameLocked(c *Call, does string) {
 	if !c.own {
 		c.Name += "_" + does
 	}
-	p.names[c.Name]++
-	if n := p.names[c.Name]; c.own || n > 1 {
+	x.names[c.Name]++
+	if n := x.names[c.Name]; c.own || n > 1 {
 		c.Name = fmt.Sprintf("%s_%d", c.Name, n)
 	}
 }
@@ -163,19 +163,19 @@ func body(req *http.Request) []byte {
 }
 
 // nextFault counts a request and finds the fault that befalls it, if any.
-func (p *execution) nextFault(c *Call) (f *faults.Fault, ended bool) {
+func (x *execution) nextFault(c *Call) (f *faults.Fault, ended bool) {
 	ended = true // unless the execution goes on
-	p.note(func() {
-		r := &p.record
+	x.note(func() {
+		r := &x.record
 		r.requests++
-		r.deadKeyRequests = max(r.deadKeyRequests, p.dead[c.routine])
+		r.deadKeyRequests = max(r.deadKeyRequests, x.dead[c.routine])
 		if elapsed := r.fake.Now().Sub(r.begun); elapsed > r.maxLasted {
-			p.overdueLocked(elapsed)
+			x.overdueLocked(elapsed)
 		}
 		if ended = r.ended != ""; ended {
 			return
 		}
-		if f = p.plan.next(p.stage, c.Name, c); f != nil && f.Status == http.StatusNotFound && c.onAgent() {
+		if f = x.plan.next(x.stage, c.Name, c); f != nil && f.Status == http.StatusNotFound && c.onAgent() {
 			r.left.gone[c.AgentID] = true
 		}
 	})
