@@ -48,7 +48,7 @@ func (s *Server) waiting() string {
 func (s *Server) matching(method string, matchers []Matcher) []*entry {
 	checkMatchers(method, matchers)
 	lock := s.lock()
-	kept := s.gen.log.all()
+	kept := slices.Clone(s.gen.log.kept)
 	lock.Unlock()
 	return slices.DeleteFunc(kept, func(e *entry) bool { return !matchesAll(matchers, e) })
 }
@@ -166,7 +166,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 func (s *Server) enroll(w *watcher) []*entry {
 	defer s.lock().Unlock()
 	s.watchers = append(slices.Clip(s.watchers), w)
-	return s.gen.log.all()
+	return slices.Clone(s.gen.log.kept)
 }
 
 func (s *Server) dismiss(w *watcher) {

@@ -278,8 +278,8 @@ func (s *Server) add(c *call) []*watcher {
 	defer s.lock().Unlock()
 	s.answered++
 	c.record.Seq = s.answered
-	c.record.Header = c.gen.received.share(c.record.Header)
-	c.record.Sent.Header = c.gen.sent.share(c.record.Sent.Header)
+	shareHeader(&c.gen.received, &c.record.Header)
+	shareHeader(&c.gen.sent, &c.record.Sent.Header)
 	c.entry.call = c.record
 	c.gen.log.add(c.entry, !c.record.Sent.Ended.IsZero())
 	return s.watchers

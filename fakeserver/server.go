@@ -60,7 +60,7 @@ type generation struct {
 	traces  int // trace identifiers given so far
 	log     callLog
 
-	received, sent lastHeader // shared by the records
+	received, sent http.Header // of the last call, shared by the records
 
 	// Rules in the order in which they were made. A slice only grows, or is
 	// replaced, so a copy of its header is a snapshot.
@@ -69,16 +69,14 @@ type generation struct {
 	refusals   []*rule // of RefuseConnection, asked before a call is sent
 }
 
-// lastHeader is the header of the last call. A header takes half as much memory as
-// the rest of a record without its bodies, and most clients send the same each time.
-type lastHeader struct{ http.Header }
-
-// share returns the last header in place of one that is the same.
-func (l *lastHeader) share(h http.Header) http.Header {
-	if !maps.EqualFunc(l.Header, h, slices.Equal[[]string]) {
-		l.Header = h
+// shareHeader lets a record have the last header in place of one that is the same. A
+// header takes half as much memory as the rest of a record without its bodies, and
+// most clients send the same each time.
+func shareHeader(last, header *http.Header) {
+	if !maps.EqualFunc(*last, *header, slices.Equal[[]string]) {
+		*last = *header
 	}
-	return l.Header
+	*header = *last
 }
 
 // callLog keeps the calls that are under way, and the newest of those that were
@@ -110,9 +108,6 @@ func (l *callLog) add(call *entry, ended bool) {
 		l.kept = l.kept[1:]
 	}
 }
-
-// all returns a copy of the answered calls, oldest first.
-func (l *callLog) all() []*entry { return slices.Clone(l.kept) }
 
 // watcher is shown each call that is recorded: one OnCall, or one AwaitCalls
 // under way.

@@ -253,27 +253,19 @@ func TestEndpoints(t *testing.T) {
 
 // Exhaust shuts one limit of one key for its window, on every plan and from every address.
 func TestExhaust(t *testing.T) {
-	for _, row := range []struct {
-		limit, method, path, body string
-		window                    time.Duration
-	}{
-		{fakeserver.LimitIPMinute, "GET", anAgent, "", time.Minute},
-		{fakeserver.LimitKeyDay, "GET", anAgent, "", 24 * time.Hour},
-		{fakeserver.LimitAgentCreateIPMinute, "POST", "/v1/agents", "{}", time.Minute},
-		{fakeserver.LimitBYOKSetKeyHour, "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, time.Hour},
-	} {
+	for limit, window := range map[fakeserver.Limit]time.Duration{fakeserver.LimitIPMinute: time.Minute, fakeserver.LimitKeyDay: 24 * time.Hour} {
 		fake, c := newFake(t, frozen())
-		fake.Exhaust(c.key, fakeserver.Limit(row.limit))
+		fake.Exhaust(c.key, limit)
 		fake.Advance(time.Second)
-		fake.Exhaust(c.key, fakeserver.Limit(row.limit)) // the window that is open keeps its end
+		fake.Exhaust(c.key, limit) // the window that is open keeps its end
 		fake.SetPlan(c.key, fakeserver.PlanBYOK)
-		left := strconv.Itoa(int(row.window/time.Second) - 1)
+		left := strconv.Itoa(int(window/time.Second) - 1)
 		for _, ip := range []string{"192.0.2.1", "198.51.100.9"} {
-			c.from(fake, ip).call(row.method, row.path, row.body).wantLimited(t, row.limit, left)
+			c.from(fake, ip).call("GET", anAgent, noBody).wantLimited(t, string(limit), left)
 		}
-		c.with(fake.IssueKey(fakeserver.KeyOptions{})).times(1, row.method, row.path, row.body)
-		fake.Advance(row.window - time.Second)
-		c.times(1, row.method, row.path, row.body)
+		c.with(fake.IssueKey(fakeserver.KeyOptions{})).times(1, "GET", anAgent, noBody)
+		fake.Advance(window - time.Second)
+		c.times(1, "GET", anAgent, noBody)
 	}
 }
 
