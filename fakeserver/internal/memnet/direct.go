@@ -103,10 +103,10 @@ func (d *direct) connect(req *http.Request) error {
 	if trace != nil && trace.GetConn != nil {
 		trace.GetConn(address)
 	}
-	if err := d.host.refuse(req.URL.Scheme, address); err != nil {
+	if err := d.host.unreachable(req.URL.Scheme, address); err != nil {
 		return err
 	}
-	if err := d.host.refusal(req, d.ip); err != nil {
+	if err := d.host.refusedByFault(req, d.ip); err != nil {
 		return err
 	}
 	if trace != nil && trace.GotConn != nil { // a connection that has addresses, and is closed

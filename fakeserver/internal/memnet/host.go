@@ -88,7 +88,9 @@ func (h *Host) nextAddr(ip netip.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ip, uint16(first+h.ports.Add(1)%count))
 }
 
-func (h *Host) refuse(scheme, address string) error {
+// unreachable is the error of a dial to another address, or to a closed host; nil for
+// any other dial.
+func (h *Host) unreachable(scheme, address string) error {
 	switch {
 	case scheme != "https" || address != h.Addr:
 		return dialError(addr(address), fmt.Errorf("this client reaches only the fake at https://%s, not %s://%s", h.Addr, scheme, address))
@@ -102,8 +104,8 @@ func (h *Host) refuse(scheme, address string) error {
 // ended.
 var errClosed = fmt.Errorf("the fake is closed: %w", syscall.ECONNREFUSED)
 
-// refusal is why a request is not connected, nil where it is.
-func (h *Host) refusal(req *http.Request, ip netip.Addr) error {
+// refusedByFault is the error of a request that Refuses picks; nil for any other.
+func (h *Host) refusedByFault(req *http.Request, ip netip.Addr) error {
 	if h.Refuses == nil || !h.Refuses(req, ip) {
 		return nil
 	}
@@ -177,7 +179,7 @@ func (c *clientConn) Write(p []byte) (int, error) {
 // goroutine that dials, and so in the bubble of the client. One server for all
 // clients would tie the host to one bubble.
 func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
-	if err := n.host.refuse("https", address); err != nil {
+	if err := n.host.unreachable("https", address); err != nil {
 		return nil, err
 	}
 	client, accepted := newConns(net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip)), fakeAddr)
@@ -209,11 +211,13 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 
 // proxy is where net/http asks about each request before it looks for a
 // connection. There is no proxy.
-func (n *network) proxy(req *http.Request) (*url.URL, error) { return nil, n.host.refusal(req, n.ip) }
+func (n *network) proxy(req *http.Request) (*url.URL, error) {
+	return nil, n.host.refusedByFault(req, n.ip)
+}
 
 // dialHTTP refuses: the host is reached as https.
 func (n *network) dialHTTP(_ context.Context, _, address string) (net.Conn, error) {
-	return nil, n.host.refuse("http", address)
+	return nil, n.host.unreachable("http", address)
 }
 
 // patience is how long hangUp waits in silence.

@@ -440,7 +440,7 @@ func (c *call) getBYOK() Answer {
 
 // setBYOK is interface 4.4.
 func (c *call) setBYOK() Answer {
-	c.key.BYOK = c.newBYOK(byokFields)
+	c.key.BYOK = c.newBYOK(spec.BYOKAPIKey, spec.BYOKProvider, spec.BYOKBaseURL, spec.BYOKModel, spec.BYOKLabel)
 	return c.getBYOK()
 }
 
@@ -454,19 +454,12 @@ func (c *call) clearBYOK() Answer {
 	return Answer{Reply: OK{true}}
 }
 
-// keyFields are the fields that describe a provider key. PUT /v1/byok and agent
-// creation name them differently.
-type keyFields struct{ apiKey, provider, baseURL, model, label *spec.Field }
-
-var (
-	byokFields  = keyFields{spec.BYOKAPIKey, spec.BYOKProvider, spec.BYOKBaseURL, spec.BYOKModel, spec.BYOKLabel}
-	agentFields = keyFields{spec.LLMAPIKey, spec.LLMProvider, spec.LLMBaseURL, spec.LLMModel, spec.LLMLabel}
-)
-
-func (c *call) newBYOK(f keyFields) *BYOK {
+// newBYOK encrypts the provider key of a body. PUT /v1/byok and agent creation name
+// the fields that describe it differently.
+func (c *call) newBYOK(apiKey, provider, baseURL, model, label *spec.Field) *BYOK {
 	m := c.req.Fields
-	return c.state.Seal(m[f.apiKey], BYOK{
-		Provider: m[f.provider], BaseURL: m[f.baseURL], Model: m[f.model], Label: m[f.label],
+	return c.state.Seal(m[apiKey], BYOK{
+		Provider: m[provider], BaseURL: m[baseURL], Model: m[model], Label: m[label],
 		UpdatedAt: c.now,
 	})
 }
@@ -476,7 +469,7 @@ func (c *call) createAgent() Answer {
 	_, setsKey := c.req.Fields[spec.LLMAPIKey]
 	ownKey := setsKey && !c.state.by.CreationStoresKey
 	if setsKey && !ownKey { // rule 2
-		c.key.BYOK = c.newBYOK(agentFields)
+		c.key.BYOK = c.newBYOK(spec.LLMAPIKey, spec.LLMProvider, spec.LLMBaseURL, spec.LLMModel, spec.LLMLabel)
 	}
 	a := AgentOf(c.req.Fields)
 	a.OwnKey = ownKey

@@ -200,19 +200,19 @@ type InjectedAnswer struct {
 }
 
 // Encode makes the answer to a request.
-func (c *InjectedAnswer) Encode(req *Request, by *service.Behavior, now time.Time) Answer {
-	a := Encode(service.Answer{Refusal: c.refusal(req, now)}, by, req.TraceID, now.Format(http.TimeFormat))
-	if c.Raw || c.Body != "" {
-		a.Body, a.FromTest = []byte(c.Body), true
+func (i *InjectedAnswer) Encode(req *Request, by *service.Behavior, now time.Time) Answer {
+	a := Encode(service.Answer{Refusal: i.refusal(req, now)}, by, req.TraceID, now.Format(http.TimeFormat))
+	if i.Raw || i.Body != "" {
+		a.Body, a.FromTest = []byte(i.Body), true
 	}
 	a.Header["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
-	if c.Raw {
+	if i.Raw {
 		a.Header = http.Header{
-			"Content-Type": {c.ContentType}, "Content-Length": a.Header["Content-Length"], "Date": a.Header["Date"],
+			"Content-Type": {i.ContentType}, "Content-Length": a.Header["Content-Length"], "Date": a.Header["Date"],
 		}
 	}
-	if c.RetryAfter != nil {
-		a.Header["Retry-After"] = []string{*c.RetryAfter}
+	if i.RetryAfter != nil {
+		a.Header["Retry-After"] = []string{*i.RetryAfter}
 	}
 	for name, values := range a.Header {
 		if values[0] == "" {
@@ -222,7 +222,7 @@ func (c *InjectedAnswer) Encode(req *Request, by *service.Behavior, now time.Tim
 	if _, has := a.Header["Content-Type"]; !has {
 		a.Header["Content-Type"] = nil // without this net/http would guess one
 	}
-	if c.Status == http.StatusNoContent || c.Status == http.StatusNotModified { // no body: RFC 9110, 6.4.1
+	if i.Status == http.StatusNoContent || i.Status == http.StatusNotModified { // no body: RFC 9110, 6.4.1
 		a.Body, a.Header["Content-Type"] = nil, nil
 		delete(a.Header, "Content-Length")
 	}
@@ -231,29 +231,29 @@ func (c *InjectedAnswer) Encode(req *Request, by *service.Behavior, now time.Tim
 
 // refusal returns the service's own refusal with the status, where it has one for
 // the endpoint.
-func (c *InjectedAnswer) refusal(req *Request, now time.Time) *service.Refusal {
+func (i *InjectedAnswer) refusal(req *Request, now time.Time) *service.Refusal {
 	e, about := req.Endpoint, ""
 	kind := map[int]service.Kind{
 		401: service.UnknownKey, 402: service.PaymentRequired, 403: service.NotDashboard, 404: service.NoSuchPath, 429: service.RateLimited,
-	}[c.Status]
+	}[i.Status]
 	switch {
-	case c.Status == 404 && req.AgentID != "":
+	case i.Status == 404 && req.AgentID != "":
 		kind = service.NoSuchAgent
-	case c.Status == 404 && e == spec.ClearBYOK:
+	case i.Status == 404 && e == spec.ClearBYOK:
 		kind = service.NothingStored
-	case c.Status == 409 && e == spec.WarmUp:
+	case i.Status == 409 && e == spec.WarmUp:
 		kind, about = service.BYOKNotConfigured, spec.WarmUpMode.Path
-	case c.Status == 503 && e == spec.WarmUp:
+	case i.Status == 503 && e == spec.WarmUp:
 		kind, about = service.BYOKUnavailable, spec.WarmUpMode.Path
-	case c.Status == 503 && e == spec.SetBYOK:
+	case i.Status == 503 && e == spec.SetBYOK:
 		kind, about = service.BYOKUnavailable, spec.BYOKAPIKey.Path
 	}
 	if kind == 0 {
-		return &service.Refusal{Status: c.Status, Code: Code(c.Status), Broken: "injected by the test"}
+		return &service.Refusal{Status: i.Status, Code: Code(i.Status), Broken: "injected by the test"}
 	}
 	r := service.Refuse(kind)
 	if r.Field = about; kind == service.RateLimited {
-		r.Limit, r.Wait = limitFor(e, c.wait(now)), 1
+		r.Limit, r.Wait = limitFor(e, i.wait(now)), 1
 	}
 	return r
 }
@@ -268,14 +268,14 @@ func Code(status int) string {
 	return strings.ReplaceAll(strings.ToLower(name), " ", "_")
 }
 
-func (c *InjectedAnswer) wait(now time.Time) time.Duration {
-	if c.RetryAfter == nil {
+func (i *InjectedAnswer) wait(now time.Time) time.Duration {
+	if i.RetryAfter == nil {
 		return time.Second
 	}
-	if at, err := http.ParseTime(*c.RetryAfter); err == nil {
+	if at, err := http.ParseTime(*i.RetryAfter); err == nil {
 		return at.Sub(now)
 	}
-	seconds, _ := strconv.ParseFloat(*c.RetryAfter, 64)
+	seconds, _ := strconv.ParseFloat(*i.RetryAfter, 64)
 	return time.Duration(min(seconds, spec.Day.Seconds()) * float64(time.Second))
 }
 
