@@ -31,8 +31,8 @@ type Sender struct {
 func New(transport http.RoundTripper) *Sender {
 	s := &Sender{transport: transport}
 	if _, ok := transport.(*http.Transport); ok { // others may never say that they have a connection
-		s.connections.line.cold = 1
-		s.connections.line.reasons.Store(1)
+		s.connections.line.unused = 1
+		s.connections.line.unsettled.Store(1)
 	}
 	return s
 }
@@ -54,8 +54,9 @@ type Answer struct {
 	Err    error       // why no answer came, or why the body of a 2xx is not whole
 	Missed Missed      // sorts Err
 	Sent   bool        // the service may have seen the request
-	// Renewed reports that the service has not seen the request, because its
-	// HTTP/2 connection was closing or full: another connection takes it at once.
+	// Renewed reports that the service has not processed the request, because the
+	// HTTP/2 connection was closing or had no room. The request can be sent at once
+	// on another connection.
 	Renewed bool
 }
 
@@ -92,7 +93,7 @@ const maxTries = 50
 type try struct {
 	number int     // from 1
 	after  refusal // of the try before
-	retire bool    // the connection, when its last request is over
+	retire bool    // ask net/http to close the connection when its last request is over
 }
 
 // send returns why no connection took the request, or the answer.
@@ -103,7 +104,7 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 	defer a.finish()
 	a.build(r)
 	a.request.Close = t.retire
-	if t.after != taken || s.connections.line.reasons.Load() != 0 {
+	if t.after != taken || s.connections.line.unsettled.Load() != 0 {
 		if err := a.lineUp(); err != nil {
 			return Answer{Err: err, Missed: NoAnswer}, taken
 		}

@@ -47,10 +47,10 @@ func (cs *connections) find(conn net.Conn) *connection {
 // addLocked also forgets the connections of which net/http has let go.
 func (cs *connections) addLocked(conn *tls.Conn) *connection {
 	c := newConnection()
-	cs.line.reasons.Add(1)
+	cs.line.unsettled.Add(1)
 	time.AfterFunc(firstAnswerWait, func() {
 		c.prove()
-		cs.line.reasons.Add(-1)
+		cs.line.unsettled.Add(-1)
 	})
 	if cs.known == nil {
 		cs.known = map[weak.Pointer[tls.Conn]]*connection{}
@@ -119,13 +119,14 @@ func (c *connection) missed(answers int64) {
 // A line lets requests look for a connection one after the other, so that each
 // sees what those before it have opened. net/http would dial for each.
 type line struct {
-	// reasons counts why requests must queue for a connection: a dial under way, a
-	// connection younger than firstAnswerWait, no dial yet (cold = 1).
-	reasons atomic.Int32
-	mu      sync.Mutex
-	cold    int32 // 1: nobody has looked for a connection yet, which is a reason
-	looking bool
-	waiting []chan bool
+	// Requests queue for a connection while unsettled is not 0. It counts the request
+	// that looks for one, the connections that are younger than firstAnswerWait, and
+	// unused.
+	unsettled atomic.Int32
+	mu        sync.Mutex
+	unused    int32 // 1 until the first request has looked for a connection, then 0
+	looking   bool
+	waiting   []chan bool
 }
 
 // enter waits for the request's turn to look for a connection, which ends with
@@ -134,7 +135,7 @@ func (l *line) enter(ctx context.Context) (turn bool, err error) {
 	l.mu.Lock()
 	if !l.looking {
 		l.looking = true
-		l.reasons.Add(1)
+		l.unsettled.Add(1)
 		l.mu.Unlock()
 		return true, nil
 	}
@@ -168,6 +169,6 @@ func (l *line) leave(all bool) {
 		}
 	}
 	l.looking = false
-	l.reasons.Add(-1 - l.cold)
-	l.cold = 0
+	l.unsettled.Add(-1 - l.unused)
+	l.unused = 0
 }

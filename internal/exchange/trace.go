@@ -98,8 +98,9 @@ func (t *trace) refuse(why refusal) {
 // lineUp waits for the request's turn to look for a connection.
 func (t *trace) lineUp() error {
 	if t.after == stalled {
-		// net/http retires a connection on another goroutine, and not if that sees
-		// first that the context has ended.
+		// For a try with retire set, a goroutine of net/http retires the connection. It
+		// may run late, and does nothing if it sees first that the try has ended. So
+		// more tries may follow, and each waits 1 ms longer than the one before.
 		select {
 		case <-time.After(time.Duration(t.number) * time.Millisecond):
 		case <-t.ctx.Done():
@@ -144,11 +145,11 @@ func (t *trace) finish() {
 	}
 }
 
-// preventRepeat ends the attempt where another connection is wanted for a
-// request that was sent and not answered: that is net/http, about to send it
-// again. A transport of the caller's that repeats what was answered may go on.
-// Both hooks ask: the first one saves a dial, but does not run for an HTTP/2
-// connection that was dialed for another request.
+// preventRepeat ends the attempt if net/http is about to send the request again: it
+// looks for a connection, though the request was written and is not answered. A
+// transport of the caller's may repeat what was answered. Both getConn and gotConn
+// ask: getConn saves the dial, but does not run for an HTTP/2 connection that was
+// dialed for another request.
 func (t *trace) preventRepeat() bool {
 	if t.headers.Load() > t.answers.Load() {
 		t.repeat.Store(true)
@@ -157,9 +158,9 @@ func (t *trace) preventRepeat() bool {
 	return t.repeat.Load()
 }
 
-// got1xx takes back that there was an answer: after a 1xx, net/http may still
-// repeat the request. net/http bounds the number of 1xx itself, unless this hook
-// is set; so it is bounded here.
+// got1xx sets answers back to 0: the first byte was that of an interim answer, after
+// which net/http may still repeat the request. net/http bounds the number of interim
+// answers only where this hook is not set. So the bound is here.
 func (t *trace) got1xx(int, textproto.MIMEHeader) error {
 	t.answers.Store(0)
 	if t.hints.Add(1) > maxHints {

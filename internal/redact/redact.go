@@ -99,8 +99,8 @@ func (r Redactor) Header(header http.Header) http.Header {
 
 // secrets are searched for, each as it is and in base64.
 type secrets struct {
-	whole []string
-	begin []string // of each form, folded: an echo may be cut short
+	whole    []string
+	prefixes []string // of each form, folded: an echo may be cut short
 }
 
 // with adds a secret, of which so many bytes or letters from the beginning on are
@@ -111,12 +111,12 @@ func (s secrets) with(secret string, least, leastBase64 int) secrets {
 		return s
 	}
 	s.whole = append(slices.Clip(s.whole), secret)
-	s.begin = append(slices.Clip(s.begin), fold(secret[:min(least, len(secret))]))
+	s.prefixes = append(slices.Clip(s.prefixes), fold(secret[:min(least, len(secret))]))
 	for skip := range 3 {
 		part := secret[skip:min(len(secret), skip+leastBase64)]
 		encoded := base64.RawStdEncoding.EncodeToString([]byte(part))
 		letters := min(leastBase64, len(part)*8/6) // without one that the next byte has a part in
-		s.begin = append(s.begin, fold(encoded[:letters]))
+		s.prefixes = append(s.prefixes, fold(encoded[:letters]))
 	}
 	return s
 }
@@ -148,8 +148,8 @@ const maxLayers = 4
 func (s secrets) showIn(text string) bool {
 	for range maxLayers + 1 {
 		folded := fold(text)
-		for _, begin := range s.begin {
-			if strings.Contains(folded, begin) {
+		for _, prefix := range s.prefixes {
+			if strings.Contains(folded, prefix) {
 				return true
 			}
 		}
