@@ -98,18 +98,24 @@ func within(d time.Duration, do doCall) doCall {
 // that in place of the context's error.
 var errLeft = errors.New("the user has left")
 
-// leaving makes a call that its caller gives up after a time, or before it begins, or
-// when a transport calls leave.
+// leaving makes a call that its caller gives up after a time, or when a transport calls
+// leave.
 func leaving(after time.Duration, do doCall) doCall {
 	return func(ctx context.Context, client *agentmessaging.Client) error {
 		ctx, cancel := context.WithCancelCause(ctx)
-		if after == 0 {
+		if after == beforeTheCall {
 			cancel(errLeft)
 		}
 		time.AfterFunc(after, func() { cancel(errLeft) })
 		return do(context.WithValue(ctx, leaveKey{}, cancel), client)
 	}
 }
+
+// When the caller of leaving gives up.
+const (
+	beforeTheCall time.Duration = 0
+	onlyByLeave                 = time.Hour // later than any call ends
+)
 
 type leaveKey struct{}
 
@@ -261,7 +267,7 @@ var worded = []callCase{
 	{do: warmUp, given: each(answer{Err: io.ErrUnexpectedEOF}), want: inDoubt + " io.ErrUnexpectedEOF"},
 	{do: warmUp, given: each(answer{Err: errors.New("stream error: stream ID 1; REFUSED_STREAM; received from peer")}), want: inDoubt},
 	{do: within(time.Minute, warmUp), given: each(hang), want: inDoubt + " context.DeadlineExceeded, 1m0s"},
-	{do: leaving(time.Minute, warmUp), given: each(answer{Before: leave, Err: errLeft}), want: inDoubt + " context.Canceled"},
+	{do: leaving(onlyByLeave, warmUp), given: each(answer{Before: leave, Err: errLeft}), want: inDoubt + " context.Canceled"},
 	{rule: "Only the 503 that the interface lists for the endpoint, in the service's words, says that nothing was done: here it is none.", do: post,
 		given: bodies(503, `{"error":"byok_unavailable"}`), want: inDoubt + " ErrUnavailable"},
 	{rule: "A certificate that the service demands: the request was on its way, but not looked at. Other alerts may come later.", do: post,
@@ -299,19 +305,19 @@ var reported = []callCase{
 		opts: options{agentmessaging.WithLimiter(&limiterStub{wait: time.Millisecond - 1})}, given: each(okAnswer), want: "done, 999.999µs"},
 	{rule: "A journal is asked after every wait, directly before each request. Its error sends nothing.", do: journaled(post),
 		opts:  options{agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})},
-		given: inOrder(tooMany("3", "k"), notDialed), want: "2 requests, not done, not done, not done, 3m3.5s"},
+		given: inOrder(tooMany("3", "k"), notDialed), want: "not done, not done, not done, 3m3.5s, requests: 2"},
 	{rule: "A call that cannot wait for a limit is refused here, at once.", do: inTurn(impatient, within(299*time.Second, get)),
 		opts:  retries(agentmessaging.RetryPolicy{MaxWait: time.Hour}),
-		given: inOrder(tooMany("420", "key_day"), okAnswer), want: "1 requests, not done, not done: ErrRateLimited"},
+		given: inOrder(tooMany("420", "key_day"), okAnswer), want: "not done, not done: ErrRateLimited, requests: 1"},
 	{rule: "So is one whose policy does not.", do: inTurn(impatient, get), opts: retries(agentmessaging.RetryPolicy{MaxWait: time.Minute}),
-		given: inOrder(tooMany("420", "key_day"), okAnswer), want: "1 requests, not done, not done: ErrRateLimited"},
+		given: inOrder(tooMany("420", "key_day"), okAnswer), want: "not done, not done: ErrRateLimited, requests: 1"},
 	{rule: "A caller that leaves is not kept.", do: inTurn(impatient, leaving(3*time.Second, get)),
-		given: inOrder(tooMany("60", ""), okAnswer), want: "1 requests, not done, not done: context.Canceled, 3s"},
+		given: inOrder(tooMany("60", ""), okAnswer), want: "not done, not done: context.Canceled, 3s, requests: 1"},
 	{rule: "A cool-down is reported once. Its limit_key is foreign text: one line of 64 bytes, without the key.", do: inTurn(impatient, within(time.Second, post), get),
 		given: inOrder(tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), okAnswer),
 		want:  "not done, not done, done, 20s"},
 	{rule: "Siblings share the cool-down, but for one that has none.", do: inTurn(impatient, by(agentmessaging.WithoutCoolDown(), impatient), by(hasty, get), get),
-		given: inOrder(tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: "3 requests, not done, not done, not done, done, 20s"},
+		given: inOrder(tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: "not done, not done, not done, done, 20s, requests: 3"},
 	{rule: "What the service and the transport echo is taken out. The result is the service's word.", do: sending(create{SystemPrompt: "prompt-canary"}),
 		given: each(answer{Err: errors.New("transport says " + testKey + " and prompt-canary")}), want: inDoubt},
 	{do: sending(create{SystemPrompt: "prompt-canary"}),
@@ -319,11 +325,11 @@ var reported = []callCase{
 	{do: sending(create{}), given: bodies(200, `{"agent_id":"agent-`+testKey+`","status":"active","trace_id":"`+testKey+`"}`), want: "done"},
 	{rule: "A limiter refuses: nothing is sent.", do: post, opts: options{agentmessaging.WithLimiter(&limiterStub{
 		refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour},
-	})}, given: each(okAnswer), want: "0 requests, not done: ErrRateLimited"},
+	})}, given: each(okAnswer), want: "not done: ErrRateLimited, requests: 0"},
 	{rule: "An argument is refused: no event.", do: sending(message{}), given: each(okAnswer), want: "no attempt: ErrInvalid"},
 	{rule: "An error of the transport is one line.", do: post, given: each(answer{Err: errors.New("line\nbroken")}), want: inDoubt},
 	{rule: "A context has ended before the call.", do: within(0, post), given: each(okAnswer), want: "no attempt: context.DeadlineExceeded"},
-	{rule: "A call is cancelled.", do: leaving(time.Minute, post), given: each(answer{Before: leave, Err: errLeft}), want: inDoubt + " context.Canceled"},
+	{rule: "A call is cancelled.", do: leaving(onlyByLeave, post), given: each(answer{Before: leave, Err: errLeft}), want: inDoubt + " context.Canceled"},
 }
 
 var updateCalls = flag.Bool("update-calls", false, "write what is seen of the calls into "+callsFile)
@@ -401,19 +407,19 @@ func (r callCase) make(t *testing.T, answers []answer, reports *strings.Builder,
 	return made, observer.verdicts
 }
 
-// end is how a call ended: the verdicts of its attempts, the kinds of its error, and
-// the time that it took, and before them how many requests were sent, where some
-// attempt sent none. "not done, done, 3s" is a success after one repetition.
+// end is how a call ended: the verdict of each attempt, the kinds of its error and the
+// time that it took. "not done, done, 3s" is a success with the second attempt, after
+// 3 s. Where an attempt sent nothing, the number of requests follows.
 func (m madeCall) end(verdicts []string) string {
 	text := cmp.Or(strings.Join(verdicts, ", "), "no attempt")
-	if len(verdicts) != len(m.Sent) && len(verdicts) > 0 {
-		text = fmt.Sprintf("%d requests, %s", len(m.Sent), text)
-	}
 	if kinds := kindsOf(m.Err); kinds != nil {
 		text += ": " + strings.Join(kinds, " ")
 	}
 	if m.Elapsed > 0 {
 		text += ", " + m.Elapsed.String()
+	}
+	if len(verdicts) != len(m.Sent) && len(verdicts) > 0 {
+		text += fmt.Sprintf(", requests: %d", len(m.Sent))
 	}
 	return text
 }

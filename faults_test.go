@@ -47,8 +47,8 @@ type fault struct {
 	http2       bool             // and trusts the certificate: serve speaks HTTP/2
 	serve       func(peer) error // what the service does on each connection
 	deadline    time.Duration    // of the caller; 0: none
-	unprocessed bool             // the service says that it did nothing: a POST is sent again
-	race        bool             // the client may notice before or after it has written a POST's header
+	repeatsPost bool             // the service says that it has not processed the request
+	postVaries  bool             // the client may notice before or after it has written a POST's header
 }
 
 // methods are a GET, a PUT, a DELETE and a POST. A connection knows no other difference
@@ -67,12 +67,12 @@ func TestFaultMatrix(t *testing.T) {
 		for _, f := range faults {
 			f.http2 = table == "http2"
 			f.tls = f.tls || f.http2
-			row := columns(t, f.name, methods, f.unprocessed, func(call endpoint, first bool) cell {
+			row := outcomesByMethod(t, f.name, methods, f.repeatsPost, func(call endpoint, first bool) cell {
 				return f.everywhere(t, call, first)
 			})
 			page.row(f.name, row[0], row[1])
 		}
-		page.hold(t, table)
+		page.check(t, table)
 	}
 }
 
@@ -109,7 +109,7 @@ func (f fault) run(t *testing.T, call endpoint, proxied bool) cell {
 	time.Sleep(f.deadline) // for a service that sleeps
 	assert.LessOrEqual(t, c.requests, info.Attempts, "%s: what is sent is an attempt", f.name)
 	holdsLaws(t, err, "canary")
-	if f.race && call.isPost() {
+	if f.postVaries && call.isPost() {
 		c.outcome, c.elapsed = eitherWay, 0
 	}
 	return c
@@ -218,12 +218,12 @@ func TestAnswerMatrix(t *testing.T) {
 			page.row(row...)
 		}
 	}
-	page.hold(t, "answers")
+	page.check(t, "answers")
 }
 
 // afterAnswer leaves the status out of the outcomes: it names the row.
 func afterAnswer(t *testing.T, status int, body string) [2]string {
-	return columns(t, fmt.Sprintf("%d with %.40q", status, body), endpoints, status == http.StatusTooManyRequests, func(call endpoint, _ bool) cell {
+	return outcomesByMethod(t, fmt.Sprintf("%d with %.40q", status, body), endpoints, status == http.StatusTooManyRequests, func(call endpoint, _ bool) cell {
 		c, _ := answered(t, answer{Status: status, Body: body}, call.call)
 		c.outcome = strings.TrimSuffix(c.outcome, fmt.Sprintf(" %d", status))
 		return c
@@ -238,7 +238,7 @@ func TestRetryAfterMatrix(t *testing.T) {
 		"Sun, 06 Nov 1994 08:48:00 GMT", "Sun, 13 Nov 1994 08:49:00 GMT", "0", "-5", "NaN", "1e309", "9223372037", "72000", "soon", "",
 	} {
 		var asked time.Duration
-		row := columns(t, value, endpoints, true, func(call endpoint, _ bool) cell {
+		row := outcomesByMethod(t, value, endpoints, true, func(call endpoint, _ bool) cell {
 			c, err := answered(t, answer{Status: 429, Header: http.Header{"Retry-After": {value}, "Date": {date}}}, call.call)
 			asked, _ = agentmessaging.RetryAfter(err)
 			return c
@@ -250,7 +250,7 @@ func TestRetryAfterMatrix(t *testing.T) {
 		}
 		page.row(name, row[0], asked.String())
 	}
-	page.hold(t, "retry-after")
+	page.check(t, "retry-after")
 }
 
 // TestOddRetryAfter has forms that the page leaves out.
@@ -287,17 +287,17 @@ func TestContextMatrix(t *testing.T) {
 	}
 	for _, moment := range []struct {
 		name   string
-		after  time.Duration // 0: before the call; long: when the transport is called
+		after  time.Duration
 		answer answer
 	}{
-		{"before the call", 0, okAnswer},
+		{"before the call", beforeTheCall, okAnswer},
 		{"before the answer", 5 * time.Second, hang},
-		{"inside the answer's body", long, answer{Before: leave, Status: 200, Reader: cut}},
-		{"just as the success arrives", long, answer{Before: leave, Status: 200, Body: anyReply}},
+		{"inside the answer's body", onlyByLeave, answer{Before: leave, Status: 200, Reader: cut}},
+		{"just as the success arrives", onlyByLeave, answer{Before: leave, Status: 200, Body: anyReply}},
 		{"during the wait after a 429", 5 * time.Second, tooMany("60", "")},
 		{"during the wait after a failed dial", 200 * time.Millisecond, notDialed},
 	} {
-		row := columns(t, moment.name, endpoints, false, func(call endpoint, _ bool) cell {
+		row := outcomesByMethod(t, moment.name, endpoints, false, func(call endpoint, _ bool) cell {
 			c, err := answered(t, moment.answer, leaving(moment.after, call.call))
 			if err != nil {
 				assert.ErrorIs(t, err, context.Canceled)
@@ -307,11 +307,8 @@ func TestContextMatrix(t *testing.T) {
 		})
 		page.row(moment.name, row[0], row[1])
 	}
-	page.hold(t, "context")
+	page.check(t, "context")
 }
-
-// long is later than any call ends.
-const long = time.Hour
 
 // The fault matrix, continued: the fake's catalogue, so that what a user
 // injects in a test has the effect that the page states.
@@ -344,7 +341,7 @@ var fakeFaults = []struct {
 func TestFakeFaultMatrix(t *testing.T) {
 	page := page{{"Fault", "GET, PUT, DELETE", "POST"}}
 	for _, f := range fakeFaults {
-		row := columns(t, f.name, endpoints, strings.HasPrefix(f.name, "RateLimited"), func(call endpoint, _ bool) (c cell) {
+		row := outcomesByMethod(t, f.name, endpoints, strings.HasPrefix(f.name, "RateLimited"), func(call endpoint, _ bool) (c cell) {
 			do := call.call
 			if strings.Contains(f.name, "Hang") {
 				do = within(10*time.Second, do)
@@ -362,7 +359,7 @@ func TestFakeFaultMatrix(t *testing.T) {
 		})
 		page.row("`"+f.name+"`", row[0], row[1])
 	}
-	page.hold(t, "fake")
+	page.check(t, "fake")
 }
 
 var updateFaults = flag.Bool("update-faults", false, "write what the fault matrix finds into docs/faults.md")
@@ -395,9 +392,9 @@ func (c cell) String() string {
 	return text
 }
 
-// columns makes the calls, and returns what becomes of GET, PUT and DELETE and of
-// POST, where all must agree. A POST is sent once, unless it repeats.
-func columns(t *testing.T, what string, calls []endpoint, repeats bool, run func(call endpoint, first bool) cell) (found [2]string) {
+// outcomesByMethod makes the calls, and returns what becomes of GET, PUT and DELETE and of
+// POST, where all must agree. A POST is sent once, unless repeatsPost.
+func outcomesByMethod(t *testing.T, what string, calls []endpoint, repeatsPost bool, run func(call endpoint, first bool) cell) (found [2]string) {
 	t.Helper()
 	for _, call := range calls {
 		column := &found[0]
@@ -409,7 +406,7 @@ func columns(t *testing.T, what string, calls []endpoint, repeats bool, run func
 			*column = c.String()
 		}
 		assert.Equal(t, *column, c.String(), "%s, %s: the endpoints differ", call.name, what)
-		assert.True(t, repeats || !call.isPost() || c.requests <= 1, "%s, %s: a POST is never doubled, but here are %d", call.name, what, c.requests)
+		assert.True(t, repeatsPost || !call.isPost() || c.requests <= 1, "%s, %s: a POST is never doubled, but here are %d", call.name, what, c.requests)
 	}
 	return found
 }
@@ -428,8 +425,8 @@ func (p *page) row(cells ...string) {
 	*p = append(*p, cells)
 }
 
-// hold compares the table with the page, or writes it there under the flag.
-func (p *page) hold(t *testing.T, name string) {
+// check compares the table with the page, or writes it there under the flag.
+func (p *page) check(t *testing.T, name string) {
 	t.Helper()
 	want := ""
 	for i, row := range *p {
@@ -462,7 +459,7 @@ var http1Faults = []fault{
 	{name: "certificate refused", tls: true, serve: func(p peer) error {
 		return tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}}).Handshake()
 	}},
-	{name: "closed on accept", race: true, serve: func(peer) error { return nil }},
+	{name: "closed on accept", postVaries: true, serve: func(peer) error { return nil }},
 	{name: "closed after the request's header", serve: func(p peer) error { _, err := p.readHeader(); return err }},
 	{name: "closed after the request", serve: peer.readRequest},
 	{name: "closed inside the answer's header", serve: respond("200 OK\r\nContent-Le", "")},
@@ -538,37 +535,37 @@ var packed = sync.OnceValue(func() []byte {
 })
 
 var http2Faults = []fault{
-	{name: "closed after the handshake", serve: overHTTP2(), race: true},
-	{name: "REFUSED_STREAM before the body", serve: overHTTP2(header, reset(refusedStream), stay)},
-	{name: "REFUSED_STREAM", serve: overHTTP2(request, reset(refusedStream), stay)},
-	{name: "PROTOCOL_ERROR", serve: overHTTP2(request, reset(protocolError), stay)},
-	{name: "INTERNAL_ERROR", serve: overHTTP2(request, reset(internalError), stay)},
-	{name: "CANCEL", serve: overHTTP2(request, reset(cancelled), stay)},
-	{name: "NO_ERROR", serve: overHTTP2(request, reset(noError), stay)},
-	{name: "GOAWAY below the stream", serve: overHTTP2(request, goAwayBelow(noError), stay), unprocessed: true},
-	{name: "GOAWAY below it with an error", serve: overHTTP2(request, goAwayBelow(internalError), stay), unprocessed: true},
+	{name: "closed after the handshake", serve: overHTTP2(), postVaries: true},
+	{name: "REFUSED_STREAM before the body", serve: overHTTP2(header, reset(refusedStream), keepOpen)},
+	{name: "REFUSED_STREAM", serve: overHTTP2(request, reset(refusedStream), keepOpen)},
+	{name: "PROTOCOL_ERROR", serve: overHTTP2(request, reset(protocolError), keepOpen)},
+	{name: "INTERNAL_ERROR", serve: overHTTP2(request, reset(internalError), keepOpen)},
+	{name: "CANCEL", serve: overHTTP2(request, reset(cancelled), keepOpen)},
+	{name: "NO_ERROR", serve: overHTTP2(request, reset(noError), keepOpen)},
+	{name: "GOAWAY below the stream", serve: overHTTP2(request, goAwayBelow(noError), keepOpen), repeatsPost: true},
+	{name: "GOAWAY below it with an error", serve: overHTTP2(request, goAwayBelow(internalError), keepOpen), repeatsPost: true},
 	{name: "GOAWAY at the stream, then closed", serve: overHTTP2(request, goAway, closed)},
-	{name: "GOAWAY at the stream, then the answer", serve: overHTTP2(request, goAway, reply(200, anyReply), stay)},
+	{name: "GOAWAY at the stream, then the answer", serve: overHTTP2(request, goAway, reply(200, anyReply), keepOpen)},
 	{name: "closed after the request's header", serve: overHTTP2(header)},
 	{name: "closed after the request", serve: overHTTP2(request)},
-	{name: "reset after the answer's header", serve: overHTTP2(request, status(200), reset(internalError), stay)},
-	{name: "REFUSED_STREAM after it", serve: overHTTP2(request, status(200), reset(refusedStream), stay)},
-	{name: "reset inside the answer's body", serve: overHTTP2(request, status(200), body(anyReply[:20], 0), reset(internalError), stay)},
-	{name: "ended inside the answer's body", serve: overHTTP2(request, reply(200, anyReply[:20]), stay)},
-	{name: "103, then REFUSED_STREAM", serve: overHTTP2(request, status(103), reset(refusedStream), stay)},
-	{name: "103, then PROTOCOL_ERROR", serve: overHTTP2(request, status(103), reset(protocolError), stay)},
-	{name: "103 before the answer", serve: overHTTP2(request, status(103), reply(200, anyReply), stay)},
+	{name: "reset after the answer's header", serve: overHTTP2(request, status(200), reset(internalError), keepOpen)},
+	{name: "REFUSED_STREAM after it", serve: overHTTP2(request, status(200), reset(refusedStream), keepOpen)},
+	{name: "reset inside the answer's body", serve: overHTTP2(request, status(200), body(anyReply[:20], 0), reset(internalError), keepOpen)},
+	{name: "ended inside the answer's body", serve: overHTTP2(request, reply(200, anyReply[:20]), keepOpen)},
+	{name: "103, then REFUSED_STREAM", serve: overHTTP2(request, status(103), reset(refusedStream), keepOpen)},
+	{name: "103, then PROTOCOL_ERROR", serve: overHTTP2(request, status(103), reset(protocolError), keepOpen)},
+	{name: "103 before the answer", serve: overHTTP2(request, status(103), reply(200, anyReply), keepOpen)},
 	{name: "103 without end", serve: overHTTP2(request, forever(status(103)))},
-	{name: "header without end", serve: overHTTP2(request, unended(200), forever(continuation))},
-	{name: "status 000", serve: overHTTP2(request, reply(0, anyReply), stay)},
-	{name: "no window for the request's body", serve: overHTTP2With(setting(settingWindow, 0), header, stay), deadline: 10 * time.Second},
-	{name: "no answer until the deadline", serve: overHTTP2(request, stay), deadline: 10 * time.Second},
-	{name: "no body until the deadline", serve: overHTTP2(request, status(200), stay), deadline: 10 * time.Second},
-	{name: "packed error without body", serve: overHTTP2(request, status(404, "content-encoding", "gzip"), stay)},
+	{name: "header without end", serve: overHTTP2(request, beginHeader(200), forever(continuation))},
+	{name: "status 000", serve: overHTTP2(request, reply(0, anyReply), keepOpen)},
+	{name: "no window for the request's body", serve: overHTTP2With(setting(settingWindow, 0), header, keepOpen), deadline: 10 * time.Second},
+	{name: "no answer until the deadline", serve: overHTTP2(request, keepOpen), deadline: 10 * time.Second},
+	{name: "no body until the deadline", serve: overHTTP2(request, status(200), keepOpen), deadline: 10 * time.Second},
+	{name: "packed error without body", serve: overHTTP2(request, status(404, "content-encoding", "gzip"), keepOpen)},
 }
 
-// unended is a header of which more is to come, by continuation.
-func unended(code int) act {
+// beginHeader begins an answer's header, which continuation goes on with.
+func beginHeader(code int) act {
 	return func(h *http2Peer) error { return h.write(frameHeaders, 0, h.stream, fields(code)) }
 }
 

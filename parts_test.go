@@ -27,16 +27,17 @@ import (
 // mischief makes one part of a client misbehave, once.
 type mischief struct {
 	t       *testing.T
-	how     string
+	way     string
 	armed   atomic.Bool
 	client  *agentmessaging.Client
 	service *stub // refuses the first request
 	limiter *limiterStub
 }
 
-// happens misbehaves if it is time for that, as every part can do alike, and reports how
-// for what needs the part's cooperation. While it blocks, other callers get through.
-func (m *mischief) happens(ctx context.Context) (how string) {
+// misbehave does what every part can do alike, the first time that it is called. It
+// returns the way, for what needs the part's cooperation, and "" at later calls. While
+// it blocks, other callers get through.
+func (m *mischief) misbehave(ctx context.Context) (way string) {
 	if !m.armed.CompareAndSwap(true, false) {
 		return ""
 	}
@@ -45,7 +46,7 @@ func (m *mischief) happens(ctx context.Context) (how string) {
 		go func() { done <- post(context.WithoutCancel(ctx), m.client) }()
 		require.NoError(m.t, <-done, "another caller")
 	}
-	switch m.how {
+	switch m.way {
 	case "panics":
 		panic("mischief")
 	case "blocks":
@@ -57,16 +58,16 @@ func (m *mischief) happens(ctx context.Context) (how string) {
 		others()
 		time.Sleep(20 * time.Second)
 	}
-	return m.how
+	return m.way
 }
 
 // The parts that misbehave.
 
 func badTransport(m *mischief) http.RoundTripper {
 	return tripper(func(req *http.Request) (*http.Response, error) {
-		how := m.happens(req.Context())
+		way := m.misbehave(req.Context())
 		resp, err := m.service.RoundTrip(req)
-		switch how {
+		switch way {
 		case "returns nil":
 			resp.Body.Close()
 			return nil, nil
@@ -101,7 +102,7 @@ type badReader struct {
 }
 
 func (r *badReader) Read(p []byte) (int, error) {
-	switch r.m.happens(r.ctx) {
+	switch r.m.misbehave(r.ctx) {
 	case "blocks":
 		return 0, r.ctx.Err()
 	case "returns nil":
@@ -119,7 +120,7 @@ func (r *badReader) Read(p []byte) (int, error) {
 func badObserver(event agentmessaging.Event) func(m *mischief) agentmessaging.Option {
 	return func(m *mischief) agentmessaging.Option {
 		return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
-			if reflect.TypeOf(e) == reflect.TypeOf(event) && m.happens(ctx) == "lies" {
+			if reflect.TypeOf(e) == reflect.TypeOf(event) && m.misbehave(ctx) == "lies" {
 				ended, cancel := context.WithCancel(ctx)
 				cancel()
 				return ended
@@ -130,7 +131,7 @@ func badObserver(event agentmessaging.Event) func(m *mischief) agentmessaging.Op
 }
 
 func badHandler(m *mischief) agentmessaging.Option {
-	return agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, _ slog.Record) { m.happens(ctx) }}))
+	return agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, _ slog.Record) { m.misbehave(ctx) }}))
 }
 
 // badLimiter misbehaves when it is asked, or when a permit is given back.
@@ -140,11 +141,11 @@ type badLimiter struct {
 }
 
 func (l badLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	how := ""
+	way := ""
 	if !l.late {
-		how = l.happens(ctx)
+		way = l.misbehave(ctx)
 	}
-	switch how {
+	switch way {
 	case "returns nil":
 		return nil, nil
 	case "lies":
@@ -153,7 +154,7 @@ func (l badLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedA
 	if _, err := l.limiter.Acquire(ctx, attempt); err != nil {
 		return nil, err
 	}
-	if how == "returns both" {
+	if way == "returns both" {
 		return l, io.ErrUnexpectedEOF
 	}
 	return l, nil
@@ -162,7 +163,7 @@ func (l badLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedA
 func (l badLimiter) Done(outcome agentmessaging.AttemptOutcome) {
 	l.limiter.Done(outcome)
 	if l.late {
-		l.happens(l.t.Context())
+		l.misbehave(l.t.Context())
 	}
 }
 
@@ -172,26 +173,26 @@ type badClock struct {
 }
 
 func (c badClock) Now() time.Time {
-	if c.how == "lies" { // it goes back
+	if c.way == "lies" { // it goes back
 		return time.Unix(0, 0).Add(-time.Since(time.Unix(0, 0)))
 	}
 	return time.Now()
 }
 
 func (c badClock) Sleep(ctx context.Context, d time.Duration) error {
-	how := c.happens(ctx)
-	if how == "returns nil" { // at once
+	way := c.misbehave(ctx)
+	if way == "returns nil" { // at once
 		return nil
 	}
 	err := c.RealClock.Sleep(ctx, d)
-	if how == "returns both" {
+	if way == "returns both" {
 		err = io.ErrUnexpectedEOF
 	}
 	return err
 }
 
 func (m *mischief) beforeSend(ctx context.Context, _ int) error {
-	if m.happens(ctx) == "returns both" {
+	if m.misbehave(ctx) == "returns both" {
 		return io.ErrUnexpectedEOF
 	}
 	return ctx.Err()
@@ -202,7 +203,7 @@ type badJar struct{ *mischief }
 func (j badJar) SetCookies(*url.URL, []*http.Cookie) {}
 
 func (j badJar) Cookies(*url.URL) []*http.Cookie {
-	if j.happens(j.t.Context()) == "lies" {
+	if j.misbehave(j.t.Context()) == "lies" {
 		return []*http.Cookie{{Name: "not a name", Value: "\n"}}
 	}
 	return nil
@@ -213,14 +214,14 @@ func (j badJar) Cookies(*url.URL) []*http.Cookie {
 // open body and no goroutine is left; and other callers get through.
 func TestPartsThatMisbehave(t *testing.T) {
 	const limited, panics = "error 429", "panic"
-	hows := [...]string{"panics", "blocks", "returns nil", "returns both", "re-enters", "is late", "lies"}
+	ways := [...]string{"panics", "blocks", "returns nil", "returns both", "re-enters", "is late", "lies"}
 	transport := func(f func(*mischief) http.RoundTripper) func(*mischief) agentmessaging.Option {
 		return func(m *mischief) agentmessaging.Option { return through(f(m)) }
 	}
 	for _, tt := range []struct {
 		part string
 		bad  func(*mischief) agentmessaging.Option
-		want [len(hows)]string // what becomes of the call; "": the part has no way to do that
+		want [len(ways)]string // what becomes of the call; "": the part has no way to do that
 	}{
 		{"transport", transport(badTransport), [...]string{panics, unknown, unknown, unknown, success, success, success}},
 		{"body of a 429", transport(badBody(429)), [...]string{panics, success, success, success, success, success, success}},
@@ -245,19 +246,19 @@ func TestPartsThatMisbehave(t *testing.T) {
 		}, [...]string{panics, "", "", "", success, success, success}},
 		{"before send", nil, [...]string{panics, noAnswer, success, noAnswer, success, success, success}},
 	} {
-		for i, how := range hows {
+		for i, way := range ways {
 			if tt.want[i] != "" {
-				t.Run(tt.part+" "+how, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { misbehave(t, tt.part, how, tt.bad, tt.want[i]) })
+				t.Run(tt.part+" "+way, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { callWithBadPart(t, tt.part, way, tt.bad, tt.want[i]) })
 				})
 			}
 		}
 	}
 }
 
-// misbehave makes a call in which the part misbehaves, and one after it.
-func misbehave(t *testing.T, part, how string, bad func(*mischief) agentmessaging.Option, want string) {
-	m := &mischief{t: t, how: how, service: answering(tooMany("1", "k"), okAnswer), limiter: &limiterStub{wait: time.Millisecond}}
+// callWithBadPart makes a call in which the part misbehaves, and one after it.
+func callWithBadPart(t *testing.T, part, way string, bad func(*mischief) agentmessaging.Option, want string) {
+	m := &mischief{t: t, way: way, service: answering(tooMany("1", "k"), okAnswer), limiter: &limiterStub{wait: time.Millisecond}}
 	observer := &reporter{t: t, reports: new(strings.Builder)}
 	opts := []agentmessaging.Option{agentmessaging.WithLimiter(m.limiter), agentmessaging.WithObserver(observer)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

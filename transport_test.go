@@ -546,8 +546,8 @@ func request(h *http2Peer) error {
 	return nil
 }
 
-// stay keeps the connection until the client goes.
-func stay(h *http2Peer) error {
+// keepOpen keeps the connection until the client goes.
+func keepOpen(h *http2Peer) error {
 	for range h.headers {
 	}
 	return io.EOF
