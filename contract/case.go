@@ -104,11 +104,11 @@ type step struct {
 	checks   []func(answer) string // what else the answer must have; "" where it has
 	exact    bool                  // a check needs a clock that moves only during waits
 
-	// Instead of calls:
-	wait      time.Duration    // this passes,
-	untilOpen bool             // or what Retry-After named, which is wait at most,
-	arrange   func(s *session) // or Target.Abilities arrange something,
-	inner     []step           // or these are taken n times
+	// A step without calls has one of these.
+	wait      time.Duration    // let this time pass
+	untilOpen bool             // with wait: let the last Retry-After pass; one longer than wait fails the case
+	arrange   func(s *session) // let Target.Abilities arrange something
+	inner     []step           // take these steps n times
 }
 
 var (
@@ -230,7 +230,8 @@ func (st step) opensIn(wait time.Duration) step {
 
 func wait(d time.Duration) step { return step{wait: d} }
 
-// untilOpen waits as long as the last answer said, which is at most that long.
+// untilOpen waits as long as Retry-After of the last answer says. A longer wait than
+// most, with a tenth in reserve, fails the case.
 func untilOpen(most time.Duration) step { return step{wait: most, untilOpen: true} }
 
 var (

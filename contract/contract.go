@@ -35,11 +35,62 @@
 package contract
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"os"
+	"path"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
+
+// Run runs every case that the target's abilities and budget allow, each as a
+// subtest named by its id, and skips the others with the reason. If it skips some,
+// it also writes one line to standard error: how many cases run, and which fields
+// of Target would let the others run. go test shows that line with -v, when a case
+// fails, or when it is run without package arguments. A Progress file that cannot
+// be read or written fails t.
+func Run(t *testing.T, target Target) {
+	t.Helper()
+	done, err := readProgress(target.Progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, left := newPlan(allCases(), target.renew(t), done)
+	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
+		fmt.Fprintln(os.Stderr, p)
+	}
+	all := &shared{wait: left.Wait}
+	for _, c := range p {
+		t.Run(c.ID, func(t *testing.T) {
+			if c.leftOut != "" {
+				t.Skip("left out: " + c.leftOut)
+			}
+			all, file := all, target.Progress
+			if target.Fresh != nil {
+				t.Parallel()
+				all, file = new(shared), ""
+			}
+			err := c.check(t.Context(), target.renew(t), all)
+			if errors.As(err, new(skipped)) {
+				t.Skip(err)
+			}
+			if err == nil {
+				err = done.pass(c.ID, file)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
 
 // Target is a service to check.
 type Target struct {
@@ -125,4 +176,210 @@ func (target Target) renew(tb testing.TB) Target {
 	made := target.Fresh(tb)
 	made.Budget, made.Fresh = target.Budget, target.Fresh
 	return made
+}
+
+// allCases lists every case, in the order of the interface's sections and the
+// decisions last.
+func allCases() []testCase {
+	var s suite
+	for _, add := range []func(){
+		s.agents, s.sms, s.metadata, s.messages, s.byok, s.byokOfCreations, s.byokOfAnotherKey, s.secrets, s.warmUps,
+		s.members, s.unknownMembers, s.bodies, s.strictJSON, s.contentTypes, s.routes, s.methods, s.credentials, s.order,
+		s.limits, s.sharedLimits, s.plans, s.counted, s.uncounted, s.operations, s.windows, s.unchanged, s.unlisted,
+	} {
+		add()
+	}
+	slices.SortStableFunc(s, func(a, b testCase) int { return cmp.Compare(a.section(), b.section()) })
+	return s
+}
+
+// progress is the day on which each case passed.
+type progress map[string]string
+
+func readProgress(path string) (progress, error) {
+	done := progress{}
+	if err := wholefile.ReadJSON(path, &done); err != nil {
+		return nil, fmt.Errorf("contract: Target.Progress: %s: %w; remove the file to start with every case", path, err)
+	}
+	return done, nil
+}
+
+// pass writes down that a case passed. Cases with a progress run one after the
+// other.
+func (done progress) pass(id, path string) error {
+	if path == "" {
+		return nil
+	}
+	done[id] = time.Now().UTC().Format(time.DateOnly)
+	return wholefile.WriteJSON(path, done)
+}
+
+// defaultBudget is the budget of a shared target that states none.
+var defaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
+
+// planned is a case. If it is left out, it says why and what would let it run.
+type planned struct {
+	testCase
+	rank           int // for the budget: the lowest first
+	leftOut, wants string
+}
+
+type plan []planned
+
+// core lists the cases that a small budget is spent on first: one for each
+// endpoint, and the refusals that cost one request only.
+var core = []string{
+	"2.3/every-member", "2.3/no-other-member/top", "2.5/required/text", "4.1/shape", "4.2/body-absent", "4.2/mode-refused/unknown",
+	"4.2/byok-not-configured", "4.4/set-read-clear", "4.4/required/api_key", "4.6/empty-object", "4.7/read", "4.8/reply",
+	"4.9/mode/sandbox", "4.9/mode/none-refused", "5/credential-missing/*", "7/agent-unknown/*", "8.4/*/over", "8.4/text/max", "8.4/all/max",
+}
+
+// valuable lists the cases that a day's budget is spent on next: most wrong
+// services that pass the core cases fail one of these.
+var valuable = []string{
+	"7/400-changes-no-byok", "7/400-creation-stores-no-byok", "7/status-without-429", "8.1/key_minute", "8.1/key_minute-counts/*",
+	"7/endpoints-without-429", "8.1/agent_create_ip_minute", "4.7/created-at-stays", "2.4/fingerprint", "7/400-changes-no-sms",
+}
+
+func (c testCase) in(list []string) bool {
+	return slices.ContainsFunc(list, func(pattern string) bool {
+		matched, _ := path.Match(pattern, c.ID)
+		return matched
+	})
+}
+
+// newPlan decides which cases run on the target, and returns what they leave of the
+// budget. On a shared target the core cases take from it first, then the cheapest; the
+// order in which cases run stays. With Fresh each case has the whole budget for itself.
+func newPlan(cases []testCase, target Target, done progress) (plan, Spend) {
+	left, bounded := target.Budget, target.Fresh == nil || target.Budget != Spend{}
+	if left == (Spend{}) {
+		left = defaultBudget
+	}
+	p, byRank := make(plan, len(cases)), make([]*planned, len(cases))
+	for i, c := range cases {
+		p[i] = planned{testCase: c, rank: c.rank()}
+		byRank[i] = &p[i]
+	}
+	slices.SortStableFunc(byRank, func(a, b *planned) int { return cmp.Compare(a.rank, b.rank) })
+	hasAgent := false
+	for _, c := range byRank {
+		price := target.price(c.testCase)
+		if c.agent && !hasAgent {
+			price = price.Plus(Spend{Requests: 1, Creations: 1})
+		}
+		if c.leftOut, c.wants = target.lacks(c.testCase); c.leftOut != "" {
+			continue
+		}
+		over := price.Over(left)
+		switch day := done[c.ID]; {
+		case day != "":
+			c.leftOut, c.wants = "it passed on "+day, "another Target.Progress"
+		case bounded && over != "":
+			c.leftOut, c.wants = "it takes more than the budget has: "+over, "a larger Target.Budget, or Target.Fresh"
+		case target.Fresh == nil:
+			left, hasAgent = left.Minus(price), hasAgent || c.agent
+		}
+	}
+	return p, left
+}
+
+// rank orders the cases for a budget: core cases, valuable cases, then the others by
+// how much of a day's limits they take, in requests. An agent counts as 20 requests
+// (50 a day), a provider key or a warm-up as 50 (few an hour).
+func (c testCase) rank() int {
+	switch {
+	case c.in(core):
+		return 0
+	case c.in(valuable):
+		return 1
+	}
+	return c.Spends.Requests + 20*c.Spends.Creations + 50*(c.Spends.BYOKSets+c.Spends.WarmUps) + int(c.Spends.Wait/time.Second)
+}
+
+// lacks says why the case cannot run on the target, and what would let it run; "" if
+// the target offers all that it needs.
+func (target Target) lacks(c testCase) (why, wants string) {
+	field := ""
+	switch {
+	case c.abilities && target.Abilities == nil:
+		field = "Abilities"
+	case c.secondKey && target.Abilities == nil && target.SecondKey == "":
+		field = "SecondKey"
+	case c.clientFrom && target.ClientFrom == nil:
+		field = "ClientFrom"
+	case c.frozenClock && !target.FrozenClock:
+		field = "FrozenClock"
+	case c.decision() && !target.Decisions:
+		field = "Decisions"
+	}
+	unlike, most := target.countsOtherwise(), target.metadataCap()
+	switch {
+	case field != "":
+		return "the target has no " + field, "Target." + field
+	case c.fillsLimit && unlike != "":
+		return "it fills a limit: " + unlike, "Target.Observed of a target that counts like interface 8.1"
+	case c.metadata && most > 0 && most < 4096:
+		return fmt.Sprintf("the target's cap on metadata is %d", most), "a target with a larger cap on metadata"
+	}
+	return "", ""
+}
+
+// price is what the case spends at most on this target, without the shared agent.
+func (target Target) price(c testCase) Spend {
+	price := c.Spends
+	if target.observed("refused_operations_spend") == "true" {
+		price.Creations = max(price.Creations, c.creations)
+	}
+	if target.Abilities != nil { // waits are free
+		price.Wait = 0
+	}
+	return price
+}
+
+// observed returns the answer to a question as JSON, and "" if none is known.
+func (target Target) observed(id string) string {
+	if target.Observed == nil {
+		return ""
+	}
+	return string(target.Observed.Decisions[id].Answer)
+}
+
+// metadataCap returns the observed cap on metadata, or its upper bound; 0 if
+// neither is known.
+func (target Target) metadataCap() (most int) {
+	if target.Observed != nil && json.Unmarshal([]byte(target.observed("metadata_cap")), &most) != nil {
+		most = target.Observed.Decisions["metadata_cap"].AtMost
+	}
+	return most
+}
+
+// countsOtherwise says why the cases that fill limits cannot blame a live target;
+// "" if it has the limits of a preview key, in fixed or sliding windows.
+func (target Target) countsOtherwise() string {
+	if !target.live() {
+		return ""
+	}
+	if target.Observed == nil {
+		return "it is not known how the target counts"
+	}
+	windows, n := target.observed("windows"), target.Observed.Limits["key_minute"]
+	if n != 60 || windows != `"fixed"` && windows != `"sliding"` {
+		return fmt.Sprintf("the target allows %d requests a minute and counts them by %s windows", n, cmp.Or(windows, "unknown"))
+	}
+	return ""
+}
+
+// String says how many cases run, and what would let the others run.
+func (p plan) String() string {
+	wants := map[string]int{}
+	for _, c := range p {
+		wants[c.wants]++
+	}
+	text := fmt.Sprintf("contract: %d of %d cases run.", wants[""], len(p))
+	delete(wants, "")
+	for _, want := range slices.Sorted(maps.Keys(wants)) {
+		text += fmt.Sprintf(" %d more would with %s.", wants[want], want)
+	}
+	return text
 }

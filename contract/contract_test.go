@@ -225,16 +225,14 @@ func TestLiveRefusals(t *testing.T) {
 }
 
 func TestPlanSays(t *testing.T) {
-	p, _ := newPlan([]testCase{
-		{Spends: Spend{Requests: 1}},
-		{Spends: Spend{Requests: 41}},
+	p, left := newPlan([]testCase{
 		{Spends: Spend{Requests: 1, Wait: time.Hour}},
-		{Spends: Spend{Requests: 1}, abilities: true},
-	}, Target{}, nil)
-	assert.Equal(t, "contract: 1 of 4 cases run. 1 more would with Target.Abilities. "+
-		"2 more would with a larger Target.Budget, or Target.Fresh.", p.String())
-	assert.Equal(t, "it takes more than the budget has: 41 requests of 39 left", p[1].leftOut)
-	_, left := newPlan([]testCase{{Spends: Spend{Wait: time.Hour}}}, Target{Budget: Spend{Requests: 1, Wait: 3 * time.Hour}}, nil)
+		{Spends: Spend{Requests: 41}},
+		{abilities: true},
+	}, Target{Budget: Spend{Requests: 40, Wait: 3 * time.Hour}}, nil)
+	assert.Equal(t, "contract: 1 of 3 cases run. 1 more would with Target.Abilities. "+
+		"1 more would with a larger Target.Budget, or Target.Fresh.", p.String())
+	assert.Equal(t, "it takes more than the budget has: 41 requests of 40 left", p[1].leftOut)
 	assert.Equal(t, 2*time.Hour, left.Wait)
 }
 
@@ -554,22 +552,18 @@ func calls(e step, tamper func(*reply)) func(*reply) {
 // change changes one member, of the answer or of an object in it.
 func change(name string, to func(in map[string]any, name string)) func(*reply) {
 	return func(r *reply) {
-		for _, in := range r.objects() {
+		objects := []map[string]any{r.body}
+		for _, v := range r.body {
+			if inner, ok := v.(map[string]any); ok {
+				objects = append(objects, inner)
+			}
+		}
+		for _, in := range objects {
 			if _, ok := in[name]; ok {
 				to(in, name)
 			}
 		}
 	}
-}
-
-func (r *reply) objects() []map[string]any {
-	all := []map[string]any{r.body}
-	for _, v := range r.body {
-		if inner, ok := v.(map[string]any); ok {
-			all = append(all, inner)
-		}
-	}
-	return all
 }
 
 // set sets a member in the objects that have the member where.

@@ -103,8 +103,8 @@ func (s *session) broken(a answer, problem string) error {
 	return fmt.Errorf("%s\n%s\n%s", s.running, problem, a)
 }
 
-// wait lets the step's time pass. The last Retry-After may have a tenth in
-// reserve.
+// wait lets the step's time pass. With untilOpen that is the last Retry-After, which
+// may be a tenth longer than the step says: a service may keep a reserve.
 func (s *session) wait(st step) error {
 	wait := st.wait
 	if st.untilOpen {

@@ -29,16 +29,11 @@ var plenty = observe.Spend{Requests: 5000, Creations: 300, BYOKSets: 10, WarmUps
 
 // observedFake is a fake as Run calls it, with its clock to move.
 func observedFake(t testing.TB, opts ...fakeserver.Option) (observe.Target, *fakeserver.Server) {
-	fake := fakeserver.New(quiet{t}, append(opts, fakeserver.WithUnknownRoutes())...)
+	fake := fakeserver.New(t, append(opts, fakeserver.WithUnknownRoutes())...)
 	return observe.Target{
 		BaseURL: fake.BaseURL(), Key: fake.Key(), Abilities: fake, HTTPClient: &http.Client{Transport: fake.Direct()},
 	}, fake
 }
-
-// quiet keeps a fake from listing its calls when a test fails.
-type quiet struct{ testing.TB }
-
-func (quiet) Failed() bool { return false }
 
 // decided is the observation of a service that decides so.
 func decided(t testing.TB, answers map[string]any) *observe.Observation {
