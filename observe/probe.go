@@ -284,15 +284,10 @@ func (p *probe) wait(d time.Duration) {
 }
 
 // emptyMinute waits until no call of the key counts in a limit by the minute any
-// more. That takes one minute, but two where weightedWindows count: they weigh the
-// minute before too. As long as the meter is not known, it may be such a one.
+// more. That takes two minutes: weightedWindows weigh the minute before too.
 func (p *probe) emptyMinute() {
-	enough := 2 * minute
-	if p.meter != nil && p.meter.kind != weightedWindows {
-		enough = minute
-	}
 	if len(p.counted) > 0 {
-		p.wait(enough - p.now().Sub(p.counted[len(p.counted)-1].at))
+		p.wait(2*minute - p.now().Sub(p.counted[len(p.counted)-1].at))
 	}
 	p.counted = nil
 }

@@ -100,7 +100,7 @@ var questions = []question{
 	{id: "limit_before_body", words: "Is a wrong body answered 429 where the limit on requests is spent?", fake: true},
 	{id: "refused_requests_spend", words: "Which refused calls spend the limit on requests?", find: spentByRefused,
 		fake:        map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
-		fillsMinute: true, costs: Spend{Requests: 125, Creations: 1, Wait: minute}},
+		fillsMinute: true, costs: Spend{Requests: 125, Creations: 1, Wait: 2 * minute}},
 
 	// These need keys of other kinds, or spend a key's whole day. Abilities issue them.
 	{id: "permission_before_body", words: "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", fake: true, costs: one, abilities: true,
