@@ -3,6 +3,9 @@ package quota
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -175,57 +178,26 @@ func TestWhoLeavesIsNotKept(t *testing.T) {
 	})
 }
 
-// oddClock sleeps in one way.
-type oddClock struct {
-	slept int
-	sleep func(context.Context) error
+// lateClock sleeps no time at all, and cannot tell the time any more once it has slept.
+type lateClock struct{ slept bool }
+
+func (c *lateClock) Sleep(context.Context, time.Duration) error {
+	c.slept = true
+	return nil
 }
-
-func (c *oddClock) Now() time.Time { return time.Unix(0, 0) }
-
-func (c *oddClock) Sleep(ctx context.Context, _ time.Duration) error {
-	c.slept++
-	return c.sleep(ctx)
-}
-
-// TestClocksThatUsersBring: what waits, or does not, ends the wait once.
-func TestClocksThatUsersBring(t *testing.T) {
-	broken := errors.New("broken")
-	for _, tt := range []struct {
-		name  string
-		sleep func(context.Context) error
-		want  error
-	}{
-		{"it never moves", func(context.Context) error { return nil }, nil},
-		{"it fails at once", func(context.Context) error { return broken }, broken},
-		{"it panics", func(context.Context) error { panic(broken) }, ErrPanic},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			clock := &oddClock{sleep: tt.sleep}
-			e := closed(clock, 10*time.Second)
-			assert.ErrorIs(t, e.Acquire(t.Context(), reading()), tt.want, tt.name)
-			synctest.Wait()
-			assert.Equal(t, 1, clock.slept, tt.name)
-		})
-	}
-}
-
-// lateClock cannot tell the time any more once it has slept.
-type lateClock struct{ oddClock }
 
 func (c *lateClock) Now() time.Time {
-	if c.slept > 0 {
+	if c.slept {
 		panic("late")
 	}
-	return c.oddClock.Now()
+	return time.Unix(0, 0)
 }
 
 // TestClockThatPanicsLater does so in the call that waits, and not on a goroutine of the
 // engine, where it would end the program.
 func TestClockThatPanicsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := &lateClock{oddClock{sleep: func(context.Context) error { return nil }}}
-		e := closed(clock, 10*time.Second)
+		e := closed(&lateClock{}, 10*time.Second)
 		assert.PanicsWithValue(t, "late", func() { _ = e.Acquire(t.Context(), reading()) })
 	})
 }
@@ -339,4 +311,47 @@ func TestLeavesDuringAStep(t *testing.T) {
 		synctest.Wait()
 		assert.True(t, rule.empty)
 	})
+}
+
+// TestLineAgainstANaiveOne: tenants take turns, each in the order in which its calls
+// came, those that the service has refused go first, and before is how many really go
+// before.
+func TestLineAgainstANaiveOne(t *testing.T) {
+	for seed := range uint64(4) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		var l line
+		var waiting []*Waiter
+		for range 2000 {
+			switch n := random.IntN(10); {
+			case n < 6:
+				w := &Waiter{Tenant: fmt.Sprint(random.IntN(5)), Refused: random.IntN(5) == 0}
+				before := l.place(w)
+				l.push(w, before)
+				waiting = append(waiting, w)
+				slices.SortStableFunc(waiting, func(a, b *Waiter) int { return a.round - b.round })
+				require.Equal(t, before, slices.Index(waiting, w), "seed %d", seed)
+			case n < 8 && len(waiting) > 0:
+				require.Same(t, waiting[0], l.first(), "seed %d", seed)
+				require.Same(t, waiting[0], l.pop(), "seed %d", seed)
+				waiting = waiting[1:]
+			case len(waiting) > 0:
+				at := random.IntN(len(waiting))
+				require.True(t, l.remove(waiting[at]), "seed %d", seed)
+				require.False(t, l.remove(waiting[at]), "seed %d: removed again", seed)
+				waiting = slices.Delete(waiting, at, at+1)
+			}
+			require.True(t, slices.Equal(waiting, l.all()), "seed %d", seed)
+		}
+	}
+}
+
+// TestTenantsAreForgotten, or their names would fill the memory.
+func TestTenantsAreForgotten(t *testing.T) {
+	var l line
+	for i := range 10_000 {
+		w := &Waiter{Tenant: fmt.Sprint(i)}
+		l.push(w, l.place(w))
+		l.pop()
+	}
+	assert.Less(t, len(l.last), 200)
 }
