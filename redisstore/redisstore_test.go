@@ -1,11 +1,15 @@
 package redisstore_test
 
 import (
+	"bufio"
+	"cmp"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,28 +39,13 @@ func TestCluster(t *testing.T) {
 		addSlots = append(addSlots, slot)
 	}
 	require.NoError(t, node.Do(t.Context(), addSlots...).Err())
-	eventually(t, func() error { return node.Set(t.Context(), "ready", 1, time.Minute).Err() })
+	takesWrites := func() bool { return node.Set(t.Context(), "ready", 1, time.Minute).Err() == nil }
+	require.Eventually(t, takesWrites, 20*time.Second, 50*time.Millisecond)
 	storetest.Run(t, func() pacer.Store {
 		cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{fmt.Sprintf("127.0.0.1:%d", port)}})
 		t.Cleanup(func() { cluster.Close() })
 		return redisstore.New(cluster)
 	})
-}
-
-// TestSentinel finds its server by asking a sentinel.
-func TestSentinel(t *testing.T) {
-	port, at := freePort(t), freePort(t)
-	newServer(t, "--port", fmt.Sprint(port))
-	conf := filepath.Join(t.TempDir(), "sentinel.conf")
-	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, "port %d\nsentinel monitor m 127.0.0.1 %d 1\n", at, port), 0o600))
-	sentinel := exec.Command(program(t), conf, "--sentinel")
-	require.NoError(t, sentinel.Start())
-	defer sentinel.Wait()
-	defer sentinel.Process.Kill()
-	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{fmt.Sprintf("127.0.0.1:%d", at)}})
-	defer client.Close()
-	eventually(t, func() error { return client.Ping(t.Context()).Err() })
-	storetest.Run(t, func() pacer.Store { return redisstore.New(client) })
 }
 
 // freePort is below 55,536, since a cluster also takes the port 10,000 above.
@@ -69,11 +58,6 @@ func freePort(tb testing.TB) int {
 			return port
 		}
 	}
-}
-
-// eventually waits until a server that has started does its work.
-func eventually(tb testing.TB, works func() error) {
-	require.Eventually(tb, func() bool { return works() == nil }, 20*time.Second, 50*time.Millisecond)
 }
 
 func TestNilClient(t *testing.T) {
@@ -115,5 +99,75 @@ func TestRefusalsInWords(t *testing.T) {
 		assert.ErrorContains(t, err, test.want)
 		assert.NotContains(t, err.Error(), "secret")
 		client.Close()
+	}
+}
+
+// server is a redis-server process, or the program that REDIS_SERVER names, on
+// another socket than all others.
+type server struct {
+	socket  string
+	args    []string
+	process *exec.Cmd
+}
+
+// newServer starts a server for the test, and skips it where none is installed.
+func newServer(tb testing.TB, args ...string) *server {
+	tb.Helper()
+	// Not tb.TempDir: the name of a socket has at most 107 bytes.
+	dir, err := os.MkdirTemp("", "redisstore")
+	require.NoError(tb, err)
+	s := &server{socket: filepath.Join(dir, "redis.sock")}
+	s.args = append([]string{ // where an option is given twice, the last one counts
+		"--port", "0", "--unixsocket", s.socket, "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no",
+	}, args...)
+	tb.Cleanup(func() {
+		s.kill()
+		os.RemoveAll(dir)
+	})
+	s.start(tb)
+	return s
+}
+
+// start returns once the server takes connections. It skips the test where no server is
+// installed.
+func (s *server) start(tb testing.TB) {
+	tb.Helper()
+	program, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
+	if err != nil {
+		tb.Skip("this test runs a redis-server, which is not installed; apt-get install redis-server, or the like, brings it")
+	}
+	s.process = exec.Command(program, s.args...)
+	output, err := s.process.StdoutPipe()
+	require.NoError(tb, err)
+	require.NoError(tb, s.process.Start())
+	lines := bufio.NewScanner(output)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "eady to accept connections") {
+			go io.Copy(io.Discard, output) // a full pipe would stop the server
+			return
+		}
+	}
+	require.Fail(tb, "the server ended before it was ready", "%v", s.process.Wait())
+}
+
+func (s *server) kill() {
+	if s.process != nil {
+		s.process.Process.Kill()
+		s.process.Wait()
+	}
+	s.process = nil
+}
+
+// client returns one with the options that README.md recommends.
+func (s *server) client(tb testing.TB) *redis.Client {
+	client := redis.NewClient(recommended(s.socket))
+	tb.Cleanup(func() { client.Close() })
+	return client
+}
+
+func recommended(socket string) *redis.Options {
+	return &redis.Options{
+		Network: "unix", Addr: socket, ContextTimeoutEnabled: true, MaxRetries: -1,
+		DialTimeout: 250 * time.Millisecond, ReadTimeout: 250 * time.Millisecond,
 	}
 }
