@@ -88,36 +88,35 @@ func (n *network) Accept() (net.Conn, error) {
 	}
 	n.opened.Add(1)
 	server, near := net.Pipe()
-	go pass(far, near, oneWay)
-	go pass(near, far, 3*oneWay) // the first bytes follow a handshake
+	go pass(far, near)
+	go func() {
+		time.Sleep(2 * oneWay) // the handshake
+		pass(near, far)
+	}()
 	return server, nil
 }
 
-// pass copies what comes, each piece when its time on the way is over.
-func pass(to, from net.Conn, first time.Duration) {
+// pass copies each piece that arrives, when its time on the way is over.
+func pass(to, from net.Conn) {
 	type piece struct {
 		due   time.Time
 		bytes []byte
 	}
-	under, begun := make(chan piece, 1024), time.Now()
+	underway := make(chan piece, 1024)
 	go func() {
 		defer to.Close()
-		for p := range under {
+		for p := range underway {
 			time.Sleep(time.Until(p.due))
 			_, _ = to.Write(p.bytes) // a connection that is gone is read to its end
 		}
 	}()
-	defer close(under)
+	defer close(underway)
 	for {
 		buffer := make([]byte, 16<<10)
 		n, err := from.Read(buffer)
 		if err != nil {
 			return
 		}
-		due := time.Now().Add(oneWay)
-		if earliest := begun.Add(first); due.Before(earliest) {
-			due = earliest
-		}
-		under <- piece{due, buffer[:n]}
+		underway <- piece{time.Now().Add(oneWay), buffer[:n]}
 	}
 }
