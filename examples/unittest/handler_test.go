@@ -36,7 +36,7 @@ func TestAskRefused(t *testing.T) {
 		code             int
 		retryAfter, body string
 	}{
-		{"empty", "", nil,
+		{"empty", "", func(*fakeserver.Server) {},
 			400, "", "ask a question of 1 to 4000 characters\n"},
 		{"day's requests spent", "Hello", func(f *fakeserver.Server) { f.Exhaust(f.Key(), fakeserver.LimitKeyDay) },
 			503, "86400", "too many questions at the moment\n"},
@@ -45,9 +45,7 @@ func TestAskRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			client, fake := agentmessagingtest.New(t)
-			if tt.prepare != nil {
-				tt.prepare(fake)
-			}
+			tt.prepare(fake)
 			w := httptest.NewRecorder()
 			askHandler(client, "agent_000001").ServeHTTP(w, httptest.NewRequest("POST", "/ask", strings.NewReader(tt.question)))
 			assert.Equal(t, tt.code, w.Code)
