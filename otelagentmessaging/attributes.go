@@ -53,8 +53,8 @@ func operation(method string) []attribute.KeyValue {
 	return nil
 }
 
-// endAttributes hold the request too where the call made one: the first of a
-// repeated call is not there any more.
+// endAttributes include those of the request if the call made only one. The requests of a
+// repeated call have spans.
 func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribute.KeyValue {
 	attrs := append(make([]attribute.KeyValue, 0, 10), keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
 	if e.Refusals > 0 {
@@ -166,8 +166,8 @@ func causeType(err error, other string) string {
 	return other
 }
 
-// An endpoint of a server has all that the telemetry of its calls has in
-// common. It is made once, since calls that succeed differ in little else.
+// An endpoint holds the names, options and attributes that the telemetry of its calls has
+// in common. It is made once for each server, since calls that succeed differ in little else.
 type endpoint struct {
 	callSpan, requestSpan string                  // names
 	startOptions          []trace.SpanStartOption // of the call's span
@@ -181,8 +181,9 @@ type endpoint struct {
 	callSuccess, operationSuccess, requestSuccess []metric.RecordOption
 }
 
-// newEndpoint makes spans of kind INTERNAL where the transport makes those of
-// kind CLIENT, but for the agent operations, whose convention asks for CLIENT.
+// newEndpoint gives a call's span the kind CLIENT. With noHTTP the transport makes CLIENT
+// spans, so the call's is INTERNAL, unless the call is an agent operation: the convention
+// of those asks for CLIENT.
 func newEndpoint(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoint {
 	x := &endpoint{
 		callSpan: "agentmessaging." + e.Name, requestSpan: e.Method + " " + e.Path,
@@ -205,7 +206,7 @@ func newEndpoint(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoin
 	return x
 }
 
-// recorded are the attributes of a measurement, and more.
+// recorded makes one option of the attributes of a measurement.
 func recorded(attrs []attribute.KeyValue, more ...attribute.KeyValue) []metric.RecordOption {
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(slices.Concat(attrs, more)...))}
 }

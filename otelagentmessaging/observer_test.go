@@ -82,7 +82,7 @@ func TestTheGlobalProvidersAreTheDefault(t *testing.T) {
 	assert.Equal(t, "https://opentelemetry.io/schemas/1.41.0", scope.SchemaURL)
 }
 
-// noting is a sampler that keeps what it is shown, and takes nothing.
+// noting is a sampler that keeps the attributes of each span, by name, and drops the spans.
 type noting map[string]attrs
 
 func (n noting) Description() string { return "noting" }
@@ -92,7 +92,7 @@ func (n noting) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingRes
 	return sdktrace.SamplingResult{Decision: sdktrace.Drop}
 }
 
-// TestSamplersSeeAttributes checks what is there from the start.
+// TestSamplersSeeAttributes checks which attributes a span has at its start.
 func TestSamplersSeeAttributes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seen, fake := noting{}, fakeserver.New(t)
@@ -473,7 +473,7 @@ func (onlyOnce) Acquire(_ context.Context, attempt agentmessaging.LimitedAttempt
 
 func (onlyOnce) Done(agentmessaging.AttemptOutcome) {}
 
-// rows have the first cells of each row of a marked table of the README, without
+// rows returns the first cells of each row of a marked table of the README, without
 // their quotes.
 func rows(t *testing.T, table string, cells int) (rows []string) {
 	t.Helper()
@@ -587,9 +587,8 @@ func (a attrs) String() string {
 	return b.String()
 }
 
-// story is all that was recorded: each span below its parent, with its events,
-// and then the points of the metrics. Without what samplers see, which another
-// test has.
+// story prints each span below its parent, with its events, and then the points of the
+// metrics. It leaves out the attributes that TestSamplersSeeAttributes compares.
 func (r *telemetry) story(t testing.TB) string {
 	var b strings.Builder
 	r.below(&b, trace.SpanID{}, "")
@@ -618,7 +617,7 @@ func (r *telemetry) below(b *strings.Builder, parent trace.SpanID, indent string
 	}
 }
 
-// metrics are what was recorded, by name.
+// metrics returns the recorded metrics by name.
 func (r *telemetry) metrics(t testing.TB) map[string]metricdata.Metrics {
 	t.Helper()
 	var data metricdata.ResourceMetrics
@@ -632,8 +631,8 @@ func (r *telemetry) metrics(t testing.TB) map[string]metricdata.Metrics {
 	return all
 }
 
-// points are those of all metrics, sorted: the sum of a counter, and the number
-// and sum of a histogram.
+// points returns a line for each point of each metric, sorted: the sum of a counter, or
+// the number and the sum of a histogram.
 func (r *telemetry) points(t testing.TB) (lines []string) {
 	for name, m := range r.metrics(t) {
 		switch data := m.Data.(type) {

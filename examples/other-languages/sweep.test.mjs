@@ -33,9 +33,9 @@ async function run(rule) {
 }
 
 test('whatever fails, the application does not say that it reminded where it did not', async (t) => {
-  const undisturbed = await run();
-  assert.deepEqual([undisturbed.reported, undisturbed.arrived], ['reminded', 1]);
-  for (const { endpoint } of undisturbed.calls) {
+  const withoutFault = await run();
+  assert.deepEqual([withoutFault.reported, withoutFault.arrived], ['reminded', 1]);
+  for (const { endpoint } of withoutFault.calls) {
     const { faults } = await fake.control('GET', `/fitting-faults?endpoint=${encodeURIComponent(endpoint)}`);
     for (const { name, says } of faults) {
       await t.test(`${endpoint} ${name}: ${says}`, async () => {

@@ -16,8 +16,8 @@ import (
 // oneWay is half of the 20 ms there and back.
 const oneWay = 10 * time.Millisecond
 
-// BenchmarkNetwork is so many callers who begin at once, on a new client, 20 ms
-// away from the service, and make 20 calls each. ns/op is for all of them.
+// BenchmarkNetwork measures callers who share a new client, 20 ms away from the service.
+// All begin at once, and each makes 20 calls. ns/op is for all of them.
 func BenchmarkNetwork(b *testing.B) {
 	counts := []int{1, 600}
 	if testing.Short() {
@@ -52,7 +52,7 @@ func BenchmarkNetwork(b *testing.B) {
 	}
 }
 
-// begin is what each call of all callers took.
+// begin makes the calls of all callers, and returns how long each call took.
 func begin(b *testing.B, s subject, callers int) []time.Duration {
 	const each = 20
 	took := make([]time.Duration, callers*each)

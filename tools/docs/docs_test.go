@@ -86,8 +86,8 @@ func TestPagesCompile(t *testing.T) {
 	}
 }
 
-// blocks are the blocks of Go of a page, or the first one of a package's
-// documentation, by line.
+// blocks returns a page's blocks of Go by line. Of a Go file it returns the first block of
+// the package documentation.
 func blocks(t *testing.T, page string) map[int]string {
 	pattern, most, text := "(?s)```go\n(.*?)```", -1, read(t, page)
 	if strings.HasSuffix(page, ".go") {
@@ -151,8 +151,8 @@ func read(t *testing.T, name string) string {
 
 var update = flag.Bool("update", false, "write the Go of the pages into internal/pages, and the picture of a sweep")
 
-// ran are the pages whose tests run as they are, and of others the functions that
-// are swept.
+// ran has nil for a page whose tests run as they are. For any other page it has the
+// functions that are swept.
 var ran = map[string][]string{
 	"README.md": nil, "docs/design.md": nil, "docs/faults.md": nil, "docs/limits.md": nil, "docs/migration.md": nil, "docs/testing.md": nil,
 	"docs/sweep.md":  {"answer", "agentOf", "replace"},
@@ -412,7 +412,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// problem is what is wrong with a link of a page.
+// problem says why a page's link leads nowhere; nil if it leads somewhere.
 func problem(t *testing.T, page, link string) error {
 	if public.MatchString(link) {
 		return nil
@@ -441,8 +441,7 @@ func anchors(text string) (names []string) {
 	return names
 }
 
-// filesOf are the files of the repository whose names end so, but for tests'
-// inputs.
+// filesOf returns the files of the repository that have this ending, without testdata.
 func filesOf(t *testing.T, ending string) (files []string) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
@@ -457,8 +456,8 @@ func filesOf(t *testing.T, ending string) (files []string) {
 	return files
 }
 
-// TestDocsNames: what the pages write as code and looks like an exported name is
-// a word of the code, or one of these, which are of others.
+// TestDocsNames looks in the code for each exported name that a page mentions. words begins
+// with names of other projects.
 func TestDocsNames(t *testing.T) {
 	t.Chdir(root)
 	words := map[string]bool{"Create": true, "MaxConnsPerHost": true, "StandardClient": true}
