@@ -44,7 +44,7 @@ func main() {
 // run is the program without the process around it. environ holds "NAME=value".
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "observe" {
-		return runObserve(ctx, args[1:], lookUp(environ), stdout, stderr)
+		return runObserve(ctx, args[1:], environ, stdout, stderr)
 	}
 	c, err := parse(args, environ)
 	if err != nil {

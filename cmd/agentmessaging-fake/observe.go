@@ -42,8 +42,8 @@ type observation struct {
 }
 
 // runObserve asks the service, keeps what it found and says what has changed.
-func runObserve(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	o, err := parseObserve(args, getenv)
+func runObserve(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+	o, err := parseObserve(args, environ)
 	if errors.Is(err, flag.ErrHelp) {
 		_, _ = fmt.Fprint(stdout, observeUsage)
 		return exitOK
@@ -65,12 +65,12 @@ func runObserve(ctx context.Context, args []string, getenv func(string) string, 
 	return exitOK
 }
 
-func parseObserve(args []string, getenv func(string) string) (*observation, error) {
+func parseObserve(args, environ []string) (*observation, error) {
 	o := &observation{
 		budget: observe.DefaultBudget(),
 		target: observe.Target{
-			BaseURL: getenv("AGENT_MESSAGING_BASE_URL"), Key: getenv("AGENT_MESSAGING_API_KEY"),
-			SecondKey: getenv("AGENT_MESSAGING_SECOND_API_KEY"),
+			BaseURL: lookUp(environ, "AGENT_MESSAGING_BASE_URL"), Key: lookUp(environ, "AGENT_MESSAGING_API_KEY"),
+			SecondKey: lookUp(environ, "AGENT_MESSAGING_SECOND_API_KEY"),
 		},
 	}
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
@@ -167,14 +167,12 @@ func (o *observation) write(found *observe.Observation, stdout io.Writer) error 
 	return found.WriteFile(o.out)
 }
 
-// lookUp finds variables as os.Getenv does.
-func lookUp(environ []string) func(name string) string {
-	return func(name string) string {
-		for _, variable := range environ {
-			if value, is := strings.CutPrefix(variable, name+"="); is {
-				return value
-			}
+// lookUp finds a variable as os.Getenv does.
+func lookUp(environ []string, name string) string {
+	for _, variable := range environ {
+		if value, is := strings.CutPrefix(variable, name+"="); is {
+			return value
 		}
-		return ""
 	}
+	return ""
 }

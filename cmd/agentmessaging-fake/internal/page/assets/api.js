@@ -27,22 +27,18 @@ export function controlPath(...parts) {
   return ['/_fake/v1', ...parts.map(encodeURIComponent)].join('/');
 }
 
-// request answers the body of a success, null where there is none.
-export async function request(method, path, body) {
+// control makes a request to the control interface, and answers the body of a success,
+// null where there is none. The stream reports what it changes, so that nobody has to load
+// it again.
+export async function control(method, parts, body, query) {
   const init = { method, headers: headers(), cache: 'no-store' };
   if (body !== undefined) {
     init.body = JSON.stringify(body);
     init.headers['Content-Type'] = 'application/json';
   }
-  const resp = await fetch(path, init);
+  const resp = await fetch(`${controlPath(...parts)}?${new URLSearchParams(query)}`, init);
   if (!resp.ok) throw await failure(resp);
   return resp.status === 204 ? null : resp.json();
-}
-
-// control is a request to the control interface. The stream reports what it
-// changes, so that nobody has to load it again.
-export function control(method, parts, body) {
-  return request(method, controlPath(...parts), body);
 }
 
 // failure reads an answer that is none; a 401 makes the page ask for the token.

@@ -1,6 +1,6 @@
 // Loads what is shown from the control interface into the state.
 import { state, change, notice, now } from './store.js';
-import { request, controlPath, sentence, Failure } from './api.js';
+import { control, sentence, Failure } from './api.js';
 import { secondsOf } from './format.js';
 
 // Several changes within this time, in ms, are loaded once.
@@ -30,9 +30,9 @@ export function loadFailed(err) {
 }
 
 // get answers null where the thing is no longer there.
-export async function get(parts, query = {}) {
+export async function get(parts, query) {
   try {
-    return await request('GET', `${controlPath(...parts)}?${new URLSearchParams(query)}`);
+    return await control('GET', parts, undefined, query);
   } catch (err) {
     if (err instanceof Failure && err.status === 404) return null;
     throw err;

@@ -1,7 +1,6 @@
 // Keeps the page in step with the fake: follows the stream of calls, and has
 // loaded again what the stream says has changed.
 import { state, change, filled, notice } from './store.js';
-import { request, controlPath } from './api.js';
 import { oneAtATime, get, load, loadFailed, openKey, reload, showLimitsOf } from './load.js';
 import { follow } from './stream.js';
 import { CallLog, windowSize } from './calls.js';
@@ -85,7 +84,7 @@ let waiting = null; // events that come while everything is loaded, in order
 const refresh = oneAtATime(async () => {
   waiting = [];
   try {
-    const [info, found] = await Promise.all([request('GET', controlPath('info')), get(['calls'], { limit: windowSize })]);
+    const [info, found] = await Promise.all([get(['info']), get(['calls'], { limit: windowSize })]);
     log.replace(found, info.started_at === state.info?.started_at);
     change({ info, underWay: found.under_way.filter((c) => !c.seq) });
     loadFound();
