@@ -73,7 +73,14 @@ func get(ctx context.Context, c *agentmessaging.Client) error {
 	return err
 }
 
-// post calls one that is not.
+// The other endpoints without arguments.
+var (
+	getStatus = func(ctx context.Context, c *agentmessaging.Client) error { _, err := c.Status(ctx); return err }
+	getBYOK   = func(ctx context.Context, c *agentmessaging.Client) error { _, err := c.GetBYOK(ctx); return err }
+	clearBYOK = func(ctx context.Context, c *agentmessaging.Client) error { return c.ClearBYOK(ctx) }
+)
+
+// post calls an endpoint whose requests must not be repeated.
 var post = sending(message{Text: "message-canary"})
 
 // sending makes the call that fits the type of params.
@@ -109,11 +116,11 @@ func (e endpoint) isPost() bool { return e.method == http.MethodPost }
 
 // endpoints are in the order of interface section 4.
 var endpoints = []endpoint{
-	{"GET", "Status", "", func(ctx context.Context, c *agentmessaging.Client) error { _, err := c.Status(ctx); return err }},
+	{"GET", "Status", "", getStatus},
 	{"POST", "WarmUp", "", sending(agentmessaging.LLMModeHosted)},
-	{"GET", "GetBYOK", "", func(ctx context.Context, c *agentmessaging.Client) error { _, err := c.GetBYOK(ctx); return err }},
+	{"GET", "GetBYOK", "", getBYOK},
 	{"PUT", "SetBYOK", "provider-canary", sending(setBYOK{Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary"})},
-	{"DELETE", "ClearBYOK", "", func(ctx context.Context, c *agentmessaging.Client) error { return c.ClearBYOK(ctx) }},
+	{"DELETE", "ClearBYOK", "", clearBYOK},
 	{"POST", "CreateAgent", "prompt-canary", sending(create{SystemPrompt: "prompt-canary"})},
 	{"GET", "GetAgent", "", get},
 	{"POST", "SendMessage", "message-canary", post},

@@ -67,8 +67,8 @@ func packed(text string) []byte {
 }
 
 // TestBodies of successes are read to their end, or to the bounds on what comes and on
-// what it unpacks to. The fault matrix of the client has bodies that are cut. A length that a transport has left when it unpacked the body is not
-// believed.
+// what it unpacks to. A length that a transport has left when it unpacked the body is
+// not believed. The fault matrix of the client has bodies that are cut.
 func TestBodies(t *testing.T) {
 	const text = `{"ok":true}`
 	fixed := func(r io.Reader) func(context.Context) io.Reader { return func(context.Context) io.Reader { return r } }
