@@ -2,9 +2,11 @@ package fakeserver
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -114,8 +116,13 @@ func (d decision) possible() string {
 }
 
 // set takes an answer. An object may leave members out. It may have only members
-// that the fake's own answer has.
+// that the fake's own answer has. null is no answer, although encoding/json takes it
+// for any type.
 func (d decision) set(in *service.Behavior, answer json.RawMessage) error {
+	var whole any
+	err := json.Unmarshal(answer, &whole)
+	members, _ := whole.(map[string]any)
+	hasNull := whole == nil || slices.Contains(slices.Collect(maps.Values(members)), nil)
 	value := reflect.ValueOf(d.at(in)).Elem()
 	known := 0
 	if value.Kind() == reflect.Map {
@@ -123,9 +130,9 @@ func (d decision) set(in *service.Behavior, answer json.RawMessage) error {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(answer))
 	decoder.DisallowUnknownFields()
-	err := decoder.Decode(d.at(in))
+	err = cmp.Or(err, decoder.Decode(d.at(in)))
 	switch {
-	case err != nil,
+	case err != nil, hasNull,
 		value.Kind() == reflect.Map && value.Len() != known,
 		value.Kind() == reflect.Int && d.allowed == nil && value.Int() < 2,
 		value.Kind() == reflect.String && value.String() == "",

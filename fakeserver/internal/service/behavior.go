@@ -78,7 +78,10 @@ func burstOf(kind string) int {
 		return 0
 	}
 	burst, _ := strconv.Atoi(n)
-	return max(0, burst)
+	if burst < 1 || strconv.Itoa(burst) != n { // such as 010
+		return 0
+	}
+	return burst
 }
 
 // NewBehavior returns the fake's own answers to the open questions.
