@@ -141,7 +141,8 @@ func (x *execution) run(t *testing.T) {
 	}()
 	<-done
 	if !x.bubble {
-		x.record.leaked = x.leftovers()
+		leaked := x.leftovers()
+		x.note(func() { x.record.leaked = leaked })
 	}
 	x.moment("end/dies", "after its last call")
 	x.note(func() {
