@@ -221,9 +221,9 @@ func (a *attempt) report(ctx context.Context) {
 	emit(ctx, c.client.handlers, slog.LevelDebug, e)
 }
 
-// safeTraceID is the answer's trace_id without secrets.
+// safeTraceID is the answer's trace_id without secrets; empty without an answer.
 func (a *attempt) safeTraceID() string {
-	if a.failure != nil {
+	if a.failure != nil && a.Status != 0 {
 		return a.failure.TraceID
 	}
 	return a.traceID

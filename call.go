@@ -139,13 +139,13 @@ func (c *call) observed() bool { return c.subject.Call != 0 }
 // run makes the attempts and reports the call. Observers get quota.ErrPanic as its error
 // if a part of the program panicked: a transport, an observer, a limiter.
 func (c *call) run() (err error) {
-	if c.client.handlers.wanted(c.ctx, silent) {
-		shown := c.url
-		c.ctx = emit(c.ctx, c.client.handlers, silent, CallStart{c.subject, &shown})
-	}
 	err = quota.ErrPanic
 	if c.observed() || c.info != nil {
 		defer func() { c.report(err) }()
+	}
+	if c.client.handlers.wanted(c.ctx, silent) {
+		shown := c.url
+		c.ctx = emit(c.ctx, c.client.handlers, silent, CallStart{c.subject, &shown})
 	}
 	if c.whyOver() == nil {
 		c.repeat()

@@ -273,6 +273,7 @@ var worded = []callCase{
 	{rule: "A certificate that the service demands: the request was on its way, but not looked at. Other alerts may come later.", do: post,
 		given: each(answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}}), want: "not done"},
 	{do: post, given: each(answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: internal error")}}), want: inDoubt},
+	{do: post, given: each(answer{Err: &net.OpError{Op: "read", Err: errors.New("tls: certificate required")}}), want: inDoubt},
 	{rule: "The default timeout is five minutes.", do: get, given: each(hang), want: "unknown: context.DeadlineExceeded, 5m0s"},
 	{rule: "The Timeout of the http.Client bounds an attempt.", do: get, opts: timed(time.Hour), timeout: 10 * time.Second,
 		given: each(hang), want: "unknown, unknown, unknown: context.DeadlineExceeded, 31.5s"},

@@ -26,7 +26,8 @@ type Error struct {
 	// Code is the body's error member, such as rate_limited (interface 2.1);
 	// empty if the body was not the documented one.
 	Code string
-	// TraceID is the answer's trace_id; quote it when reporting an issue.
+	// TraceID is the answer's trace_id, or with Local that of the answer that closed
+	// the limit; quote it when reporting an issue.
 	TraceID string
 	// LimitKey names the limiter that refused the call (interface 7).
 	LimitKey string

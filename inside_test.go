@@ -28,6 +28,30 @@ func TestRetryTableIsThatOfTheDocumentation(t *testing.T) {
 	assert.Equal(t, len(retryTable), strings.Count(table, "\n"), "rows")
 }
 
+// TestRetryBudget: ten retries at once, two more a second, and one for each five calls
+// that succeeded, up to a hundred.
+func TestRetryBudget(t *testing.T) {
+	budget, now := newRetryBudget(), time.Unix(0, 0)
+	for _, tt := range []struct {
+		after     time.Duration
+		successes int
+		want      int // retries that it gives now
+	}{
+		{0, 0, 10}, {time.Second, 0, 2}, {0, 0, 0}, {4 * time.Second, 0, 8}, {time.Hour, 0, 10},
+		{0, 4, 0}, {0, 1, 1}, {0, 10_000, 100}, {-time.Hour, 0, 0}, {time.Second, 5, 3},
+	} {
+		now = now.Add(tt.after)
+		for range tt.successes {
+			budget.succeed()
+		}
+		got := 0
+		for budget.take(now) {
+			got++
+		}
+		assert.Equal(t, tt.want, got, "%+v", tt)
+	}
+}
+
 // TestWaitLaws checks over many policies and answers that a wait is never
 // shorter than asked or than the floor, and never longer than what may be waited.
 func TestWaitLaws(t *testing.T) {
