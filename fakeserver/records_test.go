@@ -497,15 +497,6 @@ func TestCallsHideSecretsInOddPlaces(t *testing.T) {
 	}
 }
 
-// A body that is not JSON is shown where texts are, unless it has a secret.
-func TestBodiesThatAreNotJSON(t *testing.T) {
-	shown := mask.Body{Texts: true, Secrets: mask.Secrets{"user:canary"}}
-	assert.Equal(t, "[redacted, 19 characters]", shown.Of([]byte("of user:canary, and"), 19))
-	assert.Equal(t, "[redacted, 11 characters]", shown.Of([]byte("user%3acanary"), 11), "it may be escaped")
-	assert.Equal(t, "<h1>Bad", shown.Of([]byte("<h1>Bad gateway</h1>"), 7))
-	assert.Equal(t, "[redacted, 7 characters]", new(mask.Body).Of([]byte("<h1>Bad gateway</h1>"), 7))
-}
-
 // A body may be sent in part, inside an escape or a secret too. What is left
 // shows neither.
 func TestPartsOfBodies(t *testing.T) {
@@ -526,4 +517,11 @@ func TestPartsOfBodies(t *testing.T) {
 	shown := mask.Body{Secrets: mask.Secrets{secret}, Texts: true}
 	assert.Equal(t, `{"a":"[redacted]"`, shown.Of([]byte(`{"a":"sk-\"12345","b":1}`), 10), "a piece that is hidden is hidden whole")
 	assert.Equal(t, `{"a":"x`, shown.Of([]byte(`{"a":"xyz","b":"sk-\"12345"}`), 7))
+
+	// A body that is not JSON is shown where texts are, unless it has a secret.
+	shown.Secrets = mask.Secrets{"user:canary"}
+	assert.Equal(t, "[redacted, 19 characters]", shown.Of([]byte("of user:canary, and"), 19))
+	assert.Equal(t, "[redacted, 11 characters]", shown.Of([]byte("user%3acanary"), 11), "it may be escaped")
+	assert.Equal(t, "<h1>Bad", shown.Of([]byte("<h1>Bad gateway</h1>"), 7))
+	assert.Equal(t, "[redacted, 7 characters]", new(mask.Body).Of([]byte("<h1>Bad gateway</h1>"), 7))
 }

@@ -135,10 +135,6 @@ func checkMatchers(method string, matchers []Matcher) {
 	}
 }
 
-func refusing(matchers []Matcher, e *entry) []Matcher {
-	return slices.DeleteFunc(slices.Clone(matchers), func(m Matcher) bool { return passes(m, e) })
-}
-
 // passes asks a matcher. The test has failed already, so a matcher that panics
 // only counts as a refusal.
 func passes(m Matcher, e *entry) (matched bool) {
@@ -281,8 +277,9 @@ func (r *rule) nearMiss(entries []*entry) string {
 		if r.method == "OnMessage" && e.call.Endpoint != EndpointSendMessage {
 			continue
 		}
-		if missing := refusing(r.matchers, e); nearest == nil || len(missing) < len(refused) {
-			nearest, refused = e, missing
+		refusing := slices.DeleteFunc(slices.Clone(r.matchers), func(m Matcher) bool { return passes(m, e) })
+		if nearest == nil || len(refusing) < len(refused) {
+			nearest, refused = e, refusing
 		}
 	}
 	switch {

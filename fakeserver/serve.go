@@ -335,10 +335,7 @@ const maxUnknown = 10
 // makes one has a wrong path. A fake without a test reports none, since it may
 // get foreign traffic.
 func (s *Server) reportUnknown(c *call) {
-	if s.tb == nil || s.config.unknownOK {
-		return
-	}
-	if s.unknown.Add(1) > maxUnknown {
+	if s.tb == nil || s.config.unknownOK || s.unknown.Add(1) > maxUnknown {
 		return
 	}
 	method, path := c.record.Method, c.record.Path // without query and without the call's key

@@ -158,7 +158,7 @@ func (f *Fault) Why(message bool, decided, body int) string {
 	default:
 		return ""
 	}
-	return strings.Join([]string{f.Name, did + "; " + effect + "."}, " ")
+	return f.Name + " " + did + "; " + effect + "."
 }
 
 // WhyLeft says when the client left, and whether the service had the call by then.
