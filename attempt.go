@@ -143,9 +143,9 @@ func (a *attempt) refuse(err error) error {
 	return err
 }
 
-// send makes the request of the attempt and reads what comes back. Only a failed one
-// costs the call's budget, and what it really took: an observer may have given it a
-// shorter deadline.
+// send makes the request of the attempt and reads what comes back. A failed attempt
+// takes its real length off the call's budget. An observer may have shortened its
+// deadline.
 func (a *attempt) send(ctx context.Context, cookies []string) {
 	c, began := a.call, time.Now()
 	if a.Err = ctx.Err(); a.Err == nil { // else it ended while the attempt waited, or an observer ended it
@@ -204,8 +204,8 @@ func (a *attempt) release(ctx context.Context) {
 	}
 }
 
-// report tells observers of the attempt's end. net/http returns the cause of a
-// context's end alone, so the reason why the call cannot go on, if any, is added.
+// report tells observers of the attempt's end. Where the context ended, net/http
+// returns only its cause. So the reason why the call cannot go on is added.
 func (a *attempt) report(ctx context.Context) {
 	c := a.call
 	if !c.client.handlers.wanted(ctx, slog.LevelDebug) {

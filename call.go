@@ -77,7 +77,7 @@ type call struct {
 	info       *CallInfo                        // to be filled; nil: none
 	subject    Subject                          // for observers; Call is 0 if there are none
 	began      time.Time                        // if somebody observes
-	library    struct {                         // what repeats the attempts, in one piece of memory with the call
+	library    struct {                         // what repeats the attempts, allocated together with the call
 		client   retryablehttp.Client
 		http     http.Client
 		request  http.Request
@@ -86,7 +86,7 @@ type call struct {
 	line   *quota.Engine // of the limits: a Pacer's, the cool-down, or of this call alone; nil: none
 	waiter quota.Waiter  // in the line
 
-	first      attempt       // in one piece of memory with the call
+	first      attempt       // allocated together with the call
 	last       *attempt      // that has begun
 	before     *attempt      // the one before last; nil: there was none
 	attempts   int           // that passed the limiter
@@ -190,8 +190,8 @@ func (c *call) repeat() {
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // RoundTrip makes one attempt: it is the transport of the library's http.Client. The
-// body is read and decoded here, within the attempt. The library never sees the
-// client's transport: it would close idle connections, which may be the caller's.
+// body is read and decoded here, within the attempt. The library never gets the
+// user's transport: it would close that transport's idle connections.
 func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.last.number != 0 {
 		c.before, c.last = c.last, new(attempt)
@@ -231,8 +231,9 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 }
 
 // planRetry returns how long the wait for the next attempt will be. It sets the pause
-// and takes the retry from the budgets. If there is no further attempt, it reports false,
-// and the failure says why. A renewed connection costs no attempt of the policy.
+// and takes the retry from the budgets. If there is no further attempt, it reports false.
+// The failure then says why, unless the attempts are used up or the pause does not fit. A
+// renewed connection costs no attempt of the policy.
 func (c *call) planRetry() (wait time.Duration, planned bool) {
 	a, policy := c.last, c.client.retry
 	c.pause = 0

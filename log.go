@@ -25,7 +25,7 @@ func (h handler) wanted(ctx context.Context, level slog.Level) bool {
 	return h.wants == nil || level != silent && h.wants(ctx, level)
 }
 
-// handlers hear of calls, in order.
+// handlers get each event in this order.
 type handlers []handler
 
 // wanted reports whether anybody wants an event of the level, for those that take time

@@ -104,7 +104,7 @@ type retryBudget struct {
 
 const (
 	mostEarned = 100 * 5                // fifths
-	mostFloor  = 10.0                   // retries: those of five calls that fail
+	mostFloor  = 10.0                   // the retries of five failing calls
 	floorEvery = 500 * time.Millisecond // one comes back, so that a single caller retries as without a budget
 )
 

@@ -54,8 +54,8 @@ const (
 	inferred               // from bounds that were observed
 )
 
-// defaultBehavior is shared by all fakes. Like and WithDecision copy it before they
-// change it.
+// defaultBehavior is shared by all fakes that nobody changed. Like and WithDecision start
+// from a new one.
 var defaultBehavior = service.NewBehavior()
 
 const defaultCallLimit = 1000

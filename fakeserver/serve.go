@@ -23,7 +23,7 @@ import (
 type call struct {
 	*wire.Request
 	entry  *entry
-	record Call        // of which entry gets a copy on arrival and one with the answer
+	record Call        // copied into entry on arrival, and again with the answer
 	gen    *generation // at arrival: a Reset meanwhile does not move the call
 	now    time.Time   // when it reached the service, after any latency; decides limits and timestamps
 

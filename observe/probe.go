@@ -113,7 +113,7 @@ type unclear string
 func (p *probe) fail(format string, args ...any) { panic(unclear(fmt.Sprintf(format, args...))) }
 
 // answer keeps the answer to a question, with the exchange that shows it as evidence.
-// An answer that is there stays. One that repeats a key is none.
+// It keeps an earlier answer, and drops one that repeats a key.
 func (p *probe) answer(id string, answer any, x rawcall.Exchange) {
 	value := string(jsonOf(answer))
 	if answer != nil && p.o.Decisions[id].Answer == nil && p.redact(value) == value {

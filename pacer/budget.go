@@ -136,7 +136,7 @@ func (b budget) even(calls int64) {
 	}
 }
 
-// free returns when the window has room for one more call, if it may hold most.
+// free returns when the window has room for one more call, with most as its maximum.
 func (b budget) free(most float64) int64 {
 	room, at := most-float64(b.sent()), b.now
 	for _, s := range b.Slots {
@@ -205,7 +205,7 @@ type long struct {
 	Sent    int64 // in it
 	Most    int64 // what such a period held; 0: not known
 	Lasts   int64 // how long it lasted
-	Probing int64 // until then a call that finds out may be refused
+	Probing int64 // the probe may be refused until then
 }
 
 const (

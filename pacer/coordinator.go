@@ -169,7 +169,7 @@ func (c *coordinator) refusedLocked(now time.Duration, costs costSet, granted in
 	if r.since == 0 {
 		r.since = now
 	}
-	wait := max(o.RetryAfter.Microseconds(), second)
+	wait := max(o.RetryAfter, quota.LeastClosed).Microseconds()
 	shut := max(wait, r.backoff)
 	if news = l.Now+wait-max(l.Now, l.last(costs).Told) >= second; news {
 		l.shut(costs, l.Now+shut, o.LimitKey)
@@ -263,7 +263,7 @@ type loaded struct {
 	lost         bool  // it begins afresh, though it was there before
 }
 
-// stepShared loads the state, changes it and swaps it, until it is the quickest.
+// stepShared loads, changes and swaps the state, and again if another process was quicker.
 func (c *coordinator) stepShared(now time.Duration, l *loaded, changes []func(*ledger)) error {
 	began := time.Now()
 	for range mostTries {
@@ -289,8 +289,8 @@ func (c *coordinator) stepShared(now time.Duration, l *loaded, changes []func(*l
 	return errors.New("too many processes change the value at once")
 }
 
-// load reads the store's state and adds this process as a member. If the process
-// has worked on another state or on a share, load also adds its counts.
+// load reads the store's state and adds this process as a member. If this process
+// counted calls elsewhere (alone on its share, or under other limits), load adds them.
 func (c *coordinator) load(l *loaded, now time.Duration) error {
 	began := time.Now()
 	var value []byte

@@ -340,7 +340,7 @@ func (l *ledger) firstBatch() int {
 }
 
 // earliest is when all limits of a kind let a call go that has others before it.
-// What a gate holds back is put down to the first of them, under the gate's key.
+// If a gate decides, the turn names the first limit and the gate's key.
 func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 	shut := l.last(k)
 	got := turn{due: max(l.Now, shut.Opens), limit: &l.rules[0]}

@@ -16,10 +16,10 @@ type Counted string
 // The operations that the limits of interface 8.1 count. Status, GetBYOK and
 // ClearBYOK may not answer 429 (interface 4), so no limit counts them.
 const (
-	CountsRequests       Counted = "requests"        // every call but Status, GetBYOK and ClearBYOK
-	CountsAgentCreations Counted = "agent creations" // CreateAgent
-	CountsBYOKSets       Counted = "BYOK sets"       // SetBYOK, and CreateAgent with LLM.APIKey
-	CountsWarmUps        Counted = "warm-ups"        // WarmUp
+	CountsRequests       = Counted(spec.Requests)       // every call but Status, GetBYOK and ClearBYOK
+	CountsAgentCreations = Counted(spec.AgentCreations) // CreateAgent
+	CountsBYOKSets       = Counted(spec.BYOKSets)       // SetBYOK, and CreateAgent with LLM.APIKey
+	CountsWarmUps        = Counted(spec.WarmUps)        // WarmUp
 )
 
 // Limit allows at most Max of the operations that it counts in every Window

@@ -30,7 +30,7 @@ type Sender struct {
 // a request is sent, as net/http has it.
 func New(transport http.RoundTripper) *Sender {
 	s := &Sender{transport: transport}
-	if _, ok := transport.(*http.Transport); ok { // others may never say that they have a connection
+	if _, ok := transport.(*http.Transport); ok { // other transports may not run GotConn
 		s.connections.line.unused = 1
 		s.connections.line.unsettled.Store(1)
 	}
@@ -54,9 +54,9 @@ type Answer struct {
 	Err    error       // why no answer came, or why the body of a 2xx is not whole
 	Missed Missed      // sorts Err
 	Sent   bool        // the service may have seen the request
-	// Renewed reports that the service has not processed the request, because the
-	// HTTP/2 connection was closing or had no room. The request can be sent at once
-	// on another connection.
+	// Renewed reports that an HTTP/2 connection turned the request away, because it was
+	// closing or had no room: another one can take it at once. Sent says whether the
+	// service may have seen it.
 	Renewed bool
 }
 
@@ -131,8 +131,8 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 	return answer, taken
 }
 
-// attempt is what a transport gets of a try. It is on the heap, and of one try alone:
-// the transport may still use it when RoundTrip has returned.
+// attempt is the request of one try. It is not reused: the transport may still use it
+// when RoundTrip has returned.
 type attempt struct {
 	trace
 	request http.Request

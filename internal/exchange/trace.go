@@ -201,9 +201,8 @@ func (t *trace) failed(transport http.RoundTripper, err error) (Answer, refusal)
 	return answer, why
 }
 
-// reason is why the attempt failed. Where a repeat was prevented, net/http does
-// not tell the error that led to it; where it could not repeat, it asks for a
-// GetBody, which no caller of a method can give.
+// reason is why the attempt failed. If we stopped a repeat, net/http's own error is lost.
+// If net/http could not repeat, it complains about GetBody, which no caller can set.
 func (t *trace) reason(err error) error {
 	why, kept := strings.CutPrefix(err.Error(), notRepeated)
 	var record tls.RecordHeaderError

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// What a client that sets no agentmessaging.RetryPolicy goes by, and a limiter for it.
+// The default waits of agentmessaging.RetryPolicy.
 const (
 	DefaultMinWait = 500 * time.Millisecond
 	DefaultMaxWait = 90 * time.Second
@@ -64,7 +64,7 @@ type gate struct {
 	begun    time.Duration // when it closed
 	asked    time.Duration // for how long, at that time
 	end      time.Duration // when it opens, in the service's words
-	reported time.Duration // the end that was last called news
+	reported time.Duration // the end in the last report of a cool-down
 	trace    string        // of the answer that closed it
 	random   float64       // for jitter, the same for all callers
 	since    time.Duration // when somebody last got through

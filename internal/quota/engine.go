@@ -53,7 +53,7 @@ type Answer struct {
 	Opens        time.Duration // nobody of the class goes before; 0: now
 	Turn         time.Duration // when the next one goes
 	Gap          time.Duration // between the turns after that
-	Rough        bool          // Turn and Gap are guesses, for which nobody is refused
+	Rough        bool          // Turn and Gap are estimates: nobody is refused because of them
 	RefusedSince time.Duration // since when the service has refused all; 0: it has not
 	Key          string        // the limit_key of the limit that they wait for
 	TraceID      string        // of the refusal that closed it; empty if not known
@@ -75,7 +75,7 @@ type Waiter struct {
 	Endpoint *spec.Endpoint
 	SetsBYOK bool
 	MaxWait  time.Duration // a limit that is closed for longer refuses the call
-	Patience time.Duration // so does one that has let nobody through for so long; 0: endless
+	Patience time.Duration // a limit that has let nobody through for this long refuses it too; 0: no bound
 	Clock    Clock         // nil: the engine's
 	OnWait   func(Wait)    // is called when a wait has begun and its length is known; may be nil
 
@@ -83,7 +83,7 @@ type Waiter struct {
 	Tenant  string // tenants take turns
 	Grant   Grant
 	Waited  time.Duration // of the last Acquire
-	Limit   string        // that it waited for
+	Limit   string        // the limit_key of the limit that Acquire waited for
 	Refused bool          // by the service: it goes before those who came later
 
 	since    time.Duration // it first met a limit
@@ -119,7 +119,7 @@ type Refusal struct {
 	LimitKey   string
 	TraceID    string        // of the answer that closed the limit
 	RetryAfter time.Duration // until its turn
-	Patience   time.Duration // for which nobody has got through; 0: that is not why
+	Patience   time.Duration // if over 0, the reason: nobody got through for this long
 }
 
 // Error is for callers that do not look at the fields.
@@ -164,7 +164,7 @@ func NewEngine(rule Rule, clock Clock) *Engine {
 	if clock == nil {
 		clock = RealClock{}
 	}
-	// The engine's time begins at an hour, since a moment of 0 means "never".
+	// The engine's time begins at an hour: a moment of 0 means "not set".
 	return &Engine{rule: rule, clock: clock, passed: time.Hour, queues: map[Class]*queue{}, alarm: never, wake: func() {}}
 }
 
@@ -213,7 +213,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	return w.waits || w.granted && w.Grant.At > now
 }
 
-// push puts a call into the line that has so many before it.
+// push inserts a call behind before others.
 func (q *queue) push(w *Waiter, before int, now time.Duration) {
 	q.line.push(w, before)
 	w.place, w.answered, w.forecast = before+1, nil, nil
@@ -269,8 +269,7 @@ func (e *Engine) await(ctx context.Context, w *Waiter) (err error) {
 	return err
 }
 
-// outcome is what a call has waited for: how long it is early for its grant, or
-// an error.
+// outcome returns how long the call must still wait for its grant, or an error.
 func (e *Engine) outcome(ctx context.Context, w *Waiter) (early time.Duration, clock Clock, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -391,7 +390,7 @@ func (e *Engine) waitingLocked(c Class) int {
 	return 0
 }
 
-// turn is when a call goes that has so many before it.
+// turn is when a call with before others ahead of it goes.
 func (q *queue) turn(before int) time.Duration {
 	return q.Turn + time.Duration(before)*q.Gap
 }

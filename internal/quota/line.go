@@ -40,8 +40,8 @@ func (l *line) push(w *Waiter, before int) {
 	l.last[w.Tenant] = w.round
 }
 
-// first is the call that goes next; nil if nobody waits. Its round is not being served
-// before it has gone, so that another tenant can still come into it.
+// first is the call that goes next; nil if nobody waits. Its round begins only when it
+// leaves: until then another tenant can still join that round.
 func (l *line) first() *Waiter {
 	for len(l.calls) > 0 && !l.calls[0].waits {
 		l.calls = l.calls[1:]

@@ -29,8 +29,8 @@ const (
 	// minSecret is the length in bytes below which a secret is not searched for:
 	// to replace "a" everywhere would destroy the text and hide nothing.
 	minSecret = 6
-	// So many bytes from the beginning of a key give it away, and in base64 so many
-	// letters of a key, or of what a person wrote.
+	// A text that shows this many first bytes of a key counts as showing it, and one with
+	// this many letters of its base64, or of that of a person's words.
 	minKey         = 8
 	minKeyBase64   = 10
 	minWordsBase64 = 32
@@ -257,8 +257,8 @@ func lettersOf(text string) string {
 	}, text)
 }
 
-// Error redacts err, and what else was the cause, so that errors.Is finds all of
-// it, and errors.As and Unwrap what holds no secret. nil stays nil.
+// Error redacts err and other causes. errors.Is finds all of them; errors.As and Unwrap
+// only those without secrets. nil stays nil.
 func (r Redactor) Error(err error, others ...error) error {
 	if err == nil {
 		return nil

@@ -2,9 +2,10 @@
 // with the statuses that each may answer, request members with their bounds,
 // closed lists of values, limits and plans.
 //
-// Every number and every closed list of the interface is here, once. The
-// client's validation, the fake's rules and the tables of docs/limits.md read it;
-// the contract suite does not, so that it notices when a table is wrong.
+// Every number and every closed list of the interface is here, once; package
+// agentmessaging names the values of the lists as constants. The client's validation,
+// the fake's rules and the tables of docs/limits.md read it; the contract suite does
+// not, so that it notices when a table is wrong.
 package spec
 
 import (

@@ -1,8 +1,8 @@
 // Package strictjson steps through a JSON document so that its reader can refuse
 // what encoding/json passes over: members of another name, members that are
-// there twice, and half surrogate pairs. The fake reads the bodies of calls with it;
-// the standalone fake reads the bodies of its control interface. The tests of the client, in wire_test.go,
-// test it too.
+// there twice, and half surrogate pairs. The client reads replies with it (ReadObject
+// accepts what encoding/json accepts), the fake the bodies of calls, and the standalone
+// fake those of its control interface. The client's wire_test.go tests it.
 package strictjson
 
 import (

@@ -33,7 +33,7 @@ type Behavior struct {
 
 	CreationStoresKey                   bool
 	OperationsSpend                     bool            // refused ones
-	RequestsSpend                       map[string]bool // refused ones, by status; and statusCalls
+	RequestsSpend                       map[string]bool // whether a call refused with this status spends one; statusCalls is GET /v1/status
 	Windows                             string
 	ExactRetryAfter, NamesTheLastToOpen bool
 }

@@ -1,5 +1,5 @@
 // Package wire is HTTP in and out: it reads requests strictly, chooses their
-// endpoint, words the answers of package service, and words why. It decides
+// endpoint, writes the answers of package service, and the sentence why. It decides
 // nothing, and holds no state.
 package wire
 
