@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
@@ -152,7 +151,7 @@ func TestFile(t *testing.T) {
 	assert.Error(t, o.WriteFile(filepath.Join(file, "no folder")))
 }
 
-// TestKeep: an answer stays until another is seen. A bound that agrees with it is none.
+// TestKeep: an answer stays until another is seen. A bound that agrees with it does not replace it.
 func TestKeep(t *testing.T) {
 	answer := func(text string) observe.Finding { return observe.Finding{Answer: json.RawMessage(text)} }
 	for _, tt := range []struct {
@@ -437,24 +436,5 @@ func TestWatchChangesNothing(t *testing.T) {
 			}
 		}
 		assert.Empty(t, w.Observation().Decisions, name)
-	}
-}
-
-// BenchmarkWatch asks a fake over a socket without and with a Watcher. It may lengthen a
-// call by 2 %, here of the shortest call that there is: the answer of a service
-// elsewhere takes longer.
-func BenchmarkWatch(b *testing.B) {
-	fake := fakeserver.New(b)
-	server := httptest.NewServer(fake)
-	defer server.Close()
-	for name, transport := range map[string]http.RoundTripper{"without": server.Client().Transport, "with": observe.Watch(server.Client().Transport)} {
-		b.Run(name, func(b *testing.B) {
-			client, err := agentmessaging.NewClient(server.URL, fake.Key(), agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
-			require.NoError(b, err)
-			for b.Loop() {
-				_, err := client.Status(b.Context())
-				require.NoError(b, err)
-			}
-		})
 	}
 }

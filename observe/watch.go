@@ -286,7 +286,8 @@ func (w *Watcher) found(p *passing, id string, answer any) {
 	w.o.Decisions[id] = Finding{Answer: value, Evidence: evidenceOf(p.Exchange, ""), Seen: w.today, Count: f.Count + 1}
 }
 
-// members counts what bodies and headers have besides what the document shows.
+// members counts the members that the document does not show, the names of headers, and
+// the values of errors, limits and statuses.
 func (w *Watcher) members(p *passing, of string) {
 	object, _ := p.Value.(map[string]any)
 	for name := range object {

@@ -160,8 +160,8 @@ type Cost struct {
 	Wait                                   time.Duration
 }
 
-// Cost is what one call spends that was answered with status. Only an operation
-// that went through takes of its own limits, as far as the interface shows.
+// Cost is what one call spends that was answered with status. A refused operation
+// spends no limit on operations, as far as the interface shows.
 func (c Call) Cost(status int) Cost {
 	spent := Cost{Requests: 1}
 	switch {
@@ -374,7 +374,7 @@ func (sh Shape) Problem(body any, closed bool) string {
 		case holder == nil, !present && slices.Contains(words, "optional"), present && v == nil && slices.Contains(words, "null"):
 		case !present:
 			return fmt.Sprintf("member %q is missing", words[0])
-		case !Fits(v, words[1]):
+		case !fits(v, words[1]):
 			return fmt.Sprintf("member %q: got %s, want %s", words[0], Brief(v), words[1])
 		case words[1] == "closed":
 			if problem := sh.undocumented(v.(map[string]any), name+"."); problem != "" {
@@ -397,10 +397,10 @@ func (sh Shape) undocumented(object map[string]any, prefix string) string {
 	return ""
 }
 
-// Fits reports whether a value is of that type, or one of the values with bars
+// fits reports whether a value is of that type, or one of the values with bars
 // between. A text is a string that says something: an empty identifier or time
 // would be of no use.
-func Fits(v any, kind string) (ok bool) {
+func fits(v any, kind string) (ok bool) {
 	s, isString := v.(string)
 	switch kind {
 	case "bool":
@@ -411,7 +411,7 @@ func Fits(v any, kind string) (ok bool) {
 		ok = s != ""
 	case "strings":
 		list, isList := v.([]any)
-		ok = isList && !slices.ContainsFunc(list, func(item any) bool { return !Fits(item, "string") })
+		ok = isList && !slices.ContainsFunc(list, func(item any) bool { return !fits(item, "string") })
 	case "object", "closed":
 		_, ok = v.(map[string]any)
 	default:

@@ -2,8 +2,8 @@
 // alone, for tests. It shares nothing with the fake, and decides at random what
 // the document leaves open. What no question asks it does in ways that the document
 // allows and the fake does not choose: an agent is idle when it is read, each has a
-// channel, replies are empty, warnings come along, errors have members of its own and
-// no trace_id.
+// channel, replies are empty, warnings come along, errors have an undocumented member
+// and no trace_id.
 package stranger
 
 import (
