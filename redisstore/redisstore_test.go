@@ -48,6 +48,22 @@ func TestCluster(t *testing.T) {
 	})
 }
 
+// TestSentinel finds its server by asking a sentinel.
+func TestSentinel(t *testing.T) {
+	port, at := freePort(t), freePort(t)
+	newServer(t, "--port", fmt.Sprint(port))
+	conf := filepath.Join(t.TempDir(), "sentinel.conf")
+	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, "port %d\nsentinel monitor m 127.0.0.1 %d 1\n", at, port), 0o600))
+	sentinel := exec.Command(program(t), conf, "--sentinel")
+	require.NoError(t, sentinel.Start())
+	defer sentinel.Wait()
+	defer sentinel.Process.Kill()
+	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{fmt.Sprintf("127.0.0.1:%d", at)}})
+	defer client.Close()
+	require.Eventually(t, func() bool { return client.Ping(t.Context()).Err() == nil }, 20*time.Second, 50*time.Millisecond)
+	storetest.Run(t, func() pacer.Store { return redisstore.New(client) })
+}
+
 // freePort is below 55,536, since a cluster also takes the port 10,000 above.
 func freePort(tb testing.TB) int {
 	for {
@@ -128,15 +144,20 @@ func newServer(tb testing.TB, args ...string) *server {
 	return s
 }
 
-// start returns once the server takes connections. It skips the test where no server is
-// installed.
-func (s *server) start(tb testing.TB) {
+// program is what runs as a server. The test is skipped where none is installed.
+func program(tb testing.TB) string {
 	tb.Helper()
-	program, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
+	path, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
 	if err != nil {
 		tb.Skip("this test runs a redis-server, which is not installed; apt-get install redis-server, or the like, brings it")
 	}
-	s.process = exec.Command(program, s.args...)
+	return path
+}
+
+// start returns once the server takes connections.
+func (s *server) start(tb testing.TB) {
+	tb.Helper()
+	s.process = exec.Command(program(tb), s.args...)
 	output, err := s.process.StdoutPipe()
 	require.NoError(tb, err)
 	require.NoError(tb, s.process.Start())
