@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -287,11 +288,11 @@ func TestAnswerThatIsOutOfDate(t *testing.T) {
 // leaving is a rule that hears when nobody waits any more.
 type leaving struct {
 	stub
-	empty bool
+	empty atomic.Bool
 }
 
 func (r *leaving) Done(_ time.Duration, w *Waiter, o Outcome) (changed, news bool, step func()) {
-	r.empty = w.Grant == Grant{} && o == Outcome{}
+	r.empty.Store(w.Grant == Grant{} && o == Outcome{})
 	return false, false, nil
 }
 
@@ -306,10 +307,10 @@ func TestLeavesDuringAStep(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		assert.ErrorIs(t, NewEngine(rule, nil).Acquire(ctx, reading()), context.DeadlineExceeded)
-		assert.False(t, rule.empty)
+		assert.False(t, rule.empty.Load())
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		assert.True(t, rule.empty)
+		assert.True(t, rule.empty.Load())
 	})
 }
 
