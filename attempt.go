@@ -95,6 +95,9 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err erro
 		Method: c.endpoint.Method, Path: c.endpoint.Path, Number: a.number, SetsBYOK: c.setsBYOK,
 		MaxWait: c.client.retry.MaxWait, Clock: c.client.clock,
 	})
+	if isNil(err) { // a nil *Error in an error
+		err = nil
+	}
 	switch none := isNil(permit); {
 	case err != nil && !none:
 		permit.Done(AttemptOutcome{}) // it is not used

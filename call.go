@@ -56,8 +56,10 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 			return u, err
 		}
 	}
-	if u.RawPath != "" { // a prefix whose escapes must stay as they are
-		u.RawPath += before + url.PathEscape(r.agentID) + after
+	// A prefix's escapes must stay as they are, and net/url leaves ; and , as they are,
+	// after which some proxies drop the rest of a segment.
+	if escaped := url.PathEscape(r.agentID); u.RawPath != "" || escaped != r.agentID {
+		u.RawPath = u.EscapedPath() + before + escaped + after
 	}
 	u.Path += before + r.agentID + after
 	return u, nil

@@ -371,6 +371,17 @@ func TestAgentIDs(t *testing.T) {
 	}
 }
 
+// TestAgentIDsAreEscaped, also where net/url would leave what some proxies cut off.
+func TestAgentIDsAreEscaped(t *testing.T) {
+	for _, base := range []string{serviceURL, serviceURL + "/a%2Fb"} {
+		transport := answering(okAnswer)
+		client, err := agentmessaging.NewClient(base, testKey, through(transport))
+		require.NoError(t, err)
+		_, _ = client.GetAgent(t.Context(), "a;b,c d")
+		assert.Equal(t, base+"/v1/agents/a%3Bb%2Cc%20d", transport.Sent()[0].URL.String())
+	}
+}
+
 // FuzzURL: an address or an agent's id is refused, or every call stays below the address,
 // where the id arrives as exactly one segment of the path.
 func FuzzURL(f *testing.F) {

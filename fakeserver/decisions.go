@@ -116,13 +116,14 @@ func (d decision) possible() string {
 }
 
 // set takes an answer. An object may leave members out. It may have only members
-// that the fake's own answer has. null is no answer, although encoding/json takes it
-// for any type.
+// that the fake's own answer has. null, which encoding/json takes for any type, is no
+// answer, and an empty name is none.
 func (d decision) set(in *service.Behavior, answer json.RawMessage) error {
 	var whole any
 	err := json.Unmarshal(answer, &whole)
 	members, _ := whole.(map[string]any)
-	hasNull := whole == nil || slices.Contains(slices.Collect(maps.Values(members)), nil)
+	values := slices.Collect(maps.Values(members))
+	isEmpty := whole == nil || slices.Contains(values, nil) || slices.Contains(values, any(""))
 	value := reflect.ValueOf(d.at(in)).Elem()
 	known := 0
 	if value.Kind() == reflect.Map {
@@ -132,7 +133,7 @@ func (d decision) set(in *service.Behavior, answer json.RawMessage) error {
 	decoder.DisallowUnknownFields()
 	err = cmp.Or(err, decoder.Decode(d.at(in)))
 	switch {
-	case err != nil, hasNull,
+	case err != nil, isEmpty,
 		value.Kind() == reflect.Map && value.Len() != known,
 		value.Kind() == reflect.Int && d.allowed == nil && value.Int() < 2,
 		value.Kind() == reflect.String && value.String() == "",

@@ -159,7 +159,8 @@ func TestRefusedConnection(t *testing.T) {
 	agent := c.agent(emptyBody)
 	for way, wire := range transports(t, fake, fakeserver.FromIP("203.0.113.7")) {
 		c.wire = wire
-		refusal := fake.Inject(fakeserver.RefuseConnection(), fakeserver.ByText("hello"), fakeserver.ByKey(c.key)).From(2)
+		refusal := fake.Inject(fakeserver.RefuseConnection(), fakeserver.ByText("hello"), fakeserver.ByKey(c.key),
+			fakeserver.Where(func(call fakeserver.Call) bool { return call.Key == "key_000001" })).From(2)
 		c.send(agent, "hello").wantOK(t) // the wire has a connection now
 		c.send(agent, "other").wantOK(t)
 		hooks := 0

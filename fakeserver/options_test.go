@@ -201,6 +201,7 @@ func TestOptionsRefuse(t *testing.T) {
 		`WithDecision: "metadata_cap": the answer is not a number from 2`: fakeserver.WithDecision("metadata_cap", 1),
 		`WithDecision: "reason": the answer is not`:                       fakeserver.WithDecision("reason", nil),
 		`WithDecision: "sms_status": the answer is not an object`:         fakeserver.WithDecision("sms_status", map[string]any{"sandbox": nil}),
+		`WithDecision: "error_names": the answer is not an object`:        fakeserver.WithDecision("error_names", map[string]any{"not_found": ""}),
 		`WithDecision: "windows": the answer is not`:                      fakeserver.WithDecision("windows", "token bucket of 010"),
 		"WithDecision: \"windows\": json: unsupported type":               fakeserver.WithDecision("windows", func() {}),
 		"WithLimit: unknown limit; the":                                   fakeserver.WithLimit("key_second", 1),

@@ -122,16 +122,21 @@ func (s *Server) begin(c *call) {
 	c.gen = s.gen
 	c.gen.traces++
 	c.TraceID = service.Numbered("trace", c.gen.traces) // the interface shows no form
-	label := fakedoor.KeyUnknown
-	if k := c.gen.service.Key(c.Token); !c.HasToken {
-		label = fakedoor.KeyMissing
-	} else if k != nil {
-		label = k.Label
-	}
-	c.record.TraceID, c.record.Key = c.TraceID, label
+	c.record.TraceID, c.record.Key = c.TraceID, c.gen.labelOf(c.Request)
 	c.entry.call = c.record
 	c.gen.log.waiting = append(c.gen.log.waiting, c.entry)
 	c.scripts, c.injections = c.gen.scripts, c.gen.injections
+}
+
+// labelOf is what a record shows of the key of a request.
+func (g *generation) labelOf(r *wire.Request) string {
+	if !r.HasToken {
+		return fakedoor.KeyMissing
+	}
+	if k := g.service.Key(r.Token); k != nil {
+		return k.Label
+	}
+	return fakedoor.KeyUnknown
 }
 
 // respond finds the rules of a call, carries it out, and makes its answer.
@@ -361,6 +366,9 @@ func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 		}
 	}
 	c := s.read(asked)
+	lock = s.lock()
+	c.entry.call.Key = s.gen.labelOf(c.Request) // for matchers
+	lock.Unlock()
 	if !s.guarded(func() { s.applyFaults(c, s.matchingRules(refusals, c.entry)) }, "the fake itself, which is a bug in it,") {
 		c.delivery = unanswered
 	} else if c.fault == nil {

@@ -69,8 +69,8 @@ type generation struct {
 	refusals   []*rule // of RefuseConnection, asked before a call is sent
 }
 
-// shareHeader lets a record have the last header in place of one that is the same. A
-// header takes half as much memory as the rest of a record without its bodies, and
+// shareHeader replaces a record's header by that of the record before if the two are
+// equal, so that they share memory. A header takes half as much memory as the rest of a record without its bodies, and
 // most clients send the same each time.
 func shareHeader(last, header *http.Header) {
 	if !maps.EqualFunc(*last, *header, slices.Equal[[]string]) {

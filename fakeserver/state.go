@@ -39,9 +39,9 @@ type stateFile struct {
 // clock, and the number of trace identifiers. Scripts, injected faults and recorded
 // calls are left out.
 //
-// The document holds the texts of messages and prompts. It holds no API key, only
-// the keys' labels, and of a provider key only the metadata of interface 2.4. A
-// checksum at the end shows ReadState whether the document is whole. An error of w
+// The document holds the texts of messages and prompts and the addresses of clients.
+// It holds no API key, only the keys' labels, and of a provider key only its label and
+// the metadata of interface 2.4. A checksum at the end shows ReadState whether the document is whole. An error of w
 // is wrapped and returned.
 func (s *Server) WriteState(w io.Writer) error {
 	state, err := s.encodeState()

@@ -89,10 +89,10 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 
 // WithLogger writes a record at level Warn when the store stops answering or has
 // lost its state, and one at Info when it answers again. The default is to log
-// nothing. A nil logger is an error.
+// nothing. A nil logger, or one without a handler, is an error.
 func WithLogger(logger *slog.Logger) Option {
 	return func(p *Pacer) error {
-		if logger == nil {
+		if logger == nil || logger.Handler() == nil { // new(slog.Logger) has no handler
 			return invalid("WithLogger", "was given nil; leave the option out for the default")
 		}
 		p.coordinator.logger = logger

@@ -73,6 +73,9 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 		panic("sweep: Test needs the *testing.T of a test")
 	}
 	t.Helper()
+	if slices.ContainsFunc(opts, func(o Option) bool { return o == nil }) {
+		t.Fatal("sweep: an option is nil")
+	}
 	s := &sweep{
 		setup:     setup{config: newConfig(opts), t: t, scenario: scenario, baseline: &baseline{}, reached: map[string]bool{}},
 		restarted: map[string]*record{}, deaths: map[string]*run{}, faults: map[string]bool{},

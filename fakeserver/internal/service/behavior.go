@@ -33,14 +33,14 @@ type Behavior struct {
 
 	CreationStoresKey                   bool
 	OperationsSpend                     bool            // refused ones
-	RequestsSpend                       map[string]bool // whether a call refused with this status spends one; statusCalls is GET /v1/status
+	RequestsSpend                       map[string]bool // whether a call refused with this status spends one; and statusCalls
 	Windows                             string
 	ExactRetryAfter, NamesTheLastToOpen bool
 }
 
 const (
 	accepted    = 200      // the answer to a question that leads to no refusal
-	statusCalls = "status" // the member of RequestsSpend for GET /v1/status, refused or not
+	statusCalls = "status" // the member of RequestsSpend for endpoints that list no 429; observe asks GET /v1/status
 )
 
 // StatusValues are the strings of interface 4.1, which shows only their types.

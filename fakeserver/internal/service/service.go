@@ -98,8 +98,8 @@ type (
 // lists and what it spends are in its row of package spec.
 type row struct {
 	endpoint *spec.Endpoint
-	mode     *spec.Field // asks for byok mode, in the body or when the agent was created; nil: none does
-	byok     *spec.Field // needs the store of provider keys: with a key, or in byok mode; nil: none does
+	mode     *spec.Field // the member that chooses byok mode, of this body or of the agent's creation; nil: none
+	byok     *spec.Field // the member that needs the store of provider keys: a key, or a mode that is byok; nil: none
 	checks   []check     // in this order, after 404, 405, 401 and 402
 	act      func(*call) Answer
 }
@@ -277,7 +277,7 @@ func (s *State) owner(a *Agent) *Key {
 	return s.keys[i]
 }
 
-// somethingStored is a decision: clearing BYOK where none is set.
+// somethingStored refuses to clear BYOK where none is set, if Behavior says so.
 func somethingStored(c *call) *Refusal {
 	if c.key.BYOK != nil || c.state.by.ClearNothing == accepted {
 		return nil
