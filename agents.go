@@ -172,7 +172,7 @@ func readAgent(r *reply) *Agent {
 	if sms, ok := r.object("sms"); ok {
 		agent.SMS = &SMS{Status: SMSStatus(sms.text("status"))}
 		r.fail(sms.err)
-		agent.SMS.PhoneNumber = sms.text("phone_number") // no reply is lost for want of one
+		agent.SMS.PhoneNumber = sms.text("phone_number") // after r.fail: an unreadable number fails no reply
 		if *agent.SMS == (SMS{}) {
 			agent.SMS = nil // it says nothing
 		}

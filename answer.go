@@ -163,8 +163,8 @@ func (a *attempt) classifyUnanswered(ctxErr error) *outcome {
 	return outcomeUnsent
 }
 
-// isCertificateError reports that one side refused the other's certificate, or its
-// having none. With TLS 1.3 a request may be on its way when the service says so,
+// isCertificateError reports that one side refused the other's certificate, or refused
+// it for having none. With TLS 1.3 a request may be on its way when the service says so,
 // but the handshake is not over yet: nothing was carried out.
 func isCertificateError(err error) bool {
 	var verification *tls.CertificateVerificationError

@@ -71,8 +71,8 @@
 //	context ended after the request      error              outcome unknown
 //	refused by the limiter               error              error
 //
-// The interface lists a 503 for the endpoint, and its body has an error code: without
-// one it counts as any 503.
+// "503 that the interface lists" is a 503 with an error code in its body, from an
+// endpoint that lists 503. Without the code it counts as any other 503.
 //
 // A wait is never shorter than the answer's Retry-After; jitter may make it
 // longer. A wait that would pass the deadline of the context, or

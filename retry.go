@@ -16,7 +16,7 @@ import (
 // documentation has the table.
 type RetryPolicy struct {
 	// MaxAttempts is how many requests a call sends at most, the first
-	// included. 0 means 3, 1 means no retries. A 429 does not count. With 1 it is
+	// included. 0 means 3, 1 means no retries. A 429 does not count. With 1, a 429 is
 	// not repeated either, so a batch at a limit loses calls. Over HTTP/2 there may be
 	// two more, which do not count here: a service replaces its connections now
 	// and then, and the client sends again at once, on a new connection, what the

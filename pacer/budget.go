@@ -93,7 +93,8 @@ func (b budget) level() float64 {
 	return min(b.max, level*math.Pow(climb, float64(b.now-b.Quiet)/float64(b.window)))
 }
 
-// pause keeps all calls back until then; from then on they go at an even pace.
+// pause holds all calls back until a time. After it they go at an even pace, without a
+// burst.
 func (b budget) pause(until int64) { b.Due = max(b.Due, until) }
 
 // sent counts the calls of the last window, and forgets those before.

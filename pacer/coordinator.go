@@ -32,7 +32,7 @@ type coordinator struct {
 	ledger   ledger // this process's, or what it saw in the store last
 	peers    peers
 	reports  []func(*ledger)      // for the next step
-	refusing map[costSet]refusals // of calls of which none has passed since
+	refusing map[costSet]refusals // since a call with these costs last passed
 }
 
 // refusals are those of one kind of call, one after the other.

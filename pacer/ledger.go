@@ -339,8 +339,8 @@ func (l *ledger) firstBatch() int {
 	return slices.IndexFunc(l.Tickets, func(t ticket) bool { return t.Batch })
 }
 
-// earliest is when all limits of a kind let a call go that has others before it.
-// If a gate decides, the turn names the first limit and the gate's key.
+// earliest is when all limits of a call with the costs k let it go, after the calls in
+// before. If a gate decides, the turn names the first limit and the gate's key.
 func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 	shut := l.last(k)
 	got := turn{due: max(l.Now, shut.Opens), limit: &l.rules[0]}

@@ -33,9 +33,9 @@ type Store interface {
 
 // WithStore shares the limits with all processes whose pacers use the same store,
 // apiKey and limits. The default is that the process has the limits for itself. The
-// store gets a value of about a kilobyte without texts of messages. Its key in the
-// store is a keyed hash, which does not reveal the API key. A nil store and an empty
-// apiKey are errors.
+// store gets a value without texts of messages, of less than a kilobyte for up to 16
+// processes. Its key in the store is a keyed hash, which does not reveal the API key. A
+// nil store and an empty apiKey are errors.
 //
 // While the store does not answer, the process keeps to an equal share of the limits,
 // by the number of processes that used the store last. If it has never seen the

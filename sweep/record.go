@@ -74,9 +74,9 @@ func (c *Call) succeeded() bool { return c.ended && c.Err == nil }
 func (c *Call) onAgent() bool { return c.AgentID != "" && c.spec != spec.CreateAgent }
 
 // restarts are how long the application is down before each stage of a run: the first
-// execution, and three restarts. A supervisor starts it at once; after half an hour it
-// still meets the limits of the hour; after a day, and a minute so that whatever
-// lasts a day is over, no limit is used up any more.
+// execution, and three restarts. A supervisor starts it after half a minute; after half
+// an hour it still meets the limits of the hour; after a day, and a minute so that
+// whatever lasts a day is over, no limit is used up any more.
 var restarts = []struct {
 	down  time.Duration
 	later string

@@ -114,8 +114,8 @@ func (t *trace) lineUp() error {
 	return err
 }
 
-// leaveLine ends the request's turn, if it has one. Others take turns too only
-// where they may share what it has found: an HTTP/2 connection.
+// leaveLine ends the request's turn, if it has one. If it found an HTTP/2 connection,
+// which others may share, the next in line takes its turn. Otherwise all go at once.
 func (t *trace) leaveLine(http2 bool) {
 	if t.looking.CompareAndSwap(true, false) {
 		t.turnTimer.Stop()

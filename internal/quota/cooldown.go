@@ -92,13 +92,13 @@ func classIndex(endpoint *spec.Endpoint, setsBYOK bool) int {
 	return class
 }
 
-// Sort of Rule.
+// Sort implements Rule.
 func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
 	w.Class = Class{ID: classIndex(w.Endpoint, w.SetsBYOK)}
 	return c.held[w.Class.ID].Load()
 }
 
-// Ask of Rule. It grants one at a time, so that the classes that wait at a gate go in
+// Ask implements Rule. It grants one at a time, so that the classes that wait at a gate go in
 // the order in which their calls came.
 func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 	class := first.Class.ID
@@ -187,7 +187,7 @@ func (g *gate) open(now time.Duration) {
 	g.closed, g.ramp = false, g.ramp.next(now)
 }
 
-// Done of Rule.
+// Done implements Rule.
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (changed, news bool, _ func()) {
 	passed := o.Sent && !o.Refused
 	switch mark := w.Grant.Mark.(type) {

@@ -34,15 +34,14 @@ type Rule interface {
 	// Sort sets the waiter's Class and Tenant. False: nothing can hold it back.
 	Sort(ctx context.Context, w *Waiter) bool
 	// Ask grants some of the waiting calls of a class, or says when to ask again. first
-	// is the next of them. If none waits, the question is how long first would wait:
-	// nothing is granted.
+	// is the next of them. If waiting is 0, the question is how long first would wait: a
+	// grant then says that it need not wait, and is not used.
 	Ask(now time.Duration, first *Waiter, waiting int) Answer
-	// Done learns how a granted attempt ended. An attempt that was not sent gives
-	// its grant back. One without a grant only says that nobody waits in its class any
-	// more. changed asks the engine to ask anew for all classes;
-	// news reports that a refusal closed a limit, or for longer by a second. step, if
-	// not nil, is what remains to be done and takes time; of several the engine takes
-	// the last.
+	// Done learns how a granted attempt ended. An attempt that was not sent gives its
+	// grant back. An outcome without a grant says that nobody waits in the class any
+	// more. changed: ask anew for all classes. news: a refusal closed a limit, or kept
+	// it closed for a second longer or more. step: work that takes time and remains to
+	// be done; nil if none. If several calls of Done return one, the last is taken.
 	Done(now time.Duration, w *Waiter, o Outcome) (changed, news bool, step func())
 }
 
@@ -50,7 +49,7 @@ type Rule interface {
 type Answer struct {
 	Grants       []Grant       // for the first in the queue
 	Again        time.Duration // when to ask for the others
-	Opens        time.Duration // nobody of the class goes before; 0: now
+	Opens        time.Duration // no call of the class goes before this time; 0: the limit is open
 	Turn         time.Duration // when the next one goes
 	Gap          time.Duration // between the turns after that
 	Rough        bool          // Turn and Gap are estimates: nobody is refused because of them
@@ -213,10 +212,10 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	return w.waits || w.granted && w.Grant.At > now
 }
 
-// push inserts a call behind before others.
-func (q *queue) push(w *Waiter, before int, now time.Duration) {
-	q.line.push(w, before)
-	w.place, w.answered, w.forecast = before+1, nil, nil
+// push inserts a call behind the first ahead calls.
+func (q *queue) push(w *Waiter, ahead int, now time.Duration) {
+	q.line.push(w, ahead)
+	w.place, w.answered, w.forecast = ahead+1, nil, nil
 	if w.Refused { // when the rule was asked last, this call did not wait yet
 		q.Again = 0
 	}
@@ -390,9 +389,9 @@ func (e *Engine) waitingLocked(c Class) int {
 	return 0
 }
 
-// turn is when a call with before others ahead of it goes.
-func (q *queue) turn(before int) time.Duration {
-	return q.Turn + time.Duration(before)*q.Gap
+// turn is when a call goes that has ahead calls in front of it.
+func (q *queue) turn(ahead int) time.Duration {
+	return q.Turn + time.Duration(ahead)*q.Gap
 }
 
 // sendForecasts says to those who have come since the last answer how long they will

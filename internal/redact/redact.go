@@ -1,6 +1,6 @@
 // Package redact takes secrets out of what the service, a proxy or a transport
 // said. It imports nothing of the module. The tests of the client, in secret_test.go,
-// test it too.
+// are its tests.
 package redact
 
 import (
