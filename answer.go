@@ -36,7 +36,9 @@ func (a *attempt) read() bool {
 		}
 		a.Err, a.Missed = notDocumented(a.Body, err, c.secrets), exchange.Unreadable
 	}
-	if a.failure = (&Error{TraceID: c.secrets.Identifier(traceID)}); !isSuccess(a.Status) {
+	if isSuccess(a.Status) {
+		a.failure = &Error{TraceID: c.secrets.Identifier(traceID)}
+	} else {
 		a.failure = readError(a.Answer, c.secrets)
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, time.Now())
@@ -54,8 +56,8 @@ func (a *attempt) keepNames(traceID string) {
 	}
 }
 
-// readError reads an error body (interface 2.1) of any shape. Of one that is not
-// the documented one it quotes what proxies say, and nothing that may be a request.
+// readError reads an error body (interface 2.1) of any shape. From a body in another shape
+// it quotes a proxy's words, but nothing that may echo the request.
 func readError(a exchange.Answer, secrets redact.Redactor) *Error {
 	members, err := strictjson.ReadObject(a.Body)
 	e := &Error{

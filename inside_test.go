@@ -13,6 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// retryTable is the table of the package documentation.
+var retryTable = []*outcome{
+	outcomeSuccess, outcomeUnsent, outcomeLost, outcomeLimited, outcomeDown, outcomeUnavailable, outcomeBroken, outcomeOther,
+	outcomeCertificate, outcomeEnded, outcomeEndedSent, outcomeRefused,
+}
+
 // TestRetryTableIsThatOfTheDocumentation holds the table in the package
 // documentation, row by row, to that of the code.
 func TestRetryTableIsThatOfTheDocumentation(t *testing.T) {

@@ -24,10 +24,10 @@ type decoder interface {
 	decode(body []byte) (result any, traceID string, err error)
 }
 
-// A reader makes a result of a success body, by the names of its members. A
-// member that is missing fails the reply where the result would say what the
-// service did not: that a text is empty, that nothing was warmed. Others come
-// empty: no reply is lost for want of a trace_id.
+// A reader makes a result of a success body, by the names of its members. A missing
+// member fails the reply if its zero value would claim something: an empty text, a
+// warm-up that did not happen. Other missing members stay empty: no reply is lost for
+// want of a trace_id.
 type reader[T any] func(*reply) T
 
 // decode implements decoder.

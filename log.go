@@ -10,9 +10,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
-// A handler is an observer or a logger, by its functions: a field of type
-// *slog.Logger would have the linker keep all handlers of slog in programs that log
-// nothing, 50 KiB.
+// A handler is an observer or a logger, as two functions. A field of type *slog.Logger
+// would link all handlers of slog, 50 KiB, into programs that log nothing.
 type handler struct {
 	wants  func(context.Context, slog.Level) bool // an event of that level; nil: an observer, which wants all
 	handle func(context.Context, Event) context.Context

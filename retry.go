@@ -154,6 +154,8 @@ type outcome struct {
 	idempotent, post action // what follows it: after GET, PUT and DELETE, and after POST
 }
 
+// The outcomes, in the order of the table of the package documentation; a test holds the
+// two together.
 var (
 	outcomeSuccess     = &outcome{"2xx with a readable documented body", actionSuccess, actionSuccess}
 	outcomeUnsent      = &outcome{"never sent", actionRetry, actionRetry}
@@ -168,12 +170,6 @@ var (
 	outcomeEndedSent   = &outcome{"context ended after the request", actionError, actionUnknown}
 	outcomeRefused     = &outcome{"refused by the limiter", actionError, actionError}
 )
-
-// retryTable is the table of the package documentation; a test holds the two together.
-var retryTable = []*outcome{
-	outcomeSuccess, outcomeUnsent, outcomeLost, outcomeLimited, outcomeDown, outcomeUnavailable, outcomeBroken, outcomeOther,
-	outcomeCertificate, outcomeEnded, outcomeEndedSent, outcomeRefused,
-}
 
 // follows is what follows an attempt of the method; empty for one that did not take place.
 func (o *outcome) follows(method string) action {
