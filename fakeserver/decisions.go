@@ -54,7 +54,8 @@ func encode(answer any) []byte {
 	return b
 }
 
-// decisions are all questions. observe.Run asks them by the same ids.
+// decisions are all questions. observe.Run asks all but the last four by the same ids: a
+// service that nobody can arrange cannot be asked for those.
 var decisions = []decision{
 	{"status", "What does GET /v1/status say of the service?", func(b *service.Behavior) any { return &b.Status }, nil},
 	{"error_names", "Which values has error?", func(b *service.Behavior) any { return &b.ErrorNames }, nil},

@@ -6,8 +6,10 @@
 // [Observation] with a [Finding] for each open question. fakeserver.Like reads its
 // JSON file and makes the fake answer in the same way, [Observation.Markdown] shows
 // it as a page, and [Observation.Drift] shows what changed since an earlier one.
-// The ids and words of all questions are listed by Decisions of a
-// fakeserver.Server, and answers are compared with the fake's defaults.
+// Decisions of a fakeserver.Server lists the ids and words of all questions, and the
+// fake's defaults, with which answers are compared. Run leaves out other_limit_names,
+// permission_before_body, limit_before_permission and store_down_first: they need keys
+// of other kinds, a store that is down, or the whole day of a key.
 //
 //	o, err := observe.Run(ctx, observe.Target{BaseURL: baseURL, Key: key}, observe.DefaultBudget())
 //	if err != nil {
@@ -101,14 +103,14 @@ type Target struct {
 	BaseURL string
 	// Key is a dashboard-issued API key on an active plan.
 	Key string
-	// SecondKey is another such key, for the questions that need two. If it is
-	// empty, Abilities issue one; without Abilities these questions are not asked.
+	// SecondKey is another such key, for the question that needs two. If it is
+	// empty, Abilities issue one; without Abilities that question is not asked.
 	SecondKey string
 	// HTTPClient sends the calls. nil means a client with a timeout of two
 	// minutes. Redirects are never followed, even if the client would.
 	HTTPClient *http.Client
-	// Abilities arrange what a question cannot do by calling the target. If they
-	// are nil, questions that need them are not asked, and waits take real time.
+	// Abilities issue a second key and move the target's clock. If they are nil,
+	// waits take real time.
 	Abilities Abilities
 }
 

@@ -63,8 +63,7 @@ type question struct {
 	// alsoAnswers are the ids of further questions that find answers. It passes their
 	// answers to probe.answer.
 	alsoAnswers []string
-	// What find needs of its target besides a key.
-	secondKey, abilities bool
+	secondKey   bool // find needs a second key
 	// read returns what one answer says by itself, whoever made the call and for what
 	// reason; nil if it says nothing. The members of objects from several calls make one
 	// answer. A Watcher reads every call that passes. Without read, what a call
@@ -140,8 +139,6 @@ func (p *probe) lacks(q question) string {
 		return "needs a target that answers"
 	case q.secondKey && !p.hasTwoKeys():
 		return "needs a second key"
-	case q.abilities && !arranges:
-		return "needs Target.Abilities, such as those of a fake"
 	case over != "":
 		return "needs a larger budget: " + over
 	}

@@ -101,30 +101,6 @@ var questions = []question{
 	{id: "refused_requests_spend", words: "Which refused calls spend the limit on requests?", find: spentByRefused,
 		fake:        map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
 		fillsMinute: true, costs: Spend{Requests: 125, Creations: 1, Wait: 2 * minute}},
-
-	// These need keys of other kinds, or spend a key's whole day. Abilities issue them.
-	{id: "permission_before_body", words: "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", fake: true, costs: one, abilities: true,
-		find: func(p *probe) any { return p.yes(rawcall.SetBYOK.With(`{`).By(rawcall.Undashboard), 403, 400) }},
-	{id: "limit_before_permission", words: "Is a call that the key may not make answered 429 where the limit on requests is spent?", fake: true,
-		costs: Spend{Requests: 150, Creations: 1}, abilities: true,
-		find: func(p *probe) any {
-			p.agent(rawcall.Undashboard)
-			p.wait(minute)
-			p.fillLimit(140, rawcall.ReadAgent.By(rawcall.Undashboard))
-			return p.yes(rawcall.SetBYOK.By(rawcall.Undashboard), 429, 403)
-		}},
-	{id: "store_down_first", words: "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", fake: true,
-		costs: one, abilities: true,
-		find: func(p *probe) any {
-			p.target.Abilities.SetBYOKAvailable(false)
-			defer p.target.Abilities.SetBYOKAvailable(true)
-			return p.yes(rawcall.BYOKWarmUp.By(rawcall.Third), 503, 409)
-		}},
-	{id: "other_limit_names", words: "Which limit_key have the other limits?", costs: Spend{Requests: 1300, Creations: 70, BYOKSets: 6}, abilities: true,
-		find: otherLimitNames, fake: map[string]any{
-			"ip_minute": "ip_minute", "key_day": "key_day", "agent_create_key_day": "agent_create_key_day",
-			"agent_create_ip_minute": "agent_create_ip_minute", "byok_set_key_hour": "byok_set_key_hour",
-		}},
 }
 
 // oneCall makes a question that the status of one call answers: yes or no.
@@ -177,13 +153,6 @@ func errorNames(p *probe) (names any) {
 	note(patching, 405, 404)
 	if p.take(rawcall.GetBYOK, 200).At("byok") == nil {
 		note(rawcall.BYOKWarmUp, 409)
-	}
-	if p.target.Abilities != nil {
-		note(rawcall.GetStatus.By(rawcall.Unpaid), 402)
-		note(rawcall.GetBYOK.By(rawcall.Undashboard), 403)
-		p.target.Abilities.SetBYOKAvailable(false)
-		defer p.target.Abilities.SetBYOKAvailable(true)
-		note(rawcall.SetBYOK, 503)
 	}
 	return names
 }
@@ -496,40 +465,4 @@ func spentByRefused(p *probe) any {
 		p.fail("no clear answer: the key made other calls meanwhile")
 	}
 	return spent
-}
-
-// otherLimitNames fills each limit and reads the name of its refusal. Minute and
-// warm-ups are other questions.
-func otherLimitNames(p *probe) any {
-	key := func(name string) rawcall.Key { return rawcall.Key{Name: name, Plan: "preview", Dashboard: true} }
-	create, read := rawcall.CreateAgent.By(key("four")), rawcall.ReadAgent
-	return object(map[string]any{
-		"ip_minute":              p.nameOfLimit(0, 130, read.By(key("one")), read.By(key("two")), read.By(key("three"))),
-		"agent_create_ip_minute": p.nameOfLimit(0, 11, create),
-		"agent_create_key_day":   p.nameOfLimit(2*minute, 60, create),
-		"byok_set_key_hour":      p.nameOfLimit(2*minute, 6, rawcall.SetBYOK.By(key("five"))),
-		"key_day":                p.nameOfLimit(2*minute, 1030, read.By(key("six"))),
-	})
-}
-
-// nameOfLimit makes the calls in turn, at most so many, until one is refused for more
-// than a time. What refuses a call for less is another limit, and open after two minutes.
-func (p *probe) nameOfLimit(least time.Duration, most int, calls ...rawcall.Call) any {
-	p.wait(2 * minute)
-	for i := range most {
-		c := calls[i%len(calls)]
-		if c.OfAgent() {
-			p.agent(c.Key)
-		}
-		switch x := p.playOnce(c); {
-		case x.Status != http.StatusTooManyRequests:
-			p.wantStatus(x, 200)
-		case retryAfter(x) > least:
-			return labelAt(x, "limit_key")
-		default:
-			p.wait(2 * minute)
-		}
-	}
-	p.fail("no clear answer: no limit within %d calls", most)
-	return nil
 }

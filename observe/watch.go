@@ -24,20 +24,18 @@ type Watcher struct {
 	transport http.RoundTripper
 	seed      maphash.Seed
 
-	mu         sync.Mutex // guards what follows
-	today      string     // the day of the last answer
-	o          Observation
-	passed     map[string]int // answers by endpoint
-	keys       map[uint64]*watchedKey
-	agents     map[uint64]watchedAgent
-	onRequests map[any]bool // names of limits that refused a call which only limits on requests can refuse
+	mu     sync.Mutex // guards what follows
+	today  string     // the day of the last answer
+	o      Observation
+	passed map[string]int // answers by endpoint
+	keys   map[uint64]*watchedKey
+	agents map[uint64]watchedAgent
 }
 
 // watchedKey is the state of an API key, as far as its calls show it.
 type watchedKey struct {
 	byok  byokState
-	calls map[string][]time.Time // that count: by endpoint in the limits on operations, by "" in the limits on requests
-	opens map[string]time.Time   // when Retry-After said that an endpoint is open again
+	opens map[string]time.Time // when Retry-After said that an endpoint is open again
 }
 
 type watchedAgent struct {
@@ -57,7 +55,6 @@ const (
 // How much a Watcher remembers.
 const (
 	mostRemembered = 10_000   // keys, agents
-	mostCalls      = 1_100    // of a key
 	mostFacts      = 300      // in Observation.Traffic
 	mostRead       = 64 << 10 // bytes of a body
 )
@@ -74,12 +71,12 @@ const (
 //
 //	err = watcher.Observation().WriteFile("observed.json")
 //
-// It can answer 14 of the questions that Run asks, depending on the calls that
+// It can answer 11 of the questions that Run asks, depending on the calls that
 // pass: status, error_names, reason, times, metadata_cap (only a lower bound, the
 // largest metadata that was accepted), sms_status, agent_of_another_key,
-// clear_nothing, creation_stores_key, byok_cleared, warmup_limit_name,
-// minute_limit_name, other_limit_names and retry_after. It also counts statuses,
-// header names, forms of Retry-After, and members that the document does not have.
+// clear_nothing, creation_stores_key, byok_cleared and retry_after. It also counts
+// statuses, values of error and limit_key, header names, forms of Retry-After, and
+// members that the document does not have.
 //
 // It never fails or changes a call, and costs about 2 % of the shortest call over
 // loopback. Its observations hold no text, no key,
@@ -91,7 +88,6 @@ func Watch(transport http.RoundTripper) *Watcher {
 	w := &Watcher{
 		transport: cmp.Or(transport, http.DefaultTransport), seed: maphash.MakeSeed(),
 		passed: map[string]int{}, keys: map[uint64]*watchedKey{}, agents: map[uint64]watchedAgent{},
-		onRequests: map[any]bool{},
 	}
 	w.o.init()
 	return w
@@ -235,7 +231,7 @@ func (w *Watcher) learn(p *passing) {
 	}
 	key := w.keys[p.key]
 	if key == nil {
-		key = &watchedKey{calls: map[string][]time.Time{}, opens: map[string]time.Time{}}
+		key = &watchedKey{opens: map[string]time.Time{}}
 		w.keys[p.key] = key
 	}
 	w.today = today(p.at)
@@ -258,7 +254,7 @@ func (w *Watcher) learn(p *passing) {
 		}
 	}
 	w.states(p, key)
-	w.limits(p, key)
+	w.waits(p, key)
 }
 
 // fact counts a sight that answers no question.
@@ -380,61 +376,17 @@ func (w *Watcher) anotherError(p *passing) bool {
 	return wrongBody != nil && wrongBody != p.At("error")
 }
 
-// watchedLimit is a limit of a key or an address.
-type watchedLimit struct {
-	names    string // the question, or the member of its answer, that the limit's name answers
-	endpoint string // whose operations count; "" is every request
-	window   time.Duration
-	least    time.Duration // a shorter wait may come from another limit
-	numbers  []int
-}
-
-// watchedLimits are the limits of interface 8.1 and 8.2 that calls of one key
-// meet, with their numbers.
-var watchedLimits = []watchedLimit{
-	{"minute_limit_name", "", time.Minute, 0, []int{60, 300, 600}},
-	{"other_limit_names.key_day", "", 24 * time.Hour, 2 * time.Minute, []int{1000}},
-	{"warmup_limit_name", rawcall.WarmUp.Name, time.Hour, 2 * time.Minute, []int{3}},
-	{"other_limit_names.byok_set_key_hour", rawcall.SetBYOK.Name, time.Hour, 2 * time.Minute, []int{5}},
-	{"other_limit_names.agent_create_ip_minute", rawcall.CreateAgent.Name, time.Minute, 0, []int{10}},
-	{"other_limit_names.agent_create_key_day", rawcall.CreateAgent.Name, 24 * time.Hour, time.Hour, []int{50}},
-}
-
-// limits counts the calls by the limits that they spend. It learns whether a call
-// went through as soon as Retry-After had passed.
-func (w *Watcher) limits(p *passing, key *watchedKey) {
-	switch p.Status {
-	case http.StatusTooManyRequests:
-		w.refused(p, key)
-		return
-	case http.StatusUnauthorized, http.StatusPaymentRequired:
+// waits learns the form of Retry-After, and whether a call went through as soon as it had
+// passed.
+func (w *Watcher) waits(p *passing, key *watchedKey) {
+	if p.Status != http.StatusTooManyRequests {
+		// A second later it would show nothing: a wait that is too short is so by whole seconds.
+		if since := p.at.Sub(key.opens[p.Name]); p.Status == http.StatusOK && since >= 0 && since < time.Second {
+			w.found(p, "retry_after", true)
+		}
+		delete(key.opens, p.Name)
 		return
 	}
-	ok := p.Status == http.StatusOK
-	// A second later it would show nothing: a wait that is too short is so by whole seconds.
-	if since := p.at.Sub(key.opens[p.Name]); ok && since >= 0 && since < time.Second {
-		w.found(p, "retry_after", true)
-	}
-	delete(key.opens, p.Name)
-	if p.Limited() {
-		key.count("", p.at)
-	}
-	if ok && !p.OfAgent() {
-		key.count(p.Name, p.at)
-	}
-	if ok && p.Cost(p.Status).BYOKSets > 0 && p.Name == rawcall.CreateAgent.Name {
-		key.count(rawcall.SetBYOK.Name, p.at)
-	}
-}
-
-func (k *watchedKey) count(endpoint string, at time.Time) {
-	calls := append(k.calls[endpoint], at)
-	k.calls[endpoint] = calls[max(0, len(calls)-mostCalls):]
-}
-
-// refused learns the name of a limit if the calls of this process have just filled
-// that limit, and no other that may refuse the call.
-func (w *Watcher) refused(p *passing, key *watchedKey) {
 	wait, problem := p.RetryAfter()
 	form := "whole seconds"
 	if _, err := http.ParseTime(p.Header.Get("Retry-After")); err == nil {
@@ -446,36 +398,6 @@ func (w *Watcher) refused(p *passing, key *watchedKey) {
 	if problem == "" && wait > 2*time.Second { // shorter ones are right by chance
 		key.opens[p.Name] = p.at.Add(wait)
 	}
-	name := labelAt(p.Exchange, "limit_key")
-	if p.OfAgent() {
-		w.onRequests[name] = true
-	}
-	// Not each counted call has spent the limit: one that was refused may not have.
-	full := slices.DeleteFunc(slices.Clone(watchedLimits), func(l watchedLimit) bool {
-		mayRefuse := l.endpoint == "" || l.endpoint == p.Name && !w.onRequests[name]
-		return problem != "" || !mayRefuse || wait < l.least || wait > l.window || key.within(l, p.at) < l.numbers[0]
-	})
-	switch {
-	case name == nil, len(full) != 1, !slices.Contains(full[0].numbers, key.within(full[0], p.at)),
-		full[0].endpoint == "" && !p.OfAgent(),           // a limit on operations may have refused it
-		full[0].window == time.Minute && len(w.keys) > 1: // or the limit of the address
-		return
-	}
-	id, member, ofMember := strings.Cut(full[0].names, ".")
-	if ofMember {
-		name = map[string]any{member: name}
-	}
-	w.found(p, id, name)
-}
-
-// within returns how many calls counted in the limit's last window.
-func (k *watchedKey) within(l watchedLimit, now time.Time) (n int) {
-	for _, at := range k.calls[l.endpoint] {
-		if !at.Before(now.Add(-l.window)) {
-			n++
-		}
-	}
-	return n
 }
 
 // ReadHAR reads a HAR 1.2 file, which browsers, proxies and the standalone fake
