@@ -64,8 +64,17 @@ type agent struct {
 
 // New decides by the seed. The keys are dashboard-issued.
 func New(seed uint64, keys ...string) *Service {
+	s := &Service{spent: map[string][]float64{}, keys: map[string]*apiKey{}, agents: map[string]*agent{}}
+	for _, key := range keys {
+		s.keys["Bearer "+key] = &apiKey{text: key}
+	}
 	random := rand.New(rand.NewPCG(seed, 7))
-	one := func(of ...any) any { return of[random.IntN(len(of))] }
+	s.decide(func(of ...any) any { return of[random.IntN(len(of))] })
+	return s
+}
+
+// decide makes the decisions; one draws one of some answers.
+func (s *Service) decide(one func(of ...any) any) {
 	coin := func() any { return one(false, true) }
 	// each draws a value for each of the names.
 	each := func(names string, draw func(name string) any) map[string]any {
@@ -75,18 +84,15 @@ func New(seed uint64, keys ...string) *Service {
 		}
 		return drawn
 	}
-	s := &Service{spent: map[string][]float64{}, keys: map[string]*apiKey{}, agents: map[string]*agent{}, limits: []limit{
-		{id: "key_minute", max: one(60, 60, 60, 33, 100).(int), seconds: 60}, {id: "ip_minute", max: 120, seconds: 60, perIP: true},
+	keyMinute, warmUps := one(60, 60, 60, 33, 100).(int), one(3, 3, 3, 5, 1).(int)
+	s.limits = []limit{
+		{id: "key_minute", max: keyMinute, seconds: 60}, {id: "ip_minute", max: 120, seconds: 60, perIP: true},
 		{id: "key_day", max: 1000, seconds: 86400}, {id: "agent_create_key_day", max: 50, seconds: 86400},
 		{id: "agent_create_ip_minute", max: 10, seconds: 60, perIP: true}, {id: "byok_set_key_hour", max: 5, seconds: 3600},
-		{id: "warmup_key_hour", max: one(3, 3, 3, 5, 1).(int), seconds: 3600},
-	}}
-	for _, key := range keys {
-		s.keys["Bearer "+key] = &apiKey{text: key}
+		{id: "warmup_key_hour", max: warmUps, seconds: 3600},
 	}
-	odd := one("", "", "", "", "no names", "one name")
+	odd, names := one("", "", "", "", "no names", "one name"), map[string]string{}
 	s.nameless = odd == "no names"
-	names := map[string]any{}
 	for i := range s.limits {
 		l := &s.limits[i]
 		if l.name = fmt.Sprint(l.id, one("", "-x", " of a key", "/v1")); odd == "one name" {
@@ -94,9 +100,6 @@ func New(seed uint64, keys ...string) *Service {
 		}
 		names[l.id] = l.name
 	}
-	minuteName, warmUpName := names["key_minute"], names["warmup_key_hour"]
-	delete(names, "key_minute")
-	delete(names, "warmup_key_hour")
 	s.Decides = map[string]any{
 		"status": map[string]any{"service": one("agents", "Agent Messaging"), "version": one("1.4.2", "v1"), "mode": one("live", "preview")},
 		"error_names": each("bad_request unauthorized payment_required forbidden not_found method_not_allowed byok_not_configured byok_unavailable",
@@ -109,13 +112,12 @@ func New(seed uint64, keys ...string) *Service {
 		"sms_status": each("none sandbox managed byo_twilio", func(string) any {
 			return one("disabled", "needs_compliance", "pending", "active", "needs_setup")
 		}),
-		"warmup_limit_name": warmUpName, "minute_limit_name": minuteName, "other_limit_names": names,
+		"warmup_limit_name": names["warmup_key_hour"], "minute_limit_name": names["key_minute"],
 		"refused_operations_spend": coin(), "body_before_operation_limit": coin(), "limit_before_body": coin(),
 		"windows":     one("fixed", "aligned", "sliding", "weighted", "token bucket"),
 		"retry_after": one(true, true, false), "several_limits": coin(),
 		"refused_requests_spend": each("404 400 409 status", func(string) any { return coin() }),
 	}
-	return s
 }
 
 func (s *Service) yes(id string) bool { return s.Decides[id].(bool) }
