@@ -22,33 +22,14 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
-// setup is what all executions of one Test share.
-type setup struct {
-	config
-	t        *testing.T
-	scenario func(*Env)
-	watch    *disk.Watch
-	baseline *baseline
-	single   bool            // all calls come from the scenario's goroutine
-	reached  map[string]bool // names of Env.Sometimes
-
-	executions int
-	started    time.Time
-	logged     time.Time // when the progress was logged last
-}
-
-// conditions are those of one execution.
-type conditions struct {
-	from    image
-	stage   int
-	plan    *plan
-	moments bool // collect the moments at which the process might die
-}
-
 // execution runs the scenario in a process, from its start to its end.
 type execution struct {
-	*setup
-	conditions
+	*sweep
+	from    image // what it finds
+	stage   int   // 0: the first execution of its run; 1 to 3: the restarts after it
+	plan    *plan // nil: nothing goes wrong
+	moments bool  // collect the moments at which the process might die
+
 	clock    agentmessaging.Clock // of the client
 	routine  string               // the scenario's goroutine
 	label    string               // of its goroutines; no other execution of this process has it
@@ -71,9 +52,9 @@ type execution struct {
 const progressEvery = 5 * time.Second
 
 // execute runs the scenario once, and gives up when the watchdog's time is over.
-func (s *setup) execute(o conditions) *record {
+func (s *sweep) execute(x *execution) *record {
 	dir := s.t.TempDir()
-	if err := o.from.dir.Put(dir); err != nil {
+	if err := x.from.dir.Put(dir); err != nil {
 		s.t.Fatal(err)
 	}
 	s.executions++
@@ -81,17 +62,13 @@ func (s *setup) execute(o conditions) *record {
 		s.logged = now
 		s.t.Logf("sweep: %s in %s so far", plural(s.executions, "execution"), now.Sub(s.started).Round(time.Second))
 	}
-	x := &execution{
-		setup: s, conditions: o, label: fmt.Sprint(s.t.Name(), o.plan, s.started.UnixNano(), s.executions),
-		names: map[string]int{}, dead: map[string]int{},
-		record: record{baseline: s.baseline, stage: o.stage, dir: dir, maxRequests: 10_000, maxLasted: 1000 * time.Hour},
-	}
-	x.record.left.gone, x.record.left.agents = map[string]bool{}, map[string]string{}
-	maps.Copy(x.record.left.gone, o.from.gone)
-	maps.Copy(x.record.left.agents, o.from.agents)
+	x.sweep, x.label = s, fmt.Sprint(s.t.Name(), x.plan, s.started.UnixNano(), s.executions)
+	x.names, x.dead = map[string]int{}, map[string]int{}
+	x.record = record{baseline: s.baseline, stage: x.stage, dir: dir, maxRequests: 10_000, maxLasted: 1000 * time.Hour}
+	x.record.left.gone, x.record.left.agents = maps.Clone(x.from.gone), maps.Clone(x.from.agents)
 	if usual := x.record.usual(); usual != nil {
 		x.record.maxRequests = 9 * max(1, usual[0].requests, usual[1].requests)
-		x.record.maxLasted = max(usual[0].lasted, usual[1].lasted) + s.within
+		x.record.maxLasted = max(usual[0].lasted, usual[1].lasted) + s.maxVirtualTime
 	}
 	done := make(chan struct{})
 	go func() {
@@ -107,15 +84,11 @@ func (s *setup) execute(o conditions) *record {
 	return &x.record
 }
 
-// run runs the scenario, on a fake with the state that the execution before has left.
+// run opens a fake with the state that the execution before has left, and runs the
+// scenario on it.
 func (x *execution) run(t *testing.T) {
-	fake, down := x.open(), restarts[x.stage].down
+	fake := x.open()
 	defer fake.Close()
-	if x.bubble {
-		time.Sleep(x.from.elapsed + down)
-	} else {
-		fake.Advance(down)
-	}
 	x.clock = x.clockOf(fake)
 	x.record.fake, x.record.begun, x.record.secrets = fake, fake.Now(), []string{fake.Key()}
 	x.last = moment{name: "start/dies", says: "at its start", record: x.record}
@@ -123,23 +96,11 @@ func (x *execution) run(t *testing.T) {
 	if x.moments {
 		x.watch.Start(x.record.dir)
 	}
-	env := &Env{tb: t, Fake: fake, Dir: x.record.dir, execution: x}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
-	env.Client = x.client()
 	if x.bubble {
 		defer time.AfterFunc(x.record.maxLasted, func() { x.note(func() { x.overdueLocked(x.record.maxLasted) }) }).Stop()
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer x.recovered()
-		defer env.finish()
-		defer x.recovered() // of the scenario, so that the cleanups run
-		x.routine = routine()
-		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, x.label)))
-		x.scenario(env)
-	}()
-	<-done
+	x.perform(&Env{tb: t, Client: x.client(), Fake: fake, Dir: x.record.dir, execution: x})
 	if !x.bubble {
 		leaked := x.leftovers()
 		x.note(func() { x.record.leaked = leaked })
@@ -151,7 +112,8 @@ func (x *execution) run(t *testing.T) {
 	})
 }
 
-// open makes a fake with the state that was left before, or a new one.
+// open makes a fake with the state that was left before, or a new one, and lets the time
+// pass until the application starts again.
 func (x *execution) open() *fakeserver.Server {
 	fake, err := fakeserver.Open(x.fakeOptions...)
 	if err == nil && x.from.service != nil {
@@ -160,7 +122,28 @@ func (x *execution) open() *fakeserver.Server {
 	if err != nil {
 		panic("sweep: " + err.Error())
 	}
+	if down := restarts[x.stage].down; x.bubble {
+		time.Sleep(x.from.elapsed + down)
+	} else {
+		fake.Advance(down)
+	}
 	return fake
+}
+
+// perform calls the scenario on a goroutine, which a fatal assertion may end, and waits
+// for its end.
+func (x *execution) perform(env *Env) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer x.recovered()
+		defer env.finish()
+		defer x.recovered() // of the scenario, so that the cleanups run
+		x.routine = routine()
+		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, x.label)))
+		x.scenario(env)
+	}()
+	<-done
 }
 
 // recovered notes a panic.

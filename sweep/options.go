@@ -14,13 +14,13 @@ import (
 type Option func(*config)
 
 type config struct {
-	clientOptions []agentmessaging.Option
-	fakeOptions   []fakeserver.Option
-	without       []without
-	also          []ownCheck
-	bubble        bool
-	within        time.Duration
-	watchdog      time.Duration
+	clientOptions  []agentmessaging.Option
+	fakeOptions    []fakeserver.Option
+	without        []without
+	ownChecks      []ownCheck
+	bubble         bool
+	maxVirtualTime time.Duration
+	watchdog       time.Duration
 
 	// For tests of Test:
 	collect func(report string, found []Finding) // in place of failing the test
@@ -41,7 +41,7 @@ type ownCheck struct {
 }
 
 func newConfig(opts []Option) config {
-	c := config{within: 2 * time.Hour, watchdog: 10 * time.Second, after: time.After, now: time.Now}
+	c := config{maxVirtualTime: 2 * time.Hour, watchdog: 10 * time.Second, after: time.After, now: time.Now}
 	for _, opt := range opts {
 		opt(&c)
 	}
@@ -65,7 +65,7 @@ func (c *config) off(f Finding) bool {
 // unknown says what [Without] was given that does not exist; "" for nothing.
 func (c *config) unknown() string {
 	known := slices.Clone(allChecks)
-	for _, own := range c.also {
+	for _, own := range c.ownChecks {
 		known = append(known, Check(own.name))
 	}
 	for _, w := range c.without {
@@ -84,7 +84,7 @@ func (c *config) unknown() string {
 // WithCheck adds a check of the user. It is called after each run, the one without
 // faults included; an error is a finding under this name.
 func WithCheck(name string, check func(*Run) error) Option {
-	return func(c *config) { c.also = append(c.also, ownCheck{name, check}) }
+	return func(c *config) { c.ownChecks = append(c.ownChecks, ownCheck{name, check}) }
 }
 
 // InBubble runs the scenario in a testing/synctest bubble, where the waits and
@@ -106,7 +106,7 @@ func FakeOptions(opts ...fakeserver.Option) Option {
 
 // MaxVirtualTime bounds how much longer, in virtual time, a run with a fault may take
 // than the one without. The default is 2 hours.
-func MaxVirtualTime(d time.Duration) Option { return func(c *config) { c.within = d } }
+func MaxVirtualTime(d time.Duration) Option { return func(c *config) { c.maxVirtualTime = d } }
 
 // Watchdog bounds the real time of a run. The default is 10 seconds.
 func Watchdog(d time.Duration) Option { return func(c *config) { c.watchdog = d } }

@@ -63,7 +63,7 @@ func plansOf(usual *record, single bool) (plans []*plan) {
 // plansInRestart are the plans of a call in a restart after a death: one fault without and
 // one with an effect, and one that lasts longer than the client waits.
 func plansInRestart(c *Call) (plans []*plan) {
-	lasts := map[string]string{faults.Refused: atCall, "reply_lost": once, "limited_day": once}
+	lasts := map[string]string{faults.Refused: atCall, faults.ReplyLost: once, faults.LimitedDay: once}
 	for _, f := range faults.For(c.spec) {
 		if lasts[f.Name] != "" {
 			plans = append(plans, &plan{stage: 1, target: c.Name, fault: f, lasts: lasts[f.Name]})

@@ -99,7 +99,7 @@ type run struct {
 // record is what one execution of the scenario did, and what it left. Of a process that
 // died it is the part before its death.
 type record struct {
-	baseline *baseline
+	baseline *run
 	stage    int // 0: the first execution; 1 to 3: the restarts after it
 	fake     *fakeserver.Server
 	dir      string
@@ -127,10 +127,6 @@ type record struct {
 	moments []moment // at which the process might die, in order
 }
 
-// baseline are the executions without a fault: the first, and the restarts after it. All
-// records share one, since they are made, and copied, before it is complete.
-type baseline struct{ records []*record }
-
 // usual returns the executions of the baseline to compare an execution with. A restart
 // may have to do what a first execution does. It returns nil while the baseline is made.
 func (rec *record) usual() []*record {
@@ -149,6 +145,9 @@ type image struct {
 	agents  map[string]string // what each is, by identifier; it may be gone since
 	state   state
 }
+
+// nothing is what the first execution finds.
+var nothing = image{gone: map[string]bool{}, agents: map[string]string{}}
 
 // imageOf copies the folder as given, and the service as it is now.
 func imageOf(before image, fake *fakeserver.Server, dir disk.Image, elapsed time.Duration) image {

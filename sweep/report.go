@@ -47,7 +47,7 @@ func (s *sweep) judge(r *run) {
 			s.blame(r, true, Finding{check, r.name, endpointOf(cmp.Or(about, struck)), fmt.Sprintf(says, args...)})
 		})
 	}
-	for _, own := range s.also {
+	for _, own := range s.ownChecks {
 		if err := own.look(r.public()); err != nil {
 			s.blame(r, false, Finding{Check(own.name), r.name, endpointOf(struck), err.Error()})
 		}
@@ -115,9 +115,9 @@ func (s *sweep) report() {
 
 // summary counts what was tried and found.
 func (s *sweep) summary() string {
-	parts := []string{plural(len(s.faults), "fault"), fmt.Sprintf("%s that leave %s", plural(s.moments, "death"), plural(len(s.deaths), "state")),
+	parts := []string{plural(len(s.faults), "fault"), fmt.Sprintf("%s that leave %s", plural(s.deaths, "death"), plural(len(s.states), "state")),
 		plural(s.executions, "execution"), s.now().Sub(s.started).Round(time.Millisecond).String()}
-	if len(s.deaths) >= mostStates {
+	if len(s.states) >= mostStates {
 		parts = append(parts, "more states were not tried")
 	}
 	if s.missed > 0 {

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
@@ -40,15 +41,27 @@ import (
 
 // sweep is the state of one call of Test.
 type sweep struct {
-	setup
-	restarted map[string]*record // executions, by their stage and what they found
-	deaths    map[string]*run    // by what they left; see deathKey
+	config
+	t        *testing.T
+	scenario func(*Env)
+	watch    *disk.Watch
+	// baseline is the run without a fault. Records refer to it, since they are made, and
+	// copied, before it is complete.
+	baseline *run
+	single   bool // all calls come from the scenario's goroutine
 
-	stalls  int             // runs that the watchdog ended
-	missed  int             // plans that struck nothing
-	moments int             // in which a process died
-	faults  map[string]bool // that struck, by name
-	causes  []*cause
+	restarted map[string]*record // executions, by their stage and what they found
+	states    map[string]*run    // that deaths left, with the first run that begins there; see deathKey
+
+	executions int
+	stalls     int             // runs that the watchdog ended
+	missed     int             // plans that struck nothing
+	deaths     int             // moments in which a process died
+	faults     map[string]bool // that struck, by name
+	reached    map[string]bool // names of Env.Sometimes
+	causes     []*cause
+	started    time.Time
+	logged     time.Time // when the progress was logged last
 }
 
 // Test proves that an application survives. It runs the scenario without faults
@@ -77,8 +90,8 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 		t.Fatal("sweep: an option is nil")
 	}
 	s := &sweep{
-		setup:     setup{config: newConfig(opts), t: t, scenario: scenario, baseline: &baseline{}, reached: map[string]bool{}},
-		restarted: map[string]*record{}, deaths: map[string]*run{}, faults: map[string]bool{},
+		config: newConfig(opts), t: t, scenario: scenario, baseline: new(run),
+		restarted: map[string]*record{}, states: map[string]*run{}, faults: map[string]bool{}, reached: map[string]bool{},
 	}
 	switch {
 	case scenario == nil:
@@ -107,18 +120,17 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 // and then as the baseline.
 func (s *sweep) runBaseline() {
 	s.t.Helper()
-	first := s.execute(conditions{})
+	first := s.execute(&execution{from: nothing})
 	s.mustPass(first)
 	s.single = !slices.ContainsFunc(first.calls, func(c *Call) bool { return !c.own })
-	var records []*record
-	from := image{}
+	baseline, from := run{}, nothing
 	for stage := range restarts {
-		rec := s.execute(conditions{from: from, stage: stage, moments: stage == 0})
+		rec := s.execute(&execution{from: from, stage: stage, moments: stage == 0})
 		s.mustPass(rec)
-		records, from = append(records, rec), rec.left
+		baseline.records, from = append(baseline.records, rec), rec.left
 	}
-	s.baseline.records = records
-	usual := records[0]
+	*s.baseline = baseline
+	usual := baseline.records[0]
 	switch {
 	case len(usual.calls) < len(first.calls):
 		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
@@ -130,7 +142,7 @@ func (s *sweep) runBaseline() {
 		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")
 		s.without = append(s.without, without{check: Truth}, without{check: Lost})
 	}
-	s.judge(&run{records: records})
+	s.judge(s.baseline)
 }
 
 // mustPass ends the test where the scenario does not work without faults.
@@ -167,7 +179,7 @@ func (s *sweep) runFaults() {
 			continue
 		}
 		r := &run{name: p.String(), plan: p}
-		s.finish(r, image{}, 0)
+		s.finish(r, nothing, 0)
 		retried = slices.ContainsFunc(r.calls(), func(c *Call) bool { return c.Name == p.target && len(c.Attempts) > 1 })
 	}
 }
@@ -199,15 +211,15 @@ func (s *sweep) finish(r *run, from image, stage int) {
 // nextExecution returns the execution of a stage. What a restart does depends on what it
 // finds, so it is executed once for each image, unless a plan strikes it.
 func (s *sweep) nextExecution(r *run, from image, stage int) *record {
-	o := conditions{from: from, stage: stage, moments: stage == 1 && r.died()}
+	x := &execution{from: from, stage: stage, moments: stage == 1 && r.died()}
 	if r.plan != nil && stage == r.plan.stage {
-		o.plan = r.plan
-		return s.execute(o)
+		x.plan = r.plan
+		return s.execute(x)
 	}
 	key := fmt.Sprint(stage, from.key())
 	rec := s.restarted[key]
-	if rec == nil || o.moments && rec.moments == nil {
-		rec = s.execute(o)
+	if rec == nil || x.moments && rec.moments == nil {
+		rec = s.execute(x)
 		s.restarted[key] = rec
 	}
 	return rec
@@ -225,16 +237,16 @@ func (s *sweep) runDeaths() {
 	seen := map[string]bool{}
 	for queue := []*run{{records: s.baseline.records[:1]}}; len(queue) > 0; queue = queue[1:] {
 		for _, m := range queue[0].last().moments {
-			s.moments++
+			s.deaths++
 			dead := queue[0].diesAt(m)
 			key := dead.deathKey(m.record.left.key())
-			if s.deaths[key] != nil || len(s.deaths) >= mostStates {
+			if s.states[key] != nil || len(s.states) >= mostStates {
 				continue
 			}
 			r := *dead
-			s.deaths[key] = &r
+			s.states[key] = &r
 			if m.whole != "" {
-				whole := s.deaths[dead.deathKey(m.whole)]
+				whole := s.states[dead.deathKey(m.whole)]
 				r.mustGoOn = whole == nil || !whole.awaited
 			}
 			s.finish(&r, m.record.left, 1)

@@ -196,14 +196,14 @@ func (w *wire) send(req *http.Request, c *Call, f *faults.Fault) (*http.Response
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 	case f == nil || *f == agentGone:
 		return w.direct.RoundTrip(req)
-	case w.bubble || slowReplies[f.Name] == 0:
+	case w.bubble || f.Takes == 0:
 		return w.inject(req, f.Fault)
-	case f.Name == "silence":
-		return nil, w.passTime(req.Context(), c, forEver)
+	case f.Name == faults.Silence:
+		return nil, w.passTime(req.Context(), c, f.Takes)
 	}
 	resp, err := w.direct.RoundTrip(req)
 	if err == nil {
-		err = w.passTime(req.Context(), c, slowReplies[f.Name])
+		err = w.passTime(req.Context(), c, f.Takes)
 	}
 	if err != nil {
 		return nil, err // the body of an answer is in memory
@@ -220,13 +220,8 @@ func (w *wire) inject(req *http.Request, f fakeserver.Fault) (*http.Response, er
 	return w.direct.RoundTrip(req)
 }
 
-const forEver = 1 << 62
-
-// slowReplies are how long an answer takes by the fake's clock, outside of a bubble.
-var slowReplies = map[string]time.Duration{"silence": forEver, "reply_silent": forEver, "reply_dripping": 30 * time.Second}
-
 // passTime lets d pass by the fake's clock, but not more than is left until the deadline
-// of the context. If it comes to the deadline the call is marked as expired: outside of a
+// of the context. Inside a bubble the fake's own faults take their time. If it comes to the deadline the call is marked as expired: outside of a
 // bubble the context ends in real time, so another attempt could be sent.
 func (w *wire) passTime(ctx context.Context, c *Call, d time.Duration) error {
 	deadline, has := ctx.Deadline()
@@ -235,7 +230,7 @@ func (w *wire) passTime(ctx context.Context, c *Call, d time.Duration) error {
 	case has && left <= d:
 		c.expired = true
 		return cmp.Or(w.clock.Sleep(ctx, left), context.DeadlineExceeded)
-	case d == forEver:
+	case d == faults.ForEver:
 		return errors.New("sweep: an answer that never comes, and a context without a deadline")
 	}
 	return w.clock.Sleep(ctx, d)

@@ -19,6 +19,8 @@ type Fault struct {
 	Status int `json:"-"`
 	// Fault is how the fake does it.
 	Fault fakeserver.Fault `json:"-"`
+	// Takes is how long the answer takes; ForEver where none comes.
+	Takes time.Duration `json:"-"`
 	// Own faults stay at their endpoint when they last; the others then befall
 	// every endpoint.
 	Own bool `json:"-"`
@@ -34,14 +36,23 @@ var answers = map[int][]Fault{
 	409: {{Name: "conflict", Says: "No BYOK is configured.", Own: true}},
 	429: {
 		{Name: "limited_minute", Says: "A limit is used up for a minute.", Fault: fakeserver.RateLimited("60")},
-		{Name: "limited_day", Says: "A limit is used up for a day.", Fault: fakeserver.RateLimited("86400")},
+		{Name: LimitedDay, Says: "A limit is used up for a day.", Fault: fakeserver.RateLimited("86400")},
 	},
 	503: {{Name: "unavailable", Says: "BYOK is not available.", Own: true}},
 }
 
-// Refused is the one fault that has no effect over a socket: there, the fake is
-// the one who has accepted the connection.
-const Refused = "refused"
+// ForEver is longer than any deadline.
+const ForEver = 1 << 62
+
+// The names of the faults that a sweep or the standalone fake picks out.
+const (
+	LimitedDay = "limited_day"
+	ReplyLost  = "reply_lost"
+	Silence    = "silence"
+	// Refused is the one fault that has no effect over a socket: there, the fake is
+	// the one who has accepted the connection.
+	Refused = "refused"
+)
 
 const html = "<html><body>The server is out to lunch.</body></html>"
 
@@ -56,12 +67,12 @@ var anywhere = []Fault{
 	{Name: Refused, Says: "Nobody accepts the connection.", Fault: fakeserver.RefuseConnection()},
 	{Name: "reset", Says: "The connection is reset; the call has no effect.", Fault: fakeserver.ResetConnection()},
 	{Name: "reset_after", Says: "The call has its effect; the connection is reset before the answer.", Fault: fakeserver.LoseReply(fakeserver.ResetConnection())},
-	{Name: "reply_lost", Says: "The call has its effect; the connection closes before the answer.", Fault: fakeserver.LoseReply(fakeserver.CloseEarly())},
+	{Name: ReplyLost, Says: "The call has its effect; the connection closes before the answer.", Fault: fakeserver.LoseReply(fakeserver.CloseEarly())},
 	{Name: "reply_cut", Says: "The call has its effect; the answer breaks off.", Fault: fakeserver.TruncateReply(10)},
 	{Name: "reply_garbled", Says: "The call has its effect; the answer is no JSON.", Fault: fakeserver.LoseReply(fakeserver.RawAnswer(200, "application/json", `{"trace_id": `))},
-	{Name: "reply_dripping", Says: "The call has its effect; the answer takes its time, byte by byte.", Fault: fakeserver.DripReply(1, 500*time.Millisecond)},
-	{Name: "silence", Says: "The call has no effect; no answer comes.", Fault: fakeserver.Hang()},
-	{Name: "reply_silent", Says: "The call has its effect; no answer comes.", Fault: fakeserver.LoseReply(fakeserver.Hang())},
+	{Name: "reply_dripping", Says: "The call has its effect; the answer takes its time, byte by byte.", Fault: fakeserver.DripReply(1, 500*time.Millisecond), Takes: 30 * time.Second},
+	{Name: Silence, Says: "The call has no effect; no answer comes.", Fault: fakeserver.Hang(), Takes: ForEver},
+	{Name: "reply_silent", Says: "The call has its effect; no answer comes.", Fault: fakeserver.LoseReply(fakeserver.Hang()), Takes: ForEver},
 }
 
 // For returns the faults that fit a call to the endpoint: each status that
