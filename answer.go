@@ -69,9 +69,9 @@ func readError(a exchange.Answer, secrets redact.Redactor) *Error {
 	case a.Status >= 300 && a.Status <= 399 && location != "":
 		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(hostOf(location)))
 	case err != nil:
-		e.cause = notDocumented(a.Body, excerpt(a.Body, string(a.Body), secrets), secrets)
+		e.cause = notDocumented(a.Body, err, secrets)
 	case e.Code == "":
-		if words := secrets.Excerpt(members.Text("message")); words != "" { // as gateways call it
+		if words := secrets.Quote(members.Text("message")); words != "" { // as gateways call it
 			e.cause = errors.New(words)
 		}
 	}
@@ -98,20 +98,20 @@ const memberError, memberLimitKey, memberReason = "error", "limit_key", "reason"
 
 var errorMembers = []string{memberError, memberTraceID, memberLimitKey, memberReason}
 
-// notDocumented says why the body is not the documented one.
+// notDocumented says what came in place of the documented body: a proxy's words, where
+// they are safe to show, or else err.
 func notDocumented(body []byte, err error, secrets redact.Redactor) error {
-	if strings.HasPrefix(http.DetectContentType(body), "text/html") {
-		return fmt.Errorf("the body is HTML, probably a page of a proxy (%w)", excerpt(body, redact.HTMLTitle(body), secrets))
+	found := "the body is not the documented JSON"
+	switch {
+	case len(body) == 0:
+		return errors.New("the body is empty")
+	case strings.HasPrefix(http.DetectContentType(body), "text/html"):
+		found = "the body is HTML, probably a page of a proxy"
 	}
-	return fmt.Errorf("the body is not the documented JSON: %w", err)
-}
-
-// excerpt is the size of the body, and what a proxy says in it.
-func excerpt(body []byte, said string, secrets redact.Redactor) error {
-	if words := secrets.Excerpt(said); words != "" {
-		return fmt.Errorf("%d bytes, %q", len(body), words)
+	if words := secrets.Quote(string(body)); words != "" {
+		return fmt.Errorf("%s: %q", found, words)
 	}
-	return fmt.Errorf("%d bytes", len(body))
+	return fmt.Errorf("%s: %w", found, err)
 }
 
 // hostOf is the host of a redirect, without path and query, which may hold a

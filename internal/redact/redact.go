@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // Redacted replaces a secret.
@@ -38,13 +37,13 @@ const (
 
 // New returns a Redactor that hides an API key.
 func New(apiKey string) Redactor {
-	return Redactor{keys: secrets{}.with(apiKey, minKey, minKeyBase64)}
+	return Redactor{keys: secrets{}.plus(apiKey, minKey, minKeyBase64)}
 }
 
 // With returns a Redactor that also hides the provider key and the words of a
 // person that a call has sent. Either may be empty.
 func (r Redactor) With(providerKey, words string) Redactor {
-	return Redactor{keys: r.keys.with(providerKey, minKey, minKeyBase64), words: words}
+	return Redactor{keys: r.keys.plus(providerKey, minKey, minKeyBase64), words: words}
 }
 
 // Text hides keys and words in a sentence, or in whatever else a person may read.
@@ -55,7 +54,7 @@ func (r Redactor) Text(text string) string {
 	return r.all().hide(text)
 }
 
-func (r Redactor) all() secrets { return r.keys.with(r.words, len(r.words), minWordsBase64) }
+func (r Redactor) all() secrets { return r.keys.plus(r.words, len(r.words), minWordsBase64) }
 
 // Identifier hides keys in a name that programs switch on, such as a limit_key. A
 // word of a message that is a part of it, such as "minute", stays. What does not
@@ -103,10 +102,11 @@ type secrets struct {
 	prefixes []string // of each form, folded: an echo may be cut short
 }
 
-// with adds a secret, of which so many bytes or letters from the beginning on are
-// enough. In base64, three bytes are four letters: what comes before the secret decides
-// whether its first, second or third byte begins such a group.
-func (s secrets) with(secret string, least, leastBase64 int) secrets {
+// plus returns s and another secret. A text shows that secret if it has the first bytes
+// of it (least), or the first letters of its base64 (leastBase64). In base64, three bytes
+// are four letters: what comes before the secret decides whether its first, second or
+// third byte begins such a group.
+func (s secrets) plus(secret string, least, leastBase64 int) secrets {
 	if len(secret) < minSecret {
 		return s
 	}
@@ -206,56 +206,41 @@ func unescape(escape string) string {
 	return string([]byte{byte(code)})
 }
 
-var htmlTitle = regexp.MustCompile(`<title>([^<]*)</title>`)
+const maxQuote = 160
 
-// HTMLTitle is the title of an HTML page.
-func HTMLTitle(page []byte) string {
-	if match := htmlTitle.FindSubmatch(page); match != nil {
-		return string(match[1])
+var (
+	htmlTitle = regexp.MustCompile(`<title>([^<]*)</title>`)
+	// sentence has none of what JSON, HTML, forms and escapes need, and no word that is
+	// long enough to be a whole secret in any encoding.
+	sentence  = regexp.MustCompile(`^([\pL\pN.,:;!?'()/|-]{1,32}( |$))+$`)
+	noLetters = regexp.MustCompile(`[^\pL\pN]+`)
+)
+
+// Quote is what a proxy says in place of the documented body, as one line: the title of
+// an HTML page, or the whole of a short text. It is empty where it may come from a
+// request: proxies echo requests, whole or in part.
+func (r Redactor) Quote(text string) string {
+	if title := htmlTitle.FindStringSubmatch(text); title != nil {
+		text = title[1]
 	}
-	return ""
-}
-
-const maxExcerpt = 160
-
-// noSentence matches what JSON, HTML, forms and escapes have and sentences do
-// without, and a word that is long enough to be a secret in any encoding.
-var noSentence = regexp.MustCompile(`[{}\[\]<>"\\%&=+\x{FFFD}]|[^\pL\pM\pN\pP\pS ]|[^ ]{33}`)
-
-// Excerpt is what a proxy says in place of the documented body, as one line. It is
-// empty where it may come from a request: proxies echo requests, whole or in part.
-func (r Redactor) Excerpt(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxExcerpt || noSentence.MatchString(text) || r.Text(text) != text || r.echoed(text) {
+	if len(text) > maxQuote || !sentence.MatchString(text) || r.Text(text) != text {
 		return ""
+	}
+	said := letters(text)
+	for _, secret := range append(slices.Clip(r.keys.whole), r.words) {
+		sent := letters(secret)
+		for i := 0; i+minKey <= len(said); i++ {
+			if strings.Contains(sent, said[i:i+minKey]) {
+				return ""
+			}
+		}
 	}
 	return text
 }
 
-// echoed reports whether a secret and the text have minKey letters and digits in a
-// row in common.
-func (r Redactor) echoed(text string) bool {
-	text = lettersOf(text)
-	for _, secret := range append(slices.Clip(r.keys.whole), r.words) {
-		secret = lettersOf(secret)
-		for i := 0; i+minKey <= len(text); i++ {
-			if strings.Contains(secret, text[i:i+minKey]) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// lettersOf is the letters and digits of the text, in lower case.
-func lettersOf(text string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsLetter(c) || unicode.IsNumber(c) {
-			return unicode.ToLower(c)
-		}
-		return -1
-	}, text)
-}
+// letters returns the letters and digits of the text, in lower case.
+func letters(text string) string { return strings.ToLower(noLetters.ReplaceAllString(text, "")) }
 
 // Error redacts err and other causes. errors.Is finds all of them; errors.As and Unwrap
 // only those without secrets. nil stays nil.
