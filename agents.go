@@ -169,6 +169,7 @@ func readAgent(r *reply) *Agent {
 		ID: r.needText("agent_id"), Status: AgentStatus(r.text("status")), TraceID: r.traceID,
 		CreatedAt: Timestamp(r.text("created_at")), UpdatedAt: Timestamp(r.text("updated_at")),
 	}
+	r.agentID = agent.ID
 	if sms, ok := r.object("sms"); ok {
 		agent.SMS = &SMS{Status: SMSStatus(sms.text("status"))}
 		r.fail(sms.err)

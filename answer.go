@@ -11,50 +11,16 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// read reads the answer, if there is one, and reports whether it is a documented
-// success. From any other answer it keeps the error body.
-func (a *attempt) read() bool {
-	if a.Status == 0 {
-		return false
-	}
-	c, traceID := a.call, ""
-	if a.Err == nil && isSuccess(a.Status) {
-		var err error
-		if a.result, traceID, err = c.decode(a.Body); err == nil {
-			a.keepNames(traceID)
-			return true
-		}
-		a.Err, a.Missed = notDocumented(a.Body, err, c.secrets), exchange.Unreadable
-	}
-	if isSuccess(a.Status) {
-		a.failure = &Error{TraceID: c.secrets.Identifier(traceID)}
-	} else {
-		a.failure = readError(a.Answer, c.secrets)
-	}
-	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, time.Now())
-	return false
-}
-
-// keepNames keeps what CallInfo and observers get of a success, if anybody asks.
-func (a *attempt) keepNames(traceID string) {
-	c := a.call
-	if c.observed() || c.info != nil {
-		a.traceID = c.secrets.Identifier(traceID)
-	}
-	if agent, ok := a.result.(*Agent); ok && c.observed() && c.agentID == "" {
-		c.subject.AgentID = c.secrets.Identifier(agent.ID)
-	}
-}
+// This file says what an answer means: what an error body says, whether a call may be
+// repeated after it, and how an answer was missed.
 
 // readError reads an error body (interface 2.1) of any shape. From a body in another shape
 // it quotes a proxy's words, but nothing that may echo the request.
@@ -129,10 +95,10 @@ func hostOf(location string) string {
 
 // classify sorts the outcome. ctxErr is why the call cannot go on, if it cannot: it
 // counts only where there is no answer, since what has arrived is kept.
-func (a *attempt) classify(endpoint *spec.Endpoint, ctxErr error) *outcome {
+func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr error) *outcome {
 	switch {
 	case a.Status == 0:
-		return a.classifyUnanswered(ctxErr)
+		return classifyUnanswered(a, ctxErr)
 	case isSuccess(a.Status) && a.Err == nil:
 		return outcomeSuccess
 	case isSuccess(a.Status) && ctxErr != nil:
@@ -141,7 +107,7 @@ func (a *attempt) classify(endpoint *spec.Endpoint, ctxErr error) *outcome {
 		return outcomeLost
 	case a.Status == http.StatusTooManyRequests:
 		return outcomeLimited
-	case a.Status == http.StatusServiceUnavailable && endpoint.Lists(a.Status) && a.failure.Code != "":
+	case a.Status == http.StatusServiceUnavailable && endpoint.Lists(a.Status) && failure.Code != "":
 		return outcomeUnavailable // the one 5xx after which nothing was done
 	case a.Status >= http.StatusBadGateway && a.Status <= http.StatusGatewayTimeout:
 		return outcomeDown
@@ -151,7 +117,7 @@ func (a *attempt) classify(endpoint *spec.Endpoint, ctxErr error) *outcome {
 	return outcomeOther
 }
 
-func (a *attempt) classifyUnanswered(ctxErr error) *outcome {
+func classifyUnanswered(a exchange.Answer, ctxErr error) *outcome {
 	switch {
 	case a.Sent && ctxErr != nil:
 		return outcomeEndedSent
@@ -178,7 +144,7 @@ func isCertificateError(err error) bool {
 }
 
 // missed says how the answer was missed, where the outcome is unknown.
-func (a *attempt) missed(ended error) Missed {
+func missed(a exchange.Answer, ended error) Missed {
 	switch {
 	case isServerError(a.Status):
 		return MissedServerError

@@ -13,28 +13,30 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // attempt is one attempt of a call, from top to bottom: run passes the limits, sends
 // and reads, and says how it ended. What an answer means is in answer.go.
 type attempt struct {
-	call   *call
-	number int       // from 1
-	began  time.Time // if somebody observes
-	permit Permit    // of the user's limiter, which waits for the outcome; nil: none
+	call    *call
+	number  int       // from 1
+	began   time.Time // if there are observers
+	cookies []string  // of the http.Client's jar
+	permit  Permit    // of the user's limiter, which waits for the outcome; nil: none
 	exchange.Answer
-	result  any      // of a success, decoded
-	traceID string   // of a success, if it is wanted, without secrets
+	reply   *reply   // the body of a 2xx; nil: none came
+	result  any      // of a success, made of the reply
 	failure *Error   // what the answer says, or who refused the attempt, or the Go error; nil: success
 	outcome *outcome // nil: it is not over
 }
 
 // run makes the attempt.
-func (a *attempt) run(cookies []string) {
+func (a *attempt) run() {
 	c := a.call
 	ctx := emit(c.ctx, c.client.handlers, silent, AttemptStart{c.subject, a.number})
-	if c.observed() {
+	if c.client.handlers != nil {
 		a.began = time.Now()
 		defer a.report(ctx)
 	}
@@ -43,10 +45,10 @@ func (a *attempt) run(cookies []string) {
 		a.outcome = outcomeRefused
 		return
 	}
-	c.attempts++
-	a.send(emit(ctx, c.client.handlers, silent, RequestStart{c.subject, a.number}), cookies)
-	if a.outcome = a.classify(c.endpoint, c.whyOver()); a.outcome == outcomeLimited {
-		c.refusals++
+	c.made.Attempts++
+	a.send(emit(ctx, c.client.handlers, silent, RequestStart{c.subject, a.number}))
+	if a.outcome = classify(a.Answer, a.failure, c.endpoint, c.whyOver()); a.outcome == outcomeLimited {
+		c.made.Refusals++
 	}
 }
 
@@ -71,7 +73,7 @@ func (a *attempt) acquire(ctx context.Context) error {
 		}
 	}
 	if waited >= leastWait {
-		c.waited += waited
+		c.made.Waited += waited
 		emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWait{c.subject, a.number, limitKey, waited})
 	}
 	if err != nil {
@@ -149,11 +151,11 @@ func (a *attempt) refuse(err error) error {
 // send makes the request of the attempt and reads what comes back. A failed attempt
 // takes its real length off the call's budget. An observer may have shortened its
 // deadline.
-func (a *attempt) send(ctx context.Context, cookies []string) {
+func (a *attempt) send(ctx context.Context) {
 	c, began := a.call, time.Now()
 	if a.Err = ctx.Err(); a.Err == nil { // else it ended while the attempt waited, or an observer ended it
 		a.Sent = true // unless Send knows better
-		a.Answer = c.client.sender.Send(ctx, a.request(began, cookies))
+		a.Answer = c.client.sender.Send(ctx, a.request(began))
 		if a.read() {
 			return
 		}
@@ -174,18 +176,41 @@ func (a *attempt) send(ctx context.Context, cookies []string) {
 }
 
 // request is what the attempt sends, beginning now.
-func (a *attempt) request(now time.Time, cookies []string) exchange.Request {
+func (a *attempt) request(now time.Time) exchange.Request {
 	c := a.call
 	header := c.client.header(c.payload != nil)
-	if cookies != nil {
+	if a.cookies != nil {
 		header = maps.Clone(header)
-		header["Cookie"] = cookies
+		header["Cookie"] = a.cookies
 	}
 	limit := c.budget
 	if timeout := c.client.httpClient.Timeout; timeout > 0 {
 		limit = min(limit, timeout)
 	}
 	return exchange.Request{Method: c.endpoint.Method, URL: &c.url, Header: header, Body: c.payload, Deadline: now.Add(limit)}
+}
+
+// read reads the answer, if there is one, and reports whether it is a documented
+// success. From any other answer it keeps the error body.
+func (a *attempt) read() bool {
+	secrets := a.call.secrets
+	switch {
+	case a.Status == 0:
+		return false
+	case !isSuccess(a.Status):
+		a.failure = readError(a.Answer, secrets)
+	case a.Err != nil:
+		a.failure = new(Error)
+	default:
+		a.reply = newReply(a.Body)
+		if a.result = a.call.decode(a.reply); a.reply.err == nil {
+			return true
+		}
+		a.Err, a.Missed = notDocumented(a.Body, a.reply.err, secrets), exchange.Unreadable
+		a.failure = &Error{TraceID: secrets.Identifier(a.reply.traceID)}
+	}
+	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, time.Now())
+	return false
 }
 
 // release tells the limiters how the attempt ended, or that it was not sent.
@@ -211,6 +236,9 @@ func (a *attempt) release(ctx context.Context) {
 // returns only its cause. So the reason why the call cannot go on is added.
 func (a *attempt) report(ctx context.Context) {
 	c := a.call
+	if a.reply != nil && c.agentID == "" {
+		c.subject.AgentID = c.secrets.Identifier(a.reply.agentID) // of the agent that was made
+	}
 	if !c.client.handlers.wanted(ctx, slog.LevelDebug) {
 		return
 	}
@@ -226,10 +254,13 @@ func (a *attempt) report(ctx context.Context) {
 
 // safeTraceID is the answer's trace_id without secrets; empty without an answer.
 func (a *attempt) safeTraceID() string {
-	if a.failure != nil && a.Status != 0 {
+	switch {
+	case a.reply != nil:
+		return a.call.secrets.Identifier(a.reply.traceID)
+	case a.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
 	}
-	return a.traceID
+	return ""
 }
 
 // verdict says whether the service did what the attempt asked for. The table of
@@ -251,14 +282,14 @@ func (a *attempt) verdict() Verdict {
 // fail completes the attempt's failure, with which the call ends.
 func (a *attempt) fail() *Error {
 	c, e := a.call, a.failure
-	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.attempts, c.refusals
+	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.made.Attempts, c.made.Refusals
 	return e
 }
 
 // outcomeUnknownError is fail for a POST that may have been carried out.
 func (a *attempt) outcomeUnknownError() error {
 	e := a.fail()
-	unknown := &OutcomeUnknownError{Method: e.Method, Path: e.Path, TraceID: e.TraceID, Missed: a.missed(a.call.whyOver()), Err: e}
+	unknown := &OutcomeUnknownError{Method: e.Method, Path: e.Path, TraceID: e.TraceID, Missed: missed(a.Answer, a.call.whyOver()), Err: e}
 	if e.StatusCode == 0 {
 		unknown.Err = e.cause // the endpoint is named already
 	}

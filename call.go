@@ -70,16 +70,18 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 type call struct {
 	request
 	decoder
-	client     *Client
-	secrets    redact.Redactor // hides what no error may show
-	ctx        context.Context // the caller's, or what observers have made of it
-	url        url.URL
-	payload    []byte                           // request.body, encoded
+	client  *Client
+	ctx     context.Context // the caller's, or what observers have made of it
+	url     url.URL
+	payload []byte          // request.body, encoded
+	secrets redact.Redactor // hides what no error may show
+
 	beforeSend func(context.Context, int) error // see WithBeforeSend; nil: none
-	info       *CallInfo                        // to be filled; nil: none
-	subject    Subject                          // for observers; Call is 0 if there are none
-	began      time.Time                        // if somebody observes
-	library    struct {                         // what repeats the attempts, allocated together with the call
+	info       *CallInfo                        // to be filled at the end; nil: none
+	subject    Subject                          // for observers
+	began      time.Time                        // if there are observers
+
+	library struct { // what repeats the attempts, allocated together with the call
 		client   retryablehttp.Client
 		http     http.Client
 		request  http.Request
@@ -88,17 +90,13 @@ type call struct {
 	line   *quota.Engine // of the limits: a Pacer's, the cool-down, or of this call alone; nil: none
 	waiter quota.Waiter  // in the line
 
-	first      attempt       // allocated together with the call
-	last       *attempt      // that has begun
-	before     *attempt      // the one before last; nil: there was none
-	attempts   int           // that passed the limiter
-	renewals   int           // of them, those that were repeated at once on a new connection
-	refusals   int           // of them, those that a limit of the service refused
-	waited     time.Duration // for the limits, and between the attempts
-	budget     time.Duration // left of the client's timeout, for attempts and pauses
-	action     action        // that follows the last attempt; empty before the first
-	pause      time.Duration // before the next attempt
-	clockError error         // why the clock did not wait
+	first  attempt       // allocated together with the call
+	last   *attempt      // that has begun
+	before *attempt      // the one before last; nil: there was none
+	made   CallInfo      // counts the attempts that passed the limiter, and what they waited
+	budget time.Duration // left of the client's timeout, for attempts and pauses
+	action action        // that follows the last attempt; empty before the first
+	pause  time.Duration // before the next attempt
 }
 
 // newCall checks what every call shares and encodes the body.
@@ -109,7 +107,8 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
-	call := &call{request: r, decoder: d, client: c, ctx: ctx, secrets: c.redactor().With(r.providerKey, r.words), line: c.limits, budget: c.timeout}
+	call := &call{request: r, decoder: d, client: c, ctx: ctx, line: c.limits, budget: c.timeout}
+	call.secrets = c.redactor().With(r.providerKey, r.words)
 	call.first.call, call.last = call, &call.first
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
 	if call.info, _ = ctx.Value(callInfoKey{}).(*CallInfo); call.info != nil {
@@ -136,21 +135,20 @@ func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, erro
 	return call, nil
 }
 
-func (c *call) observed() bool { return c.subject.Call != 0 }
-
 // run makes the attempts and reports the call. Observers get quota.ErrPanic as its error
 // if a part of the program panicked: a transport, an observer, a limiter.
 func (c *call) run() (err error) {
 	err = quota.ErrPanic
-	if c.observed() || c.info != nil {
+	if c.client.handlers != nil || c.info != nil {
 		defer func() { c.report(err) }()
 	}
 	if c.client.handlers.wanted(c.ctx, silent) {
 		shown := c.url
 		c.ctx = emit(c.ctx, c.client.handlers, silent, CallStart{c.subject, &shown})
 	}
-	if c.whyOver() == nil {
-		c.repeat()
+	over := c.whyOver()
+	if over == nil {
+		over = c.repeat()
 	}
 	switch c.action {
 	case actionSuccess:
@@ -162,16 +160,16 @@ func (c *call) run() (err error) {
 	}
 	// It ended before an attempt, or while it waited for one.
 	c.last.failure = cmp.Or(c.last.failure, new(Error))
-	c.last.failure.cause = cmp.Or(c.redact(c.whyOver()), c.last.failure.cause)
+	c.last.failure.cause = c.redact(cmp.Or(c.whyOver(), over))
 	return c.last.fail()
 }
 
 // repeat hands the request to the library, which repeats it as its hooks say. What
-// came of it is in c.last: the library's own error would hide what it replaces. The
-// http.Client in between adds the cookies. Header and body join in attempt.send: the
-// library and http.Client would copy them for each attempt, at 44 allocations a POST in
-// memory in place of 36.
-func (c *call) repeat() {
+// came of it is in c.last. The library's error counts only where c.action does not say
+// how the call ended: where sleep refused to go on. The http.Client in between adds the
+// cookies. Header and body join in attempt.send: the library and http.Client would copy
+// them for each attempt, at 44 allocations a POST in memory in place of 36.
+func (c *call) repeat() error {
 	l := &c.library
 	l.http = http.Client{Transport: c, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
 	l.client = retryablehttp.Client{
@@ -184,7 +182,8 @@ func (c *call) repeat() {
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	l.request = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
-	_, _ = l.client.Do(&retryablehttp.Request{Request: &l.request}) //nolint:bodyclose // RoundTrip has read it
+	_, err := l.client.Do(&retryablehttp.Request{Request: &l.request}) //nolint:bodyclose // RoundTrip has read it
+	return err
 }
 
 // noRedirect hands a redirect to the caller as any other answer: to follow it
@@ -198,11 +197,10 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.last.number != 0 {
 		c.before, c.last = c.last, new(attempt)
 	}
-	cookies := r.Header["Cookie"]
-	delete(r.Header, "Cookie") // http.Client adds them anew to each attempt
 	a := c.last
-	a.call, a.number = c, c.attempts+1
-	if a.run(cookies); a.Status == 0 {
+	a.call, a.number, a.cookies = c, c.made.Attempts+1, r.Header["Cookie"]
+	delete(r.Header, "Cookie") // http.Client adds them anew to each attempt
+	if a.run(); a.Status == 0 {
 		return nil, a.Err
 	}
 	c.library.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
@@ -240,8 +238,8 @@ func (c *call) planRetry() (wait time.Duration, planned bool) {
 	a, policy := c.last, c.client.retry
 	c.pause = 0
 	switch {
-	case a.Renewed && c.renewals < maxRenewals:
-		c.renewals++
+	case a.Renewed && c.made.Renewals < maxRenewals:
+		c.made.Renewals++
 		return 0, true
 	case a.outcome == outcomeLimited && policy.MaxAttempts > 1: // it waits in the line
 		closed, refusal := c.line.Forecast(c.ctx, &c.waiter)
@@ -264,7 +262,7 @@ func (c *call) planRetry() (wait time.Duration, planned bool) {
 
 // failures counts the attempts that the policy counts: a renewed connection and a
 // 429 are no failures.
-func (c *call) failures() int { return c.attempts - c.renewals - c.refusals }
+func (c *call) failures() int { return c.made.Attempts - c.made.Renewals - c.made.Refusals }
 
 // longestWait is how long one wait may be, by the policy or the deadline, and what a
 // longer one would be.
@@ -296,21 +294,22 @@ func (c *call) sleep(*http.Request) error {
 	if c.pause > 0 {
 		clock := c.client.clockOrReal()
 		began := clock.Now()
-		c.clockError = clock.Sleep(c.ctx, c.pause)
-		c.waited += max(0, clock.Now().Sub(began)) // a clock may go back
+		err := clock.Sleep(c.ctx, c.pause)
+		c.made.Waited += max(0, clock.Now().Sub(began)) // a clock may go back
 		c.budget -= c.pause
+		if err != nil {
+			return err
+		}
 	}
 	return c.whyOver()
 }
 
-// whyOver is why the call cannot go on: its context has ended, the client's
-// timeout has passed, or the clock refused to wait.
+// whyOver is why the call cannot go on: its context has ended, or the client's timeout
+// has passed.
 func (c *call) whyOver() error {
 	switch {
 	case c.ctx.Err() != nil:
 		return c.ctx.Err()
-	case c.clockError != nil:
-		return c.clockError
 	case c.budget <= 0:
 		return fmt.Errorf("%w: WithTimeout allows %s", context.DeadlineExceeded, human(c.client.timeout))
 	}
@@ -328,10 +327,8 @@ func (c *call) redact(err error) error {
 func (c *call) report(err error) {
 	a := c.last
 	if c.info != nil {
-		*c.info = CallInfo{
-			Attempts: c.attempts, Renewals: c.renewals, Refusals: c.refusals, Waited: c.waited,
-			StatusCode: a.Status, Header: c.secrets.Header(a.Header), TraceID: a.safeTraceID(), Body: a.Body,
-		}
+		*c.info = c.made
+		c.info.StatusCode, c.info.Header, c.info.TraceID, c.info.Body = a.Status, c.secrets.Header(a.Header), a.safeTraceID(), a.Body
 		if !isSuccess(a.Status) && a.Body != nil {
 			c.info.Body = []byte(c.secrets.Text(string(a.Body)))
 		}
@@ -342,7 +339,7 @@ func (c *call) report(err error) {
 	}
 	e := CallEnd{
 		Subject: c.subject, StatusCode: a.Status, TraceID: a.safeTraceID(),
-		Attempts: c.attempts, Refusals: c.refusals, Waited: c.waited, Elapsed: time.Since(c.began), Err: err,
+		Attempts: c.made.Attempts, Refusals: c.made.Refusals, Waited: c.made.Waited, Elapsed: time.Since(c.began), Err: err,
 	}
 	if a.failure != nil {
 		e.LimitKey = a.failure.LimitKey

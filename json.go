@@ -19,10 +19,9 @@ func encode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }
 
-// A decoder reads the success body of an endpoint.
-type decoder interface {
-	decode(body []byte) (result any, traceID string, err error)
-}
+// A decoder makes the result of a call of a success body. What it cannot read, it notes
+// in reply.err.
+type decoder interface{ decode(*reply) (result any) }
 
 // A reader makes a result of a success body, by the names of its members. A missing
 // member fails the reply if its zero value would claim something: an empty text, a
@@ -31,24 +30,20 @@ type decoder interface {
 type reader[T any] func(*reply) T
 
 // decode implements decoder.
-func (read reader[T]) decode(body []byte) (result any, traceID string, err error) {
-	members, err := strictjson.ReadObject(body)
-	if err != nil {
-		return nil, "", err
-	}
-	r := reply{members: members, traceID: traceIDOf(members)}
-	if result = read(&r); r.err != nil {
-		result = nil
-	}
-	return result, r.traceID, r.err
-}
+func (read reader[T]) decode(r *reply) (result any) { return read(r) }
 
 // reply is a JSON object of the service. What the interface may add to it one day
 // is passed over.
 type reply struct {
 	members strictjson.Object
 	traceID string
-	err     error // of the first member that is missing, mistyped or there twice
+	agentID string // of an agent that was made or read
+	err     error  // why it is no object, or what is wrong with the first wrong member
+}
+
+func newReply(body []byte) *reply {
+	members, err := strictjson.ReadObject(body)
+	return &reply{members: members, traceID: traceIDOf(members), err: err}
 }
 
 // fail keeps the first error.
