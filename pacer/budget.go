@@ -22,36 +22,28 @@ type budget struct {
 	credit  int64   // how far they may be ahead of it after quiet; not those of a share
 }
 
-// limit is the state of a rule; which half is used depends on its window.
-type limit struct {
-	short
-	long
-}
-
 // next returns when a call may go after before other calls. On a share a call
 // counts as several, and may go if there is room for a part of them.
 func (b budget) next(before int64) int64 {
-	if b.isLong() {
-		return b.nextLong(before)
+	if !b.paced() {
+		return max(b.Due, b.now)
 	}
 	return max(max(b.Due, b.now-b.credit)+before*b.pace, b.free(b.allowed-float64(before)))
 }
 
 func (b budget) giveBack(at int64) {
 	b.add(at, -b.calls)
-	if b.isLong() {
-		b.Sent, b.Probing = max(0, b.Sent-b.calls), 0
-	} else {
-		b.Due -= b.calls * b.pace
-	}
+	b.Due -= b.calls * b.pace
+	b.Trials = max(0, b.Trials-1)
 }
 
 const second = int64(time.Second / time.Microsecond)
 
-// short is the state of a limit whose window is below an hour. Its calls go at
-// an even pace, a few at once after quiet, and never more than the level in one
-// window.
-type short struct {
+// limit is the state of a rule. If its window is below an hour, calls go at an even
+// pace, a few at once after quiet, and never more than the level in one window. The
+// calls of a longer window are only counted: when the service begins it anew, only the
+// service knows, and its refusal closes the limit. See spendCounted.
+type limit struct {
 	Due       int64   // when the next call may go, at an even pace
 	Slots     []slot  // the calls of the last window, oldest first
 	Held      int64   // the calls of all slots
@@ -59,16 +51,18 @@ type short struct {
 	Extra     float64 // what is added to the even distance, as a part of it; at least the guard
 	Corrected int64   // when the level was last cut; 0: never
 	Quiet     int64   // from then on it climbs to Max
+	Trials    int64   // of a limit that is only counted: see spendCounted; 0: none yet
 }
 
 // slot counts the calls of 1/240 of the window. With 120 slots a few calls exceeded
-// the limit. A long limit has 60 slots.
+// the limit. A window that is only counted has 60.
 type slot struct {
 	Leaves int64 // the window, and the guard after it
 	Calls  int64
 }
 
 const (
+	trialWait     = second // services refuse quickly
 	mostAtOnce    = 10
 	atOnceAtFirst = 3
 	climb         = 1.5  // a window
@@ -150,10 +144,30 @@ func (b budget) free(most float64) int64 {
 	return at
 }
 
-func (b budget) spendShort() {
+func (b budget) spend() {
+	if !b.paced() {
+		b.spendCounted()
+		return
+	}
 	b.add(b.now, b.calls)
 	b.Due = max(b.Due, b.now-b.credit) + max(b.calls*b.pace, b.widest())
 	b.Extra = b.extra - b.extra*min(mostShrink, b.extra*b.extra)*float64(b.calls)
+}
+
+// spendCounted counts a call of a limit without a pace. Once Max calls have gone, and
+// after each refusal, the next one is a trial: the others wait as long as its refusal
+// would take, and then one more goes, two, four, eight.
+func (b budget) spendCounted() {
+	if sent := b.sent(); sent >= int64(b.max) && sent-b.calls < int64(b.max) {
+		b.Trials = 1
+	}
+	b.add(b.now, b.calls)
+	if b.Trials > 0 {
+		if b.Trials&(b.Trials-1) == 0 {
+			b.Due = b.now + trialWait
+		}
+		b.Trials++
+	}
 }
 
 // widest returns the distance between calls at which the window does not fill up
@@ -172,12 +186,12 @@ func (b budget) widest() (distance int64) {
 	return distance
 }
 
-// refusedShort learns from a refusal. If much fewer calls than the pace sends are in the
+// refused learns from a refusal. If much fewer calls than the pace sends are in the
 // window when the limit opens, the window holds no more: others use it, or the limit is
 // lower. It does not climb for some windows. Otherwise the calls came closer together
 // than they were sent, for a service that spaces them or refuses a full window. A lonely
 // process looks for its share.
-func (b budget) refusedShort(opens, granted int64, lonely bool) {
+func (b budget) refused(opens, granted int64, lonely bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // it was under way when the level was cut, or the cut had no time to work
 	}
@@ -195,102 +209,5 @@ func (b budget) refusedShort(opens, granted int64, lonely bool) {
 	b.Corrected, b.Quiet = b.now, b.now+int64(hold*float64(b.window))
 }
 
-// long is the state of a limit of an hour or more. Its calls are not paced, but
-// counted. After Max calls one more is sent, to see whether the service refuses it.
-// If it does, the number of calls and the length of the period are remembered, while
-// each period is used up. The service may count in another way, so once fewer than
-// Max calls have gone in the last window (short's slots count them), a remembered
-// period holds calls back for at most mostTrusted.
-type long struct {
-	Begins  int64 // the period that is counted
-	Sent    int64 // in it
-	Most    int64 // what such a period held; 0: not known
-	Lasts   int64 // how long it lasted
-	Probing int64 // the probe may be refused until then
-}
-
-const (
-	probeWait = 10 * second // for the refusal of a probe
-	// mostTrusted is the longest period that is believed whatever the last window
-	// held: a service that refills a large limit lets one call go now and then.
-	mostTrusted = 120 * second
-	longGuard   = 2 * second // added to a period, as its calls may arrive later than those of the one before
-)
-
-// roll begins the next period when one is over, or when the service has not
-// refused a probe. One that was not used up says nothing about the next, and one
-// that was slower than the limit's rate is not kept to again.
-func (b budget) roll() {
-	over := b.Most > 0 && b.now >= b.Begins+b.Lasts
-	switch {
-	case b.Probing > 0 && b.now >= b.Probing:
-		b.long = long{Begins: b.Probing - probeWait, Sent: 1}
-	case over && (b.Sent < b.Most || b.rate(b.Most, b.Lasts) < 0.9):
-		b.long = long{Begins: b.now}
-	case over:
-		b.Begins, b.Sent = b.now, 0
-	}
-}
-
-func (b budget) nextLong(before int64) int64 {
-	b.roll()
-	switch {
-	case b.Probing > b.now:
-		return b.Probing
-	case b.Most == 0 || b.Sent+before < b.Most:
-		return b.now
-	case b.Lasts <= mostTrusted:
-		return b.Begins + b.Lasts
-	}
-	return min(b.Begins+b.Lasts, b.free(b.max-float64(before)))
-}
-
-func (b budget) spendLong() {
-	b.roll()
-	if b.Begins == 0 {
-		b.Begins = b.now
-	}
-	if b.Most == 0 && float64(b.Sent) >= b.max {
-		b.Probing = b.now + probeWait
-	}
-	b.Sent += b.calls
-	b.sent() // forgets what has left the window
-	b.add(b.now, b.calls)
-}
-
-// used reports whether its own count explains a refusal.
-func (b budget) used() bool { return float64(b.Sent) >= b.max || b.Most > 0 && b.Sent > 0 }
-
-// rate returns the rate of calls in a time as a fraction of the limit's rate.
-func (b budget) rate(calls, lasts int64) float64 {
-	return float64(calls) / float64(lasts) * float64(b.window) / b.max
-}
-
-// refusedLong learns from a refusal that asks to wait until opens. Only a count
-// that is full is remembered, or one that agrees with the limit's rate: another
-// may be due to other limits, or to calls that came a bit early.
-func (b budget) refusedLong(opens int64) {
-	next, lasts := long{Begins: opens}, min(b.window, opens-b.Begins)
-	switch {
-	case float64(b.Sent) >= b.max || b.used() && b.rate(b.Sent, lasts) <= 2:
-		next.Most, next.Lasts = b.Sent, lasts+longGuard
-	case b.used():
-		return
-	case b.Most > 0: // the period before lasted longer
-		slowest := float64(b.window) * float64(b.Most) / b.max
-		next.Most, next.Lasts = b.Most, min(int64(slowest)+longGuard, b.Lasts+opens-b.Begins)
-	}
-	b.long = next
-}
-
-// full is how much of a limit is used. A long one whose count does not explain
-// a refusal comes after all short ones.
-func (b budget) full() float64 {
-	switch {
-	case !b.isLong():
-		return float64(b.sent()) / b.allowed
-	case b.used():
-		return 0.95
-	}
-	return -b.max
-}
+// full is how much of a limit is used.
+func (b budget) full() float64 { return float64(b.sent()) / b.allowed }

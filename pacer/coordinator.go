@@ -392,9 +392,10 @@ func (c *coordinator) shareOut(now time.Duration) (processes int, first bool) {
 	l := c.hereLocked(now)
 	for b := range l.budgets(everything) {
 		switch {
+		case !b.paced():
 		case l.lonely:
 			b.Level, b.Quiet = lonelyPart, l.Now
-		case !b.isLong():
+		default:
 			b.Due = max(b.Due, l.turnOf(b.counts, int64(len(l.Members))*b.pace))
 		}
 	}

@@ -22,7 +22,7 @@ type state struct {
 const memberFor = 120 * second // a process is counted, after its last step
 
 func newState(rules []rule, now int64) *state {
-	unused := limit{short: short{Level: 1}}
+	unused := limit{Level: 1}
 	s := &state{Format: format, Now: now, Fresh: now, Members: map[int64]int64{}, Limits: slices.Repeat([]limit{unused}, len(rules))}
 	l := ledger{state: s, rules: rules, calls: 1}
 	for b := range l.budgets(everything) {
@@ -52,9 +52,8 @@ type ledger struct {
 func (l *ledger) budget(i int) budget {
 	b := budget{rule: &l.rules[i], limit: &l.Limits[i], index: i, now: l.Now, calls: l.calls}
 	b.slot, b.guard, b.allowed = b.window/240, min(400_000, b.window/20), b.level()
-	if b.isLong() { // in few slots, since the window may be a day
+	if !b.paced() { // in few slots, since the window may be a day
 		b.slot = b.window / 60
-		b.guard = b.slot + longGuard
 	}
 	least := float64(b.guard) / float64(b.window)
 	b.extra = max(b.Extra, least)
@@ -83,14 +82,7 @@ func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 func (l *ledger) spend(k costSet, at int64) {
 	for b := range l.budgets(k) {
 		b.now = at
-		if !b.isLong() {
-			b.spendShort()
-			continue
-		}
-		b.spendLong()
-		if b.Most > 0 && b.Sent >= b.Most {
-			l.calm(b.counts, b.nextLong(0))
-		}
+		b.spend()
 	}
 }
 
@@ -104,11 +96,6 @@ func (l *ledger) giveBack(k costSet, at int64) {
 // refused lets the limit that is to blame learn: a call that counted as k, and was
 // granted at a time, shall wait.
 func (l *ledger) refused(k costSet, granted, wait int64) {
-	for b := range l.budgets(k) {
-		if b.isLong() { // what was refused does not count
-			b.giveBack(granted)
-		}
-	}
 	if k != request {
 		k &^= request
 	}
@@ -127,15 +114,15 @@ func (l *ledger) refused(k costSet, granted, wait int64) {
 // learn lets a limit learn from a refusal. A level is learned only where the
 // calls of a whole window are known, from a call that was not held up on its
 // way, and for limits on single operations only where most of it was used: else
-// others may be to blame.
+// others may be to blame. A limit that is only counted begins its count anew.
 func (l *ledger) learn(b budget, granted, opens int64) {
 	l.calm(b.counts, min(opens, l.Now+hour))
 	known := l.lonely || l.Now-l.Fresh >= b.window
 	switch {
-	case b.isLong():
-		b.refusedLong(opens)
+	case !b.paced():
+		b.Slots, b.Held, b.Trials = nil, 0, 1
 	case known && granted >= l.Now-b.window/2 && (b.counts == request || b.full() >= 0.5):
-		b.refusedShort(opens, granted, l.lonely)
+		b.refused(opens, granted, l.lonely)
 	}
 }
 
@@ -147,11 +134,11 @@ func (l *ledger) calm(counts costSet, opens int64) {
 	}
 }
 
-// reopen forgets what refusals have shut, and how many calls a long limit held.
+// reopen forgets what refusals have shut.
 func (l *ledger) reopen() {
 	l.Gates = nil
 	for b := range l.budgets(everything) {
-		b.Due, b.Most = min(b.Due, l.Now), 0
+		b.Due = min(b.Due, l.Now)
 	}
 }
 
@@ -202,10 +189,7 @@ func (l *ledger) join(other *ledger) {
 			if o.Key != b.Key || o.window != b.window {
 				continue
 			}
-			if o.Sent > b.Sent {
-				b.Begins, b.Sent, b.Most, b.Lasts = o.Begins+ahead, o.Sent, o.Most, o.Lasts
-			}
-			if calls := o.sent(); !b.isLong() && calls > b.sent() {
+			if calls := o.sent(); calls > b.sent() {
 				b.even(min(calls, int64(b.allowed)-1))
 			}
 			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.lonely {
@@ -254,7 +238,9 @@ type turn struct {
 func (l *ledger) ask(key queueKey, waits int64) turn {
 	pace := int64(1)
 	for b := range l.budgets(key.Kinds) {
-		pace = max(pace, b.pace)
+		if b.paced() {
+			pace = max(pace, b.pace)
+		}
 	}
 	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, mostGrants, max(1, l.took*l.took/pace/pace))}
 	var got turn
@@ -349,7 +335,7 @@ func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 		if at > got.due || got.limit.counts&k == nothing {
 			got.due, got.limit = max(at, got.due), b.rule
 		}
-		if !b.isLong() {
+		if b.paced() {
 			got.gap = max(got.gap, b.pace*b.calls)
 		}
 	}

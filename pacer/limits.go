@@ -31,8 +31,9 @@ type Limit struct {
 	// Max is at least 1.
 	Max int
 	// Window is at least a second. Calls of a window below an hour go at an even
-	// pace. Calls of longer windows are only counted: after Max calls the pacer sends
-	// one more, to see whether the service refuses it.
+	// pace. Calls of longer windows are only counted: only the service knows when such
+	// a window begins anew, so its refusal closes the limit, for all processes that
+	// share a store.
 	Window time.Duration
 	// Counts is the kind of operation that counts; empty means CountsRequests.
 	Counts Counted
@@ -78,7 +79,8 @@ type rule struct {
 
 const hour = int64(time.Hour / time.Microsecond)
 
-func (r *rule) isLong() bool { return r.window >= hour }
+// paced reports whether calls go evenly: the calls of a longer window are only counted.
+func (r *rule) paced() bool { return r.window < hour }
 
 // maxLimits bounds the value in the store.
 const maxLimits = 30

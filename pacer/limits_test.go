@@ -57,41 +57,28 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestLongLimits: Max calls, one that finds out, and from then on as many calls
-// in each period without another refusal. A limit that the service does not have
-// is not kept: each time one call finds out, and the others wait ten seconds.
+// TestLongLimits: as many calls in each period as the service allows, and then refusals: one
+// of a trial, or those of all eight callers where the service allows another number. A
+// limit that the service does not have costs some seconds.
 func TestLongLimits(t *testing.T) {
-	one, eight := loadsim.Load{Workers: []int{1}}, loadsim.Load{Workers: []int{8}}
-	atRandom := func(hourly float64) loadsim.Load {
-		return loadsim.Load{Class: loadsim.Interactive, PerMinute: hourly / 60}
-	}
 	for _, test := range []struct {
-		name                  string
-		model                 loadsim.Model
-		load                  loadsim.Load
-		given, real, minutely int // calls an hour; a minute, if that is limited too
-		span                  time.Duration
-		most, least           int // accepted calls: as the name says, and as it was measured
-		refused               int // at most
+		name        string
+		model       loadsim.Model
+		given, real int // calls an hour
+		span        time.Duration
+		most, least int // accepted calls
+		refused     int // at most
 	}{
-		{"3 in each of 10 hours", loadsim.FromUse, eight, 3, 3, 0, 10 * h, 30, 30, 1},
-		{"3 and one that finds out, and then 3 each 10 s", loadsim.FromUse, eight, 3, 1000, 0, time.Minute, 4 + 5*3, 19, 0},
-		{"4 at first and 4 an hour, of 4.2 that come", loadsim.Bucket, atRandom(4.2), 4, 4, 0, 100 * h, 4 + 400, 395, 36},
-		{"all 3 an hour that come: a slower period is not kept", loadsim.Fixed, atRandom(3), 3, 3, 0, 1000 * h, 3000, 2960, 20},
-		{"50 at first and 50 an hour", loadsim.Bucket, one, 50, 50, 600, 10 * h, 50 + 500, 530, 3},
-		{"40 in each of 10 hours, fewer than the pacer was given", loadsim.Fixed, one, 50, 40, 600, 10 * h, 400, 400, 10},
-		{"50 in each of 10 hours, more than that", loadsim.Fixed, one, 40, 50, 600, 10 * h, 500, 500, 10},
+		{"3 an hour", loadsim.FromUse, 3, 3, 10 * h, 30, 30, 10},
+		{"fewer than the pacer was given", loadsim.Fixed, 50, 40, 10 * h, 400, 400, 8 * 10},
+		{"more than that", loadsim.Fixed, 40, 50, 10 * h, 500, 500, 8 * 10},
+		{"a limit that the service does not have", loadsim.FromUse, 3, 1000, 10 * time.Second, 1000, 200, 0},
+		{"a bucket of 50, refilled by 50 an hour", loadsim.Bucket, 50, 50, 10 * h, 550, 540, 550},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			limits := func(hourly int) (limits []pacer.Limit) {
-				if test.minutely > 0 {
-					limits = perMinute(test.minutely)
-				}
-				return append(limits, pacer.Limit{Max: hourly, Window: h})
-			}
 			m := loadsim.Run(loadsim.Scenario{
-				Model: test.model, Span: test.span, Processes: 1, Loads: []loadsim.Load{test.load}, Replies: time.Second,
-				Limits: limits(test.given), Real: limits(test.real),
+				Model: test.model, Span: test.span, Processes: 1, Loads: []loadsim.Load{{Workers: []int{8}}}, Latency: 40 * time.Millisecond,
+				Limits: []pacer.Limit{{Max: test.given, Window: h}}, Real: []pacer.Limit{{Max: test.real, Window: h}},
 			}).Measure(0, test.span)
 			assert.LessOrEqual(t, m.Accepted, test.most, test.name)
 			assert.GreaterOrEqual(t, m.Accepted, test.least, test.name)
@@ -229,8 +216,7 @@ func TestSetLimits(t *testing.T) {
 	})
 }
 
-// TestSetLimitsReopens what refusals have shut, here and in the store, and counts
-// a long limit to its new number.
+// TestSetLimitsReopens what refusals have shut, here and in the store.
 func TestSetLimitsReopens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := pacer.PreviewLimits()

@@ -149,7 +149,7 @@ func TestState(t *testing.T) {
 		s := p.State()
 		assert.Equal(t, [3]int{1, 1, 1}, [3]int{s.Interactive, s.Batch, s.Processes})
 		assert.Equal(t, pacer.PreviewLimits()[2], s.Limits[2].Limit)
-		assert.Equal(t, sent-1, s.Limits[2].Used, "a refused call does not count")
+		assert.Equal(t, sent, s.Limits[2].Used)
 		assert.Equal(t, sent, s.Limits[0].Used)
 		assert.Equal(t, time.Hour, s.Limits[3].ClosedFor)
 		assert.Equal(t, "creations", s.Limits[3].ClosedBy)
@@ -226,7 +226,7 @@ func TestLimiterAroundAPacer(t *testing.T) {
 }
 
 // TestUnsentAttempt gives its permit back, and its place in the even pace, also
-// where it was to find out whether a limit is real.
+// where it was a trial.
 func TestUnsentAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, append(perMinute(60), pacer.Limit{Key: "hour", Max: 2, Window: time.Hour}))

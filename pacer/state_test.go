@@ -46,9 +46,9 @@ func TestEncoding(t *testing.T) {
 // TestValueInTheStore: processes of other versions read the members by these
 // names. Who renames one, or counts otherwise, raises format.
 func TestValueInTheStore(t *testing.T) {
-	const value = `{"Format":5,"Now":1,"Fresh":2,"Limits":[` +
-		`{"Due":4,"Slots":[{"Leaves":5,"Calls":6}],"Held":7,"Level":0.5,"Extra":0.25,"Corrected":8,"Quiet":9,` +
-		`"Begins":12,"Sent":13,"Most":14,"Lasts":15,"Probing":16}],"Gates":[{"Kinds":1,"Opens":17,"Told":23,"Key":"k"}],` +
+	const value = `{"Format":6,"Now":1,"Fresh":2,"Limits":[` +
+		`{"Due":4,"Slots":[{"Leaves":5,"Calls":6}],"Held":7,"Level":0.5,"Extra":0.25,"Corrected":8,"Quiet":9,"Trials":10}],` +
+		`"Gates":[{"Kinds":1,"Opens":17,"Told":23,"Key":"k"}],` +
 		`"Members":{"18":19},"Tickets":[{"Kinds":1,"Batch":true,"Member":20,"Passed":3,"Calls":21,"Due":22}]}`
 	var s state
 	require.NoError(t, json.Unmarshal([]byte(value), &s))

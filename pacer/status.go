@@ -20,8 +20,8 @@ type State struct {
 // LimitState is the state of one limit.
 type LimitState struct {
 	Limit
-	// Used is the number of calls in the last window. For a window of an hour or
-	// more, it counts from the time at which the service's window seems to have begun.
+	// Used is the number of calls in the last window, the refused ones included. For a
+	// window of an hour or more, a refusal begins the count anew.
 	Used int
 	// Level is the pacer's estimate of the calls that a window allows: Max, or fewer
 	// after refusals. For a window of an hour or more it is always Max.
@@ -49,14 +49,11 @@ func (p *Pacer) State() State {
 
 func (b budget) status(gates []gate) LimitState {
 	opens, s := b.next(0), LimitState{Limit: b.Limit, Used: int(b.sent()), Level: b.allowed}
-	if b.isLong() {
-		s.Used, s.Level = int(b.Sent), b.max
-	}
 	if opens > b.now {
 		s.ClosedBy = "used up"
 	}
 	for _, g := range gates {
-		if g.Kinds&b.counts != 0 && g.Kinds&^(b.counts|request) == 0 && g.Told > opens {
+		if g.Kinds&b.counts != 0 && g.Kinds&^(b.counts|request) == 0 && g.Told >= opens {
 			opens, s.ClosedBy = g.Told, g.Key
 		}
 	}

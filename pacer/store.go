@@ -69,7 +69,7 @@ func (c *coordinator) keyLocked() string {
 
 // format numbers the layout of a value. Raise it where decode would misread an
 // older one.
-const format = 5
+const format = 6
 
 // zippers are reused, since a new one costs more than what it does here.
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
