@@ -74,7 +74,7 @@ func (c *coordinator) setRules(now time.Duration, rules []rule) (changed bool, s
 func (c *coordinator) hereLocked(now time.Duration) *ledger {
 	l := &c.ledger
 	l.at(now.Microseconds() + c.peers.offset)
-	l.calls, l.lonely = 1, len(l.Members) == 0
+	l.calls, l.peersUnknown = 1, len(l.Members) == 0
 	if c.peers.down {
 		l.calls = max(1, int64(len(l.Members)))
 	}
@@ -90,7 +90,7 @@ func (c *coordinator) Sort(ctx context.Context, w *quota.Waiter) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	counted := slices.ContainsFunc(c.ledger.rules, func(r rule) bool { return r.counts&costs != 0 })
-	return counted || c.ledger.last(costs).Told > 0
+	return counted || c.ledger.last(costs).Until > 0
 }
 
 func keyOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
@@ -105,7 +105,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	defer c.mu.Unlock()
 	key := keyOf(first.Class)
 	if waiting == 0 {
-		return c.answerLocked(now, key, c.hereLocked(now).outlook(key.Kinds))
+		return c.answerLocked(now, key, c.hereLocked(now).outlook(key.Costs))
 	}
 	var got turn
 	ask := func(l *ledger) { got = l.ask(key, int64(waiting)) }
@@ -126,10 +126,10 @@ func (c *coordinator) answerLocked(now time.Duration, key queueKey, t turn) quot
 	here := func(at int64) time.Duration { return time.Duration(at-c.peers.offset) * time.Microsecond }
 	a := quota.Answer{
 		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond,
-		Key: t.key, RefusedSince: c.refusing[key.Kinds].since,
+		Key: t.key, RefusedSince: c.refusing[key.Costs].since,
 	}
 	for _, at := range t.grants {
-		a.Grants = append(a.Grants, quota.Grant{At: here(at), Mark: at, Watched: a.RefusedSince > 0})
+		a.Grants = append(a.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: a.RefusedSince > 0})
 	}
 	a.Again = min(a.Turn-claimAhead*7/8, now+longestSleep) // the two clocks are compared with an error
 	if c.peers.down {
@@ -150,12 +150,12 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	granted, has := w.Grant.Mark.(int64)
 	switch {
 	case o.Refused:
-		news, step = c.refusedLocked(now, key.Kinds, granted, o)
+		news, step = c.refusedLocked(now, key.Costs, granted, o)
 		return true, news, step
 	case o.Sent:
-		delete(c.refusing, key.Kinds)
+		delete(c.refusing, key.Costs)
 	case has:
-		return true, false, c.reportLocked(now, func(l *ledger) { l.giveBack(key.Kinds, granted) })
+		return true, false, c.reportLocked(now, func(l *ledger) { l.giveBack(key.Costs, granted) })
 	case slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same):
 		return false, false, c.reportLocked(now, func(l *ledger) { l.withdraw(key) })
 	}
@@ -171,7 +171,7 @@ func (c *coordinator) refusedLocked(now time.Duration, costs costSet, granted in
 	}
 	wait := max(o.RetryAfter, quota.LeastClosed).Microseconds()
 	shut := max(wait, r.backoff)
-	if news = l.Now+wait-max(l.Now, l.last(costs).Told) >= second; news {
+	if news = l.Now+wait-max(l.Now, l.last(costs).Until) >= second; news {
 		l.shut(costs, l.Now+shut, o.LimitKey)
 		r.backoff = min(max(second, 2*r.backoff), quota.MostBackoff.Microseconds())
 	}
@@ -313,7 +313,7 @@ func (c *coordinator) load(l *loaded, now time.Duration) error {
 		l.state, l.lost = newState(l.rules, at.UnixMicro()), len(value) > 0 || p.seen == l.key
 	}
 	l.at(at.UnixMicro())
-	l.offset, l.took, l.calls, l.lonely = l.Now-now.Microseconds()-took/2, max(claimAhead.Microseconds()/6, c.took), 1, false
+	l.offset, l.took, l.calls, l.peersUnknown = l.Now-now.Microseconds()-took/2, max(claimAhead.Microseconds()/6, c.took), 1, false
 	l.Members[l.member] = l.Now
 	maps.DeleteFunc(l.Members, func(_, seen int64) bool { return seen < l.Now-memberFor })
 	if p.down && l.last(nothing).Opens == 0 { // others may still be on their shares
@@ -393,7 +393,7 @@ func (c *coordinator) shareOut(now time.Duration) (processes int, first bool) {
 	for b := range l.budgets(everything) {
 		switch {
 		case !b.paced():
-		case l.lonely:
+		case l.peersUnknown:
 			b.Level, b.Quiet = lonelyPart, l.Now
 		default:
 			b.Due = max(b.Due, l.turnOf(b.counts, int64(len(l.Members))*b.pace))

@@ -41,12 +41,12 @@ func (s *state) at(now int64) {
 // ledger is the state machine: state, time and a question give an answer.
 type ledger struct {
 	*state
-	rules  []rule
-	member int64             // this process
-	took   int64             // how long a step takes at least
-	calls  int64             // what each counts as: more than 1 for a process on its share
-	lonely bool              // the number of processes is not known
-	grants [mostGrants]int64 // of the last answer
+	rules        []rule
+	member       int64             // this process
+	took         int64             // how long a step takes at least
+	calls        int64             // what each counts as: more than 1 for a process on its share
+	peersUnknown bool              // the number of processes is not known
+	grants       [mostGrants]int64 // of the last answer
 }
 
 func (l *ledger) budget(i int) budget {
@@ -59,7 +59,7 @@ func (l *ledger) budget(i int) budget {
 	b.extra = max(b.Extra, least)
 	b.pace = int64(float64(b.window) / b.allowed * (1 + b.extra))
 	if most := b.max; b.calls == 1 {
-		if l.lonely { // others may have begun with a part too
+		if l.peersUnknown { // others may have begun with a part too
 			most = b.allowed
 		}
 		atOnce := min(mostAtOnce, max(2, math.Floor(most/6)))
@@ -117,12 +117,12 @@ func (l *ledger) refused(k costSet, granted, wait int64) {
 // others may be to blame. A limit that is only counted begins its count anew.
 func (l *ledger) learn(b budget, granted, opens int64) {
 	l.calm(b.counts, min(opens, l.Now+hour))
-	known := l.lonely || l.Now-l.Fresh >= b.window
+	known := l.peersUnknown || l.Now-l.Fresh >= b.window
 	switch {
 	case !b.paced():
 		b.Slots, b.Held, b.Trials = nil, 0, 1
 	case known && granted >= l.Now-b.window/2 && (b.counts == request || b.full() >= 0.5):
-		b.refused(opens, granted, l.lonely)
+		b.refused(opens, granted, l.peersUnknown)
 	}
 }
 
@@ -146,9 +146,9 @@ func (l *ledger) reopen() {
 // spent. It opens after an hour at the latest, even if Retry-After named a later
 // time: the plan may have been upgraded.
 type gate struct {
-	Kinds costSet
+	Costs costSet
 	Opens int64
-	Told  int64  // when it opens by the service's Retry-After
+	Until int64  // when it opens by the service's Retry-After
 	Key   string // the limit_key of the service's answer
 }
 
@@ -159,8 +159,8 @@ type gate struct {
 // named, so no call is held back that the service would have accepted. If a plain
 // request is then refused as well, it shuts the gate for all calls.
 func (s *state) shut(k costSet, until int64, key string) {
-	if until > s.last(k).Told {
-		s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Kinds == k })
+	if until > s.last(k).Until {
+		s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Costs == k })
 		s.Gates = append(s.Gates, gate{k, min(until, s.Now+hour), until, key})
 	}
 }
@@ -169,7 +169,7 @@ func (s *state) shut(k costSet, until int64, key string) {
 // k; the zero gate if there is none.
 func (s *state) last(k costSet) (last gate) {
 	for _, g := range s.Gates {
-		if g.Kinds&^k == 0 && g.Told > last.Told {
+		if g.Costs&^k == 0 && g.Until > last.Until {
 			last = g
 		}
 	}
@@ -181,7 +181,7 @@ func (s *state) last(k costSet) (last gate) {
 func (l *ledger) join(other *ledger) {
 	ahead := l.Now - other.Now
 	for _, g := range other.Gates {
-		l.shut(g.Kinds, g.Told+ahead, g.Key)
+		l.shut(g.Costs, g.Until+ahead, g.Key)
 	}
 	l.Fresh = l.Now
 	for b := range l.budgets(everything) {
@@ -192,7 +192,7 @@ func (l *ledger) join(other *ledger) {
 			if calls := o.sent(); calls > b.sent() {
 				b.even(min(calls, int64(b.allowed)-1))
 			}
-			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.lonely {
+			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.peersUnknown {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}
@@ -202,7 +202,7 @@ func (l *ledger) join(other *ledger) {
 
 // queueKey identifies the calls that wait in one queue.
 type queueKey struct {
-	Kinds costSet
+	Costs costSet
 	Batch bool
 }
 
@@ -237,7 +237,7 @@ type turn struct {
 // that take single calls would delay each other.
 func (l *ledger) ask(key queueKey, waits int64) turn {
 	pace := int64(1)
-	for b := range l.budgets(key.Kinds) {
+	for b := range l.budgets(key.Costs) {
 		if b.paced() {
 			pace = max(pace, b.pace)
 		}
@@ -251,7 +251,7 @@ func (l *ledger) ask(key queueKey, waits int64) turn {
 		}
 		at := max(got.due, l.Now)
 		grants = append(grants, at)
-		l.spend(key.Kinds, at)
+		l.spend(key.Costs, at)
 		if i := l.firstBatch(); i >= 0 && !t.Batch {
 			l.Tickets[i].Passed++
 		}
@@ -270,7 +270,7 @@ func (l *ledger) ask(key queueKey, waits int64) turn {
 // outlook is when a call would go if it came now, as far as limits decide.
 func (l *ledger) outlook(k costSet) turn {
 	got := l.earliest(k, new([maxLimits]int64))
-	got.opens = max(got.due, l.last(k).Told)
+	got.opens = max(got.due, l.last(k).Until)
 	return got
 }
 
@@ -291,17 +291,17 @@ func (l *ledger) turn(t ticket) turn {
 	slices.SortStableFunc(l.Tickets, func(a, b ticket) int { return a.rank() - b.rank() })
 	place := slices.IndexFunc(l.Tickets, t.same)
 	var before [maxLimits]int64 // calls that go first
-	got := l.outlook(t.Kinds)
+	got := l.outlook(t.Costs)
 	opens, rivals := got.opens, int64(1)
 	for i, other := range l.Tickets {
-		if i != place && other.Kinds&got.limit.counts != 0 {
+		if i != place && other.Costs&got.limit.counts != 0 {
 			rivals++
 		}
 		if i < place && other.Due <= got.due+got.gap {
-			for b := range l.budgets(other.Kinds) {
+			for b := range l.budgets(other.Costs) {
 				before[b.index] += other.Calls
 			}
-			got = l.earliest(t.Kinds, &before)
+			got = l.earliest(t.Costs, &before)
 		}
 	}
 	l.Tickets[place].Calls, l.Tickets[place].Due = t.Calls, got.due
@@ -349,7 +349,7 @@ func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 // picks a random time within a round.
 func (l *ledger) turnOf(counts costSet, round int64) int64 {
 	for _, t := range l.Tickets {
-		if t.Member == l.member && t.Kinds&counts != 0 {
+		if t.Member == l.member && t.Costs&counts != 0 {
 			return t.Due
 		}
 	}

@@ -48,8 +48,8 @@ func TestEncoding(t *testing.T) {
 func TestValueInTheStore(t *testing.T) {
 	const value = `{"Format":6,"Now":1,"Fresh":2,"Limits":[` +
 		`{"Due":4,"Slots":[{"Leaves":5,"Calls":6}],"Held":7,"Level":0.5,"Extra":0.25,"Corrected":8,"Quiet":9,"Trials":10}],` +
-		`"Gates":[{"Kinds":1,"Opens":17,"Told":23,"Key":"k"}],` +
-		`"Members":{"18":19},"Tickets":[{"Kinds":1,"Batch":true,"Member":20,"Passed":3,"Calls":21,"Due":22}]}`
+		`"Gates":[{"Costs":1,"Opens":17,"Until":23,"Key":"k"}],` +
+		`"Members":{"18":19},"Tickets":[{"Costs":1,"Batch":true,"Member":20,"Passed":3,"Calls":21,"Due":22}]}`
 	var s state
 	require.NoError(t, json.Unmarshal([]byte(value), &s))
 	unzipper, err := gzip.NewReader(bytes.NewReader(s.encode()))

@@ -53,8 +53,8 @@ func (b budget) status(gates []gate) LimitState {
 		s.ClosedBy = "used up"
 	}
 	for _, g := range gates {
-		if g.Kinds&b.counts != 0 && g.Kinds&^(b.counts|request) == 0 && g.Told >= opens {
-			opens, s.ClosedBy = g.Told, g.Key
+		if g.Costs&b.counts != 0 && g.Costs&^(b.counts|request) == 0 && g.Until >= opens {
+			opens, s.ClosedBy = g.Until, g.Key
 		}
 	}
 	s.ClosedFor = time.Duration(max(0, opens-b.now)) * time.Microsecond

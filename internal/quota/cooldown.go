@@ -107,13 +107,13 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 		c.held[class].Store(false)
 		return Answer{Grants: []Grant{{At: now}}}
 	}
-	a, waitHere := Answer{Key: g.key, TraceID: g.trace, Rough: true, RefusedSince: g.since}, c.waitingAt(g)
+	a, waitHere := Answer{Key: g.key, TraceID: g.trace, Estimated: true, RefusedSince: g.since}, c.waitingAt(g)
 	if g.closed {
 		opens, jittered := g.opens(waitHere, first)
 		if l := &g.trials[class]; now < jittered {
 			if waiting > 0 && now >= l.at {
 				*l = trial{now + l.after, min(2*l.after, max(mostTrial, l.after))}
-				a.Grants = []Grant{{At: now, Watched: true, Mark: g}}
+				a.Grants = []Grant{{At: now, ReportSuccess: true, Mark: g}}
 			}
 			a.Opens, a.Turn, a.Again = opens, jittered, min(jittered, l.at)
 			return a
@@ -135,7 +135,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 		a.Turn, a.Gap = a.Again, g.ramp.gap
 		return a
 	}
-	a.Grants = []Grant{{At: now, Watched: true, Mark: g.ramp}}
+	a.Grants = []Grant{{At: now, ReportSuccess: true, Mark: g.ramp}}
 	g.ramp.sent, g.ramp.last = g.ramp.sent+1, now
 	return a
 }

@@ -52,7 +52,7 @@ type Answer struct {
 	Opens        time.Duration // no call of the class goes before this time; 0: the limit is open
 	Turn         time.Duration // when the next one goes
 	Gap          time.Duration // between the turns after that
-	Rough        bool          // Turn and Gap are estimates: nobody is refused because of them
+	Estimated    bool          // Turn and Gap are estimates: nobody is refused because of them
 	RefusedSince time.Duration // since when the service has refused all; 0: it has not
 	Key          string        // the limit_key of the limit that they wait for
 	TraceID      string        // of the refusal that closed it; empty if not known
@@ -63,9 +63,9 @@ type Answer struct {
 
 // Grant is the leave to send one attempt.
 type Grant struct {
-	At      time.Duration // when it may be sent
-	Watched bool          // the rule learns something if the service accepts it
-	Mark    any           // by which the rule knows it again
+	At            time.Duration // when it may be sent
+	ReportSuccess bool          // the rule learns something if the service accepts it
+	Mark          any           // by which the rule knows it again
 }
 
 // Waiter is the part of a call that an engine keeps. The same Waiter serves all
@@ -150,10 +150,10 @@ type Engine struct {
 type queue struct {
 	Class
 	Answer
-	line   line
-	known  bool      // Answer is not out of date
-	fresh  []*Waiter // who came since it was given
-	served int64     // the number of its last grant, of all
+	line      line
+	known     bool      // Answer is not out of date
+	newcomers []*Waiter // who came since it was given
+	served    int64     // the number of its last grant, of all
 }
 
 const never = 1 << 62
@@ -198,10 +198,10 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 		}
 	}
 	before := q.line.place(w)
-	if refusal := q.refusal(w, before, now); refusal != nil {
+	if refusal := q.refusalLocked(w, before, now); refusal != nil {
 		w.err = refusal
 	} else {
-		q.push(w, before, now)
+		q.pushLocked(w, before, now)
 	}
 	if e.clock != (RealClock{}) {
 		e.alarm = 0 // sleep anew: the clock may not return from the sleep that is under way
@@ -212,8 +212,8 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	return w.waits || w.granted && w.Grant.At > now
 }
 
-// push inserts a call behind the first ahead calls.
-func (q *queue) push(w *Waiter, ahead int, now time.Duration) {
+// pushLocked inserts a call behind the first ahead calls.
+func (q *queue) pushLocked(w *Waiter, ahead int, now time.Duration) {
 	q.line.push(w, ahead)
 	w.place, w.answered, w.forecast = ahead+1, nil, nil
 	if w.Refused { // when the rule was asked last, this call did not wait yet
@@ -223,8 +223,8 @@ func (q *queue) push(w *Waiter, ahead int, now time.Duration) {
 		return
 	}
 	w.forecast = make(chan Wait, 1)
-	if q.fresh = append(q.fresh, w); q.known {
-		q.sendForecasts(0, now)
+	if q.newcomers = append(q.newcomers, w); q.known {
+		q.sendForecastsLocked(0, now)
 	}
 }
 
@@ -306,7 +306,7 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 	if len(q.Grants) > 0 {
 		return 0, nil
 	}
-	return max(0, q.Turn-now), q.refusal(w, 0, now)
+	return max(0, q.Turn-now), q.refusalLocked(w, 0, now)
 }
 
 // Done reports how an attempt ended that Acquire let pass, and whether that
@@ -316,7 +316,7 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	if e == nil || !o.Refused && !w.granted {
 		return false
 	}
-	if o.Sent && !o.Refused && !w.Grant.Watched {
+	if o.Sent && !o.Refused && !w.Grant.ReportSuccess {
 		return false
 	}
 	e.mu.Lock()
@@ -394,10 +394,10 @@ func (q *queue) turn(ahead int) time.Duration {
 	return q.Turn + time.Duration(ahead)*q.Gap
 }
 
-// sendForecasts says to those who have come since the last answer how long they will
+// sendForecastsLocked says to those who have come since the last answer how long they will
 // probably wait. gone calls of the line have left it meanwhile.
-func (q *queue) sendForecasts(gone int, now time.Duration) {
-	for _, w := range q.fresh {
+func (q *queue) sendForecastsLocked(gone int, now time.Duration) {
+	for _, w := range q.newcomers {
 		place := max(1, w.place-gone)
 		if !w.waits {
 			continue
@@ -407,16 +407,16 @@ func (q *queue) sendForecasts(gone int, now time.Duration) {
 		default: // nobody wants to know
 		}
 	}
-	q.fresh = nil
+	q.newcomers = nil
 }
 
-// refusal returns why a call cannot go in time; nil if it can, as far as that is known.
-func (q *queue) refusal(w *Waiter, before int, now time.Duration) *Refusal {
+// refusalLocked returns why a call cannot go in time; nil if it can, as far as that is known.
+func (q *queue) refusalLocked(w *Waiter, before int, now time.Duration) *Refusal {
 	if !q.known {
 		return nil
 	}
 	turn := max(now, q.Opens)
-	if !q.Rough {
+	if !q.Estimated {
 		turn = max(turn, q.turn(before))
 	}
 	closed, longest := q.Opens-now, w.MaxWait
@@ -425,7 +425,7 @@ func (q *queue) refusal(w *Waiter, before int, now time.Duration) *Refusal {
 	}
 	r := &Refusal{LimitKey: q.Key, TraceID: q.TraceID, RetryAfter: max(1, turn-now)}
 	switch {
-	case closed > longest, turn > w.deadline, q.Rough && closed > 0 && q.Opens >= w.deadline:
+	case closed > longest, turn > w.deadline, q.Estimated && closed > 0 && q.Opens >= w.deadline:
 		return r
 	case q.RefusedSince > 0 && closed > 0 && w.Patience > 0 && now-max(q.RefusedSince, w.since) >= w.Patience:
 		r.Patience = w.Patience
@@ -447,7 +447,7 @@ func (e *Engine) serveLocked() {
 		for _, q := range e.queues {
 			switch first := q.line.first(); {
 			case first == nil && q.known: // nobody waits any more
-				q.known, q.fresh = false, nil
+				q.known, q.newcomers = false, nil
 				e.doneLocked(&Waiter{Class: q.Class}, Outcome{})
 			case first == nil:
 			case q.known && q.Again > now:
@@ -564,7 +564,7 @@ func (e *Engine) answerLocked(q *queue, answer Answer, changes int64) {
 		answer.Again = now + leastAgain
 	}
 	later := !q.known || answer.Turn > q.Turn+granted*q.Gap+q.Gap/2
-	if answer.Rough {
+	if answer.Estimated {
 		later = answer.Opens > now && (!q.known || answer.Opens != q.Opens)
 	}
 	for _, g := range answer.Grants {
@@ -579,17 +579,17 @@ func (e *Engine) answerLocked(q *queue, answer Answer, changes int64) {
 	}
 	q.Answer, q.known = answer, changes == e.changes
 	if later {
-		q.refuseLate(now)
+		q.refuseLateLocked(now)
 	}
-	q.sendForecasts(len(answer.Grants), now)
+	q.sendForecastsLocked(len(answer.Grants), now)
 }
 
-// refuseLate refuses those who cannot go in time any more.
-func (q *queue) refuseLate(now time.Duration) {
+// refuseLateLocked refuses those who cannot go in time any more.
+func (q *queue) refuseLateLocked(now time.Duration) {
 	before := 0
 	for _, w := range q.line.all() {
-		if refusal := q.refusal(w, before, now); refusal != nil {
-			q.end(w, refusal)
+		if refusal := q.refusalLocked(w, before, now); refusal != nil {
+			q.endLocked(w, refusal)
 		} else {
 			before++
 		}
@@ -600,13 +600,13 @@ func (q *queue) refuseLate(now time.Duration) {
 func (e *Engine) refuseAllLocked(err error) {
 	for _, q := range e.queues {
 		for _, w := range q.line.all() {
-			q.end(w, err)
+			q.endLocked(w, err)
 		}
 	}
 }
 
-// end takes a call that has its answer out of the line.
-func (q *queue) end(w *Waiter, err error) {
+// endLocked takes a call that has its answer out of the line.
+func (q *queue) endLocked(w *Waiter, err error) {
 	if q.line.remove(w) && w.answered != nil {
 		close(w.answered)
 	}
