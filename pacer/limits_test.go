@@ -47,12 +47,18 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 
 // TestBurst of some calls at first, and up to 9 after quiet.
 func TestBurst(t *testing.T) {
-	for most, want := range map[int][2]int{60: {2, 9}, 600: {3, 9}, 30: {2, 4}, 12: {2, 2}, 3: {2, 2}} {
+	for most, want := range map[int]struct{ first, afterQuiet int }{
+		600: {first: 3, afterQuiet: 9},
+		60:  {first: 2, afterQuiet: 9},
+		30:  {first: 2, afterQuiet: 4},
+		12:  {first: 2, afterQuiet: 2},
+		3:   {first: 2, afterQuiet: 2},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPacer(t, perMinute(most))
-			assert.Equal(t, want[0], use(t, p, message), "%d a minute", most)
+			assert.Equal(t, want.first, use(t, p, message), "%d a minute", most)
 			time.Sleep(10 * time.Minute)
-			assert.Equal(t, want[1], use(t, p, message), "%d a minute", most)
+			assert.Equal(t, want.afterQuiet, use(t, p, message), "%d a minute", most)
 		})
 	}
 }

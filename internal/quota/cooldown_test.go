@@ -46,110 +46,109 @@ func refuses(key string, asked time.Duration) *Outcome {
 	return &Outcome{Sent: true, Refused: true, LimitKey: key, RetryAfter: asked}
 }
 
-// The columns of a step: at, call, waiting, goes, answer, until.
 var scenes = []scene{
-	{"one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", 0, []step{
-		{0, message, 1, 1, refuses("k", 20*s), 20 * s},
-		{20 * s, message, 99, 1, nil, 21 * s}, // an answer is waited for, but no longer than a second
-		{20 * s, message, 99, 0, passes, 0},
-		{20 * s, message, 99, 2, nil, 21 * s},
-		{20 * s, message, 99, 0, passes, 0},
-		{20 * s, message, 99, 4, nil, 21 * s},
-		{20 * s, message, 99, 0, passes, 0},
-		{20 * s, message, 99, 1, refuses("k", 70*s), 90 * s},
-		{90 * s, message, 99, 7, passes, 100 * s}, // 7 passed in 70 s
-		{100 * s, message, 99, 1, passes, 110*s - 10*s/512},
-		{110 * s, message, 99, 1, passes, 120*s - 10*s/512 - (10*s-10*s/512)*2/512}, // the gap shrinks by 1/512, then by 2/512
-		{110 * s, message, 1, 0, nil, 111 * s},                                      // a lone caller is not held up by the pace of many
-		{111 * s, message, 1, 1, passes, 0},
-		{111 * s, message, 99, 9, passes, 0}, // the pace is forgotten
+	{name: "one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", steps: []step{
+		{call: message, waiting: 1, goes: 1, answer: refuses("k", 20*s), until: 20 * s},
+		{at: 20 * s, call: message, waiting: 99, goes: 1, until: 21 * s}, // an answer is waited for, but no longer than a second
+		{at: 20 * s, call: message, waiting: 99, answer: passes},
+		{at: 20 * s, call: message, waiting: 99, goes: 2, until: 21 * s},
+		{at: 20 * s, call: message, waiting: 99, answer: passes},
+		{at: 20 * s, call: message, waiting: 99, goes: 4, until: 21 * s},
+		{at: 20 * s, call: message, waiting: 99, answer: passes},
+		{at: 20 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 70*s), until: 90 * s},
+		{at: 90 * s, call: message, waiting: 99, goes: 7, answer: passes, until: 100 * s}, // 7 passed in 70 s
+		{at: 100 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 110*s - 10*s/512},
+		{at: 110 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 120*s - 10*s/512 - (10*s-10*s/512)*2/512}, // the gap shrinks by 1/512, then by 2/512
+		{at: 110 * s, call: message, waiting: 1, until: 111 * s},                                                            // a lone caller is not held up by the pace of many
+		{at: 111 * s, call: message, waiting: 1, goes: 1, answer: passes},
+		{at: 111 * s, call: message, waiting: 99, goes: 9, answer: passes}, // the pace is forgotten
 	}},
-	{"an opening teaches the next one", 0, []step{
-		{0, message, 1, 1, refuses("k", 60*s), 60 * s},
-		{60 * s, message, 99, 60, passes, 0},
-		{60 * s, message, 99, 1, refuses("k", 60*s), 120 * s},
-		{120 * s, message, 99, 60, passes, 121 * s}, // 60 passed in a minute
-		{121 * s, message, 99, 1, refuses("k", 59*s), 180 * s},
-		{180 * s, message, 99, 12, passes, 0},
-		{180 * s, message, 99, 1, refuses("k", 60*s), 240 * s},
-		{240 * s, message, 99, 30, passes, 245 * s}, // 12 did: others were quicker, so half of 60 may go
-		{245 * s, message, 99, 1, refuses("k", 55*s), 300 * s},
-		{300 * s, message, 99, 30, passes, 302 * s},
-		{302 * s, message, 99, 1, passes, 0}, // 31 passed in 512 s: the gap grows by a quarter at most
-		{304 * s, message, 99, 1, refuses("k", 508*s), 812 * s},
-		{812 * s, message, 99, 31, passes, 812*s + 511*s/256*5/4},
-		{815 * s, message, 99, 1, refuses("k", 59*s), 874 * s}, // 31 passed in 62 s: a gap of 2 s
-		{874 * s, message, 99, 1, refuses("k", 60*s), 934 * s}, // nobody did: it grows by a quarter
-		{934 * s, message, 99, 15, passes, 934*s + 5*s/2},
+	{name: "an opening teaches the next one", steps: []step{
+		{call: message, waiting: 1, goes: 1, answer: refuses("k", 60*s), until: 60 * s},
+		{at: 60 * s, call: message, waiting: 99, goes: 60, answer: passes},
+		{at: 60 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 60*s), until: 120 * s},
+		{at: 120 * s, call: message, waiting: 99, goes: 60, answer: passes, until: 121 * s}, // 60 passed in a minute
+		{at: 121 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 59*s), until: 180 * s},
+		{at: 180 * s, call: message, waiting: 99, goes: 12, answer: passes},
+		{at: 180 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 60*s), until: 240 * s},
+		{at: 240 * s, call: message, waiting: 99, goes: 30, answer: passes, until: 245 * s}, // 12 did: others were quicker, so half of 60 may go
+		{at: 245 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 55*s), until: 300 * s},
+		{at: 300 * s, call: message, waiting: 99, goes: 30, answer: passes, until: 302 * s},
+		{at: 302 * s, call: message, waiting: 99, goes: 1, answer: passes}, // 31 passed in 512 s: the gap grows by a quarter at most
+		{at: 304 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 508*s), until: 812 * s},
+		{at: 812 * s, call: message, waiting: 99, goes: 31, answer: passes, until: 812*s + 511*s/256*5/4},
+		{at: 815 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 59*s), until: 874 * s}, // 31 passed in 62 s: a gap of 2 s
+		{at: 874 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 60*s), until: 934 * s}, // nobody did: it grows by a quarter
+		{at: 934 * s, call: message, waiting: 99, goes: 15, answer: passes, until: 934*s + 5*s/2},
 	}},
-	{"a gap is 15 s at most", 0, []step{
-		{0, message, 1, 1, refuses("k", 10*s), 10 * s},
-		{10 * s, message, 99, 1, passes, 0},
-		{10 * s, message, 99, 1, refuses("k", 50*s), 60 * s},
-		{60 * s, message, 99, 1, passes, 75 * s}, // one passed in 50 s
+	{name: "a gap is 15 s at most", steps: []step{
+		{call: message, waiting: 1, goes: 1, answer: refuses("k", 10*s), until: 10 * s},
+		{at: 10 * s, call: message, waiting: 99, goes: 1, answer: passes},
+		{at: 10 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 50*s), until: 60 * s},
+		{at: 60 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 75 * s}, // one passed in 50 s
 	}},
-	{"who is not answered yet has got through", 0, []step{
-		{0, message, 1, 1, refuses("k", 10*s), 10 * s},
-		{10 * s, message, 99, 1, nil, 11 * s},
-		{11 * s, message, 99, 1, nil, 12 * s},
-		{12 * s, message, 99, 1, refuses("k", 18*s), 30 * s},
-		{30 * s, message, 99, 2, passes, 40 * s}, // two passed in 20 s
+	{name: "who is not answered yet has got through", steps: []step{
+		{call: message, waiting: 1, goes: 1, answer: refuses("k", 10*s), until: 10 * s},
+		{at: 10 * s, call: message, waiting: 99, goes: 1, until: 11 * s},
+		{at: 11 * s, call: message, waiting: 99, goes: 1, until: 12 * s},
+		{at: 12 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 18*s), until: 30 * s},
+		{at: 30 * s, call: message, waiting: 99, goes: 2, answer: passes, until: 40 * s}, // two passed in 20 s
 	}},
-	{"an unsent call leaves its turn to another", 0, []step{
-		{0, message, 1, 1, refuses("k", s), s},
-		{s, message, 9, 1, nil, 2 * s},
-		{s, message, 9, 0, unsent, 0},
-		{s, message, 9, 1, nil, 2 * s},
+	{name: "an unsent call leaves its turn to another", steps: []step{
+		{call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
+		{at: s, call: message, waiting: 9, goes: 1, until: 2 * s},
+		{at: s, call: message, waiting: 9, answer: unsent},
+		{at: s, call: message, waiting: 9, goes: 1, until: 2 * s},
 	}},
-	{"who gets through ends the backoff", 0, []step{
-		{0, message, 1, 1, refuses("k", s), s},
-		{s, message, 1, 1, refuses("k", s), 2 * s},
-		{2 * s, message, 1, 1, refuses("k", s), 4 * s},
-		{4 * s, message, 1, 1, passes, 0},
-		{4 * s, message, 1, 1, refuses("k", s), 5 * s},
-		{5 * s, message, 1, 1, refuses("k", s), 6 * s},
+	{name: "who gets through ends the backoff", steps: []step{
+		{call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
+		{at: s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 2 * s},
+		{at: 2 * s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 4 * s},
+		{at: 4 * s, call: message, waiting: 1, goes: 1, answer: passes},
+		{at: 4 * s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 5 * s},
+		{at: 5 * s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 6 * s},
 	}},
-	{"a name joins the endpoints at which it was seen, and the longer wait counts", 0, []step{
-		{0, message, 1, 1, refuses("a", 10*s), 10 * s},
-		{0, read, 1, 1, refuses("a", 5*s), 10 * s},
-		{0, message, 1, 0, nil, 10 * s},
-		{0, message, 1, 0, refuses("day", 5*h), h},
-		{0, message, 1, 0, refuses("a", 10*s), h},
+	{name: "a name joins the endpoints at which it was seen, and the longer wait counts", steps: []step{
+		{call: message, waiting: 1, goes: 1, answer: refuses("a", 10*s), until: 10 * s},
+		{call: read, waiting: 1, goes: 1, answer: refuses("a", 5*s), until: 10 * s},
+		{call: message, waiting: 1, until: 10 * s},
+		{call: message, waiting: 1, answer: refuses("day", 5*h), until: h},
+		{call: message, waiting: 1, answer: refuses("a", 10*s), until: h},
 	}},
-	{"without a name each endpoint is on its own", 0, []step{
-		{0, create, 1, 1, refuses("", 10*s), 10 * s},
-		{0, warmUp, 1, 1, refuses("", 20*s), 20 * s},
-		{10 * s, create, 1, 1, passes, 0},
-		{10 * s, warmUp, 1, 0, nil, 20 * s},
+	{name: "without a name each endpoint is on its own", steps: []step{
+		{call: create, waiting: 1, goes: 1, answer: refuses("", 10*s), until: 10 * s},
+		{call: warmUp, waiting: 1, goes: 1, answer: refuses("", 20*s), until: 20 * s},
+		{at: 10 * s, call: create, waiting: 1, goes: 1, answer: passes},
+		{at: 10 * s, call: warmUp, waiting: 1, until: 20 * s},
 	}},
-	{"who only shares a name tries after 1, 2, 4 seconds and so on; who was refused, each hour", 0, []step{
-		{0, message, 1, 1, refuses("rate_limited", s), s},
-		{s, message, 1, 1, passes, 0},
-		{s, create, 1, 1, refuses("rate_limited", 3*h), h + s},
-		{s, message, 9, 0, nil, 2 * s},
-		{2 * s, message, 9, 1, nil, 4 * s},
-		{4 * s, message, 9, 1, nil, 8 * s},
-		{8 * s, message, 9, 1, nil, 16 * s},
-		{16 * s, message, 9, 1, nil, 32 * s},
-		{32 * s, message, 9, 1, nil, 64 * s},
-		{64 * s, message, 9, 1, nil, 124 * s},
-		{124 * s, message, 9, 1, passes, 0},
-		{124 * s, message, 9, 9, passes, 0}, // it has left
-		{124 * s, create, 1, 0, nil, h + s},
-		{h + s, create, 1, 1, nil, 2*h + s},
-		{h + s, create, 1, 0, passes, 0}, // it is open for all
-		{h + s, create, 1, 1, passes, 0},
-		{h + s, message, 1, 1, refuses("rate_limited", 9*s), h + 10*s}, // back under the name
-		{h + s, create, 1, 0, nil, h + 2*s},
+	{name: "who only shares a name tries after 1, 2, 4 seconds and so on; who was refused, each hour", steps: []step{
+		{call: message, waiting: 1, goes: 1, answer: refuses("rate_limited", s), until: s},
+		{at: s, call: message, waiting: 1, goes: 1, answer: passes},
+		{at: s, call: create, waiting: 1, goes: 1, answer: refuses("rate_limited", 3*h), until: h + s},
+		{at: s, call: message, waiting: 9, until: 2 * s},
+		{at: 2 * s, call: message, waiting: 9, goes: 1, until: 4 * s},
+		{at: 4 * s, call: message, waiting: 9, goes: 1, until: 8 * s},
+		{at: 8 * s, call: message, waiting: 9, goes: 1, until: 16 * s},
+		{at: 16 * s, call: message, waiting: 9, goes: 1, until: 32 * s},
+		{at: 32 * s, call: message, waiting: 9, goes: 1, until: 64 * s},
+		{at: 64 * s, call: message, waiting: 9, goes: 1, until: 124 * s},
+		{at: 124 * s, call: message, waiting: 9, goes: 1, answer: passes},
+		{at: 124 * s, call: message, waiting: 9, goes: 9, answer: passes}, // it has left
+		{at: 124 * s, call: create, waiting: 1, until: h + s},
+		{at: h + s, call: create, waiting: 1, goes: 1, until: 2*h + s},
+		{at: h + s, call: create, waiting: 1, answer: passes}, // it is open for all
+		{at: h + s, call: create, waiting: 1, goes: 1, answer: passes},
+		{at: h + s, call: message, waiting: 1, goes: 1, answer: refuses("rate_limited", 9*s), until: h + 10*s}, // back under the name
+		{at: h + s, call: create, waiting: 1, until: h + 2*s},
 	}},
 	// Jitter makes the first wait longer than the second try would come.
-	{"nobody who shares a name tries before a short wait is over, but where the gate backs off", 1, []step{
-		{0, message, 1, 1, refuses("k", s), 0},
-		{0, read, 1, 1, refuses("k", s), 0},
-		{h, message, 9, 1, refuses("k", s), h + s},
-		{h + s, message, 9, 1, refuses("k", s), 0},
-		{h + s, read, 9, 0, nil, h + 3*s},
-		{h + 3*s, read, 9, 1, nil, 0},
+	{name: "nobody who shares a name tries before a short wait is over, but where the gate backs off", random: 1, steps: []step{
+		{call: message, waiting: 1, goes: 1, answer: refuses("k", s)},
+		{call: read, waiting: 1, goes: 1, answer: refuses("k", s)},
+		{at: h, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: h + s},
+		{at: h + s, call: message, waiting: 9, goes: 1, answer: refuses("k", s)},
+		{at: h + s, call: read, waiting: 9, until: h + 3*s},
+		{at: h + 3*s, call: read, waiting: 9, goes: 1},
 	}},
 }
 
