@@ -354,14 +354,16 @@ func (s *Server) keyLocked(method, key string) *service.Key {
 func (s *Server) RevokeKey(key string) {
 	now := s.Now()
 	defer s.lock().Unlock()
-	s.keyLocked("RevokeKey", key).SetRevoked(true, now)
+	k := s.keyLocked("RevokeKey", key)
+	k.Revoked, k.RevokedAt = true, now
 }
 
 // ReinstateKey makes a key that was revoked valid again, with its agents, limits
 // and BYOK configuration. A key that this fake did not issue panics.
 func (s *Server) ReinstateKey(key string) {
 	defer s.lock().Unlock()
-	s.keyLocked("ReinstateKey", key).SetRevoked(false, time.Time{})
+	k := s.keyLocked("ReinstateKey", key)
+	k.Revoked, k.RevokedAt = false, time.Time{}
 }
 
 // SetPlan moves key to another plan, with immediate effect: PlanFree makes

@@ -14,10 +14,7 @@ type admin struct{ s *Server }
 
 var _ fakedoor.Admin[Call] = admin{}
 
-func (a admin) DroppedCalls() int {
-	defer a.s.lock().Unlock()
-	return a.s.gen.log.total - len(a.s.gen.log.kept)
-}
+func (a admin) DroppedCalls() int { return a.s.droppedCalls() }
 
 func (a admin) OnAnswer(see func(*Call)) {
 	a.s.enroll(&watcher{name: "the function of OnAnswer", see: func(e *entry) { see(&e.call) }})
@@ -68,9 +65,7 @@ func (a admin) KeyLabeled(label string) (key string, ok bool) {
 }
 
 func (a admin) Restart() {
-	lock := a.s.lock()
-	a.s.offset.Store(0)
-	lock.Unlock()
+	a.s.rewind()
 	a.s.Reset()
 }
 

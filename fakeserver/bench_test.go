@@ -14,15 +14,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
-// bareDirect is Direct with any answers behind it.
-func bareDirect(answer func(*http.Request) memnet.Answer) http.RoundTripper {
-	host := &memnet.Host{Addr: strings.TrimPrefix(fakeURL, "https://") + ":443", Answer: answer}
-	return host.Direct(netip.IPv4Unspecified())
-}
-
 // post makes one call and reads the answer.
-func post(wire http.RoundTripper, url, key, body string) {
-	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+func post(wire http.RoundTripper, path, key, body string) {
+	req, err := http.NewRequest(http.MethodPost, fakeURL+path, strings.NewReader(body))
 	if err != nil {
 		panic(err)
 	}
@@ -66,11 +60,15 @@ func bareCreation(r *http.Request) memnet.Answer {
 // time is wanted.
 func BenchmarkFresh(b *testing.B) {
 	create := func(wire http.RoundTripper, key string) {
-		post(wire, fakeURL+"/v1/agents", key, `{"system_prompt":"You answer questions about orders.","customer_ref":"customer-17"}`)
+		post(wire, "/v1/agents", key, `{"system_prompt":"You answer questions about orders.","customer_ref":"customer-17"}`)
 	}
 	b.Run("of=base", func(b *testing.B) {
 		for b.Loop() {
-			create(bareDirect(bareCreation), "key")
+			host := &memnet.Host{
+				Addr: strings.TrimPrefix(fakeURL, "https://") + ":443", Answer: bareCreation,
+				Refuse: func(*http.Request, netip.Addr) error { return nil },
+			}
+			create(host.Direct(netip.IPv4Unspecified()), "key")
 		}
 	})
 	b.Run("of=client", func(b *testing.B) {
@@ -91,10 +89,15 @@ func BenchmarkScale(b *testing.B) {
 			if testing.Short() && agents > 1 {
 				b.Skip("fills half a gigabyte")
 			}
-			visit := visitor(b, agents)
-			runtime.GC() // of what filling left
-			for b.Loop() {
-				visit()
+			fake, c := newFake(b, unlimited()...)
+			ids := make([]string, agents)
+			for i := range ids {
+				ids[i] = fake.AddAgent(c.key, fakeserver.Agent{}).ID
+			}
+			runtime.GC()        // of what filling left
+			const stride = 7919 // visits them in another order than they have in memory
+			for i := 0; b.Loop(); i += stride {
+				post(c.wire, "/v1/agents/"+ids[i%agents]+"/channels/sms", c.key, `{"mode":"sandbox"}`)
 			}
 		})
 	}
@@ -113,21 +116,6 @@ func BenchmarkMemory(b *testing.B) {
 		fake.Reset()
 	}
 	b.ReportMetric(0, "ns/op")
-}
-
-// visitor makes a fake with agents. Each call of visit makes one call to the next.
-func visitor(b *testing.B, agents int) (visit func()) {
-	fake, c := newFake(b, unlimited()...)
-	ids := make([]string, agents)
-	for i := range ids {
-		ids[i] = fake.AddAgent(c.key, fakeserver.Agent{}).ID
-	}
-	const stride = 7919 // visits them in another order than they have in memory
-	made := 0
-	return func() {
-		made++
-		post(c.wire, fakeURL+"/v1/agents/"+ids[made*stride%agents]+"/channels/sms", c.key, `{"mode":"sandbox"}`)
-	}
 }
 
 // heap is how much memory is in use.

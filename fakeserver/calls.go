@@ -47,10 +47,12 @@ func (s *Server) waiting() string {
 // snapshot without the lock.
 func (s *Server) matching(method string, matchers []Matcher) []*entry {
 	checkMatchers(method, matchers)
-	lock := s.lock()
-	kept := slices.Clone(s.gen.log.kept)
-	lock.Unlock()
-	return slices.DeleteFunc(kept, func(e *entry) bool { return !matchesAll(matchers, e) })
+	return slices.DeleteFunc(s.kept(), func(e *entry) bool { return !matchesAll(matchers, e) })
+}
+
+func (s *Server) kept() []*entry {
+	defer s.lock().Unlock()
+	return slices.Clone(s.gen.log.kept)
 }
 
 func copiedCalls(entries []*entry) []Call {
@@ -92,10 +94,7 @@ func (s *Server) logCalls() {
 		return
 	}
 	s.tb.Helper()
-	lock := s.lock()
-	total := s.gen.log.total
-	lock.Unlock()
-	calls := s.Calls()
+	dropped, calls := s.droppedCalls(), s.Calls()
 	shown := calls[max(0, len(calls)-maxTranscript):]
 	if len(shown) == 0 {
 		return
@@ -104,7 +103,13 @@ func (s *Server) logCalls() {
 	for _, c := range shown {
 		fmt.Fprintf(&b, "\n%+10.3fs  %s", c.Time.Sub(shown[0].Time).Round(time.Millisecond).Seconds(), c)
 	}
-	s.tb.Logf("fakeserver: the last %d of %d calls:%s", len(shown), total, b.String())
+	s.tb.Logf("fakeserver: the last %d of %d calls:%s", len(shown), dropped+len(calls), b.String())
+}
+
+// droppedCalls counts the calls since New or Reset that Calls no longer returns.
+func (s *Server) droppedCalls() int {
+	defer s.lock().Unlock()
+	return s.gen.log.total - len(s.gen.log.kept)
 }
 
 // AwaitCalls waits until n calls that all matchers match have been answered,
@@ -160,6 +165,14 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, listed(matchers), ctx.Err())
 }
 
+// watcher is shown each call that is recorded: one OnCall, or one AwaitCalls
+// under way.
+type watcher struct {
+	name     string // for messages
+	matchers []Matcher
+	see      func(*entry)
+}
+
 // enroll shows w every later call, and returns the earlier ones. A call that is
 // answered meanwhile is either among them or shown, and never both: keep adds a
 // call and reads the watchers under one lock.
@@ -190,13 +203,4 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 	w := &watcher{name: "the function of OnCall (" + listed(matchers) + ")", matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
 	s.enroll(w)
 	return func() { s.dismiss(w) }
-}
-
-// show shows a call to a watcher. A panic fails the test, and the call goes on.
-func (s *Server) show(w *watcher, e *entry) {
-	s.guarded(func() {
-		if matchesAll(w.matchers, e) {
-			w.see(e)
-		}
-	}, "%s", w.name)
 }

@@ -3,7 +3,6 @@ package fakeserver
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -26,14 +25,26 @@ func (s *Server) Advance(d time.Duration) {
 		misuse("Advance", "%v is negative; the clock only moves forward", d)
 	}
 	defer s.lock().Unlock()
-	if int64(d) > math.MaxInt64-s.offset.Load() {
+	to := s.offset.Load() + int64(d)
+	if to < 0 { // it has overflowed
 		misuse("Advance", "%v more would be beyond what a time.Duration holds", d)
 	}
-	s.moveToLocked(s.offset.Load() + int64(d))
+	s.moveToLocked(to)
 }
 
 // moveToLocked moves the clock to an offset, but never back.
 func (s *Server) moveToLocked(offset int64) { s.offset.Store(max(offset, s.offset.Load())) }
+
+func (s *Server) moveTo(offset int64) {
+	defer s.lock().Unlock()
+	s.moveToLocked(offset)
+}
+
+// rewind takes back what Advance and Sleep have added.
+func (s *Server) rewind() {
+	defer s.lock().Unlock()
+	s.offset.Store(0)
+}
 
 // Sleep waits until the fake's clock is d later, without waiting for that long:
 // when nothing has reached the fake for a moment, it moves the clock to the wake
@@ -57,66 +68,67 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	until, err := s.beginSleep(d)
+	wake, err := s.beginSleep(d)
 	if err != nil {
 		return err
 	}
-	defer s.endSleep(until)
-	activity, idle := s.activity.Load(), 0
-	for pauses := 1; s.offset.Load() < until; pauses++ {
+	defer s.endSleep(wake)
+	seen, quiet := s.activity.Load(), 0
+	for pauses := 1; s.offset.Load() < wake; pauses++ {
 		memnet.Pause(ctx, pause)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		idle++
-		if now := s.activity.Load(); now != activity {
-			activity, idle = now, 0
+		quiet++
+		if now := s.activity.Load(); now != seen {
+			seen, quiet = now, 0
 		}
-		if idle >= idlePauses || pauses >= maxPauses {
-			s.wake(until)
+		if quiet >= quietPauses || pauses >= maxPauses {
+			s.moveToFirst(wake)
 		}
 	}
 	return nil
 }
 
-// The clock moves after idlePauses pauses in a row in which nothing reached the
-// fake, was answered, or began or ended a Sleep: 2 ms. One long pause would not do:
-// it also ends when the machine has stopped the whole program for that time, before
-// any other goroutine runs on. In a bubble a pause ends only when everything else
-// in the bubble waits.
+// A sleeper looks at the activity of the fake after each pause. The program rests when
+// quietPauses in a row saw none: no call arrived or was answered, and no Sleep began or
+// ended. In a bubble a pause ends only when everything else in the bubble waits.
+//
+// One long pause would not do: it also ends when the machine has stopped the whole
+// program for that time, before any other goroutine runs on.
 const (
-	pause      = 500 * time.Microsecond
-	idlePauses = 4
-	maxPauses  = 1000 // in a program that never stops calling: half a second
+	pause       = 500 * time.Microsecond
+	quietPauses = 4    // 2 ms
+	maxPauses   = 1000 // half a second, for a program that never stops calling
 )
 
 // beginSleep returns the offset of the clock at which a sleeper wakes: unlike a time
 // it means the same in every bubble. A sleeper looks for itself whether it has come,
 // since a channel of a bubble must not be used outside.
-func (s *Server) beginSleep(d time.Duration) (until int64, err error) {
+func (s *Server) beginSleep(d time.Duration) (wake int64, err error) {
 	s.activity.Add(1)
 	defer s.lock().Unlock()
-	until = s.offset.Load() + int64(d)
-	if until < 0 { // it has overflowed
+	wake = s.offset.Load() + int64(d)
+	if wake < 0 { // it has overflowed
 		return 0, fmt.Errorf("fakeserver: Sleep: the clock cannot move by another %v", d)
 	}
-	s.sleepers = append(s.sleepers, until)
-	return until, nil
+	s.sleepers = append(s.sleepers, wake)
+	return wake, nil
 }
 
 // endSleep forgets a sleeper. Until then no sleeper that wakes later moves the
 // clock.
-func (s *Server) endSleep(until int64) {
+func (s *Server) endSleep(wake int64) {
 	s.activity.Add(1)
 	defer s.lock().Unlock()
-	i := slices.Index(s.sleepers, until)
+	i := slices.Index(s.sleepers, wake)
 	s.sleepers = slices.Delete(s.sleepers, i, i+1)
 }
 
-// wake moves the clock to the wake time of a sleeper, if no other wakes earlier.
-func (s *Server) wake(until int64) {
+// moveToFirst moves the clock to the wake time of a sleeper, if no other wakes earlier.
+func (s *Server) moveToFirst(wake int64) {
 	defer s.lock().Unlock()
-	if slices.Min(s.sleepers) == until {
-		s.moveToLocked(until)
+	if slices.Min(s.sleepers) == wake {
+		s.moveToLocked(wake)
 	}
 }

@@ -3,7 +3,9 @@ package fakeserver
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -29,7 +31,7 @@ type Call struct {
 	// Key is the label of the API key, such as "key_000001". It is "missing" if the
 	// call had no bearer token, and "unknown" if this fake did not issue the token.
 	Key     string      `json:"key"`
-	Address string      `json:"address"` // the client's IP address
+	Address string      `json:"address"` // the client's IP address; "" for a call without one, such as over a Unix socket
 	Header  http.Header `json:"header"`  // at most 100 names, and 4 KiB of each value
 	// Body is the request body, at most 64 KiB of it; "" if the endpoint takes none.
 	// A body that was malformed, or sent to a path that no endpoint has, is redacted
@@ -131,12 +133,55 @@ func (c Call) String() string {
 
 // entry is a call with the parts that only matchers see.
 type entry struct {
-	call    Call // as it arrived, then as it was answered; only its goroutine changes it, under the server's lock
-	hasKey  bool
-	token   service.Digest
+	call    Call           // as it arrived, then as it was answered; only its goroutine changes it, under the server's lock
+	token   service.Digest // the zero Digest without a token
 	hasText bool
 	text    string
 	sent    atomic.Pointer[Sent] // replaces call.Sent while the answer is being sent
+}
+
+// callLog keeps the calls that are under way, and the newest of those that were
+// answered. The zero value keeps none that was answered.
+type callLog struct {
+	limit   int      // how many answered calls are kept
+	kept    []*entry // oldest first
+	total   int      // answered calls, those that were dropped included
+	waiting []*entry // in the order of arrival
+}
+
+// add keeps a call that was answered, and may have ended too. Beyond the limit it
+// drops the oldest, which costs the same on average however many there are.
+func (l *callLog) add(e *entry, ended bool) {
+	if ended {
+		l.end(e)
+	}
+	if n := len(l.kept); n > 0 {
+		last := &l.kept[n-1].call
+		e.call.Header, e.call.Sent.Header = shared(last.Header, e.call.Header), shared(last.Sent.Header, e.call.Sent.Header)
+	}
+	l.total++
+	l.kept = append(l.kept, e)
+	if len(l.kept) > l.limit {
+		clear(l.kept[:1]) // the array lives on
+		l.kept = l.kept[1:]
+	}
+}
+
+// shared returns the header of the record before if the next one has the same, so that
+// they share memory. A header takes half as much memory as the rest of a record without
+// its bodies, and most clients send the same each time.
+func shared(before, header http.Header) http.Header {
+	if maps.EqualFunc(before, header, slices.Equal[[]string]) {
+		return before
+	}
+	return header
+}
+
+// end forgets that a call is under way.
+func (l *callLog) end(e *entry) {
+	if i := slices.Index(l.waiting, e); i >= 0 {
+		l.waiting = slices.Delete(l.waiting, i, i+1)
+	}
 }
 
 func (e *entry) copied() Call {

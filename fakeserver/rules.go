@@ -45,7 +45,7 @@ func ByEndpoint(endpoint Endpoint) Matcher {
 func ByKey(key string) Matcher {
 	want := service.DigestOf(key)
 	return Matcher{
-		matches: func(e *entry) bool { return e.hasKey && e.token == want },
+		matches: func(e *entry) bool { return e.token == want },
 		says:    "ByKey(" + labelOf(key) + ")",
 	}
 }
@@ -221,12 +221,15 @@ func (r *rule) require() {
 	r.required = true
 }
 
-func (r *rule) countHits() int {
+// Hits counts the calls that it has acted on.
+func (r *rule) Hits() int {
 	defer r.server.lock().Unlock()
 	return r.hits
 }
 
-func (r *rule) remove() {
+// Remove ends it; if it was Required, it no longer is. It changes no call that it acts
+// on already. Removing it again does nothing.
+func (r *rule) Remove() {
 	defer r.server.lock().Unlock()
 	r.removed = true
 	*r.list = without(*r.list, r)
@@ -237,35 +240,24 @@ func without[T comparable](list []T, item T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == item })
 }
 
-// matchingRules returns the rules that match a call, oldest first. No lock is held,
-// since matchers may be functions of the test.
-func (s *Server) matchingRules(rules []*rule, e *entry) (matching []*rule) {
-	for _, r := range rules {
-		s.callBack(func() {
-			if matchesAll(r.matchers, e) {
-				matching = append(matching, r)
-			}
-		}, "a matcher", r)
-	}
-	return matching
-}
-
 // unused describes the required rules that were never used, scripts first, each with
 // the call that came nearest.
 func (s *Server) unused() (sentences []string) {
-	lock := s.lock()
-	var rules []rule
-	for _, r := range slices.Concat(s.gen.scripts, s.gen.injections, s.gen.refusals) {
-		if r.required && r.hits == 0 {
-			rules = append(rules, *r)
-		}
-	}
-	entries := slices.Clone(s.gen.log.kept)
-	lock.Unlock()
-	for _, r := range rules { // matchers run without the lock
-		sentences = append(sentences, fmt.Sprintf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(entries)))
+	for _, r := range s.unusedRules() {
+		sentences = append(sentences, fmt.Sprintf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(s.kept())))
 	}
 	return sentences
+}
+
+// unusedRules returns copies, since other calls may match the rules meanwhile.
+func (s *Server) unusedRules() (unused []rule) {
+	defer s.lock().Unlock()
+	for _, r := range slices.Concat(s.gen.scripts, s.gen.injections, s.gen.refusals) {
+		if r.required && r.hits == 0 {
+			unused = append(unused, *r)
+		}
+	}
+	return unused
 }
 
 // nearMiss names the call that the most matchers of a rule matched, and the
@@ -388,13 +380,6 @@ func (sc *Script) Chance(p float64, seed uint64) *Script { sc.setChance(p, seed)
 // closed or reset.
 func (sc *Script) Required() *Script { sc.require(); return sc }
 
-// Hits counts the messages that the script has answered.
-func (sc *Script) Hits() int { return sc.countHits() }
-
-// Remove ends the script; if it was Required, it no longer is. Removing it again
-// does nothing.
-func (sc *Script) Remove() { sc.remove() }
-
 // nextStepLocked counts a message for all scripts that match it, newest first,
 // and returns the step of the first whose turn it is, or the zero step.
 func nextStepLocked(scripts []*rule) (next step) {
@@ -450,6 +435,7 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	in.fault = fault.f
 	defer s.lock().Unlock()
 	if in.fault.Phase == wire.BeforeConnecting {
+		s.refusing.Store(true)
 		in.addToLocked(&s.gen.refusals)
 	} else {
 		in.addToLocked(&s.gen.injections)
@@ -478,37 +464,3 @@ func (in *Injection) Chance(p float64, seed uint64) *Injection { in.setChance(p,
 // Required fails the test if the fault has acted on no call when the fake is
 // closed or reset.
 func (in *Injection) Required() *Injection { in.require(); return in }
-
-// Hits counts the calls that the fault has acted on.
-func (in *Injection) Hits() int { return in.countHits() }
-
-// Remove ends the injection; if it was Required, it no longer is. A call that the
-// fault already acts on is not changed. Removing it again does nothing.
-func (in *Injection) Remove() { in.remove() }
-
-// applyFaults decides which of the matching injections act on a call, in one
-// critical section, so that concurrent calls never share a turn.
-func (s *Server) applyFaults(c *call, matching []*rule) {
-	if len(matching) == 0 {
-		return
-	}
-	defer s.lock().Unlock()
-	var names []string
-	for _, in := range slices.Backward(matching) {
-		slows := in.fault.Phase == wire.OnTheWay
-		if !in.dueLocked() || !slows && c.fault != nil {
-			continue
-		}
-		in.hits++
-		names = append(names, in.fault.Name)
-		switch {
-		case in.fault.Change != nil:
-			c.changes = append(c.changes, in)
-		case slows:
-			c.latencies = append(c.latencies, in.fault.Delay)
-		default:
-			c.fault = in.fault
-		}
-	}
-	c.record.Fault = strings.Join(names, ", ")
-}

@@ -60,7 +60,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) answer(r *http.Request) memnet.Answer {
 	c := s.read(r)
 	s.begin(c)
-	if !s.guarded(func() { s.respond(r, c) }, "the fake itself, which is a bug in it,") {
+	if !s.guarded(func() { s.respond(r, c) }, bugInFake) {
 		c.fault, c.delivery = nil, unanswered
 	}
 	s.keep(r.Context(), c)
@@ -69,6 +69,9 @@ func (s *Server) answer(r *http.Request) memnet.Answer {
 		Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
 	}
 }
+
+// bugInFake names what panicked, where it is neither a callback nor a matcher.
+const bugInFake = "the fake itself, which is a bug in it,"
 
 // guarded runs f, reports a panic of it, and says whether there was none. what and args
 // name f.
@@ -96,12 +99,15 @@ func (s *Server) read(r *http.Request) *call {
 	shown := c.Show(r, host, s.config.messageTexts)
 	c.record = Call{
 		Time: c.now, Method: shown.Method, URL: shown.URL, Path: shown.Path, AgentID: shown.AgentID,
-		Address: c.IP.String(), Header: shown.Header, Body: shown.Body, BodyBytes: c.BodyBytes,
+		Header: shown.Header, Body: shown.Body, BodyBytes: c.BodyBytes,
+	}
+	if c.IP.IsValid() {
+		c.record.Address = c.IP.String()
 	}
 	if c.Endpoint != nil {
 		c.record.Endpoint = Endpoint(c.Endpoint.Call)
 	}
-	c.entry = &entry{call: c.record, hasKey: c.HasToken, token: c.Token}
+	c.entry = &entry{call: c.record, token: c.Token}
 	c.entry.text, c.entry.hasText = c.Fields[spec.MessageText]
 	if c.entry.hasText {
 		// The record, the matchers and the conversation share one copy of a text, which
@@ -130,11 +136,12 @@ func (s *Server) begin(c *call) {
 
 // labelOf is what a record shows of the key of a request.
 func (g *generation) labelOf(r *wire.Request) string {
-	if !r.HasToken {
-		return fakedoor.KeyMissing
-	}
-	if k := g.service.Key(r.Token); k != nil {
+	k := g.service.Key(r.Token)
+	switch {
+	case k != nil:
 		return k.Label
+	case r.Token == service.Digest{}:
+		return fakedoor.KeyMissing
 	}
 	return fakedoor.KeyUnknown
 }
@@ -164,6 +171,46 @@ func (s *Server) respond(r *http.Request, c *call) {
 			c.toClient = c.fault.Answer.Encode(c.Request, s.config.behavior, s.Now())
 		}
 	}
+}
+
+// matchingRules returns the rules that match a call, oldest first. No lock is held,
+// since matchers may be functions of the test.
+func (s *Server) matchingRules(rules []*rule, e *entry) (matching []*rule) {
+	for _, r := range rules {
+		s.callBack(func() {
+			if matchesAll(r.matchers, e) {
+				matching = append(matching, r)
+			}
+		}, "a matcher", r)
+	}
+	return matching
+}
+
+// applyFaults decides which of the matching injections act on a call, in one
+// critical section, so that concurrent calls never share a turn.
+func (s *Server) applyFaults(c *call, matching []*rule) {
+	if len(matching) == 0 {
+		return
+	}
+	defer s.lock().Unlock()
+	var names []string
+	for _, in := range slices.Backward(matching) {
+		slows := in.fault.Phase == wire.OnTheWay
+		if !in.dueLocked() || !slows && c.fault != nil {
+			continue
+		}
+		in.hits++
+		names = append(names, in.fault.Name)
+		switch {
+		case in.fault.Change != nil:
+			c.changes = append(c.changes, in)
+		case slows:
+			c.latencies = append(c.latencies, in.fault.Delay)
+		default:
+			c.fault = in.fault
+		}
+	}
+	c.record.Fault = strings.Join(names, ", ")
 }
 
 // reaches waits out the latencies of a call and reports whether it reaches the
@@ -283,11 +330,18 @@ func (s *Server) add(c *call) []*watcher {
 	defer s.lock().Unlock()
 	s.answered++
 	c.record.Seq = s.answered
-	shareHeader(&c.gen.received, &c.record.Header)
-	shareHeader(&c.gen.sent, &c.record.Sent.Header)
 	c.entry.call = c.record
 	c.gen.log.add(c.entry, !c.record.Sent.Ended.IsZero())
 	return s.watchers
+}
+
+// show shows a call to a watcher. A panic fails the test, and the call goes on.
+func (s *Server) show(w *watcher, e *entry) {
+	s.guarded(func() {
+		if matchesAll(w.matchers, e) {
+			w.see(e)
+		}
+	}, "%s", w.name)
 }
 
 // sent is the record of an answer of which n bytes of the body have left.
@@ -348,15 +402,12 @@ func (s *Server) reportUnknown(c *call) {
 		printable.Name(method), printable.Line(path, maxShown), wire.Nearest(method, path).Call)
 }
 
-// refuses reports whether an injection keeps a request from being sent, and then
-// records it. It leaves the body to the sender, and reads a copy if the request can
-// give one.
-func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
-	lock := s.lock()
-	refusals := s.gen.refusals
-	lock.Unlock()
-	if len(refusals) == 0 {
-		return false
+// refuse returns the error of a request whose connection an injection refuses, and
+// records the call; nil for any other request. It leaves the body to the sender, and
+// reads a copy if the request can give one.
+func (s *Server) refuse(r *http.Request, ip netip.Addr) error {
+	if !s.refusing.Load() {
+		return nil
 	}
 	asked := r.Clone(r.Context())
 	asked.Host, asked.RemoteAddr, asked.Body = r.URL.Host, netip.AddrPortFrom(ip, 0).String(), http.NoBody
@@ -366,15 +417,21 @@ func (s *Server) refuses(r *http.Request, ip netip.Addr) bool {
 		}
 	}
 	c := s.read(asked)
-	lock = s.lock()
-	c.entry.call.Key = s.gen.labelOf(c.Request) // for matchers
-	lock.Unlock()
-	if !s.guarded(func() { s.applyFaults(c, s.matchingRules(refusals, c.entry)) }, "the fake itself, which is a bug in it,") {
+	refusals := s.refusals(c)
+	if !s.guarded(func() { s.applyFaults(c, s.matchingRules(refusals, c.entry)) }, bugInFake) {
 		c.delivery = unanswered
 	} else if c.fault == nil {
-		return false
+		return nil
 	}
 	s.begin(c)
 	s.keep(r.Context(), c)
-	return true
+	return memnet.ErrRefused
+}
+
+// refusals returns the rules that refuse connections, and gives the call the label of
+// its key, which they may ask for.
+func (s *Server) refusals(c *call) []*rule {
+	defer s.lock().Unlock()
+	c.entry.call.Key = s.gen.labelOf(c.Request)
+	return s.gen.refusals
 }

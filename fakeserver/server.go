@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -38,6 +36,7 @@ type Server struct {
 	closed atomic.Bool
 	host   memnet.Host // which HTTPClient and Direct reach
 
+	refusing atomic.Bool  // a RefuseConnection was injected; before that, no call is asked for it
 	offset   atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
 	activity atomic.Int64 // counts arrivals, answers, and beginnings and ends of Sleep
 	unknown  atomic.Int32 // calls to paths and methods that no endpoint has
@@ -60,8 +59,6 @@ type generation struct {
 	traces  int // trace identifiers given so far
 	log     callLog
 
-	received, sent http.Header // of the last call, shared by the records
-
 	// Rules in the order in which they were made. A slice only grows, or is
 	// replaced, so a copy of its header is a snapshot.
 	scripts    []*rule
@@ -69,61 +66,14 @@ type generation struct {
 	refusals   []*rule // of RefuseConnection, asked before a call is sent
 }
 
-// shareHeader replaces a record's header by that of the record before if the two are
-// equal, so that they share memory. A header takes half as much memory as the rest of a record without its bodies, and
-// most clients send the same each time.
-func shareHeader(last, header *http.Header) {
-	if !maps.EqualFunc(*last, *header, slices.Equal[[]string]) {
-		*last = *header
-	}
-	*header = *last
-}
-
-// callLog keeps the calls that are under way, and the newest of those that were
-// answered. The zero value keeps none that was answered.
-type callLog struct {
-	limit   int      // how many answered calls are kept
-	kept    []*entry // oldest first
-	total   int      // answered calls, those that were dropped included
-	waiting []*entry // in the order of arrival
-}
-
-// end forgets that a call is under way.
-func (l *callLog) end(call *entry) {
-	if i := slices.Index(l.waiting, call); i >= 0 {
-		l.waiting = slices.Delete(l.waiting, i, i+1)
-	}
-}
-
-// add keeps a call that was answered, and may have ended too. Beyond the limit it
-// drops the oldest, which costs the same on average however many there are.
-func (l *callLog) add(call *entry, ended bool) {
-	if ended {
-		l.end(call)
-	}
-	l.total++
-	l.kept = append(l.kept, call)
-	if len(l.kept) > l.limit {
-		clear(l.kept[:1]) // the array lives on
-		l.kept = l.kept[1:]
-	}
-}
-
-// watcher is shown each call that is recorded: one OnCall, or one AwaitCalls
-// under way.
-type watcher struct {
-	name     string // for messages
-	matchers []Matcher
-	see      func(*entry)
-}
-
-// lock takes the lock, for
+// lock takes the lock until the end of the function that calls it:
 //
 //	defer s.lock().Unlock()
 //
-// Whoever holds it must not wait, read or write a body, or call anything of the
-// test. A panic for a mistake of the test releases it. A function whose name ends
-// in Locked needs the lock held.
+// A function that needs the lock for a part of its work has that part in a function
+// of its own. Whoever holds the lock must not wait, read or write a body, or call
+// anything of the test. A panic for a mistake of the test releases it. A function whose
+// name ends in Locked needs the lock held.
 func (s *Server) lock() *sync.Mutex {
 	s.mu.Lock()
 	return &s.mu
@@ -156,7 +106,7 @@ func Open(opts ...Option) (*Server, error) {
 	}
 	s := &Server{config: c}
 	s.gen = s.newGeneration()
-	s.host.Addr, s.host.Answer, s.host.Refuses, s.host.UnderWay = host+":443", s.answer, s.refuses, s.waiting
+	s.host.Addr, s.host.Answer, s.host.Refuse, s.host.UnderWay = host+":443", s.answer, s.refuse, s.waiting
 	return s, nil
 }
 
@@ -176,11 +126,14 @@ func (s *Server) newGeneration() *generation {
 // forgotten too. The clock is not set back, since it must not run backwards. Reset
 // reports Required scripts and injections that were never used, as Close does.
 func (s *Server) Reset() {
-	unused, fresh := s.unused(), s.newGeneration()
-	lock := s.lock()
-	s.gen = fresh
-	lock.Unlock()
+	unused := s.unused()
+	s.replace(s.newGeneration())
 	s.reportAll(unused)
+}
+
+func (s *Server) replace(g *generation) {
+	defer s.lock().Unlock()
+	s.gen = g
 }
 
 // Close ends the fake: from now on it refuses its in-memory clients, on open

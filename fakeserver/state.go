@@ -77,7 +77,8 @@ func (s *Server) encodeState() ([]byte, error) {
 // back. The document has no keys: the key labelled key_000002 gets the text that
 // the first IssueKey of this fake returns, which depends on WithKey. If the
 // decision "windows" of this fake differs from the writer's, all limits start
-// empty.
+// empty. So do limits whose newest call was more than a day later than this fake's
+// time, as in a synctest bubble that reads a file from outside.
 //
 // A document that WriteState did not write, that was cut or edited, or that has
 // another version is an error. The state is then unchanged.
@@ -86,10 +87,11 @@ func (s *Server) ReadState(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("fakeserver: ReadState: %w", err)
 	}
+	s.moveTo(f.Advanced)
+	now := s.Now()
 	defer s.lock().Unlock()
-	s.gen.service = s.gen.service.Load(f.Saved, func(n int) service.Digest { return service.DigestOf(s.config.keyText(n)) })
+	s.gen.service = s.gen.service.Load(f.Saved, now, func(n int) service.Digest { return service.DigestOf(s.config.keyText(n)) })
 	s.gen.traces = max(s.gen.traces, f.Traces)
-	s.moveToLocked(f.Advanced)
 	return nil
 }
 

@@ -177,6 +177,11 @@ func TestStateFile(t *testing.T) {
 	assert.Equal(t, same(old), same(written(t, again)))
 	fake, _ := furnished(t)
 	assert.Equal(t, same(old), same(written(t, fake)))
+
+	earlier, c := newFake(t) // the time of the file is years ahead, as of a file from outside in a bubble
+	require.NoError(t, earlier.ReadState(strings.NewReader(old)))
+	c.call("GET", "/v1/agents/agent_000001", noBody).wantOK(t)
+	assert.Equal(t, 1, earlier.Limits(c.key)[0].Used, "the limits start empty")
 }
 
 // A file that is cut, edited or of something else is refused, and changes nothing.

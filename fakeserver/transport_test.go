@@ -607,6 +607,20 @@ func TestOddRequests(t *testing.T) {
 	}
 }
 
+// Request.RemoteAddr is an address with a port, unless a middleware has set it.
+func TestAddresses(t *testing.T) {
+	fake, _ := newFake(t)
+	for from, want := range map[string]string{
+		"203.0.113.7:80": "203.0.113.7", "203.0.113.7": "203.0.113.7", "[::ffff:203.0.113.7%a]:80": "203.0.113.7", "2001:db8::1": "2001:db8::1", "@": "",
+	} {
+		fake.Reset()
+		r := httptest.NewRequest("GET", "/v1/status", nil)
+		r.RemoteAddr = from
+		fake.ServeHTTP(httptest.NewRecorder(), r)
+		assert.Equal(t, want, fake.Calls()[0].Address, from)
+	}
+}
+
 // wantDocumented checks that an answer has one of the statuses of interface 7
 // and the body that goes with it.
 func wantDocumented(t *testing.T, status int, body string) {

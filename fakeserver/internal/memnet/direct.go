@@ -106,7 +106,7 @@ func (d *direct) connect(req *http.Request) error {
 	if err := d.host.unreachable(req.URL.Scheme, address); err != nil {
 		return err
 	}
-	if err := d.host.refusedByFault(req, d.ip); err != nil {
+	if err := d.host.Refuse(req, d.ip); err != nil {
 		return err
 	}
 	if trace != nil && trace.GotConn != nil { // a connection that has addresses, and is closed

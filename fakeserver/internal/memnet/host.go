@@ -32,9 +32,9 @@ type Host struct {
 	Answer func(*http.Request) Answer
 	// UnderWay names the calls that are not answered, without anything secret.
 	UnderWay func() string
-	// Refuses reports whether nobody accepts the connection for a request, of a
-	// client with that address. It is asked before anything is sent. nil: never.
-	Refuses func(*http.Request, netip.Addr) bool
+	// Refuse returns ErrRefused if nobody accepts the connection for a request of a
+	// client with that address. It is asked before anything is sent.
+	Refuse func(*http.Request, netip.Addr) error
 
 	ports  atomic.Uint32
 	closed atomic.Bool
@@ -104,13 +104,8 @@ func (h *Host) unreachable(scheme, address string) error {
 // ended.
 var errClosed = fmt.Errorf("the fake is closed: %w", syscall.ECONNREFUSED)
 
-// refusedByFault is the error of a request that Refuses picks; nil for any other.
-func (h *Host) refusedByFault(req *http.Request, ip netip.Addr) error {
-	if h.Refuses == nil || !h.Refuses(req, ip) {
-		return nil
-	}
-	return dialError(fakeAddr, os.NewSyscallError("connect", syscall.ECONNREFUSED))
-}
+// ErrRefused is the error of a client whose connection nobody accepts.
+var ErrRefused = dialError(fakeAddr, os.NewSyscallError("connect", syscall.ECONNREFUSED))
 
 func dialError(address addr, err error) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: address, Err: err}
@@ -212,7 +207,7 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 // proxy is where net/http asks about each request before it looks for a
 // connection. There is no proxy.
 func (n *network) proxy(req *http.Request) (*url.URL, error) {
-	return nil, n.host.refusedByFault(req, n.ip)
+	return nil, n.host.Refuse(req, n.ip)
 }
 
 // dialHTTP refuses: the host is reached as https.

@@ -33,8 +33,9 @@ type rate struct {
 	burst  int // of a bucket; 0 means max
 }
 
-// perCall is the time in which a bucket gains one call.
-func (r rate) perCall() time.Duration { return r.length / time.Duration(r.max) }
+// perCall is the time in which a bucket gains one call. It is never 0, however high
+// WithLimit has set the maximum.
+func (r rate) perCall() time.Duration { return max(1, r.length/time.Duration(r.max)) }
 
 // saved is the time that a full bucket is ahead.
 func (r rate) saved() time.Duration {
@@ -114,14 +115,8 @@ func (w *Window) opens(r rate, now time.Time) time.Time {
 // and the part of those before that still counts, leave room for one call.
 func (w *Window) weightedOpens(r rate, now time.Time) time.Time {
 	start := now.Truncate(r.length)
-	var before, present int
-	for _, t := range w.Calls {
-		if t.At.Before(start) {
-			before += t.Calls
-		} else {
-			present += t.Calls
-		}
-	}
+	before := w.before(start)
+	present := w.Used - before
 	if present >= r.max { // not before the next window, in which these are the calls before
 		start, before, present = start.Add(r.length), present, 0
 	}
@@ -133,7 +128,17 @@ func (w *Window) weightedOpens(r rate, now time.Time) time.Time {
 	return start.Add(time.Duration(math.Ceil(share * float64(r.length))))
 }
 
-// used is how many calls count now.
+// before counts the calls before a time.
+func (w *Window) before(start time.Time) (calls int) {
+	for _, t := range w.Calls {
+		if t.At.Before(start) {
+			calls += t.Calls
+		}
+	}
+	return calls
+}
+
+// used is how many calls count now. A part of a call counts as a call.
 func (w *Window) used(r rate, now time.Time) int {
 	switch {
 	case w.Kind != r.kind:
@@ -142,8 +147,17 @@ func (w *Window) used(r rate, now time.Time) int {
 		return int(max(0, w.Full.Sub(now)+r.perCall()-1) / r.perCall())
 	}
 	w.drop(r, now)
-	return w.Used
+	if r.kind != WindowsWeighted {
+		return w.Used
+	}
+	start := now.Truncate(r.length)
+	before := w.before(start)
+	left := 1 - float64(now.Sub(start))/float64(r.length)
+	return w.Used - before + int(math.Ceil(float64(before)*left-rounding))
 }
+
+// rounding is more than the error of a count that is computed with floats.
+const rounding = 1e-6
 
 // exhaust closes the limit until the open window ends, or for a whole window from
 // now.

@@ -23,8 +23,7 @@ type Request struct {
 	Endpoint  *spec.Endpoint // nil where no endpoint has the path and method: Unrouted says why
 	Unrouted  *Refusal       // 404 or 405
 	Malformed *Refusal       // 400: what is wrong with the body
-	Token     Digest
-	HasToken  bool
+	Token     Digest         // of the bearer token; the zero Digest without one
 	IP        netip.Addr
 	AgentID   string
 	Fields    Fields
@@ -94,26 +93,25 @@ type (
 	}
 )
 
-// row is an endpoint with its rules. The body that it takes, the statuses that it
+// row has the rules of an endpoint. The body that it takes, the statuses that it
 // lists and what it spends are in its row of package spec.
 type row struct {
-	endpoint *spec.Endpoint
-	mode     *spec.Field // the member that chooses byok mode, of this body or of the agent's creation; nil: none
-	byok     *spec.Field // the member that needs the store of provider keys: a key, or a mode that is byok; nil: none
-	checks   []check     // in this order, after 404, 405, 401 and 402
-	act      func(*call) Answer
+	act    func(*call) Answer
+	checks []check     // in this order, after 404, 405, 401 and 402
+	mode   *spec.Field // the member that chooses byok mode, of this body or of the agent's creation; nil: none
+	byok   *spec.Field // the member that needs the store of provider keys: a key, or a mode that is byok; nil: none
 }
 
-var rows = []row{
-	{spec.Status, nil, nil, nil, (*call).status},
-	{spec.WarmUp, spec.WarmUpMode, spec.WarmUpMode, []check{wellFormed, dashboard, storeUp, byokStored}, (*call).warmUp},
-	{spec.GetBYOK, nil, nil, []check{dashboard}, (*call).getBYOK},
-	{spec.SetBYOK, nil, spec.BYOKAPIKey, []check{dashboard, wellFormed, storeUp}, (*call).setBYOK},
-	{spec.ClearBYOK, nil, nil, []check{dashboard, somethingStored}, (*call).clearBYOK},
-	{spec.CreateAgent, spec.LLMMode, spec.LLMAPIKey, []check{wellFormed, creationFits, storeUp, byokStored}, (*call).createAgent},
-	{spec.GetAgent, nil, nil, []check{agentFound}, (*call).getAgent},
-	{spec.SendMessage, spec.LLMMode, nil, []check{wellFormed, agentFound, byokStored}, (*call).sendMessage},
-	{spec.EnableSMS, nil, nil, []check{wellFormed, agentFound}, (*call).enableSMS},
+var rows = map[*spec.Endpoint]row{
+	spec.Status:      {act: (*call).status},
+	spec.WarmUp:      {act: (*call).warmUp, checks: []check{wellFormed, dashboard, storeUp, byokStored}, mode: spec.WarmUpMode, byok: spec.WarmUpMode},
+	spec.GetBYOK:     {act: (*call).getBYOK, checks: []check{dashboard}},
+	spec.SetBYOK:     {act: (*call).setBYOK, checks: []check{dashboard, wellFormed, storeUp}, byok: spec.BYOKAPIKey},
+	spec.ClearBYOK:   {act: (*call).clearBYOK, checks: []check{dashboard, somethingStored}},
+	spec.CreateAgent: {act: (*call).createAgent, checks: []check{wellFormed, creationFits, storeUp, byokStored}, mode: spec.LLMMode, byok: spec.LLMAPIKey},
+	spec.GetAgent:    {act: (*call).getAgent, checks: []check{agentFound}},
+	spec.SendMessage: {act: (*call).sendMessage, checks: []check{wellFormed, agentFound, byokStored}, mode: spec.LLMMode},
+	spec.EnableSMS:   {act: (*call).enableSMS, checks: []check{wellFormed, agentFound}},
 }
 
 // call is a request at a moment, with what was found out about it.
@@ -121,15 +119,17 @@ type call struct {
 	state *State
 	req   *Request
 	now   time.Time
-	row   *row   // of the endpoint, after authenticate
-	key   *Key   // likewise
+	row   row    // of the endpoint
+	key   *Key   // after authenticate
 	agent *Agent // after agentFound
+
+	twoClocks bool // after spend
 }
 
 // Do decides and carries out a call: it looks at the key and the plan, makes the
 // checks of the endpoint, spends the limits, and acts.
 func (s *State) Do(now time.Time, req *Request) Answer {
-	c := &call{state: s, req: req, now: now}
+	c := &call{state: s, req: req, now: now, row: rows[req.Endpoint]}
 	if refusal := c.authenticate(); refusal != nil {
 		invalid := refusal.Kind == NoToken || refusal.Kind == UnknownKey || refusal.Kind == RevokedKey
 		if invalid && s.by.spendsDespite(refusal) {
@@ -137,19 +137,17 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 		}
 		return Answer{Refusal: refusal}
 	}
-	c.row = &rows[slices.IndexFunc(rows, func(r row) bool { return r.endpoint == req.Endpoint })]
 	var flaw *Refusal
 	for _, check := range c.row.checks {
 		if flaw = check(c); flaw != nil {
 			break
 		}
 	}
-	refusal, twoClocks := c.spend(flaw)
-	if refusal != nil {
-		return Answer{Refusal: refusal, TwoClocks: twoClocks}
+	answer := Answer{Refusal: c.spend(flaw)}
+	if answer.Refusal == nil {
+		answer = c.row.act(c)
 	}
-	answer := c.row.act(c)
-	answer.TwoClocks = twoClocks
+	answer.TwoClocks = c.twoClocks
 	return answer
 }
 
@@ -172,7 +170,7 @@ func (c *call) authenticate() *Refusal {
 	switch {
 	case c.req.Unrouted != nil && (known && !c.key.Revoked || c.state.by.PathBeforeKey):
 		return c.req.Unrouted
-	case !c.req.HasToken:
+	case c.req.Token == Digest{}:
 		return Refuse(NoToken) // 5.4
 	case !known:
 		return Refuse(UnknownKey) // 5.4
@@ -357,25 +355,25 @@ func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 // limit refuses the call, it counts nothing and returns the 429. It looks at the limits of
 // the operation even when one on requests refuses: after the wait that the 429
 // names, the same call must pass.
-func (c *call) spend(flaw *Refusal) (refused *Refusal, twoClocks bool) {
+func (c *call) spend(flaw *Refusal) *Refusal {
 	mayRefuse, spends := c.limitsFor(flaw)
 	if mayRefuse == (limitSet{}) && spends == (limitSet{}) {
-		return flaw, false
+		return flaw
 	}
 	// A wait from the year 2000 of a bubble until today would be 26 years. Bubbles and
 	// the outside may share an address, which starts afresh in silence, but not a key.
 	usage, ip := fresh(c.key.Usage, c.now), fresh(c.state.ips[c.req.IP], c.now)
-	twoClocks = usage != c.key.Usage
+	c.twoClocks = usage != c.key.Usage
 	c.key.Usage, c.state.ips[c.req.IP] = usage, ip
 	if limited := c.limited(mayRefuse, ip); limited != nil {
-		return limited, twoClocks
+		return limited
 	}
 	for i, spent := range spends {
 		if spent {
 			c.state.limit(i, c.key, ip).take(c.now)
 		}
 	}
-	return flaw, twoClocks
+	return flaw
 }
 
 // limited returns the 429 for the exhausted limit that opens last, and nil if

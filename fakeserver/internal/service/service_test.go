@@ -1,6 +1,7 @@
 package service
 
 import (
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -72,6 +73,9 @@ func TestWindows(t *testing.T) {
 			assert.Equal(t, row.want[i], opens, "%s: %+v", kind, row)
 		}
 	}
+	lifted, w := rateOf(WindowsBucket, math.MaxInt), new(Window) // WithLimit takes any number
+	w.take(lifted, start)
+	assert.Equal(t, 1, w.used(lifted, start))
 }
 
 // naive counts as each kind says, from every call that was taken.
@@ -125,6 +129,7 @@ func TestWindowsAgreeWithNaiveModels(t *testing.T) {
 				now = now.Add(time.Duration(random.IntN(12_000)) * time.Millisecond)
 				opens := w.opens(r, now)
 				require.Equal(t, naive(kind, most, taken, now), !opens.After(now), "%s of %d after %v", kind, most, now.Sub(start))
+				require.Equal(t, opens.After(now), w.used(r, now) == most, "%s: %d of %d are used", kind, w.used(r, now), most)
 				if opens.After(now) && random.IntN(2) == 0 {
 					require.False(t, naive(kind, most, taken, opens.Add(-time.Millisecond)), "%s of %d opens too late", kind, most)
 					require.True(t, naive(kind, most, taken, opens), "%s of %d opens too early", kind, most)

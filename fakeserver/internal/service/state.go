@@ -95,9 +95,6 @@ func (s *State) Key(digest Digest) *Key { return s.byDigest[digest] }
 // Keys are all keys in the order of issue.
 func (s *State) Keys() []*Key { return s.keys }
 
-// SetRevoked makes a key invalid, or valid again with all that it had.
-func (k *Key) SetRevoked(revoked bool, now time.Time) { k.Revoked, k.RevokedAt = revoked, now }
-
 // BYOK is a stored BYOK configuration: interface 2.4, and the label, which no
 // answer returns. It never changes.
 type BYOK struct {
@@ -309,14 +306,16 @@ func (s *State) Save() Saved {
 }
 
 // Load makes the state that was saved. digest gives the n-th key its digest, from 1.
-func (s *State) Load(saved Saved, digest func(n int) Digest) *State {
+// The limits start empty if they were used under another clock than now's.
+func (s *State) Load(saved Saved, now time.Time, digest func(n int) Digest) *State {
 	c := New(s.by, s.limits)
 	c.numbers, c.BYOKDown = saved.Numbers, saved.BYOKDown
 	for i, k := range saved.Keys {
+		k.Usage = fresh(k.Usage, now)
 		c.addKey(digest(i+1), k)
 	}
 	for _, a := range saved.Addresses {
-		c.ips[a.Address] = a.Usage
+		c.ips[a.Address] = fresh(a.Usage, now)
 	}
 	for _, a := range saved.Agents {
 		c.agents[a.ID] = a

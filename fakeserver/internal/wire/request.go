@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -38,8 +39,12 @@ type Request struct {
 // answer does not depend on the speed of the client.
 func Read(r *http.Request, by *service.Behavior) *Request {
 	req := new(Request)
-	from, _ := netip.ParseAddrPort(r.RemoteAddr)
-	req.IP = from.Addr().Unmap().WithZone("") // calls without an address share the zero address
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil { // a middleware may have set it to the address that a proxy names
+		address = r.RemoteAddr
+	}
+	ip, _ := netip.ParseAddr(address)
+	req.IP = ip.Unmap().WithZone("") // calls without an address share the zero address
 	if r.Body != nil && r.Body != http.NoBody {
 		var err error
 		req.body, err = io.ReadAll(io.LimitReader(r.Body, spec.MaxBody+1))
@@ -52,7 +57,9 @@ func Read(r *http.Request, by *service.Behavior) *Request {
 	}
 	req.BodyBytes = len(req.body)
 	token, hasToken := bearer(r.Header["Authorization"])
-	req.Token, req.HasToken = service.DigestOf(token), hasToken
+	if hasToken {
+		req.Token = service.DigestOf(token)
+	}
 	req.Secrets = mask.SecretsOf(token, req.body)
 	// EscapedPath alone escapes a path anew when the client left a character unescaped
 	// that needs an escape: /v1/agent%73/{a} would become /v1/agents/%7Ba%7D.
