@@ -67,7 +67,7 @@ const (
 	atOnceAtFirst = 3
 	climb         = 1.5  // a window
 	shortHold     = 2.25 // windows in which a level that was cut does not climb
-	longHold      = 15.0
+	longHold      = 30.0
 	nearlyFull    = 0.8 // of what the pace sends
 	lonelyCut     = 0.75
 	// A refusal of a nearly full window has Extra grow by grow. Each call that passes
