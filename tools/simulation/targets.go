@@ -142,7 +142,7 @@ var targets = []target{
 	},
 	{
 		name: "somebody else uses 30 % of the key", runs: on(loadsim.Models, saturated(4, 8).and(loadsim.Load{Class: loadsim.Elsewhere, PerMinute: 18}, 2*time.Hour)),
-		want: figures{refused: 0.02}, missed: "429s: a level that was cut climbs after two minutes, and meets the other again",
+		want: figures{refused: 0.02},
 	},
 	{name: "four minutes after a limit was halved for five", runs: on(loadsim.Models, halved), want: figures{used: 0.95, refused: 0.005}},
 	{
