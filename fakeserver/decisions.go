@@ -187,8 +187,8 @@ func Like(observed []byte) Option {
 			Format    int
 			Decisions map[string]finding
 		}
-		if err := json.Unmarshal(observed, &file); err != nil {
-			return fmt.Errorf("Like: %w", err)
+		if json.Unmarshal(observed, &file) != nil {
+			return errors.New("Like: not the JSON that observe.Run writes")
 		}
 		if file.Format != 1 {
 			return fmt.Errorf("Like: the format is %d, not 1; write the file with observe.Run of this version", file.Format)
@@ -206,7 +206,11 @@ func Like(observed []byte) Option {
 func (c *config) decide(id string, answerTo func(decision) (json.RawMessage, source)) error {
 	i := slices.IndexFunc(decisions, func(d decision) bool { return d.id == id })
 	if i < 0 {
-		return errors.New("this fake knows no such question; Server.Decisions lists all")
+		var known []string
+		for _, d := range decisions {
+			known = append(known, d.id)
+		}
+		return errors.New("unknown question; the questions are " + strings.Join(known, ", "))
 	}
 	answer, from := answerTo(decisions[i])
 	if answer == nil {

@@ -73,8 +73,9 @@ func (p *program) withdraw() {
 	}
 }
 
-// load reads the state, where there is one. The file that it locks is in the same
-// folder, so a folder that cannot be written to shows now, and not at the end.
+// load reads the state, where there is one. A file or a folder that cannot be written
+// to shows now, and not at the end: the file that load locks is in the same folder, and
+// a state that somebody has made read-only must not be replaced.
 func (p *program) load() error {
 	path := p.config.statePath
 	if path == "" {
@@ -88,9 +89,12 @@ func (p *program) load() error {
 	case err != nil:
 		return fmt.Errorf("cannot be saved to: %w", err)
 	}
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("cannot be saved to: %w", err)
 	}
 	if err == nil {
 		err = p.control.ReadState(file)

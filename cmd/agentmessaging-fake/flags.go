@@ -33,35 +33,35 @@ type config struct {
 	control     control.Options
 }
 
-// option is a flag, and a variable of the environment. set gives a reason that
-// says what is allowed, and never repeats the value: it may be a secret.
+// option is a flag, and a variable of the environment.
 type option struct {
 	name, fallback, usage string
-	set                   func(value string) error
+	// take sets what the option is for, or returns options of the fake, which check
+	// their values when the fake is made. The error says what is allowed, and never
+	// repeats the value: it may be a secret.
+	take func(value string) ([]fakeserver.Option, error)
 }
-
-const durations = "a duration such as 250ms or 1.5s, and not negative"
 
 // options are in the order of the help.
 func (c *config) options() []option {
 	o := &c.control
 	return []option{
-		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", c.setAddr},
-		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", setField(&c.allowRemote, strconv.ParseBool, "true or false")},
-		{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", setField(&o.Guard.Token, token, "16 to 256 characters of visible ASCII")},
-		{"key", "", "text of the first API key, instead of amk_fake_000001", c.setFake(key)},
-		{"plan", "preview", "plan of the first API key: " + strings.Join(planNames(), ", "), c.setFake(plan)},
-		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", c.setFake(limits)},
-		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", c.setFake(decisions)},
-		{"cold-start", "0s", "how much longer the first message of a key takes", c.setFake(coldStart)},
-		{"latency", "0s", "how long every call takes to arrive", setField(&o.Latency, duration, durations)},
-		{"calls", "10000", "how many calls are kept", c.setFake(c.callLimit)},
-		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", c.setFake(like)},
-		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", c.setReplies},
-		{"state", "", "file to begin with, where it exists, and to save to at the end", setPath(&c.statePath)},
-		{"ready-file", "", "file to write what is printed to, once the program serves", setPath(&c.readyFile)},
-		{"json", "false", "print one line of JSON instead of lines for a shell", setField(&c.json, strconv.ParseBool, "true or false")},
-		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", setField(&c.log, logForm, "one of "+strings.Join(logForms, ", "))},
+		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", c.takeAddr},
+		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", into(&c.allowRemote, boolean)},
+		{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", into(&o.Guard.Token, token)},
+		{"key", "", "text of the first API key, instead of amk_fake_000001", c.takeKey},
+		{"plan", "preview", "plan of the first API key: " + strings.Join(planNames(), ", "), takePlan},
+		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", takeLimits},
+		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", takeDecisions},
+		{"cold-start", "0s", "how much longer the first message of a key takes", takeColdStart},
+		{"latency", "0s", "how long every call takes to arrive", into(&o.Latency, duration)},
+		{"calls", "10000", "how many calls are kept", c.takeCalls},
+		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", takeLike},
+		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", into(&o.Replies, readFile)},
+		{"state", "", "file to begin with, where it exists, and to save to at the end", toFile(&c.statePath)},
+		{"ready-file", "", "file to write what is printed to, once the program serves", toFile(&c.readyFile)},
+		{"json", "false", "print one line of JSON instead of lines for a shell", into(&c.json, boolean)},
+		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", into(&c.log, logForm)},
 	}
 }
 
@@ -144,19 +144,41 @@ func (c *config) readVariables(environ []string, settings map[string]setting) er
 	return nil
 }
 
-// apply sets each option to what it was given, or else to its default.
+// apply gives each option its setting, or else its default, and makes the fake.
 func (c *config) apply(settings map[string]setting) error {
-	_, c.control.KeyChosen = settings["key"]
+	ofFake := []fakeserver.Option{fakeserver.WithMessageTexts()}
 	for _, o := range c.options() {
 		given := cmp.Or(settings[o.name], setting{value: o.fallback})
 		if given == (setting{}) {
 			continue
 		}
-		if err := o.set(given.value); err != nil {
+		opts, err := o.take(given.value)
+		if err != nil {
 			return fmt.Errorf("%s: %w", given.from, err)
 		}
+		for _, opt := range opts {
+			ofFake = append(ofFake, named(given.from, opt))
+		}
 	}
+	fake, err := fakeserver.Open(ofFake...)
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "fakeserver: "))
+	}
+	c.control.Fake = fake
 	return nil
+}
+
+// named has the error of an option of the fake name the flag or the variable in place of
+// the Go function. C is fakeserver's own type, which has no name outside that package.
+func named[C any](from string, opt func(C) error) func(C) error {
+	return func(c C) error {
+		err := opt(c)
+		if err == nil {
+			return nil
+		}
+		_, reason, _ := strings.Cut(err.Error(), ": ")
+		return fmt.Errorf("%s: %s", from, reason)
+	}
 }
 
 func help(out io.Writer) {
@@ -171,78 +193,73 @@ func help(out io.Writer) {
 	}
 }
 
-// setAddr accepts host and port. No host means loopback, unless --allow-remote.
-func (c *config) setAddr(value string) error {
+// takeAddr accepts host and port. No host means loopback, unless --allow-remote.
+func (c *config) takeAddr(value string) ([]fakeserver.Option, error) {
 	_, port, err := net.SplitHostPort(value)
 	if err != nil {
-		return errors.New("must be host and port, such as 127.0.0.1:8460 or [::1]:0")
+		return nil, errors.New("must be host and port, such as 127.0.0.1:8460 or [::1]:0")
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return errors.New("the port must be from 0 to 65535")
+		return nil, errors.New("the port must be from 0 to 65535")
 	}
 	c.addr = value
-	return nil
+	return nil, nil
 }
 
-// setField sets a field to what read makes of a value. allowed says which values the
-// option takes.
-func setField[T any](field *T, read func(value string) (T, error), allowed string) func(string) error {
-	return func(value string) (err error) {
-		if *field, err = read(value); err != nil {
-			return errors.New("must be " + allowed)
-		}
-		return nil
+// into sets a field to what read makes of the value.
+func into[T any](field *T, read func(value string) (T, error)) func(string) ([]fakeserver.Option, error) {
+	return func(value string) (_ []fakeserver.Option, err error) {
+		*field, err = read(value)
+		return nil, err
 	}
 }
 
-// errValue is the error of a reader whose option says what is allowed.
-var errValue = errors.New("not allowed")
+func boolean(value string) (bool, error) {
+	b, err := strconv.ParseBool(value)
+	if err != nil {
+		return false, errors.New("must be true or false")
+	}
+	return b, nil
+}
 
 func token(value string) (string, error) {
 	isHidden := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(value) < 16 || len(value) > 256 || strings.ContainsFunc(value, isHidden) {
-		return "", errValue
+		return "", errors.New("must be 16 to 256 characters of visible ASCII")
 	}
 	return value, nil
 }
 
 func duration(value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
-	if d < 0 {
-		return 0, errValue
+	if err != nil || d < 0 {
+		return 0, errors.New("must be a duration such as 250ms or 1.5s, and not negative")
 	}
-	return d, err
+	return d, nil
 }
 
 func logForm(value string) (string, error) {
 	if !slices.Contains(logForms, value) {
-		return "", errValue
+		return "", fmt.Errorf("must be one of %s", strings.Join(logForms, ", "))
 	}
 	return value, nil
 }
 
-// setFake adds the options that read makes of a value to those of the fake. The fake
-// itself says what is wrong with them.
-func (c *config) setFake(read func(value string) ([]fakeserver.Option, error)) func(string) error {
-	return func(value string) error {
-		opts, err := read(value)
-		if err != nil {
-			return err
-		}
-		fake, err := fakeserver.Open(opts...)
-		if err != nil {
-			return err
-		}
-		c.control.Fake = append(c.control.Fake, opts...)
-		return fake.Close()
+func readFile(path string) ([]byte, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("must be a file that can be read: %w", err)
 	}
+	return content, nil
 }
 
-func key(text string) ([]fakeserver.Option, error) {
+// takeKey takes a key that the page then does not show: it may be a secret.
+func (c *config) takeKey(text string) ([]fakeserver.Option, error) {
+	c.control.KeyChosen = true
 	return []fakeserver.Option{fakeserver.WithKey(text)}, nil
 }
 
-func plan(name string) ([]fakeserver.Option, error) {
+func takePlan(name string) ([]fakeserver.Option, error) {
 	return []fakeserver.Option{fakeserver.WithPlan(fakeserver.Plan(name))}, nil
 }
 
@@ -253,20 +270,19 @@ func planNames() (all []string) {
 	return all
 }
 
-// limits reads the limits of all keys: "off" leaves them none, the name of a plan gives
-// them those, and calls in each window, such as "key_minute=5,warmup_key_hour=1", change
-// some.
-func limits(text string) (opts []fakeserver.Option, _ error) {
-	i := slices.Index(planNames(), text)
-	for n, l := range spec.Limits {
-		switch {
-		case text == "off":
-			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), control.NoLimit))
-		case i >= 0:
-			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), spec.Plans[i].Max(n)))
+// takeLimits reads the limits of all keys: "off" leaves them none, the name of a plan
+// gives them those, and calls in each window, such as "key_minute=5,warmup_key_hour=1",
+// change some.
+func takeLimits(text string) (opts []fakeserver.Option, _ error) {
+	plan := slices.Index(planNames(), text)
+	if plan >= 0 || text == "off" {
+		for i, l := range spec.Limits {
+			calls := control.NoLimit
+			if plan >= 0 {
+				calls = spec.Plans[plan].Max(i)
+			}
+			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), calls))
 		}
-	}
-	if opts != nil {
 		return opts, nil
 	}
 	for pair := range strings.SplitSeq(text, ",") {
@@ -280,9 +296,9 @@ func limits(text string) (opts []fakeserver.Option, _ error) {
 	return opts, nil
 }
 
-// decisions reads answers to open questions of the interface, such as
-// "windows=sliding,metadata_cap=8000".
-func decisions(text string) (opts []fakeserver.Option, _ error) {
+// takeDecisions reads answers to open questions of the interface, such as
+// "windows=sliding,metadata_cap=8000". An answer that is not JSON is a text.
+func takeDecisions(text string) (opts []fakeserver.Option, _ error) {
 	for pair := range strings.SplitSeq(text, ",") {
 		id, answer, _ := strings.Cut(strings.TrimSpace(pair), "=")
 		value := any(answer)
@@ -294,43 +310,29 @@ func decisions(text string) (opts []fakeserver.Option, _ error) {
 	return opts, nil
 }
 
-func coldStart(value string) ([]fakeserver.Option, error) {
-	var d time.Duration
-	err := setField(&d, duration, durations)(value)
+func takeColdStart(value string) ([]fakeserver.Option, error) {
+	d, err := duration(value)
 	return []fakeserver.Option{fakeserver.WithColdStart(d)}, err
 }
 
-func (c *config) callLimit(value string) (_ []fakeserver.Option, err error) {
+func (c *config) takeCalls(value string) (_ []fakeserver.Option, err error) {
 	if c.calls, err = strconv.Atoi(value); err != nil || c.calls < 1 || c.calls > 1_000_000 {
 		return nil, errors.New("must be an integer from 1 to 1000000")
 	}
 	return []fakeserver.Option{fakeserver.WithCallLimit(c.calls)}, nil
 }
 
-func like(path string) ([]fakeserver.Option, error) {
-	content, err := read(path)
+func takeLike(path string) ([]fakeserver.Option, error) {
+	content, err := readFile(path)
 	return []fakeserver.Option{fakeserver.Like(content)}, err
 }
 
-func (c *config) setReplies(path string) (err error) {
-	c.control.Replies, err = read(path)
-	return err
-}
-
-func read(path string) ([]byte, error) {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("must be a file that can be read: %w", err)
-	}
-	return content, nil
-}
-
-// setPath takes the path of a file to write.
-func setPath(field *string) func(string) error {
-	return func(value string) error {
-		if *field = value; value == "" {
-			return errors.New("must be the path of a file")
+// toFile takes the path of a file to write.
+func toFile(field *string) func(string) ([]fakeserver.Option, error) {
+	return func(path string) ([]fakeserver.Option, error) {
+		if *field = path; path == "" {
+			return nil, errors.New("must be the path of a file")
 		}
-		return wholefile.Writable(value)
+		return nil, wholefile.Writable(path)
 	}
 }

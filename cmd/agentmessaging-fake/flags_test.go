@@ -15,33 +15,36 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// badFlags are flags, some with the file BROKEN, and what is said of them.
+// badFlags are flags, some with the file BROKEN or MISTYPED, and what is said of them.
 var badFlags = []struct{ flag, want string }{
 	{"--addr=8460", "--addr: must be host and port, such as 127.0.0.1:8460"},
 	{"--addr=0.0.0.0:0", "--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others"},
 	{"--allow-remote=maybe", "--allow-remote: must be true or false"},
 	{"--token=secret-15-chars", "--token: must be 16 to 256 characters of visible ASCII"},
 	{"--token=", "--token: must be 16 to 256"},
-	{"--key=secret,key", "--key: fakeserver: WithKey: only visible ASCII characters but the comma"},
-	{"--key=", "--key: fakeserver: WithKey: the text is empty"},
+	{"--key=secret,key", "--key: only visible ASCII characters but the comma"},
+	{"--key=", "--key: the text is empty"},
 	{"--state=", "--state: must be the path of a file"},
 	{"--log=loud", "--log: must be one of auto, text, json, off"},
-	{"--plan=gold", "--plan: fakeserver: WithPlan: unknown plan; the plans are preview, free, pro and byok"},
+	{"--plan=gold", "--plan: unknown plan; the plans are preview, free, pro and byok"},
 	{"--limits=none", "--limits: must be off, one of preview, free, pro, byok, or calls in a window such as key_minute=5"},
-	{"--limits=key_hour=5", "--limits: fakeserver: WithLimit: unknown limit; the limits are key_minute, "},
-	{"--decisions=windows=rolling", "--decisions: fakeserver: WithDecision: \"windows\": "},
+	{"--limits=key_hour=5", "--limits: unknown limit; the limits are key_minute, "},
+	{"--decisions=window=fixed", "--decisions: \"window\": unknown question; the questions are status, error_names, "},
+	{"--decisions=windows=rolling", "--decisions: \"windows\": "},
 	{"--cold-start=-1s", "--cold-start: must be a duration such as 250ms or 1.5s, and not negative"},
 	{"--latency=5", "--latency: must be a duration"},
 	{"--calls=0", "--calls: must be an integer from 1 to 1000000"},
 	{"--replies=/no/such/file", "--replies: must be a file that can be read"},
-	{"--replies=BROKEN", "--replies[0].replies: give at least one reply"},
+	{"--replies=BROKEN", "--replies: [0].replies: give at least one reply"},
+	{"--replies=MISTYPED", "--replies: [1].match.endpoint: must be one of GET /v1/status, "},
 	{"--like=/no/such/file", "--like: must be a file that can be read"},
-	{"--like=BROKEN", "--like: fakeserver: Like: "},
+	{"--like=BROKEN", "--like: not the JSON that observe.Run writes"},
 	{"--state=BROKEN", "--state: BROKEN: fakeserver: ReadState: not the state of a fake: its format is not agentmessaging-fake-state; move it away to begin anew"},
 	{"--state=/no/such/folder/state", "--state: cannot be saved to"},
 	{"--nothing", "flag provided but not defined: -nothing; --help lists the flags"},
 	{"start", "there is no such command; the commands are version, observe, help"},
 	{"help more", "one argument too many"},
+	{"observe --nothing", "observe: flag provided but not defined: -nothing; observe --help lists the flags"},
 }
 
 // One sentence that names the flag and says what is allowed, without the
@@ -49,7 +52,9 @@ var badFlags = []struct{ flag, want string }{
 func TestBadFlags(t *testing.T) {
 	broken := tempFile(t)
 	require.NoError(t, os.WriteFile(broken, []byte(`[{"replies":[]}]`), 0o600))
-	names := strings.NewReplacer("BROKEN", broken)
+	mistyped := tempFile(t)
+	require.NoError(t, os.WriteFile(mistyped, []byte(`[{"replies":[{"text":"a"}]},{"replies":[{"text":"a"}],"match":{"endpoint":"GET /v1/statu"}}]`), 0o600))
+	names := strings.NewReplacer("BROKEN", broken, "MISTYPED", mistyped)
 	for _, tt := range badFlags {
 		args := strings.Fields(names.Replace(tt.flag))
 		if strings.HasPrefix(tt.flag, "--") && !strings.HasPrefix(tt.flag, "--addr") {
@@ -143,6 +148,18 @@ func TestFilesOfOthersStay(t *testing.T) {
 	require.NoError(t, os.WriteFile(ready, []byte("another's"), 0o600))
 	r.stop()
 	assert.FileExists(t, ready)
+}
+
+// A state that somebody has made read-only is not replaced at the end.
+func TestReadOnlyState(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write to every file")
+	}
+	path := tempFile(t)
+	require.NoError(t, os.WriteFile(path, nil, 0o400))
+	status, sentence := refused(t, []string{"--addr=127.0.0.1:0", "--state", path})
+	assert.Equal(t, exitUsage, status)
+	assert.Contains(t, sentence, "--state: cannot be saved to: ")
 }
 
 func TestState(t *testing.T) {

@@ -81,7 +81,7 @@ func parseObserve(args, environ []string) (*observation, error) {
 	flags.Var(&o.budget, "budget", "")
 	byok := flags.Bool("byok", false, "")
 	if err := flags.Parse(args); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("observe: %w; observe --help lists the flags", err)
 	}
 	if *byok {
 		o.budget.BYOKSets = 3

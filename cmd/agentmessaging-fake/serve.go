@@ -97,7 +97,7 @@ func listen(c *config) (net.Listener, error) {
 	}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("--addr: %w; port 0 takes a free one", err)
+		return nil, fmt.Errorf("--addr: %w; give an address of this machine such as 127.0.0.1:8460, where port 0 takes a free one", err)
 	}
 	if !c.allowRemote && !isLoopback(listener) { // only now: a name like localhost may mean anything
 		_ = listener.Close()
@@ -117,7 +117,7 @@ func (p *program) prepare(stderr io.Writer) (err error) {
 	token := p.secure(&o.Guard)
 	o.Log = newLog(p.config.log, stderr)
 	if p.control, err = control.New(*o); err != nil {
-		return usageError{fmt.Errorf("--%w", err)} // of all options, only replies is not checked yet
+		return usageError{fmt.Errorf("--%w", err)} // it begins with replies
 	}
 	if err := p.load(); err != nil {
 		return usageError{fmt.Errorf("--state: %w", err)}

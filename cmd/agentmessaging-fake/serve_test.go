@@ -96,8 +96,8 @@ func TestFailures(t *testing.T) {
 	require.NoError(t, err)
 	defer taken.Close()
 	for want, args := range map[string][]string{
-		"in use; port 0 takes a free one": {"--addr", taken.Addr().String()},
-		"--ready-file: ":                  {"--addr=:0", "--ready-file=/no/such/folder/file"},
+		"in use; give an address of this machine such as 127.0.0.1:8460, where port 0 takes a free one": {"--addr", taken.Addr().String()},
+		"--ready-file: ": {"--addr=:0", "--ready-file=/no/such/folder/file"},
 	} {
 		status, sentence := refused(t, args)
 		assert.Equal(t, exitFailed, status)

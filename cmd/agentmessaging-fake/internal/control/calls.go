@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"iter"
 	"math"
@@ -29,7 +30,10 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	if text := q.Get("text"); q.Has("text") {
 		match.Text = &text
 	}
-	all, _ := match.Matchers(s.fake) // only a key can be wrong
+	all, err := match.Matchers(s.fake)
+	if err != nil {
+		q.Refuse("%w", err)
+	}
 	where := func(f func(fakeserver.Call) bool) { all = append(all, fakeserver.Where(f)) }
 	after, before := q.Int("after", 0, 0, math.MaxInt32), q.Int("before", math.MaxInt32, 1, math.MaxInt32)
 	if q.Has("after") || q.Has("before") {
@@ -40,7 +44,7 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	}
 	if label := q.Get("key"); q.Has("key") {
 		if _, known := s.admin.KeyLabeled(label); !known && label != fakedoor.KeyMissing && label != fakedoor.KeyUnknown {
-			q.Refuse("key", noSuchKey)
+			q.Refuse("key: %s", noSuchKey)
 		}
 		where(func(c fakeserver.Call) bool { return c.Key == label })
 	}
@@ -69,7 +73,7 @@ var statusOrClass = regexp.MustCompile(`^([1-5]xx|[1-5]\d\d|0)$`)
 func statuses(q *jsonapi.Query, name string) func(status int) bool {
 	given := q.Get(name)
 	if !statusOrClass.MatchString(given) {
-		q.Refuse(name, "must be a status such as 429, a class such as 4xx, or 0")
+		q.Refuse("%s: must be a status such as 429, a class such as 4xx, or 0", name)
 	}
 	return func(status int) bool { return strings.HasPrefix(strconv.Itoa(status), strings.TrimSuffix(given, "xx")) }
 }
@@ -117,8 +121,12 @@ const (
 // listCalls shows the newest calls that match. With a timeout it first waits until
 // n of them have come.
 func (s *Server) listCalls(r *request) (any, error) {
-	picked, limit, n := s.matchers(&r.Query), r.Query.Int("limit", defaultListed, 1, maxListed), r.Query.Int("n", 1, 1, maxListed)
-	timeout, waits := r.Query.Duration("timeout", maxWait)
+	q := &r.query
+	picked, limit, n := s.matchers(q), q.Int("limit", defaultListed, 1, maxListed), q.Int("n", 1, 1, maxListed)
+	timeout, waits := q.Duration("timeout", maxWait)
+	if q.Has("n") && !waits {
+		q.Refuse("n: needs timeout, such as 5s, to wait for so many calls")
+	}
 	if waits {
 		return s.awaitCalls(n, timeout, picked), nil
 	}
@@ -188,21 +196,21 @@ func (s *Server) makeCall(r *request, c struct {
 	Body         string
 }) (any, error) {
 	if c.Method == "" || !strings.HasPrefix(c.Path, "/v1/") {
-		return nil, jsonapi.BadRequest("body", "needs method and a path that begins with /v1/")
+		return nil, errors.New("body: needs method and a path that begins with /v1/")
 	}
 	req, err := http.NewRequestWithContext(r.Context(), c.Method, s.fake.BaseURL()+c.Path, strings.NewReader(c.Body))
 	if err != nil {
-		return nil, jsonapi.BadRequest("path", "no call can be made with this method and path")
+		return nil, errors.New("path: no call can be made with this method and path")
 	}
 	req.Header = http.Header{"Content-Type": {"application/json"}, "User-Agent": {"agentmessaging-fake page"}}
 	if c.Key != "" {
 		key, known := s.admin.KeyLabeled(c.Key)
 		if !known {
-			return nil, jsonapi.BadRequest("key", noSuchKey)
+			return nil, errors.New("key: " + noSuchKey)
 		}
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	return send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(c.Address, addressOf(r.Request.Request))))), nil
+	return send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(c.Address, addressOf(r.Request))))), nil
 }
 
 func addressOf(r *http.Request) string {

@@ -26,18 +26,13 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// New returns a Server with its fake. The error says which option is wrong.
-func New(o Options) (_ *Server, err error) {
-	defer panicAsError(&err)
+// New returns a Server. The error says what is wrong with the replies.
+func New(o Options) (*Server, error) {
 	replies, err := readReplies(o.Replies)
 	if err != nil {
 		return nil, fmt.Errorf("replies: %w", err)
 	}
-	fake, err := fakeserver.Open(append(o.Fake, fakeserver.WithMessageTexts())...)
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: fake, admin: fakedoor.Of[fakeserver.Call](fake)}
+	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: o.Fake, admin: fakedoor.Of[fakeserver.Call](o.Fake)}
 	s.admin.KeepExchanges(spec.KeptExchanges)
 	s.gone, s.leave = context.WithCancel(context.Background())
 	s.feed = feed{changes: map[string]int{}, news: make(chan struct{})}
@@ -45,7 +40,7 @@ func New(o Options) (_ *Server, err error) {
 	s.mux = s.newMux()
 	s.calls.Store(newCallsUntilReset())
 	if o.Log != nil {
-		fake.OnCall(o.Log)
+		s.fake.OnCall(o.Log)
 	}
 	return s, s.begin()
 }
@@ -138,7 +133,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // handle reads a request, acts under the server's lock, and tells the streams what
 // has changed.
 func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out any, err error) {
-	req, err := jsonapi.Read(w, r, row.query)
+	query, body, err := jsonapi.Read(w, r, row.query)
 	if err != nil {
 		return nil, err
 	}
@@ -150,18 +145,19 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 		}
 	}()
 	defer panicAsError(&err)
-	found, err := s.find(req)
+	req, err := s.find(r)
 	if err != nil {
 		return nil, err
 	}
-	if out, err = row.handle(found); err != nil {
+	req.query, req.body = query, body
+	if out, err = row.handle(req); err != nil {
 		return nil, err
 	}
-	return out, req.Query.Err
+	return out, req.query.Err
 }
 
 // find looks up what the path names.
-func (s *Server) find(r *jsonapi.Request) (*request, error) {
+func (s *Server) find(r *http.Request) (*request, error) {
 	found := &request{Request: r}
 	if label := r.PathValue("key"); label != "" {
 		keys := s.admin.Keys()
@@ -170,7 +166,7 @@ func (s *Server) find(r *jsonapi.Request) (*request, error) {
 			return nil, jsonapi.NotFound(noSuchKey)
 		}
 		found.key = keys[i]
-		found.text, _ = s.admin.KeyLabeled(label)
+		found.keyText, _ = s.admin.KeyLabeled(label)
 	}
 	if id := r.PathValue("agent_id"); id != "" {
 		agent, is := s.fake.Agent(id)

@@ -38,6 +38,7 @@ var dialogues = map[string][]step{
 		{"GET /agents/a/conversation", "", 200, `{"exchanges":[],"total":0}`},
 		{"POST /agents/a/conversation", `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","reply_text":""}]}`,
 			201, `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>"}]}`},
+		{"POST /agents/a/conversation", `{"exchanges":[]}`, 400, "exchanges: give at least one"},
 		{"POST /v1/agents/a/messages", `{"text":"more","user_ref":"v"}`, 200, ""},
 		{"GET /agents/a/conversation?limit=2", "", 200, `{"exchanges":[{"text":"<b>"},{"text":"more","user_ref":"v","trace_id":"trace_000001"}],"total":3}`},
 	},
@@ -163,24 +164,26 @@ var refusals = []step{
 	{"POST /keys", `{}{}`, 400, "body: must be one JSON document and nothing else"},
 	{"POST /keys", `{"plan":"\ud800"}`, 400, "body: must be valid Unicode"},
 	{"POST /keys", `{"plan":"pro","plan":"pro"}`, 400, "body: member plan is there twice"},
-	{"POST /keys", `{"plans":"pro"}`, 400, `body: member "plans" is not allowed; allowed: plan, dashboard`},
+	{"POST /keys", `{"plans":"pro"}`, 400, `body: member "plans" is not allowed; allowed: dashboard, plan`},
 	{"POST /keys", `{"dashboard":"yes"}`, 400, "dashboard: must be of type boolean"},
 	{"POST /keys/key_000001/limits/key_hour/exhaust", "", 400, "Exhaust: unknown limit; the limits are key_minute, ip_minute"},
 	{"PATCH /keys/key_000001", `{}`, 400, "body: needs plan or revoked"},
 	{"PUT /byok", `{}`, 400, "available: is required"},
 	{"PUT /state", `{"format":"another"}`, 400, "ReadState: "},
 	{"POST /agents", `{"key":"key_000009"}`, 400, "key: no key has this label"},
-	{"POST /agents", `{"key":"key_000001","llm":{"api_key":"k"}}`, 400, `body: member "api_key" is not allowed`},
+	{"POST /agents", `{"key":"key_000001","llm":{"api_key":"k"}}`, 400, `llm: member "api_key" is not allowed`},
 	{"POST /calls", `{}`, 400, "body: needs method and a path that begins with /v1/"},
 	{"POST /calls", `{"method":"GET","path":"/_fake/v1/info"}`, 400, "body: needs method and a path"},
 	{"POST /calls", `{"method":"B D","path":"/v1/status"}`, 400, "path: no call can be made with this"},
 	{"POST /calls", `{"method":"GET","path":"/v1/status","key":"unknown"}`, 400, "key: no key has this label"},
 	{"POST /calls", `{"method":"GET","path":"/v1/status","address":"here"}`, 400, "Direct: \"here\" is not an IP address"},
 	{"POST /clock", `{}`, 400, "body: needs duration or until"},
-	{"POST /clock", `{"duration":60}`, 400, "a duration must be a string such as 250ms"},
-	{"POST /clock", `{"duration":"-1s"}`, 400, "a duration must be a string such as 250ms, 90s, 1h30m or 24h, and must not be negative"},
+	{"POST /clock", `{"duration":60}`, 400, "duration: must be a string such as 250ms"},
+	{"POST /clock", `{"duration":"-1s"}`, 400, "duration: must be a string such as 250ms, 90s, 1h30m or 24h, and not negative"},
+	{"POST /clock", `{"until":"tomorrow"}`, 400, "until: must be a time such as 2030-01-01T00:00:00Z"},
 	{"POST /replies", `{"replies":[]}`, 400, "replies: give at least one reply, and no fault"},
-	{"POST /replies", `{"replies":[{"tekst":"a"}]}`, 400, `body: member "tekst" is not allowed`},
+	{"POST /replies", `{"replies":[{"text":"a"},{"tekst":"a"}]}`, 400, `replies[1]: member "tekst" is not allowed; allowed: code, reason, status, text, warnings`},
+	{"POST /replies", `{"replies":[{"text":5}]}`, 400, "replies[0].text: must be of type string"},
 	{"POST /replies", `{"replies":[{"status":500}]}`, 400, "replies[0].status: must be one of [400 401 402 404 429]"},
 	{"POST /replies", `{"replies":[{"text":"a"}],"match":{"key":"amk_fake_000001"}}`, 400, "match.key: no key has this label"},
 	{"POST /replies", `{"replies":[{"text":"a"}],"times":-1}`, 400, "times, nth, from: must be at least 1"},
@@ -188,18 +191,25 @@ var refusals = []step{
 	{"POST /replies", `{"replies":[{"text":"a"}],"chance":1.1}`, 400, "chance: must be from 0 to 1"},
 	{"POST /replies", `{"replies":[{"text":"a"}],"seed":-1}`, 400, "seed: must be of type integer"},
 	{"POST /faults", `{}`, 400, "fault: give one, and no replies"},
+	{"POST /faults", `{"fault":{"kind":"hang"},"hits":7}`, 400, `body: member "hits" is not allowed; allowed: chance, fault, from, match, `},
+	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"Key":"key_000001"}}`, 400, `match: member "Key" is not allowed; allowed: agent_id, endpoint, key, `},
+	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"endpoint":"GET /v1/statu"}}`, 400, "match.endpoint: must be one of GET /v1/status, POST /v1/warmup"},
+	{"POST /faults", `{"fault":{"kind":"hang"},"times":0}`, 400, "times, nth, from: must be at least 1"},
+	{"POST /faults", `{"fault":"hang"}`, 400, "fault: must be of type object"},
+	{"POST /faults", `{"fault":{"kind":"answer","status":"503"}}`, 400, "fault: status: must be of type integer"},
 	{"POST /faults", `{"fault":{"kind":"x"}}`, 400, "fault: its kind must be one of answer, close_early, drip_reply"},
 	{"POST /faults", `{"fault":{"kind":"latency"}}`, 400, "fault: latency needs duration"},
 	{"POST /faults", `{"fault":{"kind":"hang","status":500}}`, 400, "fault: hang does not take status; it takes: kind"},
 	{"POST /faults", `{"fault":{"kind":"answer","status":199}}`, 400, "Answer: "},
-	{"POST /faults", `{"fault":{"kind":"lose_reply","how":{"kind":"latency","duration":"1s"}}}`, 400, "how: fault: its kind must be one of answer, close_early, hang"},
+	{"POST /faults", `{"fault":{"kind":"lose_reply","how":{"kind":"latency","duration":"1s"}}}`, 400, "fault: how: its kind must be one of answer, close_early, hang"},
 	{"POST /faults", `{"fault":{"kind":"named","name":"refused"}}`, 400, "fault: its name must be one of unauthorized, "},
-	{"GET /info?x=1", "", 400, `query: parameter "x" is not allowed here; allowed: none`},
+	{"GET /info?x=1", "", 400, `query: parameter "x" is not allowed; allowed: none`},
 	{"GET /calls?Key=key_000001", "", 400, "allowed: endpoint, status, decided, key,"},
 	{"GET /calls?limit=1&limit=2", "", 400, "limit: is there twice"},
 	{"GET /calls?limit=%zz", "", 400, "query: must be names and values"},
 	{"GET /calls?limit=0", "", 400, "limit: must be an integer from 1 to 10000"},
-	{"GET /calls?endpoint=Status", "", 400, `ByEndpoint: unknown endpoint "Status"; the endpoints are GET /v1/status, POST /v1/warmup,`},
+	{"GET /calls?endpoint=Status", "", 400, "endpoint: must be one of GET /v1/status, POST /v1/warmup"},
+	{"GET /calls?n=2", "", 400, "n: needs timeout"},
 	{"GET /calls?status=6xx", "", 400, "status: must be a status such as 429, a class such as 4xx, or 0"},
 	{"GET /calls?key=key_000002", "", 400, "key: no key has this label"},
 	{"GET /calls?timeout=11m", "", 400, "timeout: must be a duration such as"},
@@ -266,14 +276,14 @@ func TestFaultsByName(t *testing.T) {
 
 func TestDecisions(t *testing.T) {
 	like := `{"format":1,"decisions":{"metadata_cap":{"answer":100}}}`
-	a := newAPI(t, control.Options{Fake: []fakeserver.Option{fakeserver.Like([]byte(like)), fakeserver.WithDecision("windows", "sliding")}})
+	a := newAPI(t, control.Options{}, fakeserver.Like([]byte(like)), fakeserver.WithDecision("windows", "sliding"))
 	listed := a.play(step{"GET /decisions", "", 200, ""})
 	assert.Regexp(t, `{"id":"windows","question":"[^"]+","answer":"sliding","default":"fixed","observed":false}`, listed)
 	assert.Regexp(t, `{"id":"metadata_cap","question":"[^"]+","answer":100,"default":4096,"observed":true}`, listed)
 }
 
 func TestCalls(t *testing.T) {
-	a := newAPI(t, control.Options{Fake: []fakeserver.Option{fakeserver.WithCallLimit(5)}})
+	a := newAPI(t, control.Options{}, fakeserver.WithCallLimit(5))
 	a.play(
 		step{"GET /v1/nothing", "", 404, ""},
 		step{"POST /v1/agents", `{"customer_ref":"<c>"}`, 200, ""},

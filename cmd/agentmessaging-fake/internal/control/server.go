@@ -32,7 +32,7 @@ type Options struct {
 	// that is not loopback.
 	Guard     jsonapi.Guard
 	KeyChosen bool                  // the text of the first key was chosen, and may be a secret
-	Fake      []fakeserver.Option   // of the fake
+	Fake      *fakeserver.Server    // made WithMessageTexts, since the page shows them
 	Latency   time.Duration         // of every call, until the fault is removed; 0 means none
 	Replies   []byte                // scripted replies to begin with: one body of POST replies, or a list of them; nil means none
 	Log       func(fakeserver.Call) // gets each call; nil means nobody does
@@ -57,10 +57,12 @@ type Server struct {
 
 // request is a request that was read whole, with what its path names.
 type request struct {
-	*jsonapi.Request
-	key   fakedoor.Key     // of {key}
-	text  string           // of that key
-	agent fakeserver.Agent // of {agent_id}
+	*http.Request
+	query   jsonapi.Query
+	body    []byte
+	key     fakedoor.Key // of {key}
+	keyText string
+	agent   fakeserver.Agent // of {agent_id}
 }
 
 // handler answers a request with a value that becomes JSON, with a jsonapi.Stream,
@@ -70,7 +72,7 @@ type handler func(*request) (any, error)
 // with decodes the body for a handler that takes one.
 func with[T any](act func(*request, T) (any, error)) handler {
 	return func(r *request) (any, error) {
-		body, err := jsonapi.Decode[T](r.Body)
+		body, err := jsonapi.Decode[T](r.body)
 		if err != nil {
 			return nil, err
 		}
@@ -80,8 +82,9 @@ func with[T any](act func(*request, T) (any, error)) handler {
 
 const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
 
-// readReplies reads the file of --replies.
-func readReplies(raw []byte) ([]rules.Rule, error) {
+// readReplies reads the file of --replies: a list of rules, or one.
+func readReplies(raw []byte) (_ []rules.Rule, err error) {
+	defer panicAsError(&err)
 	if raw == nil {
 		return nil, nil
 	}
@@ -97,7 +100,7 @@ func (s *Server) begin() error {
 	s.rules = rules.NewSet(s.fake)
 	for i, r := range s.replies {
 		if _, err := s.rules.Add(rules.Replies, r); err != nil {
-			return fmt.Errorf("replies[%d].%w", i, err)
+			return fmt.Errorf("replies: [%d].%w", i, err)
 		}
 	}
 	if s.options.Latency == 0 {
@@ -158,7 +161,7 @@ func (s *Server) WriteState(out io.Writer) error { return s.fake.WriteState(out)
 func (s *Server) ReadState(in io.Reader) error { return s.fake.ReadState(in) }
 
 func (s *Server) putState(r *request) (any, error) {
-	return nil, s.ReadState(bytes.NewReader(r.Body))
+	return nil, s.ReadState(bytes.NewReader(r.body))
 }
 
 func (s *Server) info(*request) (any, error) {
@@ -212,12 +215,12 @@ func (s *Server) advance(_ *request, body struct {
 	d := body.Duration.Duration
 	switch {
 	case (d == 0) == body.Until.IsZero():
-		return nil, jsonapi.BadRequest("body", "needs duration or until")
+		return nil, errors.New("body: needs duration or until, and not both")
 	case d == 0:
 		d = max(0, body.Until.Sub(s.fake.Now()))
 	}
 	if d > maxAdvance-s.admin.Advanced() {
-		return nil, jsonapi.BadRequest("duration", "the clock goes at most %v forward in all", maxAdvance)
+		return nil, fmt.Errorf("duration: the clock goes at most %v forward in all", maxAdvance)
 	}
 	s.fake.Advance(d)
 	return s.clock(nil)
@@ -248,7 +251,7 @@ func (s *Server) verify(*request) (any, error) {
 }
 
 func (s *Server) fittingFaults(r *request) (any, error) {
-	fitting, err := rules.Fitting(r.Query.Get("endpoint"))
+	fitting, err := rules.Fitting(r.query.Get("endpoint"))
 	return map[string]any{"faults": fitting}, err
 }
 

@@ -23,9 +23,8 @@ import (
 
 func TestReset(t *testing.T) {
 	a := newAPI(t, control.Options{
-		Fake: []fakeserver.Option{fakeserver.WithPlan(fakeserver.PlanPro)}, Latency: time.Millisecond,
-		Replies: []byte(`[{"replies":[{"text":"from the file"}]}]`),
-	})
+		Latency: time.Millisecond, Replies: []byte(`[{"replies":[{"text":"from the file"}]}]`),
+	}, fakeserver.WithPlan(fakeserver.PlanPro))
 	a.play(
 		step{"POST /keys", "{}", 201, `{"key":"amk_fake_000002"}`},
 		step{"POST /v1/agents", "{}", 200, `{"agent_id":"agent_000001"}`},
@@ -209,7 +208,7 @@ var changes = []struct{ method, path, body, want string }{
 }
 
 func TestStream(t *testing.T) {
-	a, s := newStream(t, control.Options{})
+	a, s := newStream(t)
 	a.play(step{"POST /v1/agents", `{}`, 200, ""})
 	e := s.next()
 	assert.Equal(t, "call", e.name)
@@ -233,7 +232,7 @@ func TestSlowReader(t *testing.T) {
 	for _, limit := range []fakeserver.Limit{fakeserver.LimitKeyMinute, fakeserver.LimitIPMinute, fakeserver.LimitKeyDay} {
 		opts = append(opts, fakeserver.WithLimit(limit, control.NoLimit))
 	}
-	a, s := newStream(t, control.Options{Fake: opts})
+	a, s := newStream(t, opts...)
 	a.play(step{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""})
 	const made = 2000
 	text := `{"text":"` + strings.Repeat("x", 4000) + `"}`
@@ -268,8 +267,8 @@ type stream struct {
 }
 
 // newStream begins a server and a stream of it, and reads its first comment.
-func newStream(t *testing.T, o control.Options) (api, *stream) {
-	a := newAPI(t, o)
+func newStream(t *testing.T, opts ...fakeserver.Option) (api, *stream) {
+	a := newAPI(t, control.Options{}, opts...)
 	server := httptest.NewServer(a.all)
 	t.Cleanup(server.Close)
 	t.Cleanup(a.server.End) // before Close, which waits for streams
@@ -312,8 +311,11 @@ type api struct {
 	all    http.Handler
 }
 
-func newAPI(t testing.TB, o control.Options) api {
+func newAPI(t testing.TB, o control.Options, opts ...fakeserver.Option) api {
 	t.Helper()
+	fake, err := fakeserver.Open(append(opts, fakeserver.WithMessageTexts())...)
+	require.NoError(t, err)
+	o.Fake = fake
 	s, err := control.New(o)
 	require.NoError(t, err)
 	t.Cleanup(s.End)

@@ -2,10 +2,10 @@ package control
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -43,10 +43,10 @@ func (s *Server) changeKey(r *request, body struct {
 	Revoked *bool
 }) (any, error) {
 	if body.Plan == "" && body.Revoked == nil {
-		return nil, jsonapi.BadRequest("body", "needs plan or revoked")
+		return nil, errors.New("body: needs plan or revoked")
 	}
 	if body.Plan != "" {
-		s.fake.SetPlan(r.text, body.Plan)
+		s.fake.SetPlan(r.keyText, body.Plan)
 		r.key.Plan = string(body.Plan)
 	}
 	if body.Revoked != nil {
@@ -55,7 +55,7 @@ func (s *Server) changeKey(r *request, body struct {
 		if r.key.Revoked {
 			act = s.fake.RevokeKey
 		}
-		act(r.text)
+		act(r.keyText)
 	}
 	return viewOfKey(r.key), nil
 }
@@ -74,13 +74,13 @@ type limitView struct {
 // limits per address are those of the address that is asked for, or else of the
 // key's last call.
 func (s *Server) getKey(r *request) (any, error) {
-	address := cmp.Or(r.Query.Get("address"), r.key.Address, "127.0.0.1")
+	address := cmp.Or(r.query.Get("address"), r.key.Address, "127.0.0.1")
 	limits := []limitView{}
-	for i, l := range s.fake.Limits(r.text, fakeserver.FromIP(address)) {
+	for i, l := range s.fake.Limits(r.keyText, fakeserver.FromIP(address)) {
 		limits = append(limits, viewOfLimit(l, spec.Limits[i].Window))
 	}
 	var byok *fakeserver.BYOK
-	if stored, set := s.fake.BYOK(r.text); set {
+	if stored, set := s.fake.BYOK(r.keyText); set {
 		byok = &stored
 	}
 	return struct {
@@ -110,7 +110,7 @@ func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
 }
 
 func (s *Server) exhaust(r *request) (any, error) {
-	s.fake.Exhaust(r.text, fakeserver.Limit(r.PathValue("limit_key")))
+	s.fake.Exhaust(r.keyText, fakeserver.Limit(r.PathValue("limit_key")))
 	return nil, nil
 }
 
@@ -119,7 +119,7 @@ func (s *Server) setBYOKStore(_ *request, body struct {
 	Available *bool `json:"available"`
 }) (any, error) {
 	if body.Available == nil {
-		return nil, jsonapi.BadRequest("available", "is required, true or false")
+		return nil, errors.New("available: is required, true or false")
 	}
 	s.fake.SetBYOKAvailable(*body.Available)
 	return body, nil
@@ -136,7 +136,7 @@ func (s *Server) viewOfAgent(a fakeserver.Agent) agentView {
 
 // listAgents shows the newest agents.
 func (s *Server) listAgents(r *request) (any, error) {
-	limit, all := r.Query.Int("limit", math.MaxInt32, 1, math.MaxInt32), s.fake.Agents()
+	limit, all := r.query.Int("limit", math.MaxInt32, 1, math.MaxInt32), s.fake.Agents()
 	views := []agentView{}
 	for _, a := range all[max(0, len(all)-limit):] {
 		views = append(views, s.viewOfAgent(a))
@@ -157,7 +157,7 @@ func (s *Server) removeAgent(r *request) (any, error) {
 func (s *Server) addAgent(_ *request, a fakeserver.Agent) (any, error) {
 	key, found := s.admin.KeyLabeled(a.Key)
 	if !found {
-		return nil, jsonapi.BadRequest("key", noSuchKey)
+		return nil, errors.New("key: " + noSuchKey)
 	}
 	return s.viewOfAgent(s.fake.AddAgent(key, a)), nil
 }
@@ -173,11 +173,14 @@ func (s *Server) setSMS(r *request, body struct {
 
 // conversation shows the newest exchanges.
 func (s *Server) conversation(r *request) (any, error) {
-	limit, all := r.Query.Int("limit", spec.KeptExchanges, 1, spec.KeptExchanges), s.fake.Conversation(r.agent.ID)
+	limit, all := r.query.Int("limit", spec.KeptExchanges, 1, spec.KeptExchanges), s.fake.Conversation(r.agent.ID)
 	return map[string]any{"exchanges": all[max(0, len(all)-limit):], "total": len(all)}, nil
 }
 
 func (s *Server) addExchanges(r *request, body struct{ Exchanges []fakeserver.Exchange }) (any, error) {
+	if len(body.Exchanges) == 0 {
+		return nil, errors.New("exchanges: give at least one")
+	}
 	s.fake.AddExchanges(r.agent.ID, body.Exchanges...)
 	return map[string]any{"exchanges": s.fake.Conversation(r.agent.ID)}, nil
 }

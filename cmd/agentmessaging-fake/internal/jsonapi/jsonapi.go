@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -40,13 +41,8 @@ func (f *Refusal) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	Write(w, f.Status, f)
 }
 
-// Refuse makes a refusal with any status and code.
+// Refuse makes a refusal with any status and code. A plain error is enough for a 400.
 func Refuse(status int, code, reason string) *Refusal { return &Refusal{status, code, reason} }
-
-// BadRequest names the member or parameter that is wrong and says what is allowed.
-func BadRequest(name, format string, args ...any) *Refusal {
-	return Refuse(http.StatusBadRequest, "bad_request", name+": "+fmt.Sprintf(format, args...))
-}
 
 // NotFound refuses a request for something that does not exist.
 func NotFound(reason string) *Refusal { return Refuse(http.StatusNotFound, "not_found", reason) }
@@ -83,50 +79,40 @@ func Write(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value) // the client may be gone
 }
 
-// Request is a request that was read whole.
-type Request struct {
-	*http.Request
-	Query Query
-	Body  []byte
-}
-
-// Read reads a request whose query may have the allowed parameters, with a space
-// between.
-func Read(w http.ResponseWriter, r *http.Request, allowed string) (*Request, error) {
-	query, err := parseQuery(r.URL.RawQuery, strings.Fields(allowed))
-	if err != nil {
-		return nil, err
+// Read reads a request whole. Its query may have the allowed parameters, whose names
+// have a space between.
+func Read(w http.ResponseWriter, r *http.Request, allowed string) (q Query, body []byte, err error) {
+	if q.Values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+		return q, nil, errors.New("query: must be names and values, URL encoded")
 	}
-	body, err := readBody(w, r)
-	return &Request{r, Query{Values: query}, body}, err
-}
-
-func parseQuery(raw string, allowed []string) (url.Values, error) {
-	query, err := url.ParseQuery(raw)
-	if err != nil {
-		return nil, BadRequest("query", "must be names and values, URL encoded")
-	}
-	for name, values := range query {
+	names := strings.Fields(allowed)
+	for name, values := range q.Values {
 		switch {
-		case !slices.Contains(allowed, name):
-			return nil, BadRequest("query", "parameter %s is not allowed here; allowed: %s",
-				strconv.Quote(printable.Name(name)), cmp.Or(strings.Join(allowed, ", "), "none"))
+		case !slices.Contains(names, name):
+			return q, nil, fmt.Errorf("query: parameter %s", notAllowed(name, names))
 		case len(values) > 1:
-			return nil, BadRequest(name, "is there twice")
+			return q, nil, fmt.Errorf("%s: is there twice", name)
 		}
 	}
-	return query, nil
+	body, err = readBody(w, r)
+	return q, body, err
 }
 
-// readBody reads a body of at most 1 MiB. A form of another site cannot send JSON
-// without asking first, so any other type is refused.
+// notAllowed quotes a name that the caller made up, and lists the names that count.
+func notAllowed(name string, allowed []string) string {
+	list := cmp.Or(strings.Join(allowed, ", "), "none")
+	return fmt.Sprintf("%q is not allowed; allowed: %s", printable.Name(name), list)
+}
+
+// readBody reads a body of at most 1 MiB. Its type must be JSON: the form of another
+// site can send other types without asking first, but not this one.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, spec.MaxBody))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 		return nil, Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("body: at most %d bytes", spec.MaxBody))
 	}
 	if err != nil {
-		return nil, BadRequest("body", "did not arrive whole")
+		return nil, errors.New("body: did not arrive whole")
 	}
 	if len(body) > 0 && !strictjson.IsType(r.Header.Get("Content-Type")) {
 		return nil, Refuse(http.StatusUnsupportedMediaType, "unsupported_media_type", "Content-Type: must be application/json")
@@ -134,13 +120,14 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// Query is the query of a request. Err is the first parameter that is wrong.
+// Query is the query of a request. Its methods note the first parameter that is wrong
+// in Err, so that a handler reads all parameters before it asks whether one is.
 type Query struct {
 	url.Values
 	Err error
 }
 
-// Int reads an integer from low to high; it is otherwise where the query has none
+// Int reads an integer from low to high. It returns otherwise if the query has none
 // or a wrong one.
 func (q *Query) Int(name string, otherwise, low, high int) int {
 	if !q.Has(name) {
@@ -148,29 +135,27 @@ func (q *Query) Int(name string, otherwise, low, high int) int {
 	}
 	n, err := strconv.Atoi(q.Get(name))
 	if err != nil || n < low || n > high {
-		q.Refuse(name, "must be an integer from %d to %d", low, high)
+		q.Refuse("%s: must be an integer from %d to %d", name, low, high)
 		return otherwise
 	}
 	return n
 }
 
-// Duration reads a duration of at most most, and says whether there is one.
+// Duration reads a duration of at most most, and reports whether the query has one.
 func (q *Query) Duration(name string, most time.Duration) (d time.Duration, given bool) {
 	if !q.Has(name) {
 		return 0, false
 	}
 	d, err := time.ParseDuration(q.Get(name))
 	if err != nil || d < 0 || d > most {
-		q.Refuse(name, "must be a duration such as 250ms, 90s or 1h30m, from 0s to %v", most)
+		q.Refuse("%s: must be a duration such as 250ms, 90s or 1h30m, from 0s to %v", name, most)
 	}
 	return d, true
 }
 
-// Refuse notes that a parameter is wrong.
-func (q *Query) Refuse(name, format string, args ...any) {
-	if q.Err == nil {
-		q.Err = BadRequest(name, format, args...)
-	}
+// Refuse notes that a parameter is wrong, in a sentence that begins with its name.
+func (q *Query) Refuse(format string, args ...any) {
+	q.Err = cmp.Or(q.Err, fmt.Errorf(format, args...))
 }
 
 // Duration is a duration in a body, written as Go writes it.
@@ -180,60 +165,106 @@ type Duration struct{ time.Duration }
 func (d *Duration) UnmarshalJSON(raw []byte) (err error) {
 	text, _ := strictjson.String(raw)
 	if d.Duration, err = time.ParseDuration(text); err != nil || d.Duration < 0 {
-		return errors.New("a duration must be a string such as 250ms, 90s, 1h30m or 24h, and must not be negative")
+		return errors.New("must be a string such as 250ms, 90s, 1h30m or 24h, and not negative")
 	}
 	return nil
 }
 
-// Decode reads a body as a T. It refuses members that T does not have and members
-// that are there twice, which encoding/json accepts.
+// Decode reads a body as a T. encoding/json would pass over members that T does not
+// have, take a name in another case, and keep the last of two members with one name:
+// whoever mistypes a member would believe that it has an effect. Decode refuses all
+// three. The error begins with the path of the value that is wrong, such as
+// replies[1].status, or with body.
 func Decode[T any](body []byte) (v T, _ error) {
 	if len(bytes.TrimSpace(body)) == 0 {
-		return v, BadRequest("body", "is required, as JSON")
+		return v, errors.New("body: is required, as JSON")
 	}
 	if err := strictjson.CheckMembers(body); err != nil {
-		return v, BadRequest("body", "%v", err)
+		return v, fmt.Errorf("body: %w", err)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	return v, inWords(decoder.Decode(&v), reflect.TypeFor[T]())
+	return v, decode("", body, reflect.ValueOf(&v).Elem())
 }
 
-// inWords says what is allowed where encoding/json names types of Go. body is the
-// type of the body.
-func inWords(err error, body reflect.Type) error {
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		return BadRequest(cmp.Or(strings.ToLower(wrong.Field), "body"), "must be of type %s", typeNames[wrong.Type.Kind()])
+// decode reads the value at a path into v. null leaves v as it is, as if it were absent.
+func decode(path string, raw json.RawMessage, v reflect.Value) error {
+	if string(raw) == "null" {
+		return nil
 	}
+	switch own, is := v.Addr().Interface().(json.Unmarshaler); {
+	case is:
+		return at(path, inWords(own.UnmarshalJSON(raw), v))
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return decode(path, raw, v.Elem())
+	case v.Kind() == reflect.Slice:
+		return decodeArray(path, raw, v)
+	case v.Kind() == reflect.Struct:
+		return decodeObject(path, raw, v)
+	}
+	return at(path, inWords(json.Unmarshal(raw, v.Addr().Interface()), v))
+}
+
+func decodeArray(path string, raw json.RawMessage, v reflect.Value) error {
+	var elements []json.RawMessage
+	if err := json.Unmarshal(raw, &elements); err != nil {
+		return at(path, inWords(err, v))
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(elements), len(elements)))
+	for i, element := range elements {
+		if err := decode(fmt.Sprintf("%s[%d]", path, i), element, v.Index(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return at(path, inWords(err, v))
+	}
+	fields := map[string]reflect.Value{}
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if f.IsExported() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			fields[cmp.Or(name, strings.ToLower(f.Name))] = v.FieldByIndex(f.Index)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		field, known := fields[name]
+		if !known {
+			return at(path, errors.New("member "+notAllowed(name, slices.Sorted(maps.Keys(fields)))))
+		}
+		if err := decode(strings.TrimPrefix(path+"."+name, "."), members[name], field); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at adds the path of the value that an error is about. The body itself has none.
+func at(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if name, unknown := strings.CutPrefix(err.Error(), "json: unknown field "); unknown {
-		return BadRequest("body", "member %s is not allowed; allowed: %s", printable.Name(name), cmp.Or(strings.Join(membersOf(body, ""), ", "), "none"))
+	return fmt.Errorf("%s: %w", cmp.Or(path, "body"), err)
+}
+
+// inWords says which values v takes where Go's own error names types of Go.
+func inWords(err error, v reflect.Value) error {
+	wrongType := new(json.UnmarshalTypeError)
+	_, isTime := v.Interface().(time.Time)
+	switch {
+	case err != nil && isTime:
+		return errors.New("must be a time such as 2030-01-01T00:00:00Z")
+	case errors.As(err, &wrongType):
+		return fmt.Errorf("must be of type %s", typeNames[v.Kind()])
 	}
 	return err
 }
 
-// membersOf lists the members of an object, and those of the objects in it as
-// match.endpoint. A type that reads its own JSON is listed as one member.
-func membersOf(t reflect.Type, within string) (names []string) {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return nil
-	}
-	for _, field := range reflect.VisibleFields(t) {
-		if field.IsExported() {
-			tagged, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			name := within + cmp.Or(tagged, strings.ToLower(field.Name))
-			names = append(append(names, name), membersOf(field.Type, name+".")...)
-		}
-	}
-	return names
-}
-
+// typeNames are the names that openapi.yaml has for the types of members.
 var typeNames = map[reflect.Kind]string{
-	reflect.Struct: "object", reflect.Map: "object", reflect.Slice: "array", reflect.String: "string", reflect.Bool: "boolean",
+	reflect.Struct: "object", reflect.Slice: "array", reflect.String: "string", reflect.Bool: "boolean",
 	reflect.Int: "integer", reflect.Uint64: "integer", reflect.Float64: "number",
 }

@@ -16,30 +16,38 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// Rule is a fault, or a script of replies, and says on which calls it acts. A
-// request gives it, and an answer shows it, with ID, Name and Hits.
+// Rule is a fault, or a script of replies, and says on which calls it acts.
 type Rule struct {
-	ID      string   `json:"id,omitempty"`
-	Name    string   `json:"name,omitempty"` // of the fault, such as LoseReply(Hang())
 	Fault   *Fault   `json:"fault,omitempty"`
 	Replies []Reply  `json:"replies,omitempty"`
 	Match   Match    `json:"match"`
-	Times   int      `json:"times,omitempty"` // 0: without end
-	Nth     int      `json:"nth,omitempty"`   // acts only on this call of those that match; 0: on each
-	From    int      `json:"from,omitempty"`  // a fault acts from this call on; 0: from the first
+	Times   *int     `json:"times,omitempty"` // acts so often at most; nil: without end
+	Nth     *int     `json:"nth,omitempty"`   // acts only on this call of those that match; nil: on each
+	From    *int     `json:"from,omitempty"`  // a fault acts from this call on; nil: from the first
 	Chance  *float64 `json:"chance,omitempty"`
 	Seed    uint64   `json:"seed,omitempty"` // of the chance; 0: 1
 	// Required makes Unmet return the rule until it has acted: Times times, or once
-	// where Times is 0.
+	// where Times is nil.
 	Required bool `json:"required,omitempty"`
-	Hits     int  `json:"hits"` // how often it has acted
+}
 
-	kind   Kind
-	hits   func() int
-	remove func()
+// Made is a rule in force.
+type Made struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"` // of the fault, such as LoseReply(Hang())
+	Rule
+	Hits int `json:"hits"` // how often it has acted
+
+	kind Kind
+	made interface { // the *fakeserver.Script or *fakeserver.Injection
+		Hits() int
+		Remove()
+	}
 }
 
 // Kind is what a rule makes.
@@ -69,9 +77,12 @@ type Match struct {
 	TextContaining string  `json:"text_containing,omitempty"`
 }
 
-// Matchers returns what picks the calls. The error says that a key is not known.
+// Matchers returns what picks the calls. The error names the member that is wrong.
 func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ error) {
 	if m.Endpoint != "" {
+		if _, err := endpointNamed(m.Endpoint); err != nil {
+			return nil, err
+		}
 		all = append(all, fakeserver.ByEndpoint(fakeserver.Endpoint(m.Endpoint)))
 	}
 	if m.AgentID != "" {
@@ -80,7 +91,7 @@ func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ e
 	if m.Key != "" {
 		key, known := fakedoor.Of[fakeserver.Call](fake).KeyLabeled(m.Key)
 		if !known {
-			return nil, errors.New("match.key: no key has this label, such as key_000001")
+			return nil, errors.New("key: no key has this label, such as key_000001")
 		}
 		all = append(all, fakeserver.ByKey(key))
 	}
@@ -93,16 +104,27 @@ func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ e
 	return all, nil
 }
 
-// check finds what is wrong before anything is made of the rule.
-func (r *Rule) check() error {
+// endpointNamed finds an endpoint such as "GET /v1/status".
+func endpointNamed(name string) (*spec.Endpoint, error) {
+	method, path, _ := strings.Cut(name, " ")
+	e := spec.Find(method, path)
+	if e == nil {
+		return nil, errors.New("endpoint: must be one of " + spec.EndpointNames())
+	}
+	return e, nil
+}
+
+// check finds what is wrong before anything is made of the rule, so that a rule that
+// is refused leaves nothing behind.
+func (r *Rule) check(kind Kind) error {
 	switch {
-	case r.kind == Replies && (len(r.Replies) == 0 || r.Fault != nil):
+	case kind == Replies && (len(r.Replies) == 0 || r.Fault != nil):
 		return errors.New("replies: give at least one reply, and no fault")
-	case r.kind == Faults && (r.Fault == nil || r.Replies != nil):
+	case kind == Faults && (r.Fault == nil || r.Replies != nil):
 		return errors.New("fault: give one, and no replies")
-	case min(r.Times, r.Nth, r.From) < 0:
+	case slices.ContainsFunc([]*int{r.Times, r.Nth, r.From}, func(n *int) bool { return n != nil && *n < 1 }):
 		return errors.New("times, nth, from: must be at least 1")
-	case r.kind == Replies && r.From > 0:
+	case kind == Replies && r.From != nil:
 		return errors.New("from: goes with a fault only")
 	case r.Chance != nil && (*r.Chance < 0 || *r.Chance > 1):
 		return errors.New("chance: must be from 0 to 1")
@@ -119,95 +141,96 @@ func (r *Rule) check() error {
 // made. Its user keeps two goroutines from using it at once.
 type Set struct {
 	fake  *fakeserver.Server
-	made  map[Kind]int
-	rules []*Rule
+	count map[Kind]int // of all rules that were made, so that no ID comes twice
+	rules []*Made
 }
 
 // NewSet returns an empty Set.
 func NewSet(fake *fakeserver.Server) *Set {
-	return &Set{fake: fake, made: map[Kind]int{}}
+	return &Set{fake: fake, count: map[Kind]int{}}
 }
 
 // Add puts a rule in force and returns it with its identifier.
-func (s *Set) Add(kind Kind, r Rule) (Rule, error) {
-	r.kind = kind
-	if err := r.check(); err != nil {
-		return r, err
+func (s *Set) Add(kind Kind, r Rule) (*Made, error) {
+	if err := r.check(kind); err != nil {
+		return nil, err
 	}
 	matchers, err := r.Match.Matchers(s.fake)
 	if err != nil {
-		return r, err
+		return nil, fmt.Errorf("match.%w", err)
 	}
 	// A rule is made in steps, and must not act before the last.
 	var ready atomic.Bool
 	matchers = append(matchers, fakeserver.Where(func(fakeserver.Call) bool { return ready.Load() }))
+	m := &Made{Rule: r, kind: kind}
 	if kind == Replies {
-		s.script(&r, matchers)
+		m.script(s.fake.OnMessage(matchers...))
 	} else {
-		s.inject(&r, matchers)
+		m.inject(s.fake.Inject(r.Fault.Fault, matchers...))
 	}
 	ready.Store(true)
-	s.made[kind]++
-	r.ID = fmt.Sprintf("%s_%06d", kind, s.made[kind])
-	s.rules = append(s.rules, &r)
-	return r, nil
+	s.count[kind]++
+	m.ID = fmt.Sprintf("%s_%06d", kind, s.count[kind])
+	s.rules = append(s.rules, m)
+	return m, nil
 }
 
-func (s *Set) script(r *Rule, matchers []fakeserver.Matcher) {
-	script := s.fake.OnMessage(matchers...)
-	for _, reply := range r.Replies {
+func (m *Made) script(script *fakeserver.Script) {
+	for _, reply := range m.Replies {
 		script.ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return fakeserver.Reply(reply) })
 	}
-	limit(r, script)
+	limit(m.Rule, script)
+	m.made = script
 }
 
-func (s *Set) inject(r *Rule, matchers []fakeserver.Matcher) {
-	injection := s.fake.Inject(r.Fault.Fault, matchers...)
-	if r.From > 0 {
-		injection.From(r.From)
+func (m *Made) inject(injection *fakeserver.Injection) {
+	if m.From != nil {
+		injection.From(*m.From)
 	}
-	r.Name = r.Fault.String()
-	limit(r, injection)
+	limit(m.Rule, injection)
+	m.Name, m.made = m.Fault.String(), injection
 }
 
-// limited is a *fakeserver.Script or a *fakeserver.Injection.
-type limited[R any] interface {
+// limit does what a script and an injection have in common. R is the type of both the
+// rule and what its methods return.
+func limit[R interface {
 	Times(n int) R
 	Nth(n int) R
 	Chance(p float64, seed uint64) R
-	Hits() int
-	Remove()
-}
-
-func limit[R limited[R]](r *Rule, made R) {
-	if r.Times > 0 {
-		made.Times(r.Times)
+}](r Rule, made R) {
+	if r.Times != nil {
+		made.Times(*r.Times)
 	}
-	if r.Nth > 0 {
-		made.Nth(r.Nth)
+	if r.Nth != nil {
+		made.Nth(*r.Nth)
 	}
 	if r.Chance != nil {
 		made.Chance(*r.Chance, cmp.Or(r.Seed, 1))
 	}
-	r.hits, r.remove = made.Hits, made.Remove
 }
 
 // All returns the rules of a kind.
-func (s *Set) All(kind Kind) []Rule {
-	return s.those(func(r *Rule) bool { return r.kind == kind })
+func (s *Set) All(kind Kind) []Made {
+	return s.those(func(m *Made) bool { return m.kind == kind })
 }
 
 // Unmet returns the required rules that have not acted as often as they must.
-func (s *Set) Unmet() []Rule {
-	return s.those(func(r *Rule) bool { return r.Required && r.hits() < max(1, r.Times) })
+func (s *Set) Unmet() []Made {
+	return s.those(func(m *Made) bool {
+		wanted := 1
+		if m.Times != nil {
+			wanted = *m.Times
+		}
+		return m.Required && m.made.Hits() < wanted
+	})
 }
 
-func (s *Set) those(wanted func(*Rule) bool) []Rule {
-	all := []Rule{}
-	for _, r := range s.rules {
-		if wanted(r) {
-			shown := *r
-			shown.Hits = r.hits()
+func (s *Set) those(wanted func(*Made) bool) []Made {
+	all := []Made{}
+	for _, m := range s.rules {
+		if wanted(m) {
+			shown := *m
+			shown.Hits = m.made.Hits()
 			all = append(all, shown)
 		}
 	}
@@ -218,10 +241,10 @@ func (s *Set) those(wanted func(*Rule) bool) []Rule {
 // whether there was any.
 func (s *Set) Remove(kind Kind, id string) bool {
 	before := len(s.rules)
-	s.rules = slices.DeleteFunc(s.rules, func(r *Rule) bool {
-		ends := r.kind == kind && (id == "" || r.ID == id)
+	s.rules = slices.DeleteFunc(s.rules, func(m *Made) bool {
+		ends := m.kind == kind && (id == "" || m.ID == id)
 		if ends {
-			r.remove()
+			m.made.Remove()
 		}
 		return ends
 	})
@@ -241,7 +264,7 @@ func (f *Fault) MarshalJSON() ([]byte, error) { return f.written, nil }
 // panics with a sentence for a value that a fault cannot have.
 func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
 	f.written = bytes.Clone(raw)
-	f.Fault, err = parse(raw, false)
+	f.Fault, err = parse(raw, slices.Sorted(maps.Keys(kinds)))
 	return err
 }
 
@@ -288,45 +311,54 @@ var kinds = map[string]kind{
 	named:              {"name", "", false, nil},
 }
 
-// parse makes a fault of an object. A fault that loses a reply acts instead of
-// the call by itself.
-func parse(raw []byte, loses bool) (fakeserver.Fault, error) {
-	var m members
+// parse makes a fault of an object, whose kind must be one of those that are allowed.
+func parse(raw []byte, allowed []string) (none fakeserver.Fault, _ error) {
 	var given map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(raw, &m), json.Unmarshal(raw, &given)); err != nil {
-		return fakeserver.Fault{}, err
+	if json.Unmarshal(raw, &given) != nil {
+		return none, errors.New("must be of type object")
 	}
-	allowed := slices.Sorted(maps.Keys(kinds))
-	allowed = slices.DeleteFunc(allowed, func(name string) bool { return loses && !kinds[name].insteadOf })
-	if !slices.Contains(allowed, m.Kind) {
-		return fakeserver.Fault{}, fmt.Errorf("fault: its kind must be one of %s", strings.Join(allowed, ", "))
+	maps.DeleteFunc(given, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
+	name, _ := strictjson.String(given["kind"])
+	if !slices.Contains(allowed, name) {
+		return none, fmt.Errorf("its kind must be one of %s", strings.Join(allowed, ", "))
 	}
-	if err := kinds[m.Kind].check(m.Kind, given); err != nil {
-		return fakeserver.Fault{}, err
+	if err := kinds[name].check(name, given); err != nil {
+		return none, err
 	}
-	switch m.Kind {
+	m, err := jsonapi.Decode[members](raw)
+	if err != nil {
+		return none, err
+	}
+	switch name {
 	case loseReply:
-		how, err := parse(m.How, true)
+		how, err := parse(m.How, insteadOfTheCall())
 		if err != nil {
-			return how, fmt.Errorf("how: %w", err)
+			return none, fmt.Errorf("how: %w", err)
 		}
 		return fakeserver.LoseReply(how), nil
 	case named:
 		return byName(m.Name)
 	}
-	return kinds[m.Kind].fault(m), nil
+	return kinds[name].fault(m), nil
 }
 
+// insteadOfTheCall are the kinds that can lose a reply.
+func insteadOfTheCall() []string {
+	all := slices.Sorted(maps.Keys(kinds))
+	return slices.DeleteFunc(all, func(name string) bool { return !kinds[name].insteadOf })
+}
+
+// check wants the members that the kind needs, and no others than it takes.
 func (k kind) check(name string, given map[string]json.RawMessage) error {
 	needs, takes := strings.Fields(k.needs), strings.Fields("kind "+k.needs+" "+k.takes)
 	for _, member := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(takes, member) {
-			return fmt.Errorf("fault: %s does not take %s; it takes: %s", name, member, strings.Join(takes, ", "))
+			return fmt.Errorf("%s does not take %s; it takes: %s", name, printable.Name(member), strings.Join(takes, ", "))
 		}
 	}
 	for _, member := range needs {
 		if given[member] == nil {
-			return fmt.Errorf("fault: %s needs %s", name, member)
+			return fmt.Errorf("%s needs %s", name, member)
 		}
 	}
 	return nil
@@ -338,7 +370,7 @@ func byName(name string) (fakeserver.Fault, error) {
 	found, names := faults.Named(name)
 	if found.Name == "" || name == faults.Refused {
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == faults.Refused })
-		return fakeserver.Fault{}, fmt.Errorf("fault: its name must be one of %s", strings.Join(names, ", "))
+		return fakeserver.Fault{}, fmt.Errorf("its name must be one of %s", strings.Join(names, ", "))
 	}
 	return found.Fault, nil
 }
@@ -346,10 +378,9 @@ func byName(name string) (fakeserver.Fault, error) {
 // Fitting returns the faults that can happen to a call of an endpoint, such as
 // "GET /v1/status".
 func Fitting(endpoint string) ([]faults.Fault, error) {
-	method, path, _ := strings.Cut(endpoint, " ")
-	e := spec.Find(method, path)
-	if e == nil {
-		return nil, errors.New("endpoint: must be one of " + spec.EndpointNames())
+	e, err := endpointNamed(endpoint)
+	if err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(faults.For(e), func(f faults.Fault) bool { return f.Name == faults.Refused }), nil
 }
