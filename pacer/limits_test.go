@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
@@ -30,7 +31,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				},
 				Loads: []loadsim.Load{
 					{Class: loadsim.Interactive, PerMinute: 1 + 50*random.Float64()},
-					{Class: loadsim.Interactive, PerMinute: 1 + 20*random.Float64(), Call: loadsim.CreateAgent},
+					{Class: loadsim.Interactive, PerMinute: 1 + 20*random.Float64(), Call: spec.CreateAgent},
 					{Workers: []int{1, 2, 3, 4}},
 				},
 			}

@@ -163,7 +163,7 @@ func TestState(t *testing.T) {
 
 // callers plays n clients that each make a call at the same time.
 func callers(m loadsim.Model, n int, opts ...agentmessaging.Option) loadsim.Measures {
-	return loadsim.Run(loadsim.Scenario{Model: m, Unpaced: true, Client: opts, Loads: []loadsim.Load{{Workers: []int{n}, Calls: 1}}}).Measure(0, 0)
+	return loadsim.Run(loadsim.Scenario{Model: m, Real: perMinute(60), Client: opts, Loads: []loadsim.Load{{Workers: []int{n}, Calls: 1}}}).Measure(0, 0)
 }
 
 // TestClientShowsItsPlace in the pacer's line when its wait begins, alone and with a

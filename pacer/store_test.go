@@ -22,18 +22,17 @@ import (
 // TestStoreFails: the processes go on with their shares, and return. Each logs
 // one record when the store fails, and one when it is back.
 func TestStoreFails(t *testing.T) {
-	for name, fail := range map[string]func(*loadsim.Store, bool){"dead": (*loadsim.Store).Kill, "hung": (*loadsim.Store).Hang} {
+	for name, fail := range map[string]func(*loadsim.Store, time.Duration){"dead": (*loadsim.Store).Kill, "hung": (*loadsim.Store).Hang} {
 		synctest.Test(t, func(t *testing.T) {
 			s, log := fleet(4)
-			s.Meanwhile = func(_ context.Context, w *loadsim.World) {
+			s.Meanwhile = func(w *loadsim.World) {
 				time.Sleep(2 * time.Minute)
-				fail(s.Store, true)
+				fail(s.Store, 2*time.Minute)
 				time.Sleep(2 * time.Minute)
 				assert.NoError(t, w.Fleet[0].SetLimits(perMinute(59)))
 				state := w.Fleet[0].State()
 				assert.Equal(t, 4, state.Processes)
 				assert.InDelta(t, 110, time.Since(state.StoreDown).Seconds(), 11)
-				fail(s.Store, false)
 				time.Sleep(5 * time.Second)
 				for _, p := range w.Fleet {
 					assert.True(t, p.State().StoreDown.IsZero(), "back within 5 s")
@@ -126,13 +125,12 @@ func sharing(t *testing.T, limits []pacer.Limit, store pacer.Store, opts ...pace
 func TestStoreAppears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := fleet(4)
-		s.Store.Kill(true)
+		s.Store.Kill(time.Minute)
 		early := sharing(t, pacer.PreviewLimits(), s.Store)
 		acquire(t, early, creation).Done(tooMany("", time.Hour))
-		s.Meanwhile = func(_ context.Context, w *loadsim.World) {
+		s.Meanwhile = func(w *loadsim.World) {
 			time.Sleep(time.Minute)
 			assert.Zero(t, w.Fleet[0].State().Processes)
-			s.Store.Kill(false)
 			time.Sleep(2 * time.Minute)
 			assert.Equal(t, 60.0, w.Fleet[0].State().Limits[0].Level)
 		}
@@ -143,7 +141,7 @@ func TestStoreAppears(t *testing.T) {
 		synctest.Wait()
 		refusal := wantRefusal(t, sharing(t, pacer.PreviewLimits(), s.Store), context.Background(), creation)
 		assert.InDelta(t, 3600-7*60, refusal.RetryAfter.Seconds(), 5, "its refusals reach the store")
-		s.Store.Kill(true)
+		s.Store.Kill(time.Hour)
 		lonely := sharing(t, perMinute(60), s.Store)
 		fill(t, lonely, 20*time.Second)
 		acquire(t, lonely, patient()).Done(tooMany("", 10*time.Second))

@@ -6,20 +6,38 @@ import (
 	"time"
 )
 
-// event is an attempt that the service has answered, or a call that has ended.
-type event struct {
-	at       time.Duration // when the service decided, or the call ended
-	process  int
-	class    Class
-	ended    bool // it is a call
-	accepted bool
-	wait     time.Duration // since the call began
+// Event is something that happened in a World.
+type Event struct {
+	Kind    Kind
+	At      time.Duration // since midnight of the first day
+	Load    int           // whose call it was: an index of Scenario.Loads
+	Wait    time.Duration // since the call began
+	process int
 }
 
-func (w *World) note(e event) {
+// Kind of an Event. The service accepts or refuses an attempt; a call is done or
+// lost.
+type Kind int
+
+// The kinds. Those without a class are the accepted calls of somebody else, and the
+// operations of the store.
+const (
+	Accepted Kind = iota
+	Refused
+	Done
+	Lost
+	elsewhere
+	loaded
+	swapped
+	conflicted
+	kinds
+)
+
+func (w *World) note(e Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.events = append(w.events, e)
+	e.At = clock()
+	w.Events = append(w.Events, e)
 }
 
 // Measures are what a span of a run comes to.
@@ -32,62 +50,60 @@ type Measures struct {
 	Longest           time.Duration // of an interactive call that was carried out
 	Last              time.Duration // when the last call ended, since the begin of the span
 	Pause             time.Duration // the longest time without an accepted call
-	Steps             float64       // operations of the store in the scenario's span, for each accepted call
-	Conflicts         float64       // of the swaps of that span
+	Steps             float64       // operations of the store for each accepted call
+	Conflicts         float64       // of the swaps
 }
 
 // RefusedPerCall is refusals for each accepted call.
-func (m Measures) RefusedPerCall() float64 { return float64(m.Refused) / float64(max(1, m.Accepted)) }
+func (m Measures) RefusedPerCall() float64 { return share(m.Refused, m.Accepted) }
 
-// Measure looks at the calls of some classes, or of all that the scenario's processes
-// make. The span is counted from the end of the warm time; to 0 is the end of the run.
+// share is part/whole.
+func share(part, whole int) float64 { return float64(part) / float64(max(1, whole)) }
+
+// Measure looks at the calls of some classes, or of all. The span is counted from the end of the warm time; to 0 is the end of the run.
 func (w *World) Measure(from, to time.Duration, classes ...Class) (m Measures) {
-	if classes == nil {
-		classes = []Class{Batch, Interactive}
-	}
 	begins := w.Starts + w.Warm
 	from, to = begins+from, begins+cmp.Or(to, w.Span, clock()-begins)
+	allowed, last := w.Model.service(w.Real).allowed(w.Starts, from, to), from
 	var waits []time.Duration
-	allowed, shares, last := w.newService().allowed(w.Starts, from, to), make([]float64, len(w.Fleet)), from
+	var count [kinds]int
+	shares := make([]int, len(w.Fleet))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, e := range w.events {
-		switch {
-		case e.at < from || e.at >= to:
-		case e.class == Elsewhere && e.accepted:
-			allowed--
-		case !slices.Contains(classes, e.class):
-		case e.ended && e.accepted:
-			m.Done, m.Last = m.Done+1, e.at-from
-			if e.class == Interactive {
-				m.Longest = max(m.Longest, e.wait)
-			}
-		case e.ended:
-			m.Lost, m.Last = m.Lost+1, e.at-from
-		case !e.accepted:
-			m.Refused++
-		default:
-			m.Pause, last = max(m.Pause, e.at-last), e.at
-			waits = append(waits, e.wait)
+	for _, e := range w.Events {
+		class := w.Loads[e.Load].Class
+		if e.At < from || e.At >= to || classes != nil && e.Kind < elsewhere && !slices.Contains(classes, class) {
+			continue
+		}
+		count[e.Kind]++
+		switch e.Kind {
+		case Accepted:
+			m.Pause, last = max(m.Pause, e.At-last), e.At
+			waits = append(waits, e.Wait)
 			shares[e.process]++
+		case Done, Lost:
+			m.Last = e.At - from
+			if e.Kind == Done && class == Interactive {
+				m.Longest = max(m.Longest, e.Wait)
+			}
 		}
 	}
-	m.Accepted, m.Jain, m.Pause = len(waits), jain(shares), max(m.Pause, to-last)
+	m.Accepted, m.Refused, m.Done, m.Lost = count[Accepted], count[Refused], count[Done], count[Lost]
+	m.Used, m.Jain, m.Pause = share(m.Accepted, allowed-count[elsewhere]), jain(shares), max(m.Pause, to-last)
+	swaps := count[swapped] + count[conflicted]
+	m.Steps, m.Conflicts = share(count[loaded]+swaps, m.Accepted), share(count[conflicted], swaps)
 	if slices.Sort(waits); len(waits) > 0 {
 		m.P99 = waits[len(waits)*99/100]
 	}
-	m.Used = float64(m.Accepted) / float64(max(1, allowed))
-	m.Steps = float64(w.did.loads+w.did.swaps) / float64(max(1, m.Accepted))
-	m.Conflicts = float64(w.did.conflicts) / float64(max(1, w.did.swaps))
 	return m
 }
 
 // jain is Jain's index: 1 where all are equal, 1/n where one has everything.
-func jain(shares []float64) float64 {
-	var sum, squares float64
-	for _, x := range shares {
-		sum += x
-		squares += x * x
+func jain(shares []int) float64 {
+	sum, squares := 0, 0
+	for _, n := range shares {
+		sum += n
+		squares += n * n
 	}
-	return sum * sum / max(1, float64(len(shares))*squares)
+	return share(sum*sum, len(shares)*squares)
 }

@@ -1,16 +1,13 @@
 package loadsim
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
-
-// Message is the attempt of SendMessage.
-var Message = agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents/{agent_id}/messages"}
 
 // service answers the calls of one API key. Times are since midnight of the
 // first day.
@@ -21,52 +18,38 @@ type service struct {
 
 type limit struct {
 	*pacer.Limit
-	window
+	Rule
 }
 
 // service is an unused one with the limits.
-func (m Model) service(limits ...pacer.Limit) *service {
+func (m Model) service(limits []pacer.Limit) *service {
 	s := &service{}
 	for _, l := range limits {
-		s.limits = append(s.limits, limit{&l, m.window(&l)})
+		s.limits = append(s.limits, limit{&l, m(&l)})
 	}
 	return s
 }
 
 // call counts a call against all its limits, or against none if one is spent;
 // then wait is until that one has room again.
-func (s *service) call(attempt agentmessaging.LimitedAttempt, now time.Duration) (wait time.Duration) {
+func (s *service) call(endpoint *spec.Endpoint, now time.Duration) (wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.limits {
-		if Counts(*l.Limit, attempt) {
+		if l.counts(endpoint) {
 			wait = max(wait, l.wait(now))
 		}
 	}
 	for _, l := range s.limits {
-		if wait == 0 && Counts(*l.Limit, attempt) {
+		if wait == 0 && l.counts(endpoint) {
 			l.spend(now)
 		}
 	}
 	return wait
 }
 
-// retryAfter is a wait as a service tells it: in whole seconds, rounded up.
-func retryAfter(wait time.Duration) time.Duration {
-	return (wait + time.Second - 1).Truncate(time.Second)
-}
-
-// Counts reports whether a limit counts an attempt.
-func Counts(l pacer.Limit, attempt agentmessaging.LimitedAttempt) bool {
-	endpoint := spec.Find(attempt.Method, attempt.Path)
-	return l.Counts == "" || endpoint.Counts(spec.Counted(l.Counts), attempt.SetsBYOK)
-}
-
-// resize changes the first limit.
-func (s *service) resize(most int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.limits[0].Max = most
+func (l limit) counts(e *spec.Endpoint) bool {
+	return l.Counts == "" || e.Counts(spec.Counted(l.Counts), false)
 }
 
 // allowed is how many messages a caller without latency, who asks at the very
@@ -74,7 +57,7 @@ func (s *service) resize(most int) {
 // He is there from begins on, which may be long before from.
 func (s *service) allowed(begins, from, to time.Duration) (accepted int) {
 	for now := begins; now < to; {
-		wait := s.call(Message, now)
+		wait := s.call(spec.SendMessage, now)
 		if wait == 0 && now >= from {
 			accepted++
 		}
@@ -82,3 +65,121 @@ func (s *service) allowed(begins, from, to time.Duration) (accepted int) {
 	}
 	return accepted
 }
+
+// A Model is a way of counting calls: it makes the rule of a limit.
+type Model func(*pacer.Limit) Rule
+
+// A Rule counts the calls of one limit. Times are since midnight, UTC, of the first day.
+type Rule interface {
+	// wait is how long until a call would be accepted; 0 if now.
+	wait(now time.Duration) time.Duration
+	// spend counts a call, whether or not there was room for it.
+	spend(now time.Duration)
+}
+
+// Models allow a window's calls at once.
+var Models = []Model{Fixed, FromUse, Log, Bucket, Counter}
+
+// Strict models do not.
+var Strict = []Model{Burst, Leaky}
+
+// Fixed windows follow the clock.
+func Fixed(l *pacer.Limit) Rule { return &windows{Limit: l} }
+
+// FromUse begins a window at the first call after the last window ended.
+func FromUse(l *pacer.Limit) Rule { return &windows{Limit: l, fromUse: true} }
+
+// Counter is a sliding counter.
+func Counter(l *pacer.Limit) Rule { return &windows{Limit: l, sliding: true} }
+
+// Log is a sliding log.
+func Log(l *pacer.Limit) Rule { return &slidingLog{Limit: l} }
+
+// Bucket is a token bucket that holds the calls of a whole window.
+func Bucket(l *pacer.Limit) Rule { return &tokenBucket{Limit: l} }
+
+// Burst is a token bucket that holds 10 calls.
+func Burst(l *pacer.Limit) Rule { return &tokenBucket{Limit: l, burst: 10} }
+
+// Leaky lets one call go at a time, as nginx's limit_req does without a burst.
+func Leaky(l *pacer.Limit) Rule { return &tokenBucket{Limit: l, burst: 1} }
+
+// Refusing lets nobody through, and has everybody come back in a second.
+func Refusing(*pacer.Limit) Rule { return FromUse(&pacer.Limit{Max: 0, Window: time.Second}) }
+
+// windows follow each other, and count the calls in them.
+type windows struct {
+	*pacer.Limit
+	fromUse bool
+	// sliding weighs the count of the window before by how much of that window still
+	// lies within the last length.
+	sliding        bool
+	begins         time.Duration
+	before, within int
+}
+
+func (w *windows) wait(now time.Duration) time.Duration {
+	w.roll(now)
+	if w.within < w.Max {
+		return max(0, w.room(w.before, w.within)-(now-w.begins))
+	}
+	return w.Window - (now - w.begins) + w.room(w.within, 0)
+}
+
+// room is how far into a window one more call fits.
+func (w *windows) room(before, within int) time.Duration {
+	free := w.Max - within - 1 // without the call itself
+	if !w.sliding || before <= free {
+		return 0
+	}
+	return time.Duration(float64(w.Window)*(1-float64(free)/float64(before))) + 1
+}
+
+func (w *windows) spend(now time.Duration) {
+	w.roll(now)
+	w.within++
+}
+
+// roll goes on to the window of now.
+func (w *windows) roll(now time.Duration) {
+	if w.fromUse && (w.within == 0 || now >= w.begins+w.Window) {
+		w.begins, w.within = now, 0
+	}
+	for now >= w.begins+w.Window {
+		w.begins += w.Window
+		w.before, w.within = w.within, 0
+	}
+}
+
+// slidingLog remembers each call for as long as the window.
+type slidingLog struct {
+	*pacer.Limit
+	calls []time.Duration // oldest first
+}
+
+func (w *slidingLog) wait(now time.Duration) time.Duration {
+	if len(w.calls) < w.Max {
+		return 0
+	}
+	return max(0, w.calls[len(w.calls)-w.Max]+w.Window-now)
+}
+
+func (w *slidingLog) spend(now time.Duration) {
+	w.calls = append(w.calls, now)
+	w.calls = w.calls[max(0, len(w.calls)-w.Max):]
+}
+
+// tokenBucket is GCRA: a bucket of burst tokens that refills evenly.
+type tokenBucket struct {
+	*pacer.Limit
+	burst int           // 0: max
+	due   time.Duration // when the bucket will be full again
+}
+
+func (w *tokenBucket) every() time.Duration { return w.Window / time.Duration(w.Max) }
+
+func (w *tokenBucket) wait(now time.Duration) time.Duration {
+	return max(0, w.due-time.Duration(cmp.Or(w.burst, w.Max)-1)*w.every()-now)
+}
+
+func (w *tokenBucket) spend(now time.Duration) { w.due = max(w.due, now) + w.every() }

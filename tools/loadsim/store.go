@@ -6,35 +6,33 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
-// ErrDown is how a dead store fails.
-var ErrDown = errors.New("the store is down, and says in many words which of its settings is wrong and what to do about that")
-
 // Store is a store in memory that can fail as a server does: a pacer.Store.
 type Store struct {
 	*server
-	by *Process // who asks; nil: somebody who is never frozen
+	by *Process // who asks
 }
 
 type server struct {
 	Clock agentmessaging.Clock
 	Away  time.Duration // each way
 
-	mu     sync.Mutex
-	values map[string]Entry
-	dead   bool
-	hung   barrier
-	did    operations
+	mu         sync.Mutex
+	values     map[string]Entry
+	swaps      int
+	dead, hung moment
 }
 
-// NewStore is empty.
+// NewStore is empty. Who asks it belongs to no World.
 func NewStore() *Store {
-	return &Store{server: &server{Clock: quota.RealClock{}, values: map[string]Entry{}}}
+	ctx := context.Background()
+	return &Store{&server{Clock: quota.RealClock{}, values: map[string]Entry{}}, &Process{world: &World{ctx: ctx}, ctx: ctx}}
 }
 
 // Entry is what a store keeps for a key.
@@ -44,31 +42,29 @@ type Entry struct {
 	version string
 }
 
-// operations counts what a store was asked.
-type operations struct{ loads, swaps, conflicts int }
-
 // Load is of pacer.Store.
 func (s *Store) Load(_ context.Context, key string) (value []byte, version string, now time.Time, err error) {
-	err = s.visit(func() {
-		s.did.loads++
+	err = s.visit(func() Kind {
 		now = s.Clock.Now()
 		e := s.entry(key)
 		value, version = slices.Clone(e.Value), e.version
+		return loaded
 	})
 	return value, version, now, err
 }
 
 // Swap is of pacer.Store.
-func (s *Store) Swap(_ context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error) {
-	err = s.visit(func() {
-		s.did.swaps++
-		if swapped = s.entry(key).version == version; swapped {
-			s.values[key] = Entry{value, s.Clock.Now().Add(ttl), strconv.Itoa(s.did.swaps)}
-		} else {
-			s.did.conflicts++
+func (s *Store) Swap(_ context.Context, key, version string, value []byte, ttl time.Duration) (done bool, err error) {
+	err = s.visit(func() Kind {
+		if s.entry(key).version != version {
+			return conflicted
 		}
+		s.swaps++
+		s.values[key] = Entry{value, s.Clock.Now().Add(ttl), strconv.Itoa(s.swaps)}
+		done = true
+		return swapped
 	})
-	return swapped, err
+	return done, err
 }
 
 func (s *server) entry(key string) (e Entry) {
@@ -80,27 +76,27 @@ func (s *server) entry(key string) (e Entry) {
 
 // visit carries something out on its server. It does not heed a context, as
 // some clients of a store do not. What was sent while it hung is carried out late.
-func (s *Store) visit(do func()) error {
-	if s.by != nil && !s.by.pass() {
-		return ErrDown
+func (s *Store) visit(do func() Kind) error {
+	if err := s.by.pass(0); err != nil {
+		return err
 	}
-	s.hung.pass()
+	time.Sleep(s.hung.left())
 	time.Sleep(s.Away)
 	s.mu.Lock()
 	defer time.Sleep(s.Away)
 	defer s.mu.Unlock()
-	if s.dead {
-		return ErrDown
+	if s.dead.left() > 0 {
+		return errors.New("the store is down, and says in many words which of its settings is wrong and what to do about that")
 	}
-	do()
+	s.by.world.note(Event{Kind: do()})
 	return nil
 }
 
-// Kill makes the store refuse connections, until it may live again.
-func (s *server) Kill(dead bool) { s.Values(func(map[string]Entry) { s.dead = dead }) }
+// Kill makes the store refuse connections for a while.
+func (s *server) Kill(during time.Duration) { s.dead.set(during) }
 
-// Hang makes it answer nobody, until it may go on.
-func (s *server) Hang(hung bool) { s.hung.set(hung) }
+// Hang makes it answer nobody for a while.
+func (s *server) Hang(during time.Duration) { s.hung.set(during) }
 
 // Values lets f see, and change, all that is kept.
 func (s *server) Values(f func(map[string]Entry)) {
@@ -109,33 +105,10 @@ func (s *server) Values(f func(map[string]Entry)) {
 	f(s.values)
 }
 
-func (s *server) count() (did operations) {
-	s.Values(func(map[string]Entry) { did = s.did })
-	return did
-}
+// moment is a time of the clock.
+type moment struct{ at atomic.Int64 }
 
-// barrier holds up who passes while it is shut.
-type barrier struct {
-	mu   sync.Mutex
-	shut chan struct{} // not nil: until it is closed
-}
+func (m *moment) set(in time.Duration) { m.at.Store(int64(clock() + in)) }
 
-func (b *barrier) set(shut bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.shut != nil {
-		close(b.shut)
-	}
-	if b.shut = nil; shut {
-		b.shut = make(chan struct{})
-	}
-}
-
-func (b *barrier) pass() {
-	b.mu.Lock()
-	shut := b.shut
-	b.mu.Unlock()
-	if shut != nil {
-		<-shut
-	}
-}
+// left is how long until the moment; less than 0 if it has passed.
+func (m *moment) left() time.Duration { return time.Duration(m.at.Load()) - clock() }

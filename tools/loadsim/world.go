@@ -5,31 +5,30 @@ package loadsim
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
 // Scenario is what is played: the same seed gives the same draws.
 type Scenario struct {
 	Model     Model
-	Limits    []pacer.Limit // as the pacers know them; nil: 60 a minute
+	Limits    []pacer.Limit // as the pacers know them; nil: clients without a pacer
 	Real      []pacer.Limit // what the service allows; nil: Limits
 	Processes int           // 0: one
 	Loads     []Load
 	Latency   time.Duration // to the service, each way, in the median
 	Replies   time.Duration // what an accepted call takes beyond that, in the median
 
-	Unpaced bool // clients without a pacer
 	Client  []agentmessaging.Option
 	Options []pacer.Option
 	Store   *Store // nil: each process is alone
@@ -37,7 +36,7 @@ type Scenario struct {
 	Starts     time.Duration // time of day
 	Warm, Span time.Duration // the measured span follows the warm time; no span: until all calls are made
 	Seed       uint64
-	Meanwhile  func(ctx context.Context, w *World) // runs from the start
+	Meanwhile  func(*World) // runs from the start
 }
 
 // Class of calls, which are measured apart.
@@ -56,32 +55,24 @@ const (
 // other, or they arrive at random, that many a minute in the whole fleet.
 type Load struct {
 	Class     Class
-	Call      Call          // nil: SendMessage
-	Workers   []int         // of each process; the last number is for all that follow
-	Calls     int           // of each worker; 0: until the end
-	Begin     time.Duration // of the workers
-	Every     time.Duration // between two calls of a worker
+	Call      *spec.Endpoint // GetAgent, CreateAgent; nil: SendMessage
+	Workers   []int          // of each process; the last number is for all that follow
+	Calls     int            // of each worker; 0: until the end
+	Begin     time.Duration  // of the workers
+	Every     time.Duration  // between two calls of a worker
 	PerMinute float64
 }
 
-// Call makes a call of a client.
-type Call func(context.Context, *agentmessaging.Client) error
-
-// SendMessage is a Call.
-func SendMessage(ctx context.Context, c *agentmessaging.Client) error {
-	_, err := c.SendMessage(ctx, "agent", agentmessaging.MessageParams{Text: "Hello"})
-	return err
-}
-
-// GetAgent is a Call.
-func GetAgent(ctx context.Context, c *agentmessaging.Client) error {
-	_, err := c.GetAgent(ctx, "agent")
-	return err
-}
-
-// CreateAgent is a Call.
-func CreateAgent(ctx context.Context, c *agentmessaging.Client) error {
-	_, err := c.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
+// do makes a call with the client.
+func (l Load) do(ctx context.Context, client *agentmessaging.Client) (err error) {
+	switch l.Call {
+	case spec.GetAgent:
+		_, err = client.GetAgent(ctx, "agent")
+	case spec.CreateAgent:
+		_, err = client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
+	default:
+		_, err = client.SendMessage(ctx, "agent", agentmessaging.MessageParams{Text: "Hello"})
+	}
 	return err
 }
 
@@ -89,37 +80,36 @@ func CreateAgent(ctx context.Context, c *agentmessaging.Client) error {
 type World struct {
 	Scenario
 	Fleet   []*Process
+	Events  []Event // complete when Run has returned
 	service *service
 	callers sync.WaitGroup
-	did     operations // in the measured span
-
-	mu     sync.Mutex
-	events []event
+	ctx     context.Context
+	mu      sync.Mutex // guards Events
 }
 
 // Process is one of those that share the key, and the transport of its client.
 type Process struct {
-	*pacer.Pacer // nil: the client does without
+	*pacer.Pacer        // nil: the client does without
+	Kill         func() // ends the process in the middle of what it does
 	world        *World
 	index        int
 	client       *agentmessaging.Client
 	ctx          context.Context
-	kill         context.CancelCauseFunc
-	network      barrier
+	frozen       moment
 }
 
-// Freeze stops the process's network, as a long pause would.
-func (p *Process) Freeze(frozen bool) { p.network.set(frozen) }
+// Freeze stops the process's network for a while, as a long pause would.
+func (p *Process) Freeze(during time.Duration) { p.frozen.set(during) }
 
-// Kill ends the process in the middle of what it does.
-func (p *Process) Kill() { p.kill(errKilled) }
-
-var errKilled = errors.New("killed")
-
-// pass waits while the process is frozen, and reports whether it lives.
-func (p *Process) pass() bool {
-	p.network.pass()
-	return context.Cause(p.ctx) != errKilled
+// pass travels for so long, and waits while the process is frozen. A killed
+// process cannot pass. At the end of the run all may finish what they do.
+func (p *Process) pass(travel time.Duration) error {
+	time.Sleep(travel)
+	time.Sleep(p.frozen.left())
+	if p.world.ctx.Err() != nil {
+		return nil
+	}
+	return p.ctx.Err()
 }
 
 // Key is the API key of all.
@@ -133,93 +123,64 @@ func clock() time.Duration { return time.Since(midnight) }
 
 // Run plays the scenario to its end. It belongs into a bubble.
 func Run(s Scenario) *World {
-	if s.Limits == nil {
-		s.Limits = []pacer.Limit{{Max: 60, Window: time.Minute}}
+	if s.Real == nil {
+		s.Real = s.Limits
 	}
-	w := &World{Scenario: s, Fleet: make([]*Process, max(1, s.Processes))}
-	w.service = w.newService()
-	time.Sleep(s.Starts - clock())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	w := &World{Scenario: s, Fleet: make([]*Process, max(1, s.Processes)), service: s.Model.service(s.Real), ctx: ctx}
+	time.Sleep(s.Starts - clock())
 	if s.Span > 0 {
 		time.AfterFunc(s.Warm+s.Span, cancel)
 	}
 	for i := range w.Fleet {
-		w.Start(ctx, i)
+		w.Start(i)
 	}
 	for i, l := range w.Loads {
 		if l.PerMinute > 0 {
-			w.callers.Go(func() { w.arrivals(ctx, l, i) })
+			w.callers.Go(func() { w.arrivals(i) })
 		}
 	}
 	if s.Meanwhile != nil {
-		w.callers.Go(func() { s.Meanwhile(ctx, w) })
-	}
-	if s.Store != nil {
-		w.count(ctx)
-	}
-	if s.Span > 0 {
-		<-ctx.Done()
-	}
-	for _, p := range w.Fleet {
-		p.Freeze(false)
+		w.callers.Go(func() { s.Meanwhile(w) })
 	}
 	w.callers.Wait()
 	time.Sleep(time.Minute) // in a bubble time ends with this function: let timeouts pass
 	return w
 }
 
-func (w *World) newService() *service {
-	if w.Real == nil {
-		return w.Model.service(w.Limits...)
-	}
-	return w.Model.service(w.Real...)
-}
-
-// count notes what the store is asked in the measured span.
-func (w *World) count(ctx context.Context) {
-	time.Sleep(w.Warm)
-	before := w.Store.count()
-	<-ctx.Done()
-	after := w.Store.count()
-	w.did = operations{after.loads - before.loads, after.swaps - before.swaps, after.conflicts - before.conflicts}
-	w.Store.Kill(false)
-	w.Store.Hang(false)
-}
-
 // Resize changes the first limit of the service.
-func (w *World) Resize(most int) { w.service.resize(most) }
-
-// Start begins a process and its workers, maybe in the place of another.
-func (w *World) Start(ctx context.Context, i int) {
-	p := &Process{world: w, index: i}
-	p.ctx, p.kill = context.WithCancelCause(ctx)
-	p.connect()
-	w.Fleet[i] = p
-	for number, l := range w.Loads {
-		if l.Workers == nil {
-			continue
-		}
-		for worker := range l.Workers[min(i, len(l.Workers)-1)] {
-			w.callers.Go(func() { p.work(l, source(w.Seed, i, number, worker)) })
-		}
-	}
+func (w *World) Resize(most int) {
+	w.service.mu.Lock()
+	defer w.service.mu.Unlock()
+	w.service.limits[0].Max = most
 }
 
-// connect makes the process's client, with a pacer of unlimited patience.
-func (p *Process) connect() {
-	opts := append([]agentmessaging.Option{agentmessaging.WithHTTPClient(&http.Client{Transport: p})}, p.world.Client...)
-	if !p.world.Unpaced {
-		shared := p.world.Options
-		if p.world.Store != nil {
-			shared = append([]pacer.Option{pacer.WithStore(&Store{p.world.Store.server, p}, Key)}, shared...)
+// Start begins a process and its workers, maybe in the place of another. Its pacer
+// has unlimited patience.
+func (w *World) Start(i int) {
+	p := &Process{world: w, index: i}
+	p.ctx, p.Kill = context.WithCancel(w.ctx)
+	w.Fleet[i] = p
+	opts := append([]agentmessaging.Option{agentmessaging.WithHTTPClient(&http.Client{Transport: p})}, w.Client...)
+	if w.Limits != nil {
+		shared := w.Options
+		if w.Store != nil {
+			shared = append([]pacer.Option{pacer.WithStore(&Store{w.Store.server, p}, Key)}, shared...)
 		}
-		p.Pacer = must(pacer.New(p.world.Limits, shared...))
+		p.Pacer = must(pacer.New(w.Limits, shared...))
 		const patience = 1000 * time.Hour
 		opts = append(opts, agentmessaging.WithLimiter(p.Pacer), agentmessaging.WithTimeout(patience),
 			agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: patience}))
 	}
 	p.client = must(agentmessaging.NewClient("https://service.invalid", Key, opts...))
+	for load, l := range w.Loads {
+		if last := len(l.Workers) - 1; last >= 0 {
+			for worker := range l.Workers[min(i, last)] {
+				w.callers.Go(func() { p.work(load, source(w.Seed, i, load, worker)) })
+			}
+		}
+	}
 }
 
 func must[T any](made T, err error) T {
@@ -230,84 +191,83 @@ func must[T any](made T, err error) T {
 }
 
 // work makes the calls of a worker.
-func (p *Process) work(l Load, random *rand.Rand) {
+func (p *Process) work(load int, random *rand.Rand) {
+	l := p.world.Loads[load]
 	time.Sleep(l.Begin)
 	for n := 0; (l.Calls == 0 || n < l.Calls) && p.ctx.Err() == nil; n++ {
-		p.call(l, random)
+		p.call(load, random)
 		time.Sleep(l.Every)
 	}
 }
 
 // arrivals come to a process at random. Somebody else does not wait.
-func (w *World) arrivals(ctx context.Context, l Load, number int) {
-	random := source(w.Seed, number, 2)
+func (w *World) arrivals(load int) {
+	l, random := w.Loads[load], source(w.Seed, load, 2)
 	for n := 0; ; n++ {
-		select {
-		case <-ctx.Done():
+		time.Sleep(time.Duration(random.ExpFloat64() / l.PerMinute * float64(time.Minute)))
+		if w.ctx.Err() != nil {
 			return
-		case <-time.After(time.Duration(random.ExpFloat64() / l.PerMinute * float64(time.Minute))):
 		}
 		p := w.Fleet[random.IntN(len(w.Fleet))]
-		if l.Class == Elsewhere {
-			w.note(event{at: clock(), class: Elsewhere, accepted: w.service.call(Message, clock()) == 0})
-			continue
+		switch {
+		case l.Class != Elsewhere:
+			w.callers.Go(func() { p.call(load, source(w.Seed, p.index, load, n)) })
+		case w.service.call(spec.SendMessage, clock()) == 0:
+			w.note(Event{Kind: elsewhere})
 		}
-		w.callers.Go(func() { p.call(l, source(w.Seed, p.index, number, n)) })
 	}
 }
 
-// made is a call that is being made.
-type made struct {
-	class  Class
+// call is one that is being made.
+type call struct {
+	load   int
 	began  time.Duration
 	random *rand.Rand
 }
 
-type madeKey struct{}
+type callKey struct{}
 
-func (p *Process) call(l Load, random *rand.Rand) {
-	m := &made{l.Class, clock(), random}
-	ctx := context.WithValue(p.ctx, madeKey{}, m)
+// call makes a call, and notes how it ended.
+func (p *Process) call(load int, random *rand.Rand) {
+	c, l := &call{load, clock(), random}, p.world.Loads[load]
+	ctx := context.WithValue(p.ctx, callKey{}, c)
 	if l.Class == Batch {
 		ctx = pacer.WithPriority(ctx, pacer.PriorityBatch)
 	}
-	do := l.Call
-	if do == nil {
-		do = SendMessage
+	kind := Done
+	if err := l.do(ctx, p.client); err != nil {
+		kind = Lost
 	}
-	if err := do(ctx, p.client); p.ctx.Err() == nil {
-		p.world.note(event{at: clock(), process: p.index, class: l.Class, ended: true, accepted: err == nil, wait: clock() - m.began})
+	if p.ctx.Err() == nil {
+		p.world.note(Event{Kind: kind, Load: load, Wait: clock() - c.began})
 	}
 }
 
 // RoundTrip answers as the service does.
 func (p *Process) RoundTrip(req *http.Request) (*http.Response, error) {
-	w, m := p.world, req.Context().Value(madeKey{}).(*made)
-	waited := clock() - m.began
-	time.Sleep(draw(w.Latency, m.random))
-	if !p.pass() {
-		return nil, errKilled
+	w, c := p.world, req.Context().Value(callKey{}).(*call)
+	attempt := Event{Kind: Accepted, Load: c.load, Wait: clock() - c.began, process: p.index}
+	if err := p.pass(draw(w.Latency, c.random)); err != nil {
+		return nil, err
 	}
-	path := strings.Replace(req.URL.Path, "/agents/agent", "/agents/{agent_id}", 1)
-	wait := w.service.call(agentmessaging.LimitedAttempt{Method: req.Method, Path: path}, clock())
-	w.note(event{at: clock(), process: p.index, class: m.class, accepted: wait == 0, wait: waited})
-	answer, body := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}}, answered
-	if wait > 0 {
-		answer.StatusCode, body = http.StatusTooManyRequests, `{"error": "rate_limited", "limit_key": "theirs"}`
-		answer.Header.Set("Retry-After", fmt.Sprint(retryAfter(wait).Seconds()))
-	} else {
-		time.Sleep(draw(w.Replies, m.random))
+	answer := httptest.NewRecorder()
+	endpoint := spec.Find(req.Method, strings.Replace(req.URL.Path, "/agents/agent", "/agents/{agent_id}", 1))
+	if wait := w.service.call(endpoint, clock()); wait > 0 {
+		attempt.Kind = Refused
+		answer.Header().Set("Retry-After", fmt.Sprint(math.Ceil(wait.Seconds())))
+		answer.WriteHeader(http.StatusTooManyRequests)
+		answer.WriteString(`{"error": "rate_limited", "limit_key": "theirs"}`)
 	}
-	time.Sleep(draw(w.Latency, m.random))
-	if !p.pass() {
-		return nil, errKilled
+	w.note(attempt)
+	if attempt.Kind == Accepted {
+		time.Sleep(draw(w.Replies, c.random))
+		answer.WriteString(`{"reply_text": "Hi", "agent_id": "agent", "status": "active", "trace_id": "t"}`)
 	}
-	answer.Body = io.NopCloser(strings.NewReader(body))
-	return answer, nil
+	if err := p.pass(draw(w.Latency, c.random)); err != nil {
+		return nil, err
+	}
+	return answer.Result(), nil
 }
-
-// answered is read by all methods.
-const answered = `{"reply_text": "Hi", "agent_id": "agent", "status": "active", "trace_id": "t"}`
 
 // draw is how long a message travels: log-normal, as between data centres, where
 // most are quick and a few are late.

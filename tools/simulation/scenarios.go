@@ -1,9 +1,9 @@
 package simulation
 
 import (
-	"context"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
@@ -36,22 +36,23 @@ func (p plan) but(change func(*scenario)) plan {
 	}
 }
 
-// event is what happens so long after the event before.
-type event struct {
-	after time.Duration
-	do    func(*world)
-}
-
-// during lets something happen from the start on.
-func (p plan) during(events ...event) plan {
+// then lets something happen so long after what happened before.
+func (p plan) then(after time.Duration, do func(*world)) plan {
 	return p.but(func(s *scenario) {
-		s.Meanwhile = func(_ context.Context, w *world) {
-			for _, e := range events {
-				time.Sleep(e.after)
-				e.do(w)
+		before := s.Meanwhile
+		s.Meanwhile = func(w *world) {
+			if before != nil {
+				before(w)
 			}
+			time.Sleep(after)
+			do(w)
 		}
 	})
+}
+
+// perMinute is a limit under another name than the service's.
+func perMinute(n int) []pacer.Limit {
+	return []pacer.Limit{{Key: "ours", Max: n, Window: time.Minute}}
 }
 
 const (
@@ -65,7 +66,7 @@ func saturated(processes, workers int) plan {
 	return func(m model) scenario {
 		s := scenario{
 			Model:     m,
-			Limits:    []pacer.Limit{{Key: "ours", Max: 60, Window: time.Minute}}, // the service's names are others
+			Limits:    perMinute(60),
 			Processes: processes, Loads: []loadsim.Load{{Workers: []int{workers}}},
 			Latency: 40 * time.Millisecond, Store: loadsim.NewStore(),
 			Starts: 15*time.Hour + 20*time.Minute + 17*time.Second,
@@ -103,17 +104,15 @@ func atRandom(processes int) plan {
 
 // halved is a limit that is halved for five minutes; measured from four minutes
 // after it came back.
-var halved = saturated(4, 8).but(func(s *scenario) { s.Warm += 9 * time.Minute }).during(
-	event{warm, func(w *world) { w.Resize(30) }},
-	event{5 * time.Minute, func(w *world) { w.Resize(60) }})
+var halved = saturated(4, 8).but(func(s *scenario) { s.Warm += 9 * time.Minute }).
+	then(warm, func(w *world) { w.Resize(30) }).
+	then(5*time.Minute, func(w *world) { w.Resize(60) })
 
 // outages is a store that fails for a minute in either way, for 4 and 16 processes.
 func outages() (plans []plan) {
-	for _, fail := range []func(*loadsim.Store, bool){(*loadsim.Store).Kill, (*loadsim.Store).Hang} {
+	for _, fail := range []func(*loadsim.Store, time.Duration){(*loadsim.Store).Kill, (*loadsim.Store).Hang} {
 		for _, processes := range []int{4, 16} {
-			plans = append(plans, saturated(processes, 8).during(
-				event{midway, func(w *world) { fail(w.Store, true) }},
-				event{time.Minute, func(w *world) { fail(w.Store, false) }}))
+			plans = append(plans, saturated(processes, 8).then(midway, func(w *world) { fail(w.Store, time.Minute) }))
 		}
 	}
 	return plans
@@ -121,33 +120,30 @@ func outages() (plans []plan) {
 
 // flushed is a store that loses its values twice.
 func flushed(processes int) plan {
-	lose := event{midway, func(w *world) { w.Store.Values(func(values map[string]loadsim.Entry) { clear(values) }) }}
-	return saturated(processes, 8).during(lose, lose)
+	lose := func(w *world) { w.Store.Values(func(values map[string]loadsim.Entry) { clear(values) }) }
+	return saturated(processes, 8).then(midway, lose).then(midway, lose)
 }
 
 // neverSeen is a store that is dead from the start on.
 func neverSeen(processes int) plan {
-	return saturated(processes, 8).but(func(s *scenario) {
-		s.Warm += 5 * time.Minute
-		s.Store.Kill(true)
-	})
+	return saturated(processes, 8).but(func(s *scenario) { s.Warm += 5 * time.Minute }).
+		then(0, func(w *world) { w.Store.Kill(time.Hour) })
 }
 
 // lost is one process of four that is killed, and one that is frozen for two
 // minutes, at a moment of the minute that the shift chooses.
 func lost(shift time.Duration) plan {
-	return saturated(4, 8).but(func(s *scenario) { s.Starts += shift }).during(
-		event{warm + 20*time.Second, func(w *world) { w.Fleet[0].Kill(); w.Fleet[1].Freeze(true) }},
-		event{2 * time.Minute, func(w *world) { w.Fleet[1].Freeze(false) }})
+	return saturated(4, 8).but(func(s *scenario) { s.Starts += shift }).
+		then(warm+20*time.Second, func(w *world) { w.Fleet[0].Kill(); w.Fleet[1].Freeze(2 * time.Minute) })
 }
 
 // restarted is a fleet of which a process is restarted every minute.
 var restarted = saturated(4, 8).but(func(s *scenario) {
-	s.Meanwhile = func(ctx context.Context, w *world) {
+	s.Meanwhile = func(w *world) {
 		for i := range 31 { // until the end
 			time.Sleep(time.Minute)
 			w.Fleet[i%4].Kill()
-			w.Start(ctx, i%4)
+			w.Start(i % 4)
 		}
 	}
 })
@@ -167,13 +163,13 @@ func slowReplies(replies time.Duration) plan {
 
 // farAway is a fleet at a high rate whose store is 80 ms away, there and back.
 var farAway = saturated(16, 8).but(func(s *scenario) {
-	s.Limits[0].Max, s.Store.Away, s.Span = 600, 40*time.Millisecond, 4*time.Minute
+	s.Limits, s.Store.Away, s.Span = perMinute(600), 40*time.Millisecond, 4*time.Minute
 })
 
 // unpaced is programs that use the client as it comes, 40 ms away.
 func unpaced(programs int, loads ...loadsim.Load) plan {
 	return func(m model) scenario {
-		return scenario{Model: m, Unpaced: true, Processes: programs, Latency: 40 * time.Millisecond, Loads: loads}
+		return scenario{Model: m, Real: perMinute(60), Processes: programs, Latency: 40 * time.Millisecond, Loads: loads}
 	}
 }
 
@@ -195,14 +191,14 @@ var many = unpaced(16, loadsim.Load{Workers: []int{8}}).but(func(s *scenario) { 
 // windows have room for them: they come every 6 s.
 var innocent = unpaced(1,
 	loadsim.Load{Workers: []int{70}, Calls: 1}, // refused at first
-	loadsim.Load{Workers: []int{96}, Calls: 1, Begin: 4 * time.Minute, Call: loadsim.CreateAgent},
+	loadsim.Load{Workers: []int{96}, Calls: 1, Begin: 4 * time.Minute, Call: spec.CreateAgent},
 	loadsim.Load{Class: loadsim.Interactive, Workers: []int{1}, Calls: 80, Begin: 4*time.Minute + 300*time.Millisecond, Every: 6 * time.Second},
 ).but(func(s *scenario) {
-	s.Limits = []pacer.Limit{{Max: 60, Window: time.Minute}, {Max: 10, Window: time.Minute, Counts: pacer.CountsAgentCreations}}
+	s.Real = append(s.Real, pacer.Limit{Max: 10, Window: time.Minute, Counts: pacer.CountsAgentCreations})
 })
 
 // shared is messages and reads under one limit.
-var shared = unpaced(1, loadsim.Load{Workers: []int{8}, Calls: 31}, loadsim.Load{Workers: []int{8}, Calls: 31, Call: loadsim.GetAgent})
+var shared = unpaced(1, loadsim.Load{Workers: []int{8}, Calls: 31}, loadsim.Load{Workers: []int{8}, Calls: 31, Call: spec.GetAgent})
 
 // refusing is a service that refuses each of so many callers for ever.
 func refusing(callers int) plan { return unpaced(1, loadsim.Load{Workers: []int{callers}, Calls: 1}) }

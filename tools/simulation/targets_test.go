@@ -4,7 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,88 +16,102 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
-const page = "README.md"
-
-var updateDocs = flag.Bool("update-docs", false, "play all runs of each row, and write the measured tables into README.md")
+var updateDocs = flag.Bool("update-docs", false, "play all runs of each row, and write the measured tables into README.md, and the picture")
 
 // TestTargets holds the figures of each row to their targets, and the page to the
 // rows. Goroutines that are due at the same instant run in no fixed order, so the
 // last digit may differ from run to run.
 func TestTargets(t *testing.T) {
-	text, err := os.ReadFile(page)
-	require.NoError(t, err)
-	text = hold(t, text, "pacer", targets)
-	text = hold(t, text, "client", clientTargets)
-	if *updateDocs {
-		require.NoError(t, os.WriteFile(page, text, 0o644))
+	for name, targets := range map[string][]target{"client": clientTargets, "pacer": pacerTargets} {
+		rows := make([]string, len(targets))
+		t.Run(name, func(t *testing.T) {
+			for i, want := range targets {
+				t.Run(want.name, func(t *testing.T) {
+					t.Parallel()
+					rows[i] = fmt.Sprintf("| %s | %s |\n", want.name, strings.Join(want.measure(t), "; "))
+				})
+			}
+		})
+		table := section(t, "README.md", name, "| Situation | Figures, and their targets |\n|---|---|\n"+strings.Join(rows, ""))
+		for _, want := range targets {
+			assert.Contains(t, table, "\n| "+want.name+" |", "make simulation writes the table")
+		}
+		assert.Equal(t, 1+len(targets), strings.Count(table, "\n| "), "rows of the page")
 	}
 }
 
-// hold measures the rows of a table, and returns the page with them.
-func hold(t *testing.T, text []byte, table string, all []target) []byte {
-	rows := make([]string, len(all))
-	t.Run(table, func(t *testing.T) {
-		for i, row := range all {
-			t.Run(row.name, func(t *testing.T) {
-				t.Parallel()
-				rows[i] = row.measure(t)
+// section returns a file's text between two comments with this name. -update-docs
+// replaces it first.
+func section(t *testing.T, file, name, text string) string {
+	t.Helper()
+	all, err := os.ReadFile(file)
+	require.NoError(t, err)
+	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
+	head, rest, _ := strings.Cut(string(all), begin)
+	shown, tail, found := strings.Cut(rest, end)
+	require.True(t, found, "%s has no section %s", file, name)
+	if *updateDocs {
+		shown = text
+		require.NoError(t, os.WriteFile(file, []byte(head+begin+shown+end+tail), 0o644))
+	}
+	return begin + shown
+}
+
+// measure plays the runs of a row, and returns its figures in words. CI has time for one
+// seed, or for the first and the last run.
+func (want target) measure(t *testing.T) (words []string) {
+	runs, seeds := want.runs, max(1, want.seeds)
+	switch {
+	case *updateDocs:
+	case want.seeds > 0:
+		seeds = 1
+	default:
+		runs = []scenario{runs[0], runs[len(runs)-1]}
+	}
+	var measured []loadsim.Measures
+	for seed := range seeds {
+		for _, s := range runs {
+			if want.seeds > 0 {
+				s.Seed, s.Starts = uint64(seed), time.Duration(11+17*seed)*time.Second
+			}
+			synctest.Test(t, func(*testing.T) {
+				measured = append(measured, loadsim.Run(s).Measure(want.from, want.to, want.only...))
 			})
 		}
-	})
-	place := regexp.MustCompile(`(?s)(<!-- ` + table + `:begin -->\n).*(<!-- ` + table + `:end -->)`)
-	if *updateDocs {
-		head := "| Situation | Figures, and their targets |\n|---|---|\n"
-		text = place.ReplaceAll(text, []byte("${1}"+head+strings.Join(rows, "")+"${2}"))
 	}
-	of := string(place.Find(text))
-	for _, row := range all {
-		assert.Contains(t, of, "| "+row.name+" |", "make simulation writes the table")
-	}
-	assert.Equal(t, len(all)+2, strings.Count(of, "\n| ")+1, "rows of the page")
-	return text
-}
-
-// measure plays the runs of a row, and returns the row.
-func (want target) measure(t *testing.T) string {
-	var runs []loadsim.Measures
-	for _, s := range want.some() {
-		synctest.Test(t, func(*testing.T) {
-			runs = append(runs, loadsim.Run(s).Measure(want.from, want.to, want.only...))
-		})
-	}
-	var says []string
-	for i, f := range shown {
-		if bound, has := want.want[i]; has {
-			got := f.all(runs)
-			says = append(says, f.String(got, bound))
-			missed := strings.HasPrefix(want.missed, strings.TrimSuffix(f.name, " a call")+":")
-			assert.True(t, missed || f.holds(got, bound), says[len(says)-1])
-		}
+	for _, w := range want.want {
+		got := w.overall(measured)
+		text := fmt.Sprintf("%s "+w.format+" (%s "+w.format+")", w.name, got, w.figure.bound, w.bound)
+		missed := strings.HasPrefix(want.missed, strings.TrimSuffix(w.name, " a call")+":")
+		assert.True(t, missed || w.holds(got, w.bound), text)
+		words = append(words, text)
 	}
 	if want.missed != "" {
-		says = append(says, "missed: "+want.missed)
+		words = append(words, "missed: "+want.missed)
 	}
-	return fmt.Sprintf("| %s | %s |\n", want.name, strings.Join(says, "; "))
+	return words
 }
 
-// some are the runs that CI has time for: those of the first seed, or the first and the
-// last of all.
-func (want target) some() (runs []scenario) {
-	switch all := want.runs; {
-	case want.seeds > 0:
-	case *updateDocs || len(all) < 2:
-		return all
-	default:
-		return []scenario{all[0], all[len(all)-1]}
-	}
-	for seed := range want.seeds {
-		for _, s := range want.runs {
-			s.Seed, s.Starts = uint64(seed), time.Duration(11+17*seed)*time.Second
-			runs = append(runs, s)
+// TestPicture plays 20 callers without a Pacer for four minutes. -update-docs draws each of
+// them as a row: its waits, and when the service accepted or refused it.
+func TestPicture(t *testing.T) {
+	play := unpaced(1, slices.Repeat([]loadsim.Load{{Workers: []int{1}}}, 20)...)(loadsim.FromUse)
+	play.Replies, play.Span = 2*time.Second, 4*time.Minute
+	waits, answers := "", "" // answers are drawn over the waits
+	synctest.Test(t, func(t *testing.T) {
+		w := loadsim.Run(play)
+		m := w.Measure(0, 0)
+		assert.Zero(t, m.Lost)
+		assert.InDelta(t, 240, m.Accepted, 2)
+		const perSecond = 2.9
+		marks := map[loadsim.Kind]string{loadsim.Accepted: "accepted", loadsim.Refused: "refused"}
+		for _, e := range w.Events {
+			if mark := marks[e.Kind]; mark != "" {
+				x, y := 76+perSecond*e.At.Seconds(), 48+14*e.Load
+				waits += fmt.Sprintf(`<line class="wait" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n", x-perSecond*e.Wait.Seconds(), y, x, y)
+				answers += fmt.Sprintf(`<use href="#%s" x="%.1f" y="%d"/>`+"\n", mark, x, y)
+			}
 		}
-		if !*updateDocs {
-			break
-		}
-	}
-	return runs
+	})
+	section(t, "../../docs/pictures/limit.svg", "calls", waits+answers)
 }
