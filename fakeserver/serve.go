@@ -95,8 +95,8 @@ func (s *Server) callBack(f func(), what string, of *rule) {
 
 // read reads a call and begins its record.
 func (s *Server) read(r *http.Request) *call {
-	c := &call{Request: wire.Read(r, s.config.behavior), now: s.Now()}
-	shown := c.Show(r, host, s.config.messageTexts)
+	c := &call{Request: wire.Read(r, s.config.behavior, host, s.config.messageTexts), now: s.Now()}
+	shown := &c.Shown
 	c.record = Call{
 		Time: c.now, Method: shown.Method, URL: shown.URL, Path: shown.Path, AgentID: shown.AgentID,
 		Header: shown.Header, Body: shown.Body, BodyBytes: c.BodyBytes,

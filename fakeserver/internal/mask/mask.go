@@ -23,11 +23,11 @@ const Key = "[redacted]"
 // Withheld replaces a key, or what may be one, inside a sentence.
 const Withheld = "…"
 
-// MaxHeaderNames and MaxHeaderValue, in bytes, bound the header of a record: a
+// maxHeaderNames and maxHeaderValue, in bytes, bound the header of a record: a
 // call may bring a megabyte.
 const (
-	MaxHeaderNames = 100
-	MaxHeaderValue = 4 << 10
+	maxHeaderNames = 100
+	maxHeaderValue = 4 << 10
 )
 
 // minSecret is the length in bytes of the shortest secret that is searched for.
@@ -89,7 +89,7 @@ func (s Secrets) CleanHeader(h http.Header) http.Header {
 	shown := make(http.Header, len(h))
 	values := make([]string, 0, len(h)) // of all names in one slice: few headers have two values
 	for name, sent := range h {
-		if len(shown) == MaxHeaderNames {
+		if len(shown) == maxHeaderNames {
 			break
 		}
 		from := len(values)
@@ -102,7 +102,7 @@ func (s Secrets) CleanHeader(h http.Header) http.Header {
 			values = append(values, Key)
 		default:
 			for _, v := range sent {
-				values = append(values, Clip(s.Clean(v), MaxHeaderValue))
+				values = append(values, Clip(s.Clean(v), maxHeaderValue))
 			}
 		}
 		shown[name] = values[from:len(values):len(values)]

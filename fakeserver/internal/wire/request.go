@@ -31,14 +31,19 @@ type Request struct {
 	service.Request
 	Secrets   mask.Secrets
 	BodyBytes int
-	body      []byte
-	path      string // as the client sent it
+	Shown     struct { // what may be kept and shown of it
+		Method, URL, Path, AgentID string
+		Header                     http.Header
+		Body                       string
+	}
 }
 
 // Read reads a request with its whole body, even if that is wrong, so that the
-// answer does not depend on the speed of the client.
-func Read(r *http.Request, by *service.Behavior) *Request {
+// answer does not depend on the speed of the client. own is the host that is reached
+// as https without TLS. texts shows people's words.
+func Read(r *http.Request, by *service.Behavior, own string, texts bool) *Request {
 	req := new(Request)
+	var body []byte
 	address, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil { // a middleware may have set it to the address that a proxy names
 		address = r.RemoteAddr
@@ -47,36 +52,37 @@ func Read(r *http.Request, by *service.Behavior) *Request {
 	req.IP = ip.Unmap().WithZone("") // calls without an address share the zero address
 	if r.Body != nil && r.Body != http.NoBody {
 		var err error
-		req.body, err = io.ReadAll(io.LimitReader(r.Body, spec.MaxBody+1))
+		body, err = io.ReadAll(io.LimitReader(r.Body, spec.MaxBody+1))
 		switch {
 		case err != nil:
 			req.Malformed = service.BadField("body", "it did not arrive whole")
-		case len(req.body) > spec.MaxBody:
+		case len(body) > spec.MaxBody:
 			req.Malformed = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
 		}
 	}
-	req.BodyBytes = len(req.body)
+	req.BodyBytes = len(body)
 	token, hasToken := bearer(r.Header["Authorization"])
 	if hasToken {
 		req.Token = service.DigestOf(token)
 	}
-	req.Secrets = mask.SecretsOf(token, req.body)
+	req.Secrets = mask.SecretsOf(token, body)
 	// EscapedPath alone escapes a path anew when the client left a character unescaped
 	// that needs an escape: /v1/agent%73/{a} would become /v1/agents/%7Ba%7D.
-	req.path = r.URL.EscapedPath()
-	if path, err := url.PathUnescape(r.URL.RawPath); err == nil && path == r.URL.Path && path != "" {
-		req.path = r.URL.RawPath
+	path := r.URL.EscapedPath()
+	if plain, err := url.PathUnescape(r.URL.RawPath); err == nil && plain == r.URL.Path && plain != "" {
+		path = r.URL.RawPath
 	}
-	req.Endpoint, req.AgentID, req.Unrouted = find(r.Method, req.path)
+	req.Endpoint, req.AgentID, req.Unrouted = find(r.Method, path)
 	if req.Unrouted != nil && by.UnknownMethod == http.StatusNotFound {
 		req.Unrouted = service.Refuse(service.NoSuchPath)
 	}
 	if req.Endpoint != nil && req.Endpoint.Body != nil && req.Malformed == nil {
-		if req.Fields, req.Malformed = Parse(by, req.Endpoint, r.Header, req.body); req.Malformed != nil {
+		if req.Fields, req.Malformed = Parse(by, req.Endpoint, r.Header, body); req.Malformed != nil {
 			req.Malformed.Field = req.Secrets.Clean(req.Malformed.Field)
 			req.Malformed.Broken = req.Secrets.Clean(req.Malformed.Broken)
 		}
 	}
+	req.show(r, path, body, own, texts)
 	return req
 }
 
@@ -98,30 +104,21 @@ func bearer(headers []string) (token string, ok bool) {
 // bytes: method, host, path, query and agent.
 const MaxRecorded = 256
 
-// Shown is a request as it may be kept and shown.
-type Shown struct {
-	Method, URL, Path, AgentID string
-	Header                     http.Header
-	Body                       string
-}
-
-// Show masks what a record keeps of a request. own is the host that is reached as
-// https without TLS.
-func (req *Request) Show(r *http.Request, own string, texts bool) Shown {
+// show masks what a record keeps of a request.
+func (req *Request) show(r *http.Request, path string, sent []byte, own string, texts bool) {
 	keep := func(part string) string { // and let go of the rest, which may be a megabyte
 		return strings.Clone(mask.Clip(part, MaxRecorded))
 	}
-	path := req.Secrets.Clean(req.path)
+	path = req.Secrets.Clean(path)
 	if plain, err := url.PathUnescape(path); err == nil && req.Secrets.Clean(plain) != plain { // a secret may be escaped itself
 		path = (&url.URL{Path: req.Secrets.Clean(plain)}).EscapedPath()
 	}
-	shown := Shown{
-		Method: keep(req.Secrets.Clean(r.Method)), Path: keep(path),
-		AgentID: keep(req.Secrets.Clean(req.AgentID)), Header: req.Secrets.CleanHeader(r.Header),
-	}
+	shown := &req.Shown
+	shown.Method, shown.Path, shown.AgentID = keep(req.Secrets.Clean(r.Method)), keep(path), keep(req.Secrets.Clean(req.AgentID))
+	shown.Header = req.Secrets.CleanHeader(r.Header)
 	body := mask.Body{Texts: texts, Secrets: req.Secrets, Unchecked: req.Malformed != nil || req.Unrouted != nil}
 	if body.Unchecked || req.Endpoint.Body != nil {
-		shown.Body = mask.Clip(body.Of(req.body, len(req.body)), spec.KeptBody)
+		shown.Body = mask.Clip(body.Of(sent, len(sent)), spec.KeptBody)
 	}
 	shown.URL = "http://"
 	if r.TLS != nil || r.Host == own {
@@ -131,7 +128,6 @@ func (req *Request) Show(r *http.Request, own string, texts bool) Shown {
 	if r.URL.RawQuery != "" {
 		shown.URL += "?" + mask.Key // no endpoint takes a query, so nothing says what is secret in it
 	}
-	return shown
 }
 
 // find returns the endpoint of a request and the value of {agent_id}. path is
