@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/netip"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -301,21 +301,13 @@ type KeyOptions struct {
 // labelOf computes the label from the text of a key of fakes without WithKey. Any
 // other text may be a real key, and is not shown.
 func labelOf(key string) string {
-	if n := numberOf(keyKind, key); n > 0 {
-		return service.Numbered("key", n)
+	if ours := fakesKey.FindStringSubmatch(key); ours != nil {
+		return "key" + ours[1]
 	}
 	return mask.Withheld
 }
 
-// numberOf is the n of which Numbered makes the text; 0 if none does.
-func numberOf(kind, text string) int {
-	digits, _ := strings.CutPrefix(text, kind+"_")
-	n, err := strconv.Atoi(digits)
-	if err != nil || n < 1 || service.Numbered(kind, n) != text {
-		return 0
-	}
-	return n
-}
+var fakesKey = regexp.MustCompile(`^` + keyKind + `(_\d{6,9})$`)
 
 // Key returns the default API key: dashboard-issued, on the plan of WithPlan or
 // else the preview plan. Its text is that of WithKey, or else amk_fake_000001 in

@@ -1,9 +1,11 @@
 package fakeserver
 
 import (
+	"slices"
 	"sort"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
@@ -57,11 +59,11 @@ func (a admin) Keys() (keys []fakedoor.Key) {
 
 func (a admin) KeyLabeled(label string) (key string, ok bool) {
 	defer a.s.lock().Unlock()
-	n := numberOf("key", label)
-	if n == 0 || n > len(a.s.gen.service.Keys()) {
+	i := slices.IndexFunc(a.s.gen.service.Keys(), func(k *service.Key) bool { return k.Label == label })
+	if i < 0 {
 		return "", false
 	}
-	return a.s.config.keyText(n), true
+	return a.s.config.keyText(i + 1), true
 }
 
 func (a admin) Restart() {

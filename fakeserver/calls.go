@@ -34,15 +34,6 @@ func (s *Server) UnderWay() []Call {
 	return copiedCalls(s.gen.log.waiting)
 }
 
-// waiting names the calls under way.
-func (s *Server) waiting() string {
-	var names []string
-	for _, c := range s.UnderWay() {
-		names = append(names, c.Method+" "+c.Path)
-	}
-	return strings.Join(names, ", ")
-}
-
 // matching returns the kept calls that all matchers match. Matchers run on a
 // snapshot without the lock.
 func (s *Server) matching(method string, matchers []Matcher) []*entry {

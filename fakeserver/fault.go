@@ -72,9 +72,8 @@ func RawAnswer(status int, contentType, body string) Fault {
 
 // RateLimited answers 429 rate_limited with this Retry-After, unchanged: a
 // number of seconds, a fraction, a date, nonsense. "" sends no such header. The
-// limit_key of the answer names the limit with the shortest window among those
-// that such a call spends and that can stay closed for that long. A value that no
-// header can hold, such as one with a line feed, panics.
+// limit_key of the answer is key_minute, or key_day for a wait of more than a minute.
+// A value that no header can hold, such as one with a line feed, panics.
 func RateLimited(retryAfter string) Fault {
 	checkHeader("RateLimited", retryAfter)
 	shown := characters(retryAfter)

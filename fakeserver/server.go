@@ -106,7 +106,7 @@ func Open(opts ...Option) (*Server, error) {
 	}
 	s := &Server{config: c}
 	s.gen = s.newGeneration()
-	s.host.Addr, s.host.Answer, s.host.Refuse, s.host.UnderWay = host+":443", s.answer, s.refuse, s.waiting
+	s.host.Addr, s.host.Answer, s.host.Refuse = host+":443", s.answer, s.refuse
 	return s, nil
 }
 
@@ -207,10 +207,9 @@ func (s *Server) BaseURL() string { return "https://" + host }
 // call it inside, with the bubble's tb.
 //
 // A cleanup of tb closes the connections and waits until the fake's goroutines
-// for them have ended. If that takes longer than five seconds, it logs the
-// calls that it waits for. With a nil tb, Close closes the connections. It then
-// waits only for connections without a call under way, since Close may be
-// called by a callback of such a call. A response body that the caller never
+// for them have ended, and so for each callback of the test that still runs. With a
+// nil tb, Close closes the connections. It then waits only for connections without a
+// call under way, since Close may be called by a callback of such a call. A response body that the caller never
 // closed holds goroutines of net/http until the context of its request ends, as
 // on a socket; in a bubble that fails the test.
 func (s *Server) HTTPClient(tb TB, from ...FromIP) *http.Client {

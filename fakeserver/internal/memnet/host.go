@@ -22,7 +22,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 )
 
 // Host answers at an address in memory. Set its exported fields before its
@@ -30,8 +29,6 @@ import (
 type Host struct {
 	Addr   string // host and port, by which it is reached as https without TLS
 	Answer func(*http.Request) Answer
-	// UnderWay names the calls that are not answered, without anything secret.
-	UnderWay func() string
 	// Refuse returns ErrRefused if nobody accepts the connection for a request of a
 	// client with that address. It is asked before anything is sent.
 	Refuse func(*http.Request, netip.Addr) error
@@ -46,7 +43,6 @@ type Host struct {
 // TB is the part of testing.TB that a client needs.
 type TB interface {
 	Cleanup(func())
-	Logf(format string, args ...any)
 }
 
 // Client returns a client that calls from ip and reaches nothing but the host.
@@ -215,9 +211,6 @@ func (n *network) dialHTTP(_ context.Context, _, address string) (net.Conn, erro
 	return nil, n.host.unreachable("http", address)
 }
 
-// patience is how long hangUp waits in silence.
-const patience = 5 * time.Second
-
 // hangUp closes all connections and waits for their servers, and so for calls
 // that ignore their context. Host.Close may itself run in a callback of such a call,
 // so without a TB it waits only for servers without a call under way.
@@ -230,21 +223,10 @@ func (n *network) hangUp() {
 	for _, c := range open {
 		_ = c.Close()
 	}
-	late := time.NewTimer(patience)
-	defer late.Stop()
 	for _, c := range open {
-		if n.tb == nil && c.busy.Load() {
-			continue
+		if n.tb != nil || !c.busy.Load() {
+			<-c.done
 		}
-		select {
-		case <-c.done:
-			continue
-		case <-late.C: // once
-		}
-		if n.tb != nil {
-			n.tb.Logf("the fake: the cleanup of a client waits for calls under way that do not return: %s", n.host.UnderWay())
-		}
-		<-c.done
 	}
 }
 

@@ -202,31 +202,29 @@ type InjectedAnswer struct {
 // Encode makes the answer to a request.
 func (i *InjectedAnswer) Encode(req *Request, by *service.Behavior, now time.Time) Answer {
 	a := Encode(service.Answer{Refusal: i.refusal(req, now)}, by, req.TraceID, now.Format(http.TimeFormat))
+	if i.Raw {
+		a.Header = http.Header{"Content-Type": valueOf(i.ContentType), "Date": a.Header["Date"]}
+	}
+	if i.RetryAfter != nil {
+		a.Header["Retry-After"] = valueOf(*i.RetryAfter)
+	}
 	if i.Raw || i.Body != "" {
 		a.Body, a.FromTest = []byte(i.Body), true
 	}
-	a.Header["Content-Length"] = []string{strconv.Itoa(len(a.Body))}
-	if i.Raw {
-		a.Header = http.Header{
-			"Content-Type": {i.ContentType}, "Content-Length": a.Header["Content-Length"], "Date": a.Header["Date"],
-		}
-	}
-	if i.RetryAfter != nil {
-		a.Header["Retry-After"] = []string{*i.RetryAfter}
-	}
-	for name, values := range a.Header {
-		if values[0] == "" {
-			delete(a.Header, name)
-		}
-	}
-	if _, has := a.Header["Content-Type"]; !has {
-		a.Header["Content-Type"] = nil // without this net/http would guess one
-	}
+	a.Header["Content-Length"] = valueOf(strconv.Itoa(len(a.Body)))
 	if i.Status == http.StatusNoContent || i.Status == http.StatusNotModified { // no body: RFC 9110, 6.4.1
-		a.Body, a.Header["Content-Type"] = nil, nil
-		delete(a.Header, "Content-Length")
+		a.Body, a.Header["Content-Type"], a.Header["Content-Length"] = nil, nil, nil
 	}
 	return a
+}
+
+// valueOf is a header's value. Without one the header is not sent, and net/http does not
+// guess a Content-Type.
+func valueOf(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
 }
 
 // refusal returns the service's own refusal with the status, where it has one for
@@ -252,8 +250,12 @@ func (i *InjectedAnswer) refusal(req *Request, now time.Time) *service.Refusal {
 		return &service.Refusal{Status: i.Status, Code: Code(i.Status), Broken: "injected by the test"}
 	}
 	r := service.Refuse(kind)
-	if r.Field = about; kind == service.RateLimited {
-		r.Limit, r.Wait = limitFor(e, i.wait(now)), 1
+	r.Field = about
+	if kind == service.RateLimited {
+		r.Limit, r.Wait = spec.KeyMinute, 1
+		if i.wait(now) > time.Minute {
+			r.Limit = spec.KeyDay
+		}
 	}
 	return r
 }
@@ -277,17 +279,4 @@ func (i *InjectedAnswer) wait(now time.Time) time.Duration {
 	}
 	seconds, _ := strconv.ParseFloat(*i.RetryAfter, 64)
 	return time.Duration(min(seconds, spec.Day.Seconds()) * float64(time.Second))
-}
-
-// limitFor is the limit on calls of an endpoint with the shortest window that
-// can be closed for that long, and the longest where none can.
-func limitFor(e *spec.Endpoint, wait time.Duration) spec.LimitKey {
-	best := spec.Limit{Key: spec.KeyDay, Window: spec.Day + 1}
-	for _, l := range spec.Limits {
-		counts := l.Counts == spec.Requests || e.Counts(l.Counts, false)
-		if counts && l.Window >= wait && l.Window < best.Window {
-			best = l
-		}
-	}
-	return best.Key
 }

@@ -107,14 +107,14 @@ const MaxRecorded = 256
 // show masks what a record keeps of a request.
 func (req *Request) show(r *http.Request, path string, sent []byte, own string, texts bool) {
 	keep := func(part string) string { // and let go of the rest, which may be a megabyte
-		return strings.Clone(mask.Clip(part, MaxRecorded))
+		return strings.Clone(mask.Clip(req.Secrets.Clean(part), MaxRecorded))
 	}
 	path = req.Secrets.Clean(path)
 	if plain, err := url.PathUnescape(path); err == nil && req.Secrets.Clean(plain) != plain { // a secret may be escaped itself
 		path = (&url.URL{Path: req.Secrets.Clean(plain)}).EscapedPath()
 	}
 	shown := &req.Shown
-	shown.Method, shown.Path, shown.AgentID = keep(req.Secrets.Clean(r.Method)), keep(path), keep(req.Secrets.Clean(req.AgentID))
+	shown.Method, shown.Path, shown.AgentID = keep(r.Method), keep(path), keep(req.AgentID)
 	shown.Header = req.Secrets.CleanHeader(r.Header)
 	body := mask.Body{Texts: texts, Secrets: req.Secrets, Unchecked: req.Malformed != nil || req.Unrouted != nil}
 	if body.Unchecked || req.Endpoint.Body != nil {
@@ -124,7 +124,7 @@ func (req *Request) show(r *http.Request, path string, sent []byte, own string, 
 	if r.TLS != nil || r.Host == own {
 		shown.URL = "https://"
 	}
-	shown.URL += keep(req.Secrets.Clean(r.Host)) + shown.Path
+	shown.URL += keep(r.Host) + shown.Path
 	if r.URL.RawQuery != "" {
 		shown.URL += "?" + mask.Key // no endpoint takes a query, so nothing says what is secret in it
 	}
