@@ -1,6 +1,7 @@
 package agentmessaging
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -84,13 +85,10 @@ func notDocumented(body []byte, err error, secrets redact.Redactor) error {
 // credential.
 func hostOf(location string) string {
 	u, err := url.Parse(location)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "an address that cannot be read"
-	case u.Host == "":
-		return "the same host"
 	}
-	return u.Host
+	return cmp.Or(u.Host, "the same host")
 }
 
 // classify sorts the outcome. ctxErr is why the call cannot go on, if it cannot: it

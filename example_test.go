@@ -202,8 +202,8 @@ func (l atMost) Done(outcome agentmessaging.AttemptOutcome) {
 	<-l
 }
 
-// A limiter of your own, which takes the place of the cool-down: at most two
-// attempts are under way at any time.
+// A limiter of your own, which is asked after the cool-down: at most two attempts are
+// under way at any time.
 func ExampleWithLimiter() {
 	fake, client := onFake(agentmessaging.WithLimiter(make(atMost, 2)))
 	defer fake.Close()

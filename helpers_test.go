@@ -116,15 +116,15 @@ func (e endpoint) isPost() bool { return e.method == http.MethodPost }
 
 // endpoints are in the order of interface section 4.
 var endpoints = []endpoint{
-	{"GET", "Status", "", getStatus},
-	{"POST", "WarmUp", "", sending(agentmessaging.LLMModeHosted)},
-	{"GET", "GetBYOK", "", getBYOK},
-	{"PUT", "SetBYOK", "provider-canary", sending(setBYOK{Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary"})},
-	{"DELETE", "ClearBYOK", "", clearBYOK},
-	{"POST", "CreateAgent", "prompt-canary", sending(create{SystemPrompt: "prompt-canary"})},
-	{"GET", "GetAgent", "", get},
-	{"POST", "SendMessage", "message-canary", post},
-	{"POST", "EnableSMS", "", sending(agentmessaging.SMSModeSandbox)},
+	{name: "Status", method: "GET", call: getStatus},
+	{name: "WarmUp", method: "POST", call: sending(agentmessaging.LLMModeHosted)},
+	{name: "GetBYOK", method: "GET", call: getBYOK},
+	{name: "SetBYOK", method: "PUT", call: sending(setBYOK{Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary"}), secret: "provider-canary"},
+	{name: "ClearBYOK", method: "DELETE", call: clearBYOK},
+	{name: "CreateAgent", method: "POST", call: sending(create{SystemPrompt: "prompt-canary"}), secret: "prompt-canary"},
+	{name: "GetAgent", method: "GET", call: get},
+	{name: "SendMessage", method: "POST", call: post, secret: "message-canary"},
+	{name: "EnableSMS", method: "POST", call: sending(agentmessaging.SMSModeSandbox)},
 }
 
 // The outcomes of a call, as outcome names them.
@@ -287,6 +287,9 @@ func (s *stub) record(req *http.Request) answer {
 	s.sent = append(s.sent, sentRequest{req, string(body)})
 	return s.answers[min(len(s.sent), len(s.answers))-1]
 }
+
+// CloseIdleConnections is for the owner of the transport alone.
+func (s *stub) CloseIdleConnections() { panic("the client closed the idle connections of its caller") }
 
 type stubBody struct {
 	io.Reader

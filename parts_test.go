@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -213,43 +214,46 @@ func (j badJar) Cookies(*url.URL) []*http.Cookie {
 // ends as documented, within its deadline; a panic reaches its caller; no permit, no
 // open body and no goroutine is left; and other callers get through.
 func TestPartsThatMisbehave(t *testing.T) {
-	const limited, panics = "error 429", "panic"
-	ways := [...]string{"panics", "blocks", "returns nil", "returns both", "re-enters", "is late", "lies"}
+	const limited, panics, cannot = "error 429", "panic", ""
+	type ways map[string]string // what becomes of the call, by what the part does
+	usual := ways{"panics": panics, "blocks": noAnswer, "returns nil": success, "re-enters": success, "is late": success, "lies": success}
 	transport := func(f func(*mischief) http.RoundTripper) func(*mischief) agentmessaging.Option {
 		return func(m *mischief) agentmessaging.Option { return through(f(m)) }
 	}
 	for _, tt := range []struct {
 		part string
 		bad  func(*mischief) agentmessaging.Option
-		want [len(ways)]string // what becomes of the call; "": the part has no way to do that
+		but  ways // other than usual
 	}{
-		{"transport", transport(badTransport), [...]string{panics, unknown, unknown, unknown, success, success, success}},
-		{"body of a 429", transport(badBody(429)), [...]string{panics, success, success, success, success, success, success}},
-		{"body of a success", transport(badBody(200)), [...]string{panics, unknown, success, success, success, success, unknown}},
-		{"observer of CallStart", badObserver(agentmessaging.CallStart{}), [...]string{panics, noAnswer, success, "", success, success, noAnswer}},
-		{"observer of AttemptStart", badObserver(agentmessaging.AttemptStart{}), [...]string{panics, noAnswer, success, "", success, success, noAnswer}},
-		{"observer of RequestStart", badObserver(agentmessaging.RequestStart{}), [...]string{panics, noAnswer, success, "", success, success, success}},
-		{"observer of AttemptEnd", badObserver(agentmessaging.AttemptEnd{}), [...]string{panics, limited, success, "", success, success, success}},
-		{"observer of Retry", badObserver(agentmessaging.Retry{}), [...]string{panics, limited, success, "", success, success, success}},
-		{"observer of LimiterWait", badObserver(agentmessaging.LimiterWait{}), [...]string{panics, noAnswer, success, "", success, success, success}},
-		{"observer of CoolDown", badObserver(agentmessaging.CoolDown{}), [...]string{panics, limited, success, "", success, success, success}},
-		{"observer of CallEnd", badObserver(agentmessaging.CallEnd{}), [...]string{panics, success, success, "", success, success, success}},
-		{"slog handler", badHandler, [...]string{panics, noAnswer, "", "", success, success, ""}},
+		{"transport", transport(badTransport), ways{"blocks": unknown, "returns nil": unknown, "returns both": unknown}},
+		{"body of a 429", transport(badBody(429)), ways{"blocks": success, "returns both": success}},
+		{"body of a success", transport(badBody(200)), ways{"blocks": unknown, "returns both": success, "lies": unknown}},
+		{"observer of CallStart", badObserver(agentmessaging.CallStart{}), ways{"lies": noAnswer}},
+		{"observer of AttemptStart", badObserver(agentmessaging.AttemptStart{}), ways{"lies": noAnswer}},
+		{"observer of RequestStart", badObserver(agentmessaging.RequestStart{}), nil},
+		{"observer of AttemptEnd", badObserver(agentmessaging.AttemptEnd{}), ways{"blocks": limited}},
+		{"observer of Retry", badObserver(agentmessaging.Retry{}), ways{"blocks": limited}},
+		{"observer of LimiterWait", badObserver(agentmessaging.LimiterWait{}), nil},
+		{"observer of CoolDown", badObserver(agentmessaging.CoolDown{}), ways{"blocks": limited}},
+		{"observer of CallEnd", badObserver(agentmessaging.CallEnd{}), ways{"blocks": success}},
+		{"slog handler", badHandler, ways{"returns nil": cannot, "lies": cannot}},
 		{"limiter", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, false}) },
-			[...]string{panics, noAnswer, noAnswer, noAnswer, success, success, limited}},
+			ways{"returns nil": noAnswer, "returns both": noAnswer, "lies": limited}},
 		{"permit", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, true}) },
-			[...]string{panics, "", "", "", success, success, success}},
+			ways{"blocks": cannot, "returns nil": cannot}},
 		{"clock", func(m *mischief) agentmessaging.Option { return agentmessaging.WithClock(badClock{mischief: m}) },
-			[...]string{noAnswer, success, success, noAnswer, success, success, success}},
+			ways{"panics": noAnswer, "blocks": success, "returns both": noAnswer}},
 		{"cookie jar", func(m *mischief) agentmessaging.Option {
 			return agentmessaging.WithHTTPClient(&http.Client{Transport: m.service, Jar: badJar{m}})
-		}, [...]string{panics, "", "", "", success, success, success}},
-		{"before send", nil, [...]string{panics, noAnswer, success, noAnswer, success, success, success}},
+		}, ways{"blocks": cannot, "returns nil": cannot}},
+		{"before send", nil, ways{"returns both": noAnswer}},
 	} {
-		for i, way := range ways {
-			if tt.want[i] != "" {
+		wants := maps.Clone(usual)
+		maps.Copy(wants, tt.but)
+		for way, want := range wants {
+			if want != cannot {
 				t.Run(tt.part+" "+way, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { callWithBadPart(t, tt.part, way, tt.bad, tt.want[i]) })
+					synctest.Test(t, func(t *testing.T) { callWithBadPart(t, tt.part, way, tt.bad, want) })
 				})
 			}
 		}
@@ -277,7 +281,8 @@ func callWithBadPart(t *testing.T, part, way string, bad func(*mischief) agentme
 		err = post(agentmessaging.WithCallInfo(ctx, &info), m.client)
 	}()
 	if panicked != nil {
-		assert.Equal(t, []any{"mischief", "panic"}, []any{panicked, want})
+		assert.Equal(t, "mischief", panicked)
+		assert.Equal(t, "panic", want)
 		sent := strings.HasPrefix(part, "transport") || strings.HasPrefix(part, "body")
 		last := slices.Concat([]string{""}, observer.verdicts)[len(observer.verdicts)]
 		assert.Equal(t, sent, last == string(agentmessaging.VerdictUnknown), "the last verdict is %q", last)
@@ -333,33 +338,27 @@ func (l *limiterStub) out() int {
 	return len(l.asked) - len(l.done)
 }
 
+// TestLimiterIsAskedForEveryAttempt, and whether the call sets a provider key: SetBYOK
+// does, and CreateAgent with a key.
 func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
+	limiter := new(limiterStub)
+	service := answering(notDialed, tooMany("3", "key_minute"), okAnswer)
 	synctest.Test(t, func(t *testing.T) {
-		limiter := &limiterStub{}
-		transport := answering(notDialed, tooMany("3", "key_minute"), okAnswer)
-		_, err := newClient(t, transport, agentmessaging.WithLimiter(limiter)).CreateAgent(t.Context(), create{
-			LLM: llm{Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary"},
-		})
-		require.NoError(t, err)
-		attempt := agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents", Number: 1, SetsBYOK: true, MaxWait: 90 * time.Second}
-		second, third := attempt, attempt
-		second.Number, third.Number = 2, 3
-		assert.Equal(t, []agentmessaging.LimitedAttempt{attempt, second, third}, limiter.asked)
-		assert.Equal(t, []agentmessaging.AttemptOutcome{
-			{},
-			{StatusCode: 429, Sent: true, LimitKey: "key_minute", RetryAfter: 3 * time.Second},
-			{StatusCode: 200, Sent: true},
-		}, limiter.done)
+		storing := create{LLM: llm{Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary"}}
+		require.NoError(t, sending(storing)(t.Context(), newClient(t, service, agentmessaging.WithLimiter(limiter))))
 	})
-}
-
-// TestLimiterKnowsWhatSetsBYOK: SetBYOK, and CreateAgent with a key only.
-func TestLimiterKnowsWhatSetsBYOK(t *testing.T) {
-	limiter := &limiterStub{}
-	client := newClient(t, answering(okAnswer), agentmessaging.WithLimiter(limiter))
-	for i, call := range endpoints {
-		require.NoError(t, call.call(t.Context(), client), call.name)
-		assert.Equal(t, call.name == "SetBYOK", limiter.asked[i].SetsBYOK, call.name)
+	attempt := agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents", Number: 1, SetsBYOK: true, MaxWait: 90 * time.Second}
+	second, third := attempt, attempt
+	second.Number, third.Number = 2, 3
+	assert.Equal(t, []agentmessaging.LimitedAttempt{attempt, second, third}, limiter.asked)
+	assert.Equal(t, []agentmessaging.AttemptOutcome{
+		{},
+		{StatusCode: 429, Sent: true, LimitKey: "key_minute", RetryAfter: 3 * time.Second},
+		{StatusCode: 200, Sent: true},
+	}, limiter.done)
+	for _, call := range endpoints {
+		require.NoError(t, call.call(t.Context(), newClient(t, service, agentmessaging.WithLimiter(limiter))), call.name)
+		assert.Equal(t, call.name == "SetBYOK", limiter.asked[len(limiter.asked)-1].SetsBYOK, call.name)
 	}
 }
 

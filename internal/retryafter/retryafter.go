@@ -37,34 +37,22 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 // addition to what HTTP allows it takes quotes and a list, into which proxies join two
 // headers. The result is never less than the service asked for and does not overflow;
 // what cannot be read, is negative or has passed is 0.
-func parse(value, sent string, now time.Time) time.Duration {
-	value = strings.Trim(value, " \t\"'")
-	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil { // as nearly all are
-		return time.Duration(seconds) * time.Second
-	}
-	if at, err := http.ParseTime(value); err == nil {
+func parse(value, sent string, now time.Time) (longest time.Duration) {
+	if at, err := http.ParseTime(strings.Trim(value, " \t\"'")); err == nil {
 		if date, err := http.ParseTime(sent); err == nil {
 			now = date
 		}
 		return max(0, at.Sub(now)) // Sub saturates
 	}
-	var longest time.Duration
-	for _, item := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ';' }) {
-		longest = max(longest, parseSeconds(strings.Trim(item, " \t\"'")))
+	for item := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(",; \t\"'", r) }) {
+		seconds, err := strconv.ParseFloat(item, 64)
+		switch {
+		case err != nil && !errors.Is(err, strconv.ErrRange), !(seconds > 0): // NaN too
+		case seconds >= Longest.Seconds():
+			return Longest
+		default:
+			longest = max(longest, time.Duration(math.Ceil(seconds*float64(time.Second))))
+		}
 	}
 	return longest
-}
-
-// parseSeconds rounds up, and is never more than Longest.
-func parseSeconds(item string) time.Duration {
-	seconds, err := strconv.ParseFloat(item, 64)
-	switch {
-	case err != nil && !errors.Is(err, strconv.ErrRange), err == nil && math.IsInf(seconds, 0):
-		return 0
-	case seconds <= 0, math.IsNaN(seconds):
-		return 0
-	case seconds >= Longest.Seconds():
-		return Longest
-	}
-	return time.Duration(math.Ceil(seconds * float64(time.Second)))
 }
