@@ -73,9 +73,8 @@ func (p *program) withdraw() {
 	}
 }
 
-// load reads the state, where there is one. A file or a folder that cannot be written
-// to shows now, and not at the end: the file that load locks is in the same folder, and
-// a state that somebody has made read-only must not be replaced.
+// load reads the state, where there is one. A state that somebody has made read-only
+// must not be replaced at the end, so it is refused now.
 func (p *program) load() error {
 	path := p.config.statePath
 	if path == "" {
@@ -97,7 +96,7 @@ func (p *program) load() error {
 		return fmt.Errorf("cannot be saved to: %w", err)
 	}
 	if err == nil {
-		err = p.control.ReadState(file)
+		err = p.config.control.Fake.ReadState(file)
 		_ = file.Close()
 	}
 	if err != nil {
@@ -127,7 +126,7 @@ func (p *program) save() error {
 		return nil
 	}
 	var b bytes.Buffer
-	err := p.control.WriteState(&b)
+	err := p.config.control.Fake.WriteState(&b)
 	if err == nil {
 		err = wholefile.Write(p.config.statePath, b.Bytes())
 	}

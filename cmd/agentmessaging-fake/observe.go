@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
@@ -92,6 +93,13 @@ func parseObserve(args, environ []string) (*observation, error) {
 	case o.har != "":
 	case o.target.BaseURL == "" || o.target.Key == "":
 		return nil, errors.New("observe: AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY say which service")
+	}
+	if o.out == "" {
+		return o, nil
+	}
+	// At the end it would be too late: the calls have spent limits of a day.
+	if err := wholefile.Writable(o.out); err != nil {
+		return nil, fmt.Errorf("observe: --out: %w", err)
 	}
 	return o, nil
 }

@@ -124,6 +124,7 @@ func TestObserveRefuses(t *testing.T) {
 	}{
 		{[]string{"--budget", "cats=1"}, exitUsage, "the parts are requests, creations, byok, warmups and wait"},
 		{[]string{"more"}, exitUsage, "one argument too many"},
+		{[]string{"--out", "/no/such/folder/file"}, exitUsage, "--out: /no/such/folder/file: must be in a folder that can be written to"},
 		{[]string{"--baseline", broken}, exitUnfinished, "--baseline: observe: the observation has another format"},
 		{[]string{"--out", broken}, exitUnfinished, "--out: observe: the observation has another format"},
 	} {

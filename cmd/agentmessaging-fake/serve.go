@@ -123,7 +123,7 @@ func (p *program) prepare(stderr io.Writer) (err error) {
 		return usageError{fmt.Errorf("--state: %w", err)}
 	}
 	p.facts = facts{
-		BaseURL: o.BaseURL, APIKey: p.control.Key(), PageURL: o.BaseURL + "/", ControlURL: o.BaseURL + "/_fake/v1",
+		BaseURL: o.BaseURL, APIKey: o.Fake.Key(), PageURL: o.BaseURL + "/", ControlURL: o.BaseURL + "/_fake/v1",
 		Token: token, Version: o.Version, PID: os.Getpid(),
 	}
 	p.server = &http.Server{
@@ -175,7 +175,7 @@ func baseURL(addr string) string {
 // and the page the call. Paths are compared as they are, and none is redirected.
 func (p *program) handler() http.Handler {
 	dashboard, service := page.Handler(), p.control.Service()
-	own := p.control.CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	own := p.config.control.Guard.CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
 		case strings.HasPrefix(path, "/_fake/v1/"):
 			p.control.ServeHTTP(w, r)

@@ -20,14 +20,26 @@ func Target(path string) string {
 	return path
 }
 
-// Writable returns why Write would refuse the path, before there is anything to
-// write: a device or a folder must not be replaced by a file.
+// Writable returns why Write would refuse the path, before hours of work have made what
+// there is to write. A device or a folder must not be replaced by a file, and the folder
+// must take a temporary file.
 func Writable(path string) error {
 	info, err := os.Lstat(Target(path))
 	if err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: must be a regular file, or not be there", path)
 	}
-	return nil
+	temporary, err := besides(path)
+	if err != nil {
+		return fmt.Errorf("%s: must be in a folder that can be written to: %w", path, err)
+	}
+	_ = temporary.Close()
+	return os.Remove(temporary.Name())
+}
+
+// besides makes a file of mode 0600 next to the one that the path means: a file can be
+// renamed over another one of the same file system only.
+func besides(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(Target(path)), ".agentmessaging-*")
 }
 
 // Write replaces or makes a file that nobody else can read.
@@ -35,15 +47,14 @@ func Write(path string, content []byte) error {
 	if err := Writable(path); err != nil {
 		return err
 	}
-	path = Target(path)
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".agentmessaging-*") // of mode 0600
+	temporary, err := besides(path)
 	if err != nil {
 		return err
 	}
 	_, err = temporary.Write(content)
 	err = errors.Join(err, temporary.Sync(), temporary.Close())
 	if err == nil {
-		err = os.Rename(temporary.Name(), path)
+		err = os.Rename(temporary.Name(), Target(path))
 	}
 	if err != nil {
 		_ = os.Remove(temporary.Name())

@@ -64,7 +64,7 @@ func (s *Server) routes() map[string]route {
 		"GET /openapi.yaml":                    {200, "", "", file("application/yaml", writeDocument)},
 		"GET /info":                            {200, "", "", s.info},
 		"POST /reset":                          {204, "", "reset", s.reset},
-		"GET /state":                           {200, "", "", file("application/json", s.WriteState)},
+		"GET /state":                           {200, "", "", file("application/json", s.fake.WriteState)},
 		"PUT /state":                           {204, "", "keys agents byok limits clock", s.putState},
 		"GET /clock":                           {200, "", "", s.clock},
 		"POST /clock":                          {200, "", "clock", with(s.advance)},

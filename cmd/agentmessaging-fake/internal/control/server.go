@@ -143,29 +143,15 @@ func (s *Server) Service() http.Handler {
 	})
 }
 
-// CheckHost guards all that the program serves; see jsonapi.Guard.
-func (s *Server) CheckHost(next http.Handler) http.Handler { return s.options.Guard.CheckHost(next) }
-
-// Key is the first key.
-func (s *Server) Key() string { return s.fake.Key() }
-
 // End ends streams and waits, so that a server which drains is not kept.
 func (s *Server) End() { s.leave() }
 
-// WriteState writes what ReadState reads: keys by their labels, agents,
-// conversations, and what is spent. It returns the error of out.
-func (s *Server) WriteState(out io.Writer) error { return s.fake.WriteState(out) }
-
-// ReadState brings the fake to the state that was written. A state that is
-// damaged, or another program's, is refused, and nothing has changed then.
-func (s *Server) ReadState(in io.Reader) error { return s.fake.ReadState(in) }
-
 func (s *Server) putState(r *request) (any, error) {
-	return nil, s.ReadState(bytes.NewReader(r.body))
+	return nil, s.fake.ReadState(bytes.NewReader(r.body))
 }
 
 func (s *Server) info(*request) (any, error) {
-	key := s.Key()
+	key := s.fake.Key()
 	if s.options.KeyChosen {
 		key = ""
 	}

@@ -132,7 +132,7 @@ func TestOtherSites(t *testing.T) {
 		assert.Equal(t, want, answer.status, header)
 		assert.Empty(t, answer.header.Get("Access-Control-Allow-Origin"))
 		if name, _, _ := strings.Cut(header, ":"); name == "Host" { // the service is guarded likewise
-			status := a.send("GET", "/v1/status", "", header, "Authorization: Bearer "+a.server.Key()).status
+			status := a.send("GET", "/v1/status", "", header, "Authorization: Bearer "+a.fake.Key()).status
 			assert.Equal(t, want == 201, status == 200, header)
 		}
 	}
@@ -152,7 +152,7 @@ func TestToken(t *testing.T) {
 	for header, want := range map[string]int{
 		"Authorization: Bearer " + token: 200, "Authorization: bearer  " + token: 200,
 		"Authorization: Bearer " + token + "x": 401, "Authorization: Bearer " + token[:20]: 401, "Authorization: Basic " + token: 401,
-		"Authorization: " + token: 401, "Authorization: Bearer ": 401, "X-Token: " + token: 401, "Authorization: Bearer " + a.server.Key(): 401,
+		"Authorization: " + token: 401, "Authorization: Bearer ": 401, "X-Token: " + token: 401, "Authorization: Bearer " + a.fake.Key(): 401,
 	} {
 		assert.Equal(t, want, a.send("GET", "/_fake/v1/info", "", header).status, header)
 	}
@@ -237,7 +237,7 @@ func TestSlowReader(t *testing.T) {
 	const made = 2000
 	text := `{"text":"` + strings.Repeat("x", 4000) + `"}`
 	for range made { // 16 MB, more than any socket holds
-		a.send("POST", "/v1/agents/a/messages", text, "Authorization: Bearer "+a.server.Key())
+		a.send("POST", "/v1/agents/a/messages", text, "Authorization: Bearer "+a.fake.Key())
 	}
 	missed, received := 0, 0
 	for last := 0; last < made; {
@@ -308,6 +308,7 @@ func (s *stream) next() (e event) {
 type api struct {
 	t      testing.TB
 	server *control.Server
+	fake   *fakeserver.Server
 	all    http.Handler
 }
 
@@ -320,7 +321,7 @@ func newAPI(t testing.TB, o control.Options, opts ...fakeserver.Option) api {
 	require.NoError(t, err)
 	t.Cleanup(s.End)
 	service := s.Service()
-	return api{t, s, s.CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return api{t, s, fake, o.Guard.CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/_fake/") {
 			s.ServeHTTP(w, r)
 			return
@@ -374,7 +375,7 @@ func (a api) play(steps ...step) (answers string) {
 		method, path, _ := strings.Cut(s.call, " ")
 		path, key, given := strings.Cut(path, " ")
 		if !given {
-			key = a.server.Key()
+			key = a.fake.Key()
 		}
 		var r reply
 		if strings.HasPrefix(path, "/v1/") {

@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// AssetsPath is where the files that index.html refers to are served.
-const AssetsPath = "/_fake/assets/"
-
 //go:embed assets
 var embedded embed.FS
 
@@ -33,7 +30,7 @@ var types = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// Handler serves the page at / and its files below AssetsPath. It answers 404
+// Handler serves the page at / and its files below /_fake/assets/. It answers 404
 // to any other path. Nothing is kept by the browser: the next version of the
 // program may serve at the same address.
 func Handler() http.Handler {
@@ -71,7 +68,7 @@ func modules() (links []string) {
 
 // fileAt is the file that is served at a path.
 func fileAt(at string) string {
-	name, below := strings.CutPrefix(at, AssetsPath)
+	name, below := strings.CutPrefix(at, "/_fake/assets/")
 	switch {
 	case at == "/":
 		return "assets/index.html"
