@@ -294,16 +294,15 @@ type Message struct {
 
 // Reply is the result of a ReplyFunc.
 type Reply struct {
-	Text     string   // the reply_text; used with Status 0 and 200 only
-	Warnings []string // the warnings; an empty list is left out of the answer
+	Text     string   `json:"text,omitempty"`     // the reply_text; used with Status 0 and 200 only
+	Warnings []string `json:"warnings,omitempty"` // the warnings; an empty list is left out of the answer
 	// Status is 0 or 200 for a reply, or an error status that interface 4.8 lists:
 	// 400, 401, 402, 404, 429. A 429 carries Retry-After: 1. Any other status fails
 	// the test, and the message is answered 500. The message has spent its limits
 	// before the function runs; for a 429 that spends nothing, Inject RateLimited.
-	Status int
-	// Code and Reason are the error and the reason of the error body. An empty Code
-	// means the code that the fake itself uses for the status.
-	Code, Reason string
+	Status int    `json:"status,omitempty"`
+	Code   string `json:"code,omitempty"`   // the error of the error body; "" means the fake's own code for the status
+	Reason string `json:"reason,omitempty"` // the reason of the error body
 }
 
 // Script answers messages instead of the default reply, which is "You wrote: "

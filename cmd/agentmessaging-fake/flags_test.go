@@ -71,15 +71,19 @@ func TestBadFlags(t *testing.T) {
 func TestFlags(t *testing.T) {
 	replies := tempFile(t)
 	require.NoError(t, os.WriteFile(replies, []byte(`{"replies":[{"text":"from the file"}]}`), 0o600))
+	like := tempFile(t)
+	require.NoError(t, os.WriteFile(like, []byte(`{"format":1,"decisions":{"metadata_cap":{"answer":100}}}`), 0o600))
 	r := begin(t, []string{
 		"--key=k", "--plan=pro", "--limits=key_day=3,key_minute=2", "--decisions=windows=sliding,clear_nothing=404", "--cold-start=1ms",
-		"--latency=1ms", "--calls=1", "--replies", replies, "--log=off",
+		"--latency=1ms", "--calls=1", "--replies", replies, "--like", like, "--log=off",
 	})
 	assert.Equal(t, "k", r.facts.APIKey)
 	assert.NotContains(t, r.control("/info"), `"key"`, "a key that was chosen may be a secret")
 	assert.Contains(t, r.control("/keys"), `"plan":"pro"`)
 	assert.Contains(t, r.control("/keys/key_000001"), `{"limit_key":"key_minute","max":2,`)
-	assert.Contains(t, r.control("/decisions"), `"answer":"sliding"`)
+	decisions := r.control("/decisions")
+	assert.Regexp(t, `{"id":"windows","question":"[^"]+","answer":"sliding","default":"fixed","observed":false}`, decisions)
+	assert.Regexp(t, `{"id":"metadata_cap","question":"[^"]+","answer":100,"default":4096,"observed":true}`, decisions)
 	assert.Contains(t, r.control("/faults"), `"name":"Latency(1ms)"`)
 	assert.Contains(t, r.control("/replies"), `"text":"from the file"`)
 	for range 2 {

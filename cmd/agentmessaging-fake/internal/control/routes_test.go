@@ -134,6 +134,7 @@ var dialogues = map[string][]step{
 	},
 	"paths": {
 		{"GET /openapi.yaml", "", 200, ""},
+		{"GET /decisions", "", 200, ""},
 		{"GET ", "", 404, "no route has this method and path"},
 		{"GET /info/", "", 404, "no route has this method and path"},
 		{"GET //info", "", 404, "no route has this method and path"},
@@ -221,6 +222,7 @@ func TestRefusals(t *testing.T) {
 	a := newAPI(t, control.Options{})
 	before := a.play(step{"GET /state", "", 200, ""})
 	a.play(refusals...)
+	a.play(step{"POST /keys", strings.Repeat(" ", 1<<20+1), 413, "body: at most 1048576 bytes"})
 	assert.Equal(t, before, a.play(step{"GET /state", "", 200, ""}))
 	a.play(step{"GET /replies", "", 200, `{"replies":[]}`}, step{"GET /faults", "", 200, `{"faults":[]}`})
 }
@@ -272,14 +274,6 @@ func TestFaultsByName(t *testing.T) {
 	for _, name := range names {
 		a.play(step{"POST /faults", `{"fault":{"kind":"named","name":"` + name[1] + `"}}`, 201, ""})
 	}
-}
-
-func TestDecisions(t *testing.T) {
-	like := `{"format":1,"decisions":{"metadata_cap":{"answer":100}}}`
-	a := newAPI(t, control.Options{}, fakeserver.Like([]byte(like)), fakeserver.WithDecision("windows", "sliding"))
-	listed := a.play(step{"GET /decisions", "", 200, ""})
-	assert.Regexp(t, `{"id":"windows","question":"[^"]+","answer":"sliding","default":"fixed","observed":false}`, listed)
-	assert.Regexp(t, `{"id":"metadata_cap","question":"[^"]+","answer":100,"default":4096,"observed":true}`, listed)
 }
 
 func TestCalls(t *testing.T) {

@@ -164,30 +164,6 @@ func TestToken(t *testing.T) {
 	a.play(step{"GET /no/such", "", 401, ""}, step{"GET /v1/status", "", 200, ""}) // the service needs its keys only
 }
 
-// What every route refuses, at each of them.
-func TestEveryRouteRefuses(t *testing.T) {
-	a := newAPI(t, control.Options{Guard: jsonapi.Guard{Token: "a-token-of-16-or-more"}})
-	const known = "Authorization: Bearer a-token-of-16-or-more"
-	fill := strings.NewReplacer("{key}", "k", "{limit_key}", "key_day", "{agent_id}", "a", "{id}", "i")
-	for _, r := range control.Routes() {
-		method, path, _ := strings.Cut(fill.Replace(r), " ")
-		for _, tt := range []struct {
-			want        int
-			query, body string
-			header      []string
-		}{
-			{401, "", "", nil},
-			{403, "", "", []string{"Origin: http://evil.example"}},
-			{403, "", "", []string{"Host: evil.example"}},
-			{400, "?odd=1", "", []string{known}},
-			{413, "", strings.Repeat(" ", 1<<20+1), []string{known}},
-			{415, "", "x", []string{known, "Content-Type: text/plain"}},
-		} {
-			assert.Equal(t, tt.want, a.send(method, "/_fake/v1"+path+tt.query, tt.body, tt.header...).status, r)
-		}
-	}
-}
-
 // changes are calls that change something, and what they change.
 var changes = []struct{ method, path, body, want string }{
 	{"POST", "/keys", `{}`, "keys"},

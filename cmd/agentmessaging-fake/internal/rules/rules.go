@@ -23,14 +23,14 @@ import (
 
 // Rule is a fault, or a script of replies, and says on which calls it acts.
 type Rule struct {
-	Fault   *Fault   `json:"fault,omitempty"`
-	Replies []Reply  `json:"replies,omitempty"`
-	Match   Match    `json:"match"`
-	Times   *int     `json:"times,omitempty"` // acts so often at most; nil: without end
-	Nth     *int     `json:"nth,omitempty"`   // acts only on this call of those that match; nil: on each
-	From    *int     `json:"from,omitempty"`  // a fault acts from this call on; nil: from the first
-	Chance  *float64 `json:"chance,omitempty"`
-	Seed    uint64   `json:"seed,omitempty"` // of the chance; 0: 1
+	Fault   *Fault             `json:"fault,omitempty"`
+	Replies []fakeserver.Reply `json:"replies,omitempty"`
+	Match   Match              `json:"match"`
+	Times   *int               `json:"times,omitempty"` // acts so often at most; nil: without end
+	Nth     *int               `json:"nth,omitempty"`   // acts only on this call of those that match; nil: on each
+	From    *int               `json:"from,omitempty"`  // a fault acts from this call on; nil: from the first
+	Chance  *float64           `json:"chance,omitempty"`
+	Seed    uint64             `json:"seed,omitempty"` // of the chance; 0: 1
 	// Required makes Unmet return the rule until it has acted: Times times, or once
 	// where Times is nil.
 	Required bool `json:"required,omitempty"`
@@ -58,15 +58,6 @@ const (
 	Replies Kind = "reply"
 	Faults  Kind = "fault"
 )
-
-// Reply is a fakeserver.Reply: a text, or the status of an error.
-type Reply struct {
-	Text     string   `json:"text,omitempty"`
-	Warnings []string `json:"warnings,omitempty"`
-	Status   int      `json:"status,omitempty"`
-	Code     string   `json:"code,omitempty"`
-	Reason   string   `json:"reason,omitempty"`
-}
 
 // Match picks calls. All that it names must be right.
 type Match struct {
@@ -177,7 +168,7 @@ func (s *Set) Add(kind Kind, r Rule) (*Made, error) {
 
 func (m *Made) script(script *fakeserver.Script) {
 	for _, reply := range m.Replies {
-		script.ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return fakeserver.Reply(reply) })
+		script.ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return reply })
 	}
 	limit(m.Rule, script)
 	m.made = script
