@@ -82,37 +82,6 @@ func TestTheGlobalProvidersAreTheDefault(t *testing.T) {
 	assert.Equal(t, "https://opentelemetry.io/schemas/1.41.0", scope.SchemaURL)
 }
 
-// noting is a sampler that keeps the attributes of each span, by name, and drops the spans.
-type noting map[string]attrs
-
-func (n noting) Description() string { return "noting" }
-
-func (n noting) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
-	n[p.Name] = attrsOf(p.Attributes)
-	return sdktrace.SamplingResult{Decision: sdktrace.Drop}
-}
-
-// TestSamplersSeeAttributes checks which attributes a span has at its start.
-func TestSamplersSeeAttributes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		seen, fake := noting{}, fakeserver.New(t)
-		r := newTelemetry(sdktrace.WithSampler(seen))
-		require.NoError(t, limitedOnce(send)(t.Context(), fake, newClient(t, fake, r.observer(t))))
-		assert.Equal(t, noting{
-			"invoke_agent": {
-				"agentmessaging.method": "SendMessage", "gen_ai.operation.name": "invoke_agent",
-				"gen_ai.provider.name": "agent_messaging_service", "server.address": host, "server.port": int64(443),
-			},
-			"POST /v1/agents/{agent_id}/messages": {
-				"http.request.method": "POST", "url.template": "/v1/agents/{agent_id}/messages",
-				"url.full":       "https://" + host + "/v1/agents/agent_000001/messages",
-				"server.address": host, "server.port": int64(443),
-				"http.request.resend_count": int64(1), "http.response.status_code": int64(200),
-			},
-		}, seen)
-	})
-}
-
 // TestEachMetricAlone reads one metric of a story that has all of them, and drops the
 // other metrics and all spans.
 func TestEachMetricAlone(t *testing.T) {
@@ -125,22 +94,6 @@ func TestEachMetricAlone(t *testing.T) {
 		r.meter = metric.NewMeterProvider(metric.WithReader(r.reader), metric.WithView(others))
 		limitedMessage.run(t, r)
 		assert.Equal(t, []string{name}, slices.Collect(maps.Keys(r.metrics(t))))
-	}
-}
-
-// wantExemplars checks that durations lead to the spans that took them.
-func (r *telemetry) wantExemplars(t *testing.T) {
-	of := map[string]attrs{}
-	for _, s := range r.spans.GetSpans() {
-		of[s.SpanContext.SpanID().String()] = attrsOf(s.Attributes)
-	}
-	for name, key := range map[string]string{requestDuration: "http.response.status_code", callDuration: "agentmessaging.method"} {
-		data, _ := r.metrics(t)[name].Data.(metricdata.Histogram[float64])
-		for _, p := range data.DataPoints {
-			require.NotEmpty(t, p.Exemplars)
-			span := of[hex.EncodeToString(p.Exemplars[0].SpanID)]
-			assert.Equal(t, attrsOf(p.Attributes.ToSlice())[key], span[key])
-		}
 	}
 }
 
@@ -158,8 +111,6 @@ func TestTwoObserversOfOneClient(t *testing.T) {
 			assert.Equal(t, b[2].SpanContext, b[i].Parent)
 		}
 		assert.Equal(t, first.points(t), second.points(t))
-		first.wantExemplars(t)
-		second.wantExemplars(t)
 	})
 }
 
@@ -372,21 +323,16 @@ func (s story) run(t *testing.T, r *telemetry) {
 	})
 }
 
-// runAll returns what each of the stories leaves behind.
-func runAll(t *testing.T) (all []*telemetry) {
+// TestStories compares what the stories leave behind with the file, and finds all of it in
+// the tables of the README, and no more.
+func TestStories(t *testing.T) {
+	var all strings.Builder
+	inREADME := map[string]map[string]bool{"attributes": {}, "events": {}, "metrics": {}, "buckets": {}, "errors": {}}
 	for _, s := range stories {
 		r := newTelemetry()
 		s.run(t, r)
-		all = append(all, r)
-	}
-	return all
-}
-
-func TestStories(t *testing.T) {
-	var all strings.Builder
-	for i, r := range runAll(t) {
-		r.wantExemplars(t)
-		fmt.Fprintf(&all, "## %s\n\n%s\n", stories[i].name, cmp.Or(r.story(t), "nothing\n"))
+		fmt.Fprintf(&all, "## %s\n\n%s\n", s.name, cmp.Or(r.story(t), "nothing\n"))
+		r.rows(t, inREADME)
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(storiesFile, []byte(all.String()), 0o644))
@@ -394,6 +340,35 @@ func TestStories(t *testing.T) {
 	want, err := os.ReadFile(storiesFile)
 	require.NoError(t, err)
 	assert.Equal(t, strings.Split(string(want), "\n"), strings.Split(all.String(), "\n"), "read the diff, then go test -run TestStories -update")
+	for table, cells := range map[string]int{"attributes": 2, "events": 2, "metrics": 3, "buckets": 2, "errors": 1} {
+		assert.ElementsMatch(t, slices.Collect(maps.Keys(inREADME[table])), rows(t, table, cells), table)
+	}
+}
+
+// rows adds the rows that the README's tables need for what was recorded.
+func (r *telemetry) rows(t *testing.T, tables map[string]map[string]bool) {
+	types := strings.NewReplacer("int64", "int", "float64", "double")
+	for _, s := range r.spans.GetSpans() {
+		for key, value := range attrsOf(s.Attributes) {
+			tables["attributes"][key+": "+types.Replace(fmt.Sprintf("%T", value))] = true
+			if text := fmt.Sprint(value); key == "error.type" && !unicode.IsDigit(rune(text[0])) {
+				tables["errors"][text] = true
+			}
+		}
+		for _, e := range s.Events {
+			tables["events"][e.Name+": "+strings.Join(slices.Sorted(maps.Keys(attrsOf(e.Attributes))), ", ")] = true
+		}
+	}
+	for name, m := range r.metrics(t) {
+		assert.NotEmpty(t, m.Description, name)
+		kind := "counter"
+		if data, ok := m.Data.(metricdata.Histogram[float64]); ok {
+			kind = "histogram"
+			bounds := strings.ReplaceAll(fmt.Sprint(data.DataPoints[0].Bounds), " ", ", ")
+			tables["buckets"][name+": "+strings.Trim(bounds, "[]")] = true
+		}
+		tables["metrics"][name+": "+kind+": "+m.Unit] = true
+	}
 }
 
 type call = func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error
@@ -489,51 +464,33 @@ func rows(t *testing.T, table string, cells int) (rows []string) {
 	return rows
 }
 
-// TestREADME finds in its tables all that the stories record, and no more.
-func TestREADME(t *testing.T) {
-	found := map[string]map[string]bool{"attributes": {}, "events": {}, "metrics": {}, "buckets": {}, "errors": {}}
-	types := strings.NewReplacer("int64", "int", "float64", "double")
-	for _, r := range runAll(t) {
-		for _, s := range r.spans.GetSpans() {
-			for key, value := range attrsOf(s.Attributes) {
-				found["attributes"][key+": "+types.Replace(fmt.Sprintf("%T", value))] = true
-				if text := fmt.Sprint(value); key == "error.type" && !unicode.IsDigit(rune(text[0])) {
-					found["errors"][text] = true
-				}
-			}
-			for _, e := range s.Events {
-				found["events"][e.Name+": "+strings.Join(slices.Sorted(maps.Keys(attrsOf(e.Attributes))), ", ")] = true
-			}
-		}
-		for name, m := range r.metrics(t) {
-			assert.NotEmpty(t, m.Description, name)
-			kind := "counter"
-			if data, ok := m.Data.(metricdata.Histogram[float64]); ok {
-				kind = "histogram"
-				bounds := strings.ReplaceAll(fmt.Sprint(data.DataPoints[0].Bounds), " ", ", ")
-				found["buckets"][name+": "+strings.Trim(bounds, "[]")] = true
-			}
-			found["metrics"][name+": "+kind+": "+m.Unit] = true
-		}
-	}
-	for table, cells := range map[string]int{"attributes": 2, "events": 2, "metrics": 3, "buckets": 2, "errors": 1} {
-		assert.ElementsMatch(t, slices.Collect(maps.Keys(found[table])), rows(t, table, cells), table)
-	}
-}
-
 // telemetry is what one observer has recorded.
 type telemetry struct {
 	spans  *tracetest.InMemoryExporter
+	starts starts
 	tracer *sdktrace.TracerProvider
 	reader *metric.ManualReader
 	meter  *metric.MeterProvider
 }
 
+// starts has the number of attributes with which each span began: those that samplers
+// see.
+type starts map[trace.SpanID]int
+
+// OnStart and its siblings implement sdktrace.SpanProcessor.
+func (s starts) OnStart(_ context.Context, span sdktrace.ReadWriteSpan) {
+	s[span.SpanContext().SpanID()] = len(span.Attributes())
+}
+func (starts) OnEnd(sdktrace.ReadOnlySpan)      {}
+func (starts) Shutdown(context.Context) error   { return nil }
+func (starts) ForceFlush(context.Context) error { return nil }
+
 func newTelemetry(opts ...sdktrace.TracerProviderOption) *telemetry {
-	spans, reader := tracetest.NewInMemoryExporter(), metric.NewManualReader()
+	spans, reader, starts := tracetest.NewInMemoryExporter(), metric.NewManualReader(), starts{}
 	return &telemetry{
 		spans:  spans,
-		tracer: sdktrace.NewTracerProvider(append(opts, sdktrace.WithSyncer(spans))...),
+		starts: starts,
+		tracer: sdktrace.NewTracerProvider(append(opts, sdktrace.WithSyncer(spans), sdktrace.WithSpanProcessor(starts))...),
 		reader: reader,
 		meter:  metric.NewMeterProvider(metric.WithReader(reader)),
 	}
@@ -571,45 +528,36 @@ func attrsOf(set []attribute.KeyValue) attrs {
 	return all
 }
 
-const host = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"
-
-// usual are attributes that a story leaves out where they have these values.
-var usual = attrs{"server.address": host, "server.port": int64(443), "url.scheme": "https", "gen_ai.provider.name": "agent_messaging_service"}
-
-// String lists the attributes that are not usual, by name.
+// String lists the attributes by name.
 func (a attrs) String() string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(a)) {
-		if usual[name] != a[name] {
-			fmt.Fprintf(&b, " %s=%v", name, a[name])
-		}
+		fmt.Fprintf(&b, " %s=%v", name, a[name])
 	}
 	return b.String()
 }
 
 // story prints each span below its parent, with its events, and then the points of the
-// metrics. It leaves out the attributes that TestSamplersSeeAttributes compares.
+// metrics.
 func (r *telemetry) story(t testing.TB) string {
 	var b strings.Builder
 	r.below(&b, trace.SpanID{}, "")
-	return b.String() + strings.Join(r.points(t), "")
+	return strings.ReplaceAll(b.String()+strings.Join(r.points(t), ""), "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid", "service.example")
 }
 
+// below prints the children of a span: the attributes that a sampler sees, and after a
+// slash the others.
 func (r *telemetry) below(b *strings.Builder, parent trace.SpanID, indent string) {
-	spans := r.spans.GetSpans()
-	for _, s := range spans {
+	for i, s := range r.spans.GetSpans() {
 		if s.Parent.SpanID() != parent {
 			continue
 		}
-		all := attrsOf(s.Attributes)
-		for _, start := range []string{"agentmessaging.method", "gen_ai.operation.name", "http.request.method", "url.full", "url.template"} {
-			delete(all, start)
-		}
-		fmt.Fprintf(b, "%s%s, %s, %s", indent, s.Name, s.SpanKind, s.EndTime.Sub(s.StartTime))
+		fmt.Fprintf(b, "%s%s #%d, %s, %s", indent, s.Name, i, s.SpanKind, s.EndTime.Sub(s.StartTime))
 		if s.Status.Code == codes.Error {
 			fmt.Fprintf(b, ", failed%s", s.Status.Description)
 		}
-		fmt.Fprintf(b, ":%s\n", all)
+		first := r.starts[s.SpanContext.SpanID()]
+		fmt.Fprintf(b, ":%s /%s\n", attrsOf(s.Attributes[:first]), attrsOf(s.Attributes[first:]))
 		for _, e := range s.Events {
 			fmt.Fprintf(b, "%s  * %s:%s\n", indent, e.Name, attrsOf(e.Attributes))
 		}
@@ -632,8 +580,12 @@ func (r *telemetry) metrics(t testing.TB) map[string]metricdata.Metrics {
 }
 
 // points returns a line for each point of each metric, sorted: the sum of a counter, or
-// the number and the sum of a histogram.
+// the number and the sum of a histogram, and the span to which its exemplar leads.
 func (r *telemetry) points(t testing.TB) (lines []string) {
+	spans := map[string]int{}
+	for i, s := range r.spans.GetSpans() {
+		spans[s.SpanContext.SpanID().String()] = i
+	}
 	for name, m := range r.metrics(t) {
 		switch data := m.Data.(type) {
 		case metricdata.Sum[int64]:
@@ -642,7 +594,11 @@ func (r *telemetry) points(t testing.TB) (lines []string) {
 			}
 		case metricdata.Histogram[float64]:
 			for _, p := range data.DataPoints {
-				lines = append(lines, fmt.Sprintf("%s%s: %d, %v s\n", name, attrsOf(p.Attributes.ToSlice()), p.Count, p.Sum))
+				line := fmt.Sprintf("%s%s: %d, %v s", name, attrsOf(p.Attributes.ToSlice()), p.Count, p.Sum)
+				for _, e := range p.Exemplars {
+					line += fmt.Sprintf(" #%d", spans[hex.EncodeToString(e.SpanID)])
+				}
+				lines = append(lines, line+"\n")
 			}
 		}
 	}
