@@ -164,7 +164,7 @@ func (a *attempt) send(ctx context.Context) {
 	if a.Err == nil {
 		return
 	}
-	if timeout := c.client.httpClient.Timeout; a.Err == context.DeadlineExceeded && c.ctx.Err() == nil { // a deadline of the client
+	if timeout := c.client.httpClient.Timeout; a.Err == context.DeadlineExceeded && ctx.Err() == nil { // a deadline of the client
 		if over := c.whyOver(); over != nil {
 			a.Err = over
 		} else if timeout > 0 {

@@ -329,7 +329,7 @@ func (c *call) report(err error) {
 	if c.info != nil {
 		*c.info = c.made
 		c.info.StatusCode, c.info.Header, c.info.TraceID, c.info.Body = a.Status, c.secrets.Header(a.Header), a.safeTraceID(), a.Body
-		if !isSuccess(a.Status) && a.Body != nil {
+		if a.failure != nil && a.Body != nil {
 			c.info.Body = []byte(c.secrets.Text(string(a.Body)))
 		}
 	}

@@ -166,6 +166,16 @@ var (
 	warmUpOwn = sending(agentmessaging.LLMModeBYOK)
 )
 
+// hurry is an observer that gives each attempt a second.
+var hurry = agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
+	if _, ok := event.(agentmessaging.AttemptStart); !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	context.AfterFunc(ctx, cancel)
+	return ctx
+}))
+
 // verdicts are causes and what follows from them: the policy of the client. The cases of
 // worded and the tables of docs/faults.md belong to it too.
 var verdicts = []callCase{
@@ -279,6 +289,8 @@ var worded = []callCase{
 		given: each(hang), want: "unknown, unknown, unknown: context.DeadlineExceeded, 31.5s"},
 	{rule: "WithTimeout bounds the call, where it is shorter.", do: get, opts: timed(7 * time.Second), timeout: 10 * time.Second,
 		given: each(hang), want: "unknown: context.DeadlineExceeded, 7s"},
+	{rule: "An observer may give an attempt less time. That is neither of the two.", do: get, opts: options{once, hurry}, timeout: 10 * time.Second,
+		given: each(hang), want: "unknown: context.DeadlineExceeded, 1s"},
 	{rule: "Long words are cut, each by its own bound, so that there is room for the others.", do: get,
 		given: bodies(400, longWords(0), longWords(1)), want: "not done: ErrBadRequest"},
 	{do: get, opts: options{once}, given: each(answer{Err: errors.New(strings.Repeat("Z", 200))}, answer{Err: errors.New(strings.Repeat("Z", 201))}), want: "unknown"},

@@ -36,13 +36,14 @@ type Error struct {
 	// RetryAfter is how long the service, or the limiter, asks to wait before
 	// the same call can succeed; 0 if it did not say.
 	RetryAfter time.Duration
-	// Extra are the body's additional properties, as they came.
+	// Extra are the body's other members: those that the interface does not list, and
+	// listed ones of another type or there twice. Secrets are taken out.
 	Extra map[string]json.RawMessage
 	// Method and Path name the endpoint; Path is the template, such as
 	// /v1/agents/{agent_id}.
 	Method, Path string
-	// Attempts is how many attempts were made, also without reaching the
-	// service.
+	// Attempts is how many attempts the call made. It counts those that did not reach
+	// the service, and not those that were refused here.
 	Attempts int
 	// Refusals is how many of them the service refused with status 429.
 	// [RetryPolicy].MaxAttempts does not count them.

@@ -13,16 +13,12 @@ import (
 // A handler is an observer or a logger, as two functions. A field of type *slog.Logger
 // would link all handlers of slog, 50 KiB, into programs that log nothing.
 type handler struct {
-	wants  func(context.Context, slog.Level) bool // an event of that level; nil: an observer, which wants all
+	wants  func(context.Context, slog.Level) bool // an event of that level
 	handle func(context.Context, Event) context.Context
 }
 
 // silent is the level of an event that no logger writes.
 const silent = slog.Level(1 << 30)
-
-func (h handler) wanted(ctx context.Context, level slog.Level) bool {
-	return h.wants == nil || level != silent && h.wants(ctx, level)
-}
 
 // handlers get each event in this order.
 type handlers []handler
@@ -30,7 +26,7 @@ type handlers []handler
 // wanted reports whether anybody wants an event of the level, for those that take time
 // to make.
 func (all handlers) wanted(ctx context.Context, level slog.Level) bool {
-	return slices.ContainsFunc(all, func(h handler) bool { return h.wanted(ctx, level) })
+	return slices.ContainsFunc(all, func(h handler) bool { return h.wants(ctx, level) })
 }
 
 // emit hands an event to those who want one of its level, and returns the
@@ -39,7 +35,7 @@ func (all handlers) wanted(ctx context.Context, level slog.Level) bool {
 func emit[E Event](ctx context.Context, to handlers, level slog.Level, event E) context.Context {
 	var boxed Event
 	for _, h := range to {
-		if !h.wanted(ctx, level) {
+		if !h.wants(ctx, level) {
 			continue
 		}
 		if boxed == nil {

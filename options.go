@@ -99,10 +99,13 @@ func WithLogger(logger *slog.Logger) Option {
 		if logger == nil || isNil(logger.Handler()) { // new(slog.Logger) has no handler
 			return nilOption("WithLogger")
 		}
-		s.handlers = append(s.handlers, handler{wants: logger.Enabled, handle: func(ctx context.Context, e Event) context.Context {
-			write(ctx, logger, e)
-			return nil
-		}})
+		s.handlers = append(s.handlers, handler{
+			wants: func(ctx context.Context, level slog.Level) bool { return level != silent && logger.Enabled(ctx, level) },
+			handle: func(ctx context.Context, e Event) context.Context {
+				write(ctx, logger, e)
+				return nil
+			},
+		})
 		return nil
 	}
 }
@@ -112,7 +115,8 @@ func WithLogger(logger *slog.Logger) Option {
 // The default is none.
 func WithObserver(observer Observer) Option {
 	return plugIn("WithObserver", observer, func(s *settings) {
-		s.handlers = append(s.handlers, handler{handle: observer.Observe})
+		all := func(context.Context, slog.Level) bool { return true }
+		s.handlers = append(s.handlers, handler{wants: all, handle: observer.Observe})
 	})
 }
 

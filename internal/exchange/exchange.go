@@ -117,18 +117,7 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 	if err != nil {
 		return a.failed(transport, err)
 	}
-	if resp.StatusCode < 100 {
-		resp.Body.Close()
-		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}, taken
-	}
-	if !s.answered.Load() { // Load first: an unconditional Store would bounce this cache line between processors on each call
-		s.answered.Store(true)
-	}
-	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
-	if answer.Body, answer.Err = readBody(resp, stop); answer.Err != nil {
-		answer.Missed = a.missed(answer.Err)
-	}
-	return answer, taken
+	return a.read(resp), taken
 }
 
 // attempt is the request of one try. It is not reused: the transport may still use it
@@ -164,6 +153,22 @@ func (a *attempt) build(r Request) {
 		a.body.Reset(r.Body)
 		a.request.Body, a.request.ContentLength = io.NopCloser(&a.body), a.body.Size()
 	}
+}
+
+// read reads the answer.
+func (a *attempt) read(resp *http.Response) Answer {
+	if resp.StatusCode < 100 {
+		resp.Body.Close()
+		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}
+	}
+	if known := &a.sender.answered; !known.Load() { // an unconditional Store would bounce this cache line between processors on each call
+		known.Store(true)
+	}
+	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
+	if answer.Body, answer.Err = readBody(resp, a.stop); answer.Err != nil {
+		answer.Missed = a.missed(answer.Err)
+	}
+	return answer
 }
 
 // checked makes up for transports that break the rules of RoundTripper, as some

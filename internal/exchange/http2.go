@@ -49,7 +49,7 @@ func (cs *connections) addLocked(conn *tls.Conn) *connection {
 	c := newConnection()
 	cs.line.unsettled.Add(1)
 	time.AfterFunc(firstAnswerWait, func() {
-		c.prove()
+		c.share()
 		cs.line.unsettled.Add(-1)
 	})
 	if cs.known == nil {
@@ -62,30 +62,31 @@ func (cs *connections) addLocked(conn *tls.Conn) *connection {
 
 // connection is what the requests on one HTTP/2 connection share.
 type connection struct {
-	first   chan struct{} // holds one token while a request waits for the first answer
-	proven  chan struct{} // closed when more than one request may use it
-	prove   func()        // closes proven
+	alone   chan struct{} // holds one token while a request waits for the first answer
+	shared  chan struct{} // closed when more than one request may use it
+	share   func()        // closes shared
 	answers atomic.Int64  // that have begun to arrive
 	silent  atomic.Int64  // requests that ended without one, since the last
 }
 
 func newConnection() *connection {
-	proven := make(chan struct{})
-	return &connection{first: make(chan struct{}, 1), proven: proven, prove: sync.OnceFunc(func() { close(proven) })}
+	shared := make(chan struct{})
+	return &connection{alone: make(chan struct{}, 1), shared: shared, share: sync.OnceFunc(func() { close(shared) })}
 }
 
-// admit waits until a request may be written, and reports whether it is the
-// first, which takes its token out when it ends without an answer. ctx bounds the wait.
-func (c *connection) admit(ctx context.Context) (first bool, err error) {
+// admit waits until a request may be written, and reports whether it is alone on the
+// connection. Then it takes its token out when it ends without an answer. ctx bounds the
+// wait.
+func (c *connection) admit(ctx context.Context) (alone bool, err error) {
 	select {
-	case <-c.proven:
+	case <-c.shared:
 		return false, nil
 	default:
 	}
 	select {
-	case <-c.proven:
+	case <-c.shared:
 		return false, nil
-	case c.first <- struct{}{}:
+	case c.alone <- struct{}{}:
 		return true, nil
 	case <-ctx.Done():
 		return false, ctx.Err()
@@ -98,7 +99,7 @@ func (c *connection) answered() {
 	if c.silent.Load() != 0 {
 		c.silent.Store(0)
 	}
-	c.prove()
+	c.share()
 }
 
 // stalledAfter is how many requests in a row end without a byte before a

@@ -32,7 +32,7 @@ type trace struct {
 
 	conn          atomic.Pointer[connection] // nil: none yet, or not HTTP/2
 	answersBefore atomic.Int64               // answers of conn before this request
-	first         atomic.Bool                // of the requests on conn
+	alone         atomic.Bool                // on conn, until its first answer
 	refused       atomic.Int32               // a refusal
 	looking       atomic.Bool                // it is this request's turn in the line
 	turnTimer     *time.Timer                // ends the turn
@@ -72,8 +72,8 @@ func (t *trace) useHTTP2(conn *connection) {
 		t.refuse(stalled)
 		return
 	}
-	first, err := conn.admit(t.ctx)
-	t.first.Store(first)
+	alone, err := conn.admit(t.ctx)
+	t.alone.Store(alone)
 	t.answersBefore.Store(conn.answers.Load())
 	if err != nil {
 		t.refuse(late)
@@ -137,8 +137,8 @@ func (t *trace) finish() {
 	if conn == nil || t.answers.Load() > 0 || t.hints.Load() > 0 {
 		return
 	}
-	if t.first.Load() {
-		<-conn.first
+	if t.alone.Load() {
+		<-conn.alone
 	}
 	if t.ctx.Err() != nil && t.headers.Load() == 1 && !t.repeat.Load() {
 		conn.missed(t.answersBefore.Load())
