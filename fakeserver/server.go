@@ -208,8 +208,7 @@ func (s *Server) BaseURL() string { return "https://" + host }
 //
 // A cleanup of tb closes the connections and waits until the fake's goroutines
 // for them have ended, and so for each callback of the test that still runs. With a
-// nil tb, Close closes the connections. It then waits only for connections without a
-// call under way, since Close may be called by a callback of such a call. A response body that the caller never
+// nil tb, Close closes the connections, and does not wait. A response body that the caller never
 // closed holds goroutines of net/http until the context of its request ends, as
 // on a socket; in a bubble that fails the test.
 func (s *Server) HTTPClient(tb TB, from ...FromIP) *http.Client {

@@ -47,9 +47,9 @@ type TB interface {
 
 // Client returns a client that calls from ip and reaches nothing but the host.
 // A cleanup of tb closes its connections and waits until their servers have
-// ended. With a nil tb, Close closes them.
+// ended, and so for calls that ignore their context. With a nil tb, Close closes them.
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
-	n := &network{host: h, tb: tb, ip: ip, open: map[*clientConn]bool{}}
+	n := &network{host: h, ip: ip, open: map[*conn]bool{}}
 	n.transport = &http.Transport{
 		Proxy:               n.proxy,
 		DialContext:         n.dialHTTP,
@@ -57,7 +57,10 @@ func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 		MaxIdleConnsPerHost: 1000, // connections cost nothing here; the default of 2 makes them short-lived
 	}
 	if tb != nil {
-		tb.Cleanup(n.hangUp)
+		tb.Cleanup(func() {
+			n.hangUp()
+			n.servers.Wait()
+		})
 	} else {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -66,9 +69,8 @@ func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	return &http.Client{Transport: n.transport}
 }
 
-// Close refuses every later call, on open connections too. It ends the
-// connections of clients without a TB, and waits for those without a call under
-// way.
+// Close refuses every later call, on open connections too. It ends the connections
+// of clients without a TB, and does not wait: a callback of a call may close the host.
 func (h *Host) Close() {
 	h.closed.Store(true)
 	h.mu.Lock()
@@ -140,30 +142,13 @@ func (l *oneConn) Addr() net.Addr { return addr("memory") }
 // which the client was made.
 type network struct {
 	host      *Host
-	tb        TB // nil: Host.Close hangs up
 	ip        netip.Addr
 	transport *http.Transport
+	servers   sync.WaitGroup // one for each connection
 
 	mu    sync.Mutex // guards what follows
-	open  map[*clientConn]bool
+	open  map[*conn]bool
 	ended bool // no more connections are made
-}
-
-// clientConn is the client's end of a connection. It sends nothing to a closed
-// host: net/http then dials again, and that dial is refused. Host.Close may run
-// outside the bubble of the client, so it cannot close the connection itself.
-type clientConn struct {
-	*conn
-	host *Host
-	done chan struct{} // closed when the server is done
-	busy atomic.Bool   // a call is under way
-}
-
-func (c *clientConn) Write(p []byte) (int, error) {
-	if c.host.closed.Load() {
-		return 0, c.wrap("write", errClosed)
-	}
-	return c.conn.Write(p)
 }
 
 // dial makes a connection and a server for it. The server starts on the
@@ -174,30 +159,30 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 		return nil, err
 	}
 	client, accepted := newConns(net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip)), fakeAddr)
-	c := &clientConn{conn: client, host: n.host, done: make(chan struct{})}
+	client.to = n.host
 	accepted.onClose = func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		delete(n.open, c)
-		close(c.done)
+		delete(n.open, client)
+		n.servers.Done()
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.ended {
 		return nil, dialError(fakeAddr, errClosed)
 	}
-	n.open[c] = true
+	n.open[client] = true
+	n.servers.Add(1)
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			answer := n.host.Answer(r)
 			answer.Write(w, r)
 		}),
-		ConnState: func(_ net.Conn, state http.ConnState) { c.busy.Store(state == http.StateActive) },
 		// Not nil, so that HTTP/2 is not set up for each connection.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
 	_ = server.Serve(&oneConn{conn: accepted}) // returns once it has started a goroutine for the connection
-	return c, nil
+	return client, nil
 }
 
 // proxy is where net/http asks about each request before it looks for a
@@ -211,9 +196,7 @@ func (n *network) dialHTTP(_ context.Context, _, address string) (net.Conn, erro
 	return nil, n.host.unreachable("http", address)
 }
 
-// hangUp closes all connections and waits for their servers, and so for calls
-// that ignore their context. Host.Close may itself run in a callback of such a call,
-// so without a TB it waits only for servers without a call under way.
+// hangUp closes all connections.
 func (n *network) hangUp() {
 	n.transport.CloseIdleConnections()
 	n.mu.Lock()
@@ -223,11 +206,6 @@ func (n *network) hangUp() {
 	for _, c := range open {
 		_ = c.Close()
 	}
-	for _, c := range open {
-		if n.tb != nil || !c.busy.Load() {
-			<-c.done
-		}
-	}
 }
 
 // conn is one end of a net.Pipe whose errors look as over TCP, and that can be
@@ -236,6 +214,7 @@ func (n *network) hangUp() {
 type conn struct {
 	net.Conn
 	local, remote net.Addr
+	to            *Host // of a client's end; nil on the server's
 	closed        atomic.Bool
 	abort         atomic.Bool  // Close is a reset
 	reset         *atomic.Bool // one end aborted the connection; shared by both
@@ -267,7 +246,13 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, c.asTCP("read", err)
 }
 
+// Write sends nothing to a closed host: net/http then dials again, and that dial is
+// refused. Host.Close may run outside the bubble of a client, so it cannot close the
+// connection itself.
 func (c *conn) Write(p []byte) (int, error) {
+	if c.to != nil && c.to.closed.Load() {
+		return 0, c.wrap("write", errClosed)
+	}
 	n, err := c.Conn.Write(p)
 	return n, c.asTCP("write", err)
 }
