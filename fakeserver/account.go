@@ -190,7 +190,7 @@ func (c *config) storedAgent(a Agent) service.Agent {
 		misuse("AddAgent", "%s", wire.Reason(flaw))
 	case a.ID == "." || a.ID == "..":
 		misuse("AddAgent", "no path can name the ID")
-	case !utf8.ValidString(a.SystemPrompt + a.CustomerRef + a.LLM.Model + a.LLM.BaseURL + a.LLM.Label):
+	case !utf8.ValidString(a.ID + a.SystemPrompt + a.CustomerRef + a.LLM.Model + a.LLM.BaseURL + a.LLM.Label):
 		misuse("AddAgent", "every text must be valid UTF-8")
 	}
 	stored := service.AgentOf(fields)
@@ -360,8 +360,8 @@ func (s *Server) ReinstateKey(key string) {
 
 // SetPlan moves key to another plan, with immediate effect: PlanFree makes
 // every later call answer 402, the others set the limits of the plan. Calls that
-// were counted stay counted. A key that this fake did not issue, and an unknown
-// plan, panic.
+// were counted stay counted; a token bucket (Decisions, windows) stays as full as it
+// was, in proportion. A key that this fake did not issue, and an unknown plan, panic.
 func (s *Server) SetPlan(key string, plan Plan) {
 	known := plan.checked("SetPlan")
 	defer s.lock().Unlock()

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,7 +24,7 @@ import (
 const (
 	whole   = `200 [application/json] {"reply_text":"ok","trace_id":"TRACE"}`
 	caught  = `,"reason":"injected by the test"}`
-	limited = `{"error":"rate_limited","trace_id":"TRACE","limit_key":"key_minute"}`
+	limited = `{"error":"rate_limited","trace_id":"TRACE","limit_key":"key_`
 	date    = "Wed, 21 Oct 2099 07:28:00 GMT"
 )
 
@@ -41,9 +42,11 @@ var faults = []faultRow{
 	{fakeserver.Answer(204, "x"), "Answer(204, 1 characters)", `204 [] `, "204", 0},
 	{fakeserver.RawAnswer(502, "text/html", "<html>"), "RawAnswer(502, 6 characters)", `502 [text/html] <html>`, "502", 0},
 	{fakeserver.RawAnswer(200, "", "<html>"), "RawAnswer(200, 6 characters)", `200 [] <html>`, "200", 0},
-	{fakeserver.RateLimited(date), "RateLimited(29 characters)", `429 [application/json ` + date + `] {"error":"rate_limited","trace_id":"TRACE","limit_key":"key_day"}`, "429", 0},
-	{fakeserver.RateLimited(" soon,\tperhaps "), "RateLimited(15 characters)", "429 [application/json soon,\tperhaps] " + limited, "429", 0},
-	{fakeserver.Answer(429, ""), "Answer(429)", `429 [application/json 1] ` + limited, "429", 0},
+	{fakeserver.RateLimited(date), "RateLimited(29 characters)", `429 [application/json ` + date + `] ` + limited + `day"}`, "429", 0},
+	{fakeserver.RateLimited("60"), `RateLimited("60")`, `429 [application/json 60] ` + limited + `minute"}`, "429", 0},
+	{fakeserver.RateLimited("1e300"), `RateLimited("1e300")`, `429 [application/json 1e300] ` + limited + `day"}`, "429", 0},
+	{fakeserver.RateLimited(" soon,\tperhaps "), "RateLimited(15 characters)", "429 [application/json soon,\tperhaps] " + limited + `minute"}`, "429", 0},
+	{fakeserver.Answer(429, ""), "Answer(429)", `429 [application/json 1] ` + limited + `minute"}`, "429", 0},
 	{fakeserver.RawAnswer(304, "text/html", "x"), "RawAnswer(304, 1 characters)", `304 [] `, "304", 0},
 	{fakeserver.Hang(), "Hang()", "Canceled", "no answer, hung", 0},
 	{fakeserver.CloseEarly(), "CloseEarly()", "EOF", "no answer, closed", 0},
@@ -178,52 +181,30 @@ func TestRefusedConnection(t *testing.T) {
 	assert.Len(t, fake.Conversation(agent), 2*2, "no refused call had an effect")
 }
 
-// An injected status reads as the service's own, and comes before the key is checked.
+// An injected status reads as the service's own for the endpoint, and comes before the
+// key is checked.
 func TestInjectedStatusesAreTheServices(t *testing.T) {
-	const set, byok = `{"provider":"openai","api_key":"k"}`, `{"mode":"byok"}`
-	down := func(f *fakeserver.Server, _ string) { f.SetBYOKAvailable(false) }
-	nothing := func(*fakeserver.Server, string) {}
-	for _, row := range []struct {
-		status             int
-		method, path, body string
-		provoke            func(f *fakeserver.Server, key string)
-	}{
-		{401, "GET", "/v1/byok", "", (*fakeserver.Server).RevokeKey},
-		{402, "GET", "/v1/byok", "", func(f *fakeserver.Server, key string) { f.SetPlan(key, fakeserver.PlanFree) }},
-		{403, "GET", "/v1/byok", "", nothing},
-		{404, "GET", "/v1/agents/a", "", nothing},
-		{409, "POST", "/v1/warmup", byok, nothing},
-		{429, "POST", "/v1/warmup", "", func(f *fakeserver.Server, key string) { f.Exhaust(key, fakeserver.LimitKeyMinute) }},
-		{503, "POST", "/v1/warmup", byok, down},
-		{503, "PUT", "/v1/byok", set, down},
-		{404, "GET", "/v1/nothing", "", nothing},
-		{404, "DELETE", "/v1/byok", "", nothing},
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
+	for call, says := range map[string]string{
+		"401 GET /v1/byok":     `"unauthorized"`,
+		"402 GET /v1/byok":     `"payment_required"`,
+		"403 GET /v1/byok":     `"forbidden"`,
+		"404 GET /v1/agents/a": "no agent of this API key has this identifier",
+		"404 GET /v1/nothing":  "no endpoint has this path",
+		"404 DELETE /v1/byok":  "no provider key is stored for this API key",
+		"409 POST /v1/warmup":  `"byok_not_configured"`,
+		"409 POST /v1/agents":  "injected by the test",
+		"429 POST /v1/warmup":  `"rate_limited"`,
+		"503 POST /v1/warmup":  `"mode: ` + storeIsDown,
+		"503 PUT /v1/byok":     `"api_key: ` + storeIsDown,
+		"503 POST /v1/agents":  "injected by the test",
 	} {
-		fake, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes(), fakeserver.WithDecision("clear_nothing", 404))
-		c = c.with(fake.IssueKey(fakeserver.KeyOptions{NotDashboard: row.status == 403}))
-		row.provoke(fake, c.key)
-		own := c.call(row.method, row.path, row.body)
-		require.Equal(t, row.status, own.status)
-		fake.Inject(fakeserver.Answer(row.status, ""))
-		injected := c.with("").call(row.method, row.path, noBody)
-		for _, r := range []reply{own, injected} {
-			r.header.Del("Retry-After")
-			r.header.Del("Content-Length")
-			delete(r.body, "trace_id")
-		}
-		assert.Equal(t, own.body, injected.body)
-		assert.Equal(t, own.header, injected.header)
-	}
-}
-
-// A limit that is closed for more than a minute is the day's.
-func TestRateLimitedNamesALimitOfItsLength(t *testing.T) {
-	for retryAfter, limit := range map[string]string{
-		"60": "key_minute", "61": "key_day", "1e300": "key_day", "soon": "key_minute", "Sun, 01 Jan 2040 12:00:00 GMT": "key_day",
-	} {
-		fake, c := newFake(t, frozen())
-		fake.Inject(fakeserver.RateLimited(retryAfter))
-		c.call("GET", anAgent, noBody).wantLimited(t, limit, retryAfter)
+		row := strings.Fields(call)
+		status, _ := strconv.Atoi(row[0])
+		fake.Inject(fakeserver.Answer(status, "")).Times(1)
+		r := c.with("").call(row[1], row[2], noBody)
+		r.wantError(t, status, r.text("error"))
+		assert.Contains(t, r.raw, says, call)
 	}
 }
 

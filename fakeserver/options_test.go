@@ -171,7 +171,7 @@ var misuses = map[string]func(fake){
 
 	"AddAgent: there is an agent with this ID already": adding(fakeserver.Agent{ID: "agent_000001"}),
 	"AddAgent: no path can name the ID":                adding(fakeserver.Agent{ID: ".."}),
-	"AddAgent: every text must be valid UTF-8":         adding(fakeserver.Agent{SystemPrompt: "\xff"}),
+	"AddAgent: every text must be valid UTF-8":         adding(fakeserver.Agent{ID: "\xff"}),
 	"AddAgent: metadata: must be one JSON object":      adding(fakeserver.Agent{Metadata: json.RawMessage(`{`)}),
 	"AddAgent: metadata: at most 4096 characters":      adding(fakeserver.Agent{Metadata: json.RawMessage(`{"a":"` + tooLong + strings.Repeat("x", 100) + `"}`)}),
 	"AddAgent: sms.mode: must be one of none, sandbox": adding(fakeserver.Agent{SMS: &fakeserver.SMS{}}),

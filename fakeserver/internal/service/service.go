@@ -155,11 +155,7 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 func (s *State) takeRequest(ip netip.Addr, now time.Time) {
 	nobody, usage := &Key{Usage: new(Usage)}, fresh(s.ips[ip], now)
 	s.ips[ip] = usage
-	for i, l := range spec.Limits {
-		if l.PerIP && l.Counts == spec.Requests {
-			s.limit(i, nobody, usage).take(now)
-		}
-	}
+	s.limit(spec.LimitIndex(spec.IPMinute), nobody, usage).take(now)
 }
 
 // authenticate is interface 5: 401 and 402. A path or method that no endpoint has
