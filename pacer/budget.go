@@ -67,14 +67,16 @@ const (
 	atOnceAtFirst = 3
 	climb         = 1.5  // a window
 	shortHold     = 2.25 // windows in which a level that was cut does not climb
-	longHold      = 30.0
-	nearlyFull    = 0.8 // of what the pace sends
-	lonelyCut     = 0.75
-	// A refusal of a nearly full window has Extra grow by grow. Each call that passes
-	// shrinks it by its square, but not by more than mostShrink: a small distance, which
-	// costs little, is kept for long. On a leaky bucket, where a delay of 80 ms costs a
-	// second, one call in 80 is refused.
+	longHold      = 40.0 // of a process that looks for its share
+	nearlyFull    = 0.8  // of what the pace sends
+	lonelyCut     = 0.8
+	leastLevel    = 0.25 // with fewer calls it takes too long to find out that more may go
+	// A refusal of a nearly full window has Extra grow by grow, up to mostExtra. Each
+	// call that passes shrinks it by its square, but not by more than mostShrink: a small
+	// distance, which costs little, is kept for long. On a leaky bucket, where a delay of
+	// 80 ms costs a second, one call in 80 is refused.
 	grow       = 1.8
+	mostExtra  = 1.5 // so that refusals without a cause do not stop the calls
 	mostShrink = 1.0 / 140
 )
 
@@ -202,9 +204,9 @@ func (b budget) refused(opens, granted int64, lonely bool) {
 	case lonely:
 		b.Level, hold = max(1, b.allowed/2, min(seen, lonelyCut*b.allowed))/b.max, longHold
 	case seen < nearlyFull*expected:
-		b.Level = max(1, b.allowed/2, seen) / b.max
+		b.Level = max(b.allowed/2, seen, leastLevel*b.max) / b.max
 	default:
-		b.Extra = grow * b.extra
+		b.Extra = min(mostExtra, grow*b.extra)
 	}
 	b.Corrected, b.Quiet = b.now, b.now+int64(hold*float64(b.window))
 }

@@ -296,7 +296,9 @@ func (c *coordinator) load(l *loaded, now time.Duration) error {
 	var value []byte
 	var at time.Time
 	err := bounded(func(ctx context.Context) (err error) {
-		value, l.version, at, err = c.store.Load(ctx, l.key)
+		if value, l.version, at, err = c.store.Load(ctx, l.key); err == nil && at.IsZero() {
+			err = errors.New("the store does not say what time it is")
+		}
 		l.state = decode(value, len(l.rules))
 		return err
 	})

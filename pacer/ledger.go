@@ -267,10 +267,16 @@ func (l *ledger) ask(key queueKey, waits int64) turn {
 	return got
 }
 
-// outlook is when a call would go if it came now, as far as limits decide.
+// outlook is when a call would go if it came now, as far as limits decide. What was
+// learned delays a call, but does not close a limit: that is for the service, and for Max.
 func (l *ledger) outlook(k costSet) turn {
 	got := l.earliest(k, new([maxLimits]int64))
-	got.opens = max(got.due, l.last(k).Until)
+	got.opens = l.last(k).Until
+	for b := range l.budgets(k) {
+		if b.paced() {
+			got.opens = max(got.opens, b.free(b.max))
+		}
+	}
 	return got
 }
 

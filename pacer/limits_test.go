@@ -169,6 +169,24 @@ func TestLeakyBucket(t *testing.T) {
 	})
 }
 
+// TestRefusalsWithoutACause: a service that refuses every fifth call, whatever came before,
+// slows the calls down, but nobody waits longer than the default policy allows.
+func TestRefusalsWithoutACause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, began := newPacer(t, perMinute(60)), time.Now()
+		for i := range 300 {
+			permit := acquire(t, p, message)
+			if i%5 == 4 {
+				permit.Done(tooMany("overload", time.Second))
+			} else {
+				permit.Done(accepted)
+			}
+		}
+		assert.Less(t, time.Since(began), 15*time.Minute)
+		assert.GreaterOrEqual(t, level(p), 15.0)
+	})
+}
+
 // TestRefusalsThatTeachNothing about the level, though they close the limit.
 func TestRefusalsThatTeachNothing(t *testing.T) {
 	for name, test := range map[string]struct {

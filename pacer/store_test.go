@@ -80,21 +80,31 @@ func TestStoreLosesItsValue(t *testing.T) {
 	}
 }
 
-// panicking is a store whose client has a bug.
-type panicking struct{ pacer.Store }
+// broken is a store whose client has a bug.
+type broken struct {
+	pacer.Store
+	panics bool
+}
 
-func (panicking) Load(context.Context, string) ([]byte, string, time.Time, error) { panic("bug") }
+func (b broken) Load(context.Context, string) (value []byte, version string, now time.Time, err error) {
+	if b.panics {
+		panic("bug")
+	}
+	return nil, "", now, nil
+}
 
-// TestStoreThatPanics is one that does not answer.
-func TestStoreThatPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		log, option := logging()
-		p := sharing(t, perMinute(60), panicking{}, option)
-		acquire(t, p, patient())
-		acquire(t, p, patient())
-		assert.Equal(t, 1, count(log, "does not answer; working on a share of the limits"))
-		assert.Equal(t, 1, count(log, "a part of the program panicked: bug"))
-	})
+// TestBrokenStore is one that does not answer.
+func TestBrokenStore(t *testing.T) {
+	for words, store := range map[string]broken{"a part of the program panicked: bug": {panics: true}, "does not say what time it is": {}} {
+		synctest.Test(t, func(t *testing.T) {
+			log, option := logging()
+			p := sharing(t, perMinute(60), store, option)
+			acquire(t, p, patient())
+			acquire(t, p, patient())
+			assert.Equal(t, 1, count(log, "does not answer; working on a share of the limits"))
+			assert.Equal(t, 1, count(log, words))
+		})
+	}
 }
 
 // logging returns an option that logs to a buffer. Read it when no pacer works.
