@@ -34,6 +34,8 @@ func newLog(form string, out io.Writer) func(fakeserver.Call) {
 	return func(c fakeserver.Call) { _ = handler.Handle(context.Background(), logRecord(c)) }
 }
 
+// logRecord has the line of the text form as its message, and what programs look for as
+// attributes. Its time is that of the fake's clock, as in the control interface.
 func logRecord(c fakeserver.Call) slog.Record {
 	record := slog.NewRecord(c.Time, slog.LevelInfo, c.String(), 0)
 	record.AddAttrs(
@@ -48,6 +50,8 @@ func logRecord(c fakeserver.Call) slog.Record {
 	return record
 }
 
+// isTerminal reports whether a person reads along. /dev/null counts too, where it does
+// not matter.
 func isTerminal(out io.Writer) bool {
 	file, is := out.(*os.File)
 	if !is {

@@ -34,6 +34,7 @@ const (
 	exitUsage  = 2 // a flag is wrong; nothing was started
 )
 
+// A SIGHUP saves the state as a SIGTERM does: it comes when the terminal is closed.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The first signal drains; with the handler gone, the second one ends.
@@ -62,6 +63,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	return exitOK
 }
 
+// complain writes one line: what is wrong, and what is allowed.
 func complain(stderr io.Writer, err error) {
 	_, _ = fmt.Fprintf(stderr, "agentmessaging-fake: %v\n", err)
 }

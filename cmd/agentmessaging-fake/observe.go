@@ -66,6 +66,8 @@ func runObserve(ctx context.Context, args, environ []string, stdout, stderr io.W
 	return exitOK
 }
 
+// parseObserve reads the flags. The variables are those of the client, so that a shell in
+// which an application runs needs no others. A HAR file needs none.
 func parseObserve(args, environ []string) (*observation, error) {
 	o := &observation{
 		budget: observe.DefaultBudget(),

@@ -106,11 +106,14 @@ func listen(c *config) (net.Listener, error) {
 	return listener, nil
 }
 
+// isLoopback reports whether only this machine reaches the listener.
 func isLoopback(l net.Listener) bool {
 	tcp, is := l.Addr().(*net.TCPAddr)
 	return is && tcp.IP.IsLoopback()
 }
 
+// prepare makes all that answers. Only now is it known where the program listens, and
+// with that whether control needs a token.
 func (p *program) prepare(stderr io.Writer) (err error) {
 	o := &p.config.control
 	o.Version, o.BaseURL = version(), baseURL(p.listener.Addr().String())

@@ -40,6 +40,8 @@ func Write(w io.Writer, calls iter.Seq[fakeserver.Call]) error {
 
 type object map[string]any
 
+// harEntry has -1 for sizes that the fake does not know, as the format wants, and all of
+// the time as waiting: nobody measured sending and receiving.
 func harEntry(c fakeserver.Call) object {
 	none := []any{}
 	request := object{
@@ -57,6 +59,8 @@ func harEntry(c fakeserver.Call) object {
 	}
 }
 
+// harResponse is what the client got. Members that begin with _ are the format's way to
+// add some.
 func harResponse(c fakeserver.Call) object {
 	response := object{
 		"status": c.Sent.Status, "statusText": http.StatusText(c.Sent.Status), "httpVersion": "HTTP/1.1",
@@ -74,6 +78,7 @@ func harResponse(c fakeserver.Call) object {
 
 func mimeOf(h http.Header) string { return cmp.Or(h.Get("Content-Type"), "application/octet-stream") }
 
+// harQuery lists the query once more, which viewers of the format read from here only.
 func harQuery(address string) []object {
 	u, err := url.Parse(address)
 	if err != nil {

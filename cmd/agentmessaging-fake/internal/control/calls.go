@@ -91,6 +91,8 @@ func bySearch(typed string) fakeserver.Matcher {
 	})
 }
 
+// headerText is a header as it goes over the wire, so that a search for a line of it
+// finds the call.
 func headerText(h http.Header) string {
 	var b strings.Builder
 	_ = h.Write(&b) // a Builder takes everything
@@ -138,6 +140,7 @@ func (s *Server) listCalls(r *request) (any, error) {
 	return s.viewOfCalls(calls[max(0, len(calls)-limit):], len(calls)), nil
 }
 
+// viewOfCalls never has null for a list: clients go through it without asking first.
 func (s *Server) viewOfCalls(calls []fakeserver.Call, total int) map[string]any {
 	return map[string]any{
 		"calls": calls, "total": total, "dropped": s.admin.DroppedCalls(),
@@ -145,6 +148,8 @@ func (s *Server) viewOfCalls(calls []fakeserver.Call, total int) map[string]any 
 	}
 }
 
+// awaitCalls waits without the server's lock, as every Stream does: what it waits for may
+// need the control interface first. It ends with the program too.
 func (s *Server) awaitCalls(n int, timeout time.Duration, picked []fakeserver.Matcher) jsonapi.Stream {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
@@ -159,6 +164,8 @@ func (s *Server) awaitCalls(n int, timeout time.Duration, picked []fakeserver.Ma
 	}
 }
 
+// forgetCalls lets tests share one program: each begins with an empty list, and keeps the
+// agents of those before.
 func (s *Server) forgetCalls(*request) (any, error) {
 	s.admin.ForgetCalls()
 	return nil, nil
@@ -168,6 +175,8 @@ func (s *Server) forgetCalls(*request) (any, error) {
 // memory again.
 const batch = 100
 
+// allCalls goes through the calls by their numbers, so calls that are dropped or come
+// meanwhile disturb nothing.
 func (s *Server) allCalls() iter.Seq[fakeserver.Call] {
 	return func(yield func(fakeserver.Call) bool) {
 		for seq := 0; ; {
@@ -213,6 +222,8 @@ func (s *Server) makeCall(r *request, c struct {
 	return send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(c.Address, addressOf(r.Request))))), nil
 }
 
+// addressOf is the IP address of a caller. Without its zone it has the form that limits
+// per address have everywhere else.
 func addressOf(r *http.Request) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

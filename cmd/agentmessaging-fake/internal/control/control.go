@@ -100,6 +100,7 @@ func (s *Server) routes() map[string]route {
 	}
 }
 
+// newMux has the router of net/http pick the row and read the names in the path.
 func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, row := range s.routes() {

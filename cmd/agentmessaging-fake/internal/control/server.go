@@ -146,10 +146,13 @@ func (s *Server) Service() http.Handler {
 // End ends streams and waits, so that a server which drains is not kept.
 func (s *Server) End() { s.leave() }
 
+// putState is all or nothing: a state that is damaged or another program's changes nothing.
 func (s *Server) putState(r *request) (any, error) {
 	return nil, s.fake.ReadState(bytes.NewReader(r.body))
 }
 
+// info shows the text of the first key where everybody knows it. A key that --key chose
+// may be one that is in use elsewhere.
 func (s *Server) info(*request) (any, error) {
 	key := s.fake.Key()
 	if s.options.KeyChosen {
@@ -169,6 +172,8 @@ func writeDocument(w io.Writer) error {
 	return err
 }
 
+// decisions shows what the interface leaves open. observed tells an answer that a service
+// gave from one that the fake made up.
 func (s *Server) decisions(*request) (any, error) {
 	type view struct {
 		ID       string          `json:"id"`
@@ -184,6 +189,7 @@ func (s *Server) decisions(*request) (any, error) {
 	return map[string]any{"decisions": views}, nil
 }
 
+// clock is GET clock, and what POST clock answers.
 func (s *Server) clock(*request) (any, error) {
 	return map[string]any{"now": s.fake.Now(), "advanced": s.admin.Advanced().String()}, nil
 }
@@ -221,6 +227,8 @@ func (s *Server) addRule(kind rules.Kind) handler {
 	return with(func(_ *request, r rules.Rule) (any, error) { return s.rules.Add(kind, r) })
 }
 
+// removeRules removes one rule, or without an id all of its kind. No rule at all is then
+// no mistake: a test that cleans up need not know whether it made any.
 func (s *Server) removeRules(kind rules.Kind) handler {
 	return func(r *request) (any, error) {
 		id := r.PathValue("id")
@@ -231,6 +239,8 @@ func (s *Server) removeRules(kind rules.Kind) handler {
 	}
 }
 
+// verify is what the end of a test is to a fake of fakeserver.New: it reports required
+// rules that have not acted.
 func (s *Server) verify(*request) (any, error) {
 	unmet := s.rules.Unmet()
 	return map[string]any{"met": len(unmet) == 0, "unmet": unmet}, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -200,6 +201,24 @@ func TestStream(t *testing.T) {
 	}
 	a.play(step{"GET /v1/status", "", 200, ""})
 	assert.Contains(t, s.next().data, `"seq":2,`, "the reset has not been missed calls")
+}
+
+// A stream shows a call from its arrival on, again once its answer is out, and a
+// heartbeat every 3 s.
+func TestStreamOfOneSlowCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t, control.Options{})
+		a.play(
+			step{"POST /faults", `{"fault":{"kind":"latency","duration":"2s"}}`, 201, ""},
+			step{"POST /faults", `{"fault":{"kind":"drip_reply","bytes":60,"every":"1s"}}`, 201, ""},
+		)
+		go a.send("GET", "/v1/status", "", "Authorization: Bearer "+a.fake.Key())
+		time.AfterFunc(10*time.Second, a.server.End)
+		sent := a.send("GET", "/_fake/v1/calls/stream", "").raw
+		assert.Regexp(t, `(?s)event: under_way\ndata: {"calls":\[{"seq":0,.*event: call\ndata: {"seq":1,.*event: call\ndata: {"seq":1,[^\n]*"ended":`, sent)
+		assert.Contains(t, sent, "event: under_way\ndata: {\"calls\":[]}")
+		assert.Equal(t, 3, strings.Count(sent, ": still here\n\n"))
+	})
 }
 
 // A reader that takes nothing keeps nobody waiting, and learns how many calls it missed.

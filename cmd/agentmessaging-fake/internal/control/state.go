@@ -16,6 +16,7 @@ type keyView struct {
 	Default bool `json:"default"`
 }
 
+// viewOfKey marks the first key, which a reset does not remove.
 func viewOfKey(k fakedoor.Key) keyView { return keyView{k, k.Label == "key_000001"} }
 
 func (s *Server) listKeys(*request) (any, error) {
@@ -94,6 +95,7 @@ func (s *Server) getKey(r *request) (any, error) {
 // NoLimit is the maximum of a limit that is off.
 const NoLimit = math.MaxInt32
 
+// viewOfLimit has 0 left for a limit that was exhausted on purpose, whatever was used.
 func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
 	v := limitView{LimitKey: l.Key, Used: l.Used, Window: window.String()}
 	left := max(0, l.Max-l.Used)
@@ -162,6 +164,7 @@ func (s *Server) addAgent(_ *request, a fakeserver.Agent) (any, error) {
 	return s.viewOfAgent(s.fake.AddAgent(key, a)), nil
 }
 
+// setSMS does what the service does in its own time, such as the end of a review.
 func (s *Server) setSMS(r *request, body struct {
 	Status      string
 	PhoneNumber string `json:"phone_number"`
@@ -177,6 +180,8 @@ func (s *Server) conversation(r *request) (any, error) {
 	return map[string]any{"exchanges": all[max(0, len(all)-limit):], "total": len(all)}, nil
 }
 
+// addExchanges answers the whole conversation. A body without exchanges is refused: its
+// sender believes that it has added some.
 func (s *Server) addExchanges(r *request, body struct{ Exchanges []fakeserver.Exchange }) (any, error) {
 	if len(body.Exchanges) == 0 {
 		return nil, errors.New("exchanges: give at least one")

@@ -71,6 +71,8 @@ type reader struct {
 	sending  []int    // calls whose answer was not out when they were sent
 }
 
+// follow sends until the client or the program goes. In each round it reads the counts of
+// changes before the calls: a change that comes in between wakes it again.
 func (rd *reader) follow(ctx context.Context) {
 	beat, check := time.NewTicker(heartbeat), time.NewTicker(recheck)
 	defer beat.Stop()
@@ -96,6 +98,7 @@ func (rd *reader) follow(ctx context.Context) {
 	}
 }
 
+// sendChanges sends each kind once, however often it has changed since the last round.
 func (rd *reader) sendChanges(changes map[string]int) {
 	for _, kind := range slices.Sorted(maps.Keys(changes)) {
 		if changes[kind] > rd.seen[kind] {
@@ -161,8 +164,11 @@ func (rd *reader) event(name string, data any) {
 	_, _ = io.WriteString(rd.w, "\n")
 }
 
+// comment writes what an EventSource skips. It shows that the connection works.
 func (rd *reader) comment(text string) { rd.write(": " + text + "\n\n") }
 
+// write gives the reader another 30 s for each event, so that only one that takes nothing
+// at all is given up.
 func (rd *reader) write(text string) {
 	_ = rd.control.SetWriteDeadline(time.Now().Add(writeLimit))
 	_, _ = io.WriteString(rd.w, text)

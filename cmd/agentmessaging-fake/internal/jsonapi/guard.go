@@ -76,6 +76,7 @@ func isOwnOrigin(r *http.Request) bool {
 	return false
 }
 
+// bearer reads the token of RFC 6750. The case of the scheme does not matter.
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {

@@ -185,14 +185,16 @@ func Decode[T any](body []byte) (v T, _ error) {
 	return v, decode("", body, reflect.ValueOf(&v).Elem())
 }
 
-// decode reads the value at a path into v. null leaves v as it is, as if it were absent.
+// decode reads the value at a path into v. null leaves v as it is, as if the member
+// were absent: clients in other languages send it for what they do not set.
 func decode(path string, raw json.RawMessage, v reflect.Value) error {
 	if string(raw) == "null" {
 		return nil
 	}
-	switch own, is := v.Addr().Interface().(json.Unmarshaler); {
-	case is:
-		return at(path, inWords(own.UnmarshalJSON(raw), v))
+	own, ownJSON := v.Addr().Interface().(json.Unmarshaler)
+	switch {
+	case ownJSON:
+		return wrong(path, v, own.UnmarshalJSON(raw))
 	case v.Kind() == reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		return decode(path, raw, v.Elem())
@@ -201,13 +203,13 @@ func decode(path string, raw json.RawMessage, v reflect.Value) error {
 	case v.Kind() == reflect.Struct:
 		return decodeObject(path, raw, v)
 	}
-	return at(path, inWords(json.Unmarshal(raw, v.Addr().Interface()), v))
+	return wrong(path, v, json.Unmarshal(raw, v.Addr().Interface()))
 }
 
 func decodeArray(path string, raw json.RawMessage, v reflect.Value) error {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(raw, &elements); err != nil {
-		return at(path, inWords(err, v))
+		return wrong(path, v, err)
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(elements), len(elements)))
 	for i, element := range elements {
@@ -218,10 +220,13 @@ func decodeArray(path string, raw json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
+// decodeObject reads the members in the order of their names, so that of several that
+// are wrong the same one is named each time. A field without a tag has its own name in
+// lower case.
 func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
-		return at(path, inWords(err, v))
+		return wrong(path, v, err)
 	}
 	fields := map[string]reflect.Value{}
 	for _, f := range reflect.VisibleFields(v.Type()) {
@@ -233,7 +238,7 @@ func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		field, known := fields[name]
 		if !known {
-			return at(path, errors.New("member "+notAllowed(name, slices.Sorted(maps.Keys(fields)))))
+			return wrong(path, v, errors.New("member "+notAllowed(name, slices.Sorted(maps.Keys(fields)))))
 		}
 		if err := decode(strings.TrimPrefix(path+"."+name, "."), members[name], field); err != nil {
 			return err
@@ -242,25 +247,19 @@ func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// at adds the path of the value that an error is about. The body itself has none.
-func at(path string, err error) error {
-	if err == nil {
+// wrong says at which path v got a wrong value, and which values it takes where Go's own
+// error names types of Go. It returns nil for nil.
+func wrong(path string, v reflect.Value, err error) error {
+	_, isTime := v.Interface().(time.Time)
+	switch wrongType := new(json.UnmarshalTypeError); {
+	case err == nil:
 		return nil
+	case isTime:
+		err = errors.New("must be a time such as 2030-01-01T00:00:00Z")
+	case errors.As(err, &wrongType):
+		err = fmt.Errorf("must be of type %s", typeNames[v.Kind()])
 	}
 	return fmt.Errorf("%s: %w", cmp.Or(path, "body"), err)
-}
-
-// inWords says which values v takes where Go's own error names types of Go.
-func inWords(err error, v reflect.Value) error {
-	wrongType := new(json.UnmarshalTypeError)
-	_, isTime := v.Interface().(time.Time)
-	switch {
-	case err != nil && isTime:
-		return errors.New("must be a time such as 2030-01-01T00:00:00Z")
-	case errors.As(err, &wrongType):
-		return fmt.Errorf("must be of type %s", typeNames[v.Kind()])
-	}
-	return err
 }
 
 // typeNames are the names that openapi.yaml has for the types of members.

@@ -78,6 +78,8 @@ func fileAt(at string) string {
 	return "assets/" + name
 }
 
+// setPolicy keeps the page, which shows what others sent, from being framed, referred to
+// or opened by another site.
 func setPolicy(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", policy)

@@ -166,6 +166,7 @@ func (s *Set) Add(kind Kind, r Rule) (*Made, error) {
 	return m, nil
 }
 
+// script gives each reply a step of its own: the last one repeats.
 func (m *Made) script(script *fakeserver.Script) {
 	for _, reply := range m.Replies {
 		script.ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return reply })
@@ -216,6 +217,7 @@ func (s *Set) Unmet() []Made {
 	})
 }
 
+// those returns copies with the hits of this moment. The list is never null in JSON.
 func (s *Set) those(wanted func(*Made) bool) []Made {
 	all := []Made{}
 	for _, m := range s.rules {
