@@ -1,11 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,10 +46,8 @@ var badFlags = []struct{ flag, want string }{
 // One sentence that names the flag and says what is allowed, without the
 // value: it may be a secret.
 func TestBadFlags(t *testing.T) {
-	broken := tempFile(t)
-	require.NoError(t, os.WriteFile(broken, []byte(`[{"replies":[]}]`), 0o600))
-	mistyped := tempFile(t)
-	require.NoError(t, os.WriteFile(mistyped, []byte(`[{"replies":[{"text":"a"}]},{"replies":[{"text":"a"}],"match":{"endpoint":"GET /v1/statu"}}]`), 0o600))
+	broken := tempFile(t, `[{"replies":[]}]`)
+	mistyped := tempFile(t, `[{"replies":[{"text":"a"}]},{"replies":[{"text":"a"}],"match":{"endpoint":"GET /v1/statu"}}]`)
 	names := strings.NewReplacer("BROKEN", broken, "MISTYPED", mistyped)
 	for _, tt := range badFlags {
 		args := strings.Fields(names.Replace(tt.flag))
@@ -69,33 +62,23 @@ func TestBadFlags(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	replies := tempFile(t)
-	require.NoError(t, os.WriteFile(replies, []byte(`{"replies":[{"text":"from the file"}]}`), 0o600))
-	like := tempFile(t)
-	require.NoError(t, os.WriteFile(like, []byte(`{"format":1,"decisions":{"metadata_cap":{"answer":100}}}`), 0o600))
-	r := begin(t, []string{
+	a := newAPI(t,
 		"--key=k", "--plan=pro", "--limits=key_day=3,key_minute=2", "--decisions=windows=sliding,clear_nothing=404", "--cold-start=1ms",
-		"--latency=1ms", "--calls=1", "--replies", replies, "--like", like, "--log=off",
-	})
-	assert.Equal(t, "k", r.facts.APIKey)
-	assert.NotContains(t, r.control("/info"), `"key"`, "a key that was chosen may be a secret")
-	assert.Contains(t, r.control("/keys"), `"plan":"pro"`)
-	assert.Contains(t, r.control("/keys/key_000001"), `{"limit_key":"key_minute","max":2,`)
-	decisions := r.control("/decisions")
-	assert.Regexp(t, `{"id":"windows","question":"[^"]+","answer":"sliding","default":"fixed","observed":false}`, decisions)
-	assert.Regexp(t, `{"id":"metadata_cap","question":"[^"]+","answer":100,"default":4096,"observed":true}`, decisions)
-	assert.Contains(t, r.control("/faults"), `"name":"Latency(1ms)"`)
-	assert.Contains(t, r.control("/replies"), `"text":"from the file"`)
-	for range 2 {
-		status, _ := r.service("DELETE", "/v1/byok", "")
-		assert.Equal(t, 404, status)
-	}
-	assert.Contains(t, r.control("/calls"), `"dropped":1`)
-	r.stop()
+		"--latency=1ms", "--calls=1", "--replies", tempFile(t, `{"replies":[{"text":"from the file"}]}`),
+		"--like", tempFile(t, `{"format":1,"decisions":{"metadata_cap":{"answer":100}}}`),
+	)
+	assert.Equal(t, "k", a.facts.APIKey)
+	assert.NotContains(t, a.get("/info"), `"key"`, "a key that was chosen may be a secret")
+	assert.Contains(t, a.get("/keys"), `"plan":"pro"`)
+	assert.Contains(t, a.get("/keys/key_000001"), `{"limit_key":"key_minute","max":2,`)
+	assert.Regexp(t, `{"id":"windows","question":"[^"]+","answer":"sliding","default":"fixed","observed":false}`, a.get("/decisions"))
+	assert.Regexp(t, `{"id":"metadata_cap","question":"[^"]+","answer":100,"default":4096,"observed":true}`, a.get("/decisions"))
+	assert.Contains(t, a.get("/faults"), `"name":"Latency(1ms)"`)
+	assert.Contains(t, a.get("/replies"), `"text":"from the file"`)
+	a.play(step{"DELETE /v1/byok", "", 404, ""}, step{"DELETE /v1/byok", "", 404, ""})
+	assert.Contains(t, a.get("/calls"), `"dropped":1`)
 	for limits, want := range map[string]string{"off": `"max":null,"used":0,"left":null`, "byok": `"max":600`} {
-		r := begin(t, []string{"--limits", limits})
-		assert.Contains(t, r.control("/keys/key_000001"), `{"limit_key":"key_minute",`+want)
-		r.stop()
+		assert.Contains(t, newAPI(t, "--limits", limits).get("/keys/key_000001"), `{"limit_key":"key_minute",`+want)
 	}
 }
 
@@ -115,7 +98,7 @@ func TestEnvironment(t *testing.T) {
 	assert.Contains(t, sentence, "AGENT_MESSAGING_FAKE_STAET: no flag has this variable; --help lists them")
 	r := begin(t, []string{"--plan=pro"}, "AGENT_MESSAGING_FAKE_LATENCY=", "AGENT_MESSAGING_FAKE_PLAN=free", "AGENT_MESSAGING_FAKE_KEY=mine", "AGENT_MESSAGING_FAKE_ADDR=bad")
 	assert.Equal(t, "mine", r.facts.APIKey)
-	assert.Contains(t, r.control("/keys"), `"plan":"pro"`)
+	assert.Contains(t, r.get("/keys"), `"plan":"pro"`)
 	r.stop()
 }
 
@@ -146,7 +129,7 @@ func TestFilesOfOthersStay(t *testing.T) {
 		assert.Contains(t, sentence, "must be a regular file", flag)
 		assert.DirExists(t, folder)
 	}
-	ready := tempFile(t)
+	ready := tempFile(t, "")
 	r := begin(t, []string{"--ready-file", ready})
 	require.FileExists(t, ready)
 	require.NoError(t, os.Rename(ready, ready+".old")) // so that its number is not used again
@@ -160,18 +143,20 @@ func TestReadOnlyState(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write to every file")
 	}
-	path := tempFile(t)
-	require.NoError(t, os.WriteFile(path, nil, 0o400))
+	path := tempFile(t, "{}")
+	require.NoError(t, os.Chmod(path, 0o400))
 	status, sentence := refused(t, []string{"--addr=127.0.0.1:0", "--state", path})
 	assert.Equal(t, exitUsage, status)
 	assert.Contains(t, sentence, "--state: cannot be saved to: ")
 }
 
 func TestState(t *testing.T) {
-	path := tempFile(t)
+	path := tempFile(t, "")
 	r := begin(t, []string{"--state", path})
-	r.service("POST", "/v1/agents", `{"customer_ref":"kept"}`)
-	r.service("PUT", "/v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`)
+	r.play(
+		step{"POST /v1/agents", `{"customer_ref":"kept"}`, 200, ""},
+		step{"PUT /v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`, 200, ""},
+	)
 	r.stop()
 	info, err := os.Stat(path)
 	require.NoError(t, err)
@@ -181,7 +166,7 @@ func TestState(t *testing.T) {
 	assert.NotRegexp(t, "sk-canary|amk_", string(saved))
 
 	again := begin(t, []string{"--state", path})
-	assert.Contains(t, again.control("/agents"), `"customer_ref":"kept"`)
+	assert.Contains(t, again.get("/agents"), `"customer_ref":"kept"`)
 	_, second := refused(t, []string{"--addr=127.0.0.1:0", "--state", path})
 	assert.Contains(t, second, "another agentmessaging-fake uses this file")
 	again.stop()
@@ -197,93 +182,3 @@ func TestState(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, saved[:len(saved)/2], damaged, "what could not be read is not written over")
 }
-
-// running is the program in this process.
-type running struct {
-	t      testing.TB
-	facts  facts
-	status chan int
-	stderr *bytes.Buffer
-	end    context.CancelFunc
-}
-
-// begin starts the program on a free port and waits until it says that it
-// serves. Environment is "NAME=value".
-func begin(t testing.TB, args []string, environment ...string) *running {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	said, stdout := io.Pipe()
-	r := &running{t: t, status: make(chan int, 1), stderr: new(bytes.Buffer), end: cancel}
-	go func() {
-		r.status <- run(ctx, append([]string{"--json", "--addr=127.0.0.1:0"}, args...), environment, stdout, r.stderr)
-		_ = stdout.Close()
-	}()
-	if json.NewDecoder(said).Decode(&r.facts) != nil {
-		require.Fail(t, "the program did not start", "%d %s", <-r.status, r.stderr)
-	}
-	go func() { _, _ = io.Copy(io.Discard, said) }()
-	t.Cleanup(func() { cancel() })
-	return r
-}
-
-// stop ends the program, and wants it to end well.
-func (r *running) stop() {
-	r.t.Helper()
-	r.end()
-	require.Equal(r.t, exitOK, <-r.status, r.stderr)
-}
-
-// call calls an address of the program; header lines are "Name: value".
-func (r *running) call(method, path, body string, header ...string) (int, string) {
-	r.t.Helper()
-	req, err := http.NewRequestWithContext(r.t.Context(), method, r.facts.BaseURL+path, strings.NewReader(body))
-	require.NoError(r.t, err)
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for _, line := range header {
-		name, value, _ := strings.Cut(line, ": ")
-		req.Header.Set(name, value)
-	}
-	req.Host = req.Header.Get("Host")
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(r.t, err)
-	raw, err := io.ReadAll(resp.Body)
-	require.NoError(r.t, err)
-	require.NoError(r.t, resp.Body.Close())
-	return resp.StatusCode, string(raw)
-}
-
-// service calls the service with the first key.
-func (r *running) service(method, path, body string) (int, string) {
-	r.t.Helper()
-	return r.call(method, path, body, "Authorization: Bearer "+r.facts.APIKey)
-}
-
-// control reads from the control interface.
-func (r *running) control(path string) string {
-	r.t.Helper()
-	status, body := r.call("GET", "/_fake/v1"+path, "")
-	require.Equal(r.t, 200, status, body)
-	return body
-}
-
-// refused runs the program with flags that it must refuse.
-func refused(t testing.TB, args []string, environment ...string) (int, string) {
-	t.Helper()
-	status, sentence, out := ended(t, args, environment...)
-	require.NotContains(t, strings.TrimSuffix(sentence, "\n"), "\n", "one sentence")
-	require.Empty(t, out)
-	return status, sentence
-}
-
-// ended runs the program; if it starts, it ends at once.
-func ended(t testing.TB, args []string, environment ...string) (status int, stderr, stdout string) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var out, errs bytes.Buffer
-	status = run(ctx, args, environment, &out, &errs)
-	return status, errs.String(), out.String()
-}
-
-func tempFile(t testing.TB) string { return filepath.Join(t.TempDir(), "file") }

@@ -115,8 +115,7 @@ func TestObserveHAR(t *testing.T) {
 }
 
 func TestObserveRefuses(t *testing.T) {
-	broken := tempFile(t)
-	require.NoError(t, os.WriteFile(broken, []byte(`{"format":2}`), 0o600))
+	broken := tempFile(t, `{"format":2}`)
 	for _, tt := range []struct {
 		args   []string
 		status int

@@ -180,7 +180,7 @@ func (p *program) handler() http.Handler {
 	dashboard, service := page.Handler(), p.control.Service()
 	own := p.config.control.Guard.CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
-		case strings.HasPrefix(path, "/_fake/v1/"):
+		case strings.HasPrefix(path+"/", "/_fake/v1/"):
 			p.control.ServeHTTP(w, r)
 		case path == "/", path == "/favicon.ico", strings.HasPrefix(path, "/_fake/"):
 			dashboard.ServeHTTP(w, r)

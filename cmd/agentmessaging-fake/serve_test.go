@@ -15,31 +15,29 @@ import (
 )
 
 func TestServe(t *testing.T) {
-	r := begin(t, nil)
-	assert.Equal(t, "amk_fake_000001", r.facts.APIKey)
-	assert.Equal(t, r.facts.BaseURL+"/", r.facts.PageURL)
-	assert.Equal(t, r.facts.BaseURL+"/_fake/v1", r.facts.ControlURL)
-	assert.Equal(t, os.Getpid(), r.facts.PID)
-	assert.Empty(t, r.facts.Token)
+	a := newAPI(t)
+	assert.Equal(t, "amk_fake_000001", a.facts.APIKey)
+	assert.Equal(t, a.facts.BaseURL+"/", a.facts.PageURL)
+	assert.Equal(t, a.facts.BaseURL+"/_fake/v1", a.facts.ControlURL)
+	assert.Equal(t, os.Getpid(), a.facts.PID)
+	assert.Empty(t, a.facts.Token)
 	for _, tt := range []struct {
 		path string
 		want int
 		says string
 	}{
-		{"/healthz", 200, "ok\n"}, {"/openapi.yaml", 200, openapi.Document}, {"/", 200, "<!doctype html>"}, {"/_fake/v1/info", 200, r.facts.BaseURL},
+		{"/healthz", 200, "ok\n"}, {"/openapi.yaml", 200, openapi.Document}, {"/", 200, "<!doctype html>"}, {"/_fake/v1/info", 200, a.facts.BaseURL},
 		{"/_fake/nothing", 404, ""}, {"/_fake/v1/nothing", 404, "no route has this method and path"}, {"/v1/status", 200, `"ok":true`},
 		{"/favicon.ico", 404, ""}, {"//v1/status", 404, `"error":"not_found"`}, {"/v2/status", 404, `"error":"not_found"`},
 	} {
-		status, body := r.service("GET", tt.path, "")
-		assert.Equal(t, tt.want, status, tt.path)
-		assert.Contains(t, strings.ToLower(body), strings.ToLower(tt.says), tt.path)
+		answered := a.send("GET", tt.path, "", "Authorization: Bearer "+a.facts.APIKey)
+		assert.Equal(t, tt.want, answered.status, tt.path)
+		assert.Contains(t, answered.raw, tt.says, tt.path)
 	}
-	calls := r.control("/calls")
+	calls := a.get("/calls")
 	assert.Contains(t, calls, `"path":"/v2/status"`, "a client with a wrong path can be seen")
 	assert.NotContains(t, calls, "favicon")
-	status, _ := r.call("GET", "/", "", "Host: evil.example")
-	assert.Equal(t, 403, status)
-	r.stop()
+	assert.Equal(t, 403, a.send("GET", "/", "", "Host: evil.example").status)
 }
 
 // The lines are for a shell, whatever the key is.
@@ -49,7 +47,7 @@ func TestWhatIsPrinted(t *testing.T) {
 export AGENT_MESSAGING_API_KEY='it'\\''s\$HOME'
 # page: http://127\.0\.0\.1:\d+/
 $`, printed)
-	ready := tempFile(t)
+	ready := tempFile(t, "")
 	r := begin(t, []string{"--ready-file", ready})
 	file, err := os.ReadFile(ready)
 	require.NoError(t, err)
@@ -76,17 +74,15 @@ func TestRemote(t *testing.T) {
 		{[]string{"--allow-remote", "--addr=0.0.0.0:0", given}, 0, "a-token-of-16-or-more", 401},
 		{[]string{"--allow-remote", given}, 0, "", 200}, // on loopback none is asked for
 	} {
-		r := begin(t, tt.args)
-		assert.Len(t, r.facts.Token, tt.made)
-		assert.Contains(t, r.facts.BaseURL, "http://127.0.0.1:")
-		status, _ := r.call("GET", "/_fake/v1/info", "")
-		assert.Equal(t, tt.bare, status)
-		status, body := r.call("GET", "/_fake/v1/info", "", "Authorization: Bearer "+r.facts.Token+tt.token)
-		assert.Equal(t, 200, status)
-		assert.Equal(t, tt.bare == 401, strings.Contains(body, `"remote":true`))
-		status, _ = r.call("GET", "/v1/status", "", "Authorization: Bearer "+r.facts.APIKey, "Host: fake.internal")
+		a := newAPI(t, tt.args...)
+		assert.Len(t, a.facts.Token, tt.made)
+		assert.Contains(t, a.facts.BaseURL, "http://127.0.0.1:")
+		assert.Equal(t, tt.bare, a.send("GET", "/_fake/v1/info", "").status)
+		answered := a.send("GET", "/_fake/v1/info", "", "Authorization: Bearer "+a.facts.Token+tt.token)
+		assert.Equal(t, 200, answered.status)
+		assert.Equal(t, tt.bare == 401, strings.Contains(answered.raw, `"remote":true`))
+		status := a.send("GET", "/v1/status", "", "Authorization: Bearer "+a.facts.APIKey, "Host: fake.internal").status
 		assert.Equal(t, tt.bare == 401, status == 200, "any host")
-		r.stop()
 	}
 	assert.Contains(t, string(facts{Token: "t"}.text(false)), "export AGENT_MESSAGING_FAKE_TOKEN=t\n")
 }
@@ -103,12 +99,13 @@ func TestPortInUse(t *testing.T) {
 // A line for each call, without the key and the text of the message.
 func TestLog(t *testing.T) {
 	for _, form := range []string{"text", "json", "auto", "off"} {
-		r := begin(t, []string{"--log", form, "--key=cnry-service-key"})
-		r.service("POST", "/v1/agents", "{}")
-		r.service("POST", "/v1/agents/agent_000001/messages", `{"text":"cnry-text"}`)
-		r.call("GET", "/v1/status", "", "Authorization: Bearer cnry-other")
-		r.stop()
-		written := r.stderr.String()
+		a := newAPI(t, "--log", form, "--key=cnry-service-key")
+		a.play(
+			step{"POST /v1/agents", "{}", 200, ""},
+			step{"POST /v1/agents/agent_000001/messages", `{"text":"cnry-text"}`, 200, ""},
+			step{"GET /v1/status cnry-other", "", 401, ""},
+		)
+		written := a.log.String()
 		assert.NotContains(t, written, "cnry", form)
 		switch form {
 		case "off":

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -30,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // process is the program in a process of its own.
-func process(t *testing.T, args ...string) (*exec.Cmd, *running) {
+func process(t *testing.T, args ...string) (*exec.Cmd, api) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -39,20 +38,18 @@ func process(t *testing.T, args ...string) (*exec.Cmd, *running) {
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	r := &running{t: t}
-	require.NoError(t, json.NewDecoder(stdout).Decode(&r.facts))
-	assert.Equal(t, cmd.Process.Pid, r.facts.PID)
-	return cmd, r
+	a := reached(t, stdout)
+	assert.Equal(t, cmd.Process.Pid, a.facts.PID)
+	return cmd, a
 }
 
 // underWay makes a call that a fault holds, and returns once it is held.
-func (r *running) underWay(fault string) (answered chan int) {
-	r.t.Helper()
-	status, body := r.call("POST", "/_fake/v1/faults", `{"fault":`+fault+`,"match":{"endpoint":"GET /v1/status"}}`)
-	require.Equal(r.t, 201, status, body)
-	req, err := http.NewRequest(http.MethodGet, r.facts.BaseURL+"/v1/status", nil)
-	require.NoError(r.t, err)
-	req.Header.Set("Authorization", "Bearer "+r.facts.APIKey)
+func (a api) underWay(fault string) (answered chan int) {
+	a.t.Helper()
+	a.play(step{"POST /faults", `{"fault":` + fault + `,"match":{"endpoint":"GET /v1/status"}}`, 201, ""})
+	req, err := http.NewRequest(http.MethodGet, a.facts.BaseURL+"/v1/status", nil)
+	require.NoError(a.t, err)
+	req.Header.Set("Authorization", "Bearer "+a.facts.APIKey)
 	answered = make(chan int, 1)
 	go func() {
 		// With a connection of its own: one that was opened and never used would keep a
@@ -64,7 +61,7 @@ func (r *running) underWay(fault string) (answered chan int) {
 		_ = resp.Body.Close()
 		answered <- resp.StatusCode
 	}()
-	for !strings.Contains(r.control("/faults"), `"hits":1`) {
+	for !strings.Contains(a.get("/faults"), `"hits":1`) {
 		continue
 	}
 	return answered
@@ -73,9 +70,9 @@ func (r *running) underWay(fault string) (answered chan int) {
 // A call that is under way gets its answer, and the state is saved.
 func TestSignalsDrain(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt, syscall.SIGHUP} {
-		path := tempFile(t)
-		cmd, r := process(t, "--state", path)
-		answered := r.underWay(`{"kind":"latency","duration":"100ms"}`)
+		path := tempFile(t, "")
+		cmd, a := process(t, "--state", path)
+		answered := a.underWay(`{"kind":"latency","duration":"100ms"}`)
 		require.NoError(t, cmd.Process.Signal(signal))
 		assert.Equal(t, 200, <-answered)
 		require.NoError(t, cmd.Wait(), "exit status 0")
@@ -85,8 +82,8 @@ func TestSignalsDrain(t *testing.T) {
 
 // Who does not want to wait for a call that hangs, says so again.
 func TestSecondSignalEnds(t *testing.T) {
-	cmd, r := process(t)
-	r.underWay(`{"kind":"hang"}`)
+	cmd, a := process(t)
+	a.underWay(`{"kind":"hang"}`)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for {

@@ -293,7 +293,7 @@ func TestControl(t *testing.T) {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.FileBodyDecoder)
 	}
 	file := filepath.Join(t.TempDir(), "calls")
-	tests := exec.CommandContext(t.Context(), "go", "test", "-count=1", "./cmd/agentmessaging-fake/internal/control")
+	tests := exec.CommandContext(t.Context(), "go", "test", "-count=1", "./cmd/agentmessaging-fake")
 	tests.Dir, tests.Env = "../..", append(os.Environ(), "AGENTMESSAGING_FAKE_RECORD="+file)
 	out, err := tests.CombinedOutput()
 	require.NoError(t, err, "%s", out)

@@ -1,13 +1,10 @@
-package control_test
+package main
 
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,16 +13,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
-	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 func TestReset(t *testing.T) {
-	a := newAPI(t, control.Options{
-		Latency: time.Millisecond, Replies: []byte(`[{"replies":[{"text":"from the file"}]}]`),
-	}, fakeserver.WithPlan(fakeserver.PlanPro))
+	a := newAPI(t, "--plan=pro", "--latency=1ms", "--replies", tempFile(t, `[{"replies":[{"text":"from the file"}]}]`))
 	a.play(
 		step{"POST /keys", "{}", 201, `{"key":"amk_fake_000002"}`},
 		step{"POST /v1/agents", "{}", 200, `{"agent_id":"agent_000001"}`},
@@ -47,7 +38,7 @@ func TestReset(t *testing.T) {
 
 // A reset ends the calls under way, and they change nothing afterwards.
 func TestResetLetsCallsGo(t *testing.T) {
-	a := newAPI(t, control.Options{})
+	a := newAPI(t)
 	a.play(step{"POST /faults", `{"fault":{"kind":"latency","duration":"1h"}}`, 201, ""})
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
@@ -67,7 +58,7 @@ func TestResetLetsCallsGo(t *testing.T) {
 
 // Many requests at once, among them resets: no panic.
 func TestRequestsAtOnce(t *testing.T) {
-	a := newAPI(t, control.Options{})
+	a := newAPI(t)
 	var all sync.WaitGroup
 	for request, body := range map[string]string{
 		"POST /reset":                            "",
@@ -91,7 +82,7 @@ func TestRequestsAtOnce(t *testing.T) {
 }
 
 func TestAwait(t *testing.T) {
-	a := newAPI(t, control.Options{})
+	a := newAPI(t)
 	var waiting sync.WaitGroup
 	waiting.Go(func() { a.play(step{"GET /calls?n=2&timeout=1m&endpoint=GET%20/v1/status", "", 200, seqs(1, 3)}) })
 	a.play(step{"GET /v1/status", "", 200, ""}, step{"GET /v1/byok", "", 200, ""}, step{"GET /v1/status", "", 200, ""})
@@ -104,17 +95,17 @@ func TestAwait(t *testing.T) {
 }
 
 func TestAwaitEndsWithTheProgram(t *testing.T) {
-	a := newAPI(t, control.Options{})
+	a := newAPI(t)
 	var waiting sync.WaitGroup
 	waiting.Go(func() { a.play(step{"GET /calls?n=1&timeout=10m", "", 504, `{"error":"timeout"}`}) })
-	a.server.End()
+	a.end()
 	waiting.Wait()
 }
 
 // A name that an attacker's site resolves to 127.0.0.1 reaches nothing, and neither do
 // a page of another site and what a form of one can send.
 func TestOtherSites(t *testing.T) {
-	a := newAPI(t, control.Options{})
+	a := newAPI(t)
 	for header, want := range map[string]int{
 		"Host: 127.0.0.1:8460": 201, "Host: 127.0.0.1": 201, "Host: 127.9.9.9": 201, "Host: localhost:1": 201, "Host: LOCALHOST": 201, "Host: localhost.:80": 201,
 		"Host: app.localhost": 201, "Host: [::1]:8460": 201, "Host: [::1]": 201, "Host: [::ffff:127.0.0.1]:1": 201,
@@ -133,7 +124,7 @@ func TestOtherSites(t *testing.T) {
 		assert.Equal(t, want, answer.status, header)
 		assert.Empty(t, answer.header.Get("Access-Control-Allow-Origin"))
 		if name, _, _ := strings.Cut(header, ":"); name == "Host" { // the service is guarded likewise
-			status := a.send("GET", "/v1/status", "", header, "Authorization: Bearer "+a.fake.Key()).status
+			status := a.send("GET", "/v1/status", "", header, "Authorization: Bearer "+a.facts.APIKey).status
 			assert.Equal(t, want == 201, status == 200, header)
 		}
 	}
@@ -149,11 +140,11 @@ func TestOtherSites(t *testing.T) {
 
 func TestToken(t *testing.T) {
 	const token = "a-token-of-16-or-more"
-	a := newAPI(t, control.Options{Guard: jsonapi.Guard{Token: token}})
+	a := newAPI(t, "--allow-remote", "--addr=0.0.0.0:0", "--token", token)
 	for header, want := range map[string]int{
 		"Authorization: Bearer " + token: 200, "Authorization: bearer  " + token: 200,
 		"Authorization: Bearer " + token + "x": 401, "Authorization: Bearer " + token[:20]: 401, "Authorization: Basic " + token: 401,
-		"Authorization: " + token: 401, "Authorization: Bearer ": 401, "X-Token: " + token: 401, "Authorization: Bearer " + a.fake.Key(): 401,
+		"Authorization: " + token: 401, "Authorization: Bearer ": 401, "X-Token: " + token: 401, "Authorization: Bearer " + a.facts.APIKey: 401,
 	} {
 		assert.Equal(t, want, a.send("GET", "/_fake/v1/info", "", header).status, header)
 	}
@@ -207,13 +198,13 @@ func TestStream(t *testing.T) {
 // heartbeat every 3 s.
 func TestStreamOfOneSlowCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAPI(t, control.Options{})
+		a := newAPI(t)
 		a.play(
 			step{"POST /faults", `{"fault":{"kind":"latency","duration":"2s"}}`, 201, ""},
 			step{"POST /faults", `{"fault":{"kind":"drip_reply","bytes":60,"every":"1s"}}`, 201, ""},
 		)
-		go a.send("GET", "/v1/status", "", "Authorization: Bearer "+a.fake.Key())
-		time.AfterFunc(10*time.Second, a.server.End)
+		go a.send("GET", "/v1/status", "", "Authorization: Bearer "+a.facts.APIKey)
+		time.AfterFunc(10*time.Second, a.end)
 		sent := a.send("GET", "/_fake/v1/calls/stream", "").raw
 		assert.Regexp(t, `(?s)event: under_way\ndata: {"calls":\[{"seq":0,.*event: call\ndata: {"seq":1,.*event: call\ndata: {"seq":1,[^\n]*"ended":`, sent)
 		assert.Contains(t, sent, "event: under_way\ndata: {\"calls\":[]}")
@@ -223,16 +214,12 @@ func TestStreamOfOneSlowCall(t *testing.T) {
 
 // A reader that takes nothing keeps nobody waiting, and learns how many calls it missed.
 func TestSlowReader(t *testing.T) {
-	opts := []fakeserver.Option{fakeserver.WithCallLimit(10)}
-	for _, limit := range []fakeserver.Limit{fakeserver.LimitKeyMinute, fakeserver.LimitIPMinute, fakeserver.LimitKeyDay} {
-		opts = append(opts, fakeserver.WithLimit(limit, control.NoLimit))
-	}
-	a, s := newStream(t, opts...)
+	a, s := newStream(t, "--calls=10", "--limits=off")
 	a.play(step{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""})
 	const made = 2000
 	text := `{"text":"` + strings.Repeat("x", 4000) + `"}`
 	for range made { // 16 MB, more than any socket holds
-		a.send("POST", "/v1/agents/a/messages", text, "Authorization: Bearer "+a.fake.Key())
+		a.send("POST", "/v1/agents/a/messages", text, "Authorization: Bearer "+a.facts.APIKey)
 	}
 	missed, received := 0, 0
 	for last := 0; last < made; {
@@ -262,11 +249,11 @@ type stream struct {
 }
 
 // newStream begins a server and a stream of it, and reads its first comment.
-func newStream(t *testing.T, opts ...fakeserver.Option) (api, *stream) {
-	a := newAPI(t, control.Options{}, opts...)
+func newStream(t *testing.T, flags ...string) (api, *stream) {
+	a := newAPI(t, flags...)
 	server := httptest.NewServer(a.all)
 	t.Cleanup(server.Close)
-	t.Cleanup(a.server.End) // before Close, which waits for streams
+	t.Cleanup(a.end) // before Close, which waits for streams
 	req, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/_fake/v1/calls/stream", nil)
 	require.NoError(t, err)
 	resp, err := http.DefaultClient.Do(req)
@@ -297,144 +284,4 @@ func (s *stream) next() (e event) {
 		}
 	}
 	return event{}
-}
-
-// api makes calls of the control interface, and of the service behind it.
-type api struct {
-	t      testing.TB
-	server *control.Server
-	fake   *fakeserver.Server
-	all    http.Handler
-}
-
-func newAPI(t testing.TB, o control.Options, opts ...fakeserver.Option) api {
-	t.Helper()
-	fake, err := fakeserver.Open(append(opts, fakeserver.WithMessageTexts())...)
-	require.NoError(t, err)
-	o.Fake = fake
-	s, err := control.New(o)
-	require.NoError(t, err)
-	t.Cleanup(s.End)
-	service := s.Service()
-	return api{t, s, fake, o.Guard.CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/_fake/") {
-			s.ServeHTTP(w, r)
-			return
-		}
-		service.ServeHTTP(w, r)
-	}))}
-}
-
-type reply struct {
-	status int
-	header http.Header
-	raw    string
-}
-
-// send makes any call; header lines are "Name: value".
-func (a api) send(method, path, body string, header ...string) reply {
-	req := httptest.NewRequest(method, path, strings.NewReader(body)).WithContext(a.t.Context())
-	req.Host = "127.0.0.1:8460"
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	for _, line := range header {
-		name, value, _ := strings.Cut(line, ": ")
-		req.Header.Set(name, value)
-		if name == "Host" {
-			req.Host = value
-		}
-	}
-	rec := httptest.NewRecorder()
-	a.all.ServeHTTP(rec, req)
-	r := reply{rec.Code, rec.Header(), rec.Body.String()}
-	if strings.HasPrefix(path, "/_fake/") {
-		record(a.t, req, body, r)
-	}
-	return r
-}
-
-// step is a call, and what it answers.
-type step struct {
-	// call is a method and a path, of the control interface or from /v1/ on of the
-	// service. A call of the service has the first key, or the one that follows.
-	call, body string
-	status     int
-	want       string // JSON that the answer holds, or a part of the reason; "": anything
-}
-
-// play makes the calls one after the other, and returns all answers.
-func (a api) play(steps ...step) (answers string) {
-	a.t.Helper()
-	for _, s := range steps {
-		method, path, _ := strings.Cut(s.call, " ")
-		path, key, given := strings.Cut(path, " ")
-		if !given {
-			key = a.fake.Key()
-		}
-		var r reply
-		if strings.HasPrefix(path, "/v1/") {
-			r = a.send(method, path, s.body, "Authorization: Bearer "+key)
-		} else {
-			r = a.send(method, "/_fake/v1"+path, s.body)
-		}
-		require.Equal(a.t, s.status, r.status, "%s %s: %s", s.call, s.body, r.raw)
-		wantHeld(a.t, s, r)
-		answers += r.raw
-	}
-	return answers
-}
-
-func wantHeld(t testing.TB, s step, r reply) {
-	t.Helper()
-	var got, want any
-	_ = json.Unmarshal([]byte(r.raw), &got)
-	switch {
-	case s.want == "":
-	case strings.HasPrefix(s.want, "{"):
-		require.NoError(t, json.Unmarshal([]byte(s.want), &want), s.want)
-		assert.True(t, holds(got, want), "%s: %s\nand not %s", s.call, r.raw, s.want)
-	default:
-		refusal, _ := got.(map[string]any)
-		assert.Contains(t, fmt.Sprint(refusal["reason"]), s.want, s.call)
-		assert.NotEmpty(t, refusal["error"])
-		assert.Equal(t, "application/json", r.header.Get("Content-Type"))
-	}
-}
-
-// holds reports whether got has all that want has: each member of an object, and as
-// many elements of an array. A null is missing or null.
-func holds(got, want any) bool {
-	switch want := want.(type) {
-	case map[string]any:
-		object, is := got.(map[string]any)
-		for name, value := range want {
-			is = is && holds(object[name], value)
-		}
-		return is
-	case []any:
-		list, is := got.([]any)
-		return is && slices.EqualFunc(list, want, holds)
-	}
-	return got == want
-}
-
-var recording sync.Mutex
-
-// record writes a call to the file that the module tools/openapi names, which
-// holds each to openapi.yaml.
-func record(t testing.TB, req *http.Request, body string, r reply) {
-	name := os.Getenv("AGENTMESSAGING_FAKE_RECORD")
-	if name == "" || len(body) > 1<<20 {
-		return
-	}
-	recording.Lock()
-	defer recording.Unlock()
-	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	require.NoError(t, err)
-	require.NoError(t, json.NewEncoder(file).Encode(map[string]any{
-		"Method": req.Method, "URL": req.URL.RequestURI(), "Header": req.Header, "Body": body,
-		"Status": r.status, "Answered": r.header, "Answer": r.raw,
-	}))
-	require.NoError(t, file.Close())
 }

@@ -1,17 +1,16 @@
-package control_test
+package main
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 const wholeAgent = `{"key":"key_000001","agent_id":"a/b %","status":"paused","created_at":"2020-01-01T00:00:00Z","updated_at":"2021-01-01T00:00:00Z",
@@ -99,7 +98,7 @@ var dialogues = map[string][]step{
 		{"POST /v1/agents/a/messages", `{"text":"hi"}`, 404, `{"error":"odd","reason":"r"}`},
 		{"POST /v1/agents/a/messages", `{"text":"hi"}`, 404, ""},
 		{"POST /v1/agents/a/messages", `{"text":"hi"}`, 200, `{"reply_text":"You wrote: hi"}`},
-		{"POST /replies", `{"replies":[{"text":"exact"}],"match":{"text":"x"}}`, 201, `{"id":"reply_000002"}`},
+		{"POST /replies", `{"replies":[{"text":"exact"}],"match":{"text":"x"},"nth":1}`, 201, `{"id":"reply_000002","nth":1}`},
 		{"GET /replies", "", 200, `{"replies":[{"id":"reply_000001","hits":3},{"hits":0}]}`},
 		{"POST /v1/agents/b/messages", `{"text":"x"}`, 200, `{"reply_text":"exact"}`},
 		{"POST /v1/agents/b/messages", `{"text":"xx"}`, 200, `{"reply_text":"You wrote: xx"}`},
@@ -152,7 +151,7 @@ const scripted = `{"match":{"agent_id":"a","key":"key_000001","text_containing":
 func TestDialogues(t *testing.T) {
 	for name, steps := range dialogues {
 		t.Run(name, func(t *testing.T) {
-			answers := newAPI(t, control.Options{}).play(steps...)
+			answers := newAPI(t).play(steps...)
 			assert.NotContains(t, answers, "canary")
 			assert.Equal(t, strings.Count(answers, `"key":"amk_`), strings.Count(answers, "amk_"), "only the issue of a key shows its text")
 		})
@@ -184,6 +183,8 @@ var refusals = []step{
 	{"POST /clock", `{"until":"tomorrow"}`, 400, "until: must be a time such as 2030-01-01T00:00:00Z"},
 	{"POST /replies", `{"replies":[]}`, 400, "replies: give at least one reply, and no fault"},
 	{"POST /replies", `{"replies":[{"text":"a"},{"tekst":"a"}]}`, 400, `replies[1]: member "tekst" is not allowed; allowed: code, reason, status, text, warnings`},
+	{"POST /replies", `{"replies":"a"}`, 400, "replies: must be of type array"},
+	{"POST /replies", `{"replies":[{"text":"a"}],"match":"a"}`, 400, "match: must be of type object"},
 	{"POST /replies", `{"replies":[{"text":5}]}`, 400, "replies[0].text: must be of type string"},
 	{"POST /replies", `{"replies":[{"status":500}]}`, 400, "replies[0].status: must be one of [400 401 402 404 429]"},
 	{"POST /replies", `{"replies":[{"text":"a"}],"match":{"key":"amk_fake_000001"}}`, 400, "match.key: no key has this label"},
@@ -219,12 +220,42 @@ var refusals = []step{
 
 // What is wrong is named, what is allowed is said, and nothing happens.
 func TestRefusals(t *testing.T) {
-	a := newAPI(t, control.Options{})
+	a := newAPI(t)
 	before := a.play(step{"GET /state", "", 200, ""})
 	a.play(refusals...)
 	a.play(step{"POST /keys", strings.Repeat(" ", 1<<20+1), 413, "body: at most 1048576 bytes"})
 	assert.Equal(t, before, a.play(step{"GET /state", "", 200, ""}))
 	a.play(step{"GET /replies", "", 200, `{"replies":[]}`}, step{"GET /faults", "", 200, `{"faults":[]}`})
+}
+
+// Whatever is sent is answered as documented: a panic of the fake would end
+// the test.
+func FuzzBodies(f *testing.F) {
+	steps := slices.Concat(slices.Collect(maps.Values(dialogues))...)
+	steps = append(steps, refusals...)
+	routes := map[string]bool{}
+	for _, s := range steps {
+		f.Add(s.body)
+		sent := s.body != "" && !strings.Contains(s.call, " /v1/") && s.call != "POST /calls" // a fault may hang a call
+		if sent {
+			routes[s.call] = true
+		}
+	}
+	for _, fault := range faultObjects {
+		f.Add(`{"fault":` + fault[0] + `}`)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		a := newAPI(t)
+		a.play(step{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""})
+		for _, route := range slices.Sorted(maps.Keys(routes)) {
+			method, path, _ := strings.Cut(route, " ")
+			answered := a.send(method, "/_fake/v1"+path, body)
+			assert.Contains(t, []int{200, 201, 204, 400, 404, 409, 413}, answered.status, route)
+		}
+		for _, path := range []string{"/keys", "/agents", "/replies", "/faults", "/clock"} {
+			a.play(step{"GET " + path, "", 200, ""})
+		}
+	})
 }
 
 // faultObjects are a fault of each kind, and its name.
@@ -246,7 +277,7 @@ var faultObjects = [][2]string{
 }
 
 func TestFaults(t *testing.T) {
-	a := newAPI(t, control.Options{})
+	a := newAPI(t)
 	for i, fault := range faultObjects {
 		id := fmt.Sprintf("fault_%06d", i+1)
 		a.play(
@@ -257,7 +288,8 @@ func TestFaults(t *testing.T) {
 	}
 	a.play(
 		step{"DELETE /v1/byok", "", 200, ""}, // none is left
-		step{"POST /faults", `{"fault":{"kind":"rate_limited","retry_after":"7"},"match":{"endpoint":"GET /v1/status","key":"key_000001"},"times":1}`, 201, ""},
+		step{"POST /faults", `{"fault":{"kind":"rate_limited","retry_after":"7"},"match":{"endpoint":"GET /v1/status","key":"key_000001"},"from":2,"times":1}`, 201, ""},
+		step{"GET /v1/status", "", 200, ""},
 		step{"GET /v1/status", "", 429, ""},
 		step{"GET /v1/status", "", 200, ""},
 		step{"GET /faults", "", 200, `{"faults":[{"times":1,"hits":1}]}`},
@@ -267,7 +299,7 @@ func TestFaults(t *testing.T) {
 // A sweep from outside: each fault that fits an endpoint is listed, and acts by
 // its name.
 func TestFaultsByName(t *testing.T) {
-	a := newAPI(t, control.Options{})
+	a := newAPI(t)
 	listed := a.play(step{"GET /fitting-faults?endpoint=PUT%20/v1/byok", "", 200, ""})
 	names := regexp.MustCompile(`"name":"(\w+)","says":"\w`).FindAllStringSubmatch(listed, -1)
 	require.Len(t, names, 19, "seven of a status, with a minute and a day, and twelve of the way there")
@@ -277,7 +309,7 @@ func TestFaultsByName(t *testing.T) {
 }
 
 func TestCalls(t *testing.T) {
-	a := newAPI(t, control.Options{}, fakeserver.WithCallLimit(5))
+	a := newAPI(t, "--calls=5")
 	a.play(
 		step{"GET /v1/nothing", "", 404, ""},
 		step{"POST /v1/agents", `{"customer_ref":"<c>"}`, 200, ""},

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// api makes calls of all that the program serves.
+type api struct {
+	t     testing.TB
+	facts facts
+	all   http.Handler
+	end   func()        // ends what the program does for its callers
+	log   *bytes.Buffer // what the program wrote on standard error
+}
+
+// newAPI is the program with these flags, without a socket and a goroutine. Most tests
+// need no more, and it can be used in a bubble.
+func newAPI(t testing.TB, flags ...string) api {
+	t.Helper()
+	c, err := parse(append([]string{"--addr=127.0.0.1:0", "--log=off"}, flags...), nil)
+	require.NoError(t, err)
+	log := new(bytes.Buffer)
+	p, err := start(c, log)
+	require.NoError(t, err)
+	require.NoError(t, p.listener.Close())
+	t.Cleanup(p.control.End)
+	return api{t, p.facts, p.handler(), p.control.End, log}
+}
+
+// running is the whole program, in this process or in another.
+type running struct {
+	api
+	status chan int
+}
+
+// begin starts the program on a free port and waits until it says that it serves.
+// Environment is "NAME=value".
+func begin(t testing.TB, args []string, environment ...string) running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	said, stdout := io.Pipe()
+	log, status := new(bytes.Buffer), make(chan int, 1)
+	go func() {
+		status <- run(ctx, append([]string{"--json", "--addr=127.0.0.1:0"}, args...), environment, stdout, log)
+		_ = stdout.Close()
+	}()
+	r := running{reached(t, said), status}
+	r.end, r.log = cancel, log
+	return r
+}
+
+// reached reads the line that a program prints once it serves, and calls it over the
+// network.
+func reached(t testing.TB, stdout io.Reader) api {
+	t.Helper()
+	a := api{t: t}
+	require.NoError(t, json.NewDecoder(stdout).Decode(&a.facts), "the program did not start")
+	go func() { _, _ = io.Copy(io.Discard, stdout) }()
+	base, err := url.Parse(a.facts.BaseURL)
+	require.NoError(t, err)
+	a.all = httputil.NewSingleHostReverseProxy(base)
+	return a
+}
+
+// stop ends the program, and wants it to end well.
+func (r running) stop() {
+	r.t.Helper()
+	r.end()
+	require.Equal(r.t, exitOK, <-r.status, r.log)
+}
+
+// refused runs the program with flags that it must refuse.
+func refused(t testing.TB, args []string, environment ...string) (int, string) {
+	t.Helper()
+	status, sentence, out := ended(t, args, environment...)
+	require.NotContains(t, strings.TrimSuffix(sentence, "\n"), "\n", "one sentence")
+	require.Empty(t, out)
+	return status, sentence
+}
+
+// ended runs the program; if it starts, it ends at once.
+func ended(t testing.TB, args []string, environment ...string) (status int, stderr, stdout string) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	status = run(ctx, args, environment, &out, &errs)
+	return status, errs.String(), out.String()
+}
+
+// tempFile is the path of a file with this content, or for "" of one that is not there.
+func tempFile(t testing.TB, content string) string {
+	path := filepath.Join(t.TempDir(), "file")
+	if content != "" {
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	}
+	return path
+}
+
+type reply struct {
+	status int
+	header http.Header
+	raw    string
+}
+
+// send makes any call; header lines are "Name: value".
+func (a api) send(method, path, body string, header ...string) reply {
+	req := httptest.NewRequest(method, path, strings.NewReader(body)).WithContext(a.t.Context())
+	req.Host = "127.0.0.1:8460"
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		req.Header.Set(name, value)
+		if name == "Host" {
+			req.Host = value
+		}
+	}
+	rec := httptest.NewRecorder()
+	a.all.ServeHTTP(rec, req)
+	r := reply{rec.Code, rec.Header(), rec.Body.String()}
+	if strings.HasPrefix(path, "/_fake/") {
+		record(a.t, req, body, r)
+	}
+	return r
+}
+
+// get reads from the control interface.
+func (a api) get(path string) string {
+	a.t.Helper()
+	return a.play(step{"GET " + path, "", 200, ""})
+}
+
+// step is a call, and what it answers.
+type step struct {
+	// call is a method and a path, of the control interface or from /v1/ on of the
+	// service. A call of the service has the first key, or the one that follows.
+	call, body string
+	status     int
+	want       string // JSON that the answer holds, or a part of the reason; "": anything
+}
+
+// play makes the calls one after the other, and returns all answers.
+func (a api) play(steps ...step) (answers string) {
+	a.t.Helper()
+	for _, s := range steps {
+		method, path, _ := strings.Cut(s.call, " ")
+		path, key, given := strings.Cut(path, " ")
+		if !given {
+			key = a.facts.APIKey
+		}
+		var r reply
+		if strings.HasPrefix(path, "/v1/") {
+			r = a.send(method, path, s.body, "Authorization: Bearer "+key)
+		} else {
+			r = a.send(method, "/_fake/v1"+path, s.body)
+		}
+		require.Equal(a.t, s.status, r.status, "%s %s: %s", s.call, s.body, r.raw)
+		wantHeld(a.t, s, r)
+		answers += r.raw
+	}
+	return answers
+}
+
+func wantHeld(t testing.TB, s step, r reply) {
+	t.Helper()
+	var got, want any
+	_ = json.Unmarshal([]byte(r.raw), &got)
+	switch {
+	case s.want == "":
+	case strings.HasPrefix(s.want, "{"):
+		require.NoError(t, json.Unmarshal([]byte(s.want), &want), s.want)
+		assert.True(t, holds(got, want), "%s: %s\nand not %s", s.call, r.raw, s.want)
+	default:
+		refusal, _ := got.(map[string]any)
+		assert.Contains(t, fmt.Sprint(refusal["reason"]), s.want, s.call)
+		assert.NotEmpty(t, refusal["error"])
+		assert.Equal(t, "application/json", r.header.Get("Content-Type"))
+	}
+}
+
+// holds reports whether got has all that want has: each member of an object, and as
+// many elements of an array. A null is missing or null.
+func holds(got, want any) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		object, is := got.(map[string]any)
+		for name, value := range want {
+			is = is && holds(object[name], value)
+		}
+		return is
+	case []any:
+		list, is := got.([]any)
+		return is && slices.EqualFunc(list, want, holds)
+	}
+	return got == want
+}
+
+var recording sync.Mutex
+
+// record writes a call to the file that the module tools/openapi names, which
+// holds each to openapi.yaml.
+func record(t testing.TB, req *http.Request, body string, r reply) {
+	name := os.Getenv("AGENTMESSAGING_FAKE_RECORD")
+	if name == "" || len(body) > 1<<20 {
+		return
+	}
+	recording.Lock()
+	defer recording.Unlock()
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	require.NoError(t, json.NewEncoder(file).Encode(map[string]any{
+		"Method": req.Method, "URL": req.URL.RequestURI(), "Header": req.Header, "Body": body,
+		"Status": r.status, "Answered": r.header, "Answer": r.raw,
+	}))
+	require.NoError(t, file.Close())
+}
