@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
@@ -113,42 +114,38 @@ func TestConnectionForARepeat(t *testing.T) {
 	}
 }
 
-// TestAnotherConnection: where the first one did not take the request, the try ends
-// when net/http has found another without asking.
-func TestAnotherConnection(t *testing.T) {
-	stopped := false
-	trace := &trace{sender: New(nil), ctx: t.Context(), stop: func() { stopped = true }}
-	trace.useHTTP2(newConnection())
-	assert.False(t, stopped)
-	trace.useHTTP2(newConnection())
-	assert.True(t, stopped)
-	answer, why := trace.failed(nil, context.Canceled)
-	assert.Equal(t, Answer{Err: errCrowded, Missed: Broken, Renewed: true}, answer)
-	assert.Equal(t, full, why)
+// script is a transport that runs hooks as net/http does, and fails.
+type script func(ctx context.Context, hooks *httptrace.ClientTrace) error
+
+func (run script) RoundTrip(req *http.Request) (*http.Response, error) {
+	return nil, run(req.Context(), httptrace.ContextClientTrace(req.Context()))
 }
 
-// crowded is a transport whose one connection has no room.
-type crowded struct {
-	conn  *tls.Conn
-	tries int
-}
-
-func (c *crowded) RoundTrip(req *http.Request) (*http.Response, error) {
-	c.tries++
-	hooks := httptrace.ContextClientTrace(req.Context())
-	hooks.GetConn("")
-	hooks.GotConn(httptrace.GotConnInfo{Conn: c.conn})
-	return nil, errors.New("net/http: cannot rewind body after connection loss")
-}
-
-// TestTriesAreBounded: a request looks fifty times for a connection with room.
+// TestTriesAreBounded: where a connection has no room, net/http looks for another one,
+// finds another one without asking, or gives up. A request does so fifty times.
 func TestTriesAreBounded(t *testing.T) {
-	transport := &crowded{conn: tls.Client(nil, nil)}
-	sender := New(transport)
-	sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(transport.conn): newConnection()}
-	answer := sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Deadline: soon()})
-	assert.Equal(t, Answer{Err: errCrowded, Missed: Broken, Renewed: true}, answer)
-	assert.Equal(t, 50, transport.tries)
+	one, other := tls.Client(nil, nil), tls.Client(nil, nil)
+	gaveUp := errors.New("net/http: cannot rewind body after connection loss")
+	for name, next := range map[string]func(hooks *httptrace.ClientTrace) error{
+		"looks": func(hooks *httptrace.ClientTrace) error { hooks.GetConn(""); return nil },
+		"finds": func(hooks *httptrace.ClientTrace) error {
+			hooks.GotConn(httptrace.GotConnInfo{Conn: other})
+			return nil
+		},
+		"gives up": func(*httptrace.ClientTrace) error { return gaveUp },
+	} {
+		tries := 0
+		sender := New(script(func(ctx context.Context, hooks *httptrace.ClientTrace) error {
+			tries++
+			hooks.GetConn("")
+			hooks.GotConn(httptrace.GotConnInfo{Conn: one})
+			return cmp.Or(next(hooks), ctx.Err(), io.EOF)
+		}))
+		sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(one): newConnection(), weak.Make(other): newConnection()}
+		answer := sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Deadline: soon()})
+		assert.Equal(t, Answer{Err: errCrowded, Missed: answer.Missed, Renewed: true}, answer, name)
+		assert.Equal(t, 50, tries, name)
+	}
 }
 
 // TestConnectionsAreForgotten when net/http has let go of them.
@@ -161,49 +158,53 @@ func TestConnectionsAreForgotten(t *testing.T) {
 	assert.Len(t, known.known, 1, "the last one is found dead when another one comes")
 }
 
-// TestReason says what happened where net/http's words do not.
-func TestReason(t *testing.T) {
-	plain := tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake", RecordHeader: [5]byte([]byte("HTTP/"))}
-	assert.Equal(t, http.ErrSchemeMismatch, new(trace).reason(plain))
-}
-
-// TestMaybeSent has what the fault matrix of the client cannot time: only what cannot
-// have reached the service was not sent.
-func TestMaybeSent(t *testing.T) {
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, tt := range []struct {
-		name           string
-		headers, hints int32
-		ctx            context.Context
+// TestFailures has what the fault matrix of the client cannot time. Only what cannot
+// have reached the service was not sent. A thousand 1xx may come before the answer.
+func TestFailures(t *testing.T) {
+	for name, tt := range map[string]struct {
+		headers, hints int  // what was written, and how many 1xx came
+		waits          bool // until the deadline
 		err            error
-		want           bool
+		missed         Missed
+		sent           bool
+		instead        error // of err
 	}{
-		{"ended while the header was written", 0, 0, over, io.EOF, true},
-		{"timed out while the header was written", 0, 0, t.Context(), os.ErrDeadlineExceeded, true},
-		{"reset before the header", 0, 0, t.Context(), io.EOF, false},
-		{"turned away after a 1xx", 1, 1, t.Context(), errGoAway, true},
-		{"turned away, after another try", 2, 0, t.Context(), errGoAway, true},
+		"reset before the header":                {err: io.EOF, missed: Broken},
+		"timed out while the header was written": {err: os.ErrDeadlineExceeded, missed: Broken, sent: true},
+		"ended while the header was written":     {waits: true, err: io.EOF, missed: NoAnswer, sent: true},
+		"turned away":                            {headers: 1, err: errGoAway, missed: Broken},
+		"turned away after another try":          {headers: 2, err: errGoAway, missed: Broken, sent: true},
+		"turned away after 1xx":                  {headers: 1, hints: 1000, err: errGoAway, missed: Broken, sent: true},
+		"1xx without end":                        {headers: 1, hints: 1001, err: io.EOF, missed: Broken, sent: true, instead: errTooManyHints},
 	} {
-		trace := &trace{ctx: tt.ctx}
-		trace.started.Store(true)
-		trace.connected.Store(true)
-		trace.headers.Store(tt.headers)
-		trace.hints.Store(tt.hints)
-		assert.Equal(t, tt.want, trace.maybeSent(nil, tt.err), tt.name)
+		synctest.Test(t, func(t *testing.T) {
+			answer := send(t, script(func(ctx context.Context, hooks *httptrace.ClientTrace) (err error) {
+				hooks.GetConn("")
+				hooks.GotConn(httptrace.GotConnInfo{})
+				for range tt.headers {
+					hooks.WroteHeaders()
+				}
+				for range tt.hints {
+					err = hooks.Got1xxResponse(http.StatusProcessing, nil)
+				}
+				if tt.waits {
+					<-ctx.Done()
+				}
+				return cmp.Or(err, tt.err)
+			}))
+			assert.Equal(t, Answer{Err: cmp.Or(tt.instead, tt.err), Missed: tt.missed, Sent: tt.sent}, answer, name)
+		})
 	}
-	assert.False(t, (&trace{ctx: t.Context()}).maybeSent(&http.Transport{}, io.EOF), "net/http runs the hooks")
+	plain := tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake", RecordHeader: [5]byte([]byte("HTTP/"))}
+	answer := send(t, script(func(context.Context, *httptrace.ClientTrace) error { return plain }))
+	assert.Equal(t, http.ErrSchemeMismatch, answer.Err)
+	assert.True(t, answer.Sent, "the transport runs no hooks")
+	assert.False(t, send(t, new(http.Transport)).Sent, "net/http runs them, and knows no such scheme")
 }
 
-// TestHintsAreBounded: a thousand 1xx may come before the answer.
-func TestHintsAreBounded(t *testing.T) {
-	for hints, want := range map[int]error{1000: nil, 1001: errTooManyHints} {
-		trace, got := new(trace), error(nil)
-		for range hints {
-			got = trace.got1xx(http.StatusProcessing, nil)
-		}
-		assert.Equal(t, want, got, "%d hints", hints)
-	}
+// send sends a request through the transport.
+func send(t *testing.T, transport http.RoundTripper) Answer {
+	return New(transport).Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Header: http.Header{}, Deadline: soon()})
 }
 
 var errGoAway = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")

@@ -32,7 +32,7 @@ type trace struct {
 
 	conn          atomic.Pointer[connection] // nil: none yet, or not HTTP/2
 	answersBefore atomic.Int64               // answers of conn before this request
-	alone         atomic.Bool                // on conn, until its first answer
+	alone         atomic.Pointer[connection] // that has this request alone until its first answer; nil: none
 	refused       atomic.Int32               // a refusal
 	looking       atomic.Bool                // it is this request's turn in the line
 	turnTimer     *time.Timer                // ends the turn
@@ -73,7 +73,9 @@ func (t *trace) useHTTP2(conn *connection) {
 		return
 	}
 	alone, err := conn.admit(t.ctx)
-	t.alone.Store(alone)
+	if alone {
+		t.alone.Store(conn)
+	}
 	t.answersBefore.Store(conn.answers.Load())
 	if err != nil {
 		t.refuse(late)
@@ -137,8 +139,8 @@ func (t *trace) finish() {
 	if conn == nil || t.answers.Load() > 0 || t.hints.Load() > 0 {
 		return
 	}
-	if t.alone.Load() {
-		<-conn.alone
+	if held := t.alone.Load(); held != nil { // not always conn: net/http may have found another one
+		<-held.alone
 	}
 	if t.ctx.Err() != nil && t.headers.Load() == 1 && !t.repeat.Load() {
 		conn.missed(t.answersBefore.Load())
