@@ -337,18 +337,15 @@ func newVault() *vault {
 	if err != nil {
 		panic(err) // only a wrong key length fails
 	}
-	aead, err := cipher.NewGCM(block)
+	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
 		panic(err) // only a wrong block size fails
 	}
 	return &vault{aead: aead, macKey: randomBytes(32)}
 }
 
-// seal returns the nonce, followed by the encrypted plaintext.
-func (v *vault) seal(plaintext string) []byte {
-	nonce := randomBytes(v.aead.NonceSize())
-	return v.aead.Seal(nonce, nonce, []byte(plaintext), nil)
-}
+// seal returns a random nonce, followed by the encrypted plaintext.
+func (v *vault) seal(plaintext string) []byte { return v.aead.Seal(nil, nil, []byte(plaintext), nil) }
 
 // fingerprintBytes gives a fingerprint 16 hexadecimal digits: enough to tell
 // keys apart, too few to rebuild one.
