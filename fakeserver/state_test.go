@@ -256,38 +256,35 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// Exhaust shuts one limit of one key for its window, on every plan and from every address.
+// Exhaust shuts one limit of one key, from every address and on every plan, until its
+// window ends; a sliding one ends when its oldest call leaves. The limits per address
+// have no window of the key's.
 func TestExhaust(t *testing.T) {
-	for limit, window := range map[fakeserver.Limit]time.Duration{fakeserver.LimitIPMinute: time.Minute, fakeserver.LimitKeyDay: 24 * time.Hour} {
-		fake, c := newFake(t, frozen())
-		fake.Exhaust(c.key, limit)
-		fake.Advance(time.Second)
-		fake.Exhaust(c.key, limit) // the window that is open keeps its end
+	for _, row := range []struct {
+		windows string
+		limit   fakeserver.Limit
+		left    int // seconds
+	}{
+		{"fixed", fakeserver.LimitKeyMinute, 1},
+		{"sliding", fakeserver.LimitKeyMinute, 1},
+		{"fixed", fakeserver.LimitIPMinute, 60},
+		{"sliding", fakeserver.LimitIPMinute, 60},
+		{"fixed", fakeserver.LimitKeyDay, 24*60*60 - 59},
+	} {
+		fake, c := newFake(t, frozen(), fakeserver.WithDecision("windows", row.windows))
+		c.times(1, "GET", anAgent, noBody)
+		fake.Advance(59 * time.Second)
+		c.times(1, "GET", anAgent, noBody)
+		fake.Exhaust(c.key, row.limit)
+		fake.Advance(time.Second / 2)
+		fake.Exhaust(c.key, row.limit) // the window that is open keeps its end
 		fake.SetPlan(c.key, fakeserver.PlanBYOK)
-		left := strconv.Itoa(int(window/time.Second) - 1)
 		for _, ip := range []string{"192.0.2.1", "198.51.100.9"} {
-			c.from(fake, ip).call("GET", anAgent, noBody).wantLimited(t, string(limit), left)
+			c.from(fake, ip).call("GET", anAgent, noBody).wantLimited(t, string(row.limit), strconv.Itoa(row.left))
 		}
 		c.with(fake.IssueKey(fakeserver.KeyOptions{})).times(1, "GET", anAgent, noBody)
-		fake.Advance(window - time.Second)
+		fake.Advance(time.Duration(row.left)*time.Second - time.Second/2)
 		c.times(1, "GET", anAgent, noBody)
-	}
-}
-
-// A window with a second left is shut for a second; a sliding one until its
-// oldest call leaves. The limits per address have no window of the key's.
-func TestExhaustInAWindow(t *testing.T) {
-	for _, windows := range []string{"fixed", "sliding"} {
-		for limit, wait := range map[string]string{fakeserver.LimitKeyMinute: "1", fakeserver.LimitIPMinute: "60"} {
-			fake, c := newFake(t, frozen(), fakeserver.WithDecision("windows", windows))
-			c.times(1, "GET", anAgent, noBody)
-			fake.Advance(59 * time.Second)
-			c.times(1, "GET", anAgent, noBody)
-			fake.Exhaust(c.key, fakeserver.Limit(limit))
-			c.call("GET", anAgent, noBody).wantLimited(t, limit, wait)
-			fake.Advance(time.Minute)
-			c.times(1, "GET", anAgent, noBody)
-		}
 	}
 }
 
