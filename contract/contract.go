@@ -36,11 +36,9 @@ package contract
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"path"
 	"slices"
@@ -48,7 +46,6 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
-	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
 // Run runs every case that the target's abilities and budget allow, each as a
@@ -90,92 +87,6 @@ func Run(t *testing.T, target Target) {
 			}
 		})
 	}
-}
-
-// Target is a service to check.
-type Target struct {
-	// BaseURL is the address before /v1; a slash at its end does not matter.
-	BaseURL string
-	// Key is a dashboard-issued API key on an active plan. The cases set and
-	// clear its BYOK configuration, so on the live service use a key that
-	// nothing else depends on.
-	Key string
-	// SecondKey is another such key, for cases that need two. If it is empty,
-	// Abilities issue one; without Abilities these cases are skipped.
-	SecondKey string
-	// HTTPClient sends the calls. nil means a client with a timeout of two
-	// minutes. Redirects are never followed, even if the client would.
-	HTTPClient *http.Client
-	// ClientFrom makes a client whose calls come from the address ip. If it is
-	// nil, cases that need two addresses are skipped.
-	ClientFrom func(ip string) *http.Client
-
-	// Abilities arrange what a case cannot do by calling the target: they issue
-	// keys, switch the BYOK store off or move the clock. If they are nil, cases
-	// that need them are skipped, and other cases wait in real time.
-	Abilities Abilities
-	// FrozenClock says that the target's clock moves only when Abilities.Advance moves
-	// it. Cases that are exact to the nanosecond need that. The default is false.
-	FrozenClock bool
-	// Decisions says that the target follows this project's decisions where the
-	// interface is silent. Run then includes the cases "fake/...". In all cases it
-	// checks the values of error and limit_key, that no two answers of a case have
-	// the same trace_id, and that successful answers have no undocumented member.
-	// The default is false: none of that is checked.
-	Decisions bool
-	// Budget bounds what the cases spend. With Fresh it holds for each case alone,
-	// otherwise for all cases together. The zero value means
-	//
-	//   - with Fresh: no bound,
-	//   - otherwise: 40 requests, 5 agent creations, 1 BYOK set, 1 warm-up and no
-	//     waiting, which a preview key allows within one minute.
-	//
-	// To spend the whole day of a preview key, set {Requests: 1000, Creations: 50,
-	// BYOKSets: 5, WarmUps: 3, Wait: time.Hour}.
-	//
-	// Without Fresh and Abilities, a limit may refuse a call in the middle of a
-	// case, for example because of other calls with the key. That breaks no rule:
-	// the case waits as long as Retry-After says if the Wait that is left allows it,
-	// and is skipped otherwise.
-	Budget Spend
-
-	// Observed is an observation of the target; nil means that nothing is known of
-	// it. Without Fresh and Abilities, cases that fill a limit run only if Observed
-	// shows a limit of 60 requests a minute (interface 8.1), in fixed or sliding
-	// windows. Each of them first waits a minute.
-	Observed *observe.Observation
-	// Progress is the path of a file in which Run keeps the cases that passed. A
-	// later run, for example with the limits of the next day, skips these cases. If
-	// it is empty, no file is kept.
-	Progress string
-
-	// Fresh makes a new target for one case. The cases then run in parallel. The
-	// Target that it returns replaces all fields but Budget and Fresh. If it
-	// is nil, all cases share this target and run one after the other.
-	Fresh func(tb testing.TB) Target
-}
-
-// Abilities arrange what a case cannot do by calling the target: IssueKeyOn,
-// RevokeKey, SetBYOKAvailable and Advance. See [observe.Abilities]. A
-// *fakeserver.Server has these methods.
-type Abilities = observe.Abilities
-
-// Spend is the part of the limits in interface 8.1 that cases take: Requests,
-// Creations, BYOKSets, WarmUps and Wait. See [observe.Spend].
-type Spend = observe.Spend
-
-// live reports whether the target is a running service: all cases share it, and
-// nothing can be arranged, so its clock runs in real time.
-func (target Target) live() bool { return target.Fresh == nil && target.Abilities == nil }
-
-// renew makes a fresh target for one case, if the target can.
-func (target Target) renew(tb testing.TB) Target {
-	if target.Fresh == nil {
-		return target
-	}
-	made := target.Fresh(tb)
-	made.Budget, made.Fresh = target.Budget, target.Fresh
-	return made
 }
 
 // allCases lists every case, in the order of the interface's sections and the
@@ -335,39 +246,6 @@ func (target Target) price(c testCase) Spend {
 		price.Wait = 0
 	}
 	return price
-}
-
-// observed returns the answer to a question as JSON, and "" if none is known.
-func (target Target) observed(id string) string {
-	if target.Observed == nil {
-		return ""
-	}
-	return string(target.Observed.Decisions[id].Answer)
-}
-
-// metadataCap returns the observed cap on metadata, or its upper bound; 0 if
-// neither is known.
-func (target Target) metadataCap() (most int) {
-	if target.Observed != nil && json.Unmarshal([]byte(target.observed("metadata_cap")), &most) != nil {
-		most = target.Observed.Decisions["metadata_cap"].AtMost
-	}
-	return most
-}
-
-// countsOtherwise says why the cases that fill limits cannot blame a live target;
-// "" if it has the limits of a preview key, in fixed or sliding windows.
-func (target Target) countsOtherwise() string {
-	if !target.live() {
-		return ""
-	}
-	if target.Observed == nil {
-		return "it is not known how the target counts"
-	}
-	windows, n := target.observed("windows"), target.Observed.Limits["key_minute"]
-	if n != 60 || windows != `"fixed"` && windows != `"sliding"` {
-		return fmt.Sprintf("the target allows %d requests a minute and counts them by %s windows", n, cmp.Or(windows, "unknown"))
-	}
-	return ""
 }
 
 // String says how many cases run, and what would let the others run.

@@ -105,17 +105,9 @@ func (s *suite) messages() {
 		one.is(200), one.is(200).holds("reply_text", same), two.is(200).holds("reply_text", differs))
 }
 
-// noBYOK clears the stored provider key. Where none is stored the interface
-// allows 404 too: 4.5 lists it.
-var noBYOK = clearBYOK.is(200, 404)
-
-var none = getBYOK.is(200).holds("byok", nil)
-
 func (st step) holdsBYOK(provider string, baseURL, model any) step {
 	return st.holds("byok.provider", provider).holds("byok.base_url", baseURL).holds("byok.model", model)
 }
-
-const fullMembers = `"base_url":"https://gateway.example/v1","model":"m-1","label":"work"`
 
 func (s *suite) byok() {
 	const sets = "Sets BYOK for the calling API key."
