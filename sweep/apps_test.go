@@ -434,12 +434,21 @@ func broadcast(turn int) app {
 	}
 }
 
+// forgetsDoubt reports what it had planned at once, and what it was sending after a call.
+// Both leave the same at that call.
 var forgetsDoubt = welcome(func(e *sweep.Env, id, name, s string) error {
-	if get(e, name) == "sending" {
-		if err := put(e, name, "sent"); err != nil {
-			return err
-		}
-		_, _ = e.Client.Status(e.Context()) // the line is up
+	note, next := get(e, name), "sent"
+	switch note {
+	case "":
+		next = "planned"
+	case "planned":
+		e.Told("in doubt: " + s)
+	}
+	if err := put(e, name, next); err != nil {
+		return err
+	}
+	_, _ = e.Client.Status(e.Context()) // the line is up
+	if note == "sending" {
 		e.Told("in doubt: " + s)
 	}
 	return deliver(e, id, name, s)

@@ -92,8 +92,8 @@ type run struct {
 	plan    *plan  // nil: no fault
 	records []*record
 	// awaited: the application waited for somebody's decision; see awaitsDecision.
-	// mustGoOn: waiting is no excuse.
-	awaited, mustGoOn bool
+	// mustGoOn: waiting is no excuse. excused: a report came before the death.
+	awaited, mustGoOn, excused bool
 }
 
 // record is what one execution of the scenario did, and what it left. Of a process that

@@ -51,7 +51,7 @@ type sweep struct {
 	single   bool // all calls come from the scenario's goroutine
 
 	restarted map[string]*record // executions, by their stage and what they found
-	states    map[string]*run    // that deaths left, with the first run that begins there; see deathKey
+	states    map[string]*run    // by the image that a death left, the run that goes on from there
 
 	executions int
 	stalls     int             // runs that the watchdog ended
@@ -239,14 +239,17 @@ func (s *sweep) runDeaths() {
 		for _, m := range queue[0].last().moments {
 			s.deaths++
 			dead := queue[0].diesAt(m)
-			key := dead.deathKey(m.record.left.key())
-			if s.states[key] != nil || len(s.states) >= mostStates {
+			key := m.record.left.key()
+			// A report before the death can excuse what the restart does. So a death without
+			// one needs a run, even if a death with one left the same.
+			known := s.states[key]
+			if known != nil && (dead.excused || !known.excused) || len(s.states) >= mostStates {
 				continue
 			}
 			r := *dead
 			s.states[key] = &r
 			if m.whole != "" {
-				whole := s.states[dead.deathKey(m.whole)]
+				whole := s.states[m.whole]
 				r.mustGoOn = whole == nil || !whole.awaited
 			}
 			s.finish(&r, m.record.left, 1)
@@ -284,13 +287,10 @@ func (r *run) diesAt(m moment) *run {
 		name = r.name + ",restart." + name
 	}
 	m.record.died = m.says
-	return &run{name: name, records: append(before, &m.record)}
+	dead := &run{name: name, records: append(before, &m.record)}
+	dead.excused = len(dead.reports()) > 0
+	return dead
 }
-
-// deathKey is equal for two deaths whose runs would be judged alike: their restarts find
-// the same image, and both or none came after a report. A report before the death can
-// excuse what the restart does, so a death without one needs a run as well.
-func (r *run) deathKey(image string) string { return fmt.Sprint(image, len(r.reports()) > 0) }
 
 // faultsInRestart lets the calls of a restart after a death fail.
 func (s *sweep) faultsInRestart(dead *run, restarted *record, from image) {

@@ -423,9 +423,10 @@ var misuses = map[string]struct {
 		e.Reports(err)
 		sometimes(e, err != nil)
 	}, "the sweep goes on", nil},
-	"long": {status, "sweep: 10 executions in 10s so far", []sweep.Option{sweep.EachExecutionTakes(time.Second)}},
-	"idle": {func(*sweep.Env) {}, "the scenario made no call with Env.Client", nil},
-	"nil":  {nil, "sweep: the scenario is nil", nil},
+	"long":      {status, "sweep: 10 executions in 10s so far", []sweep.Option{sweep.EachExecutionTakes(time.Second)}},
+	"no option": {status, "sweep: an option is nil", []sweep.Option{nil}},
+	"idle":      {func(*sweep.Env) {}, "the scenario made no call with Env.Client", nil},
+	"nil":       {nil, "sweep: the scenario is nil", nil},
 }
 
 func sometimes(e *sweep.Env, rains bool) {
