@@ -86,6 +86,7 @@ func TestBugsAreFoundAndWhatIsRightIsNotBlamed(t *testing.T) {
 			t.Parallel()
 			s := run(t, reporting(app.run), quick...)
 			assert.Subset(t, s.checks(), app.find)
+			assert.Equal(t, slices.Contains(app.find, "panics"), slices.Contains(s.checks(), "panics"), s.reports)
 			assert.Equal(t, app.find == nil, s.found == nil, s.reports)
 		})
 	}

@@ -28,7 +28,9 @@ func (x *execution) Observe(ctx context.Context, event agentmessaging.Event) con
 	case agentmessaging.CallStart:
 		return context.WithValue(ctx, callKey{}, x.begin(e))
 	case agentmessaging.CallEnd:
-		x.end(ctx.Value(callKey{}).(*Call), e)
+		if c, begun := ctx.Value(callKey{}).(*Call); begun { // begin may end the goroutine
+			x.end(c, e)
+		}
 	}
 	return ctx
 }
