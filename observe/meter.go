@@ -125,10 +125,10 @@ func fitMeter(calls []countedCall, limit int) *meter {
 		m, cost := fitKind(kind, reads, float64(limit))
 		meters, costs = append(meters, m), append(costs, cost)
 	}
-	// Calls that were under way while a window ended cost even the right meter something:
-	// about three, and one for each 20 calls. Two meters that differ by less than four
-	// differ by chance.
-	if best, clear := clearest(costs, 3+len(reads)/20, 4); clear {
+	// A call that was under way while a window ended can cost even the right meter
+	// something. If more is unexplained, the key may have made other calls. Two meters
+	// that differ by one call differ by chance.
+	if best, clear := clearest(costs, 1, 2); clear {
 		return meters[best]
 	}
 	return nil
@@ -173,7 +173,7 @@ func (m *meter) fitSpent(calls []countedCall, kinds []callKind) map[string]any {
 	if m.kind == weightedWindows || m.kind == tokenBucket { // they open bit by bit, so a difference of one or two is chance
 		margin = 3
 	}
-	set, clear := clearest(costs, 3, margin)
+	set, clear := clearest(costs, 0, margin)
 	if !clear {
 		return nil
 	}

@@ -101,7 +101,8 @@ func (o *Observation) has(q question) bool {
 type Target struct {
 	// BaseURL is the address before /v1; a slash at its end does not matter.
 	BaseURL string
-	// Key is a dashboard-issued API key on an active plan.
+	// Key is a dashboard-issued API key on an active plan. Nothing else should use it
+	// meanwhile: other calls count in its limits, and can make answers about limits wrong.
 	Key string
 	// SecondKey is another such key, for the question that needs two. If it is
 	// empty, Abilities issue one; without Abilities that question is not asked.

@@ -281,16 +281,25 @@ func (d dripping) Read(p []byte) (int, error) {
 
 var strangers = flag.Int("observe.strangers", 40, "how many services with random decisions to observe")
 
+// distant are the seeds of further services, farther away. Each showed a wrong answer
+// when a rule of Run was left out: both repeats of atLimit, both margins of the meter,
+// and the repeat of a warm-up that a limit on requests refused.
+var distant = []uint64{41, 50, 436, 682, 1395}
+
 // TestStrangers: whatever a service decides, each answer of Run is right, within
 // the default budget and wait.
 func TestStrangers(t *testing.T) {
 	answers, unanswered := 0, map[string]int{}
-	for seed := range uint64(*strangers) {
+	for i := range *strangers + len(distant) {
+		seed, latency := uint64(i), 40*time.Millisecond
+		if i >= *strangers {
+			seed, latency = distant[i-*strangers], 300*time.Millisecond
+		}
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 8))
 			time.Sleep(time.Duration(random.IntN(100_000)) * time.Millisecond) // the clock's minute starts anywhere
 			service := stranger.New(seed, "sk-one", "sk-two")
-			target := observe.Target{BaseURL: "http://stranger.example", Key: "sk-one", HTTPClient: &http.Client{Transport: service.After(random, 40*time.Millisecond)}}
+			target := observe.Target{BaseURL: "http://stranger.example", Key: "sk-one", HTTPClient: &http.Client{Transport: service.After(random, latency)}}
 			budget := observe.DefaultBudget()
 			if seed%2 == 1 {
 				target.SecondKey = "sk-two"
@@ -315,6 +324,48 @@ func TestStrangers(t *testing.T) {
 		})
 	}
 	assert.Greater(t, answers, *strangers*25, "answers; not answered: %v", unanswered)
+}
+
+// TestOtherCalls: where the key makes other calls, no way of counting explains what a
+// limit does. Each of these services got a wrong answer when Run took the nearest one.
+func TestOtherCalls(t *testing.T) {
+	for _, seed := range []uint64{2, 39, 67} {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 8))
+			service := stranger.New(seed, "sk-one")
+			transport := service.After(random, 40*time.Millisecond)
+			other := playing(t, transport, "sk-one", "")
+			client := &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+				if random.IntN(40) == 0 {
+					other(rawcall.ReadNobody)
+				}
+				return transport.RoundTrip(req)
+			})}
+			o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://stranger.example", Key: "sk-one", HTTPClient: client}, observe.DefaultBudget())
+			require.NoError(t, err)
+			assert.Empty(t, o.Drift(decided(t, service.Decides)), "seed %d", seed)
+		})
+	}
+}
+
+// TestBucketFills: a token bucket that fills by one call before each of two wrong bodies
+// does not look like a service that checks the body first.
+func TestBucketFills(t *testing.T) {
+	target, fake := observedFake(t, fakeserver.WithDecision("windows", "token bucket"))
+	fills, refused := 0, false
+	target.HTTPClient = &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+		if refused && req.Method == http.MethodPost && req.URL.Path == "/v1/agents" && fills < 2 {
+			fills++
+			fake.Advance(time.Second)
+		}
+		res, err := fake.Direct().RoundTrip(req)
+		refused = refused || res.StatusCode == http.StatusTooManyRequests && req.Method == http.MethodGet
+		return res, err
+	})}
+	o, err := observe.Run(t.Context(), target, plenty)
+	require.NoError(t, err)
+	assert.Equal(t, 2, fills)
+	assert.Equal(t, "true", o.Decisions["limit_before_body"].String())
 }
 
 // use makes random calls, as a program with these keys would over some days. At

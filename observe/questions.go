@@ -324,6 +324,10 @@ func fillWarmUps(p *probe) any {
 	p.answer("warmup_limit_name", name, refused)
 	p.warmUpsOpen = p.now().Add(retryAfter(refused))
 	wrongBody := p.take(rawcall.BadWarmUp, 400, 429)
+	if wrongBody.Status == http.StatusTooManyRequests && retryAfter(wrongBody) <= 2*minute { // a limit on requests
+		p.wait(2 * minute)
+		wrongBody = p.take(rawcall.BadWarmUp, 400, 429)
+	}
 	p.answer("body_before_operation_limit", wrongBody.Status == 400, wrongBody)
 	switch {
 	case more > 0 && passed > 0:
@@ -360,11 +364,12 @@ func fillMinute(p *probe) any {
 	p.agent(rawcall.Key{})
 	p.emptyMinute()
 	limit, refused := p.fillLimit(most, read)
-	p.mostRequests = max(p.mostRequests, p.spent.Requests+3*limit+20)
+	p.mostRequests = max(p.mostRequests, p.spent.Requests+3*limit+26)
 	if p.ofKey(limit) {
 		p.answer("minute_limit_name", labelAt(refused, "limit_key"), refused)
 	}
-	p.answerLimitBeforeBody(read)
+	x, limited := p.atLimit(rawcall.WrongAgent, func(x rawcall.Exchange) bool { return x.Status == http.StatusTooManyRequests }, 429, 400)
+	p.answer("limit_before_body", limited, x)
 	p.answerSeveral(refused)
 
 	p.wait(80 * time.Second)
@@ -374,10 +379,6 @@ func fillMinute(p *probe) any {
 	p.answerRetryAfter(read, retryAfter(refused))
 
 	_, refused = p.fillLimit(most, read)
-	if retryAfter(refused) <= 5*time.Second { // the end of a clock's minute, or a counter that opens bit by bit
-		p.wait(retryAfter(refused))
-		p.fill(5, read)
-	}
 	if p.meter = fitMeter(p.counted, limit); p.meter != nil {
 		p.answer("windows", p.meter.kind, refused)
 		p.o.Limits["key_minute"] = int(p.meter.limit)
@@ -402,17 +403,18 @@ func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 	}
 }
 
-// answerLimitBeforeBody makes a call with a wrong body while the limit is spent. A
-// token bucket may have filled by one call just before, which a 400 would also show.
-// So after a 400 it spends the limit again and repeats the call, twice: three 400s are
+// atLimit makes a call while the limit on requests is spent, and reports whether that
+// limit answered. A token bucket may have filled by one call just before, and let another
+// check answer. So it spends the limit again and repeats the call: three such answers are
 // no chance.
-func (p *probe) answerLimitBeforeBody(read rawcall.Call) {
-	x := p.take(rawcall.WrongAgent, 429, 400)
-	for i := 0; i < 2 && x.Status == http.StatusBadRequest; i++ {
-		p.fillLimit(20, read)
-		x = p.take(rawcall.WrongAgent, 429, 400)
+func (p *probe) atLimit(c rawcall.Call, fromLimit func(rawcall.Exchange) bool, statuses ...int) (x rawcall.Exchange, limited bool) {
+	for range 3 {
+		if x = p.take(c, statuses...); fromLimit(x) {
+			return x, true
+		}
+		p.fillLimit(20, rawcall.ReadAgent)
 	}
-	p.answer("limit_before_body", x.Status == http.StatusTooManyRequests, x)
+	return x, false
 }
 
 // ofKey reports whether the limit on requests that was just met is the key's, and
@@ -431,9 +433,12 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 	if p.warmUpsOpen.Sub(p.now()) < 2*minute {
 		return // nothing shows that the warm-ups are spent, and for longer than the minute
 	}
-	x := p.take(rawcall.WarmUp, 429)
-	named, first := labelAt(x, "limit_key"), labelAt(minuteRefused, "limit_key")
-	p.answer("several_limits", named != nil && first != nil && named != first || retryAfter(x) > minute, x)
+	first := labelAt(minuteRefused, "limit_key")
+	x, ofMinute := p.atLimit(rawcall.WarmUp, func(x rawcall.Exchange) bool {
+		named := labelAt(x, "limit_key")
+		return retryAfter(x) <= minute && (named == nil || first == nil || named == first)
+	}, 429)
+	p.answer("several_limits", !ofMinute, x)
 }
 
 // spentByRefused makes each kind of call a different number of times, so that the
