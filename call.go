@@ -252,7 +252,7 @@ func (c *call) planRetry() (wait time.Duration, planned bool) {
 	}
 	longest, _ := c.longestWait()
 	pause, fits := policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.budget-1), c.client.random())
-	if fits && !c.client.retries.take(c.client.clockOrReal().Now()) {
+	if fits && a.Sent && !c.client.retries.take(c.client.clockOrReal().Now()) { // what was never sent spends no quota
 		a.failure.add(errWithheld)
 		return 0, false
 	}

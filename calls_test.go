@@ -537,7 +537,8 @@ func fieldsOf(v any) (line string) {
 }
 
 // TestOutageSpendsLittle: of 300 calls at once that meet 502, few are repeated, and the
-// error says why not. TestRetryBudget has the numbers; siblings share the budget.
+// error says why not. TestRetryBudget has the numbers; siblings share the budget. Dials
+// that fail draw nothing from it.
 func TestOutageSpendsLittle(t *testing.T) {
 	const callers, succeeded = 300, 100
 	synctest.Test(t, func(t *testing.T) {
@@ -559,5 +560,8 @@ func TestOutageSpendsLittle(t *testing.T) {
 		assert.GreaterOrEqual(t, repeated, 10+succeeded/5)
 		assert.Less(t, repeated, 10+succeeded/5+5, "two a second come back")
 		assert.Greater(t, int(withheld.Load()), callers-repeated)
+
+		service.answers = append(slices.Repeat([]answer{notDialed}, len(service.Sent())+callers), okAnswer)
+		together(callers, func(int) { assert.NoError(t, post(t.Context(), client), "what was never sent is repeated all the same") })
 	})
 }

@@ -81,8 +81,9 @@
 // wait is at least 1 s.
 //
 // Every attempt that reaches the service spends quota (interface 8). So a client
-// and all that With makes of it share a budget for retries of failures: a fifth of the
-// calls that succeed, and two a second. If the budget is empty, the error says so.
+// and all that With makes of it share a budget for retries of failures that it may have
+// seen: a fifth of the calls that succeed, and two a second. If the budget is empty, the
+// error says so. What was never sent, such as a connection refused, draws nothing.
 //
 // # Limits
 //

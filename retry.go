@@ -91,9 +91,10 @@ func (p RetryPolicy) backoff(attempt int) time.Duration {
 	return wait
 }
 
-// retryBudget bounds what an outage costs: the retries of failures, of a client and all
-// that With has made of it, are a fifth of the calls that succeed, and a floor that
-// comes back with time. Refusals draw nothing from it: their own line bounds them.
+// retryBudget bounds what an outage costs: the retries of failures that the service may
+// have seen, of a client and all that With has made of it, are a fifth of the calls that
+// succeed, and a floor that comes back with time. Refusals draw nothing from it: their own
+// line bounds them. Nor does what was never sent, such as a dial that failed.
 type retryBudget struct {
 	fifths atomic.Int64 // of a retry, one for each success
 
@@ -136,7 +137,7 @@ func (b *retryBudget) take(now time.Time) bool {
 }
 
 // errWithheld says why a failure that may be repeated was not.
-var errWithheld = errors.New("not retried, since too many calls fail: retries are a fifth of the calls that succeed")
+var errWithheld = errors.New("not retried, since too many calls fail: retries are a fifth of the calls that succeed, and two a second")
 
 // action is what follows an attempt.
 type action string
