@@ -284,6 +284,8 @@ var worded = []callCase{
 		given: each(answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}}), want: "not done"},
 	{do: post, given: each(answer{Err: &net.OpError{Op: "remote error", Err: errors.New("tls: internal error")}}), want: inDoubt},
 	{do: post, given: each(answer{Err: &net.OpError{Op: "read", Err: errors.New("tls: certificate required")}}), want: inDoubt},
+	{rule: "A transport without hooks that has read the body may have delivered it, and dialed another address then.", do: post,
+		given: each(answer{Err: &net.OpError{Op: "dial", Err: errors.New("second site refused")}}), want: inDoubt},
 	{rule: "The default timeout is five minutes.", do: get, given: each(hang), want: "unknown: context.DeadlineExceeded, 5m0s"},
 	{rule: "The Timeout of the http.Client bounds an attempt.", do: get, opts: timed(time.Hour), timeout: 10 * time.Second,
 		given: each(hang), want: "unknown, unknown, unknown: context.DeadlineExceeded, 31.5s"},
@@ -562,6 +564,8 @@ func TestOutageSpendsLittle(t *testing.T) {
 		assert.Greater(t, int(withheld.Load()), callers-repeated)
 
 		service.answers = append(slices.Repeat([]answer{notDialed}, len(service.Sent())+callers), okAnswer)
-		together(callers, func(int) { assert.NoError(t, post(t.Context(), client), "what was never sent is repeated all the same") })
+		together(callers, func(int) {
+			assert.NoError(t, post(t.Context(), client), "what was never sent is repeated all the same")
+		})
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -227,8 +228,8 @@ const anyReply = `{"ok":true,"agent_id":"a","status":"active","reply_text":"hi",
 var notDialed = answer{Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "service.example"}}}
 
 // stub is a transport that answers from a list; the last answer repeats. It
-// runs no httptrace hooks, so that the client has to assume that every request
-// was sent.
+// runs no httptrace hooks but for notDialed, so that the client has to assume that every
+// other request was sent.
 type stub struct {
 	answers []answer
 	open    atomic.Int32 // bodies
@@ -259,6 +260,9 @@ func (s *stub) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	a := s.record(req)
+	if a.Err == notDialed.Err {
+		httptrace.ContextClientTrace(req.Context()).GetConn("") // as net/http does before it dials
+	}
 	if a.Before != nil {
 		a.Before(req)
 	}
