@@ -278,8 +278,12 @@ func walk(steps []step, do func(step) error) error {
 	return nil
 }
 
-// check runs the case on target. Its error is the broken rule, or skipped.
+// check runs the case on target. Its error is the broken rule, or skipped, or why no
+// case can be checked on the target.
 func (c testCase) check(ctx context.Context, target Target, all *shared) error {
+	if all.unusable != nil {
+		return skipped(all.unusable.Error())
+	}
 	player := rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
 	player.ClientFrom = target.ClientFrom
 	s := &session{Player: player, ctx: ctx, target: target, running: c, all: all}
@@ -306,6 +310,10 @@ type shared struct {
 	failed bool          // the agent could not be created
 	agent  string        // the one that cases share
 	wait   time.Duration // that is left to wait for limits
+
+	accepted   bool  // a call with Target.Key was answered by neither 401 nor 402
+	unanswered int   // calls in a row without an answer
+	unusable   error // why no further case can be checked
 }
 
 // session is one case under way.
@@ -393,9 +401,13 @@ func (s *session) call(st step, i int) (answer, error) {
 	for tries := 0; ; tries++ {
 		x, err := s.Play(s.ctx, st.Call)
 		a := answer{Exchange: x, s: s}
+		if s.note(st.Call, x.Status, err); s.all.unusable != nil {
+			return a, s.all.unusable
+		}
 		switch {
 		case err != nil:
-			return a, fmt.Errorf("%s\n%s %s: %s", s.running, st.Method, st.Path, rawcall.Clip(err.Error()))
+			return a, fmt.Errorf("%s %s got no answer: %s\nit would show whether the target keeps this rule: %s",
+				st.Method, st.Path, rawcall.Clip(err.Error()), s.running.Rule)
 		case slices.Contains(st.statuses, a.Status):
 			return a, nil
 		case a.Status != http.StatusTooManyRequests || !mayBeLimited:
@@ -411,6 +423,24 @@ func (s *session) call(st step, i int) (answer, error) {
 		if err := s.pause(wait, "a limit of the target refused a call in the middle, and opens later"); err != nil {
 			return a, err
 		}
+	}
+}
+
+// note ends the run on a shared target after three calls in a row without an answer, and
+// if the target refuses Target.Key from the start: the rules are not to blame.
+func (s *session) note(c rawcall.Call, status int, err error) {
+	all, refused := s.all, status == http.StatusUnauthorized || status == http.StatusPaymentRequired
+	byOwnKey := err == nil && c.Key == own && c.Header != "Authorization"
+	all.accepted = all.accepted || byOwnKey && !refused
+	if all.unanswered++; err == nil {
+		all.unanswered = 0
+	}
+	switch {
+	case s.target.Fresh != nil:
+	case all.unanswered == 3:
+		all.unusable = fmt.Errorf("contract: three calls in a row got no answer; check Target.BaseURL and whether the service is up: %s", rawcall.Clip(err.Error()))
+	case byOwnKey && refused && !all.accepted:
+		all.unusable = fmt.Errorf("contract: the target refuses Target.Key: %d; use a dashboard-issued key on an active plan", status)
 	}
 }
 

@@ -22,7 +22,7 @@
 // each case has its own proxy and fake:
 //
 //	contract.Run(t, contract.Target{Fresh: func(tb testing.TB) contract.Target {
-//		fake := fakeserver.New(tb)
+//		fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes()) // some cases call unknown paths
 //		client := &http.Client{Transport: gateway(fake.Direct())}
 //		return contract.Target{BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: client, Abilities: fake, Decisions: true}
 //	}})
@@ -52,15 +52,22 @@ import (
 // subtest named by its id, and skips the others with the reason. If it skips some,
 // it also writes one line to standard error: how many cases run, and which fields
 // of Target would let the others run. go test shows that line with -v, when a case
-// fails, or when it is run without package arguments. A Progress file that cannot
-// be read or written fails t.
+// fails, or when it is run without package arguments.
+//
+// A Progress file that cannot be read or written fails t, and so does an empty BaseURL
+// or Key. A shared target that refuses Key from the start, or gives no answer three
+// times in a row, fails, and skips the cases after that.
 func Run(t *testing.T, target Target) {
 	t.Helper()
 	done, err := readProgress(target.Progress)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, left := newPlan(allCases(), target.renew(t), done)
+	first := target.renew(t)
+	if first.BaseURL == "" || first.Key == "" {
+		t.Fatal("contract: Target.BaseURL or Target.Key is empty; both are needed")
+	}
+	p, left := newPlan(allCases(), first, done)
 	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
 		fmt.Fprintln(os.Stderr, p)
 	}
@@ -109,6 +116,12 @@ type progress map[string]string
 
 func readProgress(path string) (progress, error) {
 	done := progress{}
+	if path == "" {
+		return done, nil
+	}
+	if err := wholefile.Writable(path); err != nil { // at the end it would be too late
+		return nil, fmt.Errorf("contract: Target.Progress: %w", err)
+	}
 	if err := wholefile.ReadJSON(path, &done); err != nil {
 		return nil, fmt.Errorf("contract: Target.Progress: %s: %w; remove the file to start with every case", path, err)
 	}

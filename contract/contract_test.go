@@ -185,6 +185,28 @@ func TestProgress(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err = readProgress(file)
 	assert.ErrorContains(t, err, "remove the file to start with every case")
+	_, err = readProgress(filepath.Join(file, "no-folder"))
+	assert.ErrorContains(t, err, "must be in a folder that can be written to")
+}
+
+// TestUnusable: a target without an answer, or one that refuses the key, breaks no rule.
+func TestUnusable(t *testing.T) {
+	c := newCase("", "", getStatus.is(200))
+	for _, tt := range []struct {
+		transport http.RoundTripper
+		calls     int
+		want      string
+	}{
+		{stranger.RoundTrip(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }), 3, "check Target.BaseURL"},
+		{stranger.Answering(401, `{"error":"unauthorized"}`), 1, "refuses Target.Key: 401"},
+	} {
+		all, target := new(shared), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: tt.transport}}
+		for range tt.calls - 1 {
+			assert.ErrorContains(t, c.check(t.Context(), target, all), "got no answer: ")
+		}
+		assert.ErrorContains(t, c.check(t.Context(), target, all), tt.want)
+		assert.ErrorAs(t, c.check(t.Context(), target, all), new(skipped))
+	}
 }
 
 // TestLiveRefusals: a 429 in the middle of a case is waited for within the budget,

@@ -46,10 +46,10 @@ import (
 // why in NotAsked, also if the target hangs or gives undocumented answers.
 //
 // Run always returns an Observation with what it found. It also returns an error
-// if ctx ends, if the target refuses the key (401 or 402: use a valid key on an
-// active plan), or if three calls in a row get no documented answer (check BaseURL
-// and whether the service is up). After that, [Observation.Continue] asks the
-// questions that are left.
+// if BaseURL or Key is empty, if ctx ends, if the target refuses the key (401 or
+// 402: use a valid key on an active plan), or if three calls in a row get no
+// documented answer (check BaseURL and whether the service is up). After that,
+// [Observation.Continue] asks the questions that are left.
 func Run(ctx context.Context, target Target, budget Spend) (*Observation, error) {
 	o := &Observation{}
 	return o, o.Continue(ctx, target, budget)
@@ -62,6 +62,9 @@ func (o *Observation) Continue(ctx context.Context, target Target, budget Spend)
 	o.init()
 	p := o.newProbe(ctx, target, budget)
 	p.budget = o.Preview(target, budget)
+	if target.BaseURL == "" || target.Key == "" {
+		p.stopped = errors.New("observe: Target.BaseURL or Target.Key is empty; both are needed")
+	}
 	defer func() { o.Spent = o.Spent.Plus(p.spent) }()
 	for _, q := range questions {
 		if q.find != nil && !o.has(q) {

@@ -270,6 +270,13 @@ func TestBadTargets(t *testing.T) {
 	}
 }
 
+// TestNoKey: a forgotten field is named, and costs no call.
+func TestNoKey(t *testing.T) {
+	o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://service.example"}, observe.Spend{})
+	assert.ErrorContains(t, err, "Target.Key is empty")
+	assert.Zero(t, o.Spent)
+}
+
 // dripping is a body that sends a space each second.
 type dripping struct{ req *http.Request }
 
