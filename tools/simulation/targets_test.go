@@ -36,7 +36,6 @@ func TestTargets(t *testing.T) {
 		for _, want := range targets {
 			assert.Contains(t, table, "\n| "+want.name+" |", "make simulation writes the table")
 		}
-		assert.Equal(t, 1+len(targets), strings.Count(table, "\n| "), "rows of the page")
 	}
 }
 
