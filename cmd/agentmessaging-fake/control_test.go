@@ -56,26 +56,18 @@ func TestResetLetsCallsGo(t *testing.T) {
 	)
 }
 
-// Many requests at once, among them resets: no panic.
+// All dialogues with control at once, with resets in between: no panic, and no race.
 func TestRequestsAtOnce(t *testing.T) {
 	a := newAPI(t)
 	var all sync.WaitGroup
-	for request, body := range map[string]string{
-		"POST /reset":                            "",
-		"POST /keys":                             "{}",
-		"PATCH /keys/key_000002":                 `{"plan":"pro"}`,
-		"POST /agents":                           `{"key":"key_000001","agent_id":"agent_000001"}`,
-		"POST /calls":                            `{"key":"key_000001","method":"POST","path":"/v1/agents/agent_000001/messages","body":"{\"text\":\"x\"}"}`,
-		"POST /agents/agent_000001/conversation": `{"exchanges":[{"text":"a","reply_text":"b"}]}`,
-		"POST /faults":                           `{"fault":{"kind":"answer","status":503},"chance":0.5}`,
-		"GET /keys/key_000002":                   "",
-		"GET /calls?timeout=1ms":                 "",
-	} {
-		method, path, _ := strings.Cut(request, " ")
+	for _, steps := range dialogues {
 		all.Go(func() {
-			for range 30 {
-				a.send(method, "/_fake/v1"+path, body)
+			for _, s := range steps {
+				if !strings.Contains(s.call, " /v1/") {
+					a.request(s)
+				}
 			}
+			a.send("POST", "/_fake/v1/reset", "")
 		})
 	}
 	all.Wait()
@@ -248,23 +240,29 @@ type stream struct {
 	lines *bufio.Scanner
 }
 
-// newStream begins a server and a stream of it, and reads its first comment.
+// newStream begins a program that serves, and a stream of it.
 func newStream(t *testing.T, flags ...string) (api, *stream) {
 	a := newAPI(t, flags...)
 	server := httptest.NewServer(a.all)
 	t.Cleanup(server.Close)
 	t.Cleanup(a.end) // before Close, which waits for streams
-	req, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/_fake/v1/calls/stream", nil)
-	require.NoError(t, err)
+	a.facts.BaseURL = server.URL
+	return a, a.stream()
+}
+
+// stream begins a stream of a program that serves, and reads its first comment.
+func (a api) stream() *stream {
+	req, err := http.NewRequestWithContext(a.t.Context(), "GET", a.facts.BaseURL+"/_fake/v1/calls/stream", nil)
+	require.NoError(a.t, err)
 	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = resp.Body.Close() })
-	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
-	record(t, req, "", reply{status: resp.StatusCode, header: resp.Header})
+	require.NoError(a.t, err)
+	a.t.Cleanup(func() { _ = resp.Body.Close() })
+	require.Equal(a.t, "text/event-stream", resp.Header.Get("Content-Type"))
+	record(a.t, req, "", reply{status: resp.StatusCode, header: resp.Header})
 	s := &stream{bufio.NewScanner(resp.Body)}
 	s.lines.Buffer(nil, 1<<20)
-	require.Equal(t, ":", s.next().name)
-	return a, s
+	require.Equal(a.t, ":", s.next().name)
+	return s
 }
 
 // next is the next event; the zero event is the end.

@@ -30,6 +30,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--latency=5", "--latency: must be a duration"},
 	{"--calls=0", "--calls: must be an integer from 1 to 1000000"},
 	{"--replies=/no/such/file", "--replies: must be a file that can be read"},
+	{"--replies=/dev/null", "--replies: body: is required, as JSON"},
 	{"--replies=BROKEN", "--replies: [0].replies: give at least one reply"},
 	{"--replies=MISTYPED", "--replies: [1].match.endpoint: must be one of GET /v1/status, "},
 	{"--like=/no/such/file", "--like: must be a file that can be read"},

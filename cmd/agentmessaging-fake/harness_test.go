@@ -76,7 +76,11 @@ func reached(t testing.TB, stdout io.Reader) api {
 	go func() { _, _ = io.Copy(io.Discard, stdout) }()
 	base, err := url.Parse(a.facts.BaseURL)
 	require.NoError(t, err)
-	a.all = httputil.NewSingleHostReverseProxy(base)
+	proxy := httputil.NewSingleHostReverseProxy(base)
+	// A connection that was opened and never used would keep a server that drains waiting
+	// for 5 s.
+	proxy.Transport = &http.Transport{DisableKeepAlives: true}
+	a.all = proxy
 	return a
 }
 
@@ -137,7 +141,7 @@ func (a api) send(method, path, body string, header ...string) reply {
 	rec := httptest.NewRecorder()
 	a.all.ServeHTTP(rec, req)
 	r := reply{rec.Code, rec.Header(), rec.Body.String()}
-	if strings.HasPrefix(path, "/_fake/") {
+	if strings.HasPrefix(path, "/_fake/v1") {
 		record(a.t, req, body, r)
 	}
 	return r
@@ -162,22 +166,25 @@ type step struct {
 func (a api) play(steps ...step) (answers string) {
 	a.t.Helper()
 	for _, s := range steps {
-		method, path, _ := strings.Cut(s.call, " ")
-		path, key, given := strings.Cut(path, " ")
-		if !given {
-			key = a.facts.APIKey
-		}
-		var r reply
-		if strings.HasPrefix(path, "/v1/") {
-			r = a.send(method, path, s.body, "Authorization: Bearer "+key)
-		} else {
-			r = a.send(method, "/_fake/v1"+path, s.body)
-		}
+		r := a.request(s)
 		require.Equal(a.t, s.status, r.status, "%s %s: %s", s.call, s.body, r.raw)
 		wantHeld(a.t, s, r)
 		answers += r.raw
 	}
 	return answers
+}
+
+// request makes the call of a step.
+func (a api) request(s step) reply {
+	method, path, _ := strings.Cut(s.call, " ")
+	path, key, given := strings.Cut(path, " ")
+	if !given {
+		key = a.facts.APIKey
+	}
+	if strings.HasPrefix(path, "/v1/") {
+		return a.send(method, path, s.body, "Authorization: Bearer "+key)
+	}
+	return a.send(method, "/_fake/v1"+path, s.body)
 }
 
 func wantHeld(t testing.TB, s step, r reply) {

@@ -3,9 +3,6 @@
 package main
 
 import (
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -47,20 +44,8 @@ func process(t *testing.T, args ...string) (*exec.Cmd, api) {
 func (a api) underWay(fault string) (answered chan int) {
 	a.t.Helper()
 	a.play(step{"POST /faults", `{"fault":` + fault + `,"match":{"endpoint":"GET /v1/status"}}`, 201, ""})
-	req, err := http.NewRequest(http.MethodGet, a.facts.BaseURL+"/v1/status", nil)
-	require.NoError(a.t, err)
-	req.Header.Set("Authorization", "Bearer "+a.facts.APIKey)
 	answered = make(chan int, 1)
-	go func() {
-		// With a connection of its own: one that was opened and never used would keep a
-		// server that drains waiting for 5 s.
-		resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
-		if err != nil {
-			return // the answer may never come
-		}
-		_ = resp.Body.Close()
-		answered <- resp.StatusCode
-	}()
+	go func() { answered <- a.send("GET", "/v1/status", "", "Authorization: Bearer "+a.facts.APIKey).status }()
 	for !strings.Contains(a.get("/faults"), `"hits":1`) {
 		continue
 	}
@@ -103,16 +88,10 @@ func TestSecondSignalEnds(t *testing.T) {
 // Streams, waits and messages end when the program does.
 func TestDrainEndsStreams(t *testing.T) {
 	r := begin(t, nil)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(r.facts.BaseURL, "http://"))
-	require.NoError(t, err)
-	defer conn.Close()
-	_, err = io.WriteString(conn, "GET /_fake/v1/calls/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	require.NoError(t, err)
-	_, err = conn.Read(make([]byte, 4096))
-	require.NoError(t, err)
+	s := r.stream()
 	begun := time.Now()
 	r.stop()
 	assert.Less(t, time.Since(begun), drainTime)
-	_, err = io.ReadAll(conn)
-	assert.NoError(t, err, "an end, and no reset")
+	assert.Zero(t, s.next())
+	assert.NoError(t, s.lines.Err(), "an end, and no reset")
 }

@@ -12,7 +12,7 @@ import { setTimeout } from 'node:timers/promises';
 
 export class Fake {
   static async start(flags = [], program = 'agentmessaging-fake') {
-    const fake = new Fake();
+    const fake = new this();
     fake.folder = mkdtempSync(join(tmpdir(), 'fake-'));
     const ready = join(fake.folder, 'ready'); // once it is there, it is whole
     const args = ['--addr=127.0.0.1:0', '--log=off', '--json', '--ready-file', ready, ...flags];

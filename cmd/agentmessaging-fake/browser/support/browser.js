@@ -47,7 +47,7 @@ export async function open(t, { args, hash = '', prepare, width = 1280, height =
   const { context, fake: common } = await shared;
   const fake = args ? await startFake(...args) : common;
   const [page = await context.newPage()] = context.pages();
-  const asked = (request) => new URL(request.url()).origin === fake.base || wrong.push(`asked ${request.url()}`);
+  const asked = (request) => new URL(request.url()).origin === fake.baseURL || wrong.push(`asked ${request.url()}`);
   context.on('request', asked);
   t.after(async () => {
     // Nothing waits for what the page has open.

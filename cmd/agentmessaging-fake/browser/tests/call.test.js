@@ -84,7 +84,7 @@ test('a call copied as curl makes the same call again, whatever its text and pat
     await wantText(detail.getByRole('heading').first(), `${copied.method} ${copied.path}`);
     const curl = await detail.getByRole('region', { name: 'As curl' }).textContent();
     await promisify(execFile)('bash', ['-c', curl], {
-      env: { PATH: process.env.PATH, AGENT_MESSAGING_BASE_URL: fake.base, AGENT_MESSAGING_API_KEY: fake.key },
+      env: { PATH: process.env.PATH, AGENT_MESSAGING_BASE_URL: fake.baseURL, AGENT_MESSAGING_API_KEY: fake.key },
     });
     const again = (await fake.control('GET', 'calls')).calls.at(-1);
     for (const name of ['method', 'path', 'key', 'body', 'status']) assert.equal(again[name], copied[name], name);

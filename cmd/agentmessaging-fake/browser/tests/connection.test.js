@@ -1,6 +1,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { calls, open, live } from '../support/browser.js';
+import { startFake } from '../support/fake.js';
 import { wantText, wantCount, eventually } from '../support/expect.js';
 
 test('the page says that the program is gone, and comes back with it', async (t) => {
@@ -12,11 +13,12 @@ test('the page says that the program is gone, and comes back with it', async (t)
   await page.getByRole('button', { name: '+1 h', exact: true }).click();
   await wantText(page.locator('.notice.bad'), /cannot be reached/);
 
-  await fake.start(); // the same port, and calls that count from 1 again
-  await fake.call('GET', '/v1/status');
+  const again = await startFake('--addr', new URL(fake.baseURL).host); // its calls count from 1
+  t.after(() => again.end('SIGKILL'));
+  await again.call('GET', '/v1/status');
   await live(page);
   await wantText(calls(page), /GET/); // it was made before the page came back
-  await fake.call('GET', '/v1/byok');
+  await again.call('GET', '/v1/byok');
   await wantCount(calls(page), 2);
 });
 

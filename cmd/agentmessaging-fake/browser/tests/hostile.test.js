@@ -31,7 +31,7 @@ async function fill(fake, text) {
 // raw sends a path as it is; fetch would escape it.
 function raw(fake, path) {
   return new Promise((resolve, reject) => {
-    const req = request(fake.base, { path, headers: { Authorization: `Bearer ${fake.key}`, 'X-Trick': script } }, (resp) => resp.resume().on('end', resolve));
+    const req = request(fake.baseURL, { path, headers: { Authorization: `Bearer ${fake.key}`, 'X-Trick': script } }, (resp) => resp.resume().on('end', resolve));
     req.on('error', reject).end();
   });
 }

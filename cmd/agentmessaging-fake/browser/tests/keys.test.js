@@ -15,7 +15,7 @@ test('a new key is shown once, can be copied, and works', async (t) => {
   await issued.getByRole('button', { name: 'Copy API key' }).click();
   await wantText(page.locator('.notice.good'), /Copied: API key/);
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), key);
-  await wantText(issued, new RegExp(`export AGENT_MESSAGING_BASE_URL=${fake.base}\nexport AGENT_MESSAGING_API_KEY=${key}`));
+  await wantText(issued, new RegExp(`export AGENT_MESSAGING_BASE_URL=${fake.baseURL}\nexport AGENT_MESSAGING_API_KEY=${key}`));
   assert.equal((await fake.call('GET', '/v1/status', undefined, { key })).status, 200);
 
   await items(page).first().click();

@@ -8,7 +8,7 @@ test('without calls the page says how to make one, and each shows as it happens'
   const { fake, page } = await open(t);
   const main = page.locator('main');
   await wantText(main, /No calls yet/);
-  await wantText(main, new RegExp(`export AGENT_MESSAGING_BASE_URL=${fake.base}\n\\s*export AGENT_MESSAGING_API_KEY=${fake.key}`));
+  await wantText(main, new RegExp(`export AGENT_MESSAGING_BASE_URL=${fake.baseURL}\n\\s*export AGENT_MESSAGING_API_KEY=${fake.key}`));
   await wantText(main, /curl -sS "\$AGENT_MESSAGING_BASE_URL\/v1\/status"/);
   const rows = calls(page);
   await fake.call('GET', '/v1/status');

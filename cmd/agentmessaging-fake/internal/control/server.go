@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -85,13 +84,14 @@ const noSuchKey = "no key has this label, such as key_000001; GET keys lists the
 // readReplies reads the file of --replies: a list of rules, or one.
 func readReplies(raw []byte) (_ []rules.Rule, err error) {
 	defer panicAsError(&err)
-	if raw == nil {
+	switch {
+	case raw == nil:
 		return nil, nil
+	case bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")):
+		return jsonapi.Decode[[]rules.Rule](raw)
 	}
-	if !bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
-		raw = slices.Concat([]byte("["), raw, []byte("]"))
-	}
-	return jsonapi.Decode[[]rules.Rule](raw)
+	one, err := jsonapi.Decode[rules.Rule](raw)
+	return []rules.Rule{one}, err
 }
 
 // begin makes the rules that the options ask for, at the start and again after a

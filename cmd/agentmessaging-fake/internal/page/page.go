@@ -5,7 +5,6 @@ package page
 import (
 	"bytes"
 	"embed"
-	"io/fs"
 	"net/http"
 	"path"
 	"strings"
@@ -34,12 +33,8 @@ var types = map[string]string{
 // to any other path. Nothing is kept by the browser: the next version of the
 // program may serve at the same address.
 func Handler() http.Handler {
-	preload := modules()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setPolicy(w.Header())
-		if r.URL.Path == "/" {
-			w.Header()["Link"] = preload
-		}
 		content, err := embedded.ReadFile(fileAt(r.URL.Path))
 		switch {
 		case err != nil:
@@ -52,18 +47,6 @@ func Handler() http.Handler {
 			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 		}
 	})
-}
-
-// modules has the browser load all modules at once. Without it, it finds them one
-// import after the other.
-func modules() (links []string) {
-	for _, pattern := range []string{"assets/*.js", "assets/*/*.js"} {
-		files, _ := fs.Glob(embedded, pattern) // only a wrong pattern fails
-		for _, file := range files {
-			links = append(links, "</_fake/"+file+`>; rel="modulepreload"`)
-		}
-	}
-	return links
 }
 
 // fileAt is the file that is served at a path.
