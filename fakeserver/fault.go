@@ -56,7 +56,7 @@ func (f Fault) String() string {
 // carries Retry-After: 1; RateLimited makes others. Any other status panics.
 func Answer(status int, body string) Fault {
 	checkStatus("Answer", status)
-	return Fault{&wire.Fault{Name: fmt.Sprintf("Answer(%d%s)", status, sized(body)), Answer: &wire.InjectedAnswer{Status: status, Body: body}}}
+	return answering(fmt.Sprintf("Answer(%d%s)", status, sized(body)), wire.InjectedAnswer{Status: status, Body: body})
 }
 
 // RawAnswer answers with a status from 200 to 599, a Content-Type and a body,
@@ -66,8 +66,7 @@ func Answer(status int, body string) Fault {
 func RawAnswer(status int, contentType, body string) Fault {
 	checkStatus("RawAnswer", status)
 	checkHeader("RawAnswer", contentType)
-	return Fault{&wire.Fault{Name: fmt.Sprintf("RawAnswer(%d%s)", status, sized(body)),
-		Answer: &wire.InjectedAnswer{Status: status, Body: body, Raw: true, ContentType: contentType}}}
+	return answering(fmt.Sprintf("RawAnswer(%d%s)", status, sized(body)), wire.InjectedAnswer{Status: status, Body: body, Raw: true, ContentType: contentType})
 }
 
 // RateLimited answers 429 rate_limited with this Retry-After, unchanged: a
@@ -82,7 +81,11 @@ func RateLimited(retryAfter string) Fault {
 	}
 	// A client cannot see the space around a header's value.
 	value := textproto.TrimString(retryAfter)
-	return Fault{&wire.Fault{Name: "RateLimited(" + shown + ")", Answer: &wire.InjectedAnswer{Status: http.StatusTooManyRequests, RetryAfter: &value}}}
+	return answering("RateLimited("+shown+")", wire.InjectedAnswer{Status: http.StatusTooManyRequests, RetryAfter: &value})
+}
+
+func answering(name string, answer wire.InjectedAnswer) Fault {
+	return Fault{&wire.Fault{Name: name, Did: "answered in place of the service", Answer: &answer}}
 }
 
 // RefuseConnection refuses the client's connection: it sees
@@ -109,7 +112,7 @@ func Change(what string, change func()) Fault {
 // when the cleanup of HTTPClient closes its connection. A client without a
 // deadline waits for ever.
 func Hang() Fault {
-	return Fault{&wire.Fault{Name: "Hang()", Delivery: memnet.Delivery{Ends: memnet.Hangs, Sent: memnet.Nothing}}}
+	return unanswering("Hang()", "never answered", memnet.Hangs)
 }
 
 // CloseEarly closes the connection instead of answering: the client sees
@@ -117,14 +120,18 @@ func Hang() Fault {
 // before ends without any answer. Direct has no connections, so it repeats
 // nothing.
 func CloseEarly() Fault {
-	return Fault{&wire.Fault{Name: "CloseEarly()", Delivery: memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}}}
+	return unanswering("CloseEarly()", "ended the connection without an answer", memnet.Closes)
 }
 
 // ResetConnection aborts the connection instead of answering: the client sees
 // ECONNRESET in a *net.OpError. net/http may repeat the call as it does after
 // CloseEarly.
 func ResetConnection() Fault {
-	return Fault{&wire.Fault{Name: "ResetConnection()", Delivery: memnet.Delivery{Ends: memnet.Resets, Sent: memnet.Nothing}}}
+	return unanswering("ResetConnection()", "ended the connection without an answer", memnet.Resets)
+}
+
+func unanswering(name, did string, how memnet.Ending) Fault {
+	return Fault{&wire.Fault{Name: name, Did: did, Delivery: memnet.Delivery{Ends: how, Sent: memnet.Nothing}}}
 }
 
 // Latency makes a call take d to reach the service, in real time or in the time
@@ -148,6 +155,9 @@ func LoseReply(how Fault) Fault {
 	}
 	lost := *how.f
 	lost.Name, lost.Phase = "LoseReply("+how.f.Name+")", wire.OnTheReply
+	if lost.Answer != nil {
+		lost.Did = "replaced the answer"
+	}
 	return Fault{&lost}
 }
 
@@ -176,7 +186,8 @@ func DripReply(n int, every time.Duration) Fault {
 	if n < 1 || every < 0 {
 		misuse("DripReply", "%d bytes every %v: at least 1 byte and no negative wait", n, every)
 	}
-	return Fault{&wire.Fault{Name: fmt.Sprintf("DripReply(%d, %v)", n, every), Phase: wire.OnTheReply, Delivery: memnet.Delivery{Drip: n, Every: every}}}
+	did := fmt.Sprintf("sent %d bytes at a time, with %v in between", n, every)
+	return Fault{&wire.Fault{Name: fmt.Sprintf("DripReply(%d, %v)", n, every), Did: did, Phase: wire.OnTheReply, Delivery: memnet.Delivery{Drip: n, Every: every}}}
 }
 
 // GoAway lets the call have its effect and its answer. Then the connection
@@ -184,7 +195,8 @@ func DripReply(n int, every time.Duration) Fault {
 // follows, over HTTP/1.1 the answer says Connection: close. Direct has no
 // connections, so there only Response.Close says it.
 func GoAway() Fault {
-	return Fault{&wire.Fault{Name: "GoAway()", Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: memnet.GoesAway}}}
+	const did = "answered, and then took no other call on the connection"
+	return Fault{&wire.Fault{Name: "GoAway()", Did: did, Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: memnet.GoesAway}}}
 }
 
 // sized describes a text in the name of a fault, after other arguments.

@@ -397,7 +397,7 @@ var oddCalls = []string{
 	`POST /v1/agents {"metadata":{"\u0061<ey>":1}}`,
 	`GET /v1/agents/%61<ey> `,
 	`GET /v1/%2F/<half>%0A `,
-	// A provider key before its member, beside it, as a name, in another case and alone.
+	// A provider key before its member, in another object, as a name, in another case and alone.
 	`PUT /v1/byok {"label":"\u0063nrY-key/+=&<é>\"8","provider":"openai","api_key":<provider>}`,
 	`POST /v1/agents {"metadata":{"provider_key":<provider>},"llm":{"provider":"openai","api_key":<provider>}}`,
 	`POST /v1/agents {"metadata":{"a":[{"API_KEY":[<provider>]}],"b":<provider>}}`,

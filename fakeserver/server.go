@@ -70,8 +70,8 @@ type generation struct {
 //
 //	defer s.lock().Unlock()
 //
-// A function that needs the lock for a part of its work has that part in a function
-// of its own. Whoever holds the lock must not wait, read or write a body, or call
+// A function that needs the lock for a part of its work calls another function for
+// that part. While the lock is held, nothing may wait, read or write a body, or call
 // anything of the test. A panic for a mistake of the test releases it. A function whose
 // name ends in Locked needs the lock held.
 func (s *Server) lock() *sync.Mutex {

@@ -12,13 +12,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -74,9 +72,8 @@ func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 func (h *Host) Close() {
 	h.closed.Store(true)
 	h.mu.Lock()
-	hangUps := h.hangUps
-	h.mu.Unlock()
-	for _, hangUp := range hangUps {
+	defer h.mu.Unlock()
+	for _, hangUp := range h.hangUps {
 		hangUp()
 	}
 }
@@ -200,10 +197,9 @@ func (n *network) dialHTTP(_ context.Context, _, address string) (net.Conn, erro
 func (n *network) hangUp() {
 	n.transport.CloseIdleConnections()
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.ended = true
-	open := slices.Collect(maps.Keys(n.open))
-	n.mu.Unlock()
-	for _, c := range open {
+	for c := range n.open {
 		_ = c.Close()
 	}
 }

@@ -139,24 +139,12 @@ func (f *Fault) Why(message bool, decided, body int) string {
 	case f.Phase == OnTheReply:
 		effect = "the service had refused it with " + strconv.Itoa(decided)
 	}
-	var did string
-	switch d := f.Delivery; {
-	case f.Answer != nil && f.Phase == OnTheReply:
-		did = "replaced the answer"
-	case f.Answer != nil:
-		did = "answered in place of the service"
-	case d.Sent == memnet.Nothing && d.Ends == memnet.Hangs:
-		did = "never answered"
-	case d.Sent == memnet.Nothing:
-		did = "ended the connection without an answer"
-	case d.Drip > 0:
-		did = fmt.Sprintf("sent %d bytes at a time, with %v in between", d.Drip, d.Every)
-	case d.Ends == memnet.GoesAway:
-		did = "answered, and then took no other call on the connection"
-	case d.Sent < body:
-		did = fmt.Sprintf("cut the answer after %d of %d bytes", d.Sent, body)
-	default:
+	did := f.Did
+	switch {
+	case did == "" && f.Delivery.Sent >= body:
 		return ""
+	case did == "":
+		did = fmt.Sprintf("cut the answer after %d of %d bytes", f.Delivery.Sent, body)
 	}
 	return f.Name + " " + did + "; " + effect + "."
 }
@@ -183,6 +171,7 @@ const (
 // Fault makes a call go wrong. It never changes.
 type Fault struct {
 	Name     string
+	Did      string // what it did to an answer, in words; "" for one that cuts it, perhaps beyond its end
 	Phase    Phase
 	Delay    time.Duration   // on the way
 	Change   func()          // on the way; nil means none
