@@ -2,7 +2,6 @@ package fakeserver_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -10,27 +9,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
 // post makes one call and reads the answer.
-func post(wire http.RoundTripper, path, key, body string) {
-	req, err := http.NewRequest(http.MethodPost, fakeURL+path, strings.NewReader(body))
-	if err != nil {
-		panic(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := wire.RoundTrip(req)
-	if err != nil {
-		panic(err)
-	}
+func (c caller) post(path, body string) {
+	resp, err := c.wire.RoundTrip(c.request("POST", path, body))
+	require.NoError(c.t, err)
 	raw, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
-	if err != nil || resp.StatusCode != http.StatusOK {
-		panic(fmt.Sprint(err, resp.Status, string(raw)))
-	}
+	require.True(c.t, err == nil && resp.StatusCode == http.StatusOK, string(raw))
 }
 
 // bareCreation decodes what is sent, and encodes an answer.
@@ -59,8 +50,8 @@ func bareCreation(r *http.Request) memnet.Answer {
 // encodes the same answer, and checks, counts and records nothing. At most twice its
 // time is wanted.
 func BenchmarkFresh(b *testing.B) {
-	create := func(wire http.RoundTripper, key string) {
-		post(wire, "/v1/agents", key, `{"system_prompt":"You answer questions about orders.","customer_ref":"customer-17"}`)
+	create := func(b *testing.B, wire http.RoundTripper, key string) {
+		caller{b, wire, key}.post("/v1/agents", `{"system_prompt":"You answer questions about orders.","customer_ref":"customer-17"}`)
 	}
 	b.Run("of=base", func(b *testing.B) {
 		for b.Loop() {
@@ -68,14 +59,14 @@ func BenchmarkFresh(b *testing.B) {
 				Addr: strings.TrimPrefix(fakeURL, "https://") + ":443", Answer: bareCreation,
 				Refuse: func(*http.Request, netip.Addr) error { return nil },
 			}
-			create(host.Direct(netip.IPv4Unspecified()), "key")
+			create(b, host.Direct(netip.IPv4Unspecified()), "key")
 		}
 	})
 	b.Run("of=client", func(b *testing.B) {
 		for b.Loop() {
 			tb := new(spy)
 			fake := fakeserver.New(tb)
-			create(fake.Direct(), fake.Key())
+			create(b, fake.Direct(), fake.Key())
 			tb.finish()
 		}
 	})
@@ -97,7 +88,7 @@ func BenchmarkScale(b *testing.B) {
 			runtime.GC()        // of what filling left
 			const stride = 7919 // visits them in another order than they have in memory
 			for i := 0; b.Loop(); i += stride {
-				post(c.wire, "/v1/agents/"+ids[i%agents]+"/channels/sms", c.key, `{"mode":"sandbox"}`)
+				c.post("/v1/agents/"+ids[i%agents]+"/channels/sms", `{"mode":"sandbox"}`)
 			}
 		})
 	}
