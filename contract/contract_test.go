@@ -45,11 +45,13 @@ func TestFake(t *testing.T) {
 	}})
 }
 
-// TestFakeShared runs the cases as a live service would have them: one after
-// the other on one target, within the default budget.
+// TestFakeShared runs the cases one after the other on one target: as a live service
+// would have them, within the default budget, and with all abilities.
 func TestFakeShared(t *testing.T) {
-	target := directly(newFake(t))
+	target := directly(newFake(t, fakeserver.WithClock(still)))
 	Run(t, Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient})
+	target.Budget = aDay
+	t.Run("abilities", func(t *testing.T) { Run(t, target) })
 }
 
 // Flags of TestLive.
@@ -219,14 +221,17 @@ func TestLiveRefusals(t *testing.T) {
 		wait     time.Duration
 		calls    int
 		skipped  bool
+		can      Abilities
 	}{
-		{once, 1, time.Second, 2, false},
-		{once, 2, time.Second, 2, true},
-		{once, 9, time.Minute, 4, true},
-		{once, 1, 0, 1, true},
-		{newCase("", "", readAgent.is(200)), 1, 0, 1, true}, // before the agent is there
-		{fills, 1, time.Hour, 1, true},                      // another call has filled the limit
-		{unlimited, 1, time.Hour, 1, false},                 // which breaks a rule
+		{once, 1, time.Second, 2, false, nil},
+		{once, 2, time.Second, 2, true, nil},
+		{once, 9, time.Minute, 4, true, nil},
+		{once, 1, 0, 1, true, nil},
+		{once, 1, 0, 2, false, nothing{}},
+		{newCase("", "", readAgent.is(200)), 1, 0, 1, true, nil}, // before the agent is there
+		{fills, 1, time.Hour, 1, true, nil},                      // another call has filled the limit
+		{unlimited, 1, time.Hour, 1, false, nil},                 // which breaks a rule
+		{fills, 1, 0, 1, false, nothing{}},                       // too early: its limit was unused
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
@@ -237,9 +242,9 @@ func TestLiveRefusals(t *testing.T) {
 				return stranger.Answering(200, `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`)(req)
 			})}
 			all := &shared{wait: tt.wait}
-			err := tt.c.check(t.Context(), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client}, all)
+			err := tt.c.check(t.Context(), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: tt.can}, all)
 			assert.False(t, all.failed, "the next case may create the agent")
-			assert.Equal(t, tt.c.steps[0].Name == getStatus.Name, breaks(err), err)
+			assert.Equal(t, tt.calls == 1 && !tt.skipped, breaks(err), err)
 			assert.Equal(t, tt.calls, calls, err)
 			assert.Equal(t, tt.skipped, errors.As(err, new(skipped)), err)
 		})

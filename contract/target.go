@@ -51,10 +51,11 @@ type Target struct {
 	// To spend the whole day of a preview key, set {Requests: 1000, Creations: 50,
 	// BYOKSets: 5, WarmUps: 3, Wait: time.Hour}.
 	//
-	// Without Fresh and Abilities, a limit may refuse a call in the middle of a
-	// case, for example because of other calls with the key. That breaks no rule:
-	// the case waits as long as Retry-After says if the Wait that is left allows it,
-	// and is skipped otherwise.
+	// Without Fresh, a limit may refuse a call in the middle of a case, for example
+	// because of other calls with the key. That breaks no rule: the case waits as long
+	// as Retry-After says if the Wait that is left allows it, and is skipped otherwise.
+	// With Abilities waits cost nothing, and each case first moves the clock by two
+	// days, so that all limits are unused.
 	Budget Spend
 
 	// Observed is an observation of the target; nil means that nothing is known of
