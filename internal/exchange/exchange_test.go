@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"bytes"
 	"cmp"
 	"compress/gzip"
 	"context"
@@ -25,16 +24,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answering is a transport that answers with a body of the request's context.
+// answering is a transport that answers with a body, which may have no end.
 type answering struct {
 	http.Response
-	body func(context.Context) io.Reader
-	ctx  context.Context
+	body  string
+	hangs bool // after the body, until the request's context ends
+	ctx   context.Context
 }
 
 func (a *answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.ctx = req.Context()
-	a.Body = io.NopCloser(a.body(a.ctx))
+	a.Body = io.NopCloser(strings.NewReader(a.body))
+	if a.hangs {
+		a.Body = io.NopCloser(io.MultiReader(strings.NewReader(a.body), until{a.ctx}))
+	}
 	return &a.Response, nil
 }
 
@@ -46,12 +49,12 @@ func (u until) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-func packed(text string) []byte {
-	var buf bytes.Buffer
-	w := gzip.NewWriter(&buf)
+func packed(text string) string {
+	var packed strings.Builder
+	w := gzip.NewWriter(&packed)
 	_, _ = io.WriteString(w, text)
 	_ = w.Close()
-	return buf.Bytes()
+	return packed.String()
 }
 
 // TestBodies of successes are read to their end, or to the bounds on what comes and on
@@ -59,36 +62,38 @@ func packed(text string) []byte {
 // not believed. The fault matrix of the client has bodies that are cut.
 func TestBodies(t *testing.T) {
 	const text = `{"ok":true}`
-	fixed := func(r io.Reader) func(context.Context) io.Reader { return func(context.Context) io.Reader { return r } }
-	plain := func(s string) func(context.Context) io.Reader { return fixed(strings.NewReader(s)) }
-	hanging := func(ctx context.Context) io.Reader { return io.MultiReader(strings.NewReader(text), until{ctx}) }
 	for name, tt := range map[string]struct {
-		length  int64
-		coding  string
-		body    func(context.Context) io.Reader
-		want    string
-		err     error
-		elapsed time.Duration
+		length       int64
+		coding, body string
+		hangs        bool
+		want         string
+		err          error
+		elapsed      time.Duration
 	}{
-		"no length":             {-1, "", plain(text), text, nil, 0},
-		"unpacked, was longer":  {5, "", plain(text), text, nil, 0},
-		"unpacked, was shorter": {500, "", plain(text), text, nil, 0},
-		"packed":                {40, "gzip", fixed(bytes.NewReader(packed(text))), text, nil, 0},
-		"not packed":            {40, "gzip", plain(text), "", gzip.ErrHeader, 0},
-		"packed, too much":      {-1, "gzip", fixed(bytes.NewReader(bytes.Repeat(packed(""), 1<<17))), "", errTooLarge, 0},
-		"unpacks to too much":   {-1, "gzip", fixed(bytes.NewReader(packed(strings.Repeat(" ", 1<<21)))), strings.Repeat(" ", 1<<20), errTooLarge, 0},
-		"no end":                {int64(len(text)), "", hanging, text, nil, 5 * time.Second},
+		"no length":             {length: -1, body: text, want: text},
+		"unpacked, was longer":  {length: 5, body: text, want: text},
+		"unpacked, was shorter": {length: 500, body: text, want: text},
+		"packed":                {length: 40, coding: "gzip", body: packed(text), want: text},
+		"not packed":            {length: 40, coding: "gzip", body: text, err: gzip.ErrHeader},
+		"packed, too much":      {length: -1, coding: "gzip", body: strings.Repeat(packed(""), 1<<17), err: errTooLarge},
+		"unpacks to too much":   {length: -1, coding: "gzip", body: packed(strings.Repeat(" ", 1<<21)), want: strings.Repeat(" ", 1<<20), err: errTooLarge},
+		"no end":                {length: int64(len(text)), body: text, hangs: true, want: text, elapsed: 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			begin := time.Now()
-			resp := &answering{Response: http.Response{StatusCode: http.StatusOK, ContentLength: tt.length, Header: http.Header{"Content-Encoding": {tt.coding}}}, body: tt.body}
-			answer := New(resp).Send(t.Context(), Request{Method: http.MethodGet, URL: &url.URL{}, Deadline: begin.Add(time.Minute)})
+			begin, transport := time.Now(), &answering{body: tt.body, hangs: tt.hangs}
+			transport.Response = http.Response{StatusCode: http.StatusOK, ContentLength: tt.length, Header: http.Header{"Content-Encoding": {tt.coding}}}
+			answer := send(t, transport)
 			assert.Equal(t, tt.want, string(answer.Body), name)
 			assert.Equal(t, tt.err, answer.Err, name)
 			assert.Equal(t, tt.elapsed, time.Since(begin), name)
-			assert.Error(t, resp.ctx.Err(), "%s: the request is over", name)
+			assert.Error(t, transport.ctx.Err(), "%s: the request is over", name)
 		})
 	}
+}
+
+// send sends a request through the transport.
+func send(t *testing.T, transport http.RoundTripper) Answer {
+	return New(transport).Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Header: http.Header{}, Deadline: soon()})
 }
 
 // TestConnectionForARepeat is closed before net/http can write to it, which it
@@ -96,20 +101,24 @@ func TestBodies(t *testing.T) {
 // after an answer, is left alone.
 func TestConnectionForARepeat(t *testing.T) {
 	for _, tt := range []struct {
-		headers, answers int32
+		headers, answers int
 		repeat           bool
-	}{{0, 0, false}, {1, 0, true}, {1, 1, false}, {2, 1, true}} {
-		stopped := 0
-		trace := &trace{sender: New(nil), stop: func() { stopped++ }}
-		trace.headers.Store(tt.headers)
-		trace.answers.Store(tt.answers)
+	}{{repeat: false}, {headers: 1, repeat: true}, {headers: 1, answers: 1}, {headers: 2, answers: 1, repeat: true}} {
 		client, service := net.Pipe()
 		go io.Copy(io.Discard, service)
-		trace.gotConn(httptrace.GotConnInfo{Conn: client, Reused: true})
-		_, err := client.Write([]byte("x"))
-		assert.Equal(t, tt.repeat, err != nil, "%+v: closed", tt)
-		assert.Equal(t, tt.repeat, stopped == 1, "%+v: the attempt was ended", tt)
-		assert.Equal(t, tt.repeat, !trace.reused.Load(), "%+v: nor does it count as the one that was used", tt)
+		send(t, script(func(ctx context.Context, hooks *httptrace.ClientTrace) error {
+			for range tt.headers {
+				hooks.WroteHeaders()
+			}
+			for range tt.answers {
+				hooks.GotFirstResponseByte()
+			}
+			hooks.GotConn(httptrace.GotConnInfo{Conn: client, Reused: true})
+			_, err := client.Write([]byte("x"))
+			assert.Equal(t, tt.repeat, err != nil, "%+v: closed", tt)
+			assert.Equal(t, tt.repeat, ctx.Err() != nil, "%+v: the attempt was ended", tt)
+			return io.EOF
+		}))
 		client.Close()
 	}
 }
@@ -200,11 +209,6 @@ func TestFailures(t *testing.T) {
 	assert.Equal(t, http.ErrSchemeMismatch, answer.Err)
 	assert.True(t, answer.Sent, "the transport runs no hooks")
 	assert.False(t, send(t, new(http.Transport)).Sent, "net/http runs them, and knows no such scheme")
-}
-
-// send sends a request through the transport.
-func send(t *testing.T, transport http.RoundTripper) Answer {
-	return New(transport).Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Header: http.Header{}, Deadline: soon()})
 }
 
 var errGoAway = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")
