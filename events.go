@@ -174,10 +174,11 @@ type CallInfo struct {
 	Header     http.Header
 	// TraceID is the last answer's trace_id.
 	TraceID string
-	// Body is the last answer's body as it came, unpacked, of at most 1 MiB: for
-	// members that a service in preview has added and this version does not know. Of
-	// an answer that is no success there are at most 64 KiB, and secrets are taken
-	// out; nil if there was none. Do not log it: it holds the texts.
+	// Body is the last answer's body as it came, unpacked: for members that a
+	// service in preview has added and this version does not know. Of a 2xx there is
+	// at most 1 MiB, of another status 64 KiB. Where the answer is no documented
+	// success, secrets are taken out. nil: there was no answer. Do not log it: it
+	// holds the texts.
 	Body []byte
 }
 

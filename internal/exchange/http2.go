@@ -81,11 +81,6 @@ func (c *connection) admit(ctx context.Context) (alone bool, err error) {
 	select {
 	case <-c.shared:
 		return false, nil
-	default:
-	}
-	select {
-	case <-c.shared:
-		return false, nil
 	case c.alone <- struct{}{}:
 		return true, nil
 	case <-ctx.Done():
