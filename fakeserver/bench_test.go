@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -70,49 +69,4 @@ func BenchmarkFresh(b *testing.B) {
 			tb.finish()
 		}
 	})
-}
-
-// The cost of a call does not depend on how many agents the fake holds: the base has
-// one. At most 1.3 times its time is wanted.
-func BenchmarkScale(b *testing.B) {
-	for name, agents := range map[string]int{"base": 1, "client": 1_000_000} {
-		b.Run("of="+name, func(b *testing.B) {
-			if testing.Short() && agents > 1 {
-				b.Skip("fills half a gigabyte")
-			}
-			fake, c := newFake(b, unlimited()...)
-			ids := make([]string, agents)
-			for i := range ids {
-				ids[i] = fake.AddAgent(c.key, fakeserver.Agent{}).ID
-			}
-			runtime.GC()        // of what filling left
-			const stride = 7919 // visits them in another order than they have in memory
-			for i := 0; b.Loop(); i += stride {
-				c.post("/v1/agents/"+ids[i%agents]+"/channels/sms", `{"mode":"sandbox"}`)
-			}
-		})
-	}
-}
-
-// What one more agent without texts keeps in memory. Less than 1 KiB is wanted.
-func BenchmarkMemory(b *testing.B) {
-	const n = 100_000
-	fake, c := newFake(b)
-	for b.Loop() {
-		before := heap()
-		for range n {
-			fake.AddAgent(c.key, fakeserver.Agent{})
-		}
-		b.ReportMetric(float64(heap()-before)/n, "B/agent")
-		fake.Reset()
-	}
-	b.ReportMetric(0, "ns/op")
-}
-
-// heap is how much memory is in use.
-func heap() int {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int(m.HeapAlloc + m.StackInuse)
 }
