@@ -355,6 +355,21 @@ func TestOtherCalls(t *testing.T) {
 	}
 }
 
+// TestDayRunsOut: the limit of a day answers no question about another limit, whenever it
+// is spent and however soon it opens.
+func TestDayRunsOut(t *testing.T) {
+	for _, limit := range []int{5, 25, 264} {
+		for _, begun := range []time.Duration{0, 23 * time.Hour} {
+			target, fake := observedFake(t, fakeserver.WithLimit(fakeserver.LimitKeyDay, limit))
+			playing(t, fake.Direct(), fake.Key(), "")(rawcall.ReadNobody)
+			fake.Advance(begun)
+			o, err := observe.Run(t.Context(), target, observe.DefaultBudget())
+			require.NoError(t, err)
+			assert.Empty(t, o.Drift(asTheFake(t)), "%d a day, begun %v ago", limit, begun)
+		}
+	}
+}
+
 // TestBucketFills: a token bucket that fills by one call before each of two wrong bodies
 // does not look like a service that checks the body first.
 func TestBucketFills(t *testing.T) {

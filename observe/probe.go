@@ -176,7 +176,21 @@ func (p *probe) playPatiently(c rawcall.Call, statuses ...int) rawcall.Exchange 
 		p.mostRequests++
 		x = p.playOnce(c)
 	}
+	p.wantShortWait(x)
 	return x
+}
+
+// wantShortWait fails the question under way if another limit than those that it is about
+// refused a call, such as the one of a day. Their windows are an hour for warm-ups and a
+// minute for other calls; a limit that weighs the window before may name twice that.
+func (p *probe) wantShortWait(x rawcall.Exchange) {
+	window := minute
+	if x.Name == rawcall.WarmUp.Name {
+		window = time.Hour
+	}
+	if wait, _ := x.RetryAfter(); x.Status == http.StatusTooManyRequests && wait > 2*window {
+		p.fail("no clear answer: a limit that opens in %v refused %s %s", wait, x.Method, x.Path)
+	}
 }
 
 func (p *probe) agent(by rawcall.Key) {
@@ -190,6 +204,7 @@ func (p *probe) agent(by rawcall.Key) {
 func (p *probe) fill(most int, c rawcall.Call) (passed int, last rawcall.Exchange) {
 	for passed = range most {
 		if last = p.playOnce(c); last.Status == http.StatusTooManyRequests {
+			p.wantShortWait(last)
 			return passed, last
 		}
 		p.wantStatus(last, 200)
@@ -267,7 +282,7 @@ func (p *probe) wait(d time.Duration) {
 		p.target.Abilities.Advance(d)
 		p.skipped += d
 	case p.spent.Wait+d > p.budget.Wait:
-		p.fail("needs %v of waiting, of %v that are left", d, p.budget.Wait-p.spent.Wait)
+		p.fail("needs %v of waiting, of %v that are left", d.Round(time.Second), (p.budget.Wait - p.spent.Wait).Round(time.Second))
 	default:
 		p.spent.Wait += d
 		timer := time.NewTimer(d)

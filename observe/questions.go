@@ -88,7 +88,7 @@ var questions = []question{
 	// These fill the hour of warm-ups and the minute of a key, after a time without
 	// calls, so that the whole limit is free, however the service counts.
 	{id: "warmup_limit_name", words: "Which limit_key has the limit on warm-ups?", fake: "warmup_key_hour", find: fillWarmUps,
-		alsoAnswers: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 32, Creations: 1, WarmUps: 8}},
+		alsoAnswers: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 33, Creations: 1, WarmUps: 8}},
 	{id: "refused_operations_spend", words: "Does a warm-up with a wrong body spend one?", fake: false},
 	{id: "body_before_operation_limit", words: "Is a wrong body answered 400 where the limit of the operation is spent?", fake: true},
 	{id: "minute_limit_name", words: "Which limit_key has the limit on requests in a minute?", fake: "key_minute", find: fillMinute,
@@ -320,6 +320,7 @@ func fillWarmUps(p *probe) any {
 		p.wait(2 * minute)
 		_, refused = p.fillLimit(most-passed-more, rawcall.WarmUp)
 	}
+	p.take(rawcall.ReadNobody, 404, 429) // no answer below is right if the day of requests is spent too
 	name := labelAt(refused, "limit_key")
 	p.answer("warmup_limit_name", name, refused)
 	p.warmUpsOpen = p.now().Add(retryAfter(refused))
