@@ -29,7 +29,7 @@ func readError(a exchange.Answer, secrets redact.Redactor) *Error {
 	members, err := strictjson.ReadObject(a.Body)
 	e := &Error{
 		Code: secrets.Identifier(members.Text(memberError)), TraceID: secrets.Identifier(traceIDOf(members)),
-		LimitKey: printable.Name(secrets.Identifier(members.Text(memberLimitKey))), Reason: secrets.Text(members.Text(memberReason)),
+		LimitKey: printable.Name(secrets.Identifier(members.Text(memberLimitKey))), Reason: secrets.Answer(members.Text(memberReason)),
 		Extra: extra(members, secrets),
 	}
 	switch location := a.Header.Get("Location"); {

@@ -222,6 +222,7 @@ func TestWordsOfAPersonStayInIdentifiers(t *testing.T) {
 		assert.Equal(t, redact.Redacted, redactor.Text(base64.RawStdEncoding.EncodeToString([]byte(words))))
 		assert.Equal(t, "key_minute", redactor.Identifier("key_minute"))
 		assert.Equal(t, "[redacted]_minute", redactor.Identifier("key-canary-4711_minute"))
+		assert.Equal(t, "no-[redacted]_minute", redactor.Identifier("no-canary-4711_minute"), "a part of the key")
 	}
 	long := strings.Repeat("Grüße an alle, ", 3)
 	assert.Equal(t, redact.Redacted, redact.New("").With("", long).Text(base64.RawStdEncoding.EncodeToString([]byte(long))[:32]))
@@ -272,6 +273,14 @@ func TestQuotesAreOfNoRequest(t *testing.T) {
 		"Überlastet: später, bitte": "Überlastet: später, bitte", "pays Ann": "pays Ann", // seven letters in a row
 	} {
 		assert.Equal(t, quote, redactor.Quote(said))
+	}
+	for said, shown := range map[string]string{
+		`model failed, input='Pays Anna, Zo...'`:  `model failed, input='[redacted]...'`, // whole runes
+		`zoë a BONUS, and [redacted] pays Ann`:    `[redacted], and [redacted] pays Ann`,
+		`{"a":["R\u0026D pays","Anna"],"b":"ok"}`: `{"a":["R\u0026[redacted]"],"b":"ok"}`,
+		"no 6789%61bcd": redact.Redacted, "no 345 678, 9abc": "no [redacted]",
+	} {
+		assert.Equal(t, shown, redactor.Answer(said))
 	}
 	for _, said := range []string{
 		"pays Anna", "ANNA (Zoë) a", "no amk-01234", "89ABCDEF?", "your pin 77", "bad 616d6b2d303132333435363738396162636465", `{"a":1}`, "R&amp;D",

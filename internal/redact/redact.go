@@ -8,11 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Redacted replaces a secret.
@@ -29,7 +32,8 @@ const (
 	// to replace "a" everywhere would destroy the text and hide nothing.
 	minSecret = 6
 	// A text that shows this many first bytes of a key counts as showing it, and one with
-	// this many letters of its base64, or of that of a person's words.
+	// this many letters of its base64, or of that of a person's words. An answer shows a
+	// part of either with as many letters and digits in a row.
 	minKey         = 8
 	minKeyBase64   = 10
 	minWordsBase64 = 32
@@ -54,16 +58,22 @@ func (r Redactor) Text(text string) string {
 	return r.all().hide(text)
 }
 
+// Answer is Text for the words of an answer, which may quote a part of what was sent.
+func (r Redactor) Answer(text string) string {
+	all := r.all()
+	return all.hideParts(all.hide(text))
+}
+
 func (r Redactor) all() secrets { return r.keys.plus(r.words, len(r.words), minWordsBase64) }
 
-// Identifier hides keys in a name that programs switch on, such as a limit_key. A
-// word of a message that is a part of it, such as "minute", stays. What does not
-// look like an identifier is a Text.
+// Identifier hides keys, whole or in part, in a name that programs switch on, such as a
+// limit_key. A word of a message that is a part of it, such as "minute", stays. What does
+// not look like an identifier is the words of an answer.
 func (r Redactor) Identifier(name string) string {
 	if len(name) > maxIdentifier || strings.Trim(name, identifierLetters) != "" {
-		return r.Text(name)
+		return r.Answer(name)
 	}
-	return r.keys.hide(name)
+	return r.keys.hideParts(r.keys.hide(name))
 }
 
 const (
@@ -74,7 +84,7 @@ const (
 // JSON hides secrets in a JSON value. Where that leaves no JSON, as in a number, it
 // hides all of the value.
 func (r Redactor) JSON(value json.RawMessage) json.RawMessage {
-	text := r.Text(string(value))
+	text := r.Answer(string(value))
 	if !json.Valid([]byte(text)) {
 		text = `"` + Redacted + `"`
 	}
@@ -99,6 +109,7 @@ func (r Redactor) Header(header http.Header) http.Header {
 // secrets are searched for, each as it is and in base64.
 type secrets struct {
 	whole    []string
+	letters  []string // of each
 	prefixes []string // of each form, folded: an echo may be cut short
 }
 
@@ -111,6 +122,7 @@ func (s secrets) plus(secret string, least, leastBase64 int) secrets {
 		return s
 	}
 	s.whole = append(slices.Clip(s.whole), secret)
+	s.letters = append(slices.Clip(s.letters), strings.Map(letter, secret))
 	s.prefixes = append(slices.Clip(s.prefixes), fold(secret[:min(least, len(secret))]))
 	for skip := range 3 {
 		part := secret[skip:min(len(secret), skip+leastBase64)]
@@ -142,23 +154,86 @@ func (s secrets) hide(text string) string {
 	return text
 }
 
-// maxLayers is how many escapes inside one another are taken off.
-const maxLayers = 4
-
 func (s secrets) showIn(text string) bool {
-	for range maxLayers + 1 {
-		folded := fold(text)
+	for layer := range layers(text) {
+		folded := fold(layer)
 		for _, prefix := range s.prefixes {
 			if strings.Contains(folded, prefix) {
 				return true
 			}
 		}
-		if !strings.ContainsAny(text, `%\&`) {
-			return false
-		}
-		text = escape.ReplaceAllStringFunc(text, unescape)
 	}
 	return false
+}
+
+// hideParts replaces minKey letters and digits in a row that are in a secret. Where they
+// are escaped, it replaces all of the text.
+func (s secrets) hideParts(text string) string {
+	around := strings.Split(text, Redacted)
+	for i := range around {
+		around[i] = s.hidePartsOf(around[i])
+	}
+	text = strings.Join(around, Redacted)
+	for layer := range layers(text) {
+		if layer != text && s.hidePartsOf(layer) != layer {
+			return Redacted
+		}
+	}
+	return text
+}
+
+func (s secrets) hidePartsOf(text string) string {
+	var (
+		shown strings.Builder
+		done  int    // bytes of the text, shown or hidden
+		part  []byte // the last letters
+		from  []int  // where each byte of them comes from
+	)
+	for i, c := range text {
+		folded := letter(c)
+		if folded < 0 {
+			continue
+		}
+		for part = utf8.AppendRune(part, folded); len(from) < len(part); {
+			from = append(from, i)
+		}
+		more := len(part) - minKey
+		if more < 0 {
+			continue
+		}
+		part, from = append(part[:0], part[more:]...), append(from[:0], from[more:]...)
+		if !slices.ContainsFunc(s.letters, func(sent string) bool { return strings.Contains(sent, string(part)) }) {
+			continue
+		}
+		if shown.Len() == 0 || from[0] > done {
+			shown.WriteString(text[done:from[0]] + Redacted)
+		}
+		done = i + utf8.RuneLen(c)
+	}
+	return shown.String() + text[done:]
+}
+
+// letter is a letter or digit in lower case, and less than 0 for anything else.
+func letter(c rune) rune {
+	if unicode.IsLetter(c) || unicode.IsNumber(c) {
+		return unicode.ToLower(c)
+	}
+	return -1
+}
+
+// maxLayers is how many escapes inside one another are taken off.
+const maxLayers = 4
+
+// layers are the text and what is left of it without its escapes, again and again.
+func layers(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for range maxLayers + 1 {
+			if !yield(text) || !strings.ContainsAny(text, `%\&`) {
+				return
+			}
+			text = escape.ReplaceAllStringFunc(text, unescape)
+		}
+	}
 }
 
 // fold makes one letter of those that become one another: net/http changes the case
@@ -212,8 +287,7 @@ var (
 	htmlTitle = regexp.MustCompile(`<title>([^<]*)</title>`)
 	// sentence has none of what JSON, HTML, forms and escapes need, and no word that is
 	// long enough to be a whole secret in any encoding.
-	sentence  = regexp.MustCompile(`^([\pL\pN.,:;!?'()/|-]{1,32}( |$))+$`)
-	noLetters = regexp.MustCompile(`[^\pL\pN]+`)
+	sentence = regexp.MustCompile(`^([\pL\pN.,:;!?'()/|-]{1,32}( |$))+$`)
 )
 
 // Quote is what a proxy says in place of the documented body, as one line: the title of
@@ -224,23 +298,11 @@ func (r Redactor) Quote(text string) string {
 		text = title[1]
 	}
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxQuote || !sentence.MatchString(text) || r.Text(text) != text {
+	if len(text) > maxQuote || !sentence.MatchString(text) || r.Answer(text) != text {
 		return ""
-	}
-	said := letters(text)
-	for _, secret := range append(slices.Clip(r.keys.whole), r.words) {
-		sent := letters(secret)
-		for i := 0; i+minKey <= len(said); i++ {
-			if strings.Contains(sent, said[i:i+minKey]) {
-				return ""
-			}
-		}
 	}
 	return text
 }
-
-// letters returns the letters and digits of the text, in lower case.
-func letters(text string) string { return strings.ToLower(noLetters.ReplaceAllString(text, "")) }
 
 // Error redacts err and other causes. errors.Is finds all of them; errors.As and Unwrap
 // only those without secrets. nil stays nil.
