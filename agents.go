@@ -166,14 +166,12 @@ func (p CreateAgentParams) request() request {
 // readAgent reads an agent, at creation and later.
 func readAgent(r *reply) *Agent {
 	agent := &Agent{
-		ID: r.needText("agent_id"), Status: AgentStatus(r.text("status")), TraceID: r.traceID,
+		ID: r.needName("agent_id"), Status: AgentStatus(r.text("status")), TraceID: r.traceID,
 		CreatedAt: Timestamp(r.text("created_at")), UpdatedAt: Timestamp(r.text("updated_at")),
 	}
 	r.agentID = agent.ID
 	if sms, ok := r.object("sms"); ok {
-		agent.SMS = &SMS{Status: SMSStatus(sms.text("status"))}
-		r.fail(sms.err)
-		agent.SMS.PhoneNumber = sms.text("phone_number") // after r.fail: an unreadable number fails no reply
+		agent.SMS = &SMS{Status: SMSStatus(sms.text("status")), PhoneNumber: sms.text("phone_number")}
 		if *agent.SMS == (SMS{}) {
 			agent.SMS = nil // it says nothing
 		}

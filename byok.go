@@ -62,7 +62,6 @@ func (p SetBYOKParams) request() request {
 
 // readBYOK reads the body of GET and PUT. null says that no key is stored.
 func readBYOK(r *reply) *BYOKConfig {
-	r.flag("ok")
 	if value, _ := r.members.Get("byok"); string(value) == "null" {
 		return nil
 	}
@@ -72,7 +71,7 @@ func readBYOK(r *reply) *BYOKConfig {
 		return nil
 	}
 	config := &BYOKConfig{
-		Provider: Provider(byok.needText("provider")), BaseURL: byok.text("base_url"), Model: byok.text("model"),
+		Provider: Provider(byok.needName("provider")), BaseURL: byok.text("base_url"), Model: byok.text("model"),
 		Fingerprint: byok.text("fingerprint"), UpdatedAt: Timestamp(byok.text("updated_at")), TraceID: r.traceID,
 	}
 	r.fail(byok.err)
@@ -92,7 +91,7 @@ func readStoredBYOK(r *reply) *BYOKConfig {
 var errNotOK = errors.New("the service did not confirm the change")
 
 func readOK(r *reply) (none struct{}) {
-	if !r.flag("ok") {
+	if !r.needFlag("ok") {
 		r.fail(errNotOK)
 	}
 	return none

@@ -24,9 +24,9 @@ func encode(value any) ([]byte, error) {
 type decoder interface{ decode(*reply) (result any) }
 
 // A reader makes a result of a success body, by the names of its members. A missing
-// member fails the reply if its zero value would claim something: an empty text, a
-// warm-up that did not happen. Other missing members stay empty: no reply is lost for
-// want of a trace_id.
+// member, or one of another type, fails the reply if its zero value would claim
+// something: an empty text, a warm-up that did not happen. Others stay empty: no reply is
+// lost for want of a trace_id.
 type reader[T any] func(*reply) T
 
 // decode implements decoder.
@@ -53,28 +53,32 @@ func (r *reply) fail(err error) {
 	}
 }
 
-// need fails a reply without the member. null is as good as missing.
-func (r *reply) need(name string) {
-	if r.known(name) == nil {
-		r.fail(errors.New(name + " is missing"))
-	}
-}
-
-// known returns the value of a member; nil if it is missing or null.
-func (r *reply) known(name string) []byte {
+// need returns the value of a member without which the result would say nothing, or
+// claim something. null is as good as missing.
+func (r *reply) need(name string) []byte {
 	value, err := r.members.Get(name)
-	if err != nil {
+	switch {
+	case err != nil:
 		r.fail(err)
+	case value == nil || string(value) == "null":
+		r.fail(errors.New(name + " is missing"))
+	default:
+		return value
 	}
-	if string(value) == "null" {
-		return nil
-	}
-	return value
+	return nil
 }
 
-// text reads a string; "" if it is missing.
+// text reads a string; "" if it is missing, there twice or of another type: no reply is
+// lost for that.
 func (r *reply) text(name string) string {
-	value := r.known(name)
+	value, _ := r.members.Get(name)
+	s, _ := strictjson.String(value)
+	return s
+}
+
+// needText reads a string that may be empty.
+func (r *reply) needText(name string) string {
+	value := r.need(name)
 	s, ok := strictjson.String(value)
 	if value != nil && !ok {
 		r.fail(errors.New(name + " is not a string"))
@@ -82,25 +86,22 @@ func (r *reply) text(name string) string {
 	return s
 }
 
-// needText is text for a member without which the result would say nothing.
-func (r *reply) needText(name string) string {
-	s := r.text(name)
+// needName reads a string that is not empty.
+func (r *reply) needName(name string) string {
+	s := r.needText(name)
 	if s == "" {
 		r.fail(errors.New(name + " is missing"))
 	}
 	return s
 }
 
-// flag reads a boolean; false if it is missing.
-func (r *reply) flag(name string) bool {
-	switch string(r.known(name)) {
-	case "true":
-		return true
-	case "", "false":
-	default:
+// needFlag reads a boolean.
+func (r *reply) needFlag(name string) bool {
+	value := string(r.need(name))
+	if value != "" && value != "true" && value != "false" {
 		r.fail(errors.New(name + " is not a boolean"))
 	}
-	return false
+	return value == "true"
 }
 
 // object reads an object inside; false if there is none, or there are two.

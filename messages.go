@@ -41,8 +41,7 @@ func (p MessageParams) request(agentID string) request {
 }
 
 func readReply(r *reply) *Reply {
-	r.need("reply_text")
-	return &Reply{Text: r.text("reply_text"), Warnings: r.texts("warnings"), TraceID: r.traceID}
+	return &Reply{Text: r.needText("reply_text"), Warnings: r.texts("warnings"), TraceID: r.traceID}
 }
 
 // SendMessage sends text to an agent and returns its reply (interface 4.8).

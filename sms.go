@@ -77,7 +77,7 @@ func (m SMSMode) request(agentID string) request {
 }
 
 func readSMSChannel(r *reply) *SMSChannel {
-	return &SMSChannel{Status: SMSStatus(r.needText("status")), TraceID: r.traceID}
+	return &SMSChannel{Status: SMSStatus(r.needName("status")), TraceID: r.traceID}
 }
 
 // EnableSMS enables the SMS channel of an agent (interface 4.9). mode is

@@ -19,8 +19,7 @@ type ServiceStatus struct {
 }
 
 func readStatus(r *reply) *ServiceStatus {
-	r.need("ok")
-	return &ServiceStatus{OK: r.flag("ok"), Service: r.text("service"), Version: r.text("version"), Mode: r.text("mode"), TraceID: r.traceID}
+	return &ServiceStatus{OK: r.needFlag("ok"), Service: r.text("service"), Version: r.text("version"), Mode: r.text("mode"), TraceID: r.traceID}
 }
 
 // Status reads the service's status (interface 4.1), which lists no 429 for it.
@@ -53,9 +52,7 @@ func (m LLMMode) request() request {
 }
 
 func readWarmUp(r *reply) *WarmUpResult {
-	r.need("ok")
-	r.need("warmed")
-	return &WarmUpResult{OK: r.flag("ok"), Warmed: r.flag("warmed"), Mode: LLMMode(r.text("mode")), TraceID: r.traceID}
+	return &WarmUpResult{OK: r.needFlag("ok"), Warmed: r.needFlag("warmed"), Mode: LLMMode(r.text("mode")), TraceID: r.traceID}
 }
 
 // WarmUp starts the gateway so that the first reply is faster (interface
