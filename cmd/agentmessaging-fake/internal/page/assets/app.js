@@ -11,6 +11,7 @@ const root = document.getElementById('app');
 let home;
 document.addEventListener('focusin', (event) => (home = event.target.closest('section, aside, main')));
 
+// The view library draws over elements that stay; only one that is gone loses the focus.
 onDraw(() => {
   const had = document.activeElement !== document.body;
   render(h(Shell), root);

@@ -121,6 +121,7 @@ export function reload(what) {
   else if (what in loads) load(what);
 }
 
+// showLimitsOf is for the strip above the traffic; a 429 chooses its key.
 export function showLimitsOf(key) {
   if (key === state.limitsOf) return;
   change({ limitsOf: key });

@@ -47,6 +47,8 @@ export function readRoute() {
   if (known === 'agents') load('agents', 'conversation');
 }
 
+// readTraffic takes over filter and open call. Only what differs is loaded: the page itself
+// changes the address too.
 function readTraffic(query) {
   const filter = Object.fromEntries(Object.keys(state.filter).map((name) => [name, query.get(name) ?? '']));
   if (Object.keys(filter).some((name) => filter[name] !== state.filter[name])) takeFilter(filter);
@@ -54,6 +56,7 @@ function readTraffic(query) {
   if (seq !== (state.openCall?.seq ?? 0)) openCall(seq);
 }
 
+// A part that is not URL encoded was typed by hand, and is taken as it is.
 function decode(id) {
   try {
     return decodeURIComponent(id);

@@ -25,7 +25,7 @@ export const state = {
   notice: null, // the sentence about what the user did last: {kind, words}
 };
 
-// filled is the filter without what is not set.
+// filled is the filter without what is not set, as the address and the fake take it.
 export function filled() {
   return Object.fromEntries(Object.entries(state.filter).filter(([, value]) => value));
 }

@@ -38,14 +38,16 @@ export const loadOlder = oneAtATime(async () => {
   change({});
 });
 
-// hold freezes the list while somebody reads it, or has paused it.
+// hold freezes the list while somebody reads it, or has paused it. It is called for each
+// scroll and mouse move, and draws only where something changes.
 export function hold(reasons) {
   if (Object.keys(reasons).every((name) => reasons[name] === log[name])) return;
   log.hold(reasons);
   change({});
 }
 
-// onCall loads again what a call may have changed and is shown.
+// onCall loads again what a call may have changed and is shown. The stream reports only
+// what the control interface changes.
 function onCall(call) {
   const { page, id } = state.route;
   if (call.limit_key) showLimitsOf(call.key);
@@ -68,6 +70,7 @@ function onEvent({ event, data }) {
   change(state.openCall?.seq === found.seq ? { openCall: found } : {});
 }
 
+// A reset or the end of all calls empties the list; the calls that come then are new.
 function onState(what) {
   if (what === 'reset' || what === 'calls') {
     log.replace({ calls: [], total: 0 });

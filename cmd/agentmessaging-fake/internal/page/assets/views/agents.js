@@ -8,6 +8,7 @@ import { asCurl } from '../snippets.js';
 import { said, storyOf } from '../story.js';
 import { ago, arrival, both, code, empty, facts, head, item, mono, statusTag, submit, tag } from '../widgets.js';
 
+// The newest agent is on top, as in the traffic. The fake answers the oldest first.
 export function Agents() {
   const agents = state.agents ?? [];
   const open = state.openAgent?.agent_id === state.route.id ? state.openAgent : null;
@@ -118,6 +119,8 @@ function step({ exchange: e, call, attempt }) {
   );
 }
 
+// Enter sends and Shift+Enter begins a line. While an input method composes, Enter is its
+// own. A message that was refused comes back into the box, unless another was begun.
 function Composer({ agent }) {
   const send = async (event) => {
     event.preventDefault();

@@ -15,6 +15,7 @@ const plans = [
   ['free', 'Free (inactive)'],
 ];
 
+// The key of the address is open, or else the default one: a first visit shows limits.
 export function Keys() {
   const keys = state.keys ?? [];
   const open = keys.find((k) => k.label === openKey());
@@ -79,6 +80,7 @@ function secret(value) {
   return h('section.stack', { 'aria-label': 'The new key' }, h('p', 'Copy the key now: it is not shown again once you leave.'), code('API key', value), code('Environment', exportLines(value)));
 }
 
+// The select shows the new plan at once, so a refusal has to put it back.
 async function changePlan(k, chosen) {
   const plan = chosen.value;
   const done = await act(`${k.label} is on the plan ${plan}.`, () => control('PATCH', ['keys', k.label], { plan }));
@@ -148,6 +150,7 @@ function share({ left, max }) {
   return max ? Math.min(1, (max - left) / max) : 0;
 }
 
+// From four fifths on a limit is worth a look.
 function toneOf(row) {
   if (row.left === 0) return 'bad';
   return share(row) >= 0.8 ? 'warn' : 'good';

@@ -55,6 +55,7 @@ function row(path, name, hits, words) {
 
 const matchWords = { endpoint: 'on', key: 'with key', agent_id: 'for agent', text: 'with the text', text_containing: 'with a text containing' };
 
+// conditions says in one sentence on which calls a rule acts.
 function conditions({ match, times, from, nth, chance, seed }, every) {
   const words = Object.entries(matchWords).filter(([name]) => match?.[name]).map(([name, before]) => `${before} ${match[name]}`);
   if (!words.length) words.push(`on ${every}`);
@@ -72,6 +73,7 @@ const bytes = ['bytes', 'Bytes that arrive', { type: 'number', min: 0, max: 1048
 const status = ['status', 'Status', { type: 'number', min: 200, max: 599, value: 503, required: true }];
 const body = ['body', 'Body', { placeholder: 'the service’s own' }];
 
+// The kinds in the order of how often one wants them. Each form can be sent as it comes.
 const kinds = {
   rate_limited: ['Rate limited (429)', [['retry_after', 'Retry-After', { value: '30' }]]],
   answer: ['Error answer', [status, body]],

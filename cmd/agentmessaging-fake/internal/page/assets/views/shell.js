@@ -31,6 +31,7 @@ function item({ page, name }) {
   return h('li', { key: page }, h('a.row', { href: hrefOf(page), 'aria-current': current }, name, n > 0 && h('small', count(n))));
 }
 
+// Locked takes the place of every panel: without the token none has anything to show.
 function Locked() {
   const take = ({ token }) => {
     setToken(token.trim());
@@ -72,6 +73,7 @@ const steps = [
   ['24h', '+1 day'],
 ];
 
+// The clock shows where the fake's time is, and how far it was moved.
 function Clock() {
   const { advanced } = state.clock;
   return h(

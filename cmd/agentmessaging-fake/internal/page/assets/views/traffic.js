@@ -23,6 +23,7 @@ export const endpoints = [
   'POST /v1/agents/{agent_id}/channels/sms',
 ];
 
+// The attempts are found once for all rows: each row needs those around it.
 export function Traffic() {
   const call = state.openCall;
   const attempts = attemptsOf(log.all.calls);
@@ -90,6 +91,7 @@ function Filter() {
   );
 }
 
+// What there is to say before there is a list.
 function content(attempts) {
   if (!state.info) return empty('Connecting to the fake');
   if (log.all.calls.length + state.underWay.length === 0) return empty('No calls yet', h(Connect));
