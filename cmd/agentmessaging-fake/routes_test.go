@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -104,6 +103,30 @@ var dialogues = map[string][]step{
 		{"POST /v1/agents/b/messages", `{"text":"xx"}`, 200, `{"reply_text":"You wrote: xx"}`},
 		{"DELETE /replies/reply_000002", "", 204, ""},
 		{"POST /v1/agents/b/messages", `{"text":"x"}`, 200, `{"reply_text":"You wrote: x"}`},
+	},
+	"faults": {
+		{"POST /faults", `{"fault":{"kind":"rate_limited","retry_after":"7"},"match":{"endpoint":"GET /v1/status","key":"key_000001"},"from":2,"times":1}`, 201,
+			`{"id":"fault_000001","fault":{"kind":"rate_limited","retry_after":"7"},"name":"RateLimited(\"7\")","match":{"endpoint":"GET /v1/status","key":"key_000001"},"from":2,"times":1,"hits":0}`},
+		{"GET /v1/status", "", 200, ""},
+		{"GET /v1/status", "", 429, ""},
+		{"GET /v1/status", "", 200, ""},
+		{"GET /faults", "", 200, `{"faults":[{"times":1,"hits":1}]}`},
+		{"POST /faults", `{"fault":{"kind":"latency","duration":"1ms"}}`, 201, `{"name":"Latency(1ms)"}`},
+		{"POST /faults", `{"fault":{"kind":"answer","status":503,"body":"b"}}`, 201, `{"name":"Answer(503, 1 characters)"}`},
+		{"POST /faults", `{"fault":{"kind":"raw_answer","status":502,"body":"b","content_type":"text/html"}}`, 201, `{"name":"RawAnswer(502, 1 characters)"}`},
+		{"POST /faults", `{"fault":{"kind":"rate_limited"}}`, 201, `{"name":"RateLimited(\"\")"}`},
+		{"POST /faults", `{"fault":{"kind":"hang"}}`, 201, `{"name":"Hang()"}`},
+		{"POST /faults", `{"fault":{"kind":"close_early"}}`, 201, `{"name":"CloseEarly()"}`},
+		{"POST /faults", `{"fault":{"kind":"reset_connection"}}`, 201, `{"name":"ResetConnection()"}`},
+		{"POST /faults", `{"fault":{"kind":"go_away"}}`, 201, `{"name":"GoAway()"}`},
+		{"POST /faults", `{"fault":{"kind":"lose_reply","how":{"kind":"answer","status":504}}}`, 201, `{"name":"LoseReply(Answer(504))"}`},
+		{"POST /faults", `{"fault":{"kind":"truncate_reply","bytes":0}}`, 201, `{"name":"TruncateReply(0)"}`},
+		{"POST /faults", `{"fault":{"kind":"reset_reply","bytes":5}}`, 201, `{"name":"ResetReply(5)"}`},
+		{"POST /faults", `{"fault":{"kind":"drip_reply","bytes":1,"every":"2ms"}}`, 201, `{"name":"DripReply(1, 2ms)"}`},
+		{"POST /faults", `{"fault":{"kind":"named","name":"reply_lost"}}`, 201, `{"name":"LoseReply(CloseEarly())"}`},
+		{"DELETE /faults/fault_000002", "", 204, ""},
+		{"DELETE /faults", "", 204, ""},
+		{"DELETE /v1/byok", "", 200, ""}, // none is left
 	},
 	"verify": {
 		{"GET /verify", "", 200, `{"met":true,"unmet":[]}`},
@@ -241,9 +264,6 @@ func FuzzBodies(f *testing.F) {
 			routes[s.call] = true
 		}
 	}
-	for _, fault := range faultObjects {
-		f.Add(`{"fault":` + fault[0] + `}`)
-	}
 	f.Fuzz(func(t *testing.T, body string) {
 		a := newAPI(t)
 		a.play(step{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""})
@@ -256,44 +276,6 @@ func FuzzBodies(f *testing.F) {
 			a.play(step{"GET " + path, "", 200, ""})
 		}
 	})
-}
-
-// faultObjects are a fault of each kind, and its name.
-var faultObjects = [][2]string{
-	{`{"kind":"latency","duration":"1ms"}`, "Latency(1ms)"},
-	{`{"kind":"answer","status":503,"body":"b"}`, "Answer(503, 1 characters)"},
-	{`{"kind":"raw_answer","status":502,"body":"b","content_type":"text/html"}`, "RawAnswer(502, 1 characters)"},
-	{`{"kind":"rate_limited","retry_after":"7"}`, `RateLimited("7")`},
-	{`{"kind":"rate_limited"}`, `RateLimited("")`},
-	{`{"kind":"hang"}`, "Hang()"},
-	{`{"kind":"close_early"}`, "CloseEarly()"},
-	{`{"kind":"reset_connection"}`, "ResetConnection()"},
-	{`{"kind":"go_away"}`, "GoAway()"},
-	{`{"kind":"lose_reply","how":{"kind":"answer","status":504}}`, "LoseReply(Answer(504))"},
-	{`{"kind":"truncate_reply","bytes":0}`, "TruncateReply(0)"},
-	{`{"kind":"reset_reply","bytes":5}`, "ResetReply(5)"},
-	{`{"kind":"drip_reply","bytes":1,"every":"2ms"}`, "DripReply(1, 2ms)"},
-	{`{"kind":"named","name":"reply_lost"}`, "LoseReply(CloseEarly())"},
-}
-
-func TestFaults(t *testing.T) {
-	a := newAPI(t)
-	for i, fault := range faultObjects {
-		id := fmt.Sprintf("fault_%06d", i+1)
-		a.play(
-			step{"POST /faults", `{"fault":` + fault[0] + `,"match":{"endpoint":"DELETE /v1/byok"}}`, 201,
-				fmt.Sprintf(`{"id":%q,"fault":%s,"name":%q,"match":{"endpoint":"DELETE /v1/byok"},"hits":0}`, id, fault[0], fault[1])},
-			step{"DELETE /faults/" + id, "", 204, ""},
-		)
-	}
-	a.play(
-		step{"DELETE /v1/byok", "", 200, ""}, // none is left
-		step{"POST /faults", `{"fault":{"kind":"rate_limited","retry_after":"7"},"match":{"endpoint":"GET /v1/status","key":"key_000001"},"from":2,"times":1}`, 201, ""},
-		step{"GET /v1/status", "", 200, ""},
-		step{"GET /v1/status", "", 429, ""},
-		step{"GET /v1/status", "", 200, ""},
-		step{"GET /faults", "", 200, `{"faults":[{"times":1,"hits":1}]}`},
-	)
 }
 
 // A sweep from outside: each fault that fits an endpoint is listed, and acts by

@@ -207,7 +207,7 @@ func (s *Server) makeCall(r *request, c struct {
 	if c.Method == "" || !strings.HasPrefix(c.Path, "/v1/") {
 		return nil, errors.New("body: needs method and a path that begins with /v1/")
 	}
-	req, err := http.NewRequestWithContext(r.Context(), c.Method, s.fake.BaseURL()+c.Path, strings.NewReader(c.Body))
+	req, err := http.NewRequest(c.Method, s.fake.BaseURL()+c.Path, strings.NewReader(c.Body))
 	if err != nil {
 		return nil, errors.New("path: no call can be made with this method and path")
 	}
@@ -219,7 +219,7 @@ func (s *Server) makeCall(r *request, c struct {
 		}
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	return send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(c.Address, addressOf(r.Request))))), nil
+	return s.send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(c.Address, addressOf(r.Request))))), nil
 }
 
 // addressOf is the IP address of a caller. Without its zone it has the form that limits
@@ -234,10 +234,12 @@ func addressOf(r *http.Request) string {
 
 // send makes a call of the service, without the lock, and answers what came back:
 // its body as JSON, or as a string where it is none.
-func send(req *http.Request, wire http.RoundTripper) jsonapi.Stream {
+func (s *Server) send(req *http.Request, wire http.RoundTripper) jsonapi.Stream {
 	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, end := s.untilReset(r.Context())
+		defer end()
 		var raw []byte
-		resp, err := wire.RoundTrip(req)
+		resp, err := wire.RoundTrip(req.WithContext(ctx))
 		if err == nil {
 			raw, err = io.ReadAll(resp.Body)
 			_ = resp.Body.Close()

@@ -136,11 +136,17 @@ func (s *Server) reset(*request) (any, error) {
 // Service is the service itself.
 func (s *Server) Service() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
-		defer context.AfterFunc(s.calls.Load(), cancel)()
+		ctx, end := s.untilReset(r.Context())
+		defer end()
 		s.fake.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// untilReset returns a context for a call of the service, which the next reset ends.
+func (s *Server) untilReset(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(s.calls.Load(), cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // End ends streams and waits, so that a server which drains is not kept.
