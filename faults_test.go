@@ -38,9 +38,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 )
 
-// A fault is a way for a connection to go wrong: a row of the matrix.
+// A fault is a way for a call to go wrong: a row of the matrix.
 type fault struct {
 	name        string
+	fake        fakeserver.Fault // of a fake, to which the client is connected; else:
 	dial        error            // instead of a connection
 	tls         bool             // the client speaks TLS
 	http2       bool             // and trusts the certificate: serve speaks HTTP/2
@@ -50,7 +51,7 @@ type fault struct {
 	postVaries  bool             // the client may notice before or after it has written a POST's header
 }
 
-// methods are a GET, a PUT, a DELETE and a POST. A connection knows no other difference
+// methods are a GET, a PUT, a DELETE and a POST. A fault knows no other difference
 // between endpoints.
 var methods = slices.DeleteFunc(slices.Clone(endpoints), func(call endpoint) bool {
 	return !slices.Contains([]string{"GetAgent", "SetBYOK", "ClearBYOK", "SendMessage"}, call.name)
@@ -61,7 +62,7 @@ var methods = slices.DeleteFunc(slices.Clone(endpoints), func(call endpoint) boo
 func TestFaultMatrix(t *testing.T) {
 	log.SetOutput(io.Discard) // net/http tells of answers that are longer than announced
 	defer log.SetOutput(os.Stderr)
-	for table, faults := range map[string][]fault{"connections": http1Faults, "http2": http2Faults} {
+	for table, faults := range map[string][]fault{"connections": http1Faults, "http2": http2Faults, "fake": fakeFaults} {
 		page := page{{"How an attempt goes wrong", "GET, PUT, DELETE", "POST"}}
 		for _, f := range faults {
 			f.http2 = table == "http2"
@@ -76,13 +77,41 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
-// run makes one call over connections that go wrong, one for each attempt: whether one
-// that brought more than it announced is noticed before it is used again is a race.
-// TestWarmConnection has the others.
+// run makes one call.
 func (f fault) run(t *testing.T, call endpoint) cell {
 	t.Helper()
-	requests := new(atomic.Int32)
-	transport := dialsTo(t, requests, net.Pipe, f.serve)
+	client, requests := f.client(t)
+	do := call.call
+	if f.deadline > 0 {
+		do = within(f.deadline, do)
+	}
+	var info agentmessaging.CallInfo
+	begin := time.Now()
+	err := do(agentmessaging.WithCallInfo(t.Context(), &info), client)
+	c := cell{requests(), outcome(err), time.Since(begin)}
+	time.Sleep(f.deadline) // for a service that sleeps
+	assert.LessOrEqual(t, c.requests, info.Attempts, "%s: what is sent is an attempt", f.name)
+	holdsLaws(t, err, "canary")
+	if f.postVaries && call.isPost() {
+		c.outcome, c.elapsed = eitherWay, 0
+	}
+	return c
+}
+
+// client returns a client that meets the fault, and what counts the requests that are
+// read. It makes a connection for each attempt: whether one that brought more than it
+// announced is noticed before it is used again is a race. TestWarmConnection has the
+// others.
+func (f fault) client(t *testing.T) (client *agentmessaging.Client, requests func() int) {
+	if f.fake != (fakeserver.Fault{}) {
+		fake := fakeserver.New(t, fakeserver.WithKey(testKey))
+		fake.AddAgent(fake.Key(), fakeserver.Agent{ID: "agent_1"})
+		fake.Inject(f.fake)
+		client := clientAt(t, fake.BaseURL(), agentmessaging.WithHTTPClient(fake.HTTPClient(t)), jitter(0))
+		return client, func() int { return len(fake.Calls()) }
+	}
+	read := new(atomic.Int32)
+	transport := dialsTo(t, read, net.Pipe, f.serve)
 	transport.DisableKeepAlives, transport.MaxResponseHeaderBytes = true, 256<<10
 	if !f.http2 {
 		transport.TLSClientConfig = nil // trusts nobody whom the machine does not trust
@@ -94,24 +123,9 @@ func (f fault) run(t *testing.T, call endpoint) cell {
 	if f.tls {
 		baseURL = "https://service.example:1"
 	}
-	client := clientAt(t, baseURL, through(transport), jitter(0),
+	client = clientAt(t, baseURL, through(transport), jitter(0),
 		agentmessaging.WithUserAgent(strings.Repeat("x", 5000))) // no buffer takes it whole
-	do := call.call
-	if f.deadline > 0 {
-		do = within(f.deadline, do)
-	}
-	var info agentmessaging.CallInfo
-	begin := time.Now()
-	err := do(agentmessaging.WithCallInfo(t.Context(), &info), client)
-	c := cell{int(requests.Load()), outcome(err), time.Since(begin)}
-	transport.CloseIdleConnections()
-	time.Sleep(f.deadline) // for a service that sleeps
-	assert.LessOrEqual(t, c.requests, info.Attempts, "%s: what is sent is an attempt", f.name)
-	holdsLaws(t, err, "canary")
-	if f.postVaries && call.isPost() {
-		c.outcome, c.elapsed = eitherWay, 0
-	}
-	return c
+	return client, func() int { return int(read.Load()) }
 }
 
 // trusting is a transport that trusts certificate, and may speak HTTP/2.
@@ -287,56 +301,27 @@ func TestContextMatrix(t *testing.T) {
 	page.check(t, "context")
 }
 
-// The fault matrix, continued: the fake's catalogue, so that what a user
-// injects in a test has the effect that the page states.
-
-var fakeFaults = []struct {
-	fault fakeserver.Fault
-	name  string
-}{
-	{fakeserver.Answer(500, ""), "Answer(500)"},
-	{fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>"), "RawAnswer(502, HTML)"},
-	{fakeserver.RawAnswer(200, "application/json", `{"reply_`), "RawAnswer(200, broken JSON)"},
-	{fakeserver.RateLimited("20"), "RateLimited(20)"},
-	{fakeserver.Latency(30 * time.Millisecond), "Latency(30ms)"},
-	{fakeserver.Hang(), "Hang()"},
-	{fakeserver.CloseEarly(), "CloseEarly()"},
-	{fakeserver.ResetConnection(), "ResetConnection()"},
-	{fakeserver.LoseReply(fakeserver.CloseEarly()), "LoseReply(CloseEarly())"},
-	{fakeserver.LoseReply(fakeserver.ResetConnection()), "LoseReply(ResetConnection())"},
-	{fakeserver.LoseReply(fakeserver.Hang()), "LoseReply(Hang())"},
-	{fakeserver.LoseReply(fakeserver.Answer(504, "")), "LoseReply(Answer(504))"},
-	{fakeserver.LoseReply(fakeserver.RawAnswer(200, "text/html", "<html>")), "LoseReply(RawAnswer(200, HTML))"},
-	{fakeserver.TruncateReply(10), "TruncateReply(10)"},
-	{fakeserver.ResetReply(10), "ResetReply(10)"},
-	{fakeserver.DripReply(1, 0), "DripReply(1, 0s)"},
-	{fakeserver.GoAway(), "GoAway()"},
-}
-
-// TestFakeFaultMatrix makes every call under every fault of the fake, whose own tests
-// show that a fault looks the same over every transport.
-func TestFakeFaultMatrix(t *testing.T) {
-	page := page{{"Fault", "GET, PUT, DELETE", "POST"}}
-	for _, f := range fakeFaults {
-		row := outcomesByMethod(t, f.name, endpoints, strings.HasPrefix(f.name, "RateLimited"), func(call endpoint) (c cell) {
-			do := call.call
-			if strings.Contains(f.name, "Hang") {
-				do = within(10*time.Second, do)
-			}
-			synctest.Test(t, func(t *testing.T) {
-				fake := fakeserver.New(t, fakeserver.WithKey(testKey))
-				fake.AddAgent(fake.Key(), fakeserver.Agent{ID: "agent_1"})
-				fake.Inject(f.fault)
-				begin := time.Now()
-				err := do(t.Context(), clientAt(t, fake.BaseURL(), agentmessaging.WithHTTPClient(fake.HTTPClient(t)), jitter(0)))
-				holdsLaws(t, err, "canary")
-				c = cell{len(fake.Calls()), outcome(err), time.Since(begin)}
-			})
-			return c
-		})
-		page.row("`"+f.name+"`", row[0], row[1])
-	}
-	page.check(t, "fake")
+// fakeFaults are the fake's catalogue, so that what a user injects in a test has the
+// effect that the page states. The fake's own tests show that a fault looks the same over
+// every transport.
+var fakeFaults = []fault{
+	{name: "`Answer(500)`", fake: fakeserver.Answer(500, "")},
+	{name: "`RawAnswer(502, HTML)`", fake: fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>")},
+	{name: "`RawAnswer(200, broken JSON)`", fake: fakeserver.RawAnswer(200, "application/json", `{"reply_`)},
+	{name: "`RateLimited(20)`", fake: fakeserver.RateLimited("20"), repeatsPost: true},
+	{name: "`Latency(30ms)`", fake: fakeserver.Latency(30 * time.Millisecond)},
+	{name: "`Hang()`", fake: fakeserver.Hang(), deadline: 10 * time.Second},
+	{name: "`CloseEarly()`", fake: fakeserver.CloseEarly()},
+	{name: "`ResetConnection()`", fake: fakeserver.ResetConnection()},
+	{name: "`LoseReply(CloseEarly())`", fake: fakeserver.LoseReply(fakeserver.CloseEarly())},
+	{name: "`LoseReply(ResetConnection())`", fake: fakeserver.LoseReply(fakeserver.ResetConnection())},
+	{name: "`LoseReply(Hang())`", fake: fakeserver.LoseReply(fakeserver.Hang()), deadline: 10 * time.Second},
+	{name: "`LoseReply(Answer(504))`", fake: fakeserver.LoseReply(fakeserver.Answer(504, ""))},
+	{name: "`LoseReply(RawAnswer(200, HTML))`", fake: fakeserver.LoseReply(fakeserver.RawAnswer(200, "text/html", "<html>"))},
+	{name: "`TruncateReply(10)`", fake: fakeserver.TruncateReply(10)},
+	{name: "`ResetReply(10)`", fake: fakeserver.ResetReply(10)},
+	{name: "`DripReply(1, 0s)`", fake: fakeserver.DripReply(1, 0)},
+	{name: "`GoAway()`", fake: fakeserver.GoAway()},
 }
 
 var updateFaults = flag.Bool("update-faults", false, "write what the fault matrix finds into docs/faults.md")
