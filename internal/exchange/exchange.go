@@ -156,14 +156,17 @@ func (a *attempt) build(r Request) {
 
 // read reads the answer.
 func (a *attempt) read(resp *http.Response) Answer {
+	defer resp.Body.Close()
 	if resp.StatusCode < 100 {
-		resp.Body.Close()
 		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}
 	}
 	if known := &a.sender.answered; !known.Load() { // an unconditional Store would bounce this cache line between processors on each call
 		known.Store(true)
 	}
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
+	if resp.StatusCode < 200 {
+		return answer // a protocol switch: what follows is not a body, and may never end
+	}
 	if answer.Body, answer.Err = readBody(resp, a.stop); answer.Err != nil {
 		answer.Missed = a.missed(answer.Err)
 	}
@@ -205,11 +208,7 @@ var errTooLarge = errors.New("the body is larger than any documented one")
 // stop ends the attempt. To close the body instead would be a race where another
 // goroutine unpacks it, and the reading would go on.
 func readBody(resp *http.Response, stop func()) (body []byte, err error) {
-	defer resp.Body.Close()
 	limit, isError := maxSuccessBody, resp.StatusCode > 299
-	if resp.StatusCode < 200 {
-		return nil, nil // a protocol switch: what follows is not a body, and may never end
-	}
 	if isError {
 		limit = maxErrorBody
 		defer time.AfterFunc(bodyWait, stop).Stop()
