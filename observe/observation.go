@@ -124,9 +124,10 @@ func (o *Observation) WriteFile(path string) error { return wholefile.WriteJSON(
 // Keep adds to o the answers of an earlier observation that o does not have: whole
 // answers, and members of answers that are objects. An answer that both have is
 // o's. Counts and Spent become the sum of both. Keep does not change earlier, and
-// writes no file.
+// writes no file. For Keep, Missing, Drift and Unchanged a nil earlier has no answers.
 func (o *Observation) Keep(earlier *Observation) {
 	o.init()
+	earlier = cmp.Or(earlier, new(Observation))
 	for id, then := range earlier.Decisions {
 		o.Decisions[id], _ = o.Decisions[id].with(then)
 	}
@@ -168,6 +169,7 @@ func (f Finding) with(then Finding) (all Finding, unseen []string) {
 // target answers and o does not, with the day on which the answer was last seen and
 // the reason why o has none.
 func (o *Observation) Missing(earlier *Observation) (lines []string) {
+	earlier = cmp.Or(earlier, new(Observation))
 	for _, q := range questions {
 		then, now := earlier.Decisions[q.id], o.Decisions[q.id]
 		_, unseen := now.with(then)
@@ -195,6 +197,7 @@ func (o *Observation) Unchanged(earlier *Observation) int {
 }
 
 func (o *Observation) compare(earlier *Observation) (changes []string, unchanged int) {
+	earlier = cmp.Or(earlier, new(Observation))
 	for _, q := range questions {
 		switch then, now := earlier.Decisions[q.id], o.Decisions[q.id]; {
 		case !then.Known() || !now.Known():

@@ -171,8 +171,17 @@ func TestKeep(t *testing.T) {
 	} {
 		o := &observe.Observation{Decisions: map[string]observe.Finding{"metadata_cap": tt.later}}
 		o.Keep(&observe.Observation{Decisions: map[string]observe.Finding{"metadata_cap": tt.earlier}})
+		o.Keep(nil)
 		assert.Equal(t, tt.want, o.Decisions["metadata_cap"].String())
+		assert.Empty(t, slices.Concat(o.Drift(nil), o.Missing(nil)))
 	}
+}
+
+// TestBudgetFlag: a wrong list changes no part of a budget.
+func TestBudgetFlag(t *testing.T) {
+	s := observe.Spend{Requests: 7}
+	assert.Error(t, s.Set("creations=1,requests=99999999999999999999"))
+	assert.Equal(t, observe.Spend{Requests: 7}, s)
 }
 
 // TestQuestionsOfTheFake: Run asks what the fake decides, with the same words and

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -425,6 +426,9 @@ func ReadHAR(r io.Reader) (*Observation, error) {
 	}
 	if err := json.NewDecoder(r).Decode(&file); err != nil {
 		return nil, fmt.Errorf("observe: not a HAR file: %w; export the calls as HAR 1.2", err)
+	}
+	if file.Log.Entries == nil {
+		return nil, errors.New("observe: not a HAR file: it has no log.entries; export the calls as HAR 1.2")
 	}
 	w := Watch(nil)
 	for _, entry := range file.Log.Entries {

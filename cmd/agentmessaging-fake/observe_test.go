@@ -112,6 +112,8 @@ func TestObserveHAR(t *testing.T) {
 	assert.Equal(t, exitUnfinished, run(t.Context(), []string{"observe", "--har", out + "x"}, nil, &problems, &problems))
 	assert.Equal(t, exitUnfinished, run(t.Context(), []string{"observe", "--har", os.Args[0]}, nil, &problems, &problems))
 	assert.Contains(t, problems.String(), "not a HAR file")
+	assert.Equal(t, exitUnfinished, run(t.Context(), []string{"observe", "--har", out}, nil, &problems, &problems))
+	assert.Contains(t, problems.String(), "it has no log.entries")
 }
 
 func TestObserveRefuses(t *testing.T) {
