@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
@@ -28,7 +29,7 @@ it could not finish or did not see an answer that the baseline has.
   --out FILE       write the findings as JSON; without a baseline, what FILE already has an answer to is not asked
                    again, and all findings are printed
   --baseline FILE  ask everything, print what differs from the findings of an earlier run, and keep those that were
-                   not seen; may be the same FILE
+                   not seen; may be the same FILE, which the first run makes
   --har FILE       ask nothing: learn from the calls in a HAR file, which browsers and proxies write
   --budget PARTS   what it may spend: requests=490,creations=24,warmups=8,wait=15m unless said otherwise,
                    which is below half of each daily limit of a preview key
@@ -96,6 +97,9 @@ func parseObserve(args, environ []string) (*observation, error) {
 	case o.target.BaseURL == "" || o.target.Key == "":
 		return nil, errors.New("observe: AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY say which service")
 	}
+	if _, err := os.Stat(o.baseline); err != nil && o.baseline != "" && filepath.Clean(o.baseline) != filepath.Clean(o.out) {
+		return nil, fmt.Errorf("observe: --baseline: %w; the first run makes it if --out is the same file", err)
+	}
 	if o.out == "" {
 		return o, nil
 	}
@@ -112,6 +116,9 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 	earlier, err := observe.ReadFile(o.baseline)
 	if err != nil {
 		return 0, 0, fmt.Errorf("--baseline: %w", err)
+	}
+	if o.baseline != "" && len(earlier.Decisions) == 0 {
+		_, _ = fmt.Fprintf(stdout, "nothing to compare with: %s has no answers yet\n", o.baseline)
 	}
 	found, err := observe.ReadFile(o.out)
 	if err != nil {

@@ -38,7 +38,7 @@ func TestObserve(t *testing.T) {
 	cron := []string{"--out", file, "--baseline", file}
 	status, stdout, stderr, _ := observed(t, cron)
 	assert.Equal(t, exitOK, status, stderr)
-	assert.Empty(t, stdout)
+	assert.Equal(t, "nothing to compare with: "+file+" has no answers yet\n", stdout)
 	assert.Contains(t, stderr, "observe spends at most ")
 
 	status, stdout, _, _ = observed(t, cron)
@@ -126,6 +126,7 @@ func TestObserveRefuses(t *testing.T) {
 		{[]string{"--budget", "cats=1"}, exitUsage, "the parts are requests, creations, byok, warmups and wait"},
 		{[]string{"more"}, exitUsage, "one argument too many"},
 		{[]string{"--out", "/no/such/folder/file"}, exitUsage, "--out: /no/such/folder/file: must be in a folder that can be written to"},
+		{[]string{"--baseline", broken + "x"}, exitUsage, "the first run makes it if --out is the same file"},
 		{[]string{"--baseline", broken}, exitUnfinished, "--baseline: observe: the observation has another format"},
 		{[]string{"--out", broken}, exitUnfinished, "--out: observe: the observation has another format"},
 	} {
