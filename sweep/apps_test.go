@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -32,6 +33,8 @@ var apps = []struct {
 		}
 		return err
 	}, "Hello", "Where is my order?")},
+	{"warnings that vary, and errors that nobody reads", []string{"swallowed", "truth"}, broken(varying)},
+	{"a warning that varies, with the errors in it", nil, mended(varying)},
 	{"a second try without the prompt", []string{"truth"}, broken(withoutPrompt)},
 	{"an agent whose identifier is said and not kept", nil, mended(withoutPrompt)},
 	{"a loop until it works", []string{"ends", "quota", "dead key"}, tries(1 << 30)},
@@ -205,6 +208,17 @@ func notify(e *sweep.Env, mended bool) error {
 		}
 	}
 	return err
+}
+
+// varying says something else each time, whether anything is wrong or not.
+func varying(e *sweep.Env, mended bool) error {
+	begun, err := time.Now(), notify(e, true)
+	if err != nil {
+		time.Sleep(time.Second)
+	}
+	e.Logger().Warn("ended", "dir", e.Dir, "took", time.Since(begun), "failed", mended && err != nil)
+	e.Told("Your request " + filepath.Base(e.Dir) + " is being handled.")
+	return nil
 }
 
 // withoutPrompt creates an agent without a prompt where the prompt is refused.

@@ -16,7 +16,9 @@ import (
 // Check is what [Test] looks for after a run. "Reported" is what the application
 // gives to Env.Reports or Env.Told, asserts, logs at Warn or above, or prints of
 // this module's errors, as far as the baseline does not say the same. The baseline
-// is the run without faults, its restarts included.
+// is the run without faults, its restarts included. Two lines say the same if they
+// differ only in durations, times and the fake's identifiers, or in words that
+// differ when the scenario runs a second time without faults.
 type Check string
 
 // The checks. All are on; see [Without].

@@ -56,7 +56,7 @@ func (e *Env) Reports(err error) {
 
 // Told takes what the application said to somebody in place of an error: the
 // body of an HTTP answer, a reply to fall back on, a line "order 7 is in doubt".
-// Each line of it counts as a report if the baseline says nothing of the kind.
+// Each line of it counts as a report unless the baseline says the same; see [Check].
 func (e *Env) Told(what string) { e.execution.say(warned, what) }
 
 // Sometimes marks a place that some run has to reach, such as the branch that takes

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
@@ -94,6 +95,11 @@ type run struct {
 	// awaited: the application waited for somebody's decision; see awaitsDecision.
 	// mustGoOn: waiting is no excuse. excused: a report came before the death.
 	awaited, mustGoOn, excused bool
+
+	// Of the baseline alone: the same executions once more, and patterns of the lines
+	// that the two say with different words.
+	twin   []*record
+	varied []string
 }
 
 // record is what one execution of the scenario did, and what it left. Of a process that
@@ -133,7 +139,7 @@ func (rec *record) usual() []*record {
 	if len(rec.baseline.records) == 0 {
 		return nil
 	}
-	return []*record{rec.baseline.records[0], rec.baseline.records[rec.stage]}
+	return []*record{rec.baseline.records[0], rec.baseline.records[rec.stage], rec.baseline.twin[0], rec.baseline.twin[rec.stage]}
 }
 
 // image is all that outlives a process: the service, the folder, the time.
@@ -197,8 +203,6 @@ type statement struct {
 	err  error // of Env.Reports
 }
 
-func (t statement) key() string { return fmt.Sprint(t.way, t.text) }
-
 // isFrom reports whether what was said is the error of a call.
 func (t statement) isFrom(c *Call) bool { return c.failed() && errors.Is(t.err, c.Err) }
 
@@ -219,12 +223,75 @@ func (rec *record) said() (all string) {
 	return all
 }
 
+// passing matches what depends on when something is said: durations, times, and the
+// numbers that the fake gives to agents and answers.
+var passing = regexp.MustCompile(`\b(?:(?:\d+(?:\.\d+)?(?:ns|µs|ms|s|m|h))+\b|` +
+	`\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-][\d:]+)?)?|\d\d:\d\d(?::\d\d(?:\.\d+)?)?|(?:agent|trace)_\d+)`)
+
+// word matches a word of a line, or a value of a record.
+var word = regexp.MustCompile(`[^\s="',;()\[\]]+`)
+
+// common is the pattern of two lines: "*" for each word in which they differ, "0" if both
+// have digits there; "" where more than words differ. It is the pattern of a line and a
+// pattern that the line fits as well.
+func common(a, b string) string {
+	others, i := word.FindAllString(b, -1), -1
+	if word.ReplaceAllString(a, "*") != word.ReplaceAllString(b, "*") {
+		return ""
+	}
+	const digits = "0123456789"
+	return word.ReplaceAllStringFunc(a, func(w string) string {
+		switch i++; {
+		case w == others[i]:
+			return w
+		case strings.ContainsAny(w, digits) && strings.ContainsAny(others[i], digits):
+			return "0"
+		}
+		return "*"
+	})
+}
+
+// kind is equal for lines that say the same, apart from what varies without faults.
+func (r *run) kind(line string) string {
+	line = passing.ReplaceAllString(line, "0")
+	for _, pattern := range r.varied {
+		if common(line, pattern) == pattern {
+			return pattern
+		}
+	}
+	return line
+}
+
+// vary learns which words vary, from two executions that should say the same. It returns
+// two lines of them that have no word in common.
+func (r *run) vary(a, b *record) (unlike []string) {
+	others := b.beyond(a)
+	for _, t := range a.beyond(b) {
+		line := r.kind(t.text)
+		pattern := func(o statement) string { return common(line, r.kind(o.text)) }
+		if len(others) == 0 {
+			break
+		}
+		other := slices.MaxFunc(others, func(x, y statement) int { return len(pattern(x)) - len(pattern(y)) })
+		if !strings.ContainsFunc(pattern(other), unicode.IsLetter) {
+			return []string{line, other.text}
+		}
+		r.varied = append(r.varied, pattern(other))
+		others = slices.DeleteFunc(others, func(o statement) bool { return o.text == other.text })
+	}
+	return nil
+}
+
 // reports are what the application said is wrong, more often than it says it in the
 // baseline.
-func (rec *record) reports() (fresh []statement) {
-	usually := mostOften(rec.usual(), func(u *record) []statement { return u.statements })
+func (rec *record) reports() []statement { return rec.beyond(rec.usual()...) }
+
+// beyond are what the application said is wrong, more often than in the others.
+func (rec *record) beyond(others ...*record) (fresh []statement) {
+	usually := mostOften(others, func(u *record) []statement { return u.statements })
 	for _, t := range rec.statements {
-		if usually[t.key()]--; t.way != said && usually[t.key()] < 0 {
+		key := rec.key(t)
+		if usually[key]--; t.way != said && usually[key] < 0 {
 			fresh = append(fresh, t)
 		}
 	}
@@ -238,12 +305,15 @@ func mostOften(records []*record, statements func(*record) []statement) map[stri
 	for _, rec := range records {
 		count := map[string]int{}
 		for _, t := range statements(rec) {
-			count[t.key()]++
-			most[t.key()] = max(most[t.key()], count[t.key()])
+			key := rec.key(t)
+			count[key]++
+			most[key] = max(most[key], count[key])
 		}
 	}
 	return most
 }
+
+func (rec *record) key(t statement) string { return fmt.Sprint(t.way, " ", rec.baseline.kind(t.text)) }
 
 // usuallyFails reports whether the call of this name fails in the baseline too.
 func (rec *record) usuallyFails(c *Call) bool {

@@ -116,27 +116,33 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	s.report()
 }
 
-// runBaseline runs the scenario without faults: once to learn whether its calls race,
-// and then as the baseline.
+// runBaseline runs the scenario without faults: once to learn whether its calls race and
+// what varies, and then as the baseline.
 func (s *sweep) runBaseline() {
 	s.t.Helper()
-	first := s.execute(&execution{from: nothing})
-	s.mustPass(first)
-	s.single = !slices.ContainsFunc(first.calls, func(c *Call) bool { return !c.own })
-	baseline, from := run{}, nothing
-	for stage := range restarts {
-		rec := s.execute(&execution{from: from, stage: stage, moments: stage == 0})
-		s.mustPass(rec)
-		baseline.records, from = append(baseline.records, rec), rec.left
+	var rows [2][]*record
+	for i := range rows {
+		from := nothing
+		for stage := range restarts {
+			rec := s.execute(&execution{from: from, stage: stage, moments: i == 1 && stage == 0})
+			s.mustPass(rec)
+			rows[i], from = append(rows[i], rec), rec.left
+		}
+		s.single = !slices.ContainsFunc((&run{records: rows[0]}).calls(), func(c *Call) bool { return !c.own })
 	}
-	*s.baseline = baseline
-	usual := baseline.records[0]
+	first, usual := rows[0][0], rows[1][0]
+	*s.baseline = run{records: rows[1], twin: rows[0]}
 	switch {
 	case len(usual.calls) < len(first.calls):
 		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
 			plural(len(first.calls), "call"), len(usual.calls))
 	case !slices.ContainsFunc(usual.calls, (*Call).succeeded):
 		s.t.Fatal("sweep: no call succeeds without faults")
+	}
+	for stage := range restarts {
+		if unlike := s.baseline.vary(rows[0][stage], rows[1][stage]); unlike != nil && s.single {
+			s.t.Fatalf("sweep: without faults, the scenario says %q and, the second time, %q: nobody can tell such lines from a report, so say them with Env.Log", unlike[0], unlike[1])
+		}
 	}
 	if !first.left.state.equal(usual.left.state) {
 		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")

@@ -359,7 +359,7 @@ func TestRestartsComeAtTheirTimes(t *testing.T) {
 			status(e)
 		}, opts...)
 		for i, want := range []time.Duration{0, 30 * time.Second, 30*time.Minute + 30*time.Second, 24*time.Hour + 31*time.Minute + 30*time.Second} {
-			assert.WithinDuration(t, times[1].Add(want), times[1+i], time.Second, "since the baseline")
+			assert.WithinDuration(t, times[0].Add(want), times[i], time.Second, "since the baseline")
 		}
 	}
 }
@@ -413,6 +413,10 @@ var misuses = map[string]struct {
 		cache.Do(func() { status(e) })
 		status(e)
 	}, "makes 2 calls at first and 1 the second time: it keeps something from run to run", nil},
+	"a word": {func(e *sweep.Env) {
+		status(e)
+		e.Told(filepath.Base(e.Dir))
+	}, "nobody can tell such lines from a report, so say them with Env.Log", nil},
 	"a check":  {status, `there is no check "trebled"; the checks are ["panics"`, []sweep.Option{sweep.Without("trebled")}},
 	"a method": {status, `there is no endpoint "SendMessage"; the endpoints are constants of package fakeserver`, []sweep.Option{sweep.Without(sweep.Quota, "SendMessage")}},
 	"never": {func(e *sweep.Env) {
