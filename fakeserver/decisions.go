@@ -184,8 +184,8 @@ func (f finding) answer(d decision) (json.RawMessage, source) {
 // shows which of the three cases each answer is. A later option replaces its
 // answers.
 //
-// A file of another format, a question that this fake does not know, and an
-// answer that it cannot give are errors.
+// A file of another format, a question that this fake does not know, an answer that
+// it cannot give, and bounds that exclude every number are errors.
 func Like(observed []byte) Option {
 	return func(c *config) error {
 		var file struct {
@@ -199,7 +199,11 @@ func Like(observed []byte) Option {
 			return fmt.Errorf("Like: the format is %d, not 1; write the file with observe.Run of this version", file.Format)
 		}
 		for id, found := range file.Decisions {
-			if err := c.decide(id, found.answer); err != nil {
+			err := c.decide(id, found.answer)
+			if found.AtMost > 0 && found.AtLeast > found.AtMost {
+				err = fmt.Errorf("at_least is %d, more than at_most, which is %d", found.AtLeast, found.AtMost)
+			}
+			if err != nil {
 				return fmt.Errorf("Like: %s: %w", quoteName(id), err)
 			}
 		}

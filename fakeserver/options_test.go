@@ -29,7 +29,7 @@ func TestLikeRefusesWhatItCannotBe(t *testing.T) {
 		_, err := fakeserver.Open(fakeserver.Like(fmt.Appendf(nil, `{"format":1,"decisions":{%q:{"answer":%s}}}`, id, answer)))
 		assert.ErrorContains(t, err, `fakeserver: Like: "`+id+`": `)
 	}
-	for _, file := range []string{`{`, `{}`, `{"format":2}`, `[]`, `{"format":1,"decisions":[]}`} {
+	for _, file := range []string{`{`, `{}`, `{"format":2}`, `[]`, `{"format":1,"decisions":[]}`, `{"format":1,"decisions":{"metadata_cap":{"at_least":9,"at_most":8}}}`} {
 		_, err := fakeserver.Open(fakeserver.Like([]byte(file)))
 		assert.ErrorContains(t, err, "fakeserver: Like: ", file)
 	}

@@ -407,23 +407,7 @@ func (w *Watcher) waits(p *passing, key *watchedKey) {
 // that was not sent, or whose answer is not text, is left out. A file that is not
 // HAR is an error.
 func ReadHAR(r io.Reader) (*Observation, error) {
-	var file struct {
-		Log struct {
-			Entries []struct {
-				StartedDateTime time.Time
-				Request         struct {
-					Method, URL string
-					Headers     harHeaders
-					PostData    struct{ Text string }
-				}
-				Response struct {
-					Status  int
-					Headers harHeaders
-					Content struct{ Text, Encoding string }
-				}
-			}
-		}
-	}
+	var file harFile
 	if err := json.NewDecoder(r).Decode(&file); err != nil {
 		return nil, fmt.Errorf("observe: not a HAR file: %w; export the calls as HAR 1.2", err)
 	}
@@ -443,6 +427,24 @@ func ReadHAR(r io.Reader) (*Observation, error) {
 		_, _ = io.Copy(io.Discard, res.Body) // reads memory
 	}
 	return w.Observation(), nil
+}
+
+type harFile struct {
+	Log struct{ Entries []harEntry }
+}
+
+type harEntry struct {
+	StartedDateTime time.Time
+	Request         struct {
+		Method, URL string
+		Headers     harHeaders
+		PostData    struct{ Text string }
+	}
+	Response struct {
+		Status  int
+		Headers harHeaders
+		Content struct{ Text, Encoding string }
+	}
 }
 
 type harHeaders []struct{ Name, Value string }
