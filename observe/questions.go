@@ -320,7 +320,7 @@ func fillWarmUps(p *probe) any {
 		p.wait(2 * minute)
 		_, refused = p.fillLimit(most-passed-more, rawcall.WarmUp)
 	}
-	p.take(rawcall.ReadNobody, 404, 429) // no answer below is right if the day of requests is spent too
+	p.wantShortWait(p.playOnce(rawcall.ReadNobody)) // no answer below is right if the day of requests is spent too
 	name := labelAt(refused, "limit_key")
 	p.answer("warmup_limit_name", name, refused)
 	p.warmUpsOpen = p.now().Add(retryAfter(refused))
