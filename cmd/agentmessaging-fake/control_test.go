@@ -59,6 +59,21 @@ func TestResetLetsCallsGo(t *testing.T) {
 	)
 }
 
+// What GET state answers, PUT takes, however much was said.
+func TestLargeState(t *testing.T) {
+	a := newAPI(t)
+	a.play(step{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""})
+	exchange := `{"text":"` + strings.Repeat("x", 4000) + `","reply_text":""}`
+	half := `{"exchanges":[` + strings.Repeat(exchange+",", 199) + exchange + `]}` // 0.8 MB
+	a.play(step{"POST /agents/a/conversation", half, 201, ""}, step{"POST /agents/a/conversation", half, 201, ""})
+	state := a.get("/state")
+	a.play(
+		step{"POST /reset", "", 204, ""},
+		step{"PUT /state", state, 204, ""},
+		step{"GET /agents/a/conversation?limit=1", "", 200, `{"total":400}`},
+	)
+}
+
 // All dialogues with control at once, with resets in between: no panic, and no race.
 func TestRequestsAtOnce(t *testing.T) {
 	a := newAPI(t)

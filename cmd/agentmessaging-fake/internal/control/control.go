@@ -131,10 +131,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
+// maxState is in bytes. A state holds up to 1,000 exchanges of 4 KB for each agent, so it
+// soon is larger than what else has a body.
+const maxState = 1 << 30
+
 // handle reads a request, acts under the server's lock, and tells the streams what
 // has changed.
 func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out any, err error) {
-	query, body, err := jsonapi.Read(w, r, row.query)
+	most := int64(spec.MaxBody)
+	if r.URL.Path == root+"/state" {
+		most = maxState
+	}
+	query, body, err := jsonapi.Read(w, r, row.query, most)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
@@ -79,9 +78,9 @@ func Write(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value) // the client may be gone
 }
 
-// Read reads a request whole. Its query may have the allowed parameters, whose names
-// have a space between.
-func Read(w http.ResponseWriter, r *http.Request, allowed string) (q Query, body []byte, err error) {
+// Read reads a request whole, with a body of at most so many bytes. Its query may have
+// the allowed parameters, whose names have a space between.
+func Read(w http.ResponseWriter, r *http.Request, allowed string, most int64) (q Query, body []byte, err error) {
 	if q.Values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
 		return q, nil, errors.New("query: must be names and values, URL encoded")
 	}
@@ -94,7 +93,7 @@ func Read(w http.ResponseWriter, r *http.Request, allowed string) (q Query, body
 			return q, nil, fmt.Errorf("%s: is there twice", name)
 		}
 	}
-	body, err = readBody(w, r)
+	body, err = readBody(w, r, most)
 	return q, body, err
 }
 
@@ -104,12 +103,12 @@ func notAllowed(name string, allowed []string) string {
 	return fmt.Sprintf("%q is not allowed; allowed: %s", printable.Name(name), list)
 }
 
-// readBody reads a body of at most 1 MiB. Its type must be JSON: the form of another
-// site can send other types without asking first, but not this one.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, spec.MaxBody))
+// readBody wants JSON: the form of another site can send other types without asking
+// first, but not this one.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-		return nil, Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("body: at most %d bytes", spec.MaxBody))
+		return nil, Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("body: at most %d bytes", most))
 	}
 	if err != nil {
 		return nil, errors.New("body: did not arrive whole")
