@@ -21,7 +21,7 @@ type limit struct {
 	Rule
 }
 
-// service is an unused one with the limits.
+// service makes a service with these limits, of which nothing is spent.
 func (m Model) service(limits []pacer.Limit) *service {
 	s := &service{}
 	for _, l := range limits {
@@ -52,9 +52,9 @@ func (l limit) counts(e *spec.Endpoint) bool {
 	return l.Counts == "" || e.Counts(spec.Counted(l.Counts), false)
 }
 
-// allowed is how many messages a caller without latency, who asks at the very
-// moment when there is room, gets accepted in from..to: what there is to use.
-// He is there from begins on, which may be long before from.
+// allowed counts the messages that are accepted in from..to if a caller without latency
+// sends each at the moment when there is room, from begins on. That is the quota that
+// pacers can use.
 func (s *service) allowed(begins, from, to time.Duration) (accepted int) {
 	for now := begins; now < to; {
 		wait := s.call(spec.SendMessage, now)

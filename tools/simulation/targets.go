@@ -21,7 +21,7 @@ type (
 type target struct {
 	name   string
 	runs   []scenario
-	seeds  int             // with each of which the runs are played; 0: with their own
+	seeds  int             // the runs are played with each of so many seeds; 0: with their own
 	from   time.Duration   // within the scenario's span
 	to     time.Duration   // 0: all of it
 	only   []loadsim.Class // nil: all
@@ -38,7 +38,7 @@ type bounds []struct {
 // figure is the worst of all runs, or their mean.
 type figure struct {
 	name   string
-	bound  string
+	side   string // of its bound on which it should be
 	mean   bool
 	format string
 	of     func(loadsim.Measures) float64
@@ -63,7 +63,7 @@ var (
 
 // holds reports whether a figure is as good as another.
 func (f figure) holds(got, want float64) bool {
-	return got == want || (got < want) == (f.bound == atMost)
+	return got == want || (got < want) == (f.side == atMost)
 }
 
 // overall is the figure of several runs.
@@ -136,7 +136,7 @@ var pacerTargets = []target{
 // plan makes a scenario for each way of counting.
 type plan func(model) scenario
 
-// on plays each plan on each of the models.
+// on makes the scenarios of all plans and models.
 func on(models []model, plans ...plan) (runs []scenario) {
 	for _, p := range plans {
 		for _, m := range models {
@@ -146,7 +146,7 @@ func on(models []model, plans ...plan) (runs []scenario) {
 	return runs
 }
 
-// but changes what a plan makes.
+// but is the plan with a change.
 func (p plan) but(change func(*scenario)) plan {
 	return func(m model) scenario {
 		s := p(m)
@@ -155,7 +155,7 @@ func (p plan) but(change func(*scenario)) plan {
 	}
 }
 
-// then lets something happen so long after what happened before.
+// then adds what happens so long after what was added before.
 func (p plan) then(after time.Duration, do func(*world)) plan {
 	return p.but(func(s *scenario) {
 		before := s.Meanwhile

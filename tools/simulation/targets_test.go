@@ -80,7 +80,7 @@ func (want target) measure(t *testing.T) (words []string) {
 	}
 	for _, w := range want.want {
 		got := w.overall(measured)
-		text := fmt.Sprintf("%s "+w.format+" (%s "+w.format+")", w.name, got, w.figure.bound, w.bound)
+		text := fmt.Sprintf("%s "+w.format+" (%s "+w.format+")", w.name, got, w.side, w.bound)
 		missed := strings.HasPrefix(want.missed, strings.TrimSuffix(w.name, " a call")+":")
 		assert.True(t, missed || w.holds(got, w.bound), text)
 		words = append(words, text)
