@@ -59,8 +59,8 @@ type CreateAgentParams struct {
 	CustomerRef string
 	// Metadata is any value that encodes as a JSON object: a map, a struct,
 	// a json.RawMessage, whose numbers are kept digit by digit. Invalid UTF-8,
-	// half a surrogate pair and a member that is there twice are refused, and so is
-	// the escape \ufffd that a json.RawMessage inside it writes: encoding/json writes
+	// half a surrogate pair and a member that is there twice are refused. So is
+	// the escape \ufffd in a json.RawMessage inside it, because encoding/json writes
 	// invalid UTF-8 in the same way. The service caps its JSON length; the interface
 	// does not show the cap.
 	Metadata any

@@ -483,7 +483,7 @@ func endless(status string) func(peer) error {
 	}
 }
 
-// packed is an answer and 300 MiB of spaces as gzip, each MiB a member of its own.
+// packed is an answer and 300 MiB of spaces as gzip, each MiB a member.
 var packed = sync.OnceValue(func() []byte {
 	member := func(text []byte) []byte {
 		var one bytes.Buffer

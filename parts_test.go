@@ -389,7 +389,7 @@ func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
 	})
 }
 
-// TestObserversOfSiblings: what With adds hears of its own client's calls alone.
+// TestObserversOfSiblings: an observer that With adds gets the calls of that client alone.
 func TestObserversOfSiblings(t *testing.T) {
 	client, reports := newClient(t, answering(okAnswer)), new(strings.Builder)
 	other, err := client.With(agentmessaging.WithObserver(&reporter{t: t, reports: reports}))

@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 )
 
-// The flaws of a document as such. HalfPair is an escape that stands for no
+// The flaws of a document as such. HalfPair is an escape that encodes no
 // character; a decoder would replace it in silence.
 var (
 	ErrUTF8     = errors.New("must be valid UTF-8")
@@ -259,7 +259,7 @@ func ReadObject(doc []byte) (Object, error) {
 	return nil, errNoObject
 }
 
-// object returns nil for what is no object.
+// object reads an object; nil if it is none.
 func (sc *Scanner) object() Object {
 	if !sc.take('{') {
 		return nil
