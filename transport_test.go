@@ -381,37 +381,16 @@ func TestFailingDials(t *testing.T) {
 	}
 }
 
-// TestSlowCalls do not count as a sign of a stalled connection while others on it
-// are answered.
-func TestSlowCalls(t *testing.T) {
-	overHTTP2Server(t, 0, func(n int, _ http.ResponseWriter, r *http.Request) {
-		if n%3 != 0 {
-			<-r.Context().Done()
-		}
-	}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
-		for range 3 {
-			var group sync.WaitGroup
-			for range 2 {
-				group.Go(func() { assert.Error(t, within(5*time.Second, post)(t.Context(), client)) })
-			}
-			time.Sleep(3 * time.Second)
-			assert.NoError(t, post(t.Context(), client))
-			group.Wait()
-		}
-		assert.EqualValues(t, 1, server.dials.Load(), "connections")
-	})
-}
-
-// TestStalledConnection: when two calls have ended without a byte, the next ones
+// TestStalledConnection: when two calls in a row have ended without a byte, the next ones
 // go to a new connection, also where the transport is wrapped. The old one is closed when
-// its last answer has come.
+// its last answer has come. Slow calls do not count while others are answered.
 func TestStalledConnection(t *testing.T) {
 	for _, wrapped := range []bool{false, true} {
-		overHTTP2Server(t, 0, func(n int, _ http.ResponseWriter, r *http.Request) {
+		overHTTP2Server(t, 0, func(n int, w http.ResponseWriter, r *http.Request) {
 			switch n {
 			case 1:
 				time.Sleep(time.Hour)
-			case 2, 3:
+			case 2, 3, 5, 7, 9, 10:
 				<-r.Context().Done()
 			}
 		}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
@@ -422,7 +401,17 @@ func TestStalledConnection(t *testing.T) {
 			}
 			var patient sync.WaitGroup
 			patient.Go(func() { assert.NoError(t, within(2*time.Hour, post)(t.Context(), client)) })
-			synctest.Wait()
+			time.Sleep(10 * time.Second) // the others no longer wait for its answer
+			slow := func(int) { assert.Error(t, within(5*time.Second, post)(t.Context(), client)) }
+			go together(2, slow)
+			time.Sleep(3 * time.Second)
+			assert.NoError(t, post(t.Context(), client))
+			time.Sleep(3 * time.Second)
+			for call := range 2 {
+				slow(call)
+				assert.NoError(t, post(t.Context(), client))
+			}
+			assert.EqualValues(t, 1, server.dials.Load(), "connections while others are answered")
 			for call := range 10 {
 				err := within(5*time.Second, post)(t.Context(), client)
 				assert.Equal(t, call >= 2, err == nil, "call %d: %v", call+1, err)
