@@ -68,6 +68,8 @@ var apps = []struct {
 		return nil
 	}, "Red", "Green")},
 	{"a doubt that is forgotten by a second death", []string{"lost SendMessage_1/dies_before,restart.Status_1/dies_before"}, forgetsDoubt},
+	{"a doubt that is noted before it is reported", []string{"lost SendMessage_1/dies_before,restart.start/dies_before_line_1"}, broken(noteDoubt)},
+	{"a doubt that is reported before it is noted", nil, mended(noteDoubt)},
 	{"doubt for ever", nil, welcome(deliver, "Ready")},
 	{"a file whose error nobody reads", []string{"lost agent"}, broken(save)},
 	{"a file that cannot be written", nil, mended(save)},
@@ -467,6 +469,25 @@ var forgetsDoubt = welcome(func(e *sweep.Env, id, name, s string) error {
 	}
 	return deliver(e, id, name, s)
 }, "Ready")
+
+// noteDoubt writes once more after it has noted a doubt and reported it.
+func noteDoubt(e *sweep.Env, mended bool) error {
+	return welcome(func(e *sweep.Env, id, name, s string) error {
+		if get(e, name) != "sending" {
+			return deliver(e, id, name, s)
+		}
+		if mended {
+			e.Told("in doubt: " + s)
+		}
+		if err := put(e, name, "sent"); err != nil {
+			return err
+		}
+		if !mended {
+			e.Told("in doubt: " + s)
+		}
+		return put(e, "seen", "yes")
+	}, "Ready")(e)
+}
 
 // forgetful leaves a goroutine and an agent in every run.
 func forgetful(e *sweep.Env) error {

@@ -91,7 +91,7 @@ func (x *execution) run(t *testing.T) {
 	defer fake.Close()
 	x.clock = x.clockOf(fake)
 	x.record.fake, x.record.begun, x.record.secrets = fake, fake.Now(), []string{fake.Key()}
-	x.last = moment{name: "start/dies", says: "at its start", record: x.record}
+	x.last = moment{name: "start/dies", says: "after its start", record: x.record}
 	x.last.record.left = x.from
 	if x.moments {
 		x.watch.Start(x.record.dir)
@@ -186,9 +186,21 @@ func (x *execution) say(way way, text string) {
 	}
 }
 
-// addStatement notes one thing that the application said.
+// addStatement notes one thing that the application said. A death in a later write leaves
+// it said. If something was written since the last moment, the process may also die
+// between that write and the statement.
 func (x *execution) addStatement(t statement) {
-	x.note(func() { x.record.statements = append(x.record.statements, t) })
+	x.note(func() {
+		before := x.last
+		x.settleLocked()
+		if m := x.last; x.moments && m.record.left.dir.String() != before.record.left.dir.String() {
+			line := len(x.record.statements) + 1
+			m.name, m.says = fmt.Sprintf("%s_before_line_%d", m.name, line), fmt.Sprintf("%s, and before it said line %d", m.says, line)
+			x.record.moments = append(x.record.moments, m)
+		}
+		x.record.statements = append(x.record.statements, t)
+		x.last.record.statements = x.record.statements
+	})
 }
 
 // point passes an Env.Point: the process may die there, and the plan may let it fail.
@@ -261,13 +273,17 @@ func (x *execution) tearLocked() disk.Image {
 	return dir
 }
 
-// startedLocked notes a call. A death in the middle of a write before the call leaves a
-// record without the call. So the states of those writes are added first, and the last
-// moment gets the folder as it is now: of later writes the call is a part.
-func (x *execution) startedLocked(c *Call) {
+// settleLocked adds the states of the writes since the last moment, and gives that moment
+// the folder as it is now. What is noted next is a part of later writes alone.
+func (x *execution) settleLocked() {
 	if x.moments {
 		x.last.record.left.dir = x.tearLocked()
 	}
+}
+
+// startedLocked notes a call.
+func (x *execution) startedLocked(c *Call) {
+	x.settleLocked()
 	x.record.calls = append(x.record.calls, c)
 	x.last.record.calls = x.record.snapshot().calls
 }

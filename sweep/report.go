@@ -167,16 +167,12 @@ func (s *sweep) story(r *run) string {
 // transcript writes the calls of an execution, each in a line, and what was reported.
 func (rec *record) transcript(b *strings.Builder) {
 	for _, c := range rec.calls {
-		fmt.Fprintf(b, "  %8s  %-16s %-13s %s\n", c.begun.Sub(rec.begun).Round(time.Millisecond), c.Name, c.AgentID, c.line())
+		fmt.Fprintf(b, "  %8s  %-16s %-13s %s\n", c.begun.Sub(rec.begun).Round(time.Millisecond), cmp.Or(c.Name, c.spec.Name), c.AgentID, c.line())
 	}
-	said := strings.TrimSpace(rec.said())
-	switch {
-	case rec.died != "":
+	said := cmp.Or(strings.TrimSpace(rec.said()), "nothing")
+	fmt.Fprintf(b, "  said: %s\n", strings.ReplaceAll(said, "\n", "\n        "))
+	if rec.died != "" {
 		fmt.Fprintf(b, "  the process dies %s\n", rec.died)
-	case said == "":
-		fmt.Fprintf(b, "  said: nothing\n")
-	default:
-		fmt.Fprintf(b, "  said: %s\n", strings.ReplaceAll(said, "\n", "\n        "))
 	}
 }
 

@@ -134,6 +134,7 @@ func TestADeathIsReportedInWords(t *testing.T) {
 (?:  the same in \d+ other runs?, perhaps for another cause \(go test -run '\^TestADeathIsReportedInWords\$/NAME'\): .*)?
 .*CreateAgent_1 +agent_000001 +200
 .*SendMessage_1 +agent_000001 +200, under way
+  said: nothing
   the process dies after SendMessage_1 had arrived
   restart, half a minute later
 .*SendMessage_1 +agent_000001 +200
