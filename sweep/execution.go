@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
@@ -259,6 +260,9 @@ func (x *execution) moment(name, says string) {
 	})
 }
 
+// random matches what os.CreateTemp and the like put into the name of a file.
+var random = regexp.MustCompile(`[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d{4,}`)
+
 // tearLocked adds the states that a death in the middle of the writes since the last moment
 // leaves, and returns the folder as it is.
 func (x *execution) tearLocked() disk.Image {
@@ -266,7 +270,8 @@ func (x *execution) tearLocked() disk.Image {
 	dir, changes := x.watch.Take(before.dir)
 	for _, torn := range disk.Torn(before.dir, dir, changes) {
 		m := x.last
-		m.name, m.says = m.name+"_"+strings.ReplaceAll(torn.Says, " ", "_"), m.says+", and "+torn.Says
+		m.name += "_" + strings.ReplaceAll(random.ReplaceAllString(torn.Says, "*"), " ", "_") // the same when it runs again
+		m.says += ", and " + torn.Says
 		m.whole, m.record.left.dir = before.key(), torn.Image
 		x.record.moments = append(x.record.moments, m)
 	}
