@@ -26,7 +26,10 @@ import (
 
 // matchers reads the parameters that pick calls.
 func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
-	match := rules.Match{Endpoint: q.Get("endpoint"), AgentID: q.Get("agent_id"), TextContaining: q.Get("text_containing")}
+	match := rules.Match{
+		Endpoint: fakeserver.Endpoint(q.Get("endpoint")), AgentID: jsonapi.NonEmpty(q.Get("agent_id")),
+		TextContaining: jsonapi.NonEmpty(q.Get("text_containing")),
+	}
 	if text := q.Get("text"); q.Has("text") {
 		match.Text = &text
 	}
@@ -200,8 +203,8 @@ func (s *Server) writeArchive(w io.Writer) error { return har.Write(w, s.allCall
 // against limits, and is recorded.
 func (s *Server) makeCall(r *request, c struct {
 	Method, Path string
-	Key          string // a label; "": a call without a key
-	Address      string // "": that of the caller
+	Key          jsonapi.NonEmpty // a label; left out: a call without a key
+	Address      jsonapi.NonEmpty // left out: that of the caller
 	Body         string
 }) (any, error) {
 	if c.Method == "" || !strings.HasPrefix(c.Path, "/v1/") {
@@ -213,13 +216,13 @@ func (s *Server) makeCall(r *request, c struct {
 	}
 	req.Header = http.Header{"Content-Type": {"application/json"}, "User-Agent": {"agentmessaging-fake page"}}
 	if c.Key != "" {
-		key, known := s.admin.KeyLabeled(c.Key)
+		key, known := s.admin.KeyLabeled(string(c.Key))
 		if !known {
 			return nil, errors.New("key: " + noSuchKey)
 		}
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	return s.send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(c.Address, addressOf(r.Request))))), nil
+	return s.send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(string(c.Address), addressOf(r.Request))))), nil
 }
 
 // addressOf is the IP address of a caller. Without its zone it has the form that limits

@@ -91,6 +91,8 @@ func Read(w http.ResponseWriter, r *http.Request, allowed string, most int64) (q
 			return q, nil, fmt.Errorf("query: parameter %s", notAllowed(name, names))
 		case len(values) > 1:
 			return q, nil, fmt.Errorf("%s: is there twice", name)
+		case values[0] == "":
+			return q, nil, fmt.Errorf("%s: %s", name, isEmpty)
 		}
 	}
 	body, err = readBody(w, r, most)
@@ -157,6 +159,13 @@ func (q *Query) Refuse(format string, args ...any) {
 	q.Err = cmp.Or(q.Err, fmt.Errorf(format, args...))
 }
 
+// isEmpty says what is wrong with "". Taken as absent, it would widen a rule or a filter
+// of a script whose variable is not set to every call.
+const isEmpty = "must not be empty; leave it out instead"
+
+// NonEmpty is a string in a body that is left out rather than empty.
+type NonEmpty string
+
 // Duration is a duration in a body, written as Go writes it.
 type Duration struct{ time.Duration }
 
@@ -185,7 +194,8 @@ func Decode[T any](body []byte) (v T, _ error) {
 }
 
 // decode reads the value at a path into v. null leaves v as it is, as if the member
-// were absent: clients in other languages send it for what they do not set.
+// were absent: clients in other languages send it for what they do not set. "" is no
+// value of a string type with a name, such as NonEmpty and a plan.
 func decode(path string, raw json.RawMessage, v reflect.Value) error {
 	if string(raw) == "null" {
 		return nil
@@ -201,6 +211,8 @@ func decode(path string, raw json.RawMessage, v reflect.Value) error {
 		return decodeArray(path, raw, v)
 	case v.Kind() == reflect.Struct:
 		return decodeObject(path, raw, v)
+	case v.Kind() == reflect.String && v.Type() != reflect.TypeFor[string]() && string(raw) == `""`:
+		return wrong(path, v, errors.New(isEmpty))
 	}
 	return wrong(path, v, json.Unmarshal(raw, v.Addr().Interface()))
 }

@@ -61,26 +61,26 @@ const (
 
 // Match picks calls. All that it names must be right.
 type Match struct {
-	Endpoint       string  `json:"endpoint,omitempty"`
-	AgentID        string  `json:"agent_id,omitempty"`
-	Key            string  `json:"key,omitempty"` // a label
-	Text           *string `json:"text,omitempty"`
-	TextContaining string  `json:"text_containing,omitempty"`
+	Endpoint       fakeserver.Endpoint `json:"endpoint,omitempty"`
+	AgentID        jsonapi.NonEmpty    `json:"agent_id,omitempty"`
+	Key            jsonapi.NonEmpty    `json:"key,omitempty"` // a label
+	Text           *string             `json:"text,omitempty"`
+	TextContaining jsonapi.NonEmpty    `json:"text_containing,omitempty"`
 }
 
 // Matchers returns what picks the calls. The error names the member that is wrong.
 func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ error) {
 	if m.Endpoint != "" {
-		if _, err := endpointNamed(m.Endpoint); err != nil {
+		if _, err := endpointNamed(string(m.Endpoint)); err != nil {
 			return nil, err
 		}
-		all = append(all, fakeserver.ByEndpoint(fakeserver.Endpoint(m.Endpoint)))
+		all = append(all, fakeserver.ByEndpoint(m.Endpoint))
 	}
 	if m.AgentID != "" {
-		all = append(all, fakeserver.ByAgent(m.AgentID))
+		all = append(all, fakeserver.ByAgent(string(m.AgentID)))
 	}
 	if m.Key != "" {
-		key, known := fakedoor.Of[fakeserver.Call](fake).KeyLabeled(m.Key)
+		key, known := fakedoor.Of[fakeserver.Call](fake).KeyLabeled(string(m.Key))
 		if !known {
 			return nil, errors.New("key: no key has this label, such as key_000001")
 		}
@@ -90,7 +90,7 @@ func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ e
 		all = append(all, fakeserver.ByText(*m.Text))
 	}
 	if m.TextContaining != "" {
-		all = append(all, fakeserver.ByTextContaining(m.TextContaining))
+		all = append(all, fakeserver.ByTextContaining(string(m.TextContaining)))
 	}
 	return all, nil
 }
