@@ -99,7 +99,7 @@ func TestAwait(t *testing.T) {
 	waiting.Wait()
 	a.play(
 		step{"GET /calls?timeout=5s", "", 200, seqs(1)}, // one, and those that were made already count
-		step{"GET /calls?after=2&n=2&timeout=0s&key=key_000001", "", 504, "1 of 2 calls came"},
+		step{"GET /calls?after=2&n=2&timeout=0s&key=key_000001", "", 504, "1 of 2 calls came in time"},
 		step{"GET /calls?after=2&n=2&timeout=0s", "", 504, seqs(3)},
 	)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"math"
@@ -160,7 +161,9 @@ func (s *Server) awaitCalls(n int, timeout time.Duration, picked []fakeserver.Ma
 		defer context.AfterFunc(s.gone, cancel)()
 		calls, err := s.fake.AwaitCalls(ctx, n, picked...)
 		if err != nil {
-			jsonapi.Write(w, http.StatusGatewayTimeout, map[string]any{"error": "timeout", "reason": err.Error(), "calls": calls})
+			jsonapi.Write(w, http.StatusGatewayTimeout, map[string]any{
+				"error": "timeout", "reason": fmt.Sprintf("%d of %d calls came in time", len(calls), n), "calls": calls,
+			})
 			return
 		}
 		jsonapi.Write(w, http.StatusOK, s.viewOfCalls(calls, len(calls)))
@@ -222,7 +225,19 @@ func (s *Server) makeCall(r *request, c struct {
 		}
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	return s.send(req, s.fake.Direct(fakeserver.FromIP(cmp.Or(string(c.Address), addressOf(r.Request))))), nil
+	from, err := fromIP(cmp.Or(string(c.Address), addressOf(r.Request)))
+	if err != nil {
+		return nil, err
+	}
+	return s.send(req, s.fake.Direct(from)), nil
+}
+
+// fromIP reads an address, where package fakeserver would name its own function.
+func fromIP(address string) (fakeserver.FromIP, error) {
+	if _, err := netip.ParseAddr(address); err != nil {
+		return "", errors.New("address: must be an IP address such as 203.0.113.7")
+	}
+	return fakeserver.FromIP(address), nil
 }
 
 // addressOf is the IP address of a caller. Without its zone it has the form that limits

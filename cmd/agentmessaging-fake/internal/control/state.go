@@ -77,7 +77,11 @@ type limitView struct {
 func (s *Server) getKey(r *request) (any, error) {
 	address := cmp.Or(r.query.Get("address"), r.key.Address, "127.0.0.1")
 	limits := []limitView{}
-	for i, l := range s.fake.Limits(r.keyText, fakeserver.FromIP(address)) {
+	from, err := fromIP(address)
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range s.fake.Limits(r.keyText, from) {
 		limits = append(limits, viewOfLimit(l, spec.Limits[i].Window))
 	}
 	var byok *fakeserver.BYOK

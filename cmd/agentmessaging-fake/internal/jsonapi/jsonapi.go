@@ -276,5 +276,5 @@ func wrong(path string, v reflect.Value, err error) error {
 // typeNames are the names that openapi.yaml has for the types of members.
 var typeNames = map[reflect.Kind]string{
 	reflect.Struct: "object", reflect.Slice: "array", reflect.String: "string", reflect.Bool: "boolean",
-	reflect.Int: "integer", reflect.Uint64: "integer", reflect.Float64: "number",
+	reflect.Int: "integer", reflect.Uint64: "integer, from 0 on", reflect.Float64: "number",
 }
