@@ -44,7 +44,9 @@ const (
 	// forgiven where the outcome of a creation was in doubt, and that was reported.
 	LostAgent Check = "lost agent"
 	// Doubled: an agent has one text, or there are agents with one customer_ref,
-	// more often than in the baseline, and no report says that it was in doubt.
+	// more often than in the baseline. It is forgiven where a call about it was in
+	// doubt (its outcome unknown, or its process dead) and a report has its text, is
+	// the error of that call, or names no message at all.
 	Doubled Check = "doubled"
 	// Quota: more than nine times the requests of the baseline: three tries of the
 	// application, each with three attempts of the client.

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -40,6 +41,16 @@ type ownCheck struct {
 	look func(*Run) error
 }
 
+// check returns what the check says of a run. A panic is a finding too.
+func (o ownCheck) check(r *Run) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the check panicked: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return o.look(r)
+}
+
 func newConfig(opts []Option) config {
 	c := config{maxVirtualTime: 2 * time.Hour, watchdog: 10 * time.Second, after: time.After, now: time.Now}
 	for _, opt := range opts {
@@ -62,10 +73,13 @@ func (c *config) off(f Finding) bool {
 	})
 }
 
-// unknown says what [Without] was given that does not exist; "" for nothing.
+// unknown says what an option was given that does not exist; "" for nothing.
 func (c *config) unknown() string {
 	known := slices.Clone(allChecks)
 	for _, own := range c.ownChecks {
+		if own.look == nil {
+			return fmt.Sprintf("WithCheck: the check %q is nil", own.name)
+		}
 		known = append(known, Check(own.name))
 	}
 	for _, w := range c.without {

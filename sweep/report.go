@@ -48,7 +48,7 @@ func (s *sweep) judge(r *run) {
 		})
 	}
 	for _, own := range s.ownChecks {
-		if err := own.look(r.public()); err != nil {
+		if err := own.check(r.public()); err != nil {
 			s.blame(r, false, Finding{Check(own.name), r.name, endpointOf(struck), err.Error()})
 		}
 	}
@@ -124,7 +124,7 @@ func (s *sweep) summary() string {
 		parts = append(parts, plural(s.missed, "plan")+" struck nothing")
 	}
 	if len(s.baseline.records[lastStage].left.dir) == 0 {
-		parts = append(parts, "nothing is kept in Env.Dir")
+		parts = append(parts, "nothing is kept in Env.Dir, so that no restart knows what came before")
 	}
 	if s.stalls >= mostStalls {
 		parts = append(parts, plural(s.stalls, "run")+" stalled and the others were not tried")

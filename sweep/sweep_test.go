@@ -279,6 +279,9 @@ func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
 func TestOwnChecksSeeTheRun(t *testing.T) {
 	t.Parallel()
 	s := run(t, reporting(mended(notify)), append(quick, sweep.FakeOptions(fakeserver.WithKey("sk-mine")), sweep.WithCheck("one agent for a customer", func(run *sweep.Run) error {
+		if run.Plan == "SendMessage_1/bad_request/once" {
+			panic("no such plan")
+		}
 		if _, err := os.ReadDir(run.Dir); err != nil || run.Plan == "" || run.Plan == "CreateAgent_1/bad_request/once" {
 			return errors.Join(err, errors.New("found by a check of my own"))
 		}
@@ -287,7 +290,8 @@ func TestOwnChecksSeeTheRun(t *testing.T) {
 	assert.Equal(t, []sweep.Finding{
 		{Check: "one agent for a customer", Says: "found by a check of my own"}, // without faults
 		{"one agent for a customer", "CreateAgent_1/bad_request/once", fakeserver.EndpointCreateAgent, "found by a check of my own"},
-	}, s.found)
+	}, s.found[:2])
+	assert.Contains(t, s.found[2].Says, "the check panicked: no such plan")
 	baseline, refused := s.runs[""], s.runs["CreateAgent_1/bad_request/once"]
 	assert.Equal(t, "SendMessage_1", baseline.Calls[1].Name)
 	assert.Len(t, baseline.Restarted, 3, "calls after three restarts")
@@ -419,6 +423,7 @@ var misuses = map[string]struct {
 		e.Told(filepath.Base(e.Dir))
 	}, "nobody can tell such lines from a report, so say them with Env.Log", nil},
 	"a check":  {status, `there is no check "trebled"; the checks are ["panics"`, []sweep.Option{sweep.Without("trebled")}},
+	"no check": {status, `the check "trebled" is nil`, []sweep.Option{sweep.WithCheck("trebled", nil)}},
 	"a method": {status, `there is no endpoint "SendMessage"; the endpoints are constants of package fakeserver`, []sweep.Option{sweep.Without(sweep.Quota, "SendMessage")}},
 	"never": {func(e *sweep.Env) {
 		status(e)
