@@ -49,9 +49,6 @@ type execution struct {
 	refusals int            // calls after the scenario was ended
 }
 
-// progressEvery is how often a long sweep logs how far it is; go test -v shows it at once.
-const progressEvery = 5 * time.Second
-
 // execute runs the scenario once, and gives up when the watchdog's time is over.
 func (s *sweep) execute(x *execution) *record {
 	dir := s.t.TempDir()
@@ -59,10 +56,6 @@ func (s *sweep) execute(x *execution) *record {
 		s.t.Fatal(err)
 	}
 	s.executions++
-	if now := s.now(); now.Sub(s.logged) >= progressEvery {
-		s.logged = now
-		s.t.Logf("sweep: %s in %s so far", plural(s.executions, "execution"), now.Sub(s.started).Round(time.Second))
-	}
 	x.sweep, x.label = s, fmt.Sprint(s.t.Name(), x.plan, s.started.UnixNano(), s.executions)
 	x.names, x.dead = map[string]int{}, map[string]int{}
 	x.record = record{baseline: s.baseline, stage: x.stage, dir: dir, maxRequests: 10_000, maxLasted: 1000 * time.Hour}

@@ -22,11 +22,3 @@ func Faults(names ...string) Option {
 	names = append(names, "agent_gone", "fails")
 	return func(c *config) { c.skip = func(fault string) bool { return !slices.Contains(names, fault) } }
 }
-
-// EachExecutionTakes lets real time pass by d whenever Test looks at it.
-func EachExecutionTakes(d time.Duration) Option {
-	var passed time.Duration
-	return func(c *config) {
-		c.now = func() time.Time { passed += d; return time.Unix(0, 0).Add(passed) }
-	}
-}

@@ -26,7 +26,6 @@ type config struct {
 	// For tests of Test:
 	collect func(report string, found []Finding) // in place of failing the test
 	after   func(time.Duration) <-chan time.Time // wakes the watchdog
-	now     func() time.Time                     // for the progress
 	skip    func(fault string) bool              // for speed
 }
 
@@ -52,7 +51,7 @@ func (o ownCheck) check(r *Run) (err error) {
 }
 
 func newConfig(opts []Option) config {
-	c := config{maxVirtualTime: 2 * time.Hour, watchdog: 10 * time.Second, after: time.After, now: time.Now}
+	c := config{maxVirtualTime: 2 * time.Hour, watchdog: 10 * time.Second, after: time.After}
 	for _, opt := range opts {
 		opt(&c)
 	}

@@ -116,7 +116,7 @@ func (s *sweep) report() {
 // summary counts what was tried and found.
 func (s *sweep) summary() string {
 	parts := []string{plural(len(s.faults), "fault"), fmt.Sprintf("%s that leave %s", plural(s.deaths, "death"), plural(len(s.states), "state")),
-		plural(s.executions, "execution"), s.now().Sub(s.started).Round(time.Millisecond).String()}
+		plural(s.executions, "execution"), time.Since(s.started).Round(time.Millisecond).String()}
 	if len(s.states) >= mostStates {
 		parts = append(parts, "more states were not tried")
 	}
@@ -166,14 +166,26 @@ func (s *sweep) story(r *run) string {
 
 // transcript writes the calls of an execution, each in a line, and what was reported.
 func (rec *record) transcript(b *strings.Builder) {
+	var calls []string
 	for _, c := range rec.calls {
-		fmt.Fprintf(b, "  %8s  %-16s %-13s %s\n", c.begun.Sub(rec.begun).Round(time.Millisecond), cmp.Or(c.Name, c.spec.Name), c.AgentID, c.line())
+		calls = append(calls, fmt.Sprintf("  %8s  %-16s %-13s %s\n", c.begun.Sub(rec.begun).Round(time.Millisecond), cmp.Or(c.Name, c.spec.Name), c.AgentID, c.line()))
 	}
+	b.WriteString(strings.Join(shorten(calls), ""))
 	said := cmp.Or(strings.TrimSpace(rec.said()), "nothing")
-	fmt.Fprintf(b, "  said: %s\n", strings.ReplaceAll(said, "\n", "\n        "))
+	fmt.Fprintf(b, "  said: %s\n", strings.Join(shorten(strings.SplitAfter(said, "\n")), "        "))
 	if rec.died != "" {
 		fmt.Fprintf(b, "  the process dies %s\n", rec.died)
 	}
+}
+
+// shorten returns the first and the last lines: an application that calls without end
+// fills pages.
+func shorten(lines []string) []string {
+	const ends = 10
+	if more := len(lines) - 2*ends; more > 0 {
+		return slices.Concat(lines[:ends], []string{fmt.Sprintf("  (and %d more)\n", more)}, lines[len(lines)-ends:])
+	}
+	return lines
 }
 
 // line is what became of a call: 502 bad_gateway, 200. Where its name does not say which

@@ -61,7 +61,6 @@ type sweep struct {
 	reached    map[string]bool // names of Env.Sometimes
 	causes     []*cause
 	started    time.Time
-	logged     time.Time // when the progress was logged last
 }
 
 // Test proves that an application survives. It runs the scenario without faults
@@ -101,8 +100,7 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	case inBubble():
 		t.Fatal("sweep: Test is called inside of a bubble. Call it outside, with the option InBubble: each run then has a bubble")
 	}
-	s.started = s.now()
-	s.logged = s.started
+	s.started = time.Now()
 	s.watch = disk.NewWatch()
 	defer s.watch.Close()
 	s.runBaseline()

@@ -87,6 +87,9 @@ func TestBugsAreFoundAndWhatIsRightIsNotBlamed(t *testing.T) {
 			s := run(t, reporting(app.run), quick...)
 			assert.Subset(t, s.checks(), app.find)
 			assert.Equal(t, slices.Contains(app.find, "panics"), slices.Contains(s.checks(), "panics"), s.reports)
+			for _, report := range s.reports {
+				assert.Less(t, strings.Count(report, "\n"), 100, "lines of a report")
+			}
 			assert.Equal(t, app.find == nil, s.found == nil, s.reports)
 		})
 	}
@@ -434,7 +437,6 @@ var misuses = map[string]struct {
 		e.Reports(err)
 		sometimes(e, err != nil)
 	}, "the sweep goes on", nil},
-	"long":      {status, "sweep: 10 executions in 10s so far", []sweep.Option{sweep.EachExecutionTakes(time.Second)}},
 	"no option": {status, "sweep: an option is nil", []sweep.Option{nil}},
 	"idle":      {func(*sweep.Env) {}, "the scenario made no call with Env.Client", nil},
 	"nil":       {nil, "sweep: the scenario is nil", nil},
