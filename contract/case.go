@@ -43,9 +43,9 @@ type testCase struct {
 // statuses are right, the first counts, and a call that gets as far as its body needs an
 // agent, if the case itself has not created one.
 func newCase(id, sentence string, steps ...step) testCase {
-	c := testCase{ID: id, Rule: sentence, steps: steps}
+	c := testCase{ID: id, Rule: sentence, steps: flat(steps)}
 	created := false
-	_ = walk(steps, func(st step) error {
+	for _, st := range c.steps {
 		c.Spends.Wait += st.wait
 		for range st.n {
 			c.Spends = c.Spends.Plus(Spend(st.Cost(st.statuses[0])))
@@ -63,8 +63,7 @@ func newCase(id, sentence string, steps ...step) testCase {
 			c.creations += st.n
 			created = created || passes
 		}
-		return nil
-	})
+	}
 	return c
 }
 
@@ -115,7 +114,7 @@ type step struct {
 	wait      time.Duration    // let this time pass
 	untilOpen bool             // with wait: let the last Retry-After pass; one longer than wait fails the case
 	arrange   func(s *session) // let Target.Abilities arrange something
-	inner     []step           // take these steps n times
+	inner     []step           // a group: these steps, n times
 }
 
 var (
@@ -259,23 +258,18 @@ func revoke(key rawcall.Key) step {
 	return step{arrange: func(s *session) { s.target.Abilities.RevokeKey(s.KeyOf(key)) }}
 }
 
-// walk calls do with each step in order, until one fails. It walks the steps of a group
-// as often as the group is repeated.
-func walk(steps []step, do func(step) error) error {
+// flat returns the steps, with those of a group in its place, as often as it is repeated.
+func flat(steps []step) (all []step) {
 	for _, st := range steps {
 		if st.inner == nil {
-			if err := do(st); err != nil {
-				return err
-			}
+			all = append(all, st)
 			continue
 		}
 		for range st.n {
-			if err := walk(st.inner, do); err != nil {
-				return err
-			}
+			all = append(all, flat(st.inner)...)
 		}
 	}
-	return nil
+	return all
 }
 
 // check runs the case on target. Its error is the broken rule, or skipped, or why no
@@ -301,7 +295,12 @@ func (c testCase) check(ctx context.Context, target Target, all *shared) error {
 			return err
 		}
 	}
-	return walk(c.steps, s.take)
+	for _, st := range c.steps {
+		if err := s.take(st); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // skipped says why a case was given up that blames no rule.

@@ -64,10 +64,10 @@ func (s *suite) sms() {
 		mode, status string
 		phone        any
 	}{
-		{"none", "disabled", nil}, // at creation only
-		{"sandbox", "active", like(`.`)},
-		{"managed", "needs_compliance", nil},
-		{"byo_twilio", "needs_setup", nil},
+		{mode: "none", status: "disabled"}, // at creation only
+		{mode: "sandbox", status: "active", phone: like(`.`)},
+		{mode: "managed", status: "needs_compliance"},
+		{mode: "byo_twilio", status: "needs_setup"},
 	} {
 		mode := `{"mode":"` + c.mode + `"}`
 		read := readAgent.is(200).holds("sms.status", c.status).holds("sms.phone_number", c.phone)

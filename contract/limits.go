@@ -85,9 +85,9 @@ func (s *suite) plans() {
 		plan, id, rule              string
 		keyMinute, ipMinute, keyDay int
 	}{
-		{"preview", "8.1/issued-key/", "Per API key | 60 requests/minute", 60, 120, 1000},
-		{"pro", "8.2/pro/", "Pro | 300 | 500 | 10,000", 300, 500, 10_000},
-		{"byok", "8.2/byok/", "BYOK | 600 | 1,000 | 50,000", 600, 1000, 50_000},
+		{plan: "preview", id: "8.1/issued-key/", rule: "Per API key | 60 requests/minute", keyMinute: 60, ipMinute: 120, keyDay: 1000},
+		{plan: "pro", id: "8.2/pro/", rule: "Pro | 300 | 500 | 10,000", keyMinute: 300, ipMinute: 500, keyDay: 10_000},
+		{plan: "byok", id: "8.2/byok/", rule: "BYOK | 600 | 1,000 | 50,000", keyMinute: 600, ipMinute: 1000, keyDay: 50_000},
 	} {
 		one, two, three := who("one", p.plan), who("two", p.plan), who("three", p.plan)
 		half := requests(p.ipMinute/2, p.keyMinute)

@@ -341,14 +341,14 @@ func (s *suite) unknownMembers() {
 		e                         step
 		section, name, body, rule string
 	}{
-		{warmUp, "4.2", "beside", `{"mode":"hosted",MORE}`, closed + "."},
-		{warmUp, "4.2", "alone", `{MORE}`, closed + "."},
-		{setBYOK, "4.4", "top", byokBody(`MORE`), "Body (required; no additional properties)"},
-		{createAgent, "2.3", "top", `{MORE}`, closed + " are allowed at any level."},
-		{createAgent, "2.3", "sms", `{"sms":{"mode":"none",MORE}}`, closed + " are allowed at any level."},
-		{createAgent, "2.3", "llm", rawcall.LLM(`MORE`), closed + " are allowed at any level."},
-		{enableSMS, "4.9", "top", `{"mode":"sandbox",MORE}`, "Body (required; no additional properties)"},
-		{sendMessage, "fake", "message", `{"text":"Hello",MORE}`, "bodies: no unknown members, exact-case names"},
+		{e: warmUp, section: "4.2", name: "beside", body: `{"mode":"hosted",MORE}`, rule: closed + "."},
+		{e: warmUp, section: "4.2", name: "alone", body: `{MORE}`, rule: closed + "."},
+		{e: setBYOK, section: "4.4", name: "top", body: byokBody(`MORE`), rule: "Body (required; no additional properties)"},
+		{e: createAgent, section: "2.3", name: "top", body: `{MORE}`, rule: closed + " are allowed at any level."},
+		{e: createAgent, section: "2.3", name: "sms", body: `{"sms":{"mode":"none",MORE}}`, rule: closed + " are allowed at any level."},
+		{e: createAgent, section: "2.3", name: "llm", body: rawcall.LLM(`MORE`), rule: closed + " are allowed at any level."},
+		{e: enableSMS, section: "4.9", name: "top", body: `{"mode":"sandbox",MORE}`, rule: "Body (required; no additional properties)"},
+		{e: sendMessage, section: "fake", name: "message", body: `{"text":"Hello",MORE}`, rule: "bodies: no unknown members, exact-case names"},
 	} {
 		for _, more := range []row{{"", `"status":"active"`}, {"-null", `"status":null`}} {
 			s.rows(c.section+"/no-other-member", c.rule, c.e, 400, row{c.name + more.name, strings.Replace(c.body, "MORE", more.body, 1)})
