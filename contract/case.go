@@ -478,7 +478,7 @@ func (a answer) problem(st step) string {
 	mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	problem := cmp.Or(
 		a.showsKey(),
-		unless(mediaType == "application/json", "Content-Type is %q", rawcall.Clip(a.Header.Get("Content-Type"))),
+		unless(mediaType == "application/json", "Content-Type is %q; interface 1 wants JSON", rawcall.Clip(a.Header.Get("Content-Type"))),
 		a.bodyProblem())
 	if problem == "" && a.Status == http.StatusTooManyRequests {
 		_, problem = a.RetryAfter()

@@ -262,6 +262,7 @@ func TestBadTargets(t *testing.T) {
 				assert.Equal(t, name == "429 for ever", err == nil, "error %v", err)
 				if name == "HTML" || name == "hangs" {
 					assert.Equal(t, 3, calls, "calls in a row without a documented answer")
+					assert.ErrorContains(t, err, "no documented answer, the last one ")
 				}
 				assert.Len(t, o.Decisions, len(baseline.Decisions))
 				for id, found := range o.Decisions {

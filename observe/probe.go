@@ -3,7 +3,6 @@ package observe
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -136,7 +135,7 @@ func (p *probe) lacks(q question) string {
 	over := price.Over(p.budget.Minus(p.spent))
 	switch {
 	case p.stopped != nil:
-		return "needs a target that answers"
+		return "needs a target that answers as the interface says"
 	case q.secondKey && !p.hasTwoKeys():
 		return "needs a second key"
 	case over != "":
@@ -239,7 +238,7 @@ func (p *probe) playOnce(c rawcall.Call) rawcall.Exchange {
 		problem = undocumented(x)
 	}
 	if p.badAnswers++; p.badAnswers == 3 && problem != "" {
-		p.stopped = errors.New("observe: three calls in a row got no documented answer; check the address and whether the service is up")
+		p.stopped = fmt.Errorf("observe: three calls in a row got no documented answer, the last one %s; check the address and whether the service is up", problem)
 	}
 	if problem != "" {
 		p.fail("no clear answer: %s %s got %s", c.Method, c.Path, problem)

@@ -334,7 +334,7 @@ func (x Exchange) RetryAfter() (wait time.Duration, problem string) {
 	values := x.Header.Values("Retry-After")
 	seconds, err := strconv.Atoi(strings.Join(values, " "))
 	if err != nil || seconds < 1 {
-		problem = fmt.Sprintf("Retry-After is %q, want one whole number from 1", Clip(fmt.Sprint(values)))
+		problem = fmt.Sprintf("Retry-After is %s; interface 7 wants one whole number of seconds, from 1", cmp.Or(Clip(strings.Join(values, " and ")), "missing"))
 	}
 	return time.Duration(seconds) * time.Second, problem
 }
