@@ -44,9 +44,9 @@ var apps = []struct {
 	{"a look at the key before a trial", nil, mended(barred)},
 	{"a key that is cleared before the next one", []string{"lost BYOK SetBYOK_1/bad_request/once", "lost BYOK ClearBYOK_1/dies_arrived"}, rotateOnce},
 	{"a reply that is read before the error", []string{"panics"}, readFirst},
-	{"a mark that stays where the message was refused", []string{"lost"}, giveUp(func(e *sweep.Env, name string, err error) error {
+	{"a mark that stays where the message was refused", []string{"lost SendMessage_1/payment_required/once"}, giveUp(func(e *sweep.Env, name string, err error) error {
 		return errors.Join(err, put(e, name, "sent"))
-	}, "Welcome")},
+	}, "Welcome", "Goodbye")},
 	{"a refusal in the log and a mark", []string{"lost"}, giveUp(func(e *sweep.Env, name string, err error) error {
 		e.Logger().Warn("not sent", "error", err)
 		return put(e, name, "sent")
@@ -71,6 +71,8 @@ var apps = []struct {
 	{"a doubt that is noted before it is reported", []string{"lost SendMessage_1/dies_before,restart.start/dies_before_line_1"}, broken(noteDoubt)},
 	{"a doubt that is reported before it is noted", nil, mended(noteDoubt)},
 	{"doubt for ever", nil, welcome(deliver, "Ready")},
+	{"another call in place of a look", []string{"swallowed", "truth"}, broken(looks)},
+	{"a look whether the key is stored", nil, mended(looks)},
 	{"a file whose error nobody reads", []string{"lost agent"}, broken(save)},
 	{"a file that cannot be written", nil, mended(save)},
 	{"a key in an error", []string{"secret"}, quotes},
@@ -250,6 +252,22 @@ func tries(most int) app {
 // store sets a provider key.
 func store(e *sweep.Env, key agentmessaging.Secret) error {
 	_, err := e.Client.SetBYOK(e.Context(), agentmessaging.SetBYOKParams{Provider: agentmessaging.ProviderOpenAI, APIKey: key})
+	return err
+}
+
+// looks whether a key is stored, where no answer said so.
+func looks(e *sweep.Env, mended bool) error {
+	failed := store(e, "sk-today")
+	if failed == nil {
+		return nil
+	}
+	if _, err := e.Client.Status(e.Context()); err != nil || !mended {
+		return err
+	}
+	config, err := e.Client.GetBYOK(e.Context())
+	if config == nil {
+		err = errors.Join(failed, err)
+	}
 	return err
 }
 

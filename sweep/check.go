@@ -146,7 +146,7 @@ func (c *Call) madeGood(later []*Call) bool {
 		case l.failed():
 		case gone && c.spec == spec.GetAgent && l.spec == spec.CreateAgent:
 			return true
-		case confirms[c.spec] != nil && confirms[c.spec] == l.spec && c.AgentID == l.AgentID:
+		case confirms[c.spec] == l.spec && c.AgentID == l.AgentID:
 			return true
 		case l.spec != c.spec:
 		case c.subject != "" && l.subject == c.subject:
@@ -284,7 +284,7 @@ func (r *run) doubled(found found) {
 	last := r.last().left.state
 	for _, s := range last.subjects() {
 		unsaved := slices.DeleteFunc(r.about(s), func(c *Call) bool { // agents whose identifier a report names
-			return c.spec != spec.CreateAgent || c.AgentID == "" || !r.named(c.AgentID, nil)
+			return c.spec != spec.CreateAgent || !r.named(c.AgentID, nil)
 		})
 		usual := max(1, r.usualMost(func(stage int) int { return r.baseline()[stage].left.state.held[s] }))
 		if n := last.held[s]; n-len(unsaved) > usual && !r.doubtNamed(s) {
