@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
@@ -125,13 +126,11 @@ func WithObserver(observer Observer) Option {
 // By default nothing is in front.
 func WithUserAgent(product string) Option {
 	return func(s *settings) error {
-		for i := range len(product) {
-			if product[i] < ' ' || product[i] > '~' {
-				return &ValidationError{Field: "WithUserAgent", Reason: "must be printable ASCII"}
-			}
-		}
-		if product == "" {
+		switch {
+		case product == "":
 			return &ValidationError{Field: "WithUserAgent", Reason: `is empty; give a product such as "shop/1.4"`}
+		case strings.ContainsFunc(product, func(r rune) bool { return r < ' ' || r > '~' }):
+			return &ValidationError{Field: "WithUserAgent", Reason: "must be printable ASCII"}
 		}
 		s.userAgent = product + " " + s.userAgent
 		return nil

@@ -50,7 +50,7 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 		return refuse("must have a port from 1 to 65535, or none")
 	case strings.ContainsFunc(baseURL, unicode.IsSpace) || strings.ContainsFunc(u.Path, unicode.IsControl):
 		return refuse("must not have spaces or control characters; a space in a path is %20")
-	case hasDotSegment(u.EscapedPath()):
+	case slices.ContainsFunc(strings.Split(u.EscapedPath(), "/"), dotSegment.MatchString):
 		return refuse("must not have . or .. in its path")
 	case strings.EqualFold(path.Base(u.Path), "v1"):
 		return refuse("must not end in /v1, which the client adds; leave it out")
@@ -70,20 +70,13 @@ func withoutTrailingSlash(u *url.URL) *url.URL {
 }
 
 func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
 	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
+	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()
 }
 
 func isPort(port string) bool {
 	n, err := strconv.ParseUint(port, 10, 16)
 	return err == nil && n > 0
-}
-
-func hasDotSegment(escaped string) bool {
-	return slices.ContainsFunc(strings.Split(escaped, "/"), dotSegment.MatchString)
 }
 
 // dotSegment matches a segment of a path that a proxy may take for . or ..: some take
@@ -93,20 +86,16 @@ var dotSegment = regexp.MustCompile(`(?i)^(\s|%(25)*20)*(\.|%(25)*2e){1,2}(\s|%(
 // checkAPIKey accepts visible ASCII, what a bearer token can hold.
 func checkAPIKey(key string) error {
 	refuse := func(reason string) error { return &ValidationError{Field: "apiKey", Reason: reason} }
-	if key == "" {
+	switch i := strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }); {
+	case key == "":
 		return refuse("is empty; issue one in the service's dashboard")
-	}
-	if len(key) > 7 && strings.EqualFold(key[:7], "Bearer ") {
+	case len(key) > 7 && strings.EqualFold(key[:7], "Bearer "):
 		return refuse(`must be the key alone, without "Bearer "`)
-	}
-	if strings.Contains(key, "://") {
+	case strings.Contains(key, "://"):
 		return refuse("is a URL; call NewClient(baseURL, apiKey)")
-	}
-	for i := range len(key) {
-		if key[i] <= ' ' || key[i] > '~' {
-			return refuse(fmt.Sprintf("has a byte that no header can hold at position %d "+
-				"(a space, a line break or not ASCII); was it copied with a line end?", i))
-		}
+	case i >= 0:
+		return refuse(fmt.Sprintf("has a byte that no header can hold at position %d "+
+			"(a space, a line break or not ASCII); was it copied with a line end?", i))
 	}
 	return nil
 }
