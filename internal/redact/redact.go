@@ -184,33 +184,30 @@ func (s secrets) hideParts(text string) string {
 
 func (s secrets) hidePartsOf(text string) string {
 	var (
-		shown strings.Builder
-		done  int    // bytes of the text, shown or hidden
-		part  []byte // the last letters
-		from  []int  // where each byte of them comes from
+		letters []byte // and digits, in lower case
+		from    []int  // where each byte of them comes from
 	)
 	for i, c := range text {
-		folded := letter(c)
-		if folded < 0 {
-			continue
+		if folded := letter(c); folded >= 0 {
+			letters = utf8.AppendRune(letters, folded)
 		}
-		for part = utf8.AppendRune(part, folded); len(from) < len(part); {
+		for len(from) < len(letters) {
 			from = append(from, i)
 		}
-		more := len(part) - minKey
-		if more < 0 {
-			continue
-		}
-		part, from = append(part[:0], part[more:]...), append(from[:0], from[more:]...)
-		if !slices.ContainsFunc(s.letters, func(sent string) bool { return strings.Contains(sent, string(part)) }) {
-			continue
-		}
-		if shown.Len() == 0 || from[0] > done {
-			shown.WriteString(text[done:from[0]] + Redacted)
-		}
-		done = i + utf8.RuneLen(c)
 	}
-	return shown.String() + text[done:]
+	shown, done := "", 0 // done counts the bytes of the text that are shown or hidden
+	for i := 0; i+minKey <= len(letters); i++ {
+		part, first, last := string(letters[i:i+minKey]), from[i], from[i+minKey-1]
+		if !slices.ContainsFunc(s.letters, func(sent string) bool { return strings.Contains(sent, part) }) {
+			continue
+		}
+		if shown == "" || first > done {
+			shown += text[done:first] + Redacted
+		}
+		_, size := utf8.DecodeRuneInString(text[last:])
+		done = last + size
+	}
+	return shown + text[done:]
 }
 
 // letter is a letter or digit in lower case, and less than 0 for anything else.
