@@ -25,6 +25,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 )
 
 // Exit statuses.
@@ -34,11 +35,15 @@ const (
 	exitUsage  = 2 // a flag is wrong; nothing was started
 )
 
+// sameSignal is how long further signals count as the first. timeout, npm and others send
+// one to the program and once more to its process group.
+const sameSignal = 500 * time.Millisecond
+
 // A SIGHUP saves the state as a SIGTERM does: it comes when the terminal is closed.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// The first signal drains; with the handler gone, the second one ends.
-	context.AfterFunc(ctx, stop)
+	// The first signal drains. Once stop has taken the handler away, another one ends.
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
