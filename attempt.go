@@ -59,6 +59,10 @@ const leastWait = time.Millisecond
 // limiter and the function of WithBeforeSend. An error refuses the attempt.
 func (a *attempt) acquire(ctx context.Context) error {
 	c, w := a.call, &a.call.waiter
+	if err := ctx.Err(); err != nil { // no limit has made it late
+		a.failure = &Error{cause: c.redact(err)}
+		return err
+	}
 	if w.OnWait = nil; c.client.handlers.wanted(ctx, slog.LevelDebug) {
 		w.OnWait = func(wait quota.Wait) {
 			emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWaitStart{c.subject, a.number, wait.Limit, wait.Place, wait.Ends})
@@ -141,6 +145,12 @@ func (a *attempt) refuse(err error) error {
 		}
 	case c.ctx.Err() != nil:
 		e.cause = c.redact(fmt.Errorf("in line for a limit: %w", err))
+		if errors.Is(c.ctx.Err(), context.DeadlineExceeded) {
+			e.StatusCode, e.Code, e.LimitKey, e.Local = http.StatusTooManyRequests, spec.RateLimited, c.waiter.Limit, true
+			if c.client.pacer == nil && c.client.limiter == nil {
+				e.by = "cool-down"
+			}
+		}
 	default:
 		e.cause = c.redact(err)
 	}

@@ -244,7 +244,7 @@ func (c *call) planRetry() (wait time.Duration, planned bool) {
 	case a.outcome == outcomeLimited && policy.MaxAttempts > 1: // it waits in the line
 		closed, refusal := c.line.Forecast(c.ctx, &c.waiter)
 		if refusal != nil {
-			a.failure.add(c.tooLong(refusal.Patience, a.failure.RetryAfter))
+			a.failure.add(c.tooLong(refusal.Patience, max(refusal.RetryAfter, a.failure.RetryAfter)))
 		}
 		return closed, refusal == nil
 	case a.outcome == outcomeLimited, c.failures() >= policy.MaxAttempts:
@@ -269,7 +269,7 @@ func (c *call) failures() int { return c.made.Attempts - c.made.Renewals - c.mad
 func (c *call) longestWait() (longest time.Duration, beyond string) {
 	longest, beyond = c.client.retry.MaxWait, "later than the RetryPolicy waits"
 	if deadline, has := c.ctx.Deadline(); has && time.Until(deadline) < longest {
-		longest, beyond = time.Until(deadline)-1, "after the call's deadline" // until the deadline would be too long
+		longest, beyond = max(0, time.Until(deadline)-1), "after the call's deadline" // until the deadline would be too long
 	}
 	return longest, beyond
 }
@@ -279,6 +279,9 @@ func (c *call) longestWait() (longest time.Duration, beyond string) {
 // policy and the deadline allow the wait.
 func (c *call) tooLong(patience, opens time.Duration) error {
 	longest, beyond := c.longestWait()
+	if c.waiter.Refused && c.client.timeout < longest {
+		longest, beyond = c.client.timeout, "later than WithTimeout allows"
+	}
 	switch {
 	case patience > 0:
 		return fmt.Errorf("the service has refused every call for %s", human(patience))

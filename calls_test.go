@@ -569,3 +569,26 @@ func TestOutageSpendsLittle(t *testing.T) {
 		})
 	})
 }
+
+// TestBesideABatch: while others wait in line, the web handler of docs/limits.md does not,
+// and a call whose deadline comes before its turn has met a limit.
+func TestBesideABatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newClient(t, answering(tooMany("20", "k"), tooMany("20", "k"), slow(time.Minute, okAnswer)), jitter(0))
+		var batch sync.WaitGroup
+		defer batch.Wait()
+		for range 50 {
+			batch.Go(func() { assert.NoError(t, get(t.Context(), client)) })
+			synctest.Wait()
+		}
+		begin := time.Now()
+		assert.ErrorIs(t, by(agentmessaging.WithoutCoolDown(), by(once, get))(t.Context(), client), agentmessaging.ErrRateLimited)
+		assert.Zero(t, time.Since(begin))
+
+		err := within(30*time.Second, get)(t.Context(), client)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.EqualError(t, err, "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: "+
+			"in line for a limit: context deadline exceeded (refused here by the cool-down, limit k)")
+		assert.Equal(t, 30*time.Second, time.Since(begin))
+	})
+}

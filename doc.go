@@ -89,9 +89,10 @@
 //
 // A 429 is not a failure: the service has done nothing, and says when to come back.
 // It never counts against [RetryPolicy].MaxAttempts. (MaxAttempts 1 retries nothing
-// at all.) A refused call waits as long as others get through its limit. It fails
-// when its deadline or MaxWait comes before the limit opens, or when nobody has
-// got through that limit for the time of [WithTimeout].
+// at all, but waits for its turn.) A refused call waits as long as others get through its
+// limit. It fails at once when the limit opens after its deadline or MaxWait, at its
+// deadline in a long line, and when nobody has got through that limit for the time of
+// [WithTimeout].
 //
 // After a 429 the client has a cool-down. Until Retry-After has passed, it holds
 // calls to the endpoints where it has seen that limit_key (interface 8.3). Then they

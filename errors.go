@@ -20,8 +20,8 @@ import (
 // The text is one line and holds no key and no message.
 type Error struct {
 	// StatusCode is the answer's HTTP status. It is 429, without an answer, where
-	// the cool-down or a [Limiter] refused the call (see Local). 0 means that there was
-	// no answer, and Unwrap tells why.
+	// the cool-down or a [Limiter] refused the call, or its deadline passed in line for
+	// them (see Local). 0 means that there was no answer, and Unwrap tells why.
 	StatusCode int
 	// Code is the body's error member, such as rate_limited (interface 2.1);
 	// empty if the body was not the documented one.
@@ -49,8 +49,8 @@ type Error struct {
 	// [RetryPolicy].MaxAttempts does not count them.
 	Refusals int
 	// Local is true where the call was refused here, by the cool-down, by a
-	// [Limiter] of yours or by the function of [WithBeforeSend], and its last
-	// attempt was not sent.
+	// [Limiter] of yours or by the function of [WithBeforeSend], or its deadline passed
+	// in line for a limit, and its last attempt was not sent.
 	Local bool
 
 	cause error
@@ -243,7 +243,8 @@ var (
 	ErrConflict = errors.New("agentmessaging: conflict")
 	// ErrRateLimited is status 429, answered by the service or, with
 	// [Error].Local set, by the client's cool-down or limiter (interface 8).
-	// Come back after [RetryAfter].
+	// Come back after [RetryAfter]. Where a deadline passed in line for a limit, the
+	// error is context.DeadlineExceeded too.
 	ErrRateLimited = errors.New("agentmessaging: rate limited")
 	// ErrUnavailable is status 503: BYOK is not available (interface 7), or a proxy
 	// could not reach the service. Try later. To a POST it comes inside an

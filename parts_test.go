@@ -238,7 +238,7 @@ func TestPartsThatMisbehave(t *testing.T) {
 		{"observer of CallEnd", badObserver(agentmessaging.CallEnd{}), ways{"blocks": success}},
 		{"slog handler", badHandler, ways{"returns nil": cannot, "lies": cannot}},
 		{"limiter", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, false}) },
-			ways{"returns nil": noAnswer, "returns both": noAnswer, "lies": limited}},
+			ways{"blocks": limited, "returns nil": noAnswer, "returns both": noAnswer, "lies": limited}},
 		{"permit", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, true}) },
 			ways{"blocks": cannot, "returns nil": cannot}},
 		{"clock", func(m *mischief) agentmessaging.Option { return agentmessaging.WithClock(badClock{mischief: m}) },

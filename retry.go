@@ -29,9 +29,10 @@ type RetryPolicy struct {
 	// is shorter. NewClient refuses one that is longer than MaxWait, unless
 	// MaxAttempts is 1.
 	MinWait time.Duration
-	// MaxWait is the longest single wait. Where the service asks for more,
-	// as a daily limit does, the error is returned at once with RetryAfter
-	// set. 0 means 90 s, enough for a minute limit.
+	// MaxWait is the longest single wait that the service may ask for. Where it asks for
+	// more, as a daily limit does, the error is returned at once with RetryAfter
+	// set. 0 means 90 s, enough for a minute limit. It does not bound the time in line
+	// with other calls; a deadline does.
 	MaxWait time.Duration
 }
 
