@@ -36,9 +36,11 @@ func readError(a exchange.Answer, secrets redact.Redactor) *Error {
 	case a.Status >= 300 && a.Status <= 399 && location != "":
 		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(hostOf(location)))
 	case err != nil:
-		e.cause = notDocumented(a.Body, err, secrets)
-	case e.Code == "":
-		if words := secrets.Quote(members.Text("message")); words != "" { // as gateways call it
+		e.cause = notDocumented(a, err, secrets)
+	case e.Code == "": // as gateways call it, or other services
+		inner, _ := members.Get(memberError)
+		nested, _ := strictjson.ReadObject(inner)
+		if words := secrets.Quote(cmp.Or(members.Text("message"), nested.Text("message"))); words != "" {
 			e.cause = errors.New(words)
 		}
 	}
@@ -66,17 +68,20 @@ const memberError, memberLimitKey, memberReason = "error", "limit_key", "reason"
 var errorMembers = []string{memberError, memberTraceID, memberLimitKey, memberReason}
 
 // notDocumented says what came in place of the documented body: a proxy's words, where
-// they are safe to show, or else err.
-func notDocumented(body []byte, err error, secrets redact.Redactor) error {
+// they are safe to show, or else why the body ends, or err.
+func notDocumented(a exchange.Answer, err error, secrets redact.Redactor) error {
 	found := "the body is not the documented JSON"
-	switch {
-	case len(body) == 0:
-		return errors.New("the body is empty")
-	case strings.HasPrefix(http.DetectContentType(body), "text/html"):
+	if strings.HasPrefix(http.DetectContentType(a.Body), "text/html") {
 		found = "the body is HTML, probably a page of a proxy"
 	}
-	if words := secrets.Quote(string(body)); words != "" {
+	words := secrets.Quote(string(a.Body))
+	switch {
+	case words != "":
 		return fmt.Errorf("%s: %q", found, words)
+	case a.Cut != nil: // not wrapped: the call did not end for it
+		return fmt.Errorf("%s: %s", found, secrets.Text(a.Cut.Error()))
+	case len(a.Body) == 0:
+		return errors.New("the body is empty")
 	}
 	return fmt.Errorf("%s: %w", found, err)
 }

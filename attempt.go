@@ -216,7 +216,7 @@ func (a *attempt) read() bool {
 		if a.result = a.call.decode(a.reply); a.reply.err == nil {
 			return true
 		}
-		a.Err, a.Missed = notDocumented(a.Body, a.reply.err, secrets), exchange.Unreadable
+		a.Err, a.Missed = notDocumented(a.Answer, a.reply.err, secrets), exchange.Unreadable
 		a.failure = &Error{TraceID: secrets.Identifier(a.reply.traceID)}
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, time.Now())

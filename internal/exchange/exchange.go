@@ -52,6 +52,7 @@ type Answer struct {
 	Header http.Header // may belong to the transport: read it, or change a clone
 	Body   []byte      // of a 2xx at most 1 MiB, of another status 64 KiB
 	Err    error       // why no answer came, or why the body of a 2xx is not whole
+	Cut    error       // why the body of another status is not whole
 	Missed Missed      // sorts Err
 	Sent   bool        // the service may have seen the request
 	// Renewed reports that an HTTP/2 connection turned the request away, because it was
@@ -167,8 +168,13 @@ func (a *attempt) read(resp *http.Response) Answer {
 	if resp.StatusCode < 200 {
 		return answer // a protocol switch: what follows is not a body, and may never end
 	}
-	if answer.Body, answer.Err = readBody(resp, a.stop); answer.Err != nil {
-		answer.Missed = a.missed(answer.Err)
+	body, err := readBody(resp, a.stop)
+	switch answer.Body = body; {
+	case err == nil:
+	case resp.StatusCode > 299:
+		answer.Cut = err // part of the body is enough: the status is known
+	default:
+		answer.Err, answer.Missed = err, a.missed(err)
 	}
 	return answer
 }
@@ -199,7 +205,10 @@ const (
 	bodyWait = 5 * time.Second
 )
 
-var errTooLarge = errors.New("the body is larger than any documented one")
+var (
+	errTooLarge = errors.New("the body is larger than any documented one")
+	errLate     = fmt.Errorf("the rest did not come within %s", bodyWait)
+)
 
 // readBody skips the byte order mark that some gateways put before JSON (RFC 8259, 8.1).
 // With an error it returns what it has read. Requests ask for no gzip, which would cost
@@ -208,10 +217,15 @@ var errTooLarge = errors.New("the body is larger than any documented one")
 // stop ends the attempt. To close the body instead would be a race where another
 // goroutine unpacks it, and the reading would go on.
 func readBody(resp *http.Response, stop func()) (body []byte, err error) {
-	limit, isError := maxSuccessBody, resp.StatusCode > 299
-	if isError {
+	limit := maxSuccessBody
+	if resp.StatusCode > 299 {
 		limit = maxErrorBody
-		defer time.AfterFunc(bodyWait, stop).Stop()
+		late := time.AfterFunc(bodyWait, stop)
+		defer func() {
+			if !late.Stop() && err != nil {
+				err = errLate
+			}
+		}()
 	}
 	if resp.Header.Get("Content-Encoding") == "gzip" && !resp.Uncompressed {
 		body, err = unpack(resp.Body, limit)
@@ -223,9 +237,6 @@ func readBody(resp *http.Response, stop func()) (body []byte, err error) {
 	}
 	if len(body) > limit {
 		body, err = body[:limit], errTooLarge
-	}
-	if isError {
-		err = nil // part of the body is enough: the status is known
 	}
 	return bytes.TrimPrefix(body, []byte("\ufeff")), err
 }
