@@ -110,6 +110,9 @@ func (d decision) possible() string {
 	for i, a := range d.allowed {
 		words[i] = string(encode(a))
 	}
+	if d.id == "windows" {
+		words = append(words, `"token bucket of 10" (of any number)`)
+	}
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
@@ -239,8 +242,8 @@ func (c *config) decide(id string, answerTo func(decision) (json.RawMessage, sou
 //
 // id is the ID of one of Decisions, which also shows the possible answers and the
 // default. answer is encoded as JSON. A "token bucket" saves up as many calls as
-// the limit allows in a window, a "token bucket of 10" at most 10. An unknown id
-// and an answer that the fake cannot give are errors.
+// the limit allows in a window. A "token bucket of 10" saves up at most 10 where the
+// window is a minute. An unknown id and an answer that the fake cannot give are errors.
 func WithDecision(id string, answer any) Option {
 	return func(c *config) error {
 		value, err := json.Marshal(answer)

@@ -88,6 +88,13 @@ var likes = []struct {
 		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
 		c.call("POST", "/v1/agents", `{"llm":{"mode":"byok"}}`).wantError(c.t, 400, "byok_not_configured")
 	}},
+	{"windows", `"token bucket of 10"`, func(fake *fakeserver.Server, c caller) { // a call a second, and ten at once
+		c.times(10, "GET", anAgent, noBody)
+		c.call("GET", anAgent, noBody).wantLimited(c.t, "key_minute", "1")
+		assert.Equal(c.t, "429: key_000001 has spent 10 of 60 in this minute; it opens in 1s.", fake.Calls()[10].Why)
+		fake.Advance(time.Second)
+		c.call("GET", anAgent, noBody).wantError(c.t, 404, "not_found")
+	}},
 	{"refused_requests_spend", `{"401":true}`, func(fake *fakeserver.Server, c caller) { // of the address
 		revoked := fake.IssueKey(fakeserver.KeyOptions{})
 		fake.RevokeKey(revoked)

@@ -308,7 +308,10 @@ func takeLimits(text string) (opts []fakeserver.Option, _ error) {
 // "windows=sliding,metadata_cap=8000". An answer that is not JSON is a text.
 func takeDecisions(text string) (opts []fakeserver.Option, _ error) {
 	for pair := range strings.SplitSeq(text, ",") {
-		id, answer, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		id, answer, given := strings.Cut(strings.TrimSpace(pair), "=")
+		if !given {
+			return nil, errors.New("must be questions with answers, such as windows=sliding,metadata_cap=8000")
+		}
 		value := any(answer)
 		if json.Valid([]byte(answer)) {
 			value = json.RawMessage(answer)

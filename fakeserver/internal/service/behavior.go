@@ -68,7 +68,7 @@ const (
 )
 
 // IsBucket reports whether a kind is a token bucket: WindowsBucket, or one with a
-// size, such as "token bucket of 10".
+// size for limits per minute, such as "token bucket of 10".
 func IsBucket(kind string) bool { return kind == WindowsBucket || burstOf(kind) > 0 }
 
 // burstOf is how many calls a bucket saves up; 0 means as many as the limit has.

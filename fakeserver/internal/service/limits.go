@@ -30,16 +30,21 @@ type rate struct {
 	length time.Duration
 	max    int
 	bucket bool
-	burst  int // of a bucket; 0 means max
+	burst  int // of a bucket for a minute; 0 means max
 }
 
 // perCall is the time in which a bucket gains one call. It is never 0, however high
 // WithLimit has set the maximum.
 func (r rate) perCall() time.Duration { return max(1, r.length/time.Duration(r.max)) }
 
-// saved is the time that a full bucket is ahead.
+// saved is the time that a full bucket is ahead. The burst is that of a minute: with a
+// bucket of 10 for the day too, the eleventh call would wait for 87 s.
 func (r rate) saved() time.Duration {
-	return time.Duration(min(cmp.Or(r.burst, r.max), r.max)) * r.perCall()
+	calls := r.max
+	if r.length <= time.Minute {
+		calls = min(cmp.Or(r.burst, calls), calls)
+	}
+	return time.Duration(calls) * r.perCall()
 }
 
 // start is when the window begins that a call at now counts in.

@@ -100,4 +100,5 @@ type LimitState struct {
 	Limit     spec.LimitKey
 	Max, Used int
 	Opens     time.Time // when the next call passes; zero where one passes now
+	Exhausted bool      // by Exhaust, until Opens or earlier
 }

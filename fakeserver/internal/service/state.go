@@ -273,7 +273,7 @@ func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []Limi
 
 func (s *State) limitState(i int, k *Key, ip *Usage, now time.Time) LimitState {
 	l := s.limit(i, k, ip)
-	state := LimitState{Limit: spec.Limits[i].Key, Max: l.max, Used: l.window.used(l.rate, now)}
+	state := LimitState{Limit: spec.Limits[i].Key, Max: l.max, Used: l.window.used(l.rate, now), Exhausted: l.shut.After(now)}
 	if opens := l.opens(now); opens.After(now) {
 		state.Opens = opens
 	}

@@ -105,7 +105,7 @@ func limited(r *service.Refusal, now time.Time) string {
 		who = r.IP.String()
 	}
 	opens := "it opens in " + r.State.Opens.Sub(now).Round(time.Millisecond).String()
-	if r.State.Used < r.State.Max {
+	if r.State.Exhausted {
 		return fmt.Sprintf("Exhaust closed %s for %s; %s", r.Limit, r.Key, opens)
 	}
 	l, what := spec.Limits[spec.LimitIndex(r.Limit)], ""
