@@ -39,19 +39,15 @@ const (
 	eventCoolDown    = "agentmessaging.cool_down"
 )
 
-// operation is the GenAI operation that a method is; nil if it is none. Its
-// provider tells the service apart from model providers, whose formats the
-// convention's own values name.
-func operation(method string) []attribute.KeyValue {
-	provider := semconv.GenAIProviderNameKey.String("agent_messaging_service")
-	switch method {
-	case "SendMessage":
-		return []attribute.KeyValue{semconv.GenAIOperationNameInvokeAgent, provider}
-	case "CreateAgent":
-		return []attribute.KeyValue{semconv.GenAIOperationNameCreateAgent, provider}
-	}
-	return nil
+// operations are the methods that are an operation of the GenAI convention.
+var operations = map[string]attribute.KeyValue{
+	"SendMessage": semconv.GenAIOperationNameInvokeAgent,
+	"CreateAgent": semconv.GenAIOperationNameCreateAgent,
 }
+
+// provider tells the service apart from model providers, whose formats the convention's
+// own values name.
+var provider = semconv.GenAIProviderNameKey.String("agent_messaging_service")
 
 // endAttributes include those of the request if the call made only one. The requests of a
 // repeated call have spans.
@@ -190,16 +186,16 @@ func newEndpoint(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoin
 		requestAttributes: []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(e.Method), semconv.URLTemplate(e.Path)},
 		callMetric:        append(server(base), keyMethod.String(e.Name)),
 	}
-	kind := trace.SpanKindClient
-	operation := operation(e.Name)
-	if operation != nil {
-		x.callSpan = operation[0].Value.AsString()
-		x.operationMetric = append(server(base), operation...)
+	kind, attrs := trace.SpanKindClient, x.callMetric
+	if operation, is := operations[e.Name]; is {
+		x.callSpan = operation.Value.AsString()
+		x.operationMetric = append(server(base), operation, provider)
 		x.operationSuccess = recorded(x.operationMetric)
+		attrs = slices.Concat(attrs, []attribute.KeyValue{operation, provider})
 	} else if noHTTP {
 		kind = trace.SpanKindInternal
 	}
-	x.startOptions = []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(slices.Concat(x.callMetric, operation)...)}
+	x.startOptions = []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(attrs...)}
 	x.requestMetric = append(append(server(base), x.requestAttributes...), semconv.URLScheme(base.Scheme))
 	x.callSuccess = recorded(x.callMetric)
 	x.requestSuccess = recorded(x.requestMetric, semconv.HTTPResponseStatusCode(200))

@@ -332,7 +332,7 @@ func TestStories(t *testing.T) {
 		r := newTelemetry()
 		s.run(t, r)
 		fmt.Fprintf(&all, "## %s\n\n%s\n", s.name, cmp.Or(r.story(t), "nothing\n"))
-		r.rows(t, inREADME)
+		r.addRows(t, inREADME)
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(storiesFile, []byte(all.String()), 0o644))
@@ -345,8 +345,8 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// rows adds the rows that the README's tables need for what was recorded.
-func (r *telemetry) rows(t *testing.T, tables map[string]map[string]bool) {
+// addRows adds the rows that the README's tables need for what was recorded.
+func (r *telemetry) addRows(t *testing.T, tables map[string]map[string]bool) {
 	types := strings.NewReplacer("int64", "int", "float64", "double")
 	for _, s := range r.spans.GetSpans() {
 		for key, value := range attrsOf(s.Attributes) {
