@@ -3,7 +3,6 @@ package openapi_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -190,34 +189,29 @@ func newChecker(t testing.TB, doc *openapi3.T) *checker {
 	return &checker{router: router, seen: map[string]bool{}, wrong: map[string]bool{}}
 }
 
-// clientOver returns a client whose calls over transport are checked.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// clientOver returns a client whose calls over a transport in memory are checked.
 func (c *checker) clientOver(transport http.RoundTripper) *http.Client {
-	return &http.Client{Transport: checkedTransport{c, transport}}
-}
-
-type checkedTransport struct {
-	checker *checker
-	next    http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t checkedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	var sent []byte
-	if req.Body != nil {
-		sent, _ = io.ReadAll(req.Body)
-		req.Body = io.NopCloser(bytes.NewReader(sent))
-	}
-	res, err := t.next.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	received, err := io.ReadAll(res.Body)
-	if err = errors.Join(err, res.Body.Close()); err != nil {
-		return nil, err
-	}
-	res.Body = io.NopCloser(bytes.NewReader(received))
-	t.checker.check(req, sent, res, received)
-	return res, nil
+	return &http.Client{Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
+		var sent []byte
+		if req.Body != nil {
+			sent, _ = io.ReadAll(req.Body)
+			req.Body = io.NopCloser(bytes.NewReader(sent))
+		}
+		res, err := transport.RoundTrip(req)
+		if err != nil {
+			return nil, err
+		}
+		received, err := io.ReadAll(res.Body)
+		if err == nil {
+			c.check(req, sent, res, received)
+			res.Body = io.NopCloser(bytes.NewReader(received))
+		}
+		return res, err
+	})}
 }
 
 // notInSchemas matches refusals whose rule no schema can state, and those of one rule that
