@@ -35,6 +35,7 @@ var apps = []struct {
 	}, "Hello", "Where is my order?")},
 	{"warnings that vary, and errors that nobody reads", []string{"swallowed", "truth"}, broken(varying)},
 	{"a warning that varies, with the errors in it", nil, mended(varying)},
+	{"a warning as ever, but about another call", nil, lastFailure},
 	{"a second try without the prompt", []string{"truth"}, broken(withoutPrompt)},
 	{"an agent whose identifier is said and not kept", nil, mended(withoutPrompt)},
 	{"a loop until it works", []string{"ends", "quota", "dead key"}, tries(1 << 30)},
@@ -222,6 +223,20 @@ func varying(e *sweep.Env, mended bool) error {
 	}
 	e.Logger().Warn("ended", "dir", e.Dir, "took", time.Since(begun), "failed", mended && err != nil)
 	e.Told("Your request " + filepath.Base(e.Dir) + " is being handled.")
+	return nil
+}
+
+// lastFailure logs the last error, and has one in each run.
+func lastFailure(e *sweep.Env) error {
+	failed := gone(e)
+	id, err := agentOf(e)
+	if err != nil {
+		return err
+	}
+	if _, err = e.Client.GetAgent(e.Context(), id); err != nil {
+		failed = forget404(e, err)
+	}
+	e.Logger().Warn("failed", "error", failed)
 	return nil
 }
 

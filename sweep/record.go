@@ -286,16 +286,24 @@ func (r *run) vary(a, b *record) (unlike []string) {
 // baseline.
 func (rec *record) reports() []statement { return rec.beyond(rec.usual()...) }
 
-// beyond are what the application said is wrong, more often than in the others.
+// beyond are what the application said is wrong, more often than in the others, or about
+// a call that fails in none of them.
 func (rec *record) beyond(others ...*record) (fresh []statement) {
 	usually := mostOften(others, func(u *record) []statement { return u.statements })
 	for _, t := range rec.statements {
 		key := rec.key(t)
-		if usually[key]--; t.way != said && usually[key] < 0 {
+		if usually[key]--; t.way != said && (usually[key] < 0 || rec.quotesFailure(t)) {
 			fresh = append(fresh, t)
 		}
 	}
 	return fresh
+}
+
+// quotesFailure reports whether a statement has the error of a call that does not usually fail.
+func (rec *record) quotesFailure(t statement) bool {
+	return slices.ContainsFunc(rec.calls, func(c *Call) bool {
+		return c.failed() && strings.Contains(t.text, c.Err.Error()) && !rec.usuallyFails(c)
+	})
 }
 
 // mostOften counts statements by their keys: how often each comes in the execution in
