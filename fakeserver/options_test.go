@@ -67,6 +67,7 @@ var likes = []struct {
 	}},
 	{"agent_of_another_key", "200", func(fake *fakeserver.Server, c caller) { // it uses what its own key has stored
 		fake.StoreBYOK(c.key, "sk-canary", fakeserver.BYOK{Provider: "openai"})
+		assert.Contains(c.t, spent(fake.Limits(c.key)), "byok_set_key_hour 0/5", "StoreBYOK spends nothing")
 		agent := c.agent(`{"llm":{"mode":"byok"}}`)
 		c.with(fake.IssueKey(fakeserver.KeyOptions{})).send(agent, "x").wantOK(c.t)
 	}},
