@@ -462,25 +462,6 @@ func TestWatchStrangers(t *testing.T) {
 	assert.Len(t, seen, 11, "questions that a Watcher answers: %v", seen)
 }
 
-// TestWatchLateCall: a call that goes through a second after Retry-After does not
-// show that one exactly then would have.
-func TestWatchLateCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		service := stranger.New(1, "sk-one")
-		service.Decides["windows"], service.Decides["retry_after"] = "fixed", false // 2 s too short
-		w := observe.Watch(service.After(rand.New(rand.NewPCG(1, 1)), 1))
-		play := playing(t, w, "sk-one", "")
-		play(rawcall.CreateAgent)
-		for play(rawcall.ReadAgent).Status == http.StatusOK {
-		}
-		time.Sleep(time.Second / 2) // of a second that Retry-After rounds up
-		wait, _ := play(rawcall.ReadAgent).RetryAfter()
-		time.Sleep(wait + 1600*time.Millisecond)
-		require.Equal(t, http.StatusOK, play(rawcall.ReadAgent).Status)
-		assert.NotContains(t, w.Observation().Decisions, "retry_after")
-	})
-}
-
 // TestWatchChangesNothing: a call has the same outcome with a Watcher and without.
 func TestWatchChangesNothing(t *testing.T) {
 	for name, transport := range map[string]stranger.RoundTrip{
