@@ -82,11 +82,8 @@ func (p *program) load() error {
 	}
 	path = wholefile.Target(path)
 	var err error
-	switch p.lock, err = lockFile(path + lockSuffix); {
-	case errors.Is(err, errLocked):
+	if p.lock, err = lockFile(path + lockSuffix); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
-	case err != nil:
-		return fmt.Errorf("cannot be saved to: %w", err)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	switch {

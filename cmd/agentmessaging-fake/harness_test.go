@@ -62,17 +62,17 @@ func begin(t testing.TB, args []string, environment ...string) running {
 		status <- run(ctx, append([]string{"--json", "--addr=127.0.0.1:0"}, args...), environment, stdout, log)
 		_ = stdout.Close()
 	}()
-	r := running{reached(t, said), status}
-	r.end, r.log = cancel, log
+	r := running{reached(t, said, log), status}
+	r.end = cancel
 	return r
 }
 
 // reached reads the line that a program prints once it serves, and calls it over the
 // network.
-func reached(t testing.TB, stdout io.Reader) api {
+func reached(t testing.TB, stdout io.Reader, log *bytes.Buffer) api {
 	t.Helper()
-	a := api{t: t}
-	require.NoError(t, json.NewDecoder(stdout).Decode(&a.facts), "the program did not start")
+	a := api{t: t, log: log}
+	require.NoError(t, json.NewDecoder(stdout).Decode(&a.facts), "the program did not start: %v", log)
 	go func() { _, _ = io.Copy(io.Discard, stdout) }()
 	base, err := url.Parse(a.facts.BaseURL)
 	require.NoError(t, err)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"strings"
@@ -32,10 +33,12 @@ func process(t *testing.T, args ...string) (*exec.Cmd, api) {
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), self, append([]string{"--json", "--addr=:0"}, args...)...)
 	cmd.Env = append(os.Environ(), asProgram+"=1")
+	log := new(bytes.Buffer)
+	cmd.Stderr = log
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	a := reached(t, stdout)
+	a := reached(t, stdout, log)
 	assert.Equal(t, cmd.Process.Pid, a.facts.PID)
 	return cmd, a
 }

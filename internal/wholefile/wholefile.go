@@ -21,33 +21,34 @@ func Target(path string) string {
 }
 
 // Writable returns why Write would refuse the path, before hours of work have made what
-// there is to write. A device or a folder must not be replaced by a file, and the folder
-// must take a temporary file.
+// there is to write.
 func Writable(path string) error {
-	info, err := os.Lstat(Target(path))
-	if err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: must be a regular file, or not be there", path)
-	}
-	temporary, err := besides(path)
+	temporary, err := nextTo(path)
 	if err != nil {
-		return fmt.Errorf("%s: must be in a folder that can be written to: %w", path, err)
+		return err
 	}
 	_ = temporary.Close()
 	return os.Remove(temporary.Name())
 }
 
-// besides makes a file of mode 0600 next to the one that the path means: a file can be
-// renamed over another one of the same file system only.
-func besides(path string) (*os.File, error) {
-	return os.CreateTemp(filepath.Dir(Target(path)), ".agentmessaging-*")
+// nextTo makes a temporary file of mode 0600 that can replace the one that the path means:
+// a file can be renamed over another one of the same file system only. A device or a
+// folder must not be replaced by a file.
+func nextTo(path string) (*os.File, error) {
+	target := Target(path)
+	if info, err := os.Lstat(target); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: must be a regular file, or not be there", path)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(target), ".agentmessaging-*")
+	if err != nil {
+		return nil, fmt.Errorf("%s: must be in a folder that can be written to: %w", path, err)
+	}
+	return temporary, nil
 }
 
 // Write replaces or makes a file that nobody else can read.
 func Write(path string, content []byte) error {
-	if err := Writable(path); err != nil {
-		return err
-	}
-	temporary, err := besides(path)
+	temporary, err := nextTo(path)
 	if err != nil {
 		return err
 	}
