@@ -183,7 +183,8 @@ func (s *Server) dismiss(w *watcher) {
 // after Calls has the call and before its client has the answer. It may call the
 // fake, and should return soon. Concurrent calls run it concurrently, and
 // perhaps in another order than their Seq. A call that was under way during a
-// Reset is shown too. A panic in watch fails the test, and the call goes on.
+// Reset is shown too. A panic in watch fails the test, and the call goes on; require
+// there ends the goroutine of the call, and with it the connection.
 //
 // A nil watch and a zero Matcher panic. Calling stop again does nothing.
 func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -454,6 +455,26 @@ func TestPanickingCallbacks(t *testing.T) {
 		assert.NotEmpty(t, call.TraceID)
 		assert.Zero(t, call.Status)
 	}
+}
+
+// A callback with require ends the goroutine of its call. The call is recorded all the
+// same, and shown to whom else waits for it.
+func TestCallbacksThatEndTheirGoroutine(t *testing.T) {
+	watch, fake, c := newSpied(t)
+	agent := c.agent(emptyBody)
+	c.wire = fake.HTTPClient(t).Transport
+	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { runtime.Goexit(); return fakeserver.Reply{} })
+	fake.OnCall(func(fakeserver.Call) { runtime.Goexit() })
+	shown := make(chan fakeserver.Call, 1)
+	fake.OnCall(func(call fakeserver.Call) { shown <- call })
+	assert.Equal(t, "EOF", seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`)))
+	require.Len(t, shown, 1)
+	assert.Equal(t, "closed", (<-shown).Sent.Broke)
+	assert.Empty(t, fake.UnderWay())
+	const ended = " ended its goroutine, as require and FailNow do; use assert there"
+	assert.Equal(t, []string{
+		"fakeserver: the ReplyFunc of OnMessage()" + ended, "fakeserver: the function of OnCall (every call)" + ended,
+	}, watch.errors)
 }
 
 // A script that is required and was never used fails the test with the message that

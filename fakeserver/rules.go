@@ -346,7 +346,8 @@ func (sc *Script) Reply(texts ...string) *Script {
 
 // ReplyFunc adds a step that calls f for the answer. f may call the fake and
 // wait. Concurrent messages call it concurrently. A panic in f fails the test and
-// aborts the connection. A nil f panics.
+// aborts the connection, and so does require, which may end the goroutine of a test
+// only: use assert. A nil f panics.
 func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 	if f == nil {
 		misuse("ReplyFunc", "the function is nil")

@@ -57,36 +57,47 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer answers one call. read parses and judges it without the state, begin gives
 // it its trace identifier and rules, respond applies the rules and asks the service,
 // and keep records the answer.
-func (s *Server) answer(r *http.Request) memnet.Answer {
+func (s *Server) answer(r *http.Request) (a memnet.Answer) {
 	c := s.read(r)
 	s.begin(c)
-	if !s.guarded(func() { s.respond(r, c) }, bugInFake) {
-		c.fault, c.delivery = nil, unanswered
-	}
-	s.keep(r.Context(), c)
-	return memnet.Answer{
-		Response: c.toClient.Response, Delivery: c.delivery,
-		Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
-	}
+	answered := false
+	// Deferred, since a callback of the test may end this goroutine.
+	defer func() {
+		if !answered {
+			c.fault, c.delivery = nil, unanswered
+		}
+		s.keep(r.Context(), c)
+		a = memnet.Answer{
+			Response: c.toClient.Response, Delivery: c.delivery,
+			Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
+		}
+	}()
+	answered = s.guarded(func() { s.respond(r, c) }, bugInFake)
+	return a
 }
 
 // bugInFake names what panicked, where it is neither a callback nor a matcher.
 const bugInFake = "the fake itself, which is a bug in it,"
 
 // guarded runs f, reports a panic of it, and says whether there was none. what and args
-// name f.
+// name f. It reports runtime.Goexit too, which nothing stops: the goroutine of the call
+// ends, and with it the connection.
 func (s *Server) guarded(f func(), what string, args ...any) (ok bool) {
 	defer func() {
-		if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // panicked with as it is
+		switch p := recover(); {
+		case ok || p == http.ErrAbortHandler: //nolint:errorlint // panicked with as it is
+		case p != nil:
 			s.reportf(what+" panicked: %v", append(args, p)...)
+		case what != bugInFake: // which runs the callbacks, and they were reported
+			s.reportf(what+" ended its goroutine, as require and FailNow do; use assert there", args...)
 		}
 	}()
 	f()
 	return true
 }
 
-// callBack runs a function of the test. If it panics, the test fails and the
-// connection is aborted: net/http does not log http.ErrAbortHandler.
+// callBack runs a function of the test. If it panics or ends its goroutine, the test
+// fails and the connection is aborted: net/http does not log http.ErrAbortHandler.
 func (s *Server) callBack(f func(), what string, of *rule) {
 	if !s.guarded(f, what+" of %v", of) {
 		panic(http.ErrAbortHandler)
@@ -319,8 +330,8 @@ func (s *Server) keep(ctx context.Context, c *call) {
 	if record.Sent = s.sent(c, len(part), c.left || !slow); c.left {
 		record.Why = strings.TrimSpace(record.Why + " " + wire.WhyLeft(record.Took, !c.gone))
 	}
-	for _, w := range s.add(c) {
-		s.show(w, c.entry)
+	for _, w := range slices.Backward(s.add(c)) {
+		defer s.show(w, c.entry) // even if one before it ends the goroutine
 	}
 }
 
