@@ -14,7 +14,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -30,7 +29,6 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/contract"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
@@ -59,35 +57,6 @@ func operations(doc *openapi3.T) map[string]*openapi3.Operation {
 	return all
 }
 
-// TestEveryCall: the endpoints and statuses of interface 4, a bearer credential for
-// each (5), and Retry-After for 429 and no other header (7).
-func TestEveryCall(t *testing.T) {
-	doc := load(t, documentFile)
-	assert.Equal(t, openapi3.SecurityRequirements{{"bearer": {}}}, doc.Security)
-	scheme := doc.Components.SecuritySchemes["bearer"].Value
-	assert.Equal(t, []string{"http", "bearer"}, []string{scheme.Type, scheme.Scheme})
-	want := map[string][]int{}
-	for _, e := range spec.Endpoints {
-		want[e.Name+" is "+e.Call] = slices.Sorted(slices.Values(append([]int{200}, e.Errors...)))
-	}
-	got := map[string][]int{}
-	for call, op := range operations(doc) {
-		assert.Nil(t, op.Security, "%s has a rule of its own", op.OperationID)
-		var statuses []int
-		for text, res := range op.Responses.Map() {
-			status, err := strconv.Atoi(text)
-			require.NoError(t, err)
-			statuses = append(statuses, status)
-			assert.Equal(t, status == 429, len(res.Value.Headers) > 0, "%s %s", op.OperationID, text)
-			for name, header := range res.Value.Headers {
-				assert.Equal(t, "Retry-After true", fmt.Sprint(name, " ", header.Value.Required), "%s %s", op.OperationID, text)
-			}
-		}
-		got[op.OperationID+" is "+call] = slices.Sorted(slices.Values(statuses))
-	}
-	assert.Equal(t, want, got)
-}
-
 // TestDefaults of interface 2.3 and 4.2, which no run shows.
 func TestDefaults(t *testing.T) {
 	schemas := load(t, documentFile).Components.Schemas
@@ -97,34 +66,46 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestReplies compares the schema of each reply with testdata/replies.txt. That file was
-// written from the interface, not from the document: TestContract shows that the document
-// is not too narrow, and this test that it is not too wide.
+// TestCalls compares the calls and the schemas of their replies with testdata/calls.txt. That
+// file was written from the interface, not from the document: TestContract shows that the
+// document is not too narrow, and this test that it is not too wide.
 //
 // A reply in the file is "closed" if it takes no other members, and "open" if the document
 // says that it takes them. A line has a member, its type or its values, whether it may be
 // null, and whether it is optional.
-func TestReplies(t *testing.T) {
-	var replies []string
-	for _, op := range operations(load(t, documentFile)) {
-		for status, res := range op.Responses.Map() {
-			name := "other errors"
+func TestCalls(t *testing.T) {
+	doc := load(t, documentFile)
+	assert.Equal(t, openapi3.SecurityRequirements{{"bearer": {}}}, doc.Security)
+	scheme := doc.Components.SecuritySchemes["bearer"].Value
+	assert.Equal(t, []string{"http", "bearer"}, []string{scheme.Type, scheme.Scheme})
+	var calls, replies []string
+	for call, op := range operations(doc) {
+		assert.Nil(t, op.Security, "%s has its own rule of security", op.OperationID)
+		line := call + " is " + op.OperationID + ":"
+		for _, status := range slices.Sorted(maps.Keys(op.Responses.Map())) {
+			res, name := op.Responses.Value(status).Value, "other errors"
 			switch status {
 			case "200":
 				name = op.OperationID
 			case "429":
 				name = "429"
 			}
-			content := res.Value.Content
-			require.Equal(t, []string{"application/json"}, slices.Collect(maps.Keys(content)), "%s %s", op.OperationID, status)
-			schema := content["application/json"].Schema.Value
+			line += " " + status
+			for header, ref := range res.Headers {
+				line += " with " + header
+				assert.True(t, ref.Value.Required, line)
+			}
+			require.Equal(t, []string{"application/json"}, slices.Collect(maps.Keys(res.Content)), line)
+			schema := res.Content["application/json"].Schema.Value
 			replies = append(replies, name+": "+typeOrValues(schema)+"\n"+strings.Join(memberLines("  ", schema), "\n")+"\n")
 		}
+		calls = append(calls, line+"\n")
 	}
+	slices.Sort(calls)
 	slices.Sort(replies)
-	want, err := os.ReadFile("testdata/replies.txt")
+	want, err := os.ReadFile("testdata/calls.txt")
 	require.NoError(t, err)
-	assert.Equal(t, string(want), strings.Join(slices.Compact(replies), "\n"))
+	assert.Equal(t, string(want), strings.Join(calls, "")+"\n"+strings.Join(slices.Compact(replies), "\n"))
 }
 
 // memberLines returns a line for each member of an object, and of the objects in it.
