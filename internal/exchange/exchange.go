@@ -66,7 +66,7 @@ type Missed int
 
 const (
 	NotMissed  Missed = iota
-	NoAnswer          // none before the context or the timeout ended the request
+	NoAnswer          // none before the context, or a timeout, ended the request
 	Broken            // the connection could not be made, or broke
 	Refused           // the HTTP/2 stream was refused (REFUSED_STREAM)
 	Unreadable        // it is not HTTP, or its body does not end within the bounds

@@ -179,7 +179,7 @@ func TestFailures(t *testing.T) {
 		instead        error // of err
 	}{
 		"reset before the header":                {err: io.EOF, missed: Broken},
-		"timed out while the header was written": {err: os.ErrDeadlineExceeded, missed: Broken, sent: true},
+		"timed out while the header was written": {err: os.ErrDeadlineExceeded, missed: NoAnswer, sent: true},
 		"ended while the header was written":     {waits: true, err: io.EOF, missed: NoAnswer, sent: true},
 		"turned away":                            {headers: 1, err: errGoAway, missed: Broken},
 		"turned away after another try":          {headers: 2, err: errGoAway, missed: Broken, sent: true},

@@ -31,6 +31,7 @@ type trace struct {
 	hints              atomic.Int32 // interim answers
 	repeat             atomic.Bool  // net/http was about to repeat, which ended the attempt
 	reused             atomic.Bool  // the connection was used before
+	open               atomic.Bool  // net/http was about to repeat on the same connection: it is not closing
 	hooks              httptrace.ClientTrace
 
 	conn          atomic.Pointer[connection] // nil: none yet, or not HTTP/2
@@ -56,6 +57,7 @@ func (t *trace) gotConn(info httptrace.GotConnInfo) {
 		if conn == nil && info.Conn != nil {
 			info.Conn.Close() // HTTP/1.1 may write to an idle connection though the context has ended
 		}
+		t.open.Store(conn != nil && conn == t.conn.Load())
 		return
 	}
 	t.reused.Store(info.Reused)
@@ -198,7 +200,7 @@ func (t *trace) failed(transport http.RoundTripper, err error) (Answer, refusal)
 	case http2 && t.reused.Load() && t.sender.answered.Load():
 		// As a rule, the service replaces its connections now and then, and net/http would
 		// have sent the request again at once. A service that never answered does not.
-		answer.Renewed = t.repeat.Load() || isGoAway(err)
+		answer.Renewed = t.repeat.Load() && !t.open.Load() || isGoAway(err)
 	}
 	if !unwritten || why == late {
 		why = taken
@@ -230,7 +232,7 @@ const notRepeated = "http2: Transport: cannot retry err ["
 // missed sorts err.
 func (t *trace) missed(err error) Missed {
 	switch {
-	case t.ctx.Err() != nil && !t.repeat.Load():
+	case t.ctx.Err() != nil && !t.repeat.Load(), isTimeout(err):
 		return NoAnswer
 	case isRefused(err):
 		return Refused
@@ -267,7 +269,7 @@ func (t *trace) maybeSent(transport http.RoundTripper, err error) bool {
 		_, runsHooks := transport.(*http.Transport)
 		return !runsHooks
 	}
-	return t.connected.Load() && (t.ctx.Err() != nil || isTimeoutOrCancel(err))
+	return t.connected.Load() && (t.ctx.Err() != nil || errors.Is(err, context.Canceled) || isTimeout(err))
 }
 
 // isGoAway reports an error by which net/http says that an HTTP/2 service ended
@@ -293,7 +295,7 @@ func isDialError(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-func isTimeoutOrCancel(err error) bool {
+func isTimeout(err error) bool {
 	var timeout net.Error
-	return errors.Is(err, context.Canceled) || errors.As(err, &timeout) && timeout.Timeout()
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
