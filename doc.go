@@ -72,7 +72,8 @@
 //	refused by the limiter               error              error
 //
 // "503 that the interface lists" is a 503 with an error code in its body, from an
-// endpoint that lists 503. Without the code it counts as any other 503.
+// endpoint that lists 503. Without the code it counts as any other 503. A status above
+// 599, which HTTP does not know, counts as "another 5xx", but is no [ErrServer].
 //
 // A wait is never shorter than the answer's Retry-After; jitter may make it
 // longer. A wait that would pass the deadline of the context, or

@@ -165,18 +165,18 @@ type Missed string
 
 // The ways to miss an answer.
 const (
-	// MissedTimeout is no answer before the deadline of the context, [WithTimeout]
-	// or the Timeout of the http.Client.
+	// MissedTimeout is no answer before the deadline of the context, [WithTimeout],
+	// the Timeout of the http.Client or a timeout of its transport.
 	MissedTimeout Missed = "no answer in time"
 	// MissedCanceled is a context that was canceled while the answer was awaited.
 	MissedCanceled Missed = "canceled"
-	// MissedConnection is a connection that broke.
+	// MissedConnection is a connection that broke, also inside the answer's body.
 	MissedConnection Missed = "connection broken"
 	// MissedStream is an HTTP/2 stream that was refused, possibly by a proxy after
 	// the service had read the request.
 	MissedStream Missed = "stream refused"
-	// MissedUnreadable is an answer that is not the documented one: cut, too large,
-	// not JSON, without a required member.
+	// MissedUnreadable is an answer that is not the documented one: too large, not
+	// JSON, without a required member.
 	MissedUnreadable Missed = "unreadable answer"
 	// MissedServerError is a 5xx that the interface does not list for the endpoint,
 	// or a listed 503 without an error code: a proxy may have answered it.
