@@ -1,6 +1,7 @@
 package otelagentmessaging
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -57,7 +58,10 @@ func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribu
 		attrs = append(attrs, keyRefusals.Int(e.Refusals))
 	}
 	attrs = appendIdentifier(attrs, semconv.GenAIAgentIDKey, e.AgentID)
-	attrs = appendIdentifier(attrs, keyTraceID, e.TraceID)
+	refused := new(agentmessaging.Error)
+	errors.As(e.Err, &refused)
+	attrs = appendIdentifier(attrs, keyTraceID, cmp.Or(e.TraceID, refused.TraceID)) // of the answer that closed the limit
+	attrs = c.appendVerdict(attrs)
 	if unknown := (*agentmessaging.OutcomeUnknownError)(nil); errors.As(e.Err, &unknown) {
 		attrs = append(attrs, keyMissed.String(string(unknown.Missed)))
 	}
@@ -68,9 +72,13 @@ func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribu
 }
 
 func (c *call) appendRequest(attrs []attribute.KeyValue) []attribute.KeyValue {
-	attrs = append(append(attrs, c.requestAttributes...), semconv.URLFull(c.url.String()))
-	if c.request.verdict != agentmessaging.VerdictDone {
-		attrs = append(attrs, keyVerdict.String(string(c.request.verdict)))
+	return append(append(attrs, c.requestAttributes...), semconv.URLFull(c.url.String()))
+}
+
+// appendVerdict adds the verdict of the last attempt that is over, if it is not done.
+func (c *call) appendVerdict(attrs []attribute.KeyValue) []attribute.KeyValue {
+	if verdict := c.request.verdict; verdict != "" && verdict != agentmessaging.VerdictDone {
+		attrs = append(attrs, keyVerdict.String(string(verdict)))
 	}
 	return attrs
 }
@@ -133,12 +141,12 @@ func requestErrorType(e agentmessaging.AttemptEnd) string {
 	switch {
 	case e.StatusCode >= 400:
 		return strconv.Itoa(e.StatusCode)
-	case e.Err == nil:
+	case e.Err == nil && e.StatusCode != 0:
 		return ""
 	case e.StatusCode != 0:
 		return causeType(e.Err, "unreadable_answer")
 	}
-	return causeType(e.Err, "_OTHER")
+	return causeType(e.Err, "_OTHER") // without an error, the transport panicked
 }
 
 // causeType sorts what kept a call from an answer. A context's end comes first:

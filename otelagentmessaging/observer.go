@@ -151,7 +151,7 @@ func (o *observer) endRequest(c *call, repeated bool) {
 	}
 	ctx := context.Context(c)
 	if repeated {
-		attrs := appendOutcome(c.appendRequest(server(c.url)), c.request.status, c.request.failure)
+		attrs := appendOutcome(c.appendVerdict(c.appendRequest(server(c.url))), c.request.status, c.request.failure)
 		if c.request.attempt > 1 {
 			attrs = append(attrs, semconv.HTTPRequestResendCount(c.request.attempt-1))
 		}
@@ -162,7 +162,7 @@ func (o *observer) endRequest(c *call, repeated bool) {
 		span.End()
 	}
 	o.instruments.recordRequest(ctx, c)
-	c.request = request{}
+	c.request = request{verdict: c.request.verdict}
 }
 
 // An Option changes what [NewObserver] makes. A nil option, or an option given

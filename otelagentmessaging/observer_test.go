@@ -295,6 +295,10 @@ var stories = []story{
 	{"a connection that takes too long", read, failing(&net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded})},
 	{"a connection that is given up", read, failing(fmt.Errorf("%w: %w", context.Canceled, &net.OpError{Op: "dial", Err: net.ErrClosed}))},
 	{"a certificate that is not accepted", read, failing(&tls.CertificateVerificationError{Err: errors.New("error-canary")})},
+	{"a transport that panics", func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		defer func() { _ = recover() }()
+		return send(ctx, fake, client)
+	}, []agentmessaging.Option{through(func(*http.Request) (*http.Response, error) { panic("canary") })}},
 	{"arguments that are refused", func(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
 		_, err := client.SendMessage(ctx, "agent_000001", agentmessaging.MessageParams{})
 		return err
