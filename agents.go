@@ -11,7 +11,8 @@ import (
 
 // Agent is a dedicated conversational agent (interface 2.2).
 type Agent struct {
-	// ID identifies the agent in the other calls.
+	// ID identifies the agent in the other calls. They refuse one that could reach another
+	// path: with a slash, a control character, or a dot segment.
 	ID string `json:"agent_id"`
 	// Status is active at creation; later values are not documented.
 	Status AgentStatus `json:"status"`

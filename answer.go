@@ -28,7 +28,7 @@ import (
 func readError(a exchange.Answer, secrets redact.Redactor) *Error {
 	members, err := strictjson.ReadObject(a.Body)
 	e := &Error{
-		Code: secrets.Identifier(members.Text(memberError)), TraceID: secrets.Identifier(traceIDOf(members)),
+		Code: secrets.Identifier(members.Text(memberError)), TraceID: safeTraceID(traceIDOf(members), secrets),
 		LimitKey: printable.Name(secrets.Identifier(members.Text(memberLimitKey))), Reason: secrets.Answer(members.Text(memberReason)),
 		Extra: extra(members, secrets),
 	}
@@ -45,6 +45,11 @@ func readError(a exchange.Answer, secrets redact.Redactor) *Error {
 		}
 	}
 	return e
+}
+
+// safeTraceID is a trace_id as one line without secrets.
+func safeTraceID(id string, secrets redact.Redactor) string {
+	return printable.Line(secrets.Identifier(id), 128)
 }
 
 // extra returns the members that the interface does not list, and those that are not

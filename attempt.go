@@ -86,9 +86,10 @@ func (a *attempt) acquire(ctx context.Context) error {
 	if c.beforeSend == nil {
 		return nil
 	}
-	if err = c.beforeSend(ctx, a.number); err != nil {
-		a.failure = &Error{by: "function of WithBeforeSend", cause: c.secrets.Error(err, c.whyOver()), Local: true}
+	if err = c.beforeSend(ctx, a.number); isNil(err) { // a nil *Error in an error
+		return nil
 	}
+	a.failure = &Error{by: "function of WithBeforeSend", cause: c.secrets.Error(err, c.whyOver()), Local: true}
 	return err
 }
 
@@ -217,7 +218,7 @@ func (a *attempt) read() bool {
 			return true
 		}
 		a.Err, a.Missed = notDocumented(a.Answer, a.reply.err, secrets), exchange.Unreadable
-		a.failure = &Error{TraceID: secrets.Identifier(a.reply.traceID)}
+		a.failure = &Error{TraceID: safeTraceID(a.reply.traceID, secrets)}
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, time.Now())
 	return false
@@ -266,7 +267,7 @@ func (a *attempt) report(ctx context.Context) {
 func (a *attempt) safeTraceID() string {
 	switch {
 	case a.reply != nil:
-		return a.call.secrets.Identifier(a.reply.traceID)
+		return safeTraceID(a.reply.traceID, a.call.secrets)
 	case a.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
 	}

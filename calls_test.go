@@ -343,7 +343,7 @@ var reported = []callCase{
 		given: each(answer{Err: errors.New("transport says " + testKey + " and prompt-canary")}), want: inDoubt},
 	{do: sending(create{SystemPrompt: "prompt-canary"}),
 		given: bodies(500, `{"error":"broken","reason":"prompt-canary of `+testKey+`"}`), want: inDoubt + " ErrServer"},
-	{do: sending(create{}), given: bodies(200, `{"agent_id":"agent-`+testKey+`","status":"active","trace_id":"`+testKey+`"}`), want: "done"},
+	{do: sending(create{}), given: bodies(200, `{"agent_id":"agent-`+testKey+`","status":"active","trace_id":"\n`+testKey+`"}`), want: "done"},
 	{rule: "A limiter refuses: nothing is sent.", do: post, opts: options{agentmessaging.WithLimiter(&limiterStub{
 		refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour},
 	})}, given: each(okAnswer), want: "not done: ErrRateLimited, requests: 0"},

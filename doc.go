@@ -75,8 +75,8 @@
 // endpoint that lists 503. Without the code it counts as any other 503. A status above
 // 599, which HTTP does not know, counts as "another 5xx", but is no [ErrServer].
 //
-// A wait is never shorter than the answer's Retry-After; jitter may make it
-// longer. A wait that would pass the deadline of the context, or
+// A call's wait is never shorter than the answer's Retry-After; jitter may make it
+// longer. (Another call tries a limit that is closed for longer once an hour.) A wait that would pass the deadline of the context, or
 // [RetryPolicy].MaxWait, is not begun: the error is returned at once with
 // RetryAfter set. Where the Retry-After of a 429 is 0, missing or unreadable, the
 // wait is at least 1 s.
@@ -121,7 +121,8 @@
 //
 // [WithCallInfo] returns the facts of one call: attempts, waits, status, header,
 // trace id. [WithLogger] and [WithObserver] report on all calls of a client.
-// None of them sees a key, a text or a request body. [WithBeforeSend] asks a function
+// None of them sees a key, a text or a request body, but for [CallInfo].Body: it is the
+// answer with its texts. [WithBeforeSend] asks a function
 // before each request leaves, so that a program that is killed knows what may be in
 // doubt.
 //

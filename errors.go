@@ -27,7 +27,7 @@ type Error struct {
 	// empty if the body was not the documented one.
 	Code string
 	// TraceID is the answer's trace_id, or with Local that of the answer that closed
-	// the limit; quote it when reporting an issue.
+	// the limit; quote it when reporting an issue. One line of at most 128 bytes.
 	TraceID string
 	// LimitKey names the limiter that refused the call (interface 7).
 	LimitKey string

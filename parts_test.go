@@ -410,6 +410,12 @@ func TestBeforeSend(t *testing.T) {
 	assert.ErrorIs(t, post(refuse, client), full)
 	assert.Equal(t, []agentmessaging.AttemptOutcome{{}}, limiter.done, "not sent")
 	assert.NoError(t, post(agentmessaging.WithBeforeSend(refuse, nil), client), "the last one counts")
+	var none *agentmessaging.Error
+	allow := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return none })
+	assert.NoError(t, post(allow, newClient(t, tripper(func(req *http.Request) (*http.Response, error) {
+		resp, _ := answering(okAnswer).RoundTrip(req)
+		return resp, none
+	}))), "a nil *Error is none")
 }
 
 // TestCallInfoOfARefusal: a call that is refused here leaves no facts of an earlier one.

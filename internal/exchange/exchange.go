@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"reflect"
 	"sync/atomic"
 	"time"
 )
@@ -184,6 +185,9 @@ func (a *attempt) read(resp *http.Response) Answer {
 func checked(resp *http.Response, err error) (*http.Response, error) {
 	if resp != nil && resp.Body == nil {
 		resp.Body = http.NoBody
+	}
+	if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && v.IsNil() { // a nil *Error in an error
+		err = nil
 	}
 	switch {
 	case err != nil && resp != nil:
