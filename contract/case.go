@@ -16,6 +16,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
+const day = 24 * time.Hour
+
 // testCase is one rule of the interface and the steps that check it.
 type testCase struct {
 	// ID is stable: the section that states the rule, a slash and the rule's

@@ -6,8 +6,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-const day = 24 * time.Hour
-
 // thereIP is from the block that RFC 5737 keeps for documentation.
 const thereIP = "203.0.113.8"
 
