@@ -100,6 +100,7 @@ type run struct {
 	// that the two say with different words.
 	twin   []*record
 	varied []string
+	kinds  map[string]string // of lines that were asked for before
 }
 
 // record is what one execution of the scenario did, and what it left. Of a process that
@@ -253,13 +254,17 @@ func common(a, b string) string {
 
 // kind is equal for lines that say the same, apart from what varies without faults.
 func (r *run) kind(line string) string {
-	line = passing.ReplaceAllString(line, "0")
+	if kind, known := r.kinds[line]; known {
+		return kind
+	}
+	kind := passing.ReplaceAllString(line, "0")
 	for _, pattern := range r.varied {
-		if common(line, pattern) == pattern {
-			return pattern
+		if common(kind, pattern) == pattern {
+			kind = pattern
 		}
 	}
-	return line
+	r.kinds[line] = kind
+	return kind
 }
 
 // vary learns which words vary, from two executions that should say the same. It returns
@@ -277,6 +282,7 @@ func (r *run) vary(a, b *record) (unlike []string) {
 			return []string{line, other.text}
 		}
 		r.varied = append(r.varied, pattern(other))
+		clear(r.kinds)
 		others = slices.DeleteFunc(others, func(o statement) bool { return o.text == other.text })
 	}
 	return nil

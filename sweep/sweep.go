@@ -129,7 +129,7 @@ func (s *sweep) runBaseline() {
 		s.single = !slices.ContainsFunc((&run{records: rows[0]}).calls(), func(c *Call) bool { return !c.own })
 	}
 	first, usual := rows[0][0], rows[1][0]
-	*s.baseline = run{records: rows[1], twin: rows[0]}
+	*s.baseline = run{records: rows[1], twin: rows[0], kinds: map[string]string{}}
 	switch {
 	case len(usual.calls) < len(first.calls):
 		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
