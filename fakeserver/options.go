@@ -93,8 +93,9 @@ func WithColdStart(d time.Duration) Option {
 }
 
 // WithMessageTexts keeps system prompts, message texts and replies readable in
-// Calls and the log of a failed test. The default is to redact them. API keys and
-// provider keys are always redacted.
+// Calls and the log of a failed test. The default is to redact them. The API key and the
+// provider key that a call sends are always redacted. A key of another call that a text
+// or a path repeats is not known as one, and is shown.
 func WithMessageTexts() Option {
 	return set(func(c *config) { c.messageTexts = true })
 }

@@ -93,7 +93,7 @@ func (p *program) load() error {
 		return fmt.Errorf("cannot be saved to: %w", err)
 	}
 	if err == nil {
-		err = p.config.control.Fake.ReadState(file)
+		err = p.control.StartFrom(file)
 		_ = file.Close()
 	}
 	if err != nil {

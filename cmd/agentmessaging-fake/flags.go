@@ -50,7 +50,7 @@ func (c *config) options() []option {
 		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", into(&c.allowRemote, boolean)},
 		{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", into(&o.Guard.Token, token)},
 		{"key", "", "text of the first API key, instead of amk_fake_000001", c.takeKey},
-		{"plan", "preview", "plan of the first API key: " + strings.Join(planNames(), ", "), takePlan},
+		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(planNames(), ", "), takePlan},
 		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", takeLimits},
 		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", takeDecisions},
 		{"cold-start", "0s", "how much longer the first message of a key takes", takeColdStart},

@@ -49,6 +49,7 @@ type Server struct {
 	gone    context.Context // ends with the streams and waits
 	leave   context.CancelFunc
 	calls   atomic.Pointer[callsUntilReset]
+	state   []byte // of StartFrom
 
 	mu    sync.Mutex // held by every handler; guards what follows
 	rules *rules.Set
@@ -103,12 +104,26 @@ func (s *Server) begin() error {
 			return fmt.Errorf("replies: [%d].%w", i, err)
 		}
 	}
+	if s.state != nil {
+		if err := s.fake.ReadState(bytes.NewReader(s.state)); err != nil {
+			return err
+		}
+	}
 	if s.options.Latency == 0 {
 		return nil
 	}
 	latency, err := jsonapi.Decode[rules.Rule](fmt.Appendf(nil, `{"fault":{"kind":"latency","duration":%q}}`, s.options.Latency))
 	if err == nil {
 		_, err = s.rules.Add(rules.Faults, latency)
+	}
+	return err
+}
+
+// StartFrom brings the fake to a state that WriteState wrote, now and after each reset.
+// It must be called before the server serves.
+func (s *Server) StartFrom(file io.Reader) (err error) {
+	if s.state, err = io.ReadAll(file); err == nil {
+		_, err = s.reset(nil)
 	}
 	return err
 }
