@@ -72,7 +72,7 @@ type request struct {
 }
 
 // callKey finds the call in a context. It holds the observer, because a client
-// may have two, with providers of their own.
+// may have two, with other providers.
 type callKey struct{ *observer }
 
 // Value implements context.Context.

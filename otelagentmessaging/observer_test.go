@@ -141,7 +141,7 @@ func TestOtelhttpBelowTheObserver(t *testing.T) {
 }
 
 // TestTheTransportSeesTheSpanOfItsCall also where nothing is recorded: a transport
-// with instruments of its own continues the trace.
+// that has its own instruments continues the trace.
 func TestTheTransportSeesTheSpanOfItsCall(t *testing.T) {
 	r, fake := newTelemetry(sdktrace.WithSampler(sdktrace.NeverSample())), fakeserver.New(t)
 	base, seen := fake.HTTPClient(t).Transport, trace.SpanContext{}

@@ -4,9 +4,9 @@
 //
 //   - hold every request and reply of the contract suite's run to it with
 //     kin-openapi: it takes what the service takes, and refuses what that refuses,
-//   - compare the replies with the interface, both ways,
+//   - compare the calls and their replies with the interface, both ways,
 //   - let oapi-codegen make a client of it, which compiles,
 //   - and do the same with the standalone fake's control interface.
 //
-// A module of its own, so that none of these tools is a dependency of the SDK.
+// A nested module, so that none of these tools is a dependency of the SDK.
 package openapi

@@ -306,7 +306,7 @@ func batches(programs int, replies time.Duration) (plans []plan) {
 // many is 16 programs with eight callers each.
 var many = unpaced(16, loadsim.Load{Workers: []int{8}}).but(func(s *scenario) { s.Span = 20 * time.Minute })
 
-// innocent is messages beside creations that are refused under the same name. The
+// innocent is messages next to creations that are refused under the same name. The
 // windows have room for them: they come every 6 s.
 var innocent = unpaced(1,
 	loadsim.Load{Workers: []int{70}, Calls: 1}, // refused at first
