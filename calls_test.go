@@ -263,6 +263,8 @@ var worded = []callCase{
 			return io.MultiReader(strings.NewReader("{"), iotest.ErrReader(os.ErrDeadlineExceeded))
 		}},
 			answer{Status: 413, Body: strings.Repeat("x", 100<<10)}), want: "not done"},
+	{rule: "A limit that is refused again and again stays closed for longer than it asks for.", do: get,
+		opts: retries(agentmessaging.RetryPolicy{MaxWait: 10 * time.Second}), given: each(tooMany("1", "k")), want: strings.Repeat("not done, ", 5) + "not done: ErrRateLimited, 16s"},
 	{rule: "A limit that opens later than the call has patience.", do: get, opts: timed(5 * time.Second), given: each(tooMany("20", "k")), want: "not done: ErrRateLimited"},
 	{rule: "Programs switch on identifiers: they keep the words of a message, other text does not.", do: sending(message{Text: "minute"}), opts: options{once},
 		given: bodies(429, `{"error":"not_this_minute","limit_key":"key_minute","trace_id":"minute_1","reason":"wait a minute","minute":"minute"}`),
