@@ -363,6 +363,17 @@ func TestOtherCalls(t *testing.T) {
 			assert.Empty(t, o.Drift(decided(t, service.Decides)), "seed %d", seed)
 		})
 	}
+	target, fake := observedFake(t)
+	other, calls := playing(t, fake.Direct(), fake.Key(), ""), 0
+	target.HTTPClient = &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+		if calls++; calls%3 == 0 {
+			other(rawcall.ReadNobody)
+		}
+		return fake.Direct().RoundTrip(req)
+	})}
+	o, err := observe.Run(t.Context(), target, plenty)
+	require.NoError(t, err)
+	assert.Empty(t, o.Drift(asTheFake(t)))
 }
 
 // TestDayRunsOut: the limit of a day answers no question about another limit, whenever it
