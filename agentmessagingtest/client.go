@@ -23,6 +23,8 @@
 package agentmessagingtest
 
 import (
+	"fmt"
+
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
@@ -47,10 +49,18 @@ func New(t fakeserver.TB, opts ...agentmessaging.Option) (*agentmessaging.Client
 //
 // The client has the fake's default key, reaches it as [fakeserver.Server.HTTPClient]
 // does, and waits by its clock. opts come after that, so they may replace it.
-// Several clients of one fake are several processes that share a key. An
-// unusable option panics.
+// Several clients of one fake are several processes that share a key. A nil test, a nil
+// fake and an unusable option panic.
 func NewClient(t fakeserver.TB, fake *fakeserver.Server, opts ...agentmessaging.Option) *agentmessaging.Client {
+	if t == nil || fake == nil {
+		panic("agentmessagingtest: NewClient needs the *testing.T of a test, and a fake such as fakeserver.New(t)")
+	}
 	t.Helper()
+	for i, opt := range opts {
+		if opt == nil { // NewClient of the client would count the two below
+			panic(fmt.Sprintf("agentmessagingtest: option %d is nil", i+1))
+		}
+	}
 	all := append([]agentmessaging.Option{
 		agentmessaging.WithHTTPClient(fake.HTTPClient(t)),
 		agentmessaging.WithClock(fake),

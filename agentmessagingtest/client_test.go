@@ -48,8 +48,12 @@ func TestNewClientTakesOptionsOfBothSides(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAnUnusableOptionPanics(t *testing.T) {
+func TestAnUnusableArgumentPanics(t *testing.T) {
 	assert.PanicsWithValue(t, "agentmessagingtest: New needs the *testing.T of a test", func() { agentmessagingtest.New(nil) })
+	assert.PanicsWithValue(t, "agentmessagingtest: option 1 is nil", func() { agentmessagingtest.New(t, nil) })
+	assert.PanicsWithValue(t, "agentmessagingtest: NewClient needs the *testing.T of a test, and a fake such as fakeserver.New(t)", func() {
+		agentmessagingtest.NewClient(t, nil)
+	})
 	assert.PanicsWithValue(t, "agentmessagingtest: agentmessaging: WithTimeout: must be more than 0", func() {
 		agentmessagingtest.New(t, agentmessaging.WithTimeout(0))
 	})
