@@ -303,8 +303,10 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	assert.Equal(t, "fakeserver: OnMessage() is required and was never used; calls that it matched: 0; no call came near", problems[99])
 	assert.NoError(t, fake.Close())
 	for _, refused := range []caller{{t, client.Transport, ""}, {t, fake.Direct(), ""}} {
-		_, err = refused.wire.RoundTrip(refused.request("POST", "/v1/warmup", noBody)) //nolint:bodyclose // there is none
-		assert.ErrorContains(t, err, "the fake is closed")
+		req := refused.request("POST", "/v1/agents", emptyBody)
+		req.GetBody = nil                    // so that net/http cannot send it again
+		_, err = refused.wire.RoundTrip(req) //nolint:bodyclose // there is none
+		assert.EqualError(t, err, "dial tcp fake:443: the fake is closed: connection refused")
 	}
 	fake, err = fakeserver.Open()
 	require.NoError(t, err)

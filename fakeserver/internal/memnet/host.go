@@ -156,7 +156,6 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 		return nil, err
 	}
 	client, accepted := newConns(net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip)), fakeAddr)
-	client.to = n.host
 	accepted.onClose = func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -183,8 +182,12 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 }
 
 // proxy is where net/http asks about each request before it looks for a
-// connection. There is no proxy.
+// connection. There is no proxy. Host.Close may run outside the bubble of a client, so
+// it cannot close the connections that are open.
 func (n *network) proxy(req *http.Request) (*url.URL, error) {
+	if n.host.closed.Load() {
+		return nil, dialError(fakeAddr, errClosed)
+	}
 	return nil, n.host.Refuse(req, n.ip)
 }
 
@@ -210,7 +213,6 @@ func (n *network) hangUp() {
 type conn struct {
 	net.Conn
 	local, remote net.Addr
-	to            *Host // of a client's end; nil on the server's
 	closed        atomic.Bool
 	abort         atomic.Bool  // Close is a reset
 	reset         *atomic.Bool // one end aborted the connection; shared by both
@@ -242,13 +244,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, c.asTCP("read", err)
 }
 
-// Write sends nothing to a closed host: net/http then dials again, and that dial is
-// refused. Host.Close may run outside the bubble of a client, so it cannot close the
-// connection itself.
 func (c *conn) Write(p []byte) (int, error) {
-	if c.to != nil && c.to.closed.Load() {
-		return 0, c.wrap("write", errClosed)
-	}
 	n, err := c.Conn.Write(p)
 	return n, c.asTCP("write", err)
 }
