@@ -51,7 +51,7 @@ func (f Fault) String() string {
 }
 
 // Answer answers with a status from 200 to 599 and a body, as application/json.
-// With an empty body it sends the error body that the service sends for that
+// Beyond 299, an empty body becomes the error body that the service sends for that
 // status and endpoint (interface 7), with the call's trace identifier. A 429
 // carries Retry-After: 1; RateLimited makes others. Any other status panics.
 func Answer(status int, body string) Fault {

@@ -182,7 +182,7 @@ type Fault struct {
 // InjectedAnswer is an answer that a test gives.
 type InjectedAnswer struct {
 	Status      int
-	Body        string  // "" means the service's own error body, unless Raw
+	Body        string  // "" means the service's own error body, unless Raw or a success
 	Raw         bool    // send no header but ContentType, Content-Length and Date
 	ContentType string  // of a raw answer; "" sends none
 	RetryAfter  *string // replaces the service's own; "" sends none
@@ -197,7 +197,7 @@ func (i *InjectedAnswer) Encode(req *Request, by *service.Behavior, now time.Tim
 	if i.RetryAfter != nil {
 		a.Header["Retry-After"] = valueOf(*i.RetryAfter)
 	}
-	if i.Raw || i.Body != "" {
+	if i.Raw || i.Body != "" || i.Status < http.StatusMultipleChoices {
 		a.Body, a.FromTest = []byte(i.Body), true
 	}
 	a.Header["Content-Length"] = valueOf(strconv.Itoa(len(a.Body)))
