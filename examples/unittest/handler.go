@@ -52,7 +52,7 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, agentmessaging.ErrInvalid):
 		http.Error(w, "ask a question of 1 to 4000 characters", http.StatusBadRequest)
 	case errors.Is(err, agentmessaging.ErrRateLimited) && errors.As(err, &e):
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(max(1, e.RetryAfter.Seconds())))))
 		http.Error(w, "too many questions at the moment", http.StatusServiceUnavailable)
 	default:
 		http.Error(w, "no answer today", http.StatusBadGateway)
