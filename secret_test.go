@@ -222,7 +222,9 @@ func TestWordsOfAPersonStayInIdentifiers(t *testing.T) {
 		assert.Equal(t, redact.Redacted, redactor.Text(base64.RawStdEncoding.EncodeToString([]byte(words))))
 		assert.Equal(t, "key_minute", redactor.Identifier("key_minute"))
 		assert.Equal(t, "[redacted]_minute", redactor.Identifier("key-canary-4711_minute"))
-		assert.Equal(t, "no-[redacted]_minute", redactor.Identifier("no-canary-4711_minute"), "a part of the key")
+		long := redact.New("sk-provider-0123456789")
+		assert.Equal(t, "no-[redacted]_minute", long.Identifier("no-ovider-01234-56789_minute"), "a part of the key")
+		assert.Equal(t, "provider_0123456", long.Identifier("provider_0123456"), "a word of it")
 	}
 	long := strings.Repeat("Grüße an alle, ", 3)
 	assert.Equal(t, redact.Redacted, redact.New("").With("", long).Text(base64.RawStdEncoding.EncodeToString([]byte(long))[:32]))

@@ -33,8 +33,10 @@ const (
 	minSecret = 6
 	// A text that shows this many first bytes of a key counts as showing it, and one with
 	// this many letters of its base64, or of that of a person's words. An answer shows a
-	// part of either with as many letters and digits in a row.
+	// part of either with as many letters and digits in a row, and an identifier, which may
+	// have a word in common with a key such as "provider-1", with minKeyInName.
 	minKey         = 8
+	minKeyInName   = 16
 	minKeyBase64   = 10
 	minWordsBase64 = 32
 )
@@ -61,7 +63,7 @@ func (r Redactor) Text(text string) string {
 // Answer is Text for the words of an answer, which may quote a part of what was sent.
 func (r Redactor) Answer(text string) string {
 	all := r.all()
-	return all.hideParts(all.hide(text))
+	return all.hideParts(all.hide(text), minKey)
 }
 
 func (r Redactor) all() secrets { return r.keys.plus(r.words, len(r.words), minWordsBase64) }
@@ -73,7 +75,7 @@ func (r Redactor) Identifier(name string) string {
 	if len(name) > maxIdentifier || strings.Trim(name, identifierLetters) != "" {
 		return r.Answer(name)
 	}
-	return r.keys.hideParts(r.keys.hide(name))
+	return r.keys.hideParts(r.keys.hide(name), minKeyInName)
 }
 
 const (
@@ -166,48 +168,48 @@ func (s secrets) showIn(text string) bool {
 	return false
 }
 
-// hideParts replaces minKey letters and digits in a row that are in a secret. Where they
-// are escaped, it replaces all of the text.
-func (s secrets) hideParts(text string) string {
+// hideParts replaces at least so many letters and digits in a row that are in a secret.
+// Where they are escaped, it replaces all of the text.
+func (s secrets) hideParts(text string, least int) string {
 	around := strings.Split(text, Redacted)
 	for i := range around {
-		around[i] = s.hidePartsOf(around[i])
+		around[i] = s.hidePartsOf(around[i], least)
 	}
 	text = strings.Join(around, Redacted)
 	for layer := range layers(text) {
-		if layer != text && s.hidePartsOf(layer) != layer {
+		if layer != text && s.hidePartsOf(layer, least) != layer {
 			return Redacted
 		}
 	}
 	return text
 }
 
-func (s secrets) hidePartsOf(text string) string {
+func (s secrets) hidePartsOf(text string, least int) string {
 	var (
-		letters []byte // and digits, in lower case
-		from    []int  // where each byte of them comes from
+		shown strings.Builder
+		done  int    // bytes of the text that are shown or hidden
+		part  []byte // the last letters only: a text may be long
+		from  []int  // where each byte of them comes from
 	)
 	for i, c := range text {
-		if folded := letter(c); folded >= 0 {
-			letters = utf8.AppendRune(letters, folded)
-		}
-		for len(from) < len(letters) {
-			from = append(from, i)
-		}
-	}
-	shown, done := "", 0 // done counts the bytes of the text that are shown or hidden
-	for i := 0; i+minKey <= len(letters); i++ {
-		part, first, last := string(letters[i:i+minKey]), from[i], from[i+minKey-1]
-		if !slices.ContainsFunc(s.letters, func(sent string) bool { return strings.Contains(sent, part) }) {
+		if letter(c) < 0 {
 			continue
 		}
-		if shown == "" || first > done {
-			shown += text[done:first] + Redacted
+		for part = utf8.AppendRune(part, letter(c)); len(from) < len(part); {
+			from = append(from, i)
 		}
-		_, size := utf8.DecodeRuneInString(text[last:])
-		done = last + size
+		older := max(0, len(part)-least)
+		part, from = append(part[:0], part[older:]...), append(from[:0], from[older:]...)
+		isIn := func(sent string) bool { return strings.Contains(sent, string(part)) }
+		if len(part) < least || !slices.ContainsFunc(s.letters, isIn) {
+			continue
+		}
+		if shown.Len() == 0 || from[0] > done {
+			shown.WriteString(text[done:from[0]] + Redacted)
+		}
+		done = i + utf8.RuneLen(c)
 	}
-	return shown + text[done:]
+	return shown.String() + text[done:]
 }
 
 // letter is a letter or digit in lower case, and less than 0 for anything else.
