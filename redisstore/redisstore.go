@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -60,7 +59,7 @@ func (s *Store) Load(ctx context.Context, key string) (value []byte, version str
 		err = errors.New("the server did not answer with a value and its time")
 	}
 	if err != nil {
-		return nil, "", time.Time{}, explain(err)
+		return nil, "", time.Time{}, fmt.Errorf("redisstore: %w", err)
 	}
 	seconds, _ := strconv.ParseInt(reply[1], 10, 64)
 	micros, _ := strconv.ParseInt(reply[2], 10, 64)
@@ -72,28 +71,7 @@ func (s *Store) Load(ctx context.Context, key string) (value []byte, version str
 func (s *Store) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error) {
 	n, err := swap.Run(ctx, s.client, []string{key}, version, rand.Text(), value, max(1, ttl.Milliseconds())).Int()
 	if err != nil {
-		return false, explain(err)
+		return false, fmt.Errorf("redisstore: %w", err)
 	}
 	return n == 1, nil
-}
-
-// meanings explain the words with which a server refuses. Other errors explain
-// themselves: WRONGPASS, LOADING, a timeout.
-var meanings = []struct{ word, meaning string }{
-	{"NOAUTH", "Redis asks for a password; set Password in the client's options"},
-	{"NOPERM", "this Redis user may not run EVAL, EVALSHA, GET, GETRANGE, SET and TIME on keys agentmessaging:*"},
-	{"READONLY", "this Redis is a replica; connect to its primary"},
-	{"WRONGTYPE", "the key of the quota holds something else; give the pacer a Redis database of its own"},
-	{"OOM", "Redis has no memory left for the quota"},
-}
-
-// explain puts one prefix and, where it is known, the meaning before the
-// server's own words.
-func explain(err error) error {
-	for _, m := range meanings {
-		if strings.Contains(err.Error(), m.word+" ") {
-			return fmt.Errorf("redisstore: %s: %w", m.meaning, err)
-		}
-	}
-	return fmt.Errorf("redisstore: %w", err)
 }
