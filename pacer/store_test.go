@@ -80,25 +80,15 @@ func TestStoreLosesItsValue(t *testing.T) {
 	}
 }
 
-// broken is a store whose client has a bug.
-type broken struct {
-	pacer.Store
-	panics bool
-}
-
-func (b broken) Load(context.Context, string) (value []byte, version string, now time.Time, err error) {
-	if b.panics {
-		panic("bug")
-	}
-	return nil, "", now, nil
-}
-
 // TestBrokenStore is one that does not answer.
 func TestBrokenStore(t *testing.T) {
-	for words, store := range map[string]broken{"a part of the program panicked: bug": {panics: true}, "does not say what time it is": {}} {
+	for words, spoil := range map[string]func(*loaded){
+		"a part of the program panicked: bug": func(*loaded) { panic("bug") },
+		"does not say what time it is":        func(l *loaded) { l.now = time.Time{} },
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			log, option := logging()
-			p := sharing(t, perMinute(60), store, option)
+			p := sharing(t, perMinute(60), &broken{Store: loadsim.NewStore(), spoil: spoil}, option)
 			acquire(t, p, patient())
 			acquire(t, p, patient())
 			assert.Equal(t, 1, count(log, "does not answer; working on a share of the limits"))

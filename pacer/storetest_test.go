@@ -1,4 +1,4 @@
-package storetest_test
+package pacer_test
 
 import (
 	"bytes"
