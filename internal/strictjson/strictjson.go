@@ -106,11 +106,8 @@ func (sc *Scanner) Name() string {
 // Text reads a string. The result shares no memory with the document, so that a
 // name that is kept does not keep a key of the same document.
 func (sc *Scanner) Text() string {
-	sc.Peek()
-	from := sc.Pos
-	plain := sc.text()
-	quoted := sc.Data[from:sc.Pos]
-	sc.Torn = !plain && bytes.Contains(bytes.ToLower(quoted), []byte(`\ud`)) && !paired.Match(quoted)
+	quoted := sc.Token()
+	sc.Torn = bytes.IndexByte(quoted, '\\') >= 0 && surrogate.Match(quoted) && !paired.Match(quoted)
 	s, _ := String(quoted)
 	return s
 }
@@ -136,42 +133,29 @@ func (sc *Scanner) Token() []byte {
 	return sc.Data[from:sc.Pos]
 }
 
-// text steps over a string. plain says that it is one, without escapes.
-func (sc *Scanner) text() (plain bool) {
-	plain = true
+// text steps over a string.
+func (sc *Scanner) text() {
 	for sc.Pos++; sc.Pos < len(sc.Data); sc.Pos++ {
-		switch c := sc.Data[sc.Pos]; {
-		case c == '"':
+		switch sc.Data[sc.Pos] {
+		case '"':
 			sc.Pos++
-			return plain
-		case c == '\\':
-			plain = false
+			return
+		case '\\':
 			sc.Pos++
-		case c < ' ':
-			plain = false
 		}
 	}
 	sc.Pos = len(sc.Data)
-	return false
 }
 
-// unchecked steps over a value of a document that nobody has checked, and returns it;
-// nil if it is none. encoding/json decides on all values but plain strings.
-func (sc *Scanner) unchecked() []byte {
+// value steps over any value, and returns it as it was written.
+func (sc *Scanner) value() []byte {
 	first := sc.Peek()
-	from, plain := sc.Pos, false
-	switch first {
-	case '"':
-		plain = sc.text()
-	case '{', '[':
-		sc.brackets()
-	default:
-		sc.Scalar()
+	if first != '{' && first != '[' {
+		return sc.Token()
 	}
-	if value := sc.Data[from:sc.Pos]; plain || json.Valid(value) {
-		return value
-	}
-	return nil
+	from := sc.Pos
+	sc.brackets()
+	return sc.Data[from:sc.Pos]
 }
 
 // brackets steps beyond the bracket that closes the one at Pos.
@@ -233,8 +217,12 @@ func (sc *Scanner) freeObject() error {
 	return nil
 }
 
-// paired matches a string in which each half of a surrogate pair has its other half.
-var paired = regexp.MustCompile(`^([^\\]|\\[^u]|\\u[^dD]|\\u[dD][0-7]|\\u[dD][89abAB]..\\u[dD][c-fC-F])*$`)
+// surrogate matches a string that may have half a surrogate pair in it, and paired one
+// in which each half has its other half.
+var (
+	surrogate = regexp.MustCompile(`\\u[dD]`)
+	paired    = regexp.MustCompile(`^([^\\]|\\[^u]|\\u[^dD]|\\u[dD][0-7]|\\u[dD][89abAB]..\\u[dD][c-fC-F])*$`)
+)
 
 // Object is the members of a JSON object, in their order.
 type Object []Member
@@ -248,38 +236,20 @@ var errNoObject = errors.New("not an object")
 // accepts: invalid UTF-8 and half surrogate pairs too, and names that are there
 // twice. The object shares the document's memory.
 func ReadObject(doc []byte) (Object, error) {
+	if !json.Valid(doc) {
+		return nil, json.Unmarshal(doc, new(any)) // it says what is wrong
+	}
 	sc := Scanner{Data: doc}
-	if o := sc.object(); o != nil && sc.Peek() == 0 && sc.Pos == len(doc) {
-		return o, nil
-	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(doc, &whole); err != nil { // it says what is wrong
-		return nil, err
-	}
-	return nil, errNoObject
-}
-
-// object reads an object; nil if it is none.
-func (sc *Scanner) object() Object {
-	if !sc.take('{') {
-		return nil
+	if sc.Peek() != '{' {
+		return nil, errNoObject
 	}
 	o := make(Object, 0, 8) // few replies have more
-	for !sc.take('}') {
-		if len(o) > 0 && !sc.take(',') || sc.Peek() != '"' {
-			return nil
-		}
-		name := sc.unchecked()
-		if name == nil || !sc.take(':') {
-			return nil
-		}
-		value := sc.unchecked()
-		if value == nil {
-			return nil
-		}
-		o = append(o, Member{unquoted(name), value})
+	for sc.Enter(); sc.More(); {
+		name := sc.Token()
+		sc.Enter() // over the colon
+		o = append(o, Member{unquoted(name), sc.value()})
 	}
-	return o
+	return o, nil
 }
 
 // unquoted shares the name's memory, if it has no escapes.
@@ -289,15 +259,6 @@ func unquoted(name []byte) []byte {
 	}
 	s, _ := String(name)
 	return []byte(s)
-}
-
-// take steps over c, if it comes next.
-func (sc *Scanner) take(c byte) bool {
-	if sc.Peek() != c {
-		return false
-	}
-	sc.Pos++
-	return true
 }
 
 // Get returns the value of the member with exactly that name; nil if it is
