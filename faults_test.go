@@ -18,7 +18,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -150,24 +149,6 @@ func dialsTo(t *testing.T, requests *atomic.Int32, connect func() (client, servi
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return transport
-}
-
-// TestMemoryIsBounded: a body that unpacks without end costs a call little,
-// all its attempts together.
-func TestMemoryIsBounded(t *testing.T) {
-	get := endpoint{method: http.MethodGet, call: get}
-	for _, f := range http1Faults {
-		endless := strings.Contains(f.name, "without end") || strings.Contains(f.name, "packed")
-		if !endless || f.deadline > 0 { // with a deadline nothing comes to be unpacked
-			continue
-		}
-		packed()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		synctest.Test(t, func(t *testing.T) { f.run(t, get) })
-		runtime.ReadMemStats(&after)
-		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(24<<20), f.name) // io.ReadAll of Go 1.25 takes 18 MiB
-	}
 }
 
 // The fault matrix, continued: answers that arrive whole, and contexts that end.

@@ -1,8 +1,6 @@
 package agentmessaging
 
 import (
-	"math"
-	"math/rand/v2"
 	"os"
 	"regexp"
 	"strings"
@@ -55,26 +53,5 @@ func TestRetryBudget(t *testing.T) {
 			got++
 		}
 		assert.Equal(t, tt.want, got, "%+v", tt)
-	}
-}
-
-// TestWaitLaws checks over many policies and answers that a wait is never
-// shorter than asked or than the floor, and never longer than what may be waited.
-func TestWaitLaws(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	duration := func() time.Duration {
-		return time.Duration(math.Exp(random.Float64() * math.Log(math.MaxInt64)))
-	}
-	for range 10_000 {
-		policy := RetryPolicy{MinWait: duration()}.withDefaults()
-		attempt, asked, longest := 1+random.IntN(100), duration(), duration()
-		wait, ok := policy.wait(attempt, asked, longest, random.Float64())
-		if !ok {
-			require.True(t, asked > longest || policy.backoff(attempt) > longest, "%+v: %v, %v, %v", policy, attempt, asked, longest)
-			continue
-		}
-		require.GreaterOrEqual(t, wait, asked)
-		require.GreaterOrEqual(t, wait, min(policy.MinWait, maxBackoff))
-		require.LessOrEqual(t, wait, longest)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -317,25 +316,6 @@ func TestBurst(t *testing.T) {
 				assert.LessOrEqual(t, int(server.dials.Load()), tt.connections, "connections for %d streams", tt.streams)
 			})
 		}
-	}
-}
-
-// TestBodyIsReadToItsEnd, also where that comes in another frame, after the announced
-// length. A stream that is closed before counts as abuse with some services.
-func TestBodyIsReadToItsEnd(t *testing.T) {
-	for _, code := range []int{200, 404} {
-		overHTTP2Server(t, 0, func(_ int, w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Length", strconv.Itoa(len(anyReply)))
-			w.WriteHeader(code)
-			io.WriteString(w, anyReply)
-			w.(http.Flusher).Flush()
-			synctest.Wait() // until the client has read what has come
-			assert.NoError(t, r.Context().Err(), "RST_STREAM after %d", code)
-		}, func(t *testing.T, _ *memoryServer, client *agentmessaging.Client) {
-			for range 3 {
-				assert.Equal(t, code == 200, get(t.Context(), client) == nil)
-			}
-		})
 	}
 }
 
