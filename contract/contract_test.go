@@ -278,6 +278,19 @@ func TestPlanOfDefaultBudget(t *testing.T) {
 	assert.Equal(t, 34, runs, "of the list core")
 }
 
+// TestPlanOfLiveDay: with the requests of one day and two keys run the cases that notice
+// most wrong services (TestTampering).
+func TestPlanOfLiveDay(t *testing.T) {
+	var missed []string
+	plan, _ := newPlan(cases(), Target{SecondKey: "key-2", Budget: aDay, Observed: observed("windows", `"fixed"`, 60)}, nil)
+	for _, tt := range wrongServices() {
+		if slices.ContainsFunc(plan, func(p planned) bool { return p.ID == tt.fails && p.leftOut != "" }) {
+			missed = append(missed, tt.name)
+		}
+	}
+	assert.LessOrEqual(t, len(missed), 4, "%q", missed)
+}
+
 // TestFailurePrintsRule: a failure begins with the sentence that was broken,
 // and is short whatever came back.
 func TestFailurePrintsRule(t *testing.T) {
@@ -317,24 +330,6 @@ func TestIrreversible(t *testing.T) {
 
 // breaks reports whether a case ended because a rule is broken.
 func breaks(err error) bool { return err != nil && !errors.As(err, new(skipped)) }
-
-// firstLiveFailure runs the cases as Run does on a shared target, up to the
-// first that fails, and returns its id and what it printed, and how many cases
-// ran until then.
-func firstLiveFailure(t *testing.T, target Target) (failure string, ran int) {
-	p, left := newPlan(cases(), target, nil)
-	all := &shared{wait: left.Wait}
-	for _, c := range p {
-		if c.leftOut != "" {
-			continue
-		}
-		ran++
-		if err := c.check(t.Context(), target, all); breaks(err) {
-			return fmt.Sprint(c.ID, "\n", err), ran
-		}
-	}
-	return "", ran
-}
 
 // nothing can arrange everything, and does nothing.
 type nothing struct{}
@@ -392,44 +387,14 @@ func TestTampering(t *testing.T) {
 
 var strangers = flag.Int("contract.strangers", 2, "how many services with random decisions to hold to the contract")
 
-var all = flag.Bool("contract.all", false, "try a live day on every wrong service, not on each 27th, and fill the day of the plan byok")
+var all = flag.Bool("contract.all", false, "fill the days of the plans too")
 
 // aDay is the budget of a live run for one day.
 var aDay = Spend{Requests: 1000, Creations: 50, BYOKSets: 5, WarmUps: 3, Wait: 2 * time.Hour}
 
-// TestLiveDay: with the requests of one day and two keys alone most wrong
-// services are found out, and a right one passes.
-func TestLiveDay(t *testing.T) {
-	var missed []string
-	ran := 0
-	for i, tt := range append([]tampering{{"right", "", func(*reply) {}}}, wrongServices()...) {
-		if i%27 != 0 && !*all {
-			continue
-		}
-		ran++
-		synctest.Test(t, func(t *testing.T) {
-			fake := newFake(t)
-			target := Target{BaseURL: fake.BaseURL(), Key: fake.Key(), SecondKey: fake.IssueKeyOn("preview", true), Budget: aDay, Observed: &observe.Observation{
-				Decisions: map[string]observe.Finding{"windows": {Answer: json.RawMessage(`"fixed"`)}}, Limits: map[string]int{"key_minute": 60}},
-				HTTPClient: &http.Client{Transport: proxy(fake, "192.0.2.1", tt.tamper)}}
-			failure, cases := firstLiveFailure(t, target)
-			switch {
-			case tt.fails == "":
-				assert.Empty(t, failure, tt.name)
-				assert.Greater(t, cases, 250, "cases that run")
-			case failure == "":
-				missed = append(missed, tt.name)
-			}
-		})
-	}
-	t.Logf("%d of %d wrong services are found out", ran-1-len(missed), ran-1)
-	assert.LessOrEqual(t, len(missed)*5, ran, "missed: %q", missed)
-}
-
 // TestStrangers: a service of the interface document is not accused of anything,
 // whatever it decides and however its limits count.
 func TestStrangers(t *testing.T) {
-	var accused []string
 	for seed := range uint64(*strangers) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 11))
@@ -439,17 +404,19 @@ func TestStrangers(t *testing.T) {
 			o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://stranger.example", Key: "sk-one", HTTPClient: client}, observe.Spend{})
 			require.NoError(t, err)
 			time.Sleep(24 * time.Hour)
-			failure, cases := firstLiveFailure(t, Target{
-				BaseURL: "http://stranger.example", Key: "sk-one", SecondKey: "sk-two", HTTPClient: client, Budget: aDay, Observed: o,
-			})
-			if failure != "" {
-				accused = append(accused, fmt.Sprintf("seed %d: %s", seed, failure))
-			} else {
-				assert.Greater(t, cases, 150, "cases that run")
+			target := Target{BaseURL: "http://stranger.example", Key: "sk-one", SecondKey: "sk-two", HTTPClient: client, Budget: aDay, Observed: o}
+			plan, left := newPlan(cases(), target, nil)
+			all, ran := &shared{wait: left.Wait}, 0
+			for _, c := range plan {
+				if c.leftOut == "" {
+					ran++
+					err := c.check(t.Context(), target, all)
+					assert.False(t, breaks(err), "seed %d: %s: %v", seed, c.ID, err)
+				}
 			}
+			assert.Greater(t, ran, 150, "cases that run")
 		})
 	}
-	assert.Empty(t, strings.Join(accused, "\n"))
 }
 
 // tampering changes otherwise right answers, or what a call does.

@@ -391,26 +391,6 @@ func TestDayRunsOut(t *testing.T) {
 	}
 }
 
-// TestBucketFills: a token bucket that fills by one call before each of two wrong bodies
-// does not look like a service that checks the body first.
-func TestBucketFills(t *testing.T) {
-	target, fake := observedFake(t, fakeserver.WithDecision("windows", "token bucket"))
-	fills, refused := 0, false
-	target.HTTPClient = &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
-		if refused && req.Method == http.MethodPost && req.URL.Path == "/v1/agents" && fills < 2 {
-			fills++
-			fake.Advance(time.Second)
-		}
-		res, err := fake.Direct().RoundTrip(req)
-		refused = refused || res.StatusCode == http.StatusTooManyRequests && req.Method == http.MethodGet
-		return res, err
-	})}
-	o, err := observe.Run(t.Context(), target, plenty)
-	require.NoError(t, err)
-	assert.Equal(t, 2, fills)
-	assert.Equal(t, "true", o.Decisions["limit_before_body"].String())
-}
-
 // use makes random calls, as a program with these keys would over some days. At
 // times it reads an agent until a limit refuses that, and comes back when it may.
 func use(play func(rawcall.Call) rawcall.Exchange, random *rand.Rand, calls int, keys ...rawcall.Key) {
