@@ -115,21 +115,23 @@ func TestPreviewOfLargerLimits(t *testing.T) {
 func TestFindsOtherAnswers(t *testing.T) {
 	found := map[string]map[string]bool{}
 	for seed := range uint64(7) {
-		decides := stranger.New(seed).Decides
-		var opts []fakeserver.Option
-		for id, answer := range decides {
-			opts = append(opts, fakeserver.WithDecision(id, answer))
-		}
-		target, _ := observedFake(t, opts...)
-		o, err := observe.Run(t.Context(), target, plenty)
-		require.NoError(t, err)
-		assert.Empty(t, o.Drift(decided(t, decides)), "seed %d", seed)
-		for id, f := range o.Decisions {
-			if f.Answer != nil {
-				found[id] = maps.Collect(maps.All(found[id]))
-				found[id][string(f.Answer)] = true
+		synctest.Test(t, func(t *testing.T) {
+			decides := stranger.New(seed).Decides
+			var opts []fakeserver.Option
+			for id, answer := range decides {
+				opts = append(opts, fakeserver.WithDecision(id, answer))
 			}
-		}
+			target, _ := observedFake(t, opts...)
+			o, err := observe.Run(t.Context(), target, plenty)
+			require.NoError(t, err)
+			assert.Empty(t, o.Drift(decided(t, decides)), "seed %d", seed)
+			for id, f := range o.Decisions {
+				if f.Answer != nil {
+					found[id] = maps.Collect(maps.All(found[id]))
+					found[id][string(f.Answer)] = true
+				}
+			}
+		})
 	}
 	for id := range asTheFake(t).Decisions {
 		assert.Greater(t, len(found[id]), 1, "answers to %s", id)
