@@ -24,7 +24,7 @@ simulation:
 # that does nothing else.
 bench:
 	cd tools/bench && for round in 1 2 3 4 5 6 7 8 9 10; do \
-		go test -run '^$$' -bench . -benchtime 200ms . ../../fakeserver || exit 1; \
+		go test -run '^$$' -bench . -benchtime 200ms . || exit 1; \
 	done >results.txt
 	cd tools/bench && go tool benchstat -col /of -filter '/of:(base OR client) .unit:(sec/op OR cpu-sec/op OR allocs/op OR p99-sec OR conns)' results.txt
 	cd tools/bench && go tool benchstat -filter '.name:Start' results.txt

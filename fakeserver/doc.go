@@ -79,8 +79,8 @@
 // These fail a test: a call to a path or method that no endpoint has
 // (WithUnknownRoutes allows it), a Required script or fault that was never used, a
 // callback that panics, a ReplyFunc with a status that interface 4.8 does not list,
-// and a key that is used under two clocks. The message names the endpoint or the call
-// that came nearest, where there is one.
+// and a key that is used under two clocks. The message about a script or fault that was
+// never used names the call that came nearest, where there is one.
 //
 // AddAgent, AddExchanges and StoreBYOK set up state without calls. WriteState
 // writes the state to a file, and ReadState reads it back.

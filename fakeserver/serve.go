@@ -409,8 +409,8 @@ func (s *Server) reportUnknown(c *call) {
 		return
 	}
 	method, path := c.record.Method, c.record.Path // without query and without the call's key
-	s.reportf("no endpoint is at %s %s; nearest: %s; WithUnknownRoutes allows such calls",
-		printable.Name(method), printable.Line(path, maxShown), wire.Nearest(method, path).Call)
+	s.reportf("no endpoint is at %s %s; the endpoints are %s; WithUnknownRoutes allows such calls",
+		printable.Name(method), printable.Line(path, maxShown), spec.EndpointNames())
 }
 
 // refuse returns the error of a request whose connection an injection refuses, and

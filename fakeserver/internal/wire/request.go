@@ -160,25 +160,6 @@ func find(method, path string) (e *spec.Endpoint, agentID string, unrouted *serv
 	return nil, "", r
 }
 
-// Nearest is the endpoint that a call to no endpoint most likely meant: by how
-// long the paths agree, how little their lengths differ, and the method.
-func Nearest(method, path string) *spec.Endpoint {
-	nearness := func(e *spec.Endpoint) []int {
-		template, agree, sameMethod := e.Path, 0, 0
-		if parts := strings.Split(path, "/"); len(parts) > 3 {
-			template = strings.Replace(template, "{agent_id}", parts[3], 1)
-		}
-		for agree < min(len(template), len(path)) && template[agree] == path[agree] {
-			agree++
-		}
-		if method == e.Method {
-			sameMethod = 1
-		}
-		return []int{agree, -max(len(template)-len(path), len(path)-len(template)), sameMethod}
-	}
-	return slices.MaxFunc(spec.Endpoints, func(a, b *spec.Endpoint) int { return slices.Compare(nearness(a), nearness(b)) })
-}
-
 // Parse checks a body against the fields of its endpoint: interface 2.3 to 2.5,
 // 4 and 8.4. By the fake's own decisions it is one JSON object with exactly these
 // names, none twice and none null, in valid UTF-8.
