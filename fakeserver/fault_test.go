@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -428,54 +427,6 @@ func TestReplyFuncErrors(t *testing.T) {
 		require.Len(t, watch.errors, i+1)
 		assert.Contains(t, watch.errors[i], fmt.Sprintf("a ReplyFunc answered with status %d", status))
 	}
-}
-
-// What a panic is blamed on, and what is left of its call.
-func TestPanickingCallbacks(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	agent := c.agent(emptyBody)
-	oops := fakeserver.Where(func(fakeserver.Call) bool { panic("oops") })
-	fake.OnMessage(fakeserver.ByText("reply")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply { panic("oops") })
-	fake.OnMessage(fakeserver.ByText("match"), oops)
-	fake.Inject(fakeserver.Latency(0), fakeserver.ByText("inject"), oops)
-	fake.Inject(fakeserver.Change("x", func() { panic("oops") }), fakeserver.ByText("change"))
-	for text, want := range map[string]string{
-		"reply":  `the ReplyFunc of OnMessage\(ByText\(5 characters\)\)`,
-		"match":  `a matcher of OnMessage\(ByText\(5 characters\), Where\(fault_test.go:\d+\)\)`,
-		"inject": `a matcher of Inject\(Latency\(0s\), ByText\(6 characters\), Where\(fault_test.go:\d+\)\)`,
-		"change": `the function of Inject\(Change\(x\), ByText\(6 characters\)\)`,
-	} {
-		watch.errors = nil
-		assert.Equal(t, "EOF", seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"`+text+`"}`)))
-		require.Len(t, watch.errors, 1)
-		assert.Regexp(t, "^fakeserver: "+want+" panicked: oops$", watch.errors[0])
-	}
-	assert.Empty(t, fake.UnderWay())
-	assert.Empty(t, fake.Conversation(agent))
-	for _, call := range fake.Calls(fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)) {
-		assert.NotEmpty(t, call.TraceID)
-		assert.Zero(t, call.Status)
-	}
-}
-
-// A callback with require ends the goroutine of its call. The call is recorded all the
-// same, and shown to whom else waits for it.
-func TestCallbacksThatEndTheirGoroutine(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	agent := c.agent(emptyBody)
-	c.wire = fake.HTTPClient(t).Transport
-	fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { runtime.Goexit(); return fakeserver.Reply{} })
-	fake.OnCall(func(fakeserver.Call) { runtime.Goexit() })
-	shown := make(chan fakeserver.Call, 1)
-	fake.OnCall(func(call fakeserver.Call) { shown <- call })
-	assert.Equal(t, "EOF", seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`)))
-	require.Len(t, shown, 1)
-	assert.Equal(t, "closed", (<-shown).Sent.Broke)
-	assert.Empty(t, fake.UnderWay())
-	const ended = " ended its goroutine, as require and FailNow do; use assert there"
-	assert.Equal(t, []string{
-		"fakeserver: the ReplyFunc of OnMessage()" + ended, "fakeserver: the function of OnCall (every call)" + ended,
-	}, watch.errors)
 }
 
 // A script that is required and was never used fails the test with the message that

@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -213,7 +214,7 @@ func TestTextsAreShared(t *testing.T) {
 }
 
 func TestOnCall(t *testing.T) {
-	watch, fake, c := newSpied(t)
+	fake, c := newFake(t)
 	var seen []fakeserver.Call
 	stop := fake.OnCall(func(call fakeserver.Call) {
 		assert.Equal(t, call, fake.Calls()[len(fake.Calls())-1], "it is in Calls already")
@@ -227,9 +228,6 @@ func TestOnCall(t *testing.T) {
 	stop()
 	c.agent(emptyBody)
 	assert.Equal(t, []string{"trace_000002", "trace_000001"}, traces(seen))
-	fake.OnCall(func(fakeserver.Call) { panic("oops") })
-	c.call("GET", "/v1/status", noBody).wantOK(t)
-	assert.Equal(t, []string{"fakeserver: the function of OnCall (every call) panicked: oops"}, watch.errors)
 }
 
 // Every refusal and every fault says why, with the numbers.
@@ -287,19 +285,51 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// plugged are the parts that a test brings, each as it installs f.
+// plugged are the parts that a test brings, each as it installs f, by the name that a
+// report gives it.
 var plugged = map[string]func(f fake, do func()){
-	"ReplyFunc": func(f fake, do func()) {
-		f.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply { do(); return fakeserver.Reply{} })
+	`the ReplyFunc of OnMessage\(ByText\(1 characters\)\)`: func(f fake, do func()) {
+		f.OnMessage(fakeserver.ByText("x")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply { do(); return fakeserver.Reply{} })
 	},
-	"matcher of a script": func(f fake, do func()) {
+	`a matcher of OnMessage\(Where\(records_test.go:\d+\)\)`: func(f fake, do func()) {
 		f.OnMessage(fakeserver.Where(func(fakeserver.Call) bool { do(); return false }))
 	},
-	"matcher of a fault": func(f fake, do func()) {
+	`a matcher of Inject\(Latency\(0s\), Where\(records_test.go:\d+\)\)`: func(f fake, do func()) {
 		f.Inject(fakeserver.Latency(0), fakeserver.Where(func(fakeserver.Call) bool { do(); return false }))
 	},
-	"OnCall": func(f fake, do func()) { f.OnCall(func(fakeserver.Call) { do() }) },
-	"Change": func(f fake, do func()) { f.Inject(fakeserver.Change("x", do)) },
+	`the function of OnCall \(every call\)`: func(f fake, do func()) { f.OnCall(func(fakeserver.Call) { do() }) },
+	`the function of Inject\(Change\(x\)\)`: func(f fake, do func()) { f.Inject(fakeserver.Change("x", do)) },
+}
+
+// A part that panics, or ends the goroutine of its call as require does, fails the test
+// and the call. Only OnCall comes after the answer was decided. The call is recorded all
+// the same, and shown to whom else waits for it.
+func TestPartsThatFail(t *testing.T) {
+	for _, row := range []struct {
+		way, report string
+		fail        func()
+	}{
+		{"direct", " panicked: oops", func() { panic("oops") }},
+		{"wire", " ended its goroutine, as require and FailNow do; use assert there", runtime.Goexit},
+	} {
+		for part, plug := range plugged {
+			watch, fake, c := newSpied(t)
+			agent := c.agent(emptyBody)
+			plug(fake, row.fail)
+			shown := make(chan fakeserver.Call, 1)
+			fake.OnCall(func(call fakeserver.Call) { shown <- call })
+			got := seen(transports(t, fake)[row.way], c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`))
+			require.Len(t, watch.errors, 1, part)
+			assert.Regexp(t, "^fakeserver: "+part+row.report+"$", watch.errors[0])
+			require.Len(t, shown, 1, part)
+			call, decided := <-shown, strings.Contains(part, "OnCall")
+			assert.Equal(t, "trace_000002", call.TraceID)
+			assert.Equal(t, decided && row.way == "direct", got != "EOF", "%s%s: %s", part, row.report, got)
+			assert.Equal(t, []bool{decided, !decided}, []bool{call.Status == 200, call.Sent.Broke == "closed"}, part)
+			assert.Equal(t, decided, len(fake.Conversation(agent)) == 1, part)
+			assert.Empty(t, fake.UnderWay(), part)
+		}
+	}
 }
 
 // While a part waits other callers are served, and it may call the fake.
