@@ -51,9 +51,10 @@ func (f Fault) String() string {
 }
 
 // Answer answers with a status from 200 to 599 and a body, as application/json.
-// Beyond 299, an empty body becomes the error body that the service sends for that
-// status and endpoint (interface 7), with the call's trace identifier. A 429
-// carries Retry-After: 1; RateLimited makes others. Any other status panics.
+// Beyond 299, an empty body becomes an error body (interface 7): the error that the
+// service has for that status and endpoint, the call's trace identifier and, except for
+// a 429, the reason "injected by the test". A 429 carries Retry-After: 1; RateLimited
+// makes others. Any other status panics.
 func Answer(status int, body string) Fault {
 	checkStatus("Answer", status)
 	return answering(fmt.Sprintf("Answer(%d%s)", status, sized(body)), wire.InjectedAnswer{Status: status, Body: body})

@@ -190,7 +190,7 @@ type InjectedAnswer struct {
 
 // Encode makes the answer to a request.
 func (i *InjectedAnswer) Encode(req *Request, by *service.Behavior, now time.Time) Answer {
-	a := Encode(service.Answer{Refusal: i.refusal(req, now)}, by, req.TraceID, now.Format(http.TimeFormat))
+	a := Encode(service.Answer{Refusal: i.refusal(req.Endpoint, now)}, by, req.TraceID, now.Format(http.TimeFormat))
 	if i.Raw {
 		a.Header = http.Header{"Content-Type": valueOf(i.ContentType), "Date": a.Header["Date"]}
 	}
@@ -216,35 +216,20 @@ func valueOf(value string) []string {
 	return []string{value}
 }
 
-// refusal returns the service's own refusal with the status, where it has one for
-// the endpoint.
-func (i *InjectedAnswer) refusal(req *Request, now time.Time) *service.Refusal {
-	e, about := req.Endpoint, ""
-	kind := map[int]service.Kind{
-		401: service.UnknownKey, 402: service.PaymentRequired, 403: service.NotDashboard, 404: service.NoSuchPath, 429: service.RateLimited,
-	}[i.Status]
+// refusal has the error that the service itself answers with this status at the
+// endpoint, where interface 4 lists it.
+func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refusal {
+	r := &service.Refusal{Status: i.Status, Code: Code(i.Status), Broken: "injected by the test"}
 	switch {
-	case i.Status == 404 && req.AgentID != "":
-		kind = service.NoSuchAgent
-	case i.Status == 404 && e == spec.ClearBYOK:
-		kind = service.NothingStored
-	case i.Status == 409 && e == spec.WarmUp:
-		kind, about = service.BYOKNotConfigured, spec.WarmUpMode.Path
-	case i.Status == 503 && e == spec.WarmUp:
-		kind, about = service.BYOKUnavailable, spec.WarmUpMode.Path
-	case i.Status == 503 && e == spec.SetBYOK:
-		kind, about = service.BYOKUnavailable, spec.BYOKAPIKey.Path
-	}
-	if kind == 0 {
-		return &service.Refusal{Status: i.Status, Code: Code(i.Status), Broken: "injected by the test"}
-	}
-	r := service.Refuse(kind)
-	r.Field = about
-	if kind == service.RateLimited {
-		r.Limit, r.Wait = spec.KeyMinute, 1
+	case i.Status == http.StatusTooManyRequests:
+		r.Limit, r.Wait, r.Broken = spec.KeyMinute, 1, ""
 		if i.wait(now) > time.Minute {
 			r.Limit = spec.KeyDay
 		}
+	case i.Status == http.StatusConflict && e == spec.WarmUp:
+		r.Code = service.Kinds[service.BYOKNotConfigured].Code
+	case i.Status == http.StatusServiceUnavailable && (e == spec.WarmUp || e == spec.SetBYOK):
+		r.Code = service.Kinds[service.BYOKUnavailable].Code
 	}
 	return r
 }
