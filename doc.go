@@ -76,10 +76,10 @@
 // 599, which HTTP does not know, counts as "another 5xx", but is no [ErrServer].
 //
 // A call's wait is never shorter than the answer's Retry-After; jitter may make it
-// longer. (Another call tries a limit that is closed for longer once an hour.) A wait that would pass the deadline of the context, or
-// [RetryPolicy].MaxWait, is not begun: the error is returned at once with
-// RetryAfter set. Where the Retry-After of a 429 is 0, missing or unreadable, the
-// wait is at least 1 s.
+// longer. (Another call tries a limit that is closed for longer once an hour.) A wait
+// that would pass the deadline of the context, or [RetryPolicy].MaxWait, is not begun:
+// the error is returned at once with RetryAfter set. Where the Retry-After of a 429 is 0,
+// missing or unreadable, the wait is at least 1 s.
 //
 // Every attempt that reaches the service spends quota (interface 8). So a client
 // and all that With makes of it share a budget for retries of failures that it may have

@@ -28,13 +28,14 @@ type Option func(*settings) error
 
 // WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which
 // bounds a single attempt) are used. A nil Transport is http.DefaultTransport, as
-// net/http has it. hc is copied and never changed, its
-// CheckRedirect is not used because no redirect is followed, and its idle
-// connections are never closed. A transport that runs no hooks of net/http/httptrace
-// counts as having sent each body that it has read. The default is a transport of the client's
-// own: up to 256 idle connections, for 90 s, and pings on HTTP/2 connections that
-// are silent, so that calls do not hang where the path has gone dead. It goes
-// through the proxy that HTTPS_PROXY and NO_PROXY name.
+// net/http has it. hc is copied and never changed, its CheckRedirect is not used
+// because no redirect is followed, and its idle connections are never closed. A
+// transport that runs no hooks of net/http/httptrace counts as having sent each body
+// that it has read.
+//
+// The default is a transport of the client's own: up to 256 idle connections, for
+// 90 s, and pings on HTTP/2 connections that are silent, so that calls do not hang where
+// the path has gone dead. It goes through the proxy that HTTPS_PROXY and NO_PROXY name.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(s *settings) error {
 		if hc == nil || hc.Transport != nil && isNil(hc.Transport) || hc.Jar != nil && isNil(hc.Jar) {

@@ -190,8 +190,8 @@ func together(callers int, do func(caller int)) {
 // TestRenewals: what a connection that had worked turns away is sent again at
 // once, twice at most and on top of the policy's attempts, but not where the next
 // connection, or the service, never answered. A stream that is refused on a connection
-// which stays open is an ordinary failure. A spare connection that net/http may have dialed for a GET counts as an old one:
-// TestRecycledConnections has both.
+// which stays open is an ordinary failure. A spare connection that net/http may have
+// dialed for a GET counts as an old one: TestRecycledConnections has both.
 func TestRenewals(t *testing.T) {
 	works, away, refused := reply(200, anyReply), goAwayBelow(noError), reset(refusedStream)
 	for _, tt := range []struct {
