@@ -74,23 +74,15 @@ func (p *program) withdraw() {
 }
 
 // load reads the state, where there is one. A state that somebody has made read-only
-// must not be replaced at the end, so it is refused now.
+// must not be replaced at the end, so it is opened for writing too and refused now.
 func (p *program) load() error {
 	path := p.config.statePath
 	if path == "" {
 		return nil
 	}
-	path = wholefile.Target(path)
-	var err error
-	if p.lock, err = lockFile(path + lockSuffix); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("cannot be saved to: %w", err)
 	}
 	if err == nil {
 		err = p.control.StartFrom(file)
@@ -102,22 +94,8 @@ func (p *program) load() error {
 	return nil
 }
 
-// lockSuffix ends the name of the file that one program holds locked for its state.
-const lockSuffix = ".lock"
-
-var errLocked = errors.New("another agentmessaging-fake uses this file; give each its own, or remove " +
-	"the file of the same name that ends in " + lockSuffix + " if that program is gone")
-
-// unlock lets another program use the state. The file goes first: who opens it
-// after that opens another one.
-func (p *program) unlock() {
-	if p.lock != nil {
-		_ = os.Remove(p.lock.Name())
-		_ = p.lock.Close()
-	}
-}
-
-// save writes the state at the end.
+// save writes the state at the end. Of two programs with the same file the last one to
+// end has its state kept.
 func (p *program) save() error {
 	if p.config.statePath == "" {
 		return nil

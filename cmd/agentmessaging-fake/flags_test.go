@@ -99,10 +99,10 @@ func TestEnvironment(t *testing.T) {
 	status, sentence := refused(t, nil, "AGENT_MESSAGING_FAKE_STAET=x", "AGENT_MESSAGING_FAKE_ADDR=127.0.0.1:0")
 	assert.Equal(t, exitUsage, status)
 	assert.Contains(t, sentence, "AGENT_MESSAGING_FAKE_STAET: no flag has this variable; --help lists them")
-	r := begin(t, []string{"--plan=pro"}, "AGENT_MESSAGING_FAKE_LATENCY=", "AGENT_MESSAGING_FAKE_PLAN=free", "AGENT_MESSAGING_FAKE_KEY=mine", "AGENT_MESSAGING_FAKE_ADDR=bad")
-	assert.Equal(t, "mine", r.facts.APIKey)
-	assert.Contains(t, r.get("/keys"), `"plan":"pro"`)
-	r.stop()
+	c, err := parse([]string{"--addr=:0"}, []string{"AGENT_MESSAGING_FAKE_LATENCY=", "AGENT_MESSAGING_FAKE_KEY=mine", "AGENT_MESSAGING_FAKE_ADDR=bad"})
+	require.NoError(t, err, "an empty variable is as none, and a flag wins")
+	assert.Equal(t, "mine", c.control.Fake.Key())
+	assert.Equal(t, ":0", c.addr)
 }
 
 func TestHelpAndVersion(t *testing.T) {
@@ -125,11 +125,11 @@ func TestHelpAndVersion(t *testing.T) {
 // What has taken the place of the ready file is not removed.
 func TestReadyFileOfAnotherStays(t *testing.T) {
 	ready := tempFile(t, "")
-	r := begin(t, []string{"--ready-file", ready})
+	a := newAPI(t, "--ready-file", ready)
 	require.FileExists(t, ready)
 	require.NoError(t, os.Rename(ready, ready+".old")) // so that its number is not used again
 	require.NoError(t, os.WriteFile(ready, []byte("another's"), 0o600))
-	r.stop()
+	a.stop()
 	assert.FileExists(t, ready)
 }
 
@@ -142,17 +142,17 @@ func TestReadOnlyState(t *testing.T) {
 	require.NoError(t, os.Chmod(path, 0o400))
 	status, sentence := refused(t, []string{"--addr=127.0.0.1:0", "--state", path})
 	assert.Equal(t, exitUsage, status)
-	assert.Contains(t, sentence, "--state: cannot be saved to: ")
+	assert.Contains(t, sentence, "permission denied; move it away to begin anew")
 }
 
 func TestState(t *testing.T) {
 	path := tempFile(t, "")
-	r := begin(t, []string{"--state", path})
-	r.play(
+	a := newAPI(t, "--state", path)
+	a.play(
 		step{"POST /v1/agents", `{"customer_ref":"kept"}`, 200, ""},
 		step{"PUT /v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`, 200, ""},
 	)
-	r.stop()
+	a.stop()
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -162,11 +162,9 @@ func TestState(t *testing.T) {
 
 	link := tempFile(t, "")
 	require.NoError(t, os.Symlink(path, link))
-	again := begin(t, []string{"--state", link})
+	again := newAPI(t, "--state", link)
 	again.play(step{"POST /v1/agents", "{}", 200, ""}, step{"POST /reset", "", 204, ""})
 	again.play(step{"GET /agents", "", 200, `{"agents":[{"customer_ref":"kept"}]}`})
-	_, second := refused(t, []string{"--addr=127.0.0.1:0", "--state", path})
-	assert.Contains(t, second, "another agentmessaging-fake uses this file")
 	again.stop()
 	target, err := os.Readlink(link)
 	require.NoError(t, err)

@@ -8,8 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +24,7 @@ type api struct {
 	t     testing.TB
 	facts facts
 	all   http.Handler
-	end   func()        // ends what the program does for its callers
+	stop  func()        // ends the program as a signal does
 	log   *bytes.Buffer // what the program wrote on standard error
 }
 
@@ -40,55 +38,9 @@ func newAPI(t testing.TB, flags ...string) api {
 	p, err := start(c, log)
 	require.NoError(t, err)
 	require.NoError(t, p.listener.Close())
+	require.NoError(t, p.announce(io.Discard))
 	t.Cleanup(p.control.End)
-	return api{t, p.facts, p.handler(), p.control.End, log}
-}
-
-// running is the whole program, in this process or in another.
-type running struct {
-	api
-	status chan int
-}
-
-// begin starts the program on a free port and waits until it says that it serves.
-// Environment is "NAME=value".
-func begin(t testing.TB, args []string, environment ...string) running {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
-	said, stdout := io.Pipe()
-	log, status := new(bytes.Buffer), make(chan int, 1)
-	go func() {
-		status <- run(ctx, append([]string{"--json", "--addr=127.0.0.1:0"}, args...), environment, stdout, log)
-		_ = stdout.Close()
-	}()
-	r := running{reached(t, said, log), status}
-	r.end = cancel
-	return r
-}
-
-// reached reads the line that a program prints once it serves, and calls it over the
-// network.
-func reached(t testing.TB, stdout io.Reader, log *bytes.Buffer) api {
-	t.Helper()
-	a := api{t: t, log: log}
-	require.NoError(t, json.NewDecoder(stdout).Decode(&a.facts), "the program did not start: %v", log)
-	go func() { _, _ = io.Copy(io.Discard, stdout) }()
-	base, err := url.Parse(a.facts.BaseURL)
-	require.NoError(t, err)
-	proxy := httputil.NewSingleHostReverseProxy(base)
-	// A connection that was opened and never used would keep a server that drains waiting
-	// for 5 s.
-	proxy.Transport = &http.Transport{DisableKeepAlives: true}
-	a.all = proxy
-	return a
-}
-
-// stop ends the program, and wants it to end well.
-func (r running) stop() {
-	r.t.Helper()
-	r.end()
-	require.Equal(r.t, exitOK, <-r.status, r.log)
+	return api{t, p.facts, p.handler(), func() { require.NoError(t, p.stop()) }, log}
 }
 
 // refused runs the program with flags that it must refuse.

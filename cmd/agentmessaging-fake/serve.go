@@ -36,7 +36,6 @@ type program struct {
 	server   *http.Server
 	facts    facts
 	ready    os.FileInfo // of the ready file; nil: it is not written
-	lock     *os.File    // of the state; nil: there is no state
 }
 
 // manyCalls are more than the collector should let memory double for.
@@ -83,7 +82,6 @@ func start(c *config, stderr io.Writer) (*program, error) {
 	p := &program{config: c, listener: listener}
 	if err := p.prepare(stderr); err != nil {
 		_ = listener.Close()
-		p.unlock()
 		return nil, err
 	}
 	return p, nil
@@ -159,7 +157,6 @@ func (p *program) stop() error {
 		_ = p.server.Close() // a fault that hangs, hangs no longer
 	}
 	p.withdraw()
-	defer p.unlock()
 	return p.save()
 }
 

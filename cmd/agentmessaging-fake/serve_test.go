@@ -48,14 +48,14 @@ export AGENT_MESSAGING_API_KEY='it'\\''s\$HOME'
 # page: http://127\.0\.0\.1:\d+/
 $`, printed)
 	ready := tempFile(t, "")
-	r := begin(t, []string{"--ready-file", ready})
+	a := newAPI(t, "--ready-file", ready)
 	file, err := os.ReadFile(ready)
 	require.NoError(t, err)
-	assert.Equal(t, string(r.facts.text(true)), string(file))
+	assert.Equal(t, string(a.facts.text(false)), string(file))
 	info, err := os.Stat(ready)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	r.stop()
+	a.stop()
 	assert.NoFileExists(t, ready)
 	assert.Equal(t, `{"base_url":"b","api_key":"k","page_url":"p","control_url":"c","token":"t","version":"v","pid":7}`+"\n",
 		string(facts{"b", "k", "p", "c", "t", "v", 7}.text(true)), "with --json")

@@ -1,7 +1,6 @@
 package jsonapi
 
 import (
-	"crypto/sha256"
 	"crypto/subtle"
 	"net"
 	"net/http"
@@ -47,33 +46,17 @@ func isOwnHost(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Admit refuses the pages of other sites and, where there is a token, everybody
-// without it.
+// Admit refuses what pages of other sites would change and, where there is a token,
+// everybody without it. Such pages may send a GET, but cannot read its answer.
 func (g *Guard) Admit(r *http.Request) error {
 	switch {
-	case !isOwnOrigin(r):
+	case new(http.CrossOriginProtection).Check(r) != nil:
 		return forbidden("Origin: must be the program's own, or none")
-	case g.Token != "" && !sameText(bearer(r), g.Token):
+	case g.Token != "" && subtle.ConstantTimeCompare([]byte(bearer(r)), []byte(g.Token)) == 0:
 		return Refuse(http.StatusUnauthorized, "unauthorized",
 			"the Authorization header must be: Bearer, a space, and the token that the program printed")
 	}
 	return nil
-}
-
-// isOwnOrigin judges what browsers say about the page that makes the call.
-// Programs send neither header.
-func isOwnOrigin(r *http.Request) bool {
-	for _, origin := range r.Header["Origin"] {
-		_, host, _ := strings.Cut(origin, "://")
-		if host == "" || !strings.EqualFold(host, r.Host) {
-			return false
-		}
-	}
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "", "same-origin", "none": // none: the user typed the address
-		return true
-	}
-	return false
 }
 
 // bearer reads the token of RFC 6750. The case of the scheme does not matter.
@@ -83,11 +66,4 @@ func bearer(r *http.Request) string {
 		return ""
 	}
 	return strings.TrimSpace(token)
-}
-
-// sameText takes as long whatever the texts have in common, and whatever their
-// lengths are.
-func sameText(a, b string) bool {
-	one, other := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(one[:], other[:]) == 1
 }
