@@ -558,7 +558,7 @@ func TestDeadlineInLine(t *testing.T) {
 		client := newClient(t, answering(tooMany("20", "k"), slow(time.Minute, okAnswer)), jitter(0))
 		var batch sync.WaitGroup
 		defer batch.Wait()
-		for range 10 {
+		for range 50 { // of which one a second goes, as long as nobody is answered
 			batch.Go(func() { assert.NoError(t, get(t.Context(), client)) })
 			synctest.Wait()
 		}
