@@ -36,8 +36,9 @@ func observed(t *testing.T, args []string, opts ...fakeserver.Option) (status in
 func TestObserve(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "observed.json")
 	cron := []string{"--out", file, "--baseline", file}
-	status, stdout, stderr, _ := observed(t, cron)
+	status, stdout, stderr, fake := observed(t, cron)
 	assert.Equal(t, exitOK, status, stderr)
+	assert.Zero(t, fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointSetBYOK)), "that overwrites what is stored")
 	assert.Equal(t, "nothing to compare with: "+file+" has no answers yet\n", stdout)
 	assert.Contains(t, stderr, "observe spends at most ")
 
@@ -70,27 +71,21 @@ func answerIn(t *testing.T, file, id string) string {
 	return string(found.Decisions[id].Answer)
 }
 
-// TestObserveResumes: what the file has an answer to is not asked again.
+// TestObserveResumes: what the file has an answer to is not asked again, and all
+// findings are printed.
 func TestObserveResumes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "observed.json")
-	_, _, _, first := observed(t, []string{"--out", file, "--budget", "requests=5"})
+	_, stdout, _, first := observed(t, []string{"--out", file, "--budget", "requests=5"})
 	assert.LessOrEqual(t, first.CallCount(), 5)
 	assert.NotEmpty(t, answerIn(t, file, "status"))
 	assert.Empty(t, answerIn(t, file, "metadata_cap"))
-	_, _, _, second := observed(t, []string{"--out", file})
-	assert.Zero(t, second.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointStatus), fakeserver.ByKey(second.Key())))
-	assert.Equal(t, "4096", answerIn(t, file, "metadata_cap"))
-}
-
-// TestObserveSetsBYOKOnlyWhenAllowed, since that overwrites what is stored.
-func TestObserveSetsBYOKOnlyWhenAllowed(t *testing.T) {
-	_, stdout, _, fake := observed(t, nil)
 	assert.Contains(t, stdout, "(`byok_cleared`): needs ")
+	_, stdout, _, second := observed(t, []string{"--out", file, "--byok"})
+	assert.Zero(t, second.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointStatus), fakeserver.ByKey(second.Key())))
 	assert.Contains(t, stdout, "| How many characters of compact JSON may metadata have? | `4096` | `4096` |")
-	assert.Zero(t, fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointSetBYOK)))
-	_, stdout, _, fake = observed(t, []string{"--byok"})
 	assert.NotContains(t, stdout, "(`byok_cleared`): needs ")
-	assert.Equal(t, 1, fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointSetBYOK)))
+	assert.Equal(t, 1, second.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointSetBYOK)))
+	assert.Equal(t, "4096", answerIn(t, file, "metadata_cap"))
 }
 
 // TestObserveHAR: calls that were recorded answer some questions.

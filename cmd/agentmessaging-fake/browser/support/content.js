@@ -1,5 +1,6 @@
-// What a day with an application may look like: for the picture, and for the
-// tests that look at full panels.
+// What the fake may be full of: a day with an application, for the picture and for the
+// tests that look at full panels, and texts that a page may trip over.
+import { request } from 'node:http';
 
 const questions = ['When do you open?', 'And on Sundays?', 'Do you have rye bread today?', 'Can I order a cake for Friday?'];
 const answers = ['We open at 7 in the morning, every day but Monday.', 'From 8 to noon.', 'Yes, until it is gone, which is often before eleven.', 'Gladly. For how many people should it be?'];
@@ -42,4 +43,34 @@ async function mishaps(fake) {
   await fake.control('POST', 'keys/key_000001/limits/warmup_key_hour/exhaust');
   await fake.call('POST', '/v1/warmup');
   await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'For twelve, with raspberries, please.' });
+}
+
+export const script = '<script>window.pwned=1</script>';
+
+// fill puts the text into every field that an application, or a test, can set.
+export async function fill(fake, text) {
+  const headers = { 'User-Agent': encodeURI(text) };
+  await fake.call('POST', '/v1/agents', {
+    system_prompt: text,
+    customer_ref: text.slice(0, 200),
+    metadata: { [text]: text },
+    llm: { mode: 'byok', provider: 'openai', api_key: 'sk', model: text.slice(0, 200), base_url: `https://x.example/${encodeURI(script)}`, label: text.slice(0, 60) },
+  }, { headers });
+  await fake.control('POST', 'replies', { replies: [{ text, warnings: [text] }, { status: 404, code: text, reason: text }] });
+  await fake.control('PUT', 'agents/agent_000001/sms', { status: 'active', phone_number: text.slice(0, 64) });
+  for (let i = 0; i < 2; i++) await fake.call('POST', '/v1/agents/agent_000001/messages', { text, user_ref: text });
+  await fake.control('POST', 'agents/agent_000001/conversation', { exchanges: [{ text, reply_text: text, warnings: [text], user_ref: text, trace_id: text }] });
+  await fake.control('POST', 'agents', { key: 'key_000001', agent_id: text.slice(0, 200), status: text.slice(0, 64), customer_ref: text.slice(0, 200) });
+  await fake.control('POST', 'faults', { fault: { kind: 'raw_answer', status: 418, content_type: 'text/html', body: text }, match: { endpoint: 'GET /v1/status' } });
+  await fake.control('POST', 'faults', { fault: { kind: 'hang' }, match: { text_containing: text } });
+  await fake.call('GET', '/v1/status');
+  await raw(fake, '/v1/agents/<script>window.pwned=4</script>');
+}
+
+// raw sends a path as it is; fetch would escape it.
+function raw(fake, path) {
+  return new Promise((resolve, reject) => {
+    const req = request(fake.baseURL, { path, headers: { Authorization: `Bearer ${fake.key}`, 'X-Trick': script } }, (resp) => resp.resume().on('end', resolve));
+    req.on('error', reject).end();
+  });
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { calls, open, live } from '../support/browser.js';
-import { populate } from '../support/content.js';
+import { fill, populate } from '../support/content.js';
 import { wantFit, wantCount } from '../support/expect.js';
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -11,7 +11,7 @@ const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.
 // Each is an address and what makes the panel complete.
 const panels = {
   traffic: ['#/traffic', (page) => calls(page).first().waitFor()],
-  call: ['#/traffic', (page) => calls(page).first().click()],
+  call: ['#/traffic', (page) => calls(page).nth(2).click()],
   keys: ['#/keys/key_000001', (page) => wantCount(page.locator('.gauge'), 7)],
   agents: ['#/agents/agent_000001', (page) => page.getByRole('log').locator('.exchange').first().waitFor()],
   rules: ['#/rules', (page) => page.locator('.rule').first().waitFor()],
@@ -19,9 +19,12 @@ const panels = {
   reset: ['#/keys', (page) => page.getByRole('button', { name: 'Reset' }).click()],
 };
 
-for (const [colorScheme, width] of [['dark', 1440], ['light', 360]]) {
+// On the narrow page endless words must not push anything out of its frame either.
+const narrow = (fake) => populate(fake).then(() => fill(fake, 'W'.repeat(1900)));
+
+for (const [colorScheme, width, prepare] of [['dark', 1440, populate], ['light', 360, narrow]]) {
   test(`in ${colorScheme} at ${width} every panel fits and is accessible`, async (t) => {
-    const { fake, page } = await open(t, { colorScheme, width, prepare: populate });
+    const { fake, page } = await open(t, { colorScheme, width, prepare });
     await page.evaluate(axe);
     for (const [name, [hash, ready]] of Object.entries(panels)) {
       await page.goto(fake.page + hash);
