@@ -85,34 +85,15 @@ func (i Image) String() string {
 	return b.String()
 }
 
-// Watch copies a folder again and again, and then another one: the kernel takes 10 ms
-// to close a watch. It is not for several goroutines at once.
-type Watch struct {
-	dir    string
-	events events
-}
-
-// NewWatch returns a watch of no folder yet.
-func NewWatch() *Watch { return &Watch{events: newEvents()} }
-
-// Start begins to watch a folder and all below it, in place of the one before.
-func (w *Watch) Start(dir string) {
-	w.dir = dir
-	w.events.start(dir)
-}
-
-// Close ends the watch.
-func (w *Watch) Close() { w.events.close() }
-
 // Take copies the folder, and returns what has changed since the last copy, in order.
 // Where somebody writes meanwhile, it does not say what has changed.
 func (w *Watch) Take(last Image) (Image, []Change) {
-	changes, known := w.events.changes()
+	changes, known := w.changes()
 	if known && len(changes) == 0 {
 		return last, nil
 	}
 	image := Look(w.dir)
-	if more, _ := w.events.changes(); len(more) > 0 {
+	if more, _ := w.changes(); len(more) > 0 {
 		return Look(w.dir), nil
 	}
 	return image, changes

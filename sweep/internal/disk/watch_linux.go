@@ -8,57 +8,61 @@ import (
 	"syscall"
 )
 
-// events are those of the kernel about a folder (inotify).
-type events struct {
-	fd      int // -1: the kernel has no more watches to give
+// Watch copies a folder again and again, and then another one: the kernel takes 10 ms
+// to close a watch. It is not for several goroutines at once.
+type Watch struct {
 	dir     string
+	fd      int              // of the kernel's events (inotify); -1: it has no more watches to give
 	folders map[int32]string // by the kernel's number of the watch
 }
 
 const asked = syscall.IN_CREATE | syscall.IN_MODIFY | syscall.IN_MOVED_FROM | syscall.IN_MOVED_TO | syscall.IN_DELETE
 
-func newEvents() events {
+// NewWatch returns a watch of no folder yet.
+func NewWatch() *Watch {
 	fd, _ := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
-	return events{fd: fd}
+	return &Watch{fd: fd}
 }
 
-func (e *events) close() { _ = syscall.Close(e.fd) }
+// Close ends the watch.
+func (w *Watch) Close() { _ = syscall.Close(w.fd) }
 
-// start drops what is known of another folder: what still comes from there has a number
-// that is not in folders.
-func (e *events) start(dir string) {
-	e.dir, e.folders = dir, map[int32]string{}
-	e.changes()
-	e.add("")
+// Start begins to watch a folder and all below it, in place of the one before. It drops
+// what is known of that one: what still comes from there has a number that is not in
+// folders.
+func (w *Watch) Start(dir string) {
+	w.dir, w.folders = dir, map[int32]string{}
+	w.changes()
+	w.add("")
 }
 
-func (e *events) add(folder string) {
-	number, err := syscall.InotifyAddWatch(e.fd, filepath.Join(e.dir, folder), asked)
+func (w *Watch) add(folder string) {
+	number, err := syscall.InotifyAddWatch(w.fd, filepath.Join(w.dir, folder), asked)
 	if err != nil {
 		return
 	}
-	e.folders[int32(number)] = folder
-	inside, _ := os.ReadDir(filepath.Join(e.dir, folder))
+	w.folders[int32(number)] = folder
+	inside, _ := os.ReadDir(filepath.Join(w.dir, folder))
 	for _, entry := range inside {
 		if entry.IsDir() {
-			e.add(filepath.Join(folder, entry.Name()))
+			w.add(filepath.Join(folder, entry.Name()))
 		}
 	}
 }
 
 // changes returns what has happened since it was asked last, in order, if the kernel tells.
 // The parts of one write are one change.
-func (e *events) changes() (all []Change, known bool) {
+func (w *Watch) changes() (all []Change, known bool) {
 	var buffer [1 << 14]byte
 	moves := map[uint32]string{} // where an entry was that moves, by the kernel's cookie
 	for {
-		n, err := syscall.Read(e.fd, buffer[:])
+		n, err := syscall.Read(w.fd, buffer[:])
 		if n <= 0 || err != nil {
-			return all, e.fd >= 0
+			return all, w.fd >= 0
 		}
 		for events := buffer[:n]; len(events) >= syscall.SizeofInotifyEvent; {
 			end := syscall.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(events[12:]))
-			if c, known := e.change(events[:end], moves); known && (len(all) == 0 || all[len(all)-1] != c) {
+			if c, known := w.change(events[:end], moves); known && (len(all) == 0 || all[len(all)-1] != c) {
 				all = append(all, c)
 			}
 			events = events[end:]
@@ -67,15 +71,15 @@ func (e *events) changes() (all []Change, known bool) {
 }
 
 // change returns what one event of the kernel means.
-func (e *events) change(event []byte, moves map[uint32]string) (c Change, known bool) {
-	folder, known := e.folders[int32(binary.NativeEndian.Uint32(event))]
+func (w *Watch) change(event []byte, moves map[uint32]string) (c Change, known bool) {
+	folder, known := w.folders[int32(binary.NativeEndian.Uint32(event))]
 	mask, cookie := binary.NativeEndian.Uint32(event[4:]), binary.NativeEndian.Uint32(event[8:])
 	path := filepath.Join(folder, strings.TrimRight(string(event[syscall.SizeofInotifyEvent:]), "\x00"))
 	switch {
 	case !known:
 	case mask&syscall.IN_CREATE != 0:
 		if mask&syscall.IN_ISDIR != 0 {
-			e.add(path)
+			w.add(path)
 		}
 		return Change{Created, path, ""}, true
 	case mask&syscall.IN_MODIFY != 0:
