@@ -162,9 +162,7 @@ func (a *attempt) read(resp *http.Response) Answer {
 	if resp.StatusCode < 100 {
 		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}
 	}
-	if known := &a.sender.answered; !known.Load() { // an unconditional Store would bounce this cache line between processors on each call
-		known.Store(true)
-	}
+	a.sender.answered.Store(true)
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
 	if resp.StatusCode < 200 {
 		return answer // a protocol switch: what follows is not a body, and may never end

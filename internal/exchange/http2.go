@@ -91,9 +91,7 @@ func (c *connection) admit(ctx context.Context) (alone bool, err error) {
 // answered counts an answer that has begun to arrive.
 func (c *connection) answered() {
 	c.answers.Add(1)
-	if c.silent.Load() != 0 {
-		c.silent.Store(0)
-	}
+	c.silent.Store(0)
 	c.share()
 }
 
