@@ -372,14 +372,9 @@ func (s *Server) SetPlan(key string, plan Plan) {
 // call with key that spends the limit is answered 429, from whatever address.
 // Other keys are not affected.
 //
-// The limit opens again when the window of its calls ends. If the key has made
-// calls that count, their window is already running and ends when it would have
-// ended without Exhaust, perhaps in a second; a sliding window ends when its oldest
-// call stops counting. Otherwise a window starts now. The limits per address,
-// ip_minute and agent_create_ip_minute, belong to no key, so for them a window
-// always starts now. Windows that are aligned to the clock (Decisions, windows) end
-// with its minute, hour or day, and a token bucket stays closed for a whole window
-// from now. Closing a limit twice changes nothing.
+// The limit opens again after one window from now: a minute, an hour or a day, however
+// the fake counts calls and whatever the key has called before. Closing a limit that is
+// closed changes nothing.
 //
 // An unknown limit, and a key that this fake did not issue, panic.
 func (s *Server) Exhaust(key string, limit Limit) {

@@ -164,19 +164,6 @@ func (w *Window) used(r rate, now time.Time) int {
 // rounding is more than the error of a count that is computed with floats.
 const rounding = 1e-6
 
-// exhaust closes the limit until the open window ends, or for a whole window from
-// now.
-func (w *Window) exhaust(r rate, now time.Time) {
-	w.drop(r, now)
-	switch {
-	case w.Shut.After(now):
-	case r.kind == WindowsSliding && len(w.Calls) > 0:
-		w.Shut = w.Calls[0].At.Add(r.length)
-	default:
-		w.Shut = w.start(r, now).Add(r.length)
-	}
-}
-
 // Usage is what one API key, or one client address, has used of each limit. A key
 // uses nothing of the limits per address, and an address nothing of those per key.
 type Usage struct {

@@ -247,10 +247,11 @@ func (l limit) opens(now time.Time) time.Time {
 	return l.shut
 }
 
-// Exhaust closes limit i for a key.
+// Exhaust closes limit i for a key for one window from now, unless it is closed already.
 func (s *State) Exhaust(k *Key, i int, now time.Time) {
-	l := s.limit(i, k, new(Usage))
-	k.Usage.Windows[i].exhaust(l.rate, now)
+	if w := &k.Usage.Windows[i]; !w.Shut.After(now) {
+		w.Shut = now.Add(spec.Limits[i].Window)
+	}
 	if now.After(k.Usage.Last) {
 		k.Usage.Last = now
 	}
