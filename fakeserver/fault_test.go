@@ -311,15 +311,7 @@ func TestColdStart(t *testing.T) {
 	}, fakeserver.WithColdStart(time.Hour))
 }
 
-// pattern makes n calls and says which a fault acted on.
-func pattern(c caller, n int) string {
-	var b strings.Builder
-	for range n {
-		b.WriteString(map[int]string{200: ".", 500: "A", 502: "B"}[c.call("GET", "/v1/status", noBody).status])
-	}
-	return b.String()
-}
-
+// The key of a row says which of six calls a fault acted on.
 func TestTurns(t *testing.T) {
 	a, b := fakeserver.Answer(500, ""), fakeserver.Answer(502, "")
 	for want, inject := range map[string]func(*fakeserver.Server){
@@ -331,6 +323,9 @@ func TestTurns(t *testing.T) {
 		"..AA..": func(f *fakeserver.Server) { f.Inject(a).From(3).Times(2) },
 		"......": func(f *fakeserver.Server) { f.Inject(a).Chance(0, 1) },
 		"AAAA..": func(f *fakeserver.Server) { f.Inject(a).Chance(1, 1).Times(4) },
+		".AA.AA": func(f *fakeserver.Server) { f.Inject(a).Chance(0.5, 10) }, // in every version
+		// The n-th decision of a seed belongs to the n-th call, also where another fault acts.
+		"..A.BA": func(f *fakeserver.Server) { f.Inject(a).Chance(0.5, 10).From(3); f.Inject(b).Nth(5) },
 		"BBBBBB": func(f *fakeserver.Server) { f.Inject(a); f.Inject(b) },
 		"BAAAAA": func(f *fakeserver.Server) { f.Inject(a); f.Inject(b).Times(1) },
 		"BA....": func(f *fakeserver.Server) { f.Inject(a).Times(1); f.Inject(b).Times(1) },
@@ -348,19 +343,12 @@ func TestTurns(t *testing.T) {
 	} {
 		fake, c := newFake(t)
 		inject(fake)
-		assert.Equal(t, want, pattern(c, 6))
+		var got strings.Builder
+		for range 6 {
+			got.WriteString(map[int]string{200: ".", 500: "A", 502: "B"}[c.call("GET", "/v1/status", noBody).status])
+		}
+		assert.Equal(t, want, got.String())
 	}
-}
-
-// The same seed makes the same decisions, whatever else goes on.
-func TestChanceIsSeeded(t *testing.T) {
-	fake, c := newFake(t)
-	fake.Inject(fakeserver.Answer(500, "")).Chance(0.25, 7)
-	assert.Equal(t, "..AA..A.......A..A.A", pattern(c, 20), "in every version")
-	fake, c = newFake(t)
-	fake.Inject(fakeserver.Answer(500, "")).Chance(0.25, 7).From(4)
-	fake.Inject(fakeserver.Answer(502, "")).Nth(7)
-	assert.Equal(t, "...A..B.......A..A.A", pattern(c, 20), "the n-th decision belongs to the n-th call")
 }
 
 // concurrently makes calls on many goroutines at once.
