@@ -17,6 +17,13 @@
 //	}
 //	err = o.WriteFile("observed.json")
 //
+// A later run shows what the service has changed since:
+//
+//	earlier, err := observe.ReadFile("observed.json")
+//	for _, change := range o.Drift(earlier) {
+//		fmt.Println(change) // clear_nothing: Which status has DELETE /v1/byok with nothing stored? It was 200, it is 404.
+//	}
+//
 // "Interface 8.1" in these pages names a section of the service's interface
 // document.
 //

@@ -268,11 +268,11 @@ func lengthUnit(p *probe) any {
 	return "bytes"
 }
 
-// metadataCap searches the largest size that is accepted, from 7 characters,
-// {"a":1}, to 65,536. A call that is refused costs no creation, so it looks nearer
+// metadataCap searches the largest size that is accepted, from 8 characters,
+// {"a":""}, to 65,536. A call that is refused costs no creation, so it looks nearer
 // to the upper end: at most eleven of the calls create an agent.
 func metadataCap(p *probe) any {
-	const least, most = 7, 1 << 16
+	const least, most = 8, 1 << 16
 	fits := func(n int) bool { return p.fits(rawcall.Metadata(n, "")) }
 	low, high := least-1, 4096
 	if fits(4096) { // the fake's cap, which spares the search where it is the answer

@@ -181,13 +181,9 @@ func (c Call) Cost(status int) Cost {
 func LLM(members string) string { return `{"llm":{` + members + `}}` }
 
 // Metadata is a creation body. Its metadata has n characters as compact JSON, at
-// least 7, and space in two places that compact JSON does not have.
+// least 8, and space in two places that compact JSON does not have.
 func Metadata(n int, space string) string {
-	value := `"` + strings.Repeat("x", max(0, n-len(`{"a":""}`))) + `"`
-	if n == len(`{"a":1}`) {
-		value = "1"
-	}
-	return `{"metadata":{` + space + `"a":` + space + value + `}}`
+	return `{"metadata":{` + space + `"a":` + space + `"` + strings.Repeat("x", n-len(`{"a":""}`)) + `"}}`
 }
 
 // OwnKey are the members of llm that bring a provider key.
