@@ -32,8 +32,8 @@ type Sender struct {
 func New(transport http.RoundTripper) *Sender {
 	s := &Sender{transport: transport}
 	if _, ok := transport.(*http.Transport); ok { // other transports may not run GotConn
-		s.connections.line.unused = 1
-		s.connections.line.unsettled.Store(1)
+		s.connections.queue.unused = 1
+		s.connections.queue.unsettled.Store(1)
 	}
 	return s
 }
@@ -102,12 +102,12 @@ type try struct {
 func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
-	a := &attempt{trace: trace{try: t, sender: s, ctx: ctx, stop: stop}}
-	defer a.finish()
-	a.build(r)
-	a.request.Close = t.retire
-	if t.after != taken || s.connections.line.unsettled.Load() != 0 {
-		if err := a.lineUp(); err != nil {
+	rt := &roundTrip{trace: trace{try: t, sender: s, ctx: ctx, stop: stop}}
+	defer rt.finish()
+	rt.build(r)
+	rt.request.Close = t.retire
+	if t.after != taken || s.connections.queue.unsettled.Load() != 0 {
+		if err := rt.queueUp(); err != nil {
 			return Answer{Err: err, Missed: NoAnswer}, taken
 		}
 	}
@@ -115,65 +115,65 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 	if transport == nil {
 		transport = http.DefaultTransport
 	}
-	resp, err := checked(transport.RoundTrip(&a.request))
+	resp, err := checked(transport.RoundTrip(&rt.request))
 	if err != nil {
-		return a.failed(transport, err)
+		return rt.failed(transport, err)
 	}
-	return a.read(resp), taken
+	return rt.read(resp), taken
 }
 
-// attempt is the request of one try. It is not reused: the transport may still use it
+// roundTrip is the request of one try. It is not reused: the transport may still use it
 // when RoundTrip has returned.
-type attempt struct {
+type roundTrip struct {
 	trace
 	request http.Request
 	url     url.URL
 }
 
 // build makes the request. All that it refers to is its own: what a transport
-// changes there ends with the attempt.
-func (a *attempt) build(r Request) {
-	a.hooks = httptrace.ClientTrace{
-		GetConn:              a.getConn,
-		GotConn:              a.gotConn,
-		WroteHeaders:         func() { a.headers.Add(1) },
-		GotFirstResponseByte: a.answered,
-		Got1xxResponse:       a.got1xx,
+// changes there ends with the try.
+func (rt *roundTrip) build(r Request) {
+	rt.hooks = httptrace.ClientTrace{
+		GetConn:              rt.getConn,
+		GotConn:              rt.gotConn,
+		WroteHeaders:         func() { rt.headers.Add(1) },
+		GotFirstResponseByte: rt.answered,
+		Got1xxResponse:       rt.got1xx,
 	}
-	a.url = *r.URL
-	a.request = *(&http.Request{
+	rt.url = *r.URL
+	rt.request = *(&http.Request{
 		Method: r.Method,
-		URL:    &a.url,
+		URL:    &rt.url,
 		Host:   r.URL.Host,
 		Header: maps.Clone(r.Header),
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(httptrace.WithClientTrace(a.ctx, &a.hooks))
+	}).WithContext(httptrace.WithClientTrace(rt.ctx, &rt.hooks))
 	if r.Body != nil {
 		// No GetBody: net/http cannot send it again by itself. The type is one
 		// that it knows to be in memory: header and body leave in one write.
-		a.body.Reset(r.Body)
-		a.request.Body, a.request.ContentLength = io.NopCloser(&a.body), a.body.Size()
+		rt.body.Reset(r.Body)
+		rt.request.Body, rt.request.ContentLength = io.NopCloser(&rt.body), rt.body.Size()
 	}
 }
 
 // read reads the answer.
-func (a *attempt) read(resp *http.Response) Answer {
+func (rt *roundTrip) read(resp *http.Response) Answer {
 	defer resp.Body.Close()
 	if resp.StatusCode < 100 {
 		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}
 	}
-	a.sender.answered.Store(true)
+	rt.sender.answered.Store(true)
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
 	if resp.StatusCode < 200 {
 		return answer // a protocol switch: what follows is not a body, and may never end
 	}
-	body, err := readBody(resp, a.stop)
+	body, err := readBody(resp, rt.stop)
 	switch answer.Body = body; {
 	case err == nil:
 	case resp.StatusCode > 299:
 		answer.Cut = err // part of the body is enough: the status is known
 	default:
-		answer.Err, answer.Missed = err, a.missed(err)
+		answer.Err, answer.Missed = err, rt.missed(err)
 	}
 	return answer
 }
@@ -216,7 +216,7 @@ var (
 // With an error it returns what it has read. Requests ask for no gzip, which would cost
 // more than it saves; some gateways send it all the same.
 //
-// stop ends the attempt. To close the body instead would be a race where another
+// stop ends the try. To close the body instead would be a race where another
 // goroutine unpacks it, and the reading would go on.
 func readBody(resp *http.Response, stop func()) (body []byte, err error) {
 	limit := maxSuccessBody

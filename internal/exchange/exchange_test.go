@@ -100,7 +100,7 @@ func send(t *testing.T, transport http.RoundTripper) Answer {
 }
 
 // TestConnectionForARepeat is closed before net/http can write to it, which it
-// may do though the attempt has ended. One for the first try, or for another
+// may do though the try has ended. One for the first try, or for another
 // after an answer, is left alone.
 func TestConnectionForARepeat(t *testing.T) {
 	for _, tt := range []struct {
@@ -119,7 +119,7 @@ func TestConnectionForARepeat(t *testing.T) {
 			hooks.GotConn(httptrace.GotConnInfo{Conn: client, Reused: true})
 			_, err := client.Write([]byte("x"))
 			assert.Equal(t, tt.repeat, err != nil, "%+v: closed", tt)
-			assert.Equal(t, tt.repeat, ctx.Err() != nil, "%+v: the attempt was ended", tt)
+			assert.Equal(t, tt.repeat, ctx.Err() != nil, "%+v: the try was ended", tt)
 			return io.EOF
 		}))
 		client.Close()

@@ -24,7 +24,7 @@ const firstAnswerWait = 2 * time.Second
 
 // connections knows the HTTP/2 connections that are in use.
 type connections struct {
-	line  line // for one
+	queue dialQueue // for one
 	mu    sync.Mutex
 	known map[weak.Pointer[tls.Conn]]*connection // net/http lets go of them without a word
 }
@@ -47,10 +47,10 @@ func (cs *connections) find(conn net.Conn) *connection {
 // addLocked also forgets the connections of which net/http has let go.
 func (cs *connections) addLocked(conn *tls.Conn) *connection {
 	c := newConnection()
-	cs.line.unsettled.Add(1)
+	cs.queue.unsettled.Add(1)
 	time.AfterFunc(firstAnswerWait, func() {
 		c.share()
-		cs.line.unsettled.Add(-1)
+		cs.queue.unsettled.Add(-1)
 	})
 	if cs.known == nil {
 		cs.known = map[weak.Pointer[tls.Conn]]*connection{}
@@ -110,9 +110,9 @@ func (c *connection) missed(answers int64) {
 	}
 }
 
-// A line lets requests look for a connection one after the other, so that each
+// A dialQueue lets requests look for a connection one after the other, so that each
 // sees what those before it have opened. net/http would dial for each.
-type line struct {
+type dialQueue struct {
 	// Requests queue for a connection while unsettled is not 0. It counts the request
 	// that looks for one, the connections that are younger than firstAnswerWait, and
 	// unused.
@@ -125,44 +125,53 @@ type line struct {
 
 // enter waits for the request's turn to look for a connection, which ends with
 // leave. It reports false where there is no need for one.
-func (l *line) enter(ctx context.Context) (turn bool, err error) {
-	l.mu.Lock()
-	if !l.looking {
-		l.looking = true
-		l.unsettled.Add(1)
-		l.mu.Unlock()
+func (q *dialQueue) enter(ctx context.Context) (turn bool, err error) {
+	mine := q.push()
+	if mine == nil {
 		return true, nil
 	}
-	mine := make(chan bool, 1)
-	l.waiting = append(l.waiting, mine)
-	l.mu.Unlock()
 	select {
 	case turn = <-mine:
 		return turn, nil
 	case <-ctx.Done():
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if i := slices.Index(l.waiting, mine); i >= 0 {
-		l.waiting = slices.Delete(l.waiting, i, i+1)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.waiting, mine); i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
 		return false, ctx.Err()
 	}
 	return <-mine, ctx.Err()
 }
 
-// leave gives the turn to the next in line, or lets all go at once.
-func (l *line) leave(all bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for len(l.waiting) > 0 {
-		next := l.waiting[0]
-		l.waiting = l.waiting[1:]
+// push returns what the request has to wait for: its turn, or false where there is no
+// need for one any more. It is nil if it is the request's turn now.
+func (q *dialQueue) push() (mine chan bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.looking {
+		q.looking = true
+		q.unsettled.Add(1)
+		return nil
+	}
+	mine = make(chan bool, 1)
+	q.waiting = append(q.waiting, mine)
+	return mine
+}
+
+// leave gives the turn to the next in the queue, or lets all go at once.
+func (q *dialQueue) leave(all bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.waiting) > 0 {
+		next := q.waiting[0]
+		q.waiting = q.waiting[1:]
 		next <- !all
 		if !all {
 			return
 		}
 	}
-	l.looking = false
-	l.unsettled.Add(-1 - l.unused)
-	l.unused = 0
+	q.looking = false
+	q.unsettled.Add(-1 - q.unused)
+	q.unused = 0
 }

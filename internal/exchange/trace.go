@@ -15,12 +15,11 @@ import (
 )
 
 // trace follows one request by net/http's hooks; see build. They run on the transport's
-// goroutines and may fire after RoundTrip has returned, so each attempt has its
-// own.
+// goroutines and may fire after RoundTrip has returned, so each try has its own.
 type trace struct {
 	try
 	sender *Sender
-	stop   func()          // ends the attempt
+	stop   func()          // ends the try
 	ctx    context.Context // that stop ends
 
 	body bytes.Reader // of the request
@@ -29,7 +28,7 @@ type trace struct {
 	headers            atomic.Int32 // written; a transport that repeats writes more than one
 	answers            atomic.Int32 // of which the first byte has come; interim answers (1xx) do not count
 	hints              atomic.Int32 // interim answers
-	repeat             atomic.Bool  // net/http was about to repeat, which ended the attempt
+	repeat             atomic.Bool  // net/http was about to repeat, which ended the try
 	reused             atomic.Bool  // the connection was used before
 	open               atomic.Bool  // net/http was about to repeat on the same connection: it is not closing
 	hooks              httptrace.ClientTrace
@@ -38,7 +37,7 @@ type trace struct {
 	answersBefore atomic.Int64               // answers of conn before this request
 	alone         atomic.Pointer[connection] // that has this request alone until its first answer; nil: none
 	refused       atomic.Int32               // a refusal
-	looking       atomic.Bool                // it is this request's turn in the line
+	looking       atomic.Bool                // it is this request's turn to look for a connection
 	turnTimer     *time.Timer                // ends the turn
 }
 
@@ -52,7 +51,7 @@ func (t *trace) getConn(string) {
 func (t *trace) gotConn(info httptrace.GotConnInfo) {
 	t.connected.Store(true)
 	conn := t.sender.connections.find(info.Conn)
-	t.leaveLine(conn != nil)
+	t.leaveQueue(conn != nil)
 	if t.preventRepeat() {
 		if conn == nil && info.Conn != nil {
 			info.Conn.Close() // HTTP/1.1 may write to an idle connection though the context has ended
@@ -102,8 +101,8 @@ func (t *trace) refuse(why refusal) {
 	t.stop()
 }
 
-// lineUp waits for the request's turn to look for a connection.
-func (t *trace) lineUp() error {
+// queueUp waits for the request's turn to look for a connection.
+func (t *trace) queueUp() error {
 	if t.after == stalled {
 		// For a try with retire set, a goroutine of net/http retires the connection. It
 		// may run late, and does nothing if it sees first that the try has ended. So
@@ -113,20 +112,20 @@ func (t *trace) lineUp() error {
 		case <-t.ctx.Done():
 		}
 	}
-	turn, err := t.sender.connections.line.enter(t.ctx)
+	turn, err := t.sender.connections.queue.enter(t.ctx)
 	if turn {
-		t.turnTimer = time.AfterFunc(firstAnswerWait, func() { t.leaveLine(false) })
+		t.turnTimer = time.AfterFunc(firstAnswerWait, func() { t.leaveQueue(false) })
 	}
 	t.looking.Store(turn)
 	return err
 }
 
-// leaveLine ends the request's turn, if it has one. If it found an HTTP/2 connection,
-// which others may share, the next in line takes its turn. Otherwise all go at once.
-func (t *trace) leaveLine(http2 bool) {
+// leaveQueue ends the request's turn, if it has one. If it found an HTTP/2 connection,
+// which others may share, the next in the queue takes its turn. Otherwise all go at once.
+func (t *trace) leaveQueue(http2 bool) {
 	if t.looking.CompareAndSwap(true, false) {
 		t.turnTimer.Stop()
-		t.sender.connections.line.leave(!http2)
+		t.sender.connections.queue.leave(!http2)
 	}
 }
 
@@ -139,7 +138,7 @@ func (t *trace) answered() {
 
 // finish is called when the request is over.
 func (t *trace) finish() {
-	t.leaveLine(false)
+	t.leaveQueue(false)
 	conn := t.conn.Load()
 	if conn == nil || t.answers.Load() > 0 || t.hints.Load() > 0 {
 		return
@@ -152,7 +151,7 @@ func (t *trace) finish() {
 	}
 }
 
-// preventRepeat ends the attempt if net/http is about to send the request again: it
+// preventRepeat ends the try if net/http is about to send the request again: it
 // looks for a connection, though the request was written and is not answered. A
 // transport of the caller's may repeat what was answered. Both getConn and gotConn
 // ask: getConn saves the dial, but does not run for an HTTP/2 connection that was
@@ -208,7 +207,7 @@ func (t *trace) failed(transport http.RoundTripper, err error) (Answer, refusal)
 	return answer, why
 }
 
-// reason is why the attempt failed. If we stopped a repeat, net/http's own error is lost.
+// reason is why the try failed. If we stopped a repeat, net/http's own error is lost.
 // If net/http could not repeat, it complains about GetBody, which no caller can set.
 func (t *trace) reason(err error) error {
 	why, kept := strings.CutPrefix(err.Error(), notRepeated)
@@ -253,7 +252,7 @@ func isRefused(err error) bool {
 // transport that repeats returns only its last error. Where no hook ran, nothing
 // is certain, unless the transport is net/http's own, which runs them. Its error of a
 // dial is believed as long as the body was not read: it may have delivered that, and
-// dialed another address then. Nor is anything certain when the attempt's context ends
+// dialed another address then. Nor is anything certain when the try's context ends
 // while the header may be on its way.
 func (t *trace) maybeSent(transport http.RoundTripper, err error) bool {
 	switch headers := t.headers.Load(); {
