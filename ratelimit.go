@@ -70,7 +70,8 @@ type AttemptOutcome struct {
 }
 
 // A Clock tells a client the time and waits for it; see [WithClock]. It is
-// used by many goroutines at once.
+// used by many goroutines at once. The client calls Now while it holds a lock, so
+// Now must not call the client or its limiter.
 type Clock interface {
 	// Now is the present time. Cool-downs, and the waits that the client
 	// reports, are measured by it.

@@ -46,6 +46,12 @@ func refuses(key string, asked time.Duration) *Outcome {
 	return &Outcome{Sent: true, Refused: true, LimitKey: key, RetryAfter: asked}
 }
 
+// The gap of 10 s in the first scene shrinks by 1/512, then by 2/512.
+const (
+	firstGap  = 10*s - 10*s/512
+	secondGap = firstGap - firstGap*2/512
+)
+
 var scenes = []scene{
 	{name: "one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", steps: []step{
 		{call: message, waiting: 1, goes: 1, answer: refuses("k", 20*s), until: 20 * s},
@@ -57,9 +63,9 @@ var scenes = []scene{
 		{at: 20 * s, call: message, waiting: 99, answer: passes},
 		{at: 20 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 70*s), until: 90 * s},
 		{at: 90 * s, call: message, waiting: 99, goes: 7, answer: passes, until: 100 * s}, // 7 passed in 70 s
-		{at: 100 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 110*s - 10*s/512},
-		{at: 110 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 120*s - 10*s/512 - (10*s-10*s/512)*2/512}, // the gap shrinks by 1/512, then by 2/512
-		{at: 110 * s, call: message, waiting: 1, until: 111 * s},                                                            // a lone caller is not held up by the pace of many
+		{at: 100 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 100*s + firstGap},
+		{at: 110 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 110*s + secondGap},
+		{at: 110 * s, call: message, waiting: 1, until: 111 * s}, // a lone caller is not held up by the pace of many
 		{at: 111 * s, call: message, waiting: 1, goes: 1, answer: passes},
 		{at: 111 * s, call: message, waiting: 99, goes: 9, answer: passes}, // the pace is forgotten
 	}},

@@ -28,8 +28,8 @@ type Class struct {
 }
 
 // A Rule decides when calls go. Times are by the engine's clock, which never goes
-// back. The engine calls Ask and Done under its lock, so they return at once. It calls
-// Sort without.
+// back. The engine calls Ask, Done and Clock.Now under its lock, so they return at once,
+// and call neither the engine nor the client. It calls Sort without.
 type Rule interface {
 	// Sort sets the waiter's Class and Tenant. False: nothing can hold it back.
 	Sort(ctx context.Context, w *Waiter) bool

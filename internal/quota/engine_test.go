@@ -206,8 +206,7 @@ func TestClockThatPanicsLater(t *testing.T) {
 // TestAnotherClock forgets the cool-down: a client may be shared by several
 // synctest bubbles, each of which begins in the year 2000.
 func TestAnotherClock(t *testing.T) {
-	e := NewCoolDown(nil, func() float64 { return 0 })
-	e.Done(reading(), refusedFor(time.Hour))
+	e := closed(nil, time.Hour)
 	for range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			require.NoError(t, e.Acquire(t.Context(), reading()))
@@ -217,7 +216,21 @@ func TestAnotherClock(t *testing.T) {
 		})
 	}
 	require.NoError(t, e.Acquire(t.Context(), reading()), "of the future")
+	set := &setClock{now: time.Now()}
+	e = closed(set, time.Hour)
+	set.now = set.now.Add(-time.Second)
+	assert.Error(t, e.Acquire(t.Context(), reading()), "clocks are adjusted by up to a second")
+	set.now = set.now.Add(-time.Second - 1)
+	assert.NoError(t, e.Acquire(t.Context(), reading()), "another clock")
 }
+
+// setClock shows the time to which it was set.
+type setClock struct {
+	RealClock
+	now time.Time
+}
+
+func (c *setClock) Now() time.Time { return c.now }
 
 // TestClassesTakeTurns: the one that was served the longest ago goes first, but batch
 // calls after all others.
