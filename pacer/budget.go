@@ -54,14 +54,15 @@ type limit struct {
 	Trials    int64   // of a limit that is only counted: see spendCounted; 0: none yet
 }
 
-// slot counts the calls of 1/240 of the window. With 120 slots a few calls exceeded
-// the limit. A window that is only counted has 60.
+// slot counts the calls of a part of the window: 1/pacedSlots or 1/countedSlots.
 type slot struct {
 	Leaves int64 // the window, and the guard after it
 	Calls  int64
 }
 
 const (
+	pacedSlots    = 240    // of a window; with 120 a few calls exceeded the limit
+	countedSlots  = 60     // of a window that is only counted, and may be a day
 	trialWait     = second // services refuse quickly
 	mostAtOnce    = 10
 	atOnceAtFirst = 3
@@ -180,7 +181,7 @@ func (b budget) widest() (distance int64) {
 		if room >= 0 {
 			distance = max(distance, (s.Leaves-b.now)/(room+1))
 		}
-		if room > 2*b.window { // the slots that follow need no microsecond
+		if room > 2*b.window { // with so much room, later slots ask for a distance below one microsecond
 			break
 		}
 		room += s.Calls

@@ -355,22 +355,28 @@ const (
 	lonelyPart = 0.25       // of Max, for a process that knows of no other
 )
 
-// storeAnswered goes on from the state that the store has taken.
+// storeAnswered goes on from the state that the store has taken, and logs.
 func (c *coordinator) storeAnswered(l *loaded) {
-	c.mu.Lock()
-	p := &c.peers
-	back := p.down
-	p.offset, p.down, p.since, p.seen = l.offset, false, time.Time{}, l.key
-	if l.key == c.keyLocked() { // else SetLimits came in between
-		c.ledger.state = l.state
-	}
-	c.mu.Unlock()
-	if back {
+	if c.adopt(l) {
 		c.logger.Info("agentmessaging pacer's store answers again")
 	}
 	if l.lost {
 		c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
 	}
+}
+
+// adopt makes the state that the store has taken this process's. It reports whether the
+// store was down before.
+func (c *coordinator) adopt(l *loaded) (wasDown bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := &c.peers
+	wasDown = p.down
+	p.offset, p.down, p.since, p.seen = l.offset, false, time.Time{}, l.key
+	if l.key == c.keyLocked() { // else SetLimits came in between
+		c.ledger.state = l.state
+	}
+	return wasDown
 }
 
 // storeFailed goes on with a share of the limits.

@@ -51,9 +51,9 @@ type ledger struct {
 
 func (l *ledger) budget(i int) budget {
 	b := budget{rule: &l.rules[i], limit: &l.Limits[i], index: i, now: l.Now, calls: l.calls}
-	b.slot, b.guard, b.allowed = b.window/240, min(400_000, b.window/20), b.level()
-	if !b.paced() { // in few slots, since the window may be a day
-		b.slot = b.window / 60
+	b.slot, b.guard, b.allowed = b.window/pacedSlots, min(400_000, b.window/20), b.level()
+	if !b.paced() {
+		b.slot = b.window / countedSlots
 	}
 	least := float64(b.guard) / float64(b.window)
 	b.extra = max(b.Extra, least)
