@@ -97,7 +97,7 @@ func (p RetryPolicy) backoff(attempt int) time.Duration {
 // succeed, and a floor that comes back with time. Refusals draw nothing from it: their own
 // line bounds them. Nor does what was never sent, such as a dial that failed.
 type retryBudget struct {
-	fifths atomic.Int64 // of a retry, one for each success
+	successes atomic.Int64 // that have not paid for a retry yet
 
 	mu    sync.Mutex // guards what follows
 	floor float64    // retries
@@ -105,7 +105,8 @@ type retryBudget struct {
 }
 
 const (
-	mostEarned = 100 * 5                // fifths
+	perRetry   = 5 // successes that earn a retry
+	mostEarned = 100 * perRetry
 	mostFloor  = 10.0                   // the retries of five failing calls
 	floorEvery = 500 * time.Millisecond // one comes back, so that a single caller retries as without a budget
 )
@@ -113,8 +114,8 @@ const (
 func newRetryBudget() *retryBudget { return &retryBudget{floor: mostFloor} }
 
 func (b *retryBudget) succeed() {
-	if b.fifths.Load() < mostEarned {
-		b.fifths.Add(1)
+	if b.successes.Load() < mostEarned {
+		b.successes.Add(1)
 	}
 }
 
@@ -127,8 +128,8 @@ func (b *retryBudget) take(now time.Time) bool {
 	}
 	b.at = now
 	switch {
-	case b.fifths.Load() >= 5:
-		b.fifths.Add(-5)
+	case b.successes.Load() >= perRetry:
+		b.successes.Add(-perRetry)
 	case b.floor >= 1:
 		b.floor--
 	default:
