@@ -243,8 +243,8 @@ func (a *attempt) release(ctx context.Context) {
 	}
 }
 
-// report tells observers of the attempt's end. Where the context ended, net/http
-// returns only its cause. So the reason why the call cannot go on is added.
+// report tells observers of the attempt's end. If the context ended with a cause, net/http
+// returns that cause alone. Add ctx.Err or the timeout, so that errors.Is finds it.
 func (a *attempt) report(ctx context.Context) {
 	c := a.call
 	if a.reply != nil && c.agentID == "" {
@@ -274,9 +274,8 @@ func (a *attempt) safeTraceID() string {
 	return ""
 }
 
-// verdict says whether the service did what the attempt asked for. The table of
-// retries has it in the column of POST, which is never sent again unless the service
-// certainly did nothing.
+// verdict says whether the service did what the attempt asked for. The POST column of the
+// retry table answers this: a POST is repeated only if the service certainly did nothing.
 func (a *attempt) verdict() Verdict {
 	if a.outcome == nil && a.Sent { // a part of the program panicked
 		return VerdictUnknown

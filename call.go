@@ -274,9 +274,9 @@ func (c *call) longestWait() (longest time.Duration, beyond string) {
 	return longest, beyond
 }
 
-// tooLong says why a call does not wait until its limit opens: the service has refused
-// all calls for as long as it has patience, or opens it too late. It is nil if the
-// policy and the deadline allow the wait.
+// tooLong says why a call does not wait until its limit opens: either the service has
+// refused every call for the call's Patience, or the limit opens after the longest wait
+// that is allowed. It is nil if the policy and the deadline allow the wait.
 func (c *call) tooLong(patience, opens time.Duration) error {
 	longest, beyond := c.longestWait()
 	if c.waiter.Refused && c.client.timeout < longest {

@@ -315,7 +315,7 @@ var worded = []callCase{
 // longWords is an error body whose members are as long as they are shown, and longer.
 func longWords(longer int) string {
 	word := func(length int) string { return strings.Repeat("Z", length+longer) }
-	return fmt.Sprintf(`{"error":%q,"reason":%q,"limit_key":%q,"trace_id":%q}`, word(64), word(160), word(40), word(64))
+	return fmt.Sprintf(`{"error":%q,"reason":%q,"limit_key":%q,"trace_id":%q}`, word(64), word(160), word(40), word(128))
 }
 
 // reported are calls of which callsFile shows what observers and a log get.

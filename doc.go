@@ -76,7 +76,7 @@
 // 599, which HTTP does not know, counts as "another 5xx", but is no [ErrServer].
 //
 // A call's wait is never shorter than the answer's Retry-After; jitter may make it
-// longer. (Another call tries a limit that is closed for longer once an hour.) A wait
+// longer. If a limit is closed for more than an hour, one call tries it each hour. A wait
 // that would pass the deadline of the context, or [RetryPolicy].MaxWait, is not begun:
 // the error is returned at once with RetryAfter set. Where the Retry-After of a 429 is 0,
 // missing or unreadable, the wait is at least 1 s.
@@ -91,9 +91,9 @@
 // A 429 is not a failure: the service has done nothing, and says when to come back.
 // It never counts against [RetryPolicy].MaxAttempts. (MaxAttempts 1 retries nothing
 // at all, but waits for its turn.) A refused call waits as long as others get through its
-// limit. It fails at once when the limit opens after its deadline or MaxWait, at its
-// deadline in a long line, and when nobody has got through that limit for the time of
-// [WithTimeout].
+// limit. It fails at once if the limit opens too late for its deadline or MaxWait. In a
+// long line it fails at its deadline. If the limit lets nobody through for the time of
+// [WithTimeout], it fails then.
 //
 // After a 429 the client has a cool-down. Until Retry-After has passed, it holds
 // calls to the endpoints where it has seen that limit_key (interface 8.3). Then they
