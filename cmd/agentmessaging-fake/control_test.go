@@ -59,21 +59,6 @@ func TestResetLetsCallsGo(t *testing.T) {
 	)
 }
 
-// What GET state answers, PUT takes, however much was said.
-func TestLargeState(t *testing.T) {
-	a := newAPI(t)
-	a.play(step{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""})
-	exchange := `{"text":"` + strings.Repeat("x", 4000) + `","reply_text":""}`
-	half := `{"exchanges":[` + strings.Repeat(exchange+",", 199) + exchange + `]}` // 0.8 MB
-	a.play(step{"POST /agents/a/conversation", half, 201, ""}, step{"POST /agents/a/conversation", half, 201, ""})
-	state := a.get("/state")
-	a.play(
-		step{"POST /reset", "", 204, ""},
-		step{"PUT /state", state, 204, ""},
-		step{"GET /agents/a/conversation?limit=1", "", 200, `{"total":400}`},
-	)
-}
-
 // All dialogues with control at once, with resets in between: no panic, and no race.
 func TestRequestsAtOnce(t *testing.T) {
 	a := newAPI(t)
@@ -116,11 +101,8 @@ func TestOtherSites(t *testing.T) {
 		"Host: app.localhost": 201, "Host: [::1]:8460": 201, "Host: [::1]": 201, "Host: [::ffff:127.0.0.1]:1": 201,
 		"Host: evil.example": 403, "Host: evil.example:8460": 403, "Host: 127.0.0.1.evil.example": 403, "Host: localhost.evil.example": 403,
 		"Host: notlocalhost": 403, "Host: 192.168.0.1:8460": 403, "Host: 0.0.0.0:8460": 403, "Host: ": 403, "Host: [::2]:1": 403, "Host: 2130706433": 403,
-		"Origin: http://127.0.0.1:8460": 201, "Origin: https://127.0.0.1:8460": 201, "Origin: HTTP://127.0.0.1:8460": 201,
-		"Origin: http://127.0.0.1": 403, "Origin: http://127.0.0.1:3000": 403, "Origin: http://localhost:8460": 403, "Origin: http://evil.example": 403,
-		"Origin: null": 403, "Origin: 127.0.0.1:8460": 403, "Origin: ": 201, "Origin: ://": 403, "Origin: http://evil.example/127.0.0.1:8460": 403,
-		"Sec-Fetch-Site: same-origin": 201, "Sec-Fetch-Site: none": 201, "Sec-Fetch-Site: ": 201,
-		"Sec-Fetch-Site: same-site": 403, "Sec-Fetch-Site: cross-site": 403, "Sec-Fetch-Site: odd": 403,
+		"Origin: http://127.0.0.1:8460": 201, "Origin: http://127.0.0.1:3000": 403, "Origin: http://localhost:8460": 403, "Origin: null": 403,
+		"Sec-Fetch-Site: same-origin": 201, "Sec-Fetch-Site: none": 201, "Sec-Fetch-Site: same-site": 403, "Sec-Fetch-Site: cross-site": 403,
 		"Content-Type: application/json": 201, "Content-Type: application/json; charset=utf-8": 201, "Content-Type: Application/JSON;charset=UTF-8": 201,
 		"Content-Type: text/plain": 415, "Content-Type: application/x-www-form-urlencoded": 415, "Content-Type: multipart/form-data": 415, "Content-Type: ": 415,
 		"Content-Type: application/json; charset=latin1": 415, `Content-Type: application/json; charset=""`: 415, "Content-Type: application/jsonp": 415, "Content-Type: application/json, text/plain": 415,

@@ -33,7 +33,6 @@ var badFlags = []struct{ flag, want string }{
 	{"--replies=/dev/null", "--replies: body: is required, as JSON"},
 	{"--replies=BROKEN", "--replies: [0].replies: give at least one reply"},
 	{"--replies=MISTYPED", "--replies: [1].match.endpoint: must be one of GET /v1/status, "},
-	{"--like=/no/such/file", "--like: must be a file that can be read"},
 	{"--like=BROKEN", "--like: not the JSON that observe.Run writes"},
 	{"--state=BROKEN", "--state: BROKEN: fakeserver: ReadState: not the state of a fake: its format is not agentmessaging-fake-state; move it away to begin anew"},
 	{"--state=/no/such/folder/state", "--state: /no/such/folder/state: must be in a folder that can be written to"},

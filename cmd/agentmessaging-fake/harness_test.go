@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -173,17 +172,13 @@ func holds(got, want any) bool {
 	return got == want
 }
 
-var recording sync.Mutex
-
-// record writes a call to the file that the module tools/openapi names, which
-// holds each to openapi.yaml.
+// record appends a call, in one write, to the file that the module tools/openapi names,
+// which holds each to openapi.yaml.
 func record(t testing.TB, req *http.Request, body string, r reply) {
 	name := os.Getenv("AGENTMESSAGING_FAKE_RECORD")
 	if name == "" || len(body) > 1<<20 {
 		return
 	}
-	recording.Lock()
-	defer recording.Unlock()
 	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	require.NoError(t, err)
 	require.NoError(t, json.NewEncoder(file).Encode(map[string]any{

@@ -96,10 +96,7 @@ func TestSecondSignalEnds(t *testing.T) {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case err := <-ended:
-			var exit *exec.ExitError
-			require.ErrorAs(t, err, &exit)
-			status, _ := exit.Sys().(syscall.WaitStatus)
-			assert.True(t, status.Signaled(), "by the signal, before the bound of draining")
+			assert.ErrorContains(t, err, "signal: terminated", "before the bound of draining")
 			return
 		case <-time.After(sameSignal / 10):
 		}

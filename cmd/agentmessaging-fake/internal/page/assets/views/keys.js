@@ -8,12 +8,7 @@ import { count, plural, relative } from '../format.js';
 import { exportLines } from '../snippets.js';
 import { button, choice, code, form, head, select, submit, tag, mono, ago, both, facts, empty, item } from '../widgets.js';
 
-const plans = [
-  ['preview', 'Preview'],
-  ['pro', 'Pro'],
-  ['byok', 'BYOK'],
-  ['free', 'Free (inactive)'],
-];
+const plans = ['preview', 'pro', 'byok', 'free'].map((plan) => [plan, plan]);
 
 // The key of the address is open, or else the default one: a first visit shows limits.
 export function Keys() {
