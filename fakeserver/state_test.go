@@ -178,6 +178,12 @@ func TestStateFile(t *testing.T) {
 	fake, _ := furnished(t)
 	assert.Equal(t, same(old), same(written(t, fake)))
 
+	bucket, c := newFake(t, fakeserver.WithDecision("windows", "token bucket"))
+	c.setBYOK()
+	c.call("DELETE", "/v1/byok", noBody).wantOK(t)
+	assert.Contains(t, written(t, bucket), `"full":`, "which only a token bucket has")
+	assert.Contains(t, written(t, bucket), `"byok_cleared_at":`, "which only a cleared key has")
+
 	earlier, c := newFake(t) // the time of the file is years ahead, as of a file from outside in a bubble
 	require.NoError(t, earlier.ReadState(strings.NewReader(old)))
 	c.call("GET", "/v1/agents/agent_000001", noBody).wantOK(t)
