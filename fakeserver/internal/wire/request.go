@@ -43,35 +43,16 @@ type Request struct {
 // as https without TLS. texts shows people's words.
 func Read(r *http.Request, by *service.Behavior, own string, texts bool) *Request {
 	req := new(Request)
+	req.IP = callerIP(r.RemoteAddr)
 	var body []byte
-	address, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil { // a middleware may have set it to the address that a proxy names
-		address = r.RemoteAddr
-	}
-	ip, _ := netip.ParseAddr(address)
-	req.IP = ip.Unmap().WithZone("") // calls without an address share the zero address
-	if r.Body != nil && r.Body != http.NoBody {
-		var err error
-		body, err = io.ReadAll(io.LimitReader(r.Body, spec.MaxBody+1))
-		switch {
-		case err != nil:
-			req.Malformed = service.BadField("body", "it did not arrive whole")
-		case len(body) > spec.MaxBody:
-			req.Malformed = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
-		}
-	}
+	body, req.Malformed = readBody(r.Body)
 	req.BodyBytes = len(body)
 	token, hasToken := bearer(r.Header["Authorization"])
 	if hasToken {
 		req.Token = service.DigestOf(token)
 	}
 	req.Secrets = mask.SecretsOf(token, body)
-	// EscapedPath alone escapes a path anew when the client left a character unescaped
-	// that needs an escape: /v1/agent%73/{a} would become /v1/agents/%7Ba%7D.
-	path := r.URL.EscapedPath()
-	if plain, err := url.PathUnescape(r.URL.RawPath); err == nil && plain == r.URL.Path && plain != "" {
-		path = r.URL.RawPath
-	}
+	path := sentPath(r.URL)
 	req.Endpoint, req.AgentID, req.Unrouted = find(r.Method, path)
 	if req.Unrouted != nil && by.UnknownMethod == http.StatusNotFound {
 		req.Unrouted = service.Refuse(service.NoSuchPath)
@@ -84,6 +65,41 @@ func Read(r *http.Request, by *service.Behavior, own string, texts bool) *Reques
 	}
 	req.show(r, path, body, own, texts)
 	return req
+}
+
+// callerIP is the address that a call comes from. Calls without an address share the
+// zero address.
+func callerIP(remote string) netip.Addr {
+	address, _, err := net.SplitHostPort(remote)
+	if err != nil { // a middleware may have set it to the address that a proxy names
+		address = remote
+	}
+	ip, _ := netip.ParseAddr(address)
+	return ip.Unmap().WithZone("")
+}
+
+func readBody(sent io.Reader) (body []byte, malformed *service.Refusal) {
+	if sent == nil || sent == http.NoBody {
+		return nil, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(sent, spec.MaxBody+1))
+	switch {
+	case err != nil:
+		malformed = service.BadField("body", "it did not arrive whole")
+	case len(body) > spec.MaxBody:
+		malformed = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
+	}
+	return body, malformed
+}
+
+// sentPath is the path as it was sent. EscapedPath alone escapes a path anew when the
+// client left a character unescaped that needs an escape: /v1/agent%73/{a} would become
+// /v1/agents/%7Ba%7D.
+func sentPath(u *url.URL) string {
+	if plain, err := url.PathUnescape(u.RawPath); err == nil && plain == u.Path && plain != "" {
+		return u.RawPath
+	}
+	return u.EscapedPath()
 }
 
 // bearer returns the token of the one Authorization header: interface 5. The
