@@ -111,14 +111,14 @@ func (s Secrets) CleanHeader(h http.Header) http.Header {
 }
 
 // AnswerHeader copies the header of an answer that a test gave, of one value each,
-// without the names that were not sent. With words it shows only values that are a
+// without the names that were not sent. With hideWords it shows only values that are a
 // number, a date or a media type, and of others how long they are.
-func AnswerHeader(h http.Header, words bool) http.Header {
+func AnswerHeader(h http.Header, hideWords bool) http.Header {
 	sent := http.Header{}
 	for name, values := range h {
 		switch {
 		case len(values) == 0:
-		case words && (name == "Retry-After" || name == "Content-Type") && !plainValues.MatchString(values[0]):
+		case hideWords && (name == "Retry-After" || name == "Content-Type") && !plainValues.MatchString(values[0]):
 			sent[name] = []string{Text(values[0])}
 		default:
 			sent[name] = []string{values[0]}
