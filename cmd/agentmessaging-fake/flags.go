@@ -48,7 +48,7 @@ func (c *config) options() []option {
 	return []option{
 		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", c.takeAddr},
 		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", into(&c.allowRemote, boolean)},
-		{"token", "", "token for the control interface and the page on an address that is not loopback, and ignored on one that is; made and printed where none is given", into(&o.Guard.Token, token)},
+		{"token", "", "token that the control interface and the page ask for beyond loopback; if you give none, one is made and printed", into(&o.Guard.Token, token)},
 		{"key", "", "text of the first API key, instead of amk_fake_000001", c.takeKey},
 		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(planNames(), ", "), takePlan},
 		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", takeLimits},

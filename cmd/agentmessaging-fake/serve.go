@@ -163,7 +163,7 @@ func (p *program) stop() error {
 // baseURL is an address at which clients on this machine reach what listens on
 // addr.
 func baseURL(addr string) string {
-	host, port, _ := net.SplitHostPort(addr) // setAddr has accepted it
+	host, port, _ := net.SplitHostPort(addr) // takeAddr has accepted it
 	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}

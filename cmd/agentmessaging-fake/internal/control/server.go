@@ -46,7 +46,7 @@ type Server struct {
 	fake    *fakeserver.Server
 	admin   fakedoor.Admin[fakeserver.Call] // of the fake
 	feed    feed
-	gone    context.Context // ends with the streams and waits
+	gone    context.Context // End cancels it; streams and waits then return
 	leave   context.CancelFunc
 	calls   atomic.Pointer[callsUntilReset]
 	state   []byte // of StartFrom
