@@ -106,7 +106,7 @@ func (rec *record) check(found found) {
 		}
 	}
 	if rec.requests > rec.maxRequests {
-		found(Quota, nil, "the scenario made %s; the baseline makes %d", plural(rec.requests, "request"), rec.maxRequests/9)
+		found(Quota, nil, "the scenario made %s; the baseline makes %d", plural(rec.requests, "request"), max(usual[0].requests, usual[1].requests))
 	}
 	if rec.deadKeyRequests > max(3, usual[0].deadKeyRequests, usual[1].deadKeyRequests) {
 		found(DeadKey, nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", rec.deadKeyRequests)
@@ -270,8 +270,8 @@ func (r *run) awaitsDecision() bool {
 }
 
 // usualMost is how many of something this run may leave. leaves is how many the baseline
-// leaves at a stage. To those of the first stage comes, for each restart of this run, the
-// most that a restart of the baseline adds.
+// leaves at a stage. It allows what the baseline's first execution leaves and, for each
+// restart of this run, the most that one restart of the baseline adds.
 func (r *run) usualMost(leaves func(stage int) int) int {
 	most := 0
 	for stage := 1; stage < len(restarts); stage++ {

@@ -49,6 +49,9 @@ type execution struct {
 	refusals int            // calls after the scenario was ended
 }
 
+// mostRequests is how many times the requests of the baseline are allowed: see Quota.
+const mostRequests = 3 * 3 // tries of the application, attempts of the client
+
 // execute runs the scenario once, and gives up when the watchdog's time is over.
 func (s *sweep) execute(x *execution) *record {
 	dir := s.t.TempDir()
@@ -61,7 +64,7 @@ func (s *sweep) execute(x *execution) *record {
 	x.record = record{baseline: s.baseline, stage: x.stage, dir: dir, maxRequests: 10_000, maxLasted: 1000 * time.Hour}
 	x.record.left.gone, x.record.left.agents = maps.Clone(x.from.gone), maps.Clone(x.from.agents)
 	if usual := x.record.usual(); usual != nil {
-		x.record.maxRequests = 9 * max(1, usual[0].requests, usual[1].requests)
+		x.record.maxRequests = mostRequests * max(1, usual[0].requests, usual[1].requests)
 		x.record.maxLasted = max(usual[0].lasted, usual[1].lasted) + s.maxVirtualTime
 	}
 	done := make(chan struct{})

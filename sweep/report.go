@@ -14,8 +14,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// cause is what several runs have in common that fail: a check and an endpoint and, for
-// the checks of a whole run, whether a process died and whether anything was reported.
+// A cause groups failed runs with the same check and endpoint. For checks of a whole run
+// it also separates runs in which a process died from others, and runs without any
+// report from runs with one.
 type cause struct {
 	finding      Finding // of the first run
 	first        *run

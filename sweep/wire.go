@@ -223,8 +223,9 @@ func (w *wire) inject(req *http.Request, f fakeserver.Fault) (*http.Response, er
 }
 
 // passTime lets d pass by the fake's clock, but not more than is left until the deadline
-// of the context. Inside a bubble the fake's own faults take their time. If it comes to the deadline the call is marked as expired: outside of a
-// bubble the context ends in real time, so another attempt could be sent.
+// of the context. Inside a bubble the fake's own faults take their time. If it comes to
+// the deadline the call is marked as expired: outside of a bubble the context ends in
+// real time, so another attempt could be sent.
 func (w *wire) passTime(ctx context.Context, c *Call, d time.Duration) error {
 	deadline, has := ctx.Deadline()
 	left := time.Until(deadline)
