@@ -187,7 +187,7 @@ type member struct {
 }
 
 // members lists all of them. warmUp and llm accept the mode byok too, but only if
-// BYOK is configured: byok.go has those cases.
+// BYOK is configured: byokOfCreations and warmUps (endpoints.go) have those cases.
 var members = []member{
 	{name: "mode", e: warmUp, body: `{"mode":VALUE}`, values: "hosted", rule: "`mode` (string, hosted or byok; default hosted)"},
 
