@@ -222,7 +222,12 @@ func TestThePagesTestsPass(t *testing.T) {
 	}
 }
 
-func TestApplicationsOfThePagesSurvive(t *testing.T) { pages.Survive(t) }
+func TestApplicationsOfThePagesSurvive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes as long as all other tests of this package")
+	}
+	pages.Survive(t)
+}
 
 // The picture of the sweep shows what go test prints of its first bot, but for times, the
 // numbers of lines, and the ends of long lines.
