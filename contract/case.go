@@ -144,11 +144,11 @@ func at(method, path string) step { return step{Call: rawcall.At(method, path)} 
 var (
 	own         = rawcall.Key{}
 	another     = rawcall.Another
-	third       = rawcall.Third
+	third       = who("third", "preview")
 	fourth      = who("fourth", "preview")
 	fifth       = who("fifth", "preview")
-	undashboard = rawcall.Undashboard
-	unpaid      = rawcall.Unpaid
+	undashboard = rawcall.Key{Name: "undashboard", Plan: "preview"} // on an active plan, but not dashboard-issued
+	unpaid      = rawcall.Key{Name: "unpaid", Plan: "free"}         // on an inactive plan, and not dashboard-issued
 )
 
 // who is a dashboard-issued key.

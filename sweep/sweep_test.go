@@ -240,21 +240,6 @@ func heldBy(image disk.Image) string {
 	return strings.Join(all, " ")
 }
 
-// What the process does after its death reaches nothing, its destructors included.
-func TestADeadProcessActsNoMore(t *testing.T) {
-	t.Parallel()
-	s := run(t, func(e *sweep.Env) {
-		defer func() { e.Told("cleaned up"); _ = put(e, "destructor", "ran") }()
-		if get(e, "destructor") == "" {
-			status(e)
-		}
-	}, quick...)
-	dead := s.runs["Status_1/dies_before"]
-	assert.Len(t, dead.Restarted, 1, "the restart finds no trace of the destructor, and does its work")
-	assert.NotContains(t, dead.Told, "cleaned up")
-	assert.Contains(t, dead.ToldAfter, "cleaned up")
-}
-
 func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
 	t.Parallel()
 	for want, opts := range map[int][]sweep.Option{

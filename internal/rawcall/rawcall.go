@@ -29,14 +29,8 @@ type Key struct {
 	Dashboard  bool
 }
 
-// Keys that several questions and cases use. Another is a second key where a
-// target has one, and else issued.
-var (
-	Another     = Key{"another", "preview", true}
-	Third       = Key{"third", "preview", true}
-	Undashboard = Key{"undashboard", "preview", false} // on an active plan, but not dashboard-issued
-	Unpaid      = Key{"unpaid", "free", false}         // on an inactive plan
-)
+// Another is a second key where a target has one, and else issued.
+var Another = Key{"another", "preview", true}
 
 // Call is one request to make: a row of interface 4, and who makes it.
 type Call struct {
