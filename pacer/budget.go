@@ -34,7 +34,6 @@ func (b budget) next(before int64) int64 {
 func (b budget) giveBack(at int64) {
 	b.add(at, -b.calls)
 	b.Due -= b.calls * b.pace
-	b.Trials = max(0, b.Trials-1)
 }
 
 const second = int64(time.Second / time.Microsecond)

@@ -102,7 +102,11 @@ func (l *ledger) refused(k costSet, granted, wait int64) {
 	var blamed budget
 	fullest := math.Inf(-1)
 	for b := range l.budgets(k) {
-		if full := b.full(); wait <= b.window+second && full > fullest {
+		full := b.full()
+		if !b.paced() && full < 1 { // its count explains no refusal: it comes after the others
+			full -= 2
+		}
+		if wait <= b.window+second && full > fullest {
 			fullest, blamed = full, b
 		}
 	}

@@ -94,6 +94,24 @@ func TestLongLimits(t *testing.T) {
 	}
 }
 
+// TestLongLimitIsTried after a refusal by one call, whatever became of those that were under
+// way. The refusal of a shorter limit does not count for a long one.
+func TestLongLimitIsTried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, []pacer.Limit{{Key: "minute", Max: 1000, Window: time.Minute}, {Key: "hour", Max: 2200, Window: h}})
+		refused, unsent := acquire(t, p, message), acquire(t, p, message)
+		refused.Done(tooMany("hour", 10*time.Minute))
+		unsent.Done(agentmessaging.AttemptOutcome{})
+		time.Sleep(11 * time.Minute)
+		assert.Equal(t, 1, use(t, p, message))
+		fill(t, p, 2*time.Minute)
+		time.Sleep(50 * time.Second) // most of the hour's limit is used, and little of the minute's
+		used := p.State().Limits[1].Used
+		acquire(t, p, patient()).Done(tooMany("minute", 10*s))
+		assert.Equal(t, used+1, p.State().Limits[1].Used)
+	})
+}
+
 // fill sends as many messages as may go during that time.
 func fill(t *testing.T, p *pacer.Pacer, during time.Duration) {
 	t.Helper()
