@@ -95,6 +95,15 @@ func TestBugsAreFoundAndWhatIsRightIsNotBlamed(t *testing.T) {
 	}
 }
 
+// Nine times the requests of the baseline are allowed, and one more is not.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	for most, tooMany := range map[int]bool{9: false, 10: true} {
+		found := fmt.Sprint(run(t, reporting(tries(most)), quick...).found)
+		assert.Equal(t, tooMany, strings.Contains(found, fmt.Sprintf("the scenario made %d requests; the baseline makes 1", most)), found)
+	}
+}
+
 // Two sweeps of an application whose calls race try the same faults at the same
 // calls, and find the same. In which moments it dies depends on the race. A call's
 // name is about one agent, even after that is gone.
