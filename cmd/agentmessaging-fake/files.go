@@ -80,6 +80,11 @@ func (p *program) load() error {
 	if path == "" {
 		return nil
 	}
+	path = wholefile.Target(path)
+	var err error
+	if p.lock, err = lockFile(path + lockSuffix); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -94,8 +99,22 @@ func (p *program) load() error {
 	return nil
 }
 
-// save writes the state at the end. Of two programs with the same file the last one to
-// end has its state kept.
+// lockSuffix ends the name of the file that one program holds locked for its state.
+const lockSuffix = ".lock"
+
+var errLocked = errors.New("another agentmessaging-fake uses this file; give each its own, or remove " +
+	"the file of the same name that ends in " + lockSuffix + " if that program is gone")
+
+// unlock lets another program use the state. The file goes first: who opens it
+// after that opens another one.
+func (p *program) unlock() {
+	if p.lock != nil {
+		_ = os.Remove(p.lock.Name())
+		_ = p.lock.Close()
+	}
+}
+
+// save writes the state at the end.
 func (p *program) save() error {
 	if p.config.statePath == "" {
 		return nil

@@ -35,6 +35,7 @@ type program struct {
 	control  *control.Server
 	server   *http.Server
 	facts    facts
+	lock     *os.File    // of the state; nil: there is no state
 	ready    os.FileInfo // of the ready file; nil: it is not written
 }
 
@@ -82,6 +83,7 @@ func start(c *config, stderr io.Writer) (*program, error) {
 	p := &program{config: c, listener: listener}
 	if err := p.prepare(stderr); err != nil {
 		_ = listener.Close()
+		p.unlock()
 		return nil, err
 	}
 	return p, nil
@@ -150,6 +152,7 @@ func (p *program) secure(g *jsonapi.Guard) (made string) {
 
 // stop ends streams and waits, lets calls under way end, and saves the state.
 func (p *program) stop() error {
+	defer p.unlock()
 	p.control.End()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()

@@ -1,0 +1,21 @@
+//go:build unix && !aix && !solaris
+
+package main
+
+import (
+	"os"
+	"syscall"
+)
+
+// lockFile makes a file whose lock ends with the program, however that ends.
+func lockFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = file.Close()
+		return nil, errLocked
+	}
+	return file, nil
+}
