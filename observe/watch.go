@@ -114,32 +114,39 @@ func (w *Watcher) CloseIdleConnections() {
 // RoundTrip sends the call with the transport. The Watcher learns from the answer
 // when its body has been read or closed.
 func (w *Watcher) RoundTrip(req *http.Request) (*http.Response, error) {
+	p, req := w.begin(req)
 	res, err := w.transport.RoundTrip(req)
-	if err == nil && res != nil && res.Body != nil {
-		w.pass(req, res, time.Now())
+	if p != nil && err == nil && res != nil && res.Body != nil {
+		w.pass(p, res, time.Now())
 	}
 	return res, err
 }
 
-// pass learns from an answer that came at that time. If it needs the body, it
-// replaces the body by one that copies what the caller reads.
-func (w *Watcher) pass(req *http.Request, res *http.Response, at time.Time) {
+// begin notes what is sent, and returns the request to send in place of this one. A call
+// of no endpoint is not noted.
+func (w *Watcher) begin(req *http.Request) (*passing, *http.Request) {
 	call, agent, ok := rawcall.Find(req.Method, req.URL.EscapedPath())
 	if !ok {
-		return
+		return nil, req
 	}
-	p := &passing{key: w.hash(req.Header.Get("Authorization")), agent: w.hash(agent), at: at}
-	p.Status, p.Header = res.StatusCode, res.Header
+	authorization := req.Header.Get("Authorization")
+	p := &passing{key: w.hash(authorization), agent: w.hash(agent), secret: strings.TrimPrefix(authorization, "Bearer ")}
 	if p.Call = call; call.Name == rawcall.CreateAgent.Name || call.Name == rawcall.WarmUp.Name || call.Name == rawcall.EnableSMS.Name {
-		p.Call.Body = sentBody(req)
+		p.Call.Body, req = sentBody(req)
 	}
+	return p, req
+}
+
+// pass learns from an answer that came at that time. If it needs the body, it
+// replaces the body by one that copies what the caller reads.
+func (w *Watcher) pass(p *passing, res *http.Response, at time.Time) {
+	p.Status, p.Header, p.at = res.StatusCode, res.Header, at
 	if !w.samples(p) {
 		w.learn(p)
 		return
 	}
-	secret := []byte(strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer "))
 	res.Body = &tap{ReadCloser: res.Body, length: res.ContentLength, done: func(body []byte) {
-		if len(secret) > 0 && bytes.Contains(body, secret) {
+		if p.secret != "" && bytes.Contains(body, []byte(p.secret)) {
 			body = nil // no finding may repeat a key
 		}
 		p.Exchange = p.Answered(body)
@@ -161,19 +168,24 @@ func (w *Watcher) samples(p *passing) bool {
 	return p.Status != http.StatusOK || !often || n < 32 || n%256 == 0
 }
 
-// sentBody returns a copy of the body that was sent, and "" if the request cannot
-// give it again.
-func sentBody(req *http.Request) string {
-	if req.GetBody == nil {
-		return ""
+// sentBody returns the body that is sent, and a request that still has it; "" for a long
+// one. It cannot ask GetBody, which requests of this module's client do not have.
+func sentBody(req *http.Request) (string, *http.Request) {
+	if req.Body == nil || req.ContentLength <= 0 || req.ContentLength > mostRead {
+		return "", req
 	}
-	again, err := req.GetBody()
-	if err != nil || again == nil {
-		return ""
+	text, err := io.ReadAll(io.LimitReader(req.Body, req.ContentLength+1))
+	again := req.WithContext(req.Context())
+	if err != nil || int64(len(text)) != req.ContentLength { // the transport finds what is wrong
+		again.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(text), req.Body), req.Body}
+		return "", again
 	}
-	defer again.Close()
-	text, _ := io.ReadAll(io.LimitReader(again, mostRead))
-	return string(text)
+	_ = req.Body.Close()
+	again.Body = io.NopCloser(bytes.NewReader(text)) // which net/http sends in one write with the header
+	return string(text), again
 }
 
 // tap copies a body as it is read, and hands it over once: when it has been read
@@ -218,6 +230,7 @@ func (t *tap) end(whole bool) {
 type passing struct {
 	rawcall.Exchange
 	key, agent uint64
+	secret     string // the API key
 	at         time.Time
 }
 
@@ -422,8 +435,12 @@ func ReadHAR(r io.Reader) (*Observation, error) {
 			continue
 		}
 		req.Header = sent.Headers.header()
+		p, _ := w.begin(req)
+		if p == nil {
+			continue
+		}
 		res := &http.Response{StatusCode: answer.Status, Header: answer.Headers.header(), Body: io.NopCloser(strings.NewReader(answer.Content.Text))}
-		w.pass(req, res, entry.StartedDateTime)
+		w.pass(p, res, entry.StartedDateTime)
 		_, _ = io.Copy(io.Discard, res.Body) // reads memory
 	}
 	return w.Observation(), nil
