@@ -166,8 +166,8 @@ func (p *program) stop() error {
 // baseURL is an address at which clients on this machine reach what listens on
 // addr.
 func baseURL(addr string) string {
-	host, port, _ := net.SplitHostPort(addr) // takeAddr has accepted it
-	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
+	host, port, _ := net.SplitHostPort(addr) // a listener always has both
+	if net.ParseIP(host).IsUnspecified() {
 		host = "127.0.0.1"
 	}
 	return "http://" + net.JoinHostPort(host, port)
