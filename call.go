@@ -207,57 +207,74 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &c.library.response, nil
 }
 
-// nextAttempt is the library's CheckRetry: it decides what follows the last attempt.
+// nextAttempt is the library's CheckRetry: it says whether there is another attempt.
 // It returns no error, which would replace the attempt's.
 func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
-	a := c.last
-	if a.outcome == outcomeRefused && c.before != nil && c.before.outcome == outcomeLimited && c.whyOver() != nil {
-		c.last = c.before // the call ended in line, after this answer
+	if c.endedInLine() {
+		c.last = c.before
 		return false, nil
 	}
-	if c.action = a.outcome.follows(c.endpoint.Method); c.action == actionSuccess {
+	switch c.action = c.last.outcome.follows(c.endpoint.Method); c.action {
+	case actionSuccess:
 		c.client.retries.succeed()
+	case actionRetry:
+		c.carryOut(c.planRetry())
 	}
-	if c.action != actionRetry {
-		return false, nil
-	}
-	wait, planned := c.planRetry()
-	if !planned {
-		c.action = actionError
-		return false, nil
-	}
-	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, a.number, a.outcome.name, wait})
-	return true, nil
+	return c.action == actionRetry, nil
 }
 
-// planRetry returns how long the wait for the next attempt will be. It sets the pause
-// and takes the retry from the budgets. If there is no further attempt, it reports false.
-// The failure then says why, unless the attempts are used up or the pause does not fit. A
-// renewed connection costs no attempt of the policy.
-func (c *call) planRetry() (wait time.Duration, planned bool) {
+// endedInLine reports that the call was over before the attempt after a 429 could be
+// sent. Then the 429 is its end.
+func (c *call) endedInLine() bool {
+	return c.last.outcome == outcomeRefused && c.before != nil && c.before.outcome == outcomeLimited && c.whyOver() != nil
+}
+
+// retryPlan says whether and when a failed attempt is repeated.
+type retryPlan struct {
+	repeat bool
+	why    error         // if not: what the failure does not say; nil: nothing
+	renew  bool          // on another connection, which costs no attempt of the policy
+	spends bool          // a retry of the budget
+	closed time.Duration // for how long the limit is: the attempt waits in the line
+	pause  time.Duration // or for how long the call sleeps
+}
+
+// planRetry decides what follows a failure that may be repeated. It changes nothing.
+func (c *call) planRetry() retryPlan {
 	a, policy := c.last, c.client.retry
-	c.pause = 0
 	switch {
 	case a.Renewed && c.made.Renewals < maxRenewals:
-		c.made.Renewals++
-		return 0, true
-	case a.outcome == outcomeLimited && policy.MaxAttempts > 1: // it waits in the line
+		return retryPlan{repeat: true, renew: true}
+	case a.outcome == outcomeLimited && policy.MaxAttempts > 1:
 		closed, refusal := c.line.Forecast(c.ctx, &c.waiter)
 		if refusal != nil {
-			a.failure.add(c.tooLong(refusal.Patience, max(refusal.RetryAfter, a.failure.RetryAfter)))
+			return retryPlan{why: c.tooLong(refusal.Patience, max(refusal.RetryAfter, a.failure.RetryAfter))}
 		}
-		return closed, refusal == nil
+		return retryPlan{repeat: true, closed: closed}
 	case a.outcome == outcomeLimited, c.failures() >= policy.MaxAttempts:
-		return 0, false
+		return retryPlan{}
 	}
 	longest, _ := c.longestWait()
 	pause, fits := policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.budget-1), c.client.random())
-	if fits && a.Sent && !c.client.retries.take(c.client.clockOrReal().Now()) { // what was never sent spends no quota
-		a.failure.add(errWithheld)
-		return 0, false
+	return retryPlan{repeat: fits, spends: fits && a.Sent, pause: pause} // what was never sent spends no quota
+}
+
+// carryOut takes a plan's costs from the budgets, and reports the retry. If there is none,
+// the call ends with the failure.
+func (c *call) carryOut(p retryPlan) {
+	if p.spends && !c.client.retries.take(c.client.clockOrReal().Now()) {
+		p = retryPlan{why: errWithheld}
 	}
-	c.pause = pause
-	return pause, fits
+	if !p.repeat {
+		c.action = actionError
+		c.last.failure.add(p.why)
+		return
+	}
+	if p.renew {
+		c.made.Renewals++
+	}
+	c.pause = p.pause
+	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, c.last.number, c.last.outcome.name, p.closed + p.pause})
 }
 
 // failures counts the attempts that the policy counts: a renewed connection and a
