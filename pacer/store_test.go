@@ -80,19 +80,34 @@ func TestStoreLosesItsValue(t *testing.T) {
 	}
 }
 
-// TestBrokenStore is one that does not answer.
+// TestBrokenStore is one that does not answer, or that shows an earlier time than before.
 func TestBrokenStore(t *testing.T) {
-	for words, spoil := range map[string]func(*loaded){
-		"a part of the program panicked: bug": func(*loaded) { panic("bug") },
-		"does not say what time it is":        func(l *loaded) { l.now = time.Time{} },
+	slow := func(by time.Duration) func(*loaded) { return func(*loaded) { time.Sleep(by) } }
+	setBack := func(by time.Duration) func(*loaded) {
+		return func(l *loaded) {
+			if len(l.value) > 0 {
+				l.now = l.now.Add(-by)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		spoil func(*loaded)
+		logs  string
+	}{
+		{func(*loaded) { panic("bug") }, "a part of the program panicked: bug"},
+		{func(l *loaded) { l.now = time.Time{} }, "does not say what time it is"},
+		{slow(249 * time.Millisecond), ""},
+		{slow(251 * time.Millisecond), "does not answer; working on a share of the limits"},
+		{setBack(5 * time.Second), ""},
+		{setBack(5*time.Second + time.Microsecond), "begins the shared state afresh"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			log, option := logging()
-			p := sharing(t, perMinute(60), &broken{Store: loadsim.NewStore(), spoil: spoil}, option)
+			p := sharing(t, perMinute(60), &broken{Store: loadsim.NewStore(), spoil: tt.spoil}, option)
 			acquire(t, p, patient())
 			acquire(t, p, patient())
-			assert.Equal(t, 1, count(log, "does not answer; working on a share of the limits"))
-			assert.Equal(t, 1, count(log, words))
+			assert.Contains(t, log.String(), tt.logs)
+			assert.Equal(t, min(1, len(tt.logs)), count(log, "\n"), log)
 		})
 	}
 }
@@ -147,6 +162,9 @@ func TestStoreAppears(t *testing.T) {
 		acquire(t, lonely, patient()).Done(tooMany("", 10*time.Second))
 		synctest.Wait()
 		assert.Less(t, level(lonely), 12.0, "its first refusals teach it its share")
+		time.Sleep(time.Hour)
+		_, wait := ask(t, lonely, message)
+		assert.Equal(t, 2*time.Second, wait, "others may still be on their shares")
 	})
 }
 
