@@ -3,7 +3,7 @@
 //
 // Several testing/synctest bubbles may reach a Host at once. The Host holds no
 // channel, timer, WaitGroup or Cond, since those belong to the bubble that made
-// them. A client and its connections belong to the bubble of the client.
+// them. A connection belongs to the bubble that dials it.
 package memnet
 
 import (
@@ -12,11 +12,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -34,8 +36,8 @@ type Host struct {
 	ports  atomic.Uint32
 	closed atomic.Bool
 
-	mu      sync.Mutex // guards what follows
-	hangUps []func()   // of clients without a TB, for Close
+	mu       sync.Mutex // guards what follows
+	networks []*network // of clients without a TB, for Close
 }
 
 // TB is the part of testing.TB that a client needs.
@@ -47,7 +49,7 @@ type TB interface {
 // A cleanup of tb closes its connections and waits until their servers have
 // ended, and so for calls that ignore their context. With a nil tb, Close closes them.
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
-	n := &network{host: h, ip: ip, open: map[*conn]bool{}}
+	n := &network{host: h, ip: ip, open: map[*conn]chan struct{}{}}
 	n.transport = &http.Transport{
 		Proxy:               n.proxy,
 		DialContext:         n.dialHTTP,
@@ -56,13 +58,14 @@ func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	}
 	if tb != nil {
 		tb.Cleanup(func() {
-			n.hangUp()
-			n.servers.Wait()
+			for _, done := range n.hangUp() {
+				<-done
+			}
 		})
 	} else {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.hangUps = append(h.hangUps, n.hangUp)
+		h.networks = append(h.networks, n)
 	}
 	return &http.Client{Transport: n.transport}
 }
@@ -73,8 +76,8 @@ func (h *Host) Close() {
 	h.closed.Store(true)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, hangUp := range h.hangUps {
-		hangUp()
+	for _, n := range h.networks {
+		n.hangUp()
 	}
 }
 
@@ -135,17 +138,16 @@ func (l *oneConn) Accept() (net.Conn, error) {
 func (l *oneConn) Close() error   { return nil }
 func (l *oneConn) Addr() net.Addr { return addr("memory") }
 
-// network holds the connections of one client. It belongs to the bubble in
-// which the client was made.
+// network holds the connections of one client. Each belongs to the bubble that dials
+// it, so there is no WaitGroup for all of them.
 type network struct {
 	host      *Host
 	ip        netip.Addr
 	transport *http.Transport
-	servers   sync.WaitGroup // one for each connection
 
-	mu    sync.Mutex // guards what follows
-	open  map[*conn]bool
-	ended bool // no more connections are made
+	mu    sync.Mutex              // guards what follows
+	open  map[*conn]chan struct{} // closed when the server of the connection has ended
+	ended bool                    // no more connections are made
 }
 
 // dial makes a connection and a server for it. The server starts on the
@@ -156,19 +158,19 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 		return nil, err
 	}
 	client, accepted := newConns(net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip)), fakeAddr)
+	done := make(chan struct{})
 	accepted.onClose = func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		delete(n.open, client)
-		n.servers.Done()
+		close(done)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.ended {
 		return nil, dialError(fakeAddr, errClosed)
 	}
-	n.open[client] = true
-	n.servers.Add(1)
+	n.open[client] = done
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			answer := n.host.Answer(r)
@@ -196,8 +198,8 @@ func (n *network) dialHTTP(_ context.Context, _, address string) (net.Conn, erro
 	return nil, n.host.unreachable("http", address)
 }
 
-// hangUp closes all connections.
-func (n *network) hangUp() {
+// hangUp closes all connections, and returns what tells that their servers have ended.
+func (n *network) hangUp() []chan struct{} {
 	n.transport.CloseIdleConnections()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -205,6 +207,7 @@ func (n *network) hangUp() {
 	for c := range n.open {
 		_ = c.Close()
 	}
+	return slices.Collect(maps.Values(n.open))
 }
 
 // conn is one end of a net.Pipe whose errors look as over TCP, and that can be
