@@ -385,7 +385,7 @@ func TestOtherCalls(t *testing.T) {
 // is spent and however soon it opens.
 func TestDayRunsOut(t *testing.T) {
 	for _, limit := range []int{5, 25, 264} {
-		for _, begun := range []time.Duration{0, 23 * time.Hour} {
+		for _, begun := range []time.Duration{0, 23 * time.Hour, 23*time.Hour + 56*time.Minute} {
 			target, fake := observedFake(t, fakeserver.WithLimit(fakeserver.LimitKeyDay, limit))
 			playing(t, fake.Direct(), fake.Key(), "")(rawcall.ReadNobody)
 			fake.Advance(begun)

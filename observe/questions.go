@@ -366,9 +366,7 @@ func fillMinute(p *probe) any {
 	p.emptyMinute()
 	limit, refused := p.fillLimit(most, read)
 	p.mostRequests = max(p.mostRequests, p.spent.Requests+3*limit+26)
-	if p.ofKey(limit) {
-		p.answer("minute_limit_name", labelAt(refused, "limit_key"), refused)
-	}
+	name := labelAt(refused, "limit_key")
 	x, limited := p.atLimit(rawcall.WrongAgent, func(x rawcall.Exchange) bool { return x.Status == http.StatusTooManyRequests }, 429, 400)
 	p.answer("limit_before_body", limited, x)
 	p.answerSeveral(refused)
@@ -380,6 +378,10 @@ func fillMinute(p *probe) any {
 	p.answerRetryAfter(read, retryAfter(refused))
 
 	_, refused = p.fillLimit(most, read)
+	// The limit of a day that ends within two minutes refuses the first calls only.
+	if labelAt(refused, "limit_key") == name && p.ofKey(limit) {
+		p.answer("minute_limit_name", name, refused)
+	}
 	if p.meter = fitMeter(p.counted, limit); p.meter != nil {
 		p.answer("windows", p.meter.kind, refused)
 		p.o.Limits["key_minute"] = int(p.meter.limit)
@@ -409,13 +411,12 @@ func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 // check answer. So it spends the limit again and repeats the call: three such answers are
 // no chance.
 func (p *probe) atLimit(c rawcall.Call, fromLimit func(rawcall.Exchange) bool, statuses ...int) (x rawcall.Exchange, limited bool) {
-	for range 3 {
-		if x = p.take(c, statuses...); fromLimit(x) {
-			return x, true
-		}
+	x = p.take(c, statuses...)
+	for i := 0; i < 2 && !fromLimit(x); i++ {
 		p.fillLimit(20, rawcall.ReadAgent)
+		x = p.take(c, statuses...)
 	}
-	return x, false
+	return x, fromLimit(x)
 }
 
 // ofKey reports whether the limit on requests that was just met is the key's, and
