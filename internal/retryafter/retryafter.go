@@ -44,10 +44,11 @@ func parse(value, sent string, now time.Time) (longest time.Duration) {
 		}
 		return max(0, at.Sub(now)) // Sub saturates
 	}
-	for item := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(",; \t\"'", r) }) {
-		seconds, err := strconv.ParseFloat(item, 64)
+	for item := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ';' }) {
+		seconds, err := strconv.ParseFloat(strings.Trim(item, " \t\"'"), 64)
 		switch {
 		case err != nil && !errors.Is(err, strconv.ErrRange), !(seconds > 0): // NaN too
+		case err == nil && math.IsInf(seconds, 1): // the word
 		case seconds >= Longest.Seconds():
 			return Longest
 		default:
