@@ -350,7 +350,7 @@ func (c *call) report(err error) {
 		*c.info = c.made
 		c.info.StatusCode, c.info.Header, c.info.TraceID, c.info.Body = a.Status, c.secrets.Header(a.Header), a.safeTraceID(), a.Body
 		if a.failure != nil && a.Body != nil {
-			c.info.Body = []byte(c.secrets.Answer(string(a.Body)))
+			c.info.Body = []byte(c.secrets.Text(string(a.Body)))
 		}
 	}
 	level := callLevel(a.Status, err)

@@ -252,6 +252,8 @@ var worded = []callCase{
 	{do: get, given: each(answer{Status: 503, Body: `{"trace_id":"trace_3"}`, Header: http.Header{"Retry-After": {"2"}}}),
 		want: "unknown, unknown, unknown: ErrUnavailable, 4s"},
 	{do: get, given: inOrder(answer{Status: 429, Body: "first"}, notDialed), want: "not done, not done, not done, not done, 2.5s"},
+	{rule: "Its body keeps its members, though the message quotes some.", do: sending(message{Text: `I got {"error":"bad_request","trace_id":"trace_2"}, why?`}),
+		given: bodies(400, `{"error":"bad_request","trace_id":"trace_3"}`), want: "not done: ErrBadRequest"},
 	{rule: "The words of a proxy are kept where they cannot be those of a request.", do: post,
 		given: bodies(413,
 			"<html><head><title>400 No required SSL certificate was sent</title></head></html>",

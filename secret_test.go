@@ -269,17 +269,19 @@ func TestCausesShowNoKey(t *testing.T) {
 // TestQuotesAreOfNoRequest: what a proxy says is shown where no part of a request
 // can be in it, whole, cut off or in other letters.
 func TestQuotesAreOfNoRequest(t *testing.T) {
-	redactor := redact.New("amk-0123456789abcdef").With("pin 77", "R&D pays Anna\nZoë a bonus")
+	redactor := redact.New("amk-0123456789abcdef").With("pin 77", "R&D pays Anna\nZoë a bonus of 5,000 euros. 请付款")
 	for said, quote := range map[string]string{
 		"502 Bad Gateway | nginx\n": "502 Bad Gateway | nginx", "<html><title>Just a\nmoment...</title>": "Just a moment...",
 		"Überlastet: später, bitte": "Überlastet: später, bitte", "pays Ann": "pays Ann", // seven letters in a row
+		"请付款": "请付款", // nine bytes
 	} {
 		assert.Equal(t, quote, redactor.Quote(said))
 	}
 	for said, shown := range map[string]string{
-		`model failed, input='Pays Anna, Zo...'`:  `model failed, input='[redacted]...'`, // whole runes
-		`zoë a BONUS, and [redacted] pays Ann`:    `[redacted], and [redacted] pays Ann`,
-		`{"a":["R\u0026D pays","Anna"],"b":"ok"}`: `{"a":["R\u0026[redacted]"],"b":"ok"}`,
+		`input='Pays Anna, Zoë a bonus of...'`:                    `input='Pays Anna, Zoë a bonus of...'`, // 19 letters
+		`input='Pays Anna, Zoë a bonus of 5...'`:                  `input='[redacted]...'`,
+		`zoë a BONUS of 5,000 euros, and [redacted] pays Ann`:     `[redacted], and [redacted] pays Ann`,
+		`{"a":["R\u0026D pays","Anna, Zoë a bonus of"],"b":"ok"}`: `{"a":["R\u0026[redacted]"],"b":"ok"}`,
 		"no 6789%61bcd": redact.Redacted, "no 345 678, 9abc": "no [redacted]",
 	} {
 		assert.Equal(t, shown, redactor.Answer(said))

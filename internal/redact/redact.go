@@ -33,10 +33,12 @@ const (
 	minSecret = 6
 	// A text that shows this many first bytes of a key counts as showing it, and one with
 	// this many letters of its base64, or of that of a person's words. An answer shows a
-	// part of either with as many letters and digits in a row, and an identifier, which may
-	// have a word in common with a key such as "provider-1", with minKeyInName.
+	// part of a key with as many letters and digits in a row, and an identifier, which may
+	// have a word in common with a key such as "provider-1", with minKeyInName. Words of
+	// a person have more in common with those of any answer: several ordinary words.
 	minKey         = 8
 	minKeyInName   = 16
+	minWords       = 20
 	minKeyBase64   = 10
 	minWordsBase64 = 32
 )
@@ -61,12 +63,18 @@ func (r Redactor) Text(text string) string {
 }
 
 // Answer is Text for the words of an answer, which may quote a part of what was sent.
-func (r Redactor) Answer(text string) string {
-	all := r.all()
-	return all.hideParts(all.hide(text), minKey)
+func (r Redactor) Answer(text string) string { return r.hideParts(text, minWords) }
+
+// hideParts hides all that Text hides, and so many letters and digits of a person's
+// words in a row.
+func (r Redactor) hideParts(text string, leastWords int) string {
+	text = r.keys.hideParts(r.all().hide(text), minKey)
+	return secrets{}.plusWords(r.words).hideParts(text, leastWords)
 }
 
-func (r Redactor) all() secrets { return r.keys.plus(r.words, len(r.words), minWordsBase64) }
+func (r Redactor) all() secrets { return r.keys.plusWords(r.words) }
+
+func (s secrets) plusWords(words string) secrets { return s.plus(words, len(words), minWordsBase64) }
 
 // Identifier hides keys, whole or in part, in a name that programs switch on, such as a
 // limit_key. A word of a message that is a part of it, such as "minute", stays. What does
@@ -188,18 +196,17 @@ func (s secrets) hidePartsOf(text string, least int) string {
 	var (
 		shown strings.Builder
 		done  int    // bytes of the text that are shown or hidden
-		part  []byte // the last letters only: a text may be long
-		from  []int  // where each byte of them comes from
+		part  []rune // the last letters only: a text may be long
+		from  []int  // where each of them comes from
 	)
 	for i, c := range text {
 		if letter(c) < 0 {
 			continue
 		}
-		for part = utf8.AppendRune(part, letter(c)); len(from) < len(part); {
-			from = append(from, i)
+		part, from = append(part, letter(c)), append(from, i)
+		if len(part) > least {
+			part, from = slices.Delete(part, 0, 1), slices.Delete(from, 0, 1)
 		}
-		older := max(0, len(part)-least)
-		part, from = append(part[:0], part[older:]...), append(from[:0], from[older:]...)
 		isIn := func(sent string) bool { return strings.Contains(sent, string(part)) }
 		if len(part) < least || !slices.ContainsFunc(s.letters, isIn) {
 			continue
@@ -297,7 +304,7 @@ func (r Redactor) Quote(text string) string {
 		text = title[1]
 	}
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxQuote || !sentence.MatchString(text) || r.Answer(text) != text {
+	if len(text) > maxQuote || !sentence.MatchString(text) || r.hideParts(text, minKey) != text {
 		return ""
 	}
 	return text
