@@ -30,8 +30,8 @@ type Option func(*settings) error
 // bounds a single attempt) are used. A nil Transport is http.DefaultTransport, as
 // net/http has it. hc is copied and never changed, its CheckRedirect is not used
 // because no redirect is followed, and its idle connections are never closed. A
-// transport that runs no hooks of net/http/httptrace counts as having sent each body
-// that it has read.
+// transport that runs no hooks of net/http/httptrace counts as having sent each
+// request, whatever its error says.
 //
 // The default is a transport of the client's own: up to 256 idle connections, for
 // 90 s, and pings on HTTP/2 connections that are silent, so that calls do not hang where

@@ -93,6 +93,7 @@ func TestLateHooks(t *testing.T) {
 			hooks.WroteHeaders()
 		}
 		hooks = httptrace.ContextClientTrace(req.Context())
+		hooks.GetConn("")
 		return nil, notDialed.Err
 	})
 	var info agentmessaging.CallInfo

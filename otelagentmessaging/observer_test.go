@@ -13,6 +13,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"slices"
 	"strings"
@@ -409,7 +410,10 @@ func inTurn(calls ...call) call {
 
 // failing makes one attempt, over a transport that fails.
 func failing(err error) []agentmessaging.Option {
-	return []agentmessaging.Option{retries(1), through(func(*http.Request) (*http.Response, error) { return nil, err })}
+	return []agentmessaging.Option{retries(1), through(func(req *http.Request) (*http.Response, error) {
+		httptrace.ContextClientTrace(req.Context()).GetConn("") // as net/http does before it dials
+		return nil, err
+	})}
 }
 
 // onlyOnce is a limiter that lets the first attempt pass, after a while, and no

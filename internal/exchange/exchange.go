@@ -128,6 +128,7 @@ type roundTrip struct {
 	trace
 	request http.Request
 	url     url.URL
+	body    bytes.Reader
 }
 
 // build makes the request. All that it refers to is its own: what a transport

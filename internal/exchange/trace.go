@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,8 +20,6 @@ type trace struct {
 	sender *Sender
 	stop   func()          // ends the try
 	ctx    context.Context // that stop ends
-
-	body bytes.Reader // of the request
 
 	started, connected atomic.Bool
 	headers            atomic.Int32 // written; a transport that repeats writes more than one
@@ -250,10 +247,9 @@ func isRefused(err error) bool {
 // maybeSent is false only where it is certain that the service has processed
 // nothing. A header that was written counts before the error, because a
 // transport that repeats returns only its last error. Where no hook ran, nothing
-// is certain, unless the transport is net/http's own, which runs them. Its error of a
-// dial is believed as long as the body was not read: it may have delivered that, and
-// dialed another address then. Nor is anything certain when the try's context ends
-// while the header may be on its way.
+// is certain, unless the transport is net/http's own, which runs them: any other may
+// have delivered the request, and dialed another address then. Nor is anything certain
+// when the try's context ends while the header may be on its way.
 func (t *trace) maybeSent(transport http.RoundTripper, err error) bool {
 	switch headers := t.headers.Load(); {
 	case headers > 1:
@@ -263,7 +259,7 @@ func (t *trace) maybeSent(transport http.RoundTripper, err error) bool {
 	case headers == 1:
 		return t.hints.Load() > 0 || !isGoAway(err)
 	case isDialError(err):
-		return !t.started.Load() && int64(t.body.Len()) < t.body.Size()
+		return !t.started.Load()
 	case !t.started.Load():
 		_, runsHooks := transport.(*http.Transport)
 		return !runsHooks
