@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -203,34 +202,21 @@ func TestClockThatPanicsLater(t *testing.T) {
 	})
 }
 
-// TestAnotherClock forgets the cool-down: a client may be shared by several
-// synctest bubbles, each of which begins in the year 2000.
+// TestAnotherClock, which was set back by more than a second, forgets the cool-down: a
+// client may be shared by several synctest bubbles, each of which begins in the year 2000.
 func TestAnotherClock(t *testing.T) {
-	e := closed(nil, time.Hour)
-	for range 2 {
+	for back, forgets := range map[time.Duration]bool{time.Second: false, time.Second + 1: true, time.Hour: true} {
+		e := NewCoolDown(nil, func() float64 { return 0 })
 		synctest.Test(t, func(t *testing.T) {
-			require.NoError(t, e.Acquire(t.Context(), reading()))
-			time.Sleep(time.Minute)
+			time.Sleep(back)
 			e.Done(reading(), refusedFor(time.Hour))
 			assert.Error(t, e.Acquire(t.Context(), reading()))
 		})
+		synctest.Test(t, func(t *testing.T) {
+			assert.Equal(t, forgets, e.Acquire(t.Context(), reading()) == nil, back)
+		})
 	}
-	require.NoError(t, e.Acquire(t.Context(), reading()), "of the future")
-	set := &setClock{now: time.Now()}
-	e = closed(set, time.Hour)
-	set.now = set.now.Add(-time.Second)
-	assert.Error(t, e.Acquire(t.Context(), reading()), "clocks are adjusted by up to a second")
-	set.now = set.now.Add(-time.Second - 1)
-	assert.NoError(t, e.Acquire(t.Context(), reading()), "another clock")
 }
-
-// setClock shows the time to which it was set.
-type setClock struct {
-	RealClock
-	now time.Time
-}
-
-func (c *setClock) Now() time.Time { return c.now }
 
 // TestClassesTakeTurns: the one that was served the longest ago goes first, but batch
 // calls after all others.
@@ -295,35 +281,6 @@ func TestAnswerThatIsOutOfDate(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, e.Acquire(t.Context(), reading()))
 		assert.Less(t, time.Since(began), time.Second)
-	})
-}
-
-// leaving is a rule that hears when nobody waits any more.
-type leaving struct {
-	stub
-	empty atomic.Bool
-}
-
-func (r *leaving) Done(_ time.Duration, w *Waiter, o Outcome) (changed, news bool, step func()) {
-	r.empty.Store(w.Grant == Grant{} && o == Outcome{})
-	return false, false, nil
-}
-
-// TestLeavesDuringAStep: the rule learns that nobody waits any more.
-func TestLeavesDuringAStep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rule := &leaving{}
-		rule.answer = func() Answer {
-			time.Sleep(2 * time.Second)
-			return Answer{Again: never / 2}
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		assert.ErrorIs(t, NewEngine(rule, nil).Acquire(ctx, reading()), context.DeadlineExceeded)
-		assert.False(t, rule.empty.Load())
-		time.Sleep(2 * time.Second)
-		synctest.Wait()
-		assert.True(t, rule.empty.Load())
 	})
 }
 
