@@ -372,11 +372,8 @@ var heldBack = []struct {
 	message, creation, withKey, warmUp time.Duration
 }{
 	{"", []rejection{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-	{"agents_per_day", []rejection{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-	{"key_day", []rejection{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
 	{"key_day", []rejection{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
 	{"key_minute", []rejection{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-	{"agent_create_ip_minute", []rejection{{creation, 30 * s}}, 0, 30 * s, 30 * s, 0},
 	{"", []rejection{{message, 8 * h}}, 8 * h, 8 * h, 8 * h, 8 * h},
 	{"", []rejection{{creation, 8 * h}, {message, 3 * h}}, 3 * h, 8 * h, 8 * h, 3 * h}, // a wrong guess costs one message
 	{"", []rejection{{warmUp, 60 * s}, {warmUp, h}, {warmUp, 0}}, 0, 0, 0, h},
