@@ -197,6 +197,9 @@ var verdicts = []callCase{
 		given: inOrder(busy("7200"), okAnswer), want: "unknown: ErrUnavailable"},
 	{rule: "Short waits.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: time.Millisecond}),
 		given: inOrder(notDialed, notDialed, okAnswer), want: "not done, not done, done, 2ms"},
+	{rule: "Nor is a backoff that the deadline would cut.", do: within(400*time.Millisecond, get), given: inOrder(notDialed, okAnswer), want: "not done"},
+	{rule: "A clock that does not wait ends the call with its error.", do: get, opts: options{agentmessaging.WithClock(brokenClock{})},
+		given: inOrder(notDialed, okAnswer), want: "not done: io.ErrUnexpectedEOF"},
 	{rule: "No retries.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: 1, MinWait: time.Hour}), given: each(notDialed), want: "not done"},
 	{do: get, opts: options{once}, given: each(tooMany("3", "k")), want: "not done: ErrRateLimited"},
 	{rule: "A wait up to the deadline is not begun.", do: within(30*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown: ErrUnavailable"},
@@ -569,5 +572,8 @@ func TestDeadlineInLine(t *testing.T) {
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 		assert.EqualError(t, err, "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: "+
 			"in line for a limit: context deadline exceeded (refused here by the cool-down, limit k)")
+		limited, _ := client.With(agentmessaging.WithLimiter(&limiterStub{}))
+		err = within(10*time.Second, get)(t.Context(), limited)
+		assert.ErrorContains(t, err, "in line for a limit: context deadline exceeded (refused here by the limiter, limit k)")
 	})
 }

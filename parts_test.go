@@ -192,6 +192,11 @@ func (c badClock) Sleep(ctx context.Context, d time.Duration) error {
 	return err
 }
 
+// brokenClock does not wait.
+type brokenClock struct{ quota.RealClock }
+
+func (brokenClock) Sleep(context.Context, time.Duration) error { return io.ErrUnexpectedEOF }
+
 func (m *mischief) beforeSend(ctx context.Context, _ int) error {
 	if m.misbehave(ctx) == "returns both" {
 		return io.ErrUnexpectedEOF
