@@ -53,6 +53,9 @@ func TestAskRefused(t *testing.T) {
 			assert.Equal(t, tt.body, w.Body.String())
 		})
 	}
+	w := httptest.NewRecorder()
+	refuse(w, &agentmessaging.Error{StatusCode: http.StatusTooManyRequests}) // its deadline passed in line
+	assert.Equal(t, "1", w.Header().Get("Retry-After"))
 }
 
 // Whatever fails, the user of the application hears of it.
