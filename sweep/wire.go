@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"runtime"
 	"time"
 
@@ -195,6 +196,7 @@ func (w *wire) send(req *http.Request, c *Call, f *faults.Fault) (*http.Response
 	}
 	switch {
 	case c.expired:
+		httptrace.ContextClientTrace(req.Context()).GetConn("") // as net/http does before it dials
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 	case f == nil || *f == agentGone:
 		return w.direct.RoundTrip(req)
