@@ -360,8 +360,8 @@ func (s *Server) ReinstateKey(key string) {
 
 // SetPlan moves key to another plan, with immediate effect: PlanFree makes
 // every later call answer 402, the others set the limits of the plan. Calls that
-// were counted stay counted; a token bucket (Decisions, windows) stays as full as it
-// was, in proportion. A key that this fake did not issue, and an unknown plan, panic.
+// were counted stay counted; a token bucket (Decisions, windows) is full again when it
+// would have been. A key that this fake did not issue, and an unknown plan, panic.
 func (s *Server) SetPlan(key string, plan Plan) {
 	known := plan.checked("SetPlan")
 	defer s.lock().Unlock()

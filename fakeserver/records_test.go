@@ -195,14 +195,20 @@ func TestAwaitCallsCountsACallOnce(t *testing.T) {
 	})
 }
 
-// Records and conversations share the memory of a text: a program that keeps many
-// calls would need twice as much.
+// Records and conversations share the memory of a text, and records that of a header: a
+// program that keeps many calls would need twice as much.
 func TestTextsAreShared(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithMessageTexts())
 	agent := c.agent(emptyBody)
 	c.send(agent, "hello").wantOK(t)
 	text, body := fake.Conversation(agent)[0].Text, fake.Calls()[1].Body
 	assert.Same(t, unsafe.StringData(body[strings.Index(body, text):]), unsafe.StringData(text))
+	var agents [2]string
+	for i := range agents {
+		c.call("GET", "/v1/status", noBody, strings.Clone("User-Agent: mine"))
+		agents[i] = fake.Calls()[2+i].Header.Get("User-Agent")
+	}
+	assert.Same(t, unsafe.StringData(agents[0]), unsafe.StringData(agents[1]))
 }
 
 func TestOnCall(t *testing.T) {

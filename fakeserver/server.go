@@ -206,11 +206,11 @@ func (s *Server) BaseURL() string { return "https://" + host }
 // other host and ignores the proxies of the environment. In a synctest bubble,
 // call it inside, with the bubble's tb.
 //
-// A cleanup of tb closes the connections and waits until the fake's goroutines
-// for them have ended, and so for each callback of the test that still runs. With a
-// nil tb, Close closes the connections, and does not wait. A response body that the caller never
-// closed holds goroutines of net/http until the context of its request ends, as
-// on a socket; in a bubble that fails the test.
+// A cleanup of tb closes the connections and waits until the fake's goroutines for
+// them have ended, and so for each callback of the test that still runs. With a nil
+// tb, Close closes the connections, and does not wait. A response body that the
+// caller never closed holds goroutines of net/http until the context of its request
+// ends, as on a socket; in a bubble that fails the test.
 func (s *Server) HTTPClient(tb TB, from ...FromIP) *http.Client {
 	return s.host.Client(tb, address("HTTPClient", from))
 }

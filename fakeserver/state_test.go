@@ -186,6 +186,7 @@ func TestStateFile(t *testing.T) {
 
 	earlier, c := newFake(t) // the time of the file is years ahead, as of a file from outside in a bubble
 	require.NoError(t, earlier.ReadState(strings.NewReader(old)))
+	assert.Zero(t, earlier.Limits(c.key, "192.0.2.1")[1].Used)
 	c.call("GET", "/v1/agents/agent_000001", noBody).wantOK(t)
 	assert.Equal(t, 1, earlier.Limits(c.key)[0].Used, "the limits start empty")
 }

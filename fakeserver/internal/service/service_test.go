@@ -75,6 +75,11 @@ func TestWindows(t *testing.T) {
 	lifted, w := rateOf(WindowsBucket, math.MaxInt), new(Window) // WithLimit takes any number
 	w.take(lifted, start)
 	assert.Equal(t, 1, w.used(lifted, start))
+	weighted, w := rateOf(WindowsWeighted, 60), new(Window)
+	for range 9 {
+		w.take(weighted, start)
+	}
+	assert.Equal(t, 6, w.used(weighted, start.Add(80*time.Second)), "two thirds of 9")
 }
 
 // naive counts as each kind says, from every call that was taken.
