@@ -348,10 +348,10 @@ func TestStrangers(t *testing.T) {
 	assert.Greater(t, answers, near*25, "answers; not answered: %v", unanswered)
 }
 
-// TestOtherCalls: where the key makes other calls, no way of counting explains what a
-// limit does. Each of these services got a wrong answer when Run took the nearest one.
+// TestOtherCalls: where the key makes other calls, Run rarely takes the nearest way of
+// counting: each of these services got a wrong answer when it always did.
 func TestOtherCalls(t *testing.T) {
-	for _, seed := range []uint64{2, 39, 67} {
+	for _, seed := range []uint64{2, 39, 67, 343} {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 8))
 			service := stranger.New(seed, "sk-one")
