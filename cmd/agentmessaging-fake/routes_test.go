@@ -122,6 +122,7 @@ var dialogues = map[string][]step{
 		{"POST /faults", `{"fault":{"kind":"reset_reply","bytes":5}}`, 201, `{"name":"ResetReply(5)"}`},
 		{"POST /faults", `{"fault":{"kind":"drip_reply","bytes":1,"every":"2ms"}}`, 201, `{"name":"DripReply(1, 2ms)"}`},
 		{"POST /faults", `{"fault":{"kind":"named","name":"reply_lost"}}`, 201, `{"name":"LoseReply(CloseEarly())"}`},
+		{"POST /faults", `{"fault":{"kind":"hang","how":null},"replies":null,"match":{"endpoint":"GET /v1/status"},"times":null,"chance":null}`, 201, `{"times":null}`},
 		{"DELETE /faults/fault_000002", "", 204, ""},
 		{"DELETE /faults", "", 204, ""},
 		{"DELETE /v1/byok", "", 200, ""}, // none is left

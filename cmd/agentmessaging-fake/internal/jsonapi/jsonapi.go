@@ -182,7 +182,8 @@ func (d *Duration) UnmarshalJSON(raw []byte) (err error) {
 // have, take a name in another case, and keep the last of two members with one name:
 // whoever mistypes a member would believe that it has an effect. Decode refuses all
 // three. The error begins with the path of the value that is wrong, such as
-// replies[1].status, or with body.
+// replies[1].status, or with body; inside a fault the names follow one another:
+// fault: how: status.
 func Decode[T any](body []byte) (v T, _ error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return v, errors.New("body: is required, as JSON")
