@@ -268,7 +268,7 @@ func (r *run) kind(line string) string {
 }
 
 // vary learns which words vary, from two executions that should say the same. It returns
-// two lines of them that have no word in common.
+// two lines of them that have no word in common, and nil if there are none.
 func (r *run) vary(a, b *record) (unlike []string) {
 	others := b.beyond(a)
 	for _, t := range a.beyond(b) {
@@ -279,13 +279,14 @@ func (r *run) vary(a, b *record) (unlike []string) {
 		}
 		other := slices.MaxFunc(others, func(x, y statement) int { return len(pattern(x)) - len(pattern(y)) })
 		if !strings.ContainsFunc(pattern(other), unicode.IsLetter) {
-			return []string{line, other.text}
+			unlike = []string{line, other.text}
+			continue // a line after it may have a word in common with another
 		}
 		r.varied = append(r.varied, pattern(other))
 		clear(r.kinds)
 		others = slices.DeleteFunc(others, func(o statement) bool { return o.text == other.text })
 	}
-	return nil
+	return unlike
 }
 
 // reports are what the application said is wrong, more often than it says it in the
@@ -305,7 +306,8 @@ func (rec *record) beyond(others ...*record) (fresh []statement) {
 	return fresh
 }
 
-// quotesFailure reports whether a statement has the error of a call that does not usually fail.
+// quotesFailure reports whether a statement has the error of a call that does not usually
+// fail.
 func (rec *record) quotesFailure(t statement) bool {
 	return slices.ContainsFunc(rec.calls, func(c *Call) bool {
 		return c.failed() && strings.Contains(t.text, c.Err.Error()) && !rec.usuallyFails(c)

@@ -406,6 +406,12 @@ var misuses = map[string]struct {
 		status(e)
 		e.Told(filepath.Base(e.Dir))
 	}, "nobody can tell such lines from a report, so say them with Env.Log", nil},
+	"a word that races": {func(e *sweep.Env) {
+		var other sync.WaitGroup
+		other.Go(func() { status(e) })
+		other.Wait()
+		e.Told(filepath.Base(e.Dir))
+	}, "such lines count as reports", quick},
 	"a check":  {status, `there is no check "trebled"; the checks are ["panics"`, []sweep.Option{sweep.Without("trebled")}},
 	"no check": {status, `the check "trebled" is nil`, []sweep.Option{sweep.WithCheck("trebled", nil)}},
 	"a method": {status, `there is no endpoint "SendMessage"; the endpoints are constants of package fakeserver`, []sweep.Option{sweep.Without(sweep.Quota, "SendMessage")}},
