@@ -2,7 +2,6 @@
 package rules
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -250,14 +249,13 @@ type Fault struct {
 	written json.RawMessage
 }
 
-// MarshalJSON returns the object as it was given.
+// MarshalJSON returns the object as it was given, without the members that were null.
 func (f *Fault) MarshalJSON() ([]byte, error) { return f.written, nil }
 
 // UnmarshalJSON makes the fault. As the functions of package fakeserver do, it
 // panics with a sentence for a value that a fault cannot have.
 func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
-	f.written = bytes.Clone(raw)
-	f.Fault, err = parse(raw, slices.Sorted(maps.Keys(kinds)))
+	*f, err = parse(raw, slices.Sorted(maps.Keys(kinds)))
 	return err
 }
 
@@ -305,34 +303,37 @@ var kinds = map[string]kind{
 }
 
 // parse makes a fault of an object, whose kind must be one of those that are allowed.
-func parse(raw []byte, allowed []string) (none fakeserver.Fault, _ error) {
+func parse(raw []byte, allowed []string) (f Fault, _ error) {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(raw, &given) != nil {
-		return none, errors.New("must be of type object")
+		return f, errors.New("must be of type object")
 	}
 	maps.DeleteFunc(given, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
 	name, _ := strictjson.String(given["kind"])
 	if !slices.Contains(allowed, name) {
-		return none, fmt.Errorf("its kind must be one of %s", strings.Join(allowed, ", "))
+		return f, fmt.Errorf("its kind must be one of %s", strings.Join(allowed, ", "))
 	}
 	if err := kinds[name].check(name, given); err != nil {
-		return none, err
+		return f, err
 	}
 	m, err := jsonapi.Decode[members](raw)
 	if err != nil {
-		return none, err
+		return f, err
 	}
 	switch name {
 	case loseReply:
 		how, err := parse(m.How, insteadOfTheCall())
 		if err != nil {
-			return none, fmt.Errorf("how: %w", err)
+			return f, fmt.Errorf("how: %w", err)
 		}
-		return fakeserver.LoseReply(how), nil
+		given["how"], f.Fault = how.written, fakeserver.LoseReply(how.Fault)
 	case named:
-		return byName(m.Name)
+		f.Fault, err = byName(m.Name)
+	default:
+		f.Fault = kinds[name].fault(m)
 	}
-	return kinds[name].fault(m), nil
+	f.written, _ = json.Marshal(given)
+	return f, err
 }
 
 // insteadOfTheCall are the kinds that can lose a reply.
