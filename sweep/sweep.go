@@ -138,10 +138,10 @@ func (s *sweep) runBaseline() {
 		s.t.Fatal("sweep: no call succeeds without faults")
 	}
 	for stage := range restarts {
-		switch unlike := s.baseline.vary(rows[0][stage], rows[1][stage]); {
-		case unlike != nil && !s.single: // which goroutine was first may decide what is said
+		unlike := s.baseline.vary(rows[0][stage], rows[1][stage])
+		if unlike != nil && !s.single { // which goroutine was first may decide what is said
 			s.t.Logf("sweep: without faults, the scenario says %q and, the second time, %q: such lines count as reports, which excuse what they do not name", unlike[0], unlike[1])
-		case unlike != nil:
+		} else if unlike != nil {
 			s.t.Fatalf("sweep: without faults, the scenario says %q and, the second time, %q: nobody can tell such lines from a report, so say them with Env.Log", unlike[0], unlike[1])
 		}
 	}

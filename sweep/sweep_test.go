@@ -407,9 +407,7 @@ var misuses = map[string]struct {
 		e.Told(filepath.Base(e.Dir))
 	}, "nobody can tell such lines from a report, so say them with Env.Log", nil},
 	"a word that races": {func(e *sweep.Env) {
-		var other sync.WaitGroup
-		other.Go(func() { status(e) })
-		other.Wait()
+		_ = fanOut(e)
 		e.Told(filepath.Base(e.Dir))
 	}, "such lines count as reports", quick},
 	"a check":  {status, `there is no check "trebled"; the checks are ["panics"`, []sweep.Option{sweep.Without("trebled")}},
