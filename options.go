@@ -31,7 +31,7 @@ type Option func(*settings) error
 // net/http has it. hc is copied and never changed, its CheckRedirect is not used
 // because no redirect is followed, and its idle connections are never closed. A
 // transport that runs no hooks of net/http/httptrace counts as having sent each
-// request, whatever its error says.
+// request, but for an error of a dial before it has read the body.
 //
 // The default is a transport of the client's own: up to 256 idle connections, for
 // 90 s, and pings on HTTP/2 connections that are silent, so that calls do not hang where

@@ -104,16 +104,16 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 	defer stop()
 	rt := &roundTrip{trace: trace{try: t, sender: s, ctx: ctx, stop: stop}}
 	defer rt.finish()
-	rt.build(r)
+	transport := s.transport
+	if transport == nil {
+		transport = http.DefaultTransport
+	}
+	rt.build(r, transport)
 	rt.request.Close = t.retire
 	if t.after != taken || s.connections.queue.unsettled.Load() != 0 {
 		if err := rt.queueUp(); err != nil {
 			return Answer{Err: err, Missed: NoAnswer}, taken
 		}
-	}
-	transport := s.transport
-	if transport == nil {
-		transport = http.DefaultTransport
 	}
 	resp, err := checked(transport.RoundTrip(&rt.request))
 	if err != nil {
@@ -133,7 +133,7 @@ type roundTrip struct {
 
 // build makes the request. All that it refers to is its own: what a transport
 // changes there ends with the try.
-func (rt *roundTrip) build(r Request) {
+func (rt *roundTrip) build(r Request, transport http.RoundTripper) {
 	rt.hooks = httptrace.ClientTrace{
 		GetConn:              rt.getConn,
 		GotConn:              rt.gotConn,
@@ -154,7 +154,22 @@ func (rt *roundTrip) build(r Request) {
 		// that it knows to be in memory: header and body leave in one write.
 		rt.body.Reset(r.Body)
 		rt.request.Body, rt.request.ContentLength = io.NopCloser(&rt.body), rt.body.Size()
+		if _, runsHooks := transport.(*http.Transport); !runsHooks {
+			rt.request.Body = watched{rt.request.Body, &rt.bodyRead}
+		}
 	}
+	rt.bodyRead.Store(r.Body == nil) // a request without a body can be delivered unseen
+}
+
+// watched notes that a transport reads the body.
+type watched struct {
+	io.ReadCloser
+	read *atomic.Bool
+}
+
+func (w watched) Read(p []byte) (int, error) {
+	w.read.Store(true)
+	return w.ReadCloser.Read(p)
 }
 
 // read reads the answer.

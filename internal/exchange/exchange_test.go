@@ -211,6 +211,10 @@ func TestFailures(t *testing.T) {
 	answer := send(t, script(func(context.Context, *httptrace.ClientTrace) error { return plain }))
 	assert.Equal(t, http.ErrSchemeMismatch, answer.Err)
 	assert.True(t, answer.Sent, "the transport runs no hooks")
+	dial := script(func(context.Context, *httptrace.ClientTrace) error { return &net.OpError{Op: "dial", Err: io.EOF} })
+	assert.True(t, send(t, dial).Sent, "it may have delivered a request without a body")
+	post := Request{Method: http.MethodPost, URL: new(url.URL), Header: http.Header{}, Body: []byte("{}"), Deadline: soon()}
+	assert.False(t, New(dial).Send(t.Context(), post).Sent, "the body is not read")
 	assert.False(t, send(t, new(http.Transport)).Sent, "net/http runs them, and knows no such scheme")
 }
 

@@ -22,6 +22,7 @@ type trace struct {
 	ctx    context.Context // that stop ends
 
 	started, connected atomic.Bool
+	bodyRead           atomic.Bool  // by a transport other than net/http's, or there is none
 	headers            atomic.Int32 // written; a transport that repeats writes more than one
 	answers            atomic.Int32 // of which the first byte has come; interim answers (1xx) do not count
 	hints              atomic.Int32 // interim answers
@@ -247,9 +248,10 @@ func isRefused(err error) bool {
 // maybeSent is false only where it is certain that the service has processed
 // nothing. A header that was written counts before the error, because a
 // transport that repeats returns only its last error. Where no hook ran, nothing
-// is certain, unless the transport is net/http's own, which runs them: any other may
-// have delivered the request, and dialed another address then. Nor is anything certain
-// when the try's context ends while the header may be on its way.
+// is certain, unless the transport is net/http's own, which runs them. Another one's error
+// of a dial is believed if it has not read the body: else it may have delivered that, and
+// dialed another address then. Nor is anything certain when the try's context ends while
+// the header may be on its way.
 func (t *trace) maybeSent(transport http.RoundTripper, err error) bool {
 	switch headers := t.headers.Load(); {
 	case headers > 1:
@@ -259,7 +261,7 @@ func (t *trace) maybeSent(transport http.RoundTripper, err error) bool {
 	case headers == 1:
 		return t.hints.Load() > 0 || !isGoAway(err)
 	case isDialError(err):
-		return !t.started.Load()
+		return !t.started.Load() && t.bodyRead.Load()
 	case !t.started.Load():
 		_, runsHooks := transport.(*http.Transport)
 		return !runsHooks
