@@ -260,10 +260,7 @@ func (s *State) Exhaust(k *Key, i int, now time.Time) {
 // LimitStates describes the limits of a key, and those of an address if ip is
 // valid. Looking spends nothing.
 func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []LimitState) {
-	usage := s.ips[ip]
-	if usage == nil {
-		usage = new(Usage) // looked at, and not kept
-	}
+	usage := cmp.Or(s.ips[ip], new(Usage)) // looked at, and not kept
 	for i, l := range spec.Limits {
 		if !l.PerIP || ip.IsValid() {
 			states = append(states, s.limitState(i, k, usage, now))
