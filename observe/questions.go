@@ -378,17 +378,15 @@ func fillMinute(p *probe) any {
 	p.answerRetryAfter(read, retryAfter(refused))
 
 	_, refused = p.fillLimit(most, read)
-	// The limit of a day that ends within two minutes refuses the first calls only.
-	if labelAt(refused, "limit_key") == name && p.ofKey(limit) {
-		p.answer("minute_limit_name", name, refused)
-	}
 	if p.meter = fitMeter(p.counted, limit); p.meter != nil {
 		p.answer("windows", p.meter.kind, refused)
 		p.o.Limits["key_minute"] = int(p.meter.limit)
 	}
-	if p.o.Decisions["minute_limit_name"].Answer == nil {
-		p.fail("no clear answer: the 429 names no limit, or it may be the limit of the address")
+	// The limit of a day that ends within minutes refuses the first calls only.
+	if name == nil || labelAt(refused, "limit_key") != name || !p.ofKey(limit) {
+		p.fail("no clear answer: the 429 names no limit, or it may be the limit of the address or of a day")
 	}
+	p.answer("minute_limit_name", name, refused)
 	return nil
 }
 

@@ -113,7 +113,6 @@ var dialogues = map[string][]step{
 		{"POST /faults", `{"fault":{"kind":"answer","status":503,"body":"b"}}`, 201, `{"name":"Answer(503, 1 characters)"}`},
 		{"POST /faults", `{"fault":{"kind":"raw_answer","status":502,"body":"b","content_type":"text/html"}}`, 201, `{"name":"RawAnswer(502, 1 characters)"}`},
 		{"POST /faults", `{"fault":{"kind":"rate_limited"}}`, 201, `{"name":"RateLimited(\"\")"}`},
-		{"POST /faults", `{"fault":{"kind":"hang"}}`, 201, `{"name":"Hang()"}`},
 		{"POST /faults", `{"fault":{"kind":"close_early"}}`, 201, `{"name":"CloseEarly()"}`},
 		{"POST /faults", `{"fault":{"kind":"reset_connection"}}`, 201, `{"name":"ResetConnection()"}`},
 		{"POST /faults", `{"fault":{"kind":"go_away"}}`, 201, `{"name":"GoAway()"}`},
@@ -122,7 +121,7 @@ var dialogues = map[string][]step{
 		{"POST /faults", `{"fault":{"kind":"reset_reply","bytes":5}}`, 201, `{"name":"ResetReply(5)"}`},
 		{"POST /faults", `{"fault":{"kind":"drip_reply","bytes":1,"every":"2ms"}}`, 201, `{"name":"DripReply(1, 2ms)"}`},
 		{"POST /faults", `{"fault":{"kind":"named","name":"reply_lost"}}`, 201, `{"name":"LoseReply(CloseEarly())"}`},
-		{"POST /faults", `{"fault":{"kind":"hang","how":null},"replies":null,"match":{"endpoint":"GET /v1/status"},"times":null,"chance":null}`, 201, `{"times":null}`},
+		{"POST /faults", `{"fault":{"kind":"hang","how":null},"replies":null,"match":{"endpoint":"GET /v1/status"},"times":null,"chance":null}`, 201, `{"name":"Hang()","times":null}`},
 		{"DELETE /faults/fault_000002", "", 204, ""},
 		{"DELETE /faults", "", 204, ""},
 		{"DELETE /v1/byok", "", 200, ""}, // none is left
