@@ -330,7 +330,7 @@ func (s *Server) keep(ctx context.Context, c *call) {
 	if record.Sent = s.sent(c, len(part), c.left || !slow); c.left {
 		record.Why = strings.TrimSpace(record.Why + " " + wire.WhyLeft(record.Took, !c.gone))
 	}
-	for _, w := range s.add(c) {
+	for _, w := range slices.Backward(s.add(c)) {
 		defer s.show(w, c.entry) // even if one before it ends the goroutine
 	}
 }

@@ -110,8 +110,6 @@ var dialogues = map[string][]step{
 		{"GET /v1/status", "", 200, ""},
 		{"GET /faults", "", 200, `{"faults":[{"times":1,"hits":1}]}`},
 		{"POST /faults", `{"fault":{"kind":"latency","duration":"1ms"}}`, 201, `{"name":"Latency(1ms)"}`},
-		{"POST /faults", `{"fault":{"kind":"answer","status":503,"body":"b"}}`, 201, `{"name":"Answer(503, 1 characters)"}`},
-		{"POST /faults", `{"fault":{"kind":"raw_answer","status":502,"body":"b","content_type":"text/html"}}`, 201, `{"name":"RawAnswer(502, 1 characters)"}`},
 		{"POST /faults", `{"fault":{"kind":"rate_limited"}}`, 201, `{"name":"RateLimited(\"\")"}`},
 		{"POST /faults", `{"fault":{"kind":"close_early"}}`, 201, `{"name":"CloseEarly()"}`},
 		{"POST /faults", `{"fault":{"kind":"reset_connection"}}`, 201, `{"name":"ResetConnection()"}`},
