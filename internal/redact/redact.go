@@ -193,12 +193,13 @@ func (s secrets) hideParts(text string, least int) string {
 }
 
 func (s secrets) hidePartsOf(text string, least int) string {
-	var (
-		shown strings.Builder
-		done  int    // bytes of the text that are shown or hidden
-		part  []rune // the last letters only: a text may be long
-		from  []int  // where each of them comes from
-	)
+	if len(text) < least {
+		return text
+	}
+	var shown strings.Builder
+	done := 0 // bytes of the text that are shown or hidden
+	// The last letters only, and where each comes from: a text may be long.
+	part, from := make([]rune, 0, least+1), make([]int, 0, least+1)
 	for i, c := range text {
 		if letter(c) < 0 {
 			continue
