@@ -27,6 +27,7 @@ type attempt struct {
 	permit  Permit    // of the user's limiter, which waits for the outcome; nil: none
 	exchange.Answer
 	reply   *reply   // the body of a 2xx; nil: none came
+	traceID string   // that reply's, without secrets, once somebody has asked for it
 	result  any      // of a success, made of the reply
 	failure *Error   // what the answer says, or who refused the attempt, or the Go error; nil: success
 	outcome *outcome // nil: it is not over
@@ -266,12 +267,12 @@ func (a *attempt) report(ctx context.Context) {
 // safeTraceID is the answer's trace_id without secrets; empty without an answer.
 func (a *attempt) safeTraceID() string {
 	switch {
-	case a.reply != nil:
-		return safeTraceID(a.reply.traceID, a.call.secrets)
+	case a.reply != nil && a.traceID == "":
+		a.traceID = safeTraceID(a.reply.traceID, a.call.secrets)
 	case a.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
 	}
-	return ""
+	return a.traceID
 }
 
 // verdict says whether the service did what the attempt asked for. The POST column of the

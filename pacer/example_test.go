@@ -76,20 +76,6 @@ func ExampleNew_ownLimit() {
 	// Output: our_warm_ups true
 }
 
-func ExamplePreviewLimits() {
-	for _, l := range pacer.PreviewLimits() {
-		fmt.Println(l.Key, l.Max, l.Window, l.Counts)
-	}
-	// Output:
-	// key_minute 60 1m0s requests
-	// ip_minute 120 1m0s requests
-	// key_day 1000 24h0m0s requests
-	// agent_create_key_day 50 24h0m0s agent creations
-	// agent_create_ip_minute 10 1m0s agent creations
-	// byok_set_key_hour 5 1h0m0s BYOK sets
-	// warmup_key_hour 3 1h0m0s warm-ups
-}
-
 // What a page of yours, or a metric, may show.
 func ExamplePacer_State() {
 	p, err := pacer.New(pacer.PreviewLimits())

@@ -126,13 +126,15 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestLimitSets states the numbers of interface 8.2 in its own digits, as
-// ExamplePreviewLimits does those of 8.1.
+// TestLimitSets states the numbers of interface 8.1 and 8.2 in its own digits.
 func TestLimitSets(t *testing.T) {
-	for plan, want := range map[string][3]int{"pro": {300, 500, 10_000}, "byok": {600, 1000, 50_000}} {
-		limits := map[string][]pacer.Limit{"pro": pacer.ProLimits(), "byok": pacer.BYOKPlanLimits()}[plan]
-		assert.Equal(t, want, [3]int{limits[0].Max, limits[1].Max, limits[2].Max}, plan)
-		assert.Equal(t, pacer.PreviewLimits()[3:], limits[3:], plan)
+	for plan, want := range map[string][3]int{"preview": {60, 120, 1000}, "pro": {300, 500, 10_000}, "byok": {600, 1000, 50_000}} {
+		limits := map[string][]pacer.Limit{"preview": pacer.PreviewLimits(), "pro": pacer.ProLimits(), "byok": pacer.BYOKPlanLimits()}[plan]
+		got := [7]int{}
+		for i, l := range limits {
+			got[i] = l.Max
+		}
+		assert.Equal(t, [7]int{want[0], want[1], want[2], 50, 10, 5, 3}, got, plan)
 	}
 }
 

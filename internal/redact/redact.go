@@ -193,7 +193,7 @@ func (s secrets) hideParts(text string, least int) string {
 }
 
 func (s secrets) hidePartsOf(text string, least int) string {
-	if len(text) < least {
+	if !s.holdPart(strings.Map(letter, text), least) {
 		return text
 	}
 	var shown strings.Builder
@@ -218,6 +218,17 @@ func (s secrets) hidePartsOf(text string, least int) string {
 		done = i + utf8.RuneLen(c)
 	}
 	return shown.String() + text[done:]
+}
+
+// holdPart reports whether a secret has that many of the letters in a row.
+func (s secrets) holdPart(letters string, least int) bool {
+	for from := range max(0, len(letters)-least+1) {
+		part := letters[from : from+least]
+		if slices.ContainsFunc(s.letters, func(sent string) bool { return strings.Contains(sent, part) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // letter is a letter or digit in lower case, and less than 0 for anything else.

@@ -32,7 +32,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/observe"
 	"github.com/agent-messaging-service/agentmessaging-go/otelagentmessaging"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
@@ -251,14 +250,6 @@ func repeat(b *testing.B, call func(context.Context) error) {
 			b.Fatal(err)
 		}
 	}
-}
-
-// BenchmarkWatch is a GET with an observe.Watcher; the base has none.
-func BenchmarkWatch(b *testing.B) {
-	watched := func(b *testing.B, transport http.RoundTripper, baseURL string) subject {
-		return withOptions()(b, observe.Watch(transport), baseURL)
-	}
-	compare(b, "watch", "http1", withOptions(), watched, func(b *testing.B, s subject) { repeat(b, s.read) })
 }
 
 // BenchmarkCallers is a POST where 64 goroutines share a client: the processor
