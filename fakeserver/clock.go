@@ -84,7 +84,7 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 			seen, quiet = now, 0
 		}
 		if quiet >= quietPauses || pauses >= maxPauses {
-			s.moveToFirst(wake)
+			s.moveToFirst(wake, seen)
 		}
 	}
 	return nil
@@ -125,10 +125,11 @@ func (s *Server) endSleep(wake int64) {
 	s.sleepers = slices.Delete(s.sleepers, i, i+1)
 }
 
-// moveToFirst moves the clock to the wake time of a sleeper, if no other wakes earlier.
-func (s *Server) moveToFirst(wake int64) {
+// moveToFirst moves the clock to the wake time of a sleeper, if no other wakes earlier, or
+// has just woken: that one's activity was not seen yet.
+func (s *Server) moveToFirst(wake, seen int64) {
 	defer s.lock().Unlock()
-	if slices.Min(s.sleepers) == wake {
+	if s.activity.Load() == seen && slices.Min(s.sleepers) == wake {
 		s.moveToLocked(wake)
 	}
 }
