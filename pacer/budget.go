@@ -211,5 +211,12 @@ func (b budget) refused(opens, granted int64, lonely bool) {
 	b.Corrected, b.Quiet = b.now, b.now+int64(hold*float64(b.window))
 }
 
-// full is how much of a limit is used.
-func (b budget) full() float64 { return float64(b.sent()) / b.allowed }
+// full is how much of a limit is used. A limit that is only counted explains no refusal
+// before it is used up, so it is emptier than all others until then.
+func (b budget) full() float64 {
+	full := float64(b.sent()) / b.allowed
+	if !b.paced() && full < 1 {
+		return full - 2
+	}
+	return full
+}

@@ -105,7 +105,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	defer c.mu.Unlock()
 	key := keyOf(first.Class)
 	if waiting == 0 {
-		return c.answerLocked(now, key, c.hereLocked(now).outlook(key.Costs))
+		return c.answerLocked(now, key, c.hereLocked(now).earliest(key.Costs, new([maxLimits]int64)))
 	}
 	var got turn
 	ask := func(l *ledger) { got = l.ask(key, int64(waiting)) }

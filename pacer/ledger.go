@@ -102,11 +102,7 @@ func (l *ledger) refused(k costSet, granted, wait int64) {
 	var blamed budget
 	fullest := math.Inf(-1)
 	for b := range l.budgets(k) {
-		full := b.full()
-		if !b.paced() && full < 1 { // its count explains no refusal: it comes after the others
-			full -= 2
-		}
-		if wait <= b.window+second && full > fullest {
+		if full := b.full(); wait <= b.window+second && full > fullest {
 			fullest, blamed = full, b
 		}
 	}
@@ -271,19 +267,6 @@ func (l *ledger) ask(key queueKey, waits int64) turn {
 	return got
 }
 
-// outlook is when a call would go if it came now, as far as limits decide. What was
-// learned delays a call, but does not close a limit: that is for the service, and for Max.
-func (l *ledger) outlook(k costSet) turn {
-	got := l.earliest(k, new([maxLimits]int64))
-	got.opens = l.last(k).Until
-	for b := range l.budgets(k) {
-		if b.paced() {
-			got.opens = max(got.opens, b.free(b.max))
-		}
-	}
-	return got
-}
-
 func (t ticket) same(o ticket) bool {
 	return o.Member == t.Member && o.queueKey == t.queueKey
 }
@@ -301,8 +284,7 @@ func (l *ledger) turn(t ticket) turn {
 	slices.SortStableFunc(l.Tickets, func(a, b ticket) int { return a.rank() - b.rank() })
 	place := slices.IndexFunc(l.Tickets, t.same)
 	var before [maxLimits]int64 // calls that go first
-	got := l.outlook(t.Costs)
-	opens, rivals := got.opens, int64(1)
+	got, rivals := l.earliest(t.Costs, &before), int64(1)
 	for i, other := range l.Tickets {
 		if i != place && other.Costs&got.limit.counts != 0 {
 			rivals++
@@ -315,7 +297,7 @@ func (l *ledger) turn(t ticket) turn {
 		}
 	}
 	l.Tickets[place].Calls, l.Tickets[place].Due = t.Calls, got.due
-	got.opens, got.gap = opens, rivals*got.gap
+	got.gap *= rivals
 	return got
 }
 
@@ -336,17 +318,18 @@ func (l *ledger) firstBatch() int {
 }
 
 // earliest is when all limits of a call with the costs k let it go, after the calls in
-// before. If a gate decides, the turn names the first limit and the gate's key.
+// before. If a gate decides, the turn names the first limit and the gate's key. What was
+// learned delays a call, but does not close a limit: that is for the service, and for Max.
 func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 	shut := l.last(k)
-	got := turn{due: max(l.Now, shut.Opens), limit: &l.rules[0]}
+	got := turn{due: max(l.Now, shut.Opens), opens: shut.Until, limit: &l.rules[0]}
 	for b := range l.budgets(k) {
 		at := b.next(before[b.index])
 		if at > got.due || got.limit.counts&k == nothing {
 			got.due, got.limit = max(at, got.due), b.rule
 		}
 		if b.paced() {
-			got.gap = max(got.gap, b.pace*b.calls)
+			got.gap, got.opens = max(got.gap, b.pace*b.calls), max(got.opens, b.free(b.max))
 		}
 	}
 	if got.key = got.limit.Key; got.due == shut.Opens {
