@@ -219,7 +219,7 @@ func (a *attempt) read() bool {
 			return true
 		}
 		a.Err, a.Missed = notDocumented(a.Answer, a.reply.err, secrets), exchange.Unreadable
-		a.failure = &Error{TraceID: safeTraceID(a.reply.traceID, secrets)}
+		a.failure = &Error{TraceID: a.safeTraceID()}
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, time.Now())
 	return false

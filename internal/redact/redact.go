@@ -220,7 +220,8 @@ func (s secrets) hidePartsOf(text string, least int) string {
 	return shown.String() + text[done:]
 }
 
-// holdPart reports whether a secret has that many of the letters in a row.
+// holdPart reports whether a secret has that many bytes of the letters in a row. Without
+// them it cannot have as many letters, which take longer to look for.
 func (s secrets) holdPart(letters string, least int) bool {
 	for from := range max(0, len(letters)-least+1) {
 		part := letters[from : from+least]
