@@ -59,7 +59,8 @@ type Exchange struct {
 	TraceID   string    `json:"trace_id,omitempty"`
 }
 
-// shownAgent copies an agent out of the state.
+// shownAgent copies an agent out of the state: nothing that the fake stores can be
+// reached from the result, so it may leave the lock.
 func shownAgent(a *service.Agent) Agent {
 	shown := Agent{
 		ID: a.ID, Status: a.Status, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, Key: a.Owner,
@@ -75,6 +76,7 @@ func shownAgent(a *service.Agent) Agent {
 	return shown
 }
 
+// shownExchanges copies exchanges out of the state, with their lists of warnings.
 func shownExchanges(exchanges []service.Exchange) []Exchange {
 	shown := make([]Exchange, len(exchanges))
 	for i, e := range exchanges {
@@ -105,7 +107,8 @@ func (s *Server) Agent(agentID string) (copied Agent, found bool) {
 	return shownAgent(a), true
 }
 
-// agentLocked finds an agent. An unknown one panics.
+// agentLocked finds an agent. An unknown one panics, in the name of the method that was
+// called.
 func (s *Server) agentLocked(method, agentID string) *service.Agent {
 	a := s.gen.service.Agent(agentID)
 	if a == nil {
@@ -165,9 +168,10 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 	return shownAgent(s.gen.service.AddAgent(owner, stored, now))
 }
 
-// storedAgent returns the agent as the state keeps it, with times without
-// monotonic readings. It panics unless the service would accept a creation with
-// these parameters.
+// storedAgent returns the agent as the state keeps it, with times without monotonic
+// readings. It panics unless the service would accept a creation with these parameters:
+// it makes the body of such a creation and has package wire check it, so each bound is
+// stated once.
 func (c *config) storedAgent(a Agent) service.Agent {
 	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, spec.ModeHosted), cmp.Or(a.LLM.Tier, spec.TierFast)
 	given := map[string]any{"system_prompt": a.SystemPrompt, "customer_ref": a.CustomerRef, "llm": a.LLM}
@@ -242,6 +246,7 @@ type BYOK struct {
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 
+// shownBYOK copies a configuration out of the state, without the encrypted key.
 func shownBYOK(c *service.BYOK) BYOK {
 	return BYOK{c.Provider, c.BaseURL, c.Model, c.Label, c.Fingerprint, c.UpdatedAt}
 }
@@ -298,15 +303,16 @@ type KeyOptions struct {
 	NotDashboard bool
 }
 
-// labelOf computes the label from the text of a key of fakes without WithKey. Any
+// labelFromText computes the label from the text of a key of fakes without WithKey. Any
 // other text may be a real key, and is not shown.
-func labelOf(key string) string {
+func labelFromText(key string) string {
 	if ours := fakesKey.FindStringSubmatch(key); ours != nil {
 		return "key" + ours[1]
 	}
 	return mask.Withheld
 }
 
+// fakesKey matches the text of a key, and its number.
 var fakesKey = regexp.MustCompile(`^` + keyKind + `(_\d{6,9})$`)
 
 // Key returns the default API key: dashboard-issued, on the plan of WithPlan or

@@ -11,7 +11,8 @@ import (
 
 func init() { fakedoor.Open = func(fake any) any { return admin{fake.(*Server)} } }
 
-// admin is a fakedoor.Admin, which documents the methods.
+// admin is a fakedoor.Admin, which documents the methods. It is not exported: tests
+// need none of it, and agentmessaging-fake reaches it through package fakedoor.
 type admin struct{ s *Server }
 
 var _ fakedoor.Admin[Call] = admin{}
@@ -19,7 +20,7 @@ var _ fakedoor.Admin[Call] = admin{}
 func (a admin) DroppedCalls() int { return a.s.droppedCalls() }
 
 func (a admin) OnAnswer(see func(*Call)) {
-	a.s.enroll(&watcher{name: "the function of OnAnswer", see: func(e *entry) { see(&e.call) }})
+	a.s.addWatcher(&watcher{name: "the function of OnAnswer", see: func(e *entry) { see(&e.call) }})
 }
 
 func (a admin) LastSeq() int {

@@ -41,11 +41,14 @@ func (s *Server) matching(method string, matchers []Matcher) []*entry {
 	return slices.DeleteFunc(s.kept(), func(e *entry) bool { return !matchesAll(matchers, e) })
 }
 
+// kept returns the kept calls as they are now. Matchers then run on this copy of the
+// list.
 func (s *Server) kept() []*entry {
 	defer s.lock().Unlock()
 	return slices.Clone(s.gen.log.kept)
 }
 
+// copiedCalls copies calls for a user, who may keep and change them.
 func copiedCalls(entries []*entry) []Call {
 	calls := make([]Call, len(entries))
 	for i, e := range entries {
@@ -76,6 +79,7 @@ func (s *Server) WriteCalls(w io.Writer, matchers ...Matcher) error {
 	return nil
 }
 
+// maxTranscript is how many calls the log of a failed test shows.
 const maxTranscript = 50
 
 // logCalls logs the newest calls of a test that failed, with the time since the first:
@@ -134,8 +138,8 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 		}
 	}
 	w := &watcher{name: "a matcher of AwaitCalls (" + listed(matchers) + ")", matchers: slices.Clone(matchers), see: add}
-	earlier := s.enroll(w)
-	defer s.dismiss(w)
+	earlier := s.addWatcher(w)
+	defer s.removeWatcher(w)
 	for _, e := range earlier {
 		if matchesAll(matchers, e) {
 			add(e)
@@ -164,16 +168,18 @@ type watcher struct {
 	see      func(*entry)
 }
 
-// enroll shows w every later call, and returns the earlier ones. A call that is
+// addWatcher shows w every later call, and returns the earlier ones. A call that is
 // answered meanwhile is either among them or shown, and never both: keep adds a
 // call and reads the watchers under one lock.
-func (s *Server) enroll(w *watcher) []*entry {
+func (s *Server) addWatcher(w *watcher) []*entry {
 	defer s.lock().Unlock()
 	s.watchers = append(slices.Clip(s.watchers), w)
 	return slices.Clone(s.gen.log.kept)
 }
 
-func (s *Server) dismiss(w *watcher) {
+// removeWatcher ends a watcher. A call that has read the watchers before is still shown
+// to it.
+func (s *Server) removeWatcher(w *watcher) {
 	defer s.lock().Unlock()
 	s.watchers = without(s.watchers, w)
 }
@@ -193,6 +199,6 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 	}
 	checkMatchers("OnCall", matchers)
 	w := &watcher{name: "the function of OnCall (" + listed(matchers) + ")", matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
-	s.enroll(w)
-	return func() { s.dismiss(w) }
+	s.addWatcher(w)
+	return func() { s.removeWatcher(w) }
 }

@@ -35,6 +35,7 @@ func (s *Server) Advance(d time.Duration) {
 // moveToLocked moves the clock to an offset, but never back.
 func (s *Server) moveToLocked(offset int64) { s.offset.Store(max(offset, s.offset.Load())) }
 
+// moveTo is moveToLocked for a caller without the lock.
 func (s *Server) moveTo(offset int64) {
 	defer s.lock().Unlock()
 	s.moveToLocked(offset)

@@ -35,7 +35,8 @@ func (s *Server) Decisions() []Decision {
 	return all
 }
 
-// decision is an open question of the interface.
+// decision is an open question of the interface, and where the answer is in a Behavior.
+// at returns a pointer, by which answers are read, written and typed.
 type decision struct {
 	id, question string
 	at           func(*service.Behavior) any // a pointer to the answer
@@ -91,6 +92,8 @@ var decisions = []decision{
 	{"store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", func(b *service.Behavior) any { return &b.StoreDownFirst }, nil},
 }
 
+// possible says which answers the question takes, for Decision.Possible and for errors.
+// It follows from the type of the answer where no list is given.
 func (d decision) possible() string {
 	switch at := d.at(defaultBehavior).(type) {
 	case *bool:

@@ -38,6 +38,7 @@ import (
 // handler no way to.
 type Fault struct{ f *wire.Fault }
 
+// faultMakers lists the functions for messages.
 const faultMakers = "RefuseConnection, Change, Answer, RawAnswer, RateLimited, Hang, CloseEarly, ResetConnection, " +
 	"Latency, LoseReply, TruncateReply, ResetReply, DripReply and GoAway"
 
@@ -131,6 +132,7 @@ func ResetConnection() Fault {
 	return unanswering("ResetConnection()", "ended the connection without an answer", memnet.Resets)
 }
 
+// unanswering makes a fault without an answer, which acts instead of the call.
 func unanswering(name, did string, how memnet.Ending) Fault {
 	return Fault{&wire.Fault{Name: name, Did: did, Delivery: memnet.Delivery{Ends: how, Sent: memnet.Nothing}}}
 }
@@ -173,6 +175,8 @@ func TruncateReply(n int) Fault { return cutReply("TruncateReply", n, memnet.Clo
 // whether the bytes before the abort still arrive; on Linux they do.
 func ResetReply(n int) Fault { return cutReply("ResetReply", n, memnet.Resets) }
 
+// cutReply makes a fault that sends n bytes of the body, and ends the connection as how
+// says.
 func cutReply(method string, n int, how memnet.Ending) Fault {
 	if n < 0 {
 		misuse(method, "%d is negative", n)
@@ -213,6 +217,8 @@ func characters(text string) string {
 	return fmt.Sprintf("%d characters", utf8.RuneCountInString(text))
 }
 
+// checkStatus panics for a status that no answer to a client can have. Below 200
+// net/http would wait for another one.
 func checkStatus(method string, status int) {
 	if status < 200 || status > 599 {
 		misuse(method, "%d is no status from 200 to 599", status)

@@ -18,7 +18,8 @@ import (
 // one counts.
 type Option func(*config) error
 
-// set makes an option that always succeeds; unless adds a check of its value.
+// set makes an option that always succeeds; unless adds a check of its value. So an
+// option with a bound is one expression: set(...).unless(wrong, "what is allowed").
 func set(f func(*config)) Option {
 	return func(c *config) error { f(c); return nil }
 }
@@ -60,6 +61,7 @@ var defaultBehavior = service.NewBehavior()
 
 const defaultCallLimit = 1000
 
+// newConfig applies the options in their order, from the defaults on.
 func newConfig(opts []Option) (config, error) {
 	c := config{
 		clock:     time.Now,
@@ -127,6 +129,7 @@ func WithUnknownRoutes() Option {
 	return set(func(c *config) { c.unknownOK = true })
 }
 
+// maxKeyText is in characters, which are bytes here: a key is ASCII.
 const maxKeyText = 256
 
 // WithKey makes text the default API key, so that fakes in one program have
@@ -187,6 +190,7 @@ const (
 	PlanBYOK    Plan = spec.BYOKPlan    // byok: active, with the BYOK limits of interface 8.2
 )
 
+// planNames lists the plans for messages.
 const planNames = spec.PreviewPlan + ", " + spec.FreePlan + ", " + spec.ProPlan + " and " + spec.BYOKPlan
 
 func (p Plan) isKnown() bool {
@@ -222,6 +226,7 @@ const (
 	LimitWarmUpKeyHour       = spec.WarmUpKeyHour       // warmup_key_hour: 3 warm-ups of a key in an hour
 )
 
+// limitKeys lists the limits for messages.
 func limitKeys() string {
 	var names []string
 	for _, l := range spec.Limits {
@@ -230,6 +235,7 @@ func limitKeys() string {
 	return strings.Join(names, ", ")
 }
 
+// keyKind begins the keys of a fake without WithKey.
 const keyKind = "amk_fake"
 
 // keyText is the text of the n-th key, from 1. It is computed and never stored.
@@ -250,7 +256,9 @@ const maxShown = 100
 // quoteName quotes a foreign name.
 func quoteName(name string) string { return strconv.Quote(printable.Name(name)) }
 
-// misuse panics because the author of a test passed a wrong argument.
+// misuse panics because the author of a test passed a wrong argument: the method's
+// name, and a sentence that says what is allowed. The control interface of
+// agentmessaging-fake makes a 400 of it.
 func misuse(method, format string, args ...any) {
 	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
 }

@@ -94,8 +94,11 @@ const (
 	brokeLeft    = "left"
 )
 
+// broke names the endings that cut an answer.
 var broke = map[memnet.Ending]string{memnet.Closes: "closed", memnet.Resets: "reset", memnet.Hangs: "hung"}
 
+// outcome is what the client got, in a few words: a status, and where the answer broke
+// off.
 func (s Sent) outcome() string {
 	switch {
 	case s.Broke == "":
@@ -131,7 +134,8 @@ func (c Call) String() string {
 	return printable.Line(line, maxLine)
 }
 
-// entry is a call with the parts that only matchers see.
+// entry is a call with the parts that only matchers see. The log, watchers and the call
+// itself share one entry.
 type entry struct {
 	call    Call           // as it arrived, then as it was answered; only its goroutine changes it, under the server's lock
 	token   service.Digest // the zero Digest without a token
@@ -141,7 +145,7 @@ type entry struct {
 }
 
 // callLog keeps the calls that are under way, and the newest of those that were
-// answered. The zero value keeps none that was answered.
+// answered. The zero value keeps none that was answered. The server's lock guards it.
 type callLog struct {
 	limit   int      // how many answered calls are kept
 	kept    []*entry // oldest first
@@ -184,6 +188,8 @@ func (l *callLog) end(e *entry) {
 	}
 }
 
+// copied is the record of the call for a user, with the part of the answer that was
+// sent so far. Texts are shared, headers are not.
 func (e *entry) copied() Call {
 	c := e.call
 	if sent := e.sent.Load(); sent != nil {

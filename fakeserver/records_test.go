@@ -528,20 +528,20 @@ func TestPartsOfBodies(t *testing.T) {
 		for n := range len(body) + 1 {
 			for _, b := range []mask.Body{{}, {Texts: true}, {Unchecked: true}, {Texts: true, Unchecked: true}} {
 				b.Secrets = mask.Secrets{secret}
-				shown := b.Of([]byte(body), n)
+				shown := b.Show([]byte(body), n)
 				assert.NotContains(t, shown, "1234", "%q of %q", body[:n], body)
 				assert.NotContains(t, shown, `sk-\"`, "%q of %q", body[:n], body)
 			}
 		}
 	}
 	shown := mask.Body{Secrets: mask.Secrets{secret}, Texts: true}
-	assert.Equal(t, `{"a":"[redacted]"`, shown.Of([]byte(`{"a":"sk-\"12345","b":1}`), 10), "a piece that is hidden is hidden whole")
-	assert.Equal(t, `{"a":"x`, shown.Of([]byte(`{"a":"xyz","b":"sk-\"12345"}`), 7))
+	assert.Equal(t, `{"a":"[redacted]"`, shown.Show([]byte(`{"a":"sk-\"12345","b":1}`), 10), "a piece that is hidden is hidden whole")
+	assert.Equal(t, `{"a":"x`, shown.Show([]byte(`{"a":"xyz","b":"sk-\"12345"}`), 7))
 
 	// A body that is not JSON is shown where texts are, unless it has a secret.
 	shown.Secrets = mask.Secrets{"user:canary"}
-	assert.Equal(t, "[redacted, 19 characters]", shown.Of([]byte("of user:canary, and"), 19))
-	assert.Equal(t, "[redacted, 11 characters]", shown.Of([]byte("user%3acanary"), 11), "it may be escaped")
-	assert.Equal(t, "<h1>Bad", shown.Of([]byte("<h1>Bad gateway</h1>"), 7))
-	assert.Equal(t, "[redacted, 7 characters]", new(mask.Body).Of([]byte("<h1>Bad gateway</h1>"), 7))
+	assert.Equal(t, "[redacted, 19 characters]", shown.Show([]byte("of user:canary, and"), 19))
+	assert.Equal(t, "[redacted, 11 characters]", shown.Show([]byte("user%3acanary"), 11), "it may be escaped")
+	assert.Equal(t, "<h1>Bad", shown.Show([]byte("<h1>Bad gateway</h1>"), 7))
+	assert.Equal(t, "[redacted, 7 characters]", new(mask.Body).Show([]byte("<h1>Bad gateway</h1>"), 7))
 }

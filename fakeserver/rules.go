@@ -46,7 +46,7 @@ func ByKey(key string) Matcher {
 	want := service.DigestOf(key)
 	return Matcher{
 		matches: func(e *entry) bool { return e.token == want },
-		says:    "ByKey(" + labelOf(key) + ")",
+		says:    "ByKey(" + labelFromText(key) + ")",
 	}
 }
 
@@ -91,8 +91,8 @@ func Where(f func(Call) bool) Matcher {
 	}
 }
 
-// caller is the line of the test that made a matcher, which names a function
-// better than anything else.
+// caller is the line of the test that made a matcher, which names a function better
+// than anything else. It looks two calls up: past itself and Where.
 func caller() string {
 	_, file, line, _ := runtime.Caller(2)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
@@ -107,6 +107,7 @@ func describeID(id string) string {
 	return strings.Trim(quoteName(id), `"`)
 }
 
+// listed names matchers for a message.
 func listed(matchers []Matcher) string {
 	if len(matchers) == 0 {
 		return "every call"
@@ -118,6 +119,8 @@ func listed(matchers []Matcher) string {
 	return strings.Join(names, ", ")
 }
 
+// matchesAll reports whether all matchers match a call. It runs functions of the test,
+// so the lock must not be held.
 func matchesAll(matchers []Matcher, e *entry) bool {
 	for _, m := range matchers {
 		if !m.matches(e) {
@@ -127,6 +130,7 @@ func matchesAll(matchers []Matcher, e *entry) bool {
 	return true
 }
 
+// checkMatchers panics for a zero Matcher, which has no function to ask.
 func checkMatchers(method string, matchers []Matcher) {
 	for i, m := range matchers {
 		if m.matches == nil {
@@ -135,15 +139,9 @@ func checkMatchers(method string, matchers []Matcher) {
 	}
 }
 
-// passes asks a matcher. The test has failed already, so a matcher that panics
-// only counts as a refusal.
-func passes(m Matcher, e *entry) (matched bool) {
-	defer func() { _ = recover() }()
-	return m.matches(e)
-}
-
-// rule is a Script or an Injection: which calls it is for, at which of them it
-// acts, and what it does.
+// rule is a Script or an Injection: which calls it is for, at which of them it acts,
+// and what it does. The fields up to server never change; the server's lock guards the
+// others.
 type rule struct {
 	method   string // OnMessage or Inject
 	says     string // the rule in messages, without keys and texts
@@ -187,10 +185,10 @@ func (r *rule) addToLocked(list *[]*rule) {
 	*list = append(*list, r)
 }
 
-// dueLocked counts a call that matched, and reports whether the rule acts on it. It
-// calls chance for every match, even where nth, from or times rule the call out. So the
-// n-th decision of a seed always belongs to the n-th match.
-func (r *rule) dueLocked() bool {
+// countMatchLocked counts a call that matched, and reports whether the rule acts on it.
+// It calls chance for every match, even where nth, from or times rule the call out. So
+// the n-th decision of a seed always belongs to the n-th match.
+func (r *rule) countMatchLocked() bool {
 	if r.removed {
 		return false
 	}
@@ -199,7 +197,9 @@ func (r *rule) dueLocked() bool {
 	return drawn && (r.nth == 0 || r.matched == r.nth) && r.matched >= r.from && (r.times == 0 || r.hits < r.times)
 }
 
-func (r *rule) count(method string, n int, number *int) {
+// setNumber sets Times, Nth or From, for both kinds of rule. number points into the
+// rule.
+func (r *rule) setNumber(method string, n int, number *int) {
 	if n < 1 {
 		misuse(method, "%d is less than 1; the first call is 1", n)
 	}
@@ -207,6 +207,8 @@ func (r *rule) count(method string, n int, number *int) {
 	*number = n
 }
 
+// setChance makes the rule act with probability p. Its random numbers depend on the
+// seed alone, so a test that fails can be repeated.
 func (r *rule) setChance(p float64, seed uint64) {
 	if !(p >= 0 && p <= 1) { // in this form it refuses NaN too
 		misuse("Chance", "%v is not between 0 and 1", p)
@@ -216,6 +218,7 @@ func (r *rule) setChance(p float64, seed uint64) {
 	r.chance = func() bool { return random.Float64() < p }
 }
 
+// require makes the rule fail the test if it is never used.
 func (r *rule) require() {
 	defer r.server.lock().Unlock()
 	r.required = true
@@ -269,7 +272,10 @@ func (r *rule) nearMiss(entries []*entry) string {
 		if r.method == "OnMessage" && e.call.Endpoint != EndpointSendMessage {
 			continue
 		}
-		refusing := slices.DeleteFunc(slices.Clone(r.matchers), func(m Matcher) bool { return passes(m, e) })
+		refusing := slices.DeleteFunc(slices.Clone(r.matchers), func(m Matcher) (matched bool) {
+			defer func() { _ = recover() }() // the test has failed already: a panic only counts as a refusal
+			return m.matches(e)
+		})
 		if nearest == nil || len(refusing) < len(refused) {
 			nearest, refused = e, refusing
 		}
@@ -355,6 +361,7 @@ func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 	return sc.add(step{f: f})
 }
 
+// add appends a step. A Script may get more steps while it answers.
 func (sc *Script) add(st step) *Script {
 	st.of = sc.rule
 	defer sc.server.lock().Unlock()
@@ -365,11 +372,11 @@ func (sc *Script) add(st step) *Script {
 // Times ends the script once it has answered n messages. On its own, it answers
 // the first n messages that match. Times, Nth and Chance may be combined: the
 // script answers where all of them allow it. An n below 1 panics.
-func (sc *Script) Times(n int) *Script { sc.count("Times", n, &sc.times); return sc }
+func (sc *Script) Times(n int) *Script { sc.setNumber("Times", n, &sc.times); return sc }
 
 // Nth makes the script answer only the n-th message that matches, counted from
 // 1. A message that another script answers counts too. An n below 1 panics.
-func (sc *Script) Nth(n int) *Script { sc.count("Nth", n, &sc.nth); return sc }
+func (sc *Script) Nth(n int) *Script { sc.setNumber("Nth", n, &sc.nth); return sc }
 
 // Chance makes the script answer with probability p. The seed fixes the
 // decisions: the n-th message that matches gets the same decision in every run.
@@ -385,7 +392,7 @@ func (sc *Script) Required() *Script { sc.require(); return sc }
 func nextStepLocked(scripts []*rule) (next step) {
 	answering := false
 	for _, r := range slices.Backward(scripts) {
-		if !r.dueLocked() || answering {
+		if !r.countMatchLocked() || answering {
 			continue
 		}
 		answering = true
@@ -397,8 +404,10 @@ func nextStepLocked(scripts []*rule) (next step) {
 	return next
 }
 
-// scripted is the refusal that a ReplyFunc asks for, nil for a reply.
-func (s *Server) scripted(r Reply) *service.Refusal {
+// scriptedRefusal is the refusal that a ReplyFunc asks for, nil for a reply. A status
+// that interface 4.8 does not list fails the test, and becomes a 500: a client must not
+// learn to handle what the service never sends.
+func (s *Server) scriptedRefusal(r Reply) *service.Refusal {
 	if r.Status == 0 || r.Status == http.StatusOK {
 		return nil
 	}
@@ -446,15 +455,15 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 // Times ends the injection once it has acted on n calls. On its own, it acts on
 // the first n calls that match. Times, Nth, From and Chance may be combined:
 // the fault acts where all of them allow it. An n below 1 panics.
-func (in *Injection) Times(n int) *Injection { in.count("Times", n, &in.times); return in }
+func (in *Injection) Times(n int) *Injection { in.setNumber("Times", n, &in.times); return in }
 
 // Nth makes the fault act only on the n-th call that matches, counted from 1. A
 // call that another fault acts on counts too. An n below 1 panics.
-func (in *Injection) Nth(n int) *Injection { in.count("Nth", n, &in.nth); return in }
+func (in *Injection) Nth(n int) *Injection { in.setNumber("Nth", n, &in.nth); return in }
 
 // From makes the fault act on the n-th call that matches and on later ones,
 // counted from 1. An n below 1 panics.
-func (in *Injection) From(n int) *Injection { in.count("From", n, &in.from); return in }
+func (in *Injection) From(n int) *Injection { in.setNumber("From", n, &in.from); return in }
 
 // Chance makes the fault act with probability p. The seed fixes the decisions:
 // the n-th call that matches gets the same decision in every run. Which of

@@ -19,7 +19,13 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// call is one call on its way through the fake.
+// call is one call on its way through the fake. It belongs to the goroutine that
+// answers it, which alone writes its fields. Others see the call through entry, which
+// is written under the server's lock.
+//
+// The way, in the order of this file: answer calls read, begin, respond and
+// finishRecord; respond applies the faults and asks decide; decide asks the service and
+// a script; package memnet then delivers the answer and reports to progress.
 type call struct {
 	*wire.Request
 	entry  *entry
@@ -54,9 +60,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.Write(w, r)
 }
 
-// answer answers one call. read parses and judges it without the state, begin gives
-// it its trace identifier and rules, respond applies the rules and asks the service,
-// and keep records the answer.
+// answer answers one call. read parses and judges it without the state, begin gives it
+// its trace identifier and rules, respond applies the rules and asks the service, and
+// finishRecord records the answer. Every kind of client comes through here: HTTPClient,
+// Direct and ServeHTTP.
 func (s *Server) answer(r *http.Request) (a memnet.Answer) {
 	c := s.read(r)
 	s.begin(c)
@@ -66,7 +73,7 @@ func (s *Server) answer(r *http.Request) (a memnet.Answer) {
 		if !answered {
 			c.fault, c.delivery = nil, unanswered
 		}
-		s.keep(r.Context(), c)
+		s.finishRecord(r.Context(), c)
 		a = memnet.Answer{
 			Response: c.toClient.Response, Delivery: c.delivery,
 			Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
@@ -97,14 +104,16 @@ func (s *Server) guarded(f func(), what string, args ...any) (ok bool) {
 }
 
 // callBack runs a function of the test. If it panics or ends its goroutine, the test
-// fails and the connection is aborted: net/http does not log http.ErrAbortHandler.
+// fails and the connection is aborted: net/http does not log http.ErrAbortHandler. The
+// lock must not be held: the function may call the fake.
 func (s *Server) callBack(f func(), what string, of *rule) {
 	if !s.guarded(f, what+" of %v", of) {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// read reads a call and begins its record.
+// read reads a call and begins its record. It waits for the body, so the time of
+// arrival is that of the last byte.
 func (s *Server) read(r *http.Request) *call {
 	c := &call{Request: wire.Read(r, s.config.behavior, host, s.config.messageTexts), now: s.Now()}
 	shown := &c.Shown
@@ -132,21 +141,22 @@ func (s *Server) read(r *http.Request) *call {
 }
 
 // begin takes a call into the present generation: it gets its trace identifier, the
-// label of its key and the rules of the test as they are now, and is under way.
+// label of its key and the rules of the test as they are now, and is under way. A rule
+// that is made later does not act on it.
 func (s *Server) begin(c *call) {
 	s.activity.Add(1)
 	defer s.lock().Unlock()
 	c.gen = s.gen
 	c.gen.traces++
 	c.TraceID = service.Numbered("trace", c.gen.traces) // the interface shows no form
-	c.record.TraceID, c.record.Key = c.TraceID, c.gen.labelOf(c.Request)
+	c.record.TraceID, c.record.Key = c.TraceID, c.gen.keyLabel(c.Request)
 	c.entry.call = c.record
 	c.gen.log.waiting = append(c.gen.log.waiting, c.entry)
 	c.scripts, c.injections = c.gen.scripts, c.gen.injections
 }
 
-// labelOf is what a record shows of the key of a request.
-func (g *generation) labelOf(r *wire.Request) string {
+// keyLabel is what a record shows of the key of a request. The lock must be held.
+func (g *generation) keyLabel(r *wire.Request) string {
 	k := g.service.Key(r.Token)
 	switch {
 	case k != nil:
@@ -157,7 +167,8 @@ func (g *generation) labelOf(r *wire.Request) string {
 	return fakedoor.KeyUnknown
 }
 
-// respond finds the rules of a call, carries it out, and makes its answer.
+// respond finds the rules of a call, carries it out, and makes its answer. A call
+// without a fault goes straight to decide; one that a fault answers never gets there.
 func (s *Server) respond(r *http.Request, c *call) {
 	// Matchers may be functions of the test, so they run on a snapshot without the lock.
 	if c.entry.hasText {
@@ -169,7 +180,7 @@ func (s *Server) respond(r *http.Request, c *call) {
 	if c.Unrouted != nil {
 		s.reportUnknown(c)
 	}
-	if c.latencies == nil && c.changes == nil && c.fault == nil || s.reaches(r, c) {
+	if c.latencies == nil && c.changes == nil && c.fault == nil || s.actOnTheWay(r, c) {
 		c.fromService = s.decide(r.Context(), c)
 	}
 	c.toClient = c.fromService
@@ -197,8 +208,10 @@ func (s *Server) matchingRules(rules []*rule, e *entry) (matching []*rule) {
 	return matching
 }
 
-// applyFaults decides which of the matching injections act on a call, in one
-// critical section, so that concurrent calls never share a turn.
+// applyFaults decides which of the matching injections act on a call, in one critical
+// section, so that concurrent calls never share a turn. The newest is asked first: of
+// the faults that exclude each other it wins. An older one is still counted where it
+// only slows the call, so that latencies add up.
 func (s *Server) applyFaults(c *call, matching []*rule) {
 	if len(matching) == 0 {
 		return
@@ -207,7 +220,7 @@ func (s *Server) applyFaults(c *call, matching []*rule) {
 	var names []string
 	for _, in := range slices.Backward(matching) {
 		slows := in.fault.Phase == wire.OnTheWay
-		if !in.dueLocked() || !slows && c.fault != nil {
+		if !in.countMatchLocked() || !slows && c.fault != nil {
 			continue
 		}
 		in.hits++
@@ -224,9 +237,10 @@ func (s *Server) applyFaults(c *call, matching []*rule) {
 	c.record.Fault = strings.Join(names, ", ")
 }
 
-// reaches waits out the latencies of a call and reports whether it reaches the
-// service.
-func (s *Server) reaches(r *http.Request, c *call) bool {
+// actOnTheWay waits out the latencies of a call, runs its changes, and reports whether
+// the call reaches the service. It does not if its client left meanwhile, or if another
+// fault answers instead.
+func (s *Server) actOnTheWay(r *http.Request, c *call) bool {
 	// net/http notices that a client has left only after the whole body was read, and
 	// the fake reads only the start of a body over 1 MiB.
 	if r.Body != nil {
@@ -244,22 +258,23 @@ func (s *Server) reaches(r *http.Request, c *call) bool {
 	return !c.gone && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
 }
 
-// decide asks the service, makes the reply of a message, and words the answer.
+// decide asks the service, makes the reply of a message, and words the answer. It puts
+// into the record why the service refused, cleaned of the keys of the call.
 func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
-	answer, st := s.do(c)
+	answer, st := s.askService(c)
 	if answer.TwoClocks {
 		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
 			"A synctest bubble starts in the year 2000: issue a key for each bubble, and do not use it outside",
 			c.record.Key, c.now.Format(time.RFC3339Nano))
 	}
-	if answer.Turn != nil {
-		answer = s.reply(ctx, c, answer.Turn, st)
+	if answer.Pending != nil {
+		answer = s.reply(ctx, c, answer.Pending, st)
 	}
 	shown, now := &c.record, s.Now()
 	switch reply := answer.Reply.(type) {
 	case nil:
-		r, by := answer.Refusal, s.config.behavior
-		shown.Code, shown.LimitKey = by.ErrorName(r.Code), by.LimitName(r.Limit)
+		r, behavior := answer.Refusal, s.config.behavior
+		shown.Code, shown.LimitKey = behavior.ErrorName(r.Code), behavior.LimitName(r.Limit)
 		shown.Reason, shown.Member = c.Secrets.Clean(wire.Reason(r)), c.Secrets.Clean(cmp.Or(r.UnknownMember, r.Field))
 		shown.Why = c.Secrets.Clean(wire.Why(r, now))
 	case service.Created:
@@ -268,13 +283,13 @@ func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
 	return wire.Encode(answer, s.config.behavior, c.TraceID, now.Format(http.TimeFormat))
 }
 
-// do is the one critical section of a call: the key, the limits and the effect are
-// decided on the same state. Of a message it also takes the step of the script that
+// askService is the one critical section of a call: the key, the limits and the effect
+// are decided on the same state. Of a message it also takes the step of the script that
 // answers it, and copies what the step's function gets.
-func (s *Server) do(c *call) (answer service.Answer, st step) {
+func (s *Server) askService(c *call) (answer service.Answer, st step) {
 	defer s.lock().Unlock()
 	answer = c.gen.service.Do(c.now, &c.Request.Request)
-	t := answer.Turn
+	t := answer.Pending
 	if t == nil {
 		return answer, st
 	}
@@ -286,10 +301,10 @@ func (s *Server) do(c *call) (answer service.Answer, st step) {
 	return answer, st
 }
 
-// reply waits out the cold start, and makes the reply, perhaps by a function of the
-// test, so it runs without the lock. A client that leaves meanwhile changes
-// nothing: its message was accepted.
-func (s *Server) reply(ctx context.Context, c *call, t *service.Turn, st step) service.Answer {
+// reply waits out the cold start (interface 4.2), and makes the reply, perhaps by a
+// function of the test, so it runs without the lock. A client that leaves meanwhile
+// changes nothing: its message was accepted.
+func (s *Server) reply(ctx context.Context, c *call, t *service.PendingMessage, st step) service.Answer {
 	if t.Cold {
 		memnet.Pause(ctx, s.config.coldStart)
 	}
@@ -301,17 +316,19 @@ func (s *Server) reply(ctx context.Context, c *call, t *service.Turn, st step) s
 		r = Reply{Text: *st.text}
 	}
 	t.Exchange.ReplyText, t.Exchange.Warnings = r.Text, slices.Clone(r.Warnings)
-	if refusal := s.scripted(r); refusal != nil {
+	if refusal := s.scriptedRefusal(r); refusal != nil {
 		return service.Answer{Refusal: refusal}
 	}
 	defer s.lock().Unlock()
 	return c.gen.service.Finish(t)
 }
 
-// keep completes the record of a call, puts it into the log, and shows it to
+// finishRecord completes the record of a call, puts it into the log, and shows it to
 // watchers. The call is added and the watchers are read under one lock, so an
-// AwaitCalls that begins meanwhile sees the call exactly once (see enroll).
-func (s *Server) keep(ctx context.Context, c *call) {
+// AwaitCalls that begins meanwhile sees the call exactly once (see addWatcher). It runs
+// before the first byte of the answer is sent: a client that has its answer finds the
+// call in Calls.
+func (s *Server) finishRecord(ctx context.Context, c *call) {
 	s.activity.Add(1)
 	now := s.Now()
 	record := &c.record
@@ -327,17 +344,18 @@ func (s *Server) keep(ctx context.Context, c *call) {
 	if slow {
 		part = nil
 	}
-	if record.Sent = s.sent(c, len(part), c.left || !slow); c.left {
+	if record.Sent = s.sentPart(c, len(part), c.left || !slow); c.left {
 		record.Why = strings.TrimSpace(record.Why + " " + wire.WhyLeft(record.Took, !c.gone))
 	}
-	for _, w := range slices.Backward(s.add(c)) {
-		defer s.show(w, c.entry) // even if one before it ends the goroutine
+	for _, w := range slices.Backward(s.addToLog(c)) {
+		defer s.showTo(w, c.entry) // even if one before it ends the goroutine
 	}
 }
 
-// add puts a call into the log and returns the watchers that it must be shown to.
-// Unless its answer drips or hangs, the call is no longer under way.
-func (s *Server) add(c *call) []*watcher {
+// addToLog puts a call into the log and returns the watchers that it must be shown to.
+// Unless its answer drips or hangs, the call is no longer under way. From now on the
+// record does not change, but for Sent.
+func (s *Server) addToLog(c *call) []*watcher {
 	defer s.lock().Unlock()
 	s.answered++
 	c.record.Seq = s.answered
@@ -346,8 +364,8 @@ func (s *Server) add(c *call) []*watcher {
 	return s.watchers
 }
 
-// show shows a call to a watcher. A panic fails the test, and the call goes on.
-func (s *Server) show(w *watcher, e *entry) {
+// showTo shows a call to a watcher. A panic fails the test, and the call goes on.
+func (s *Server) showTo(w *watcher, e *entry) {
 	s.guarded(func() {
 		if matchesAll(w.matchers, e) {
 			w.see(e)
@@ -355,8 +373,9 @@ func (s *Server) show(w *watcher, e *entry) {
 	}, "%s", w.name)
 }
 
-// sent is the record of an answer of which n bytes of the body have left.
-func (s *Server) sent(c *call, n int, ended bool) (sent Sent) {
+// sentPart is the record of an answer of which n bytes of the body have left. It is
+// asked once for an answer that leaves at once, and again and again for one that drips.
+func (s *Server) sentPart(c *call, n int, ended bool) (sent Sent) {
 	if ended {
 		sent.Ended = s.Now()
 	}
@@ -387,9 +406,9 @@ func (s *Server) sent(c *call, n int, ended bool) (sent Sent) {
 }
 
 // progress records how much of an answer has left that drips or hangs, or that its
-// client did not take whole.
+// client did not take whole. For a drip memnet calls it before the bytes leave.
 func (s *Server) progress(c *call, n int, ended bool) {
-	sent := s.sent(c, n, ended)
+	sent := s.sentPart(c, n, ended)
 	c.entry.sent.Store(&sent)
 	if ended {
 		defer s.lock().Unlock()
@@ -413,10 +432,11 @@ func (s *Server) reportUnknown(c *call) {
 		printable.Name(method), printable.Line(path, maxShown), spec.EndpointNames())
 }
 
-// refuse returns the error of a request whose connection an injection refuses, and
-// records the call; nil for any other request. It leaves the body to the sender, and
-// reads a copy if the request can give one.
-func (s *Server) refuse(r *http.Request, ip netip.Addr) error {
+// refuseConnection returns the error of a request whose connection an injection
+// refuses, and records the call; nil for any other request. It leaves the body to the
+// sender, and reads a copy if the request can give one. Only HTTPClient and Direct can
+// be refused so: a socket has been accepted when the fake learns of the call.
+func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 	if !s.refusing.Load() {
 		return nil
 	}
@@ -428,21 +448,21 @@ func (s *Server) refuse(r *http.Request, ip netip.Addr) error {
 		}
 	}
 	c := s.read(asked)
-	refusals := s.refusals(c)
+	refusals := s.connectionRules(c)
 	if !s.guarded(func() { s.applyFaults(c, s.matchingRules(refusals, c.entry)) }, bugInFake) {
 		c.delivery = unanswered
 	} else if c.fault == nil {
 		return nil
 	}
 	s.begin(c)
-	s.keep(r.Context(), c)
+	s.finishRecord(r.Context(), c)
 	return memnet.ErrRefused
 }
 
-// refusals returns the rules that refuse connections, and gives the call the label of
-// its key, which they may ask for.
-func (s *Server) refusals(c *call) []*rule {
+// connectionRules returns the rules that refuse connections, and gives the call the
+// label of its key, which they may ask for.
+func (s *Server) connectionRules(c *call) []*rule {
 	defer s.lock().Unlock()
-	c.entry.call.Key = s.gen.labelOf(c.Request)
+	c.entry.call.Key = s.gen.keyLabel(c.Request)
 	return s.gen.refusals
 }

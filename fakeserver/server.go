@@ -13,9 +13,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// TB is the part of testing.TB that the fake needs. With its own interface, a
-// program that contains a fake does not link package testing, and other test
-// frameworks fit.
+// TB is the part of testing.TB that the fake needs. With its own interface, a program
+// that contains a fake does not link package testing, and other test frameworks fit.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -52,8 +51,9 @@ type Server struct {
 	sleepers []int64    // the offsets of the clock at which each Sleep under way wakes
 }
 
-// generation is the part of a Server that Reset replaces. A call that is under way
-// ends in the generation that it began in. The server's lock guards it.
+// generation is the part of a Server that Reset replaces. A call that is under way ends
+// in the generation that it began in, so it cannot change the next test's state. The
+// server's lock guards it.
 type generation struct {
 	service *service.State
 	traces  int // trace identifiers given so far
@@ -106,14 +106,16 @@ func Open(opts ...Option) (*Server, error) {
 	}
 	s := &Server{config: c}
 	s.gen = s.newGeneration()
-	s.host.Addr, s.host.Answer, s.host.Refuse = host+":443", s.answer, s.refuse
+	s.host.Addr, s.host.Answer, s.host.Refuse = host+":443", s.answer, s.refuseConnection
 	return s, nil
 }
 
+// newGeneration makes the state of a new fake, or of one after Reset: the default key
+// is issued, and nothing else is there.
 func (s *Server) newGeneration() *generation {
 	c := &s.config
 	exchanges := cmp.Or(int(s.keptExchanges.Load()), max(c.callLimit, spec.KeptExchanges))
-	g := &generation{service: service.New(c.behavior, service.Limits{Maxima: c.maxima, Exchanges: exchanges})}
+	g := &generation{service: service.New(c.behavior, c.maxima, exchanges)}
 	g.log.limit = c.callLimit
 	g.service.Issue(service.DigestOf(c.keyText(1)), string(c.plan), true, s.Now())
 	return g

@@ -95,6 +95,9 @@ func (s *Server) ReadState(r io.Reader) error {
 	return nil
 }
 
+// decodeState reads a state file and checks that it is whole. The checks come in the
+// order in which their sentences help most: a file of another program is not called
+// damaged.
 func decodeState(r io.Reader) (*stateFile, error) {
 	raw, err := io.ReadAll(r)
 	if err != nil {

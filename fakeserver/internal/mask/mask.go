@@ -1,7 +1,11 @@
-// Package mask hides keys and people's words in what the fake keeps, logs and
-// prints of a call. A JSON body keeps its structure, its numbers and the strings that
-// are neither. Any other body cannot be searched for escaped keys, so it is hidden
-// whole.
+// Package mask hides keys and people's words in what the fake keeps, logs and prints of
+// a call. A JSON body keeps its structure, its numbers and the strings that are
+// neither. Any other body cannot be searched for escaped keys, so it is hidden whole.
+//
+// SecretsOf finds the keys of one call: its token, and what its body has under api_key.
+// Secrets.Clean and Secrets.CleanHeader remove those from the other parts of the call,
+// and Body.Show masks a body. The package knows nothing of endpoints; package wire says
+// which bodies were checked.
 package mask
 
 import (
@@ -17,7 +21,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// Key replaces a key.
+// Key replaces a key. The page of agentmessaging-fake looks for it, to put a variable
+// of the shell there in a call that is copied as curl.
 const Key = "[redacted]"
 
 // Withheld replaces a key, or what may be one, inside a sentence.
@@ -34,7 +39,8 @@ const (
 // A shorter one would be found everywhere.
 const minSecret = 8
 
-// Text replaces the words of a person by their length.
+// Text replaces the words of a person by their length, in code points as interface 8.4
+// counts them.
 func Text(s string) string {
 	return "[redacted, " + strconv.Itoa(utf8.RuneCountInString(s)) + " characters]"
 }
@@ -55,8 +61,9 @@ func Clip(text string, limit int) string {
 // keys of its body. The longest come first, since one may contain another.
 type Secrets []string
 
-// SecretsOf finds the secrets of a call: its token, and the strings below each
-// member of a JSON body that is named api_key, however deep.
+// SecretsOf finds the secrets of a call: its token, and the strings below each member
+// of a JSON body that is named api_key, however deep. One shorter than minSecret is
+// left out here, and still masked where it is the value of such a member.
 func SecretsOf(token string, body []byte) (found Secrets) {
 	if len(token) >= minSecret {
 		found = Secrets{token}
@@ -83,8 +90,9 @@ func (s Secrets) Clean(text string) string {
 	return text
 }
 
-// CleanHeader copies a header without the values of headers that are named like
-// a secret, and without the secrets anywhere.
+// CleanHeader copies a header without the values of headers that are named like a
+// secret, and without the secrets anywhere. Of more than maxHeaderNames names it keeps
+// some, in no order.
 func (s Secrets) CleanHeader(h http.Header) http.Header {
 	shown := make(http.Header, len(h))
 	values := make([]string, 0, len(h)) // of all names in one slice: few headers have two values
@@ -129,8 +137,8 @@ func AnswerHeader(h http.Header, hideWords bool) http.Header {
 
 var plainValues = regexp.MustCompile(`^([-+.0-9eE]{1,24}|[A-Z][a-z]{2,8}, [ \w:-]{1,24}|(application|text|image)/[a-z+.-]{1,40}(; ?charset=[\w-]{1,12})?)$`)
 
-// namesSecret reports whether the name of a header, a member or a query value
-// says that the value is a secret.
+// namesSecret reports whether the name of a header or a member says that the value is a
+// secret. It errs on the side of masking: "monkey" counts.
 func namesSecret(name string) bool {
 	if secret, usual := usualNames[name]; usual {
 		return secret
@@ -146,10 +154,12 @@ var usualNames = map[string]bool{
 
 var secretNames = []string{"authorization", "cookie", "key", "token", "secret"}
 
-// secretForms are what keys look like: known beginnings, or long runs of letters
-// and digits.
+// secretForms are what keys look like: known beginnings, or long runs of letters and
+// digits. They matter only where nobody has checked what a string is.
 var secretForms = regexp.MustCompile(`(?i)\b(sk|pk|amk|key|bearer)[-_ ][a-z0-9]|[a-z0-9_-]{24,}`)
 
+// looksSecret reports whether a text holds something in the form of a key. A run of 24
+// letters without a digit is a long word.
 func looksSecret(text string) bool {
 	return slices.ContainsFunc(secretForms.FindAllString(text, -1), func(found string) bool {
 		return len(found) < 24 || strings.ContainsAny(found, "0123456789")
@@ -171,9 +181,9 @@ type Body struct {
 	Unchecked bool
 }
 
-// Of returns the first n bytes of a body as they may be shown. A string that is cut
+// Show returns the first n bytes of a body as they may be shown. A string that is cut
 // there is masked as if it were whole, so that a secret's beginning does not show.
-func (b *Body) Of(body []byte, n int) string {
+func (b *Body) Show(body []byte, n int) string {
 	if !json.Valid(body) || b.Unchecked && !b.Texts {
 		return b.opaque(string(body), n)
 	}
@@ -195,7 +205,8 @@ func (b *Body) Of(body []byte, n int) string {
 }
 
 // opaque is the beginning of a body that is hidden, unless texts are shown and it is
-// not JSON. A key in it may then be escaped in any way.
+// not JSON. A key in it may then be escaped in any way, so signs of an escape hide it
+// too.
 func (b *Body) opaque(body string, n int) string {
 	sent := strings.ToValidUTF8(body[:n], "\ufffd")
 	if sent == "" || b.Texts && !strings.ContainsAny(body, `\%&`) && !looksSecret(body) && b.Secrets.Clean(body) == body {
@@ -204,7 +215,10 @@ func (b *Body) opaque(body string, n int) string {
 	return Text(sent)
 }
 
-// shown is a piece as it may be shown, without quotes; masked says that it differs.
+// shown is a piece as it may be shown, without quotes; masked says that it differs. The
+// rules come in the order of how much is known of the piece: it is under api_key; it is
+// in a body that nobody checked; it holds a person's words; it repeats a secret of the
+// call.
 func (b *Body) shown(p *walker) (shown string, masked bool) {
 	isString := p.written[0] == '"'
 	switch {
@@ -224,7 +238,8 @@ func (b *Body) shown(p *walker) (shown string, masked bool) {
 	return shown, shown != p.text()
 }
 
-// maxNumber is the length of the longest number that is shown.
+// maxNumber is the length in bytes of the longest number that is shown. A longer one
+// may be a key without quotes.
 const maxNumber = 24
 
 // wordMembers of a documented body hold a person's words, or the agent's. A fake may
@@ -243,7 +258,9 @@ type walker struct {
 	keyDepth           int    // that of the member named api_key whose name or value it is; 0 means none
 }
 
-// next reads the next piece, and reports whether there is one.
+// next reads the next piece, and reports whether there is one. It keeps depth, member
+// and keyDepth in step with the brackets and names that it passes. The document must be
+// valid JSON.
 func (p *walker) next() bool {
 	for ; p.Pos < len(p.Data) && strings.IndexByte("{[}] \t\r\n:,", p.Data[p.Pos]) >= 0; p.Pos++ {
 		switch p.Data[p.Pos] {

@@ -19,15 +19,17 @@ type Answer struct {
 	Progress func(sent int, ended bool)
 }
 
-// Response is a whole answer.
+// Response is a whole answer: what the service, or a test in its place, decided to
+// send.
 type Response struct {
 	Status int
 	Header http.Header // a name without values keeps net/http from adding its own
 	Body   []byte
 }
 
-// Ending is what happens to the connection after the part of a response that
-// was sent.
+// Ending is what happens to the connection after the part of a response that was sent.
+// The client sees the same error over HTTPClient, over Direct and over a socket; over
+// HTTP/2 only the stream ends.
 type Ending int
 
 // The endings.
@@ -51,7 +53,8 @@ type Delivery struct {
 	Every time.Duration // between two drips
 }
 
-// Part is the part of a body that leaves, and whether that is the whole.
+// Part is the part of a body that leaves, and whether that is the whole. A body that is
+// not longer than Sent arrives whole.
 func (d Delivery) Part(body []byte) (part []byte, whole bool) {
 	if d.Ends == Stays || d.Ends == GoesAway || d.Sent >= len(body) {
 		return body, true
@@ -59,8 +62,9 @@ func (d Delivery) Part(body []byte) (part []byte, whole bool) {
 	return body[:max(0, d.Sent)], false
 }
 
-// Write sends the answer to a request. If the connection ends too early, or the
-// client leaves, it panics with http.ErrAbortHandler.
+// Write sends the answer to a request, with net/http at this end. If the connection
+// ends too early, or the client leaves, it panics with http.ErrAbortHandler, which
+// net/http takes as an abort and does not log.
 func (a *Answer) Write(w http.ResponseWriter, req *http.Request) {
 	part, whole := a.Part(a.Body)
 	if a.Sent != Nothing {
@@ -80,7 +84,7 @@ func (a *Answer) Write(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// hang waits until the client leaves.
+// hang waits until the client leaves, and records that nothing was sent.
 func (a *Answer) hang(ctx context.Context) {
 	<-ctx.Done()
 	a.Progress(0, true)
@@ -118,8 +122,9 @@ func (a *Answer) send(ctx context.Context, w http.ResponseWriter, part []byte) {
 	}
 }
 
-// reset aborts the connection below a response. Over HTTP/2, where calls share
-// a connection, it resets the stream; net/http chooses the code INTERNAL_ERROR.
+// reset aborts the connection below a response: with SO_LINGER 0, Close sends a RST.
+// Over HTTP/2, where calls share a connection, it resets the stream; net/http chooses
+// the code INTERNAL_ERROR.
 func reset(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -135,8 +140,8 @@ func reset(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-// Pause waits for d, or until ctx ends. It makes its timer in the bubble of the
-// call.
+// Pause waits for d, or until ctx ends. It makes its timer in the bubble of the call,
+// whose clock it then follows.
 func Pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return

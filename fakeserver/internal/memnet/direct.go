@@ -25,23 +25,28 @@ import (
 // net/http writes and reads it. It reaches no other host.
 func (h *Host) Direct(ip netip.Addr) http.RoundTripper { return &direct{h, ip} }
 
+// direct is a client without a connection. It holds nothing between two calls, so one
+// may be used by any number of goroutines.
 type direct struct {
 	host *Host
 	ip   netip.Addr
 }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. It does what a Transport would do, in the
+// same order: check what is sent, connect, send, and read the answer. The context
+// decides last: a call whose context has ended yields its cause, whatever the service
+// answered.
 func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
 	}
-	if err := checkSent(req); err != nil {
+	if err := checkSendable(req); err != nil {
 		return nil, err
 	}
 	if err := d.connect(req); err != nil {
 		return nil, err
 	}
-	r, err := d.arrived(req)
+	r, err := d.asReceived(req)
 	if err != nil {
 		return nil, err
 	}
@@ -53,13 +58,14 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case answer.Sent == Nothing:
-		return nil, answer.end()
+		return nil, answer.endError()
 	}
 	return answer.response(req), nil
 }
 
-// checkSent refuses what a Transport refuses to send, in the same words.
-func checkSent(req *http.Request) error {
+// checkSendable refuses what a Transport refuses to send, in the same words. Without it
+// a test would pass here and fail on a network.
+func checkSendable(req *http.Request) error {
 	if req.Method != "" && !isToken(req.Method) {
 		return fmt.Errorf("net/http: invalid method %q", req.Method)
 	}
@@ -115,10 +121,10 @@ func (d *direct) connect(req *http.Request) error {
 	return nil
 }
 
-// arrived is the request as a handler gets it: net/http writes it, and reads it
-// again. An error of the body's reader is returned to the caller, and nothing was
-// sent.
-func (d *direct) arrived(req *http.Request) (*http.Request, error) {
+// asReceived is the request as a handler gets it: net/http writes it, and reads it
+// again. So names of headers, the length and the host are as over a connection. An
+// error of the body's reader is returned to the caller, and nothing was sent.
+func (d *direct) asReceived(req *http.Request) (*http.Request, error) {
 	written, body := *req, callersBody{ReadCloser: req.Body}
 	if req.Body != nil && req.Body != http.NoBody {
 		written.Body = &body
@@ -154,7 +160,9 @@ func (b *callersBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// response is the answer as a client gets it.
+// response is the answer as a client gets it. Its body has no more than the delivery
+// leaves, and ends with the error that a broken connection would give. Names of headers
+// without values keep net/http from adding its own; no client sees them.
 func (a *Answer) response(req *http.Request) *http.Response {
 	header := a.Header.Clone()
 	maps.DeleteFunc(header, func(_ string, values []string) bool { return len(values) == 0 })
@@ -170,14 +178,15 @@ func (a *Answer) response(req *http.Request) *http.Response {
 	body := &directBody{ctx: req.Context(), answer: a, end: io.EOF}
 	var whole bool
 	if body.part, whole = a.Part(a.Body); !whole {
-		body.end = a.end()
+		body.end = a.endError()
 	}
 	resp.Body = body
 	return resp
 }
 
-// end is what a client reads where the connection ends too early.
-func (a *Answer) end() error {
+// endError is what a client reads where the connection ends too early. Before any byte
+// of the answer that is io.EOF, and after it io.ErrUnexpectedEOF.
+func (a *Answer) endError() error {
 	switch {
 	case a.Ends == Resets:
 		return &net.OpError{Op: "read", Net: "tcp", Addr: fakeAddr, Err: os.NewSyscallError("read", syscall.ECONNRESET)}
@@ -187,7 +196,8 @@ func (a *Answer) end() error {
 	return io.ErrUnexpectedEOF
 }
 
-// directBody is the body of a response, which arrives in parts.
+// directBody is the body of a response, which arrives in parts. Only the client's
+// goroutine uses it, so it needs no lock.
 type directBody struct {
 	ctx           context.Context
 	answer        *Answer
@@ -201,6 +211,9 @@ type directBody struct {
 // errBodyClosed has the words of net/http, which exports no such error.
 var errBodyClosed = errors.New("http: read on closed response body")
 
+// Read waits for the next drip once all that has arrived was read. It copies from what
+// has arrived, and never past it, so a slow answer cannot be read faster than it comes.
+// After Close and after the end of the context it fails as a body of net/http does.
 func (b *directBody) Read(p []byte) (int, error) {
 	drip := cmp.Or(b.answer.Drip, len(b.part))
 	if len(p) > 0 && b.read == b.arrived && b.arrived < len(b.part) && !b.closed {
@@ -226,7 +239,8 @@ func (b *directBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// report tells how much of a dripping body has arrived, until it has ended.
+// report notes how much of a dripping body has arrived, until it has ended. Other
+// bodies have arrived whole when the response is there.
 func (b *directBody) report(ended bool) {
 	if b.answer.Drip > 0 && !b.reported {
 		b.reported = ended
@@ -234,6 +248,7 @@ func (b *directBody) report(ended bool) {
 	}
 }
 
+// Close ends the body. A client that closes early has got only what had arrived.
 func (b *directBody) Close() error {
 	b.closed = true
 	b.report(true)

@@ -1,9 +1,16 @@
-// Package memnet serves the fake in memory: at its own address, over connections
-// that behave as TCP does, or without any connection. It opens no socket.
+// Package memnet serves the fake in memory: at its own address, over connections that
+// behave as TCP does, or without any connection. It opens no socket. It knows nothing
+// of the service: Host.Answer makes each Answer, and memnet delivers it.
 //
-// Several testing/synctest bubbles may reach a Host at once. The Host holds no
-// channel, timer, WaitGroup or Cond, since those belong to the bubble that made
-// them. A connection belongs to the bubble that dials it.
+// host.go has the connections. Host.Client returns an http.Client whose Transport dials
+// into memory: each connection is a net.Pipe with its own http.Server at the
+// other end, so both ends run the real net/http. direct.go has the RoundTripper without
+// a connection. delivery.go says how an answer leaves, whole or cut, at once or in
+// drips; a real socket, as of httptest.NewServer, uses it too.
+//
+// Several testing/synctest bubbles may reach a Host at once. The Host holds no channel,
+// timer, WaitGroup or Cond, since those belong to the bubble that made them. A
+// connection belongs to the bubble that dials it.
 package memnet
 
 import (
@@ -40,7 +47,7 @@ type Host struct {
 	networks []*network // of clients without a TB, for Close
 }
 
-// TB is the part of testing.TB that a client needs.
+// TB is the part of testing.TB that a client needs. Every fakeserver.TB is one.
 type TB interface {
 	Cleanup(func())
 }
@@ -81,6 +88,8 @@ func (h *Host) Close() {
 	}
 }
 
+// nextAddr is an address of a client, with a port that no other of the last 16,384
+// connections had, so that hooks can tell connections apart.
 func (h *Host) nextAddr(ip netip.Addr) netip.AddrPort {
 	const first, count = 49152, 16384 // the ports for clients
 	return netip.AddrPortFrom(ip, uint16(first+h.ports.Add(1)%count))
@@ -98,13 +107,16 @@ func (h *Host) unreachable(scheme, address string) error {
 	return nil
 }
 
-// errClosed is the error of a client whose host has closed, or whose test has
-// ended.
+// errClosed is the error of a client whose host has closed, or whose test has ended. It
+// wraps ECONNREFUSED, so that clients treat it like a server that is gone.
 var errClosed = fmt.Errorf("the fake is closed: %w", syscall.ECONNREFUSED)
 
-// ErrRefused is the error of a client whose connection nobody accepts.
+// ErrRefused is the error of a client whose connection nobody accepts. It has the type
+// and the errno of a refused TCP connection.
 var ErrRefused = dialError(fakeAddr, os.NewSyscallError("connect", syscall.ECONNREFUSED))
 
+// dialError has the type that net.Dial returns, which clients look for to learn that
+// nothing was sent.
 func dialError(address addr, err error) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: address, Err: err}
 }
@@ -119,9 +131,9 @@ const fakeAddr addr = "fake:443"
 func (addr) Network() string  { return "tcp" }
 func (a addr) String() string { return string(a) }
 
-// oneConn is a listener with one connection. The second Accept fails at once
-// instead of waiting: the server then goes on with the connection, and no
-// listening goroutine is left to end.
+// oneConn is a listener with one connection. The second Accept fails at once instead of
+// waiting: the server then goes on with the connection, and no listening goroutine is
+// left to end.
 type oneConn struct {
 	conn net.Conn
 }
@@ -139,7 +151,7 @@ func (l *oneConn) Close() error   { return nil }
 func (l *oneConn) Addr() net.Addr { return addr("memory") }
 
 // network holds the connections of one client. Each belongs to the bubble that dials
-// it, so there is no WaitGroup for all of them.
+// it, so there is no WaitGroup for all of them: hangUp returns a channel for each.
 type network struct {
 	host      *Host
 	ip        netip.Addr
@@ -150,9 +162,10 @@ type network struct {
 	ended bool                    // no more connections are made
 }
 
-// dial makes a connection and a server for it. The server starts on the
-// goroutine that dials, and so in the bubble of the client. One server for all
-// clients would tie the host to one bubble.
+// dial makes a connection and a server for it, as a Transport asks for https. The
+// server starts on the goroutine that dials, and so in the bubble of the client. One
+// server for all clients would tie the host to one bubble. Nothing is encrypted: there
+// is nobody to listen in, and certificates would only cost time.
 func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	if err := n.host.unreachable("https", address); err != nil {
 		return nil, err
@@ -183,9 +196,10 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	return client, nil
 }
 
-// proxy is where net/http asks about each request before it looks for a
-// connection. There is no proxy. Host.Close may run outside the bubble of a client, so
-// it cannot close the connections that are open.
+// proxy is where net/http asks about each request before it looks for a connection, so
+// it is the place to refuse one even if an idle connection is there. There is no proxy.
+// Host.Close may run outside the bubble of a client, so it cannot close the connections
+// that are open.
 func (n *network) proxy(req *http.Request) (*url.URL, error) {
 	if n.host.closed.Load() {
 		return nil, dialError(fakeAddr, errClosed)
@@ -198,7 +212,8 @@ func (n *network) dialHTTP(_ context.Context, _, address string) (net.Conn, erro
 	return nil, n.host.unreachable("http", address)
 }
 
-// hangUp closes all connections, and returns what tells that their servers have ended.
+// hangUp closes all connections, and returns a channel for each that is closed when its
+// server has ended. Later dials fail.
 func (n *network) hangUp() []chan struct{} {
 	n.transport.CloseIdleConnections()
 	n.mu.Lock()
@@ -210,9 +225,9 @@ func (n *network) hangUp() []chan struct{} {
 	return slices.Collect(maps.Values(n.open))
 }
 
-// conn is one end of a net.Pipe whose errors look as over TCP, and that can be
-// aborted. Nothing is buffered: a write waits for its reader. Neither direction can
-// end alone, which net/http needs of no connection.
+// conn is one end of a net.Pipe whose errors look as over TCP, and that can be aborted.
+// Nothing is buffered: a write waits for its reader. Neither direction can end alone,
+// which net/http needs of no connection. Deadlines are those of the pipe.
 type conn struct {
 	net.Conn
 	local, remote net.Addr
@@ -222,6 +237,8 @@ type conn struct {
 	onClose       func()       // called by the first Close; nil means none
 }
 
+// newConns returns the two ends of a connection with the addresses of client and
+// server. Each end sees the other's as remote.
 func newConns(client, server net.Addr) (dialled, accepted *conn) {
 	reset := new(atomic.Bool)
 	near, far := net.Pipe()
@@ -229,13 +246,15 @@ func newConns(client, server net.Addr) (dialled, accepted *conn) {
 		&conn{Conn: far, local: server, remote: client, reset: reset}
 }
 
-// closedConn is the client's end of a connection that was closed.
+// closedConn is the client's end of a connection that was closed. It is for hooks that
+// ask a connection for its addresses; who reads or writes gets net.ErrClosed.
 func closedConn(client net.Addr) *conn {
 	c := &conn{Conn: closedPipe, local: client, remote: fakeAddr}
 	c.closed.Store(true)
 	return c
 }
 
+// closedPipe is shared by all of them: a pipe for each call would be waste.
 var closedPipe = func() net.Conn {
 	end, _ := net.Pipe()
 	_ = end.Close()
@@ -253,7 +272,8 @@ func (c *conn) Write(p []byte) (int, error) {
 }
 
 // asTCP gives an error of a pipe the shape that it has over TCP. A deadline's and
-// io.EOF have it already.
+// io.EOF have it already. The end that closed sees net.ErrClosed, the other one
+// ECONNRESET after an abort, and EPIPE when it writes to an end that is closed.
 func (c *conn) asTCP(op string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):
@@ -280,6 +300,8 @@ func (c *conn) SetLinger(seconds int) error {
 	return nil
 }
 
+// Close ends both directions. The reset is marked before the pipe closes, so that the
+// other end, which then wakes, sees it.
 func (c *conn) Close() error {
 	if c.closed.Swap(true) {
 		return nil

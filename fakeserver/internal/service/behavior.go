@@ -11,8 +11,12 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Behavior is what the service does where the interface is silent. The zero value
-// is of no use; NewBehavior has the fake's own answers.
+// Behavior is what the service does where the interface is silent. The zero value is of
+// no use; NewBehavior has the fake's own answers. Each field is the answer to one
+// Decision of package fakeserver, which has the question in words.
+//
+// A Behavior does not change once a State uses it, so States and goroutines may share
+// one.
 type Behavior struct {
 	Status     StatusValues
 	ErrorNames map[string]string // by the fake's own
@@ -71,7 +75,9 @@ const (
 // size for limits per minute, such as "token bucket of 10".
 func IsBucket(kind string) bool { return kind == WindowsBucket || burstOf(kind) > 0 }
 
-// burstOf is how many calls a bucket saves up; 0 means as many as the limit has.
+// burstOf is how many calls a bucket saves up; 0 means as many as the limit has. A
+// number with a leading zero or a sign makes no bucket, so that each bucket has one
+// name.
 func burstOf(kind string) int {
 	n, isBucket := strings.CutPrefix(kind, WindowsBucket+" of ")
 	if !isBucket {
@@ -84,7 +90,9 @@ func burstOf(kind string) int {
 	return burst
 }
 
-// NewBehavior returns the fake's own answers to the open questions.
+// NewBehavior returns the fake's own answers to the open questions. They are guesses;
+// an observation of a real service replaces them (fakeserver.Like). Limits and error
+// identifiers go by their own names.
 func NewBehavior() *Behavior {
 	b := &Behavior{
 		Status:     StatusValues{"agent-messaging-fake", "v1", "preview"},
@@ -115,10 +123,13 @@ func NewBehavior() *Behavior {
 	return b
 }
 
-// ErrorName is the error of a body. Scripts may ask for any.
+// ErrorName is the error of a body: the name that Behavior has for one of the fake's
+// own codes. Scripts may ask for any other, which goes out as it is.
 func (b *Behavior) ErrorName(code string) string { return cmp.Or(b.ErrorNames[code], code) }
 
-// LimitName is the limit_key of a 429.
+// LimitName is the limit_key of a 429 (interface 7), whose values the interface does
+// not list; "" for no limit. Two limits may have one name: a real service may not tell
+// them apart.
 func (b *Behavior) LimitName(limit spec.LimitKey) string {
 	switch limit {
 	case spec.WarmUpKeyHour:
@@ -129,7 +140,8 @@ func (b *Behavior) LimitName(limit spec.LimitKey) string {
 	return b.OtherNames[string(limit)]
 }
 
-// Time is a time in an answer. The interface shows only that it is a string.
+// Time is a time in an answer. The interface shows only that it is a string, so numbers
+// are written as strings too.
 func (b *Behavior) Time(t time.Time) string {
 	switch b.Times {
 	case TimesOffset:
@@ -142,7 +154,8 @@ func (b *Behavior) Time(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// Length is how long a text is for the bounds of interface 8.4.
+// Length is how long a text is for the bounds of interface 8.4, which speaks of
+// characters without saying which.
 func (b *Behavior) Length(text string) int {
 	switch b.LengthUnit {
 	case UnitBytes:
@@ -153,8 +166,9 @@ func (b *Behavior) Length(text string) int {
 	return utf8.RuneCountInString(text)
 }
 
-// limitComesBefore reports whether a spent limit on requests refuses a call
-// before its flaw does.
+// limitComesBefore reports whether a spent limit on requests refuses a call before its
+// flaw does. Only a wrong body and a missing permission have a decision; before any
+// other flaw the limit comes first.
 func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
 	switch flaw.AnsweredAs {
 	case BadRequest:
@@ -165,7 +179,8 @@ func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
 	return true
 }
 
-// spendsDespite reports whether a call with a flaw spends a request.
+// spendsDespite reports whether a call with a flaw spends a request. A status that
+// nobody asked about spends one.
 func (b *Behavior) spendsDespite(flaw *Refusal) bool {
 	spends, asked := b.RequestsSpend[strconv.Itoa(flaw.Status)]
 	return spends || !asked

@@ -8,8 +8,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Window counts calls against one limit. Its answers depend only on the calls
-// that it counted and on its arguments.
+// Window is what was counted against one limit, in the form that a state file keeps.
+// Which fields are in use depends on Kind: a bucket has only Full, the other kinds have
+// Calls and Used.
 type Window struct {
 	Kind  string    `json:"kind,omitempty"`
 	Calls []Tally   `json:"calls,omitempty"`     // oldest first; of a window that starts at one time, all have that time
@@ -18,123 +19,147 @@ type Window struct {
 	Shut  time.Time `json:"shut_until,omitzero"` // until when Exhaust keeps the limit closed
 }
 
-// Tally is how many calls were counted at a time.
+// Tally is how many calls were counted at a time. For a window that starts at one time
+// there is one Tally however many calls it counts, so memory grows with the limit only
+// for a sliding window.
 type Tally struct {
 	At    time.Time `json:"at"`
 	Calls int       `json:"calls"`
 }
 
-// rate is what a window allows.
-type rate struct {
+// limit is one limit for one key at work: what it allows, and what was used of it. It
+// is made for one call, by State.limit, and writes through to the Usage that it points
+// to. Its answers depend only on the calls that it counted and on its arguments.
+type limit struct {
 	kind   string
-	length time.Duration
-	max    int
 	bucket bool
 	burst  int // of a bucket for a minute; 0 means max
+	length time.Duration
+	max    int
+
+	*Window           // of usage
+	usage   *Usage    // of the key, or of the address for a limit per address
+	shut    time.Time // until when Exhaust keeps the limit closed for the key
 }
 
 // perCall is the time in which a bucket gains one call. It is never 0, however high
-// WithLimit has set the maximum.
-func (r rate) perCall() time.Duration { return max(1, r.length/time.Duration(r.max)) }
+// WithLimit has set the maximum, since used divides by it.
+func (l limit) perCall() time.Duration { return max(1, l.length/time.Duration(l.max)) }
 
-// saved is the time that a full bucket is ahead. The burst is that of a minute: with a
-// bucket of 10 for the day too, the eleventh call would wait for 87 s.
-func (r rate) saved() time.Duration {
-	calls := r.max
-	if r.length <= time.Minute {
-		calls = min(cmp.Or(r.burst, calls), calls)
+// headStart is how far the count of a full bucket may run ahead of the clock: the time
+// in which as many calls are gained as the bucket holds. Only the limits per minute
+// have the burst that the kind names: with a bucket of 10 for the day too, the eleventh
+// call would wait for 87 s.
+func (l limit) headStart() time.Duration {
+	calls := l.max
+	if l.length <= time.Minute {
+		calls = min(cmp.Or(l.burst, calls), calls)
 	}
-	return time.Duration(calls) * r.perCall()
+	return time.Duration(calls) * l.perCall()
 }
 
-// start is when the window begins that a call at now counts in.
-func (w *Window) start(r rate, now time.Time) time.Time {
+// windowStart is when the window begins that a call at now counts in. Of a sliding
+// window each call begins one.
+func (l limit) windowStart(now time.Time) time.Time {
 	switch {
-	case r.kind == WindowsAligned || r.kind == WindowsWeighted:
-		return now.Truncate(r.length)
-	case r.kind == WindowsFixed && len(w.Calls) > 0:
-		return w.Calls[0].At
+	case l.kind == WindowsAligned || l.kind == WindowsWeighted:
+		return now.Truncate(l.length)
+	case l.kind == WindowsFixed && len(l.Calls) > 0:
+		return l.Calls[0].At
 	}
 	return now
 }
 
-// drop forgets the calls that count no more.
-func (w *Window) drop(r rate, now time.Time) {
-	counts := r.length
-	if r.kind == WindowsWeighted {
+// dropExpired forgets the calls that count no more. A weighted window needs those of
+// the window before too, so it keeps a call for two lengths.
+func (l limit) dropExpired(now time.Time) {
+	counts := l.length
+	if l.kind == WindowsWeighted {
 		counts *= 2
 	}
-	for len(w.Calls) > 0 && !w.Calls[0].At.Add(counts).After(now) {
-		w.Used -= w.Calls[0].Calls
-		w.Calls = w.Calls[1:]
+	for len(l.Calls) > 0 && !l.Calls[0].At.Add(counts).After(now) {
+		l.Used -= l.Calls[0].Calls
+		l.Calls = l.Calls[1:]
 	}
 }
 
-// take counts a call.
-func (w *Window) take(r rate, now time.Time) {
-	if w.Kind != r.kind {
-		*w = Window{Kind: r.kind, Shut: w.Shut} // as it was read from the file of another service
+// count counts a call that passes now. A call that is refused is not counted: see
+// refuseOrSpend. A call may be counted under another kind of window than those before
+// it, if the state was read from a file; the count then starts anew.
+//
+// A bucket is one time, Full: each call moves it later by perCall. The bucket is empty
+// when Full is headStart after now, and full when Full has passed.
+func (l limit) count(now time.Time) {
+	if now.After(l.usage.Last) {
+		l.usage.Last = now
 	}
-	if r.bucket {
-		if w.Full.Before(now) {
-			w.Full = now
+	if l.Kind != l.kind {
+		*l.Window = Window{Kind: l.kind, Shut: l.Shut} // as it was read from the file of another service
+	}
+	if l.bucket {
+		if l.Full.Before(now) {
+			l.Full = now
 		}
-		w.Full = w.Full.Add(r.perCall())
+		l.Full = l.Full.Add(l.perCall())
 		return
 	}
-	w.drop(r, now)
-	w.Used++
-	at, last := w.start(r, now), len(w.Calls)-1
+	l.dropExpired(now)
+	l.Used++
+	at, last := l.windowStart(now), len(l.Calls)-1
 	// Calls may be counted in another order than they read the clock.
-	if last >= 0 && !at.After(w.Calls[last].At) {
-		w.Calls[last].Calls++
+	if last >= 0 && !at.After(l.Calls[last].At) {
+		l.Calls[last].Calls++
 		return
 	}
-	w.Calls = append(w.Calls, Tally{at, 1})
+	l.Calls = append(l.Calls, Tally{at, 1})
 }
 
-// opens returns when the next call passes; a time not after now means that it
-// passes now.
-func (w *Window) opens(r rate, now time.Time) time.Time {
-	if w.Kind != r.kind {
-		return now
-	}
-	w.drop(r, now)
-	opens, left := now, w.Used
+// opens returns when the next call passes; a time not after now means that it passes
+// now. For a window with a start that is the end of the window; for a sliding one it is
+// the moment when the oldest calls that are too many count no more. A lower maximum, by
+// SetPlan, applies to calls that were counted under a higher one.
+func (l limit) opens(now time.Time) time.Time {
+	l.dropExpired(now)
+	opens, left := now, l.Used
 	switch {
-	case r.bucket:
-		return w.Full.Add(r.perCall() - r.saved())
-	case r.kind == WindowsWeighted:
-		return w.weightedOpens(r, now)
-	}
-	for _, t := range w.Calls {
-		if left < r.max {
-			break
+	case l.Kind != l.kind: // nothing was counted yet
+	case l.bucket:
+		opens = l.Full.Add(l.perCall() - l.headStart())
+	case l.kind == WindowsWeighted:
+		opens = l.weightedOpens(now)
+	default:
+		for _, t := range l.Calls {
+			if left < l.max {
+				break
+			}
+			opens, left = t.At.Add(l.length), left-t.Calls
 		}
-		opens, left = t.At.Add(r.length), left-t.Calls
+	}
+	if opens.Before(l.shut) {
+		return l.shut
 	}
 	return opens
 }
 
 // weightedOpens finds the first time at which the calls of the present window,
 // and the part of those before that still counts, leave room for one call.
-func (w *Window) weightedOpens(r rate, now time.Time) time.Time {
-	start := now.Truncate(r.length)
-	before := w.before(start)
-	present := w.Used - before
-	if present >= r.max { // not before the next window, in which these are the calls before
-		start, before, present = start.Add(r.length), present, 0
+func (l limit) weightedOpens(now time.Time) time.Time {
+	start := now.Truncate(l.length)
+	before := l.callsBefore(start)
+	present := l.Used - before
+	if present >= l.max { // not before the next window, in which these are the calls before
+		start, before, present = start.Add(l.length), present, 0
 	}
-	room := r.max - 1 - present
+	room := l.max - 1 - present
 	if before <= room {
 		return start
 	}
 	share := 1 - float64(room)/float64(before) // of the window, after which little enough counts
-	return start.Add(time.Duration(math.Ceil(share * float64(r.length))))
+	return start.Add(time.Duration(math.Ceil(share * float64(l.length))))
 }
 
-// before counts the calls before a time.
-func (w *Window) before(start time.Time) (calls int) {
+// callsBefore is how many of the counted calls came before a time.
+func (w *Window) callsBefore(start time.Time) (calls int) {
 	for _, t := range w.Calls {
 		if t.At.Before(start) {
 			calls += t.Calls
@@ -143,38 +168,41 @@ func (w *Window) before(start time.Time) (calls int) {
 	return calls
 }
 
-// used is how many calls count now. A part of a call counts as a call.
-func (w *Window) used(r rate, now time.Time) int {
+// used is how many calls count now. A part of a call counts as a call, so that a limit
+// which refuses the next call never shows one left.
+func (l limit) used(now time.Time) int {
 	switch {
-	case w.Kind != r.kind:
+	case l.Kind != l.kind:
 		return 0
-	case r.bucket:
-		return int(max(0, w.Full.Sub(now)+r.perCall()-1) / r.perCall())
+	case l.bucket:
+		return int(max(0, l.Full.Sub(now)+l.perCall()-1) / l.perCall())
 	}
-	w.drop(r, now)
-	if r.kind != WindowsWeighted {
-		return w.Used
+	l.dropExpired(now)
+	if l.kind != WindowsWeighted {
+		return l.Used
 	}
-	start := now.Truncate(r.length)
-	before := w.before(start)
-	left := 1 - float64(now.Sub(start))/float64(r.length)
-	return w.Used - before + int(math.Ceil(float64(before)*left-rounding))
+	start := now.Truncate(l.length)
+	before := l.callsBefore(start)
+	left := 1 - float64(now.Sub(start))/float64(l.length)
+	return l.Used - before + int(math.Ceil(float64(before)*left-rounding))
 }
 
 // rounding is more than the error of a count that is computed with floats.
 const rounding = 1e-6
 
-// Usage is what one API key, or one client address, has used of each limit. A key
-// uses nothing of the limits per address, and an address nothing of those per key.
+// Usage is what one API key, or one client address, has used of each limit. A key uses
+// nothing of the limits per address, and an address nothing of those per key.
+//
+// Last shows when a Usage comes from another clock: see usageByClock.
 type Usage struct {
 	Windows [spec.LimitCount]Window `json:"windows"` // in the order of spec.Limits
 	Last    time.Time               `json:"last"`    // the time of the newest counted call
 }
 
-// fresh returns u, or an empty Usage if u is nil or comes from another clock: a bubble
-// starts in the year 2000. A day is the longest window, and a test does not set its
-// clock back by more.
-func fresh(u *Usage, now time.Time) *Usage {
+// usageByClock returns u, or an empty Usage if u is nil or comes from another clock: a
+// bubble starts in the year 2000. A day is the longest window, and a test does not set
+// its clock back by more.
+func usageByClock(u *Usage, now time.Time) *Usage {
 	if u == nil || u.Last.After(now.Add(spec.Day)) {
 		return new(Usage)
 	}

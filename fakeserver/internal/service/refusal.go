@@ -7,7 +7,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Kind is why a call is refused.
+// Kind is why a call is refused. Several kinds share a status: a key that is unknown
+// and one that is revoked are both 401, and a client cannot tell them apart (interface
+// 5.4).
 type Kind int
 
 // The kinds, in the order of interface 7.
@@ -55,8 +57,10 @@ var Kinds = [...]struct {
 	Scripted:          {0, "", "", "a ReplyFunc answered with this status"},
 }
 
-// Refusal is the decision not to carry out a call, with the facts behind it.
-// What it says to the client, and to the author of a test, is not decided here.
+// Refusal is the decision not to carry out a call, and the facts that led to it. What it
+// says to the client, and to the author of a test, is not decided here: package wire
+// words both. The client gets Status, Code, Limit, Wait, Allow, and the reason that
+// Field and Broken make; everything below is for Call.Why.
 type Refusal struct {
 	Kind          Kind
 	AnsweredAs    Kind   // what it is answered and counted as: Kind, but for some refusals about BYOK
@@ -79,7 +83,8 @@ type Refusal struct {
 	Max    int        // allowed length
 }
 
-// Refuse makes a refusal of a kind, with its usual status.
+// Refuse makes a refusal of a kind, with its usual status and error identifier. The
+// facts are for the caller to add.
 func Refuse(kind Kind) *Refusal {
 	return &Refusal{Kind: kind, AnsweredAs: kind, Status: Kinds[kind].Status, Code: Kinds[kind].Code}
 }
@@ -92,10 +97,13 @@ func BadField(field, broken string) *Refusal {
 	return r
 }
 
-// answerAs gives the refusal the status of another kind.
+// answerAs gives the refusal the status of another kind, where the endpoint does not
+// list its own (interface 4) or Behavior asks for it. Kind and Code stay: they say what
+// happened.
 func (r *Refusal) answerAs(kind Kind) { r.AnsweredAs, r.Status = kind, Kinds[kind].Status }
 
-// LimitState is one limit at one moment.
+// LimitState is one limit at one moment, as Server.Limits shows it and a 429 explains
+// it.
 type LimitState struct {
 	Limit     spec.LimitKey
 	Max, Used int

@@ -1,12 +1,22 @@
-// Package service is the Agent Messaging Service as a state machine: a State,
-// the time and a Request give an Answer, and the State after it.
+// Package service is the Agent Messaging Service as a state machine: a State, the time
+// and a Request give an Answer, and the State after it.
 //
-// It reads like the interface document, whose sections its comments cite: rows
-// is section 4 with the rules of each endpoint, authenticate is section 5, spend
-// is section 8. What the document leaves open is decided in Behavior. A
-// Refusal has the status of the interface, a reply its members, and the types that a
+// It reads like the interface document, whose sections its comments cite. A call goes
+// through State.Do, from the top down:
+//
+//   - rows is section 4: the checks of each endpoint, and the function that carries it out.
+//   - authenticate is section 5: 401 and 402, and an unknown path or method.
+//   - refuseOrSpend is section 8: it counts the call, or refuses it with 429.
+//   - The function of the endpoint changes the State and makes the reply.
+//
+// The files: service.go has the calls, state.go what is kept between them, limits.go
+// how calls are counted, refusal.go why a call is refused, and behavior.go what the
+// document leaves open.
+//
+// A Refusal has the status of the interface, a reply its members, and the types that a
 // state file holds have JSON tags. Everything else about HTTP and JSON, the lock and
-// the clock is with the caller, which makes one call at a time.
+// the clock is with the caller, which makes one call at a time. A test holds that
+// nothing of that is imported here.
 package service
 
 import (
@@ -18,7 +28,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Request is a call as the service sees it.
+// Request is a call as the service sees it. Package wire has read its bytes and checked
+// what can be checked without a State; where something is wrong, Unrouted or Malformed
+// says which, and Do decides whether another refusal comes first.
 type Request struct {
 	Endpoint  *spec.Endpoint // nil where no endpoint has the path and method: Unrouted says why
 	Unrouted  *Refusal       // 404 or 405
@@ -30,14 +42,15 @@ type Request struct {
 	TraceID   string
 }
 
-// Fields are the values of a body, by field. A free object is compact JSON.
+// Fields are the values of a body, by field. A free object is compact JSON. A field
+// that the body does not have, or has as an accepted null, is not in the map.
 type Fields map[*spec.Field]string
 
-// Answer is what the service decided: one of the three is set.
+// Answer is what the service decided. Exactly one of Refusal, Reply and Pending is set.
 type Answer struct {
 	Refusal *Refusal
-	Reply   any   // one of the types below
-	Turn    *Turn // of a message, whose reply Finish brings
+	Reply   any             // one of the types below
+	Pending *PendingMessage // of a message, whose reply Finish brings
 	// TwoClocks is set where a key was used under two clocks, more than a day apart:
 	// its limits then start afresh.
 	TwoClocks bool
@@ -93,8 +106,8 @@ type (
 	}
 )
 
-// row has the rules of an endpoint. The body that it takes, the statuses that it
-// lists and what it spends are in its row of package spec.
+// row has the rules of an endpoint. The body that it takes, the statuses that it lists
+// and what it spends are in its row of package spec, which the client reads too.
 type row struct {
 	act    func(*call) Answer
 	checks []check     // in this order, after 404, 405, 401 and 402
@@ -102,19 +115,23 @@ type row struct {
 	byok   *spec.Field // the member that needs the store of provider keys: a key, or a mode that is byok; nil: none
 }
 
+// rows is interface 4 as a table. The checks are in the order of the fake's own
+// decisions, where the interface shows none; some of them ask Behavior whether another
+// rule comes first.
 var rows = map[*spec.Endpoint]row{
 	spec.Status:      {act: (*call).status},
-	spec.WarmUp:      {act: (*call).warmUp, checks: []check{wellFormed, dashboard, storeUp, byokStored}, mode: spec.WarmUpMode, byok: spec.WarmUpMode},
-	spec.GetBYOK:     {act: (*call).getBYOK, checks: []check{dashboard}},
-	spec.SetBYOK:     {act: (*call).setBYOK, checks: []check{dashboard, wellFormed, storeUp}, byok: spec.BYOKAPIKey},
-	spec.ClearBYOK:   {act: (*call).clearBYOK, checks: []check{dashboard, somethingStored}},
-	spec.CreateAgent: {act: (*call).createAgent, checks: []check{wellFormed, creationFits, storeUp, byokStored}, mode: spec.LLMMode, byok: spec.LLMAPIKey},
+	spec.WarmUp:      {act: (*call).warmUp, checks: []check{wellFormed, fromDashboard, storeAvailable, byokStored}, mode: spec.WarmUpMode, byok: spec.WarmUpMode},
+	spec.GetBYOK:     {act: (*call).getBYOK, checks: []check{fromDashboard}},
+	spec.SetBYOK:     {act: (*call).setBYOK, checks: []check{fromDashboard, wellFormed, storeAvailable}, byok: spec.BYOKAPIKey},
+	spec.ClearBYOK:   {act: (*call).clearBYOK, checks: []check{fromDashboard, somethingStored}},
+	spec.CreateAgent: {act: (*call).createAgent, checks: []check{wellFormed, creationFits, storeAvailable, byokStored}, mode: spec.LLMMode, byok: spec.LLMAPIKey},
 	spec.GetAgent:    {act: (*call).getAgent, checks: []check{agentFound}},
 	spec.SendMessage: {act: (*call).sendMessage, checks: []check{wellFormed, agentFound, byokStored}, mode: spec.LLMMode},
 	spec.EnableSMS:   {act: (*call).enableSMS, checks: []check{wellFormed, agentFound}},
 }
 
-// call is a request at a moment, with what was found out about it.
+// call is a request at a moment, with what was found out about it. It lives as long as
+// Do: the fields from key on are empty until the step that their comment names.
 type call struct {
 	state *State
 	req   *Request
@@ -126,14 +143,19 @@ type call struct {
 	twoClocks bool // after spend
 }
 
-// Do decides and carries out a call: it looks at the key and the plan, makes the
-// checks of the endpoint, spends the limits, and acts.
+// Do decides and carries out a call: it looks at the key and the plan, makes the checks
+// of the endpoint, spends the limits, and acts.
+//
+// A check only finds the flaw of a call. Whether the flaw or a limit is answered, and
+// what a flawed call spends, is decided in refuseOrSpend, so that each order of checks
+// that a real service may have is one setting of Behavior. Without a valid key there is
+// no key to count for, so such a call is refused before that.
 func (s *State) Do(now time.Time, req *Request) Answer {
 	c := &call{state: s, req: req, now: now, row: rows[req.Endpoint]}
 	if refusal := c.authenticate(); refusal != nil {
 		invalid := refusal.Kind == NoToken || refusal.Kind == UnknownKey || refusal.Kind == RevokedKey
-		if invalid && s.by.spendsDespite(refusal) {
-			s.takeRequest(req.IP, now)
+		if invalid && s.behavior.spendsDespite(refusal) {
+			s.countUnknownCaller(req.IP, now)
 		}
 		return Answer{Refusal: refusal}
 	}
@@ -143,7 +165,7 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 			break
 		}
 	}
-	answer := Answer{Refusal: c.spend(flaw)}
+	answer := Answer{Refusal: c.refuseOrSpend(flaw)}
 	if answer.Refusal == nil {
 		answer = c.row.act(c)
 	}
@@ -151,20 +173,23 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 	return answer
 }
 
-// takeRequest counts a call without a key against its address.
-func (s *State) takeRequest(ip netip.Addr, now time.Time) {
-	nobody, usage := &Key{Usage: new(Usage)}, fresh(s.ips[ip], now)
+// countUnknownCaller counts a call without a valid key against its address, by the
+// limit ip_minute. No such call is refused for it: the interface does not say that 429
+// may come before 401.
+func (s *State) countUnknownCaller(ip netip.Addr, now time.Time) {
+	nobody, usage := &Key{Usage: new(Usage)}, usageByClock(s.ips[ip], now)
 	s.ips[ip] = usage
-	s.limit(spec.LimitIndex(spec.IPMinute), nobody, usage).take(now)
+	s.limit(spec.LimitIndex(spec.IPMinute), nobody, usage).count(now)
 }
 
-// authenticate is interface 5: 401 and 402. A path or method that no endpoint has
-// is refused with them.
+// authenticate is interface 5: 401 and 402. A path or method that no endpoint has is
+// refused here too, since Behavior decides whether that comes before the key. It notes
+// the caller's address at the key, which the control interface shows.
 func (c *call) authenticate() *Refusal {
 	c.key = c.state.byDigest[c.req.Token]
 	known := c.key != nil
 	switch {
-	case c.req.Unrouted != nil && (known && !c.key.Revoked || c.state.by.PathBeforeKey):
+	case c.req.Unrouted != nil && (known && !c.key.Revoked || c.state.behavior.PathBeforeKey):
 		return c.req.Unrouted
 	case c.req.Token == Digest{}:
 		return Refuse(NoToken) // 5.4
@@ -188,9 +213,10 @@ func (c *call) authenticate() *Refusal {
 // does not apply.
 type check func(*call) *Refusal
 
-// wellFormed is the 400 for a body that breaks section 2 or 8.4.
+// wellFormed is the 400 for a body that breaks section 2 or 8.4. If Behavior looks for
+// the agent first, a wrong body for an unknown agent is answered 404.
 func wellFormed(c *call) *Refusal {
-	if c.req.Malformed != nil && c.req.AgentID != "" && !c.state.by.BodyBeforeAgent {
+	if c.req.Malformed != nil && c.req.AgentID != "" && !c.state.behavior.BodyBeforeAgent {
 		if unknown := agentFound(c); unknown != nil {
 			return unknown
 		}
@@ -198,12 +224,13 @@ func wellFormed(c *call) *Refusal {
 	return c.req.Malformed
 }
 
-// dashboard is the 403 of section 5.3. A warm-up needs no permission in hosted mode.
-func dashboard(c *call) *Refusal {
+// fromDashboard is the 403 of section 5.3. A warm-up needs no permission in hosted
+// mode. For PUT /v1/byok Behavior says whether a wrong body is noticed first.
+func fromDashboard(c *call) *Refusal {
 	switch {
 	case c.key.Dashboard, c.row.mode != nil && !c.wantsBYOK():
 		return nil
-	case c.req.Malformed != nil && !c.state.by.PermissionBeforeBody:
+	case c.req.Malformed != nil && !c.state.behavior.PermissionBeforeBody:
 		return c.req.Malformed
 	}
 	return c.refuse(NotDashboard)
@@ -212,9 +239,9 @@ func dashboard(c *call) *Refusal {
 // wantsBYOK reports whether the body asks for byok mode.
 func (c *call) wantsBYOK() bool { return c.req.Fields[c.row.mode] == spec.ModeBYOK }
 
-// storeUp is the 503 of 4.2 and 4.4. For a creation with llm.api_key, 4.6 lists no
-// 503. Behavior says whether a missing configuration is noticed first.
-func storeUp(c *call) *Refusal {
+// storeAvailable is the 503 of 4.2 and 4.4. For a creation with llm.api_key, 4.6 lists
+// no 503. Behavior says whether a missing configuration is noticed first.
+func storeAvailable(c *call) *Refusal {
 	_, needed := c.req.Fields[c.row.byok]
 	if c.row.byok == c.row.mode {
 		needed = c.wantsBYOK()
@@ -222,27 +249,29 @@ func storeUp(c *call) *Refusal {
 	switch {
 	case !c.state.BYOKDown || !needed:
 		return nil
-	case !c.state.by.StoreDownFirst && byokStored(c) != nil:
+	case !c.state.behavior.StoreDownFirst && byokStored(c) != nil:
 		return nil // the next check refuses it
 	}
 	return c.refuseBYOK(BYOKUnavailable, c.row.byok)
 }
 
-// byokStored is the 409 of 4.2, rule 1 of 4.6, and the refusal of a message to a
-// byok agent whose configuration was cleared, which section 4.8 does not show.
+// byokStored is the 409 of 4.2, rule 1 of 4.6, and the refusal of a message to a byok
+// agent whose configuration was cleared, which section 4.8 does not show. A creation
+// that brings its own provider key needs no stored one. For a message the stored key of
+// the agent's owner counts, which need not be the key of the call.
 func byokStored(c *call) *Refusal {
 	_, bringsKey := c.req.Fields[spec.LLMAPIKey]
 	key, needed := c.key, c.wantsBYOK() && !bringsKey
 	if c.agent != nil {
 		key = c.state.owner(c.agent)
-		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.by.BYOKCleared != accepted
+		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.behavior.BYOKCleared != accepted
 	}
 	if !needed || key.BYOK != nil {
 		return nil
 	}
 	r := c.refuseBYOK(BYOKNotConfigured, c.row.mode)
 	r.Since = key.Cleared
-	if c.agent != nil && c.state.by.BYOKCleared == Kinds[NoSuchAgent].Status {
+	if c.agent != nil && c.state.behavior.BYOKCleared == Kinds[NoSuchAgent].Status {
 		r.answerAs(NoSuchAgent)
 	}
 	return r
@@ -266,6 +295,8 @@ func (c *call) refuseBYOK(kind Kind, field *spec.Field) *Refusal {
 	return r
 }
 
+// owner is the key that created the agent. There always is one: keys are revoked and
+// never removed.
 func (s *State) owner(a *Agent) *Key {
 	i := slices.IndexFunc(s.keys, func(k *Key) bool { return k.Label == a.Owner })
 	return s.keys[i]
@@ -273,7 +304,7 @@ func (s *State) owner(a *Agent) *Key {
 
 // somethingStored refuses to clear BYOK where none is set, if Behavior says so.
 func somethingStored(c *call) *Refusal {
-	if c.key.BYOK != nil || c.state.by.ClearNothing == accepted {
+	if c.key.BYOK != nil || c.state.behavior.ClearNothing == accepted {
 		return nil
 	}
 	return c.refuse(NothingStored)
@@ -288,7 +319,7 @@ func creationFits(c *call) *Refusal {
 		return BadField(spec.LLMProvider.Path, "is required when llm.api_key is given")
 	}
 	if metadata, given := c.req.Fields[spec.Metadata]; given {
-		return c.state.by.CheckMetadata(metadata)
+		return c.state.behavior.CheckMetadata(metadata)
 	}
 	return nil
 }
@@ -309,7 +340,7 @@ func (b *Behavior) CheckMetadata(metadata string) *Refusal {
 // not find it, unless Behavior says otherwise.
 func agentFound(c *call) *Refusal {
 	a := c.state.agents[c.req.AgentID]
-	if a != nil && (a.Owner == c.key.Label || c.state.by.AgentOfAnotherKey == accepted) {
+	if a != nil && (a.Owner == c.key.Label || c.state.behavior.AgentOfAnotherKey == accepted) {
 		c.agent = a
 		return nil
 	}
@@ -320,15 +351,17 @@ func agentFound(c *call) *Refusal {
 	return r
 }
 
-// limitSet is a set of limits, in the order of spec.Limits.
+// limitSet is a set of limits, in the order of spec.Limits. An array can be compared,
+// and costs no allocation.
 type limitSet [spec.LimitCount]bool
 
 // limitsFor says which limits may refuse a call, and which it spends. Without a flaw
-// these are the limits on what the endpoint counts as in its row of spec, and on
-// BYOK sets with llm.api_key (interface 4.6, rule 2). By the fake's own decisions
-// a call with a flaw spends the limits on requests alone.
+// these are the limits on what the endpoint counts as in its row of spec, and on BYOK
+// sets with llm.api_key (interface 4.6, rule 2). By the fake's own decisions a call
+// with a flaw spends the limits on requests alone. An endpoint that lists no 429 in
+// section 4 is never refused for a limit.
 func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
-	by, e := c.state.by, c.req.Endpoint
+	by, e := c.state.behavior, c.req.Endpoint
 	_, setsBYOK := c.req.Fields[spec.LLMAPIKey]
 	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
 	badBody := flaw != nil && flaw.AnsweredAs == BadRequest
@@ -347,41 +380,42 @@ func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 	return mayRefuse, spends
 }
 
-// spend counts a call against the limits that it spends, and returns the flaw. If a
-// limit refuses the call, it counts nothing and returns the 429. It looks at the limits of
-// the operation even when one on requests refuses: after the wait that the 429
-// names, the same call must pass.
-func (c *call) spend(flaw *Refusal) *Refusal {
+// refuseOrSpend counts a call against the limits that it spends, and returns the flaw.
+// If a limit refuses the call, it counts nothing and returns the 429. It looks at the
+// limits of the operation even when one on requests refuses: after the wait that the
+// 429 names, the same call must pass.
+func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
 	mayRefuse, spends := c.limitsFor(flaw)
 	if mayRefuse == (limitSet{}) && spends == (limitSet{}) {
 		return flaw
 	}
 	// A wait from the year 2000 of a bubble until today would be 26 years. Bubbles and
 	// the outside may share an address, which starts afresh in silence, but not a key.
-	usage, ip := fresh(c.key.Usage, c.now), fresh(c.state.ips[c.req.IP], c.now)
+	usage, ip := usageByClock(c.key.Usage, c.now), usageByClock(c.state.ips[c.req.IP], c.now)
 	c.twoClocks = usage != c.key.Usage
 	c.key.Usage, c.state.ips[c.req.IP] = usage, ip
-	if limited := c.limited(mayRefuse, ip); limited != nil {
+	if limited := c.refusedByLimit(mayRefuse, ip); limited != nil {
 		return limited
 	}
 	for i, spent := range spends {
 		if spent {
-			c.state.limit(i, c.key, ip).take(c.now)
+			c.state.limit(i, c.key, ip).count(c.now)
 		}
 	}
 	return flaw
 }
 
-// limited returns the 429 for the exhausted limit that opens last, and nil if
-// none is exhausted. Of limits that open at the same time it names the first in
-// the order of interface 8.1.
-func (c *call) limited(mayRefuse limitSet, ip *Usage) *Refusal {
+// refusedByLimit returns the 429 for the exhausted limit that opens last, and nil if
+// none is exhausted. Of limits that open at the same time it names the first in the
+// order of interface 8.1. Retry-After is in whole seconds (interface 7), rounded up so
+// that the wait is enough.
+func (c *call) refusedByLimit(mayRefuse limitSet, ip *Usage) *Refusal {
 	named, latest := -1, c.now
 	for i, may := range mayRefuse {
 		if !may {
 			continue
 		}
-		if opens := c.state.limit(i, c.key, ip).opens(c.now); opens.After(latest) && (named < 0 || c.state.by.NamesTheLastToOpen) {
+		if opens := c.state.limit(i, c.key, ip).opens(c.now); opens.After(latest) && (named < 0 || c.state.behavior.NamesTheLastToOpen) {
 			named, latest = i, opens
 		}
 	}
@@ -396,16 +430,17 @@ func (c *call) limited(mayRefuse limitSet, ip *Usage) *Refusal {
 	if spec.Limits[named].PerIP {
 		r.IP = c.req.IP
 	}
-	if !c.state.by.ExactRetryAfter {
+	if !c.state.behavior.ExactRetryAfter {
 		r.Wait = max(1, r.Wait-1)
 	}
 	return r
 }
 
-// status is interface 4.1.
-func (c *call) status() Answer { return Answer{Reply: Status{OK{true}, c.state.by.Status}} }
+// status is interface 4.1. It reads nothing of the state.
+func (c *call) status() Answer { return Answer{Reply: Status{OK{true}, c.state.behavior.Status}} }
 
-// warmUp is interface 4.2.
+// warmUp is interface 4.2. From now on the first message of the key has no cold start.
+// Warming up a key that is warm succeeds too.
 func (c *call) warmUp() Answer {
 	c.key.Warm = true
 	mode := spec.ModeHosted // the default
@@ -422,7 +457,7 @@ func (c *call) getBYOK() Answer {
 	if stored == nil {
 		return Answer{Reply: Config{OK{true}, nil}}
 	}
-	shown := Metadata{Provider: stored.Provider, Fingerprint: stored.Fingerprint, UpdatedAt: c.state.by.Time(stored.UpdatedAt)}
+	shown := Metadata{Provider: stored.Provider, Fingerprint: stored.Fingerprint, UpdatedAt: c.state.behavior.Time(stored.UpdatedAt)}
 	if stored.BaseURL != "" {
 		shown.BaseURL = &stored.BaseURL
 	}
@@ -432,7 +467,8 @@ func (c *call) getBYOK() Answer {
 	return Answer{Reply: Config{OK{true}, &shown}}
 }
 
-// setBYOK is interface 4.4.
+// setBYOK is interface 4.4. A key that is stored already is replaced, and the answer is
+// the same as that of reading it.
 func (c *call) setBYOK() Answer {
 	c.key.BYOK = c.newBYOK(spec.BYOKAPIKey, spec.BYOKProvider, spec.BYOKBaseURL, spec.BYOKModel, spec.BYOKLabel)
 	return c.getBYOK()
@@ -458,10 +494,13 @@ func (c *call) newBYOK(apiKey, provider, baseURL, model, label *spec.Field) *BYO
 	})
 }
 
-// createAgent is interface 4.6.
+// createAgent is interface 4.6. By the fake's own decision llm.api_key is stored for
+// the API key, as PUT /v1/byok would do it, and every agent with this API key uses it
+// (2.4). By the other decision it serves the new agent alone, and is not kept at all,
+// since no provider is called.
 func (c *call) createAgent() Answer {
 	_, setsKey := c.req.Fields[spec.LLMAPIKey]
-	ownKey := setsKey && !c.state.by.CreationStoresKey
+	ownKey := setsKey && !c.state.behavior.CreationStoresKey
 	if setsKey && !ownKey { // rule 2
 		c.key.BYOK = c.newBYOK(spec.LLMAPIKey, spec.LLMProvider, spec.LLMBaseURL, spec.LLMModel, spec.LLMLabel)
 	}
@@ -475,7 +514,9 @@ func (c *call) createAgent() Answer {
 	return Answer{Reply: reply}
 }
 
-// AgentOf is an agent with the parameters of a creation.
+// AgentOf is an agent with the parameters of a creation (interface 2.3), without
+// identifier, times and owner. AddAgent fills those, and the defaults of what was left
+// out.
 func AgentOf(f Fields) Agent {
 	a := Agent{
 		SystemPrompt: f[spec.SystemPrompt], CustomerRef: f[spec.CustomerRef], Metadata: f[spec.Metadata],
@@ -490,9 +531,10 @@ func AgentOf(f Fields) Agent {
 	return a
 }
 
-// getAgent is interface 4.7.
+// getAgent is interface 4.7. The prompt, the metadata and the model are not among the
+// members of the answer, so they are not shown.
 func (c *call) getAgent() Answer {
-	a, by := c.agent, c.state.by
+	a, by := c.agent, c.state.behavior
 	reply := Read{a.ID, a.Status, by.Time(a.CreatedAt), by.Time(a.UpdatedAt), nil}
 	if a.SMS != nil {
 		reply.SMS = &ReadChannel{Channel{a.SMS.Status}, a.SMS.PhoneNumber}
@@ -500,32 +542,35 @@ func (c *call) getAgent() Answer {
 	return Answer{Reply: reply}
 }
 
-// enableSMS is interface 4.9.
+// enableSMS is interface 4.9. A channel that the agent has already is replaced.
 func (c *call) enableSMS() Answer {
-	c.state.enable(c.agent, c.req.Fields[spec.SMSChannelMode])
+	c.state.openChannel(c.agent, c.req.Fields[spec.SMSChannelMode])
 	c.agent.UpdatedAt = c.now
 	return Answer{Reply: Channel{c.agent.SMS.Status}}
 }
 
-// Turn is a message that was accepted and not answered yet.
-type Turn struct {
+// PendingMessage is a message that was accepted and not answered yet. The caller makes
+// the reply without its lock, since a script may wait, and hands both to Finish.
+type PendingMessage struct {
 	Agent    *Agent
 	Exchange Exchange // without the reply
 	Cold     bool     // the first message of a key that is not warm: interface 4.2
 }
 
-// sendMessage is interface 4.8. The reply takes time, and comes with Finish.
+// sendMessage is interface 4.8. The reply takes time, and comes with Finish. The
+// message has spent its limits by now, whatever the script answers.
 func (c *call) sendMessage() Answer {
-	t := &Turn{Agent: c.agent, Cold: !c.key.Warm, Exchange: Exchange{
+	t := &PendingMessage{Agent: c.agent, Cold: !c.key.Warm, Exchange: Exchange{
 		Text: c.req.Fields[spec.MessageText], UserRef: c.req.Fields[spec.MessageUserRef],
 		Time: c.now, TraceID: c.req.TraceID,
 	}}
 	c.key.Warm = true
-	return Answer{Turn: t}
+	return Answer{Pending: t}
 }
 
-// Finish keeps the exchange of a message that is answered.
-func (s *State) Finish(t *Turn) Answer {
+// Finish keeps the exchange of a message that is answered. Exchanges are kept in the
+// order in which they are answered, which may differ from the order of their times.
+func (s *State) Finish(t *PendingMessage) Answer {
 	s.AddExchange(t.Agent, t.Exchange)
 	return Answer{Reply: Message{t.Exchange.ReplyText, t.Exchange.Warnings}}
 }

@@ -45,8 +45,9 @@ var start = time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const s, ns = time.Second, time.Nanosecond
 
-func rateOf(kind string, most int) rate {
-	return rate{kind: kind, length: time.Minute, max: most, bucket: IsBucket(kind), burst: burstOf(kind)}
+func limitOf(kind string, most int) limit {
+	u := new(Usage)
+	return limit{kind: kind, length: time.Minute, max: most, bucket: IsBucket(kind), burst: burstOf(kind), usage: u, Window: &u.Windows[0]}
 }
 
 // A lower limit counts what was taken under a higher one. Concurrent calls may be
@@ -64,22 +65,22 @@ func TestWindows(t *testing.T) {
 		{[]time.Duration{40 * s, 40 * s}, 45 * s, 4, [6]time.Duration{45 * s, 45 * s, 45 * s, 45 * s, 45 * s, 55 * s}},
 	} {
 		for i, kind := range kinds {
-			w, r := new(Window), rateOf(kind, row.max)
+			l := limitOf(kind, row.max)
 			for _, at := range row.takes {
-				w.take(r, start.Add(at))
+				l.count(start.Add(at))
 			}
-			opens := max(row.now, w.opens(r, start.Add(row.now)).Sub(start))
+			opens := max(row.now, l.opens(start.Add(row.now)).Sub(start))
 			assert.Equal(t, row.want[i], opens, "%s: %+v", kind, row)
 		}
 	}
-	lifted, w := rateOf(WindowsBucket, math.MaxInt), new(Window) // WithLimit takes any number
-	w.take(lifted, start)
-	assert.Equal(t, 1, w.used(lifted, start))
-	weighted, w := rateOf(WindowsWeighted, 60), new(Window)
+	lifted := limitOf(WindowsBucket, math.MaxInt) // WithLimit takes any number
+	lifted.count(start)
+	assert.Equal(t, 1, lifted.used(start))
+	weighted := limitOf(WindowsWeighted, 60)
 	for range 9 {
-		w.take(weighted, start)
+		weighted.count(start)
 	}
-	assert.Equal(t, 6, w.used(weighted, start.Add(80*time.Second)), "two thirds of 9")
+	assert.Equal(t, 6, weighted.used(start.Add(80*time.Second)), "two thirds of 9")
 }
 
 // naive counts as each kind says, from every call that was taken.
@@ -127,23 +128,23 @@ func TestWindowsAgreeWithNaiveModels(t *testing.T) {
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 10 {
 			most := 1 + random.IntN(12)
-			w, r := new(Window), rateOf(kind, most)
+			l := limitOf(kind, most)
 			now, taken := start, []time.Time(nil)
 			for range 100 {
 				now = now.Add(time.Duration(random.IntN(12_000)) * time.Millisecond)
-				opens := w.opens(r, now)
+				opens := l.opens(now)
 				require.Equal(t, naive(kind, most, taken, now), !opens.After(now), "%s of %d after %v", kind, most, now.Sub(start))
-				require.Equal(t, opens.After(now), w.used(r, now) == most, "%s: %d of %d are used", kind, w.used(r, now), most)
+				require.Equal(t, opens.After(now), l.used(now) == most, "%s: %d of %d are used", kind, l.used(now), most)
 				if opens.After(now) && random.IntN(2) == 0 {
 					require.False(t, naive(kind, most, taken, opens.Add(-time.Millisecond)), "%s of %d opens too late", kind, most)
 					require.True(t, naive(kind, most, taken, opens), "%s of %d opens too early", kind, most)
 					now = opens
 				}
-				if !w.opens(r, now).After(now) {
-					w.take(r, now)
+				if !l.opens(now).After(now) {
+					l.count(now)
 					taken = append(taken, now)
 				}
-				require.LessOrEqual(t, len(w.Calls), most+1, "calls that no longer count take no memory")
+				require.LessOrEqual(t, len(l.Calls), most+1, "calls that no longer count take no memory")
 			}
 		}
 	}

@@ -18,43 +18,44 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Limits bound what a State allows and keeps.
-type Limits struct {
-	Maxima    [spec.LimitCount]int // of calls, in the order of spec.Limits; 0 means the plan's
-	Exchanges int                  // kept of each conversation, the newest
-}
-
-// State is the memory of the service. It shares nothing with another State but
-// what never changes.
+// State is the memory of the service: accounts, agents and what was counted. It shares
+// nothing with another State but what never changes. It has no lock; the pointers that
+// its methods return are good while the caller holds its own.
 type State struct {
-	by       *Behavior // never changes
-	rate     rate      // of Behavior, without length and max
-	limits   Limits
-	vault    *vault // nil until a provider key is stored
-	keys     []*Key // in the order of issue
-	byDigest map[Digest]*Key
-	agents   map[string]*Agent
-	ordered  []*Agent              // in the order of creation
-	numbers  int                   // the number of the last agent
-	ips      map[netip.Addr]*Usage // of client addresses
-	BYOKDown bool                  // the store of provider keys is not available
+	behavior  *Behavior            // never changes
+	kind      limit                // of Behavior's windows, the same for all limits
+	maxima    [spec.LimitCount]int // of calls, in the order of spec.Limits; 0 means the plan's
+	exchanges int                  // kept of each conversation, the newest
+	vault     *vault               // nil until a provider key is stored
+	keys      []*Key               // in the order of issue
+	byDigest  map[Digest]*Key
+	agents    map[string]*Agent
+	inOrder   []*Agent              // in the order of creation
+	numbers   int                   // the number of the last agent
+	ips       map[netip.Addr]*Usage // of client addresses
+	BYOKDown  bool                  // the store of provider keys is not available
 }
 
-// New returns the state of a service without keys.
-func New(by *Behavior, limits Limits) *State {
+// New returns the state of a service without keys. maxima are in the order of
+// spec.Limits, and 0 leaves the maximum to the plan of each key. The newest exchanges
+// of each conversation are kept, as many as exchanges says.
+func New(by *Behavior, maxima [spec.LimitCount]int, exchanges int) *State {
 	return &State{
-		by: by, limits: limits, rate: rate{kind: by.Windows, bucket: IsBucket(by.Windows), burst: burstOf(by.Windows)},
-		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, ordered: []*Agent{}, ips: map[netip.Addr]*Usage{},
+		behavior: by, maxima: maxima, exchanges: exchanges,
+		kind:     limit{kind: by.Windows, bucket: IsBucket(by.Windows), burst: burstOf(by.Windows)},
+		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, inOrder: []*Agent{}, ips: map[netip.Addr]*Usage{},
 	}
 }
 
-// Digest identifies an API key without its text, so that the state shows no key.
+// Digest identifies an API key without its text, so that the state, which WriteState
+// writes to a file, shows no key.
 type Digest [sha256.Size]byte
 
 // DigestOf computes the digest of a key's text.
 func DigestOf(key string) Digest { return sha256.Sum256([]byte(key)) }
 
-// Key is an account: interface 2.4 and 5 scope everything by API key.
+// Key is an account: interface 2.4 and 5 scope everything by API key. Its label is what
+// the fake shows of it, in records and messages; the text of the key is not kept here.
 type Key struct {
 	Label     string    `json:"label"` // key_000001
 	Plan      string    `json:"plan"`
@@ -69,13 +70,15 @@ type Key struct {
 	Usage     *Usage    `json:"counts"`
 }
 
-// Numbered is kind, an underscore, and n in at least six digits.
+// Numbered is kind, an underscore, and n in at least six digits, such as agent_000001.
+// The interface shows no form for the names of agents, keys and traces.
 func Numbered(kind string, n int) string {
 	digits := strconv.Itoa(n)
 	return kind + "_" + "000000"[min(len(digits), 6):] + digits
 }
 
-// Issue makes a key. Only its digest is known here.
+// Issue makes a key, labelled by the order of issue. Only its digest is known here. A
+// key is never removed, so a label always means the same key.
 func (s *State) Issue(digest Digest, plan string, dashboard bool, now time.Time) *Key {
 	k := &Key{
 		Label: Numbered("key", len(s.keys)+1), Plan: plan, Dashboard: dashboard, IssuedAt: now, Usage: new(Usage),
@@ -95,8 +98,9 @@ func (s *State) Key(digest Digest) *Key { return s.byDigest[digest] }
 // Keys are all keys in the order of issue.
 func (s *State) Keys() []*Key { return s.keys }
 
-// BYOK is a stored BYOK configuration: interface 2.4, and the label, which no
-// answer returns. It never changes.
+// BYOK is a stored BYOK configuration: interface 2.4, and the label, which no answer
+// returns. It never changes: setting it anew replaces it, so a pointer to it may leave
+// the lock. A state file has all of it but the sealed key.
 type BYOK struct {
 	Provider    string    `json:"provider"`
 	BaseURL     string    `json:"base_url,omitempty"` // "" when not given
@@ -107,7 +111,8 @@ type BYOK struct {
 	sealed      []byte    // the provider key, encrypted
 }
 
-// Seal adds the encrypted provider key and its fingerprint to a configuration.
+// Seal adds the encrypted provider key and its fingerprint to a configuration. The
+// caller stores the result at a Key.
 func (s *State) Seal(providerKey string, c BYOK) *BYOK {
 	if s.vault == nil { // making one costs as much as the rest of a fake
 		s.vault = newVault()
@@ -116,8 +121,8 @@ func (s *State) Seal(providerKey string, c BYOK) *BYOK {
 	return &c
 }
 
-// Agent is interface 2.2 and 2.3. The provider key of its creation is kept only
-// encrypted, and not here.
+// Agent is interface 2.2 and 2.3. The provider key of its creation is not here: it is
+// stored for the API key, encrypted, or not kept at all.
 type Agent struct {
 	ID           string     `json:"agent_id"`
 	Number       int        `json:"number"` // in the order of creation
@@ -166,15 +171,17 @@ type Exchange struct {
 func (s *State) Agent(id string) *Agent { return s.agents[id] }
 
 // Agents are all agents in the order of creation.
-func (s *State) Agents() []*Agent { return s.ordered }
+func (s *State) Agents() []*Agent { return s.inOrder }
 
-// RemoveAgent deletes an agent.
+// RemoveAgent deletes an agent and its conversation. Its number is not given again.
 func (s *State) RemoveAgent(a *Agent) {
 	delete(s.agents, a.ID)
-	s.ordered = slices.DeleteFunc(s.ordered, func(other *Agent) bool { return other == a })
+	s.inOrder = slices.DeleteFunc(s.inOrder, func(other *Agent) bool { return other == a })
 }
 
-// AddAgent fills what an agent of a key leaves empty, and stores it.
+// AddAgent fills what an agent of a key leaves empty, and stores it: the next
+// identifier, the times, the owner, and the defaults of interface 2.3. The identifier
+// of the agent must not be taken. The result is the stored agent itself.
 func (s *State) AddAgent(k *Key, a Agent, now time.Time) *Agent {
 	for s.numbers++; s.agents[Numbered("agent", s.numbers)] != nil; s.numbers++ { // AddAgent was given some identifiers
 	}
@@ -187,67 +194,50 @@ func (s *State) AddAgent(k *Key, a Agent, now time.Time) *Agent {
 	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, spec.ModeHosted), cmp.Or(a.LLM.Tier, spec.TierFast)
 	if a.SMS != nil && a.SMS.Status == "" {
 		phone := a.SMS.PhoneNumber
-		s.enable(&a, a.SMS.Mode)
+		s.openChannel(&a, a.SMS.Mode)
 		a.SMS.PhoneNumber = cmp.Or(phone, a.SMS.PhoneNumber)
 	}
 	s.agents[a.ID] = &a
-	s.ordered = append(s.ordered, &a)
+	s.inOrder = append(s.inOrder, &a)
 	return &a
 }
 
 // AddExchange keeps an exchange, and drops the oldest beyond what is kept.
 func (s *State) AddExchange(a *Agent, e Exchange) {
 	a.Exchanges = append(a.Exchanges, e)
-	if over := len(a.Exchanges) - s.limits.Exchanges; over > 0 {
+	if over := len(a.Exchanges) - s.exchanges; over > 0 {
 		a.Exchanges = a.Exchanges[over:]
 	}
 }
 
-// enable asks for an SMS channel, at creation or later, in place of the one that
-// there may be. Behavior says where each mode leads: section 3 shows no
-// transitions.
-func (s *State) enable(a *Agent, mode string) {
-	a.SMS = &SMS{Mode: mode, Status: s.by.SMSStatus[mode]}
+// openChannel gives an agent an SMS channel, at creation or later, in place of the one
+// that there may be. Behavior says where each mode leads: section 3 shows no
+// transitions. An active channel gets a number of the range that is set aside for
+// fiction, which is nobody's.
+func (s *State) openChannel(a *Agent, mode string) {
+	a.SMS = &SMS{Mode: mode, Status: s.behavior.SMSStatus[mode]}
 	if a.SMS.Status == spec.Active {
 		a.SMS.PhoneNumber = fmt.Sprintf("+120255501%02d", a.Number%100) // a hundred numbers are set aside for fiction
 	}
 }
 
-// limit is a limit for one key: what it allows, and what is used of it.
-type limit struct {
-	rate
-	usage  *Usage    // of the key or the address
-	window *Window   // of usage
-	shut   time.Time // until when Exhaust keeps it closed for the key
-}
-
-// limit finds limit i for a key. ip is asked only for a limit per address.
+// limit finds limit i of spec.Limits for a key: its maximum by WithLimit, or else by
+// the key's plan (interface 8.2). ip is used only for a limit per address. Exhaust
+// closes such a limit for the key alone, whatever address its calls come from.
 func (s *State) limit(i int, k *Key, ip *Usage) limit {
 	plan, _ := spec.PlanNamed(k.Plan)
-	l := limit{rate: s.rate, usage: k.Usage, shut: k.Usage.Windows[i].Shut}
-	l.length, l.max = spec.Limits[i].Window, cmp.Or(s.limits.Maxima[i], plan.Max(i))
+	l := s.kind
+	l.length, l.max = spec.Limits[i].Window, cmp.Or(s.maxima[i], plan.Max(i))
+	l.usage, l.shut = k.Usage, k.Usage.Windows[i].Shut
 	if spec.Limits[i].PerIP {
 		l.usage = ip
 	}
-	l.window = &l.usage.Windows[i]
+	l.Window = &l.usage.Windows[i]
 	return l
 }
 
-func (l limit) take(now time.Time) {
-	l.window.take(l.rate, now)
-	if now.After(l.usage.Last) {
-		l.usage.Last = now
-	}
-}
-
-func (l limit) opens(now time.Time) time.Time {
-	if opens := l.window.opens(l.rate, now); opens.After(l.shut) {
-		return opens
-	}
-	return l.shut
-}
-
-// Exhaust closes limit i for a key for one window from now, unless it is closed already.
+// Exhaust closes limit i for a key for one window from now, unless it is closed
+// already. It counts no calls, so used does not change.
 func (s *State) Exhaust(k *Key, i int, now time.Time) {
 	if w := &k.Usage.Windows[i]; !w.Shut.After(now) {
 		w.Shut = now.Add(spec.Limits[i].Window)
@@ -269,16 +259,18 @@ func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []Limi
 	return states
 }
 
+// limitState describes limit i for a key and an address.
 func (s *State) limitState(i int, k *Key, ip *Usage, now time.Time) LimitState {
 	l := s.limit(i, k, ip)
-	state := LimitState{Limit: spec.Limits[i].Key, Max: l.max, Used: l.window.used(l.rate, now), Exhausted: l.shut.After(now)}
+	state := LimitState{Limit: spec.Limits[i].Key, Max: l.max, Used: l.used(now), Exhausted: l.shut.After(now)}
 	if opens := l.opens(now); opens.After(now) {
 		state.Opens = opens
 	}
 	return state
 }
 
-// Saved is a state as a file holds it.
+// Saved is a state as a file holds it. It has no digests and no provider keys: a file
+// must not hold what opens an account.
 type Saved struct {
 	Numbers   int            `json:"agents"` // the number of the last agent
 	BYOKDown  bool           `json:"byok_unavailable"`
@@ -296,42 +288,46 @@ type SavedAddress struct {
 // Save returns the state as a file holds it. The result shares the memory of the
 // state, so it is good until the next call.
 func (s *State) Save() Saved {
-	saved := Saved{Numbers: s.numbers, BYOKDown: s.BYOKDown, Keys: s.keys, Addresses: []SavedAddress{}, Agents: s.ordered}
+	saved := Saved{Numbers: s.numbers, BYOKDown: s.BYOKDown, Keys: s.keys, Addresses: []SavedAddress{}, Agents: s.inOrder}
 	for _, ip := range slices.SortedFunc(maps.Keys(s.ips), netip.Addr.Compare) {
 		saved.Addresses = append(saved.Addresses, SavedAddress{ip, s.ips[ip]})
 	}
 	return saved
 }
 
-// Load makes the state that was saved. digest gives the n-th key its digest, from 1.
-// The limits start empty if they were used under another clock than now's.
+// Load makes the state that was saved, with the Behavior and the bounds of s, which
+// stays as it is. digest gives the n-th key its digest, from 1. The limits start empty
+// if they were used under another clock than now's.
 func (s *State) Load(saved Saved, now time.Time, digest func(n int) Digest) *State {
-	c := New(s.by, s.limits)
+	c := New(s.behavior, s.maxima, s.exchanges)
 	c.numbers, c.BYOKDown = saved.Numbers, saved.BYOKDown
 	for i, k := range saved.Keys {
-		k.Usage = fresh(k.Usage, now)
+		k.Usage = usageByClock(k.Usage, now)
 		c.addKey(digest(i+1), k)
 	}
 	for _, a := range saved.Addresses {
-		c.ips[a.Address] = fresh(a.Usage, now)
+		c.ips[a.Address] = usageByClock(a.Usage, now)
 	}
 	for _, a := range saved.Agents {
 		c.agents[a.ID] = a
-		c.ordered = append(c.ordered, a)
+		c.inOrder = append(c.inOrder, a)
 	}
 	return c
 }
 
-// vault encrypts provider keys under its own key: the service stores them
-// encrypted and never returns them (interface 2.4). Nothing decrypts one here,
-// since no provider is called.
+// vault encrypts provider keys under its own key: the service stores them encrypted and
+// never returns them (interface 2.4). Nothing decrypts one here, since no provider is
+// called. Its key is random and in memory alone.
 type vault struct {
 	aead   cipher.AEAD
 	macKey []byte
 }
 
+// newVault makes a vault with a new key for AES-256-GCM and another for fingerprints.
 func newVault() *vault {
-	block, err := aes.NewCipher(randomBytes(32)) // AES-256
+	secret := make([]byte, 64)
+	_, _ = rand.Read(secret)                 // never fails: it ends the program instead
+	block, err := aes.NewCipher(secret[:32]) // AES-256
 	if err != nil {
 		panic(err) // only a wrong key length fails
 	}
@@ -339,7 +335,7 @@ func newVault() *vault {
 	if err != nil {
 		panic(err) // only a wrong block size fails
 	}
-	return &vault{aead: aead, macKey: randomBytes(32)}
+	return &vault{aead: aead, macKey: secret[32:]}
 }
 
 // seal returns a random nonce, followed by the encrypted plaintext.
@@ -349,15 +345,11 @@ func (v *vault) seal(plaintext string) []byte { return v.aead.Seal(nil, nil, []b
 // keys apart, too few to rebuild one.
 const fingerprintBytes = 8
 
-// fingerprint is a keyed hash, so that nobody outside can confirm a guessed key.
+// fingerprint is a keyed hash, so that nobody outside can confirm a guessed key. The
+// same provider key has the same fingerprint within one fake (interface 2.4: for
+// debugging).
 func (v *vault) fingerprint(plaintext string) string {
 	mac := hmac.New(sha256.New, v.macKey)
 	mac.Write([]byte(plaintext))
 	return hex.EncodeToString(mac.Sum(nil)[:fingerprintBytes])
-}
-
-func randomBytes(n int) []byte {
-	b := make([]byte, n)
-	_, _ = rand.Read(b) // never fails: it ends the program instead
-	return b
 }

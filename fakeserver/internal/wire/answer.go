@@ -15,7 +15,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Answer is a complete answer.
+// Answer is a complete answer, ready to be sent: by the service, or by a test.
 type Answer struct {
 	memnet.Response
 	FromTest bool // the body is one that the test wrote
@@ -30,12 +30,14 @@ type errorReply struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// Encode words what the service decided. date is the Date header.
-func Encode(a service.Answer, by *service.Behavior, traceID, date string) Answer {
+// Encode writes what the service decided as status, header and JSON. date is the Date
+// header. A success is 200 (interface 4), and every body has the trace identifier.
+// Without a Content-Length net/http would send a long body in chunks.
+func Encode(a service.Answer, behavior *service.Behavior, traceID, date string) Answer {
 	status, body := http.StatusOK, a.Reply
 	if a.Refusal != nil {
-		e := errorReply{by.ErrorName(a.Refusal.Code), traceID, by.LimitName(a.Refusal.Limit), ""}
-		if by.Reason {
+		e := errorReply{behavior.ErrorName(a.Refusal.Code), traceID, behavior.LimitName(a.Refusal.Limit), ""}
+		if behavior.Reason {
 			e.Reason = Reason(a.Refusal)
 		}
 		status, body = a.Refusal.Status, e
@@ -60,10 +62,12 @@ func Encode(a service.Answer, by *service.Behavior, traceID, date string) Answer
 	return Answer{Response: memnet.Response{Status: status, Header: h, Body: raw}}
 }
 
-// Show masks the first n bytes of the answer's body.
+// Show is what a record may show of the first n bytes of the answer's body, at most 64
+// KiB of it. Nobody knows which strings of a body that a test wrote are words or keys,
+// so such a body is hidden unless texts are shown.
 func (a *Answer) Show(n int, secrets mask.Secrets, texts bool) string {
 	body := mask.Body{Texts: texts, Secrets: secrets, Unchecked: a.FromTest}
-	return mask.Clip(body.Of(a.Body, n), spec.KeptBody)
+	return mask.Clip(body.Show(a.Body, n), spec.KeptBody)
 }
 
 // Reason is the reason of an error's body: the field and its bound, if it is about
@@ -76,12 +80,14 @@ func Reason(r *service.Refusal) string {
 	return reason
 }
 
-// Why says in one sentence why a call was refused, with the numbers that the
-// author of a test needs. A client never sees it.
+// Why says in one sentence why a call was refused, with the numbers that the author of
+// a test needs. A client never sees it. It quotes no value of the call.
 func Why(r *service.Refusal, now time.Time) string {
 	return fmt.Sprintf("%d: %s.", r.Status, why(r, now))
 }
 
+// why chooses the sentence by the facts that the Refusal has, from the most special one
+// on. Without any of these the kind's own sentence or the reason must do.
 func why(r *service.Refusal, now time.Time) string {
 	ago := " " + now.Sub(r.Since).Round(time.Millisecond).String() + " ago"
 	switch {
@@ -99,6 +105,8 @@ func why(r *service.Refusal, now time.Time) string {
 	return cmp.Or(strings.ReplaceAll(service.Kinds[r.Kind].Why, "KEY", r.Key), Reason(r))
 }
 
+// limited explains a 429: whose limit it is, how much of it is used, and when it opens.
+// A limit that Exhaust closed has no used calls to speak of.
 func limited(r *service.Refusal, now time.Time) string {
 	who := r.Key
 	if r.IP.IsValid() {
@@ -125,8 +133,10 @@ func thousands(n int) string {
 	return digits
 }
 
-// Why says in one sentence what the fault did to a call, with what became of the
-// call, which may be a message, itself. body is how long the whole answer is.
+// Why says in one sentence what the fault did to a call, and whether the call, which
+// may be a message, had its effect. decided is the status that the service decided,
+// body how long the whole answer is in bytes. It is "" for a fault that changed nothing
+// of this answer, as a cut beyond its end.
 func (f *Fault) Why(message bool, decided, body int) string {
 	effect := "the call had no effect"
 	switch {
@@ -149,7 +159,8 @@ func (f *Fault) Why(message bool, decided, body int) string {
 	return f.Name + " " + did + "; " + effect + "."
 }
 
-// WhyLeft says when the client left, and whether the service had the call by then.
+// WhyLeft says when the client left, and whether the service had the call by then. That
+// tells a timeout before the effect from one after it, which a client cannot see.
 func WhyLeft(after time.Duration, reached bool) string {
 	if !reached {
 		return fmt.Sprintf("The client left after %v, before the call reached the service: it had no effect.", after.Round(time.Millisecond))
@@ -157,18 +168,26 @@ func WhyLeft(after time.Duration, reached bool) string {
 	return fmt.Sprintf("The client left after %v, before it had the answer.", after.Round(time.Millisecond))
 }
 
-// Phase is when a fault acts.
+// Phase is when a fault acts, and so whether the call has its effect.
 type Phase int
 
 // The phases.
 const (
+	// InsteadOfCall: the service never sees the call, as with a proxy that answers
+	// itself.
 	InsteadOfCall Phase = iota
+	// BeforeConnecting: no connection is made, and nothing is sent.
 	BeforeConnecting
+	// OnTheWay: the call arrives later, or after a change. It may be combined with one
+	// fault of another phase.
 	OnTheWay
+	// OnTheReply: the call has its effect, and its answer is changed or lost.
 	OnTheReply
 )
 
-// Fault makes a call go wrong. It never changes.
+// Fault makes a call go wrong. It never changes, so a test may use one for many calls
+// at once. The functions of package fakeserver make faults; the fields that a fault
+// does not need are zero.
 type Fault struct {
 	Name     string
 	Did      string // what it did to an answer, in words; "" for one that cuts it, perhaps beyond its end
@@ -179,7 +198,8 @@ type Fault struct {
 	Delivery memnet.Delivery // how the answer leaves
 }
 
-// InjectedAnswer is an answer that a test gives.
+// InjectedAnswer is an answer that a test gives in place of the service's. It may break
+// every rule of the interface, on purpose.
 type InjectedAnswer struct {
 	Status      int
 	Body        string  // "" means the service's own error body, unless Raw or a success
@@ -188,28 +208,29 @@ type InjectedAnswer struct {
 	RetryAfter  *string // replaces the service's own; "" sends none
 }
 
-// Encode makes the answer to a request.
-func (i *InjectedAnswer) Encode(req *Request, by *service.Behavior, now time.Time) Answer {
-	a := Encode(service.Answer{Refusal: i.refusal(req.Endpoint, now)}, by, req.TraceID, now.Format(http.TimeFormat))
+// Encode makes the answer to a request. It starts from the answer that the service
+// itself would give with this status, and replaces what the test has named.
+func (i *InjectedAnswer) Encode(req *Request, behavior *service.Behavior, now time.Time) Answer {
+	a := Encode(service.Answer{Refusal: i.refusal(req.Endpoint, now)}, behavior, req.TraceID, now.Format(http.TimeFormat))
 	if i.Raw {
-		a.Header = http.Header{"Content-Type": valueOf(i.ContentType), "Date": a.Header["Date"]}
+		a.Header = http.Header{"Content-Type": headerValue(i.ContentType), "Date": a.Header["Date"]}
 	}
 	if i.RetryAfter != nil {
-		a.Header["Retry-After"] = valueOf(*i.RetryAfter)
+		a.Header["Retry-After"] = headerValue(*i.RetryAfter)
 	}
 	if i.Raw || i.Body != "" || i.Status < http.StatusMultipleChoices {
 		a.Body, a.FromTest = []byte(i.Body), true
 	}
-	a.Header["Content-Length"] = valueOf(strconv.Itoa(len(a.Body)))
+	a.Header["Content-Length"] = headerValue(strconv.Itoa(len(a.Body)))
 	if i.Status == http.StatusNoContent || i.Status == http.StatusNotModified { // no body: RFC 9110, 6.4.1
 		a.Body, a.Header["Content-Type"], a.Header["Content-Length"] = nil, nil, nil
 	}
 	return a
 }
 
-// valueOf is a header's value. Without one the header is not sent, and net/http does not
+// headerValue is a header's value. Without one the header is not sent, and net/http does not
 // guess a Content-Type.
-func valueOf(value string) []string {
+func headerValue(value string) []string {
 	if value == "" {
 		return nil
 	}
@@ -217,7 +238,8 @@ func valueOf(value string) []string {
 }
 
 // refusal has the error that the service itself answers with this status at the
-// endpoint, where interface 4 lists it.
+// endpoint, where interface 4 lists it. A client that goes by error identifiers then
+// sees what it would see from the service.
 func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refusal {
 	r := &service.Refusal{Status: i.Status, Code: Code(i.Status), Broken: "injected by the test"}
 	switch {
@@ -234,8 +256,8 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 	return r
 }
 
-// Code is the error identifier for the status of a fault or a script: the name of
-// the status.
+// Code is the error identifier for the status of a fault or a script: the name of the
+// status, such as bad_gateway. The service's own errors have theirs in service.Kinds.
 func Code(status int) string {
 	if status == http.StatusTooManyRequests {
 		return spec.RateLimited
@@ -244,6 +266,9 @@ func Code(status int) string {
 	return strings.ReplaceAll(strings.ToLower(name), " ", "_")
 }
 
+// wait is how long the answer asks a client to wait, for the choice of limit_key: what
+// Retry-After says in seconds or as a date. Nonsense counts as no wait, and anything
+// longer than a day as a day.
 func (i *InjectedAnswer) wait(now time.Time) time.Duration {
 	if i.RetryAfter == nil {
 		return time.Second

@@ -1,6 +1,15 @@
-// Package wire is HTTP in and out: it reads requests strictly, chooses their
-// endpoint, writes the answers of package service, and the sentence why. It decides
-// nothing, and holds no state.
+// Package wire is HTTP in and out: it reads requests strictly, chooses their endpoint,
+// writes the answers of package service, and the sentence why. It decides nothing, and
+// holds no state.
+//
+// request.go is the way in. Read takes a request with its whole body, finds the
+// endpoint by method and path, checks the body against the fields of package spec, and
+// masks what a record may show. Where something is wrong, it notes a Refusal and goes
+// on: package service decides which of several refusals comes first.
+//
+// answer.go is the way out. Encode writes a reply or a Refusal as JSON, Why explains a
+// Refusal to the author of a test, and a Fault says what a test does to an answer. How
+// an answer leaves over a connection is with package memnet.
 package wire
 
 import (
@@ -25,8 +34,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// Request is a request that was read whole and judged without a look at any
-// state.
+// Request is a request that was read whole and judged without a look at any state.
+// Shown is safe to keep: it has no secret of the call and a bounded size.
 type Request struct {
 	service.Request
 	Secrets   mask.Secrets
@@ -38,10 +47,11 @@ type Request struct {
 	}
 }
 
-// Read reads a request with its whole body, even if that is wrong, so that the
-// answer does not depend on the speed of the client. own is the host that is reached
-// as https without TLS. texts shows people's words.
-func Read(r *http.Request, by *service.Behavior, own string, texts bool) *Request {
+// Read reads a request with its whole body, even if that is wrong, so that the answer
+// does not depend on the speed of the client. own is the host that is reached as https
+// without TLS. texts shows people's words. Read returns no error: what is wrong is in
+// Unrouted (404, 405) or Malformed (400).
+func Read(r *http.Request, behavior *service.Behavior, own string, texts bool) *Request {
 	req := new(Request)
 	req.IP = callerIP(r.RemoteAddr)
 	var body []byte
@@ -53,22 +63,24 @@ func Read(r *http.Request, by *service.Behavior, own string, texts bool) *Reques
 	}
 	req.Secrets = mask.SecretsOf(token, body)
 	path := sentPath(r.URL)
-	req.Endpoint, req.AgentID, req.Unrouted = find(r.Method, path)
-	if req.Unrouted != nil && by.UnknownMethod == http.StatusNotFound {
+	req.Endpoint, req.AgentID, req.Unrouted = findEndpoint(r.Method, path)
+	if req.Unrouted != nil && behavior.UnknownMethod == http.StatusNotFound {
 		req.Unrouted = service.Refuse(service.NoSuchPath)
 	}
 	if req.Endpoint != nil && req.Endpoint.Body != nil && req.Malformed == nil {
-		if req.Fields, req.Malformed = Parse(by, req.Endpoint, r.Header, body); req.Malformed != nil {
+		if req.Fields, req.Malformed = Parse(behavior, req.Endpoint, r.Header, body); req.Malformed != nil {
 			req.Malformed.Field = req.Secrets.Clean(req.Malformed.Field)
 			req.Malformed.Broken = req.Secrets.Clean(req.Malformed.Broken)
 		}
 	}
-	req.show(r, path, body, own, texts)
+	req.fillShown(r, path, body, own, texts)
 	return req
 }
 
-// callerIP is the address that a call comes from. Calls without an address share the
-// zero address.
+// callerIP is the address that a call comes from, for the limits per address of
+// interface 8.1. Calls without an address share the zero address. An IPv4 address in
+// the form of IPv6 and the same address without it are one; a zone is dropped, since it
+// names a local network card.
 func callerIP(remote string) netip.Addr {
 	address, _, err := net.SplitHostPort(remote)
 	if err != nil { // a middleware may have set it to the address that a proxy names
@@ -78,6 +90,8 @@ func callerIP(remote string) netip.Addr {
 	return ip.Unmap().WithZone("")
 }
 
+// readBody reads at most one byte more than a body may have. A body that is longer or
+// breaks off is a 400, and its beginning is still returned, for the record.
 func readBody(sent io.Reader) (body []byte, malformed *service.Refusal) {
 	if sent == nil || sent == http.NoBody {
 		return nil, nil
@@ -94,7 +108,7 @@ func readBody(sent io.Reader) (body []byte, malformed *service.Refusal) {
 
 // sentPath is the path as it was sent. EscapedPath alone escapes a path anew when the
 // client left a character unescaped that needs an escape: /v1/agent%73/{a} would become
-// /v1/agents/%7Ba%7D.
+// /v1/agents/%7Ba%7D, and match an endpoint that the sent path does not.
 func sentPath(u *url.URL) string {
 	if plain, err := url.PathUnescape(u.RawPath); err == nil && plain == u.Path && plain != "" {
 		return u.RawPath
@@ -102,8 +116,9 @@ func sentPath(u *url.URL) string {
 	return u.EscapedPath()
 }
 
-// bearer returns the token of the one Authorization header: interface 5. The
-// scheme's case does not matter, and a token has no spaces (RFC 9110, 11.4).
+// bearer returns the token of the one Authorization header: interface 5. The scheme's
+// case does not matter, and a token has no spaces (RFC 9110, 11.4). Two headers are
+// none: nobody can say which of them counts.
 func bearer(headers []string) (token string, ok bool) {
 	if len(headers) != 1 {
 		return "", false
@@ -120,8 +135,9 @@ func bearer(headers []string) (token string, ok bool) {
 // bytes: method, host, path, query and agent.
 const MaxRecorded = 256
 
-// show masks what a record keeps of a request.
-func (req *Request) show(r *http.Request, path string, sent []byte, own string, texts bool) {
+// fillShown masks what a record keeps of a request. A secret may be in the path or the
+// host too, when the arguments of a client are mixed up, and may be escaped there.
+func (req *Request) fillShown(r *http.Request, path string, sent []byte, own string, texts bool) {
 	keep := func(part string) string { // and let go of the rest, which may be a megabyte
 		return strings.Clone(mask.Clip(req.Secrets.Clean(part), MaxRecorded))
 	}
@@ -134,7 +150,7 @@ func (req *Request) show(r *http.Request, path string, sent []byte, own string, 
 	shown.Header = req.Secrets.CleanHeader(r.Header)
 	body := mask.Body{Texts: texts, Secrets: req.Secrets, Unchecked: req.Malformed != nil || req.Unrouted != nil}
 	if body.Unchecked || req.Endpoint.Body != nil {
-		shown.Body = mask.Clip(body.Of(sent, len(sent)), spec.KeptBody)
+		shown.Body = mask.Clip(body.Show(sent, len(sent)), spec.KeptBody)
 	}
 	shown.URL = "http://"
 	if r.TLS != nil || r.Host == own {
@@ -146,10 +162,12 @@ func (req *Request) show(r *http.Request, path string, sent []byte, own string, 
 	}
 }
 
-// find returns the endpoint of a request and the value of {agent_id}. path is
-// the path as it was sent, so that an identifier with %2F stays one segment.
-// Paths are neither cleaned nor redirected: no endpoint has //, . or .. in it.
-func find(method, path string) (e *spec.Endpoint, agentID string, unrouted *service.Refusal) {
+// findEndpoint returns the endpoint of a request and the value of {agent_id}. path is
+// the path as it was sent, so that an identifier with %2F stays one segment. Paths are
+// neither cleaned nor redirected: no endpoint has //, . or .. in it. A path that some
+// endpoint has with another method is a 405, whose Allow lists the methods; any other
+// is a 404.
+func findEndpoint(method, path string) (e *spec.Endpoint, agentID string, unrouted *service.Refusal) {
 	var allowed []string
 	for _, e := range spec.Endpoints {
 		before, after, hasID := strings.Cut(e.Path, "{agent_id}")
@@ -176,10 +194,13 @@ func find(method, path string) (e *spec.Endpoint, agentID string, unrouted *serv
 	return nil, "", r
 }
 
-// Parse checks a body against the fields of its endpoint: interface 2.3 to 2.5,
-// 4 and 8.4. By the fake's own decisions it is one JSON object with exactly these
-// names, none twice and none null, in valid UTF-8.
-func Parse(by *service.Behavior, e *spec.Endpoint, header http.Header, raw []byte) (service.Fields, *service.Refusal) {
+// Parse checks a body against the fields of its endpoint: interface 2.3 to 2.5, 4 and
+// 8.4. By the fake's own decisions it is one JSON object with exactly these names, none
+// twice and none null, in valid UTF-8. It returns the first flaw: of the headers, of
+// the JSON as a whole, then of member after member. A member that is missing shows at
+// the end of its object. header is nil for a body that came over no wire, as that of
+// AddAgent.
+func Parse(behavior *service.Behavior, e *spec.Endpoint, header http.Header, raw []byte) (service.Fields, *service.Refusal) {
 	if len(raw) == 0 && e.BodyOptional { // a Content-Type says nothing about no body
 		return nil, nil
 	}
@@ -190,19 +211,19 @@ func Parse(by *service.Behavior, e *spec.Endpoint, header http.Header, raw []byt
 		}
 	}
 	for _, value := range header["Content-Type"] {
-		if !by.ContentType && value != "application/json" && !strictjson.IsType(value) {
+		if !behavior.ContentType && value != "application/json" && !strictjson.IsType(value) {
 			return nil, service.BadField("Content-Type", "must be application/json, in UTF-8")
 		}
 	}
-	if by.BehindBody {
+	if behavior.BehindBody {
 		decoder := json.NewDecoder(bytes.NewReader(raw))
 		if decoder.Decode(new(json.RawMessage)) == nil {
 			raw = raw[:decoder.InputOffset()]
 		}
 	}
 	p := parser{
-		Scanner: strictjson.Scanner{Data: raw, Duplicates: by.DuplicateMembers}, by: by,
-		open: by.UnknownMembers && e == spec.SendMessage, found: make(service.Fields, 4), // few calls have more
+		Scanner: strictjson.Scanner{Data: raw, Duplicates: behavior.DuplicateMembers}, behavior: behavior,
+		unknownAllowed: behavior.UnknownMembers && e == spec.SendMessage, found: make(service.Fields, 4), // few calls have more
 	}
 	if err := strictjson.Check(raw); err != nil {
 		return nil, service.BadField("body", err.Error())
@@ -216,27 +237,31 @@ func Parse(by *service.Behavior, e *spec.Endpoint, header http.Header, raw []byt
 	return p.found, nil
 }
 
-// parser reads a body until its first flaw.
+// parser reads a body until its first flaw. After that, flaw is set and what was found
+// does not count. The document is valid JSON by then: strictjson.Check has seen all of
+// it.
 type parser struct {
 	strictjson.Scanner
-	by    *service.Behavior
-	open  bool // unknown members are accepted
-	found service.Fields
-	flaw  *service.Refusal
+	behavior       *service.Behavior
+	unknownAllowed bool // unknown members are accepted
+	found          service.Fields
+	flaw           *service.Refusal
 }
 
 func (p *parser) refuse(path, broken string) { p.flaw = service.BadField(path, broken) }
 
+// object reads the members of an object at a path, "" for the body itself, and looks
+// each up among the fields that the object may have.
 func (p *parser) object(path string, fields []*spec.Field) {
 	seen := make([]bool, len(fields))
 	for p.Enter(); p.flaw == nil && p.More(); {
 		name := p.Name()
 		i := slices.IndexFunc(fields, func(f *spec.Field) bool {
-			return f.Name() == name || p.by.OtherCase && strings.EqualFold(f.Name(), name)
+			return f.Name() == name || p.behavior.OtherCase && strings.EqualFold(f.Name(), name)
 		})
 		switch {
-		case i < 0 && p.open:
-			p.free("body")
+		case i < 0 && p.unknownAllowed:
+			p.anyValue("body")
 		case i < 0:
 			p.refuse(cmp.Or(path, "body"), "member "+memberName(name)+" is not allowed")
 			p.flaw.UnknownMember = strings.TrimPrefix(path+"."+strings.Trim(memberName(name), `"`), ".")
@@ -262,7 +287,7 @@ func (p *parser) value(f *spec.Field) (given bool) {
 		delete(p.found, inner)
 	}
 	switch first := p.Peek(); {
-	case first == 'n' && p.by.NullMembers:
+	case first == 'n' && p.behavior.NullMembers:
 		p.Scalar()
 		return false
 	case f.Kind == spec.String && first != '"':
@@ -275,20 +300,23 @@ func (p *parser) value(f *spec.Field) (given bool) {
 		p.object(f.Path, f.Fields)
 	default:
 		var compact bytes.Buffer
-		_ = json.Compact(&compact, p.free(f.Path)) // Check has accepted it
+		_ = json.Compact(&compact, p.anyValue(f.Path)) // Check has accepted it
 		p.found[f] = compact.String()
 	}
 	return true
 }
 
+// text reads a string and checks its length and its list of values. f.Fits counts code
+// points, as interface 8.4 does by the fake's own decision; another unit is checked as
+// well.
 func (p *parser) text(f *spec.Field) {
 	s := p.Text()
 	switch {
 	case p.Torn:
 		p.refuse(f.Path, strictjson.ErrHalfPair.Error())
-	case !f.Fits(s), p.by.LengthUnit != service.UnitPoints && f.MaxLen > 0 && p.by.Length(s) > f.MaxLen:
+	case !f.Fits(s), p.behavior.LengthUnit != service.UnitPoints && f.MaxLen > 0 && p.behavior.Length(s) > f.MaxLen:
 		p.refuse(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
-		p.flaw.Length, p.flaw.Max = p.by.Length(s), f.MaxLen
+		p.flaw.Length, p.flaw.Max = p.behavior.Length(s), f.MaxLen
 	case !f.Allows(s):
 		p.refuse(f.Path, "must be one of "+f.Values())
 	default:
@@ -296,8 +324,9 @@ func (p *parser) text(f *spec.Field) {
 	}
 }
 
-// free reads any value, and returns it as it was written.
-func (p *parser) free(path string) []byte {
+// anyValue reads any value, and returns it as it was written. Names inside it are free,
+// but none may be there twice in one object unless duplicates are accepted.
+func (p *parser) anyValue(path string) []byte {
 	var twice strictjson.Twice
 	from := p.Pos
 	switch err := p.Free(); {
@@ -309,8 +338,8 @@ func (p *parser) free(path string) []byte {
 	return p.Data[from:p.Pos]
 }
 
-// memberName quotes a member's name. A name may be repeated, unlike a value,
-// unless it may be a key in the wrong place.
+// memberName quotes a member's name. A name may be repeated, unlike a value, unless it
+// may be a key in the wrong place.
 func memberName(name string) string {
 	if mask.MayBeKey(name) {
 		return mask.Withheld
