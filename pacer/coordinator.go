@@ -17,22 +17,31 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// coordinator is the quota.Rule of a pacer: it takes steps, each a change of the ledger
-// that all processes share or, without a store that answers, of this process's own.
+// coordinator is the quota.Rule of a pacer. Without a store that answers it asks its own
+// ledger, at once. Otherwise reports and questions wait for the next step, which changes
+// the ledger that all processes share.
 type coordinator struct {
 	store  Store // nil: this process is alone
 	apiKey func() string
 	logger *slog.Logger
-	clock  func() time.Duration // the engine's
-	took   int64                // microseconds of a call of the store, on average; for steps alone
+	engine *quota.Engine
+	took   int64 // microseconds of a call of the store, on average; for steps alone
 
 	// mu guards what follows. Ask and Done take it under the engine's lock, so nobody who
 	// holds it calls the engine.
-	mu       sync.Mutex
-	ledger   ledger // this process's, or what it saw in the store last
-	peers    peers
-	reports  []func(*ledger)      // for the next step
-	refusing map[costSet]refusals // since a call with these costs last passed
+	mu        sync.Mutex
+	ledger    ledger // this process's, or what it saw in the store last
+	peers     peers
+	reports   []func(*ledger)
+	questions []question
+	stepping  bool                 // a step is under way
+	refusing  map[costSet]refusals // since a call with these costs last passed
+}
+
+// question is what a queue of the engine asks.
+type question struct {
+	quota.Class
+	waiting int64
 }
 
 // refusals are those of one kind of call, one after the other.
@@ -53,12 +62,12 @@ func (c *coordinator) begin(now time.Duration, rules []rule) {
 	}
 }
 
-// setRules reports false where the rules are the same, and returns the step that remains.
-func (c *coordinator) setRules(now time.Duration, rules []rule) (changed bool, step func()) {
+// setRules reports false where the rules are the same.
+func (c *coordinator) setRules(now time.Duration, rules []rule) (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if slices.Equal(rules, c.ledger.rules) {
-		return false, nil
+		return false
 	}
 	old := c.hereLocked(now)
 	l := ledger{state: newState(rules, old.Now), rules: rules, calls: 1}
@@ -67,7 +76,8 @@ func (c *coordinator) setRules(now time.Duration, rules []rule) (changed bool, s
 	c.ledger.state, c.ledger.rules = l.state, rules
 	clear(c.refusing)
 	c.hereLocked(now).reopen()
-	return true, c.reportLocked(now, (*ledger).reopen)
+	c.reportLocked(now, (*ledger).reopen)
+	return true
 }
 
 // hereLocked is the ledger as this process knows it, at a time.
@@ -107,18 +117,14 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	if waiting == 0 {
 		return c.answerLocked(now, key, c.hereLocked(now).earliest(key.Costs, new([maxLimits]int64)))
 	}
-	var got turn
-	ask := func(l *ledger) { got = l.ask(key, int64(waiting)) }
-	if !c.onItsOwnLocked(now) {
-		return quota.Answer{Step: func() quota.Answer {
-			now := c.step(ask)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return c.answerLocked(now, key, got)
-		}}
+	if c.onItsOwnLocked(now) {
+		return c.answerLocked(now, key, c.hereLocked(now).ask(key, int64(waiting)))
 	}
-	ask(c.hereLocked(now))
-	return c.answerLocked(now, key, got)
+	if !slices.ContainsFunc(c.questions, func(q question) bool { return q.Class == first.Class }) {
+		c.questions = append(c.questions, question{first.Class, int64(waiting)})
+	}
+	c.startStepLocked()
+	return quota.Answer{Again: quota.Later}
 }
 
 // answerLocked puts a turn into the engine's words and time.
@@ -143,28 +149,27 @@ func (c *coordinator) answerLocked(now time.Duration, key queueKey, t turn) quot
 const longestSleep = 10 * time.Minute
 
 // Done of quota.Rule.
-func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) (changed, news bool, step func()) {
+func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) (news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := keyOf(w.Class)
 	granted, has := w.Grant.Mark.(int64)
 	switch {
 	case o.Refused:
-		news, step = c.refusedLocked(now, key.Costs, granted, o)
-		return true, news, step
+		return c.refusedLocked(now, key.Costs, granted, o)
 	case o.Sent:
 		delete(c.refusing, key.Costs)
 	case has:
-		return true, false, c.reportLocked(now, func(l *ledger) { l.giveBack(key.Costs, granted) })
+		c.reportLocked(now, func(l *ledger) { l.giveBack(key.Costs, granted) })
 	case slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same):
-		return false, false, c.reportLocked(now, func(l *ledger) { l.withdraw(key) })
+		c.reportLocked(now, func(l *ledger) { l.withdraw(key) })
 	}
-	return false, false, nil
+	return false
 }
 
 // refusedLocked closes the local gate at once, so that further refusals of the same limit are
 // not reported as new.
-func (c *coordinator) refusedLocked(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool, step func()) {
+func (c *coordinator) refusedLocked(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
 	l, r := c.hereLocked(now), c.refusing[costs]
 	if r.since == 0 {
 		r.since = now
@@ -176,77 +181,97 @@ func (c *coordinator) refusedLocked(now time.Duration, costs costSet, granted in
 		r.backoff = min(max(second, 2*r.backoff), quota.MostBackoff.Microseconds())
 	}
 	c.refusing[costs] = r
-	return news, c.reportLocked(now, func(l *ledger) {
+	c.reportLocked(now, func(l *ledger) {
 		l.shut(costs, l.Now+shut, o.LimitKey)
 		l.refused(costs, granted, wait)
 	})
+	return news
 }
 
-// reportLocked applies a change to the ledger of a process on its own. Else it returns the step
-// that does, for which the caller does not wait.
-func (c *coordinator) reportLocked(now time.Duration, change func(*ledger)) (step func()) {
+// reportLocked applies a change to the ledger of a process on its own. Else it leaves it to
+// the next step.
+func (c *coordinator) reportLocked(now time.Duration, change func(*ledger)) {
 	if c.onItsOwnLocked(now) {
 		change(c.hereLocked(now))
-		return nil
+		return
 	}
 	c.reports = append(c.reports, change)
-	return func() { c.step(nil) }
+	c.startStepLocked()
 }
 
-// step applies the reports and f, if any, to the shared ledger, and does so again if
-// another process has swapped it meanwhile. Without a store that answers, it applies
-// them to the ledger of this process. It returns the time at which it began. The engine
-// takes one step at a time. The lock is free while the store works and while the user's
-// logger writes.
-func (c *coordinator) step(f func(*ledger)) (now time.Duration) {
-	now = c.clock()
-	changes, l := c.startStep(now, f)
-	if l != nil {
-		err := c.stepShared(now, l, changes)
-		if err == nil {
-			return now
-		}
-		c.storeFailed(now, err)
+// startStepLocked has the engine take a step, unless one is under way: then another one
+// follows it.
+func (c *coordinator) startStepLocked() {
+	if c.stepping || len(c.reports)+len(c.questions) == 0 {
+		return
 	}
+	c.stepping = true
+	c.engine.Go(func() error {
+		defer func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.stepping = false
+			c.startStepLocked()
+		}()
+		c.step()
+		return nil
+	})
+}
+
+// step is some work on the way to the shared ledger.
+type step struct {
+	ledger       // a copy of this process's; with a state of the store once that is loaded
+	reports      []func(*ledger)
+	questions    []question
+	turns        []turn // their answers
+	key, version string // of the store's value; no key: the store is not tried
+	offset       int64  // what the store's time is ahead of the pacer's
+	lost         bool   // the state begins afresh, though it was there before
+}
+
+// step takes the reports and the questions to the ledger. The lock is free while the store
+// works and while the user's logger writes.
+func (c *coordinator) step() {
+	now := c.engine.Now()
+	s := c.beginStep(now)
+	err := c.share(s, now)
+	answers, wasDown, processes := c.endStep(s, now, err)
+	switch {
+	case err != nil && !wasDown:
+		c.logger.Warn("agentmessaging pacer's store does not answer; working on a share of the limits",
+			slog.Int("processes", processes), slog.String("error", printable.Line(err.Error(), 256)))
+	case err == nil && wasDown:
+		c.logger.Info("agentmessaging pacer's store answers again")
+	}
+	if err == nil && s.lost {
+		c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
+	}
+	for i, answer := range answers {
+		c.engine.Answer(s.questions[i].Class, answer)
+	}
+}
+
+// beginStep takes what there is to do.
+func (c *coordinator) beginStep(now time.Duration) *step {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.hereLocked(now).apply(changes)
-	return now
+	s := &step{ledger: c.ledger, reports: c.reports, questions: c.questions, turns: make([]turn, len(c.questions))}
+	c.reports, c.questions = nil, nil
+	if !c.onItsOwnLocked(now) {
+		s.key, c.peers.retryAt = c.keyLocked(), now+storeRetry
+	}
+	return s
 }
 
-// startStep takes what was reported. If the step needs the store, it also returns a
-// ledger for its state.
-func (c *coordinator) startStep(now time.Duration, f func(*ledger)) (changes []func(*ledger), shared *loaded) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	changes, c.reports = c.reports, nil
-	if f != nil {
-		changes = append(changes, f)
-	}
-	if len(changes) == 0 || c.onItsOwnLocked(now) {
-		return changes, nil
-	}
-	c.peers.retryAt = now + storeRetry
-	return changes, &loaded{ledger: c.ledger, key: c.keyLocked()}
-}
-
-func (l *ledger) apply(changes []func(*ledger)) {
-	for _, change := range changes {
+// apply makes the changes, and answers the questions.
+func (s *step) apply(l *ledger) {
+	for _, change := range s.reports {
 		change(l)
 	}
-}
-
-// costsOf returns the operations that an attempt counts as.
-func costsOf(endpoint *spec.Endpoint, setsBYOK bool) (costs costSet) {
-	for i, c := range counted {
-		if endpoint.Counts(spec.Counted(c), setsBYOK) {
-			costs |= 1 << i
-		}
+	for i, q := range s.questions {
+		s.turns[i] = l.ask(keyOf(q.Class), q.waiting)
+		s.turns[i].grants = slices.Clone(s.turns[i].grants)
 	}
-	if costs == nothing {
-		return uncounted
-	}
-	return costs
 }
 
 const (
@@ -255,34 +280,25 @@ const (
 	setBack   = 5 * second
 )
 
-// loaded is a state of the store, which a step changes and swaps.
-type loaded struct {
-	ledger
-	key, version string
-	offset       int64 // what its time is ahead of the pacer's
-	lost         bool  // it begins afresh, though it was there before
-}
-
-// stepShared loads, changes and swaps the state, and again if another process was quicker.
-func (c *coordinator) stepShared(now time.Duration, l *loaded, changes []func(*ledger)) error {
+// share loads, changes and swaps the state, and again if another process was quicker.
+func (c *coordinator) share(s *step, now time.Duration) error {
+	if s.key == "" {
+		return errors.New("it failed a moment ago")
+	}
 	began := time.Now()
 	for range mostTries {
-		if err := c.load(l, now+time.Since(began)); err != nil {
+		if err := c.load(s, now+time.Since(began)); err != nil {
 			return err
 		}
-		l.apply(changes)
+		s.apply(&s.ledger)
 		var swapped bool
-		longest := slices.MaxFunc(l.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).Window
+		longest := slices.MaxFunc(s.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).Window
 		err := bounded(func(ctx context.Context) (err error) {
-			swapped, err = c.store.Swap(ctx, l.key, l.version, l.encode(), 2*longest+time.Hour)
+			swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
 			return err
 		})
-		if err != nil {
+		if err != nil || swapped {
 			return err
-		}
-		if swapped {
-			c.storeAnswered(l)
-			return nil
 		}
 		time.Sleep(time.Duration(rand.Int64N(c.took/2+1)) * time.Microsecond)
 	}
@@ -291,15 +307,15 @@ func (c *coordinator) stepShared(now time.Duration, l *loaded, changes []func(*l
 
 // load reads the store's state and adds this process as a member. If this process
 // counted calls elsewhere (alone on its share, or under other limits), load adds them.
-func (c *coordinator) load(l *loaded, now time.Duration) error {
+func (c *coordinator) load(s *step, now time.Duration) error {
 	began := time.Now()
 	var value []byte
 	var at time.Time
 	err := bounded(func(ctx context.Context) (err error) {
-		if value, l.version, at, err = c.store.Load(ctx, l.key); err == nil && at.IsZero() {
+		if value, s.version, at, err = c.store.Load(ctx, s.key); err == nil && at.IsZero() {
 			err = errors.New("the store does not say what time it is")
 		}
-		l.state = decode(value, len(l.rules))
+		s.state = decode(value, len(s.rules))
 		return err
 	})
 	if err != nil {
@@ -310,19 +326,19 @@ func (c *coordinator) load(l *loaded, now time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := &c.peers
-	l.lost = false
-	if l.state == nil || at.UnixMicro() < l.Now-setBack {
-		l.state, l.lost = newState(l.rules, at.UnixMicro()), len(value) > 0 || p.seen == l.key
+	s.lost = false
+	if s.state == nil || at.UnixMicro() < s.Now-setBack {
+		s.state, s.lost = newState(s.rules, at.UnixMicro()), len(value) > 0 || p.seen == s.key
 	}
-	l.at(at.UnixMicro())
-	l.offset, l.took, l.calls, l.peersUnknown = l.Now-now.Microseconds()-took/2, max(claimAhead.Microseconds()/6, c.took), 1, false
-	l.Members[l.member] = l.Now
-	maps.DeleteFunc(l.Members, func(_, seen int64) bool { return seen < l.Now-memberFor })
-	if p.down && l.last(nothing).Opens == 0 { // others may still be on their shares
-		l.shut(nothing, l.Now+returnHold, "")
+	s.at(at.UnixMicro())
+	s.offset, s.took, s.calls, s.peersUnknown = s.Now-now.Microseconds()-took/2, max(claimAhead.Microseconds()/6, c.took), 1, false
+	s.Members[s.member] = s.Now
+	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
+	if p.down && s.last(nothing).Opens == 0 { // others may still be on their shares
+		s.shut(nothing, s.Now+returnHold, "")
 	}
-	if p.down || l.lost || p.seen != "" && p.seen != l.key {
-		l.join(c.hereLocked(now))
+	if p.down || s.lost || p.seen != "" && p.seen != s.key {
+		s.join(c.hereLocked(now))
 	}
 	return nil
 }
@@ -336,6 +352,47 @@ func bounded(call func(context.Context) error) error {
 	go func() { first <- quota.Protect(func() error { return call(ctx) }) }()
 	context.AfterFunc(ctx, func() { first <- ctx.Err() })
 	return <-first
+}
+
+// endStep goes on from the state that the store has taken or, if it has not, from this
+// process's.
+func (c *coordinator) endStep(s *step, now time.Duration, err error) (answers []quota.Answer, wasDown bool, processes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := &c.peers
+	if wasDown = p.down; err != nil {
+		if !wasDown {
+			c.shareOutLocked(now)
+		}
+		s.apply(c.hereLocked(now))
+	} else {
+		p.offset, p.down, p.since, p.seen = s.offset, false, time.Time{}, s.key
+		if s.key == c.keyLocked() { // else SetLimits came in between
+			c.ledger.state = s.state
+		}
+	}
+	for i, q := range s.questions {
+		answers = append(answers, c.answerLocked(now, keyOf(q.Class), s.turns[i]))
+	}
+	return answers, wasDown, len(c.ledger.Members)
+}
+
+// shareOutLocked makes the state this process's share: each call now counts once per known
+// process, and the first goes when this process's ticket was due. A process that knows of
+// no other begins with a part, and finds its share by refusals.
+func (c *coordinator) shareOutLocked(now time.Duration) {
+	l := c.hereLocked(now)
+	for b := range l.budgets(everything) {
+		switch {
+		case !b.paced():
+		case l.peersUnknown:
+			b.Level, b.Quiet = lonelyPart, l.Now
+		default:
+			b.Due = max(b.Due, l.turnOf(b.counts, int64(len(l.Members))*b.pace))
+		}
+	}
+	l.Tickets, l.Fresh = nil, l.Now
+	c.peers.down, c.peers.since = true, time.Now()
 }
 
 // peers is the pacer's knowledge of the store and the other processes.
@@ -355,59 +412,15 @@ const (
 	lonelyPart = 0.25       // of Max, for a process that knows of no other
 )
 
-// storeAnswered goes on from the state that the store has taken, and logs.
-func (c *coordinator) storeAnswered(l *loaded) {
-	if c.adopt(l) {
-		c.logger.Info("agentmessaging pacer's store answers again")
-	}
-	if l.lost {
-		c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
-	}
-}
-
-// adopt makes the state that the store has taken this process's. It reports whether the
-// store was down before.
-func (c *coordinator) adopt(l *loaded) (wasDown bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := &c.peers
-	wasDown = p.down
-	p.offset, p.down, p.since, p.seen = l.offset, false, time.Time{}, l.key
-	if l.key == c.keyLocked() { // else SetLimits came in between
-		c.ledger.state = l.state
-	}
-	return wasDown
-}
-
-// storeFailed goes on with a share of the limits.
-func (c *coordinator) storeFailed(now time.Duration, err error) {
-	if processes, first := c.shareOut(now); first {
-		c.logger.Warn("agentmessaging pacer's store does not answer; working on a share of the limits",
-			slog.Int("processes", processes), slog.String("error", printable.Line(err.Error(), 256)))
-	}
-}
-
-// shareOut makes the state this process's share: each call now counts once
-// per known process, and the first goes when this process's ticket was due. A
-// process that knows of no other begins with a part, and finds its share by
-// refusals. first is false if the store was down already.
-func (c *coordinator) shareOut(now time.Duration) (processes int, first bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.peers.down {
-		return 0, false
-	}
-	l := c.hereLocked(now)
-	for b := range l.budgets(everything) {
-		switch {
-		case !b.paced():
-		case l.peersUnknown:
-			b.Level, b.Quiet = lonelyPart, l.Now
-		default:
-			b.Due = max(b.Due, l.turnOf(b.counts, int64(len(l.Members))*b.pace))
+// costsOf returns the operations that an attempt counts as.
+func costsOf(endpoint *spec.Endpoint, setsBYOK bool) (costs costSet) {
+	for i, c := range counted {
+		if endpoint.Counts(spec.Counted(c), setsBYOK) {
+			costs |= 1 << i
 		}
 	}
-	l.Tickets, l.Fresh = nil, l.Now
-	c.peers.down, c.peers.since = true, time.Now()
-	return len(l.Members), true
+	if costs == nothing {
+		return uncounted
+	}
+	return costs
 }

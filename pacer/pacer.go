@@ -73,7 +73,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	}
 	c := &coordinator{logger: slog.New(slog.DiscardHandler), refusing: map[costSet]refusals{}}
 	p := &Pacer{engine: quota.NewEngine(c, nil), coordinator: c}
-	c.clock = p.engine.Now
+	c.engine = p.engine
 	p.holder = quota.NewHolder(p, p.engine)
 	for _, opt := range opts {
 		if opt == nil {
@@ -110,8 +110,8 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	if err != nil {
 		return err
 	}
-	if changed, step := p.coordinator.setRules(p.engine.Now(), rules); changed {
-		p.engine.Changed(step)
+	if p.coordinator.setRules(p.engine.Now(), rules) {
+		p.engine.Changed()
 	}
 	return nil
 }

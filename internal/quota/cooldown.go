@@ -40,10 +40,10 @@ const (
 // to where its limit_key was seen wait until Retry-After has passed, and then go
 // in turn, since not all of them will fit into the limit. The engine's lock guards it.
 type CoolDown struct {
-	random  func() float64  // in [0, 1), for jitter
-	waiting func(Class) int // how many calls wait
-	held    [maxClasses]atomic.Bool
-	gates   [maxClasses]*gate
+	random func() float64   // in [0, 1), for jitter
+	queues map[Class]*queue // the engine's
+	held   [maxClasses]atomic.Bool
+	gates  [maxClasses]*gate
 }
 
 // NewCoolDown returns an engine with a cool-down, by clock, or by real time if it
@@ -51,7 +51,7 @@ type CoolDown struct {
 func NewCoolDown(clock Clock, random func() float64) *Engine {
 	c := &CoolDown{random: random}
 	e := NewEngine(c, clock)
-	c.waiting, e.rewound = e.waitingLocked, func() { c.gates = [maxClasses]*gate{} }
+	c.queues, e.rewound = e.queues, func() { c.gates = [maxClasses]*gate{} }
 	return e
 }
 
@@ -142,9 +142,9 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 
 // waitingAt counts the calls that wait at a gate.
 func (c *CoolDown) waitingAt(g *gate) (n int) {
-	for class, other := range c.gates {
-		if other == g {
-			n += c.waiting(Class{ID: class})
+	for class, q := range c.queues {
+		if c.gates[class.ID] == g {
+			n += q.waiting()
 		}
 	}
 	return n
@@ -188,7 +188,7 @@ func (g *gate) open(now time.Duration) {
 }
 
 // Done implements Rule.
-func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (changed, news bool, _ func()) {
+func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	passed := o.Sent && !o.Refused
 	switch mark := w.Grant.Mark.(type) {
 	case *ramp:
@@ -196,17 +196,12 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (changed, news 
 		if g := c.gates[w.Class.ID]; g != nil && passed {
 			g.since = now
 		}
-		changed = true
 	case *gate:
 		if passed {
 			c.passedClosed(mark, w.Class.ID, now)
-			changed = true
 		}
 	}
-	if o.Refused {
-		return true, c.close(now, classIndex(w.Endpoint, w.SetsBYOK), o), nil
-	}
-	return changed, false, nil
+	return o.Refused && c.close(now, classIndex(w.Endpoint, w.SetsBYOK), o)
 }
 
 // passedClosed handles a call that a closed gate let through as a trial and the

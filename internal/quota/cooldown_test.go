@@ -162,21 +162,19 @@ var scenes = []scene{
 type played struct {
 	*CoolDown
 	now      time.Duration
-	waiting  map[Class]int
 	underWay map[*spec.Endpoint][]*Waiter
 }
 
 func play(random float64) *played {
-	p := &played{&CoolDown{random: func() float64 { return random }}, h, map[Class]int{}, map[*spec.Endpoint][]*Waiter{}}
-	p.CoolDown.waiting = func(c Class) int { return p.waiting[c] }
-	return p
+	rule := &CoolDown{random: func() float64 { return random }, queues: map[Class]*queue{}}
+	return &played{rule, h, map[*spec.Endpoint][]*Waiter{}}
 }
 
 // ask is for the first of those who wait, who has all the time there is.
 func (p *played) ask(call *spec.Endpoint, waiting int) Answer {
 	w := &Waiter{Endpoint: call, deadline: never, MaxWait: never / 4}
 	p.Sort(context.Background(), w)
-	p.waiting[w.Class] = waiting
+	p.queues[w.Class] = &queue{line: line{calls: make([]*Waiter, waiting)}}
 	answer := p.Ask(p.now, w, waiting)
 	for _, w.Grant = range answer.Grants {
 		p.underWay[call] = append(p.underWay[call], w)
@@ -190,7 +188,7 @@ func (p *played) answer(call *spec.Endpoint, o Outcome) (news bool) {
 		p.underWay[call] = []*Waiter{{Endpoint: call, Class: Class{ID: classIndex(call, false)}}}
 	}
 	for _, w := range p.underWay[call] {
-		_, news, _ = p.Done(p.now, w, o)
+		news = p.Done(p.now, w, o)
 	}
 	delete(p.underWay, call)
 	return news

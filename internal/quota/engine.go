@@ -8,7 +8,8 @@
 // The way of a call: Acquire has the rule sort it into a class. enter puts it into the
 // queue, and serveLocked asks the rule for all queues that are due. If the call may not go
 // at once, await waits for its grant, or for a refusal. Done has the rule learn how the
-// attempt ended, and serves again: the rule may now answer something else.
+// attempt ended, and serves again: the rule may now answer something else. Go is for what
+// takes time: the sleep until a queue is due, and a rule that asks a store.
 package quota
 
 import (
@@ -29,37 +30,42 @@ type Class struct {
 
 // A Rule decides when calls go. Times are by the engine's clock, which never goes
 // back. The engine calls Ask, Done and Clock.Now under its lock, so they return at once,
-// and call neither the engine nor the client. It calls Sort without.
+// and call neither the engine (but for Go) nor the client. It calls Sort without.
 type Rule interface {
 	// Sort sets the waiter's Class and Tenant. False: nothing can hold it back.
 	Sort(ctx context.Context, w *Waiter) bool
 	// Ask grants some of the waiting calls of a class, or says when to ask again. first
 	// is the next of them. If waiting is 0, the question is how long first would wait: a
-	// grant then says that it need not wait, and is not used.
+	// grant then says that it need not wait, and is not used. A rule that takes time for
+	// its answer returns the Again Later, finds it on a goroutine of Engine.Go, and hands
+	// it to Engine.Answer.
 	Ask(now time.Duration, first *Waiter, waiting int) Answer
-	// Done learns how a granted attempt ended. An attempt that was not sent gives its
-	// grant back. An outcome without a grant says that nobody waits in the class any
-	// more. changed: ask anew for all classes. news: a refusal closed a limit, or kept
-	// it closed for a second longer or more. step: work that takes time and remains to
-	// be done; nil if none. If several calls of Done return one, the last is taken.
-	Done(now time.Duration, w *Waiter, o Outcome) (changed, news bool, step func())
+	// Done learns how a granted attempt ended, and the engine asks anew for all classes.
+	// An attempt that was not sent gives its grant back. An outcome without a grant says
+	// that nobody waits in the class any more. news: a refusal closed a limit, or kept it
+	// closed for a second longer or more.
+	Done(now time.Duration, w *Waiter, o Outcome) (news bool)
 }
 
-// Answer is what a Rule says about a class.
+// Answer is what a Rule says about a class. The zero Answer is out of date: the engine asks
+// at once, and refuses nobody until then.
 type Answer struct {
 	Grants       []Grant       // for the first in the queue
-	Again        time.Duration // when to ask for the others
+	Again        time.Duration // when to ask for the others; or Later
 	Opens        time.Duration // no call of the class goes before this time; 0: the limit is open
-	Turn         time.Duration // when the next one goes
+	Turn         time.Duration // when the next one goes; 0: not known
 	Gap          time.Duration // between the turns after that
 	Estimated    bool          // Turn and Gap are estimates: nobody is refused because of them
 	RefusedSince time.Duration // since when the service has refused all; 0: it has not
 	Key          string        // the limit_key of the limit that they wait for
 	TraceID      string        // of the refusal that closed it; empty if not known
-	// Step, if not nil, finds the answer, and takes time. The engine takes one step at a
-	// time, without its lock, those of Done first.
-	Step func() Answer
 }
+
+// Moments beyond all others.
+const (
+	never = 1 << 62
+	Later = never - 1 // in an Answer: it is still to come
+)
 
 // Grant is the leave to send one attempt.
 type Grant struct {
@@ -89,11 +95,10 @@ type Waiter struct {
 	entered  time.Duration
 	deadline time.Duration
 	round    int
-	waits    bool
-	granted  bool
-	place    int           // in the line, when it entered
-	forecast chan Wait     // of its wait; nil: nobody wants to know
-	answered chan struct{} // closed when it may go, or is refused
+	number   int       // in the line, counted from its first call
+	waits    bool      // in the line
+	granted  bool      // it has a Grant, whose end is not reported yet
+	answer   chan Wait // gets what is known about its wait; closed when it may go, or is refused
 	err      error
 }
 
@@ -132,31 +137,25 @@ func (r *Refusal) Error() string {
 type Engine struct {
 	rule Rule
 
-	mu       sync.Mutex // guards what follows
-	clock    Clock
-	last     time.Time // the clock's latest reading
-	passed   time.Duration
-	rewound  func() // the clock was set back
-	queues   map[Class]*queue
-	grants   int64
-	changes  int64              // how often the rule has changed its mind
-	step     func()             // what Done has left to do
-	stepping bool               // a step is under way
-	alarm    time.Duration      // when the sleep ends; never: nobody sleeps
-	wake     context.CancelFunc // ends the sleep
+	mu      sync.Mutex // guards what follows
+	clock   Clock
+	last    time.Time // the clock's latest reading
+	passed  time.Duration
+	rewound func() // the clock was set back
+	queues  map[Class]*queue
+	grants  int64
+	alarm   time.Duration      // when the sleep ends; Later: nobody sleeps; never: nor waits
+	wake    context.CancelFunc // ends the sleep
 }
 
 // queue holds the waiting calls of a class.
 type queue struct {
 	Class
 	Answer
-	line      line
-	known     bool      // Answer is not out of date
-	newcomers []*Waiter // who came since it was given
+	line
+	newcomers []*Waiter // who do not know yet how long they wait
 	served    int64     // the number of its last grant, of all
 }
-
-const never = 1 << 62
 
 // NewEngine returns an engine that waits by clock, or by real time if it is nil.
 func NewEngine(rule Rule, clock Clock) *Engine {
@@ -170,14 +169,15 @@ func NewEngine(rule Rule, clock Clock) *Engine {
 // Acquire waits until the attempt may be sent. The error is a *Refusal, the
 // context's, or what broke the clock or the rule.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
-	w.Waited, w.Limit, w.Grant, w.granted, w.err = 0, "", Grant{}, false, nil
+	w.Waited, w.Limit, w.Grant, w.granted, w.answer, w.err = 0, "", Grant{}, false, nil, nil
 	if e == nil || !e.rule.Sort(ctx, w) || !e.enter(ctx, w) {
 		return w.err
 	}
 	return e.await(ctx, w)
 }
 
-// enter puts a call into its queue, and reports whether it has to wait there.
+// enter has a call granted or refused at once, or puts it into its queue. It reports
+// whether the call has to wait, in the queue or for the time of its grant.
 func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -190,42 +190,28 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 		q = &queue{Class: w.Class}
 		e.queues[w.Class] = q
 	}
-	if e.alarm == never && !e.stepping { // nobody waits: it need not enter the line
-		q.Answer = e.rule.Ask(now, w, 1)
-		if q.known = q.Step == nil; len(q.Grants) > 0 {
-			w.Grant, w.granted, q.known = q.Grants[0], true, false
+	if e.alarm == never { // nobody waits: it need not enter the line
+		if q.Answer = e.rule.Ask(now, w, 1); len(q.Grants) > 0 {
+			w.Grant, w.granted, q.Answer = q.Grants[0], true, Answer{Key: q.Key}
 			return w.Grant.At > now
 		}
 	}
-	before := q.line.place(w)
-	if refusal := q.refusalLocked(w, before, now); refusal != nil {
+	ahead := q.place(w)
+	if refusal := q.refusal(w, ahead, now); refusal != nil {
 		w.err = refusal
-	} else {
-		q.pushLocked(w, before, now)
+	} else if q.push(w, ahead); w.Refused && q.Again != Later {
+		q.Again = 0 // when the rule was asked last, this call did not wait yet
 	}
 	if e.clock != (RealClock{}) {
 		e.alarm = 0 // sleep anew: the clock may not return from the sleep that is under way
 	}
 	if e.serveLocked(); w.waits {
-		w.answered = make(chan struct{})
+		if w.answer = make(chan Wait, 1); w.OnWait != nil {
+			q.newcomers = append(q.newcomers, w)
+			q.forecast(now)
+		}
 	}
 	return w.waits || w.granted && w.Grant.At > now
-}
-
-// pushLocked inserts a call behind the first ahead calls.
-func (q *queue) pushLocked(w *Waiter, ahead int, now time.Duration) {
-	q.line.push(w, ahead)
-	w.place, w.answered, w.forecast = ahead+1, nil, nil
-	if w.Refused { // when the rule was asked last, this call did not wait yet
-		q.Again = 0
-	}
-	if w.OnWait == nil {
-		return
-	}
-	w.forecast = make(chan Wait, 1)
-	if q.newcomers = append(q.newcomers, w); q.known {
-		q.sendForecastsLocked(0, now)
-	}
 }
 
 // startWaitLocked notes when a call enters, and for how long it can wait.
@@ -250,12 +236,12 @@ func (e *Engine) await(ctx context.Context, w *Waiter) (err error) {
 			e.abandon(w)
 		}
 	}()
-	for over := w.answered == nil; !over; {
+	for over := w.answer == nil; !over; {
 		select {
-		case wait := <-w.forecast:
-			w.OnWait(wait)
-		case <-w.answered:
-			over = true
+		case wait, waits := <-w.answer:
+			if over = !waits; waits {
+				w.OnWait(wait)
+			}
 		case <-ctx.Done():
 			over = true
 		}
@@ -287,7 +273,7 @@ func (e *Engine) outcome(ctx context.Context, w *Waiter) (early time.Duration, c
 func (e *Engine) abandon(w *Waiter) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.queues[w.Class].line.remove(w) && w.granted {
+	if e.queues[w.Class].remove(w); w.granted {
 		e.doneLocked(w, Outcome{})
 	}
 	e.serveLocked()
@@ -302,21 +288,18 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.startWaitLocked(ctx, w)
-	q := &queue{Answer: e.rule.Ask(now, w, 0), known: true}
+	q := queue{Answer: e.rule.Ask(now, w, 0)}
 	if len(q.Grants) > 0 {
 		return 0, nil
 	}
-	return max(0, q.Turn-now), q.refusalLocked(w, 0, now)
+	return max(0, q.Turn-now), q.refusal(w, 0, now)
 }
 
 // Done reports how an attempt ended that Acquire let pass, and whether that
 // began a cool-down, or prolonged one by a second at least.
 func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	w.Refused = o.Refused
-	if e == nil || !o.Refused && !w.granted {
-		return false
-	}
-	if o.Sent && !o.Refused && !w.Grant.ReportSuccess {
+	if e == nil || !o.Refused && (!w.granted || o.Sent && !w.Grant.ReportSuccess) {
 		return false
 	}
 	e.mu.Lock()
@@ -331,33 +314,24 @@ func (e *Engine) doneLocked(w *Waiter, o Outcome) (news bool) {
 	if o.Refused && w.since == 0 {
 		w.since = now
 	}
-	changed, news, step := e.rule.Done(now, w, o)
-	if w.granted = false; changed {
-		e.changedLocked()
-	}
-	if step != nil {
-		e.step = step
-	}
-	return news
+	w.granted = false
+	e.forgetLocked()
+	return e.rule.Done(now, w, o)
 }
 
-// Changed makes the engine ask anew for all who wait, since the rule has other limits,
-// after a step, if not nil.
-func (e *Engine) Changed(step func()) {
+// Changed makes the engine ask anew for all who wait, since the rule has other limits.
+func (e *Engine) Changed() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.changedLocked()
-	if step != nil {
-		e.step = step
-	}
+	e.forgetLocked()
 	e.serveLocked()
 }
 
-// changedLocked makes all answers out of date.
-func (e *Engine) changedLocked() {
-	e.changes++
+// forgetLocked makes all answers out of date. The limit_key is what a call that leaves
+// has waited for.
+func (e *Engine) forgetLocked() {
 	for _, q := range e.queues {
-		q.known = false
+		q.Answer = Answer{Key: q.Key}
 	}
 }
 
@@ -374,103 +348,39 @@ func (e *Engine) Waiting() (interactive, batch int) {
 	defer e.mu.Unlock()
 	for class, q := range e.queues {
 		if class.Batch {
-			batch += q.line.waiting()
+			batch += q.waiting()
 		} else {
-			interactive += q.line.waiting()
+			interactive += q.waiting()
 		}
 	}
 	return interactive, batch
 }
 
-func (e *Engine) waitingLocked(c Class) int {
-	if q := e.queues[c]; q != nil {
-		return q.line.waiting()
-	}
-	return 0
-}
-
-// turn is when a call goes that has ahead calls in front of it.
-func (q *queue) turn(ahead int) time.Duration {
-	return q.Turn + time.Duration(ahead)*q.Gap
-}
-
-// sendForecastsLocked says to those who have come since the last answer how long they will
-// probably wait. gone calls of the line have left it meanwhile.
-func (q *queue) sendForecastsLocked(gone int, now time.Duration) {
-	for _, w := range q.newcomers {
-		place := max(1, w.place-gone)
-		if !w.waits {
-			continue
-		}
-		select {
-		case w.forecast <- Wait{Limit: q.Key, Place: place, Ends: max(0, q.turn(place-1)-now)}:
-		default: // nobody wants to know
-		}
-	}
-	q.newcomers = nil
-}
-
-// refusalLocked returns why a call cannot go in time; nil if it can, as far as that is known.
-func (q *queue) refusalLocked(w *Waiter, before int, now time.Duration) *Refusal {
-	if !q.known {
-		return nil
-	}
-	turn := max(now, q.Opens)
-	if !q.Estimated {
-		turn = max(turn, q.turn(before))
-	}
-	closed, longest := q.Opens-now, w.MaxWait
-	if w.Refused && w.Patience > 0 {
-		longest = min(longest, w.Patience)
-	}
-	r := &Refusal{LimitKey: q.Key, TraceID: q.TraceID, RetryAfter: max(1, turn-now)}
-	switch {
-	case closed > longest, turn > w.deadline, q.Estimated && closed > 0 && q.Opens >= w.deadline:
-		return r
-	case q.RefusedSince > 0 && closed > 0 && w.Patience > 0 && now-max(q.RefusedSince, w.since) >= w.Patience:
-		r.Patience = w.Patience
-		return r
-	}
-	return nil
-}
-
-// serveLocked asks the rule for all classes that are due, and hands on what it grants.
-// What takes time it leaves to a goroutine, which serves again afterwards: a step, or to
-// sleep until the next class is due.
+// serveLocked asks the rule for all classes that are due, and sleeps until the next is.
 //
 // Of several classes it asks for the one that was served the longest ago: a light user
 // of one endpoint does not wait for a batch on another.
 func (e *Engine) serveLocked() {
-	for !e.stepping {
+	for {
 		now, until := e.nowLocked(), time.Duration(never)
 		var due *queue
 		for _, q := range e.queues {
-			switch first := q.line.first(); {
-			case first == nil && q.known: // nobody waits any more
-				q.known, q.newcomers = false, nil
-				e.doneLocked(&Waiter{Class: q.Class}, Outcome{})
+			switch first := q.first(); {
+			case first == nil && q.Again != 0: // nobody waits any more
+				q.Answer, q.newcomers = Answer{}, nil
+				e.rule.Done(now, &Waiter{Class: q.Class}, Outcome{})
 			case first == nil:
-			case q.known && q.Again > now:
+			case q.Again > now:
 				until = min(until, q.Again)
 			case due == nil || q.goesBefore(due):
 				due = q
 			}
 		}
-		if step := e.step; step != nil {
-			e.step = nil
-			e.startStepLocked(nil, func() Answer { step(); return Answer{} })
-			return
-		}
 		if due == nil {
 			e.sleepLocked(now, until)
 			return
 		}
-		answer := e.rule.Ask(now, due.line.first(), due.line.waiting())
-		if answer.Step != nil {
-			e.startStepLocked(due, answer.Step)
-			return
-		}
-		e.answerLocked(due, answer, e.changes)
+		e.answerLocked(due, e.rule.Ask(now, due.first(), due.waiting()))
 	}
 }
 
@@ -481,23 +391,107 @@ func (q *queue) goesBefore(o *queue) bool {
 	return q.served < o.served
 }
 
-// startStepLocked takes a step, which may find the answer for a queue. If the rule changes
-// its mind meanwhile, the answer is out of date at once.
-func (e *Engine) startStepLocked(q *queue, step func() Answer) {
-	e.stepping = true
-	changes := e.changes
-	go func() {
-		var answer Answer
-		err := Protect(func() error { answer = step(); return nil })
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.stepping = false
-		e.resumeLocked(err, func() {
-			if q != nil {
-				e.answerLocked(q, answer, changes)
-			}
-		})
-	}()
+// Answer hands on what the rule has found out about a class on a goroutine of Go.
+func (e *Engine) Answer(class Class, answer Answer) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.answerLocked(e.queues[class], answer)
+}
+
+// leastAgain keeps a rule that grants nothing from being asked without a pause.
+const leastAgain = time.Millisecond
+
+// answerLocked hands grants on, and refuses those who cannot go in time any more.
+func (e *Engine) answerLocked(q *queue, answer Answer) {
+	if answer.Again == Later { // until then the last answer holds
+		q.Again = Later
+		return
+	}
+	now, granted := e.nowLocked(), time.Duration(len(answer.Grants))
+	if granted > 0 {
+		e.grants++
+		q.served = e.grants
+	} else {
+		answer.Again = max(answer.Again, now+leastAgain)
+	}
+	later := answer.Turn > q.Turn+granted*q.Gap+q.Gap/2
+	if answer.Estimated {
+		later = answer.Opens > now && answer.Opens != q.Opens
+	}
+	for _, g := range answer.Grants {
+		if w := q.pop(); w == nil { // nobody waits for it any more
+			e.doneLocked(&Waiter{Class: q.Class, Grant: g}, Outcome{})
+		} else {
+			w.Grant, w.granted, w.Limit = g, true, answer.Key
+			w.endWait(nil)
+		}
+	}
+	if q.Answer = answer; later {
+		q.refuseLate(now)
+	}
+	q.forecast(now)
+}
+
+// turn is when a call goes that has ahead calls in front of it.
+func (q *queue) turn(ahead int) time.Duration { return q.Turn + time.Duration(ahead)*q.Gap }
+
+// forecast says to newcomers how long they will probably wait, once that is known.
+func (q *queue) forecast(now time.Duration) {
+	if q.Turn == 0 {
+		return
+	}
+	for _, w := range q.newcomers {
+		place := max(1, w.number-q.gone)
+		if !w.waits {
+			continue
+		}
+		select {
+		case w.answer <- Wait{Limit: q.Key, Place: place, Ends: max(0, q.turn(place-1)-now)}:
+		default: // it went, was refused and is here again
+		}
+	}
+	q.newcomers = nil
+}
+
+// refusal returns why a call cannot go in time; nil if it can, as far as that is known.
+func (q *queue) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
+	turn := max(now, q.Opens)
+	if !q.Estimated {
+		turn = max(turn, q.turn(ahead))
+	}
+	closed, longest := q.Opens-now, w.MaxWait
+	if w.Refused && w.Patience > 0 {
+		longest = min(longest, w.Patience)
+	}
+	r := &Refusal{LimitKey: q.Key, TraceID: q.TraceID, RetryAfter: max(1, turn-now)}
+	switch {
+	case closed > longest, turn > now && turn >= w.deadline:
+		return r
+	case q.RefusedSince > 0 && closed > 0 && w.Patience > 0 && now-max(q.RefusedSince, w.since) >= w.Patience:
+		r.Patience = w.Patience
+		return r
+	}
+	return nil
+}
+
+// refuseLate refuses those who cannot go in time any more.
+func (q *queue) refuseLate(now time.Duration) {
+	ahead := 0
+	for _, w := range q.all() {
+		if refusal := q.refusal(w, ahead, now); refusal != nil {
+			q.remove(w)
+			w.endWait(refusal)
+		} else {
+			ahead++
+		}
+	}
+}
+
+// endWait is for a call that has left the line with its answer.
+func (w *Waiter) endWait(err error) {
+	if w.err = err; w.answer != nil {
+		close(w.answer)
+	}
 }
 
 // sleepLocked waits by the clock. A sleep that nobody cut short has taken its time, even
@@ -508,109 +502,55 @@ func (e *Engine) sleepLocked(now, until time.Duration) {
 		return
 	}
 	e.wake()
-	if e.alarm = until; until == never {
+	if e.alarm = until; until >= Later {
 		return
 	}
 	ctx, wake := context.WithCancel(context.Background())
 	clock := e.clock
 	e.wake = wake
-	go func() {
-		err := Protect(func() error { return clock.Sleep(ctx, until-now) })
+	e.Go(func() error {
+		err := clock.Sleep(ctx, until-now)
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if ctx.Err() != nil {
-			return // another sleep has taken its place, or nobody waits
+			return nil // another sleep has taken its place, or nobody waits
 		}
 		wake()
 		e.alarm = never
 		if err != nil {
-			err = fmt.Errorf("the clock does not wait: %w", err)
+			return fmt.Errorf("the clock does not wait: %w", err)
 		}
-		e.resumeLocked(err, func() {
-			e.nowLocked()
-			e.passed = max(e.passed, until)
-		})
-	}()
-}
-
-// resumeLocked serves again on a goroutine of the engine, or ends all calls with an error:
-// here a panic of the clock would end the program.
-func (e *Engine) resumeLocked(err error, first func()) {
-	if err != nil {
-		e.refuseAllLocked(err)
-		first = func() {}
-	}
-	err = Protect(func() error {
-		first()
-		e.serveLocked()
+		e.nowLocked()
+		e.passed = max(e.passed, until)
 		return nil
 	})
-	if err != nil {
-		e.refuseAllLocked(err)
-	}
 }
 
-// leastAgain keeps a rule that grants nothing from being asked without a pause.
-const leastAgain = time.Millisecond
-
-// answerLocked hands grants on, and refuses those who cannot go in time any more. changes are
-// those of the rule up to the question.
-func (e *Engine) answerLocked(q *queue, answer Answer, changes int64) {
-	now, granted := e.nowLocked(), time.Duration(len(answer.Grants))
-	if granted > 0 {
-		e.grants++
-		q.served = e.grants
-	} else if answer.Again <= now {
-		answer.Again = now + leastAgain
-	}
-	later := !q.known || answer.Turn > q.Turn+granted*q.Gap+q.Gap/2
-	if answer.Estimated {
-		later = answer.Opens > now && (!q.known || answer.Opens != q.Opens)
-	}
-	for _, g := range answer.Grants {
-		if w := q.line.pop(); w != nil {
-			w.Grant, w.granted, w.Limit = g, true, answer.Key
-			if w.answered != nil {
-				close(w.answered)
+// Go does what takes time without the lock, and then serves again. An error of it, or a
+// panic, which would end the program here, ends all waiting calls.
+func (e *Engine) Go(work func() error) {
+	go func() {
+		err := Protect(func() error {
+			err := work()
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if err == nil {
+				e.serveLocked()
 			}
-		} else {
-			e.doneLocked(&Waiter{Class: q.Class, Grant: g}, Outcome{}) // nobody waits for it any more
+			return err
+		})
+		if err == nil {
+			return
 		}
-	}
-	q.Answer, q.known = answer, changes == e.changes
-	if later {
-		q.refuseLateLocked(now)
-	}
-	q.sendForecastsLocked(len(answer.Grants), now)
-}
-
-// refuseLateLocked refuses those who cannot go in time any more.
-func (q *queue) refuseLateLocked(now time.Duration) {
-	before := 0
-	for _, w := range q.line.all() {
-		if refusal := q.refusalLocked(w, before, now); refusal != nil {
-			q.endLocked(w, refusal)
-		} else {
-			before++
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, q := range e.queues {
+			for _, w := range q.all() {
+				q.remove(w)
+				w.endWait(err)
+			}
 		}
-	}
-}
-
-// refuseAllLocked ends all waiting calls.
-func (e *Engine) refuseAllLocked(err error) {
-	for _, q := range e.queues {
-		for _, w := range q.line.all() {
-			q.endLocked(w, err)
-		}
-	}
-}
-
-// endLocked takes a call that has its answer out of the line.
-func (q *queue) endLocked(w *Waiter, err error) {
-	if q.line.remove(w) && w.answered != nil {
-		close(w.answered)
-	}
-	w.err = err
+	}()
 }
 
 // Protect turns a panic of a part that somebody else wrote into an error for

@@ -10,6 +10,7 @@ import (
 type line struct {
 	calls []*Waiter      // by rounds; some have left
 	left  int            // how many of them
+	gone  int            // how many went
 	round int            // of the call that went last
 	last  map[string]int // the round of each tenant's last call
 }
@@ -31,7 +32,7 @@ func (l *line) place(w *Waiter) (before int) {
 // push puts a call into its place.
 func (l *line) push(w *Waiter, before int) {
 	l.calls = slices.Insert(l.calls, before, w)
-	if w.waits = true; w.Refused {
+	if w.waits, w.number = true, l.gone+before+1; w.Refused {
 		return
 	}
 	if l.last == nil {
@@ -59,7 +60,7 @@ func (l *line) pop() *Waiter {
 	if w != nil {
 		w.waits = false
 		l.calls[0] = nil
-		l.calls, l.round = l.calls[1:], w.round
+		l.calls, l.gone, l.round = l.calls[1:], l.gone+1, w.round
 		if l.last[w.Tenant] <= l.round {
 			delete(l.last, w.Tenant)
 		}
@@ -67,14 +68,13 @@ func (l *line) pop() *Waiter {
 	return w
 }
 
-// remove reports false where the call waits no more. The line drops it later, since many
-// can leave at once.
-func (l *line) remove(w *Waiter) (waited bool) {
-	if waited = w.waits; waited {
+// remove takes out a call, if it waits. The line drops it later, since many can leave at
+// once.
+func (l *line) remove(w *Waiter) {
+	if w.waits {
 		w.waits = false
 		l.left++
 	}
-	return waited
 }
 
 // all are those who wait, in order.
