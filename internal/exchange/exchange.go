@@ -8,12 +8,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
 	"reflect"
 	"sync/atomic"
@@ -102,7 +104,7 @@ type try struct {
 func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
-	rt := &roundTrip{trace: trace{try: t, sender: s, ctx: ctx, stop: stop}}
+	rt := &roundTrip{try: t, sender: s, ctx: ctx, stop: stop}
 	defer rt.finish()
 	transport := s.transport
 	if transport == nil {
@@ -122,13 +124,34 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 	return rt.read(resp), taken
 }
 
-// roundTrip is the request of one try. It is not reused: the transport may still use it
-// when RoundTrip has returned.
+// roundTrip is the request of one try, and what net/http's hooks say of it; see build. They
+// run on the transport's goroutines and may fire after RoundTrip has returned, so each try
+// has its own.
 type roundTrip struct {
-	trace
+	try
+	sender  *Sender
+	ctx     context.Context // that stop ends
+	stop    func()          // ends the try
 	request http.Request
 	url     url.URL
 	body    bytes.Reader
+	hooks   httptrace.ClientTrace
+
+	started, connected atomic.Bool
+	bodyRead           atomic.Bool  // by a transport other than net/http's, or there is none
+	headers            atomic.Int32 // written; a transport that repeats writes more than one
+	answers            atomic.Int32 // of which the first byte has come; interim answers (1xx) do not count
+	hints              atomic.Int32 // interim answers
+	repeat             atomic.Bool  // net/http was about to repeat, which ended the try
+	reused             atomic.Bool  // the connection was used before
+	open               atomic.Bool  // net/http was about to repeat on the same connection: it is not closing
+
+	conn          atomic.Pointer[connection] // nil: none yet, or not HTTP/2
+	answersBefore atomic.Int64               // answers of conn before this request
+	alone         atomic.Pointer[connection] // that has this request alone until its first answer; nil: none
+	refused       atomic.Int32               // a refusal
+	looking       atomic.Bool                // it is this request's turn to look for a connection
+	turnTimer     *time.Timer                // ends the turn
 }
 
 // build makes the request. All that it refers to is its own: what a transport
@@ -170,6 +193,112 @@ type watched struct {
 func (w watched) Read(p []byte) (int, error) {
 	w.read.Store(true)
 	return w.ReadCloser.Read(p)
+}
+
+// queueUp waits for the request's turn to look for a connection.
+func (rt *roundTrip) queueUp() error {
+	if rt.after == stalled {
+		// For a try with retire set, a goroutine of net/http retires the connection. It
+		// may run late, and does nothing if it sees first that the try has ended. So
+		// more tries may follow, and each waits 1 ms longer than the one before.
+		select {
+		case <-time.After(time.Duration(rt.number) * time.Millisecond):
+		case <-rt.ctx.Done():
+		}
+	}
+	turn, err := rt.sender.connections.queue.enter(rt.ctx)
+	if turn {
+		rt.turnTimer = time.AfterFunc(firstAnswerWait, func() { rt.leaveQueue(false) })
+	}
+	rt.looking.Store(turn)
+	return err
+}
+
+// leaveQueue ends the request's turn, if it has one. If it found an HTTP/2 connection,
+// which others may share, the next in the queue takes its turn. Otherwise all go at once.
+func (rt *roundTrip) leaveQueue(http2 bool) {
+	if rt.looking.CompareAndSwap(true, false) {
+		rt.turnTimer.Stop()
+		rt.sender.connections.queue.leave(!http2)
+	}
+}
+
+func (rt *roundTrip) getConn(string) {
+	rt.started.Store(true)
+	if !rt.preventRepeat() && rt.conn.Load() != nil && rt.headers.Load() == 0 {
+		rt.refuse(full) // and saves the dial
+	}
+}
+
+func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
+	rt.connected.Store(true)
+	var conn *connection // nil: it is not HTTP/2
+	if secure, ok := info.Conn.(*tls.Conn); ok {
+		conn = rt.sender.connections.find(secure)
+	}
+	rt.leaveQueue(conn != nil)
+	if rt.preventRepeat() {
+		if conn == nil && info.Conn != nil {
+			info.Conn.Close() // HTTP/1.1 may write to an idle connection though the context has ended
+		}
+		rt.open.Store(conn != nil && conn == rt.conn.Load())
+		return
+	}
+	rt.reused.Store(info.Reused)
+	if conn != nil {
+		rt.useHTTP2(conn)
+	}
+}
+
+// preventRepeat ends the try if net/http is about to send the request again: it
+// looks for a connection, though the request was written and is not answered. A
+// transport of the caller's may repeat what was answered. Both getConn and gotConn
+// ask: getConn saves the dial, but does not run for an HTTP/2 connection that was
+// dialed for another request.
+func (rt *roundTrip) preventRepeat() bool {
+	if rt.headers.Load() > rt.answers.Load() {
+		rt.repeat.Store(true)
+		rt.stop()
+	}
+	return rt.repeat.Load()
+}
+
+func (rt *roundTrip) answered() {
+	rt.answers.Add(1)
+	if conn := rt.conn.Load(); conn != nil {
+		conn.answered()
+	}
+}
+
+// got1xx sets answers back to 0: the first byte was that of an interim answer, after
+// which net/http may still repeat the request. net/http bounds the number of interim
+// answers only where this hook is not set. So the bound is here.
+func (rt *roundTrip) got1xx(int, textproto.MIMEHeader) error {
+	rt.answers.Store(0)
+	if rt.hints.Add(1) > maxHints {
+		return errTooManyHints
+	}
+	return nil
+}
+
+// maxHints lets a service that works on a slow reply say so every second.
+const maxHints = 1000
+
+var errTooManyHints = errors.New("too many 1xx answers before the answer")
+
+// finish is called when the request is over.
+func (rt *roundTrip) finish() {
+	rt.leaveQueue(false)
+	conn := rt.conn.Load()
+	if conn == nil || rt.answers.Load() > 0 || rt.hints.Load() > 0 {
+		return
+	}
+	if held := rt.alone.Load(); held != nil { // not always conn: net/http may have found another one
+		<-held.alone
+	}
+	if rt.ctx.Err() != nil && rt.headers.Load() == 1 && !rt.repeat.Load() {
+		conn.missed(rt.answersBefore.Load())
+	}
 }
 
 // read reads the answer.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"maps"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,6 +21,42 @@ import (
 // request may look for a connection before the others do so too.
 const firstAnswerWait = 2 * time.Second
 
+// useHTTP2 waits until the request may be written to conn, or refuses it. What is
+// refused is not written: net/http looks at the context before.
+func (rt *roundTrip) useHTTP2(conn *connection) {
+	switch before := rt.conn.Swap(conn); {
+	case before != nil && rt.headers.Load() == 0:
+		rt.refuse(full)
+		return
+	case conn.stalled() && rt.number <= maxTries/2: // perhaps no other takes it
+		rt.refuse(stalled)
+		return
+	}
+	alone, err := conn.admit(rt.ctx)
+	if alone {
+		rt.alone.Store(conn)
+	}
+	rt.answersBefore.Store(conn.answers.Load())
+	if err != nil {
+		rt.refuse(late)
+	}
+}
+
+// refusal is why an HTTP/2 connection does not take a request.
+type refusal int32
+
+const (
+	taken   refusal = iota // it does
+	full                   // net/http looks for another one
+	stalled                // nothing comes back on it
+	late                   // its first answer did not come before the context ended
+)
+
+func (rt *roundTrip) refuse(why refusal) {
+	rt.refused.CompareAndSwap(int32(taken), int32(why))
+	rt.stop()
+}
+
 // connections knows the HTTP/2 connections that are in use.
 type connections struct {
 	queue dialQueue // for one
@@ -30,16 +65,12 @@ type connections struct {
 }
 
 // find returns nil for a connection that is not HTTP/2.
-func (cs *connections) find(conn net.Conn) *connection {
-	secure, ok := conn.(*tls.Conn)
-	if !ok {
-		return nil
-	}
+func (cs *connections) find(conn *tls.Conn) *connection {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	c := cs.known[weak.Make(secure)]
-	if c == nil && secure.ConnectionState().NegotiatedProtocol == "h2" {
-		c = cs.addLocked(secure)
+	c := cs.known[weak.Make(conn)]
+	if c == nil && conn.ConnectionState().NegotiatedProtocol == "h2" {
+		c = cs.addLocked(conn)
 	}
 	return c
 }
