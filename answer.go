@@ -3,11 +3,9 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,31 +14,145 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// This file says what an answer means: what an error body says, whether a call may be
-// repeated after it, and how an answer was missed.
+// This file says what an answer means: what a success returns, what an error body says,
+// and how an answer was missed.
+
+// A decoder makes the result of a call of a success body. What it cannot read, it notes
+// in reply.err.
+type decoder interface{ decode(*reply) (result any) }
+
+// A reader makes a result of a success body, by the names of its members. A missing
+// member, or one of another type, fails the reply if its zero value would claim
+// something: an empty text, a warm-up that did not happen. Others stay empty: no reply is
+// lost for want of a trace_id.
+type reader[T any] func(*reply) T
+
+// decode implements decoder.
+func (read reader[T]) decode(r *reply) (result any) { return read(r) }
+
+// reply is a JSON object of the service. What the interface may add to it one day
+// is passed over.
+type reply struct {
+	members strictjson.Object
+	traceID string
+	agentID string // of an agent that was made or read
+	err     error  // why it is no object, or what is wrong with the first wrong member
+}
+
+// newReply reads a body, and the trace_id that each has. A number will do for that: it is
+// there to be quoted.
+func newReply(body []byte) *reply {
+	members, err := strictjson.ReadObject(body)
+	r := &reply{members: members, err: err}
+	if id, _ := members.Get(memberTraceID); len(id) > 0 && strings.IndexByte("-0123456789", id[0]) >= 0 {
+		r.traceID = string(id)
+	} else {
+		r.traceID, _ = strictjson.String(id)
+	}
+	return r
+}
+
+// fail keeps the first error.
+func (r *reply) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// need returns the value of a member without which the result would say nothing, or
+// claim something. null is as good as missing.
+func (r *reply) need(name string) []byte {
+	value, err := r.members.Get(name)
+	switch {
+	case err != nil:
+		r.fail(err)
+	case value == nil || string(value) == "null":
+		r.fail(errors.New(name + " is missing"))
+	default:
+		return value
+	}
+	return nil
+}
+
+// text reads a string; "" if it is missing, there twice or of another type: no reply is
+// lost for that.
+func (r *reply) text(name string) string {
+	value, _ := r.members.Get(name)
+	s, _ := strictjson.String(value)
+	return s
+}
+
+// needText reads a string that may be empty.
+func (r *reply) needText(name string) string {
+	value := r.need(name)
+	s, ok := strictjson.String(value)
+	if value != nil && !ok {
+		r.fail(errors.New(name + " is not a string"))
+	}
+	return s
+}
+
+// needName reads a string that is not empty.
+func (r *reply) needName(name string) string {
+	s := r.needText(name)
+	if s == "" {
+		r.fail(errors.New(name + " is missing"))
+	}
+	return s
+}
+
+// needFlag reads a boolean.
+func (r *reply) needFlag(name string) bool {
+	value := string(r.need(name))
+	if value != "" && value != "true" && value != "false" {
+		r.fail(errors.New(name + " is not a boolean"))
+	}
+	return value == "true"
+}
+
+// object reads an object inside; false if there is none, or there are two.
+func (r *reply) object(name string) (*reply, bool) {
+	value, _ := r.members.Get(name)
+	members, err := strictjson.ReadObject(value)
+	return &reply{members: members}, err == nil
+}
+
+// texts reads the strings of an optional array, without the empty ones.
+func (r *reply) texts(name string) (texts []string) {
+	value, _ := r.members.Get(name)
+	if value == nil {
+		return nil
+	}
+	var entries []any
+	_ = json.Unmarshal(value, &entries)
+	for _, entry := range entries {
+		if s, _ := entry.(string); s != "" {
+			texts = append(texts, s)
+		}
+	}
+	return texts
+}
 
 // readError reads an error body (interface 2.1) of any shape. From a body in another shape
 // it quotes a proxy's words, but nothing that may echo the request.
-func readError(a exchange.Answer, secrets redact.Redactor) *Error {
-	members, err := strictjson.ReadObject(a.Body)
+func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
+	body := newReply(a.Body)
 	e := &Error{
-		Code: secrets.Identifier(members.Text(memberError)), TraceID: safeTraceID(traceIDOf(members), secrets),
-		LimitKey: printable.Name(secrets.Identifier(members.Text(memberLimitKey))), Reason: secrets.Answer(members.Text(memberReason)),
-		Extra: extra(members, secrets),
+		Code: secrets.Identifier(body.text(memberError)), TraceID: safeTraceID(body.traceID, secrets),
+		LimitKey: printable.Name(secrets.Identifier(body.text(memberLimitKey))), Reason: secrets.Answer(body.text(memberReason)),
+		Extra: extra(body.members, secrets),
 	}
 	switch location := a.Header.Get("Location"); {
 	case a.Status >= 300 && a.Status <= 399 && location != "":
 		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(hostOf(location)))
-	case err != nil:
-		e.cause = notDocumented(a, err, secrets)
+	case body.err != nil:
+		e.cause = notDocumented(a, body.err, secrets)
 	case e.Code == "": // as gateways call it, or other services
-		inner, _ := members.Get(memberError)
-		nested, _ := strictjson.ReadObject(inner)
-		if words := secrets.Quote(cmp.Or(members.Text("message"), nested.Text("message"))); words != "" {
+		inner, _ := body.object(memberError)
+		if words := secrets.Quote(cmp.Or(body.text("message"), inner.text("message"))); words != "" {
 			e.cause = errors.New(words)
 		}
 	}
@@ -48,13 +160,13 @@ func readError(a exchange.Answer, secrets redact.Redactor) *Error {
 }
 
 // safeTraceID is a trace_id as one line without secrets.
-func safeTraceID(id string, secrets redact.Redactor) string {
+func safeTraceID(id string, secrets *redact.Redactor) string {
 	return printable.Line(secrets.Identifier(id), 128)
 }
 
 // extra returns the members that the interface does not list, and those that are not
 // as it says; nil if there are none.
-func extra(members strictjson.Object, secrets redact.Redactor) (extra map[string]json.RawMessage) {
+func extra(members strictjson.Object, secrets *redact.Redactor) (extra map[string]json.RawMessage) {
 	for _, m := range members {
 		if _, err := members.Get(string(m.Name)); err == nil && slices.Contains(errorMembers, string(m.Name)) && (m.Value[0] == '"' || m.Value[0] == 'n') {
 			continue
@@ -68,13 +180,13 @@ func extra(members strictjson.Object, secrets redact.Redactor) (extra map[string
 }
 
 // The members of ErrorResponse (interface 2.1). null is as good as missing.
-const memberError, memberLimitKey, memberReason = "error", "limit_key", "reason"
+const memberError, memberTraceID, memberLimitKey, memberReason = "error", "trace_id", "limit_key", "reason"
 
 var errorMembers = []string{memberError, memberTraceID, memberLimitKey, memberReason}
 
 // notDocumented says what came in place of the documented body: a proxy's words, where
 // they are safe to show, or else why the body ends, or err.
-func notDocumented(a exchange.Answer, err error, secrets redact.Redactor) error {
+func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error {
 	found := "the body is not the documented JSON"
 	if strings.HasPrefix(http.DetectContentType(a.Body), "text/html") {
 		found = "the body is HTML, probably a page of a proxy"
@@ -99,56 +211,6 @@ func hostOf(location string) string {
 		return "an address that cannot be read"
 	}
 	return cmp.Or(u.Host, "the same host")
-}
-
-// classify sorts the outcome. ctxErr is why the call cannot go on, if it cannot: it
-// counts only where there is no answer, since what has arrived is kept.
-func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr error) *outcome {
-	switch {
-	case a.Status == 0:
-		return classifyUnanswered(a, ctxErr)
-	case isSuccess(a.Status) && a.Err == nil:
-		return outcomeSuccess
-	case isSuccess(a.Status) && ctxErr != nil:
-		return outcomeEndedSent
-	case isSuccess(a.Status):
-		return outcomeLost
-	case a.Status == http.StatusTooManyRequests:
-		return outcomeLimited
-	case a.Status == http.StatusServiceUnavailable && endpoint.Lists(a.Status) && failure.Code != "":
-		return outcomeUnavailable // the one 5xx after which nothing was done
-	case a.Status >= http.StatusBadGateway && a.Status <= http.StatusGatewayTimeout:
-		return outcomeDown
-	case isServerError(a.Status):
-		return outcomeBroken
-	}
-	return outcomeOther
-}
-
-func classifyUnanswered(a exchange.Answer, ctxErr error) *outcome {
-	switch {
-	case a.Sent && ctxErr != nil:
-		return outcomeEndedSent
-	case ctxErr != nil:
-		return outcomeEnded
-	case isCertificateError(a.Err):
-		return outcomeCertificate
-	case a.Sent:
-		return outcomeLost
-	}
-	return outcomeUnsent
-}
-
-// isCertificateError reports that one side refused the other's certificate, or refused
-// it for having none. With TLS 1.3 a request may be on its way when the service says so,
-// but the handshake is not over yet: nothing was carried out.
-func isCertificateError(err error) bool {
-	var verification *tls.CertificateVerificationError
-	if errors.As(err, &verification) {
-		return true
-	}
-	var alert *net.OpError
-	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
 }
 
 // missed says how the answer was missed, where the outcome is unknown.

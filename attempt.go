@@ -205,7 +205,7 @@ func (a *attempt) request(now time.Time) exchange.Request {
 // read reads the answer, if there is one, and reports whether it is a documented
 // success. From any other answer it keeps the error body.
 func (a *attempt) read() bool {
-	secrets := a.call.secrets
+	secrets := &a.call.secrets
 	switch {
 	case a.Status == 0:
 		return false
@@ -268,7 +268,7 @@ func (a *attempt) report(ctx context.Context) {
 func (a *attempt) safeTraceID() string {
 	switch {
 	case a.reply != nil && a.traceID == "":
-		a.traceID = safeTraceID(a.reply.traceID, a.call.secrets)
+		a.traceID = safeTraceID(a.reply.traceID, &a.call.secrets)
 	case a.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
 	}

@@ -142,7 +142,7 @@ func (c *call) run() (err error) {
 	if c.client.handlers != nil || c.info != nil {
 		defer func() { c.report(err) }()
 	}
-	if c.client.handlers.wanted(c.ctx, silent) {
+	if c.client.handlers != nil {
 		shown := c.url
 		c.ctx = emit(c.ctx, c.client.handlers, silent, CallStart{c.subject, &shown})
 	}
@@ -210,33 +210,40 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 // nextAttempt is the library's CheckRetry: it says whether there is another attempt.
 // It returns no error, which would replace the attempt's.
 func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
-	if c.endedInLine() {
-		c.last = c.before
+	if c.last.outcome == outcomeRefused && c.before != nil && c.before.outcome == outcomeLimited && c.whyOver() != nil {
+		c.last = c.before // the call was over before it could be sent again: it ends with the 429
 		return false, nil
 	}
-	switch c.action = c.last.outcome.follows(c.endpoint.Method); c.action {
-	case actionSuccess:
+	c.action = c.last.outcome.follows(c.endpoint.Method)
+	if c.action == actionSuccess {
 		c.client.retries.succeed()
-	case actionRetry:
-		c.carryOut(c.planRetry())
 	}
-	return c.action == actionRetry, nil
-}
-
-// endedInLine reports that the call was over before the attempt after a 429 could be
-// sent. Then the 429 is its end.
-func (c *call) endedInLine() bool {
-	return c.last.outcome == outcomeRefused && c.before != nil && c.before.outcome == outcomeLimited && c.whyOver() != nil
+	if c.action != actionRetry {
+		return false, nil
+	}
+	plan := c.planRetry()
+	if plan.spends && !c.client.retries.take(c.client.clockOrReal().Now()) {
+		plan = retryPlan{why: errWithheld}
+	}
+	if !plan.repeat {
+		c.action = actionError
+		c.last.failure.add(plan.why)
+		return false, nil
+	}
+	c.made.Renewals += plan.renewals
+	c.pause = plan.pause
+	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, c.last.number, c.last.outcome.name, plan.closed + plan.pause})
+	return true, nil
 }
 
 // retryPlan says whether and when a failed attempt is repeated.
 type retryPlan struct {
-	repeat bool
-	why    error         // if not: what the failure does not say; nil: nothing
-	renew  bool          // on another connection, which costs no attempt of the policy
-	spends bool          // a retry of the budget
-	closed time.Duration // for how long the limit is: the attempt waits in the line
-	pause  time.Duration // or for how long the call sleeps
+	repeat   bool
+	why      error         // if not: what the failure does not say; nil: nothing
+	renewals int           // 1: on another connection, which costs no attempt of the policy
+	spends   bool          // a retry of the budget
+	closed   time.Duration // for how long the limit is: the attempt waits in the line
+	pause    time.Duration // or for how long the call sleeps
 }
 
 // planRetry decides what follows a failure that may be repeated. It changes nothing.
@@ -244,7 +251,7 @@ func (c *call) planRetry() retryPlan {
 	a, policy := c.last, c.client.retry
 	switch {
 	case a.Renewed && c.made.Renewals < maxRenewals:
-		return retryPlan{repeat: true, renew: true}
+		return retryPlan{repeat: true, renewals: 1}
 	case a.outcome == outcomeLimited && policy.MaxAttempts > 1:
 		closed, refusal := c.line.Forecast(c.ctx, &c.waiter)
 		if refusal != nil {
@@ -257,24 +264,6 @@ func (c *call) planRetry() retryPlan {
 	longest, _ := c.longestWait()
 	pause, fits := policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.budget-1), c.client.random())
 	return retryPlan{repeat: fits, spends: fits && a.Sent, pause: pause} // what was never sent spends no quota
-}
-
-// carryOut takes a plan's costs from the budgets, and reports the retry. If there is none,
-// the call ends with the failure.
-func (c *call) carryOut(p retryPlan) {
-	if p.spends && !c.client.retries.take(c.client.clockOrReal().Now()) {
-		p = retryPlan{why: errWithheld}
-	}
-	if !p.repeat {
-		c.action = actionError
-		c.last.failure.add(p.why)
-		return
-	}
-	if p.renew {
-		c.made.Renewals++
-	}
-	c.pause = p.pause
-	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, c.last.number, c.last.outcome.name, p.closed + p.pause})
 }
 
 // failures counts the attempts that the policy counts: a renewed connection and a

@@ -265,6 +265,8 @@ var worded = []callCase{
 			`you sent {"text":"message-canary"}`, `{"message":"no healthy\nupstream","request_id":"r"}`, `{"error":{"code":"x","message":"too long"}}`, `{"message":"message-can"}`,
 			"\ufeff"+`{"error":"busy","trace_id":17}`, `{"message":"unused","error":"busy"}`, `{"error":"busy","trace_id":["\u006dessage-canary"]}`),
 		want: "not done"},
+	{rule: "The address of a proxy is not quoted with its password.", do: get, opts: options{once},
+		given: each(answer{Err: errors.New(`invalid proxy address "user:can ary@proxy": first path segment cannot contain colon`)}), want: "unknown"},
 	{rule: "An error body that does not end, and one that is larger than any.", do: post,
 		given: each(answer{Status: 413, Reader: func() io.Reader {
 			return io.MultiReader(strings.NewReader("{"), iotest.ErrReader(os.ErrDeadlineExceeded))

@@ -23,7 +23,7 @@ type Client struct {
 	base     *url.URL
 	header   func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
 	apiKey   func() string                  // a function for the same reason
-	redactor func() redact.Redactor         // of the key, and a function for the same reason
+	redactor func() *redact.Redactor        // of the key, and a function for the same reason
 	sender   *exchange.Sender
 	limits   *quota.Engine  // nil: none
 	retries  *retryBudget   // shared by a client and its siblings
@@ -51,7 +51,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	redactor := redact.New(apiKey)
 	c := &Client{
 		settings: defaultSettings(), base: base, calls: new(atomic.Uint64), retries: newRetryBudget(),
-		apiKey: func() string { return apiKey }, redactor: func() redact.Redactor { return redactor },
+		apiKey: func() string { return apiKey }, redactor: func() *redact.Redactor { return redactor },
 	}
 	return c.With(opts...)
 }

@@ -2,8 +2,10 @@ package agentmessaging
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -205,4 +207,42 @@ type beforeSendKey struct{}
 // last one given counts.
 func WithBeforeSend(ctx context.Context, before func(ctx context.Context, attempt int) error) context.Context {
 	return context.WithValue(ctx, beforeSendKey{}, before)
+}
+
+// A handler is an observer or a logger, as two functions. A field of type *slog.Logger
+// would link all handlers of slog, 50 KiB, into programs that log nothing.
+type handler struct {
+	wants  func(context.Context, slog.Level) bool // an event of that level
+	handle func(context.Context, Event) context.Context
+}
+
+// silent is the level of an event that no logger writes.
+const silent = slog.Level(1 << 30)
+
+// handlers get each event in this order.
+type handlers []handler
+
+// wanted reports whether anybody wants an event of the level, for those that take time
+// to make.
+func (all handlers) wanted(ctx context.Context, level slog.Level) bool {
+	return slices.ContainsFunc(all, func(h handler) bool { return h.wants(ctx, level) })
+}
+
+// emit hands an event to those who want one of its level, and returns the
+// context that the observers have made. It has a type parameter so that an event that
+// nobody wants needs no memory.
+func emit[E Event](ctx context.Context, to handlers, level slog.Level, event E) context.Context {
+	var boxed Event
+	for _, h := range to {
+		if !h.wants(ctx, level) {
+			continue
+		}
+		if boxed == nil {
+			boxed = event
+		}
+		if next := h.handle(ctx, boxed); next != nil {
+			ctx = next
+		}
+	}
+	return ctx
 }

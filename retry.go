@@ -1,14 +1,19 @@
 package agentmessaging
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // RetryPolicy says how often a call tries and how long it waits. The zero
@@ -184,3 +189,59 @@ func (o *outcome) follows(method string) action {
 	}
 	return o.idempotent
 }
+
+// classify sorts the outcome. ctxErr is why the call cannot go on, if it cannot: it
+// counts only where there is no answer, since what has arrived is kept.
+func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr error) *outcome {
+	switch {
+	case a.Status == 0:
+		return classifyUnanswered(a, ctxErr)
+	case isSuccess(a.Status) && a.Err == nil:
+		return outcomeSuccess
+	case isSuccess(a.Status) && ctxErr != nil:
+		return outcomeEndedSent
+	case isSuccess(a.Status):
+		return outcomeLost
+	case a.Status == http.StatusTooManyRequests:
+		return outcomeLimited
+	case a.Status == http.StatusServiceUnavailable && endpoint.Lists(a.Status) && failure.Code != "":
+		return outcomeUnavailable // the one 5xx after which nothing was done
+	case a.Status >= http.StatusBadGateway && a.Status <= http.StatusGatewayTimeout:
+		return outcomeDown
+	case isServerError(a.Status):
+		return outcomeBroken
+	}
+	return outcomeOther
+}
+
+func classifyUnanswered(a exchange.Answer, ctxErr error) *outcome {
+	switch {
+	case a.Sent && ctxErr != nil:
+		return outcomeEndedSent
+	case ctxErr != nil:
+		return outcomeEnded
+	case isCertificateError(a.Err):
+		return outcomeCertificate
+	case a.Sent:
+		return outcomeLost
+	}
+	return outcomeUnsent
+}
+
+// isCertificateError reports that one side refused the other's certificate, or refused
+// it for having none. With TLS 1.3 a request may be on its way when the service says so,
+// but the handshake is not over yet: nothing was carried out.
+func isCertificateError(err error) bool {
+	var verification *tls.CertificateVerificationError
+	if errors.As(err, &verification) {
+		return true
+	}
+	var alert *net.OpError
+	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+}
+
+func isSuccess(status int) bool { return status >= 200 && status <= 299 }
+
+// isServerError counts what is above 599 too, which HTTP does not know: the service
+// may have done the work.
+func isServerError(status int) bool { return status >= 500 }

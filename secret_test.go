@@ -170,13 +170,18 @@ func eachByte(s, format string) (encoded string) {
 	return encoded
 }
 
+func redactorOf(apiKey, providerKey, words string) *redact.Redactor {
+	r := redact.New(apiKey).With(providerKey, words)
+	return &r
+}
+
 // TestKeysShowInNoEncoding, nor in one inside another, nor cut short, with
 // anything around them.
 func TestKeysShowInNoEncoding(t *testing.T) {
 	for i, key := range []string{"key-canary-4711", "abcdef", `k<&"'>/?+~=%2fcanary\n%`, "sk_live_" + strings.Repeat("aB3/", 8), "???>>>~~~canary"} {
 		redactor := redact.New(key)
 		if i%2 == 1 {
-			redactor = redact.New("another-key").With(key, "words")
+			redactor = redactorOf("another-key", key, "words")
 		}
 		for outer, encode := range encodings {
 			for inner, first := range encodings {
@@ -201,10 +206,10 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "no SECRET-"+redact.Redacted, redact.New("key-canary-4711").Text("no SECRET-Key-Canary-4711"), "in other letters")
-	for _, redactor := range []redact.Redactor{redact.New("secret").With("before-secret-after", ""), redact.New("before-secret-after").With("", "secret"), redact.New("secret").With("", "before-secret-after")} {
+	for _, redactor := range []*redact.Redactor{redactorOf("secret", "before-secret-after", ""), redactorOf("before-secret-after", "", "secret"), redactorOf("secret", "", "before-secret-after")} {
 		assert.Equal(t, "x [redacted] y [redacted] z", redactor.Text("x before-secret-after y secret z"), "the longest is replaced first")
 	}
-	assert.Equal(t, "x [redacted] y", redact.New("secret").With("secret-after", "").Text("x secret-after y"), "the longest of two that begin alike")
+	assert.Equal(t, "x [redacted] y", redactorOf("secret", "secret-after", "").Text("x secret-after y"), "the longest of two that begin alike")
 	redactor := redact.New("amk_fake_000001")
 	for _, harmless := range []string{"", "trace_000001", "amk_fak", "000001", "application/json", "100%", `\`, "&;", "%zz&#xq;", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="} {
 		assert.Equal(t, harmless, redactor.Text(harmless))
@@ -215,7 +220,7 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 // TestWordsOfAPersonStayInIdentifiers, which programs switch on, and nowhere else.
 func TestWordsOfAPersonStayInIdentifiers(t *testing.T) {
 	for _, words := range []string{"minute", "Grüße 😀\n\"you\" <b>"} {
-		redactor := redact.New("key-canary-4711").With("", words)
+		redactor := redactorOf("key-canary-4711", "", words)
 		for _, name := range []string{"as it is", "query", "lower query", "path", "percent", "JSON", "HTML"} {
 			assert.NotContains(t, redactor.Text("<"+encodings[name](words)+">"), encodings[name](words), name)
 		}
@@ -223,13 +228,16 @@ func TestWordsOfAPersonStayInIdentifiers(t *testing.T) {
 		assert.Equal(t, "key_minute", redactor.Identifier("key_minute"))
 		assert.Equal(t, "[redacted]_minute", redactor.Identifier("key-canary-4711_minute"))
 		long := redact.New("sk-provider-0123456789")
-		assert.Equal(t, "no-[redacted]_minute", long.Identifier("no-ovider-01234-56789_minute"), "a part of the key")
+		for n := range 20 {
+			before := strings.Repeat("x", n)
+			assert.Equal(t, before+"[redacted]_minute", long.Identifier(before+"ovider-01234-56789_minute"), "a part of the key")
+		}
 		assert.Equal(t, "provider_0123456", long.Identifier("provider_0123456"), "a word of it")
 	}
 	long := strings.Repeat("Grüße an alle, ", 3)
-	assert.Equal(t, redact.Redacted, redact.New("").With("", long).Text(base64.RawStdEncoding.EncodeToString([]byte(long))[:32]))
-	assert.Equal(t, redact.Redacted, redact.New("").With("", "Grüße 😀").Text(`Gr\u00fc&#xDF;e \ud83d\ude00`))
-	redactor := redact.New("key-canary-4711").With("", "a minute")
+	assert.Equal(t, redact.Redacted, redactorOf("", "", long).Text(base64.RawStdEncoding.EncodeToString([]byte(long))[:32]))
+	assert.Equal(t, redact.Redacted, redactorOf("", "", "Grüße 😀").Text(`Gr\u00fc&#xDF;e \ud83d\ude00`))
+	redactor := redactorOf("key-canary-4711", "", "a minute")
 	assert.Equal(t, "not in [redacted]", redactor.Identifier("not in a minute"))
 	for value, want := range map[string]string{
 		`{"n": 1}`: `{"n": 1}`, `["key-canary-4711"]`: `["[redacted]"]`, `["key-canary\u002d4711"]`: `"[redacted]"`, `{"a minute":"\n"}`: `{"[redacted]":"\n"}`,
@@ -266,10 +274,27 @@ func TestCausesShowNoKey(t *testing.T) {
 	assert.NotErrorAs(t, redactor.Error(hiding), &found)
 }
 
+// TestErrorsShowNoPasswordOfAProxy, as net/http's does of a proxy that it cannot read.
+func TestErrorsShowNoPasswordOfAProxy(t *testing.T) {
+	for said, shown := range map[string]string{
+		`invalid proxy address "http://u:1a/canary@h": parse "http://u:1a/canary@h": invalid port ":1a"`: `invalid proxy address "[redacted]`,
+		"dial http://u:can ary@proxy: refused":         "dial http://[redacted]",
+		"dial http://u:1a/canary@proxy: bad port :1a":  "dial http://[redacted]",
+		`Get "https://host:80/a@b": EOF, [::1]://a@b/`: `Get "https://host:80/a@b": EOF, [::1]://[redacted]`,
+		`Get "https://[::1]:80/a@b": EOF`:              `Get "https://[::1]:80/a@b": EOF`,
+	} {
+		err := redact.New("").Error(errors.New(said))
+		assert.EqualError(t, err, shown)
+		if said != shown {
+			holdsNone(t, err, said)
+		}
+	}
+}
+
 // TestQuotesAreOfNoRequest: what a proxy says is shown where no part of a request
 // can be in it, whole, cut off or in other letters.
 func TestQuotesAreOfNoRequest(t *testing.T) {
-	redactor := redact.New("amk-0123456789abcdef").With("pin 77", "R&D pays Anna\nZoë a bonus of 5,000 euros. 请付款")
+	redactor := redactorOf("amk-0123456789abcdef", "pin 77", "R&D pays Anna\nZoë a bonus of 5,000 euros. 请付款")
 	for said, quote := range map[string]string{
 		"502 Bad Gateway | nginx\n": "502 Bad Gateway | nginx", "<html><title>Just a\nmoment...</title>": "Just a moment...",
 		"Überlastet: später, bitte": "Überlastet: später, bitte", "pays Ann": "pays Ann", // seven letters in a row

@@ -173,3 +173,13 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	}
 	return raw, nil
 }
+
+// encode writes a value as JSON, with <, > and & as they are: nothing here is
+// embedded in HTML, and texts stay short.
+func encode(value any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(value)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
+}

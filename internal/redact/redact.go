@@ -4,11 +4,12 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
+	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -21,79 +22,154 @@ import (
 // Redacted replaces a secret.
 const Redacted = "[redacted]"
 
-// Redactor hides what a call has sent. The zero value hides nothing.
+// Redactor hides what a call has sent. The zero value hides nothing. Only With may be
+// called by several goroutines at once.
 type Redactor struct {
-	keys  secrets // of both keys
-	words string
+	secrets []secret // the keys; then the words, once a text was long enough to show them
+	keys    int      // how many of the secrets are keys
+	words   string   // that are not among the secrets yet
+}
+
+// New returns a Redactor that hides an API key.
+func New(apiKey string) *Redactor {
+	r := new(Redactor).With(apiKey, "")
+	return &r
+}
+
+// With returns a Redactor that also hides another key, such as the provider key, and the
+// words of a person that a call has sent. Either may be empty.
+func (r *Redactor) With(key, words string) Redactor {
+	with := Redactor{secrets: r.secrets[:r.keys:r.keys], keys: r.keys}
+	if len(key) >= minSecret {
+		with.secrets, with.keys = append(with.secrets, newSecret(key, keyParts)), r.keys+1
+	}
+	if len(words) >= minSecret {
+		with.words = words
+	}
+	return with
+}
+
+// minSecret is the length in bytes below which a secret is not searched for: to replace
+// "a" everywhere would destroy the text and hide nothing.
+const minSecret = 6
+
+// parts say which part of a secret shows it. What is shorter may be shown.
+type parts struct {
+	first       int // so many bytes from its beginning
+	firstBase64 int // so many letters from the beginning of its base64
+	// So many of its letters and digits in a row, whatever is between them: in a text that
+	// this machine has made, such as a Go error; in the words of an answer; in a name that
+	// programs switch on, such as a limit_key; in words of an answer that may be quoted
+	// though nobody knows who wrote them.
+	letters [4]int
 }
 
 const (
-	// minSecret is the length in bytes below which a secret is not searched for:
-	// to replace "a" everywhere would destroy the text and hide nothing.
-	minSecret = 6
-	// A text that shows this many first bytes of a key counts as showing it, and one with
-	// this many letters of its base64, or of that of a person's words. An answer shows a
-	// part of a key with as many letters and digits in a row, and an identifier, which may
-	// have a word in common with a key such as "provider-1", with minKeyInName. Words of
-	// a person have more in common with those of any answer: several ordinary words.
-	minKey         = 8
-	minKeyInName   = 16
-	minWords       = 20
-	minKeyBase64   = 10
-	minWordsBase64 = 32
+	inText = iota
+	inAnswer
+	inName
+	inQuote
 )
 
-// New returns a Redactor that hides an API key.
-func New(apiKey string) Redactor {
-	return Redactor{keys: secrets{}.plus(apiKey, minKey, minKeyBase64)}
+// whole is longer than any secret: only the whole of it shows it.
+const whole = math.MaxInt
+
+// A name may have a word in common with a key, such as "provider-1", and any with a
+// person's words, which are not searched for in names. Other texts have several ordinary
+// words in common with them.
+var (
+	keyParts   = parts{first: 8, firstBase64: 10, letters: [4]int{inText: whole, inAnswer: 8, inName: 16, inQuote: 8}}
+	wordsParts = parts{first: whole, firstBase64: 32, letters: [4]int{inText: whole, inAnswer: 20, inName: whole, inQuote: 8}}
+)
+
+// A secret is a key, or the words of a person.
+type secret struct {
+	text    string
+	parts   parts
+	firsts  [4][]byte // folded: the first bytes of the text, and of its base64
+	letters []byte    // of the text, in lower case
 }
 
-// With returns a Redactor that also hides the provider key and the words of a
-// person that a call has sent. Either may be empty.
-func (r Redactor) With(providerKey, words string) Redactor {
-	return Redactor{keys: r.keys.plus(providerKey, minKey, minKeyBase64), words: words}
-}
-
-// Text hides keys and words in a sentence, or in whatever else a person may read.
-func (r Redactor) Text(text string) string {
-	if text == "" {
-		return ""
+// newSecret prepares what is searched for. In base64, three bytes are four letters: what
+// comes before the secret decides whether its first, second or third byte begins such a
+// group.
+func newSecret(text string, shown parts) secret {
+	room := make([]byte, 0, 2*len(text)+3*base64.RawStdEncoding.EncodedLen(min(shown.firstBase64, len(text))))
+	keep := func(appended []byte) (added []byte) {
+		added, room = appended[len(room):], appended
+		return added
 	}
-	return r.all().hide(text)
+	s := secret{text: text, parts: shown, letters: keep(appendLetters(room, text))}
+	s.firsts[0] = keep(appendFolded(room, text))
+	s.firsts[0] = s.firsts[0][:min(shown.first, len(s.firsts[0]))]
+	var encoded [64]byte
+	for skip := range 3 {
+		part := []byte(text[skip:min(len(text), skip+shown.firstBase64)])
+		letters := min(shown.firstBase64, len(part)*8/6) // without one that the next byte has a part in
+		s.firsts[1+skip] = keep(appendFolded(room, string(base64.RawStdEncoding.AppendEncode(encoded[:0], part)[:letters])))
+	}
+	return s
 }
+
+// appendFolded appends a text in which letters that become one another are the same:
+// net/http changes the case of header names, "+" is a space in a query, and "-" and "_"
+// are + and / in the base64 of URLs.
+func appendFolded(folded []byte, text string) []byte {
+	for _, c := range text {
+		switch {
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		case c <= ' ' || c == '+':
+			c = '-'
+		case c == '/':
+			c = '_'
+		}
+		folded = utf8.AppendRune(folded, c)
+	}
+	return folded
+}
+
+// appendLetters appends the letters and digits of a text, in lower case.
+func appendLetters(letters []byte, text string) []byte {
+	for _, c := range text {
+		if l := letter(c); l >= 0 {
+			letters = utf8.AppendRune(letters, l)
+		}
+	}
+	return letters
+}
+
+// letter is a letter or digit in lower case, and less than 0 for anything else.
+func letter(c rune) rune {
+	switch {
+	case 'a' <= c && c <= 'z', '0' <= c && c <= '9': // most are
+		return c
+	case unicode.IsLetter(c) || unicode.IsNumber(c):
+		return unicode.ToLower(c)
+	}
+	return -1
+}
+
+// Text hides keys and words in a text that this machine has made, such as a Go error.
+func (r *Redactor) Text(text string) string { return r.hide(text, inText) }
 
 // Answer is Text for the words of an answer, which may quote a part of what was sent.
-func (r Redactor) Answer(text string) string { return r.hideParts(text, minWords) }
-
-// hideParts hides all that Text hides, and so many letters and digits of a person's
-// words in a row.
-func (r Redactor) hideParts(text string, leastWords int) string {
-	text = r.keys.hideParts(r.all().hide(text), minKey)
-	return secrets{}.plusWords(r.words).hideParts(text, leastWords)
-}
-
-func (r Redactor) all() secrets { return r.keys.plusWords(r.words) }
-
-func (s secrets) plusWords(words string) secrets { return s.plus(words, len(words), minWordsBase64) }
+func (r *Redactor) Answer(text string) string { return r.hide(text, inAnswer) }
 
 // Identifier hides keys, whole or in part, in a name that programs switch on, such as a
 // limit_key. A word of a message that is a part of it, such as "minute", stays. What does
 // not look like an identifier is the words of an answer.
-func (r Redactor) Identifier(name string) string {
-	if len(name) > maxIdentifier || strings.Trim(name, identifierLetters) != "" {
-		return r.Answer(name)
+func (r *Redactor) Identifier(name string) string {
+	isOther := func(c rune) bool { return c > '~' || letter(c) < 0 && !strings.ContainsRune("-./:_=+", c) }
+	if len(name) > 128 || strings.ContainsFunc(name, isOther) {
+		return r.hide(name, inAnswer)
 	}
-	return r.keys.hideParts(r.keys.hide(name), minKeyInName)
+	return r.hide(name, inName)
 }
-
-const (
-	maxIdentifier     = 128
-	identifierLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./:_=+"
-)
 
 // JSON hides secrets in a JSON value. Where that leaves no JSON, as in a number, it
 // hides all of the value.
-func (r Redactor) JSON(value json.RawMessage) json.RawMessage {
+func (r *Redactor) JSON(value json.RawMessage) json.RawMessage {
 	text := r.Answer(string(value))
 	if !json.Valid([]byte(text)) {
 		text = `"` + Redacted + `"`
@@ -102,11 +178,11 @@ func (r Redactor) JSON(value json.RawMessage) json.RawMessage {
 }
 
 // Header returns a copy without secrets in names and values.
-func (r Redactor) Header(header http.Header) http.Header {
-	shown, secrets := header.Clone(), r.all()
+func (r *Redactor) Header(header http.Header) http.Header {
+	shown := header.Clone()
 	for name, values := range shown {
 		for i := range values {
-			values[i] = secrets.hide(values[i])
+			values[i] = r.Text(values[i])
 		}
 		if clean := r.Identifier(name); clean != name {
 			delete(shown, name)
@@ -116,160 +192,115 @@ func (r Redactor) Header(header http.Header) http.Header {
 	return shown
 }
 
-// secrets are searched for, each as it is and in base64.
-type secrets struct {
-	whole    []string
-	letters  []string // of each
-	prefixes []string // of each form, folded: an echo may be cut short
-}
-
-// plus returns s and another secret. A text shows that secret if it has the first bytes
-// of it (least), or the first letters of its base64 (leastBase64). In base64, three bytes
-// are four letters: what comes before the secret decides whether its first, second or
-// third byte begins such a group.
-func (s secrets) plus(secret string, least, leastBase64 int) secrets {
-	if len(secret) < minSecret {
-		return s
-	}
-	s.whole = append(slices.Clip(s.whole), secret)
-	s.letters = append(slices.Clip(s.letters), strings.Map(letter, secret))
-	s.prefixes = append(slices.Clip(s.prefixes), fold(secret[:min(least, len(secret))]))
-	for skip := range 3 {
-		part := secret[skip:min(len(secret), skip+leastBase64)]
-		encoded := base64.RawStdEncoding.EncodeToString([]byte(part))
-		letters := min(leastBase64, len(part)*8/6) // without one that the next byte has a part in
-		s.prefixes = append(s.prefixes, fold(encoded[:letters]))
-	}
-	return s
-}
-
-// hide replaces secrets that are whole and not encoded. Where others are, it replaces
-// all of the text.
-func (s secrets) hide(text string) string {
-	if !s.showIn(text) {
+// hide replaces secrets that are whole and not encoded, and parts of them. Where they are
+// encoded, it replaces all of the text.
+func (r *Redactor) hide(text string, in int) string {
+	if len(text) < minSecret {
 		return text
 	}
-	var patterns []string
-	for _, secret := range s.whole {
-		patterns = append(patterns, regexp.QuoteMeta(secret))
+	secrets := r.secrets[:r.keys]
+	if in != inName {
+		if r.words != "" {
+			r.secrets, r.words = append(r.secrets, newSecret(r.words, wordsParts)), ""
+		}
+		secrets = r.secrets
 	}
-	whole, err := regexp.Compile("(?i)" + strings.Join(patterns, "|"))
-	if err != nil { // a secret that is not UTF-8
+	if !shown(secrets, text, in) {
+		return text
+	}
+	text = hideWhole(secrets, text)
+	if shown(secrets, text, inText) {
 		return Redacted
 	}
-	whole.Longest() // a secret may be the beginning of another one
-	if text = whole.ReplaceAllLiteralString(text, Redacted); s.showIn(text) {
+	for i := range secrets {
+		text = secrets[i].hideParts(text, secrets[i].parts.letters[in])
+	}
+	if shown(secrets, text, in) {
 		return Redacted
 	}
 	return text
 }
 
-func (s secrets) showIn(text string) bool {
-	for layer := range layers(text) {
-		folded := fold(layer)
-		for _, prefix := range s.prefixes {
-			if strings.Contains(folded, prefix) {
+// shown reports whether a text shows a secret, as it is or under its escapes.
+func shown(secrets []secret, text string, in int) bool {
+	var room [2][64]byte // most texts are short
+	for range maxLayers + 1 {
+		folded, letters := appendFolded(room[0][:0], text), appendLetters(room[1][:0], text)
+		for i := range secrets {
+			s := &secrets[i]
+			isIn := func(first []byte) bool { return bytes.Contains(folded, first) }
+			if slices.ContainsFunc(s.firsts[:], isIn) {
+				return true
+			}
+			least := s.parts.letters[in]
+			if s.mayHavePart(letters, least) && s.hideParts(text, least) != text {
 				return true
 			}
 		}
+		if !strings.ContainsAny(text, `%\&`) {
+			return false
+		}
+		text = escape.ReplaceAllStringFunc(text, unescape)
 	}
 	return false
-}
-
-// hideParts replaces at least so many letters and digits in a row that are in a secret.
-// Where they are escaped, it replaces all of the text.
-func (s secrets) hideParts(text string, least int) string {
-	around := strings.Split(text, Redacted)
-	for i := range around {
-		around[i] = s.hidePartsOf(around[i], least)
-	}
-	text = strings.Join(around, Redacted)
-	for layer := range layers(text) {
-		if layer != text && s.hidePartsOf(layer, least) != layer {
-			return Redacted
-		}
-	}
-	return text
-}
-
-func (s secrets) hidePartsOf(text string, least int) string {
-	if !s.holdPart(strings.Map(letter, text), least) {
-		return text
-	}
-	var shown strings.Builder
-	done := 0 // bytes of the text that are shown or hidden
-	// The last letters only, and where each comes from: a text may be long.
-	part, from := make([]rune, 0, least+1), make([]int, 0, least+1)
-	for i, c := range text {
-		if letter(c) < 0 {
-			continue
-		}
-		part, from = append(part, letter(c)), append(from, i)
-		if len(part) > least {
-			part, from = slices.Delete(part, 0, 1), slices.Delete(from, 0, 1)
-		}
-		isIn := func(sent string) bool { return strings.Contains(sent, string(part)) }
-		if len(part) < least || !slices.ContainsFunc(s.letters, isIn) {
-			continue
-		}
-		if shown.Len() == 0 || from[0] > done {
-			shown.WriteString(text[done:from[0]] + Redacted)
-		}
-		done = i + utf8.RuneLen(c)
-	}
-	return shown.String() + text[done:]
-}
-
-// holdPart reports whether a secret has that many bytes of the letters in a row. Without
-// them it cannot have as many letters, which take longer to look for.
-func (s secrets) holdPart(letters string, least int) bool {
-	for from := range max(0, len(letters)-least+1) {
-		part := letters[from : from+least]
-		if slices.ContainsFunc(s.letters, func(sent string) bool { return strings.Contains(sent, part) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// letter is a letter or digit in lower case, and less than 0 for anything else.
-func letter(c rune) rune {
-	if unicode.IsLetter(c) || unicode.IsNumber(c) {
-		return unicode.ToLower(c)
-	}
-	return -1
 }
 
 // maxLayers is how many escapes inside one another are taken off.
 const maxLayers = 4
 
-// layers are the text and what is left of it without its escapes, again and again.
-func layers(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for range maxLayers + 1 {
-			if !yield(text) || !strings.ContainsAny(text, `%\&`) {
-				return
-			}
-			text = escape.ReplaceAllStringFunc(text, unescape)
+// mayHavePart reports whether a part of the secret with so many bytes is among the letters;
+// so many letters have no fewer bytes. A secret that does not have the last half of such a
+// part has no part that this half is in: most are passed over.
+func (s *secret) mayHavePart(letters []byte, least int) bool {
+	for end := least; end <= len(letters); {
+		half := letters[end-least/2 : end]
+		switch {
+		case !bytes.Contains(s.letters, half):
+			end += least - len(half) + 1
+		case bytes.Contains(s.letters, letters[end-least:end]):
+			return true
+		default:
+			end++
 		}
 	}
+	return false
 }
 
-// fold makes one letter of those that become one another: net/http changes the case
-// of header names, "+" is a space in a query, and "-" and "_" are + and / in the base64
-// of URLs.
-func fold(text string) string {
-	return strings.Map(func(c rune) rune {
-		switch {
-		case 'A' <= c && c <= 'Z':
-			return c + 'a' - 'A'
-		case c <= ' ' || c == '+':
-			return '-'
-		case c == '/':
-			return '_'
+// hideWhole replaces secrets that are whole and not encoded, in any case.
+func hideWhole(secrets []secret, text string) string {
+	var patterns []string
+	for _, s := range secrets {
+		patterns = append(patterns, regexp.QuoteMeta(s.text))
+	}
+	pattern, err := regexp.Compile("(?i)" + strings.Join(patterns, "|"))
+	if err != nil { // a secret that is not UTF-8
+		return Redacted
+	}
+	pattern.Longest() // a secret may be the beginning of another one
+	return pattern.ReplaceAllLiteralString(text, Redacted)
+}
+
+// hideParts replaces at least so many letters and digits in a row that are in the secret.
+func (s *secret) hideParts(text string, least int) string {
+	var letters []rune
+	var from, to []int // where each is in the text
+	for i, c := range text {
+		if l := letter(c); l >= 0 {
+			letters, from, to = append(letters, l), append(from, i), append(to, i+utf8.RuneLen(c))
 		}
-		return c
-	}, text)
+	}
+	var shown strings.Builder
+	done := 0 // bytes of the text that are shown or hidden
+	for end := least; end <= len(letters); end++ {
+		if !bytes.Contains(s.letters, []byte(string(letters[end-least:end]))) {
+			continue
+		}
+		if begin := from[end-least]; begin > done || shown.Len() == 0 {
+			shown.WriteString(text[done:begin] + Redacted)
+		}
+		done = to[end-1]
+	}
+	return shown.String() + text[done:]
 }
 
 // escape matches the escapes of URLs, of JSON and of HTML, and \x of Go.
@@ -312,12 +343,12 @@ var (
 // Quote is what a proxy says in place of the documented body, as one line: the title of
 // an HTML page, or the whole of a short text. It is empty where it may come from a
 // request: proxies echo requests, whole or in part.
-func (r Redactor) Quote(text string) string {
+func (r *Redactor) Quote(text string) string {
 	if title := htmlTitle.FindStringSubmatch(text); title != nil {
 		text = title[1]
 	}
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxQuote || !sentence.MatchString(text) || r.hideParts(text, minKey) != text {
+	if len(text) > maxQuote || !sentence.MatchString(text) || r.hide(text, inQuote) != text {
 		return ""
 	}
 	return text
@@ -325,11 +356,11 @@ func (r Redactor) Quote(text string) string {
 
 // Error redacts err and other causes. errors.Is finds all of them; errors.As and Unwrap
 // only those without secrets. nil stays nil.
-func (r Redactor) Error(err error, others ...error) error {
+func (r *Redactor) Error(err error, others ...error) error {
 	if err == nil {
 		return nil
 	}
-	e := &redactedError{text: r.Text(err.Error()), is: func(target error) bool { return holds(err, target) }}
+	e := &redactedError{text: r.Text(withoutUser(err.Error())), is: func(target error) bool { return holds(err, target) }}
 	e.causes, _ = r.clean(err)
 	for _, other := range others {
 		if other != nil && !holds(err, other) {
@@ -338,6 +369,15 @@ func (r Redactor) Error(err error, others ...error) error {
 	}
 	return e
 }
+
+// withoutUser cuts an error off where it quotes an address with a user and a password, such
+// as that of a proxy. What follows them is cut too: net/url says which part of an address it
+// cannot read, and that may be the password.
+func withoutUser(text string) string { return userInfo.ReplaceAllString(text, "$1$2"+Redacted) }
+
+// userInfo matches all of net/http's complaint about HTTPS_PROXY, and elsewhere an address
+// that has an @ before its path, or something else than a port after its colon.
+var userInfo = regexp.MustCompile(`(?s)(invalid proxy address ").*@.*|(://)(?:[^/?#@]*|[^/?#@:[]*:\d*[^\d/?#@][^@]*)@.*`)
 
 // holds is errors.Is, but for errors that cannot be compared, such as a struct with a
 // slice in an interface: errors.Is panics there.
@@ -348,28 +388,23 @@ func holds(err, target error) (found bool) {
 
 // clean returns err where neither it nor what it wraps shows a secret, and otherwise
 // what it wraps, as far as that is clean.
-func (r Redactor) clean(err error) (causes []error, whole bool) {
+func (r *Redactor) clean(err error) (causes []error, whole bool) {
 	shown := fmt.Sprintf("%s\n%+v\n%#v", err.Error(), err, err)
-	whole = r.Text(shown) == shown
-	for _, inner := range unwrap(err) {
-		some, all := r.clean(inner)
-		causes, whole = append(causes, some...), whole && all
+	whole = r.Text(withoutUser(shown)) == shown
+	wrapped := []error{errors.Unwrap(err)}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		wrapped = many.Unwrap()
+	}
+	for _, inner := range wrapped {
+		if inner != nil {
+			some, all := r.clean(inner)
+			causes, whole = append(causes, some...), whole && all
+		}
 	}
 	if whole {
 		return []error{err}, true
 	}
 	return causes, false
-}
-
-// unwrap returns what err wraps.
-func unwrap(err error) []error {
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		return many.Unwrap()
-	}
-	if inner := errors.Unwrap(err); inner != nil {
-		return []error{inner}
-	}
-	return nil
 }
 
 // redactedError is a pointer, so that it can be compared and be the key of a map.

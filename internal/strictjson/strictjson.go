@@ -245,20 +245,16 @@ func ReadObject(doc []byte) (Object, error) {
 	}
 	o := make(Object, 0, 8) // few replies have more
 	for sc.Enter(); sc.More(); {
-		name := sc.Token()
+		quoted := sc.Token()
+		name := quoted[1 : len(quoted)-1]
+		if bytes.IndexByte(name, '\\') >= 0 {
+			unescaped, _ := String(quoted)
+			name = []byte(unescaped)
+		}
 		sc.Enter() // over the colon
-		o = append(o, Member{unquoted(name), sc.value()})
+		o = append(o, Member{name, sc.value()})
 	}
 	return o, nil
-}
-
-// unquoted shares the name's memory, if it has no escapes.
-func unquoted(name []byte) []byte {
-	if bytes.IndexByte(name, '\\') < 0 {
-		return name[1 : len(name)-1]
-	}
-	s, _ := String(name)
-	return []byte(s)
 }
 
 // Get returns the value of the member with exactly that name; nil if it is
@@ -274,14 +270,6 @@ func (o Object) Get(name string) (value []byte, err error) {
 		value = m.Value
 	}
 	return value, nil
-}
-
-// Text returns the value of a member that is a string; "" if it is missing, there
-// twice or of another type.
-func (o Object) Text(name string) string {
-	value, _ := o.Get(name)
-	text, _ := String(value)
-	return text
 }
 
 // String reads a value that is a string, as encoding/json reads it: invalid UTF-8
