@@ -14,7 +14,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 )
 
-// facts are what the program says when it serves.
+// facts are what the program says when it serves: on standard output, and in the file
+// of --ready-file. With --json these are the names of the members.
 type facts struct {
 	BaseURL    string `json:"base_url"`
 	APIKey     string `json:"api_key"`
@@ -31,9 +32,9 @@ func (f facts) text(asJSON bool) []byte {
 		encoded, _ := json.Marshal(f) // strings and a number can always be
 		return append(encoded, '\n')
 	}
-	lines := fmt.Sprintf("export AGENT_MESSAGING_BASE_URL=%s\nexport AGENT_MESSAGING_API_KEY=%s\n", quote(f.BaseURL), quote(f.APIKey))
+	lines := fmt.Sprintf("export AGENT_MESSAGING_BASE_URL=%s\nexport AGENT_MESSAGING_API_KEY=%s\n", quoteShell(f.BaseURL), quoteShell(f.APIKey))
 	if f.Token != "" {
-		lines += fmt.Sprintf("export AGENT_MESSAGING_FAKE_TOKEN=%s\n", quote(f.Token))
+		lines += fmt.Sprintf("export AGENT_MESSAGING_FAKE_TOKEN=%s\n", quoteShell(f.Token))
 	}
 	return []byte(lines + fmt.Sprintf("# page: %s\n", f.PageURL))
 }
@@ -41,15 +42,16 @@ func (f facts) text(asJSON bool) []byte {
 // plainWord is a word that a shell takes as it is.
 var plainWord = regexp.MustCompile(`^[\w\-./:]+$`)
 
-// quote quotes a word for a shell, where it needs it.
-func quote(word string) string {
+// quoteShell quotes a word for a shell, where it needs it.
+func quoteShell(word string) string {
 	if plainWord.MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// announce says where the program is, once it serves.
+// announce says where the program is, once it serves. The ready file comes first: a
+// script that has read standard output may count on it.
 func (p *program) announce(stdout io.Writer) error {
 	text := p.facts.text(p.config.json)
 	if path := p.config.readyFile; path != "" {
@@ -62,9 +64,9 @@ func (p *program) announce(stdout io.Writer) error {
 	return err
 }
 
-// withdraw removes the ready file, so that no one takes the program for
+// removeReadyFile removes the ready file, so that no one takes the program for
 // running. A file that has replaced it is somebody else's, and stays.
-func (p *program) withdraw() {
+func (p *program) removeReadyFile() {
 	if p.ready == nil {
 		return
 	}
@@ -73,9 +75,10 @@ func (p *program) withdraw() {
 	}
 }
 
-// load reads the state, where there is one. A state that somebody has made read-only
-// must not be replaced at the end, so it is opened for writing too and refused now.
-func (p *program) load() error {
+// loadState reads the state, where there is one, and takes the lock of it. A state that
+// somebody has made read-only must not be replaced at the end, so it is opened for
+// writing too and refused now. Where there is no file, the state begins empty.
+func (p *program) loadState() error {
 	path := p.config.statePath
 	if path == "" {
 		return nil
@@ -102,20 +105,23 @@ func (p *program) load() error {
 // lockSuffix ends the name of the file that one program holds locked for its state.
 const lockSuffix = ".lock"
 
+// errLocked says that the lock is taken. Two programs on one state would each lose what
+// the other has saved.
 var errLocked = errors.New("another agentmessaging-fake uses this file; give each its own, or remove " +
 	"the file of the same name that ends in " + lockSuffix + " if that program is gone")
 
-// unlock lets another program use the state. The file goes first: who opens it
+// unlockState lets another program use the state. The file goes first: who opens it
 // after that opens another one.
-func (p *program) unlock() {
+func (p *program) unlockState() {
 	if p.lock != nil {
 		_ = os.Remove(p.lock.Name())
 		_ = p.lock.Close()
 	}
 }
 
-// save writes the state at the end.
-func (p *program) save() error {
+// saveState writes the state at the end, whole or not at all: the file of an earlier
+// run stays if something fails.
+func (p *program) saveState() error {
 	if p.config.statePath == "" {
 		return nil
 	}

@@ -20,7 +20,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 )
 
-// config holds the values of the flags and of the environment.
+// config holds the values of the flags and of the environment. control is given to
+// package control, whose Fake openFake makes at the end.
 type config struct {
 	command     string // "" serves
 	addr        string
@@ -33,7 +34,8 @@ type config struct {
 	control     control.Options
 }
 
-// option is a flag, and a variable of the environment.
+// option is a flag, and a variable of the environment. All values come through one
+// function, so that both are read and refused in the same words.
 type option struct {
 	name, fallback, usage string
 	// take sets what the option is for, or returns options of the fake, which check
@@ -42,7 +44,7 @@ type option struct {
 	take func(value string) ([]fakeserver.Option, error)
 }
 
-// options are in the order of the help.
+// options are in the order of the help. Their functions write into c.
 func (c *config) options() []option {
 	o := &c.control
 	return []option{
@@ -65,6 +67,7 @@ func (c *config) options() []option {
 	}
 }
 
+// commands are the words that may come before the flags; none serves.
 var commands = []string{"version", "observe", "help"}
 
 // variablePrefix begins the names of the variables of this program. Those of
@@ -76,11 +79,11 @@ func (o *option) variable() string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(o.name, "-", "_"))
 }
 
-// setting is a value, and the flag or the variable that it is from.
+// setting is a value, and the flag or the variable that it is from, for messages.
 type setting struct{ from, value string }
 
-// parse reads the command, the flags, and where there is none, the
-// environment.
+// parse reads the command, the flags, and where there is none, the environment. It
+// makes the fake, and opens no socket yet. Any error is a mistake of the user.
 func parse(args, environ []string) (*config, error) {
 	c := &config{}
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -95,10 +98,11 @@ func parse(args, environ []string) (*config, error) {
 	if err := c.readVariables(environ, settings); err != nil {
 		return nil, err
 	}
-	return c, c.apply(settings)
+	return c, c.openFake(settings)
 }
 
-// readFlags reads the flags that are given. --help and --version become the command.
+// readFlags reads the flags that are given. --help and --version become the command. A
+// flag that is given twice counts as given the second time.
 func (c *config) readFlags(args []string, settings map[string]setting) error {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the error says it in one sentence
@@ -145,8 +149,10 @@ func (c *config) readVariables(environ []string, settings map[string]setting) er
 	return nil
 }
 
-// apply gives each option its setting, or else its default, and makes the fake.
-func (c *config) apply(settings map[string]setting) error {
+// openFake gives each option its setting, or else its default, and makes the fake.
+// Package fakeserver checks many of the values, so each bound is stated once; its error
+// then names the flag or the variable.
+func (c *config) openFake(settings map[string]setting) error {
 	ofFake := []fakeserver.Option{fakeserver.WithMessageTexts()}
 	for _, o := range c.options() {
 		given := cmp.Or(settings[o.name], setting{value: o.fallback})
@@ -158,7 +164,7 @@ func (c *config) apply(settings map[string]setting) error {
 			return fmt.Errorf("%s: %w", given.from, err)
 		}
 		for _, opt := range opts {
-			ofFake = append(ofFake, named(given.from, opt))
+			ofFake = append(ofFake, namingFlag(given.from, opt))
 		}
 	}
 	fake, err := fakeserver.Open(ofFake...)
@@ -169,9 +175,10 @@ func (c *config) apply(settings map[string]setting) error {
 	return nil
 }
 
-// named has the error of an option of the fake name the flag or the variable in place of
-// the Go function. C is fakeserver's own type, which has no name outside that package.
-func named[C any](from string, opt func(C) error) func(C) error {
+// namingFlag has the error of an option of the fake name the flag or the variable in
+// place of the Go function. C is fakeserver's own type, which has no name outside that
+// package.
+func namingFlag[C any](from string, opt func(C) error) func(C) error {
 	return func(c C) error {
 		err := opt(c)
 		if err == nil {
@@ -197,6 +204,7 @@ func help(out io.Writer) {
 }
 
 // takeAddr accepts host and port. No host means loopback, unless --allow-remote.
+// Whether a name is a loopback address is known only once the program listens.
 func (c *config) takeAddr(value string) ([]fakeserver.Option, error) {
 	_, port, err := net.SplitHostPort(value)
 	if err != nil {
@@ -209,7 +217,8 @@ func (c *config) takeAddr(value string) ([]fakeserver.Option, error) {
 	return nil, nil
 }
 
-// into sets a field to what read makes of the value.
+// into sets a field to what read makes of the value. It is for options of this program;
+// the others become options of the fake.
 func into[T any](field *T, read func(value string) (T, error)) func(string) ([]fakeserver.Option, error) {
 	return func(value string) (_ []fakeserver.Option, err error) {
 		*field, err = read(value)
@@ -217,6 +226,7 @@ func into[T any](field *T, read func(value string) (T, error)) func(string) ([]f
 	}
 }
 
+// boolean takes what strconv takes: 1, t, true and the like.
 func boolean(value string) (bool, error) {
 	b, err := strconv.ParseBool(value)
 	if err != nil {
@@ -226,7 +236,7 @@ func boolean(value string) (bool, error) {
 }
 
 // token takes a token that nobody guesses over a network, since whoever has it reads
-// every message. Visible ASCII can stand in a header as it is.
+// every message. A header holds visible ASCII as it is.
 func token(value string) (string, error) {
 	isHidden := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(value) < 16 || len(value) > 256 || strings.ContainsFunc(value, isHidden) {
@@ -235,6 +245,7 @@ func token(value string) (string, error) {
 	return value, nil
 }
 
+// duration takes a duration as Go writes it.
 func duration(value string) (time.Duration, error) {
 	d, err := time.ParseDuration(value)
 	if err != nil || d < 0 {
@@ -243,6 +254,7 @@ func duration(value string) (time.Duration, error) {
 	return d, nil
 }
 
+// logForm takes one of logForms.
 func logForm(value string) (string, error) {
 	if !slices.Contains(logForms, value) {
 		return "", fmt.Errorf("must be one of %s", strings.Join(logForms, ", "))
@@ -266,6 +278,7 @@ func (c *config) takeKey(text string) ([]fakeserver.Option, error) {
 	return []fakeserver.Option{fakeserver.WithKey(text)}, nil
 }
 
+// takePlan leaves it to package fakeserver to know the plans.
 func takePlan(name string) ([]fakeserver.Option, error) {
 	return []fakeserver.Option{fakeserver.WithPlan(fakeserver.Plan(name))}, nil
 }
@@ -280,7 +293,7 @@ func planNames() (all []string) {
 
 // takeLimits reads the limits of all keys: "off" leaves them none, the name of a plan
 // gives them those, and calls in each window, such as "key_minute=5,warmup_key_hour=1",
-// change some.
+// change some. A limit that is off has a maximum which no test reaches.
 func takeLimits(text string) (opts []fakeserver.Option, _ error) {
 	plan := slices.Index(planNames(), text)
 	if plan >= 0 || text == "off" {
@@ -321,6 +334,8 @@ func takeDecisions(text string) (opts []fakeserver.Option, _ error) {
 	return opts, nil
 }
 
+// takeColdStart takes the time that the first message of a key that is not warm takes
+// longer (interface 4.2).
 func takeColdStart(value string) ([]fakeserver.Option, error) {
 	d, err := duration(value)
 	return []fakeserver.Option{fakeserver.WithColdStart(d)}, err
@@ -335,12 +350,15 @@ func (c *config) takeCalls(value string) (_ []fakeserver.Option, err error) {
 	return []fakeserver.Option{fakeserver.WithCallLimit(c.calls)}, nil
 }
 
+// takeLike reads the file now, so that a wrong path is refused before the program
+// serves.
 func takeLike(path string) ([]fakeserver.Option, error) {
 	content, err := readFile(path)
 	return []fakeserver.Option{fakeserver.Like(content)}, err
 }
 
-// toFile takes the path of a file to write.
+// toFile takes the path of a file to write, and tries whether it can be written: at the
+// end of the program it would be too late to say so.
 func toFile(field *string) func(string) ([]fakeserver.Option, error) {
 	return func(path string) ([]fakeserver.Option, error) {
 		if *field = path; path == "" {

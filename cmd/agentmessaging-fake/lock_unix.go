@@ -7,7 +7,9 @@ import (
 	"syscall"
 )
 
-// lockFile makes a file whose lock ends with the program, however that ends.
+// lockFile makes a file whose lock ends with the program, however that ends: the system
+// takes the lock away from a program that was killed. A lock of another program is
+// errLocked. It does not wait.
 func lockFile(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

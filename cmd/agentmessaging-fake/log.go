@@ -11,11 +11,13 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// logForms are the values of --log.
+// logForms are the values of --log. auto is text for a person at a terminal, and JSON
+// for whatever else reads standard error.
 var logForms = []string{"auto", "text", "json", "off"}
 
-// newLog returns what writes a line for each call, or nil for none. A line holds
-// no key and no text of a message, as a fakeserver.Call prints itself.
+// newLog returns the function that writes a line for each call, or nil for none. A line
+// holds no key and no text of a message, as a fakeserver.Call prints itself. It writes
+// on the goroutine of the call, so a slow standard error slows calls.
 func newLog(form string, out io.Writer) func(fakeserver.Call) {
 	if form == "auto" {
 		form = "json"
@@ -51,7 +53,7 @@ func logRecord(c fakeserver.Call) slog.Record {
 }
 
 // isTerminal reports whether a person reads along. /dev/null counts too, where it does
-// not matter.
+// not matter: nobody reads it.
 func isTerminal(out io.Writer) bool {
 	file, is := out.(*os.File)
 	if !is {

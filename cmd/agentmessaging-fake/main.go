@@ -47,7 +47,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
 }
 
-// run is the program without the process around it. environ holds "NAME=value".
+// run is the program without the process around it, so that a test can run it: environ
+// holds "NAME=value", and the result is the exit status.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "observe" {
 		return runObserve(ctx, args[1:], environ, stdout, stderr)
@@ -68,12 +69,14 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	return exitOK
 }
 
-// complain writes one line: what is wrong, and what is allowed.
+// complain writes one line: what is wrong, and what is allowed. It never repeats the
+// value of a flag, which may be a secret.
 func complain(stderr io.Writer, err error) {
 	_, _ = fmt.Fprintf(stderr, "agentmessaging-fake: %v\n", err)
 }
 
-// version is the version of the module that was built, or devel.
+// version is the version of the module that was built, or devel for a build from a
+// working copy.
 func version() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok || build.Main.Version == "" || build.Main.Version == "(devel)" {

@@ -36,14 +36,17 @@ it could not finish or did not see an answer that the baseline has.
   --byok           it may set and clear the provider key that the API key has stored: up to 3 times
 `
 
-// observation is one run of observe.
+// observation is one run of observe: the paths of its flags, what it may spend, and
+// whom it asks.
 type observation struct {
 	baseline, out, har string
 	budget             observe.Spend
 	target             observe.Target
 }
 
-// runObserve asks the service, keeps what it found and says what has changed.
+// runObserve asks the service, keeps what it found and says what has changed. Its exit
+// statuses are for a nightly job: 0 nothing new, 1 changed, 2 a wrong flag, 3
+// unfinished.
 func runObserve(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	o, err := parseObserve(args, environ)
 	if errors.Is(err, flag.ErrHelp) {
@@ -67,8 +70,9 @@ func runObserve(ctx context.Context, args, environ []string, stdout, stderr io.W
 	return exitOK
 }
 
-// parseObserve reads the flags. The variables are those of the client, so that a shell in
-// which an application runs needs no others. A HAR file needs none.
+// parseObserve reads the flags. The variables are those of the client, so that a shell
+// in which an application runs needs no others. A HAR file needs none. Files are
+// checked now: what the calls have spent cannot be taken back.
 func parseObserve(args, environ []string) (*observation, error) {
 	o := &observation{
 		budget: observe.DefaultBudget(),
@@ -110,8 +114,9 @@ func parseObserve(args, environ []string) (*observation, error) {
 	return o, nil
 }
 
-// run asks, compares with the baseline and writes the findings, even where it
-// was interrupted. What the baseline knows and this run did not see stays.
+// run asks, compares with the baseline and writes the findings, even where it was
+// interrupted. What the baseline knows and this run did not see stays. changed counts
+// answers that differ, missing those that the baseline has and this run did not see.
 func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (changed, missing int, err error) {
 	earlier, err := observe.ReadFile(o.baseline)
 	if err != nil {
@@ -125,7 +130,7 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 		return 0, 0, fmt.Errorf("--out: %w", err)
 	}
 	if o.har != "" {
-		return o.learn(found, earlier, stdout)
+		return o.learnFromHAR(found, earlier, stdout)
 	}
 	if o.baseline != "" {
 		found = new(observe.Observation)
@@ -136,13 +141,14 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 	for _, line := range unseen {
 		_, _ = fmt.Fprintln(stdout, "not seen tonight:", line)
 	}
-	changes := report(found, earlier, stdout)
+	changes := printChanges(found, earlier, stdout)
 	found.Keep(earlier)
 	return changes, len(unseen), errors.Join(err, o.write(found, stdout))
 }
 
-// learn takes over what the calls of the HAR file show. They never show all.
-func (o *observation) learn(kept, earlier *observe.Observation, stdout io.Writer) (changed, missing int, err error) {
+// learnFromHAR takes over what the calls of the HAR file show. They never show all, so
+// nothing counts as missing.
+func (o *observation) learnFromHAR(kept, earlier *observe.Observation, stdout io.Writer) (changed, missing int, err error) {
 	file, err := os.Open(o.har)
 	if err != nil {
 		return 0, 0, fmt.Errorf("--har: %w", err)
@@ -155,13 +161,14 @@ func (o *observation) learn(kept, earlier *observe.Observation, stdout io.Writer
 	if o.baseline == "" {
 		earlier = kept
 	}
-	changed = report(found, earlier, stdout)
+	changed = printChanges(found, earlier, stdout)
 	found.Keep(earlier)
 	return changed, 0, o.write(found, stdout)
 }
 
-// report says what has changed, and how much has not.
-func report(found, earlier *observe.Observation, stdout io.Writer) (changed int) {
+// printChanges prints what has changed, and how many answers have not. It returns how
+// many have.
+func printChanges(found, earlier *observe.Observation, stdout io.Writer) (changed int) {
 	changes := found.Drift(earlier)
 	for _, line := range changes {
 		_, _ = fmt.Fprintln(stdout, "changed:", line)
@@ -172,8 +179,8 @@ func report(found, earlier *observe.Observation, stdout io.Writer) (changed int)
 	return len(changes)
 }
 
-// write writes the findings to --out. Without a baseline, whose run reports what has
-// changed, it shows them all.
+// write writes the findings to --out. Without a baseline, whose run prints what has
+// changed, it prints them all.
 func (o *observation) write(found *observe.Observation, stdout io.Writer) error {
 	if o.baseline == "" {
 		_, _ = io.WriteString(stdout, found.Markdown())
@@ -184,7 +191,8 @@ func (o *observation) write(found *observe.Observation, stdout io.Writer) error 
 	return found.WriteFile(o.out)
 }
 
-// lookUp finds a variable as os.Getenv does.
+// lookUp finds a variable as os.Getenv does, in what run was given: "" if it is not
+// set.
 func lookUp(environ []string, name string) string {
 	for _, variable := range environ {
 		if value, is := strings.CutPrefix(variable, name+"="); is {

@@ -28,7 +28,7 @@ const (
 	drainTime  = 5 * time.Second // for calls under way at the end
 )
 
-// program is a fake that serves.
+// program is a fake that serves. start makes it, serve runs it, and stop ends it.
 type program struct {
 	config   *config
 	listener net.Listener
@@ -39,10 +39,12 @@ type program struct {
 	ready    os.FileInfo // of the ready file; nil: it is not written
 }
 
-// manyCalls are more than the collector should let memory double for.
+// manyCalls are more than the collector should let memory double for: by default Go
+// lets a program grow to twice what is in use before it collects.
 const manyCalls = 10_000
 
-// serve runs until ctx ends, drains, and saves the state.
+// serve runs until ctx ends, drains, and saves the state. It returns the exit status.
+// The signals of main end ctx, and an error of the listener ends serving too.
 func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	if c.calls > manyCalls {
 		debug.SetGCPercent(5) // long texts cost little to look at, and much to keep twice
@@ -71,10 +73,12 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// usageError says that a flag is wrong whose value only the start could check.
+// usageError says that a flag is wrong whose value only the start could check, so that
+// the exit status is that of a wrong flag.
 type usageError struct{ error }
 
-// start does all that can fail before the first answer.
+// start does all that can fail before the first answer. If it fails, it leaves neither
+// a socket nor a lock on the state.
 func start(c *config, stderr io.Writer) (*program, error) {
 	listener, err := listen(c)
 	if err != nil {
@@ -83,13 +87,14 @@ func start(c *config, stderr io.Writer) (*program, error) {
 	p := &program{config: c, listener: listener}
 	if err := p.prepare(stderr); err != nil {
 		_ = listener.Close()
-		p.unlock()
+		p.unlockState()
 		return nil, err
 	}
 	return p, nil
 }
 
-// listen listens on loopback unless other addresses are allowed.
+// listen listens on loopback unless other addresses are allowed, since the control
+// interface shows messages and issues keys.
 func listen(c *config) (net.Listener, error) {
 	addr := c.addr
 	if host, port, _ := net.SplitHostPort(addr); host == "" && !c.allowRemote {
@@ -113,16 +118,17 @@ func isLoopback(l net.Listener) bool {
 }
 
 // prepare makes all that answers. Only now is it known where the program listens, and
-// with that whether control needs a token.
+// with that whether control needs a token. The errors name the flag that they are
+// about.
 func (p *program) prepare(stderr io.Writer) (err error) {
 	o := &p.config.control
 	o.Version, o.BaseURL = version(), baseURL(p.listener.Addr().String())
-	token := p.secure(&o.Guard)
+	token := p.requireToken(&o.Guard)
 	o.Log = newLog(p.config.log, stderr)
 	if p.control, err = control.New(*o); err != nil {
 		return usageError{fmt.Errorf("--%w", err)} // it begins with replies
 	}
-	if err := p.load(); err != nil {
+	if err := p.loadState(); err != nil {
 		return usageError{fmt.Errorf("--state: %w", err)}
 	}
 	p.facts = facts{
@@ -136,9 +142,10 @@ func (p *program) prepare(stderr io.Writer) (err error) {
 	return nil
 }
 
-// secure has the guard ask for a token where others reach the program, and returns
-// the token if it made one.
-func (p *program) secure(g *jsonapi.Guard) (made string) {
+// requireToken has the guard ask for a token where others reach the program, and
+// returns the token if it made one. On loopback it asks for none, and the guard checks
+// Host instead.
+func (p *program) requireToken(g *jsonapi.Guard) (made string) {
 	g.AnyHost = !isLoopback(p.listener)
 	switch {
 	case !g.AnyHost:
@@ -150,17 +157,18 @@ func (p *program) secure(g *jsonapi.Guard) (made string) {
 	return made
 }
 
-// stop ends streams and waits, lets calls under way end, and saves the state.
+// stop ends streams and waits, lets calls under way end within drainTime, and saves the
+// state. The state comes last, when nothing changes it any more.
 func (p *program) stop() error {
-	defer p.unlock()
+	defer p.unlockState()
 	p.control.End()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if p.server.Shutdown(ctx) != nil {
 		_ = p.server.Close() // a fault that hangs, hangs no longer
 	}
-	p.withdraw()
-	return p.save()
+	p.removeReadyFile()
+	return p.saveState()
 }
 
 // baseURL is an address at which clients on this machine reach what listens on
@@ -173,30 +181,30 @@ func baseURL(addr string) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// handler is all that the program serves. The service answers every path that the
-// program does not serve itself: a client with a wrong path must see the service's 404,
-// and the page the call. Paths are compared as they are, and none is redirected.
+// handler is all that the program serves, by path: its own paths below /_fake/, the
+// page, and two documents for tools. The service answers every path that the program
+// does not serve itself: a client with a wrong path must see the service's 404, and the
+// page the call. Paths are compared as they are, and none is redirected.
+//
+// Everything but the two documents is refused for a Host that is not the program's own.
 func (p *program) handler() http.Handler {
 	dashboard, service := page.Handler(), p.control.Service()
-	own := p.config.control.Guard.CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refused := p.config.control.Guard.CheckHost(r)
 		switch path := r.URL.Path; {
+		case path == "/healthz": // for whoever starts the program, from any host and without a token
+			_, _ = io.WriteString(w, "ok\n")
+		case path == "/openapi.yaml":
+			w.Header().Set("Content-Type", "application/yaml")
+			_, _ = io.WriteString(w, openapi.Document)
+		case refused != nil:
+			jsonapi.Answer(w, r, 0, nil, refused)
 		case strings.HasPrefix(path+"/", "/_fake/v1/"):
 			p.control.ServeHTTP(w, r)
 		case path == "/", path == "/favicon.ico", strings.HasPrefix(path, "/_fake/"):
 			dashboard.ServeHTTP(w, r)
 		default:
 			service.ServeHTTP(w, r)
-		}
-	}))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/healthz": // for whoever starts the program, from any host and without a token
-			_, _ = io.WriteString(w, "ok\n")
-		case "/openapi.yaml":
-			w.Header().Set("Content-Type", "application/yaml")
-			_, _ = io.WriteString(w, openapi.Document)
-		default:
-			own.ServeHTTP(w, r)
 		}
 	})
 }

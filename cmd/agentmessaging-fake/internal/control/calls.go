@@ -25,7 +25,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/har"
 )
 
-// matchers reads the parameters that pick calls.
+// matchers reads the parameters that pick calls, and notes the first wrong one in q. It
+// returns nil where no parameter is given.
 func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	match := rules.Match{
 		Endpoint: fakeserver.Endpoint(q.Get("endpoint")), AgentID: jsonapi.NonEmpty(q.Get("agent_id")),
@@ -71,9 +72,11 @@ func sentStatus(c fakeserver.Call) int {
 	return c.Sent.Status
 }
 
+// statusOrClass matches a status, a class such as 4xx, and 0 for no status at all.
 var statusOrClass = regexp.MustCompile(`^([1-5]xx|[1-5]\d\d|0)$`)
 
-// statuses reads a status, or a digit and xx for a class of them.
+// statuses reads a status, or a digit and xx for a class of them, and returns a test of
+// a status.
 func statuses(q *jsonapi.Query, name string) func(status int) bool {
 	given := q.Get(name)
 	if !statusOrClass.MatchString(given) {
@@ -83,13 +86,13 @@ func statuses(q *jsonapi.Query, name string) func(status int) bool {
 }
 
 // bySearch takes the words that a person types into a search field: each must be
-// somewhere in what the page shows of a call.
+// somewhere in what the page shows of a call. Case does not matter.
 func bySearch(typed string) fakeserver.Matcher {
 	words := strings.Fields(strings.ToLower(typed))
 	return fakeserver.Where(func(c fakeserver.Call) bool {
 		shown := strings.ToLower(strings.Join([]string{
 			c.String(), c.URL, c.Address, c.Code, c.Reason, headerText(c.Header), headerText(c.Sent.Header),
-			legible(c.Body), legible(c.Sent.Body), legible(c.ReplyBody),
+			withoutEscapes(c.Body), withoutEscapes(c.Sent.Body), withoutEscapes(c.ReplyBody),
 		}, "\n"))
 		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(shown, word) })
 	})
@@ -103,8 +106,8 @@ func headerText(h http.Header) string {
 	return b.String()
 }
 
-// legible is a body as a person reads it: without the escapes of JSON.
-func legible(body string) string {
+// withoutEscapes is a body as a person reads it: without the escapes of JSON.
+func withoutEscapes(body string) string {
 	var b strings.Builder
 	d := json.NewDecoder(strings.NewReader(body))
 	for {
@@ -118,6 +121,7 @@ func legible(body string) string {
 	}
 }
 
+// Bounds of GET calls: how many calls one answer has, and how long it waits for them.
 const (
 	maxListed     = 10_000 // calls in one answer
 	defaultListed = 1000
@@ -144,7 +148,8 @@ func (s *Server) listCalls(r *request) (any, error) {
 	return s.viewOfCalls(calls[max(0, len(calls)-limit):], len(calls)), nil
 }
 
-// viewOfCalls never has null for a list: clients go through it without asking first.
+// viewOfCalls is a list of calls, with how many there are and how many were dropped. It
+// never has null for a list: clients go through it without asking first.
 func (s *Server) viewOfCalls(calls []fakeserver.Call, total int) map[string]any {
 	return map[string]any{
 		"calls": calls, "total": total, "dropped": s.admin.DroppedCalls(),
@@ -158,7 +163,7 @@ func (s *Server) awaitCalls(n int, timeout time.Duration, picked []fakeserver.Ma
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
-		defer context.AfterFunc(s.gone, cancel)()
+		defer context.AfterFunc(s.ended, cancel)()
 		calls, err := s.fake.AwaitCalls(ctx, n, picked...)
 		if err != nil {
 			jsonapi.Write(w, http.StatusGatewayTimeout, map[string]any{
@@ -182,7 +187,7 @@ func (s *Server) forgetCalls(*request) (any, error) {
 const batch = 100
 
 // allCalls goes through the calls by their numbers, so calls that are dropped or come
-// meanwhile disturb nothing.
+// meanwhile disturb nothing. It copies a batch at a time.
 func (s *Server) allCalls() iter.Seq[fakeserver.Call] {
 	return func(yield func(fakeserver.Call) bool) {
 		for seq := 0; ; {
@@ -200,10 +205,12 @@ func (s *Server) allCalls() iter.Seq[fakeserver.Call] {
 	}
 }
 
+// writeArchive writes all kept calls as HAR, which browsers and proxies show.
 func (s *Server) writeArchive(w io.Writer) error { return har.Write(w, s.allCalls()) }
 
-// makeCall makes a call of the service, which sees it as any other: it counts
-// against limits, and is recorded.
+// makeCall makes a call of the service, which sees it as any other: it counts against
+// limits, and is recorded. It is how the page sends messages, and how a tester repeats
+// a call by hand.
 func (s *Server) makeCall(r *request, c struct {
 	Method, Path string
 	Key          jsonapi.NonEmpty // a label; left out: a call without a key

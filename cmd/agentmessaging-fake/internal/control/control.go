@@ -1,12 +1,19 @@
-// Package control is the fake's control interface: what package fakeserver can
-// do, as JSON over HTTP. openapi.yaml describes it.
+// Package control is the fake's control interface: what package fakeserver can do, as
+// JSON over HTTP. openapi.yaml describes it.
 //
-// This file lists the routes, and server.go has the state that the handlers share. A
-// handler gets a request that was read whole, checks what only it knows, acts, and
-// returns the answer. Package fakeserver makes the other checks, so each bound is
-// stated once. A handler runs under the server's lock, so that what it checked still
-// holds when it acts. The lock is never held while something is read, written or
-// waited for.
+// control.go lists the routes and takes a request through: ServeHTTP asks the guard,
+// handle reads the request whole, takes the server's lock, looks up what the path names
+// and calls the handler of the route, and package jsonapi writes what the handler
+// returned. server.go has the state that the handlers share, state.go and calls.go
+// their handlers for accounts and for recorded calls, and stream.go the stream of
+// changes.
+//
+// A handler checks what only it knows, acts, and returns the answer. Package fakeserver
+// makes the other checks, so each bound is stated once; it panics for a wrong argument,
+// and panicAsError makes a 400 of that. A handler runs under the server's lock, so that
+// what it checked still holds when it acts. The lock is never held while something is
+// read, written or waited for: an answer that takes its time is a jsonapi.Stream, which
+// runs after it.
 package control
 
 import (
@@ -26,7 +33,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// New returns a Server. The error says what is wrong with the replies.
+// New returns a Server, and has the fake keep as many exchanges as openapi.yaml
+// promises. The error says what is wrong with the replies.
 func New(o Options) (*Server, error) {
 	replies, err := readReplies(o.Replies)
 	if err != nil {
@@ -34,7 +42,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: o.Fake, admin: fakedoor.Of[fakeserver.Call](o.Fake)}
 	s.admin.KeepExchanges(spec.KeptExchanges)
-	s.gone, s.leave = context.WithCancel(context.Background())
+	s.ended, s.end = context.WithCancel(context.Background())
 	s.feed = feed{changes: map[string]int{}, news: make(chan struct{})}
 	s.admin.OnAnswer(func(*fakeserver.Call) { s.feed.wake() })
 	s.mux = s.newMux()
@@ -42,10 +50,11 @@ func New(o Options) (*Server, error) {
 	if o.Log != nil {
 		s.fake.OnCall(o.Log)
 	}
-	return s, s.begin()
+	return s, s.applyOptions()
 }
 
-// route is what answers the requests of one method and path.
+// route is what answers the requests of one method and path. A request for an unknown
+// key or agent, or with an unknown parameter, never reaches its handler.
 type route struct {
 	status  int    // of a success
 	query   string // the names of query parameters, with a space between
@@ -53,39 +62,42 @@ type route struct {
 	handle  handler
 }
 
+// root begins the path of every route. filter names the parameters that pick calls,
+// which matchers reads.
 const (
 	root   = "/_fake/v1"
 	filter = "endpoint status decided key agent_id text text_containing search after before"
 )
 
-// routes is the whole interface: method and path, below root.
+// routes is the whole interface: method and path, below root. The module tools/openapi
+// holds the answers of all tests to openapi.yaml.
 func (s *Server) routes() map[string]route {
 	return map[string]route{
-		"GET /openapi.yaml":                    {200, "", "", file("application/yaml", writeDocument)},
+		"GET /openapi.yaml":                    {200, "", "", download("application/yaml", writeDocument)},
 		"GET /info":                            {200, "", "", s.info},
 		"POST /reset":                          {204, "", "reset", s.reset},
-		"GET /state":                           {200, "", "", file("application/json", s.fake.WriteState)},
+		"GET /state":                           {200, "", "", download("application/json", s.fake.WriteState)},
 		"PUT /state":                           {204, "", "keys agents byok limits clock", s.putState},
 		"GET /clock":                           {200, "", "", s.clock},
-		"POST /clock":                          {200, "", "clock", with(s.advance)},
+		"POST /clock":                          {200, "", "clock", withBody(s.advance)},
 		"GET /decisions":                       {200, "", "", s.decisions},
 		"GET /keys":                            {200, "", "", s.listKeys},
-		"POST /keys":                           {201, "", "keys", with(s.issueKey)},
+		"POST /keys":                           {201, "", "keys", withBody(s.issueKey)},
 		"GET /keys/{key}":                      {200, "address", "", s.getKey},
-		"PATCH /keys/{key}":                    {200, "", "keys", with(s.changeKey)},
-		"PUT /byok":                            {200, "", "byok", with(s.setBYOKStore)},
+		"PATCH /keys/{key}":                    {200, "", "keys", withBody(s.changeKey)},
+		"PUT /byok":                            {200, "", "byok", withBody(s.setBYOKStore)},
 		"GET /agents":                          {200, "limit", "", s.listAgents},
-		"POST /agents":                         {201, "", "agents", with(s.addAgent)},
+		"POST /agents":                         {201, "", "agents", withBody(s.addAgent)},
 		"GET /agents/{agent_id}":               {200, "", "", s.getAgent},
 		"DELETE /agents/{agent_id}":            {204, "", "agents", s.removeAgent},
-		"PUT /agents/{agent_id}/sms":           {200, "", "agents", with(s.setSMS)},
+		"PUT /agents/{agent_id}/sms":           {200, "", "agents", withBody(s.setSMS)},
 		"GET /agents/{agent_id}/conversation":  {200, "limit", "", s.conversation},
-		"POST /agents/{agent_id}/conversation": {201, "", "agents", with(s.addExchanges)},
+		"POST /agents/{agent_id}/conversation": {201, "", "agents", withBody(s.addExchanges)},
 		"GET /calls":                           {200, filter + " limit n timeout", "", s.listCalls},
-		"POST /calls":                          {200, "", "", with(s.makeCall)},
+		"POST /calls":                          {200, "", "", withBody(s.makeCall)},
 		"DELETE /calls":                        {204, "", "calls", s.forgetCalls},
 		"GET /calls/stream":                    {200, "", "", s.stream},
-		"GET /calls.har":                       {200, "", "", file("application/json", s.writeArchive)},
+		"GET /calls.har":                       {200, "", "", download("application/json", s.writeArchive)},
 		"GET /replies":                         {200, "", "", s.listRules("replies", rules.Replies)},
 		"POST /replies":                        {201, "", "replies", s.addRule(rules.Replies)},
 		"DELETE /replies":                      {204, "", "replies", s.removeRules(rules.Replies)},
@@ -115,7 +127,8 @@ func (s *Server) newMux() *http.ServeMux {
 
 var noRoute = jsonapi.NotFound("no route has this method and path; " + root + "/openapi.yaml describes those that exist")
 
-// ServeHTTP answers a call of the control interface.
+// ServeHTTP answers a call of the control interface. The guard comes first, so that
+// whoever may not call learns nothing of what exists.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -131,12 +144,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// maxState is in bytes. A state holds up to 1,000 exchanges of 4 KB for each agent, so it
-// soon is larger than what else has a body.
+// maxState is in bytes. A state holds up to 1,000 exchanges of 4 KB for each agent, so
+// it soon is larger than what else has a body.
 const maxState = 1 << 30
 
-// handle reads a request, acts under the server's lock, and tells the streams what
-// has changed.
+// handle reads a request, acts under the server's lock, and wakes the streams with what
+// has changed. A handler that fails, or a parameter that it found wrong, changes
+// nothing that a stream must hear of. The feed is woken before the lock is released, so
+// that changes arrive in the order in which they were made.
 func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out any, err error) {
 	most := int64(spec.MaxBody)
 	if r.URL.Path == root+"/state" {
@@ -154,7 +169,7 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 		}
 	}()
 	defer panicAsError(&err)
-	req, err := s.find(r)
+	req, err := s.resolvePath(r)
 	if err != nil {
 		return nil, err
 	}
@@ -165,8 +180,9 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 	return out, req.query.Err
 }
 
-// find looks up what the path names.
-func (s *Server) find(r *http.Request) (*request, error) {
+// resolvePath looks up the key and the agent that the path names, so that each handler
+// has them in hand, and an unknown one is a 404 everywhere.
+func (s *Server) resolvePath(r *http.Request) (*request, error) {
 	found := &request{Request: r}
 	if label := r.PathValue("key"); label != "" {
 		keys := s.admin.Keys()
@@ -187,8 +203,9 @@ func (s *Server) find(r *http.Request) (*request, error) {
 	return found, nil
 }
 
-// file answers with what write writes.
-func file(contentType string, write func(io.Writer) error) handler {
+// download answers with what write writes, after the lock is released: a slow client
+// holds up nobody.
+func download(contentType string, write func(io.Writer) error) handler {
 	return func(*request) (any, error) {
 		return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)

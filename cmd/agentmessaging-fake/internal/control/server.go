@@ -23,7 +23,7 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// Options say how a Server works.
+// Options say how a Server works. The program makes them of its flags.
 type Options struct {
 	Version string
 	BaseURL string // of the service, without a path
@@ -37,7 +37,8 @@ type Options struct {
 	Log       func(fakeserver.Call) // gets each call; nil means nobody does
 }
 
-// Server is the control interface of one fake.
+// Server is the control interface of one fake. The fake has its own lock; mu is for
+// what a handler does in several steps.
 type Server struct {
 	options Options
 	replies []rules.Rule // of Options.Replies
@@ -46,8 +47,8 @@ type Server struct {
 	fake    *fakeserver.Server
 	admin   fakedoor.Admin[fakeserver.Call] // of the fake
 	feed    feed
-	gone    context.Context // End cancels it; streams and waits then return
-	leave   context.CancelFunc
+	ended   context.Context // End cancels it; streams and waits then return
+	end     context.CancelFunc
 	calls   atomic.Pointer[callsUntilReset]
 	state   []byte // of StartFrom
 
@@ -55,7 +56,8 @@ type Server struct {
 	rules *rules.Set
 }
 
-// request is a request that was read whole, with what its path names.
+// request is a request that was read whole, with what its path names. A field is empty
+// where the path has no such name.
 type request struct {
 	*http.Request
 	query   jsonapi.Query
@@ -69,8 +71,9 @@ type request struct {
 // with nil for no body, or with an error.
 type handler func(*request) (any, error)
 
-// with decodes the body for a handler that takes one.
-func with[T any](act func(*request, T) (any, error)) handler {
+// withBody decodes the body for a handler that takes one. A handler without it ignores
+// a body.
+func withBody[T any](act func(*request, T) (any, error)) handler {
 	return func(r *request) (any, error) {
 		body, err := jsonapi.Decode[T](r.body)
 		if err != nil {
@@ -80,9 +83,11 @@ func with[T any](act func(*request, T) (any, error)) handler {
 	}
 }
 
+// noSuchKey is about a label, in a path or a body: the text of a key is no name for it
+// here, since addresses get into logs.
 const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
 
-// readReplies reads the file of --replies: a list of rules, or one.
+// readReplies reads the file of --replies: a list of rules, or one. nil stays nil.
 func readReplies(raw []byte) (_ []rules.Rule, err error) {
 	defer panicAsError(&err)
 	switch {
@@ -95,9 +100,10 @@ func readReplies(raw []byte) (_ []rules.Rule, err error) {
 	return []rules.Rule{one}, err
 }
 
-// begin makes the rules that the options ask for, at the start and again after a
-// reset.
-func (s *Server) begin() error {
+// applyOptions makes the rules that the options ask for and reads the state of
+// StartFrom, at the start and again after a reset. So a test that resets finds the fake
+// as its flags made it.
+func (s *Server) applyOptions() error {
 	s.rules = rules.NewSet(s.fake)
 	for i, r := range s.replies {
 		if _, err := s.rules.Add(rules.Replies, r); err != nil {
@@ -128,27 +134,29 @@ func (s *Server) StartFrom(file io.Reader) (err error) {
 	return err
 }
 
-// callsUntilReset is the context of the calls of the service that begin before the
-// next reset, which ends them.
+// callsUntilReset is the context of the calls of the service that begin before the next
+// reset, which ends them. It is read without the server's lock, since calls of the
+// service must not wait for a handler.
 type callsUntilReset struct {
 	context.Context
 	end context.CancelFunc
 }
 
+// newCallsUntilReset begins another time between two resets.
 func newCallsUntilReset() *callsUntilReset {
 	ctx, end := context.WithCancel(context.Background())
 	return &callsUntilReset{ctx, end}
 }
 
-// reset is POST reset. Calls under way are let go first: one that hangs would
-// keep a connection of the next test.
+// reset is POST reset. Calls under way are let go first: one that hangs would keep a
+// connection of the next test.
 func (s *Server) reset(*request) (any, error) {
 	s.calls.Swap(newCallsUntilReset()).end()
 	s.admin.Restart()
-	return nil, s.begin()
+	return nil, s.applyOptions()
 }
 
-// Service is the service itself.
+// Service is the service itself: the fake, with calls that end at a reset.
 func (s *Server) Service() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, end := s.untilReset(r.Context())
@@ -158,6 +166,7 @@ func (s *Server) Service() http.Handler {
 }
 
 // untilReset returns a context for a call of the service, which the next reset ends.
+// The caller must call the function when the call is over.
 func (s *Server) untilReset(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.calls.Load(), cancel)
@@ -165,7 +174,7 @@ func (s *Server) untilReset(ctx context.Context) (context.Context, context.Cance
 }
 
 // End ends streams and waits, so that a server which drains is not kept.
-func (s *Server) End() { s.leave() }
+func (s *Server) End() { s.end() }
 
 // putState is all or nothing: a state that is damaged or another program's changes nothing.
 func (s *Server) putState(r *request) (any, error) {
@@ -188,6 +197,7 @@ func (s *Server) info(*request) (any, error) {
 	}{s.options.Version, s.options.BaseURL, s.started, s.options.Guard.AnyHost, key}, nil
 }
 
+// writeDocument writes openapi.yaml, as it was built in.
 func writeDocument(w io.Writer) error {
 	_, err := w.Write(openAPI)
 	return err
@@ -210,7 +220,8 @@ func (s *Server) decisions(*request) (any, error) {
 	return map[string]any{"decisions": views}, nil
 }
 
-// clock is GET clock, and what POST clock answers.
+// clock is GET clock, and what POST clock answers: the fake's time, and by how much it
+// was moved.
 func (s *Server) clock(*request) (any, error) {
 	return map[string]any{"now": s.fake.Now(), "advanced": s.admin.Advanced().String()}, nil
 }
@@ -238,14 +249,17 @@ func (s *Server) advance(_ *request, body struct {
 	s.fake.Advance(d)
 	return s.clock(nil)
 }
+
+// listRules is the answer for both kinds of rules, in a member with the given name.
 func (s *Server) listRules(name string, kind rules.Kind) handler {
 	return func(*request) (any, error) {
 		return map[string]any{name: s.rules.All(kind)}, nil
 	}
 }
 
+// addRule puts a rule in force: POST replies and POST faults.
 func (s *Server) addRule(kind rules.Kind) handler {
-	return with(func(_ *request, r rules.Rule) (any, error) { return s.rules.Add(kind, r) })
+	return withBody(func(_ *request, r rules.Rule) (any, error) { return s.rules.Add(kind, r) })
 }
 
 // removeRules removes one rule, or without an id all of its kind. No rule at all is then
@@ -267,6 +281,8 @@ func (s *Server) verify(*request) (any, error) {
 	return map[string]any{"met": len(unmet) == 0, "unmet": unmet}, nil
 }
 
+// fittingFaults lists the faults by name that can happen to an endpoint, for a test in
+// any language that wants to try them all.
 func (s *Server) fittingFaults(r *request) (any, error) {
 	fitting, err := rules.Fitting(r.query.Get("endpoint"))
 	return map[string]any{"faults": fitting}, err

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
+// keyView is a key as the interface shows it, without its text.
 type keyView struct {
 	fakedoor.Key
 	Default bool `json:"default"`
@@ -19,6 +20,7 @@ type keyView struct {
 // viewOfKey marks the first key, which a reset does not remove.
 func viewOfKey(k fakedoor.Key) keyView { return keyView{k, k.Label == "key_000001"} }
 
+// listKeys is GET keys, in the order of issue.
 func (s *Server) listKeys(*request) (any, error) {
 	views := []keyView{}
 	for _, k := range s.admin.Keys() {
@@ -27,7 +29,8 @@ func (s *Server) listKeys(*request) (any, error) {
 	return map[string]any{"keys": views}, nil
 }
 
-// issueKey is the one answer with the text of a key.
+// issueKey is the one answer with the text of a key. dashboard is true if it is left
+// out.
 func (s *Server) issueKey(_ *request, body struct {
 	Plan      fakeserver.Plan
 	Dashboard *bool
@@ -38,7 +41,8 @@ func (s *Server) issueKey(_ *request, body struct {
 	return map[string]any{"label": k.Label, "key": text, "plan": k.Plan, "dashboard": k.Dashboard}, nil
 }
 
-// changeKey moves a key to another plan, revokes it or makes it valid again.
+// changeKey moves a key to another plan, revokes it or makes it valid again. Both
+// members may be given at once.
 func (s *Server) changeKey(r *request, body struct {
 	Plan    fakeserver.Plan
 	Revoked *bool
@@ -96,7 +100,8 @@ func (s *Server) getKey(r *request) (any, error) {
 	}{viewOfKey(r.key), address, limits, byok}, nil
 }
 
-// NoLimit is the maximum of a limit that is off.
+// NoLimit is the maximum of a limit that is off. It is far beyond what a program can
+// call, and still an int on every machine.
 const NoLimit = math.MaxInt32
 
 // viewOfLimit has 0 left for a limit that was exhausted on purpose, whatever was used.
@@ -115,6 +120,8 @@ func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
 	return v
 }
 
+// exhaust closes one limit of a key for a window: a client meets its 429 at the next
+// call.
 func (s *Server) exhaust(r *request) (any, error) {
 	s.fake.Exhaust(r.keyText, fakeserver.Limit(r.PathValue("limit_key")))
 	return nil, nil
@@ -131,16 +138,20 @@ func (s *Server) setBYOKStore(_ *request, body struct {
 	return body, nil
 }
 
+// agentView is an agent with the number of its exchanges, so that a list needs no
+// conversations.
 type agentView struct {
 	fakeserver.Agent
 	Exchanges int `json:"exchanges"`
 }
 
+// viewOfAgent asks the fake for the number of exchanges.
 func (s *Server) viewOfAgent(a fakeserver.Agent) agentView {
 	return agentView{a, s.admin.ExchangeCount(a.ID)}
 }
 
-// listAgents shows the newest agents.
+// listAgents shows the newest agents in the order of creation, as many as limit says,
+// and how many there are.
 func (s *Server) listAgents(r *request) (any, error) {
 	limit, all := r.query.Int("limit", math.MaxInt32, 1, math.MaxInt32), s.fake.Agents()
 	views := []agentView{}
@@ -150,10 +161,12 @@ func (s *Server) listAgents(r *request) (any, error) {
 	return map[string]any{"agents": views, "total": len(all)}, nil
 }
 
+// getAgent is GET agents/{agent_id}. resolvePath has found the agent.
 func (s *Server) getAgent(r *request) (any, error) {
 	return s.viewOfAgent(r.agent), nil
 }
 
+// removeAgent deletes an agent: later calls to it are answered 404.
 func (s *Server) removeAgent(r *request) (any, error) {
 	s.fake.RemoveAgent(r.agent.ID)
 	return nil, nil
@@ -178,7 +191,7 @@ func (s *Server) setSMS(r *request, body struct {
 	return s.viewOfAgent(a), nil
 }
 
-// conversation shows the newest exchanges.
+// conversation shows the newest exchanges, in the order in which they were answered.
 func (s *Server) conversation(r *request) (any, error) {
 	limit, all := r.query.Int("limit", spec.KeptExchanges, 1, spec.KeptExchanges), s.fake.Conversation(r.agent.ID)
 	return map[string]any{"exchanges": all[max(0, len(all)-limit):], "total": len(all)}, nil

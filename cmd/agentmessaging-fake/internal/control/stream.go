@@ -35,32 +35,35 @@ func (f *feed) wake(changed ...string) {
 	f.news = make(chan struct{})
 }
 
-// now returns the counts, and a channel that is closed when they are old.
-func (f *feed) now() (changes map[string]int, news <-chan struct{}) {
+// current returns the counts, and a channel that is closed when they are old.
+func (f *feed) current() (changes map[string]int, news <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.changes), f.news
 }
 
+// heartbeat is how often a quiet stream sends something: the page takes a longer
+// silence for a dead connection.
 const (
 	heartbeat  = 3 * time.Second
 	recheck    = 500 * time.Millisecond // how often the calls under way are compared
 	writeLimit = 30 * time.Second       // a reader that takes nothing for so long is gone; it can connect again
 )
 
-// stream answers with what happens from now on, as server-sent events: calls, and
-// which kinds of state have changed.
+// stream answers with what happens from now on, as server-sent events: call for each
+// call, state with the kind of state that has changed, under_way with the calls that
+// have no answer yet, and gap where calls were dropped before they could be sent.
 func (s *Server) stream(*request) (any, error) {
 	return jsonapi.Stream(func(w http.ResponseWriter, r *http.Request) {
-		seen, _ := s.feed.now() // so that nothing is missed from the first byte of the answer on
+		seen, _ := s.feed.current() // so that nothing is missed from the first byte of the answer on
 		w.Header().Set("Content-Type", "text/event-stream")
 		rd := &reader{Server: s, w: w, control: http.NewResponseController(w), seq: s.admin.LastSeq(), seen: seen}
 		rd.follow(r.Context())
 	}), nil
 }
 
-// reader is one stream, and what it has sent so far. Errors of writing show at the
-// next flush.
+// reader is one stream, and what it has sent so far. Only the goroutine of the stream
+// uses it. Errors of writing show at the next flush.
 type reader struct {
 	*Server
 	w        io.Writer
@@ -71,15 +74,15 @@ type reader struct {
 	sending  []int    // calls whose answer was not out when they were sent
 }
 
-// follow sends until the client or the program goes. In each round it reads the counts of
-// changes before the calls: a change that comes in between wakes it again.
+// follow sends until the client or the program goes. In each round it reads the counts
+// of changes before the calls: a change that comes in between wakes it again.
 func (rd *reader) follow(ctx context.Context) {
 	beat, check := time.NewTicker(heartbeat), time.NewTicker(recheck)
 	defer beat.Stop()
 	defer check.Stop()
 	rd.comment("calls and changes")
 	for {
-		changes, news := rd.feed.now()
+		changes, news := rd.feed.current()
 		rd.sendChanges(changes)
 		rd.sendUnderWay()
 		if rd.sendCalls() != nil {
@@ -88,7 +91,7 @@ func (rd *reader) follow(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-rd.gone.Done():
+		case <-rd.ended.Done():
 			return
 		case <-news:
 		case <-check.C:
@@ -108,7 +111,8 @@ func (rd *reader) sendChanges(changes map[string]int) {
 	rd.seen = changes
 }
 
-// sendUnderWay sends the calls under way whenever they are others than before.
+// sendUnderWay sends the calls under way whenever they are others than before. No event
+// of the fake says that a call has arrived, so this is asked at least twice a second.
 func (rd *reader) sendUnderWay() {
 	calls, traces := append([]fakeserver.Call{}, rd.fake.UnderWay()...), []string(nil)
 	for _, c := range calls {
@@ -120,7 +124,8 @@ func (rd *reader) sendUnderWay() {
 	}
 }
 
-// sendCalls sends all calls that are new, and those whose answer is out by now.
+// sendCalls sends all calls that are new, and those whose answer is out by now. It
+// flushes after each batch, and its error is that of the connection.
 func (rd *reader) sendCalls() error {
 	for {
 		dropped, calls := rd.admin.DroppedCalls(), rd.admin.CallsAfter(rd.seq, batch)

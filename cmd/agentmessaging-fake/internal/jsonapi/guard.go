@@ -8,7 +8,9 @@ import (
 	"strings"
 )
 
-// Guard decides who may call a program that listens on this machine.
+// Guard decides who may call a program that listens on this machine. CheckHost is for
+// every request, Admit for those of the control interface: the service itself asks for
+// API keys.
 type Guard struct {
 	// AnyHost accepts every Host, for an address that is not loopback: there the
 	// token protects what is worth it.
@@ -16,19 +18,17 @@ type Guard struct {
 	Token   string // that Admit asks for; "": none
 }
 
-// CheckHost refuses what reaches the program under a name that is not its own. A
-// page of another site can make its own name resolve to 127.0.0.1 (DNS rebinding),
-// and the browser then takes the program for that site.
-func (g *Guard) CheckHost(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.AnyHost && !isOwnHost(r.Host) {
-			forbidden("Host: must be a loopback name or address; with --allow-remote, any").ServeHTTP(w, r)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+// CheckHost refuses what reaches the program under a name that is not its own. A page
+// of another site can make its own name resolve to 127.0.0.1 (DNS rebinding), and the
+// browser then takes the program for that site. The error is a Refusal.
+func (g *Guard) CheckHost(r *http.Request) error {
+	if g.AnyHost || isOwnHost(r.Host) {
+		return nil
+	}
+	return forbidden("Host: must be a loopback name or address; with --allow-remote, any")
 }
 
+// forbidden is a 403, whose reason begins with the header that is wrong.
 func forbidden(reason string) *Refusal { return Refuse(http.StatusForbidden, "forbidden", reason) }
 
 // isOwnHost reports whether a Host means this machine and nothing else: localhost, a
@@ -47,7 +47,9 @@ func isOwnHost(host string) bool {
 }
 
 // Admit refuses what pages of other sites would change and, where there is a token,
-// everybody without it. Such pages may send a GET, but cannot read its answer.
+// everybody without it. Such pages may send a GET, but cannot read its answer. The
+// token is compared in constant time, so that nobody finds it out byte by byte. The
+// error is a Refusal: 403 or 401.
 func (g *Guard) Admit(r *http.Request) error {
 	switch {
 	case new(http.CrossOriginProtection).Check(r) != nil:

@@ -1,6 +1,11 @@
-// Package jsonapi reads the requests of a JSON interface and writes its answers.
-// It refuses what cannot be meant, with a reason that names what is wrong and says
-// what is allowed.
+// Package jsonapi reads the requests of a JSON interface and writes its answers. It
+// refuses what cannot be meant, with a reason that names what is wrong and says what is
+// allowed.
+//
+// A request comes in by Read, which checks the query and takes the body, and Decode,
+// which makes a value of the body. It goes out by Answer, which knows values, streams
+// and errors. A Guard says beforehand who may call at all. Routes and the meaning of
+// values are with the package that uses this one, which is control.
 package jsonapi
 
 import (
@@ -23,16 +28,20 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// Refusal is the answer to a request that is refused.
+// Refusal is the answer to a request that is refused: an error, and the handler that
+// answers with it. Its body has the members of the service's own errors (interface
+// 2.1).
 type Refusal struct {
 	Status int    `json:"-"`
 	Code   string `json:"error"`
 	Reason string `json:"reason"`
 }
 
+// Error is the reason, which says what is wrong and what is allowed.
 func (f *Refusal) Error() string { return f.Reason }
 
-// ServeHTTP answers any request with the refusal.
+// ServeHTTP answers any request with the refusal. A 401 says how to authenticate, as
+// RFC 9110, 11.6.1, wants.
 func (f *Refusal) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	if f.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -46,11 +55,12 @@ func Refuse(status int, code, reason string) *Refusal { return &Refusal{status, 
 // NotFound refuses a request for something that does not exist.
 func NotFound(reason string) *Refusal { return Refuse(http.StatusNotFound, "not_found", reason) }
 
-// Stream is an answer that writes itself, as long as it likes.
+// Stream is an answer that writes itself, as long as it likes. It sets its own header.
 type Stream func(http.ResponseWriter, *http.Request)
 
-// Answer writes what a handler returned: a Stream, a value as JSON, no body for
-// nil, or an error. An error that is not a Refusal is the reason of a 400.
+// Answer writes what a handler returned: a Stream, a value as JSON, no body for nil, or
+// an error. An error that is not a Refusal is the reason of a 400. status is that of a
+// success.
 func Answer(w http.ResponseWriter, r *http.Request, status int, out any, err error) {
 	var refused *Refusal
 	switch {
@@ -78,8 +88,10 @@ func Write(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value) // the client may be gone
 }
 
-// Read reads a request whole, with a body of at most so many bytes. Its query may have
-// the allowed parameters, whose names have a space between.
+// Read reads a request whole, with a body of at most most bytes. Its query may have the
+// parameters of allowed, whose names have a space between. A parameter that is unknown,
+// empty or given twice is refused: a filter that is mistyped would otherwise pass
+// everything.
 func Read(w http.ResponseWriter, r *http.Request, allowed string, most int64) (q Query, body []byte, err error) {
 	if q.Values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
 		return q, nil, errors.New("query: must be names and values, URL encoded")
@@ -92,21 +104,22 @@ func Read(w http.ResponseWriter, r *http.Request, allowed string, most int64) (q
 		case len(values) > 1:
 			return q, nil, fmt.Errorf("%s: is there twice", name)
 		case values[0] == "":
-			return q, nil, fmt.Errorf("%s: %s", name, isEmpty)
+			return q, nil, fmt.Errorf("%s: %s", name, emptyReason)
 		}
 	}
 	body, err = readBody(w, r, most)
 	return q, body, err
 }
 
-// notAllowed quotes a name that the caller made up, and lists the names that count.
+// notAllowed quotes a name that the caller made up, shortened and without control
+// characters, and lists the names that count.
 func notAllowed(name string, allowed []string) string {
 	list := cmp.Or(strings.Join(allowed, ", "), "none")
 	return fmt.Sprintf("%q is not allowed; allowed: %s", printable.Name(name), list)
 }
 
 // readBody wants JSON: the form of another site can send other types without asking
-// first, but not this one.
+// first, but not this one. No body at all needs no type.
 func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
@@ -128,8 +141,8 @@ type Query struct {
 	Err error
 }
 
-// Int reads an integer from low to high. It returns otherwise if the query has none
-// or a wrong one.
+// Int reads an integer from low to high. It returns otherwise if the query has none or
+// a wrong one, which it notes in Err.
 func (q *Query) Int(name string, otherwise, low, high int) int {
 	if !q.Has(name) {
 		return otherwise
@@ -142,7 +155,8 @@ func (q *Query) Int(name string, otherwise, low, high int) int {
 	return n
 }
 
-// Duration reads a duration of at most most, and reports whether the query has one.
+// Duration reads a duration from 0 to most, and reports whether the query has one. A
+// wrong one is noted in Err.
 func (q *Query) Duration(name string, most time.Duration) (d time.Duration, given bool) {
 	if !q.Has(name) {
 		return 0, false
@@ -154,19 +168,22 @@ func (q *Query) Duration(name string, most time.Duration) (d time.Duration, give
 	return d, true
 }
 
-// Refuse notes that a parameter is wrong, in a sentence that begins with its name.
+// Refuse notes that a parameter is wrong, in a sentence that begins with its name. Only
+// the first is kept: a user mends one at a time.
 func (q *Query) Refuse(format string, args ...any) {
 	q.Err = cmp.Or(q.Err, fmt.Errorf(format, args...))
 }
 
-// isEmpty says what is wrong with "". Taken as absent, it would widen a rule or a filter
+// emptyReason says what is wrong with "". Taken as absent, it would widen a rule or a filter
 // of a script whose variable is not set to every call.
-const isEmpty = "must not be empty; leave it out instead"
+const emptyReason = "must not be empty; leave it out instead"
 
-// NonEmpty is a string in a body that is left out rather than empty.
+// NonEmpty is a string in a body that is left out rather than empty. Decode refuses ""
+// for it, as for each string type with a name.
 type NonEmpty string
 
-// Duration is a duration in a body, written as Go writes it.
+// Duration is a duration in a body, written as Go writes it: JSON has none, and a
+// number would need a unit.
 type Duration struct{ time.Duration }
 
 // UnmarshalJSON accepts durations that are not negative.
@@ -204,7 +221,7 @@ func decode(path string, raw json.RawMessage, v reflect.Value) error {
 	own, ownJSON := v.Addr().Interface().(json.Unmarshaler)
 	switch {
 	case ownJSON:
-		return wrong(path, v, own.UnmarshalJSON(raw))
+		return errorAt(path, v, own.UnmarshalJSON(raw))
 	case v.Kind() == reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		return decode(path, raw, v.Elem())
@@ -213,15 +230,16 @@ func decode(path string, raw json.RawMessage, v reflect.Value) error {
 	case v.Kind() == reflect.Struct:
 		return decodeObject(path, raw, v)
 	case v.Kind() == reflect.String && v.Type() != reflect.TypeFor[string]() && string(raw) == `""`:
-		return wrong(path, v, errors.New(isEmpty))
+		return errorAt(path, v, errors.New(emptyReason))
 	}
-	return wrong(path, v, json.Unmarshal(raw, v.Addr().Interface()))
+	return errorAt(path, v, json.Unmarshal(raw, v.Addr().Interface()))
 }
 
+// decodeArray decodes each element at its own path, such as replies[1].
 func decodeArray(path string, raw json.RawMessage, v reflect.Value) error {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(raw, &elements); err != nil {
-		return wrong(path, v, err)
+		return errorAt(path, v, err)
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(elements), len(elements)))
 	for i, element := range elements {
@@ -238,7 +256,7 @@ func decodeArray(path string, raw json.RawMessage, v reflect.Value) error {
 func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
-		return wrong(path, v, err)
+		return errorAt(path, v, err)
 	}
 	fields := map[string]reflect.Value{}
 	for _, f := range reflect.VisibleFields(v.Type()) {
@@ -250,7 +268,7 @@ func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		field, known := fields[name]
 		if !known {
-			return wrong(path, v, errors.New("member "+notAllowed(name, slices.Sorted(maps.Keys(fields)))))
+			return errorAt(path, v, errors.New("member "+notAllowed(name, slices.Sorted(maps.Keys(fields)))))
 		}
 		if err := decode(strings.TrimPrefix(path+"."+name, "."), members[name], field); err != nil {
 			return err
@@ -259,9 +277,9 @@ func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// wrong says at which path v got a wrong value, and which values it takes where Go's own
-// error names types of Go. It returns nil for nil.
-func wrong(path string, v reflect.Value, err error) error {
+// errorAt says at which path v got a wrong value, and which values it takes where Go's
+// own error names types of Go. It returns nil for nil.
+func errorAt(path string, v reflect.Value, err error) error {
 	_, isTime := v.Interface().(time.Time)
 	switch wrongType := new(json.UnmarshalTypeError); {
 	case err == nil:

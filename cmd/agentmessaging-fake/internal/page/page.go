@@ -1,5 +1,10 @@
-// Package page is the dashboard of the fake: a page of embedded files that
-// works through the control interface and asks no other address for anything.
+// Package page is the dashboard of the fake: a page of embedded files that works
+// through the control interface and asks no other address for anything.
+//
+// The Go side only serves the files, with headers that keep other sites out. The page
+// itself is assets/: app.js starts it, store.js holds its state, sync.js follows the
+// fake, load.js fetches what has changed, and views/ draws it. It has no build step:
+// the browser loads the modules as they are here, and preact from assets/vendor.
 package page
 
 import (
@@ -49,7 +54,8 @@ func Handler() http.Handler {
 	})
 }
 
-// fileAt is the file that is served at a path.
+// fileAt is the file that is served at a path, "" for none. The index has one address
+// only, and embed refuses a name with "..".
 func fileAt(at string) string {
 	name, below := strings.CutPrefix(at, "/_fake/assets/")
 	switch {
@@ -61,8 +67,8 @@ func fileAt(at string) string {
 	return "assets/" + name
 }
 
-// setPolicy keeps the page, which shows what others sent, from being framed, referred to
-// or opened by another site.
+// setPolicy keeps the page, which shows what others sent, from being framed, referred
+// to or opened by another site. The browser keeps no copy.
 func setPolicy(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", policy)

@@ -1,4 +1,11 @@
 // Package rules makes scripted replies and faults of JSON, and shows them as JSON.
+//
+// A Rule is what the control interface takes and the file of --replies holds. Set.Add
+// checks it whole, makes the Script or the Injection of package fakeserver that does
+// the same, and keeps both as an Active. The JSON of a fault names its kind and the
+// members of that kind: faultKinds lists them, and openapi.yaml describes them to
+// users. What a fault does, and which of several rules acts, is decided in package
+// fakeserver.
 package rules
 
 import (
@@ -20,7 +27,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// Rule is a fault, or a script of replies, and says on which calls it acts.
+// Rule is a fault, or a script of replies, and says on which calls it acts. Where
+// Times, Nth, From and Chance are combined, it acts where all of them allow it.
 type Rule struct {
 	Fault   *Fault             `json:"fault,omitempty"`
 	Replies []fakeserver.Reply `json:"replies,omitempty"`
@@ -35,21 +43,22 @@ type Rule struct {
 	Required bool `json:"required,omitempty"`
 }
 
-// Made is a rule in force.
-type Made struct {
+// Active is a rule in force, or one that has acted as often as it was to. It stays in
+// the list until it is removed, so that a test can ask how often it has acted.
+type Active struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"` // of the fault, such as LoseReply(Hang())
 	Rule
 	Hits int `json:"hits"` // how often it has acted
 
-	kind Kind
-	made interface { // the *fakeserver.Script or *fakeserver.Injection
+	kind   Kind
+	acting interface { // the *fakeserver.Script or *fakeserver.Injection
 		Hits() int
 		Remove()
 	}
 }
 
-// Kind is what a rule makes.
+// Kind is what a rule makes. It begins the identifiers, such as fault_000001.
 type Kind string
 
 // The kinds of rules.
@@ -58,7 +67,7 @@ const (
 	Faults  Kind = "fault"
 )
 
-// Match picks calls. All that it names must be right.
+// Match picks calls. All that it names must be right; an empty Match picks every call.
 type Match struct {
 	Endpoint       fakeserver.Endpoint `json:"endpoint,omitempty"`
 	AgentID        jsonapi.NonEmpty    `json:"agent_id,omitempty"`
@@ -94,7 +103,7 @@ func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ e
 	return all, nil
 }
 
-// endpointNamed finds an endpoint such as "GET /v1/status".
+// endpointNamed finds an endpoint such as "GET /v1/status". The error lists all nine.
 func endpointNamed(name string) (*spec.Endpoint, error) {
 	method, path, _ := strings.Cut(name, " ")
 	e := spec.Find(method, path)
@@ -104,8 +113,9 @@ func endpointNamed(name string) (*spec.Endpoint, error) {
 	return e, nil
 }
 
-// check finds what is wrong before anything is made of the rule, so that a rule that
-// is refused leaves nothing behind.
+// check finds what is wrong before anything is made of the rule, so that a rule that is
+// refused leaves nothing that acts. Package fakeserver checks the same bounds, but in
+// the middle of making it.
 func (r *Rule) check(kind Kind) error {
 	switch {
 	case kind == Replies && (len(r.Replies) == 0 || r.Fault != nil):
@@ -127,12 +137,12 @@ func (r *Rule) check(kind Kind) error {
 	return nil
 }
 
-// Set holds the rules that were made of a fake, in the order in which they were
-// made. Its user keeps two goroutines from using it at once.
+// Set holds the rules that were made of a fake, in the order in which they were made.
+// Its user keeps two goroutines from using it at once; package control holds its lock.
 type Set struct {
 	fake  *fakeserver.Server
 	count map[Kind]int // of all rules that were made, so that no ID comes twice
-	rules []*Made
+	rules []*Active
 }
 
 // NewSet returns an empty Set.
@@ -140,8 +150,9 @@ func NewSet(fake *fakeserver.Server) *Set {
 	return &Set{fake: fake, count: map[Kind]int{}}
 }
 
-// Add puts a rule in force and returns it with its identifier.
-func (s *Set) Add(kind Kind, r Rule) (*Made, error) {
+// Add puts a rule in force and returns it with its identifier. A newer rule goes before
+// an older one where both match.
+func (s *Set) Add(kind Kind, r Rule) (*Active, error) {
 	if err := r.check(kind); err != nil {
 		return nil, err
 	}
@@ -152,7 +163,7 @@ func (s *Set) Add(kind Kind, r Rule) (*Made, error) {
 	// A rule is made in steps, and must not act before the last.
 	var ready atomic.Bool
 	matchers = append(matchers, fakeserver.Where(func(fakeserver.Call) bool { return ready.Load() }))
-	m := &Made{Rule: r, kind: kind}
+	m := &Active{Rule: r, kind: kind}
 	if kind == Replies {
 		m.script(s.fake.OnMessage(matchers...))
 	} else {
@@ -165,26 +176,29 @@ func (s *Set) Add(kind Kind, r Rule) (*Made, error) {
 	return m, nil
 }
 
-// script gives each reply a step of its own: the last one repeats.
-func (m *Made) script(script *fakeserver.Script) {
+// script gives each reply its own step: the last one repeats. It uses functions, since
+// a reply may be an error or have warnings.
+func (m *Active) script(script *fakeserver.Script) {
 	for _, reply := range m.Replies {
 		script.ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return reply })
 	}
-	limit(m.Rule, script)
-	m.made = script
+	setBounds(m.Rule, script)
+	m.acting = script
 }
 
-func (m *Made) inject(injection *fakeserver.Injection) {
+// inject makes the fault act, and names it as Go would call it.
+func (m *Active) inject(injection *fakeserver.Injection) {
 	if m.From != nil {
 		injection.From(*m.From)
 	}
-	limit(m.Rule, injection)
-	m.Name, m.made = m.Fault.String(), injection
+	setBounds(m.Rule, injection)
+	m.Name, m.acting = m.Fault.String(), injection
 }
 
-// limit does what a script and an injection have in common. R is the type of both the
-// rule and what its methods return.
-func limit[R interface {
+// setBounds does what a script and an injection have in common. R is the type of both
+// the rule and what its methods return. A chance without a seed has seed 1, so that it
+// is the same in each run.
+func setBounds[R interface {
 	Times(n int) R
 	Nth(n int) R
 	Chance(p float64, seed uint64) R
@@ -201,28 +215,29 @@ func limit[R interface {
 }
 
 // All returns the rules of a kind.
-func (s *Set) All(kind Kind) []Made {
-	return s.those(func(m *Made) bool { return m.kind == kind })
+func (s *Set) All(kind Kind) []Active {
+	return s.selected(func(m *Active) bool { return m.kind == kind })
 }
 
-// Unmet returns the required rules that have not acted as often as they must.
-func (s *Set) Unmet() []Made {
-	return s.those(func(m *Made) bool {
+// Unmet returns the required rules that have not acted as often as they must. They are
+// what fails a Go test whose fake has a Required rule.
+func (s *Set) Unmet() []Active {
+	return s.selected(func(m *Active) bool {
 		wanted := 1
 		if m.Times != nil {
 			wanted = *m.Times
 		}
-		return m.Required && m.made.Hits() < wanted
+		return m.Required && m.acting.Hits() < wanted
 	})
 }
 
-// those returns copies with the hits of this moment. The list is never null in JSON.
-func (s *Set) those(wanted func(*Made) bool) []Made {
-	all := []Made{}
+// selected returns copies with the hits of this moment. The list is never null in JSON.
+func (s *Set) selected(wanted func(*Active) bool) []Active {
+	all := []Active{}
 	for _, m := range s.rules {
 		if wanted(m) {
 			shown := *m
-			shown.Hits = m.made.Hits()
+			shown.Hits = m.acting.Hits()
 			all = append(all, shown)
 		}
 	}
@@ -233,17 +248,18 @@ func (s *Set) those(wanted func(*Made) bool) []Made {
 // whether there was any.
 func (s *Set) Remove(kind Kind, id string) bool {
 	before := len(s.rules)
-	s.rules = slices.DeleteFunc(s.rules, func(m *Made) bool {
+	s.rules = slices.DeleteFunc(s.rules, func(m *Active) bool {
 		ends := m.kind == kind && (id == "" || m.ID == id)
 		if ends {
-			m.made.Remove()
+			m.acting.Remove()
 		}
 		return ends
 	})
 	return len(s.rules) < before
 }
 
-// Fault is a fault as an object: its kind, and the members that the kind takes.
+// Fault is a fault as an object: its kind, and the members that the kind takes. written
+// is that object, so that a rule is shown as it was given.
 type Fault struct {
 	fakeserver.Fault
 	written json.RawMessage
@@ -255,12 +271,13 @@ func (f *Fault) MarshalJSON() ([]byte, error) { return f.written, nil }
 // UnmarshalJSON makes the fault. As the functions of package fakeserver do, it
 // panics with a sentence for a value that a fault cannot have.
 func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
-	*f, err = parse(raw, slices.Sorted(maps.Keys(kinds)))
+	*f, err = parseFault(raw, slices.Sorted(maps.Keys(faultKinds)))
 	return err
 }
 
-// members are those of all kinds.
-type members struct {
+// faultMembers are those of all kinds. A value that no kind can have is refused when
+// the fault is made, by package fakeserver.
+type faultMembers struct {
 	Kind        string
 	Duration    jsonapi.Duration
 	Every       jsonapi.Duration
@@ -273,12 +290,12 @@ type members struct {
 	Name        string
 }
 
-// kind says which members a kind of fault needs and which it takes too. insteadOf
-// the call acts what can also lose a reply.
-type kind struct {
+// faultKind says which members a kind of fault needs and which it takes too, with
+// spaces between. insteadOf the call acts what can also lose a reply.
+type faultKind struct {
 	needs, takes string
 	insteadOf    bool
-	fault        func(members) fakeserver.Fault
+	fault        func(faultMembers) fakeserver.Fault
 }
 
 const (
@@ -286,24 +303,28 @@ const (
 	named     = "named"
 )
 
-var kinds = map[string]kind{
-	"latency":          {"duration", "", false, func(m members) fakeserver.Fault { return fakeserver.Latency(m.Duration.Duration) }},
-	"answer":           {"status", "body", true, func(m members) fakeserver.Fault { return fakeserver.Answer(m.Status, m.Body) }},
-	"raw_answer":       {"status", "body content_type", true, func(m members) fakeserver.Fault { return fakeserver.RawAnswer(m.Status, m.ContentType, m.Body) }},
-	"rate_limited":     {"", "retry_after", true, func(m members) fakeserver.Fault { return fakeserver.RateLimited(m.RetryAfter) }},
-	"hang":             {"", "", true, func(members) fakeserver.Fault { return fakeserver.Hang() }},
-	"close_early":      {"", "", true, func(members) fakeserver.Fault { return fakeserver.CloseEarly() }},
-	"reset_connection": {"", "", true, func(members) fakeserver.Fault { return fakeserver.ResetConnection() }},
-	"truncate_reply":   {"bytes", "", false, func(m members) fakeserver.Fault { return fakeserver.TruncateReply(m.Bytes) }},
-	"reset_reply":      {"bytes", "", false, func(m members) fakeserver.Fault { return fakeserver.ResetReply(m.Bytes) }},
-	"drip_reply":       {"bytes", "every", false, func(m members) fakeserver.Fault { return fakeserver.DripReply(m.Bytes, m.Every.Duration) }},
-	"go_away":          {"", "", false, func(members) fakeserver.Fault { return fakeserver.GoAway() }},
+// faultKinds are the kinds by the names that openapi.yaml has. lose_reply and named are
+// made in parseFault: one holds another fault, and the other can fail.
+var faultKinds = map[string]faultKind{
+	"latency":          {"duration", "", false, func(m faultMembers) fakeserver.Fault { return fakeserver.Latency(m.Duration.Duration) }},
+	"answer":           {"status", "body", true, func(m faultMembers) fakeserver.Fault { return fakeserver.Answer(m.Status, m.Body) }},
+	"raw_answer":       {"status", "body content_type", true, func(m faultMembers) fakeserver.Fault { return fakeserver.RawAnswer(m.Status, m.ContentType, m.Body) }},
+	"rate_limited":     {"", "retry_after", true, func(m faultMembers) fakeserver.Fault { return fakeserver.RateLimited(m.RetryAfter) }},
+	"hang":             {"", "", true, func(faultMembers) fakeserver.Fault { return fakeserver.Hang() }},
+	"close_early":      {"", "", true, func(faultMembers) fakeserver.Fault { return fakeserver.CloseEarly() }},
+	"reset_connection": {"", "", true, func(faultMembers) fakeserver.Fault { return fakeserver.ResetConnection() }},
+	"truncate_reply":   {"bytes", "", false, func(m faultMembers) fakeserver.Fault { return fakeserver.TruncateReply(m.Bytes) }},
+	"reset_reply":      {"bytes", "", false, func(m faultMembers) fakeserver.Fault { return fakeserver.ResetReply(m.Bytes) }},
+	"drip_reply":       {"bytes", "every", false, func(m faultMembers) fakeserver.Fault { return fakeserver.DripReply(m.Bytes, m.Every.Duration) }},
+	"go_away":          {"", "", false, func(faultMembers) fakeserver.Fault { return fakeserver.GoAway() }},
 	loseReply:          {"how", "", false, nil},
 	named:              {"name", "", false, nil},
 }
 
-// parse makes a fault of an object, whose kind must be one of those that are allowed.
-func parse(raw []byte, allowed []string) (f Fault, _ error) {
+// parseFault makes a fault of an object, whose kind must be one of those that are
+// allowed. For lose_reply it parses the fault in how, which must be one that acts
+// instead of the call.
+func parseFault(raw []byte, allowed []string) (f Fault, _ error) {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(raw, &given) != nil {
 		return f, errors.New("must be of type object")
@@ -313,24 +334,24 @@ func parse(raw []byte, allowed []string) (f Fault, _ error) {
 	if !slices.Contains(allowed, name) {
 		return f, fmt.Errorf("its kind must be one of %s", strings.Join(allowed, ", "))
 	}
-	if err := kinds[name].check(name, given); err != nil {
+	if err := faultKinds[name].check(name, given); err != nil {
 		return f, err
 	}
-	m, err := jsonapi.Decode[members](raw)
+	m, err := jsonapi.Decode[faultMembers](raw)
 	if err != nil {
 		return f, err
 	}
 	switch name {
 	case loseReply:
-		how, err := parse(m.How, insteadOfTheCall())
+		how, err := parseFault(m.How, insteadOfTheCall())
 		if err != nil {
 			return f, fmt.Errorf("how: %w", err)
 		}
 		given["how"], f.Fault = how.written, fakeserver.LoseReply(how.Fault)
 	case named:
-		f.Fault, err = byName(m.Name)
+		f.Fault, err = faultNamed(m.Name)
 	default:
-		f.Fault = kinds[name].fault(m)
+		f.Fault = faultKinds[name].fault(m)
 	}
 	f.written, _ = json.Marshal(given)
 	return f, err
@@ -338,12 +359,12 @@ func parse(raw []byte, allowed []string) (f Fault, _ error) {
 
 // insteadOfTheCall are the kinds that can lose a reply.
 func insteadOfTheCall() []string {
-	all := slices.Sorted(maps.Keys(kinds))
-	return slices.DeleteFunc(all, func(name string) bool { return !kinds[name].insteadOf })
+	all := slices.Sorted(maps.Keys(faultKinds))
+	return slices.DeleteFunc(all, func(name string) bool { return !faultKinds[name].insteadOf })
 }
 
 // check wants the members that the kind needs, and no others than it takes.
-func (k kind) check(name string, given map[string]json.RawMessage) error {
+func (k faultKind) check(name string, given map[string]json.RawMessage) error {
 	needs, takes := strings.Fields(k.needs), strings.Fields("kind "+k.needs+" "+k.takes)
 	for _, member := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(takes, member) {
@@ -358,9 +379,9 @@ func (k kind) check(name string, given map[string]json.RawMessage) error {
 	return nil
 }
 
-// byName finds a fault of the list that the sweep has too. A connection cannot be
-// refused by the one who has accepted it.
-func byName(name string) (fakeserver.Fault, error) {
+// faultNamed finds a fault of the list that package sweep has too. A connection cannot
+// be refused by the one who has accepted it, so that fault is left out.
+func faultNamed(name string) (fakeserver.Fault, error) {
 	found, names := faults.Named(name)
 	if found.Name == "" || name == faults.Refused {
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == faults.Refused })
@@ -369,8 +390,8 @@ func byName(name string) (fakeserver.Fault, error) {
 	return found.Fault, nil
 }
 
-// Fitting returns the faults that can happen to a call of an endpoint, such as
-// "GET /v1/status".
+// Fitting returns the faults that can happen to a call of an endpoint, such as "GET
+// /v1/status": those of package sweep but for a refused connection.
 func Fitting(endpoint string) ([]faults.Fault, error) {
 	e, err := endpointNamed(endpoint)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Requests to the control interface.
+// Requests to the control interface, and the token that they carry where the fake is
+// not on loopback.
 import { change, notice } from './store.js';
 
 const tokenName = 'agentmessaging-fake-token';
@@ -17,12 +18,14 @@ export function setToken(token) {
   change({ locked: '' });
 }
 
+// headers adds the token to the header of a request, if the user has given one.
 export function headers(more) {
   const token = sessionStorage.getItem(tokenName);
   return token ? { ...more, Authorization: `Bearer ${token}` } : { ...more };
 }
 
-// controlPath is a path of the control interface.
+// controlPath is a path of the control interface. Each part is escaped: a key's label
+// or an agent's identifier may hold anything.
 export function controlPath(...parts) {
   return ['/_fake/v1', ...parts.map(encodeURIComponent)].join('/');
 }
@@ -61,6 +64,8 @@ export async function act(done, f) {
   }
 }
 
+// sentence is what the user reads of an error. One that is not a Failure comes from
+// fetch, whose words differ from browser to browser.
 export function sentence(err) {
   return err instanceof Failure ? err.message : 'The fake cannot be reached. Is the program still running?';
 }

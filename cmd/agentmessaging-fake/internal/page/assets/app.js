@@ -1,4 +1,10 @@
-// Starts the page.
+// Starts the page, and keeps the focus when it is drawn anew.
+//
+// How the page works: sync.js follows the fake's stream of events, load.js fetches the
+// lists that have changed, and both put what they get into the state of store.js. Each
+// change of the state has the whole page drawn from it, by views/shell.js. What the
+// user does becomes a request to the control interface (api.js); its effect comes back
+// over the stream, so no view changes a list by itself.
 import { h, render } from './dom.js';
 import { change, onDraw } from './store.js';
 import { readRoute } from './route.js';
@@ -20,7 +26,7 @@ onDraw(() => {
   home.focus();
 });
 window.addEventListener('hashchange', readRoute);
-// Times in relative form grow old.
+// Times in relative form grow old: every second all is drawn anew.
 setInterval(() => change({}), 1000);
 readRoute();
 start();

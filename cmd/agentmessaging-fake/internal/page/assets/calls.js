@@ -6,12 +6,17 @@
 // Few enough for a first view within a second when each call has two bodies of 4 KB.
 export const windowSize = 100;
 
+// The window before anything was loaded.
 const nothing = { calls: [], total: 0 };
 
+// extended is a window with further calls at its end. Those that no longer fit go, and
+// still count.
 function extended(window, more) {
   return { calls: [...window.calls, ...more.calls].slice(-windowSize), total: window.total + more.total };
 }
 
+// CallLog holds the windows and knows which one the list shows. It makes no requests:
+// sync.js does.
 export class CallLog {
   all = nothing; // whatever the filter
   found = null; // what passes the filter; null without one
@@ -21,10 +26,12 @@ export class CallLog {
   paused = false;
   listNumber = 1; // a new filter or a reset begins another list
 
+  // newest is the window that the list follows while nobody holds it.
   get newest() {
     return this.found ?? this.all;
   }
 
+  // shown is the window that the list shows.
   get shown() {
     return this.frozen ?? this.newest;
   }
@@ -34,10 +41,12 @@ export class CallLog {
     return this.newest.total - this.shown.total;
   }
 
+  // lastSeq is the number of the newest call of all; a call up to it was seen.
   get lastSeq() {
     return this.all.calls.at(-1)?.seq ?? 0;
   }
 
+  // get finds a call by its number, undefined where the page no longer holds it.
   get(seq) {
     return [...this.all.calls, ...this.shown.calls].find((call) => call.seq === seq);
   }

@@ -1,5 +1,5 @@
-// Numbers and times as people read them.
-
+// Numbers and times as people read them. Nothing here reads the state or the clock, so
+// each function can be tried by itself.
 const units = [
   [86400, 'd'],
   [3600, 'h'],
@@ -40,6 +40,7 @@ export function exact(at) {
   return new Date(at).toLocaleString('sv');
 }
 
+// timeOfDay is the time without its date, in the reader's zone.
 export function timeOfDay(at) {
   return new Date(at).toLocaleTimeString('sv');
 }
@@ -59,10 +60,13 @@ export function gap(from, to) {
   return ms >= 1 ? `+${took(ms / 1000)}` : '';
 }
 
+// count is a number with commas, whatever the language of the browser: the page is
+// English.
 export function count(n) {
   return n.toLocaleString('en');
 }
 
+// plural is a number and a word, which gets an s but for one.
 export function plural(n, word) {
   return `${count(n)} ${word}${n === 1 ? '' : 's'}`;
 }

@@ -47,7 +47,7 @@ const shownExchanges = 100;
 // A fault that has acted as often as it was to is no longer in force.
 const inForce = (f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0);
 
-// openAgent is the agent of the address.
+// openAgent is the agent of the address, '' where no agent is open.
 const openAgent = () => (state.route.page === 'agents' ? state.route.id : '');
 
 // openKey is the key whose limits are shown: the one of the address, the one that
@@ -109,7 +109,8 @@ const loads = Object.fromEntries(
   ]),
 );
 
-// load loads sources anew, by their names.
+// load loads sources anew, by their names. It returns at once: each source draws when
+// it is there.
 export function load(...names) {
   for (const name of names) loads[name]();
 }
@@ -128,6 +129,7 @@ export function showLimitsOf(key) {
   load('limits');
 }
 
+// The timer of expectOpening.
 let opening = 0;
 
 // expectOpening loads the limits once more when the next of them has more left

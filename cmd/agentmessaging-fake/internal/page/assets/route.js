@@ -1,9 +1,11 @@
 // The part of the address after the # says what is shown, so that a panel can be
-// bookmarked and the back button works.
+// bookmarked and the back button works. It has the form #/page/id?filter, such as
+// #/traffic/17?status=429. Nothing else changes which panel is open.
 import { state, change, filled } from './store.js';
 import { load } from './load.js';
 import { openCall, showFound } from './sync.js';
 
+// The panels in the order of the bar. The first is shown where the address names none.
 export const pages = [
   { page: 'traffic', name: 'Traffic' },
   { page: 'keys', name: 'Keys' },
@@ -12,11 +14,14 @@ export const pages = [
   { page: 'decisions', name: 'Decisions' },
 ];
 
+// hrefOf is the address of a panel, or of one thing in it. The filter stays in the
+// address of the traffic, so that closing a call does not lose it.
 export function hrefOf(page, id = '') {
   const query = page === 'traffic' ? String(new URLSearchParams(filled())) : '';
   return `#/${page}${id ? `/${encodeURIComponent(id)}` : ''}${query && `?${query}`}`;
 }
 
+// go opens a panel as a click on its link would.
 export function go(page, id) {
   location.hash = hrefOf(page, id);
 }
@@ -28,6 +33,8 @@ export function setFilter(patch) {
   history.replaceState(null, '', hrefOf('traffic', state.openCall?.seq));
 }
 
+// takeFilter puts a filter in force. Another list begins, so Tab stops at its newest
+// row.
 function takeFilter(filter) {
   change({ filter, tabStop: 0 });
   showFound();

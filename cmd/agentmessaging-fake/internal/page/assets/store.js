@@ -1,5 +1,6 @@
-// The state of the page, and the promise to draw it once a frame at most.
-
+// The state of the page, and the promise to draw it once a frame at most. Whatever the
+// page shows comes from here. Only change writes it; views read it and keep nothing but
+// what a form holds while it is filled in.
 export const state = {
   route: { page: 'traffic', id: '' },
   link: 'connecting', // or live, or waiting
@@ -30,9 +31,12 @@ export function filled() {
   return Object.fromEntries(Object.entries(state.filter).filter(([, value]) => value));
 }
 
+// draw is what app.js gave to onDraw; due says that a frame will call it.
 let draw = () => {};
 let due = false;
 
+// onDraw says what draws the page. app.js calls it once, which spares this module the
+// views.
 export function onDraw(f) {
   draw = f;
 }
@@ -49,6 +53,7 @@ export function change(patch) {
   });
 }
 
+// The timer that takes the present notice away.
 let noticeEnds;
 
 // notice shows a sentence: kind is "good" or "bad". A failure stays until it is

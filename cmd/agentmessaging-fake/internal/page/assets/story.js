@@ -4,6 +4,7 @@
 // reply, is another attempt.
 import { took } from './format.js';
 
+// The one endpoint whose calls make a story.
 const messages = 'POST /v1/agents/{agent_id}/messages';
 
 // failed reports a call whose sender has no reply in hand.

@@ -22,6 +22,8 @@ async function readEvents(body, onEvent, onBytes) {
   }
 }
 
+// The name of the lock and of the channel. Both are shared by the tabs of one address,
+// and so of one fake.
 const name = 'agentmessaging-fake';
 // How long a tab waits until it connects again, in ms.
 const retryAfter = 1000;
@@ -64,6 +66,8 @@ async function lead(send, signal) {
   }
 }
 
+// listen reads one connection of the stream to its end. It throws where the connection
+// breaks, stays silent for too long, or is refused.
 async function listen(signal, onEvent, onOpen) {
   const quiet = new AbortController();
   let timer;

@@ -5,6 +5,8 @@ import { oneAtATime, get, load, loadFailed, openKey, reload, showLimitsOf } from
 import { follow } from './stream.js';
 import { CallLog, windowSize } from './calls.js';
 
+// The calls that the page holds. It is no part of the state, since views read it
+// through its methods; whoever changes it calls change as well.
 export const log = new CallLog();
 
 // openCall shows a call, which the fake may have kept longer than the page.
@@ -59,6 +61,8 @@ function onCall(call) {
   if (page === 'agents' && call.agent_id === id) load('conversation');
 }
 
+// onEvent takes one event of the stream into the state. data is JSON as the fake wrote
+// it; control/stream.go lists the events.
 function onEvent({ event, data }) {
   const found = JSON.parse(data);
   if (event === 'state') return onState(found.what);
@@ -100,17 +104,21 @@ const refresh = oneAtATime(async () => {
   }
 });
 
+// receive takes what stream.js hands over, here or from the tab that keeps the stream.
 function receive(event) {
   if (event.event === 'link') onLink(event.data);
   else if (waiting) waiting.push(event);
   else onEvent(event);
 }
 
+// onLink shows whether the fake is connected. Once it is, all that may have been missed
+// is loaded.
 function onLink(link) {
   change({ link });
   if (link === 'live') refresh();
 }
 
+// Ends the stream that start began.
 let stop = new AbortController();
 
 // start follows the fake from the beginning. A tab that nobody sees asks for nothing.

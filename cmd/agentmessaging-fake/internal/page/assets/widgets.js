@@ -1,10 +1,12 @@
-// Small pieces that several panels use.
+// Small pieces that several panels use. A widget is a function from values to elements;
+// it changes nothing, and gets as a function what a click is to do.
 import { h } from './dom.js';
 import { relative, exact, timeOfDay } from './format.js';
 import { now, notice } from './store.js';
 import { hrefOf } from './route.js';
 import { isJSON } from './story.js';
 
+// button is for what acts; a link is for what opens something.
 export function button(label, onClick, props) {
   return h('button', { type: 'button', onClick, ...props }, label);
 }
@@ -82,11 +84,12 @@ export function head(title, sum, ...rest) {
   return h('div.between', h('h2.title', title), h('small.sum', { role: 'status' }, sum), ...rest);
 }
 
-// choice is a select over [value, label] pairs.
+// choice is a select over [value, label] pairs. Its label is for screen readers alone.
 export function choice(label, options, { value, ...rest }) {
   return h('select', { 'aria-label': label, ...rest }, options.map(([v, words]) => h('option', { key: v, value: v, selected: v === value }, words)));
 }
 
+// input is a field with its label above it; with rows it has several lines.
 export function input(label, props) {
   return h('label', label, h(props.rows ? 'textarea' : 'input', props));
 }
@@ -96,6 +99,7 @@ export function select(label, options, props) {
   return h('label', label, choice(undefined, options, props));
 }
 
+// empty fills a panel that has nothing to show: a title, and what to do about it.
 export function empty(title, ...rest) {
   return h('div.empty.stack', h('h2', title), ...rest);
 }

@@ -1,4 +1,5 @@
-// Agents, and the one that is open with its conversation.
+// Agents, and the one that is open with its conversation. A wide page shows three
+// columns: the list, the conversation, and what is known of the agent.
 import { h } from '../dom.js';
 import { state, change } from '../store.js';
 import { act, control, Failure } from '../api.js';
@@ -27,6 +28,7 @@ export function Agents() {
   );
 }
 
+// What the middle says where no agent is open: which of four cases it is.
 function nothing(agents) {
   if (state.agents === null) return null;
   if (state.route.id) return empty('No such agent', h('p', 'It may have gone with a reset. Open one from the list.'));
@@ -34,12 +36,16 @@ function nothing(agents) {
   return empty('No agents yet', h('p', 'Your application creates one with a call. By hand:'), code('curl', asCurl(firstAgent)));
 }
 
+// The call that makes an agent, for a shell.
 const firstAgent = { method: 'POST', path: '/v1/agents', body: '{"system_prompt":"Be brief."}' };
 
+// row is an agent in the list: its identifier, its SMS channel, whose it is and how
+// old.
 function row(a, open) {
   return item('agents', a.agent_id, open, a.sms && smsTag(a.sms.status, 'SMS '), h('span.clip', a.customer_ref || plural(a.exchanges, 'exchange')), ago(a.created_at));
 }
 
+// Facts are the members that interface 4.7 and the fake know of an agent.
 function Facts({ agent: a }) {
   return h(
     'section.main',
@@ -61,8 +67,10 @@ function Facts({ agent: a }) {
   );
 }
 
+// The colours of the SMS statuses of interface 3; disabled has none.
 const tones = { active: 'good', pending: 'warn', needs_setup: 'warn', needs_compliance: 'warn' };
 
+// smsTag is the status of an SMS channel.
 function smsTag(status, before = '') {
   return tag(before + status, tones[status]);
 }

@@ -8,7 +8,10 @@ import { notice } from '../store.js';
 import { act, control } from '../api.js';
 import { arrival, brokeOff, button, code, facts, form, input, mono, request, statusTag, submit, tag, both } from '../widgets.js';
 
+// CallDetail is the open call at the side of the list, on a narrow page in its place.
+// call is the record as the fake keeps it, attempts those that belong together with it.
 export class CallDetail extends Component {
+  // take keeps the element that can have the focus.
   take = (element) => {
     this.element = element;
   };
@@ -43,6 +46,7 @@ export class CallDetail extends Component {
   }
 }
 
+// Summary is what the record says in one word each.
 function Summary({ call }) {
   return facts([
     ['Status', [statusTag(call), ' ', mono(call.code)]],
@@ -77,6 +81,8 @@ function differs({ status, sent, fault }) {
   return Boolean(fault) && (status !== sent.status || Boolean(sent.broke));
 }
 
+// exchanged is what went over the wire, in both directions. What the service decided is
+// shown only where the client did not get it.
 function exchanged(call) {
   const { sent } = call;
   return [

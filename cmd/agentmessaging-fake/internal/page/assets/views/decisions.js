@@ -19,6 +19,7 @@ export function Decisions() {
   );
 }
 
+// decision is a question, and where its answer is from.
 function decision({ id, question, answer, observed }) {
   return h(
     'li.rule.between',
@@ -28,6 +29,8 @@ function decision({ id, question, answer, observed }) {
   );
 }
 
+// words is an answer as a person says it. Of an object it names the members, and the
+// value of a member only where that differs from the name.
 function words(answer) {
   if (typeof answer === 'boolean') return answer ? 'yes' : 'no';
   if (typeof answer !== 'object') return String(answer);

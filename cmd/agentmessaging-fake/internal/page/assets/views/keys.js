@@ -1,4 +1,5 @@
-// Keys with their plans and limits.
+// Keys with their plans and limits (interface 5 and 8). A key's text is shown when it
+// is issued, and never again.
 import { h } from '../dom.js';
 import { state, change, now } from '../store.js';
 import { act, control } from '../api.js';
@@ -8,6 +9,7 @@ import { count, plural, relative } from '../format.js';
 import { exportLines } from '../snippets.js';
 import { button, choice, code, form, head, select, submit, tag, mono, ago, both, facts, empty, item } from '../widgets.js';
 
+// The plans of interface 8.2, the default one first.
 const plans = ['preview', 'pro', 'byok', 'free'].map((plan) => [plan, plan]);
 
 // The key of the address is open, or else the default one: a first visit shows limits.
@@ -32,15 +34,19 @@ export function Keys() {
   );
 }
 
+// row is a key in the list.
 function row(k, open) {
   return item('keys', k.label, open, keyState(k), h('span.clip', `Plan ${k.plan}`, k.default && ', default', !k.dashboard && ', not from the dashboard'), ago(k.issued_at));
 }
 
+// keyState says whether calls with the key are served: a revoked one is answered 401,
+// one on the free plan 402.
 function keyState(k) {
   if (k.revoked) return tag('revoked', 'bad');
   return k.plan === 'free' ? tag('inactive', 'warn') : tag('active', 'good');
 }
 
+// issue makes a key and opens it, since only there its text is shown.
 function issue({ plan }) {
   act('', async () => {
     const issued = await control('POST', ['keys'], { plan });
@@ -49,6 +55,7 @@ function issue({ plan }) {
   });
 }
 
+// key is the open key: its state, its plan, and its limits at this moment.
 function key(k) {
   return [
     h(
@@ -82,6 +89,7 @@ async function changePlan(k, chosen) {
   if (!done) chosen.value = k.plan;
 }
 
+// revoke makes a key invalid or valid again. Its agents and limits stay.
 function revoke({ label }, revoked, words) {
   act(`${label} ${words}`, () => control('PATCH', ['keys', label], { revoked }));
 }
@@ -97,8 +105,10 @@ const limitNames = {
   warmup_key_hour: 'Warm-ups per hour',
 };
 
+// A limit that this page does not know goes by its name in the interface.
 const nameOf = (row) => limitNames[row.limit_key] ?? row.limit_key;
 
+// Limits are the gauges of all limits of a key, those per address included.
 function Limits({ label, rows }) {
   return h(
     'section.stack',
@@ -108,6 +118,8 @@ function Limits({ label, rows }) {
   );
 }
 
+// Gauge shows how much of a limit is left, in words and as a bar, and spends all of it
+// on a click: so a client meets its 429 without 60 calls.
 function Gauge({ label, row }) {
   const name = nameOf(row);
   return h(
@@ -135,6 +147,8 @@ export function Strip() {
   );
 }
 
+// small is a limit in the strip. It keeps to a few words, since up to seven share a
+// line.
 function small(row) {
   const words = row.opens_at ? opensIn(row) : `${count(row.left)} left`;
   return h('small.clip', { key: row.limit_key, class: toneOf(row), title: row.limit_key }, nameOf(row).replace('Requests per', 'per'), ' ', h('b', words));
@@ -151,10 +165,12 @@ function toneOf(row) {
   return share(row) >= 0.8 ? 'warn' : 'good';
 }
 
+// opensIn says when an exhausted limit opens, by the fake's clock.
 function opensIn({ opens_at: iso }) {
   return `opens ${relative(Date.parse(iso), now())}`;
 }
 
+// exhaust spends what is left of a limit. The gauge changes when the stream reports it.
 function exhaust(label, row) {
   act(`${nameOf(row)}: nothing is left.`, () => control('POST', ['keys', label, 'limits', row.limit_key, 'exhaust']));
 }

@@ -1,4 +1,5 @@
-// Rules: what goes wrong on purpose, and what agents are to reply.
+// Rules: what goes wrong on purpose, and what agents are to reply. At the left is the
+// form for a new rule, at the right what is in force.
 import { h, Component } from '../dom.js';
 import { state } from '../store.js';
 import { act, control, controlPath } from '../api.js';
@@ -22,6 +23,7 @@ export function Rules() {
   );
 }
 
+// What there is to say where no rule is in force.
 function nothing() {
   return empty(
     'Every call goes through',
@@ -30,11 +32,15 @@ function nothing() {
   );
 }
 
+// A first fault for a shell: the next call is answered 429. Away from loopback the call
+// needs the token.
 function firstFault() {
   const body = '{"fault":{"kind":"rate_limited","retry_after":"30"},"times":1}';
   return { method: 'POST', path: controlPath('faults'), body, key: state.info?.remote ? '' : 'missing' };
 }
 
+// A fault and a script in the list: what they do, how often they did, and on which
+// calls.
 function faultRow(fault) {
   return row(['faults', fault.id], fault.name, fault.hits, conditions(fault, 'every call'));
 }
@@ -44,6 +50,7 @@ function replyRow(script) {
   return row(['replies', script.id], texts, script.hits, conditions(script, 'every message'));
 }
 
+// row is a rule in the list. path is where the control interface removes it.
 function row(path, name, hits, words) {
   return h(
     'li.rule.between',
@@ -53,6 +60,7 @@ function row(path, name, hits, words) {
   );
 }
 
+// How each member of a match reads in a sentence.
 const matchWords = { endpoint: 'on', key: 'with key', agent_id: 'for agent', text: 'with the text', text_containing: 'with a text containing' };
 
 // conditions says in one sentence on which calls a rule acts.
@@ -127,6 +135,7 @@ class RuleForm extends Component {
   }
 }
 
+// member is an input of a kind, with the value that it begins with.
 function member([name, label, { value, ...rest }]) {
   return input(label, { key: name, name, defaultValue: value, ...rest });
 }

@@ -1,4 +1,5 @@
-// The frame around the panels, with the bar at the top: the connection, the clock, reset.
+// The frame around the panels: the bar at the top with the connection, the clock and
+// reset, the links to the panels, and the line for notices.
 import { h } from '../dom.js';
 import { state, notice, now } from '../store.js';
 import { act, control, setToken } from '../api.js';
@@ -12,8 +13,10 @@ import { Agents } from './agents.js';
 import { Rules } from './rules.js';
 import { Decisions } from './decisions.js';
 
+// The view of each panel. Each draws itself from the state.
 const views = { traffic: Traffic, keys: Keys, agents: Agents, rules: Rules, decisions: Decisions };
 
+// Shell is the whole page, and all that app.js draws.
 export function Shell() {
   const { page } = state.route;
   return [
@@ -24,6 +27,8 @@ export function Shell() {
   ];
 }
 
+// item is the link to a panel, with how many things are in it. A sum that is not loaded
+// yet is NaN, which is not above 0, so no number shows.
 function item({ page, name }) {
   const { faults, replies } = state;
   const n = { traffic: log.all.total, keys: state.keys?.length, agents: state.agentTotal, rules: faults?.length + replies?.length }[page];
@@ -55,6 +60,7 @@ function Notice() {
   );
 }
 
+// Header is the bar at the top. data-phase names the state of the connection for tests.
 function Header() {
   const link = { live: ['Live', 'good'], connecting: ['Connecting', 'warn'], waiting: ['Disconnected', 'bad'] };
   return h(
@@ -67,6 +73,8 @@ function Header() {
   );
 }
 
+// How far the buttons of the clock move it: by each length of a window of interface
+// 8.1.
 const steps = [
   ['1m', '+1 min'],
   ['1h', '+1 h'],
@@ -85,6 +93,7 @@ function Clock() {
   );
 }
 
+// advance moves the fake's clock. Limits open whose window ends meanwhile.
 function advance(duration, label) {
   act(`The clock moved ${label}. Only a reset takes it back.`, () => control('POST', ['clock'], { duration }));
 }

@@ -1,4 +1,5 @@
-// The calls as they happen.
+// The calls as they happen: the newest on top, with a filter, and the open call at the
+// side.
 import { h, Component } from '../dom.js';
 import { state, change, now } from '../store.js';
 import { controlPath, headers } from '../api.js';
@@ -11,6 +12,7 @@ import { Strip } from './keys.js';
 import { attemptsOf, said, whyOf } from '../story.js';
 import { CallDetail } from './calldetail.js';
 
+// The nine endpoints in the order of interface section 4.
 export const endpoints = [
   'GET /v1/status',
   'POST /v1/warmup',
@@ -59,15 +61,18 @@ function Tools() {
   );
 }
 
+// download is a link to a file of the control interface.
 function download(label, route, file) {
   return h('a', { href: controlPath(route), download: file, title: `Download ${file}` }, label);
 }
 
+// sum says how many calls there are, and with a filter how many of them pass.
 function sum() {
   if (log.all.total === 0) return '';
   return log.found ? `${count(log.found.total)} of ${count(log.all.total)} calls` : plural(log.all.total, 'call');
 }
 
+// The choices of the filter. The values are those that GET calls takes.
 const classes = [
   ['2xx', '2xx success'],
   ['4xx', '4xx refused'],
@@ -75,12 +80,14 @@ const classes = [
   ['5xx', '5xx failed'],
 ];
 
+// [name, label, options] of each select of the filter.
 const choices = [
   ['endpoint', 'Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])]],
   ['status', 'Status', [['', 'Any answer'], ...classes, ['0', 'No whole answer']]],
   ['decided', 'Decided', [['', 'Any decision'], ...classes, ['0', 'None, a fault acted']]],
 ];
 
+// Filter asks the fake anew with each change: it may hold more calls than the page.
 function Filter() {
   const set = (name) => (event) => setFilter({ [name]: event.target.value });
   return h(
@@ -179,6 +186,7 @@ class Row extends Component {
   }
 }
 
+// More calls than this are only counted: a load test has hundreds at once.
 const mostUnderWay = 10;
 
 // UnderWay are the calls that have no answer yet, with a clock that runs.
