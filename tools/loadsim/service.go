@@ -37,12 +37,12 @@ func (s *service) call(endpoint *spec.Endpoint, now time.Duration) (wait time.Du
 	defer s.mu.Unlock()
 	for _, l := range s.limits {
 		if l.counts(endpoint) {
-			wait = max(wait, l.wait(now))
+			wait = max(wait, l.Wait(now))
 		}
 	}
 	for _, l := range s.limits {
 		if wait == 0 && l.counts(endpoint) {
-			l.spend(now)
+			l.Spend(now)
 		}
 	}
 	return wait
@@ -71,10 +71,10 @@ type Model func(*pacer.Limit) Rule
 
 // A Rule counts the calls of one limit. Times are since midnight, UTC, of the first day.
 type Rule interface {
-	// wait is how long until a call would be accepted; 0 if now.
-	wait(now time.Duration) time.Duration
-	// spend counts a call, whether or not there was room for it.
-	spend(now time.Duration)
+	// Wait is how long until a call would be accepted; 0 if now.
+	Wait(now time.Duration) time.Duration
+	// Spend counts a call, whether or not there was room for it.
+	Spend(now time.Duration)
 }
 
 // Models allow a window's calls at once.
@@ -118,7 +118,7 @@ type windows struct {
 	before, within int
 }
 
-func (w *windows) wait(now time.Duration) time.Duration {
+func (w *windows) Wait(now time.Duration) time.Duration {
 	w.roll(now)
 	if w.within < w.Max {
 		return max(0, w.room(w.before, w.within)-(now-w.begins))
@@ -135,7 +135,7 @@ func (w *windows) room(before, within int) time.Duration {
 	return time.Duration(float64(w.Window)*(1-float64(free)/float64(before))) + 1
 }
 
-func (w *windows) spend(now time.Duration) {
+func (w *windows) Spend(now time.Duration) {
 	w.roll(now)
 	w.within++
 }
@@ -157,14 +157,14 @@ type slidingLog struct {
 	calls []time.Duration // oldest first
 }
 
-func (w *slidingLog) wait(now time.Duration) time.Duration {
+func (w *slidingLog) Wait(now time.Duration) time.Duration {
 	if len(w.calls) < w.Max {
 		return 0
 	}
 	return max(0, w.calls[len(w.calls)-w.Max]+w.Window-now)
 }
 
-func (w *slidingLog) spend(now time.Duration) {
+func (w *slidingLog) Spend(now time.Duration) {
 	w.calls = append(w.calls, now)
 	w.calls = w.calls[max(0, len(w.calls)-w.Max):]
 }
@@ -178,8 +178,8 @@ type tokenBucket struct {
 
 func (w *tokenBucket) every() time.Duration { return w.Window / time.Duration(w.Max) }
 
-func (w *tokenBucket) wait(now time.Duration) time.Duration {
+func (w *tokenBucket) Wait(now time.Duration) time.Duration {
 	return max(0, w.due-time.Duration(cmp.Or(w.burst, w.Max)-1)*w.every()-now)
 }
 
-func (w *tokenBucket) spend(now time.Duration) { w.due = max(w.due, now) + w.every() }
+func (w *tokenBucket) Spend(now time.Duration) { w.due = max(w.due, now) + w.every() }
