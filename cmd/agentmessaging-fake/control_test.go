@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -203,9 +205,9 @@ func TestStreamOfOneSlowCall(t *testing.T) {
 func TestSlowReader(t *testing.T) {
 	a, s := newStream(t, "--calls=10", "--limits=off")
 	a.play(step{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""})
-	const made = 2000
+	const made = 200
 	text := `{"text":"` + strings.Repeat("x", 4000) + `"}`
-	for range made { // 16 MB, more than any socket holds
+	for range made { // 1.6 MB, more than the socket holds
 		a.send("POST", "/v1/agents/a/messages", text, "Authorization: Bearer "+a.facts.APIKey)
 	}
 	missed, received := 0, 0
@@ -235,10 +237,16 @@ type stream struct {
 	lines *bufio.Scanner
 }
 
-// newStream begins a program that serves, and a stream of it.
+// newStream begins a program that serves, and a stream of it. The stream's socket holds
+// little.
 func newStream(t *testing.T, flags ...string) (api, *stream) {
 	a := newAPI(t, flags...)
-	server := httptest.NewServer(a.all)
+	server := httptest.NewUnstartedServer(a.all)
+	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		assert.NoError(t, conn.(*net.TCPConn).SetWriteBuffer(1<<10))
+		return ctx
+	}
+	server.Start()
 	t.Cleanup(server.Close)
 	t.Cleanup(a.stop) // before Close, which waits for streams
 	a.facts.BaseURL = server.URL

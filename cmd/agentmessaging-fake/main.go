@@ -39,12 +39,15 @@ const (
 // one to the program and once more to its process group.
 const sameSignal = 500 * time.Millisecond
 
-// A SIGHUP saves the state as a SIGTERM does: it comes when the terminal is closed.
-func main() {
+func main() { os.Exit(runUntilSignal(sameSignal)) }
+
+// runUntilSignal is the program with the process around it. A SIGHUP saves the state as a
+// SIGTERM does: it comes when the terminal is closed.
+func runUntilSignal(same time.Duration) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The first signal drains. Once stop has taken the handler away, another one ends.
-	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
-	os.Exit(run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+	context.AfterFunc(ctx, func() { time.AfterFunc(same, stop) })
+	return run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 }
 
 // run is the program without the process around it, so that a test can run it: environ
