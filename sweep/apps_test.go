@@ -79,7 +79,7 @@ var apps = []struct {
 	{"a key in an error", []string{"secret"}, quotes},
 	{"an agent that is gone and asked for ever", []string{"resumes"}, welcome(func(e *sweep.Env, id, _, s string) error { return send(e, id, s) }, "Hello")},
 	{"one new agent for one that is not found", nil, newAgent},
-	{"an agent's file that may be empty", []string{"resumes"}, emptyFile},
+	{"an agent's file that may be empty", []string{"resumes CreateAgent_1/dies_answered_agent_was_empty"}, emptyFile},
 	{"a creation in doubt that somebody has to look up", nil, waitsForSomebody},
 	{"a batch that begins again", []string{"doubled SendMessage_1/reply_lost/once"}, beginsAgain},
 	{"texts that are never the same", nil, numbered()},

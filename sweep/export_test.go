@@ -17,7 +17,7 @@ func Alarm(alarm <-chan time.Time) Option {
 }
 
 // Faults tries these kinds of faults alone, for speed, and those that package faults
-// does not have.
+// does not have. "dies" are all deaths.
 func Faults(names ...string) Option {
 	names = append(names, "agent_gone", "fails")
 	return func(c *config) { c.skip = func(fault string) bool { return !slices.Contains(names, fault) } }

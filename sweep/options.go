@@ -26,7 +26,7 @@ type config struct {
 	// For tests of Test:
 	collect func(report string, found []Finding) // in place of failing the test
 	after   func(time.Duration) <-chan time.Time // wakes the watchdog
-	skip    func(fault string) bool              // for speed
+	skip    func(fault string) bool              // for speed; of "dies", all deaths
 }
 
 // without switches a check off: for findings about these endpoints, or for all.
@@ -51,7 +51,7 @@ func (o ownCheck) check(r *Run) (err error) {
 }
 
 func newConfig(opts []Option) config {
-	c := config{maxVirtualTime: 2 * time.Hour, watchdog: 10 * time.Second, after: time.After}
+	c := config{maxVirtualTime: 2 * time.Hour, watchdog: 10 * time.Second, after: time.After, skip: func(string) bool { return false }}
 	for _, opt := range opts {
 		opt(&c)
 	}

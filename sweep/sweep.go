@@ -122,7 +122,7 @@ func (s *sweep) runBaseline() {
 	for i := range rows {
 		from := nothing
 		for stage := range restarts {
-			rec := s.execute(&execution{from: from, stage: stage, moments: i == 1 && stage == 0})
+			rec := s.execute(&execution{from: from, stage: stage, moments: i == 1 && stage == 0 && !s.skip("dies")})
 			s.mustPass(rec)
 			rows[i], from = append(rows[i], rec), rec.left
 		}
@@ -182,7 +182,7 @@ func (s *sweep) mustPass(rec *record) {
 func (s *sweep) runFaults() {
 	retried := false
 	for _, p := range plansOf(s.baseline.records[0], s.single) {
-		if s.skip != nil && s.skip(p.fault.Name) || p.lasts == atCall && !retried {
+		if s.skip(p.fault.Name) || p.lasts == atCall && !retried {
 			continue
 		}
 		r := &run{name: p.String(), plan: p}
