@@ -145,9 +145,9 @@ func (s *Service) spend(key *apiKey, now float64, ids ...string) {
 // used is how much of a limit is spent if one more call is counted at a time, by the
 // definition of each way to count.
 func (s *Service) used(l limit, key *apiKey, at float64) (n float64) {
-	start, last := math.Inf(-1), 0.0
-	for _, t := range slices.Concat(s.spent[l.counter(key)], []float64{at}) {
-		switch s.Decides["windows"] {
+	start, last, windows := math.Inf(-1), 0.0, s.Decides["windows"].(string)
+	for _, t := range append(s.spent[l.counter(key)], at) {
+		switch windows {
 		case "fixed":
 			if t >= start+l.seconds {
 				start, n = t, 0
