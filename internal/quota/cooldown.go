@@ -101,13 +101,14 @@ func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
 // Ask implements Rule. It grants one at a time, so that the classes that wait at a gate go in
 // the order in which their calls came.
 func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
-	class := first.Class.ID
-	g := c.gates[class]
-	if g == nil {
-		c.held[class].Store(false)
-		return Answer{Grants: []Grant{{At: now}}}
+	class, waitHere := first.Class.ID, 0
+	g := cmp.Or(c.gates[class], new(gate))
+	for other, q := range c.queues {
+		if c.gates[other.ID] == g {
+			waitHere += q.waiting()
+		}
 	}
-	a, waitHere := Answer{Key: g.key, TraceID: g.trace, Estimated: true, RefusedSince: g.since}, c.waitingAt(g)
+	a := Answer{Key: g.key, TraceID: g.trace, Estimated: true, RefusedSince: g.since}
 	if g.closed {
 		opens, jittered := g.opens(waitHere, first)
 		if l := &g.trials[class]; now < jittered {
@@ -123,31 +124,22 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 	if waiting == 0 {
 		return Answer{}
 	}
-	if g.ramp != nil && waitHere <= 1 && g.ramp.over(now) {
-		g.ramp = nil // a lone caller is not held up by the pace of many
-	}
-	if g.ramp == nil {
+	// A lone caller is not held up by the pace of many, once all who were sent have been
+	// answered and everybody who waited has had the time to ask.
+	alone, r := waitHere <= 1, g.ramp
+	if r == nil || alone && r.sent == r.passed+r.refused && now-max(r.opened, r.last) >= answerWait {
+		g.ramp = nil
 		c.held[class].Store(false)
 		a.Grants = []Grant{{At: now}}
 		return a
 	}
-	if a.Again = g.ramp.due(now, waitHere <= 1); a.Again > now {
-		a.Turn, a.Gap = a.Again, g.ramp.gap
+	if a.Again = r.due(now, alone); a.Again > now {
+		a.Turn, a.Gap = a.Again, r.gap
 		return a
 	}
-	a.Grants = []Grant{{At: now, ReportSuccess: true, Mark: g.ramp}}
-	g.ramp.sent, g.ramp.last = g.ramp.sent+1, now
+	a.Grants = []Grant{{At: now, ReportSuccess: true, Mark: r}}
+	r.sent, r.last = r.sent+1, now
 	return a
-}
-
-// waitingAt counts the calls that wait at a gate.
-func (c *CoolDown) waitingAt(g *gate) (n int) {
-	for class, q := range c.queues {
-		if c.gates[class.ID] == g {
-			n += q.waiting()
-		}
-	}
-	return n
 }
 
 // opens returns when the gate lets the next call go: after Retry-After or the
@@ -190,31 +182,23 @@ func (g *gate) open(now time.Duration) {
 // Done implements Rule.
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	passed := o.Sent && !o.Refused
+	g := c.gates[w.Class.ID]
 	switch mark := w.Grant.Mark.(type) {
 	case *ramp:
 		mark.record(o)
-		if g := c.gates[w.Class.ID]; g != nil && passed {
+		if g != nil && passed {
 			g.since = now
 		}
-	case *gate:
-		if passed {
-			c.passedClosed(mark, w.Class.ID, now)
+	case *gate: // it was a trial
+		switch {
+		case !passed || g != mark:
+		case g.trials[w.Class.ID].after < trialEvery: // the class only shares the name
+			c.gates[w.Class.ID] = nil
+		case g.closed: // the class was refused here itself, so the limit has opened
+			g.open(now)
 		}
 	}
 	return o.Refused && c.close(now, classIndex(w.Endpoint, w.SetsBYOK), o)
-}
-
-// passedClosed handles a call that a closed gate let through as a trial and the
-// service accepted. If the class was refused here itself, the limit has opened.
-// Otherwise it only shares the name: detach it.
-func (c *CoolDown) passedClosed(g *gate, class int, now time.Duration) {
-	switch {
-	case c.gates[class] != g:
-	case g.trials[class].after < trialEvery:
-		c.gates[class] = nil
-	case g.closed:
-		g.open(now)
-	}
 }
 
 // close shuts the gate of a limit that has refused a class. A gate that is closed
@@ -265,6 +249,85 @@ func (c *CoolDown) gateOf(key string, class int) *gate {
 		}
 	}
 	return &gate{key: key}
+}
+
+// ramp lets callers go in turn behind a gate that has opened, so that few of them
+// meet the refusal that shows where the limit is: one goes, then two for each that
+// has passed, up to the number that passed last time. From there on one goes
+// after each gap: last time's average distance, which shrinks with each that passes.
+type ramp struct {
+	before  int           // how many passed when the gate was open last; 0: not known
+	gap     time.Duration // the distance beyond before; 0: not known
+	sent    int           // since the opening
+	passed  int           // of them
+	refused int           // of them
+	opened  time.Duration
+	last    time.Duration // when one was sent, or the opening
+}
+
+const (
+	// answerWait is how long an answer is waited for before the next caller goes
+	// all the same: services refuse quickly, but replies can take minutes. It also
+	// bounds what the pace of many costs a lone caller.
+	answerWait = time.Second
+	// maxGap bounds the distance: to be wrong by more would cost a caller more
+	// than a refusal.
+	maxGap = 15 * time.Second
+)
+
+// due is when the next caller may go.
+func (r *ramp) due(now time.Duration, alone bool) time.Duration {
+	wait := max(answerWait, r.gap)
+	switch {
+	case r.sent == 0:
+		return now
+	case r.gap > 0 && r.sent >= r.before:
+		wait = r.gap
+	case r.sent <= 2*r.passed:
+		return now
+	}
+	if alone {
+		wait = min(wait, answerWait)
+	}
+	return max(now, r.last+wait)
+}
+
+// record counts how a caller that was sent has ended.
+func (r *ramp) record(o Outcome) {
+	switch {
+	case o.Refused:
+		r.refused++
+	case o.Sent:
+		r.passed++
+		if beyond := r.passed - r.before; beyond > 0 {
+			r.gap -= r.gap * time.Duration(min(beyond, 256)) / 512
+		}
+	default:
+		r.sent--
+	}
+}
+
+// through counts those who got through, answered or not: refusals come quickly.
+func (r *ramp) through() int { return r.sent - r.refused }
+
+// next is the ramp after this one, which a refusal has ended.
+func (r *ramp) next(now time.Duration) *ramp {
+	next := &ramp{opened: now, last: now}
+	if r == nil || now <= r.opened {
+		return next
+	}
+	passed := r.through()
+	next.before = max(passed, r.before/2) // others may have been quicker this time
+	switch {
+	case passed <= 0:
+		next.gap = min(r.gap*5/4, maxGap)
+	default:
+		next.gap = min((now-r.opened)/time.Duration(passed), maxGap)
+		if r.gap > 0 && passed > r.before {
+			next.gap = min(next.gap, r.gap*5/4)
+		}
+	}
+	return next
 }
 
 // Jitter spreads out callers that were refused together: by half of the
