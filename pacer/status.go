@@ -36,7 +36,7 @@ type LimitState struct {
 // store.
 func (p *Pacer) State() State {
 	s, now, c := State{}, p.engine.Now(), p.coordinator
-	s.Interactive, s.Batch = p.engine.Waiting()
+	s.Interactive, s.Batch = p.engine.Waiting(false), p.engine.Waiting(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.hereLocked(now)

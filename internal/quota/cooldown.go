@@ -170,13 +170,25 @@ func (g *gate) emptied() int {
 	return 0
 }
 
-// open begins the turns at the gate.
+// open begins the turns at the gate, by what the last opening has taught, which a refusal
+// has ended.
 func (g *gate) open(now time.Duration) {
+	last, next := g.ramp, &ramp{opened: now, last: now}
 	g.empty = g.emptied()
-	if g.ramp != nil && g.empty == 0 {
-		g.since = max(g.since, g.begun) // some got through before, answered or not
+	if g.closed, g.ramp = false, next; last == nil || now <= last.opened {
+		return
 	}
-	g.closed, g.ramp = false, g.ramp.next(now)
+	passed := last.through()
+	next.before = max(passed, last.before/2) // others may have been quicker this time
+	next.gap = last.gap * 5 / 4
+	if passed > 0 {
+		g.since = max(g.since, g.begun) // some got through before, answered or not
+		average := (now - last.opened) / time.Duration(passed)
+		if average < next.gap || last.gap == 0 || passed <= last.before {
+			next.gap = average
+		}
+	}
+	next.gap = min(next.gap, maxGap)
 }
 
 // Done implements Rule.
@@ -309,26 +321,6 @@ func (r *ramp) record(o Outcome) {
 
 // through counts those who got through, answered or not: refusals come quickly.
 func (r *ramp) through() int { return r.sent - r.refused }
-
-// next is the ramp after this one, which a refusal has ended.
-func (r *ramp) next(now time.Duration) *ramp {
-	next := &ramp{opened: now, last: now}
-	if r == nil || now <= r.opened {
-		return next
-	}
-	passed := r.through()
-	next.before = max(passed, r.before/2) // others may have been quicker this time
-	switch {
-	case passed <= 0:
-		next.gap = min(r.gap*5/4, maxGap)
-	default:
-		next.gap = min((now-r.opened)/time.Duration(passed), maxGap)
-		if r.gap > 0 && passed > r.before {
-			next.gap = min(next.gap, r.gap*5/4)
-		}
-	}
-	return next
-}
 
 // Jitter spreads out callers that were refused together: by half of the
 // backoff, and by a tenth of a long Retry-After, within half of the room.

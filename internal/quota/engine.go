@@ -177,7 +177,7 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 }
 
 // enter has a call granted or refused at once, or puts it into its queue. It reports
-// whether the call has to wait, in the queue or for the time of its grant.
+// whether the call has to wait, for an answer or for the time of its grant.
 func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -199,19 +199,22 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	ahead := q.place(w)
 	if refusal := q.refusal(w, ahead, now); refusal != nil {
 		w.err = refusal
-	} else if q.push(w, ahead); w.Refused && q.Again != Later {
+		e.serveLocked() // the rule has been asked, and perhaps nobody waits
+		return false
+	}
+	q.push(w, ahead)
+	if w.answer = make(chan Wait, 1); w.OnWait != nil {
+		q.newcomers = append(q.newcomers, w)
+	}
+	if w.Refused && q.Again != Later {
 		q.Again = 0 // when the rule was asked last, this call did not wait yet
 	}
 	if e.clock != (RealClock{}) {
 		e.alarm = 0 // sleep anew: the clock may not return from the sleep that is under way
 	}
-	if e.serveLocked(); w.waits {
-		if w.answer = make(chan Wait, 1); w.OnWait != nil {
-			q.newcomers = append(q.newcomers, w)
-			q.forecast(now)
-		}
-	}
-	return w.waits || w.granted && w.Grant.At > now
+	e.serveLocked()
+	q.forecast(now)
+	return true
 }
 
 // startWaitLocked notes when a call enters, and for how long it can wait.
@@ -342,18 +345,16 @@ func (e *Engine) Now() time.Duration {
 	return e.nowLocked()
 }
 
-// Waiting counts the waiting calls.
-func (e *Engine) Waiting() (interactive, batch int) {
+// Waiting counts the waiting calls, interactive or batch.
+func (e *Engine) Waiting(batch bool) (n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for class, q := range e.queues {
-		if class.Batch {
-			batch += q.waiting()
-		} else {
-			interactive += q.waiting()
+		if class.Batch == batch {
+			n += q.waiting()
 		}
 	}
-	return interactive, batch
+	return n
 }
 
 // serveLocked asks the rule for all classes that are due, and sleeps until the next is.
@@ -423,7 +424,7 @@ func (e *Engine) answerLocked(q *queue, answer Answer) {
 			e.doneLocked(&Waiter{Class: q.Class, Grant: g}, Outcome{})
 		} else {
 			w.Grant, w.granted, w.Limit = g, true, answer.Key
-			w.endWait(nil)
+			close(w.answer)
 		}
 	}
 	if q.Answer = answer; later {
@@ -479,19 +480,18 @@ func (q *queue) refuseLate(now time.Duration) {
 	ahead := 0
 	for _, w := range q.all() {
 		if refusal := q.refusal(w, ahead, now); refusal != nil {
-			q.remove(w)
-			w.endWait(refusal)
+			q.refuse(w, refusal)
 		} else {
 			ahead++
 		}
 	}
 }
 
-// endWait is for a call that has left the line with its answer.
-func (w *Waiter) endWait(err error) {
-	if w.err = err; w.answer != nil {
-		close(w.answer)
-	}
+// refuse ends the wait of a call.
+func (q *queue) refuse(w *Waiter, err error) {
+	q.remove(w)
+	w.err = err
+	close(w.answer)
 }
 
 // sleepLocked waits by the clock. A sleep that nobody cut short has taken its time, even
@@ -546,8 +546,7 @@ func (e *Engine) Go(work func() error) {
 		defer e.mu.Unlock()
 		for _, q := range e.queues {
 			for _, w := range q.all() {
-				q.remove(w)
-				w.endWait(err)
+				q.refuse(w, err)
 			}
 		}
 	}()
