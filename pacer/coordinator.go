@@ -270,7 +270,6 @@ func (s *step) apply(l *ledger) {
 	}
 	for i, q := range s.questions {
 		s.turns[i] = l.ask(keyOf(q.Class), q.waiting)
-		s.turns[i].grants = slices.Clone(s.turns[i].grants)
 	}
 }
 

@@ -42,11 +42,10 @@ func (s *state) at(now int64) {
 type ledger struct {
 	*state
 	rules        []rule
-	member       int64             // this process
-	took         int64             // how long a step takes at least
-	calls        int64             // what each counts as: more than 1 for a process on its share
-	peersUnknown bool              // the number of processes is not known
-	grants       [mostGrants]int64 // of the last answer
+	member       int64 // this process
+	took         int64 // how long a step takes at least
+	calls        int64 // what each counts as: more than 1 for a process on its share
+	peersUnknown bool  // the number of processes is not known
 }
 
 func (l *ledger) budget(i int) budget {
@@ -95,42 +94,35 @@ func (l *ledger) giveBack(k costSet, at int64) {
 
 // refused lets the limit that is to blame learn: a call that counted as k, and was
 // granted at a time, shall wait.
+//
+// When the limit opens again, the calls go at an even pace, as they did when they filled
+// it: a sliding window frees its room at that pace. A level is learned only where the
+// calls of a whole window are known, from a call that was not held up on its way, and for
+// limits on single operations only where most of it was used: else others may be to
+// blame. A limit that is only counted begins its count anew.
 func (l *ledger) refused(k costSet, granted, wait int64) {
 	if k != request {
 		k &^= request
 	}
-	var blamed budget
+	var b budget // to blame
 	fullest := math.Inf(-1)
-	for b := range l.budgets(k) {
-		if full := b.full(); wait <= b.window+second && full > fullest {
-			fullest, blamed = full, b
+	for o := range l.budgets(k) {
+		if full := o.full(); wait <= o.window+second && full > fullest {
+			fullest, b = full, o
 		}
 	}
-	if blamed.rule != nil {
-		l.learn(blamed, granted, l.Now+wait)
+	if b.rule == nil {
+		return
 	}
-}
-
-// learn lets a limit learn from a refusal. A level is learned only where the
-// calls of a whole window are known, from a call that was not held up on its
-// way, and for limits on single operations only where most of it was used: else
-// others may be to blame. A limit that is only counted begins its count anew.
-func (l *ledger) learn(b budget, granted, opens int64) {
-	l.calm(b.counts, min(opens, l.Now+hour))
+	for o := range l.budgets(b.counts) {
+		o.pause(l.Now + min(wait, hour))
+	}
 	known := l.peersUnknown || l.Now-l.Fresh >= b.window
 	switch {
 	case !b.paced():
 		b.Slots, b.Held, b.Trials = nil, 0, 1
-	case known && granted >= l.Now-b.window/2 && (b.counts == request || b.full() >= 0.5):
-		b.refused(opens, granted, l.peersUnknown)
-	}
-}
-
-// calm lets the calls go at an even pace when a limit opens again, as they did
-// when they filled it: a sliding window frees its room at that pace.
-func (l *ledger) calm(counts costSet, opens int64) {
-	for b := range l.budgets(counts) {
-		b.pause(opens)
+	case known && granted >= l.Now-b.window/2 && (b.counts == request || fullest >= 0.5):
+		b.refused(l.Now+wait, granted, l.peersUnknown)
 	}
 }
 
@@ -244,7 +236,7 @@ func (l *ledger) ask(key queueKey, waits int64) turn {
 	}
 	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, mostGrants, max(1, l.took*l.took/pace/pace))}
 	var got turn
-	grants := l.grants[:0]
+	var grants []int64
 	for int64(len(grants)) < t.Calls {
 		if got = l.turn(t); got.due > l.Now+6*l.took { // so early that the way to the store is hidden
 			break
