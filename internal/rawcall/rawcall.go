@@ -80,7 +80,7 @@ var (
 		"ok bool, byok closed, "+byokConfig+", trace_id text", 400, 401, 402, 403, 429, 503)
 	ClearBYOK   = row("clear-byok", "DELETE /v1/byok", "", "ok bool, trace_id text", 401, 402, 403, 404)
 	CreateAgent = row("create-agent", "POST /v1/agents", `{}`, "agent_id text, status active, sms object optional, "+
-		"sms.status "+smsStatus+", sms.phone_number nothing null optional, trace_id text", 400, 401, 402, 404, 429) // 2.2: only on the read response
+		"sms.status "+smsStatus+" optional, sms.phone_number nothing null optional, trace_id text", 400, 401, 402, 404, 429) // 2.2: only on the read response
 	ReadAgent = row("read-agent", "GET /v1/agents/{agent_id}", "", "agent_id text, status text, created_at text, updated_at text, "+
 		"sms object optional, sms.status text, sms.phone_number text optional, trace_id text", 401, 402, 404, 429)
 	SendMessage = row("send-message", "POST /v1/agents/{agent_id}/messages", `{"text":"Hello"}`,
