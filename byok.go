@@ -108,7 +108,8 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 
 // SetBYOK stores a provider key for this API key, in place of any earlier one
 // (interface 4.4). Agents in byok mode use it. It spends one of 5 BYOK sets
-// an hour (interface 8.1).
+// an hour (interface 8.1). An answer whose ok is false confirms nothing: it is
+// an error, after retries.
 //
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
@@ -116,7 +117,8 @@ func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig
 	return do(ctx, c, params.request(), readStoredBYOK)
 }
 
-// ClearBYOK removes what is stored for this API key (interface 4.5).
+// ClearBYOK removes what is stored for this API key (interface 4.5). An answer
+// whose ok is false is an error, after retries.
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden],
 // [ErrNotFound].

@@ -2,11 +2,13 @@
 // Service for machines, from outside: nothing in that file was generated from
 // the client or from the fake. The package itself is empty; its tests
 //
-//   - hold every request and reply of the contract suite's run to it with
-//     kin-openapi: it takes what the service takes, and refuses what that refuses,
-//   - compare the calls and their replies with the interface, both ways,
+//   - compare its calls and replies with the interface, both ways, by kin-openapi,
+//   - let Prism play the service from it: a mock server that others wrote, which
+//     checks requests by itself. The contract suite runs against it, and every method
+//     of the client meets every status, with examples and with random bodies,
 //   - let oapi-codegen make a client of it, which compiles,
-//   - and do the same with the standalone fake's control interface.
+//   - and hold the standalone fake's control interface to its document.
 //
-// A nested module, so that none of these tools is a dependency of the SDK.
+// A nested module, so that none of these tools is a dependency of the SDK. Prism needs
+// Node 20 and "npm ci" in this folder; its tests are skipped without.
 package openapi

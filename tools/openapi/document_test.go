@@ -1,6 +1,7 @@
 package openapi_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -12,24 +13,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	_ "github.com/oapi-codegen/runtime" // what the clients import
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go/contract"
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
 const (
@@ -66,203 +65,61 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestCalls compares the calls and the schemas of their replies with testdata/calls.txt. That
-// file was written from the interface, not from the document: TestContract shows that the
-// document is not too narrow, and this test that it is not too wide.
-//
-// A reply in the file is "closed" if it takes no other members, and "open" if the document
-// says that it takes them. A line has a member, its type or its values, whether it may be
-// null, and whether it is optional.
+// TestCalls compares the document with package rawcall, which was written from the
+// interface, not from the document: it has the same calls with the same statuses, and
+// takes the same bodies.
 func TestCalls(t *testing.T) {
-	doc := load(t, documentFile)
-	assert.Equal(t, openapi3.SecurityRequirements{{"bearer": {}}}, doc.Security)
-	scheme := doc.Components.SecuritySchemes["bearer"].Value
-	assert.Equal(t, []string{"http", "bearer"}, []string{scheme.Type, scheme.Scheme})
-	var calls, replies []string
-	for call, op := range operations(doc) {
-		assert.Nil(t, op.Security, "%s has its own rule of security", op.OperationID)
-		line := call + " is " + op.OperationID + ":"
-		for _, status := range slices.Sorted(maps.Keys(op.Responses.Map())) {
-			res, name := op.Responses.Value(status).Value, "other errors"
-			switch status {
-			case "200":
-				name = op.OperationID
-			case "429":
-				name = "429"
+	all := operations(load(t, documentFile))
+	assert.Len(t, all, len(rawcall.Endpoints))
+	for _, call := range rawcall.Endpoints {
+		op := all[call.Method+" "+call.Path]
+		require.NotNil(t, op, call.Name)
+		assert.Len(t, op.Responses.Map(), 1+len(call.Errors), call.Name)
+		for _, status := range append(call.Errors, http.StatusOK) {
+			res := op.Responses.Status(status)
+			require.NotNil(t, res, "%s %d", call.Name, status)
+			if status == http.StatusTooManyRequests {
+				assert.True(t, res.Value.Headers["Retry-After"].Value.Required, call.Name)
 			}
-			line += " " + status
-			for header, ref := range res.Headers {
-				line += " with " + header
-				assert.True(t, ref.Value.Required, line)
+			require.Len(t, res.Value.Content, 1, call.Name)
+			reply := res.Value.Content["application/json"]
+			closed := op.OperationID == "Status" && status == http.StatusOK // interface 4.1
+			for _, body := range variants(reply.Example.(map[string]any)) {
+				want := rawcall.Exchange{Call: call, Status: status}.Shape().Problem(body, closed)
+				err := reply.Schema.Value.VisitJSON(body, openapi3.EnableJSONSchema2020())
+				assert.Equal(t, want == "", err == nil, "%s %d %v: the interface says %q, the document %v", call.Name, status, body, want, err)
 			}
-			require.Equal(t, []string{"application/json"}, slices.Collect(maps.Keys(res.Content)), line)
-			schema := res.Content["application/json"].Schema.Value
-			replies = append(replies, name+": "+typeOrValues(schema)+"\n"+strings.Join(memberLines("  ", schema), "\n")+"\n")
-		}
-		calls = append(calls, line+"\n")
-	}
-	slices.Sort(calls)
-	slices.Sort(replies)
-	want, err := os.ReadFile("testdata/calls.txt")
-	require.NoError(t, err)
-	assert.Equal(t, string(want), strings.Join(calls, "")+"\n"+strings.Join(slices.Compact(replies), "\n"))
-}
-
-// memberLines returns a line for each member of an object, and of the objects in it.
-func memberLines(prefix string, object *openapi3.Schema) (lines []string) {
-	for name, ref := range object.Properties {
-		member, line := ref.Value, prefix+name
-		null := len(member.OneOf) == 2 && member.OneOf[1].Value.Type.Is("null")
-		if null {
-			member = member.OneOf[0].Value
-		}
-		line += " " + typeOrValues(member)
-		if null || member.Type.Includes("null") {
-			line += " null"
-		}
-		if !slices.Contains(object.Required, name) {
-			line += " optional"
-		}
-		lines = append(append(lines, line), memberLines(prefix+name+".", member)...)
-	}
-	slices.Sort(lines)
-	return lines
-}
-
-// typeOrValues prints a schema whole if it says more than the tests compare.
-func typeOrValues(s *openapi3.Schema) string {
-	known := &openapi3.Schema{
-		Title: s.Title, Description: s.Description, Type: s.Type, Enum: s.Enum, Required: s.Required,
-		Properties: s.Properties, AdditionalProperties: s.AdditionalProperties, Items: s.Items, Extensions: s.Extensions, Origin: s.Origin,
-	}
-	var values []string
-	for _, value := range s.Enum {
-		values = append(values, fmt.Sprint(value))
-	}
-	switch more := s.AdditionalProperties.Has; {
-	case !reflect.DeepEqual(s, known):
-		return fmt.Sprintf("%+v", s)
-	case s.Type.Is("object") && more == nil:
-		return "object"
-	case s.Type.Is("object"):
-		return map[bool]string{true: "open", false: "closed"}[*more]
-	case s.Type.Is("array"):
-		return typeOrValues(s.Items.Value) + "s"
-	case len(values) > 0:
-		return strings.Join(values, "|")
-	}
-	return s.Type.Slice()[0]
-}
-
-// checker compares every request and reply of a run with the document.
-type checker struct {
-	router routers.Router
-	mu     sync.Mutex
-	seen   map[string]bool // "SendMessage 404"
-	wrong  map[string]bool // "GET /v1/byok answered 200: " and what the document says
-}
-
-func newChecker(t testing.TB, doc *openapi3.T) *checker {
-	t.Helper()
-	doc.Servers = nil // any address will do
-	router, err := gorillamux.NewRouter(doc)
-	require.NoError(t, err)
-	return &checker{router: router, seen: map[string]bool{}, wrong: map[string]bool{}}
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// clientOver returns a client whose calls over a transport in memory are checked.
-func (c *checker) clientOver(transport http.RoundTripper) *http.Client {
-	return &http.Client{Transport: roundTripper(func(req *http.Request) (*http.Response, error) {
-		var sent []byte
-		if req.Body != nil {
-			sent, _ = io.ReadAll(req.Body)
-			req.Body = io.NopCloser(bytes.NewReader(sent))
-		}
-		res, err := transport.RoundTrip(req)
-		if err != nil {
-			return nil, err
-		}
-		received, err := io.ReadAll(res.Body)
-		if err == nil {
-			c.check(req, sent, res, received)
-			res.Body = io.NopCloser(bytes.NewReader(received))
-		}
-		return res, err
-	})}
-}
-
-// notInSchemas matches refusals whose rule no schema can state, and those of one rule that
-// is the fake's own: interface 2.5 does not close a message.
-var notInSchemas = regexp.MustCompile(`twice|byok_|at most (1048576|4096) |/messages .* is not allowed`)
-
-// refusedAnywhere are the statuses that a path outside the document may have: the service
-// can refuse a key before it looks at the path.
-var refusedAnywhere = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed}
-
-// check wants the document to allow the reply, to take a request that the service took,
-// and to refuse a request that the service refused.
-func (c *checker) check(req *http.Request, sent []byte, res *http.Response, received []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	complain := func(format string, args ...any) {
-		line, _, _ := strings.Cut(fmt.Sprintf(format, args...), "\n")
-		c.wrong[req.Method+" "+req.URL.Path+" "+line] = true
-	}
-	route, params, err := c.router.FindRoute(req)
-	if err != nil {
-		if !slices.Contains(refusedAnywhere, res.StatusCode) {
-			complain("answered %d: %v", res.StatusCode, err)
-		}
-		return
-	}
-	c.seen[fmt.Sprint(route.Operation.OperationID, " ", res.StatusCode)] = true
-	request := &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route, Options: &openapi3filter.Options{
-		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, SkipSettingDefaults: true, IncludeResponseStatus: true,
-	}}
-	reply := &openapi3filter.ResponseValidationInput{RequestValidationInput: request, Status: res.StatusCode, Header: res.Header, Options: request.Options}
-	if err := openapi3filter.ValidateResponse(req.Context(), reply.SetBodyBytes(received)); err != nil {
-		complain("answered %d: %v", res.StatusCode, err)
-	}
-	taken := res.StatusCode == http.StatusOK
-	if taken && req.Header.Get("Content-Type") != "" ||
-		res.StatusCode == http.StatusBadRequest && strictjson.Check(sent) == nil && !notInSchemas.MatchString(req.URL.Path+" "+string(received)) {
-		req.Body = io.NopCloser(bytes.NewReader(sent))
-		if err := openapi3filter.ValidateRequest(req.Context(), request); (err == nil) != taken {
-			complain("%.80q: taken %v, but the document says %v", sent, taken, err)
 		}
 	}
 }
 
-// TestContract runs the whole contract suite on the fake: each bound of a request is
-// tried on both sides there.
-func TestContract(t *testing.T) {
-	c := newChecker(t, load(t, documentFile))
-	t.Run("cases", func(t *testing.T) {
-		contract.Run(t, contract.Target{Fresh: func(tb testing.TB) contract.Target {
-			began := time.Now()
-			fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes(), fakeserver.WithClock(func() time.Time { return began }))
-			client := c.clientOver(fake.Direct())
-			if strings.HasSuffix(tb.Name(), "key_day") { // fills the limit of a day
-				client = &http.Client{Transport: fake.Direct()}
+// variants are an example, and others with one member less or more, or with another value.
+func variants(example map[string]any) []map[string]any {
+	all := []map[string]any{example}
+	with := func(name string, value any) {
+		variant := maps.Clone(example)
+		variant[name] = value
+		all = append(all, variant)
+	}
+	for _, name := range append(slices.Collect(maps.Keys(example)), "limit_key", "reason", "more") {
+		for _, value := range []any{nil, true, 5.0, "other", []any{"other"}, []any{5.0}, map[string]any{}} {
+			with(name, value)
+		}
+		without := maps.Clone(example)
+		delete(without, name)
+		all = append(all, without)
+		if inner, nested := example[name].(map[string]any); nested {
+			for _, variant := range variants(inner) {
+				with(name, variant)
 			}
-			return contract.Target{
-				BaseURL: fake.BaseURL(), Key: fake.Key(), Abilities: fake, FrozenClock: true, Decisions: true,
-				HTTPClient: client,
-				ClientFrom: func(ip string) *http.Client { return c.clientOver(fake.Direct(fakeserver.FromIP(ip))) },
-			}
-		}})
-	})
-	assert.Empty(t, c.wrong)
-	assert.NotEmpty(t, c.seen)
+		}
+	}
+	return all
 }
 
-// TestControl holds every call that the tests of the control interface make to
-// its document, and wants a success of each operation among them. One of these
-// tests calls every route, so none is missing in the document.
+// TestControl holds every reply that the tests of the control interface get to its
+// document, and wants a success of each operation among them. One of these tests calls
+// every route, so none is missing in the document.
 func TestControl(t *testing.T) {
 	for _, kind := range []string{"text/event-stream", "application/yaml"} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.FileBodyDecoder)
@@ -276,7 +133,10 @@ func TestControl(t *testing.T) {
 	require.NoError(t, err)
 
 	doc := load(t, controlFile)
-	c := newChecker(t, doc)
+	doc.Servers = nil // any address will do
+	router, err := gorillamux.NewRouter(doc)
+	require.NoError(t, err)
+	untested := operations(doc)
 	for line := range bytes.Lines(recorded) {
 		var call struct {
 			Method, URL, Answer string
@@ -285,13 +145,23 @@ func TestControl(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal(line, &call))
 		req := httptest.NewRequest(call.Method, call.URL, nil)
-		c.check(req, nil, &http.Response{StatusCode: call.Status, Header: call.Answered}, []byte(call.Answer))
+		route, _, err := router.FindRoute(req)
+		if err != nil {
+			assert.Contains(t, []int{401, 403, 404, 405}, call.Status, "%s %s: %v", call.Method, call.URL, err)
+			continue
+		}
+		reply := &openapi3filter.ResponseValidationInput{
+			RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, Route: route},
+			Status:                 call.Status, Header: call.Answered,
+			Options: &openapi3filter.Options{IncludeResponseStatus: true},
+		}
+		err = openapi3filter.ValidateResponse(t.Context(), reply.SetBodyBytes([]byte(call.Answer)))
+		assert.NoError(t, err, "%s %s answered %d", call.Method, call.URL, call.Status)
+		if call.Status < 300 {
+			delete(untested, route.Method+" "+route.Path)
+		}
 	}
-	assert.Empty(t, c.wrong)
-	for _, op := range operations(doc) {
-		succeeded := slices.ContainsFunc([]string{" 200", " 201", " 204"}, func(status string) bool { return c.seen[op.OperationID+status] })
-		assert.True(t, succeeded, "no test has %s succeed", op.OperationID)
-	}
+	assert.Empty(t, slices.Collect(maps.Keys(untested)), "no test has these succeed")
 }
 
 // TestClientsCanBeGenerated of both documents, and compile.
@@ -304,6 +174,134 @@ func TestClientsCanBeGenerated(t *testing.T) {
 		} {
 			out, err := exec.CommandContext(t.Context(), "go", step...).CombinedOutput()
 			require.NoError(t, err, "%s: %s", document, out)
+		}
+	}
+}
+
+// startPrism returns the address of Prism, a mock server of the document that others
+// wrote. It checks each request by a validator of its own.
+func startPrism(t *testing.T) string {
+	t.Helper()
+	prism, err := exec.LookPath("node_modules/.bin/prism")
+	if err != nil {
+		t.Skip("npm ci installs Prism")
+	}
+	mock := exec.CommandContext(t.Context(), prism, "mock", "--port", "0", documentFile)
+	out, err := mock.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, mock.Start())
+	t.Cleanup(func() { _ = mock.Wait() })
+	lines := bufio.NewScanner(out)
+	for !strings.Contains(lines.Text(), "listening on ") {
+		require.True(t, lines.Scan(), "Prism did not start")
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }() // a line for each step of each call
+	_, address, _ := strings.Cut(lines.Text(), "listening on ")
+	return address
+}
+
+// beyondPrism matches the cases of rules that Prism does not know. It keeps nothing,
+// takes any key and any agent, and answers JSON that it cannot read in its own way.
+const beyondPrism = "TestLive/.*/(ids-differ|null|set-|byok-(mode|not|cleared|of|neither)|400-(changes|creation)|" +
+	"credential-(unknown|shortened|lengthened|two-keys|other-case)|agent-(unknown|id)|body-invalid|key-not-in-errors)"
+
+// TestContractOnPrism runs the contract suite as on the live service. Its cases try each
+// bound of a request on both sides, and calls without a key: the document takes and
+// refuses the same.
+func TestContractOnPrism(t *testing.T) {
+	cases := exec.CommandContext(t.Context(), "go", "test", "-v", "-count=1", "-run=TestLive$", "-skip="+beyondPrism, "./contract",
+		"-contract.live", "-contract.budget=requests=9000,creations=900,byok=900,warmups=900")
+	cases.Dir = "../.."
+	cases.Env = append(os.Environ(), "AGENT_MESSAGING_BASE_URL="+startPrism(t), "AGENT_MESSAGING_API_KEY=key-1", "AGENT_MESSAGING_SECOND_API_KEY=key-2")
+	out, err := cases.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Greater(t, strings.Count(string(out), "--- PASS"), 250, "cases")
+}
+
+// arguments are those of the client's methods after the context, with all that a request
+// can hold. The methods have the names of the document's operations.
+var arguments = map[string][]any{
+	"WarmUp":      {agentmessaging.LLMModeBYOK},
+	"SetBYOK":     {agentmessaging.SetBYOKParams{Provider: "anthropic", APIKey: "p-1", BaseURL: "https://b.example", Model: "m", Label: "l"}},
+	"GetAgent":    {"a?b c%"},
+	"SendMessage": {"a", agentmessaging.MessageParams{Text: "Hello <you> & 語", UserRef: "u"}},
+	"EnableSMS":   {"a", agentmessaging.SMSModeManaged},
+	"CreateAgent": {agentmessaging.CreateAgentParams{
+		SystemPrompt: "s", CustomerRef: "c", Metadata: map[string]any{"n": 1}, SMS: agentmessaging.SMSParams{Mode: "none"},
+		LLM: agentmessaging.LLMParams{Mode: "byok", Tier: "smart", Model: "m", Provider: "openai", BaseURL: "https://b.example", APIKey: "p-1", Label: "l"},
+	}},
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// play makes one call of an operation. wanted are the answers to its requests, in the
+// words of Prism's Prefer header.
+func play(t *testing.T, address string, clock agentmessaging.Clock, operation string, wanted ...string) (sent int, info agentmessaging.CallInfo, err error) {
+	transport := roundTripper(func(req *http.Request) (*http.Response, error) {
+		req = req.Clone(req.Context())
+		req.Header.Set("Prefer", wanted[min(sent, len(wanted)-1)])
+		sent++
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if assert.NoError(t, err) {
+			assert.Empty(t, res.Header.Get("Sl-Violations"), "what Prism has against the request of %s, or its own answer", operation)
+		}
+		return res, err
+	})
+	client, err := agentmessaging.NewClient(address, "key-1", agentmessaging.WithHTTPClient(&http.Client{Transport: transport}),
+		agentmessaging.WithClock(clock), agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: len(wanted)}))
+	require.NoError(t, err)
+	args := []reflect.Value{reflect.ValueOf(agentmessaging.WithCallInfo(t.Context(), &info))}
+	for _, arg := range arguments[operation] {
+		args = append(args, reflect.ValueOf(arg))
+	}
+	results := reflect.ValueOf(client).MethodByName(operation).Call(args)
+	err, _ = results[len(results)-1].Interface().(error)
+	return sent, info, err
+}
+
+// kinds are what errors.Is finds after each status of the document.
+var kinds = map[int]error{
+	400: agentmessaging.ErrBadRequest, 401: agentmessaging.ErrUnauthorized, 402: agentmessaging.ErrPaymentRequired,
+	403: agentmessaging.ErrForbidden, 404: agentmessaging.ErrNotFound, 409: agentmessaging.ErrConflict,
+	429: agentmessaging.ErrRateLimited, 503: agentmessaging.ErrUnavailable,
+}
+
+// TestClientOnPrism has each operation answered with each of its statuses: with the
+// document's example, and with random bodies that fit the schema.
+func TestClientOnPrism(t *testing.T) {
+	address, clock := startPrism(t), fakeserver.New(t) // by whose clock no wait takes time
+	for _, op := range operations(load(t, documentFile)) {
+		for code := range op.Responses.Map() {
+			status, _ := strconv.Atoi(code)
+			for seed := range 20 {
+				_, info, err := play(t, address, clock, op.OperationID, fmt.Sprintf("code=%d, dynamic=%t, seed=%d", status, seed > 0, seed))
+				call := fmt.Sprintf("%s %s: %v", op.OperationID, info.Body, err)
+				require.Equal(t, status, info.StatusCode, call)
+				var body map[string]any
+				require.NoError(t, json.Unmarshal(info.Body, &body), call)
+				assert.Equal(t, body["trace_id"], info.TraceID, call)
+				var failure *agentmessaging.Error
+				switch confirms := op.OperationID == "SetBYOK" || op.OperationID == "ClearBYOK"; {
+				case status == http.StatusOK && confirms && body["ok"] == false:
+					assert.Error(t, err, call)
+				case status == http.StatusOK:
+					assert.NoError(t, err, call)
+				case assert.ErrorAs(t, err, &failure, call):
+					assert.ErrorIs(t, err, kinds[status], call)
+					assert.NotErrorIs(t, err, agentmessaging.ErrOutcomeUnknown, call)
+					limitKey, _ := body["limit_key"].(string)
+					assert.Equal(t, []any{body["error"], body["trace_id"], limitKey}, []any{failure.Code, failure.TraceID, failure.LimitKey}, call)
+				}
+			}
+			began := clock.Now()
+			sent, _, err := play(t, address, clock, op.OperationID, "code="+code, "code=200")
+			repeated := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && op.OperationID == "SetBYOK"
+			assert.Equal(t, repeated, sent == 2, "%s %s", op.OperationID, code)
+			assert.Equal(t, repeated || status == http.StatusOK, err == nil, "%s %s: %v", op.OperationID, code, err)
+			waited := clock.Now().Sub(began)
+			assert.Equal(t, status == http.StatusTooManyRequests, waited >= 30*time.Second, "%s %s: %v; Retry-After is 30", op.OperationID, code, waited)
 		}
 	}
 }
