@@ -9,6 +9,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
 )
 
+// Package fakedoor cannot import this package, which imports it. So this package hands
+// it the way in.
 func init() { fakedoor.Open = func(fake any) any { return admin{fake.(*Server)} } }
 
 // admin is a fakedoor.Admin, which documents the methods. It is not exported: tests
@@ -19,6 +21,7 @@ var _ fakedoor.Admin[Call] = admin{}
 
 func (a admin) DroppedCalls() int { return a.s.droppedCalls() }
 
+// OnAnswer hands out the entry's own Call, for a watcher that only wants to be woken.
 func (a admin) OnAnswer(see func(*Call)) {
 	a.s.addWatcher(&watcher{name: "the function of OnAnswer", see: func(e *entry) { see(&e.call) }})
 }
@@ -28,6 +31,7 @@ func (a admin) LastSeq() int {
 	return a.s.answered
 }
 
+// CallsAfter finds the first call by halving: the log is in the order of Seq.
 func (a admin) CallsAfter(seq, n int) []Call {
 	defer a.s.lock().Unlock()
 	kept := a.s.gen.log.kept
@@ -58,6 +62,7 @@ func (a admin) Keys() (keys []fakedoor.Key) {
 	return keys
 }
 
+// KeyLabeled computes the text from the number of the key, since it is kept nowhere.
 func (a admin) KeyLabeled(label string) (key string, ok bool) {
 	defer a.s.lock().Unlock()
 	i := slices.IndexFunc(a.s.gen.service.Keys(), func(k *service.Key) bool { return k.Label == label })
@@ -67,6 +72,7 @@ func (a admin) KeyLabeled(label string) (key string, ok bool) {
 	return a.s.config.keyText(i + 1), true
 }
 
+// Restart moves the clock first, so that the new state begins at the right time.
 func (a admin) Restart() {
 	a.s.rewind()
 	a.s.Reset()

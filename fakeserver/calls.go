@@ -127,6 +127,8 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 		misuse("AwaitCalls", "%d calls cannot be waited for; at least 1", n)
 	}
 	checkMatchers("AwaitCalls", matchers)
+	// The calls that are there already and the ones that come are found on different
+	// goroutines.
 	var mu sync.Mutex // guards found
 	var found []*entry
 	enough := make(chan struct{}) // of the caller's bubble, where all that add a call are too
@@ -138,6 +140,8 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 		}
 	}
 	w := &watcher{name: "a matcher of AwaitCalls (" + listed(matchers) + ")", matchers: slices.Clone(matchers), see: add}
+	// From here on each new call is shown to w. The earlier ones are matched here,
+	// once.
 	earlier := s.addWatcher(w)
 	defer s.removeWatcher(w)
 	for _, e := range earlier {

@@ -52,16 +52,21 @@ func encode(answer any) []byte {
 	return b
 }
 
-// decisions are all questions. observe.Run asks all but the last four by the same ids: a
-// service that nobody can arrange cannot be asked for those.
+// decisions are all questions, in the order of Server.Decisions. observe.Run asks all
+// but the last four by the same ids: a service that nobody can arrange cannot be asked
+// for those. The question is for a reader, the pointer says where the answer is kept,
+// and the list, if there is one, which answers this fake can give.
 var decisions = []decision{
+	// Answers and their words.
 	{"status", "What does GET /v1/status say of the service?", func(b *service.Behavior) any { return &b.Status }, nil},
 	{"error_names", "Which values has error?", func(b *service.Behavior) any { return &b.ErrorNames }, nil},
 	{"reason", "Does a 400 say in reason what is wrong?", func(b *service.Behavior) any { return &b.Reason }, nil},
+	// Unknown paths, the order of checks, and times.
 	{"unknown_method", "Which status has a method that a path does not have?", func(b *service.Behavior) any { return &b.UnknownMethod }, []any{404, 405}},
 	{"path_before_key", "Is an unknown path answered 404 without a key too?", func(b *service.Behavior) any { return &b.PathBeforeKey }, nil},
 	{"body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", func(b *service.Behavior) any { return &b.BodyBeforeAgent }, nil},
 	{"times", "Which form have times?", func(b *service.Behavior) any { return &b.Times }, []any{service.TimesRFC3339, service.TimesOffset, service.TimesSeconds, service.TimesMilliseconds}},
+	// Bodies and bounds.
 	{"unknown_members", "Are unknown members of a message accepted?", func(b *service.Behavior) any { return &b.UnknownMembers }, nil},
 	{"null_members", "Is null for a member accepted, as if it were absent?", func(b *service.Behavior) any { return &b.NullMembers }, nil},
 	{"duplicate_members", "Is a member that is there twice accepted?", func(b *service.Behavior) any { return &b.DuplicateMembers }, nil},
@@ -70,11 +75,13 @@ var decisions = []decision{
 	{"content_type", "Is a Content-Type other than JSON accepted?", func(b *service.Behavior) any { return &b.ContentType }, nil},
 	{"length_unit", "What does a bound on a text count?", func(b *service.Behavior) any { return &b.LengthUnit }, []any{service.UnitPoints, service.UnitUTF16, service.UnitBytes}},
 	{"metadata_cap", "How many characters of compact JSON may metadata have?", func(b *service.Behavior) any { return &b.MetadataCap }, nil},
+	// Agents, SMS and provider keys.
 	{"agent_of_another_key", "Which status has an agent for another key?", func(b *service.Behavior) any { return &b.AgentOfAnotherKey }, []any{404, 200}},
 	{"clear_nothing", "Which status has DELETE /v1/byok with nothing stored?", func(b *service.Behavior) any { return &b.ClearNothing }, []any{200, 404}},
 	{"sms_status", "Which SMS status does each mode lead to?", func(b *service.Behavior) any { return &b.SMSStatus }, nil},
 	{"creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", func(b *service.Behavior) any { return &b.CreationStoresKey }, nil},
 	{"byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", func(b *service.Behavior) any { return &b.BYOKCleared }, []any{400, 404, 200}},
+	// Limits.
 	{"warmup_limit_name", "Which limit_key has the limit on warm-ups?", func(b *service.Behavior) any { return &b.LimitNames.WarmUp }, nil},
 	{"refused_operations_spend", "Does a warm-up with a wrong body spend one?", func(b *service.Behavior) any { return &b.OperationsSpend }, nil},
 	{"body_before_operation_limit", "Is a wrong body answered 400 where the limit of the operation is spent?", func(b *service.Behavior) any { return &b.BodyBeforeOperation }, nil},
@@ -86,6 +93,7 @@ var decisions = []decision{
 	{"several_limits", "Of several spent limits, is the one named that opens last?", func(b *service.Behavior) any { return &b.NamesTheLastToOpen }, nil},
 	{"limit_before_body", "Is a wrong body answered 429 where the limit on requests is spent?", func(b *service.Behavior) any { return &b.LimitBeforeBody }, nil},
 	{"refused_requests_spend", "Which refused calls spend the limit on requests?", func(b *service.Behavior) any { return &b.RequestsSpend }, nil},
+	// observe cannot ask these: only a service that somebody has arranged shows them.
 	{"other_limit_names", "Which limit_key have the other limits?", func(b *service.Behavior) any { return &b.OtherNames }, nil},
 	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", func(b *service.Behavior) any { return &b.PermissionBeforeBody }, nil},
 	{"limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", func(b *service.Behavior) any { return &b.LimitBeforePermission }, nil},
@@ -113,13 +121,15 @@ func (d decision) possible() string {
 	for i, a := range d.allowed {
 		words[i] = string(encode(a))
 	}
+	// The sizes of a bucket have no end, so they are no list.
 	if d.id == "windows" {
 		words = append(words, `"token bucket of 10" (of any number)`)
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// set takes an answer. An object may leave members out, which keep their answers.
+// set takes an answer. An object may leave members out, which keep their answers. After
+// an error the Behavior may be half changed; the fake is then not made.
 func (d decision) set(in *service.Behavior, answer json.RawMessage) error {
 	at := d.at(in)
 	var own, given any
@@ -155,7 +165,8 @@ func (d decision) allows(answer reflect.Value) bool {
 	return answer.Kind() != reflect.Int || answer.Int() >= 2
 }
 
-// finding is the part of an observe.Finding that Like reads.
+// finding is the part of an observe.Finding that Like reads. Its own type keeps package
+// observe, which makes calls, out of every program that has a fake.
 type finding struct {
 	Answer  json.RawMessage
 	AtLeast int `json:"at_least"` // bounds of a number; 0: none
@@ -174,6 +185,8 @@ func (f finding) answer(d decision) (json.RawMessage, source) {
 	if !isNumber || d.allowed != nil || f.AtLeast <= 0 && f.AtMost <= 0 {
 		return nil, chosen
 	}
+	// The own answer, moved into the bounds: it stays as near to the documented default
+	// as it can.
 	within := max(*own, f.AtLeast)
 	if f.AtMost > 0 {
 		within = min(within, f.AtMost)
@@ -217,7 +230,8 @@ func Like(observed []byte) Option {
 	}
 }
 
-// decide takes the answer to a question, if there is one.
+// decide takes the answer to a question, if there is one. The first decision of a fake
+// makes its own Behavior, since defaultBehavior is shared.
 func (c *config) decide(id string, answerTo func(decision) (json.RawMessage, source)) error {
 	i := slices.IndexFunc(decisions, func(d decision) bool { return d.id == id })
 	if i < 0 {

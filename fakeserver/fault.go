@@ -86,6 +86,7 @@ func RateLimited(retryAfter string) Fault {
 	return answering("RateLimited("+shown+")", wire.InjectedAnswer{Status: http.StatusTooManyRequests, RetryAfter: &value})
 }
 
+// answering makes a fault that answers instead of the call.
 func answering(name string, answer wire.InjectedAnswer) Fault {
 	return Fault{&wire.Fault{Name: name, Did: "answered in place of the service", Answer: &answer}}
 }
@@ -204,7 +205,8 @@ func GoAway() Fault {
 	return Fault{&wire.Fault{Name: "GoAway()", Did: did, Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: memnet.GoesAway}}}
 }
 
-// sized describes a text in the name of a fault, after other arguments.
+// sized describes a text in the name of a fault, after other arguments: by its length,
+// since it may be a message or a key.
 func sized(text string) string {
 	if text == "" {
 		return ""

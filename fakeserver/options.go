@@ -59,6 +59,8 @@ const (
 // from a new one.
 var defaultBehavior = service.NewBehavior()
 
+// defaultCallLimit is how many calls a fake keeps without WithCallLimit. With texts of
+// 4 KB they take about 10 MB.
 const defaultCallLimit = 1000
 
 // newConfig applies the options in their order, from the defaults on.
@@ -160,8 +162,8 @@ func WithPlan(plan Plan) Option {
 // one FromIP.
 type FromIP string
 
-// address returns the FromIP that was given, or else an address that RFC 5737
-// reserves for documentation.
+// address returns the FromIP that was given, or else an address that RFC 5737 reserves
+// for documentation. method is named in the panic for a wrong one.
 func address(method string, from []FromIP) netip.Addr {
 	text := FromIP("192.0.2.1")
 	switch len(from) {
@@ -193,6 +195,7 @@ const (
 // planNames lists the plans for messages.
 const planNames = spec.PreviewPlan + ", " + spec.FreePlan + ", " + spec.ProPlan + " and " + spec.BYOKPlan
 
+// isKnown reports whether interface 8.2 has the plan.
 func (p Plan) isKnown() bool {
 	_, known := spec.PlanNamed(string(p))
 	return known
@@ -240,14 +243,10 @@ const keyKind = "amk_fake"
 
 // keyText is the text of the n-th key, from 1. It is computed and never stored.
 func (c *config) keyText(n int) string {
-	switch {
-	case c.key == "":
-		return service.Numbered(keyKind, n)
-	case n == 1:
+	if n == 1 && c.key != "" {
 		return c.key
-	default:
-		return service.Numbered(c.key, n)
 	}
+	return service.Numbered(cmp.Or(c.key, keyKind), n)
 }
 
 // maxShown bounds each foreign part of a sentence, in bytes.

@@ -179,7 +179,8 @@ func newRule(s *Server, method, what string, matchers []Matcher) *rule {
 	}
 }
 
-// addToLocked puts the rule into a list of a generation.
+// addToLocked puts the rule into a list of a generation, and remembers the list for
+// Remove.
 func (r *rule) addToLocked(list *[]*rule) {
 	r.list = list
 	*list = append(*list, r)

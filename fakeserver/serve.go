@@ -28,10 +28,14 @@ import (
 // a script; package memnet then delivers the answer and reports to progress.
 type call struct {
 	*wire.Request
+	// entry is what the log, matchers and watchers see of the call.
 	entry  *entry
-	record Call        // copied into entry on arrival, and again with the answer
-	gen    *generation // at arrival: a Reset meanwhile does not move the call
-	now    time.Time   // when it reached the service, after any latency; decides limits and timestamps
+	record Call // copied into entry on arrival, and again with the answer
+	// gen is the generation at arrival: a Reset meanwhile does not move the call.
+	gen *generation
+	// now is when the call reached the service, after any latency. It decides limits
+	// and timestamps.
+	now time.Time
 
 	scripts    []*rule // at first all of the generation, then the ones that match
 	injections []*rule // all of the generation
@@ -170,6 +174,8 @@ func (g *generation) keyLabel(r *wire.Request) string {
 // respond finds the rules of a call, carries it out, and makes its answer. A call
 // without a fault goes straight to decide; one that a fault answers never gets there.
 func (s *Server) respond(r *http.Request, c *call) {
+	// Matchers may be functions of the test, so they run on a snapshot without the
+	// lock. Only messages have scripts.
 	// Matchers may be functions of the test, so they run on a snapshot without the lock.
 	if c.entry.hasText {
 		c.scripts = s.matchingRules(c.scripts, c.entry)
@@ -183,6 +189,8 @@ func (s *Server) respond(r *http.Request, c *call) {
 	if c.latencies == nil && c.changes == nil && c.fault == nil || s.actOnTheWay(r, c) {
 		c.fromService = s.decide(r.Context(), c)
 	}
+	// What the service decided goes out as it is, unless a fault replaces it. A call
+	// that never reached the service has an empty answer here.
 	c.toClient = c.fromService
 	switch {
 	case c.gone:
@@ -220,6 +228,8 @@ func (s *Server) applyFaults(c *call, matching []*rule) {
 	var names []string
 	for _, in := range slices.Backward(matching) {
 		slows := in.fault.Phase == wire.OnTheWay
+		// It is counted even where another fault was chosen already, since Nth and
+		// Chance go by every call that matches.
 		if !in.countMatchLocked() || !slows && c.fault != nil {
 			continue
 		}
@@ -262,6 +272,8 @@ func (s *Server) actOnTheWay(r *http.Request, c *call) bool {
 // into the record why the service refused, cleaned of the keys of the call.
 func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
 	answer, st := s.askService(c)
+	// The limits have started afresh. Without this sentence a test would see them as
+	// never used.
 	if answer.TwoClocks {
 		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
 			"A synctest bubble starts in the year 2000: issue a key for each bubble, and do not use it outside",
@@ -272,6 +284,8 @@ func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
 	}
 	shown, now := &c.record, s.Now()
 	switch reply := answer.Reply.(type) {
+	// A refusal: the record has what the client reads, and Why for the author of the
+	// test.
 	case nil:
 		r, behavior := answer.Refusal, s.config.behavior
 		shown.Code, shown.LimitKey = behavior.ErrorName(r.Code), behavior.LimitName(r.Limit)
@@ -293,6 +307,8 @@ func (s *Server) askService(c *call) (answer service.Answer, st step) {
 	if t == nil {
 		return answer, st
 	}
+	// The step is taken here, under the same lock as the limits: a message that is
+	// refused uses up none.
 	if st = nextStepLocked(c.scripts); st.f != nil {
 		st.message = &Message{
 			Agent: shownAgent(t.Agent), Text: t.Exchange.Text, UserRef: t.Exchange.UserRef, History: shownExchanges(t.Agent.Exchanges),
@@ -305,9 +321,11 @@ func (s *Server) askService(c *call) (answer service.Answer, st step) {
 // function of the test, so it runs without the lock. A client that leaves meanwhile
 // changes nothing: its message was accepted.
 func (s *Server) reply(ctx context.Context, c *call, t *service.PendingMessage, st step) service.Answer {
+	// The cold start counts as the service's own time, so Took includes it.
 	if t.Cold {
 		memnet.Pause(ctx, s.config.coldStart)
 	}
+	// Without a script the reply depends on the text alone, so a test can state it.
 	r := Reply{Text: "You wrote: " + t.Exchange.Text} // depends on the text alone
 	switch {
 	case st.f != nil:
@@ -339,6 +357,8 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 		record.Why = strings.TrimSpace(record.Why + " " + c.fault.Why(c.Endpoint == spec.SendMessage, c.fromService.Status, len(c.toClient.Body)))
 	}
 	c.left = c.gone || ctx.Err() != nil
+	// An answer that drips or hangs has not left when this returns: its record says
+	// that nothing was sent so far, and progress goes on with it.
 	part, _ := c.delivery.Part(c.toClient.Body)
 	slow := c.delivery.Ends == memnet.Hangs || c.delivery.Drip > 0
 	if slow {
@@ -392,10 +412,13 @@ func (s *Server) sentPart(c *call, n int, ended bool) (sent Sent) {
 	case ended && n < len(c.toClient.Body):
 		sent.Broke = brokeLeft
 	}
+	// The connection broke before the header, so there is no status and no body.
 	if c.delivery.Sent == memnet.Nothing {
 		return sent
 	}
 	sent.Status, sent.Bytes, sent.Header, sent.Body = c.toClient.Status, n, c.toClient.Header, c.record.ReplyBody
+	// Otherwise the client got what the service decided, which ReplyBody has masked
+	// already.
 	if c.fault != nil || n < len(c.toClient.Body) {
 		sent.Body = c.toClient.Show(n, c.Secrets, s.config.messageTexts)
 	}
@@ -440,6 +463,7 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 	if !s.refusing.Load() {
 		return nil
 	}
+	// Matchers and the record see the request as it would have arrived.
 	asked := r.Clone(r.Context())
 	asked.Host, asked.RemoteAddr, asked.Body = r.URL.Host, netip.AddrPortFrom(ip, 0).String(), http.NoBody
 	if r.GetBody != nil {

@@ -133,6 +133,8 @@ func (s *Server) Reset() {
 	s.reportAll(unused)
 }
 
+// replace puts another generation in the place of the present one. Calls under way keep
+// theirs.
 func (s *Server) replace(g *generation) {
 	defer s.lock().Unlock()
 	s.gen = g
@@ -180,6 +182,8 @@ func (s *Server) reportf(format string, args ...any) {
 	}
 }
 
+// reportAll reports each sentence by itself, so that a test lists all that was not
+// used.
 func (s *Server) reportAll(sentences []string) {
 	for _, sentence := range sentences {
 		s.reportf("%s", sentence)

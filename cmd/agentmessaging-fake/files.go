@@ -26,7 +26,8 @@ type facts struct {
 	PID        int    `json:"pid"`
 }
 
-// text is the facts as lines for a shell, or as one line of JSON.
+// text is the facts as lines for a shell, or as one line of JSON. A shell that sources
+// the lines has the environment of the client; the page's address is a comment to it.
 func (f facts) text(asJSON bool) []byte {
 	if asJSON {
 		encoded, _ := json.Marshal(f) // strings and a number can always be
@@ -58,14 +59,15 @@ func (p *program) announce(stdout io.Writer) error {
 		if err := wholefile.Write(path, text); err != nil {
 			return fmt.Errorf("--ready-file: %w", err)
 		}
+		// By this removeReadyFile knows the file again.
 		p.ready, _ = os.Stat(path)
 	}
 	_, err := stdout.Write(text)
 	return err
 }
 
-// removeReadyFile removes the ready file, so that no one takes the program for
-// running. A file that has replaced it is somebody else's, and stays.
+// removeReadyFile removes the ready file, so that no one takes the program for running.
+// A file that has replaced it is somebody else's, and stays.
 func (p *program) removeReadyFile() {
 	if p.ready == nil {
 		return
@@ -83,6 +85,7 @@ func (p *program) loadState() error {
 	if path == "" {
 		return nil
 	}
+	// A link and the file that it leads to are one state, so the lock is at the file.
 	path = wholefile.Target(path)
 	var err error
 	if p.lock, err = lockFile(path + lockSuffix); err != nil {

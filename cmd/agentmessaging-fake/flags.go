@@ -48,9 +48,11 @@ type option struct {
 func (c *config) options() []option {
 	o := &c.control
 	return []option{
+		// Where the program serves, and who may control it.
 		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", c.takeAddr},
 		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", into(&c.allowRemote, boolean)},
 		{"token", "", "token that the control interface and the page ask for beyond loopback; if you give none, one is made and printed", into(&o.Guard.Token, token)},
+		// What the fake is like. Most of these are options of package fakeserver.
 		{"key", "", "text of the first API key, instead of amk_fake_000001", c.takeKey},
 		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(planNames(), ", "), takePlan},
 		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", takeLimits},
@@ -58,10 +60,12 @@ func (c *config) options() []option {
 		{"cold-start", "0s", "how much longer the first message of a key takes", takeColdStart},
 		{"latency", "0s", "how long every call takes to arrive", into(&o.Latency, duration)},
 		{"calls", "10000", "how many calls are kept", c.takeCalls},
+		// Files that it reads and writes.
 		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", takeLike},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", into(&o.Replies, readFile)},
 		{"state", "", "file to begin with, where it exists, and to save to at the end", toFile(&c.statePath)},
 		{"ready-file", "", "file to write what is printed to, once the program serves", toFile(&c.readyFile)},
+		// What it prints.
 		{"json", "false", "print one line of JSON instead of lines for a shell", into(&c.json, boolean)},
 		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", into(&c.log, logForm)},
 	}
@@ -92,6 +96,8 @@ func parse(args, environ []string) (*config, error) {
 		}
 	}
 	settings := map[string]setting{} // by the names of the flags
+	// The commands version, help and observe look at no variable, so a wrong one does
+	// not keep anybody from reading the help.
 	if err := c.readFlags(args, settings); err != nil || c.command != "" {
 		return c, err
 	}
@@ -108,6 +114,7 @@ func (c *config) readFlags(args []string, settings map[string]setting) error {
 	flags.SetOutput(io.Discard) // the error says it in one sentence
 	for _, o := range c.options() {
 		take := func(value string) error { settings[o.name] = setting{"--" + o.name, value}; return nil }
+		// Such a flag needs no value: --json is --json=true.
 		if o.fallback == "false" {
 			flags.BoolFunc(o.name, "", take)
 		} else {
@@ -153,8 +160,10 @@ func (c *config) readVariables(environ []string, settings map[string]setting) er
 // Package fakeserver checks many of the values, so each bound is stated once; its error
 // then names the flag or the variable.
 func (c *config) openFake(settings map[string]setting) error {
+	// The page shows texts. Lines on standard error never do.
 	ofFake := []fakeserver.Option{fakeserver.WithMessageTexts()}
 	for _, o := range c.options() {
+		// A default goes the same way as a value that was given, so it is checked too.
 		given := cmp.Or(settings[o.name], setting{value: o.fallback})
 		if given == (setting{}) {
 			continue
@@ -272,7 +281,8 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// takeKey takes a key that the page then does not show: it may be a secret.
+// takeKey takes a key that the page then does not show: it may be a secret. Package
+// fakeserver checks it.
 func (c *config) takeKey(text string) ([]fakeserver.Option, error) {
 	c.control.KeyChosen = true
 	return []fakeserver.Option{fakeserver.WithKey(text)}, nil
@@ -325,6 +335,7 @@ func takeDecisions(text string) (opts []fakeserver.Option, _ error) {
 		if !given {
 			return nil, errors.New("must be questions with answers, such as windows=sliding,metadata_cap=8000")
 		}
+		// A text needs no quotes: windows=sliding, and not windows="sliding".
 		value := any(answer)
 		if json.Valid([]byte(answer)) {
 			value = json.RawMessage(answer)

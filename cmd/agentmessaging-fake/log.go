@@ -44,6 +44,7 @@ func logRecord(c fakeserver.Call) slog.Record {
 		slog.Int("seq", c.Seq), slog.String("trace_id", c.TraceID), slog.String("method", c.Method), slog.String("path", c.Path),
 		slog.String("key", c.Key), slog.Int("status", c.Sent.Status), slog.Int64("took_ms", int64(c.Took/time.Millisecond)),
 	)
+	// These say something about few calls, and are left out of the others.
 	for _, attr := range []slog.Attr{slog.String("broke", c.Sent.Broke), slog.String("limit_key", c.LimitKey), slog.String("fault", c.Fault)} {
 		if attr.Value.String() != "" {
 			record.AddAttrs(attr)

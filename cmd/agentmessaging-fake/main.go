@@ -41,8 +41,10 @@ const sameSignal = 500 * time.Millisecond
 
 func main() { os.Exit(runUntilSignal(sameSignal)) }
 
-// runUntilSignal is the program with the process around it. A SIGHUP saves the state as a
-// SIGTERM does: it comes when the terminal is closed.
+// runUntilSignal is the program with the process around it, and returns the exit status.
+// The first signal ends ctx, and with it serving; same is how long further ones count as
+// the first. A SIGHUP saves the state as a SIGTERM does: it comes when the terminal is
+// closed.
 func runUntilSignal(same time.Duration) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The first signal drains. Once stop has taken the handler away, another one ends.

@@ -132,6 +132,8 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 	if o.har != "" {
 		return o.learnFromHAR(found, earlier, stdout)
 	}
+	// With a baseline everything is asked again: what has changed must show. Without
+	// one, runs add up until all is answered.
 	if o.baseline != "" {
 		found = new(observe.Observation)
 	}
@@ -141,6 +143,8 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 	for _, line := range unseen {
 		_, _ = fmt.Fprintln(stdout, "not seen tonight:", line)
 	}
+	// What the baseline knows is kept after the comparison, or nothing would ever
+	// differ.
 	changes := printChanges(found, earlier, stdout)
 	found.Keep(earlier)
 	return changes, len(unseen), errors.Join(err, o.write(found, stdout))
@@ -158,6 +162,7 @@ func (o *observation) learnFromHAR(kept, earlier *observe.Observation, stdout io
 	if err != nil {
 		return 0, 0, fmt.Errorf("--har: %w", err)
 	}
+	// The calls of a file are compared with what --out has from earlier ones.
 	if o.baseline == "" {
 		earlier = kept
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/openapi"
 )
 
-// Bounds of time. Nothing bounds a body or an answer: a stream has no end, and a
-// fault may hang.
+// Bounds of time. Nothing bounds a body or an answer: a stream has no end, and a fault
+// may hang.
 const (
 	headerTime = 5 * time.Second // for the header of a request
 	idleTime   = 2 * time.Minute
@@ -59,6 +59,8 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- p.server.Serve(p.listener) }()
+	// The listener takes connections already, so whoever reads the facts can call at
+	// once.
 	err = p.announce(stdout)
 	if err == nil {
 		select {
@@ -161,6 +163,7 @@ func (p *program) requireToken(g *jsonapi.Guard) (made string) {
 // state. The state comes last, when nothing changes it any more.
 func (p *program) stop() error {
 	defer p.unlockState()
+	// Streams never end by themselves, so Shutdown would wait for them until drainTime.
 	p.control.End()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
@@ -171,8 +174,8 @@ func (p *program) stop() error {
 	return p.saveState()
 }
 
-// baseURL is an address at which clients on this machine reach what listens on
-// addr.
+// baseURL is an address at which clients on this machine reach what listens on addr.
+// Nobody can call 0.0.0.0 or ::, which mean every address.
 func baseURL(addr string) string {
 	host, port, _ := net.SplitHostPort(addr) // a listener always has both
 	if net.ParseIP(host).IsUnspecified() {

@@ -102,10 +102,13 @@ func (s Secrets) CleanHeader(h http.Header) http.Header {
 		}
 		from := len(values)
 		switch {
+		// The name itself holds a secret: somebody has swapped name and value.
 		case slices.ContainsFunc(s, func(secret string) bool { // whose case net/http has changed
 			return len(name) >= len(secret) && strings.Contains(strings.ToLower(name), strings.ToLower(secret))
 		}):
 			name, values = Key, append(values, Key)
+		// The value is a secret, known or not: an unknown scheme of Authorization, or a
+		// cookie.
 		case namesSecret(name):
 			values = append(values, Key)
 		default:
@@ -135,6 +138,8 @@ func AnswerHeader(h http.Header, hideWords bool) http.Header {
 	return sent
 }
 
+// plainValues matches what says nothing of a person: a number such as Retry-After, a
+// date, and a media type.
 var plainValues = regexp.MustCompile(`^([-+.0-9eE]{1,24}|[A-Z][a-z]{2,8}, [ \w:-]{1,24}|(application|text|image)/[a-z+.-]{1,40}(; ?charset=[\w-]{1,12})?)$`)
 
 // namesSecret reports whether the name of a header or a member says that the value is a
@@ -152,6 +157,7 @@ var usualNames = map[string]bool{
 	"Accept-Encoding": false, "Authorization": true, "Content-Length": false, "Content-Type": false, "User-Agent": false,
 }
 
+// secretNames are parts of names, in lower case.
 var secretNames = []string{"authorization", "cookie", "key", "token", "secret"}
 
 // secretForms are what keys look like: known beginnings, or long runs of letters and
@@ -191,6 +197,7 @@ func (b *Body) Show(body []byte, n int) string {
 	out.Grow(len(body) + len(Key))
 	at := 0 // what was written of body
 	for p := (walker{Scanner: strictjson.Scanner{Data: body}}); p.next() && p.from < n; {
+		// What is not masked is copied as it was written, with its spaces and escapes.
 		if shown, masked := b.shown(&p); masked {
 			quoted, _ := json.Marshal(shown) // a string can always be written
 			out.Write(body[at:p.from])
@@ -276,6 +283,7 @@ func (p *walker) next() bool {
 	p.from = p.Pos
 	p.written = p.Token()
 	p.isName = bytes.HasPrefix(bytes.TrimLeft(p.Data[p.Pos:], " \t\r\n"), []byte(":"))
+	// The value of api_key has ended: its object is closed, or the next name has come.
 	if p.depth < p.keyDepth || p.isName && p.depth == p.keyDepth {
 		p.keyDepth = 0
 	}
@@ -291,6 +299,7 @@ func (p *walker) next() bool {
 	return true
 }
 
+// apiKey is the member of interface 2.3 and 4.4 that holds a provider key.
 var apiKey = []byte("api_key")
 
 // text is a string as it reads, and anything else as it is.

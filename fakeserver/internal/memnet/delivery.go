@@ -47,6 +47,7 @@ const Nothing = -1
 // Delivery describes how a response leaves. With the zero value it arrives
 // whole.
 type Delivery struct {
+	// Ends is what becomes of the connection after the part that is sent.
 	Ends  Ending
 	Sent  int           // bytes of the body, unless the connection stays; or Nothing
 	Drip  int           // bytes sent at a time; 0: all
@@ -70,6 +71,8 @@ func (a *Answer) Write(w http.ResponseWriter, req *http.Request) {
 	if a.Sent != Nothing {
 		a.send(req.Context(), w, part)
 	}
+	// Nothing more comes: now the connection ends as the delivery says. A delivery that
+	// stays or goes away has nothing to do here.
 	switch {
 	case req.ProtoMajor == 2 && (whole || a.Ends == Closes && a.Sent != Nothing):
 		// The stream ends, and the client knows from the length that something is
@@ -112,6 +115,7 @@ func (a *Answer) send(ctx context.Context, w http.ResponseWriter, part []byte) {
 		_, _ = w.Write(drip)                                    // where it fails, the client has left
 		sent += len(drip)
 	}
+	// A client that takes less than the whole has left.
 	if a.Drip == 0 {
 		if sent, _ := w.Write(part); sent < len(part) {
 			a.Progress(sent, true)

@@ -55,6 +55,7 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 		answer.hang(req.Context())
 	}
 	switch ctx := req.Context(); {
+	// As over a connection: who has given up gets no answer, even if one is ready.
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case answer.Sent == Nothing:
@@ -73,6 +74,8 @@ func checkSendable(req *http.Request) error {
 		if !isToken(name) {
 			return fmt.Errorf("net/http: invalid header field name %q", name)
 		}
+		// The value may be a key, so it is not repeated. net/http does not repeat it
+		// either.
 		// The value may be a key, so it is not repeated.
 		if slices.ContainsFunc(values, HoldsControl) {
 			return fmt.Errorf("net/http: invalid header field value for %q", name)
@@ -81,15 +84,16 @@ func checkSendable(req *http.Request) error {
 	return nil
 }
 
-// isToken reports whether a text is a name as RFC 9110, 5.6.2, allows it.
+// isToken reports whether a text is a name as RFC 9110, 5.6.2, allows it. net/http has
+// the same rule, and exports it to nobody.
 func isToken(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	})
 }
 
-// HoldsControl reports whether a text holds a control character, which could
-// end the line of a header.
+// HoldsControl reports whether a text holds a control character, which could end the
+// line of a header. A tab is allowed.
 func HoldsControl(value string) bool {
 	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
@@ -105,6 +109,8 @@ func (d *direct) connect(req *http.Request) error {
 	if port == "" {
 		port = map[string]string{"https": "443", "http": "80"}[req.URL.Scheme]
 	}
+	// The hooks run as in a Transport: GetConn before the dial, GotConn with the
+	// connection. The address is the one that a Transport would dial.
 	address := net.JoinHostPort(req.URL.Hostname(), port) // that a Transport would dial
 	if trace != nil && trace.GetConn != nil {
 		trace.GetConn(address)
@@ -129,8 +135,10 @@ func (d *direct) asReceived(req *http.Request) (*http.Request, error) {
 	if req.Body != nil && req.Body != http.NoBody {
 		written.Body = &body
 	}
+	// As bytes and back, so that the handler sees what a network would bring it.
 	var sent bytes.Buffer
 	sent.Grow(512) // most requests, in one piece
+	// The error of the caller's reader goes first: Request.Write words it anew.
 	if err := written.Write(&sent); err != nil {
 		return nil, cmp.Or(body.err, err)
 	}
@@ -152,6 +160,7 @@ type callersBody struct {
 	err error
 }
 
+// Read notes an error other than the end.
 func (b *callersBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != io.EOF { //nolint:errorlint // the end of a body is io.EOF itself
@@ -175,6 +184,8 @@ func (a *Answer) response(req *http.Request) *http.Response {
 	if req.Method == http.MethodHead {
 		return resp
 	}
+	// A body that the delivery cuts ends with the error of the broken connection, any
+	// other with io.EOF.
 	body := &directBody{ctx: req.Context(), answer: a, end: io.EOF}
 	var whole bool
 	if body.part, whole = a.Part(a.Body); !whole {
@@ -199,11 +210,13 @@ func (a *Answer) endError() error {
 // directBody is the body of a response, which arrives in parts. Only the client's
 // goroutine uses it, so it needs no lock.
 type directBody struct {
-	ctx           context.Context
-	answer        *Answer
-	part          []byte // of the answer's body, which the delivery leaves
-	arrived, read int    // bytes so far
-	end           error  // follows the part
+	ctx    context.Context
+	answer *Answer
+	part   []byte // of the answer's body, which the delivery leaves
+	// arrived is how much the connection has brought, read how much the client has
+	// taken.
+	arrived, read int
+	end           error // follows the part
 	closed        bool
 	reported      bool // that it has ended
 }
@@ -216,6 +229,7 @@ var errBodyClosed = errors.New("http: read on closed response body")
 // After Close and after the end of the context it fails as a body of net/http does.
 func (b *directBody) Read(p []byte) (int, error) {
 	drip := cmp.Or(b.answer.Drip, len(b.part))
+	// All that has arrived was read, and more is to come: wait for the next drip.
 	if len(p) > 0 && b.read == b.arrived && b.arrived < len(b.part) && !b.closed {
 		if b.arrived > 0 { // the first drip came with the header
 			Pause(b.ctx, b.answer.Every)

@@ -58,9 +58,11 @@ type TB interface {
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	n := &network{host: h, ip: ip, open: map[*conn]chan struct{}{}}
 	n.transport = &http.Transport{
-		Proxy:               n.proxy,
-		DialContext:         n.dialHTTP,
-		DialTLSContext:      n.dial,
+		Proxy:          n.proxy,
+		DialTLSContext: n.dial,
+		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
+			return nil, h.unreachable("http", address) // the host is reached as https
+		},
 		MaxIdleConnsPerHost: 1000, // connections cost nothing here; the default of 2 makes them short-lived
 	}
 	if tb != nil {
@@ -138,6 +140,7 @@ type oneConn struct {
 	conn net.Conn
 }
 
+// Accept returns the connection once.
 func (l *oneConn) Accept() (net.Conn, error) {
 	c := l.conn
 	l.conn = nil
@@ -157,9 +160,11 @@ type network struct {
 	ip        netip.Addr
 	transport *http.Transport
 
-	mu    sync.Mutex              // guards what follows
-	open  map[*conn]chan struct{} // closed when the server of the connection has ended
-	ended bool                    // no more connections are made
+	mu sync.Mutex // guards what follows
+	// open has the client's end of each connection, with a channel that closes when its
+	// server has ended.
+	open  map[*conn]chan struct{}
+	ended bool // no more connections are made
 }
 
 // dial makes a connection and a server for it, as a Transport asks for https. The
@@ -172,6 +177,8 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	}
 	client, accepted := newConns(net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip)), fakeAddr)
 	done := make(chan struct{})
+	// The server closes its end when it is through with the connection. That is what
+	// the cleanup of a client waits for.
 	accepted.onClose = func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -207,11 +214,6 @@ func (n *network) proxy(req *http.Request) (*url.URL, error) {
 	return nil, n.host.Refuse(req, n.ip)
 }
 
-// dialHTTP refuses: the host is reached as https.
-func (n *network) dialHTTP(_ context.Context, _, address string) (net.Conn, error) {
-	return nil, n.host.unreachable("http", address)
-}
-
 // hangUp closes all connections, and returns a channel for each that is closed when its
 // server has ended. Later dials fail.
 func (n *network) hangUp() []chan struct{} {
@@ -232,9 +234,10 @@ type conn struct {
 	net.Conn
 	local, remote net.Addr
 	closed        atomic.Bool
-	abort         atomic.Bool  // Close is a reset
-	reset         *atomic.Bool // one end aborted the connection; shared by both
-	onClose       func()       // called by the first Close; nil means none
+	abort         atomic.Bool // Close is a reset
+	// reset is set when one end has aborted the connection. Both ends share it.
+	reset   *atomic.Bool
+	onClose func() // called by the first Close; nil means none
 }
 
 // newConns returns the two ends of a connection with the addresses of client and
@@ -288,6 +291,7 @@ func (c *conn) asTCP(op string, err error) error {
 	return err
 }
 
+// wrap makes the *net.OpError that a TCP connection returns.
 func (c *conn) wrap(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
 }

@@ -18,6 +18,7 @@ import (
 // A Behavior does not change once a State uses it, so States and goroutines may share
 // one.
 type Behavior struct {
+	// What answers hold: names, forms and words.
 	Status     StatusValues
 	ErrorNames map[string]string // by the fake's own
 	LimitNames struct{ WarmUp, KeyMinute string }
@@ -26,15 +27,21 @@ type Behavior struct {
 	Reason     bool              // a 400 says in reason what is wrong
 	Times      string
 
+	// The statuses of answers that the interface does not list: accepted, or that of
+	// the refusal.
 	UnknownMethod, AgentOfAnotherKey, ClearNothing, BYOKCleared int // accepted, or the status of the refusal
 
+	// Which of two flaws of one call is answered, where a call has both.
 	PathBeforeKey, BodyBeforeAgent, LimitBeforeBody, BodyBeforeOperation bool // order of checks
 	PermissionBeforeBody, LimitBeforePermission, StoreDownFirst          bool // likewise
 
+	// Bodies: what is accepted although section 2 does not list it, and how lengths are
+	// counted.
 	UnknownMembers, NullMembers, DuplicateMembers, OtherCase, BehindBody, ContentType bool // are accepted
 	LengthUnit                                                                        string
 	MetadataCap                                                                       int
 
+	// What an operation does beyond its answer, and what calls spend.
 	CreationStoresKey                   bool
 	OperationsSpend                     bool            // refused ones
 	RequestsSpend                       map[string]bool // whether a call refused with this status spends one; and statusCalls

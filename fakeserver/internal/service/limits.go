@@ -31,9 +31,11 @@ type Tally struct {
 // is made for one call, by State.limit, and writes through to the Usage that it points
 // to. Its answers depend only on the calls that it counted and on its arguments.
 type limit struct {
+	// kind, bucket and burst are Behavior.Windows, taken apart once for all limits.
 	kind   string
 	bucket bool
 	burst  int // of a bucket for a minute; 0 means max
+	// length and max are those of the row of spec.Limits, max by plan or WithLimit.
 	length time.Duration
 	max    int
 
@@ -154,6 +156,8 @@ func (l limit) weightedOpens(now time.Time) time.Time {
 	if before <= room {
 		return start
 	}
+	// Until the share of the window that has passed, before*(1-share) + present stays
+	// above max-1; then there is room for one call.
 	share := 1 - float64(room)/float64(before) // of the window, after which little enough counts
 	return start.Add(time.Duration(math.Ceil(share * float64(l.length))))
 }
@@ -183,11 +187,13 @@ func (l limit) used(now time.Time) int {
 	}
 	start := now.Truncate(l.length)
 	before := l.callsBefore(start)
+	// left is the share of the window before that the last length still covers.
 	left := 1 - float64(now.Sub(start))/float64(l.length)
 	return l.Used - before + int(math.Ceil(float64(before)*left-rounding))
 }
 
-// rounding is more than the error of a count that is computed with floats.
+// rounding is more than the error of a count that is computed with floats. Without it a
+// count of exactly 60 might be rounded up to 61.
 const rounding = 1e-6
 
 // Usage is what one API key, or one client address, has used of each limit. A key uses

@@ -41,6 +41,8 @@ var Kinds = [...]struct {
 	// the facts or the reason say it.
 	Why string
 }{
+	// Columns: status, error identifier, reason for the client, sentence for the
+	// author.
 	BadRequest:        {400, "bad_request", "", ""},
 	NoToken:           {401, "unauthorized", "the Authorization header must be: Bearer, a space, and an API key", "the call has no Authorization header with one bearer token"},
 	UnknownKey:        {401, "unauthorized", "the API key is unknown or revoked", "this fake did not issue the API key of the call"},

@@ -109,10 +109,17 @@ type (
 // row has the rules of an endpoint. The body that it takes, the statuses that it lists
 // and what it spends are in its row of package spec, which the client reads too.
 type row struct {
-	act    func(*call) Answer
-	checks []check     // in this order, after 404, 405, 401 and 402
-	mode   *spec.Field // the member that chooses byok mode, of this body or of the agent's creation; nil: none
-	byok   *spec.Field // the member that needs the store of provider keys: a key, or a mode that is byok; nil: none
+	// act carries out a call that no check refused and that no limit holds back.
+	act func(*call) Answer
+	// checks are made in this order, after 404, 405, 401 and 402. The first that fails
+	// decides which flaw the call has.
+	checks []check
+	// mode is the member that chooses byok mode, of this body or of the agent's
+	// creation; nil if the endpoint has none.
+	mode *spec.Field
+	// byok is the member that needs the store of provider keys: a key, or a mode that
+	// is byok; nil if no call of the endpoint needs it.
+	byok *spec.Field
 }
 
 // rows is interface 4 as a table. The checks are in the order of the fake's own
@@ -153,6 +160,7 @@ type call struct {
 func (s *State) Do(now time.Time, req *Request) Answer {
 	c := &call{state: s, req: req, now: now, row: rows[req.Endpoint]}
 	if refusal := c.authenticate(); refusal != nil {
+		// Without a valid key only the limit per address can count the call.
 		invalid := refusal.Kind == NoToken || refusal.Kind == UnknownKey || refusal.Kind == RevokedKey
 		if invalid && s.behavior.spendsDespite(refusal) {
 			s.countUnknownCaller(req.IP, now)
@@ -367,11 +375,16 @@ func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 	badBody := flaw != nil && flaw.AnsweredAs == BadRequest
 	for i, l := range spec.Limits {
 		switch {
+		// GET /v1/status, and reading and clearing BYOK, list no 429. The decision on
+		// whether they spend all the same goes by GET /v1/status.
 		case l.Counts == spec.Requests && !limited:
 			spends[i] = by.RequestsSpend[statusCalls]
+		// Every other call is a request, and its flaw decides what that means.
 		case l.Counts == spec.Requests:
 			mayRefuse[i] = succeeds || by.limitComesBefore(flaw)
 			spends[i] = succeeds || by.spendsDespite(flaw)
+		// A creation, a warm-up or a BYOK set. Only a wrong body of it may count: what
+		// a key may not do, or what is missing, was no operation.
 		case e.Counts(l.Counts, setsBYOK):
 			mayRefuse[i] = succeeds || badBody && !by.BodyBeforeOperation
 			spends[i] = succeeds || badBody && by.OperationsSpend
@@ -410,6 +423,8 @@ func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
 // order of interface 8.1. Retry-After is in whole seconds (interface 7), rounded up so
 // that the wait is enough.
 func (c *call) refusedByLimit(mayRefuse limitSet, ip *Usage) *Refusal {
+	// The wait is that for the last limit to open. Which limit the answer names is
+	// asked of Behavior: the last to open, or the first in the order of spec.Limits.
 	named, latest := -1, c.now
 	for i, may := range mayRefuse {
 		if !may {
@@ -564,6 +579,7 @@ func (c *call) sendMessage() Answer {
 		Text: c.req.Fields[spec.MessageText], UserRef: c.req.Fields[spec.MessageUserRef],
 		Time: c.now, TraceID: c.req.TraceID,
 	}}
+	// A message warms the gateway up as well: only the first one is slow.
 	c.key.Warm = true
 	return Answer{Pending: t}
 }

@@ -87,6 +87,7 @@ func (s *State) Issue(digest Digest, plan string, dashboard bool, now time.Time)
 	return k
 }
 
+// addKey puts a key into the state, new or read from a file.
 func (s *State) addKey(digest Digest, k *Key) {
 	s.byDigest[digest] = k
 	s.keys = append(s.keys, k)
@@ -225,6 +226,8 @@ func (s *State) openChannel(a *Agent, mode string) {
 // the key's plan (interface 8.2). ip is used only for a limit per address. Exhaust
 // closes such a limit for the key alone, whatever address its calls come from.
 func (s *State) limit(i int, k *Key, ip *Usage) limit {
+	// Server.Limits shows the limits of a key on the free plan too, of whose calls
+	// authenticate lets none come this far.
 	plan, _ := spec.PlanNamed(k.Plan)
 	l := s.kind
 	l.length, l.max = spec.Limits[i].Window, cmp.Or(s.maxima[i], plan.Max(i))
@@ -300,6 +303,7 @@ func (s *State) Save() Saved {
 // if they were used under another clock than now's.
 func (s *State) Load(saved Saved, now time.Time, digest func(n int) Digest) *State {
 	c := New(s.behavior, s.maxima, s.exchanges)
+	// The pointers of saved become those of the state: nobody else holds them.
 	c.numbers, c.BYOKDown = saved.Numbers, saved.BYOKDown
 	for i, k := range saved.Keys {
 		k.Usage = usageByClock(k.Usage, now)

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -47,11 +48,15 @@ func Encode(a service.Answer, behavior *service.Behavior, traceID, date string) 
 		panic(err) // these structs can all be written
 	}
 	if a.Refusal == nil {
+		// The identifier is added as text, so that the replies of package service need
+		// not hold it. %q writes it as JSON would: it is ASCII.
 		raw = fmt.Appendf(raw[:len(raw)-1], `,"trace_id":%q}`, traceID)
 	}
 	values := []string{"application/json", date, strconv.Itoa(len(raw))} // in one slice, which saves allocations
 	h := http.Header{"Content-Type": values[0:1:1], "Date": values[1:2:2], "Content-Length": values[2:3:3]}
 	switch status {
+	// Three statuses have one header more: RFC 9110 wants those of 401 and 405,
+	// interface 7 that of 429.
 	case http.StatusUnauthorized:
 		h["Www-Authenticate"] = []string{"Bearer"}
 	case http.StatusMethodNotAllowed:
@@ -91,6 +96,7 @@ func Why(r *service.Refusal, now time.Time) string {
 func why(r *service.Refusal, now time.Time) string {
 	ago := " " + now.Sub(r.Since).Round(time.Millisecond).String() + " ago"
 	switch {
+	// A text that is too long: both lengths help more than the bound alone.
 	case r.Max > 0:
 		return fmt.Sprintf("%s has %s characters, %s are allowed", r.Field, thousands(r.Length), thousands(r.Max))
 	case r.Owner != "":
@@ -142,6 +148,7 @@ func (f *Fault) Why(message bool, decided, body int) string {
 	switch {
 	case f.Phase == BeforeConnecting:
 		return f.Name + " refused the connection: nothing was sent."
+	// What became of the call tells its author whether a retry would repeat it.
 	case f.Phase == OnTheReply && decided == 200 && message:
 		effect = "the agent has the message"
 	case f.Phase == OnTheReply && decided >= 200 && decided < 300:
@@ -212,12 +219,14 @@ type InjectedAnswer struct {
 // itself would give with this status, and replaces what the test has named.
 func (i *InjectedAnswer) Encode(req *Request, behavior *service.Behavior, now time.Time) Answer {
 	a := Encode(service.Answer{Refusal: i.refusal(req.Endpoint, now)}, behavior, req.TraceID, now.Format(http.TimeFormat))
+	// A raw answer has nothing but what the test gave, and a date.
 	if i.Raw {
 		a.Header = http.Header{"Content-Type": headerValue(i.ContentType), "Date": a.Header["Date"]}
 	}
 	if i.RetryAfter != nil {
 		a.Header["Retry-After"] = headerValue(*i.RetryAfter)
 	}
+	// An error status without a body keeps the service's own error body.
 	if i.Raw || i.Body != "" || i.Status < http.StatusMultipleChoices {
 		a.Body, a.FromTest = []byte(i.Body), true
 	}
@@ -245,11 +254,14 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 	switch {
 	case i.Status == http.StatusTooManyRequests:
 		r.Limit, r.Wait, r.Broken = spec.KeyMinute, 1, ""
-		if i.wait(now) > time.Minute {
+		// A client that waits longer than a minute has met the limit of a day.
+		if i.RetryAfter != nil && retryafter.Read(http.Header{"Retry-After": {*i.RetryAfter}}, now) > time.Minute {
 			r.Limit = spec.KeyDay
 		}
+	// Warm-up alone lists 409 (interface 4.2).
 	case i.Status == http.StatusConflict && e == spec.WarmUp:
 		r.Code = service.Kinds[service.BYOKNotConfigured].Code
+	// Warm-up and PUT /v1/byok alone list 503 (interface 4.2, 4.4).
 	case i.Status == http.StatusServiceUnavailable && (e == spec.WarmUp || e == spec.SetBYOK):
 		r.Code = service.Kinds[service.BYOKUnavailable].Code
 	}
@@ -264,18 +276,4 @@ func Code(status int) string {
 	}
 	name := cmp.Or(http.StatusText(status), "status "+strconv.Itoa(status))
 	return strings.ReplaceAll(strings.ToLower(name), " ", "_")
-}
-
-// wait is how long the answer asks a client to wait, for the choice of limit_key: what
-// Retry-After says in seconds or as a date. Nonsense counts as no wait, and anything
-// longer than a day as a day.
-func (i *InjectedAnswer) wait(now time.Time) time.Duration {
-	if i.RetryAfter == nil {
-		return time.Second
-	}
-	if at, err := http.ParseTime(*i.RetryAfter); err == nil {
-		return at.Sub(now)
-	}
-	seconds, _ := strconv.ParseFloat(*i.RetryAfter, 64)
-	return time.Duration(min(seconds, spec.Day.Seconds()) * float64(time.Second))
 }

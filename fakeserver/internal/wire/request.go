@@ -38,7 +38,9 @@ import (
 // Shown is safe to keep: it has no secret of the call and a bounded size.
 type Request struct {
 	service.Request
-	Secrets   mask.Secrets
+	// Secrets are the keys of the call, for masking what is said of it later.
+	Secrets mask.Secrets
+	// BodyBytes is how much of the body was read: at most one more than it may have.
 	BodyBytes int
 	Shown     struct { // what may be kept and shown of it
 		Method, URL, Path, AgentID string
@@ -57,6 +59,7 @@ func Read(r *http.Request, behavior *service.Behavior, own string, texts bool) *
 	var body []byte
 	body, req.Malformed = readBody(r.Body)
 	req.BodyBytes = len(body)
+	// Without a token the digest stays zero: the digest of "" would be another value.
 	token, hasToken := bearer(r.Header["Authorization"])
 	if hasToken {
 		req.Token = service.DigestOf(token)
@@ -64,6 +67,7 @@ func Read(r *http.Request, behavior *service.Behavior, own string, texts bool) *
 	req.Secrets = mask.SecretsOf(token, body)
 	path := sentPath(r.URL)
 	req.Endpoint, req.AgentID, req.Unrouted = findEndpoint(r.Method, path)
+	// By Behavior a service may answer 404 where another has 405.
 	if req.Unrouted != nil && behavior.UnknownMethod == http.StatusNotFound {
 		req.Unrouted = service.Refuse(service.NoSuchPath)
 	}
@@ -142,6 +146,8 @@ func (req *Request) fillShown(r *http.Request, path string, sent []byte, own str
 		return strings.Clone(mask.Clip(req.Secrets.Clean(part), MaxRecorded))
 	}
 	path = req.Secrets.Clean(path)
+	// A secret may be escaped in the path. Then the path is kept unescaped, cleaned,
+	// and escaped anew.
 	if plain, err := url.PathUnescape(path); err == nil && req.Secrets.Clean(plain) != plain { // a secret may be escaped itself
 		path = (&url.URL{Path: req.Secrets.Clean(plain)}).EscapedPath()
 	}
@@ -170,6 +176,8 @@ func (req *Request) fillShown(r *http.Request, path string, sent []byte, own str
 func findEndpoint(method, path string) (e *spec.Endpoint, agentID string, unrouted *service.Refusal) {
 	var allowed []string
 	for _, e := range spec.Endpoints {
+		// A template is what is before and after {agent_id}. An identifier is never
+		// empty, and the path without one must fit exactly.
 		before, after, hasID := strings.Cut(e.Path, "{agent_id}")
 		id, starts := strings.CutPrefix(path, before)
 		id, ends := strings.CutSuffix(id, after)
@@ -201,9 +209,12 @@ func findEndpoint(method, path string) (e *spec.Endpoint, agentID string, unrout
 // the end of its object. header is nil for a body that came over no wire, as that of
 // AddAgent.
 func Parse(behavior *service.Behavior, e *spec.Endpoint, header http.Header, raw []byte) (service.Fields, *service.Refusal) {
+	// Warm-up alone takes no body as well as one (interface 4.2).
 	if len(raw) == 0 && e.BodyOptional { // a Content-Type says nothing about no body
 		return nil, nil
 	}
+	// Both headers may be left out. A coding such as gzip would need another parser,
+	// and no section of the interface mentions one.
 	// Both headers may be left out.
 	for _, coding := range header["Content-Encoding"] {
 		if !strings.EqualFold(coding, "identity") {
@@ -215,6 +226,7 @@ func Parse(behavior *service.Behavior, e *spec.Endpoint, header http.Header, raw
 			return nil, service.BadField("Content-Type", "must be application/json, in UTF-8")
 		}
 	}
+	// What follows the document is cut off, and so not looked at.
 	if behavior.BehindBody {
 		decoder := json.NewDecoder(bytes.NewReader(raw))
 		if decoder.Decode(new(json.RawMessage)) == nil {
@@ -248,11 +260,13 @@ type parser struct {
 	flaw           *service.Refusal
 }
 
+// refuse notes a flaw of the member at a path. It does not quote the value.
 func (p *parser) refuse(path, broken string) { p.flaw = service.BadField(path, broken) }
 
 // object reads the members of an object at a path, "" for the body itself, and looks
 // each up among the fields that the object may have.
 func (p *parser) object(path string, fields []*spec.Field) {
+	// One per field: whether it was there, for duplicates and for what is required.
 	seen := make([]bool, len(fields))
 	for p.Enter(); p.flaw == nil && p.More(); {
 		name := p.Name()
@@ -260,6 +274,8 @@ func (p *parser) object(path string, fields []*spec.Field) {
 			return f.Name() == name || p.behavior.OtherCase && strings.EqualFold(f.Name(), name)
 		})
 		switch {
+		// Section 2.5 alone does not say "no additional properties", so the decision is
+		// about messages alone.
 		case i < 0 && p.unknownAllowed:
 			p.anyValue("body")
 		case i < 0:
@@ -290,6 +306,8 @@ func (p *parser) value(f *spec.Field) (given bool) {
 	case first == 'n' && p.behavior.NullMembers:
 		p.Scalar()
 		return false
+	// The type is checked before anything is read, so that the scanner is asked for
+	// what is there.
 	case f.Kind == spec.String && first != '"':
 		p.refuse(f.Path, "must be a string")
 	case f.Kind == spec.String:
@@ -312,6 +330,7 @@ func (p *parser) value(f *spec.Field) (given bool) {
 func (p *parser) text(f *spec.Field) {
 	s := p.Text()
 	switch {
+	// Half a surrogate pair is no text, though JSON can write it.
 	case p.Torn:
 		p.refuse(f.Path, strictjson.ErrHalfPair.Error())
 	case !f.Fits(s), p.behavior.LengthUnit != service.UnitPoints && f.MaxLen > 0 && p.behavior.Length(s) > f.MaxLen:

@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
@@ -39,6 +40,7 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	if err != nil {
 		q.Refuse("%w", err)
 	}
+	// What package fakeserver has no matcher for is a Where.
 	where := func(f func(fakeserver.Call) bool) { all = append(all, fakeserver.Where(f)) }
 	after, before := q.Int("after", 0, 0, math.MaxInt32), q.Int("before", math.MaxInt32, 1, math.MaxInt32)
 	if q.Has("after") || q.Has("before") {
@@ -47,6 +49,8 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	if q.Has("search") {
 		all = append(all, bySearch(q.Get("search")))
 	}
+	// By its label, and not by rules.Match, which takes keys alone: missing and unknown
+	// are labels of calls too.
 	if label := q.Get("key"); q.Has("key") {
 		if _, known := s.admin.KeyLabeled(label); !known && label != fakedoor.KeyMissing && label != fakedoor.KeyUnknown {
 			q.Refuse("key: %s", noSuchKey)
@@ -106,7 +110,8 @@ func headerText(h http.Header) string {
 	return b.String()
 }
 
-// withoutEscapes is a body as a person reads it: without the escapes of JSON.
+// withoutEscapes is a body as a person reads it: its strings without the escapes of
+// JSON, and then the body itself, for what is no string.
 func withoutEscapes(body string) string {
 	var b strings.Builder
 	d := json.NewDecoder(strings.NewReader(body))
@@ -217,6 +222,7 @@ func (s *Server) makeCall(r *request, c struct {
 	Address      jsonapi.NonEmpty // left out: that of the caller
 	Body         string
 }) (any, error) {
+	// Only paths of the service: the control interface does not call itself.
 	if c.Method == "" || !strings.HasPrefix(c.Path, "/v1/") {
 		return nil, errors.New("body: needs method and a path that begins with /v1/")
 	}
@@ -232,7 +238,8 @@ func (s *Server) makeCall(r *request, c struct {
 		}
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
-	from, err := fromIP(cmp.Or(string(c.Address), addressOf(r.Request)))
+	caller, _, _ := net.SplitHostPort(r.RemoteAddr) // "" for a caller without one, such as a test's
+	from, err := fromIP(cmp.Or(string(c.Address), caller, "127.0.0.1"))
 	if err != nil {
 		return nil, err
 	}
@@ -247,20 +254,11 @@ func fromIP(address string) (fakeserver.FromIP, error) {
 	return fakeserver.FromIP(address), nil
 }
 
-// addressOf is the IP address of a caller. Without its zone it has the form that limits
-// per address have everywhere else.
-func addressOf(r *http.Request) string {
-	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return "127.0.0.1"
-	}
-	return from.Addr().Unmap().WithZone("").String()
-}
-
 // send makes a call of the service, without the lock, and answers what came back:
 // its body as JSON, or as a string where it is none.
 func (s *Server) send(req *http.Request, wire http.RoundTripper) jsonapi.Stream {
 	return func(w http.ResponseWriter, r *http.Request) {
+		// A reset ends this call as it ends those of applications.
 		ctx, end := s.untilReset(r.Context())
 		defer end()
 		var raw []byte

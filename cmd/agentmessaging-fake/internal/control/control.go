@@ -125,6 +125,7 @@ func (s *Server) newMux() *http.ServeMux {
 	return mux
 }
 
+// noRoute answers paths and methods that no route has, in JSON as every other answer.
 var noRoute = jsonapi.NotFound("no route has this method and path; " + root + "/openapi.yaml describes those that exist")
 
 // ServeHTTP answers a call of the control interface. The guard comes first, so that
@@ -153,6 +154,7 @@ const maxState = 1 << 30
 // nothing that a stream must hear of. The feed is woken before the lock is released, so
 // that changes arrive in the order in which they were made.
 func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out any, err error) {
+	// All is read before the lock is taken: a slow client holds up nobody.
 	most := int64(spec.MaxBody)
 	if r.URL.Path == root+"/state" {
 		most = maxState
@@ -168,6 +170,8 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 			s.feed.wake(strings.Fields(row.changes)...)
 		}
 	}()
+	// Deferred last and so run first: a panic has become an error before the streams
+	// are woken.
 	defer panicAsError(&err)
 	req, err := s.resolvePath(r)
 	if err != nil {

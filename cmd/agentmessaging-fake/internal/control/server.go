@@ -110,6 +110,7 @@ func (s *Server) applyOptions() error {
 			return fmt.Errorf("replies: [%d].%w", i, err)
 		}
 	}
+	// A state has no rules, so the order does not matter.
 	if s.state != nil {
 		if err := s.fake.ReadState(bytes.NewReader(s.state)); err != nil {
 			return err
@@ -118,6 +119,7 @@ func (s *Server) applyOptions() error {
 	if s.options.Latency == 0 {
 		return nil
 	}
+	// As a rule of the interface, so that the page lists it and a user can remove it.
 	latency, err := jsonapi.Decode[rules.Rule](fmt.Appendf(nil, `{"fault":{"kind":"latency","duration":%q}}`, s.options.Latency))
 	if err == nil {
 		_, err = s.rules.Add(rules.Faults, latency)
@@ -176,7 +178,8 @@ func (s *Server) untilReset(ctx context.Context) (context.Context, context.Cance
 // End ends streams and waits, so that a server which drains is not kept.
 func (s *Server) End() { s.end() }
 
-// putState is all or nothing: a state that is damaged or another program's changes nothing.
+// putState is all or nothing: a state that is damaged or another program's changes
+// nothing. Rules and recorded calls stay.
 func (s *Server) putState(r *request) (any, error) {
 	return nil, s.fake.ReadState(bytes.NewReader(r.body))
 }
@@ -206,6 +209,7 @@ func writeDocument(w io.Writer) error {
 // decisions shows what the interface leaves open. observed tells an answer that a service
 // gave from one that the fake made up.
 func (s *Server) decisions(*request) (any, error) {
+	// A Decision has its answers as JSON in strings, and more than the page needs.
 	type view struct {
 		ID       string          `json:"id"`
 		Question string          `json:"question"`

@@ -66,6 +66,7 @@ func (s *Server) changeKey(r *request, body struct {
 }
 
 // limitView is a limit at this moment. Max and Left are null where there is none.
+// OpensAt is null while the limit lets calls through.
 type limitView struct {
 	LimitKey fakeserver.Limit `json:"limit_key"`
 	Max      *int             `json:"max"`
@@ -127,7 +128,8 @@ func (s *Server) exhaust(r *request) (any, error) {
 	return nil, nil
 }
 
-// setBYOKStore says whether the service can store provider keys.
+// setBYOKStore says whether the service can store provider keys: while it cannot, calls
+// that need it are answered 503.
 func (s *Server) setBYOKStore(_ *request, body struct {
 	Available *bool `json:"available"`
 }) (any, error) {
@@ -172,7 +174,8 @@ func (s *Server) removeAgent(r *request) (any, error) {
 	return nil, nil
 }
 
-// addAgent takes an agent as the others are shown; its key is a label.
+// addAgent takes an agent as the others are shown; its key is a label. It spends no
+// limit, and no call is recorded.
 func (s *Server) addAgent(_ *request, a fakeserver.Agent) (any, error) {
 	key, found := s.admin.KeyLabeled(a.Key)
 	if !found {

@@ -77,6 +77,8 @@ type reader struct {
 // follow sends until the client or the program goes. In each round it reads the counts
 // of changes before the calls: a change that comes in between wakes it again.
 func (rd *reader) follow(ctx context.Context) {
+	// Three things end a pause: news, the next look at the calls under way, and the
+	// heartbeat.
 	beat, check := time.NewTicker(heartbeat), time.NewTicker(recheck)
 	defer beat.Stop()
 	defer check.Stop()
@@ -128,6 +130,8 @@ func (rd *reader) sendUnderWay() {
 // flushes after each batch, and its error is that of the connection.
 func (rd *reader) sendCalls() error {
 	for {
+		// In batches, so that a stream that has fallen back far does not copy all calls
+		// at once.
 		dropped, calls := rd.admin.DroppedCalls(), rd.admin.CallsAfter(rd.seq, batch)
 		if len(calls) > 0 && dropped > 0 && calls[0].Seq > rd.seq+1 {
 			rd.event("gap", map[string]int{"missed": min(dropped, calls[0].Seq-rd.seq-1)})
@@ -146,8 +150,8 @@ func (rd *reader) sendCalls() error {
 	}
 }
 
-// sendAgain sends a call once nothing more of its answer can come. It reports
-// whether that is so.
+// sendAgain sends a call once nothing more of its answer can come. It reports whether
+// that is so, for DeleteFunc.
 func (rd *reader) sendAgain(seq int) bool {
 	found := rd.admin.CallsAfter(seq-1, 1)
 	if len(found) == 0 || found[0].Seq != seq {

@@ -32,8 +32,10 @@ func (g *Guard) CheckHost(r *http.Request) error {
 func forbidden(reason string) *Refusal { return Refuse(http.StatusForbidden, "forbidden", reason) }
 
 // isOwnHost reports whether a Host means this machine and nothing else: localhost, a
-// name below it (RFC 6761), or a loopback address, each with or without a port.
+// name below it (RFC 6761), or a loopback address, each with or without a port. A
+// browser resolves none of these by DNS.
 func isOwnHost(host string) bool {
+	// Without a port an IPv6 address still has its brackets.
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")

@@ -103,6 +103,7 @@ func Read(w http.ResponseWriter, r *http.Request, allowed string, most int64) (q
 			return q, nil, fmt.Errorf("query: parameter %s", notAllowed(name, names))
 		case len(values) > 1:
 			return q, nil, fmt.Errorf("%s: is there twice", name)
+		// As in a body, a parameter that is there and empty is no value.
 		case values[0] == "":
 			return q, nil, fmt.Errorf("%s: %s", name, emptyReason)
 		}
@@ -218,11 +219,14 @@ func decode(path string, raw json.RawMessage, v reflect.Value) error {
 	if string(raw) == "null" {
 		return nil
 	}
+	// A type that reads its own JSON says itself what is wrong; a time does too.
 	own, ownJSON := v.Addr().Interface().(json.Unmarshaler)
 	switch {
 	case ownJSON:
 		return errorAt(path, v, own.UnmarshalJSON(raw))
 	case v.Kind() == reflect.Pointer:
+		// A pointer is nil where the member is absent, so a handler can tell that from
+		// a zero.
 		v.Set(reflect.New(v.Type().Elem()))
 		return decode(path, raw, v.Elem())
 	case v.Kind() == reflect.Slice:
@@ -258,6 +262,7 @@ func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return errorAt(path, v, err)
 	}
+	// Fields of an embedded struct count as its own, as in encoding/json.
 	fields := map[string]reflect.Value{}
 	for _, f := range reflect.VisibleFields(v.Type()) {
 		if f.IsExported() {
@@ -292,7 +297,8 @@ func errorAt(path string, v reflect.Value, err error) error {
 	return fmt.Errorf("%s: %w", cmp.Or(path, "body"), err)
 }
 
-// typeNames are the names that openapi.yaml has for the types of members.
+// typeNames are the names that openapi.yaml has for the types of members, in place of
+// those of Go.
 var typeNames = map[reflect.Kind]string{
 	reflect.Struct: "object", reflect.Slice: "array", reflect.String: "string", reflect.Bool: "boolean",
 	reflect.Int: "integer", reflect.Uint64: "integer, from 0 on", reflect.Float64: "number",

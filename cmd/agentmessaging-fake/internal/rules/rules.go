@@ -329,6 +329,7 @@ func parseFault(raw []byte, allowed []string) (f Fault, _ error) {
 	if json.Unmarshal(raw, &given) != nil {
 		return f, errors.New("must be of type object")
 	}
+	// null is as if the member were absent, as everywhere in the interface.
 	maps.DeleteFunc(given, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
 	name, _ := strictjson.String(given["kind"])
 	if !slices.Contains(allowed, name) {
