@@ -193,6 +193,8 @@ func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error
 	}
 	words := secrets.Quote(string(a.Body))
 	switch {
+	case errors.Is(err, errNotOK): // what the documented body says
+		return err
 	case words != "":
 		return fmt.Errorf("%s: %q", found, words)
 	case a.Cut != nil: // not wrapped: the call did not end for it
