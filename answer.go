@@ -141,7 +141,7 @@ func (r *reply) texts(name string) (texts []string) {
 func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 	body := newReply(a.Body)
 	e := &Error{
-		Code: secrets.Identifier(body.text(memberError)), TraceID: safeTraceID(body.traceID, secrets),
+		Code: secrets.Identifier(body.text(memberError)), TraceID: printable.Line(secrets.Identifier(body.traceID), maxTraceID),
 		LimitKey: printable.Name(secrets.Identifier(body.text(memberLimitKey))), Reason: secrets.Answer(body.text(memberReason)),
 		Extra: extra(body.members, secrets),
 	}
@@ -159,27 +159,24 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 	return e
 }
 
-// safeTraceID is a trace_id as one line without secrets.
-func safeTraceID(id string, secrets *redact.Redactor) string {
-	return printable.Line(secrets.Identifier(id), 128)
-}
-
 // extra returns the members that the interface does not list, and those that are not
 // as it says; nil if there are none.
 func extra(members strictjson.Object, secrets *redact.Redactor) (extra map[string]json.RawMessage) {
 	for _, m := range members {
-		if _, err := members.Get(string(m.Name)); err == nil && slices.Contains(errorMembers, string(m.Name)) && (m.Value[0] == '"' || m.Value[0] == 'n') {
+		name := string(m.Name)
+		isText := m.Value[0] == '"' || m.Value[0] == 'n' // null is as good as missing
+		if _, twice := members.Get(name); isText && twice == nil && slices.Contains(errorMembers, name) {
 			continue
 		}
 		if extra == nil {
 			extra = make(map[string]json.RawMessage)
 		}
-		extra[secrets.Identifier(strings.ToValidUTF8(string(m.Name), "\ufffd"))] = secrets.JSON(m.Value)
+		extra[secrets.Identifier(strings.ToValidUTF8(name, "\ufffd"))] = secrets.JSON(m.Value)
 	}
 	return extra
 }
 
-// The members of ErrorResponse (interface 2.1). null is as good as missing.
+// The members of ErrorResponse (interface 2.1).
 const memberError, memberTraceID, memberLimitKey, memberReason = "error", "trace_id", "limit_key", "reason"
 
 var errorMembers = []string{memberError, memberTraceID, memberLimitKey, memberReason}

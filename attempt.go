@@ -268,7 +268,7 @@ func (a *attempt) report(ctx context.Context) {
 func (a *attempt) safeTraceID() string {
 	switch {
 	case a.reply != nil && a.traceID == "":
-		a.traceID = safeTraceID(a.reply.traceID, &a.call.secrets)
+		a.traceID = printable.Line(a.call.secrets.Identifier(a.reply.traceID), maxTraceID)
 	case a.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
 	}

@@ -76,7 +76,10 @@ func (e *Error) Error() string {
 	return printable.Line(b.String(), maxErrorText)
 }
 
-const maxErrorText = 512
+const (
+	maxErrorText = 512
+	maxTraceID   = 128
+)
 
 // words are the service's own, or the status's name without them.
 func (e *Error) words() string {

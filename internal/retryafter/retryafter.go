@@ -38,11 +38,14 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 // headers. The result is never less than the service asked for and does not overflow;
 // what cannot be read, is negative or has passed is 0.
 func parse(value, sent string, now time.Time) (longest time.Duration) {
-	if at, err := http.ParseTime(strings.Trim(value, " \t\"'")); err == nil {
-		if date, err := http.ParseTime(sent); err == nil {
-			now = date
+	value = strings.Trim(value, " \t\"'")
+	if value != "" && value[0] >= 'A' { // a date begins with its weekday
+		if at, err := http.ParseTime(value); err == nil {
+			if date, err := http.ParseTime(sent); err == nil {
+				now = date
+			}
+			return max(0, at.Sub(now)) // Sub saturates
 		}
-		return max(0, at.Sub(now)) // Sub saturates
 	}
 	for item := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ';' }) {
 		seconds, err := strconv.ParseFloat(strings.Trim(item, " \t\"'"), 64)
