@@ -106,30 +106,25 @@ func (sc *Scanner) Name() string {
 // Text reads a string. The result shares no memory with the document, so that a
 // name that is kept does not keep a key of the same document.
 func (sc *Scanner) Text() string {
-	quoted := sc.Token()
+	quoted := sc.Value()
 	sc.Torn = bytes.IndexByte(quoted, '\\') >= 0 && surrogate.Match(quoted) && !paired.Match(quoted)
 	s, _ := String(quoted)
 	return s
 }
 
-// Scalar steps over a number, true, false or null, and returns it.
-func (sc *Scanner) Scalar() []byte {
-	sc.Peek()
-	from := sc.Pos
-	for sc.Pos < len(sc.Data) && strings.IndexByte(" \t\r\n,]}", sc.Data[sc.Pos]) < 0 {
-		sc.Pos++
+// Value steps over any value, and returns it as it was written.
+func (sc *Scanner) Value() []byte {
+	first, from := sc.Peek(), sc.Pos
+	switch first {
+	case '"':
+		sc.text()
+	case '{', '[':
+		sc.brackets()
+	default:
+		for sc.Pos < len(sc.Data) && strings.IndexByte(" \t\r\n,]}", sc.Data[sc.Pos]) < 0 {
+			sc.Pos++
+		}
 	}
-	return sc.Data[from:sc.Pos]
-}
-
-// Token steps over a string, a number, true, false or null, and returns it as it was
-// written.
-func (sc *Scanner) Token() []byte {
-	if sc.Peek() != '"' {
-		return sc.Scalar()
-	}
-	from := sc.Pos
-	sc.text()
 	return sc.Data[from:sc.Pos]
 }
 
@@ -145,17 +140,6 @@ func (sc *Scanner) text() {
 		}
 	}
 	sc.Pos = len(sc.Data)
-}
-
-// value steps over any value, and returns it as it was written.
-func (sc *Scanner) value() []byte {
-	first := sc.Peek()
-	if first != '{' && first != '[' {
-		return sc.Token()
-	}
-	from := sc.Pos
-	sc.brackets()
-	return sc.Data[from:sc.Pos]
 }
 
 // brackets steps beyond the bracket that closes the one at Pos.
@@ -194,7 +178,7 @@ func (sc *Scanner) Free() error {
 			return ErrHalfPair
 		}
 	default:
-		sc.Scalar()
+		sc.Value()
 	}
 	return nil
 }
@@ -245,14 +229,14 @@ func ReadObject(doc []byte) (Object, error) {
 	}
 	o := make(Object, 0, 8) // few replies have more
 	for sc.Enter(); sc.More(); {
-		quoted := sc.Token()
+		quoted := sc.Value()
 		name := quoted[1 : len(quoted)-1]
 		if bytes.IndexByte(name, '\\') >= 0 {
 			unescaped, _ := String(quoted)
 			name = []byte(unescaped)
 		}
 		sc.Enter() // over the colon
-		o = append(o, Member{name, sc.value()})
+		o = append(o, Member{name, sc.Value()})
 	}
 	return o, nil
 }

@@ -281,7 +281,7 @@ func (p *walker) next() bool {
 		return false
 	}
 	p.from = p.Pos
-	p.written = p.Token()
+	p.written = p.Value()
 	p.isName = bytes.HasPrefix(bytes.TrimLeft(p.Data[p.Pos:], " \t\r\n"), []byte(":"))
 	// The value of api_key has ended: its object is closed, or the next name has come.
 	if p.depth < p.keyDepth || p.isName && p.depth == p.keyDepth {

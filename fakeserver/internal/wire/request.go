@@ -304,7 +304,7 @@ func (p *parser) value(f *spec.Field) (given bool) {
 	}
 	switch first := p.Peek(); {
 	case first == 'n' && p.behavior.NullMembers:
-		p.Scalar()
+		p.Value()
 		return false
 	// The type is checked before anything is read, so that the scanner is asked for
 	// what is there.
