@@ -111,7 +111,6 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 		transport = http.DefaultTransport
 	}
 	rt.build(r, transport)
-	rt.request.Close = t.retire
 	if t.after != taken || s.connections.queue.unsettled.Load() != 0 {
 		if err := rt.queueUp(); err != nil {
 			return Answer{Err: err, Missed: NoAnswer}, taken
@@ -170,30 +169,30 @@ func (rt *roundTrip) build(r Request, transport http.RoundTripper) {
 		URL:    &rt.url,
 		Host:   r.URL.Host,
 		Header: maps.Clone(r.Header),
+		Close:  rt.retire,
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(httptrace.WithClientTrace(rt.ctx, &rt.hooks))
-	if r.Body != nil {
-		// No GetBody: net/http cannot send it again by itself. The type is one
-		// that it knows to be in memory: header and body leave in one write.
-		rt.body.Reset(r.Body)
-		rt.request.Body, rt.request.ContentLength = io.NopCloser(&rt.body), rt.body.Size()
-		if _, runsHooks := transport.(*http.Transport); !runsHooks {
-			rt.request.Body = watched{rt.request.Body, &rt.bodyRead}
-		}
+	if r.Body == nil {
+		rt.bodyRead.Store(true) // it can be delivered unseen
+		return
 	}
-	rt.bodyRead.Store(r.Body == nil) // a request without a body can be delivered unseen
+	// No GetBody: net/http cannot send it again by itself.
+	rt.body.Reset(r.Body)
+	rt.request.Body, rt.request.ContentLength = requestBody{rt}, rt.body.Size()
+	if _, runsHooks := transport.(*http.Transport); runsHooks {
+		rt.request.Body = io.NopCloser(&rt.body) // which it knows to be in memory: header and body leave in one write
+	}
 }
 
-// watched notes that a transport reads the body.
-type watched struct {
-	io.ReadCloser
-	read *atomic.Bool
+// requestBody notes that a transport reads it.
+type requestBody struct{ *roundTrip }
+
+func (b requestBody) Read(p []byte) (int, error) {
+	b.bodyRead.Store(true)
+	return b.body.Read(p)
 }
 
-func (w watched) Read(p []byte) (int, error) {
-	w.read.Store(true)
-	return w.ReadCloser.Read(p)
-}
+func (requestBody) Close() error { return nil }
 
 // queueUp waits for the request's turn to look for a connection.
 func (rt *roundTrip) queueUp() error {
