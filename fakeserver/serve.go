@@ -279,22 +279,18 @@ func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
 			"A synctest bubble starts in the year 2000: issue a key for each bubble, and do not use it outside",
 			c.record.Key, c.now.Format(time.RFC3339Nano))
 	}
-	if answer.Pending != nil {
-		answer = s.reply(ctx, c, answer.Pending, st)
+	if answer.Message != nil {
+		answer.Refusal = s.reply(ctx, c, answer.Message, st)
 	}
 	shown, now := &c.record, s.Now()
-	switch reply := answer.Reply.(type) {
-	// A refusal: the record has what the client reads, and Why for the author of the
-	// test.
-	case nil:
-		r, behavior := answer.Refusal, s.config.behavior
+	if r, behavior := answer.Refusal, s.config.behavior; r != nil {
 		shown.Code, shown.LimitKey = behavior.ErrorName(r.Code), behavior.LimitName(r.Limit)
 		shown.Reason, shown.Member = c.Secrets.Clean(wire.Reason(r)), c.Secrets.Clean(cmp.Or(r.UnknownMember, r.Field))
 		shown.Why = c.Secrets.Clean(wire.Why(r, now))
-	case service.Created:
-		shown.Created = reply.ID
+	} else if c.Endpoint == spec.CreateAgent {
+		shown.Created = answer.Agent.ID
 	}
-	return wire.Encode(answer, s.config.behavior, c.TraceID, now.Format(http.TimeFormat))
+	return wire.Encode(c.Request, &answer, s.config.behavior, now.Format(http.TimeFormat))
 }
 
 // askService is the one critical section of a call: the key, the limits and the effect
@@ -303,42 +299,44 @@ func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
 func (s *Server) askService(c *call) (answer service.Answer, st step) {
 	defer s.lock().Unlock()
 	answer = c.gen.service.Do(c.now, &c.Request.Request)
-	t := answer.Pending
-	if t == nil {
+	m := answer.Message
+	if m == nil {
 		return answer, st
 	}
 	// The step is taken here, under the same lock as the limits: a message that is
 	// refused uses up none.
 	if st = nextStepLocked(c.scripts); st.f != nil {
 		st.message = &Message{
-			Agent: shownAgent(t.Agent), Text: t.Exchange.Text, UserRef: t.Exchange.UserRef, History: shownExchanges(t.Agent.Exchanges),
+			Agent: shownAgent(m.Agent), Text: m.Exchange.Text, UserRef: m.Exchange.UserRef, History: shownExchanges(m.Agent.Exchanges),
 		}
 	}
 	return answer, st
 }
 
 // reply waits out the cold start (interface 4.2), and makes the reply, perhaps by a
-// function of the test, so it runs without the lock. A client that leaves meanwhile
-// changes nothing: its message was accepted.
-func (s *Server) reply(ctx context.Context, c *call, t *service.PendingMessage, st step) service.Answer {
+// function of the test, so it runs without the lock. It returns the refusal that a
+// script asks for instead. A client that leaves meanwhile changes nothing: its message
+// was accepted.
+func (s *Server) reply(ctx context.Context, c *call, m *service.Message, st step) *service.Refusal {
 	// The cold start counts as the service's own time, so Took includes it.
-	if t.Cold {
+	if m.Cold {
 		memnet.Pause(ctx, s.config.coldStart)
 	}
 	// Without a script the reply depends on the text alone, so a test can state it.
-	r := Reply{Text: "You wrote: " + t.Exchange.Text} // depends on the text alone
+	r := Reply{Text: "You wrote: " + m.Exchange.Text}
 	switch {
 	case st.f != nil:
 		s.callBack(func() { r = st.f(*st.message) }, "the ReplyFunc", st.of)
 	case st.text != nil:
 		r = Reply{Text: *st.text}
 	}
-	t.Exchange.ReplyText, t.Exchange.Warnings = r.Text, slices.Clone(r.Warnings)
+	m.Exchange.ReplyText, m.Exchange.Warnings = r.Text, slices.Clone(r.Warnings)
 	if refusal := s.scriptedRefusal(r); refusal != nil {
-		return service.Answer{Refusal: refusal}
+		return refusal
 	}
 	defer s.lock().Unlock()
-	return c.gen.service.Finish(t)
+	c.gen.service.Finish(m)
+	return nil
 }
 
 // finishRecord completes the record of a call, puts it into the log, and shows it to

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -145,20 +144,6 @@ func (b *Behavior) LimitName(limit spec.LimitKey) string {
 		return b.LimitNames.KeyMinute
 	}
 	return b.OtherNames[string(limit)]
-}
-
-// Time is a time in an answer. The interface shows only that it is a string, so numbers
-// are written as strings too.
-func (b *Behavior) Time(t time.Time) string {
-	switch b.Times {
-	case TimesOffset:
-		return t.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
-	case TimesSeconds:
-		return strconv.FormatInt(t.Unix(), 10)
-	case TimesMilliseconds:
-		return strconv.FormatInt(t.UnixMilli(), 10)
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // Length is how long a text is for the bounds of interface 8.4, which speaks of

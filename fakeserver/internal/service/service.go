@@ -13,13 +13,13 @@
 // how calls are counted, refusal.go why a call is refused, and behavior.go what the
 // document leaves open.
 //
-// A Refusal has the status of the interface, a reply its members, and the types that a
-// state file holds have JSON tags. Everything else about HTTP and JSON, the lock and
-// the clock is with the caller, which makes one call at a time. A test holds that
-// nothing of that is imported here.
+// A Refusal has the status of the interface, and the types that a file holds have JSON
+// tags. Everything else about HTTP and JSON, the lock and the clock is with the caller,
+// which makes one call at a time. A test holds that nothing of that is imported here.
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -46,65 +46,19 @@ type Request struct {
 // that the body does not have, or has as an accepted null, is not in the map.
 type Fields map[*spec.Field]string
 
-// Answer is what the service decided. Exactly one of Refusal, Reply and Pending is set.
+// Answer is what the service decided: a Refusal, or what the endpoint returns. Nothing
+// of it changes later, so it may leave the caller's lock. Package wire makes JSON of it.
 type Answer struct {
-	Refusal *Refusal
-	Reply   any             // one of the types below
-	Pending *PendingMessage // of a message, whose reply Finish brings
+	Refusal *Refusal     // nil for a call that succeeded; its values are then in the fields below
+	Status  StatusValues // 4.1
+	Mode    string       // 4.2: in which the gateway is warm
+	BYOK    *BYOK        // 4.3 and 4.4; nil when none is set
+	Agent   Agent        // 4.6, 4.7 and 4.9: a copy
+	Message *Message     // 4.8: the caller adds the reply
 	// TwoClocks is set where a key was used under two clocks, more than a day apart:
 	// its limits then start afresh.
 	TwoClocks bool
 }
-
-// The replies of interface section 4, but for trace_id, which the caller adds.
-type (
-	OK struct {
-		OK bool `json:"ok"`
-	}
-	Status struct { // 4.1
-		OK
-		StatusValues
-	}
-	Warmed struct { // 4.2
-		OK
-		Warmed bool   `json:"warmed"`
-		Mode   string `json:"mode"`
-	}
-	Config struct { // 4.3 and 4.4
-		OK
-		BYOK *Metadata `json:"byok"` // null when none is set
-	}
-	Metadata struct { // 2.4
-		Provider    string  `json:"provider"`
-		BaseURL     *string `json:"base_url"` // null when not given
-		Model       *string `json:"model"`    // null when not given
-		Fingerprint string  `json:"fingerprint"`
-		UpdatedAt   string  `json:"updated_at"`
-	}
-	Created struct { // 4.6
-		ID     string   `json:"agent_id"`
-		Status string   `json:"status"`
-		SMS    *Channel `json:"sms,omitempty"`
-	}
-	Read struct { // 4.7
-		ID        string       `json:"agent_id"`
-		Status    string       `json:"status"`
-		CreatedAt string       `json:"created_at"`
-		UpdatedAt string       `json:"updated_at"`
-		SMS       *ReadChannel `json:"sms,omitempty"`
-	}
-	ReadChannel struct {
-		Channel
-		PhoneNumber string `json:"phone_number,omitempty"`
-	}
-	Message struct { // 4.8
-		Text     string   `json:"reply_text"`
-		Warnings []string `json:"warnings,omitempty"`
-	}
-	Channel struct { // 4.9
-		Status string `json:"status"`
-	}
-)
 
 // row has the rules of an endpoint. The body that it takes, the statuses that it lists
 // and what it spends are in its row of package spec, which the client reads too.
@@ -452,35 +406,18 @@ func (c *call) refusedByLimit(mayRefuse limitSet, ip *Usage) *Refusal {
 }
 
 // status is interface 4.1. It reads nothing of the state.
-func (c *call) status() Answer { return Answer{Reply: Status{OK{true}, c.state.behavior.Status}} }
+func (c *call) status() Answer { return Answer{Status: c.state.behavior.Status} }
 
 // warmUp is interface 4.2. From now on the first message of the key has no cold start.
 // Warming up a key that is warm succeeds too.
 func (c *call) warmUp() Answer {
 	c.key.Warm = true
-	mode := spec.ModeHosted // the default
-	if c.wantsBYOK() {
-		mode = spec.ModeBYOK
-	}
-	return Answer{Reply: Warmed{OK{true}, true, mode}}
+	return Answer{Mode: cmp.Or(c.req.Fields[spec.WarmUpMode], spec.ModeHosted)}
 }
 
 // getBYOK is interface 4.3. Reading does not need the store to be available: 503
 // is not listed for it.
-func (c *call) getBYOK() Answer {
-	stored := c.key.BYOK
-	if stored == nil {
-		return Answer{Reply: Config{OK{true}, nil}}
-	}
-	shown := Metadata{Provider: stored.Provider, Fingerprint: stored.Fingerprint, UpdatedAt: c.state.behavior.Time(stored.UpdatedAt)}
-	if stored.BaseURL != "" {
-		shown.BaseURL = &stored.BaseURL
-	}
-	if stored.Model != "" {
-		shown.Model = &stored.Model
-	}
-	return Answer{Reply: Config{OK{true}, &shown}}
-}
+func (c *call) getBYOK() Answer { return Answer{BYOK: c.key.BYOK} }
 
 // setBYOK is interface 4.4. A key that is stored already is replaced, and the answer is
 // the same as that of reading it.
@@ -496,7 +433,7 @@ func (c *call) clearBYOK() Answer {
 		c.key.Cleared = c.now
 	}
 	c.key.BYOK = nil
-	return Answer{Reply: OK{true}}
+	return Answer{}
 }
 
 // newBYOK encrypts the provider key of a body. PUT /v1/byok and agent creation name
@@ -521,12 +458,7 @@ func (c *call) createAgent() Answer {
 	}
 	a := AgentOf(c.req.Fields)
 	a.OwnKey = ownKey
-	created := c.state.AddAgent(c.key, a, c.now)
-	reply := Created{created.ID, created.Status, nil}
-	if created.SMS != nil {
-		reply.SMS = &Channel{created.SMS.Status}
-	}
-	return Answer{Reply: reply}
+	return Answer{Agent: *c.state.AddAgent(c.key, a, c.now)}
 }
 
 // AgentOf is an agent with the parameters of a creation (interface 2.3), without
@@ -546,47 +478,36 @@ func AgentOf(f Fields) Agent {
 	return a
 }
 
-// getAgent is interface 4.7. The prompt, the metadata and the model are not among the
-// members of the answer, so they are not shown.
-func (c *call) getAgent() Answer {
-	a, by := c.agent, c.state.behavior
-	reply := Read{a.ID, a.Status, by.Time(a.CreatedAt), by.Time(a.UpdatedAt), nil}
-	if a.SMS != nil {
-		reply.SMS = &ReadChannel{Channel{a.SMS.Status}, a.SMS.PhoneNumber}
-	}
-	return Answer{Reply: reply}
-}
+// getAgent is interface 4.7.
+func (c *call) getAgent() Answer { return Answer{Agent: *c.agent} }
 
 // enableSMS is interface 4.9. A channel that the agent has already is replaced.
 func (c *call) enableSMS() Answer {
 	c.state.openChannel(c.agent, c.req.Fields[spec.SMSChannelMode])
 	c.agent.UpdatedAt = c.now
-	return Answer{Reply: Channel{c.agent.SMS.Status}}
+	return Answer{Agent: *c.agent}
 }
 
-// PendingMessage is a message that was accepted and not answered yet. The caller makes
-// the reply without its lock, since a script may wait, and hands both to Finish.
-type PendingMessage struct {
-	Agent    *Agent
-	Exchange Exchange // without the reply
+// Message is a message that was accepted and not answered yet. The caller makes the
+// reply without its lock, since a script may wait, writes it into Exchange, and calls
+// Finish.
+type Message struct {
+	Agent    *Agent   // the stored one, which may change
+	Exchange Exchange // at first without the reply
 	Cold     bool     // the first message of a key that is not warm: interface 4.2
 }
 
-// sendMessage is interface 4.8. The reply takes time, and comes with Finish. The
-// message has spent its limits by now, whatever the script answers.
+// sendMessage is interface 4.8. The message has spent its limits by now, whatever the
+// script answers.
 func (c *call) sendMessage() Answer {
-	t := &PendingMessage{Agent: c.agent, Cold: !c.key.Warm, Exchange: Exchange{
+	m := &Message{Agent: c.agent, Cold: !c.key.Warm, Exchange: Exchange{
 		Text: c.req.Fields[spec.MessageText], UserRef: c.req.Fields[spec.MessageUserRef],
 		Time: c.now, TraceID: c.req.TraceID,
 	}}
-	// A message warms the gateway up as well: only the first one is slow.
 	c.key.Warm = true
-	return Answer{Pending: t}
+	return Answer{Message: m}
 }
 
 // Finish keeps the exchange of a message that is answered. Exchanges are kept in the
 // order in which they are answered, which may differ from the order of their times.
-func (s *State) Finish(t *PendingMessage) Answer {
-	s.AddExchange(t.Agent, t.Exchange)
-	return Answer{Reply: Message{t.Exchange.ReplyText, t.Exchange.Warnings}}
-}
+func (s *State) Finish(m *Message) { s.AddExchange(m.Agent, m.Exchange) }

@@ -31,13 +31,117 @@ type errorReply struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-// Encode writes what the service decided as status, header and JSON. date is the Date
-// header. A success is 200 (interface 4), and every body has the trace identifier.
-// Without a Content-Length net/http would send a long body in chunks.
-func Encode(a service.Answer, behavior *service.Behavior, traceID, date string) Answer {
-	status, body := http.StatusOK, a.Reply
-	if a.Refusal != nil {
-		e := errorReply{behavior.ErrorName(a.Refusal.Code), traceID, behavior.LimitName(a.Refusal.Limit), ""}
+// The bodies of a success, by section of interface 4. Encode adds trace_id to each.
+type (
+	okReply struct { // 4.5
+		OK bool `json:"ok"`
+	}
+	statusReply struct { // 4.1
+		okReply
+		service.StatusValues
+	}
+	warmUpReply struct { // 4.2
+		okReply
+		Warmed bool   `json:"warmed"`
+		Mode   string `json:"mode"`
+	}
+	byokReply struct { // 4.3 and 4.4
+		okReply
+		BYOK *byokConfig `json:"byok"` // null when none is set
+	}
+	byokConfig struct { // 2.4
+		Provider    string  `json:"provider"`
+		BaseURL     *string `json:"base_url"` // null when not given
+		Model       *string `json:"model"`    // null when not given
+		Fingerprint string  `json:"fingerprint"`
+		UpdatedAt   string  `json:"updated_at"`
+	}
+	agentReply struct { // 4.6 and 4.7
+		ID        string    `json:"agent_id"`
+		Status    string    `json:"status"`
+		CreatedAt string    `json:"created_at,omitempty"` // of 4.7 alone
+		UpdatedAt string    `json:"updated_at,omitempty"` // of 4.7 alone
+		SMS       *smsReply `json:"sms,omitempty"`
+	}
+	smsReply struct { // 4.9
+		Status      string `json:"status"`
+		PhoneNumber string `json:"phone_number,omitempty"` // of 4.7 alone
+	}
+	messageReply struct { // 4.8
+		Text     string   `json:"reply_text"`
+		Warnings []string `json:"warnings,omitempty"`
+	}
+)
+
+// replyOf is the body for a call of an endpoint that succeeded. The prompt, the metadata
+// and the model of an agent are no members of any reply.
+func replyOf(e *spec.Endpoint, a *service.Answer, times string) any {
+	switch e {
+	case spec.Status:
+		return statusReply{okReply{true}, a.Status}
+	case spec.WarmUp:
+		return warmUpReply{okReply{true}, true, a.Mode}
+	case spec.GetBYOK, spec.SetBYOK:
+		return byokReply{okReply{true}, configOf(a.BYOK, times)}
+	case spec.ClearBYOK:
+		return okReply{true}
+	case spec.SendMessage:
+		return messageReply{a.Message.Exchange.ReplyText, a.Message.Exchange.Warnings}
+	case spec.EnableSMS:
+		return smsReply{Status: a.Agent.SMS.Status}
+	}
+	reply := agentReply{ID: a.Agent.ID, Status: a.Agent.Status}
+	if sms := a.Agent.SMS; sms != nil {
+		reply.SMS = &smsReply{Status: sms.Status}
+	}
+	if e == spec.GetAgent {
+		reply.CreatedAt, reply.UpdatedAt = formatTime(a.Agent.CreatedAt, times), formatTime(a.Agent.UpdatedAt, times)
+		if reply.SMS != nil {
+			reply.SMS.PhoneNumber = a.Agent.SMS.PhoneNumber
+		}
+	}
+	return reply
+}
+
+// configOf is a stored BYOK configuration without its label (interface 2.4), nil for
+// none.
+func configOf(stored *service.BYOK, times string) *byokConfig {
+	if stored == nil {
+		return nil
+	}
+	c := &byokConfig{Provider: stored.Provider, Fingerprint: stored.Fingerprint, UpdatedAt: formatTime(stored.UpdatedAt, times)}
+	if stored.BaseURL != "" {
+		c.BaseURL = &stored.BaseURL
+	}
+	if stored.Model != "" {
+		c.Model = &stored.Model
+	}
+	return c
+}
+
+// formatTime writes a time in one of the forms of Behavior.Times. The interface shows
+// only that it is a string, so numbers are written as strings too.
+func formatTime(t time.Time, form string) string {
+	switch form {
+	case service.TimesOffset:
+		return t.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
+	case service.TimesSeconds:
+		return strconv.FormatInt(t.Unix(), 10)
+	case service.TimesMilliseconds:
+		return strconv.FormatInt(t.UnixMilli(), 10)
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// Encode writes what the service decided on a call as status, header and JSON. date is
+// the Date header. A success is 200 (interface 4), and every body has the trace
+// identifier. Without a Content-Length net/http would send a long body in chunks.
+func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date string) Answer {
+	status, body := http.StatusOK, any(nil)
+	if a.Refusal == nil {
+		body = replyOf(req.Endpoint, a, behavior.Times)
+	} else {
+		e := errorReply{behavior.ErrorName(a.Refusal.Code), req.TraceID, behavior.LimitName(a.Refusal.Limit), ""}
 		if behavior.Reason {
 			e.Reason = Reason(a.Refusal)
 		}
@@ -50,7 +154,7 @@ func Encode(a service.Answer, behavior *service.Behavior, traceID, date string) 
 	if a.Refusal == nil {
 		// The identifier is added as text, so that the replies of package service need
 		// not hold it. %q writes it as JSON would: it is ASCII.
-		raw = fmt.Appendf(raw[:len(raw)-1], `,"trace_id":%q}`, traceID)
+		raw = fmt.Appendf(raw[:len(raw)-1], `,"trace_id":%q}`, req.TraceID)
 	}
 	values := []string{"application/json", date, strconv.Itoa(len(raw))} // in one slice, which saves allocations
 	h := http.Header{"Content-Type": values[0:1:1], "Date": values[1:2:2], "Content-Length": values[2:3:3]}
@@ -218,7 +322,7 @@ type InjectedAnswer struct {
 // Encode makes the answer to a request. It starts from the answer that the service
 // itself would give with this status, and replaces what the test has named.
 func (i *InjectedAnswer) Encode(req *Request, behavior *service.Behavior, now time.Time) Answer {
-	a := Encode(service.Answer{Refusal: i.refusal(req.Endpoint, now)}, behavior, req.TraceID, now.Format(http.TimeFormat))
+	a := Encode(req, &service.Answer{Refusal: i.refusal(req.Endpoint, now)}, behavior, now.Format(http.TimeFormat))
 	// A raw answer has nothing but what the test gave, and a date.
 	if i.Raw {
 		a.Header = http.Header{"Content-Type": headerValue(i.ContentType), "Date": a.Header["Date"]}
