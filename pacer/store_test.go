@@ -211,10 +211,10 @@ func TestProcesses(t *testing.T) {
 // TestValue of the store is small, has neither the key nor a way to find it by
 // trial, and is kept for as long as anything in it matters.
 func TestValue(t *testing.T) {
-	for processes, most := range map[int]int{1: 600, 16: 1000} {
+	for processes, most := range map[int]int{1: 500, 16: 700} {
 		synctest.Test(t, func(t *testing.T) {
 			s, _ := fleet(processes)
-			s.Limits, s.Span, s.Loads[0].Class = pacer.PreviewLimits(), 2*time.Minute, loadsim.Interactive
+			s.Limits, s.Span, s.Loads[0].Class = pacer.PreviewLimits(), 30*time.Second, loadsim.Interactive
 			loadsim.Run(s)
 			p := sharing(t, s.Limits, s.Store)
 			assert.NotContains(t, fmt.Sprintf("%+v %#v", p, p), loadsim.Key)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -17,8 +18,10 @@ import (
 )
 
 func TestStoreOfTheSimulation(t *testing.T) {
-	store := loadsim.NewStore()
-	storetest.Run(t, func() pacer.Store { return store })
+	synctest.Test(t, func(t *testing.T) {
+		store := loadsim.NewStore()
+		storetest.Run(t, func() pacer.Store { return store })
+	})
 }
 
 // said collects what storetest finds.
@@ -84,7 +87,7 @@ func TestFaultsAreFound(t *testing.T) {
 	} {
 		var s said
 		store.Store = loadsim.NewStore()
-		storetest.Run(&s, func() pacer.Store { return store })
+		synctest.Test(t, func(*testing.T) { storetest.Run(&s, func() pacer.Store { return store }) })
 		assert.Contains(t, strings.Join(s.rules, "\n"), rule)
 	}
 }
