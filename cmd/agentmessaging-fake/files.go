@@ -30,6 +30,7 @@ type facts struct {
 // the lines has the environment of the client; the page's address is a comment to it.
 func (f facts) text(asJSON bool) []byte {
 	if asJSON {
+		// One line, so that a program can read up to the line feed and go on.
 		encoded, _ := json.Marshal(f) // strings and a number can always be
 		return append(encoded, '\n')
 	}
@@ -55,6 +56,8 @@ func quoteShell(word string) string {
 // script that has read standard output may count on it.
 func (p *program) announce(stdout io.Writer) error {
 	text := p.facts.text(p.config.json)
+	// The file is written whole or not at all, so whoever waits for it never reads a
+	// part.
 	if path := p.config.readyFile; path != "" {
 		if err := wholefile.Write(path, text); err != nil {
 			return fmt.Errorf("--ready-file: %w", err)
@@ -91,6 +94,7 @@ func (p *program) loadState() error {
 	if p.lock, err = lockFile(path + lockSuffix); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	// The lock is held from here on, also where there is no state yet.
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -129,6 +133,7 @@ func (p *program) saveState() error {
 		return nil
 	}
 	var b bytes.Buffer
+	// In memory first: an error of the fake must not cost the file of before.
 	err := p.config.control.Fake.WriteState(&b)
 	if err == nil {
 		err = wholefile.Write(p.config.statePath, b.Bytes())

@@ -39,9 +39,11 @@ it could not finish or did not see an answer that the baseline has.
 // observation is one run of observe: the paths of its flags, what it may spend, and
 // whom it asks.
 type observation struct {
+	// The paths of --baseline, --out and --har; "" if they are not given.
 	baseline, out, har string
-	budget             observe.Spend
-	target             observe.Target
+	// budget is what the calls may spend of the key's limits.
+	budget observe.Spend
+	target observe.Target
 }
 
 // runObserve asks the service, keeps what it found and says what has changed. Its exit
@@ -62,6 +64,7 @@ func runObserve(ctx context.Context, args, environ []string, stdout, stderr io.W
 		complain(stderr, err)
 	}
 	switch {
+	// A change is the more urgent news, so it goes before what is unfinished.
 	case changed > 0:
 		return exitFailed
 	case err != nil || missing > 0:
@@ -81,6 +84,8 @@ func parseObserve(args, environ []string) (*observation, error) {
 			SecondKey: lookUp(environ, "AGENT_MESSAGING_SECOND_API_KEY"),
 		},
 	}
+	// Package flag neither prints nor exits here: errors and help go out as those of
+	// the program.
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.baseline, "baseline", "", "")
@@ -118,6 +123,7 @@ func parseObserve(args, environ []string) (*observation, error) {
 // interrupted. What the baseline knows and this run did not see stays. changed counts
 // answers that differ, missing those that the baseline has and this run did not see.
 func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (changed, missing int, err error) {
+	// A file that is not there reads as one without answers.
 	earlier, err := observe.ReadFile(o.baseline)
 	if err != nil {
 		return 0, 0, fmt.Errorf("--baseline: %w", err)
@@ -139,6 +145,7 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 	}
 	_, _ = fmt.Fprintf(stderr, "observe spends at most %s of the key's limits\n", found.Preview(o.target, o.budget))
 	err = found.Continue(ctx, o.target, o.budget)
+	// Missing is no change: the budget may have ended, or a limit was shut.
 	unseen := found.Missing(earlier)
 	for _, line := range unseen {
 		_, _ = fmt.Fprintln(stdout, "not seen tonight:", line)

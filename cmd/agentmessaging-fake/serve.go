@@ -35,8 +35,10 @@ type program struct {
 	control  *control.Server
 	server   *http.Server
 	facts    facts
-	lock     *os.File    // of the state; nil: there is no state
-	ready    os.FileInfo // of the ready file; nil: it is not written
+	// lock is the file that keeps other programs from the state; nil without --state.
+	lock *os.File
+	// ready is the ready file as this program wrote it; nil while there is none.
+	ready os.FileInfo
 }
 
 // manyCalls are more than the collector should let memory double for: by default Go
@@ -52,11 +54,13 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	p, err := start(c, stderr)
 	if err != nil {
 		complain(stderr, err)
+		// The exit status of a wrong flag, although only the start has found it.
 		if usage := new(usageError); errors.As(err, usage) {
 			return exitUsage
 		}
 		return exitFailed
 	}
+	// Serve ends by itself only with an error.
 	ended := make(chan error, 1)
 	go func() { ended <- p.server.Serve(p.listener) }()
 	// The listener takes connections already, so whoever reads the facts can call at
@@ -106,6 +110,7 @@ func listen(c *config) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--addr: %w; give an address of this machine such as 127.0.0.1:8460, where port 0 takes a free one", err)
 	}
+	// The listener is asked, and not the flag: a name may lead anywhere.
 	if !c.allowRemote && !isLoopback(listener) { // only now: a name like localhost may mean anything
 		_ = listener.Close()
 		return nil, usageError{errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")}
@@ -137,6 +142,8 @@ func (p *program) prepare(stderr io.Writer) (err error) {
 		BaseURL: o.BaseURL, APIKey: o.Fake.Key(), PageURL: o.BaseURL + "/", ControlURL: o.BaseURL + "/_fake/v1",
 		Token: token, Version: o.Version, PID: os.Getpid(),
 	}
+	// The header is bounded in time and size; what follows it may take as long as a
+	// fault needs.
 	p.server = &http.Server{
 		Handler: p.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 1 << 18,
 		ErrorLog: log.New(io.Discard, "", 0), // it would tell of broken connections, which faults make

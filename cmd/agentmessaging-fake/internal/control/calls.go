@@ -43,6 +43,7 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	// What package fakeserver has no matcher for is a Where.
 	where := func(f func(fakeserver.Call) bool) { all = append(all, fakeserver.Where(f)) }
 	after, before := q.Int("after", 0, 0, math.MaxInt32), q.Int("before", math.MaxInt32, 1, math.MaxInt32)
+	// By the numbers of calls, with which the page loads older and newer ones.
 	if q.Has("after") || q.Has("before") {
 		where(func(c fakeserver.Call) bool { return c.Seq > after && c.Seq < before })
 	}
@@ -68,7 +69,8 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	return all
 }
 
-// sentStatus is the status of an answer that arrived whole, 0 for any other.
+// sentStatus is the status of an answer that arrived whole, 0 for any other: a client
+// that got half an answer has got none.
 func sentStatus(c fakeserver.Call) int {
 	if c.Sent.Broke != "" {
 		return 0
@@ -94,6 +96,7 @@ func statuses(q *jsonapi.Query, name string) func(status int) bool {
 func bySearch(typed string) fakeserver.Matcher {
 	words := strings.Fields(strings.ToLower(typed))
 	return fakeserver.Where(func(c fakeserver.Call) bool {
+		// The line of the log is among it, with Why, key and trace identifier.
 		shown := strings.ToLower(strings.Join([]string{
 			c.String(), c.URL, c.Address, c.Code, c.Reason, headerText(c.Header), headerText(c.Sent.Header),
 			withoutEscapes(c.Body), withoutEscapes(c.Sent.Body), withoutEscapes(c.ReplyBody),
@@ -111,7 +114,7 @@ func headerText(h http.Header) string {
 }
 
 // withoutEscapes is a body as a person reads it: its strings without the escapes of
-// JSON, and then the body itself, for what is no string.
+// JSON, and then the body itself, for its names, numbers and a body that is not JSON.
 func withoutEscapes(body string) string {
 	var b strings.Builder
 	d := json.NewDecoder(strings.NewReader(body))
@@ -137,6 +140,7 @@ const (
 // n of them have come.
 func (s *Server) listCalls(r *request) (any, error) {
 	q := &r.query
+	// All parameters are read before one is refused: q notes the first that is wrong.
 	picked, limit, n := s.matchers(q), q.Int("limit", defaultListed, 1, maxListed), q.Int("n", 1, 1, maxListed)
 	timeout, waits := q.Duration("timeout", maxWait)
 	if q.Has("n") && !waits {
@@ -169,6 +173,8 @@ func (s *Server) awaitCalls(n int, timeout time.Duration, picked []fakeserver.Ma
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		defer context.AfterFunc(s.ended, cancel)()
+		// The client of this interface may leave, the time may pass, and the program
+		// may end.
 		calls, err := s.fake.AwaitCalls(ctx, n, picked...)
 		if err != nil {
 			jsonapi.Write(w, http.StatusGatewayTimeout, map[string]any{
@@ -230,6 +236,7 @@ func (s *Server) makeCall(r *request, c struct {
 	if err != nil {
 		return nil, errors.New("path: no call can be made with this method and path")
 	}
+	// As an application would send it, but for the name of the program.
 	req.Header = http.Header{"Content-Type": {"application/json"}, "User-Agent": {"agentmessaging-fake page"}}
 	if c.Key != "" {
 		key, known := s.admin.KeyLabeled(string(c.Key))
@@ -272,6 +279,7 @@ func (s *Server) send(req *http.Request, wire http.RoundTripper) jsonapi.Stream 
 		case err != nil:
 			jsonapi.Refuse(http.StatusBadGateway, "no_answer", "the call was made, and its answer did not arrive whole: "+err.Error()).ServeHTTP(w, r)
 			return
+		// JSON stays JSON in the answer, so that a program need not decode twice.
 		case json.Valid(raw):
 			body = json.RawMessage(bytes.TrimSpace(raw))
 		}

@@ -44,6 +44,8 @@ func New(o Options) (*Server, error) {
 	s.admin.KeepExchanges(spec.KeptExchanges)
 	s.ended, s.end = context.WithCancel(context.Background())
 	s.feed = feed{changes: map[string]int{}, news: make(chan struct{})}
+	// A new call wakes the streams. They read it from the fake, so nothing is copied
+	// here.
 	s.admin.OnAnswer(func(*fakeserver.Call) { s.feed.wake() })
 	s.mux = s.newMux()
 	s.calls.Store(newCallsUntilReset())
@@ -73,19 +75,24 @@ const (
 // holds the answers of all tests to openapi.yaml.
 func (s *Server) routes() map[string]route {
 	return map[string]route{
-		"GET /openapi.yaml":                    {200, "", "", download("application/yaml", writeDocument)},
-		"GET /info":                            {200, "", "", s.info},
-		"POST /reset":                          {204, "", "reset", s.reset},
-		"GET /state":                           {200, "", "", download("application/json", s.fake.WriteState)},
-		"PUT /state":                           {204, "", "keys agents byok limits clock", s.putState},
-		"GET /clock":                           {200, "", "", s.clock},
-		"POST /clock":                          {200, "", "clock", withBody(s.advance)},
-		"GET /decisions":                       {200, "", "", s.decisions},
-		"GET /keys":                            {200, "", "", s.listKeys},
-		"POST /keys":                           {201, "", "keys", withBody(s.issueKey)},
-		"GET /keys/{key}":                      {200, "address", "", s.getKey},
-		"PATCH /keys/{key}":                    {200, "", "keys", withBody(s.changeKey)},
-		"PUT /byok":                            {200, "", "byok", withBody(s.setBYOKStore)},
+		// The program and its fake as a whole.
+		"GET /openapi.yaml": {200, "", "", download("application/yaml", writeDocument)},
+		"GET /info":         {200, "", "", s.info},
+		"POST /reset":       {204, "", "reset", s.reset},
+		"GET /state":        {200, "", "", download("application/json", s.fake.WriteState)},
+		"PUT /state":        {204, "", "keys agents byok limits clock", s.putState},
+		"GET /clock":        {200, "", "", s.clock},
+		"POST /clock":       {200, "", "clock", withBody(s.advance)},
+		"GET /decisions":    {200, "", "", s.decisions},
+		// Accounts, by the labels of their keys: no path holds the text of one.
+		"GET /keys":         {200, "", "", s.listKeys},
+		"POST /keys":        {201, "", "keys", withBody(s.issueKey)},
+		"GET /keys/{key}":   {200, "address", "", s.getKey},
+		"PATCH /keys/{key}": {200, "", "keys", withBody(s.changeKey)},
+		"POST /keys/{key}/limits/{limit_key}/exhaust": {204, "", "limits", s.exhaust},
+		"PUT /byok": {200, "", "byok", withBody(s.setBYOKStore)},
+		// Agents. POST makes what the service would have made before the test, without
+		// a call.
 		"GET /agents":                          {200, "limit", "", s.listAgents},
 		"POST /agents":                         {201, "", "agents", withBody(s.addAgent)},
 		"GET /agents/{agent_id}":               {200, "", "", s.getAgent},
@@ -93,22 +100,23 @@ func (s *Server) routes() map[string]route {
 		"PUT /agents/{agent_id}/sms":           {200, "", "agents", withBody(s.setSMS)},
 		"GET /agents/{agent_id}/conversation":  {200, "limit", "", s.conversation},
 		"POST /agents/{agent_id}/conversation": {201, "", "agents", withBody(s.addExchanges)},
-		"GET /calls":                           {200, filter + " limit n timeout", "", s.listCalls},
-		"POST /calls":                          {200, "", "", withBody(s.makeCall)},
-		"DELETE /calls":                        {204, "", "calls", s.forgetCalls},
-		"GET /calls/stream":                    {200, "", "", s.stream},
-		"GET /calls.har":                       {200, "", "", download("application/json", s.writeArchive)},
-		"GET /replies":                         {200, "", "", s.listRules("replies", rules.Replies)},
-		"POST /replies":                        {201, "", "replies", s.addRule(rules.Replies)},
-		"DELETE /replies":                      {204, "", "replies", s.removeRules(rules.Replies)},
-		"DELETE /replies/{id}":                 {204, "", "replies", s.removeRules(rules.Replies)},
-		"GET /faults":                          {200, "", "", s.listRules("faults", rules.Faults)},
-		"POST /faults":                         {201, "", "faults", s.addRule(rules.Faults)},
-		"DELETE /faults":                       {204, "", "faults", s.removeRules(rules.Faults)},
-		"DELETE /faults/{id}":                  {204, "", "faults", s.removeRules(rules.Faults)},
-		"GET /fitting-faults":                  {200, "endpoint", "", s.fittingFaults},
-		"GET /verify":                          {200, "", "", s.verify},
-		"POST /keys/{key}/limits/{limit_key}/exhaust": {204, "", "limits", s.exhaust},
+		// Recorded calls. POST makes one.
+		"GET /calls":        {200, filter + " limit n timeout", "", s.listCalls},
+		"POST /calls":       {200, "", "", withBody(s.makeCall)},
+		"DELETE /calls":     {204, "", "calls", s.forgetCalls},
+		"GET /calls/stream": {200, "", "", s.stream},
+		"GET /calls.har":    {200, "", "", download("application/json", s.writeArchive)},
+		// Rules, each kind under its name.
+		"GET /replies":         {200, "", "", s.listRules("replies", rules.Replies)},
+		"POST /replies":        {201, "", "replies", s.addRule(rules.Replies)},
+		"DELETE /replies":      {204, "", "replies", s.removeRules(rules.Replies)},
+		"DELETE /replies/{id}": {204, "", "replies", s.removeRules(rules.Replies)},
+		"GET /faults":          {200, "", "", s.listRules("faults", rules.Faults)},
+		"POST /faults":         {201, "", "faults", s.addRule(rules.Faults)},
+		"DELETE /faults":       {204, "", "faults", s.removeRules(rules.Faults)},
+		"DELETE /faults/{id}":  {204, "", "faults", s.removeRules(rules.Faults)},
+		"GET /fitting-faults":  {200, "endpoint", "", s.fittingFaults},
+		"GET /verify":          {200, "", "", s.verify},
 	}
 }
 
@@ -137,7 +145,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		jsonapi.Answer(w, r, 0, nil, err)
 		return
 	}
-	// The mux itself would redirect other forms of a path, and refuse without JSON.
+	// The mux itself would redirect other forms of a path, and refuse without JSON. A
+	// client that is redirected would repeat a POST as a GET.
 	if _, pattern := s.mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path {
 		noRoute.ServeHTTP(w, r)
 		return

@@ -25,32 +25,49 @@ var openAPI []byte
 
 // Options say how a Server works. The program makes them of its flags.
 type Options struct {
+	// Version is the version of the program, for GET info.
 	Version string
-	BaseURL string // of the service, without a path
+	// BaseURL is the address of the service, without a path, for GET info.
+	BaseURL string
 	// Guard says who may call. Its AnyHost says that the server listens on an address
 	// that is not loopback.
-	Guard     jsonapi.Guard
-	KeyChosen bool                  // the text of the first key was chosen, and may be a secret
-	Fake      *fakeserver.Server    // made WithMessageTexts, since the page shows them
-	Latency   time.Duration         // of every call, until the fault is removed; 0 means none
-	Replies   []byte                // scripted replies to begin with: one body of POST replies, or a list of them; nil means none
-	Log       func(fakeserver.Call) // gets each call; nil means nobody does
+	Guard jsonapi.Guard
+	// KeyChosen is set if a user chose the text of the first key. It may be a secret, so
+	// GET info then leaves it out.
+	KeyChosen bool
+	// Fake is the fake to control. It is made WithMessageTexts, since the page shows them.
+	Fake *fakeserver.Server
+	// Latency delays every call, until a user removes the fault; 0 means none.
+	Latency time.Duration
+	// Replies are scripted replies to begin with, as JSON: one body of POST replies, or a
+	// list of them; nil means none.
+	Replies []byte
+	// Log gets each call on the goroutine of the call; nil means nobody does.
+	Log func(fakeserver.Call)
 }
 
 // Server is the control interface of one fake. The fake has its own lock; mu is for
 // what a handler does in several steps.
 type Server struct {
 	options Options
-	replies []rules.Rule // of Options.Replies
+	// replies are those of Options.Replies, read once, and made again after each reset.
+	replies []rules.Rule
 	mux     *http.ServeMux
+	// started tells clients whether the program is still the same: GET info has it.
 	started time.Time
-	fake    *fakeserver.Server
-	admin   fakedoor.Admin[fakeserver.Call] // of the fake
-	feed    feed
-	ended   context.Context // End cancels it; streams and waits then return
-	end     context.CancelFunc
-	calls   atomic.Pointer[callsUntilReset]
-	state   []byte // of StartFrom
+	// fake and admin are two ways to the same fake: what a test may ask of it, and what
+	// only this program may.
+	fake  *fakeserver.Server
+	admin fakedoor.Admin[fakeserver.Call]
+	feed  feed
+	// ended is over once End has called end. Streams and waits then return.
+	ended context.Context
+	end   context.CancelFunc
+	// calls is the context of the calls that are under way; a reset ends it and sets
+	// another.
+	calls atomic.Pointer[callsUntilReset]
+	// state is what StartFrom has read, for the resets to come.
+	state []byte
 
 	mu    sync.Mutex // held by every handler; guards what follows
 	rules *rules.Set
@@ -60,11 +77,13 @@ type Server struct {
 // where the path has no such name.
 type request struct {
 	*http.Request
-	query   jsonapi.Query
-	body    []byte
-	key     fakedoor.Key // of {key}
+	query jsonapi.Query
+	body  []byte
+	// key and keyText are the key that {key} names, and its text.
+	key     fakedoor.Key
 	keyText string
-	agent   fakeserver.Agent // of {agent_id}
+	// agent is the agent that {agent_id} names, as it was before the handler acts.
+	agent fakeserver.Agent
 }
 
 // handler answers a request with a value that becomes JSON, with a jsonapi.Stream,
@@ -93,6 +112,7 @@ func readReplies(raw []byte) (_ []rules.Rule, err error) {
 	switch {
 	case raw == nil:
 		return nil, nil
+	// A list has its index in each error, and one rule alone needs no list around it.
 	case bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")):
 		return jsonapi.Decode[[]rules.Rule](raw)
 	}
@@ -245,6 +265,7 @@ func (s *Server) advance(_ *request, body struct {
 	case (d == 0) == body.Until.IsZero():
 		return nil, errors.New("body: needs duration or until, and not both")
 	case d == 0:
+		// A time in the past is no error: see above.
 		d = max(0, body.Until.Sub(s.fake.Now()))
 	}
 	if d > maxAdvance-s.admin.Advanced() {

@@ -11,7 +11,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// keyView is a key as the interface shows it, without its text.
+// keyView is a key as the interface shows it, without its text. default marks the one
+// that a reset leaves.
 type keyView struct {
 	fakedoor.Key
 	Default bool `json:"default"`
@@ -86,6 +87,7 @@ func (s *Server) getKey(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The limits come in the order of spec.Limits, which has their windows.
 	for i, l := range s.fake.Limits(r.keyText, from) {
 		limits = append(limits, viewOfLimit(l, spec.Limits[i].Window))
 	}
@@ -108,6 +110,7 @@ const NoLimit = math.MaxInt32
 // viewOfLimit has 0 left for a limit that was exhausted on purpose, whatever was used.
 func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
 	v := limitView{LimitKey: l.Key, Used: l.Used, Window: window.String()}
+	// More may be used than the present plan allows, after a change of plan.
 	left := max(0, l.Max-l.Used)
 	if !l.Opens.IsZero() {
 		v.OpensAt, left = &l.Opens, 0
@@ -177,6 +180,7 @@ func (s *Server) removeAgent(r *request) (any, error) {
 // addAgent takes an agent as the others are shown; its key is a label. It spends no
 // limit, and no call is recorded.
 func (s *Server) addAgent(_ *request, a fakeserver.Agent) (any, error) {
+	// A body names a key by its label, as each answer does.
 	key, found := s.admin.KeyLabeled(a.Key)
 	if !found {
 		return nil, errors.New("key: " + noSuchKey)

@@ -18,9 +18,13 @@ import (
 // changed. It keeps nothing for a stream: each reads calls from the fake and compares
 // counts, at its own speed, so a slow reader costs no memory and never slows a call.
 type feed struct {
-	mu      sync.Mutex     // guards what follows
-	changes map[string]int // counts the changes of each kind
-	news    chan struct{}  // is closed at the next change or call, and replaced
+	mu sync.Mutex // guards what follows
+	// changes counts the changes of each kind. It never goes back, so a stream compares,
+	// and misses nothing.
+	changes map[string]int
+	// news is closed at the next change or call, and replaced. Any number of streams can
+	// wait for it.
+	news chan struct{}
 }
 
 // wake wakes the streams: for a new call, or with the kinds of state that have
@@ -66,12 +70,17 @@ func (s *Server) stream(*request) (any, error) {
 // uses it. Errors of writing show at the next flush.
 type reader struct {
 	*Server
-	w        io.Writer
-	control  *http.ResponseController
-	seq      int // of the last call
-	seen     map[string]int
-	underWay []string // trace ids of the calls that were under way at the last check
-	sending  []int    // calls whose answer was not out when they were sent
+	w       io.Writer
+	control *http.ResponseController
+	// seq is the number of the last call that was sent.
+	seq int
+	// seen are the counts of changes up to which the stream has sent events.
+	seen map[string]int
+	// underWay are the trace identifiers of the calls that were under way at the last
+	// check.
+	underWay []string
+	// sending are the calls whose answer was not out when they were sent.
+	sending []int
 }
 
 // follow sends until the client or the program goes. In each round it reads the counts
@@ -133,12 +142,15 @@ func (rd *reader) sendCalls() error {
 		// In batches, so that a stream that has fallen back far does not copy all calls
 		// at once.
 		dropped, calls := rd.admin.DroppedCalls(), rd.admin.CallsAfter(rd.seq, batch)
+		// Numbers that are missing were dropped by the fake, before this stream read
+		// them.
 		if len(calls) > 0 && dropped > 0 && calls[0].Seq > rd.seq+1 {
 			rd.event("gap", map[string]int{"missed": min(dropped, calls[0].Seq-rd.seq-1)})
 		}
 		for _, c := range calls {
 			rd.event("call", c)
 			rd.seq = c.Seq
+			// Its answer still drips or hangs; it is sent again once that has ended.
 			if c.Sent.Ended.IsZero() {
 				rd.sending = append(rd.sending, c.Seq)
 			}

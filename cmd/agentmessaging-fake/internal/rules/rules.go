@@ -30,14 +30,22 @@ import (
 // Rule is a fault, or a script of replies, and says on which calls it acts. Where
 // Times, Nth, From and Chance are combined, it acts where all of them allow it.
 type Rule struct {
+	// Fault is set for a fault, Replies for a script: one of them.
 	Fault   *Fault             `json:"fault,omitempty"`
 	Replies []fakeserver.Reply `json:"replies,omitempty"`
 	Match   Match              `json:"match"`
-	Times   *int               `json:"times,omitempty"` // acts so often at most; nil: without end
-	Nth     *int               `json:"nth,omitempty"`   // acts only on this call of those that match; nil: on each
-	From    *int               `json:"from,omitempty"`  // a fault acts from this call on; nil: from the first
-	Chance  *float64           `json:"chance,omitempty"`
-	Seed    uint64             `json:"seed,omitempty"` // of the chance; 0: 1
+	// Times is how often it acts at most; nil means without end.
+	Times *int `json:"times,omitempty"`
+	// Nth lets it act only on this call of those that match, counted from 1; nil means
+	// on each.
+	Nth *int `json:"nth,omitempty"`
+	// From lets a fault act from this call of those that match on, counted from 1; nil
+	// means from the first.
+	From *int `json:"from,omitempty"`
+	// Chance is the probability with which it acts on a call that matches, from 0 to 1;
+	// nil means always. Seed fixes the decisions; 0 means 1.
+	Chance *float64 `json:"chance,omitempty"`
+	Seed   uint64   `json:"seed,omitempty"`
 	// Required makes Unmet return the rule until it has acted: Times times, or once
 	// where Times is nil.
 	Required bool `json:"required,omitempty"`
@@ -51,6 +59,8 @@ type Active struct {
 	Rule
 	Hits int `json:"hits"` // how often it has acted
 
+	// kind and acting are for this package: what made the rule, and how it is asked and
+	// ended.
 	kind   Kind
 	acting interface { // the *fakeserver.Script or *fakeserver.Injection
 		Hits() int
@@ -69,11 +79,14 @@ const (
 
 // Match picks calls. All that it names must be right; an empty Match picks every call.
 type Match struct {
-	Endpoint       fakeserver.Endpoint `json:"endpoint,omitempty"`
-	AgentID        jsonapi.NonEmpty    `json:"agent_id,omitempty"`
-	Key            jsonapi.NonEmpty    `json:"key,omitempty"` // a label
-	Text           *string             `json:"text,omitempty"`
-	TextContaining jsonapi.NonEmpty    `json:"text_containing,omitempty"`
+	Endpoint fakeserver.Endpoint `json:"endpoint,omitempty"`
+	AgentID  jsonapi.NonEmpty    `json:"agent_id,omitempty"`
+	// Key is the label of a key, such as key_000001.
+	Key jsonapi.NonEmpty `json:"key,omitempty"`
+	// Text and TextContaining are about messages, and match no other call. An empty Text
+	// is the text of an empty message, so nil means any.
+	Text           *string          `json:"text,omitempty"`
+	TextContaining jsonapi.NonEmpty `json:"text_containing,omitempty"`
 }
 
 // Matchers returns what picks the calls. The error names the member that is wrong.
@@ -87,6 +100,7 @@ func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ e
 	if m.AgentID != "" {
 		all = append(all, fakeserver.ByAgent(string(m.AgentID)))
 	}
+	// Users know keys by their labels; package fakeserver wants the text.
 	if m.Key != "" {
 		key, known := fakedoor.Of[fakeserver.Call](fake).KeyLabeled(string(m.Key))
 		if !known {
@@ -118,6 +132,7 @@ func endpointNamed(name string) (*spec.Endpoint, error) {
 // the middle of making it.
 func (r *Rule) check(kind Kind) error {
 	switch {
+	// Each kind has its route, so a body with the other one is a mistake.
 	case kind == Replies && (len(r.Replies) == 0 || r.Fault != nil):
 		return errors.New("replies: give at least one reply, and no fault")
 	case kind == Faults && (r.Fault == nil || r.Replies != nil):
@@ -170,6 +185,7 @@ func (s *Set) Add(kind Kind, r Rule) (*Active, error) {
 		m.inject(s.fake.Inject(r.Fault.Fault, matchers...))
 	}
 	ready.Store(true)
+	// A rule that was refused takes no number.
 	s.count[kind]++
 	m.ID = fmt.Sprintf("%s_%06d", kind, s.count[kind])
 	s.rules = append(s.rules, m)
@@ -298,6 +314,8 @@ type faultKind struct {
 	fault        func(faultMembers) fakeserver.Fault
 }
 
+// The kinds of faults that parseFault makes itself, since they hold another fault or a
+// name.
 const (
 	loseReply = "lose_reply"
 	named     = "named"
@@ -335,6 +353,7 @@ func parseFault(raw []byte, allowed []string) (f Fault, _ error) {
 	if !slices.Contains(allowed, name) {
 		return f, fmt.Errorf("its kind must be one of %s", strings.Join(allowed, ", "))
 	}
+	// The members first: Decode alone would accept those of other kinds.
 	if err := faultKinds[name].check(name, given); err != nil {
 		return f, err
 	}
@@ -348,6 +367,7 @@ func parseFault(raw []byte, allowed []string) (f Fault, _ error) {
 		if err != nil {
 			return f, fmt.Errorf("how: %w", err)
 		}
+		// The inner fault is shown as it was given too, without its nulls.
 		given["how"], f.Fault = how.written, fakeserver.LoseReply(how.Fault)
 	case named:
 		f.Fault, err = faultNamed(m.Name)

@@ -12,7 +12,8 @@ export class Failure extends Error {
   }
 }
 
-// The token lives as long as the tab: it opens the whole fake.
+// The token lives as long as the tab: it opens the whole fake. So it is in
+// sessionStorage, and in no address and no cookie.
 export function setToken(token) {
   sessionStorage.setItem(tokenName, token);
   change({ locked: '' });
@@ -39,6 +40,7 @@ export async function control(method, parts, body, query) {
     init.body = JSON.stringify(body);
     init.headers['Content-Type'] = 'application/json';
   }
+  // An empty query leaves a question mark, which the fake takes.
   const resp = await fetch(`${controlPath(...parts)}?${new URLSearchParams(query)}`, init);
   if (!resp.ok) throw await failure(resp);
   return resp.status === 204 ? null : resp.json();
@@ -51,8 +53,8 @@ export async function failure(resp) {
   return new Failure(resp.status, body.error, body.reason);
 }
 
-// act does something the user asked for, and shows what came of it. It answers
-// undefined where it failed.
+// act does something the user asked for, and shows what came of it: done is the
+// sentence for a success, '' for none. It answers undefined where it failed.
 export async function act(done, f) {
   try {
     const result = await f();

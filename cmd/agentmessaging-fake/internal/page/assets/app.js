@@ -28,5 +28,6 @@ onDraw(() => {
 window.addEventListener('hashchange', readRoute);
 // Times in relative form grow old: every second all is drawn anew.
 setInterval(() => change({}), 1000);
+// The address says what is shown first; start then connects.
 readRoute();
 start();

@@ -18,6 +18,7 @@ function extended(window, more) {
 // CallLog holds the windows and knows which one the list shows. It makes no requests:
 // sync.js does.
 export class CallLog {
+  // The three windows. found and frozen are null where the list does not need them.
   all = nothing; // whatever the filter
   found = null; // what passes the filter; null without one
   searching = false; // whether the fake looks for calls that pass a new filter
@@ -63,6 +64,8 @@ export class CallLog {
   // stays as it is if the calls continue those from before.
   replace({ calls, total }, continues = false) {
     this.all = { calls, total };
+    // After a restart the numbers begin anew, so what a paused list shows is of another
+    // program.
     if (!this.paused || !continues) this.beginList(Boolean(this.found));
   }
 

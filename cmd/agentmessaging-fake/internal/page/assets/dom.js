@@ -9,6 +9,7 @@ export { render, Component };
 // string.
 export function h(tag, ...rest) {
   const [props, ...children] = rest[0]?.constructor === Object ? rest : [null, ...rest];
+  // A component, or a name without classes, needs nothing more.
   if (typeof tag !== 'string' || !tag.includes('.')) return create(tag, props, ...children);
   const [name, ...classes] = tag.split('.');
   const own = props?.class ? ` ${props.class}` : '';

@@ -1,5 +1,5 @@
 // Numbers and times as people read them. Nothing here reads the state or the clock, so
-// each function can be tried by itself.
+// each function can be tried by itself. The units are in seconds.
 const units = [
   [86400, 'd'],
   [3600, 'h'],
@@ -22,6 +22,7 @@ export function span(seconds, parts = 1) {
 
 // secondsOf reads a duration as Go writes it: 250ms, 90s, 1h30m0s.
 export function secondsOf(duration) {
+  // The units of Go's durations, in seconds.
   const sizes = { h: 3600, m: 60, s: 1, ms: 1e-3, 'µs': 1e-6, us: 1e-6, ns: 1e-9 };
   return [...duration.matchAll(/([\d.]+)(ms|µs|us|ns|h|m|s)/g)].reduce((sum, [, n, unit]) => sum + n * sizes[unit], 0);
 }
@@ -74,6 +75,8 @@ export function plural(n, word) {
 // indentJSON lays a JSON document out over lines, with its numbers as they are. What is
 // not JSON, or would not come back the same, as a member that is there twice, stays.
 export function indentJSON(source) {
+  // Compared without spaces, the outcome must be the source: JSON.parse drops a member
+  // that is there twice.
   const bare = (json) => json.replace(/\s/g, '');
   try {
     const value = JSON.parse(source, (_, v, context) => (typeof v === 'number' ? JSON.rawJSON(context.source) : v));

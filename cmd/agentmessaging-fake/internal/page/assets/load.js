@@ -3,7 +3,8 @@ import { state, change, notice, now } from './store.js';
 import { control, sentence, Failure } from './api.js';
 import { secondsOf } from './format.js';
 
-// Several changes within this time, in ms, are loaded once.
+// Several changes within this time, in ms, are loaded once: a load test changes the
+// limits with each call.
 const pause = 200;
 
 // oneAtATime runs a load once at a time, and once more if it was asked for
@@ -14,6 +15,7 @@ export function oneAtATime(load) {
   return async () => {
     again = true;
     if (running) return;
+    // Who asks while it runs gets one more run, which sees what changed meanwhile.
     running = true;
     while (again) {
       again = false;
@@ -50,8 +52,8 @@ const inForce = (f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0)
 // openAgent is the agent of the address, '' where no agent is open.
 const openAgent = () => (state.route.page === 'agents' ? state.route.id : '');
 
-// openKey is the key whose limits are shown: the one of the address, the one that
-// was chosen, or else the default one.
+// openKey is the key whose limits are shown: the one of the address, the one that was
+// chosen, or else the default one. Where that is revoked, the first that is valid.
 export function openKey() {
   const { page, id } = state.route;
   if (page === 'keys' && id) return id;
@@ -63,7 +65,8 @@ export function openKey() {
 // list is a source of a list that has the same name in the answer and in the state.
 const list = (name) => async () => ({ [name]: (await get([name]))[name] });
 
-// Each source answers what of the state it has loaded.
+// Each source answers what of the state it has loaded. Its name is what load is asked
+// for, and for most of them the kind of change that the stream reports.
 const sources = {
   keys: list('keys'),
   replies: list('replies'),
@@ -88,6 +91,7 @@ const sources = {
     const id = openAgent();
     if (!id) return {};
     const limit = shownExchanges;
+    // The exchanges are what was said, the calls what was tried.
     const [found, made] = await Promise.all([
       get(['agents', id, 'conversation'], { limit }),
       get(['calls'], { agent_id: id, endpoint: 'POST /v1/agents/{agent_id}/messages', limit }),
@@ -115,7 +119,8 @@ export function load(...names) {
   for (const name of names) loads[name]();
 }
 
-// reload loads what the stream says has changed.
+// reload loads what the stream says has changed. A reset changes all; a kind without a
+// source, such as byok, shows nowhere.
 export function reload(what) {
   if (what === 'reset') load('keys', 'agents', 'faults', 'replies', 'decisions', 'clock', 'conversation');
   else if (what === 'agents') load('agents', 'conversation');
@@ -136,6 +141,8 @@ let opening = 0;
 // than now: when it opens, or when its window must be over.
 function expectOpening(rows) {
   clearTimeout(opening);
+  // Of a limit that is open, nobody says when its calls stop counting: at the latest
+  // when a whole window has passed.
   const waits = rows
     .filter((row) => row.opens_at || row.used > 0)
     .map((row) => (row.opens_at ? Date.parse(row.opens_at) - now() : secondsOf(row.window) * 1000));

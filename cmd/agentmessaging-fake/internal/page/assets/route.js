@@ -40,11 +40,13 @@ function takeFilter(filter) {
   showFound();
 }
 
-// readRoute takes anything: the address may have been typed.
+// readRoute takes the address into the state and loads what it needs. It takes
+// anything: the address may have been typed. An unknown panel is the traffic.
 export function readRoute() {
   const [path, query] = location.hash.split('?');
   const [, page, id = ''] = path.split('/');
   const known = pages.find((p) => p.page === page)?.page ?? 'traffic';
+  // The text of a new key goes when another thing is opened.
   const issued = state.issued?.label === id ? state.issued : null;
   change({ route: { page: known, id: decode(id) }, conversation: null, openAgent: null, issued });
   document.title = `${pages.find((p) => p.page === known).name} · Agent Messaging fake`;

@@ -19,7 +19,9 @@ export function isLong(body) {
 // asCurl is a call for a shell, of the service or, with another secret, of the
 // control interface.
 export function asCurl({ method, path, key, header, body, body_bytes: bytes }, secret = 'AGENT_MESSAGING_API_KEY') {
+  // A body that was cut, or not kept at all, would make another call of it.
   if (body ? isLong(body) : bytes > 0) return '# The body of this call was not kept whole, so it cannot be sent again.';
+  // curl chooses GET, or POST with a body, by itself.
   const command = method === (body ? 'POST' : 'GET') ? 'curl -sS' : `curl -sS -X ${quoteShell(method)}`;
   // A path may hold anything that the client sent.
   const plain = /^[\w\-/]*$/.test(path);
@@ -35,6 +37,7 @@ export function asCurl({ method, path, key, header, body, body_bytes: bytes }, s
 
 // exportLines are the environment of an application that uses a key.
 export function exportLines(secret) {
+  // Before the fake has answered, the page's own address is the best guess.
   const base = state.info?.base_url ?? location.origin;
   return `export AGENT_MESSAGING_BASE_URL=${quoteShell(base)}\nexport AGENT_MESSAGING_API_KEY=${quoteShell(secret)}`;
 }

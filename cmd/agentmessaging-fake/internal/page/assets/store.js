@@ -26,7 +26,8 @@ export const state = {
   notice: null, // the sentence about what the user did last: {kind, words}
 };
 
-// filled is the filter without what is not set, as the address and the fake take it.
+// filled is the filter without what is not set, as the address and the fake take it:
+// the fake refuses an empty parameter.
 export function filled() {
   return Object.fromEntries(Object.entries(state.filter).filter(([, value]) => value));
 }
@@ -64,7 +65,9 @@ export function notice(kind, words) {
   if (kind === 'good') noticeEnds = setTimeout(notice, 5000);
 }
 
-// now is the time by the fake's clock, in ms.
+// now is the time by the fake's clock, in ms. Everything that is compared with a time
+// of the fake uses it: the clock may be moved, and the browser may be on another
+// machine.
 export function now() {
   return Date.now() + state.clock.offset;
 }

@@ -18,6 +18,8 @@ export function attemptsOf(calls) {
   const found = new Map();
   for (const call of calls) {
     const sent = `${call.key} ${call.method} ${call.path} ${call.body}`;
+    // A try after one that brought a reply begins another call: the user meant it
+    // twice.
     const before = newest.get(sent);
     const all = before && failed(before.at(-1)) ? before : [];
     all.push(call);
@@ -36,6 +38,7 @@ export function whyOf(call, next) {
 // cameBack says how long the client waited where an answer asked it to wait longer.
 function cameBack(call, next) {
   const asked = Number(call.sent.header?.['Retry-After']?.[0]);
+  // A Retry-After that is a date, or none, has no number to compare with.
   if (!next || !(asked > 0)) return '';
   const waited = (Date.parse(next.time) - Date.parse(call.time)) / 1000;
   return waited < asked ? `The client came back after ${took(waited)}, although Retry-After said ${asked}.` : '';
@@ -74,6 +77,7 @@ export function storyOf(exchanges, calls, from) {
     ...calls.filter((c) => c.status !== 200).map((call) => ({ call, at: Date.parse(call.time) })),
   ].filter(({ at }) => at >= from);
   steps.sort((a, b) => a.at - b.at || (a.call?.seq ?? 0) - (b.call?.seq ?? 0));
+  // Once more for these calls alone: the traffic may hold others.
   const attempts = attemptsOf(calls);
   for (const step of steps) step.attempt = step.call ? attempts.get(step.call).indexOf(step.call) + 1 : 1;
   return steps;

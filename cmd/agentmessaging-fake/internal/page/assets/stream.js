@@ -8,6 +8,7 @@ import { controlPath, headers, failure } from './api.js';
 // arrives. The fake writes each field in one line; a comment is a heartbeat.
 async function readEvents(body, onEvent, onBytes) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  // A chunk may end inside an event, which then waits here for the next chunk.
   let rest = '';
   for (;;) {
     const { value, done } = await reader.read();
@@ -43,11 +44,13 @@ export async function follow(signal, onEvent) {
     onEvent(event);
     channel?.postMessage(event);
   };
+  // Without locks the tabs cannot choose one of them, so each leads.
   if (!channel) return lead(send, signal);
   channel.onmessage = ({ data }) => {
     if (data.event !== 'ask') onEvent(data);
     else if (link) channel.postMessage(link);
   };
+  // A hidden tab leaves the channel as well.
   signal.addEventListener('abort', () => channel.close());
   channel.postMessage({ event: 'ask' }); // a tab that is new does not know the link
   return navigator.locks.request(name, { signal }, () => lead(send, signal));
@@ -69,6 +72,8 @@ async function lead(send, signal) {
 // listen reads one connection of the stream to its end. It throws where the connection
 // breaks, stays silent for too long, or is refused.
 async function listen(signal, onEvent, onOpen) {
+  // A connection that breaks without a sign, as after a laptop has slept, is found by
+  // silence.
   const quiet = new AbortController();
   let timer;
   const heard = () => {

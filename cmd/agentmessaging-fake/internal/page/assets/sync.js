@@ -14,6 +14,8 @@ export async function openCall(seq) {
   const shown = log.get(seq);
   change({ openCall: shown ?? null, tabStop: seq || state.tabStop });
   if (shown || !seq || !state.info) return;
+  // The fake may have dropped it as well; then the address names a call that nobody
+  // has.
   const found = await get(['calls'], { limit: 1, after: seq - 1, before: seq + 1 }).catch(loadFailed);
   if (Number(state.route.id) === seq) change({ openCall: found?.calls[0] ?? null });
 }
@@ -27,6 +29,8 @@ export function showFound() {
 // loadFound fetches what passes the filter and is not yet shown.
 const loadFound = oneAtATime(async () => {
   if (!log.found) return;
+  // A request takes time, and the user types on: what a former filter found is not
+  // shown.
   const { listNumber } = log;
   const more = await get(['calls'], { limit: windowSize, ...filled(), after: log.found.calls.at(-1)?.seq ?? 0 });
   if (listNumber !== log.listNumber) return; // another filter by now
@@ -34,7 +38,8 @@ const loadFound = oneAtATime(async () => {
   change({});
 });
 
-// loadOlder fetches calls older than the first that is shown.
+// loadOlder fetches calls older than the first that is shown, at the click on a button:
+// a list that grows while one scrolls has no end to reach.
 export const loadOlder = oneAtATime(async () => {
   log.addOlder(await get(['calls'], { limit: windowSize, ...filled(), before: log.shown.calls[0].seq }));
   change({});
@@ -56,6 +61,7 @@ function onCall(call) {
   if (call.key === openKey()) load('limits');
   if (call.fault) load('faults');
   loadFound();
+  // Reading changes nothing that the page shows.
   if (call.method === 'GET') return;
   if (page === 'agents' || call.endpoint === 'POST /v1/agents') load('agents');
   if (page === 'agents' && call.agent_id === id) load('conversation');
@@ -89,6 +95,8 @@ let waiting = null; // events that come while everything is loaded, in order
 // refresh loads everything, since calls and a reset may have been missed, and the program
 // started anew. Then it takes what came meanwhile.
 const refresh = oneAtATime(async () => {
+  // What comes from here on may be in the answer too; add leaves out a call that is
+  // there.
   waiting = [];
   try {
     const [info, found] = await Promise.all([get(['info']), get(['calls'], { limit: windowSize })]);
@@ -127,6 +135,8 @@ export function start() {
   stop = new AbortController();
   const { signal } = stop;
   if (document.hidden) return;
+  // An abort is how start itself ends the stream. Anything else is a bug of the page,
+  // which the console must show.
   follow(signal, receive).catch((err) => {
     if (!signal.aborted) throw err;
   });

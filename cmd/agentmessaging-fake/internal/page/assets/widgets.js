@@ -21,6 +21,7 @@ export function submit(label) {
 export function form(label, onSubmit, ...children) {
   const take = (event) => {
     event.preventDefault();
+    // An empty input is one that was not filled in: the fake refuses "" in its place.
     const given = [...event.target.elements].filter(({ name, value }) => name && value !== '');
     onSubmit(Object.fromEntries(given.map(({ name, type, value }) => [name, type === 'number' ? Number(value) : value])));
   };
@@ -40,6 +41,7 @@ export function brokeOff({ broke }) {
 // statusTag shows what the client got: a status, or how the answer broke off.
 export function statusTag({ sent }) {
   const { status, broke } = sent;
+  // An answer that broke off is a failure, whatever its status says.
   if (!status || broke) return tag([status, brokeOff(sent)].filter(Boolean).join(', ') || 'none', 'bad');
   if (status < 300) return tag(status, isJSON(sent) ? 'good' : 'bad');
   return tag(status, status < 500 ? 'warn' : 'bad');
@@ -65,6 +67,7 @@ export function arrival(iso) {
 
 // facts is a list of names and values; those without a value are left out.
 export function facts(rows) {
+  // A list of facts has no empty lines: what is not there is not said.
   const present = rows.filter(([, value]) => value !== undefined && value !== null && value !== '');
   return h('dl', present.map(([name, value]) => [h('dt', name), h('dd', value)]));
 }
@@ -106,6 +109,8 @@ export function empty(title, ...rest) {
 
 // copy puts a value on the clipboard, which is there for https and loopback only.
 async function copy(value, what) {
+  // Over plain http from another machine there is no clipboard, and copied is
+  // undefined.
   const copied = await navigator.clipboard?.writeText(value).then(() => true, () => false);
   notice(copied ? 'good' : 'bad', copied ? `Copied: ${what}.` : 'The browser does not let this page copy. Select the text and copy it by hand.');
 }
@@ -126,6 +131,7 @@ export function code(label, source, { copied = true } = {}) {
   return h(
     'figure',
     h('figcaption.between', h('small', label), copied && button('Copy', () => copy(source, label), { 'aria-label': `Copy ${label}` })),
+    // As a region with a name, a screen reader can find it among others.
     h('pre', { tabIndex: 0, role: 'region', 'aria-label': label }, h('code', source)),
   );
 }

@@ -13,6 +13,7 @@ import { ago, arrival, both, code, empty, facts, head, item, mono, statusTag, su
 export function Agents() {
   const agents = state.agents ?? [];
   const open = state.openAgent?.agent_id === state.route.id ? state.openAgent : null;
+  // The fake holds more agents than the list loads, such as after a load test.
   const hidden = state.agentTotal - agents.length;
   return h(
     'div.panel.two',
@@ -21,6 +22,8 @@ export function Agents() {
       'section',
       { 'aria-label': 'All agents' },
       head('Agents', state.agentTotal > 0 && plural(state.agentTotal, 'agent')),
+      // The open one is marked by the agent that was loaded, not by the address: it may
+      // be gone.
       agents.length > 0 && h('ul.items.lines', [...agents].reverse().map((a) => row(a, a.agent_id === open?.agent_id))),
       hidden > 0 && h('small', `The newest ${agents.length} of ${plural(state.agentTotal, 'agent')}; a call opens the agent that it is for.`),
     ),
@@ -78,6 +81,7 @@ function smsTag(status, before = '') {
 // What was said with an agent, and a line to say more.
 function Conversation({ agent }) {
   const id = agent.agent_id;
+  // The conversation of another agent may still be there while this one's is loaded.
   const { agent: of, exchanges, total, calls } = state.conversation ?? {};
   const loaded = of === id && exchanges;
   const sending = state.sending?.agent === id && state.sending.text;
@@ -88,6 +92,7 @@ function Conversation({ agent }) {
     { 'aria-label': 'Conversation' },
     h('div.between', h('h2', mono(id)), h('small.sum', plural(agent.exchanges, 'exchange'))),
     h(
+      // The style sheet reverses it, so the browser keeps its end in sight as it grows.
       'div.said', // begins at its end, and stays there
       { key: id, tabIndex: 0, role: 'log', 'aria-label': `Conversation with ${id}` },
       h(
@@ -95,6 +100,7 @@ function Conversation({ agent }) {
         earlier > 0 && h('small', `${plural(earlier, 'earlier exchange')} not shown`),
         loaded && !story.length && !sending && empty('Nothing was said yet', h('p', 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.')),
         story.map(step),
+        // The message shows at once, since an agent may take its time.
         sending && h('div.bubble.mine', { key: 'sending', 'aria-busy': 'true' }, h('p', { dir: 'auto' }, sending), h('small', 'sending')),
       ),
     ),
@@ -117,6 +123,7 @@ function step({ exchange: e, call, attempt }) {
   return h(
     'div.exchange.stack',
     { key: e.trace_id ?? `${e.time} ${e.text}` },
+    // dir auto: a text is written in the direction of its own letters.
     h('div.bubble.mine', h('p', { dir: 'auto' }, e.text), h('small.row', mono(e.user_ref), attempt > 1 && `attempt ${attempt}`, arrival(e.time))),
     h(
       'div.bubble',
@@ -127,12 +134,15 @@ function step({ exchange: e, call, attempt }) {
   );
 }
 
-// Enter sends and Shift+Enter begins a line. While an input method composes, Enter is its
-// own. A message that was refused comes back into the box, unless another was begun.
+// Enter sends and Shift+Enter begins a line. While an input method composes, Enter is
+// its own. A message that was refused comes back into the box, unless another was
+// begun. The call is made by the fake itself with the key of the agent, whose text the
+// page never has.
 function Composer({ agent }) {
   const send = async (event) => {
     event.preventDefault();
     const box = event.currentTarget.closest('form').elements.text;
+    // What is only spaces is no message.
     const text = box.value;
     if (text.trim() === '') return;
     box.value = '';
@@ -156,6 +166,8 @@ function Composer({ agent }) {
 async function say(agent, text) {
   const path = `/v1/agents/${encodeURIComponent(agent.agent_id)}/messages`;
   const { status, body } = await control('POST', ['calls'], { method: 'POST', path, key: agent.key, body: JSON.stringify({ text }) });
+  // The call of the control interface has succeeded; here it is about the call of the
+  // service.
   if (status === 200) return;
   const details = [body?.error, body?.limit_key, body?.reason].filter(Boolean).join(', ');
   throw new Failure(status, '', `The service answered ${status}${details && `: ${details}`}.`);

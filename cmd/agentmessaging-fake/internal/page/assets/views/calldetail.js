@@ -32,6 +32,7 @@ export class CallDetail extends Component {
   };
 
   render({ call, attempts, onClose }) {
+    // What came next tells whether the client kept to Retry-After.
     const why = whyOf(call, attempts[attempts.indexOf(call) + 1]);
     return h(
       'aside.main',
@@ -64,6 +65,7 @@ function Summary({ call }) {
 
 // Attempts are what the client sent for one call of its user.
 function Attempts({ call, attempts }) {
+  // Each attempt is a link to its own record, with the wait since the one before.
   const attempt = (c, i) =>
     h(
       'a.row',
@@ -91,13 +93,15 @@ function exchanged(call) {
     bodyOf('Body', call.body, call.body_bytes),
     h('h3', 'What the client got'),
     header(sent.header),
+    // Of an answer that broke off before its body the next line says all.
     !(sent.broke && !sent.body) && bodyOf('Reply', sent.body, sent.bytes),
     sent.broke && h('small', `${plural(sent.bytes, 'byte')} of the body, then: ${brokeOff(sent)}.`),
     differs(call) && call.reply_body && [h('h3', 'What the service decided'), code('Decided', indentJSON(call.reply_body))],
   ];
 }
 
-// bodyOf shows a body, and says where some of it is missing.
+// bodyOf shows a body, and says where some of it is missing. A body that was not sent
+// and one that was not kept are two things.
 function bodyOf(label, body, bytes) {
   if (!body) return h('small', bytes > 0 ? `A body of ${plural(bytes, 'byte')}, which was not kept.` : 'No body.');
   return [code(label, indentJSON(body)), isLong(body) && h('small', `Only the beginning of ${plural(bytes, 'byte')} was kept.`)];
@@ -115,11 +119,14 @@ function Again({ call }) {
   const { method, path, key, body: kept } = call;
   const send = ({ body }) =>
     act('', async () => {
+      // undefined leaves the key out: the call was made without one.
       const { status } = await control('POST', ['calls'], { method, path, key: key === 'missing' ? undefined : key, body });
       notice('good', `Sent again: the service answered ${status}.`);
     });
   return [
     h('h3', 'Send it again'),
+    // Nobody can send again what was not kept, or with a key that the fake does not
+    // have.
     key !== 'unknown' && !(call.body_bytes && !kept) && form('Send it again', send, kept && input('Body', { name: 'body', rows: 3, defaultValue: kept }), h('div.row.end', submit('Send again'))),
     code('As curl', asCurl(call)),
   ];

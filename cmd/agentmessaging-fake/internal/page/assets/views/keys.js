@@ -15,6 +15,7 @@ const plans = ['preview', 'pro', 'byok', 'free'].map((plan) => [plan, plan]);
 // The key of the address is open, or else the default one: a first visit shows limits.
 export function Keys() {
   const keys = state.keys ?? [];
+  // null while the keys are not loaded, undefined where the address names none of them.
   const open = keys.find((k) => k.label === openKey());
   return h(
     'div.panel.two',
@@ -63,6 +64,7 @@ function key(k) {
       h('h2.row', mono(k.label), keyState(k)),
       h(
         'div.row',
+        // The plan of a revoked key makes no difference, so it cannot be changed.
         choice(`Plan of ${k.label}`, plans, { value: k.plan, disabled: k.revoked, onChange: (e) => changePlan(k, e.target) }),
         k.revoked ? button('Reinstate', () => revoke(k, false, 'is valid again.')) : button('Revoke', () => revoke(k, true, 'is revoked: calls with it are answered 401.'), { class: 'danger' }),
       ),
@@ -94,7 +96,7 @@ function revoke({ label }, revoked, words) {
   act(`${label} ${words}`, () => control('PATCH', ['keys', label], { revoked }));
 }
 
-// The limits by their names in the interface.
+// The limits by their names in the interface (8.1), in the words of a person.
 const limitNames = {
   key_minute: 'Requests per minute',
   ip_minute: 'Requests per minute, address',
@@ -126,6 +128,7 @@ function Gauge({ label, row }) {
     'li.gauge.between',
     { 'data-limit': row.limit_key },
     h('div', name, ' ', h('small', mono(row.limit_key))),
+    // The bar says nothing that the words do not, so a screen reader skips it.
     h('span.bar', { class: toneOf(row), 'aria-hidden': 'true', style: { '--share': `${share(row) * 100}%` } }),
     h('div', row.max === null ? 'No limit' : `${count(row.left)} of ${count(row.max)} left`, row.opens_at && `, ${opensIn(row)}`),
     row.max !== null && button('Exhaust', () => exhaust(label, row), { 'aria-label': `Exhaust ${name}` }),
@@ -137,7 +140,9 @@ function Gauge({ label, row }) {
 // it. The strip is always there, so that nothing moves when the first call comes.
 export function Strip() {
   const { key, rows = [] } = state.limits ?? {};
+  // What is shut comes first: it is what one looks for.
   const spent = rows.filter((row) => row.max !== null && row.left < row.max).sort((a, b) => (a.left > 0) - (b.left > 0));
+  // A fake that was started with --limits=off has limits without a maximum.
   const none = rows.some((row) => row.max !== null) ? 'nothing spent' : 'no limits';
   const keys = (state.keys ?? []).map((k) => [k.label, k.label]);
   return h(

@@ -10,6 +10,8 @@ import { endpoints } from './traffic.js';
 
 export function Rules() {
   const { faults, replies } = state;
+  // Nothing is shown before both lists are there: half a list would say that there are
+  // no more.
   const all = faults && replies && [...faults.map(faultRow), ...replies.map(replyRow)];
   return h(
     'div.panel.two',
@@ -56,6 +58,7 @@ function row(path, name, hits, words) {
     'li.rule.between',
     { key: path.join(' ') },
     h('div', h('div.row', mono(name), tag(plural(hits, 'hit'), hits ? 'fault' : '')), h('small', words)),
+    // The label names the rule, since a list has many such buttons.
     button('Remove', () => act('', () => control('DELETE', path)), { 'aria-label': `Remove ${name}` }),
   );
 }
@@ -65,6 +68,7 @@ const matchWords = { endpoint: 'on', key: 'with key', agent_id: 'for agent', tex
 
 // conditions says in one sentence on which calls a rule acts.
 function conditions({ match, times, from, nth, chance, seed }, every) {
+  // In the order of matchWords; then how often, and by chance.
   const words = Object.entries(matchWords).filter(([name]) => match?.[name]).map(([name, before]) => `${before} ${match[name]}`);
   if (!words.length) words.push(`on ${every}`);
   if (from) words.push(`from call number ${from} that matches`);
@@ -75,13 +79,16 @@ function conditions({ match, times, from, nth, chance, seed }, every) {
   return `${sentence[0].toUpperCase()}${sentence.slice(1)}.`;
 }
 
-// An input is [name, label, attributes]; the control interface has the same names.
+// An input is [name, label, attributes]; the control interface has the same names. The
+// value is one with which the fault shows well.
 const duration = ['duration', 'How long', { value: '2s', required: true }];
 const bytes = ['bytes', 'Bytes that arrive', { type: 'number', min: 0, max: 1048576, value: 20, required: true }];
 const status = ['status', 'Status', { type: 'number', min: 200, max: 599, value: 503, required: true }];
 const body = ['body', 'Body', { placeholder: 'the service’s own' }];
 
-// The kinds in the order of how often one wants them. Each form can be sent as it comes.
+// The kinds in the order of how often one wants them. Each form can be sent as it
+// comes. The names are those of the control interface, but for reply, which is a
+// script.
 const kinds = {
   rate_limited: ['Rate limited (429)', [['retry_after', 'Retry-After', { value: '30' }]]],
   answer: ['Error answer', [status, body]],
@@ -106,12 +113,16 @@ class RuleForm extends Component {
   state = { kind: 'rate_limited' };
 
   render(_, { kind }) {
+    // The kind chooses the inputs. The conditions below them are the same for all
+    // faults; a script has fewer, since it is for messages alone.
     const names = Object.entries(kinds).map(([value, [words]]) => [value, words]);
     const isReply = kind === 'reply';
     return form(
       'New rule',
       (given) => act('The rule is in force.', () => control('POST', [isReply ? 'replies' : 'faults'], isReply ? scriptOf(given) : faultOf(given))),
       select('Kind', names, { name: 'kind', value: kind, onChange: (e) => this.setState({ kind: e.target.value }) }),
+      // With the kind as key the browser makes new inputs, which begin with the values
+      // of the kind.
       h('div.grid', { key: kind }, kinds[kind][1].map(member)),
       kind === 'lose_reply' && select('How', losses, { name: 'how' }),
       !isReply && select('Endpoint', [['', 'Any'], ...endpoints.map((e) => [e, e])], { name: 'endpoint' }),
@@ -149,7 +160,9 @@ function faultOf({ how, ...given }) {
 }
 
 function scriptOf({ texts, warnings, error, reason, key, agent_id, text_containing, times }) {
+  // One reply a line. Without a warning there is no list of them.
   const lines = (text) => text?.split('\n').filter(Boolean);
+  // After the last text an error may come; the last step of a script repeats.
   const replies = (lines(texts) ?? []).map((text) => ({ text, warnings: lines(warnings) }));
   if (error) replies.push({ status: error, reason });
   return { match: { key, agent_id, text_containing }, replies, times };

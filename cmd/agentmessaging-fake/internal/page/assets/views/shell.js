@@ -21,6 +21,7 @@ export function Shell() {
   const { page } = state.route;
   return [
     h(Header),
+    // Panels are links, so a browser can open one in another tab.
     h('nav', { 'aria-label': 'Panels' }, h('ul', pages.map(item))),
     h('main', h(state.locked ? Locked : views[page])),
     h(Notice),
@@ -38,6 +39,7 @@ function item({ page, name }) {
 
 // Locked takes the place of every panel: without the token none has anything to show.
 function Locked() {
+  // The page tries the token by connecting with it: a wrong one leads back here.
   const take = ({ token }) => {
     setToken(token.trim());
     start();
@@ -56,6 +58,8 @@ function Notice() {
   return h(
     'div.notice',
     { class: kind, hidden: !words },
+    // Two places that are always there: a screen reader reads what changes in them, a
+    // failure at once and a success when it has time.
     h('div.between', h('span', { role: 'status' }, kind === 'good' && words), h('span', { role: 'alert' }, kind === 'bad' && words), button('Dismiss', () => notice())),
   );
 }
@@ -88,6 +92,7 @@ function Clock() {
     'div.clock.row',
     { role: 'group', 'aria-label': 'Clock of the fake', title: 'The clock of the fake. Only a reset takes it back.' },
     h('time', { dateTime: new Date(now()).toISOString(), title: exact(now()) }, timeOfDay(now())),
+    // The time shows like any other, so a mark says that it was moved.
     advanced > 0 && tag(`+${span(advanced, 2)}`),
     steps.map(([duration, label]) => button(label, () => advance(duration, label))),
   );
@@ -100,6 +105,7 @@ function advance(duration, label) {
 
 // The browser opens and closes a popover, and gives the focus back.
 function Reset() {
+  // Both buttons close the question; the focus begins at the one that changes nothing.
   const hide = { popovertarget: 'reset', popovertargetaction: 'hide' };
   const reset = () => act('The fake is empty again.', () => control('POST', ['reset']));
   return h(

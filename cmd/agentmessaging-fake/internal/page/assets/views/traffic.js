@@ -37,9 +37,12 @@ export function Traffic() {
       { 'aria-label': 'Calls' },
       head('Traffic', sum(), h(Tools)),
       h(Strip),
+      // A filter over nothing would only be in the way.
       log.all.total > 0 && h(Filter),
       content(attempts),
     ),
+    // The number of the call as key: another call is another component, with its own
+    // fields.
     call && h(CallDetail, { call, attempts: attempts.get(call) ?? [], key: call.seq, onClose: close }),
   );
 }
@@ -49,6 +52,7 @@ export function Traffic() {
 // downloads.
 function Tools() {
   const { unseen, paused } = log;
+  // From the newest call on, which is at the top.
   const goOn = () => {
     document.querySelector('.rows')?.scrollTo(0, 0);
     hold({ reading: false, paused: false });
@@ -57,6 +61,8 @@ function Tools() {
     'div.tools.row',
     unseen > 0 && button(`${count(unseen)} new`, goOn),
     paused ? button('Resume', goOn) : button('Pause', () => hold({ paused: true })),
+    // A browser that downloads a link sends no header, so a tab with a token has no
+    // such links.
     !headers().Authorization && [download('↓ HAR', 'calls.har', 'calls.har'), download('↓ State', 'state', 'state.json')],
   );
 }
@@ -111,6 +117,7 @@ function content(attempts) {
 
 // What to do where nothing has happened yet.
 function Connect() {
+  // A key that was chosen with --key may be a secret, so the fake does not show it.
   const { key } = state.info;
   return h(
     'div.stack',
@@ -124,8 +131,11 @@ function Connect() {
 // List shows the newest call first. It is frozen while somebody reads it, so that the
 // row that was read is the row that opens.
 function List({ attempts }) {
+  // The mouse over the list, or a list that is scrolled, means that somebody reads.
   const read = ({ currentTarget: list }) => hold({ reading: list.matches(':hover') || list.scrollTop > 0 });
   const { calls, total } = log.shown;
+  // One row takes part in Tab, or a keyboard would need a thousand strokes to leave the
+  // list.
   const tabStop = calls.some((c) => c.seq === state.tabStop) ? state.tabStop : calls.at(-1)?.seq;
   const row = (call, i) => {
     const tries = attempts.get(call) ?? [];
@@ -143,6 +153,7 @@ function List({ attempts }) {
     'div.rows',
     { onScroll: read, onPointerEnter: read, onPointerLeave: read, onKeyDown: walk },
     state.underWay.length > 0 && h(UnderWay),
+    // The list is in the order of the calls; what is drawn has the newest first.
     h('ol.lines', { 'aria-label': 'Calls, the newest first' }, calls.map(row).reverse()),
     calls.length < total && button('Load older calls', loadOlder),
   );
@@ -157,10 +168,12 @@ function walk(event) {
   event.preventDefault();
   const to = rows[Math.min(rows.length - 1, Math.max(0, at + step))];
   to.focus();
+  // With a call open, the arrows go from call to call; else they only move the focus.
   if (state.openCall) to.click();
 }
 
-// Row is drawn again only when something in it has changed.
+// Row is drawn again only when something in it has changed: a list of a thousand rows
+// is drawn with each call that comes.
 class Row extends Component {
   shouldComponentUpdate(next) {
     return Object.keys(next).some((name) => next[name] !== this.props[name]);
@@ -195,6 +208,7 @@ function UnderWay() {
   return h(
     'section',
     { 'aria-label': 'Calls under way' },
+    // They have no record yet, so they are no links.
     all.slice(0, mostUnderWay).map((call) =>
       h(
         'div.call',
