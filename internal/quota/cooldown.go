@@ -44,6 +44,7 @@ type CoolDown struct {
 	queues map[Class]*queue // the engine's
 	held   [maxClasses]atomic.Bool
 	gates  [maxClasses]*gate
+	trials [maxClasses]trial // of a class at its gate
 }
 
 // NewCoolDown returns an engine with a cool-down, by clock, or by real time if it
@@ -69,8 +70,7 @@ type gate struct {
 	random   float64       // for jitter, the same for all callers
 	since    time.Duration // when somebody last got through
 	empty    int           // openings one after the other in which nobody did
-	trials   [maxClasses]trial
-	ramp     *ramp // since it opened last; nil: it holds back nobody
+	ramp     *ramp         // since it opened last; nil: it holds back nobody
 }
 
 // trial says when a class sends one call through a closed gate, to see whether it has
@@ -111,12 +111,12 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 	a := Answer{Key: g.key, TraceID: g.trace, Estimated: true, RefusedSince: g.since}
 	if g.closed {
 		opens, jittered := g.opens(waitHere, first)
-		if l := &g.trials[class]; now < jittered {
-			if waiting > 0 && now >= l.at {
-				*l = trial{now + l.after, min(2*l.after, max(mostTrial, l.after))}
+		if t := &c.trials[class]; now < jittered {
+			if waiting > 0 && now >= t.at {
+				*t = trial{now + t.after, min(2*t.after, max(mostTrial, t.after))}
 				a.Grants = []Grant{{At: now, ReportSuccess: true, Mark: g}}
 			}
-			a.Opens, a.Turn, a.Again = opens, jittered, min(jittered, l.at)
+			a.Opens, a.Turn, a.Again = opens, jittered, min(jittered, t.at)
 			return a
 		}
 		g.open(now)
@@ -204,7 +204,7 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	case *gate: // it was a trial
 		switch {
 		case !passed || g != mark:
-		case g.trials[w.Class.ID].after < trialEvery: // the class only shares the name
+		case c.trials[w.Class.ID].after < trialEvery: // the class only shares the name
 			c.gates[w.Class.ID] = nil
 		case g.closed: // the class was refused here itself, so the limit has opened
 			g.open(now)
@@ -224,31 +224,33 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	if old := c.gates[class]; old == nil || !old.closed || old.end <= end {
 		c.gates[class] = g
 	}
+	closes := !g.closed
 	switch {
-	case !g.closed:
+	case closes:
 		if g.closed, news = true, true; g.ramp == nil {
 			g.since, g.empty = now, 0
 		}
-		g.begun, g.end, g.asked = now, end, asked
-		first := firstTrial
-		if asked <= firstTrial {
-			first = 2 * firstTrial // it opens before, unless it backs off
-		}
-		for i := range g.trials {
-			g.trials[i] = trial{now + first, 2 * firstTrial}
-		}
-		g.random = c.random()
+		g.begun, g.end, g.asked, g.random = now, end, asked, c.random()
 	case end > g.end:
 		g.end, g.asked, news = end, max(g.asked, asked), end-g.reported >= time.Second
 	}
-	g.trials[class] = trial{now + trialEvery, trialEvery}
 	if news {
 		g.reported, g.trace = end, o.TraceID
 	}
+	first := firstTrial
+	if asked <= firstTrial {
+		first = 2 * firstTrial // the gate opens before, unless it backs off
+	}
 	for i, other := range c.gates {
-		if other == g {
-			c.held[i].Store(true)
+		switch {
+		case other != g:
+			continue
+		case i == class:
+			c.trials[i] = trial{now + trialEvery, trialEvery}
+		case closes:
+			c.trials[i] = trial{now + first, 2 * firstTrial}
 		}
+		c.held[i].Store(true)
 	}
 	return news
 }

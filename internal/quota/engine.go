@@ -187,7 +187,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	now := e.startWaitLocked(ctx, w)
 	q := e.queues[w.Class]
 	if q == nil {
-		q = &queue{Class: w.Class}
+		q = &queue{Class: w.Class, line: line{last: map[string]int{}}}
 		e.queues[w.Class] = q
 	}
 	if e.alarm == never { // nobody waits: it need not enter the line

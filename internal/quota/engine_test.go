@@ -298,7 +298,7 @@ func TestAnswerThatIsOutOfDate(t *testing.T) {
 func TestLineAgainstANaiveOne(t *testing.T) {
 	for seed := range uint64(4) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		var l line
+		l := line{last: map[string]int{}}
 		var waiting []*Waiter
 		for range 2000 {
 			switch n := random.IntN(10); {
@@ -326,7 +326,7 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 
 // TestTenantsAreForgotten, or their names would fill the memory.
 func TestTenantsAreForgotten(t *testing.T) {
-	var l line
+	l := line{last: map[string]int{}}
 	for i := range 10_000 {
 		w := &Waiter{Tenant: fmt.Sprint(i)}
 		l.push(w, l.place(w))

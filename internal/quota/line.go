@@ -35,9 +35,6 @@ func (l *line) push(w *Waiter, before int) {
 	if w.waits, w.number = true, l.gone+before+1; w.Refused {
 		return
 	}
-	if l.last == nil {
-		l.last = map[string]int{}
-	}
 	l.last[w.Tenant] = w.round
 }
 
