@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
@@ -205,6 +206,21 @@ func TestProcesses(t *testing.T) {
 		synctest.Wait()
 		refusal := wantRefusal(t, two, context.Background(), message)
 		assert.InDelta(t, 3600, refusal.RetryAfter.Seconds(), 1, "what one was refused, the other does not try")
+	})
+}
+
+// TestQueuesAskTogether: calls of different kinds share the way to the store.
+func TestQueuesAskTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, began := loadsim.NewStore(), time.Now()
+		store.Away = 50 * time.Millisecond
+		w := waiting{pacer: sharing(t, perMinute(600), store)}
+		for _, attempt := range []agentmessaging.LimitedAttempt{message, creation, warmUp} {
+			w.enter(t.Context(), attempt, 'a')
+		}
+		w.group.Wait()
+		assert.Equal(t, "aaa", w.served)
+		assert.Equal(t, 400*time.Millisecond, time.Since(began), "the first call loads and swaps, and then all others")
 	})
 }
 
