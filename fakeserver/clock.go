@@ -35,12 +35,6 @@ func (s *Server) Advance(d time.Duration) {
 // moveToLocked moves the clock to an offset, but never back.
 func (s *Server) moveToLocked(offset int64) { s.offset.Store(max(offset, s.offset.Load())) }
 
-// moveTo is moveToLocked for a caller without the lock.
-func (s *Server) moveTo(offset int64) {
-	defer s.lock().Unlock()
-	s.moveToLocked(offset)
-}
-
 // rewind takes back what Advance and Sleep have added.
 func (s *Server) rewind() {
 	defer s.lock().Unlock()

@@ -244,13 +244,12 @@ func without[T comparable](list []T, item T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == item })
 }
 
-// unused describes the required rules that were never used, scripts first, each with
-// the call that came nearest.
-func (s *Server) unused() (sentences []string) {
+// reportUnused reports the required rules that were never used, scripts first, each in
+// its own sentence with the call that came nearest.
+func (s *Server) reportUnused() {
 	for _, r := range s.unusedRules() {
-		sentences = append(sentences, fmt.Sprintf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(s.kept())))
+		s.reportf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(s.kept()))
 	}
-	return sentences
 }
 
 // unusedRules returns copies, since other calls may match the rules meanwhile.

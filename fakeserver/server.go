@@ -128,9 +128,8 @@ func (s *Server) newGeneration() *generation {
 // forgotten too. The clock is not set back, since it must not run backwards. Reset
 // reports Required scripts and injections that were never used, as Close does.
 func (s *Server) Reset() {
-	unused := s.unused()
+	s.reportUnused()
 	s.replace(s.newGeneration())
-	s.reportAll(unused)
 }
 
 // replace puts another generation in the place of the present one. Calls under way keep
@@ -153,7 +152,7 @@ func (s *Server) Close() error {
 	if s.closed.Load() {
 		return nil
 	}
-	s.reportAll(s.unused())
+	s.reportUnused()
 	if !s.closed.CompareAndSwap(false, true) {
 		return nil
 	}
@@ -179,14 +178,6 @@ func (s *Server) reportf(format string, args ...any) {
 		defer s.lock().Unlock()
 		kept := s.problems[max(0, len(s.problems)-maxProblems+1):] // what Close finds comes last, and is never lost
 		s.problems = append(kept, fmt.Errorf("fakeserver: "+format, args...))
-	}
-}
-
-// reportAll reports each sentence by itself, so that a test lists all that was not
-// used.
-func (s *Server) reportAll(sentences []string) {
-	for _, sentence := range sentences {
-		s.reportf("%s", sentence)
 	}
 }
 

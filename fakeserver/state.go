@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 )
@@ -87,9 +88,10 @@ func (s *Server) ReadState(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("fakeserver: ReadState: %w", err)
 	}
-	s.moveTo(f.Advanced)
-	now := s.Now()
+	clock := s.config.clock().UTC() // before the lock is taken: it may be a function of the test
 	defer s.lock().Unlock()
+	s.moveToLocked(f.Advanced)
+	now := clock.Add(time.Duration(s.offset.Load()))
 	s.gen.service = s.gen.service.Load(f.Saved, now, func(n int) service.Digest { return service.DigestOf(s.config.keyText(n)) })
 	s.gen.traces = max(s.gen.traces, f.Traces)
 	return nil

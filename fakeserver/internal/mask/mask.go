@@ -256,13 +256,16 @@ var wordMembers = [][]byte{[]byte("text"), []byte("system_prompt"), []byte("repl
 // walker goes through the pieces of a JSON document: its strings, numbers, and the
 // words true, false and null. The fields after the Scanner are about one piece.
 type walker struct {
-	strictjson.Scanner        // Pos is after the piece
-	written            []byte // with the quotes of a string
-	from               int    // where it is in the document
-	isName             bool   // the name of a member
-	member             []byte // the name of the member whose value it is, or that it is inside of
-	depth              int    // how many objects and arrays it is inside of
-	keyDepth           int    // that of the member named api_key whose name or value it is; 0 means none
+	strictjson.Scanner // Pos is after the piece
+
+	written []byte // with the quotes of a string
+	from    int    // where it is in the document
+	isName  bool   // it is the name of a member
+	// member is the name of the member whose value it is, or that it is inside of.
+	member []byte
+	// depth is how many objects and arrays it is inside of. keyDepth is the depth of the
+	// member named api_key whose name or value it is; 0 means none.
+	depth, keyDepth int
 }
 
 // next reads the next piece, and reports whether there is one. It keeps depth, member

@@ -48,10 +48,14 @@ const Nothing = -1
 // whole.
 type Delivery struct {
 	// Ends is what becomes of the connection after the part that is sent.
-	Ends  Ending
-	Sent  int           // bytes of the body, unless the connection stays; or Nothing
-	Drip  int           // bytes sent at a time; 0: all
-	Every time.Duration // between two drips
+	Ends Ending
+	// Sent is how many bytes of the body leave before the connection ends, or Nothing.
+	// If the connection stays, all of them leave.
+	Sent int
+	// Drip is how many bytes are sent at a time, with a pause of Every in between; 0
+	// sends all at once.
+	Drip  int
+	Every time.Duration
 }
 
 // Part is the part of a body that leaves, and whether that is the whole. A body that is

@@ -64,16 +64,26 @@ var Kinds = [...]struct {
 // words both. The client gets Status, Code, Limit, Wait, Allow, and the reason that
 // Field and Broken make; everything below is for Call.Why.
 type Refusal struct {
-	Kind          Kind
-	AnsweredAs    Kind   // what it is answered and counted as: Kind, but for some refusals about BYOK
-	Status        int    // of AnsweredAs
-	Code          string // the error member of the body
-	Field         string // the member that a 400, 409 or 503 is about
-	Broken        string // the rule that the call breaks, in words without a value of it; of a script, its reason
-	UnknownMember string // of a 400: the path of a member that Field, the object around it, does not have
-	Limit         spec.LimitKey
-	Wait          int    // seconds for Retry-After, 429 only
-	Allow         string // the methods that the path takes, 405 only
+	Kind Kind
+	// AnsweredAs is the kind that the refusal is answered and counted as: Kind, but for
+	// some refusals about BYOK. Status is that of AnsweredAs.
+	AnsweredAs Kind
+	Status     int
+	// Code is the error member of the body.
+	Code string
+	// Field is the member that a 400, 409 or 503 is about, such as llm.mode.
+	Field string
+	// Broken is the rule that the call breaks, in words without a value of it; of a
+	// script, its reason.
+	Broken string
+	// UnknownMember is the path of a member that Field, the object around it, does not
+	// have. Only a 400 has one.
+	UnknownMember string
+	// Limit is the limit that a 429 names, and Wait its Retry-After, in seconds.
+	Limit spec.LimitKey
+	Wait  int
+	// Allow are the methods that the path takes, for a 405.
+	Allow string
 
 	// Facts of which the client sees nothing.
 	Key    string     // the label of the call's key

@@ -300,23 +300,33 @@ const (
 // at once. The functions of package fakeserver make faults; the fields that a fault
 // does not need are zero.
 type Fault struct {
-	Name     string
-	Did      string // what it did to an answer, in words; "" for one that cuts it, perhaps beyond its end
-	Phase    Phase
-	Delay    time.Duration   // on the way
-	Change   func()          // on the way; nil means none
-	Answer   *InjectedAnswer // replaces the service's answer; nil keeps it
-	Delivery memnet.Delivery // how the answer leaves
+	// Name is the Go call that made the fault, such as LoseReply(Hang()).
+	Name string
+	// Did says what it did to an answer, in words; "" for a fault that cuts it, perhaps
+	// beyond its end.
+	Did   string
+	Phase Phase
+	// Delay and Change are for faults on the way; nil changes nothing.
+	Delay  time.Duration
+	Change func()
+	// Answer replaces the service's answer; nil keeps it.
+	Answer *InjectedAnswer
+	// Delivery is how the answer leaves.
+	Delivery memnet.Delivery
 }
 
 // InjectedAnswer is an answer that a test gives in place of the service's. It may break
 // every rule of the interface, on purpose.
 type InjectedAnswer struct {
-	Status      int
-	Body        string  // "" means the service's own error body, unless Raw or a success
-	Raw         bool    // send no header but ContentType, Content-Length and Date
-	ContentType string  // of a raw answer; "" sends none
-	RetryAfter  *string // replaces the service's own; "" sends none
+	Status int
+	// Body is the body; "" means the service's own error body, unless Raw or a success.
+	Body string
+	// Raw leaves out every header but ContentType, Content-Length and Date.
+	Raw bool
+	// ContentType is that of a raw answer; "" sends none.
+	ContentType string
+	// RetryAfter replaces the service's own; "" sends none, and nil keeps it.
+	RetryAfter *string
 }
 
 // Encode makes the answer to a request. It starts from the answer that the service
