@@ -52,7 +52,7 @@ func BYOKPlanLimits() []Limit { return limitsOf(spec.BYOKPlan) }
 func limitsOf(plan string) (limits []Limit) {
 	p, _ := spec.PlanNamed(plan)
 	for i, l := range spec.Limits {
-		limits = append(limits, Limit{Key: string(l.Key), Max: p.Max(i), Window: l.Window, Counts: Counted(l.Counts)})
+		limits = append(limits, Limit{Key: string(l.Key), Max: p.Max[i], Window: l.Window, Counts: Counted(l.Counts)})
 	}
 	return limits
 }

@@ -310,7 +310,7 @@ func takeLimits(text string) (opts []fakeserver.Option, _ error) {
 		for i, l := range spec.Limits {
 			calls := control.NoLimit
 			if plan >= 0 {
-				calls = spec.Plans[plan].Max(i)
+				calls = spec.Plans[plan].Max[i]
 			}
 			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), calls))
 		}

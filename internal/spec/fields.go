@@ -15,10 +15,10 @@ const (
 	FreeObject             // an object with any members
 )
 
-// Field is one member of a request body.
+// Field is one member of a request body, or the body itself.
 type Field struct {
 	// Path is the member's name, after the names of the objects that hold
-	// it: "llm.model".
+	// it: "llm.model"; "" for the body itself.
 	Path     string
 	Kind     Kind
 	Required bool
@@ -102,4 +102,13 @@ var (
 	MessageUserRef = &Field{Path: "user_ref"}
 	WarmUpMode     = &Field{Path: "mode", Enum: LLMModes}
 	SMSChannelMode = &Field{Path: "mode", Required: true, Enum: SMSChannelModes}
+)
+
+// The bodies of requests, interface 4.
+var (
+	warmUpBody  = &Field{Kind: Object, Fields: []*Field{WarmUpMode}} // optional: interface 4.2
+	byokBody    = &Field{Kind: Object, Required: true, Fields: []*Field{BYOKProvider, BYOKAPIKey, BYOKBaseURL, BYOKModel, BYOKLabel}}
+	agentBody   = &Field{Kind: Object, Required: true, Fields: []*Field{SystemPrompt, CustomerRef, Metadata, AgentSMS, AgentLLM}}
+	messageBody = &Field{Kind: Object, Required: true, Fields: []*Field{MessageText, MessageUserRef}}
+	smsBody     = &Field{Kind: Object, Required: true, Fields: []*Field{SMSChannelMode}}
 )

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Endpoint is one row of interface section 4.
@@ -23,72 +24,128 @@ type Endpoint struct {
 	Call, Method, Path string
 	// Errors are the statuses other than 200 that section 4 lists.
 	Errors []int
-	// Body lists the members of the request body; nil means that the
-	// endpoint takes none.
-	Body []*Field
-	// BodyOptional is true where the body may be absent (warm-up).
-	BodyOptional bool
 	// Spends is what a call of the endpoint counts as in Limits. An endpoint that
 	// lists no 429 counts as nothing.
 	Spends []Counted
+	// Body is the object of the request body, which may be absent unless it is
+	// Required; nil means that the endpoint takes none.
+	Body *Field
 }
 
-// The endpoints, in the order of interface section 4.
-var (
-	Status = endpoint("GET /v1/status", Endpoint{
-		Name:   "Status",
-		Errors: []int{401, 402, 404},
-	})
-	WarmUp = endpoint("POST /v1/warmup", Endpoint{
-		Name:   "WarmUp",
-		Errors: []int{400, 401, 402, 403, 409, 429, 503},
-		Body:   []*Field{WarmUpMode}, BodyOptional: true,
-		Spends: []Counted{Requests, WarmUps},
-	})
-	GetBYOK = endpoint("GET /v1/byok", Endpoint{
-		Name:   "GetBYOK",
-		Errors: []int{401, 402, 403, 404},
-	})
-	SetBYOK = endpoint("PUT /v1/byok", Endpoint{
-		Name:   "SetBYOK",
-		Errors: []int{400, 401, 402, 403, 429, 503},
-		Body:   []*Field{BYOKProvider, BYOKAPIKey, BYOKBaseURL, BYOKModel, BYOKLabel},
-		Spends: []Counted{Requests, BYOKSets},
-	})
-	ClearBYOK = endpoint("DELETE /v1/byok", Endpoint{
-		Name:   "ClearBYOK",
-		Errors: []int{401, 402, 403, 404},
-	})
-	CreateAgent = endpoint("POST /v1/agents", Endpoint{
-		Name:   "CreateAgent",
-		Errors: []int{400, 401, 402, 404, 429},
-		Body:   []*Field{SystemPrompt, CustomerRef, Metadata, AgentSMS, AgentLLM},
-		Spends: []Counted{Requests, AgentCreations}, // and BYOKSets, with llm.api_key
-	})
-	GetAgent = endpoint("GET /v1/agents/{agent_id}", Endpoint{
-		Name:   "GetAgent",
-		Errors: []int{401, 402, 404, 429},
-		Spends: []Counted{Requests},
-	})
-	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", Endpoint{
-		Name:   "SendMessage",
-		Errors: []int{400, 401, 402, 404, 429},
-		Body:   []*Field{MessageText, MessageUserRef},
-		Spends: []Counted{Requests},
-	})
-	EnableSMS = endpoint("POST /v1/agents/{agent_id}/channels/sms", Endpoint{
-		Name:   "EnableSMS",
-		Errors: []int{400, 401, 402, 404, 429},
-		Body:   []*Field{SMSChannelMode},
-		Spends: []Counted{Requests},
-	})
+type (
+	list   = []int
+	counts = []Counted
 )
 
-func endpoint(call string, e Endpoint) *Endpoint {
-	e.Call = call
-	e.Method, e.Path, _ = strings.Cut(call, " ")
-	return &e
+// The endpoints, in the order of interface section 4. CreateAgent counts as a BYOK set
+// too if it has llm.api_key: see Counts.
+var (
+	Status      = endpoint("GET /v1/status", "Status", list{401, 402, 404}, nil, nil)
+	WarmUp      = endpoint("POST /v1/warmup", "WarmUp", list{400, 401, 402, 403, 409, 429, 503}, counts{Requests, WarmUps}, warmUpBody)
+	GetBYOK     = endpoint("GET /v1/byok", "GetBYOK", list{401, 402, 403, 404}, nil, nil)
+	SetBYOK     = endpoint("PUT /v1/byok", "SetBYOK", list{400, 401, 402, 403, 429, 503}, counts{Requests, BYOKSets}, byokBody)
+	ClearBYOK   = endpoint("DELETE /v1/byok", "ClearBYOK", list{401, 402, 403, 404}, nil, nil)
+	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", list{400, 401, 402, 404, 429}, counts{Requests, AgentCreations}, agentBody)
+	GetAgent    = endpoint("GET /v1/agents/{agent_id}", "GetAgent", list{401, 402, 404, 429}, counts{Requests}, nil)
+	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", list{400, 401, 402, 404, 429}, counts{Requests}, messageBody)
+	EnableSMS   = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", list{400, 401, 402, 404, 429}, counts{Requests}, smsBody)
+)
+
+func endpoint(call, name string, errors list, spends counts, body *Field) *Endpoint {
+	method, path, _ := strings.Cut(call, " ")
+	return &Endpoint{name, call, method, path, errors, spends, body}
 }
+
+// LimitKey names a limiter, as the service names it in limit_key. The
+// interface shows no values; these are the fake's.
+type LimitKey string
+
+// The limiters of interface 8.1. The constants are untyped: some uses are a
+// LimitKey, others a string.
+const (
+	KeyMinute           = "key_minute"
+	IPMinute            = "ip_minute"
+	KeyDay              = "key_day"
+	AgentCreateKeyDay   = "agent_create_key_day"
+	AgentCreateIPMinute = "agent_create_ip_minute"
+	BYOKSetKeyHour      = "byok_set_key_hour"
+	WarmUpKeyHour       = "warmup_key_hour"
+)
+
+// Counted is what a limit counts.
+type Counted string
+
+// What the limits of interface 8.1 count.
+const (
+	Requests       Counted = "requests"
+	AgentCreations Counted = "agent creations"
+	BYOKSets       Counted = "BYOK sets"
+	WarmUps        Counted = "warm-ups"
+)
+
+// Limit is one row of interface 8.1: at most Max in every Window.
+type Limit struct {
+	Key    LimitKey
+	Counts Counted
+	PerIP  bool // counted per client address instead of per API key
+	Max    int
+	Window time.Duration
+}
+
+// Limits are the preview defaults of interface 8.1, in its order: first those
+// that every request spends, then those of single operations.
+var Limits = limits[:]
+
+var limits = [...]Limit{
+	{Key: KeyMinute, Counts: Requests, Max: 60, Window: time.Minute},
+	{Key: IPMinute, Counts: Requests, Max: 120, Window: time.Minute, PerIP: true},
+	{Key: KeyDay, Counts: Requests, Max: 1000, Window: Day},
+	{Key: AgentCreateKeyDay, Counts: AgentCreations, Max: 50, Window: Day},
+	{Key: AgentCreateIPMinute, Counts: AgentCreations, Max: 10, Window: time.Minute, PerIP: true},
+	{Key: BYOKSetKeyHour, Counts: BYOKSets, Max: 5, Window: time.Hour},
+	{Key: WarmUpKeyHour, Counts: WarmUps, Max: 3, Window: time.Hour},
+}
+
+// LimitCount is the number of Limits.
+const LimitCount = len(limits)
+
+// Day is the length of the daily windows.
+const Day = 24 * time.Hour
+
+// Plan is a row of interface 8.2, or the preview defaults of 8.1.
+type Plan struct {
+	Name   string
+	Active bool            // false where every call answers 402 (interface 5)
+	Max    [LimitCount]int // of each limit, in the order of Limits
+}
+
+// The names of Plans.
+const (
+	PreviewPlan = "preview"
+	FreePlan    = "free"
+	ProPlan     = "pro"
+	BYOKPlan    = "byok"
+)
+
+// Plans are the preview defaults (8.1) and the three plans of 8.2.
+var Plans = []Plan{
+	{PreviewPlan, true, maxima()},
+	{FreePlan, false, maxima(60, 120, 1000)},
+	{ProPlan, true, maxima(300, 500, 10_000)},
+	{BYOKPlan, true, maxima(600, 1000, 50_000)},
+}
+
+// maxima are those of 8.1, but for the limits on requests, which come first in Limits.
+func maxima(requests ...int) (all [LimitCount]int) {
+	for i, l := range limits {
+		all[i] = l.Max
+	}
+	copy(all[:], requests)
+	return all
+}
+
+// RateLimited is the error member of every documented 429 (interface 7).
+const RateLimited = "rate_limited"
 
 // Endpoints are all nine, in the order of interface section 4.
 var Endpoints = []*Endpoint{
@@ -119,4 +176,30 @@ func EndpointNames() string {
 // listed for each.
 func (e *Endpoint) Lists(status int) bool {
 	return status == http.StatusOK || slices.Contains(e.Errors, status)
+}
+
+// Counts reports whether a call of the endpoint is one of what. setsBYOK says
+// that the call stores a provider key, which CreateAgent does with llm.api_key
+// (interface 4.6, rule 2). A nil endpoint is a request.
+func (e *Endpoint) Counts(what Counted, setsBYOK bool) bool {
+	spends := []Counted{Requests}
+	if e != nil {
+		spends = e.Spends
+	}
+	return slices.Contains(spends, what) || what == BYOKSets && setsBYOK
+}
+
+// LimitIndex finds a limit in Limits, or returns -1.
+func LimitIndex(key LimitKey) int {
+	return slices.IndexFunc(Limits, func(l Limit) bool { return l.Key == key })
+}
+
+// PlanNamed finds a plan of interface 8.2.
+func PlanNamed(name string) (plan Plan, known bool) {
+	for _, plan := range Plans {
+		if plan.Name == name {
+			return plan, true
+		}
+	}
+	return Plan{}, false
 }

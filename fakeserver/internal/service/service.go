@@ -60,8 +60,8 @@ type Answer struct {
 	TwoClocks bool
 }
 
-// row has the rules of an endpoint. The body that it takes, the statuses that it lists
-// and what it spends are in its row of package spec, which the client reads too.
+// row has the rules of an endpoint that only the service knows. The others are in its
+// row of package spec, which the client reads too.
 type row struct {
 	// act carries out a call that no check refused and that no limit holds back.
 	act func(*call) Answer
@@ -78,17 +78,27 @@ type row struct {
 
 // rows is interface 4 as a table. The checks are in the order of the fake's own
 // decisions, where the interface shows none; some of them ask Behavior whether another
-// rule comes first.
+// rule comes first. Above each row are the path, the statuses and what a call spends, as
+// package spec has them. CreateAgent spends a BYOK set too if it has llm.api_key.
 var rows = map[*spec.Endpoint]row{
-	spec.Status:      {act: (*call).status},
-	spec.WarmUp:      {act: (*call).warmUp, checks: []check{wellFormed, fromDashboard, storeAvailable, byokStored}, mode: spec.WarmUpMode, byok: spec.WarmUpMode},
-	spec.GetBYOK:     {act: (*call).getBYOK, checks: []check{fromDashboard}},
-	spec.SetBYOK:     {act: (*call).setBYOK, checks: []check{fromDashboard, wellFormed, storeAvailable}, byok: spec.BYOKAPIKey},
-	spec.ClearBYOK:   {act: (*call).clearBYOK, checks: []check{fromDashboard, somethingStored}},
+	// GET /v1/status: 401 402 404
+	spec.Status: {act: (*call).status},
+	// POST /v1/warmup: 400 401 402 403 409 429 503; spends requests, warm-ups
+	spec.WarmUp: {act: (*call).warmUp, checks: []check{wellFormed, fromDashboard, storeAvailable, byokStored}, mode: spec.WarmUpMode, byok: spec.WarmUpMode},
+	// GET /v1/byok: 401 402 403 404
+	spec.GetBYOK: {act: (*call).getBYOK, checks: []check{fromDashboard}},
+	// PUT /v1/byok: 400 401 402 403 429 503; spends requests, BYOK sets
+	spec.SetBYOK: {act: (*call).setBYOK, checks: []check{fromDashboard, wellFormed, storeAvailable}, byok: spec.BYOKAPIKey},
+	// DELETE /v1/byok: 401 402 403 404
+	spec.ClearBYOK: {act: (*call).clearBYOK, checks: []check{fromDashboard, somethingStored}},
+	// POST /v1/agents: 400 401 402 404 429; spends requests, agent creations
 	spec.CreateAgent: {act: (*call).createAgent, checks: []check{wellFormed, creationFits, storeAvailable, byokStored}, mode: spec.LLMMode, byok: spec.LLMAPIKey},
-	spec.GetAgent:    {act: (*call).getAgent, checks: []check{agentFound}},
+	// GET /v1/agents/{agent_id}: 401 402 404 429; spends requests
+	spec.GetAgent: {act: (*call).getAgent, checks: []check{agentFound}},
+	// POST /v1/agents/{agent_id}/messages: 400 401 402 404 429; spends requests
 	spec.SendMessage: {act: (*call).sendMessage, checks: []check{wellFormed, agentFound, byokStored}, mode: spec.LLMMode},
-	spec.EnableSMS:   {act: (*call).enableSMS, checks: []check{wellFormed, agentFound}},
+	// POST /v1/agents/{agent_id}/channels/sms: 400 401 402 404 429; spends requests
+	spec.EnableSMS: {act: (*call).enableSMS, checks: []check{wellFormed, agentFound}},
 }
 
 // call is a request at a moment, with what was found out about it. It lives as long as
@@ -101,7 +111,7 @@ type call struct {
 	key   *Key   // after authenticate
 	agent *Agent // after agentFound
 
-	twoClocks bool // after spend
+	twoClocks bool // after refuseOrSpend
 }
 
 // Do decides and carries out a call: it looks at the key and the plan, makes the checks

@@ -230,7 +230,7 @@ func (s *State) limit(i int, k *Key, ip *Usage) limit {
 	// authenticate lets none come this far.
 	plan, _ := spec.PlanNamed(k.Plan)
 	l := s.kind
-	l.length, l.max = spec.Limits[i].Window, cmp.Or(s.maxima[i], plan.Max(i))
+	l.length, l.max = spec.Limits[i].Window, cmp.Or(s.maxima[i], plan.Max[i])
 	l.usage, l.shut = k.Usage, k.Usage.Windows[i].Shut
 	if spec.Limits[i].PerIP {
 		l.usage = ip

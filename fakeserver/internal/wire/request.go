@@ -210,7 +210,7 @@ func findEndpoint(method, path string) (e *spec.Endpoint, agentID string, unrout
 // AddAgent.
 func Parse(behavior *service.Behavior, e *spec.Endpoint, header http.Header, raw []byte) (service.Fields, *service.Refusal) {
 	// Warm-up alone takes no body as well as one (interface 4.2).
-	if len(raw) == 0 && e.BodyOptional { // a Content-Type says nothing about no body
+	if len(raw) == 0 && !e.Body.Required { // a Content-Type says nothing about no body
 		return nil, nil
 	}
 	// Both headers may be left out. A coding such as gzip would need another parser,
@@ -243,7 +243,7 @@ func Parse(behavior *service.Behavior, e *spec.Endpoint, header http.Header, raw
 	if p.Peek() != '{' {
 		return nil, service.BadField("body", "must be a JSON object")
 	}
-	if p.object("", e.Body); p.flaw != nil {
+	if p.object("", e.Body.Fields); p.flaw != nil {
 		return nil, p.flaw
 	}
 	return p.found, nil
