@@ -22,7 +22,7 @@ func sweepBot(t *testing.T, answer func(_ context.Context, _ *agentmessaging.Cli
 	sweep.Test(t, func(env *sweep.Env) {
 		file := filepath.Join(env.Dir, "customer-7")
 		env.Reports(answer(env.Context(), env.Client, env.Logger(), file, "Where is my order?"))
-	})
+	}, sweep.InBubble())
 }
 
 // Survive runs the applications under every fault and every death.
@@ -42,14 +42,18 @@ func Survive(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			sweep.Test(t, func(env *sweep.Env) {
 				agent, err := env.Client.CreateAgent(env.Context(), agentmessaging.CreateAgentParams{})
 				if err == nil {
 					err = app(env, agent.ID)
 				}
 				env.Reports(err)
-			})
+			}, sweep.InBubble())
 		})
 	}
-	t.Run("answer", func(t *testing.T) { sweepBot(t, answer) })
+	t.Run("answer", func(t *testing.T) {
+		t.Parallel()
+		sweepBot(t, answer)
+	})
 }
