@@ -15,15 +15,17 @@ import (
 )
 
 // facts are what the program says when it serves: on standard output, and in the file
-// of --ready-file. With --json these are the names of the members.
+// of --ready-file. With --json these are the names of the members, and a program may
+// wait for the file and read it.
 type facts struct {
 	BaseURL    string `json:"base_url"`
 	APIKey     string `json:"api_key"`
 	PageURL    string `json:"page_url"`
 	ControlURL string `json:"control_url"`
-	Token      string `json:"token,omitempty"` // where it was made here
-	Version    string `json:"version"`
-	PID        int    `json:"pid"`
+	// Token is set if the program made one. One that the user chose is no news to them.
+	Token   string `json:"token,omitempty"`
+	Version string `json:"version"`
+	PID     int    `json:"pid"`
 }
 
 // text is the facts as lines for a shell, or as one line of JSON. A shell that sources
@@ -35,6 +37,8 @@ func (f facts) text(asJSON bool) []byte {
 		return append(encoded, '\n')
 	}
 	lines := fmt.Sprintf("export AGENT_MESSAGING_BASE_URL=%s\nexport AGENT_MESSAGING_API_KEY=%s\n", quoteShell(f.BaseURL), quoteShell(f.APIKey))
+	// The variable is that of --token, so another start in this shell takes the same
+	// one.
 	if f.Token != "" {
 		lines += fmt.Sprintf("export AGENT_MESSAGING_FAKE_TOKEN=%s\n", quoteShell(f.Token))
 	}
@@ -53,7 +57,8 @@ func quoteShell(word string) string {
 }
 
 // announce says where the program is, once it serves. The ready file comes first: a
-// script that has read standard output may count on it.
+// script that has read standard output may count on it. An error ends the program,
+// since nobody would know where it is.
 func (p *program) announce(stdout io.Writer) error {
 	text := p.facts.text(p.config.json)
 	// The file is written whole or not at all, so whoever waits for it never reads a

@@ -20,23 +20,32 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 )
 
-// config holds the values of the flags and of the environment. control is given to
-// package control, whose Fake openFake makes at the end.
+// config holds the values of the flags and of the environment. openFake makes the fake
+// of it.
 type config struct {
-	command     string // "" serves
-	addr        string
-	readyFile   string
-	statePath   string
-	json        bool
-	log         string
+	// command is the word before the flags, or help or version by a flag; "" serves.
+	command string
+	// addr is host and port. The host may be a name, or empty.
+	addr string
+	// readyFile and statePath are the paths of --ready-file and --state; "" for none.
+	readyFile string
+	statePath string
+	json      bool
+	// log is one of logForms.
+	log string
+	// allowRemote accepts an address that other machines reach.
 	allowRemote bool
-	calls       int
-	control     control.Options
+	// calls is how many calls are kept, by which serve sets the collector.
+	calls int
+	// control is what package control needs, filled by the flags and by prepare.
+	control control.Options
 }
 
 // option is a flag, and a variable of the environment. All values come through one
 // function, so that both are read and refused in the same words.
 type option struct {
+	// name is the flag without its dashes, fallback its default, and usage its line of
+	// the help. A fallback of "false" makes it a flag that needs no value.
 	name, fallback, usage string
 	// take sets what the option is for, or returns options of the fake, which check
 	// their values when the fake is made. The error says what is allowed, and never
@@ -142,6 +151,7 @@ func (c *config) readVariables(environ []string, settings map[string]setting) er
 	options := c.options()
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
+		// The environment is full of variables of other programs.
 		if !strings.HasPrefix(name, variablePrefix) {
 			continue
 		}
@@ -149,6 +159,7 @@ func (c *config) readVariables(environ []string, settings map[string]setting) er
 		if i < 0 {
 			return fmt.Errorf("%s: no flag has this variable; --help lists them", name)
 		}
+		// A flag goes before its variable, as users expect of the more explicit one.
 		if _, given := settings[options[i].name]; !given && value != "" {
 			settings[options[i].name] = setting{name, value}
 		}
@@ -165,6 +176,7 @@ func (c *config) openFake(settings map[string]setting) error {
 	for _, o := range c.options() {
 		// A default goes the same way as a value that was given, so it is checked too.
 		given := cmp.Or(settings[o.name], setting{value: o.fallback})
+		// Neither given nor with a default: the option changes nothing.
 		if given == (setting{}) {
 			continue
 		}
@@ -193,6 +205,7 @@ func namingFlag[C any](from string, opt func(C) error) func(C) error {
 		if err == nil {
 			return nil
 		}
+		// What is before the colon is the name of the Go function.
 		_, reason, _ := strings.Cut(err.Error(), ": ")
 		return fmt.Errorf("%s: %s", from, reason)
 	}
@@ -308,6 +321,8 @@ func takeLimits(text string) (opts []fakeserver.Option, _ error) {
 	plan := slices.Index(planNames(), text)
 	if plan >= 0 || text == "off" {
 		for i, l := range spec.Limits {
+			// Each limit is set, so that the plans of single keys make no difference
+			// any more.
 			calls := control.NoLimit
 			if plan >= 0 {
 				calls = spec.Plans[plan].Max[i]

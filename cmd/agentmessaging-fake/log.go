@@ -19,6 +19,7 @@ var logForms = []string{"auto", "text", "json", "off"}
 // holds no key and no text of a message, as a fakeserver.Call prints itself. It writes
 // on the goroutine of the call, so a slow standard error slows calls.
 func newLog(form string, out io.Writer) func(fakeserver.Call) {
+	// Nobody reads along where standard error is a file or a pipe: a program does.
 	if form == "auto" {
 		form = "json"
 		if isTerminal(out) {
@@ -28,6 +29,7 @@ func newLog(form string, out io.Writer) func(fakeserver.Call) {
 	switch form {
 	case "off":
 		return nil
+	// Times are in the zone of the person who reads.
 	case "text":
 		logger := log.New(out, "", 0) // writes one line at a time
 		return func(c fakeserver.Call) { logger.Print(c.Time.Local().Format("15:04:05.000 "), c) }

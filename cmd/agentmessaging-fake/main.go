@@ -30,9 +30,13 @@ import (
 
 // Exit statuses.
 const (
-	exitOK     = 0
+	// exitOK: it has served until a signal, or done what the command says.
+	exitOK = 0
+	// exitFailed: it could not start, or not save the state. Of observe: an answer has
+	// changed.
 	exitFailed = 1
-	exitUsage  = 2 // a flag is wrong; nothing was started
+	// exitUsage: a flag is wrong; nothing was started.
+	exitUsage = 2
 )
 
 // sameSignal is how long further signals count as the first. timeout, npm and others send

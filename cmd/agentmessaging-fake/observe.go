@@ -14,11 +14,12 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
-// exitUnfinished is the status of observe where it could not finish: 1 means
-// that the service answers otherwise than the baseline says.
+// exitUnfinished is the exit status of observe where it could not finish, or did not
+// see an answer that the baseline has.
 const exitUnfinished = 3
 
-// observeUsage is the help of observe.
+// observeUsage is the help of observe. It is written by hand, since its flags have
+// longer explanations than those of the program.
 const observeUsage = `usage: agentmessaging-fake observe [flags]
 
 Finds out how the service at AGENT_MESSAGING_BASE_URL answers what the interface leaves open, with the API key in
@@ -96,6 +97,8 @@ func parseObserve(args, environ []string) (*observation, error) {
 	if err := flags.Parse(args); err != nil {
 		return nil, fmt.Errorf("observe: %w; observe --help lists the flags", err)
 	}
+	// Zero unless the user allows it, since it replaces a key that an application may
+	// use.
 	if *byok {
 		o.budget.BYOKSets = 3
 	}
@@ -106,6 +109,7 @@ func parseObserve(args, environ []string) (*observation, error) {
 	case o.target.BaseURL == "" || o.target.Key == "":
 		return nil, errors.New("observe: AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY say which service")
 	}
+	// A mistyped baseline would compare with nothing.
 	if _, err := os.Stat(o.baseline); err != nil && o.baseline != "" && filepath.Clean(o.baseline) != filepath.Clean(o.out) {
 		return nil, fmt.Errorf("observe: --baseline: %w; the first run makes it if --out is the same file", err)
 	}

@@ -110,8 +110,8 @@ func listen(c *config) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--addr: %w; give an address of this machine such as 127.0.0.1:8460, where port 0 takes a free one", err)
 	}
-	// The listener is asked, and not the flag: a name may lead anywhere.
-	if !c.allowRemote && !isLoopback(listener) { // only now: a name like localhost may mean anything
+	// Only now, and of the listener: a name like localhost may lead anywhere.
+	if !c.allowRemote && !isLoopback(listener) {
 		_ = listener.Close()
 		return nil, usageError{errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")}
 	}
@@ -207,12 +207,14 @@ func (p *program) handler() http.Handler {
 		case path == "/openapi.yaml":
 			w.Header().Set("Content-Type", "application/yaml")
 			_, _ = io.WriteString(w, openapi.Document)
+		// Before anything that shows or changes what the fake holds.
 		case refused != nil:
 			jsonapi.Answer(w, r, 0, nil, refused)
 		case strings.HasPrefix(path+"/", "/_fake/v1/"):
 			p.control.ServeHTTP(w, r)
 		case path == "/", path == "/favicon.ico", strings.HasPrefix(path, "/_fake/"):
 			dashboard.ServeHTTP(w, r)
+		// Every other path, with /v1/ or without, is a call of the service.
 		default:
 			service.ServeHTTP(w, r)
 		}

@@ -6,6 +6,7 @@ import { chromium } from 'playwright-core';
 import { patience } from './expect.js';
 import { startFake } from './fake.js';
 
+// Chromium makes requests by itself, for updates and the like. These keep it from that.
 const quiet = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 // Chromium itself can then find no other host, whatever the page tries.
 const nowhere = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1';
@@ -33,6 +34,7 @@ async function share() {
   return { browser, context, fake: await startFake() };
 }
 
+// The program is killed: it has nothing to save, and a fault that hangs would keep it.
 after(async () => {
   const { browser, fake } = (await shared) ?? {};
   await Promise.all([browser?.close(), fake?.end('SIGKILL')]);
@@ -47,6 +49,8 @@ export async function open(t, { args, hash = '', prepare, width = 1280, height =
   const { context, fake: common } = await shared;
   const fake = args ? await startFake(...args) : common;
   const [page = await context.newPage()] = context.pages();
+  // A page that asked another host would leak what it shows, so each request is looked
+  // at.
   const asked = (request) => new URL(request.url()).origin === fake.baseURL || wrong.push(`asked ${request.url()}`);
   context.on('request', asked);
   t.after(async () => {
@@ -72,6 +76,7 @@ export function calls(page) {
   return page.getByLabel('Calls, the newest first').getByRole('link');
 }
 
+// live waits until the page has its stream.
 export function live(page) {
   return page.locator('[data-phase=live]').waitFor();
 }

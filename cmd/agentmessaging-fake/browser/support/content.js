@@ -5,6 +5,8 @@ import { request } from 'node:http';
 const questions = ['When do you open?', 'And on Sundays?', 'Do you have rye bread today?', 'Can I order a cake for Friday?'];
 const answers = ['We open at 7 in the morning, every day but Monday.', 'From 8 to noon.', 'Yes, until it is gone, which is often before eleven.', 'Gladly. For how many people should it be?'];
 
+// populate makes a day: two customers with a key each, a conversation with what can go
+// wrong in one, BYOK, and calls that fail in each of the ways that a list can show.
 export async function populate(fake) {
   await fake.control('POST', 'replies', { replies: answers.map((text) => ({ text })), match: {} });
   const { key } = await fake.control('POST', 'keys', { plan: 'pro' });
@@ -19,6 +21,8 @@ export async function populate(fake) {
   await mishaps(fake);
 }
 
+// bakery is the first agent: a call that is refused and repeated, and one whose reply
+// is lost after the agent had it.
 async function bakery(fake) {
   await fake.agent({
     system_prompt: 'You answer for a small bakery. Be brief and warm; offer to take an order where it fits.',
@@ -35,6 +39,7 @@ async function bakery(fake) {
   await fake.call('GET', '/v1/agents/agent_000001');
 }
 
+// mishaps are calls that fail by themselves: 404, 503, 429, and one that is slow.
 async function mishaps(fake) {
   await fake.call('GET', '/v1/agents/agent_000009');
   await fake.control('POST', 'faults', { fault: { kind: 'answer', status: 503 }, times: 1 });
@@ -45,6 +50,7 @@ async function mishaps(fake) {
   await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'For twelve, with raspberries, please.' });
 }
 
+// Where this runs, the page has made markup of a text.
 export const script = '<script>window.pwned=1</script>';
 
 // fill puts the text into every field that an application, or a test, can set.

@@ -1,6 +1,8 @@
 // Waits until something holds, and says what was there instead.
 import assert from 'node:assert/strict';
 
+// How long, in ms, a test waits for the page. It is long for a busy machine; a test
+// that passes waits for none of it.
 export const patience = 15_000;
 
 // eventually repeats a check until it passes. The page draws once a frame, and
@@ -26,6 +28,7 @@ export function wantText(locator, want) {
   });
 }
 
+// wantCount waits until so many elements are there.
 export function wantCount(locator, want) {
   return eventually(locator.page(), async () => assert.equal(await locator.count(), want));
 }

@@ -4,6 +4,7 @@ import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Fake } from '../../../../examples/other-languages/fake.mjs';
 
+// npm run build has put it there.
 const program = fileURLToPath(new URL('../.build/agentmessaging-fake', import.meta.url));
 
 // startFake answers once the program serves.
@@ -11,11 +12,15 @@ export function startFake(...flags) {
   return ServedFake.start(flags, program);
 }
 
+// ServedFake is the class that a test in Node copies from the examples, so that these
+// tests hold the example as well.
 class ServedFake extends Fake {
+  // page is the address of the page.
   get page() {
     return `${this.baseURL}/`;
   }
 
+  // control makes a request to the control interface, below /_fake/v1.
   control(method, path, body) {
     return super.control(method, `/${path}`, body);
   }

@@ -153,6 +153,7 @@ func (s *Server) listCalls(r *request) (any, error) {
 		calls := s.admin.CallsAfter(s.admin.LastSeq()-limit, limit)
 		return s.viewOfCalls(calls, s.fake.CallCount()), nil
 	}
+	// The newest of those that match, and how many match in all.
 	calls := s.fake.Calls(picked...)
 	return s.viewOfCalls(calls[max(0, len(calls)-limit):], len(calls)), nil
 }
@@ -201,6 +202,7 @@ const batch = 100
 // meanwhile disturb nothing. It copies a batch at a time.
 func (s *Server) allCalls() iter.Seq[fakeserver.Call] {
 	return func(yield func(fakeserver.Call) bool) {
+		// Numbers begin at 1, and only grow.
 		for seq := 0; ; {
 			calls := s.admin.CallsAfter(seq, batch)
 			for _, c := range calls {

@@ -58,9 +58,14 @@ func New(o Options) (*Server, error) {
 // route is what answers the requests of one method and path. A request for an unknown
 // key or agent, or with an unknown parameter, never reaches its handler.
 type route struct {
-	status  int    // of a success
-	query   string // the names of query parameters, with a space between
-	changes string // the kinds of state that a success changes, as feed.wake names them
+	// status is that of a success: 200, 201 for something new, 204 for no body.
+	status int
+	// query has the names of the query parameters that the route takes, with a space
+	// between.
+	query string
+	// changes are the kinds of state that a success changes, as feed.wake names them.
+	// The page loads those again.
+	changes string
 	handle  handler
 }
 

@@ -69,12 +69,18 @@ func (s *Server) changeKey(r *request, body struct {
 // limitView is a limit at this moment. Max and Left are null where there is none.
 // OpensAt is null while the limit lets calls through.
 type limitView struct {
+	// LimitKey is the limit's name in package fakeserver, whatever limit_key a decision
+	// gives it in a 429.
 	LimitKey fakeserver.Limit `json:"limit_key"`
 	Max      *int             `json:"max"`
-	Used     int              `json:"used"`
-	Left     *int             `json:"left"`
-	Window   string           `json:"window"`
-	OpensAt  *time.Time       `json:"opens_at"`
+	// Used are the calls that count now, Left those that may still be made. Left is 0
+	// for a limit that was exhausted on purpose, whatever was used.
+	Used int  `json:"used"`
+	Left *int `json:"left"`
+	// Window is the length of the window as Go writes it, such as 1m0s.
+	Window string `json:"window"`
+	// OpensAt is when the next call passes, by the fake's clock.
+	OpensAt *time.Time `json:"opens_at"`
 }
 
 // getKey shows a key with its limits and its provider key's configuration. The

@@ -47,7 +47,8 @@ func (f *feed) current() (changes map[string]int, news <-chan struct{}) {
 }
 
 // heartbeat is how often a quiet stream sends something: the page takes a longer
-// silence for a dead connection.
+// silence for a dead connection. recheck is how long a call may be under way before the
+// page shows it. writeLimit is for one event.
 const (
 	heartbeat  = 3 * time.Second
 	recheck    = 500 * time.Millisecond // how often the calls under way are compared
@@ -177,8 +178,8 @@ func (rd *reader) sendAgain(seq int) bool {
 }
 
 // event writes one event. JSON as Go encodes it holds no line feed, and the encoder
-// ends it with one. It writes to w directly, since eight readers of long texts
-// would need as many copies of them.
+// ends it with one; the empty line after it ends the event. It writes to w directly,
+// since eight readers of long texts would need as many copies of them.
 func (rd *reader) event(name string, data any) {
 	rd.write("event: " + name + "\ndata: ")
 	_ = json.NewEncoder(rd.w).Encode(data)

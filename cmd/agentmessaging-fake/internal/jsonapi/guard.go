@@ -15,7 +15,8 @@ type Guard struct {
 	// AnyHost accepts every Host, for an address that is not loopback: there the
 	// token protects what is worth it.
 	AnyHost bool
-	Token   string // that Admit asks for; "": none
+	// Token is what Admit asks for, as a bearer token; "" lets everybody in.
+	Token string
 }
 
 // CheckHost refuses what reaches the program under a name that is not its own. A page
@@ -63,7 +64,8 @@ func (g *Guard) Admit(r *http.Request) error {
 	return nil
 }
 
-// bearer reads the token of RFC 6750. The case of the scheme does not matter.
+// bearer reads the token of RFC 6750, "" where there is none. The case of the scheme
+// does not matter.
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {

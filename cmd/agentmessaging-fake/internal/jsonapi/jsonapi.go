@@ -32,7 +32,10 @@ import (
 // answers with it. Its body has the members of the service's own errors (interface
 // 2.1).
 type Refusal struct {
-	Status int    `json:"-"`
+	// Status is the status of the answer, which the body does not repeat.
+	Status int `json:"-"`
+	// Code is for programs, such as not_found. Reason is for people: it names what is
+	// wrong, and says what is allowed.
 	Code   string `json:"error"`
 	Reason string `json:"reason"`
 }
@@ -139,6 +142,7 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 // in Err, so that a handler reads all parameters before it asks whether one is.
 type Query struct {
 	url.Values
+	// Err is what is wrong with the first parameter that is; nil if none is.
 	Err error
 }
 
@@ -270,6 +274,7 @@ func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 			fields[cmp.Or(name, strings.ToLower(f.Name))] = v.FieldByIndex(f.Index)
 		}
 	}
+	// Sorted, so that the same body is refused in the same words each time.
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		field, known := fields[name]
 		if !known {

@@ -26,7 +26,8 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-// types name what is served: the tables of the system may say otherwise.
+// types name what is served: the tables of the system may say otherwise, and with
+// nosniff the browser would then refuse a module.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",

@@ -54,10 +54,13 @@ type Rule struct {
 // Active is a rule in force, or one that has acted as often as it was to. It stays in
 // the list until it is removed, so that a test can ask how often it has acted.
 type Active struct {
-	ID   string `json:"id"`
-	Name string `json:"name,omitempty"` // of the fault, such as LoseReply(Hang())
+	// ID is the kind and a number, such as fault_000001. No rule gets it again.
+	ID string `json:"id"`
+	// Name is the Go call of a fault, such as LoseReply(Hang()); "" for a script.
+	Name string `json:"name,omitempty"`
 	Rule
-	Hits int `json:"hits"` // how often it has acted
+	// Hits is how often it had acted when it was copied for an answer.
+	Hits int `json:"hits"`
 
 	// kind and acting are for this package: what made the rule, and how it is asked and
 	// ended.
@@ -155,8 +158,9 @@ func (r *Rule) check(kind Kind) error {
 // Set holds the rules that were made of a fake, in the order in which they were made.
 // Its user keeps two goroutines from using it at once; package control holds its lock.
 type Set struct {
-	fake  *fakeserver.Server
-	count map[Kind]int // of all rules that were made, so that no ID comes twice
+	fake *fakeserver.Server
+	// count is how many rules of each kind were made, so that no ID comes twice.
+	count map[Kind]int
 	rules []*Active
 }
 
@@ -235,8 +239,8 @@ func (s *Set) All(kind Kind) []Active {
 	return s.selected(func(m *Active) bool { return m.kind == kind })
 }
 
-// Unmet returns the required rules that have not acted as often as they must. They are
-// what fails a Go test whose fake has a Required rule.
+// Unmet returns the required rules that have not acted as often as they must. A program
+// in another language asks for them at the end of a test.
 func (s *Set) Unmet() []Active {
 	return s.selected(func(m *Active) bool {
 		wanted := 1
@@ -278,6 +282,7 @@ func (s *Set) Remove(kind Kind, id string) bool {
 // is that object, so that a rule is shown as it was given.
 type Fault struct {
 	fakeserver.Fault
+	// written is the object that the fault was made of.
 	written json.RawMessage
 }
 
@@ -309,9 +314,14 @@ type faultMembers struct {
 // faultKind says which members a kind of fault needs and which it takes too, with
 // spaces between. insteadOf the call acts what can also lose a reply.
 type faultKind struct {
+	// needs are the members without which there is no such fault, takes the others that
+	// it may have; both with spaces between. kind itself is always allowed.
 	needs, takes string
-	insteadOf    bool
-	fault        func(faultMembers) fakeserver.Fault
+	// insteadOf says that the fault acts in place of the call, so that it can also lose
+	// a reply.
+	insteadOf bool
+	// fault makes the fault of members that were checked; nil for lose_reply and named.
+	fault func(faultMembers) fakeserver.Fault
 }
 
 // The kinds of faults that parseFault makes itself, since they hold another fault or a

@@ -28,6 +28,7 @@ export function oneAtATime(load) {
 
 // A lost connection shows in the header; other failures are shown as a notice.
 export function loadFailed(err) {
+  // A 401 has the page ask for the token, and a 404 is what get answers with null.
   if (err instanceof Failure && err.status !== 401 && err.status !== 404) notice('bad', sentence(err));
 }
 
@@ -79,6 +80,7 @@ const sources = {
   async limits() {
     const key = openKey();
     const rows = (key && (await get(['keys', key])))?.limits ?? [];
+    // Limits open by themselves, and no event says so.
     expectOpening(rows);
     return { limits: key ? { key, rows } : null };
   },

@@ -46,6 +46,7 @@ export function onDraw(f) {
 // burst of calls costs one drawing.
 export function change(patch) {
   Object.assign(state, patch);
+  // The frame that is due will draw this change too.
   if (due) return;
   due = true;
   requestAnimationFrame(() => {

@@ -73,8 +73,10 @@ function onEvent({ event, data }) {
   const found = JSON.parse(data);
   if (event === 'state') return onState(found.what);
   if (event === 'gap') notice('bad', `${found.missed} calls came too fast to be shown.`);
+  // A call that drips or hangs is in the list already, with its number.
   if (event === 'under_way') change({ underWay: found.calls.filter((c) => !c.seq) });
   if (event !== 'call') return;
+  // A call that is there already comes again when its answer is out.
   if (log.add(found)) onCall(found);
   else log.update(found);
   change(state.openCall?.seq === found.seq ? { openCall: found } : {});

@@ -17,6 +17,7 @@ export function Agents() {
   const hidden = state.agentTotal - agents.length;
   return h(
     'div.panel.two',
+    // three shows the third column, opened hides the list on a narrow page.
     { class: `${open ? 'three' : ''} ${state.route.id ? 'opened' : ''}` },
     h(
       'section',
@@ -85,6 +86,8 @@ function Conversation({ agent }) {
   const { agent: of, exchanges, total, calls } = state.conversation ?? {};
   const loaded = of === id && exchanges;
   const sending = state.sending?.agent === id && state.sending.text;
+  // Calls from before the first exchange that is shown would have no place in the
+  // story.
   const earlier = loaded ? total - exchanges.length : 0; // exchanges that are not loaded
   const story = loaded ? storyOf(exchanges, calls, earlier ? Date.parse(exchanges[0].time) : 0) : [];
   return h(

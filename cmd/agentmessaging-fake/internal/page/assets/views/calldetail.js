@@ -18,6 +18,7 @@ export class CallDetail extends Component {
 
   // On a narrow page the list makes room for the call; the focus goes with it.
   componentDidMount() {
+    // On a wide page the focus stays in the list, where the arrow keys go on.
     if (!this.element.previousSibling.checkVisibility()) this.element.focus();
     document.addEventListener('keydown', this.escape);
   }
@@ -51,7 +52,9 @@ export class CallDetail extends Component {
 function Summary({ call }) {
   return facts([
     ['Status', [statusTag(call), ' ', mono(call.code)]],
+    // What the service decided is said only where the client got something else.
     ['Decided', differs(call) ? (call.status ? tag(call.status) : 'nothing: a fault came first') : undefined],
+    // missing and unknown are no keys of the fake, so nothing can be opened.
     ['Key', /^(missing|unknown)$/.test(call.key) ? call.key : h('a', { href: hrefOf('keys', call.key) }, mono(call.key))],
     ['Agent', call.agent_id && h('a', { href: hrefOf('agents', call.agent_id) }, mono(call.agent_id))],
     ['Limit', mono(call.limit_key)],

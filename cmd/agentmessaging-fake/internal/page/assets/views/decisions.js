@@ -4,6 +4,8 @@ import { h } from '../dom.js';
 import { state } from '../store.js';
 import { head, mono, tag } from '../widgets.js';
 
+// Decisions is a list to read: they are chosen when the program starts, so nothing here
+// changes them.
 export function Decisions() {
   const all = state.decisions ?? [];
   const observed = all.filter((d) => d.observed).length;

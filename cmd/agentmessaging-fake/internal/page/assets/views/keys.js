@@ -43,12 +43,14 @@ function row(k, open) {
 // keyState says whether calls with the key are served: a revoked one is answered 401,
 // one on the free plan 402.
 function keyState(k) {
+  // A revoked key is refused whatever its plan.
   if (k.revoked) return tag('revoked', 'bad');
   return k.plan === 'free' ? tag('inactive', 'warn') : tag('active', 'good');
 }
 
 // issue makes a key and opens it, since only there its text is shown.
 function issue({ plan }) {
+  // Without a sentence: the key that opens says it.
   act('', async () => {
     const issued = await control('POST', ['keys'], { plan });
     change({ issued });
@@ -87,6 +89,7 @@ function secret(value) {
 // The select shows the new plan at once, so a refusal has to put it back.
 async function changePlan(k, chosen) {
   const plan = chosen.value;
+  // The stream brings the new plan to the list.
   const done = await act(`${k.label} is on the plan ${plan}.`, () => control('PATCH', ['keys', k.label], { plan }));
   if (!done) chosen.value = k.plan;
 }

@@ -48,6 +48,7 @@ function faultRow(fault) {
 }
 
 function replyRow(script) {
+  // An error in place of a text shows as its status.
   const texts = script.replies.map((r) => r.text ?? r.status).join(' · ');
   return row(['replies', script.id], texts, script.hits, conditions(script, 'every message'));
 }
@@ -155,6 +156,7 @@ function member([name, label, { value, ...rest }]) {
 // what is undefined.
 function faultOf({ how, ...given }) {
   const { endpoint, key, agent_id, text_containing, times, nth, from, chance, ...fault } = given;
+  // A reply that is lost holds another fault, as in the control interface.
   if (how) fault.how = { kind: how };
   return { fault, match: { endpoint, key, agent_id, text_containing }, times, nth, from, chance };
 }
@@ -164,6 +166,7 @@ function scriptOf({ texts, warnings, error, reason, key, agent_id, text_containi
   const lines = (text) => text?.split('\n').filter(Boolean);
   // After the last text an error may come; the last step of a script repeats.
   const replies = (lines(texts) ?? []).map((text) => ({ text, warnings: lines(warnings) }));
+  // reason goes with an error alone.
   if (error) replies.push({ status: error, reason });
   return { match: { key, agent_id, text_containing }, replies, times };
 }

@@ -33,6 +33,8 @@ export function Shell() {
 function item({ page, name }) {
   const { faults, replies } = state;
   const n = { traffic: log.all.total, keys: state.keys?.length, agents: state.agentTotal, rules: faults?.length + replies?.length }[page];
+  // aria-current marks the open panel for a screen reader, and by it the style sheet
+  // does.
   const current = state.route.page === page ? 'page' : undefined;
   return h('li', { key: page }, h('a.row', { href: hrefOf(page), 'aria-current': current }, name, n > 0 && h('small', count(n))));
 }
@@ -66,6 +68,7 @@ function Notice() {
 
 // Header is the bar at the top. data-phase names the state of the connection for tests.
 function Header() {
+  // The words and tones of the three states of the connection.
   const link = { live: ['Live', 'good'], connecting: ['Connecting', 'warn'], waiting: ['Disconnected', 'bad'] };
   return h(
     'header.row',

@@ -106,8 +106,10 @@ function Filter() {
 
 // What there is to say before there is a list.
 function content(attempts) {
+  // Before the fake has answered, nobody knows whether there are calls.
   if (!state.info) return empty('Connecting to the fake');
   if (log.all.calls.length + state.underWay.length === 0) return empty('No calls yet', h(Connect));
+  // An empty list would say that nothing passes.
   if (log.searching) return empty('Searching');
   if (log.found?.total === 0) {
     return empty('No call passes the filter', button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '', decided: '' })));
@@ -143,6 +145,8 @@ function List({ attempts }) {
       key: call.seq,
       href: hrefOf('traffic', call.seq),
       call,
+      // Objects of the log, which stay the same until they change, so Row can compare
+      // them.
       before: calls[i - 1],
       next: tries[tries.indexOf(call) + 1],
       open: call.seq === state.openCall?.seq,
@@ -161,6 +165,7 @@ function List({ attempts }) {
 
 // walk moves the focus along the rows, and the open call with it.
 function walk(event) {
+  // A page of rows is ten; Home is the newest.
   const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity }[event.key];
   const rows = [...event.currentTarget.querySelectorAll('a.call')];
   const at = rows.indexOf(event.target);
