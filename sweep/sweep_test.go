@@ -422,12 +422,12 @@ var misuses = map[string]struct {
 	"never": {func(e *sweep.Env) {
 		status(e)
 		sometimes(e, false)
-	}, `no run came to Sometimes("it rains")`, nil},
+	}, `no run came to Sometimes("it rains")`, alive},
 	"sometimes": {func(e *sweep.Env) {
 		_, err := e.Client.Status(e.Context())
 		e.Reports(err)
 		sometimes(e, err != nil)
-	}, "the sweep goes on", nil},
+	}, "the sweep goes on", alive},
 	"no option": {status, "sweep: an option is nil", []sweep.Option{nil}},
 	"idle":      {func(*sweep.Env) {}, "the scenario made no call with Env.Client", nil},
 	"nil":       {nil, "sweep: the scenario is nil", nil},
