@@ -105,12 +105,12 @@
 //
 // # Inside
 //
-// A call goes through four packages below internal.
-// memnet carries requests and answers in memory. wire reads a request, checks
-// its body and writes the answer. service decides: it is the interface document as a
-// state machine, without HTTP, clock or lock. mask hides keys and texts in what is
-// kept. This package is around them: it takes the lock, reads the clock, applies the
-// faults and scripts of a test, and keeps the records.
+// A call goes through four packages below internal. memnet carries requests and
+// answers in memory. wire reads a request, checks its body and writes the answer.
+// service decides: it is the interface document as a state machine, without HTTP,
+// clock or lock. mask hides keys and texts in what is kept. This package is around
+// them: it takes the lock, reads the clock, applies the faults and scripts of a test,
+// and keeps the records.
 //
 // # Not modelled
 //

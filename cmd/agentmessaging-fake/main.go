@@ -15,6 +15,12 @@
 //
 // Each flag can be given in the environment: --cold-start is
 // AGENT_MESSAGING_FAKE_COLD_START. --help lists them.
+//
+// parse reads flags and environment and makes the fake; serve listens, and gives each
+// request by its path to the service, to the control interface (internal/control) or to
+// the page (internal/page). A signal ends it: calls under way are answered, and the
+// state is saved. What the service does is in package fakeserver, what observe finds
+// out in package observe.
 package main
 
 import (

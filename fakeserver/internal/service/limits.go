@@ -60,18 +60,6 @@ func (l limit) headStart() time.Duration {
 	return time.Duration(calls) * l.perCall()
 }
 
-// windowStart is when the window begins that a call at now counts in. Of a sliding
-// window each call begins one.
-func (l limit) windowStart(now time.Time) time.Time {
-	switch {
-	case l.kind == WindowsAligned || l.kind == WindowsWeighted:
-		return now.Truncate(l.length)
-	case l.kind == WindowsFixed && len(l.Calls) > 0:
-		return l.Calls[0].At
-	}
-	return now
-}
-
 // dropExpired forgets the calls that count no more. A weighted window needs those of
 // the window before too, so it keeps a call for two lengths.
 func (l limit) dropExpired(now time.Time) {
@@ -107,7 +95,15 @@ func (l limit) count(now time.Time) {
 	}
 	l.dropExpired(now)
 	l.Used++
-	at, last := l.windowStart(now), len(l.Calls)-1
+	// at is when the window began that the call counts in. In a sliding one each call
+	// begins its own.
+	at, last := now, len(l.Calls)-1
+	switch {
+	case l.kind == WindowsAligned || l.kind == WindowsWeighted:
+		at = now.Truncate(l.length)
+	case l.kind == WindowsFixed && last >= 0:
+		at = l.Calls[0].At
+	}
 	// Calls may be counted in another order than they read the clock.
 	if last >= 0 && !at.After(l.Calls[last].At) {
 		l.Calls[last].Calls++

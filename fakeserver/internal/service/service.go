@@ -7,7 +7,7 @@
 //   - rows is section 4: the checks of each endpoint, and the function that carries it out.
 //   - authenticate is section 5: 401 and 402, and an unknown path or method.
 //   - refuseOrSpend is section 8: it counts the call, or refuses it with 429.
-//   - The function of the endpoint changes the State and makes the reply.
+//   - The function of the endpoint changes the State and returns what the reply says.
 //
 // The files: service.go has the calls, state.go what is kept between them, limits.go
 // how calls are counted, refusal.go why a call is refused, and behavior.go what the

@@ -39,10 +39,10 @@ type State struct {
 // New returns the state of a service without keys. maxima are in the order of
 // spec.Limits, and 0 leaves the maximum to the plan of each key. The newest exchanges
 // of each conversation are kept, as many as exchanges says.
-func New(by *Behavior, maxima [spec.LimitCount]int, exchanges int) *State {
+func New(behavior *Behavior, maxima [spec.LimitCount]int, exchanges int) *State {
 	return &State{
-		behavior: by, maxima: maxima, exchanges: exchanges,
-		kind:     limit{kind: by.Windows, bucket: IsBucket(by.Windows), burst: burstOf(by.Windows)},
+		behavior: behavior, maxima: maxima, exchanges: exchanges,
+		kind:     limit{kind: behavior.Windows, bucket: IsBucket(behavior.Windows), burst: burstOf(behavior.Windows)},
 		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, inOrder: []*Agent{}, ips: map[netip.Addr]*Usage{},
 	}
 }

@@ -152,8 +152,8 @@ func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date st
 		panic(err) // these structs can all be written
 	}
 	if a.Refusal == nil {
-		// The identifier is added as text, so that the replies of package service need
-		// not hold it. %q writes it as JSON would: it is ASCII.
+		// The identifier is added as text, so that none of the replies above has to hold
+		// it. %q writes it as JSON would: it is ASCII.
 		raw = fmt.Appendf(raw[:len(raw)-1], `,"trace_id":%q}`, req.TraceID)
 	}
 	values := []string{"application/json", date, strconv.Itoa(len(raw))} // in one slice, which saves allocations
