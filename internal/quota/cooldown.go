@@ -105,7 +105,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 	g := cmp.Or(c.gates[class], new(gate))
 	for other, q := range c.queues {
 		if c.gates[other.ID] == g {
-			waitHere += q.waiting()
+			waitHere += q.waiting
 		}
 	}
 	a := Answer{Key: g.key, TraceID: g.trace, Estimated: true, RefusedSince: g.since}

@@ -174,7 +174,7 @@ func play(random float64) *played {
 func (p *played) ask(call *spec.Endpoint, waiting int) Answer {
 	w := &Waiter{Endpoint: call, deadline: never, MaxWait: never / 4}
 	p.Sort(context.Background(), w)
-	p.queues[w.Class] = &queue{line: line{calls: make([]*Waiter, waiting)}}
+	p.queues[w.Class] = &queue{line: line{waiting: waiting}}
 	answer := p.Ask(p.now, w, waiting)
 	for _, w.Grant = range answer.Grants {
 		p.underWay[call] = append(p.underWay[call], w)

@@ -351,7 +351,7 @@ func (e *Engine) Waiting(batch bool) (n int) {
 	defer e.mu.Unlock()
 	for class, q := range e.queues {
 		if class.Batch == batch {
-			n += q.waiting()
+			n += q.waiting
 		}
 	}
 	return n
@@ -381,7 +381,7 @@ func (e *Engine) serveLocked() {
 			e.sleepLocked(now, until)
 			return
 		}
-		e.answerLocked(due, e.rule.Ask(now, due.first(), due.waiting()))
+		e.answerLocked(due, e.rule.Ask(now, due.first(), due.waiting))
 	}
 }
 
