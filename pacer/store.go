@@ -2,17 +2,26 @@ package pacer
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
 // A Store keeps one value for each key, for all processes: Redis, Postgres,
@@ -66,6 +75,218 @@ func (c *coordinator) keyLocked() string {
 	}
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
 }
+
+// startStepLocked has the engine take a step, unless one is under way: then another one
+// follows it.
+func (c *coordinator) startStepLocked() {
+	if c.stepping || len(c.reports)+len(c.questions) == 0 {
+		return
+	}
+	c.stepping = true
+	c.engine.Go(func() error {
+		defer func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.stepping = false
+			c.startStepLocked()
+		}()
+		c.step()
+		return nil
+	})
+}
+
+// step is some work on the way to the shared ledger.
+type step struct {
+	ledger       // a copy of this process's; with a state of the store once that is loaded
+	reports      []func(*ledger)
+	questions    []question
+	turns        []turn // their answers
+	key, version string // of the store's value; no key: the store is not tried
+	offset       int64  // what the store's time is ahead of the pacer's
+	lost         bool   // the state begins afresh, though it was there before
+}
+
+// step takes the reports and the questions to the ledger. The lock is free while the store
+// works and while the user's logger writes.
+func (c *coordinator) step() {
+	now := c.engine.Now()
+	s := c.beginStep(now)
+	err := c.share(s, now)
+	answers, wasDown, processes := c.endStep(s, now, err)
+	switch {
+	case err != nil && !wasDown:
+		c.logger.Warn("agentmessaging pacer's store does not answer; working on a share of the limits",
+			slog.Int("processes", processes), slog.String("error", printable.Line(err.Error(), 256)))
+	case err == nil && wasDown:
+		c.logger.Info("agentmessaging pacer's store answers again")
+	}
+	if err == nil && s.lost {
+		c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
+	}
+	for i, answer := range answers {
+		c.engine.Answer(s.questions[i].Class, answer)
+	}
+}
+
+// beginStep takes what there is to do.
+func (c *coordinator) beginStep(now time.Duration) *step {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &step{ledger: c.ledger, reports: c.reports, questions: c.questions, turns: make([]turn, len(c.questions))}
+	c.reports, c.questions = nil, nil
+	if !c.onItsOwnLocked(now) {
+		s.key, c.peers.retryAt = c.keyLocked(), now+storeRetry
+	}
+	return s
+}
+
+// apply makes the changes, and answers the questions.
+func (s *step) apply(l *ledger) {
+	for _, change := range s.reports {
+		change(l)
+	}
+	for i, q := range s.questions {
+		s.turns[i] = l.ask(keyOf(q.Class), q.waiting)
+	}
+}
+
+const (
+	storeWait = 250 * time.Millisecond
+	mostTries = 20
+	setBack   = 5 * second
+)
+
+// share loads, changes and swaps the state, and again if another process was quicker.
+func (c *coordinator) share(s *step, now time.Duration) error {
+	if s.key == "" {
+		return errors.New("it failed a moment ago")
+	}
+	began := time.Now()
+	for range mostTries {
+		if err := c.load(s, now+time.Since(began)); err != nil {
+			return err
+		}
+		s.apply(&s.ledger)
+		var swapped bool
+		longest := slices.MaxFunc(s.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).Window
+		err := bounded(func(ctx context.Context) (err error) {
+			swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
+			return err
+		})
+		if err != nil || swapped {
+			return err
+		}
+		time.Sleep(time.Duration(rand.Int64N(c.took/2+1)) * time.Microsecond)
+	}
+	return errors.New("too many processes change the value at once")
+}
+
+// load reads the store's state and adds this process as a member. If this process
+// counted calls elsewhere (alone on its share, or under other limits), load adds them.
+func (c *coordinator) load(s *step, now time.Duration) error {
+	began := time.Now()
+	var value []byte
+	var at time.Time
+	err := bounded(func(ctx context.Context) (err error) {
+		if value, s.version, at, err = c.store.Load(ctx, s.key); err == nil && at.IsZero() {
+			err = errors.New("the store does not say what time it is")
+		}
+		s.state = decode(value, len(s.rules))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	took := time.Since(began).Microseconds()
+	c.took += (2*took - c.took) / 4
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := &c.peers
+	s.lost = false
+	if s.state == nil || at.UnixMicro() < s.Now-setBack {
+		s.state, s.lost = newState(s.rules, at.UnixMicro()), len(value) > 0 || p.seen == s.key
+	}
+	s.at(at.UnixMicro())
+	s.offset, s.took, s.calls, s.peersUnknown = s.Now-now.Microseconds()-took/2, max(claimAhead.Microseconds()/6, c.took), 1, false
+	s.Members[s.member] = s.Now
+	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
+	if p.down && s.last(nothing).Opens == 0 { // others may still be on their shares
+		s.shut(nothing, s.Now+returnHold, "")
+	}
+	if p.down || s.lost || p.seen != "" && p.seen != s.key {
+		s.join(c.hereLocked(now))
+	}
+	return nil
+}
+
+// bounded waits for a call of the store for at most storeWait, even if the store
+// ignores its context. A panic of the store is an error.
+func bounded(call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
+	defer cancel()
+	first := make(chan error, 2)
+	go func() { first <- quota.Protect(func() error { return call(ctx) }) }()
+	context.AfterFunc(ctx, func() { first <- ctx.Err() })
+	return <-first
+}
+
+// endStep goes on from the state that the store has taken or, if it has not, from this
+// process's.
+func (c *coordinator) endStep(s *step, now time.Duration, err error) (answers []quota.Answer, wasDown bool, processes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := &c.peers
+	if wasDown = p.down; err != nil {
+		if !wasDown {
+			c.shareOutLocked(now)
+		}
+		s.apply(c.hereLocked(now))
+	} else {
+		p.offset, p.down, p.since, p.seen = s.offset, false, time.Time{}, s.key
+		if s.key == c.keyLocked() { // else SetLimits came in between
+			c.ledger.state = s.state
+		}
+	}
+	for i, q := range s.questions {
+		answers = append(answers, c.answerLocked(now, keyOf(q.Class), s.turns[i]))
+	}
+	return answers, wasDown, len(c.ledger.Members)
+}
+
+// shareOutLocked makes the state this process's share: each call now counts once per known
+// process, and the first goes when this process's ticket was due. A process that knows of
+// no other begins with a part, and finds its share by refusals.
+func (c *coordinator) shareOutLocked(now time.Duration) {
+	l := c.hereLocked(now)
+	for b := range l.budgets(everything) {
+		switch {
+		case !b.paced():
+		case l.peersUnknown:
+			b.Level, b.Quiet = lonelyPart, l.Now
+		default:
+			b.Due = max(b.Due, l.turnOf(b.counts, int64(len(l.Members))*b.pace))
+		}
+	}
+	l.Tickets, l.Fresh = nil, l.Now
+	c.peers.down, c.peers.since = true, time.Now()
+}
+
+// peers is the pacer's knowledge of the store and the other processes.
+type peers struct {
+	offset int64 // what the state's clock is ahead of the pacer's
+
+	down    bool          // there is no store, or it does not answer: the state is this process's share
+	since   time.Time     // when it went down; zero: it answers, or there is none
+	retryAt time.Duration // when a step tries it again
+	seen    string        // the key of the value that was seen last
+}
+
+const (
+	claimAhead = 250 * time.Millisecond // before its turn a process asks for it, which hides the way to the store
+	storeRetry = 1700 * time.Millisecond
+	returnHold = 2 * second // the last process has found the store by then
+	lonelyPart = 0.25       // of Max, for a process that knows of no other
+)
 
 // format numbers the layout of a value. Raise it where decode would misread an
 // older one.
