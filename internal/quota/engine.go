@@ -35,10 +35,10 @@ type Rule interface {
 	// Sort sets the waiter's Class and Tenant. False: nothing can hold it back.
 	Sort(ctx context.Context, w *Waiter) bool
 	// Ask grants some of the waiting calls of a class, or says when to ask again. first
-	// is the next of them. If waiting is 0, the question is how long first would wait: a
-	// grant then says that it need not wait, and is not used. A rule that takes time for
-	// its answer returns the Again Later, finds it on a goroutine of Engine.Go, and hands
-	// it to Engine.Answer.
+	// is the next of them. If waiting is 0, the question is only how long first would
+	// wait, as far as the rule knows at once. A rule that takes time for its answer
+	// returns the Again Later, finds it on a goroutine of Engine.Go, and hands it to
+	// Engine.Answer.
 	Ask(now time.Duration, first *Waiter, waiting int) Answer
 	// Done learns how a granted attempt ended, and the engine asks anew for all classes.
 	// An attempt that was not sent gives its grant back. An outcome without a grant says
@@ -98,7 +98,7 @@ type Waiter struct {
 	number   int       // in the line, counted from its first call
 	waits    bool      // in the line
 	granted  bool      // it has a Grant, whose end is not reported yet
-	answer   chan Wait // gets what is known about its wait; closed when it may go, or is refused
+	ended    chan Wait // closed when it may go or is refused; gets a forecast before
 	err      error
 }
 
@@ -169,7 +169,7 @@ func NewEngine(rule Rule, clock Clock) *Engine {
 // Acquire waits until the attempt may be sent. The error is a *Refusal, the
 // context's, or what broke the clock or the rule.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
-	w.Waited, w.Limit, w.Grant, w.granted, w.answer, w.err = 0, "", Grant{}, false, nil, nil
+	w.Waited, w.Limit, w.Grant, w.granted, w.ended, w.err = 0, "", Grant{}, false, nil, nil
 	if e == nil || !e.rule.Sort(ctx, w) || !e.enter(ctx, w) {
 		return w.err
 	}
@@ -203,7 +203,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 		return false
 	}
 	q.push(w, ahead)
-	if w.answer = make(chan Wait, 1); w.OnWait != nil {
+	if w.ended = make(chan Wait, 1); w.OnWait != nil {
 		q.newcomers = append(q.newcomers, w)
 	}
 	if w.Refused && q.Again != Later {
@@ -213,7 +213,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 		e.alarm = 0 // sleep anew: the clock may not return from the sleep that is under way
 	}
 	e.serveLocked()
-	q.forecast(now)
+	q.sendForecasts(now)
 	return true
 }
 
@@ -239,9 +239,9 @@ func (e *Engine) await(ctx context.Context, w *Waiter) (err error) {
 			e.abandon(w)
 		}
 	}()
-	for over := w.answer == nil; !over; {
+	for over := w.ended == nil; !over; {
 		select {
-		case wait, waits := <-w.answer:
+		case wait, waits := <-w.ended:
 			if over = !waits; waits {
 				w.OnWait(wait)
 			}
@@ -292,9 +292,6 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 	defer e.mu.Unlock()
 	now := e.startWaitLocked(ctx, w)
 	q := queue{Answer: e.rule.Ask(now, w, 0)}
-	if len(q.Grants) > 0 {
-		return 0, nil
-	}
 	return max(0, q.Turn-now), q.refusal(w, 0, now)
 }
 
@@ -424,20 +421,20 @@ func (e *Engine) answerLocked(q *queue, answer Answer) {
 			e.doneLocked(&Waiter{Class: q.Class, Grant: g}, Outcome{})
 		} else {
 			w.Grant, w.granted, w.Limit = g, true, answer.Key
-			close(w.answer)
+			close(w.ended)
 		}
 	}
 	if q.Answer = answer; later {
 		q.refuseLate(now)
 	}
-	q.forecast(now)
+	q.sendForecasts(now)
 }
 
 // turn is when a call goes that has ahead calls in front of it.
 func (q *queue) turn(ahead int) time.Duration { return q.Turn + time.Duration(ahead)*q.Gap }
 
-// forecast says to newcomers how long they will probably wait, once that is known.
-func (q *queue) forecast(now time.Duration) {
+// sendForecasts says to newcomers how long they will probably wait, once that is known.
+func (q *queue) sendForecasts(now time.Duration) {
 	if q.Turn == 0 {
 		return
 	}
@@ -447,7 +444,7 @@ func (q *queue) forecast(now time.Duration) {
 			continue
 		}
 		select {
-		case w.answer <- Wait{Limit: q.Key, Place: place, Ends: max(0, q.turn(place-1)-now)}:
+		case w.ended <- Wait{Limit: q.Key, Place: place, Ends: max(0, q.turn(place-1)-now)}:
 		default: // it went, was refused and is here again
 		}
 	}
@@ -491,7 +488,7 @@ func (q *queue) refuseLate(now time.Duration) {
 func (q *queue) refuse(w *Waiter, err error) {
 	q.remove(w)
 	w.err = err
-	close(w.answer)
+	close(w.ended)
 }
 
 // sleepLocked waits by the clock. A sleep that nobody cut short has taken its time, even
@@ -509,7 +506,7 @@ func (e *Engine) sleepLocked(now, until time.Duration) {
 	clock := e.clock
 	e.wake = wake
 	e.Go(func() error {
-		err := clock.Sleep(ctx, until-now)
+		err := Protect(func() error { return clock.Sleep(ctx, until-now) })
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if ctx.Err() != nil {

@@ -315,10 +315,10 @@ func TestLimitOfWhoLeaves(t *testing.T) {
 
 // TestForecastIsSaidOnce to a call that went before it got one, was refused and is back.
 func TestForecastIsSaidOnce(t *testing.T) {
-	w := &Waiter{waits: true, answer: make(chan Wait, 1)}
+	w := &Waiter{waits: true, ended: make(chan Wait, 1)}
 	q := &queue{Answer: Answer{Turn: s}, newcomers: []*Waiter{w, w}}
-	q.forecast(s)
-	assert.Len(t, w.answer, 1)
+	q.sendForecasts(s)
+	assert.Len(t, w.ended, 1)
 }
 
 // TestLineAgainstANaiveOne: tenants take turns, each in the order in which its calls
