@@ -413,7 +413,7 @@ func (s *session) call(st step, i int) (answer, error) {
 		switch {
 		case err != nil:
 			return a, fmt.Errorf("%s %s got no answer: %s\nit would show whether the target keeps this rule: %s",
-				st.Method, st.Path, rawcall.Clip(err.Error()), s.running.Rule)
+				st.Method, st.Path, rawcall.Cause(err), s.running.Rule)
 		case slices.Contains(st.statuses, a.Status):
 			return a, nil
 		case a.Status != http.StatusTooManyRequests || !mayBeLimited:
@@ -444,7 +444,7 @@ func (s *session) note(c rawcall.Call, status int, err error) {
 	switch {
 	case s.target.Fresh != nil:
 	case all.unanswered == 3:
-		all.unusable = fmt.Errorf("contract: three calls in a row got no answer; check Target.BaseURL and whether the service is up: %s", rawcall.Clip(err.Error()))
+		all.unusable = fmt.Errorf("contract: three calls in a row got no answer; check Target.BaseURL and whether the service is up: %s", rawcall.Cause(err))
 	case byOwnKey && refused && !all.accepted:
 		all.unusable = fmt.Errorf("contract: the target refuses Target.Key: %d; use a dashboard-issued key on an active plan", status)
 	}

@@ -80,8 +80,9 @@ func TestLive(t *testing.T) {
 		BaseURL: os.Getenv("AGENT_MESSAGING_BASE_URL"), Key: os.Getenv("AGENT_MESSAGING_API_KEY"),
 		SecondKey: os.Getenv("AGENT_MESSAGING_SECOND_API_KEY"), Budget: liveBudget, Progress: *liveProgress,
 	}
-	require.NotEmpty(t, target.BaseURL, "AGENT_MESSAGING_BASE_URL is not set")
-	require.NotEmpty(t, target.Key, "AGENT_MESSAGING_API_KEY is not set")
+	if target.BaseURL == "" || target.Key == "" {
+		t.Fatal("set AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY")
+	}
 	if *liveObserved != "" {
 		var err error
 		target.Observed, err = observe.ReadFile(*liveObserved)
@@ -200,12 +201,12 @@ func TestUnusable(t *testing.T) {
 		calls     int
 		want      string
 	}{
-		{stranger.RoundTrip(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }), 3, "check Target.BaseURL"},
+		{stranger.RoundTrip(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }), 3, "check Target.BaseURL and whether the service is up: unexpected EOF"},
 		{stranger.Answering(401, `{"error":"unauthorized"}`), 1, "refuses Target.Key: 401"},
 	} {
 		all, target := new(shared), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: tt.transport}}
 		for range tt.calls - 1 {
-			assert.ErrorContains(t, c.check(t.Context(), target, all), "got no answer: ")
+			assert.ErrorContains(t, c.check(t.Context(), target, all), "got no answer: unexpected EOF\n")
 		}
 		assert.ErrorContains(t, c.check(t.Context(), target, all), tt.want)
 		assert.ErrorAs(t, c.check(t.Context(), target, all), new(skipped))

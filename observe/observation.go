@@ -17,8 +17,10 @@ import (
 )
 
 // Observation says how a target answered the open questions. Its JSON, which
-// WriteFile writes, is the file that fakeserver.Like reads. It holds no key, no id
-// and no text that a person wrote: evidence shows the status and a few members.
+// WriteFile writes, is the file that fakeserver.Like reads. It holds no key, no agent id
+// and no message: of what the service sends it keeps identifiers, which are single words of
+// at most 64 characters, and the names of the service and of limits, which may be longer
+// than a word.
 type Observation struct {
 	// Format is 1. Any other value in a file is an error of json.Unmarshal.
 	Format int `json:"format"`
@@ -211,13 +213,19 @@ func (o *Observation) compare(earlier *Observation) (changes []string, unchanged
 }
 
 // Markdown returns a page for people: each question with the fake's answer and the
-// target's, marked if they differ, the questions without an answer, and Traffic.
+// target's, marked if they differ, the questions without an answer, and Traffic. After a
+// run that could not go on it only counts the questions that were left.
 func (o *Observation) Markdown() string {
 	var rows, open strings.Builder
-	known, different := 0, 0
+	known, different, unreached := 0, 0, 0
 	for _, q := range questions {
 		found := o.Decisions[q.id]
-		if !found.Known() {
+		switch {
+		case found.Known():
+		case found.NotAsked == notReached:
+			unreached++
+			continue
+		default:
 			fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.words, q.id, cmp.Or(found.NotAsked, "not asked yet"))
 			continue
 		}
@@ -231,6 +239,9 @@ func (o *Observation) Markdown() string {
 	page := fmt.Sprintf("# How the service answers what the interface leaves open\n\n%d of %d questions answered, %d otherwise than the fake does by default. Spent: %s.\n",
 		known, len(questions), different, o.Spent)
 	page += "\n| Question | The fake | The service | Last seen | Seen in |\n|---|---|---|---|---|\n" + rows.String()
+	if unreached > 0 {
+		fmt.Fprintf(&open, "- %d more: %s\n", unreached, notReached)
+	}
 	if open.Len() > 0 {
 		page += "\nNot answered:\n\n" + open.String()
 	}
@@ -316,8 +327,8 @@ func jsonOf(v any) json.RawMessage {
 // evidenceOf shows an exchange, with body for what was sent.
 func evidenceOf(x rawcall.Exchange, body string) *Evidence {
 	answer := fmt.Sprint(x.Status)
-	if wait := x.Header.Get("Retry-After"); wait != "" {
-		answer += " Retry-After: " + rawcall.Clip(wait)
+	if wait := x.Header.Get("Retry-After"); identifier.MatchString(wait) {
+		answer += " Retry-After: " + wait
 	}
 	members := map[string]any{}
 	for _, path := range evidenceMembers {
@@ -336,8 +347,8 @@ var evidenceMembers = []string{"error", "limit_key", "status", "sms.status", "mo
 // compact is JSON inside a table.
 func compact(v any) string { return strings.ReplaceAll(string(jsonOf(v)), "|", "/") }
 
-// identifier matches identifiers and times, label short names of a service or a
-// limit too. Anything else may be the text of a person.
+// identifier matches identifiers and times, label names of a service or a limit too, which
+// may have several words. Anything else may be the text of a person.
 var (
 	identifier = regexp.MustCompile(`^[A-Za-z0-9_.:+-]{1,64}$`)
 	label      = regexp.MustCompile(`^[A-Za-z0-9_.:+/-][A-Za-z0-9_.:+/ -]{0,63}$`)

@@ -7,11 +7,13 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,6 +212,9 @@ func TestShowsNoSecret(t *testing.T) {
 				body[name] = fake.Key() + " Ada Jw4"
 			}
 		}
+		if res.StatusCode >= 400 {
+			body["error"] = "Ada wrote this"
+		}
 		return stranger.Answering(res.StatusCode, string(jsonOf(t, body)))(req)
 	})}
 	o, err := observe.Run(t.Context(), target, plenty)
@@ -237,6 +242,9 @@ func TestBadTargets(t *testing.T) {
 		"500": stranger.Answering(500, `{"error":"internal"}`), "HTML": stranger.Answering(200, "<html>"), "HTML 404": stranger.Answering(404, "<html>"),
 		"429 for ever": stranger.Answering(429, `{"error":"rate_limited"}`), "401 for ever": stranger.Answering(401, `{"error":"unauthorized"}`),
 		"empty": stranger.Answering(200, ""), "another service": stranger.Answering(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
+		"refused": func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+		},
 		"hangs": func(req *http.Request) (*http.Response, error) {
 			<-req.Context().Done()
 			return nil, req.Context().Err()
@@ -265,6 +273,11 @@ func TestBadTargets(t *testing.T) {
 				if name == "HTML" || name == "hangs" {
 					assert.Equal(t, 3, calls, "calls in a row without a documented answer")
 					assert.ErrorContains(t, err, "no documented answer, the last one ")
+				}
+				if name == "refused" {
+					assert.ErrorContains(t, err, "the last one no answer: dial tcp: connection refused; check the address")
+					assert.Zero(t, o.Spent, "of calls that were not sent")
+					assert.Equal(t, 4, strings.Count(o.Markdown(), "\n- "), "questions in the page: three, and how many were not asked")
 				}
 				assert.Len(t, o.Decisions, len(baseline.Decisions))
 				for id, found := range o.Decisions {
@@ -477,6 +490,10 @@ func TestWatchChangesNothing(t *testing.T) {
 	for name, transport := range map[string]stranger.RoundTrip{
 		"HTML": stranger.Answering(200, "<html>"), "empty": stranger.Answering(200, ""), "500": stranger.Answering(500, `{"error":"x"}`), "deep": stranger.Answering(200, strings.Repeat("[", 1e5)),
 		"a lie": stranger.Answering(200, `{"agent_id":7,"created_at":[],"byok":"x","sms":[],"trace_id":null}`), "418": stranger.Answering(418, "{}"),
+		"101": func(*http.Request) (*http.Response, error) {
+			here, _ := net.Pipe()
+			return &http.Response{StatusCode: 101, Body: here}, here.Close()
+		},
 		"no body":  func(req *http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil },
 		"nothing":  func(req *http.Request) (*http.Response, error) { return nil, nil },
 		"an error": func(req *http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF },
@@ -491,7 +508,8 @@ func TestWatchChangesNothing(t *testing.T) {
 						return fmt.Sprint(res, err)
 					}
 					text, _ := io.ReadAll(res.Body)
-					return fmt.Sprint(res.StatusCode, string(text), err, res.Body.Close())
+					_, writes := res.Body.(io.Writer)
+					return fmt.Sprint(res.StatusCode, string(text), err, writes, res.Body.Close())
 				}
 				assert.Equal(t, read(transport), read(w), name)
 			}

@@ -17,6 +17,8 @@ const (
 	minute = time.Minute
 	// callTime bounds one call, and with it a target that hangs or drips.
 	callTime = 10 * time.Second
+	// notReached is why a question was not asked after the run had to stop.
+	notReached = "needs a target that answers as the interface says"
 )
 
 // probe makes the calls of Run, and keeps to the budget.
@@ -135,7 +137,7 @@ func (p *probe) lacks(q question) string {
 	over := price.Over(p.budget.Minus(p.spent))
 	switch {
 	case p.stopped != nil:
-		return "needs a target that answers as the interface says"
+		return notReached
 	case q.secondKey && !p.hasTwoKeys():
 		return "needs a second key"
 	case over != "":
@@ -232,10 +234,14 @@ func (p *probe) playOnce(c rawcall.Call) rawcall.Exchange {
 	ctx, cancel := context.WithTimeout(p.ctx, callTime)
 	defer cancel()
 	x, err := p.Play(ctx, c)
-	p.spent = p.spent.Plus(Spend(c.Cost(x.Status)))
-	problem := "no answer"
+	if !rawcall.Unsent(err) {
+		p.spent = p.spent.Plus(Spend(c.Cost(x.Status)))
+	}
+	problem := ""
 	if err == nil {
 		problem = undocumented(x)
+	} else {
+		problem = "no answer: " + p.redact(rawcall.Cause(err))
 	}
 	if p.badAnswers++; p.badAnswers == 3 && problem != "" {
 		p.stopped = fmt.Errorf("observe: three calls in a row got no documented answer, the last one %s; check the address and whether the service is up", problem)

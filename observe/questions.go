@@ -157,9 +157,11 @@ func errorNames(p *probe) (names any) {
 	return names
 }
 
-// labelAt returns a member that is a short name, and nil for any other.
+// labelAt returns a member that is an identifier, and nil for any other. The names of a
+// service and of a limit may have several words. In error these would be free text.
 func labelAt(x rawcall.Exchange, path string) any {
-	if text, _ := x.At(path).(string); label.MatchString(text) {
+	text, _ := x.At(path).(string)
+	if identifier.MatchString(text) || (path == "service" || path == "limit_key") && label.MatchString(text) {
 		return text
 	}
 	return nil

@@ -138,10 +138,11 @@ func (w *Watcher) begin(req *http.Request) (*passing, *http.Request) {
 }
 
 // pass learns from an answer that came at that time. If it needs the body, it
-// replaces the body by one that copies what the caller reads.
+// replaces the body by one that copies what the caller reads. It leaves the body of a
+// 101, which callers also write to.
 func (w *Watcher) pass(p *passing, res *http.Response, at time.Time) {
 	p.Status, p.Header, p.at = res.StatusCode, res.Header, at
-	if !w.samples(p) {
+	if _, writes := res.Body.(io.Writer); writes || !w.samples(p) {
 		w.learn(p)
 		return
 	}

@@ -8,9 +8,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -301,12 +303,31 @@ func (x Exchange) String() string {
 
 // Clip shortens a text to 80 characters. Some cases send bytes that no log
 // should hold: it replaces what is not UTF-8.
-func Clip(text string) string {
+func Clip(text string) string { return clip(text, 80) }
+
+func clip(text string, most int) string {
 	runes := []rune(strings.ToValidUTF8(strings.TrimSpace(text), "\ufffd"))
-	if len(runes) <= 80 {
+	if len(runes) <= most {
 		return string(runes)
 	}
-	return string(runes[:77]) + "..."
+	return string(runes[:most-3]) + "..."
+}
+
+// Cause says in at most 300 characters why a call got no answer. It leaves out the
+// address that net/http and net/url put first: it may hold a password, and the words
+// that help come after it.
+func Cause(err error) string {
+	if address := new(url.Error); errors.As(err, &address) {
+		err = address.Err
+	}
+	return clip(err.Error(), 300)
+}
+
+// Unsent reports whether a call failed before it was sent: no connection was made, or
+// the address is none.
+func Unsent(err error) bool {
+	dial, address := new(net.OpError), new(url.Error)
+	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &address) && address.Op == "parse"
 }
 
 // At is the member at a dotted path of the answer, nil where there is none.
