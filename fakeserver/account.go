@@ -16,8 +16,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Agent is an agent as the fake keeps it: interface 2.2 and 2.3. It does not
-// hold the provider key of its creation, which the fake stores encrypted.
+// Agent is an agent as the fake keeps it: interface 2.2 and 2.3. It does not hold the
+// provider key of its creation. The fake stores that for the API key, encrypted, or
+// keeps none of it where the decision creation_stores_key is false.
 type Agent struct {
 	ID           string          `json:"agent_id"`
 	Status       string          `json:"status"` // active; AddAgent may set another

@@ -139,7 +139,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 			close(enough)
 		}
 	}
-	w := &watcher{name: "a matcher of AwaitCalls (" + listed(matchers) + ")", matchers: slices.Clone(matchers), see: add}
+	w := &watcher{name: "a matcher of AwaitCalls (" + describeMatchers(matchers) + ")", matchers: slices.Clone(matchers), see: add}
 	// From here on each new call is shown to w. The earlier ones are matched here,
 	// once.
 	earlier := s.addWatcher(w)
@@ -161,7 +161,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	if len(calls) == n { // even if the last came as ctx ended
 		return calls, nil
 	}
-	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, listed(matchers), ctx.Err())
+	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, describeMatchers(matchers), ctx.Err())
 }
 
 // watcher is shown each call that is recorded: one OnCall, or one AwaitCalls
@@ -202,7 +202,7 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 		misuse("OnCall", "the function is nil")
 	}
 	checkMatchers("OnCall", matchers)
-	w := &watcher{name: "the function of OnCall (" + listed(matchers) + ")", matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
+	w := &watcher{name: "the function of OnCall (" + describeMatchers(matchers) + ")", matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
 	s.addWatcher(w)
 	return func() { s.removeWatcher(w) }
 }

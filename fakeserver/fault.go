@@ -58,7 +58,7 @@ func (f Fault) String() string {
 // makes others. Any other status panics.
 func Answer(status int, body string) Fault {
 	checkStatus("Answer", status)
-	return answering(fmt.Sprintf("Answer(%d%s)", status, sized(body)), wire.InjectedAnswer{Status: status, Body: body})
+	return answerFault(fmt.Sprintf("Answer(%d%s)", status, sized(body)), wire.InjectedAnswer{Status: status, Body: body})
 }
 
 // RawAnswer answers with a status from 200 to 599, a Content-Type and a body,
@@ -68,7 +68,7 @@ func Answer(status int, body string) Fault {
 func RawAnswer(status int, contentType, body string) Fault {
 	checkStatus("RawAnswer", status)
 	checkHeader("RawAnswer", contentType)
-	return answering(fmt.Sprintf("RawAnswer(%d%s)", status, sized(body)), wire.InjectedAnswer{Status: status, Body: body, Raw: true, ContentType: contentType})
+	return answerFault(fmt.Sprintf("RawAnswer(%d%s)", status, sized(body)), wire.InjectedAnswer{Status: status, Body: body, Raw: true, ContentType: contentType})
 }
 
 // RateLimited answers 429 rate_limited with this Retry-After, unchanged: a
@@ -83,11 +83,11 @@ func RateLimited(retryAfter string) Fault {
 	}
 	// A client cannot see the space around a header's value.
 	value := textproto.TrimString(retryAfter)
-	return answering("RateLimited("+shown+")", wire.InjectedAnswer{Status: http.StatusTooManyRequests, RetryAfter: &value})
+	return answerFault("RateLimited("+shown+")", wire.InjectedAnswer{Status: http.StatusTooManyRequests, RetryAfter: &value})
 }
 
-// answering makes a fault that answers instead of the call.
-func answering(name string, answer wire.InjectedAnswer) Fault {
+// answerFault makes a fault that answers instead of the call.
+func answerFault(name string, answer wire.InjectedAnswer) Fault {
 	return Fault{&wire.Fault{Name: name, Did: "answered in place of the service", Answer: &answer}}
 }
 
@@ -115,7 +115,7 @@ func Change(what string, change func()) Fault {
 // when the cleanup of HTTPClient closes its connection. A client without a
 // deadline waits for ever.
 func Hang() Fault {
-	return unanswering("Hang()", "never answered", memnet.Hangs)
+	return connectionFault("Hang()", "never answered", memnet.Hangs)
 }
 
 // CloseEarly closes the connection instead of answering: the client sees
@@ -123,18 +123,18 @@ func Hang() Fault {
 // before ends without any answer. Direct has no connections, so it repeats
 // nothing.
 func CloseEarly() Fault {
-	return unanswering("CloseEarly()", "ended the connection without an answer", memnet.Closes)
+	return connectionFault("CloseEarly()", "ended the connection without an answer", memnet.Closes)
 }
 
 // ResetConnection aborts the connection instead of answering: the client sees
 // ECONNRESET in a *net.OpError. net/http may repeat the call as it does after
 // CloseEarly.
 func ResetConnection() Fault {
-	return unanswering("ResetConnection()", "ended the connection without an answer", memnet.Resets)
+	return connectionFault("ResetConnection()", "ended the connection without an answer", memnet.Resets)
 }
 
-// unanswering makes a fault without an answer, which acts instead of the call.
-func unanswering(name, did string, how memnet.Ending) Fault {
+// connectionFault makes a fault without an answer, which acts instead of the call.
+func connectionFault(name, did string, how memnet.Ending) Fault {
 	return Fault{&wire.Fault{Name: name, Did: did, Delivery: memnet.Delivery{Ends: how, Sent: memnet.Nothing}}}
 }
 
@@ -169,16 +169,16 @@ func LoseReply(how Fault) Fault {
 // answer, sends n bytes of its body and closes the connection. The client sees
 // io.ErrUnexpectedEOF when it reads the body. An answer of at most n bytes
 // arrives whole. A negative n panics.
-func TruncateReply(n int) Fault { return cutReply("TruncateReply", n, memnet.Closes) }
+func TruncateReply(n int) Fault { return cutFault("TruncateReply", n, memnet.Closes) }
 
 // ResetReply is TruncateReply, but it aborts the connection at the end: the
 // client sees ECONNRESET when it reads the body. On a socket the system decides
 // whether the bytes before the abort still arrive; on Linux they do.
-func ResetReply(n int) Fault { return cutReply("ResetReply", n, memnet.Resets) }
+func ResetReply(n int) Fault { return cutFault("ResetReply", n, memnet.Resets) }
 
-// cutReply makes a fault that sends n bytes of the body, and ends the connection as how
+// cutFault makes a fault that sends n bytes of the body, and ends the connection as how
 // says.
-func cutReply(method string, n int, how memnet.Ending) Fault {
+func cutFault(method string, n int, how memnet.Ending) Fault {
 	if n < 0 {
 		misuse(method, "%d is negative", n)
 	}

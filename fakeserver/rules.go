@@ -87,13 +87,13 @@ func Where(f func(Call) bool) Matcher {
 	}
 	return Matcher{
 		matches: func(e *entry) bool { return f(e.copied()) },
-		says:    "Where(" + caller() + ")",
+		says:    "Where(" + callerLine() + ")",
 	}
 }
 
-// caller is the line of the test that made a matcher, which names a function better
+// callerLine is the line of the test that made a matcher, which names a function better
 // than anything else. It looks two calls up: past itself and Where.
-func caller() string {
+func callerLine() string {
 	_, file, line, _ := runtime.Caller(2)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
@@ -107,8 +107,8 @@ func describeID(id string) string {
 	return strings.Trim(quoteName(id), `"`)
 }
 
-// listed names matchers for a message.
-func listed(matchers []Matcher) string {
+// describeMatchers names matchers for a message.
+func describeMatchers(matchers []Matcher) string {
 	if len(matchers) == 0 {
 		return "every call"
 	}
@@ -284,7 +284,7 @@ func (r *rule) nearMiss(entries []*entry) string {
 	case nearest == nil:
 		return "no call came near"
 	case len(refused) > 0:
-		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.copied(), listed(refused))
+		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.copied(), describeMatchers(refused))
 	}
 	return fmt.Sprintf("nearest: %s, which matches: it was refused, came before the rule was made, or another acted on it", nearest.copied())
 }

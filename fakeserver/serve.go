@@ -52,9 +52,9 @@ type call struct {
 	delivery    memnet.Delivery // how toClient leaves
 }
 
-// unanswered is the delivery of a call that gets no answer: its client has left, or
+// noAnswer is the delivery of a call that gets no answer: its client has left, or
 // a callback of the test panicked.
-var unanswered = memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}
+var noAnswer = memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}
 
 // ServeHTTP answers one call, so that a Server can be given to httptest.NewServer
 // or http.Server. The call is in Calls before the first byte of its answer is
@@ -75,7 +75,7 @@ func (s *Server) answer(r *http.Request) (a memnet.Answer) {
 	// Deferred, since a callback of the test may end this goroutine.
 	defer func() {
 		if !answered {
-			c.fault, c.delivery = nil, unanswered
+			c.fault, c.delivery = nil, noAnswer
 		}
 		s.finishRecord(r.Context(), c)
 		a = memnet.Answer{
@@ -194,7 +194,7 @@ func (s *Server) respond(r *http.Request, c *call) {
 	c.toClient = c.fromService
 	switch {
 	case c.gone:
-		c.fault, c.delivery = nil, unanswered
+		c.fault, c.delivery = nil, noAnswer
 	case c.fault != nil:
 		c.delivery = c.fault.Delivery
 		if c.fault.Answer != nil {
@@ -472,7 +472,7 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 	c := s.read(asked)
 	refusals := s.connectionRules(c)
 	if !s.guarded(func() { s.applyFaults(c, s.matchingRules(refusals, c.entry)) }, bugInFake) {
-		c.delivery = unanswered
+		c.delivery = noAnswer
 	} else if c.fault == nil {
 		return nil
 	}

@@ -59,24 +59,24 @@ func (c *config) options() []option {
 	return []option{
 		// Where the program serves, and who may control it.
 		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", c.takeAddr},
-		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", into(&c.allowRemote, boolean)},
-		{"token", "", "token that the control interface and the page ask for beyond loopback; if you give none, one is made and printed", into(&o.Guard.Token, token)},
+		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", storeIn(&c.allowRemote, boolean)},
+		{"token", "", "token that the control interface and the page ask for beyond loopback; if you give none, one is made and printed", storeIn(&o.Guard.Token, token)},
 		// What the fake is like. Most of these are options of package fakeserver.
 		{"key", "", "text of the first API key, instead of amk_fake_000001", c.takeKey},
 		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(planNames(), ", "), takePlan},
 		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", takeLimits},
 		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", takeDecisions},
 		{"cold-start", "0s", "how much longer the first message of a key takes", takeColdStart},
-		{"latency", "0s", "how long every call takes to arrive", into(&o.Latency, duration)},
+		{"latency", "0s", "how long every call takes to arrive", storeIn(&o.Latency, duration)},
 		{"calls", "10000", "how many calls are kept", c.takeCalls},
 		// Files that it reads and writes.
 		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", takeLike},
-		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", into(&o.Replies, readFile)},
-		{"state", "", "file to begin with, where it exists, and to save to at the end", toFile(&c.statePath)},
-		{"ready-file", "", "file to write what is printed to, once the program serves", toFile(&c.readyFile)},
+		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", storeIn(&o.Replies, readFile)},
+		{"state", "", "file to begin with, where it exists, and to save to at the end", storePath(&c.statePath)},
+		{"ready-file", "", "file to write what is printed to, once the program serves", storePath(&c.readyFile)},
 		// What it prints.
-		{"json", "false", "print one line of JSON instead of lines for a shell", into(&c.json, boolean)},
-		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", into(&c.log, logForm)},
+		{"json", "false", "print one line of JSON instead of lines for a shell", storeIn(&c.json, boolean)},
+		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", storeIn(&c.log, logForm)},
 	}
 }
 
@@ -239,9 +239,9 @@ func (c *config) takeAddr(value string) ([]fakeserver.Option, error) {
 	return nil, nil
 }
 
-// into sets a field to what read makes of the value. It is for options of this program;
+// storeIn sets a field to what read makes of the value. It is for options of this program;
 // the others become options of the fake.
-func into[T any](field *T, read func(value string) (T, error)) func(string) ([]fakeserver.Option, error) {
+func storeIn[T any](field *T, read func(value string) (T, error)) func(string) ([]fakeserver.Option, error) {
 	return func(value string) (_ []fakeserver.Option, err error) {
 		*field, err = read(value)
 		return nil, err
@@ -383,9 +383,9 @@ func takeLike(path string) ([]fakeserver.Option, error) {
 	return []fakeserver.Option{fakeserver.Like(content)}, err
 }
 
-// toFile takes the path of a file to write, and tries whether it can be written: at the
+// storePath takes the path of a file to write, and tries whether it can be written: at the
 // end of the program it would be too late to say so.
-func toFile(field *string) func(string) ([]fakeserver.Option, error) {
+func storePath(field *string) func(string) ([]fakeserver.Option, error) {
 	return func(path string) ([]fakeserver.Option, error) {
 		if *field = path; path == "" {
 			return nil, errors.New("must be the path of a file")

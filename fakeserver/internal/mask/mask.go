@@ -191,7 +191,7 @@ type Body struct {
 // there is masked as if it were whole, so that a secret's beginning does not show.
 func (b *Body) Show(body []byte, n int) string {
 	if !json.Valid(body) || b.Unchecked && !b.Texts {
-		return b.opaque(string(body), n)
+		return b.hidden(string(body), n)
 	}
 	var out strings.Builder
 	out.Grow(len(body) + len(Key))
@@ -211,10 +211,10 @@ func (b *Body) Show(body []byte, n int) string {
 	return b.Secrets.Clean(strings.ToValidUTF8(out.String(), "\ufffd"))
 }
 
-// opaque is the beginning of a body that is hidden, unless texts are shown and it is
+// hidden is the beginning of a body that is hidden, unless texts are shown and it is
 // not JSON. A key in it may then be escaped in any way, so signs of an escape hide it
 // too.
-func (b *Body) opaque(body string, n int) string {
+func (b *Body) hidden(body string, n int) string {
 	sent := strings.ToValidUTF8(body[:n], "\ufffd")
 	if sent == "" || b.Texts && !strings.ContainsAny(body, `\%&`) && !looksSecret(body) && b.Secrets.Clean(body) == body {
 		return sent

@@ -210,14 +210,14 @@ func why(r *service.Refusal, now time.Time) string {
 	case r.Kind == service.BYOKNotConfigured && !r.Since.IsZero():
 		return "the BYOK configuration of " + r.Key + " was cleared" + ago
 	case r.Kind == service.RateLimited:
-		return limited(r, now)
+		return whyLimited(r, now)
 	}
 	return cmp.Or(strings.ReplaceAll(service.Kinds[r.Kind].Why, "KEY", r.Key), Reason(r))
 }
 
-// limited explains a 429: whose limit it is, how much of it is used, and when it opens.
+// whyLimited explains a 429: whose limit it is, how much of it is used, and when it opens.
 // A limit that Exhaust closed has no used calls to speak of.
-func limited(r *service.Refusal, now time.Time) string {
+func whyLimited(r *service.Refusal, now time.Time) string {
 	who := r.Key
 	if r.IP.IsValid() {
 		who = r.IP.String()

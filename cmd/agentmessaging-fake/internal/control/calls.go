@@ -59,11 +59,11 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 		where(func(c fakeserver.Call) bool { return c.Key == label })
 	}
 	if q.Has("status") {
-		is := statuses(q, "status")
+		is := statusTest(q, "status")
 		where(func(c fakeserver.Call) bool { return is(sentStatus(c)) })
 	}
 	if q.Has("decided") {
-		is := statuses(q, "decided")
+		is := statusTest(q, "decided")
 		where(func(c fakeserver.Call) bool { return is(c.Status) })
 	}
 	return all
@@ -81,9 +81,9 @@ func sentStatus(c fakeserver.Call) int {
 // statusOrClass matches a status, a class such as 4xx, and 0 for no status at all.
 var statusOrClass = regexp.MustCompile(`^([1-5]xx|[1-5]\d\d|0)$`)
 
-// statuses reads a status, or a digit and xx for a class of them, and returns a test of
+// statusTest reads a status, or a digit and xx for a class of them, and returns a test of
 // a status.
-func statuses(q *jsonapi.Query, name string) func(status int) bool {
+func statusTest(q *jsonapi.Query, name string) func(status int) bool {
 	given := q.Get(name)
 	if !statusOrClass.MatchString(given) {
 		q.Refuse("%s: must be a status such as 429, a class such as 4xx, or 0", name)
