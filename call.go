@@ -18,9 +18,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// This file is the loop over the attempts of a call, from top to bottom: newCall checks
-// and encodes, run has go-retryablehttp repeat RoundTrip, nextAttempt decides what
-// follows an attempt, and sleep waits. One attempt is in attempt.go.
+// This file is one call, from top to bottom: newCall checks and encodes, run has
+// go-retryablehttp repeat RoundTrip, nextAttempt decides what follows an attempt, and sleep
+// waits. One attempt is in attempt.go, what its answer means in answer.go, and which
+// outcomes are repeated, and how often, in retry.go.
 
 // do is the one path that every call takes. read makes its result of a success body.
 func do[T any](ctx context.Context, c *Client, r request, read reader[T]) (result T, err error) {

@@ -53,30 +53,29 @@ func (r *Redactor) With(key, words string) Redactor {
 // "a" everywhere would destroy the text and hide nothing.
 const minSecret = 6
 
-// parts say which part of a secret shows it. What is shorter may be shown.
-type parts struct {
-	first       int // so many bytes from its beginning
-	firstBase64 int // so many letters from the beginning of its base64
-	// So many of its letters and digits in a row, whatever is between them: in a text that
-	// this machine has made, such as a Go error; in the words of an answer; in a name that
-	// programs switch on, such as a limit_key; in words of an answer that may be quoted
-	// though nobody knows who wrote them.
-	letters [4]int
-}
+// place says where a text comes from. How much of a secret it may show depends on that.
+type place int
 
 const (
-	inText = iota
-	inAnswer
-	inName
-	inQuote
+	inText   place = iota // this machine has made it, such as a Go error
+	inAnswer              // the words of an answer, which may quote a part of what was sent
+	inName                // a name that programs switch on, such as a limit_key
+	inQuote               // what came in place of an answer: nobody knows who wrote it
 )
+
+// parts say which part of a secret shows it. What is shorter may be shown.
+type parts struct {
+	first       int    // so many bytes from its beginning
+	firstBase64 int    // so many letters from the beginning of its base64
+	letters     [4]int // by place: so many of its letters and digits in a row, whatever is between them
+}
 
 // whole is longer than any secret: only the whole of it shows it.
 const whole = math.MaxInt
 
-// A name may have a word in common with a key, such as "provider-1", and any with a
-// person's words, which are not searched for in names. Other texts have several ordinary
-// words in common with them.
+// A name may have a word in common with a key, such as "provider-1", and all of a person's
+// words, which are not searched for in names. Other texts have several ordinary words in
+// common with them.
 var (
 	keyParts   = parts{first: 8, firstBase64: 10, letters: [4]int{inText: whole, inAnswer: 8, inName: 16, inQuote: 8}}
 	wordsParts = parts{first: whole, firstBase64: 32, letters: [4]int{inText: whole, inAnswer: 20, inName: whole, inQuote: 8}}
@@ -194,7 +193,7 @@ func (r *Redactor) Header(header http.Header) http.Header {
 
 // hide replaces secrets that are whole and not encoded, and parts of them. Where they are
 // encoded, it replaces all of the text.
-func (r *Redactor) hide(text string, in int) string {
+func (r *Redactor) hide(text string, in place) string {
 	if len(text) < minSecret {
 		return text
 	}
@@ -222,7 +221,7 @@ func (r *Redactor) hide(text string, in int) string {
 }
 
 // shown reports whether a text shows a secret, as it is or under its escapes.
-func shown(secrets []secret, text string, in int) bool {
+func shown(secrets []secret, text string, in place) bool {
 	var room [2][64]byte // most texts are short
 	for range maxLayers + 1 {
 		folded, letters := appendFolded(room[0][:0], text), appendLetters(room[1][:0], text)
