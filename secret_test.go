@@ -305,6 +305,7 @@ func TestQuotesAreOfNoRequest(t *testing.T) {
 	for said, shown := range map[string]string{
 		`input='Pays Anna, Zoë a bonus of...'`:                    `input='Pays Anna, Zoë a bonus of...'`, // 19 letters
 		`input='Pays Anna, Zoë a bonus of 5...'`:                  `input='[redacted]...'`,
+		"[redacted] pays Anna, Zoë a bonus of":                    "[redacted] pays Anna, Zoë a bonus of", // the d is not one of them
 		`zoë a BONUS of 5,000 euros, and [redacted] pays Ann`:     `[redacted], and [redacted] pays Ann`,
 		`{"a":["R\u0026D pays","Anna, Zoë a bonus of"],"b":"ok"}`: `{"a":["R\u0026[redacted]"],"b":"ok"}`,
 		"no 6789%61bcd": redact.Redacted, "no 345 678, 9abc": "no [redacted]",

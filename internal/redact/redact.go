@@ -141,7 +141,7 @@ func appendLetters(letters []byte, text string) []byte {
 // letter is a letter or digit in lower case, and less than 0 for anything else.
 func letter(c rune) rune {
 	switch {
-	case 'a' <= c && c <= 'z', '0' <= c && c <= '9': // most are
+	case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '\ufffe': // a hole
 		return c
 	case unicode.IsLetter(c) || unicode.IsNumber(c):
 		return unicode.ToLower(c)
@@ -207,18 +207,20 @@ func (r *Redactor) hide(text string, in place) string {
 	if !shown(secrets, text, in) {
 		return text
 	}
-	text = hideWhole(secrets, text)
+	text = hideWhole(secrets, strings.ReplaceAll(text, Redacted, hole))
 	if shown(secrets, text, inText) {
 		return Redacted
 	}
-	for i := range secrets {
-		text = secrets[i].hideParts(text, secrets[i].parts.letters[in])
-	}
+	text = hideParts(secrets, text, in)
 	if shown(secrets, text, in) {
 		return Redacted
 	}
-	return text
+	return strings.ReplaceAll(text, hole, Redacted)
 }
+
+// hole is where a secret was, until all are found. It counts as a letter, so that no part
+// reaches across it, and is no character of Unicode.
+const hole = "\ufffe"
 
 // shown reports whether a text shows a secret, as it is or under its escapes.
 func shown(secrets []secret, text string, in place) bool {
@@ -231,8 +233,7 @@ func shown(secrets []secret, text string, in place) bool {
 			if slices.ContainsFunc(s.firsts[:], isIn) {
 				return true
 			}
-			least := s.parts.letters[in]
-			if s.mayHavePart(letters, least) && s.hideParts(text, least) != text {
+			if s.mayHavePart(letters, in) && hideParts(secrets[i:i+1], text, in) != text {
 				return true
 			}
 		}
@@ -247,10 +248,11 @@ func shown(secrets []secret, text string, in place) bool {
 // maxLayers is how many escapes inside one another are taken off.
 const maxLayers = 4
 
-// mayHavePart reports whether a part of the secret with so many bytes is among the letters;
-// so many letters have no fewer bytes. A secret that does not have the last half of such a
-// part has no part that this half is in: most are passed over.
-func (s *secret) mayHavePart(letters []byte, least int) bool {
+// mayHavePart reports whether a part of the secret with as many bytes as it takes letters
+// is among the letters. A secret that does not have the last half of such a part has no
+// part that this half is in: most are passed over.
+func (s *secret) mayHavePart(letters []byte, in place) bool {
+	least := s.parts.letters[in]
 	for end := least; end <= len(letters); {
 		half := letters[end-least/2 : end]
 		switch {
@@ -273,14 +275,15 @@ func hideWhole(secrets []secret, text string) string {
 	}
 	pattern, err := regexp.Compile("(?i)" + strings.Join(patterns, "|"))
 	if err != nil { // a secret that is not UTF-8
-		return Redacted
+		return hole
 	}
 	pattern.Longest() // a secret may be the beginning of another one
-	return pattern.ReplaceAllLiteralString(text, Redacted)
+	return pattern.ReplaceAllLiteralString(text, hole)
 }
 
-// hideParts replaces at least so many letters and digits in a row that are in the secret.
-func (s *secret) hideParts(text string, least int) string {
+// hideParts replaces the letters and digits in a row that show a secret, and what is
+// between them.
+func hideParts(secrets []secret, text string, in place) string {
 	var letters []rune
 	var from, to []int // where each is in the text
 	for i, c := range text {
@@ -288,18 +291,27 @@ func (s *secret) hideParts(text string, least int) string {
 			letters, from, to = append(letters, l), append(from, i), append(to, i+utf8.RuneLen(c))
 		}
 	}
-	var shown strings.Builder
-	done := 0 // bytes of the text that are shown or hidden
-	for end := least; end <= len(letters); end++ {
-		if !bytes.Contains(s.letters, []byte(string(letters[end-least:end]))) {
-			continue
+	hidden := make([]bool, len(text))
+	for i := range secrets {
+		least := secrets[i].parts.letters[in]
+		for end := least; end <= len(letters); end++ {
+			if bytes.Contains(secrets[i].letters, []byte(string(letters[end-least:end]))) {
+				for at := from[end-least]; at < to[end-1]; at++ {
+					hidden[at] = true
+				}
+			}
 		}
-		if begin := from[end-least]; begin > done || shown.Len() == 0 {
-			shown.WriteString(text[done:begin] + Redacted)
-		}
-		done = to[end-1]
 	}
-	return shown.String() + text[done:]
+	var shown strings.Builder
+	for i := range len(text) {
+		switch {
+		case !hidden[i]:
+			shown.WriteByte(text[i])
+		case i == 0 || !hidden[i-1]:
+			shown.WriteString(hole)
+		}
+	}
+	return shown.String()
 }
 
 // escape matches the escapes of URLs, of JSON and of HTML, and \x of Go.
