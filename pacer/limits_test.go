@@ -272,6 +272,7 @@ func TestSetLimitsReopens(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, p.SetLimits(limits))
 		wantRefusal(t, p, t.Context(), message)
+		synctest.Wait()
 		limits[2].Max = 5
 		require.NoError(t, p.SetLimits(limits))
 		assert.Zero(t, p.State().Limits[2].ClosedFor, "before the store has it")
