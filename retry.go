@@ -1,12 +1,9 @@
 package agentmessaging
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -220,24 +217,12 @@ func classifyUnanswered(a exchange.Answer, ctxErr error) *outcome {
 		return outcomeEndedSent
 	case ctxErr != nil:
 		return outcomeEnded
-	case isCertificateError(a.Err):
+	case a.Missed == exchange.Untrusted:
 		return outcomeCertificate
 	case a.Sent:
 		return outcomeLost
 	}
 	return outcomeUnsent
-}
-
-// isCertificateError reports that one side refused the other's certificate, or refused
-// it for having none. With TLS 1.3 a request may be on its way when the service says so,
-// but the handshake is not over yet: nothing was carried out.
-func isCertificateError(err error) bool {
-	var verification *tls.CertificateVerificationError
-	if errors.As(err, &verification) {
-		return true
-	}
-	var alert *net.OpError
-	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
 }
 
 func isSuccess(status int) bool { return status >= 200 && status <= 299 }

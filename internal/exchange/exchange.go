@@ -72,6 +72,7 @@ const (
 	NoAnswer          // none before the context, or a timeout, ended the request
 	Broken            // the connection could not be made, or broke
 	Refused           // the HTTP/2 stream was refused (REFUSED_STREAM)
+	Untrusted         // a certificate was refused: nothing was carried out
 	Unreadable        // it is not HTTP, or its body does not end within the bounds
 )
 
@@ -224,6 +225,7 @@ func (rt *roundTrip) leaveQueue(http2 bool) {
 
 func (rt *roundTrip) getConn(string) {
 	rt.started.Store(true)
+	rt.connected.Store(false) // an earlier connection did not take the header
 	if !rt.preventRepeat() && rt.conn.Load() != nil && rt.headers.Load() == 0 {
 		rt.refuse(full) // and saves the dial
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -96,7 +97,11 @@ func TestBodies(t *testing.T) {
 
 // send sends a request through the transport.
 func send(t *testing.T, transport http.RoundTripper) Answer {
-	return New(transport).Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Header: http.Header{}, Deadline: soon()})
+	return New(transport).Send(t.Context(), get())
+}
+
+func get() Request {
+	return Request{Method: http.MethodGet, URL: new(url.URL), Header: http.Header{}, Deadline: soon()}
 }
 
 // TestConnectionForARepeat is closed before net/http can write to it, which it
@@ -154,7 +159,7 @@ func TestTriesAreBounded(t *testing.T) {
 			return cmp.Or(next(hooks), ctx.Err(), io.EOF)
 		}))
 		sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(one): newConnection(), weak.Make(other): newConnection()}
-		answer := sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Deadline: soon()})
+		answer := sender.Send(t.Context(), get())
 		assert.Equal(t, Answer{Err: errCrowded, Missed: answer.Missed, Renewed: true}, answer, name)
 		assert.Equal(t, 50, tries, name)
 	}
@@ -174,6 +179,7 @@ func TestConnectionsAreForgotten(t *testing.T) {
 // have reached the service was not sent. A thousand 1xx may come before the answer.
 func TestFailures(t *testing.T) {
 	for name, tt := range map[string]struct {
+		http1          bool
 		headers, hints int  // what was written, and how many 1xx came
 		waits          bool // until the deadline
 		err            error
@@ -181,18 +187,28 @@ func TestFailures(t *testing.T) {
 		sent           bool
 		instead        error // of err
 	}{
-		"reset before the header":                {err: io.EOF, missed: Broken},
-		"timed out while the header was written": {err: os.ErrDeadlineExceeded, missed: NoAnswer, sent: true},
-		"ended while the header was written":     {waits: true, err: io.EOF, missed: NoAnswer, sent: true},
-		"turned away":                            {headers: 1, err: errGoAway, missed: Broken},
-		"turned away after another try":          {headers: 2, err: errGoAway, missed: Broken, sent: true},
-		"turned away after 1xx":                  {headers: 1, hints: 1000, err: errGoAway, missed: Broken, sent: true},
-		"1xx without end":                        {headers: 1, hints: 1001, err: io.EOF, missed: Broken, sent: true, instead: errTooManyHints},
+		"reset, but the header may be on its way": {err: io.EOF, missed: Broken, sent: true},
+		"timed out while the header was written":  {err: os.ErrDeadlineExceeded, missed: NoAnswer, sent: true},
+		"ended while the header was written":      {waits: true, err: io.EOF, missed: NoAnswer, sent: true},
+		"turned away":                             {headers: 1, err: errGoAway, missed: Broken},
+		"turned away after another try":           {headers: 2, err: errGoAway, missed: Broken, sent: true},
+		"turned away after 1xx":                   {headers: 1, hints: 1000, err: errGoAway, missed: Broken, sent: true},
+		"another service turned a request away":   {headers: 1, err: fmt.Errorf("upstream: %w", errGoAway), missed: Broken, sent: true},
+		"HTTP/1.1 turns no request away":          {http1: true, headers: 1, err: errGoAway, missed: Broken, sent: true},
+		"ended, by a request that was":            {headers: 1, waits: true, err: errGoAway, missed: NoAnswer, sent: true},
+		"ended, by a dial":                        {waits: true, err: errDial, missed: NoAnswer, sent: true},
+		"ended, by a certificate":                 {headers: 1, waits: true, err: errCertificate, missed: NoAnswer, sent: true},
+		"the certificate of another connection":   {headers: 1, err: errCertificate, missed: Broken, sent: true},
+		"a certificate":                           {err: errCertificate, missed: Untrusted},
+		"1xx without end":                         {headers: 1, hints: 1001, err: io.EOF, missed: Broken, sent: true, instead: errTooManyHints},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			answer := send(t, script(func(ctx context.Context, hooks *httptrace.ClientTrace) (err error) {
+			conn := tls.Client(nil, nil)
+			sender := New(script(func(ctx context.Context, hooks *httptrace.ClientTrace) (err error) {
 				hooks.GetConn("")
-				hooks.GotConn(httptrace.GotConnInfo{})
+				if hooks.GotConn(httptrace.GotConnInfo{}); !tt.http1 {
+					hooks.GotConn(httptrace.GotConnInfo{Conn: conn})
+				}
 				for range tt.headers {
 					hooks.WroteHeaders()
 				}
@@ -204,6 +220,8 @@ func TestFailures(t *testing.T) {
 				}
 				return cmp.Or(err, tt.err)
 			}))
+			sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(conn): newConnection()}
+			answer := sender.Send(t.Context(), get())
 			assert.Equal(t, Answer{Err: cmp.Or(tt.instead, tt.err), Missed: tt.missed, Sent: tt.sent}, answer, name)
 		})
 	}
@@ -211,14 +229,18 @@ func TestFailures(t *testing.T) {
 	answer := send(t, script(func(context.Context, *httptrace.ClientTrace) error { return plain }))
 	assert.Equal(t, http.ErrSchemeMismatch, answer.Err)
 	assert.True(t, answer.Sent, "the transport runs no hooks")
-	dial := script(func(context.Context, *httptrace.ClientTrace) error { return &net.OpError{Op: "dial", Err: io.EOF} })
+	dial := script(func(context.Context, *httptrace.ClientTrace) error { return errDial })
 	assert.True(t, send(t, dial).Sent, "it may have delivered a request without a body")
 	post := Request{Method: http.MethodPost, URL: new(url.URL), Header: http.Header{}, Body: []byte("{}"), Deadline: soon()}
 	assert.False(t, New(dial).Send(t.Context(), post).Sent, "the body is not read")
 	assert.False(t, send(t, new(http.Transport)).Sent, "net/http runs them, and knows no such scheme")
 }
 
-var errGoAway = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")
+var (
+	errGoAway      = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")
+	errDial        = &net.OpError{Op: "dial", Err: io.EOF}
+	errCertificate = &tls.CertificateVerificationError{Err: io.EOF}
+)
 
 func soon() time.Time { return time.Now().Add(time.Minute) }
 

@@ -19,19 +19,19 @@ var (
 // failed says what is known of a request that got no answer, and why no connection took
 // it, if another try may help.
 func (rt *roundTrip) failed(transport http.RoundTripper, err error) (Answer, refusal) {
-	http2, unwritten, why := rt.conn.Load() != nil, rt.headers.Load() == 0, refusal(rt.refused.Load())
-	if http2 && unwritten && err.Error() == "net/http: cannot rewind body after connection loss" {
+	words, unwritten, why := rt.http2Words(err), rt.headers.Load() == 0, refusal(rt.refused.Load())
+	if unwritten && words == "net/http: cannot rewind body after connection loss" {
 		why = full
 	}
 	crowded := unwritten && why == full
 	answer := Answer{Err: rt.reason(err), Missed: rt.missed(err), Sent: rt.maybeSent(transport, err), Renewed: crowded}
 	switch {
 	case crowded:
-		answer.Err = errCrowded
-	case http2 && rt.reused.Load() && rt.sender.answered.Load():
+		answer.Err, answer.Sent = errCrowded, false
+	case rt.conn.Load() != nil && rt.reused.Load() && rt.sender.answered.Load():
 		// As a rule, the service replaces its connections now and then, and net/http would
 		// have sent the request again at once. A service that never answered does not.
-		answer.Renewed = rt.repeat.Load() && !rt.open.Load() || isGoAway(err)
+		answer.Renewed = rt.repeat.Load() && !rt.open.Load() || isGoAway(words)
 	}
 	if !unwritten || why == late {
 		why = taken
@@ -65,6 +65,8 @@ func (rt *roundTrip) missed(err error) Missed {
 	switch {
 	case rt.ctx.Err() != nil && !rt.repeat.Load(), isTimeout(err):
 		return NoAnswer
+	case rt.isCertificateError(err):
+		return Untrusted
 	case isRefused(err):
 		return Refused
 	case errors.Is(err, errTooLarge):
@@ -81,44 +83,67 @@ func isRefused(err error) bool {
 
 // maybeSent is false only where it is certain that the service has processed
 // nothing. A header that was written counts before the error, because a
-// transport that repeats returns only its last error. Where no hook ran, nothing
-// is certain, unless the transport is net/http's own, which runs them. Another one's error
-// of a dial is believed if it has not read the body: else it may have delivered that, and
-// dialed another address then. Nor is anything certain when the try's context ends while
-// the header may be on its way.
+// transport that repeats returns only its last error. While a connection is there, the
+// header may be on its way, which only net/http's own transport knows, and only if
+// nothing ended the try. Where no hook ran, nothing is certain, unless the transport is
+// that one, which runs them. Another one's error of a dial is believed if it has not read
+// the body: else it may have delivered that, and dialed another address then.
 func (rt *roundTrip) maybeSent(transport http.RoundTripper, err error) bool {
+	_, runsHooks := transport.(*http.Transport)
+	ended := rt.ctx.Err() != nil
 	switch headers := rt.headers.Load(); {
+	case rt.isCertificateError(err):
+		return false
 	case headers > 1:
 		return true
-	case headers == 0 && rt.refused.Load() != 0:
-		return false
 	case headers == 1:
-		return rt.hints.Load() > 0 || !isGoAway(err)
-	case isDialError(err):
+		return rt.answers.Load() > 0 || rt.hints.Load() > 0 || !isGoAway(rt.http2Words(err))
+	case rt.refused.Load() != 0:
+		return false
+	case rt.connected.Load():
+		return ended || !runsHooks || errors.Is(err, context.Canceled) || isTimeout(err)
+	case isDialError(err) && !ended:
 		return !rt.started.Load() && rt.bodyRead.Load()
-	case !rt.started.Load():
-		_, runsHooks := transport.(*http.Transport)
-		return !runsHooks
 	}
-	return rt.connected.Load() && (rt.ctx.Err() != nil || errors.Is(err, context.Canceled) || isTimeout(err))
+	return !rt.started.Load() && !runsHooks
 }
 
-// isGoAway reports an error by which net/http says that an HTTP/2 service ended
+// http2Words are what net/http says of the HTTP/2 connection that had the request. They
+// are empty where others may have made the error: when a context has ended, HTTP/1.1
+// returns its cause, such as the error of a request to another service.
+func (rt *roundTrip) http2Words(err error) string {
+	if rt.conn.Load() == nil || rt.ctx.Err() != nil {
+		return ""
+	}
+	return strings.TrimPrefix(err.Error(), notRepeated)
+}
+
+// isGoAway reports the words by which net/http says that an HTTP/2 service ended
 // its connection with a GOAWAY that names an earlier stream: it has not processed
-// the request (RFC 9113, 8.7). Its type is not exported, so its words tell; none of
-// them come from the service.
+// the request (RFC 9113, 8.7). The error's type is not exported. An error around it is
+// not asked: a transport of the user's may have made it of another service's.
 //
 // REFUSED_STREAM promises the same, but HAProxy sends it when its backend
 // went away with the request in hand, and means it as an invitation to retry.
-func isGoAway(err error) bool {
-	for ; err != nil; err = errors.Unwrap(err) {
-		text := strings.TrimPrefix(err.Error(), notRepeated)
-		if strings.HasPrefix(text, "http2: Transport received GOAWAY from server") ||
-			strings.HasPrefix(text, "http2: Transport received Server's graceful shutdown GOAWAY") {
-			return true
-		}
+func isGoAway(words string) bool {
+	return strings.HasPrefix(words, "http2: Transport received GOAWAY from server") ||
+		strings.HasPrefix(words, "http2: Transport received Server's graceful shutdown GOAWAY")
+}
+
+// isCertificateError reports that one side refused the other's certificate, or refused it
+// for having none. With TLS 1.3 a request may be on its way when the service says so, but
+// the handshake is not over yet: nothing was carried out. Of a context that has ended it
+// may be the cause, which is about another connection.
+func (rt *roundTrip) isCertificateError(err error) bool {
+	var refused *tls.CertificateVerificationError
+	var alert *net.OpError
+	switch {
+	case rt.ctx.Err() != nil:
+		return false
+	case errors.As(err, &refused):
+		return rt.headers.Load() == 0
 	}
-	return false
+	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
 }
 
 func isDialError(err error) bool {
