@@ -141,10 +141,10 @@ func (r *reply) texts(name string) (texts []string) {
 func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 	body := newReply(a.Body)
 	e := &Error{
-		Code: secrets.Identifier(body.text(memberError)), TraceID: printable.Line(secrets.Identifier(body.traceID), maxTraceID),
-		LimitKey: printable.Name(secrets.Identifier(body.text(memberLimitKey))), Reason: secrets.Answer(body.text(memberReason)),
+		Code: body.text(memberError), TraceID: body.traceID, LimitKey: body.text(memberLimitKey), Reason: body.text(memberReason),
 		Extra: extra(body.members, secrets),
 	}
+	e.redact(secrets)
 	switch location := a.Header.Get("Location"); {
 	case a.Status >= 300 && a.Status <= 399 && location != "":
 		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(hostOf(location)))
@@ -157,6 +157,13 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 		}
 	}
 	return e
+}
+
+// redact takes the secrets out of the members that the interface lists, and bounds names.
+func (e *Error) redact(secrets *redact.Redactor) {
+	e.Code, e.Reason = secrets.Identifier(e.Code), secrets.Answer(e.Reason)
+	e.TraceID = printable.Line(secrets.Identifier(e.TraceID), maxTraceID)
+	e.LimitKey = printable.Name(secrets.Identifier(e.LimitKey))
 }
 
 // extra returns the members that the interface does not list, and those that are not

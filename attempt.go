@@ -61,7 +61,7 @@ const leastWait = time.Millisecond
 func (a *attempt) acquire(ctx context.Context) error {
 	c, w := a.call, &a.call.waiter
 	if err := ctx.Err(); err != nil { // no limit has made it late
-		a.failure = &Error{cause: c.redact(err)}
+		a.failure = &Error{cause: c.cause(ctx, err)}
 		return err
 	}
 	if w.OnWait = nil; c.client.handlers.wanted(ctx, slog.LevelDebug) {
@@ -82,7 +82,8 @@ func (a *attempt) acquire(ctx context.Context) error {
 		emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWait{c.subject, a.number, limitKey, waited})
 	}
 	if err != nil {
-		return a.refuse(err)
+		a.failure = a.refusal(ctx, err)
+		return err
 	}
 	if c.beforeSend == nil {
 		return nil
@@ -90,7 +91,7 @@ func (a *attempt) acquire(ctx context.Context) error {
 	if err = c.beforeSend(ctx, a.number); isNil(err) { // a nil *Error in an error
 		return nil
 	}
-	a.failure = &Error{by: "function of WithBeforeSend", cause: c.secrets.Error(err, c.whyOver()), Local: true}
+	a.failure = &Error{by: "function of WithBeforeSend", cause: c.cause(ctx, err), Local: true}
 	return err
 }
 
@@ -123,41 +124,37 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err erro
 	return asked, err
 }
 
-// refuse says who has refused the attempt, and why. The error is a refusal of the line,
+// refusal says who has refused the attempt, and why. The error is a refusal of the line,
 // or whatever the limiter returns.
-func (a *attempt) refuse(err error) error {
-	c, e, inLine, said := a.call, new(Error), new(*quota.Refusal), new(*Error)
+func (a *attempt) refusal(ctx context.Context, err error) *Error {
+	c, inLine, said := a.call, new(*quota.Refusal), new(*Error)
+	e := &Error{Local: true}
 	switch {
 	case errors.As(err, inLine): // as the service would have answered
 		r := *inLine
-		*e = Error{
-			Method: c.endpoint.Method, Path: c.endpoint.Path, Local: true,
-			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, TraceID: r.TraceID,
-			LimitKey: r.LimitKey, RetryAfter: r.RetryAfter, cause: c.tooLong(r.Patience, r.RetryAfter),
-		}
+		e.StatusCode, e.Code, e.TraceID, e.LimitKey, e.RetryAfter = http.StatusTooManyRequests, spec.RateLimited, r.TraceID, r.LimitKey, r.RetryAfter
+		e.cause = c.tooLong(r.Patience, r.RetryAfter)
 		if c.client.pacer == nil {
 			e.by = "cool-down"
 		}
-		err = e
-	case errors.As(err, said):
-		*e = **said
-		e.Local, e.LimitKey = true, printable.Name(e.LimitKey)
-		if e.StatusCode == http.StatusTooManyRequests && e.cause == nil {
-			e.cause = c.tooLong(0, e.RetryAfter)
-		}
-	case c.ctx.Err() != nil:
-		e.cause = c.redact(fmt.Errorf("in line for a limit: %w", err))
-		if errors.Is(c.ctx.Err(), context.DeadlineExceeded) {
-			e.StatusCode, e.Code, e.LimitKey, e.Local = http.StatusTooManyRequests, spec.RateLimited, c.waiter.Limit, true
+	case ctx.Err() != nil:
+		e.cause = c.cause(ctx, fmt.Errorf("in line for a limit: %w", err))
+		if e.Local = errors.Is(ctx.Err(), context.DeadlineExceeded); e.Local {
+			e.StatusCode, e.Code, e.LimitKey = http.StatusTooManyRequests, spec.RateLimited, c.waiter.Limit
 			if c.client.pacer == nil && c.client.limiter == nil {
 				e.by = "cool-down"
 			}
 		}
+	case errors.As(err, said) && (*said).StatusCode == http.StatusTooManyRequests:
+		from := *said
+		e.StatusCode, e.Code, e.TraceID, e.LimitKey, e.Reason = from.StatusCode, from.Code, from.TraceID, from.LimitKey, from.Reason
+		e.redact(&c.secrets)
+		e.RetryAfter = max(0, from.RetryAfter)
+		e.cause = c.tooLong(0, e.RetryAfter)
 	default:
-		e.cause = c.redact(err)
+		e.cause = c.cause(ctx, err)
 	}
-	a.failure = e
-	return err
+	return e
 }
 
 // send makes the request of the attempt and reads what comes back. A failed attempt
@@ -184,7 +181,7 @@ func (a *attempt) send(ctx context.Context) {
 		}
 	}
 	a.failure = cmp.Or(a.failure, new(Error))
-	a.failure.cause = c.redact(a.Err)
+	a.failure.cause = c.cause(ctx, a.Err)
 }
 
 // request is what the attempt sends, beginning now.
@@ -244,8 +241,7 @@ func (a *attempt) release(ctx context.Context) {
 	}
 }
 
-// report tells observers of the attempt's end. If the context ended with a cause, net/http
-// returns that cause alone. Add ctx.Err or the timeout, so that errors.Is finds it.
+// report tells observers of the attempt's end.
 func (a *attempt) report(ctx context.Context) {
 	c := a.call
 	if a.reply != nil && c.agentID == "" {
@@ -256,7 +252,13 @@ func (a *attempt) report(ctx context.Context) {
 	}
 	e := AttemptEnd{
 		Subject: c.subject, Attempt: a.number, StatusCode: a.Status, TraceID: a.safeTraceID(),
-		Verdict: a.verdict(), Elapsed: time.Since(a.began), Err: c.secrets.Error(a.Err, c.whyOver()),
+		Verdict: a.verdict(), Elapsed: time.Since(a.began),
+	}
+	switch {
+	case a.outcome == outcomeRefused && a.failure.StatusCode != 0:
+		e.Err = a.fail()
+	case a.Err != nil && a.failure != nil: // nil: a part of the program panicked
+		e.Err = a.failure.cause
 	}
 	if a.failure != nil && a.Status == http.StatusTooManyRequests {
 		e.LimitKey = a.failure.LimitKey

@@ -161,7 +161,7 @@ func (c *call) run() (err error) {
 	}
 	// It ended before an attempt, or while it waited for one.
 	c.last.failure = cmp.Or(c.last.failure, new(Error))
-	c.last.failure.cause = c.redact(cmp.Or(c.whyOver(), over))
+	c.last.failure.cause = c.cause(c.ctx, cmp.Or(c.whyOver(), over))
 	return c.last.fail()
 }
 
@@ -326,11 +326,12 @@ func (c *call) whyOver() error {
 	return nil
 }
 
-// redact takes the secrets out of an error that kept an attempt, or the call, from
-// an answer. A transport returns the context's cause, or its error, or its own: all can
-// be found.
-func (c *call) redact(err error) error {
-	return c.secrets.Error(err, c.whyOver(), context.Cause(c.ctx))
+// cause is what an error of the call wraps where others have made it fail: a transport, a
+// limiter, the function of WithBeforeSend, a context. It finds what they return, but no
+// errors of this package, which are about other calls: errgroup ends the context of all
+// with the first one's error. Its text says how ctx ended, and why, whether or not err does.
+func (c *call) cause(ctx context.Context, err error) error {
+	return c.secrets.Error(isOwn, cmp.Or(ctx.Err(), c.whyOver()), err, context.Cause(ctx))
 }
 
 // report fills the CallInfo and tells observers of the call's end.

@@ -93,9 +93,9 @@ func within(d time.Duration, do doCall) doCall {
 	}
 }
 
-// errLeft is why a caller leaves. Where the context ends with a cause, net/http returns
-// that in place of the context's error.
-var errLeft = errors.New("the user has left")
+// errLeft is why a caller leaves, such as another call that failed. Where the context ends
+// with a cause, net/http returns that in place of the context's error.
+var errLeft = fmt.Errorf("the user has left: %w", agentmessaging.ErrNotFound)
 
 // leaving makes a call that its caller gives up after a time, or when a transport calls
 // leave.
@@ -362,6 +362,9 @@ var reported = []callCase{
 	{do: sending(create{}), given: bodies(200, `{"agent_id":"agent-`+testKey+`","status":"active","trace_id":"\n`+testKey+`"}`), want: "done"},
 	{rule: "A limiter refuses: nothing is sent.", do: post, opts: options{agentmessaging.WithLimiter(&limiterStub{
 		refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour},
+	})}, given: each(okAnswer), want: "not done: ErrRateLimited, requests: 0"},
+	{rule: "What it says is shown as the words of an answer are.", do: post, opts: options{agentmessaging.WithLimiter(&limiterStub{
+		refusal: &agentmessaging.Error{StatusCode: 429, Code: testKey, TraceID: testKey, LimitKey: "per-key:" + testKey, Reason: "message-canary", RetryAfter: -1},
 	})}, given: each(okAnswer), want: "not done: ErrRateLimited, requests: 0"},
 	{rule: "A limiter whose error is a nil *Error has not refused, but gave no permit.", do: post,
 		opts: options{agentmessaging.WithLimiter(&limiterStub{refusal: (*agentmessaging.Error)(nil)})}, given: each(okAnswer), want: "not done, requests: 0"},

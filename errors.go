@@ -133,7 +133,9 @@ func (e *Error) GoString() string { return e.Error() }
 func (e *Error) Is(target error) bool { return target != nil && target == kindOf(e.StatusCode) }
 
 // Unwrap returns what kept the call from an answer, such as a net.Error or the
-// context's error, or from waiting after a 429; nil where the answer says it all.
+// context's error and its cause, or from waiting after a 429; nil where the answer says it
+// all. It holds no error of this package: one that came from a context's cause, a [Limiter],
+// the function of [WithBeforeSend] or a transport is about another call, and only in the text.
 func (e *Error) Unwrap() error { return e.cause }
 
 // RetryAfter is how long the service, or the client's limiter, asks to wait
@@ -223,46 +225,61 @@ func (e *ValidationError) Error() string { return "agentmessaging: " + e.Field +
 // Is reports whether target is [ErrInvalid].
 func (e *ValidationError) Is(target error) bool { return target == ErrInvalid }
 
+// kind is the type of the kinds of errors, by which isOwn knows them.
+type kind string
+
+func (k kind) Error() string { return string(k) }
+
+// isOwn reports whether an error is of this package. One that came by way of a context's
+// cause, a limiter or a transport is about another call.
+func isOwn(err error) bool {
+	switch err.(type) {
+	case *Error, *OutcomeUnknownError, *ValidationError, kind:
+		return true
+	}
+	return false
+}
+
 // Kinds of errors, for errors.Is. Statuses that the interface does not list
 // and that are not 5xx have no kind; [Error].StatusCode tells them.
 var (
 	// ErrBadRequest is status 400: the service refused the body. Do not
 	// repeat the call unchanged (interface 7).
-	ErrBadRequest = errors.New("agentmessaging: bad request")
+	ErrBadRequest error = kind("agentmessaging: bad request")
 	// ErrUnauthorized is status 401: the API key is missing, unknown or
 	// revoked (interface 5). Use a valid key; every call with this one fails.
-	ErrUnauthorized = errors.New("agentmessaging: unauthorized")
+	ErrUnauthorized error = kind("agentmessaging: unauthorized")
 	// ErrPaymentRequired is status 402: the plan is inactive (interface 5).
 	// Activate one in the dashboard.
-	ErrPaymentRequired = errors.New("agentmessaging: payment required")
+	ErrPaymentRequired error = kind("agentmessaging: payment required")
 	// ErrForbidden is status 403: a BYOK operation with a key that the
 	// dashboard did not issue (interface 5). Use a dashboard-issued key.
-	ErrForbidden = errors.New("agentmessaging: forbidden")
+	ErrForbidden error = kind("agentmessaging: forbidden")
 	// ErrNotFound is status 404: no such agent for this key. Use the key that
 	// created it. Where no agent is named, check the base address.
-	ErrNotFound = errors.New("agentmessaging: not found")
+	ErrNotFound error = kind("agentmessaging: not found")
 	// ErrConflict is status 409: warm-up in byok mode without a BYOK
 	// configuration (interface 4.2). Call SetBYOK first.
-	ErrConflict = errors.New("agentmessaging: conflict")
+	ErrConflict error = kind("agentmessaging: conflict")
 	// ErrRateLimited is status 429, answered by the service or, with
 	// [Error].Local set, by the client's cool-down or limiter (interface 8).
 	// Come back after [RetryAfter]. Where a deadline passed in line for a limit, the
 	// error is context.DeadlineExceeded too.
-	ErrRateLimited = errors.New("agentmessaging: rate limited")
+	ErrRateLimited error = kind("agentmessaging: rate limited")
 	// ErrUnavailable is status 503: BYOK is not available (interface 7), or a proxy
 	// could not reach the service. Try later. To a POST it comes inside an
 	// [*OutcomeUnknownError], unless the endpoint lists 503 and the body has an error
 	// code.
-	ErrUnavailable = errors.New("agentmessaging: unavailable")
+	ErrUnavailable error = kind("agentmessaging: unavailable")
 	// ErrServer is any other 5xx, from the service or a proxy before it. To a
 	// POST, it comes inside an [*OutcomeUnknownError]. Else try later.
-	ErrServer = errors.New("agentmessaging: server error")
+	ErrServer error = kind("agentmessaging: server error")
 	// ErrOutcomeUnknown is the kind of every [*OutcomeUnknownError]. A repeat may
 	// do it twice.
-	ErrOutcomeUnknown = errors.New("agentmessaging: outcome unknown")
+	ErrOutcomeUnknown error = kind("agentmessaging: outcome unknown")
 	// ErrInvalid is the kind of every [*ValidationError]. Correct what its Field
 	// names.
-	ErrInvalid = errors.New("agentmessaging: invalid argument")
+	ErrInvalid error = kind("agentmessaging: invalid argument")
 )
 
 // kinds has the kind of each status that the interface lists, and what to do

@@ -444,6 +444,41 @@ func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
+// TestErrorsOfOtherCalls, which a context, a limiter, a journal or a transport passes on,
+// are words in the error of this one. What the user has put around them stays in reach.
+func TestErrorsOfOtherCalls(t *testing.T) {
+	mine := errors.New("mine")
+	refused := &agentmessaging.Error{StatusCode: 409, Method: "POST", Path: "/v1/warmup"}
+	other := fmt.Errorf("%w: %w", mine, errors.Join(&agentmessaging.OutcomeUnknownError{Err: refused}, &agentmessaging.ValidationError{}, agentmessaging.ErrNotFound))
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(other)
+	journal := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return other })
+	for name, tt := range map[string]struct {
+		ctx   context.Context
+		opts  []agentmessaging.Option
+		given answer
+		kinds []string
+		local bool
+		text  string
+	}{
+		"context":   {ctx: ended, kinds: []string{"context.Canceled"}, text: ": context canceled: mine: "},
+		"journal":   {ctx: journal, local: true, text: ": mine: "},
+		"limiter":   {ctx: t.Context(), opts: options{agentmessaging.WithLimiter(&limiterStub{refusal: other})}, local: true, text: ": mine: "},
+		"transport": {ctx: t.Context(), opts: options{once}, given: answer{Err: other}, text: ": mine: "},
+	} {
+		err := get(tt.ctx, newClient(t, answering(tt.given), tt.opts...))
+		assert.Equal(t, tt.kinds, kindsOf(err), name)
+		assert.ErrorIs(t, err, mine, name)
+		assert.NotErrorIs(t, err, refused, name)
+		var invalid *agentmessaging.ValidationError
+		assert.NotErrorAs(t, err, &invalid, name)
+		var failure *agentmessaging.Error
+		require.ErrorAs(t, err, &failure, name)
+		assert.Equal(t, tt.local, failure.Local, name)
+		assert.ErrorContains(t, err, tt.text, name)
+	}
+}
+
 // TestCausesOfAnyType, of a transport and of the caller's context, stay in reach of
 // errors.Is and panic nowhere. What errors return can be the key of a map.
 func TestCausesOfAnyType(t *testing.T) {

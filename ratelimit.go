@@ -24,7 +24,7 @@ type Limiter interface {
 	// it, or nobody could go for longer than the attempt's MaxWait, Acquire
 	// returns at once, with an [*Error] of status 429 that has RetryAfter set,
 	// which the caller of the method gets with Local set. Any other error is
-	// the call's cause.
+	// the cause of an [*Error] with Local set.
 	Acquire(ctx context.Context, attempt LimitedAttempt) (Permit, error)
 }
 

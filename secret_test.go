@@ -255,6 +255,8 @@ type leakyError struct{ text, key string }
 
 func (e *leakyError) Error() string { return e.text }
 
+func none(error) bool { return false }
+
 // TestCausesShowNoKey: what can be unwrapped is found, and shows nothing.
 func TestCausesShowNoKey(t *testing.T) {
 	const key = "key-canary-4711"
@@ -263,15 +265,15 @@ func TestCausesShowNoKey(t *testing.T) {
 	silent := &leakyError{"quiet", "x"}
 	deep := fmt.Errorf("%w and %w", fmt.Errorf("sent %s: %w", key, io.ErrUnexpectedEOF), silent)
 	for _, err := range []error{deep, hiding, fmt.Errorf("x: %w", hiding), errors.New(key), &url.Error{Op: "Get", URL: "https://x/" + key, Err: io.EOF}} {
-		redacted := redactor.Error(err, context.Canceled)
+		redacted := redactor.Error(none, err, context.Canceled)
 		assert.ErrorIs(t, redacted, err)
 		assert.ErrorIs(t, redacted, context.Canceled)
 		holdsNone(t, redacted, key)
 	}
 	var found *leakyError
-	assert.ErrorAs(t, redactor.Error(deep), &found)
-	assert.ErrorIs(t, redactor.Error(deep), io.ErrUnexpectedEOF)
-	assert.NotErrorAs(t, redactor.Error(hiding), &found)
+	assert.ErrorAs(t, redactor.Error(none, deep), &found)
+	assert.ErrorIs(t, redactor.Error(none, deep), io.ErrUnexpectedEOF)
+	assert.NotErrorAs(t, redactor.Error(none, hiding), &found)
 }
 
 // TestErrorsShowNoPasswordOfAProxy, as net/http's does of a proxy that it cannot read.
@@ -283,7 +285,7 @@ func TestErrorsShowNoPasswordOfAProxy(t *testing.T) {
 		`Get "https://host:80/a@b": EOF, [::1]://a@b/`: `Get "https://host:80/a@b": EOF, [::1]://[redacted]`,
 		`Get "https://[::1]:80/a@b": EOF`:              `Get "https://[::1]:80/a@b": EOF`,
 	} {
-		err := redact.New("").Error(errors.New(said))
+		err := redact.New("").Error(none, errors.New(said))
 		assert.EqualError(t, err, shown)
 		if said != shown {
 			holdsNone(t, err, said)

@@ -365,19 +365,19 @@ func (r *Redactor) Quote(text string) string {
 	return text
 }
 
-// Error redacts err and other causes. errors.Is finds all of them; errors.As and Unwrap
-// only those without secrets. nil stays nil.
-func (r *Redactor) Error(err error, others ...error) error {
-	if err == nil {
-		return nil
+// Error redacts errors that led to one another as one error, which says what each adds.
+// errors.Is finds all of them and what they wrap; errors.As and Unwrap only those without
+// secrets. Neither finds an error of which except reports true, or what that wraps. Errors
+// that are nil are left out.
+func (r *Redactor) Error(except func(error) bool, errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	e := &redactedError{is: func(target error) bool { return find(errs, target, except) }}
+	var texts []string
+	for _, err := range errs {
+		causes, _ := r.clean(err, except)
+		e.causes, texts = append(e.causes, causes...), append(texts, err.Error())
 	}
-	e := &redactedError{text: r.Text(withoutUser(err.Error())), is: func(target error) bool { return holds(err, target) }}
-	e.causes, _ = r.clean(err)
-	for _, other := range others {
-		if other != nil && !holds(err, other) {
-			e.causes = append(e.causes, r.Error(other))
-		}
-	}
+	e.text = r.Text(withoutUser(said(texts)))
 	return e
 }
 
@@ -390,27 +390,29 @@ func withoutUser(text string) string { return userInfo.ReplaceAllString(text, "$
 // that has an @ before its path, or something else than a port after its colon.
 var userInfo = regexp.MustCompile(`(?s)(invalid proxy address ").*@.*|(://)(?:[^/?#@]*|[^/?#@:[]*:\d*[^\d/?#@][^@]*)@.*`)
 
-// holds is errors.Is, but for errors that cannot be compared, such as a struct with a
-// slice in an interface: errors.Is panics there.
-func holds(err, target error) (found bool) {
-	defer func() { _ = recover() }()
-	return errors.Is(err, target)
+// said joins texts, without those that another one has in it.
+func said(texts []string) string {
+	var said []string
+	for i, text := range texts {
+		isIn := func(other string) bool { return other != text && strings.Contains(other, text) }
+		if !slices.ContainsFunc(texts, isIn) && !slices.Contains(texts[:i], text) {
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, ": ")
 }
 
-// clean returns err where neither it nor what it wraps shows a secret, and otherwise
-// what it wraps, as far as that is clean.
-func (r *Redactor) clean(err error) (causes []error, whole bool) {
+// clean returns err where neither it nor what it wraps shows a secret or is an exception, and
+// otherwise what it wraps, as far as that is clean.
+func (r *Redactor) clean(err error, except func(error) bool) (causes []error, whole bool) {
+	if except(err) {
+		return nil, false
+	}
 	shown := fmt.Sprintf("%s\n%+v\n%#v", err.Error(), err, err)
 	whole = r.Text(withoutUser(shown)) == shown
-	wrapped := []error{errors.Unwrap(err)}
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		wrapped = many.Unwrap()
-	}
-	for _, inner := range wrapped {
-		if inner != nil {
-			some, all := r.clean(inner)
-			causes, whole = append(causes, some...), whole && all
-		}
+	for _, inner := range wrapped(err) {
+		some, all := r.clean(inner, except)
+		causes, whole = append(causes, some...), whole && all
 	}
 	if whole {
 		return []error{err}, true
@@ -418,14 +420,38 @@ func (r *Redactor) clean(err error) (causes []error, whole bool) {
 	return causes, false
 }
 
+// wrapped are the errors that err wraps.
+func wrapped(err error) []error {
+	all := []error{errors.Unwrap(err)}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		all = slices.Clone(many.Unwrap())
+	}
+	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
+}
+
 // redactedError is a pointer, so that it can be compared and be the key of a map.
 type redactedError struct {
 	text   string
 	causes []error
-	is     func(error) bool // of the error itself, which may show a secret
+	is     func(error) bool // a function, so that no print shows the errors, which may show a secret
 }
 
 func (e *redactedError) Error() string        { return e.text }
 func (e *redactedError) GoString() string     { return e.text }
 func (e *redactedError) Unwrap() []error      { return e.causes }
 func (e *redactedError) Is(target error) bool { return e.is(target) }
+
+// find is errors.Is without the exceptions.
+func find(errs []error, target error, except func(error) bool) bool {
+	return slices.ContainsFunc(errs, func(err error) bool {
+		return !except(err) && (is(err, target) || find(wrapped(err), target, except))
+	})
+}
+
+// is reports whether err is target. Some errors cannot be compared, such as a struct with a
+// slice in an interface: that panics.
+func is(err, target error) (found bool) {
+	defer func() { _ = recover() }()
+	x, ok := err.(interface{ Is(error) bool })
+	return err == target || ok && x.Is(target)
+}
