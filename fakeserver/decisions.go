@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 )
 
 // Decision is a question that the interface leaves open, and the fake's answer.
@@ -24,119 +25,82 @@ type Decision struct {
 
 // Decisions returns how this fake answers each open question of the interface.
 func (s *Server) Decisions() []Decision {
-	all := make([]Decision, len(decisions))
-	for i, d := range decisions {
+	own, inForce := answersOf(defaultBehavior), answersOf(s.config.behavior)
+	all := make([]Decision, len(decisions.All))
+	for i, q := range decisions.All {
 		all[i] = Decision{
-			ID: d.id, Question: d.question, Possible: d.possible(),
-			Observed: s.config.sources[d.id] == observed, Inferred: s.config.sources[d.id] == inferred,
-			Default: string(encode(d.at(defaultBehavior))), Answer: string(encode(d.at(s.config.behavior))),
+			ID: q.ID, Question: q.Words, Possible: possible(q),
+			Observed: s.config.sources[q.ID] == observed, Inferred: s.config.sources[q.ID] == inferred,
+			Default: string(own[q.ID]), Answer: string(inForce[q.ID]),
 		}
 	}
 	return all
 }
 
-// decision is an open question of the interface, and where the answer is in a Behavior.
-// at returns a pointer, by which answers are read, written and typed.
-type decision struct {
-	id, question string
-	at           func(*service.Behavior) any // a pointer to the answer
-	allowed      []any                       // nil: whatever fits the answer's type
-}
+// defaultBehavior has the fake's own answers. They are guesses; an observation of a real
+// service replaces them. All fakes that nobody changed share it. Like and WithDecision
+// start from a new one.
+var defaultBehavior = newBehavior()
 
-// encode writes an answer or a question's default as JSON.
-func encode(answer any) []byte {
-	b, err := json.Marshal(answer)
-	if err != nil {
-		panic(err) // the fields of Behavior can all be written
+func newBehavior() *service.Behavior {
+	answers, b := map[string]any{}, new(service.Behavior)
+	for _, q := range decisions.All {
+		answers[q.ID] = q.Default
+	}
+	if err := json.Unmarshal(encode(answers), b); err != nil {
+		panic(err) // each default has the type of its field
 	}
 	return b
 }
 
-// decisions are all questions, in the order of Server.Decisions. observe.Run asks all
-// but the last four by the same ids: a service that nobody can arrange cannot be asked
-// for those. The question is for a reader, the pointer says where the answer is kept,
-// and the list, if there is one, which answers this fake can give.
-var decisions = []decision{
-	// Answers and their words.
-	{"status", "What does GET /v1/status say of the service?", func(b *service.Behavior) any { return &b.Status }, nil},
-	{"error_names", "Which values has error?", func(b *service.Behavior) any { return &b.ErrorNames }, nil},
-	{"reason", "Does a 400 say in reason what is wrong?", func(b *service.Behavior) any { return &b.Reason }, nil},
-	// Unknown paths, the order of checks, and times.
-	{"unknown_method", "Which status has a method that a path does not have?", func(b *service.Behavior) any { return &b.UnknownMethod }, []any{404, 405}},
-	{"path_before_key", "Is an unknown path answered 404 without a key too?", func(b *service.Behavior) any { return &b.PathBeforeKey }, nil},
-	{"body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", func(b *service.Behavior) any { return &b.BodyBeforeAgent }, nil},
-	{"times", "Which form have times?", func(b *service.Behavior) any { return &b.Times }, []any{service.TimesRFC3339, service.TimesOffset, service.TimesSeconds, service.TimesMilliseconds}},
-	// Bodies and bounds.
-	{"unknown_members", "Are unknown members of a message accepted?", func(b *service.Behavior) any { return &b.UnknownMembers }, nil},
-	{"null_members", "Is null for a member accepted, as if it were absent?", func(b *service.Behavior) any { return &b.NullMembers }, nil},
-	{"duplicate_members", "Is a member that is there twice accepted?", func(b *service.Behavior) any { return &b.DuplicateMembers }, nil},
-	{"other_case_members", "Is a member in another case accepted?", func(b *service.Behavior) any { return &b.OtherCase }, nil},
-	{"behind_body", "Is anything behind the JSON document accepted?", func(b *service.Behavior) any { return &b.BehindBody }, nil},
-	{"content_type", "Is a Content-Type other than JSON accepted?", func(b *service.Behavior) any { return &b.ContentType }, nil},
-	{"length_unit", "What does a bound on a text count?", func(b *service.Behavior) any { return &b.LengthUnit }, []any{service.UnitPoints, service.UnitUTF16, service.UnitBytes}},
-	{"metadata_cap", "How many characters of compact JSON may metadata have?", func(b *service.Behavior) any { return &b.MetadataCap }, nil},
-	// Agents, SMS and provider keys.
-	{"agent_of_another_key", "Which status has an agent for another key?", func(b *service.Behavior) any { return &b.AgentOfAnotherKey }, []any{404, 200}},
-	{"clear_nothing", "Which status has DELETE /v1/byok with nothing stored?", func(b *service.Behavior) any { return &b.ClearNothing }, []any{200, 404}},
-	{"sms_status", "Which SMS status does each mode lead to?", func(b *service.Behavior) any { return &b.SMSStatus }, nil},
-	{"creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", func(b *service.Behavior) any { return &b.CreationStoresKey }, nil},
-	{"byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", func(b *service.Behavior) any { return &b.BYOKCleared }, []any{400, 404, 200}},
-	// Limits.
-	{"warmup_limit_name", "Which limit_key has the limit on warm-ups?", func(b *service.Behavior) any { return &b.LimitNames.WarmUp }, nil},
-	{"refused_operations_spend", "Does a warm-up with a wrong body spend one?", func(b *service.Behavior) any { return &b.OperationsSpend }, nil},
-	{"body_before_operation_limit", "Is a wrong body answered 400 where the limit of the operation is spent?", func(b *service.Behavior) any { return &b.BodyBeforeOperation }, nil},
-	{"minute_limit_name", "Which limit_key has the limit on requests in a minute?", func(b *service.Behavior) any { return &b.LimitNames.KeyMinute }, nil},
-	{"windows", "How does a limit count calls?", func(b *service.Behavior) any { return &b.Windows }, []any{
-		service.WindowsFixed, service.WindowsSliding, service.WindowsAligned, service.WindowsWeighted, service.WindowsBucket,
-	}},
-	{"retry_after", "Does a call go through after exactly the wait that Retry-After names?", func(b *service.Behavior) any { return &b.ExactRetryAfter }, nil},
-	{"several_limits", "Of several spent limits, is the one named that opens last?", func(b *service.Behavior) any { return &b.NamesTheLastToOpen }, nil},
-	{"limit_before_body", "Is a wrong body answered 429 where the limit on requests is spent?", func(b *service.Behavior) any { return &b.LimitBeforeBody }, nil},
-	{"refused_requests_spend", "Which refused calls spend the limit on requests?", func(b *service.Behavior) any { return &b.RequestsSpend }, nil},
-	// observe cannot ask these: only a service that somebody has arranged shows them.
-	{"other_limit_names", "Which limit_key have the other limits?", func(b *service.Behavior) any { return &b.OtherNames }, nil},
-	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", func(b *service.Behavior) any { return &b.PermissionBeforeBody }, nil},
-	{"limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", func(b *service.Behavior) any { return &b.LimitBeforePermission }, nil},
-	{"store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", func(b *service.Behavior) any { return &b.StoreDownFirst }, nil},
+// answersOf are the answers of a Behavior as JSON, by the ids of their questions.
+func answersOf(b *service.Behavior) (answers map[string]json.RawMessage) {
+	_ = json.Unmarshal(encode(b), &answers)
+	return answers
 }
 
-// possible says which answers the question takes, for Decision.Possible and for errors.
+// encode writes answers as JSON.
+func encode(answer any) []byte {
+	b, err := json.Marshal(answer)
+	if err != nil {
+		panic(err) // answers are text, numbers, booleans and maps of them
+	}
+	return b
+}
+
+// possible says which answers a question takes, for Decision.Possible and for errors.
 // It follows from the type of the answer where no list is given.
-func (d decision) possible() string {
-	switch at := d.at(defaultBehavior).(type) {
-	case *bool:
-		return "true or false"
-	case *int:
-		if d.allowed == nil {
+func possible(q decisions.Question) string {
+	if q.Allowed == nil {
+		switch q.Default.(type) {
+		case bool:
+			return "true or false"
+		case int:
 			return "a number from 2"
-		}
-	case *string:
-		if d.allowed == nil {
+		case string:
 			return "a name"
 		}
-	default:
-		return "an object with members of " + string(encode(at))
+		return "an object with members of " + string(encode(q.Default))
 	}
-	words := make([]string, len(d.allowed))
-	for i, a := range d.allowed {
+	words := make([]string, len(q.Allowed))
+	for i, a := range q.Allowed {
 		words[i] = string(encode(a))
 	}
 	// The sizes of a bucket have no end, so they are no list.
-	if d.id == "windows" {
+	if q.ID == "windows" {
 		words = append(words, `"token bucket of 10" (of any number)`)
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// set takes an answer. An object may leave members out, which keep their answers. After
-// an error the Behavior may be half changed; the fake is then not made.
-func (d decision) set(in *service.Behavior, answer json.RawMessage) error {
-	at := d.at(in)
+// setAnswer puts an answer into a Behavior. An object may leave members out, which keep
+// their answers.
+func setAnswer(b *service.Behavior, q decisions.Question, answer json.RawMessage) error {
 	var own, given any
-	_ = json.Unmarshal(encode(at), &own)
+	_ = json.Unmarshal(encode(q.Default), &own)
 	_ = json.Unmarshal(answer, &given)
-	if !sameShape(own, given) || json.Unmarshal(answer, at) != nil || !d.allows(reflect.ValueOf(at).Elem()) {
-		return fmt.Errorf("the answer is not %s", d.possible())
+	if !sameShape(own, given) || !allows(q, given) || json.Unmarshal(fmt.Appendf(nil, `{%q:%s}`, q.ID, answer), b) != nil {
+		return fmt.Errorf("the answer is not %s", possible(q))
 	}
 	return nil
 }
@@ -155,14 +119,16 @@ func sameShape(own, given any) bool {
 }
 
 // allows reports whether an answer of the right type is a possible one.
-func (d decision) allows(answer reflect.Value) bool {
+func allows(q decisions.Question, answer any) bool {
+	text, _ := answer.(string)
+	number, isNumber := answer.(float64)
 	switch {
-	case d.id == "windows" && service.IsBucket(answer.String()):
+	case q.ID == "windows" && service.IsBucket(text):
 		return true
-	case d.allowed != nil:
-		return slices.Contains(d.allowed, answer.Interface())
+	case q.Allowed != nil:
+		return slices.ContainsFunc(q.Allowed, func(a any) bool { return string(encode(a)) == string(encode(answer)) })
 	}
-	return answer.Kind() != reflect.Int || answer.Int() >= 2
+	return !isNumber || number >= 2
 }
 
 // finding is the part of an observe.Finding that Like reads. Its own type keeps package
@@ -175,19 +141,19 @@ type finding struct {
 
 // answer returns the answer that the fake takes from the finding, and nil if the
 // finding has neither an answer nor a bound.
-func (f finding) answer(d decision) (json.RawMessage, source) {
+func (f finding) answer(q decisions.Question) (json.RawMessage, source) {
 	switch text := string(f.Answer); text {
 	case "", "null", `"unknown"`:
 	default:
 		return f.Answer, observed
 	}
-	own, isNumber := d.at(defaultBehavior).(*int)
-	if !isNumber || d.allowed != nil || f.AtLeast <= 0 && f.AtMost <= 0 {
+	own, isNumber := q.Default.(int)
+	if !isNumber || q.Allowed != nil || f.AtLeast <= 0 && f.AtMost <= 0 {
 		return nil, chosen
 	}
 	// The own answer, moved into the bounds: it stays as near to the documented default
 	// as it can.
-	within := max(*own, f.AtLeast)
+	within := max(own, f.AtLeast)
 	if f.AtMost > 0 {
 		within = min(within, f.AtMost)
 	}
@@ -232,24 +198,24 @@ func Like(observed []byte) Option {
 
 // decide takes the answer to a question, if there is one. The first decision of a fake
 // makes its own Behavior, since defaultBehavior is shared.
-func (c *config) decide(id string, answerTo func(decision) (json.RawMessage, source)) error {
-	i := slices.IndexFunc(decisions, func(d decision) bool { return d.id == id })
+func (c *config) decide(id string, answerTo func(decisions.Question) (json.RawMessage, source)) error {
+	i := slices.IndexFunc(decisions.All, func(q decisions.Question) bool { return q.ID == id })
 	if i < 0 {
 		var known []string
-		for _, d := range decisions {
-			known = append(known, d.id)
+		for _, q := range decisions.All {
+			known = append(known, q.ID)
 		}
 		return errors.New("unknown question; the questions are " + strings.Join(known, ", "))
 	}
-	answer, from := answerTo(decisions[i])
+	answer, from := answerTo(decisions.All[i])
 	if answer == nil {
 		return nil
 	}
 	if c.sources == nil {
-		c.behavior, c.sources = service.NewBehavior(), map[string]source{}
+		c.behavior, c.sources = newBehavior(), map[string]source{}
 	}
 	c.sources[id] = from
-	return decisions[i].set(c.behavior, answer)
+	return setAnswer(c.behavior, decisions.All[i], answer)
 }
 
 // WithDecision changes the fake's answer to one open question of the interface:
@@ -265,7 +231,7 @@ func WithDecision(id string, answer any) Option {
 	return func(c *config) error {
 		value, err := json.Marshal(answer)
 		if err == nil {
-			err = c.decide(id, func(decision) (json.RawMessage, source) { return value, chosen })
+			err = c.decide(id, func(decisions.Question) (json.RawMessage, source) { return value, chosen })
 		}
 		if err != nil {
 			return fmt.Errorf("WithDecision: %s: %w", quoteName(id), err)

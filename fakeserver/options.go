@@ -55,10 +55,6 @@ const (
 	inferred               // from bounds that were observed
 )
 
-// defaultBehavior is shared by all fakes that nobody changed. Like and WithDecision start
-// from a new one.
-var defaultBehavior = service.NewBehavior()
-
 // defaultCallLimit is how many calls a fake keeps without WithCallLimit. With texts of
 // 4 KB they take about 10 MB.
 const defaultCallLimit = 1000

@@ -7,16 +7,8 @@ import (
 	"sort"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
-)
-
-// The answers to the question how a limit counts, called windows in the file.
-const (
-	fixedWindows    = "fixed"        // a window starts with its first call
-	alignedWindows  = "aligned"      // a window starts with the minute of a clock
-	slidingWindows  = "sliding"      // a call counts for exactly a minute
-	weightedWindows = "weighted"     // two aligned windows, the earlier weighed by how much of it is within the last minute
-	tokenBucket     = "token bucket" // fills all the time
 )
 
 // countedCall is a call that may count, and its answer.
@@ -41,13 +33,13 @@ func (m *meter) used(calls []float64, t float64) float64 {
 	since := func(start float64) float64 { return float64(len(calls) - sort.SearchFloat64s(calls, start)) }
 	start := math.Floor(t/60) * 60 // of the clock's minute
 	switch m.kind {
-	case slidingWindows:
+	case decisions.WindowsSliding:
 		return since(t - 60 + 1e-4) // a call a minute ago counts no more
-	case alignedWindows:
+	case decisions.WindowsAligned:
 		return since(start)
-	case weightedWindows:
+	case decisions.WindowsWeighted:
 		return since(start) + (since(start-60)-since(start))*(1-(t-start)/60)
-	case tokenBucket:
+	case decisions.WindowsBucket:
 		return usedOfBucket(calls, t, m.limit/60)
 	default:
 		return usedOfFixed(calls, t)
@@ -121,7 +113,7 @@ func fitMeter(calls []countedCall, limit int) *meter {
 	reads := slices.DeleteFunc(slices.Clone(calls), func(c countedCall) bool { return c.Name != rawcall.ReadAgent.Name })
 	var meters []*meter
 	var costs []int
-	for _, kind := range []string{fixedWindows, alignedWindows, slidingWindows, weightedWindows, tokenBucket} {
+	for _, kind := range []string{decisions.WindowsFixed, decisions.WindowsAligned, decisions.WindowsSliding, decisions.WindowsWeighted, decisions.WindowsBucket} {
 		m, cost := fitKind(kind, reads, float64(limit))
 		meters, costs = append(meters, m), append(costs, cost)
 	}
@@ -138,9 +130,9 @@ func fitMeter(calls []countedCall, limit int) *meter {
 func fitKind(kind string, reads []countedCall, limit float64) (best *meter, least int) {
 	seconds := 1
 	switch kind {
-	case alignedWindows, weightedWindows:
+	case decisions.WindowsAligned, decisions.WindowsWeighted:
 		seconds = 60
-	case tokenBucket: // it fills during the first burst
+	case decisions.WindowsBucket: // it fills during the first burst
 		burst := slices.IndexFunc(reads, func(c countedCall) bool { return c.Status == http.StatusTooManyRequests })
 		limit = math.Round(limit / (1 + reads[burst].at.Sub(reads[0].at).Minutes()))
 	}
@@ -170,7 +162,7 @@ func (m *meter) fitSpent(calls []countedCall, kinds []callKind) map[string]any {
 	// Each kind of call is made a different number of times, so another set of kinds
 	// leaves room for at least one call more or less.
 	margin := 1
-	if m.kind == weightedWindows || m.kind == tokenBucket { // they open bit by bit, so a difference of one or two is chance
+	if m.kind == decisions.WindowsWeighted || m.kind == decisions.WindowsBucket { // they open bit by bit, so a difference of one or two is chance
 		margin = 3
 	}
 	set, clear := clearest(costs, 0, margin)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 )
@@ -172,11 +173,11 @@ func (f Finding) with(then Finding) (all Finding, unseen []string) {
 // the reason why o has none.
 func (o *Observation) Missing(earlier *Observation) (lines []string) {
 	earlier = cmp.Or(earlier, new(Observation))
-	for _, q := range questions {
-		then, now := earlier.Decisions[q.id], o.Decisions[q.id]
+	for _, q := range decisions.Asked {
+		then, now := earlier.Decisions[q.ID], o.Decisions[q.ID]
 		_, unseen := now.with(then)
 		for _, member := range unseen {
-			lines = append(lines, fmt.Sprintf("%s (last seen %s): %s", strings.TrimSuffix(q.id+"."+member, "."),
+			lines = append(lines, fmt.Sprintf("%s (last seen %s): %s", strings.TrimSuffix(q.ID+"."+member, "."),
 				cmp.Or(then.Seen, "on an unknown day"), cmp.Or(now.NotAsked, "not asked")))
 		}
 	}
@@ -200,13 +201,13 @@ func (o *Observation) Unchanged(earlier *Observation) int {
 
 func (o *Observation) compare(earlier *Observation) (changes []string, unchanged int) {
 	earlier = cmp.Or(earlier, new(Observation))
-	for _, q := range questions {
-		switch then, now := earlier.Decisions[q.id], o.Decisions[q.id]; {
+	for _, q := range decisions.Asked {
+		switch then, now := earlier.Decisions[q.ID], o.Decisions[q.ID]; {
 		case !then.Known() || !now.Known():
 		case sameFinding(then, now):
 			unchanged++
 		default:
-			changes = append(changes, fmt.Sprintf("%s: %s It was %s, it is %s.", q.id, q.words, then, now))
+			changes = append(changes, fmt.Sprintf("%s: %s It was %s, it is %s.", q.ID, q.Words, then, now))
 		}
 	}
 	return changes, unchanged
@@ -218,26 +219,26 @@ func (o *Observation) compare(earlier *Observation) (changes []string, unchanged
 func (o *Observation) Markdown() string {
 	var rows, open strings.Builder
 	known, different, unreached := 0, 0, 0
-	for _, q := range questions {
-		found := o.Decisions[q.id]
+	for _, q := range decisions.Asked {
+		found := o.Decisions[q.ID]
 		switch {
 		case found.Known():
 		case found.NotAsked == notReached:
 			unreached++
 			continue
 		default:
-			fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.words, q.id, cmp.Or(found.NotAsked, "not asked yet"))
+			fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.Words, q.ID, cmp.Or(found.NotAsked, "not asked yet"))
 			continue
 		}
 		known++
 		mark := ""
-		if !sameFinding(Finding{Answer: jsonOf(q.fake)}, found) {
+		if !sameFinding(Finding{Answer: jsonOf(q.Default)}, found) {
 			mark, different = " **differs**", different+1
 		}
-		fmt.Fprintf(&rows, "| %s | `%s` | `%s`%s | %s | %s |\n", q.words, compact(q.fake), found, mark, found.Seen, cell(found.Evidence))
+		fmt.Fprintf(&rows, "| %s | `%s` | `%s`%s | %s | %s |\n", q.Words, compact(q.Default), found, mark, found.Seen, cell(found.Evidence))
 	}
 	page := fmt.Sprintf("# How the service answers what the interface leaves open\n\n%d of %d questions answered, %d otherwise than the fake does by default. Spent: %s.\n",
-		known, len(questions), different, o.Spent)
+		known, len(decisions.Asked), different, o.Spent)
 	page += "\n| Question | The fake | The service | Last seen | Seen in |\n|---|---|---|---|---|\n" + rows.String()
 	if unreached > 0 {
 		fmt.Fprintf(&open, "- %d more: %s\n", unreached, notReached)

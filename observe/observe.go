@@ -76,7 +76,7 @@ func (o *Observation) Continue(ctx context.Context, target Target, budget Spend)
 	}
 	defer func() { o.Spent = o.Spent.Plus(p.spent) }()
 	for _, q := range questions {
-		if q.find != nil && !o.has(q) {
+		if !o.has(q) {
 			p.ask(q)
 		}
 		if err := ctx.Err(); err != nil {
@@ -94,7 +94,7 @@ func (o *Observation) Preview(target Target, budget Spend) Spend {
 	p := o.newProbe(context.Background(), target, budget)
 	most := Spend{Wait: p.budget.Wait} // a limit is waited for wherever it is met
 	for _, q := range questions {
-		if q.find != nil && !o.has(q) && p.lacks(q) == "" {
+		if !o.has(q) && p.lacks(q) == "" {
 			most = most.Plus(q.costs)
 			if q.fillsMinute {
 				most.Requests = p.budget.Requests

@@ -188,8 +188,8 @@ func TestBudgetFlag(t *testing.T) {
 	assert.Equal(t, observe.Spend{Requests: 7}, s)
 }
 
-// TestQuestionsOfTheFake: Run asks what the fake decides, with the same words and
-// answers, though neither package imports the other.
+// TestQuestionsOfTheFake: the page has each question that Run can ask, with the fake's
+// words and answers.
 func TestQuestionsOfTheFake(t *testing.T) {
 	o := asTheFake(t)
 	page := o.Markdown()

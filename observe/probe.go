@@ -49,17 +49,15 @@ func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend)
 	return &probe{Player: player, target: target, ctx: ctx, o: o, budget: budget}
 }
 
-// question is a question that the interface leaves open.
+// question is how to ask a question that the interface leaves open.
 type question struct {
-	id    string
-	words string // as a person would ask it
-	fake  any    // this project's answer
+	id string // of decisions.Asked
 	// costs bounds what find spends on a target with the limits of a preview key.
 	// If fillsMinute is set, a larger limit takes more requests.
 	costs       Spend
 	fillsMinute bool
 	// find makes the calls of Run and returns the answer, or nil if there is no clear
-	// one. A question without find is among the alsoAnswers of another question.
+	// one.
 	find func(p *probe) any
 	// alsoAnswers are the ids of further questions that find answers. It passes their
 	// answers to probe.answer.
@@ -301,7 +299,7 @@ func (p *probe) wait(d time.Duration) {
 }
 
 // emptyMinute waits until no call of the key counts in a limit by the minute any
-// more. That takes two minutes: weightedWindows weigh the minute before too.
+// more. That takes two minutes: weighted windows weigh the minute before too.
 func (p *probe) emptyMinute() {
 	if len(p.counted) > 0 {
 		p.wait(2*minute - p.now().Sub(p.counted[len(p.counted)-1].at))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
@@ -18,54 +19,40 @@ var (
 	oneAgent = Spend{Requests: 2, Creations: 1}
 )
 
-// questions are all that Run asks, in this order. The ids are those of the
-// fake's decisions.
+// questions are how Run asks, in this order. The ids are those of decisions.Asked, which
+// has the words. A question that is not here is among the alsoAnswers of another one.
 var questions = []question{
-	{id: "status", words: "What does GET /v1/status say of the service?", costs: one,
-		find: each(200, rawcall.GetStatus), read: readStatus,
-		fake: map[string]any{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}},
-	{id: "error_names", words: "Which values has error?", costs: Spend{Requests: 12}, find: errorNames, read: readErrorName, fake: map[string]any{
-		"bad_request": "bad_request", "unauthorized": "unauthorized", "payment_required": "payment_required",
-		"forbidden": "forbidden", "not_found": "not_found", "method_not_allowed": "method_not_allowed",
-		"byok_not_configured": "byok_not_configured", "byok_unavailable": "byok_unavailable",
-	}},
-	{id: "reason", words: "Does a 400 say in reason what is wrong?", fake: true, costs: one,
-		find: each(400, rawcall.WrongAgent), read: readReason},
-	{id: "unknown_method", words: "Which status has a method that a path does not have?", fake: 405, costs: one,
-		find: func(p *probe) any { return p.take(patching, 404, 405).Status }},
-	oneCall("path_before_key", "Is an unknown path answered 404 without a key too?", true, rawcall.At("GET", "/v1/nothing").Keyless(), 404, 401),
-	oneCall("body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", true,
-		rawcall.SendMessage.Of(rawcall.NoAgent).With(`{}`), 400, 404),
-	{id: "times", words: "Which form have times?", fake: "rfc3339", costs: oneAgent,
-		find: each(200, rawcall.ReadAgent), read: readTimes},
+	{id: "status", costs: one, find: each(200, rawcall.GetStatus), read: readStatus},
+	{id: "error_names", costs: Spend{Requests: 12}, find: errorNames, read: readErrorName},
+	{id: "reason", costs: one, find: each(400, rawcall.WrongAgent), read: readReason},
+	{id: "unknown_method", costs: one, find: func(p *probe) any { return p.take(patching, 404, 405).Status }},
+	oneCall("path_before_key", rawcall.At("GET", "/v1/nothing").Keyless(), 404, 401),
+	oneCall("body_before_agent", rawcall.SendMessage.Of(rawcall.NoAgent).With(`{}`), 400, 404),
+	{id: "times", costs: oneAgent, find: each(200, rawcall.ReadAgent), read: readTimes},
 
-	accepts("unknown_members", "Are unknown members of a message accepted?", `{"text":"Hello","mood":"good"}`),
-	accepts("null_members", "Is null for a member accepted, as if it were absent?", `{"text":"Hello","user_ref":null}`),
-	accepts("duplicate_members", "Is a member that is there twice accepted?", `{"text":"Hello","text":"Hello"}`),
-	accepts("other_case_members", "Is a member in another case accepted?", `{"Text":"Hello"}`),
-	accepts("behind_body", "Is anything behind the JSON document accepted?", `{"text":"Hello"} x`),
-	oneCall("content_type", "Is a Content-Type other than JSON accepted?", false,
-		rawcall.SendMessage.WithHeader("Content-Type", rawcall.Always("text/plain")), 200, 400),
-	{id: "length_unit", words: "What does a bound on a text count?", fake: "code points", costs: Spend{Requests: 2, Creations: 2}, find: lengthUnit},
-	{id: "metadata_cap", words: "How many characters of compact JSON may metadata have?", fake: 4096,
-		costs: Spend{Requests: 32, Creations: 12}, find: metadataCap},
+	accepts("unknown_members", `{"text":"Hello","mood":"good"}`),
+	accepts("null_members", `{"text":"Hello","user_ref":null}`),
+	accepts("duplicate_members", `{"text":"Hello","text":"Hello"}`),
+	accepts("other_case_members", `{"Text":"Hello"}`),
+	accepts("behind_body", `{"text":"Hello"} x`),
+	oneCall("content_type", rawcall.SendMessage.WithHeader("Content-Type", rawcall.Always("text/plain")), 200, 400),
+	{id: "length_unit", costs: Spend{Requests: 2, Creations: 2}, find: lengthUnit},
+	{id: "metadata_cap", costs: Spend{Requests: 32, Creations: 12}, find: metadataCap},
 
-	{id: "agent_of_another_key", words: "Which status has an agent for another key?", fake: 404, costs: oneAgent, secondKey: true,
+	{id: "agent_of_another_key", costs: oneAgent, secondKey: true,
 		find: func(p *probe) any {
 			p.agent(rawcall.Key{})
 			p.Last = p.Agents[rawcall.Key{}]
 			return p.take(rawcall.ReadAgent.By(rawcall.Another), 404, 200).Status
 		}},
-	{id: "clear_nothing", words: "Which status has DELETE /v1/byok with nothing stored?", fake: 200, costs: Spend{Requests: 3},
+	{id: "clear_nothing", costs: Spend{Requests: 3},
 		find: func(p *probe) any {
 			p.nothingStored()
 			return p.take(rawcall.ClearBYOK, 200, 404).Status
 		}},
-	{id: "sms_status", words: "Which SMS status does each mode lead to?", costs: Spend{Requests: 4, Creations: 4}, read: readSMS,
-		find: each(200, smsAgent("none"), smsAgent("sandbox"), smsAgent("managed"), smsAgent("byo_twilio")),
-		fake: map[string]any{"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup"}},
-	{id: "creation_stores_key", words: "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", fake: true,
-		costs: Spend{Requests: 5, Creations: 1, BYOKSets: 1},
+	{id: "sms_status", costs: Spend{Requests: 4, Creations: 4}, read: readSMS,
+		find: each(200, smsAgent("none"), smsAgent("sandbox"), smsAgent("managed"), smsAgent("byo_twilio"))},
+	{id: "creation_stores_key", costs: Spend{Requests: 5, Creations: 1, BYOKSets: 1},
 		find: func(p *probe) any {
 			p.nothingStored()
 			p.take(rawcall.KeyedAgent, 200)
@@ -74,8 +61,7 @@ var questions = []question{
 			p.answer("creation_stores_key", x.At("byok") != nil, x)
 			return nil
 		}},
-	{id: "byok_cleared", words: "Which status has a message to a byok agent after BYOK was cleared?", fake: 400,
-		costs: Spend{Requests: 4, Creations: 1, BYOKSets: 1},
+	{id: "byok_cleared", costs: Spend{Requests: 4, Creations: 1, BYOKSets: 1},
 		find: func(p *probe) any {
 			p.take(rawcall.SetBYOK, 200)
 			p.take(rawcall.BYOKAgent, 200)
@@ -87,35 +73,27 @@ var questions = []question{
 
 	// These fill the hour of warm-ups and the minute of a key, after a time without
 	// calls, so that the whole limit is free, however the service counts.
-	{id: "warmup_limit_name", words: "Which limit_key has the limit on warm-ups?", fake: "warmup_key_hour", find: fillWarmUps,
+	{id: "warmup_limit_name", find: fillWarmUps,
 		alsoAnswers: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 33, Creations: 1, WarmUps: 8}},
-	{id: "refused_operations_spend", words: "Does a warm-up with a wrong body spend one?", fake: false},
-	{id: "body_before_operation_limit", words: "Is a wrong body answered 400 where the limit of the operation is spent?", fake: true},
-	{id: "minute_limit_name", words: "Which limit_key has the limit on requests in a minute?", fake: "key_minute", find: fillMinute,
+	{id: "minute_limit_name", find: fillMinute,
 		alsoAnswers: []string{"windows", "retry_after", "several_limits", "limit_before_body"},
 		fillsMinute: true, costs: Spend{Requests: 210, Creations: 1, Wait: 4 * minute}},
-	{id: "windows", words: "How does a limit count calls?", fake: "fixed"},
-	{id: "retry_after", words: "Does a call go through after exactly the wait that Retry-After names?", fake: true},
-	{id: "several_limits", words: "Of several spent limits, is the one named that opens last?", fake: true},
-	{id: "limit_before_body", words: "Is a wrong body answered 429 where the limit on requests is spent?", fake: true},
-	{id: "refused_requests_spend", words: "Which refused calls spend the limit on requests?", find: spentByRefused,
-		fake:        map[string]any{"401": false, "404": true, "400": true, "409": true, "status": false},
+	{id: "refused_requests_spend", find: spentByRefused,
 		fillsMinute: true, costs: Spend{Requests: 125, Creations: 1, Wait: 2 * minute}},
 }
 
 // oneCall makes a question that the status of one call answers: yes or no.
-func oneCall(id, words string, fake bool, c rawcall.Call, yes, no int) question {
-	q := question{id: id, words: words, fake: fake, costs: one, find: func(p *probe) any { return p.yes(c, yes, no) }}
+func oneCall(id string, c rawcall.Call, yes, no int) question {
+	q := question{id: id, costs: one, find: func(p *probe) any { return p.yes(c, yes, no) }}
 	if c.OfAgent() {
 		q.costs = oneAgent
 	}
 	return q
 }
 
-// accepts makes a question whether a message with that body is accepted, which
-// the fake does not.
-func accepts(id, words, body string) question {
-	return oneCall(id, words, false, rawcall.SendMessage.With(body), 200, 400)
+// accepts makes a question whether a message with that body is accepted.
+func accepts(id, body string) question {
+	return oneCall(id, rawcall.SendMessage.With(body), 200, 400)
 }
 
 // each makes calls that are answered with status, and joins what the question reads
@@ -228,13 +206,13 @@ func readTimes(x rawcall.Exchange) any {
 	number, notNumber := strconv.ParseFloat(text, 64)
 	switch {
 	case err == nil && offset == 0:
-		return "rfc3339"
+		return decisions.TimesRFC3339
 	case err == nil:
-		return "rfc3339 with an offset"
+		return decisions.TimesOffset
 	case notNumber == nil && number >= 1e11:
-		return "unix milliseconds"
+		return decisions.TimesMilliseconds
 	case notNumber == nil:
-		return "unix seconds"
+		return decisions.TimesSeconds
 	default:
 		return "unknown"
 	}
@@ -262,12 +240,12 @@ func (p *probe) fits(body string) bool { return p.yes(rawcall.CreateAgent.With(b
 // lengthUnit sends texts that have one length in code points, and others in
 // UTF-16 units and bytes, or in bytes alone.
 func lengthUnit(p *probe) any {
-	for _, t := range []struct{ char, unit string }{{"😀", "code points"}, {"é", "UTF-16 units"}} {
+	for _, t := range []struct{ char, unit string }{{"😀", decisions.UnitPoints}, {"é", decisions.UnitUTF16}} {
 		if p.fits(`{"customer_ref":"` + strings.Repeat(t.char, 200) + `"}`) {
 			return t.unit
 		}
 	}
-	return "bytes"
+	return decisions.UnitBytes
 }
 
 // metadataCap searches the largest size that is accepted, from 8 characters,

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -64,7 +65,7 @@ func (l limit) headStart() time.Duration {
 // the window before too, so it keeps a call for two lengths.
 func (l limit) dropExpired(now time.Time) {
 	counts := l.length
-	if l.kind == WindowsWeighted {
+	if l.kind == decisions.WindowsWeighted {
 		counts *= 2
 	}
 	for len(l.Calls) > 0 && !l.Calls[0].At.Add(counts).After(now) {
@@ -99,9 +100,9 @@ func (l limit) count(now time.Time) {
 	// begins its own.
 	at, last := now, len(l.Calls)-1
 	switch {
-	case l.kind == WindowsAligned || l.kind == WindowsWeighted:
+	case l.kind == decisions.WindowsAligned || l.kind == decisions.WindowsWeighted:
 		at = now.Truncate(l.length)
-	case l.kind == WindowsFixed && last >= 0:
+	case l.kind == decisions.WindowsFixed && last >= 0:
 		at = l.Calls[0].At
 	}
 	// Calls may be counted in another order than they read the clock.
@@ -123,7 +124,7 @@ func (l limit) opens(now time.Time) time.Time {
 	case l.Kind != l.kind: // nothing was counted yet
 	case l.bucket:
 		opens = l.Full.Add(l.perCall() - l.headStart())
-	case l.kind == WindowsWeighted:
+	case l.kind == decisions.WindowsWeighted:
 		opens = l.weightedOpens(now)
 	default:
 		for _, t := range l.Calls {
@@ -178,7 +179,7 @@ func (l limit) used(now time.Time) int {
 		return int(max(0, l.Full.Sub(now)+l.perCall()-1) / l.perCall())
 	}
 	l.dropExpired(now)
-	if l.kind != WindowsWeighted {
+	if l.kind != decisions.WindowsWeighted {
 		return l.Used
 	}
 	start := now.Truncate(l.length)

@@ -1,7 +1,9 @@
 package service
 
 import (
+	"errors"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -14,14 +16,15 @@ type Kind int
 
 // The kinds, in the order of interface 7.
 const (
-	BadRequest Kind = iota + 1
+	Accepted Kind = iota // no refusal: the answer of Behavior to whether there is one
+	BadRequest
 	NoToken
 	UnknownKey
 	RevokedKey
 	PaymentRequired
 	NotDashboard
-	NoSuchPath
 	NoSuchAgent
+	NoSuchPath
 	NothingStored
 	MethodNotAllowed
 	BYOKNotConfigured
@@ -43,20 +46,37 @@ var Kinds = [...]struct {
 }{
 	// Columns: status, error identifier, reason for the client, sentence for the
 	// author.
+	Accepted:          {200, "", "", ""},
 	BadRequest:        {400, "bad_request", "", ""},
 	NoToken:           {401, "unauthorized", "the Authorization header must be: Bearer, a space, and an API key", "the call has no Authorization header with one bearer token"},
 	UnknownKey:        {401, "unauthorized", "the API key is unknown or revoked", "this fake did not issue the API key of the call"},
 	RevokedKey:        {401, "unauthorized", "the API key is unknown or revoked", ""},
 	PaymentRequired:   {402, "payment_required", "the plan of this API key is not active", "KEY is on a plan that is not active"},
 	NotDashboard:      {403, "forbidden", "BYOK requires a dashboard-issued API key", "KEY was not issued through the dashboard, which BYOK requires"},
-	NoSuchPath:        {404, "not_found", "no endpoint has this path", ""},
 	NoSuchAgent:       {404, "not_found", "no agent of this API key has this identifier", "no agent has this identifier"},
+	NoSuchPath:        {404, "not_found", "no endpoint has this path", ""},
 	NothingStored:     {404, "not_found", "no provider key is stored for this API key", "no provider key is stored for KEY"},
 	MethodNotAllowed:  {405, "method_not_allowed", "", ""},
 	BYOKNotConfigured: {409, "byok_not_configured", "byok needs a BYOK configuration, and none is set for this API key", "no BYOK configuration was ever set for KEY"},
 	RateLimited:       {429, spec.RateLimited, "", ""},
 	BYOKUnavailable:   {503, "byok_unavailable", "BYOK is not available, so no provider key can be used or stored", "the BYOK store is not available, by SetBYOKAvailable(false)"},
 	Scripted:          {0, "", "", "a ReplyFunc answered with this status"},
+}
+
+// MarshalJSON writes the status, by which the answer to a question names a Kind.
+func (k Kind) MarshalJSON() ([]byte, error) {
+	return strconv.AppendInt(nil, int64(Kinds[k].Status), 10), nil
+}
+
+// UnmarshalJSON takes the first Kind with the status.
+func (k *Kind) UnmarshalJSON(status []byte) error {
+	for i, kind := range Kinds {
+		if strconv.Itoa(kind.Status) == string(status) {
+			*k = Kind(i)
+			return nil
+		}
+	}
+	return errors.New("no refusal has this status")
 }
 
 // Refusal is the decision not to carry out a call, and the facts that led to it. What it

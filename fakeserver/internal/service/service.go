@@ -236,15 +236,15 @@ func byokStored(c *call) *Refusal {
 	key, needed := c.key, c.wantsBYOK() && !bringsKey
 	if c.agent != nil {
 		key = c.state.owner(c.agent)
-		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.behavior.BYOKCleared != accepted
+		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.behavior.BYOKCleared != Accepted
 	}
 	if !needed || key.BYOK != nil {
 		return nil
 	}
 	r := c.refuseBYOK(BYOKNotConfigured, c.row.mode)
 	r.Since = key.Cleared
-	if c.agent != nil && c.state.behavior.BYOKCleared == Kinds[NoSuchAgent].Status {
-		r.answerAs(NoSuchAgent)
+	if c.agent != nil {
+		r.answerAs(c.state.behavior.BYOKCleared)
 	}
 	return r
 }
@@ -276,7 +276,7 @@ func (s *State) owner(a *Agent) *Key {
 
 // somethingStored refuses to clear BYOK where none is set, if Behavior says so.
 func somethingStored(c *call) *Refusal {
-	if c.key.BYOK != nil || c.state.behavior.ClearNothing == accepted {
+	if c.key.BYOK != nil || c.state.behavior.ClearNothing == Accepted {
 		return nil
 	}
 	return c.refuse(NothingStored)
@@ -312,7 +312,7 @@ func (b *Behavior) CheckMetadata(metadata string) *Refusal {
 // not find it, unless Behavior says otherwise.
 func agentFound(c *call) *Refusal {
 	a := c.state.agents[c.req.AgentID]
-	if a != nil && (a.Owner == c.key.Label || c.state.behavior.AgentOfAnotherKey == accepted) {
+	if a != nil && (a.Owner == c.key.Label || c.state.behavior.AgentOfAnotherKey == Accepted) {
 		c.agent = a
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -89,10 +90,10 @@ func TestWindows(t *testing.T) {
 			assert.Equal(t, row.want[i], opens, "%s: %+v", kind, row)
 		}
 	}
-	lifted := limitOf(WindowsBucket, math.MaxInt) // WithLimit takes any number
+	lifted := limitOf(decisions.WindowsBucket, math.MaxInt) // WithLimit takes any number
 	lifted.count(start)
 	assert.Equal(t, 1, lifted.used(start))
-	weighted := limitOf(WindowsWeighted, 60)
+	weighted := limitOf(decisions.WindowsWeighted, 60)
 	for range 9 {
 		weighted.count(start)
 	}
@@ -111,14 +112,14 @@ func naive(kind string, most int, taken []time.Time, now time.Time) (passes bool
 	}
 	minute := now.Truncate(time.Minute)
 	switch kind {
-	case WindowsSliding:
+	case decisions.WindowsSliding:
 		return between(now.Add(ns-time.Minute), now.Add(ns)) < most
-	case WindowsAligned:
+	case decisions.WindowsAligned:
 		return between(minute, now.Add(ns)) < most
-	case WindowsWeighted:
+	case decisions.WindowsWeighted:
 		left := 1 - now.Sub(minute).Minutes()
 		return float64(between(minute.Add(-time.Minute), minute))*left+float64(between(minute, now.Add(ns))) <= float64(most-1)+1e-9
-	case WindowsBucket:
+	case decisions.WindowsBucket:
 		tokens, last := float64(most), start
 		for _, at := range append(taken[:len(taken):len(taken)], now) {
 			tokens = min(float64(most), tokens+at.Sub(last).Minutes()*float64(most))
@@ -140,7 +141,7 @@ func naive(kind string, most int, taken []time.Time, now time.Time) (passes bool
 
 // Each kind agrees with its naive model, and opens exactly when it says.
 func TestWindowsAgreeWithNaiveModels(t *testing.T) {
-	for _, kind := range []string{WindowsFixed, WindowsSliding, WindowsAligned, WindowsWeighted, WindowsBucket} {
+	for _, kind := range []string{decisions.WindowsFixed, decisions.WindowsSliding, decisions.WindowsAligned, decisions.WindowsWeighted, decisions.WindowsBucket} {
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 10 {
 			most := 1 + random.IntN(12)

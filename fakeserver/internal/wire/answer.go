@@ -12,6 +12,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -123,11 +124,11 @@ func configOf(stored *service.BYOK, times string) *byokConfig {
 // only that it is a string, so numbers are written as strings too.
 func formatTime(t time.Time, form string) string {
 	switch form {
-	case service.TimesOffset:
+	case decisions.TimesOffset:
 		return t.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
-	case service.TimesSeconds:
+	case decisions.TimesSeconds:
 		return strconv.FormatInt(t.Unix(), 10)
-	case service.TimesMilliseconds:
+	case decisions.TimesMilliseconds:
 		return strconv.FormatInt(t.UnixMilli(), 10)
 	}
 	return t.UTC().Format(time.RFC3339Nano)

@@ -29,6 +29,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
@@ -68,7 +69,7 @@ func Read(r *http.Request, behavior *service.Behavior, own string, texts bool) *
 	path := sentPath(r.URL)
 	req.Endpoint, req.AgentID, req.Unrouted = findEndpoint(r.Method, path)
 	// By Behavior a service may answer 404 where another has 405.
-	if req.Unrouted != nil && behavior.UnknownMethod == http.StatusNotFound {
+	if req.Unrouted != nil && behavior.UnknownMethod != service.MethodNotAllowed {
 		req.Unrouted = service.Refuse(service.NoSuchPath)
 	}
 	if req.Endpoint != nil && req.Endpoint.Body != nil && req.Malformed == nil {
@@ -333,7 +334,7 @@ func (p *parser) text(f *spec.Field) {
 	// Half a surrogate pair is no text, though JSON can write it.
 	case p.Torn:
 		p.refuse(f.Path, strictjson.ErrHalfPair.Error())
-	case !f.Fits(s), p.behavior.LengthUnit != service.UnitPoints && f.MaxLen > 0 && p.behavior.Length(s) > f.MaxLen:
+	case !f.Fits(s), p.behavior.LengthUnit != decisions.UnitPoints && f.MaxLen > 0 && p.behavior.Length(s) > f.MaxLen:
 		p.refuse(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
 		p.flaw.Length, p.flaw.Max = p.behavior.Length(s), f.MaxLen
 	case !f.Allows(s):

@@ -1,0 +1,91 @@
+// Package decisions lists what the interface document leaves open, with the answers of
+// this project's fake. Package fakeserver decides by it, and package observe asks a
+// service the same questions. The words, the defaults and the ids are here alone.
+package decisions
+
+// Question is a question that the interface leaves open.
+type Question struct {
+	ID      string // in options and files, such as metadata_cap
+	Words   string // as a person would ask it
+	Default any    // the fake's own answer: a bool, an int, a string, or an object
+	Allowed []any  // the answers that the fake can give; nil: any of the type of Default
+}
+
+// The forms of times and the units of lengths.
+const (
+	TimesRFC3339, TimesOffset       = "rfc3339", "rfc3339 with an offset"
+	TimesSeconds, TimesMilliseconds = "unix seconds", "unix milliseconds"
+
+	UnitPoints, UnitUTF16, UnitBytes = "code points", "UTF-16 units", "bytes"
+)
+
+// How a limit counts calls. Interface 8.1 shows maxima and lengths only.
+const (
+	WindowsFixed    = "fixed"        // a window starts with its first counted call
+	WindowsSliding  = "sliding"      // the calls of the last length count
+	WindowsAligned  = "aligned"      // windows start with the clock's minute, hour or day, in UTC
+	WindowsWeighted = "weighted"     // aligned; the previous window counts in proportion to its overlap with the last length
+	WindowsBucket   = "token bucket" // each length/max adds a call, up to as many as the limit has
+)
+
+type (
+	object = map[string]any
+	list   = []any
+)
+
+// All are all questions, in the order in which observe asks them.
+var All = []Question{
+	// Answers and their words.
+	{"status", "What does GET /v1/status say of the service?", object{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}, nil},
+	{"error_names", "Which values has error?", object{
+		"bad_request": "bad_request", "unauthorized": "unauthorized", "payment_required": "payment_required",
+		"forbidden": "forbidden", "not_found": "not_found", "method_not_allowed": "method_not_allowed",
+		"byok_not_configured": "byok_not_configured", "byok_unavailable": "byok_unavailable",
+	}, nil},
+	{"reason", "Does a 400 say in reason what is wrong?", true, nil},
+	// Unknown paths, the order of checks, and times.
+	{"unknown_method", "Which status has a method that a path does not have?", 405, list{404, 405}},
+	{"path_before_key", "Is an unknown path answered 404 without a key too?", true, nil},
+	{"body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", true, nil},
+	{"times", "Which form have times?", TimesRFC3339, list{TimesRFC3339, TimesOffset, TimesSeconds, TimesMilliseconds}},
+	// Bodies and bounds.
+	{"unknown_members", "Are unknown members of a message accepted?", false, nil},
+	{"null_members", "Is null for a member accepted, as if it were absent?", false, nil},
+	{"duplicate_members", "Is a member that is there twice accepted?", false, nil},
+	{"other_case_members", "Is a member in another case accepted?", false, nil},
+	{"behind_body", "Is anything behind the JSON document accepted?", false, nil},
+	{"content_type", "Is a Content-Type other than JSON accepted?", false, nil},
+	{"length_unit", "What does a bound on a text count?", UnitPoints, list{UnitPoints, UnitUTF16, UnitBytes}},
+	{"metadata_cap", "How many characters of compact JSON may metadata have?", 4096, nil},
+	// Agents, SMS and provider keys.
+	{"agent_of_another_key", "Which status has an agent for another key?", 404, list{404, 200}},
+	{"clear_nothing", "Which status has DELETE /v1/byok with nothing stored?", 200, list{200, 404}},
+	{"sms_status", "Which SMS status does each mode lead to?", object{
+		"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup",
+	}, nil},
+	{"creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", true, nil},
+	{"byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", 400, list{400, 404, 200}},
+	// Limits.
+	{"warmup_limit_name", "Which limit_key has the limit on warm-ups?", "warmup_key_hour", nil},
+	{"refused_operations_spend", "Does a warm-up with a wrong body spend one?", false, nil},
+	{"body_before_operation_limit", "Is a wrong body answered 400 where the limit of the operation is spent?", true, nil},
+	{"minute_limit_name", "Which limit_key has the limit on requests in a minute?", "key_minute", nil},
+	{"windows", "How does a limit count calls?", WindowsFixed, list{WindowsFixed, WindowsSliding, WindowsAligned, WindowsWeighted, WindowsBucket}},
+	{"retry_after", "Does a call go through after exactly the wait that Retry-After names?", true, nil},
+	{"several_limits", "Of several spent limits, is the one named that opens last?", true, nil},
+	{"limit_before_body", "Is a wrong body answered 429 where the limit on requests is spent?", true, nil},
+	{"refused_requests_spend", "Which refused calls spend the limit on requests?", object{"401": false, "404": true, "400": true, "409": true, "status": false}, nil},
+	// observe cannot ask these: only a service that somebody has arranged shows them.
+	{"other_limit_names", "Which limit_key have the other limits?", object{
+		"ip_minute": "ip_minute", "key_day": "key_day", "agent_create_key_day": "agent_create_key_day",
+		"agent_create_ip_minute": "agent_create_ip_minute", "byok_set_key_hour": "byok_set_key_hour",
+	}, nil},
+	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", true, nil},
+	{"limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", true, nil},
+	{"store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", true, nil},
+}
+
+// Asked are the questions that observe asks: all but the last four, which a service
+// answers only if somebody arranges keys of other kinds, a store that is down, or a
+// spent day.
+var Asked = All[:len(All)-4]
