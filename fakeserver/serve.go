@@ -176,7 +176,6 @@ func (g *generation) keyLabel(r *wire.Request) string {
 func (s *Server) respond(r *http.Request, c *call) {
 	// Matchers may be functions of the test, so they run on a snapshot without the
 	// lock. Only messages have scripts.
-	// Matchers may be functions of the test, so they run on a snapshot without the lock.
 	if c.entry.hasText {
 		c.scripts = s.matchingRules(c.scripts, c.entry)
 	}

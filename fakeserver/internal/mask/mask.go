@@ -211,9 +211,9 @@ func (b *Body) Show(body []byte, n int) string {
 	return b.Secrets.Clean(strings.ToValidUTF8(out.String(), "\ufffd"))
 }
 
-// hidden is the beginning of a body that is hidden, unless texts are shown and it is
-// not JSON. A key in it may then be escaped in any way, so signs of an escape hide it
-// too.
+// hidden replaces the beginning of a body by its length. If texts are shown, a body that
+// is not JSON is shown too, unless it may hold a key: a key may be escaped in any way, so
+// signs of an escape hide the body.
 func (b *Body) hidden(body string, n int) string {
 	sent := strings.ToValidUTF8(body[:n], "\ufffd")
 	if sent == "" || b.Texts && !strings.ContainsAny(body, `\%&`) && !looksSecret(body) && b.Secrets.Clean(body) == body {
@@ -222,10 +222,9 @@ func (b *Body) hidden(body string, n int) string {
 	return Text(sent)
 }
 
-// shown is a piece as it may be shown, without quotes; masked says that it differs. The
-// rules come in the order of how much is known of the piece: it is under api_key; it is
-// in a body that nobody checked; it holds a person's words; it repeats a secret of the
-// call.
+// shown is a piece as it may be shown, without quotes; masked says that it differs. A
+// piece is masked if it is under api_key, if it may be a key in a body that nobody
+// checked, if it holds a person's words, or if it repeats a secret of the call.
 func (b *Body) shown(p *walker) (shown string, masked bool) {
 	isString := p.written[0] == '"'
 	switch {

@@ -76,7 +76,6 @@ func checkSendable(req *http.Request) error {
 		}
 		// The value may be a key, so it is not repeated. net/http does not repeat it
 		// either.
-		// The value may be a key, so it is not repeated.
 		if slices.ContainsFunc(values, HoldsControl) {
 			return fmt.Errorf("net/http: invalid header field value for %q", name)
 		}
@@ -111,7 +110,7 @@ func (d *direct) connect(req *http.Request) error {
 	}
 	// The hooks run as in a Transport: GetConn before the dial, GotConn with the
 	// connection. The address is the one that a Transport would dial.
-	address := net.JoinHostPort(req.URL.Hostname(), port) // that a Transport would dial
+	address := net.JoinHostPort(req.URL.Hostname(), port)
 	if trace != nil && trace.GetConn != nil {
 		trace.GetConn(address)
 	}

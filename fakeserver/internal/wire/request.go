@@ -149,7 +149,7 @@ func (req *Request) fillShown(r *http.Request, path string, sent []byte, own str
 	path = req.Secrets.Clean(path)
 	// A secret may be escaped in the path. Then the path is kept unescaped, cleaned,
 	// and escaped anew.
-	if plain, err := url.PathUnescape(path); err == nil && req.Secrets.Clean(plain) != plain { // a secret may be escaped itself
+	if plain, err := url.PathUnescape(path); err == nil && req.Secrets.Clean(plain) != plain {
 		path = (&url.URL{Path: req.Secrets.Clean(plain)}).EscapedPath()
 	}
 	shown := &req.Shown
@@ -216,7 +216,6 @@ func Parse(behavior *service.Behavior, e *spec.Endpoint, header http.Header, raw
 	}
 	// Both headers may be left out. A coding such as gzip would need another parser,
 	// and no section of the interface mentions one.
-	// Both headers may be left out.
 	for _, coding := range header["Content-Encoding"] {
 		if !strings.EqualFold(coding, "identity") {
 			return nil, service.BadField("Content-Encoding", "only identity is accepted")
