@@ -77,14 +77,14 @@ const whole = math.MaxInt
 // words, which are not searched for in names. Other texts have several ordinary words in
 // common with them.
 var (
-	keyParts   = parts{first: 8, firstBase64: 10, letters: [4]int{inText: whole, inAnswer: 8, inName: 16, inQuote: 8}}
-	wordsParts = parts{first: whole, firstBase64: 32, letters: [4]int{inText: whole, inAnswer: 20, inName: whole, inQuote: 8}}
+	keyParts   = &parts{first: 8, firstBase64: 10, letters: [4]int{inText: whole, inAnswer: 8, inName: 16, inQuote: 8}}
+	wordsParts = &parts{first: whole, firstBase64: 32, letters: [4]int{inText: whole, inAnswer: 20, inName: whole, inQuote: 8}}
 )
 
 // A secret is a key, or the words of a person.
 type secret struct {
 	text    string
-	parts   parts
+	parts   *parts
 	firsts  [4][]byte // folded: the first bytes of the text, and of its base64
 	letters []byte    // of the text, in lower case
 }
@@ -92,7 +92,7 @@ type secret struct {
 // newSecret prepares what is searched for. In base64, three bytes are four letters: what
 // comes before the secret decides whether its first, second or third byte begins such a
 // group.
-func newSecret(text string, shown parts) secret {
+func newSecret(text string, shown *parts) secret {
 	room := make([]byte, 0, 2*len(text)+3*base64.RawStdEncoding.EncodedLen(min(shown.firstBase64, len(text))))
 	keep := func(appended []byte) (added []byte) {
 		added, room = appended[len(room):], appended

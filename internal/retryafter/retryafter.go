@@ -39,7 +39,7 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 // what cannot be read, is negative or has passed is 0.
 func parse(value, sent string, now time.Time) (longest time.Duration) {
 	value = strings.Trim(value, " \t\"'")
-	if value != "" && value[0] >= 'A' { // a date begins with its weekday
+	if value >= "A" { // a date begins with its weekday
 		if at, err := http.ParseTime(value); err == nil {
 			if date, err := http.ParseTime(sent); err == nil {
 				now = date
