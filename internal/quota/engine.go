@@ -25,7 +25,7 @@ import (
 // Class names calls that spend the same limits and wait in one queue.
 type Class struct {
 	ID    int
-	Batch bool // interactive calls are asked for first
+	Batch bool // else interactive, for Waiting; the rule decides who goes first
 }
 
 // A Rule decides when calls go. Times are by the engine's clock, which never goes
@@ -370,7 +370,7 @@ func (e *Engine) serveLocked() {
 			case first == nil:
 			case q.Again > now:
 				until = min(until, q.Again)
-			case due == nil || q.goesBefore(due):
+			case due == nil || q.served < due.served:
 				due = q
 			}
 		}
@@ -380,13 +380,6 @@ func (e *Engine) serveLocked() {
 		}
 		e.answerLocked(due, e.rule.Ask(now, due.first(), due.waiting))
 	}
-}
-
-func (q *queue) goesBefore(o *queue) bool {
-	if q.Batch != o.Batch {
-		return o.Batch
-	}
-	return q.served < o.served
 }
 
 // Answer hands on what the rule has found out about a class on a goroutine of Go.

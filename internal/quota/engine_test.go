@@ -217,12 +217,22 @@ func TestAnotherClock(t *testing.T) {
 	}
 }
 
-// TestClassesTakeTurns: the one that was served the longest ago goes first, but batch
-// calls after all others.
+// TestClassesTakeTurns at a gate, so that a message does not wait for all who read before
+// it. While no answer comes, one call goes each second.
 func TestClassesTakeTurns(t *testing.T) {
-	first, second, batch := &queue{served: 1}, &queue{served: 2}, &queue{Class: Class{Batch: true}}
-	assert.True(t, first.goesBefore(second) && second.goesBefore(batch))
-	assert.False(t, second.goesBefore(first) || batch.goesBefore(first))
+	synctest.Test(t, func(t *testing.T) {
+		e, w := closed(nil, 9*s), reading()
+		w.Endpoint = message
+		e.Done(w, refusedFor(9*s)) // under the same name
+		var group sync.WaitGroup
+		for range 20 {
+			group.Go(func() { assert.NoError(t, e.Acquire(t.Context(), reading())) })
+		}
+		synctest.Wait()
+		require.NoError(t, e.Acquire(t.Context(), w))
+		assert.LessOrEqual(t, w.Waited, 10*s)
+		group.Wait()
+	})
 }
 
 // stub is a rule that takes time for its answer.
