@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -150,7 +149,7 @@ func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration)
 	switch empty := g.emptied(); empty {
 	case 0:
 		room = min(room, max(0, g.begun+first.MaxWait-g.end)/2)
-		return g.end, g.end + min(Jitter(g.asked, DefaultMinWait, retryafter.Longest, g.random), room)
+		return g.end, g.end + min(Jitter(g.asked, DefaultMinWait, never, g.random), room)
 	case 1:
 		return g.end, g.end // who has waited in vain goes before other programs
 	default:
@@ -216,11 +215,8 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 // close shuts the gate of a limit that has refused a class. A gate that is closed
 // for longer already stays closed for longer.
 func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
-	asked := min(o.RetryAfter, retryafter.Longest)
-	if asked <= 0 {
-		asked = LeastClosed
-	}
-	end, g := now+asked, c.gateOf(o.LimitKey, class)
+	asked, g := cmp.Or(o.RetryAfter, LeastClosed), c.gateOf(o.LimitKey, class)
+	end := now + asked
 	if old := c.gates[class]; old == nil || !old.closed || old.end <= end {
 		c.gates[class] = g
 	}

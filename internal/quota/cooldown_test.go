@@ -2,7 +2,6 @@ package quota
 
 import (
 	"context"
-	"math"
 	"testing"
 	"time"
 
@@ -120,6 +119,9 @@ var scenes = []scene{
 		{call: message, waiting: 1, until: 10 * s},
 		{call: message, waiting: 1, answer: refuses("day", 5*h), until: h},
 		{call: message, waiting: 1, answer: refuses("a", 10*s), until: h},
+	}},
+	{name: "a refusal that does not say how long", steps: []step{
+		{call: message, waiting: 1, goes: 1, answer: refuses("k", 0), until: s},
 	}},
 	{name: "without a name each endpoint is on its own", steps: []step{
 		{call: create, waiting: 1, goes: 1, answer: refuses("", 10*s), until: 10 * s},
@@ -260,16 +262,6 @@ func TestNews(t *testing.T) {
 	} {
 		p.now = h + step.at
 		assert.Equal(t, step.news, p.answer(read, *refuses("k", step.asked)), "%+v", step)
-	}
-}
-
-// TestRetryAfterOfExtremes: at least a second where the service does not say, and no
-// longer than any window.
-func TestRetryAfterOfExtremes(t *testing.T) {
-	for asked, want := range map[time.Duration]time.Duration{-s: s, 0: s, 1: 1, 25 * h: 24 * h, math.MaxInt64: 24 * h} {
-		p := play(0)
-		p.answer(read, *refuses("k", asked))
-		assert.Equal(t, want, p.ask(read, 1).Opens-p.now, asked)
 	}
 }
 

@@ -114,8 +114,8 @@ type Outcome struct {
 	Refused    bool // with status 429
 	Sent       bool // the service may have seen it
 	LimitKey   string
-	TraceID    string // of the refusal
-	RetryAfter time.Duration
+	TraceID    string        // of the refusal
+	RetryAfter time.Duration // 0: the answer did not say
 }
 
 // Refusal is the error of a call for which it is no use to wait.
@@ -310,13 +310,9 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 }
 
 func (e *Engine) doneLocked(w *Waiter, o Outcome) (news bool) {
-	now := e.nowLocked()
-	if o.Refused && w.since == 0 {
-		w.since = now
-	}
 	w.granted = false
 	e.forgetLocked()
-	return e.rule.Done(now, w, o)
+	return e.rule.Done(e.nowLocked(), w, o)
 }
 
 // Changed makes the engine ask anew for all who wait, since the rule has other limits.
