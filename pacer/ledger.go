@@ -217,11 +217,11 @@ const (
 // turn says which calls may go, and when the others will, by the state's clock.
 type turn struct {
 	grants []int64
-	due    int64  // the next of the others
-	opens  int64  // when the limits or a Retry-After let the next call go
-	gap    int64  // of the process's turns
-	limit  *rule  // that keeps them waiting
-	key    string // of the limit, or the limit_key of the refusal that holds the calls back
+	due    int64   // the next of the others
+	opens  int64   // when the limits or a Retry-After let the next call go
+	gap    int64   // of the process's turns
+	counts costSet // of the limit that keeps them waiting
+	key    string  // of the limit, or the limit_key of the refusal that holds the calls back
 }
 
 // ask grants calls to a process in which waits calls wait, and keeps a ticket for
@@ -244,8 +244,9 @@ func (l *ledger) ask(key queueKey, waits int64) turn {
 		at := max(got.due, l.Now)
 		grants = append(grants, at)
 		l.spend(key.Costs, at)
-		if i := l.firstBatch(); i >= 0 && !t.Batch {
-			l.Tickets[i].Passed++
+		first := slices.IndexFunc(l.Tickets, func(t ticket) bool { return t.Batch })
+		if first >= 0 && !key.Batch {
+			l.Tickets[first].Passed++
 		}
 	}
 	granted := int64(len(grants))
@@ -278,7 +279,7 @@ func (l *ledger) turn(t ticket) turn {
 	var before [maxLimits]int64 // calls that go first
 	got, rivals := l.earliest(t.Costs, &before), int64(1)
 	for i, other := range l.Tickets {
-		if i != place && other.Costs&got.limit.counts != 0 {
+		if i != place && other.Costs&got.counts != 0 {
 			rivals++
 		}
 		if i < place && other.Due <= got.due+got.gap {
@@ -305,26 +306,22 @@ func (t ticket) rank() int {
 	return 2
 }
 
-func (l *ledger) firstBatch() int {
-	return slices.IndexFunc(l.Tickets, func(t ticket) bool { return t.Batch })
-}
-
 // earliest is when all limits of a call with the costs k let it go, after the calls in
 // before. If a gate decides, the turn names the first limit and the gate's key. What was
 // learned delays a call, but does not close a limit: that is for the service, and for Max.
 func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 	shut := l.last(k)
-	got := turn{due: max(l.Now, shut.Opens), opens: shut.Until, limit: &l.rules[0]}
+	got := turn{due: max(l.Now, shut.Opens), opens: shut.Until}
 	for b := range l.budgets(k) {
 		at := b.next(before[b.index])
-		if at > got.due || got.limit.counts&k == nothing {
-			got.due, got.limit = max(at, got.due), b.rule
+		if at > got.due || got.counts == nothing {
+			got.due, got.counts, got.key = max(at, got.due), b.counts, b.Key
 		}
 		if b.paced() {
 			got.gap, got.opens = max(got.gap, b.pace*b.calls), max(got.opens, b.free(b.max))
 		}
 	}
-	if got.key = got.limit.Key; got.due == shut.Opens {
+	if got.due == shut.Opens {
 		got.key = shut.Key
 	}
 	return got
