@@ -101,7 +101,7 @@ type step struct {
 	reports      []func(*ledger)
 	questions    []question
 	turns        []turn // their answers
-	key, version string // of the store's value; no key: the store is not tried
+	key, version string // of the store's value
 	offset       int64  // what the store's time is ahead of the pacer's
 	lost         bool   // the state begins afresh, though it was there before
 }
@@ -132,11 +132,8 @@ func (c *coordinator) step() {
 func (c *coordinator) beginStep(now time.Duration) *step {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := &step{ledger: c.ledger, reports: c.reports, questions: c.questions, turns: make([]turn, len(c.questions))}
-	c.reports, c.questions = nil, nil
-	if !c.onItsOwnLocked(now) {
-		s.key, c.peers.retryAt = c.keyLocked(), now+storeRetry
-	}
+	s := &step{ledger: c.ledger, key: c.keyLocked(), reports: c.reports, questions: c.questions, turns: make([]turn, len(c.questions))}
+	c.reports, c.questions, c.peers.retryAt = nil, nil, now+storeRetry
 	return s
 }
 
@@ -158,9 +155,6 @@ const (
 
 // share loads, changes and swaps the state, and again if another process was quicker.
 func (c *coordinator) share(s *step, now time.Duration) error {
-	if s.key == "" {
-		return errors.New("it failed a moment ago")
-	}
 	began := time.Now()
 	for range mostTries {
 		if err := c.load(s, now+time.Since(began)); err != nil {

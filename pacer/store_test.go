@@ -81,6 +81,20 @@ func TestStoreLosesItsValue(t *testing.T) {
 	}
 }
 
+// TestStoreFailsBetween a call and its end: the process counts on alone.
+func TestStoreFailsBetween(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := loadsim.NewStore()
+		p := sharing(t, perMinute(60), store)
+		permit := acquire(t, p, message)
+		store.Kill(time.Minute)
+		permit.Done(agentmessaging.AttemptOutcome{}) // it was not sent
+		synctest.Wait()
+		assert.False(t, p.State().StoreDown.IsZero())
+		assert.Zero(t, p.State().Limits[0].Used)
+	})
+}
+
 // TestBrokenStore is one that does not answer, or that shows an earlier time than before.
 func TestBrokenStore(t *testing.T) {
 	slow := func(by time.Duration) func(*loaded) { return func(*loaded) { time.Sleep(by) } }
