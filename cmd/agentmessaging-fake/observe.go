@@ -123,8 +123,8 @@ func parseObserve(args, environ []string) (*observation, error) {
 	return o, nil
 }
 
-// run asks, compares with the baseline and writes the findings, even where it was
-// interrupted. What the baseline knows and this run did not see stays. changed counts
+// run asks or reads a HAR file, compares with the baseline and writes the findings, even
+// where it was interrupted. What the baseline knows and this run did not see stays. changed counts
 // answers that differ, missing those that the baseline has and this run did not see.
 func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (changed, missing int, err error) {
 	// A file that is not there reads as one without answers.
@@ -136,50 +136,47 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 		_, _ = fmt.Fprintf(stdout, "nothing to compare with: %s has no answers yet\n", o.baseline)
 	}
 	found, err := observe.ReadFile(o.out)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, 0, fmt.Errorf("--out: %w", err)
-	}
-	if o.har != "" {
-		return o.learnFromHAR(found, earlier, stdout)
-	}
-	// With a baseline everything is asked again: what has changed must show. Without
-	// one, runs add up until all is answered.
-	if o.baseline != "" {
-		found = new(observe.Observation)
-	}
-	_, _ = fmt.Fprintf(stderr, "observe spends at most %s of the key's limits\n", found.Preview(o.target, o.budget))
-	err = found.Continue(ctx, o.target, o.budget)
-	// Missing is no change: the budget may have ended, or a limit was shut.
-	unseen := found.Missing(earlier)
-	for _, line := range unseen {
-		_, _ = fmt.Fprintln(stdout, "not seen tonight:", line)
+	case o.har != "":
+		// The calls of a file are compared with what --out has from earlier ones. They
+		// never show all, so nothing counts as missing.
+		if o.baseline == "" {
+			earlier = found
+		}
+		if found, err = readHAR(o.har); err != nil {
+			return 0, 0, fmt.Errorf("--har: %w", err)
+		}
+	default:
+		// With a baseline everything is asked again: what has changed must show. Without
+		// one, runs add up until all is answered.
+		if o.baseline != "" {
+			found = new(observe.Observation)
+		}
+		_, _ = fmt.Fprintf(stderr, "observe spends at most %s of the key's limits\n", found.Preview(o.target, o.budget))
+		err = found.Continue(ctx, o.target, o.budget)
+		// Missing is no change: the budget may have ended, or a limit was shut.
+		for _, line := range found.Missing(earlier) {
+			_, _ = fmt.Fprintln(stdout, "not seen tonight:", line)
+			missing++
+		}
 	}
 	// What the baseline knows is kept after the comparison, or nothing would ever
 	// differ.
-	changes := printChanges(found, earlier, stdout)
-	found.Keep(earlier)
-	return changes, len(unseen), errors.Join(err, o.write(found, stdout))
-}
-
-// learnFromHAR takes over what the calls of the HAR file show. They never show all, so
-// nothing counts as missing.
-func (o *observation) learnFromHAR(kept, earlier *observe.Observation, stdout io.Writer) (changed, missing int, err error) {
-	file, err := os.Open(o.har)
-	if err != nil {
-		return 0, 0, fmt.Errorf("--har: %w", err)
-	}
-	defer file.Close()
-	found, err := observe.ReadHAR(file)
-	if err != nil {
-		return 0, 0, fmt.Errorf("--har: %w", err)
-	}
-	// The calls of a file are compared with what --out has from earlier ones.
-	if o.baseline == "" {
-		earlier = kept
-	}
 	changed = printChanges(found, earlier, stdout)
 	found.Keep(earlier)
-	return changed, 0, o.write(found, stdout)
+	return changed, missing, errors.Join(err, o.write(found, stdout))
+}
+
+// readHAR learns from the calls of a HAR file.
+func readHAR(path string) (*observe.Observation, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return observe.ReadHAR(file)
 }
 
 // printChanges prints what has changed, and how many answers have not. It returns how

@@ -1,7 +1,7 @@
 // The part of the address after the # says what is shown, so that a panel can be
 // bookmarked and the back button works. It has the form #/page/id?filter, such as
 // #/traffic/17?status=429. Nothing else changes which panel is open.
-import { state, change, filled } from './store.js';
+import { state, change, activeFilter } from './store.js';
 import { load } from './load.js';
 import { openCall, showFound } from './sync.js';
 
@@ -17,7 +17,7 @@ export const pages = [
 // hrefOf is the address of a panel, or of one thing in it. The filter stays in the
 // address of the traffic, so that closing a call does not lose it.
 export function hrefOf(page, id = '') {
-  const query = page === 'traffic' ? String(new URLSearchParams(filled())) : '';
+  const query = page === 'traffic' ? String(new URLSearchParams(activeFilter())) : '';
   return `#/${page}${id ? `/${encodeURIComponent(id)}` : ''}${query && `?${query}`}`;
 }
 

@@ -26,9 +26,9 @@ export const state = {
   notice: null, // the sentence about what the user did last: {kind, words}
 };
 
-// filled is the filter without what is not set, as the address and the fake take it:
+// activeFilter is the filter without what is not set, as the address and the fake take it:
 // the fake refuses an empty parameter.
-export function filled() {
+export function activeFilter() {
   return Object.fromEntries(Object.entries(state.filter).filter(([, value]) => value));
 }
 

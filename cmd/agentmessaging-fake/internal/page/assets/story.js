@@ -87,8 +87,8 @@ export function storyOf(exchanges, calls, from) {
 // off too: 100 texts of 4,000 characters take it more than 100 ms.
 const line = 600;
 
-// said is how the text of a message begins; other calls have none.
-export function said(call) {
+// textOf is how the text of a message begins; other calls have none.
+export function textOf(call) {
   if (call.endpoint !== messages) return '';
   try {
     const { text } = JSON.parse(call.body);

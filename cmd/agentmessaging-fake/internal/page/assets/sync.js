@@ -1,6 +1,6 @@
 // Keeps the page in step with the fake: follows the stream of calls, and has
 // loaded again what the stream says has changed.
-import { state, change, filled, notice } from './store.js';
+import { state, change, activeFilter, notice } from './store.js';
 import { oneAtATime, get, load, loadFailed, openKey, reload, showLimitsOf } from './load.js';
 import { follow } from './stream.js';
 import { CallLog, windowSize } from './calls.js';
@@ -22,7 +22,7 @@ export async function openCall(seq) {
 
 // showFound shows what passes the filter.
 export function showFound() {
-  log.beginList(Object.keys(filled()).length > 0);
+  log.beginList(Object.keys(activeFilter()).length > 0);
   loadFound();
 }
 
@@ -32,7 +32,7 @@ const loadFound = oneAtATime(async () => {
   // A request takes time, and the user types on: what a former filter found is not
   // shown.
   const { listNumber } = log;
-  const more = await get(['calls'], { limit: windowSize, ...filled(), after: log.found.calls.at(-1)?.seq ?? 0 });
+  const more = await get(['calls'], { limit: windowSize, ...activeFilter(), after: log.found.calls.at(-1)?.seq ?? 0 });
   if (listNumber !== log.listNumber) return; // another filter by now
   log.addFound(more);
   change({});
@@ -41,7 +41,7 @@ const loadFound = oneAtATime(async () => {
 // loadOlder fetches calls older than the first that is shown, at the click on a button:
 // a list that grows while one scrolls has no end to reach.
 export const loadOlder = oneAtATime(async () => {
-  log.addOlder(await get(['calls'], { limit: windowSize, ...filled(), before: log.shown.calls[0].seq }));
+  log.addOlder(await get(['calls'], { limit: windowSize, ...activeFilter(), before: log.shown.calls[0].seq }));
   change({});
 });
 

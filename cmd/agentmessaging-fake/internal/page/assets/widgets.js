@@ -53,8 +53,8 @@ export function ago(iso) {
   return iso && h('time', { dateTime: iso, title: exact(at) }, relative(at, now()));
 }
 
-// both is a time in exact and in relative form.
-export function both(iso) {
+// exactAndAgo is a time in exact and in relative form.
+export function exactAndAgo(iso) {
   return iso && [exact(Date.parse(iso)), ' ', h('small', ago(iso))];
 }
 

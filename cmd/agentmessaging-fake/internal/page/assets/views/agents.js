@@ -6,8 +6,8 @@ import { act, control, Failure } from '../api.js';
 import { hrefOf } from '../route.js';
 import { plural, indentJSON } from '../format.js';
 import { asCurl } from '../snippets.js';
-import { said, storyOf } from '../story.js';
-import { ago, arrival, both, code, empty, facts, head, item, mono, statusTag, submit, tag } from '../widgets.js';
+import { textOf, storyOf } from '../story.js';
+import { ago, arrival, exactAndAgo, code, empty, facts, head, item, mono, statusTag, submit, tag } from '../widgets.js';
 
 // The newest agent is on top, as in the traffic. The fake answers the oldest first.
 export function Agents() {
@@ -59,8 +59,8 @@ function Facts({ agent: a }) {
       ['Status', tag(a.status, a.status === 'active' ? 'good' : 'warn')],
       ['Key', h('a', { href: hrefOf('keys', a.key) }, mono(a.key))],
       ['Customer', a.customer_ref],
-      ['Created', both(a.created_at)],
-      ['Updated', both(a.updated_at)],
+      ['Created', exactAndAgo(a.created_at)],
+      ['Updated', exactAndAgo(a.updated_at)],
     ]),
     a.system_prompt && code('System prompt', a.system_prompt, { copied: false }),
     a.metadata && code('Metadata', indentJSON(JSON.stringify(a.metadata)), { copied: false }),
@@ -119,7 +119,7 @@ function step({ exchange: e, call, attempt }) {
       { key: `call ${call.seq}`, href: hrefOf('traffic', call.seq) },
       statusTag(call),
       mono(call.code || call.fault),
-      h('span.clip', { dir: 'auto' }, said(call)),
+      h('span.clip', { dir: 'auto' }, textOf(call)),
       h('small', attempt > 1 ? `attempt ${attempt}, ` : '', arrival(call.time)),
     );
   }

@@ -6,7 +6,7 @@ import { hrefOf } from '../route.js';
 import { whyOf } from '../story.js';
 import { notice } from '../store.js';
 import { act, control } from '../api.js';
-import { arrival, brokeOff, button, code, facts, form, input, mono, request, statusTag, submit, tag, both } from '../widgets.js';
+import { arrival, brokeOff, button, code, facts, form, input, mono, request, statusTag, submit, tag, exactAndAgo } from '../widgets.js';
 
 // CallDetail is the open call at the side of the list, on a narrow page in its place.
 // call is the record as the fake keeps it, attempts those that belong together with it.
@@ -60,7 +60,7 @@ function Summary({ call }) {
     ['Limit', mono(call.limit_key)],
     ['Fault', mono(call.fault)],
     ['Took', took(call.took_ns / 1e9)],
-    ['Arrived', both(call.time)],
+    ['Arrived', exactAndAgo(call.time)],
     ['From', mono(call.address)],
     ['Trace id', mono(call.trace_id)],
   ]);

@@ -7,7 +7,7 @@ import { openKey, showLimitsOf } from '../load.js';
 import { go, hrefOf } from '../route.js';
 import { count, plural, relative } from '../format.js';
 import { exportLines } from '../snippets.js';
-import { button, choice, code, form, head, select, submit, tag, mono, ago, both, facts, empty, item } from '../widgets.js';
+import { button, choice, code, form, head, select, submit, tag, mono, ago, exactAndAgo, facts, empty, item } from '../widgets.js';
 
 // The plans of interface 8.2, the default one first.
 const plans = ['preview', 'pro', 'byok', 'free'].map((plan) => [plan, plan]);
@@ -73,7 +73,7 @@ function key(k) {
     ),
     state.issued?.label === k.label && secret(state.issued.key),
     facts([
-      ['Issued', both(k.issued_at)],
+      ['Issued', exactAndAgo(k.issued_at)],
       ['By', k.dashboard ? 'the dashboard' : 'not the dashboard: BYOK operations answer 403'],
     ]),
     h(Limits, { label: k.label, rows: state.limits?.key === k.label ? state.limits.rows : null }),

@@ -9,7 +9,7 @@ import { asCurl, exportLines } from '../snippets.js';
 import { count, gap, plural, took } from '../format.js';
 import { button, choice, code, head, request, statusTag, arrival, empty, mono, tag } from '../widgets.js';
 import { Strip } from './keys.js';
-import { attemptsOf, said, whyOf } from '../story.js';
+import { attemptsOf, textOf, whyOf } from '../story.js';
 import { CallDetail } from './calldetail.js';
 
 // The nine endpoints in the order of interface section 4.
@@ -35,7 +35,7 @@ export function Traffic() {
     h(
       'section',
       { 'aria-label': 'Calls' },
-      head('Traffic', sum(), h(Tools)),
+      head('Traffic', totals(), h(Tools)),
       h(Strip),
       // A filter over nothing would only be in the way.
       log.all.total > 0 && h(Filter),
@@ -72,8 +72,8 @@ function download(label, route, file) {
   return h('a', { href: controlPath(route), download: file, title: `Download ${file}` }, label);
 }
 
-// sum says how many calls there are, and with a filter how many of them pass.
-function sum() {
+// totals says how many calls there are, and with a filter how many of them pass.
+function totals() {
   if (log.all.total === 0) return '';
   return log.found ? `${count(log.found.total)} of ${count(log.all.total)} calls` : plural(log.all.total, 'call');
 }
@@ -194,7 +194,7 @@ class Row extends Component {
         'a.call',
         { href, tabIndex: tabStop ? 0 : -1, 'aria-current': open ? 'true' : undefined },
         h('span', statusTag(call)),
-        h('span.what.row', h('span', request(call)), h('small.clip', { dir: 'auto' }, said(call)), call.fault && !why && tag(call.fault, 'fault')),
+        h('span.what.row', h('span', request(call)), h('small.clip', { dir: 'auto' }, textOf(call)), call.fault && !why && tag(call.fault, 'fault')),
         h('small.key', mono(call.key)),
         h('small.took', took(call.took_ns / 1e9)),
         h('small.when', arrival(call.time), ' ', before && gap(before.time, call.time)),
