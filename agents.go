@@ -130,10 +130,6 @@ type llmBody struct {
 	Label    string   `json:"label,omitempty"`
 }
 
-func (p LLMParams) wire() llmBody {
-	return llmBody{p.Mode, p.Tier, p.Model, p.Provider, p.BaseURL, string(p.APIKey), p.Label}
-}
-
 func (p CreateAgentParams) validate() error {
 	if p.LLM.APIKey != "" && p.LLM.Provider == "" {
 		return &ValidationError{Field: spec.LLMProvider.Path, Reason: "is required when llm.api_key is given: one of " + spec.LLMProvider.Values()}
@@ -154,10 +150,11 @@ func (p CreateAgentParams) validate() error {
 
 func (p CreateAgentParams) request() request {
 	metadata, err := encodeObject(spec.Metadata, p.Metadata)
+	llm := llmBody{p.LLM.Mode, p.LLM.Tier, p.LLM.Model, p.LLM.Provider, p.LLM.BaseURL, string(p.LLM.APIKey), p.LLM.Label}
 	return request{
 		endpoint:    spec.CreateAgent,
 		invalid:     cmp.Or(err, p.validate()),
-		body:        createAgentBody{p.SystemPrompt, p.CustomerRef, smsModeBody(p.SMS), p.LLM.wire(), metadata},
+		body:        createAgentBody{p.SystemPrompt, p.CustomerRef, smsModeBody(p.SMS), llm, metadata},
 		providerKey: string(p.LLM.APIKey),
 		words:       p.SystemPrompt,
 		setsBYOK:    p.LLM.APIKey != "",

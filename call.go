@@ -222,49 +222,44 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 	if c.action != actionRetry {
 		return false, nil
 	}
-	plan := c.planRetry()
-	if plan.spends && !c.client.retries.take(c.client.clockOrReal().Now()) {
-		plan = retryPlan{why: errWithheld}
-	}
-	if !plan.repeat {
+	wait, again, why := c.takeRetry()
+	if !again {
 		c.action = actionError
-		c.last.failure.add(plan.why)
+		c.last.failure.add(why)
 		return false, nil
 	}
-	c.made.Renewals += plan.renewals
-	c.pause = plan.pause
-	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, c.last.number, c.last.outcome.name, plan.closed + plan.pause})
+	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, c.last.number, c.last.outcome.name, wait})
 	return true, nil
 }
 
-// retryPlan says whether and when a failed attempt is repeated.
-type retryPlan struct {
-	repeat   bool
-	why      error         // if not: what the failure does not say; nil: nothing
-	renewals int           // 1: on another connection, which costs no attempt of the policy
-	spends   bool          // a retry of the budget
-	closed   time.Duration // for how long the limit is: the attempt waits in the line
-	pause    time.Duration // or for how long the call sleeps
-}
-
-// planRetry decides what follows a failure that may be repeated. It changes nothing.
-func (c *call) planRetry() retryPlan {
+// takeRetry takes another attempt from what the policy and the budget allow after a failure.
+// It says how long until then: for so long the call sleeps, or its limit is closed and it
+// waits in the line. If there is no other attempt, why is what the failure does not say.
+func (c *call) takeRetry() (wait time.Duration, again bool, why error) {
 	a, policy := c.last, c.client.retry
-	switch {
-	case a.Renewed && c.made.Renewals < maxRenewals:
-		return retryPlan{repeat: true, renewals: 1}
+	switch c.pause = 0; {
+	case a.Renewed && c.made.Renewals < maxRenewals: // on another connection, at once
+		c.made.Renewals++
+		return 0, true, nil
 	case a.outcome == outcomeLimited && policy.MaxAttempts > 1:
 		closed, refusal := c.line.Forecast(c.ctx, &c.waiter)
 		if refusal != nil {
-			return retryPlan{why: c.tooLong(refusal.Patience, max(refusal.RetryAfter, a.failure.RetryAfter))}
+			return 0, false, c.tooLong(refusal.Patience, max(refusal.RetryAfter, a.failure.RetryAfter))
 		}
-		return retryPlan{repeat: true, closed: closed}
+		return closed, true, nil
 	case a.outcome == outcomeLimited, c.failures() >= policy.MaxAttempts:
-		return retryPlan{}
+		return 0, false, nil
 	}
 	longest, _ := c.longestWait()
 	pause, fits := policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.budget-1), c.client.random())
-	return retryPlan{repeat: fits, spends: fits && a.Sent, pause: pause} // what was never sent spends no quota
+	switch {
+	case !fits:
+		return 0, false, nil
+	case a.Sent && !c.client.retries.take(c.client.clockOrReal().Now()): // what was never sent spends no quota
+		return 0, false, errWithheld
+	}
+	c.pause = pause
+	return pause, true, nil
 }
 
 // failures counts the attempts that the policy counts: a renewed connection and a
