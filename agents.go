@@ -115,7 +115,7 @@ const (
 type createAgentBody struct {
 	SystemPrompt string          `json:"system_prompt,omitempty"`
 	CustomerRef  string          `json:"customer_ref,omitempty"`
-	SMS          smsModeBody     `json:"sms,omitzero"`
+	SMS          modeBody        `json:"sms,omitzero"`
 	LLM          llmBody         `json:"llm,omitzero"`
 	Metadata     json.RawMessage `json:"metadata,omitempty"`
 }
@@ -154,7 +154,7 @@ func (p CreateAgentParams) request() request {
 	return request{
 		endpoint:    spec.CreateAgent,
 		invalid:     cmp.Or(err, p.validate()),
-		body:        createAgentBody{p.SystemPrompt, p.CustomerRef, smsModeBody(p.SMS), llm, metadata},
+		body:        createAgentBody{p.SystemPrompt, p.CustomerRef, modeBody{string(p.SMS.Mode)}, llm, metadata},
 		providerKey: string(p.LLM.APIKey),
 		words:       p.SystemPrompt,
 		setsBYOK:    p.LLM.APIKey != "",

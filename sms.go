@@ -63,8 +63,9 @@ func (p SMSParams) validate() error {
 	return check(spec.AgentSMSMode, string(p.Mode))
 }
 
-type smsModeBody struct {
-	Mode SMSMode `json:"mode"`
+// modeBody is a request, or the part of one, that only chooses a mode.
+type modeBody struct {
+	Mode string `json:"mode"`
 }
 
 func (m SMSMode) request(agentID string) request {
@@ -72,7 +73,7 @@ func (m SMSMode) request(agentID string) request {
 		endpoint: spec.EnableSMS,
 		agentID:  agentID,
 		invalid:  check(spec.SMSChannelMode, string(m)),
-		body:     smsModeBody{m},
+		body:     modeBody{string(m)},
 	}
 }
 

@@ -39,14 +39,10 @@ type WarmUpResult struct {
 	TraceID string `json:"trace_id"`
 }
 
-type warmUpBody struct {
-	Mode LLMMode `json:"mode"`
-}
-
 func (m LLMMode) request() request {
 	r := request{endpoint: spec.WarmUp, invalid: check(spec.WarmUpMode, string(m))}
 	if m != "" {
-		r.body = warmUpBody{m}
+		r.body = modeBody{string(m)}
 	}
 	return r
 }

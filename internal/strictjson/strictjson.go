@@ -51,8 +51,7 @@ func CheckMembers(doc []byte) error {
 	if err := Check(doc); err != nil {
 		return err
 	}
-	sc := Scanner{Data: doc}
-	return sc.Free()
+	return (&Scanner{Data: doc}).Free()
 }
 
 // Scanner steps through a document that Check has accepted.
@@ -164,36 +163,29 @@ func (sc *Scanner) brackets() {
 // twice: nobody could know which of the two counts. The error is ErrHalfPair or
 // a Twice.
 func (sc *Scanner) Free() error {
-	switch sc.Peek() {
-	case '{':
-		return sc.freeObject()
-	case '[':
-		for sc.Enter(); sc.More(); {
-			if err := sc.Free(); err != nil {
-				return err
-			}
-		}
-	case '"':
+	first := sc.Peek()
+	if first == '"' {
 		if sc.Text(); sc.Torn {
 			return ErrHalfPair
 		}
-	default:
-		sc.Value()
+		return nil
 	}
-	return nil
-}
-
-func (sc *Scanner) freeObject() error {
-	seen := map[string]bool{}
+	if first != '{' && first != '[' {
+		sc.Value()
+		return nil
+	}
+	seen := map[string]bool{} // names, of an object
 	for sc.Enter(); sc.More(); {
-		name := sc.Name()
-		switch {
-		case sc.Torn:
-			return ErrHalfPair
-		case seen[name] && !sc.Duplicates:
-			return Twice(name)
+		if first == '{' {
+			name := sc.Name()
+			switch {
+			case sc.Torn:
+				return ErrHalfPair
+			case seen[name] && !sc.Duplicates:
+				return Twice(name)
+			}
+			seen[name] = true
 		}
-		seen[name] = true
 		if err := sc.Free(); err != nil {
 			return err
 		}
