@@ -1,16 +1,17 @@
 package contract
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
@@ -79,13 +80,8 @@ func (c testCase) section() string {
 // than a sentence of the interface.
 func (c testCase) decision() bool { return c.section() == "fake" }
 
-// String is the rule with its source, as a failure prints it.
-func (c testCase) String() string {
-	if c.decision() {
-		return "broken rule (our decision, the interface is silent): " + c.Rule
-	}
-	return "broken rule (interface " + c.section() + "): " + c.Rule
-}
+// rule is the rule that the case checks.
+func (c testCase) rule() rawcall.Rule { return rawcall.Rule{Section: c.section(), Sentence: c.Rule} }
 
 type suite []testCase
 
@@ -109,6 +105,8 @@ type step struct {
 	rawcall.Call
 	n        int
 	statuses []int                 // each call is answered with one of them
+	prepares bool                  // its status is not what the case checks: see given
+	limitKey string                // the name of the limit that must have refused it; "": any
 	checks   []func(answer) string // what else the answer must have; "" where it has
 	exact    bool                  // a check needs a clock that moves only during waits
 
@@ -134,7 +132,7 @@ var endpoints = []step{getStatus, warmUp, getBYOK, setBYOK, clearBYOK, createAge
 var (
 	// noBYOK clears the stored provider key. Where none is stored the interface
 	// allows 404 too: 4.5 lists it.
-	noBYOK = clearBYOK.is(200, 404)
+	noBYOK = clearBYOK.given(200, 404)
 	none   = getBYOK.is(200).holds("byok", nil)
 )
 
@@ -159,8 +157,9 @@ const (
 	ownKey      = rawcall.OwnKey
 	noAgent     = rawcall.NoAgent
 	fullMembers = `"base_url":"https://gateway.example/v1","model":"m-1","label":"work"`
-	invalidBody = "400 | Bad request (invalid body)"
 )
+
+var invalidBody = condition(400).Sentence
 
 // byokBody is a PUT /v1/byok body with further members.
 func byokBody(members string) string {
@@ -183,15 +182,21 @@ func (st step) is(statuses ...int) step {
 	return st
 }
 
+// given makes a call that prepares what the case checks. Another status than these
+// breaks another rule than the case's.
+func (st step) given(statuses ...int) step {
+	st.prepares = true
+	return st.is(statuses...)
+}
+
 // listed makes the call, and accepts any status that section 4 lists.
 func (st step) listed() step { return st.is(append([]int{200}, st.Errors...)...) }
 
 // limited makes the call, which a limit refuses. The limit's name is this project's,
 // so it counts only for a target that claims the decisions.
 func (st step) limited(limitKey string) step {
-	return st.is(429).check(func(a answer) string {
-		return unless(!a.s.target.Decisions || a.At("limit_key") == limitKey, "want limit_key %s", limitKey)
-	})
+	st.limitKey = limitKey
+	return st.is(429)
 }
 
 func (st step) times(n int) step {
@@ -312,6 +317,10 @@ func (s skipped) Error() string { return string(s) }
 
 // shared holds the state that the cases on one target share.
 type shared struct {
+	// shown has, by a rule and the endpoint and status that broke it, the case that
+	// failed for that though it checks another rule. Cases on fresh targets share it too.
+	shown *sync.Map
+
 	failed bool          // the agent could not be created
 	agent  string        // the one that cases share
 	wait   time.Duration // that is left to wait for limits
@@ -321,6 +330,8 @@ type shared struct {
 	unusable   error // why no further case can be checked
 }
 
+func newShared(wait time.Duration) *shared { return &shared{wait: wait, shown: new(sync.Map)} }
+
 // session is one case under way.
 type session struct {
 	rawcall.Player
@@ -329,17 +340,18 @@ type session struct {
 	running testCase
 	all     *shared
 	earlier []answer // so far, without those of steps that make many calls
+	broke   bool     // an answer broke a rule
 }
 
 // takeAgent takes the agent that the cases share, made at the first call. It is not
 // made again after a failure: each try would cost a creation.
 func (s *session) takeAgent() error {
 	if s.all.failed {
-		return fmt.Errorf("%s\nan earlier case could not create the agent that the cases share", s.running)
+		return skipped("an earlier case could not create the agent that the cases share")
 	}
 	if s.all.agent == "" {
-		if err := s.take(createAgent.is(200)); err != nil {
-			s.all.failed = !errors.As(err, new(skipped))
+		if err := s.take(createAgent.given(200)); err != nil {
+			s.all.failed = s.broke
 			return err
 		}
 		s.all.agent = s.Last
@@ -360,7 +372,7 @@ func (s *session) take(st step) error {
 	for i := range st.n {
 		a, err := s.call(st, i)
 		if err == nil && st.n == 1 {
-			err = s.broken(a, a.problem(st))
+			err = s.broken(a, a.problems(st)...)
 			s.earlier = append(s.earlier, a)
 		}
 		if err != nil {
@@ -370,12 +382,36 @@ func (s *session) take(st step) error {
 	return nil
 }
 
-// broken is the rule, what is wrong and the exchange that shows it; nil if nothing is.
-func (s *session) broken(a answer, problem string) error {
-	if problem == "" {
+// problem is what is wrong with an answer, and the rule that this breaks; "" if nothing is.
+type problem struct {
+	rule rawcall.Rule
+	text string
+}
+
+// broken fails the case with the first broken rule, what is wrong and the exchange that
+// shows it; nil if there is none. Where that is not the rule that the case checks, only
+// one case fails for it: the others are skipped, and name that case.
+func (s *session) broken(a answer, problems ...problem) error {
+	i := slices.IndexFunc(problems, func(p problem) bool { return p.text != "" })
+	if i < 0 {
 		return nil
 	}
-	return fmt.Errorf("%s\n%s\n%s", s.running, problem, a)
+	s.broke = true
+	p := problems[i]
+	failure := fmt.Sprintf("broken rule %s\n%s\n%s", p.rule, p.text, a)
+	if p.rule == s.running.rule() {
+		return errors.New(failure)
+	}
+	met := fmt.Sprint(p.rule, " by ", a.Name, a.Status)
+	if first, again := s.all.shown.LoadOrStore(met, s.running.ID); again {
+		return skipped(fmt.Sprintf("not checked: case %s shows a broken rule %s", first, p.rule))
+	}
+	return fmt.Errorf("%s\n%s", failure, s.unchecked())
+}
+
+// unchecked names the rule of a case that ended before it.
+func (s *session) unchecked() string {
+	return "before this rule could be checked " + s.running.rule().String()
 }
 
 // wait lets the step's time pass. With untilOpen that is the last Retry-After, which
@@ -385,7 +421,7 @@ func (s *session) wait(st step) error {
 	if st.untilOpen {
 		last := s.earlier[len(s.earlier)-1]
 		if wait, _ = last.RetryAfter(); wait > st.wait+st.wait/10 {
-			return s.broken(last, fmt.Sprintf("it would have to wait for more than %v", st.wait))
+			return s.broken(last, problem{s.running.rule(), fmt.Sprintf("it would have to wait for more than %v", st.wait)})
 		}
 	}
 	switch abilities := s.target.Abilities; {
@@ -412,13 +448,11 @@ func (s *session) call(st step, i int) (answer, error) {
 		}
 		switch {
 		case err != nil:
-			return a, fmt.Errorf("%s %s got no answer: %s\nit would show whether the target keeps this rule: %s",
-				st.Method, st.Path, rawcall.Cause(err), s.running.Rule)
+			return a, fmt.Errorf("%s %s got no answer: %s\n%s", st.Method, st.Path, rawcall.Cause(err), s.unchecked())
 		case slices.Contains(st.statuses, a.Status):
 			return a, nil
 		case a.Status != http.StatusTooManyRequests || !mayBeLimited:
-			statuses := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
-			return a, s.broken(a, fmt.Sprintf("want status %s (call %d of %d)", statuses, i+1, st.n))
+			return a, s.broken(a, a.statusProblem(st, i))
 		case s.running.fillsLimit || tries == 3:
 			return a, skipped("a limit of the target refused a call in the middle: " + a.String())
 		}
@@ -467,68 +501,90 @@ type answer struct {
 	s *session
 }
 
+// conditions are the rows of interface 7: when a call is answered with which status.
+var conditions = map[int]string{
+	400: "Bad request (invalid body)", 401: "Unauthorized", 402: "Payment required",
+	403: "Forbidden: BYOK operation or byok warm-up without a dashboard-issued key", 404: "Not found",
+	409: "Warm-up in byok mode when BYOK is not configured", 503: "BYOK not available (warm-up, PUT /v1/byok)",
+	429: "Rate limited; carries Retry-After header (string, seconds until a retry is allowed)",
+}
+
+// condition is the row of a status.
+func condition(status int) rawcall.Rule {
+	return rule("7", fmt.Sprint(status, " | ", conditions[status]))
+}
+
+func rule(section, sentence string) rawcall.Rule {
+	return rawcall.Rule{Section: section, Sentence: sentence}
+}
+
+const listed = "Which endpoints can return which status: see section 4."
+
+// statusProblem is what is wrong with the answer to the i-th call of a step, whose status
+// is none that the step wants.
+func (a answer) statusProblem(st step, i int) problem {
+	wanted := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
+	p := problem{a.s.running.rule(), fmt.Sprintf("want status %s (call %d of %d)", wanted, i+1, st.n)}
+	switch success := st.statuses[0] == http.StatusOK; {
+	case success && a.Status/100 == 2:
+		p.rule = rule("4", "Every success status is 200.")
+	case success && !slices.Contains(a.Errors, a.Status):
+		p.rule = rule("7", listed)
+	case st.prepares && conditions[a.Status] != "":
+		p.rule = condition(a.Status)
+	case st.prepares:
+		p.rule = condition(st.statuses[0])
+	}
+	return p
+}
+
 // errorCodes are the values of error by status on a target that claims the
 // decisions.
 var errorCodes = map[int]string{
 	400: "bad_request|byok_not_configured|byok_unavailable", 401: "unauthorized", 402: "payment_required", 403: "forbidden",
-	404: "not_found", 405: "method_not_allowed", 409: "byok_not_configured", 503: "byok_unavailable",
+	404: "not_found", 405: "method_not_allowed", 409: "byok_not_configured", 429: "rate_limited", 503: "byok_unavailable",
 }
 
-// problem says what is wrong with an answer that has the right status, or "":
-// against what the interface says of every answer, and against the step.
-func (a answer) problem(st step) string {
-	mediaType, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
-	problem := cmp.Or(
-		a.showsKey(),
-		unless(mediaType == "application/json", "Content-Type is %q; interface 1 wants JSON", rawcall.Clip(a.Header.Get("Content-Type"))),
-		a.bodyProblem())
-	if problem == "" && a.Status == http.StatusTooManyRequests {
-		_, problem = a.RetryAfter()
+// problems holds an answer that has the right status to the rules for every answer, to
+// those of this project on a target that claims the decisions, and to the step.
+func (a answer) problems(st step) []problem {
+	shape, documented := a.Documented()
+	success, mediaType := a.Status == http.StatusOK, a.Header.Get("Content-Type")
+	media, _, _ := mime.ParseMediaType(mediaType)
+	all := []problem{
+		{rule("2.4", "The plaintext provider key is never returned."), a.shows(providerKey)},
+		{rule("fake", "no answer shows an API key"), a.shows(slices.Collect(maps.Values(a.s.Keys))...)},
+		{rule("1", "All request and response bodies are JSON."), unless(media == "application/json", "Content-Type is %q", rawcall.Clip(mediaType))},
+		{documented, shape.Problem(a.Value, success && a.Name == getStatus.Name)},
+	}
+	if a.Status == http.StatusTooManyRequests {
+		_, text := a.RetryAfter()
+		all = append(all, problem{condition(a.Status), text})
+	}
+	if a.s.target.Decisions {
+		exact := problem{rule("fake", "error values: one for each status; every error has a trace_id"),
+			rawcall.Shape("error "+errorCodes[a.Status]+", trace_id text").Problem(a.Value, false)}
+		if success {
+			exact = problem{rule("fake", "a success has the documented members only"), a.Reply.Problem(a.Value, true)}
+		}
+		repeated := slices.ContainsFunc(a.s.earlier, func(other answer) bool { return a.At("trace_id") == other.At("trace_id") })
+		all = append(all, exact,
+			problem{rule("fake", "ids: trace_000001 in order"), unless(!repeated, "an earlier answer had this trace_id")},
+			problem{rule("fake", "ok is true where something was done"), unless(a.At("ok") != false, "ok is false")},
+			problem{rule("fake", "limit_key values: one for each limit of interface 8.1"),
+				unless(st.limitKey == "" || a.At("limit_key") == st.limitKey, "want limit_key %s", st.limitKey)})
 	}
 	for _, check := range st.checks {
-		if problem == "" {
-			problem = check(a)
-		}
+		all = append(all, problem{a.s.running.rule(), check(a)})
 	}
-	return problem
+	return all
 }
 
-// showsKey looks for the provider key and the service keys in everything that
-// came back.
-func (a answer) showsKey() string {
+// shows looks for keys in everything that came back.
+func (a answer) shows(keys ...string) string {
 	all := fmt.Sprint(a.Header) + string(a.Body)
-	for _, key := range a.s.Keys {
-		if key != "" && strings.Contains(all, key) {
-			return "the answer shows a key"
-		}
-	}
-	return unless(!strings.Contains(all, providerKey), "the answer shows the provider key")
-}
-
-// bodyProblem compares the body with its documented shape. On a target that claims
-// this project's decisions, a success also has no undocumented member, no other
-// answer of the case has the same trace_id, and ok is not false.
-func (a answer) bodyProblem() string {
-	closed := a.Status == http.StatusOK && (a.s.target.Decisions || a.Name == getStatus.Name)
-	if problem := a.shape().Problem(a.Value, closed); problem != "" || !a.s.target.Decisions {
-		return problem
-	}
-	for _, other := range a.s.earlier {
-		if a.At("trace_id") == other.At("trace_id") {
-			return "an earlier answer had this trace_id"
-		}
-	}
-	return unless(a.At("ok") != false, "ok is false")
-}
-
-// shape is the body that the interface gives the answer. On a target that
-// claims the decisions an error has the value that belongs to the status, and
-// a trace_id.
-func (a answer) shape() rawcall.Shape {
-	if code := errorCodes[a.Status]; code != "" && a.s.target.Decisions {
-		return rawcall.Shape("error " + code + ", trace_id text, limit_key text optional, reason string optional")
-	}
-	return a.Shape()
+	shown := slices.ContainsFunc(keys, func(key string) bool { return key != "" && strings.Contains(all, key) })
+	return unless(!shown, "the answer shows a key")
 }
 
 // holds says what is wrong with the member at a dotted path, or "". A check sees it with

@@ -9,13 +9,19 @@
 // [Run] checks what the interface document of the service says ("interface 8.1" in
 // these pages names a section of it). Each case is a
 // subtest, named by the section of the document that states its rule and a short
-// name, such as "4.8/reply"; go test -v lists all of them. A case that fails prints
-// the rule and the exchange that broke it. A case is skipped if the target lacks
-// an ability that it needs, or if the budget does not allow what it spends.
+// name, such as "4.8/reply"; go test -v lists all of them. A case is skipped if the
+// target lacks an ability that it needs, or if the budget does not allow what it spends.
+//
+// A case that fails prints the broken rule and the exchange that broke it. That may be
+// another rule than the one of the case: every answer is held to what the document says
+// of all answers of its endpoint, and a call that prepares a case may go wrong. Such a
+// failure also says which rule could not be checked. Further cases that meet the same are
+// skipped, and name the case that failed.
 //
 // Cases whose id starts with "fake/" check decisions of this project where the
 // interface is silent. The service itself never has to pass them, so they run only
-// with Target.Decisions. What a service does where the interface is silent, package
+// with Target.Decisions. One rule of this project counts on every target: no answer shows
+// an API key. What a service does where the interface is silent, package
 // observe finds out.
 //
 // A proxy before a fake is held to every case. The fake arranges what the cases need, and
@@ -71,7 +77,7 @@ func Run(t *testing.T, target Target) {
 	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
 		fmt.Fprintln(os.Stderr, p)
 	}
-	all := &shared{wait: left.Wait}
+	all := newShared(left.Wait)
 	for _, c := range p {
 		t.Run(c.ID, func(t *testing.T) {
 			if c.leftOut != "" {
@@ -80,7 +86,7 @@ func Run(t *testing.T, target Target) {
 			all, file := all, target.Progress
 			if target.Fresh != nil {
 				t.Parallel()
-				all, file = new(shared), ""
+				all, file = &shared{shown: all.shown}, ""
 			}
 			err := c.check(t.Context(), target.renew(t), all)
 			if errors.As(err, new(skipped)) {

@@ -120,6 +120,10 @@ func (quiet) Failed() bool { return false }
 // cases are made once: their bodies are ten mebibytes.
 var cases = sync.OnceValue(allCases)
 
+func byID(id string) testCase {
+	return cases()[slices.IndexFunc(cases(), func(c testCase) bool { return c.ID == id })]
+}
+
 func TestCaseIDs(t *testing.T) {
 	ids := map[string]bool{}
 	for _, c := range cases() {
@@ -204,7 +208,7 @@ func TestUnusable(t *testing.T) {
 		{stranger.RoundTrip(func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }), 3, "check Target.BaseURL and whether the service is up: unexpected EOF"},
 		{stranger.Answering(401, `{"error":"unauthorized"}`), 1, "refuses Target.Key: 401"},
 	} {
-		all, target := new(shared), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: tt.transport}}
+		all, target := newShared(0), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: tt.transport}}
 		for range tt.calls - 1 {
 			assert.ErrorContains(t, c.check(t.Context(), target, all), "got no answer: unexpected EOF\n")
 		}
@@ -243,7 +247,7 @@ func TestLiveRefusals(t *testing.T) {
 				}
 				return stranger.Answering(200, `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`)(req)
 			})}
-			all := &shared{wait: tt.wait}
+			all := newShared(tt.wait)
 			err := tt.c.check(t.Context(), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: tt.can}, all)
 			assert.False(t, all.failed, "the next case may create the agent")
 			assert.Equal(t, tt.calls == 1 && !tt.skipped, breaks(err), err)
@@ -293,23 +297,46 @@ func TestPlanOfLiveDay(t *testing.T) {
 	assert.LessOrEqual(t, len(missed), 4, "%q", missed)
 }
 
-// TestFailurePrintsRule: a failure begins with the sentence that was broken,
-// and is short whatever came back.
+// TestFailurePrintsRule: a failure begins with the rule that is broken, and names the one
+// that could not be checked. A second case that meets the same says so in a line.
 func TestFailurePrintsRule(t *testing.T) {
-	assert.Equal(t, `broken rule (interface 4.8): Text.`, testCase{ID: "4.8/x", Rule: "Text."}.String())
-	assert.Regexp(t, "^broken rule .our decision.*: x$", testCase{ID: "fake/x", Rule: "x"}.String())
-	client := &http.Client{Transport: stranger.Answering(500, `{"error":"`+strings.Repeat("x", 10_000)+`"}`)}
-	target := Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: nothing{}, ClientFrom: func(string) *http.Client { return client }}
-	all, logs := new(shared), ""
-	for c := range slices.Chunk(cases(), 10) {
-		err := c[0].check(t.Context(), target, all)
-		require.Error(t, err, c[0].ID)
-		log := err.Error()
-		require.True(t, strings.HasPrefix(log, c[0].String()), "the failure of %s begins with another sentence: %.300q", c[0].ID, log)
-		require.Less(t, len(log)-len(c[0].String()), 500, "characters that the failure of %s adds to its rule: %.300q", c[0].ID, log)
-		logs += log
+	for _, tt := range []struct {
+		id     string
+		tamper func(*reply)
+		broken string
+	}{
+		{"5/credential-revoked/enable-sms", set("version", "region", "eu"), "(interface 4.1): Response: ok (boolean), service"},
+		{"4.2/byok-not-configured", calls(clearBYOK, on(200, func(r *reply) { delete(r.body, "trace_id") })), "(interface 4.5): Response: ok (boolean), trace_id."},
+		{"7/body-invalid/send-message/array", calls(createAgent, on(200, func(r *reply) { r.status = 201 })), "(interface 4): Every success status is 200."},
+		{"4.6/byok-set-earlier", calls(setBYOK, func(r *reply) { r.refuse(400, "bad_request") }), "(interface 7): 400 | Bad request"},
+		{"4.6/byok-set-earlier", calls(setBYOK, func(r *reply) { r.refuse(500, strings.Repeat("x", 10_000)) }), "(interface 7): Which endpoints can return which status"},
+		{"fake/operation/refused-warmup", on(409, func(r *reply) { r.status = 200 }), "(interface 7): 409 | Warm-up in byok mode"},
+		{"4.8/reply", func(r *reply) { r.header.Set("Content-Type", "text/html") }, "(interface 1): All request"},
+		{"4.2/byok-not-configured", on(409, func(r *reply) { delete(r.body, "error") }), "(interface 2.1): error | string | yes"},
+		{"8.1/warmup_key_hour", on(429, func(r *reply) { delete(r.body, "limit_key") }), "(interface 7): Rate-limited body"},
+		{"8.1/warmup_key_hour", on(429, func(r *reply) { r.header.Del("Retry-After") }), "(interface 7): 429 | Rate limited; carries"},
+		{"8.1/warmup_key_hour", set("limit_key", "limit_key", "hour"), "(our decision, the interface is silent): limit_key values"},
+		{"4.8/reply", set("reply_text", "reply_text", nil), "(interface 4.8): Response: reply_text (required)"},
+		{"7/body-invalid/warmup/array", on(400, func(r *reply) { r.status = 422 }), "(interface 7): 400 | Bad request"},
+		{"8.4/text/max", calls(sendMessage, func(r *reply) { r.refuse(400, "bad_request") }), "(interface 8.4): message text at most 4000"},
+	} {
+		shown := new(sync.Map)
+		for i, again := range []string{"", "-again"} {
+			c := byID(tt.id)
+			c.ID += again
+			err, own := c.check(t.Context(), wrong(t, tt.tamper), &shared{shown: shown}), c.rule().String()
+			switch checked := strings.HasPrefix(own, tt.broken); {
+			case i == 0 || checked:
+				require.ErrorContains(t, err, "broken rule "+tt.broken)
+				assert.True(t, breaks(err) && strings.HasPrefix(err.Error(), "broken rule ("), "%s: %v", c.ID, err)
+				assert.NotEqual(t, checked, strings.HasSuffix(err.Error(), "\nbefore this rule could be checked "+own), "%s: %v", c.ID, err)
+				assert.Less(t, len(err.Error()), 800, c.ID)
+			default:
+				assert.False(t, breaks(err), c.ID)
+				assert.ErrorContains(t, err, "not checked: case "+tt.id+" shows a broken rule "+tt.broken)
+			}
+		}
 	}
-	assert.Contains(t, logs, "\nan earlier case could not create the agent")
 }
 
 // TestIrreversible: a fingerprint that shows the provider key in any of the
@@ -367,13 +394,9 @@ func TestEachAnswerIsHeld(t *testing.T) {
 // project; what breaks a decision fails none but such a case. The decisions are tried
 // at once, from either end: the last change of a member is the one that shows.
 func TestTampering(t *testing.T) {
-	byID := map[string]testCase{}
-	for _, c := range cases() {
-		byID[c.ID] = c
-	}
 	decisions := slices.DeleteFunc(slices.Clone(tamperings), func(tt tampering) bool { return !tt.decision() })
 	for _, tt := range slices.Concat(wrongServices(), decisions) {
-		err := tampered(t, byID[tt.fails], tt.decision(), tt.tamper)
+		err := tampered(t, byID(tt.fails), tt.decision(), tt.tamper)
 		assert.True(t, breaks(err), "%s passes with %s", tt.fails, tt.name)
 	}
 	backwards := slices.Clone(decisions)
@@ -414,7 +437,7 @@ func TestStrangers(t *testing.T) {
 			time.Sleep(24 * time.Hour)
 			target := Target{BaseURL: "http://stranger.example", Key: "sk-one", SecondKey: "sk-two", HTTPClient: client, Budget: aDay, Observed: o}
 			plan, left := newPlan(cases(), target, nil)
-			all, ran := &shared{wait: left.Wait}, 0
+			all, ran := newShared(left.Wait), 0
 			for _, c := range plan {
 				if c.leftOut == "" {
 					ran++
@@ -652,11 +675,15 @@ func (r *reply) providerKey() string {
 
 func (r *reply) key() string { return strings.TrimPrefix(r.req.Header.Get("Authorization"), "Bearer ") }
 
-// tampered runs the case on a fake with a proxy before it. The fake's clock moves by
-// waits only.
-func tampered(t *testing.T, c testCase, decisions bool, tamper func(*reply)) error {
+// wrong is a fake with a proxy before it. The fake's clock moves by waits only.
+func wrong(t *testing.T, tamper func(*reply)) Target {
 	fake := newFake(t, fakeserver.WithClock(still))
-	target := targetOf(fake, func(ip string) http.RoundTripper { return proxy(fake, ip, tamper) })
+	return targetOf(fake, func(ip string) http.RoundTripper { return proxy(fake, ip, tamper) })
+}
+
+// tampered runs the case on such a fake.
+func tampered(t *testing.T, c testCase, decisions bool, tamper func(*reply)) error {
+	target := wrong(t, tamper)
 	target.Decisions = decisions
-	return c.check(t.Context(), target, new(shared))
+	return c.check(t.Context(), target, newShared(0))
 }

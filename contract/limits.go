@@ -59,7 +59,7 @@ func (s *suite) limits() {
 		}
 	}
 	for _, e := range []step{sendMessage, enableSMS} {
-		s.rule("8.1/key_minute-counts/"+e.Name, "Per API key | 60 requests/minute", createAgent.is(200), e.is(200).times(59), readAgent.limited("key_minute"))
+		s.rule("8.1/key_minute-counts/"+e.Name, "Per API key | 60 requests/minute", createAgent.given(200), e.is(200).times(59), readAgent.limited("key_minute"))
 	}
 }
 
@@ -110,9 +110,9 @@ const (
 func (s *suite) counted() {
 	refused := createAgent.limited("key_minute")
 	s.rule("fake/counted/400-404-409", requestsSpent,
-		wrongAgent.is(400).times(20), readNobody.is(404).times(20), byokWarmUp.is(409).times(20), refused)
-	s.rule("fake/counted/403", requestsSpent, setBYOK.is(403).times(60).by(undashboard), refused.by(undashboard))
-	s.rule("fake/counted/503", requestsSpent, storeOff, setBYOK.is(503).times(60), storeOn, refused)
+		wrongAgent.given(400).times(20), readNobody.given(404).times(20), byokWarmUp.given(409).times(20), refused)
+	s.rule("fake/counted/403", requestsSpent, setBYOK.given(403).times(60).by(undashboard), refused.by(undashboard))
+	s.rule("fake/counted/503", requestsSpent, storeOff, setBYOK.given(503).times(60), storeOn, refused)
 	s.rule("fake/counted/operation-429", requestsSpent, // what the limit on creations refuses spends no request
 		createAgent.is(200).times(10), createAgent.is(429), readNobody.is(404).times(50), wrongAgent.limited("key_minute"))
 	s.rule("fake/counted/every-limited-endpoint", requestsSpent,
@@ -126,8 +126,8 @@ func (s *suite) counted() {
 // if they counted.
 func (s *suite) uncounted() {
 	const unlimited = "GET /v1/status, GET and DELETE /v1/byok are never limited and spend nothing"
-	s.rule("fake/uncounted/401", requestsSpent, createAgent.is(401).times(130).keyless(), createAgent.is(200))
-	s.rule("fake/uncounted/402", requestsSpent, createAgent.is(402).times(130).by(unpaid), createAgent.is(200))
+	s.rule("fake/uncounted/401", requestsSpent, createAgent.given(401).times(130).keyless(), createAgent.is(200))
+	s.rule("fake/uncounted/402", requestsSpent, createAgent.given(402).times(130).by(unpaid), createAgent.is(200))
 	s.rule("fake/uncounted/404-405-of-routes", requestsSpent,
 		at("GET", "/v1/nothing").is(404).times(65), at("PATCH", "/v1/agents").is(405).times(65), createAgent.is(200))
 	s.rule("fake/uncounted/endpoints-without-429", unlimited,
@@ -150,11 +150,11 @@ func (s *suite) operations() {
 	}
 	created, set := createAgent.is(200).times(10), setBYOK.is(200).times(5)
 	noCreation, noSet := createAgent.limited("agent_create_ip_minute"), setBYOK.limited("byok_set_key_hour")
-	operation("refused-creation", wrongAgent.is(400).times(10), byokAgent.is(400).times(10), created, noCreation)
-	operation("refused-set", setBYOK.with(`{}`).is(400).times(6), storeOff, setBYOK.is(503).times(6), storeOn, set, noSet)
+	operation("refused-creation", wrongAgent.given(400).times(10), byokAgent.given(400).times(10), created, noCreation)
+	operation("refused-set", setBYOK.with(`{}`).given(400).times(6), storeOff, setBYOK.given(503).times(6), storeOn, set, noSet)
 	operation("refused-warmup",
-		badWarmUp.is(400).times(4), byokWarmUp.is(409).times(4), warmUp.is(200).times(3), warmUp.limited("warmup_key_hour"))
-	operation("clear-is-no-set", setBYOK.is(200).times(4), clearBYOK.is(200), setBYOK.is(200), clearBYOK.is(200), noSet)
+		badWarmUp.given(400).times(4), byokWarmUp.given(409).times(4), warmUp.is(200).times(3), warmUp.limited("warmup_key_hour"))
+	operation("clear-is-no-set", setBYOK.is(200).times(4), clearBYOK.given(200), setBYOK.is(200), clearBYOK.given(200), noSet)
 	operation("set-refused-takes-no-creation", set, keyedAgent.is(429).times(10), created, noCreation)
 	operation("creation-refused-takes-no-set", created, keyedAgent.is(429).times(10), set, noSet)
 	operation("creation-refused-takes-no-day", // refused by the address, the key's day is not touched

@@ -39,7 +39,7 @@ func (s *suite) credentials() {
 		}
 		s.rule("fake/credential-spaced/"+e.Name, "a space inside the token makes it another",
 			e.is(401).header("Authorization", func(key string) string { return "Bearer " + key[:4] + " " + key[4:] }))
-		s.rule("5/credential-revoked/"+e.Name, credential, getStatus.is(200).by(another), revoke(another), e.is(401).by(another))
+		s.rule("5/credential-revoked/"+e.Name, credential, getStatus.given(200).by(another), revoke(another), e.is(401).by(another))
 		s.rule("5/plan-inactive/"+e.Name, "An inactive plan gives 402 (payment required).", e.is(402).by(unpaid))
 	}
 	s.rule("5/not-dashboard-allowed/status", dashboardNeeded, getStatus.is(200).by(undashboard))
@@ -59,35 +59,33 @@ func swapCase(key string) string {
 
 // unchanged: a refused call changes nothing.
 func (s *suite) unchanged() {
-	const limited = "429 | Rate limited"
 	full, still := setBYOK.with(byokBody(fullMembers)), getBYOK.is(200).holds("byok", same)
 	s.rule("7/400-changes-no-byok", invalidBody,
-		setBYOK.is(200),
+		setBYOK.given(200),
 		setBYOK.with(`{"provider":"anthropic"}`).is(400), setBYOK.with(byokBody(`"tier":"fast"`)).is(400),
 		createAgent.with(rawcall.LLM(`"provider":"anthropic","api_key":"`+providerKey+`","tier":"slow"`)).is(400),
 		still)
 	s.rule("7/400-changes-no-sms", invalidBody,
-		createAgent.is(200), readAgent.is(200), enableSMS.with(`{"mode":"sandbox","x":1}`).is(400),
+		createAgent.given(200), readAgent.given(200), enableSMS.with(`{"mode":"sandbox","x":1}`).is(400),
 		readAgent.is(200).holds("sms.status", same))
-	s.rule("7/429-changes-no-byok", limited, setBYOK.is(200).times(5), getBYOK.is(200), full.limited("byok_set_key_hour"), still)
-	s.rule("7/429-creation-stores-no-byok", limited,
-		noBYOK, createAgent.is(200).times(10), keyedAgent.limited("agent_create_ip_minute"), none)
+	s.rule("7/429-changes-no-byok", condition(429).Sentence, setBYOK.given(200).times(5), getBYOK.given(200), full.limited("byok_set_key_hour"), still)
+	s.rule("7/429-creation-stores-no-byok", condition(429).Sentence,
+		noBYOK, createAgent.given(200).times(10), keyedAgent.limited("agent_create_ip_minute"), none)
 }
 
 // unlisted: no endpoint refuses with a status that section 4 does not list for
 // it.
 func (s *suite) unlisted() {
-	const listed = "Which endpoints can return which status: see section 4."
 	s.rule("7/status-without-429", listed, getStatus.is(200).times(65))
 	s.rule("7/endpoints-without-429", listed,
 		requests(60, 60), readAgent.limited("key_minute"), getStatus.is(200), getBYOK.is(200), noBYOK)
 	s.rule("7/endpoints-without-503", listed,
-		createAgent.is(200), setBYOK.is(200), storeOff, sendMessage.listed(),
-		storeOn, byokAgent.is(200), storeOff, sendMessage.listed(), enableSMS.listed(), readAgent.listed(),
+		createAgent.given(200), setBYOK.given(200), storeOff, sendMessage.listed(),
+		storeOn, byokAgent.given(200), storeOff, sendMessage.listed(), enableSMS.listed(), readAgent.listed(),
 		getBYOK.listed(), clearBYOK.listed())
 	s.rule("7/creation-without-503", listed, storeOff, keyedAgent.listed())
 	for _, e := range []step{readAgent, sendMessage, enableSMS} {
-		s.rule("7/agent-of-another-key/"+e.Name, listed, createAgent.is(200).by(another), e.listed().by(third))
+		s.rule("7/agent-of-another-key/"+e.Name, listed, createAgent.given(200).by(another), e.listed().by(third))
 	}
 }
 
@@ -143,7 +141,7 @@ func (s *suite) routes() {
 	// different call.
 	s.rule("fake/path-with-dots", routing,
 		noRoute("GET", "/v1/agents/.."), noRoute("GET", "/v1/agents/."), read("%2e%2e"), noRoute("GET", "/v1/byok/../status"))
-	s.rule("7/agent-id-is-one-segment", "404 | Not found", read("a%2Fmessages"), read("%2e%2e%2fstatus"), read("%20"))
+	s.rule("7/agent-id-is-one-segment", condition(404).Sentence, read("a%2Fmessages"), read("%2e%2e%2fstatus"), read("%20"))
 }
 
 // methods: a path has no other methods than those of interface 4. HEAD is left
@@ -253,7 +251,6 @@ func (s *suite) members() {
 // member null breaks the interface; that an optional one may not be null is this
 // project's decision.
 func (s *suite) typesOf(m member) {
-	const sentence = "Bad request (invalid body)"
 	own, null := row{"object", "{}"}, "fake"
 	if m.object {
 		own = row{"string", `"none"`}
@@ -262,9 +259,9 @@ func (s *suite) typesOf(m member) {
 		null = "7"
 	}
 	in := "/type/" + m.e.Name + "/" + m.name
-	s.rows("7"+in, sentence, m.e, 400,
+	s.rows("7"+in, invalidBody, m.e, 400,
 		row{"number", m.of("1")}, row{"boolean", m.of("true")}, row{"array", m.of(`["hosted"]`)}, row{own.name, m.of(own.body)})
-	s.rows(null+in, sentence, m.e, 400, row{"null", m.of("null")})
+	s.rows(null+in, invalidBody, m.e, 400, row{"null", m.of("null")})
 }
 
 // spellingsOf: many decoders accept a member that is there twice, and a name

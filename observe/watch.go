@@ -301,8 +301,9 @@ func (w *Watcher) found(p *passing, id string, answer any) {
 // the values of errors, limits and statuses.
 func (w *Watcher) members(p *passing, of string) {
 	object, _ := p.Value.(map[string]any)
+	shape, _ := p.Documented()
 	for name := range object {
-		if identifier.MatchString(name) && !strings.Contains(", "+string(p.Shape()), ", "+name+" ") {
+		if identifier.MatchString(name) && !strings.Contains(", "+string(shape), ", "+name+" ") {
 			w.fact("member " + name + of)
 		}
 	}
@@ -435,12 +436,12 @@ func ReadHAR(r io.Reader) (*Observation, error) {
 		if err != nil || answer.Status == 0 || answer.Content.Encoding != "" { // not sent, or not text
 			continue
 		}
-		req.Header = sent.Headers.header()
+		req.Header = sent.header()
 		p, _ := w.begin(req)
 		if p == nil {
 			continue
 		}
-		res := &http.Response{StatusCode: answer.Status, Header: answer.Headers.header(), Body: io.NopCloser(strings.NewReader(answer.Content.Text))}
+		res := &http.Response{StatusCode: answer.Status, Header: answer.header(), Body: io.NopCloser(strings.NewReader(answer.Content.Text))}
 		w.pass(p, res, entry.StartedDateTime)
 		_, _ = io.Copy(io.Discard, res.Body) // reads memory
 	}
@@ -448,28 +449,25 @@ func ReadHAR(r io.Reader) (*Observation, error) {
 }
 
 type harFile struct {
-	Log struct{ Entries []harEntry }
-}
-
-type harEntry struct {
-	StartedDateTime time.Time
-	Request         struct {
-		Method, URL string
-		Headers     harHeaders
-		PostData    struct{ Text string }
-	}
-	Response struct {
-		Status  int
-		Headers harHeaders
-		Content struct{ Text, Encoding string }
+	Log struct {
+		Entries []struct {
+			StartedDateTime   time.Time
+			Request, Response harMessage
+		}
 	}
 }
 
-type harHeaders []struct{ Name, Value string }
+// harMessage has the members of a request and those of a response.
+type harMessage struct {
+	Method, URL       string
+	Status            int
+	Headers           []struct{ Name, Value string }
+	PostData, Content struct{ Text, Encoding string }
+}
 
-func (pairs harHeaders) header() http.Header {
+func (m harMessage) header() http.Header {
 	header := http.Header{}
-	for _, pair := range pairs {
+	for _, pair := range m.Headers {
 		header.Add(pair.Name, pair.Value)
 	}
 	return header

@@ -34,13 +34,26 @@ type Key struct {
 // Another is a second key where a target has one, and else issued.
 var Another = Key{"another", "preview", true}
 
+// Rule is a sentence of the interface document and the section that states it. The
+// section "fake" marks a decision of this project, where the interface is silent.
+type Rule struct{ Section, Sentence string }
+
+// String puts the source before the sentence, in brackets: "(interface 4.8): ...".
+func (r Rule) String() string {
+	if r.Section == "fake" {
+		return "(our decision, the interface is silent): " + r.Sentence
+	}
+	return "(interface " + r.Section + "): " + r.Sentence
+}
+
 // Call is one request to make: a row of interface 4, and who makes it.
 type Call struct {
 	Name   string // such as create-agent
 	Method string
 	Path   string
 	Body   string // one that is accepted; "" where none is taken
-	Reply  Shape  // the members of the success body
+	Rule   Rule   // what interface 4 says of the success body
+	Reply  Shape  // its members
 	Errors []int  // the other statuses that interface 4 lists
 
 	Key    Key
@@ -52,10 +65,10 @@ type Call struct {
 // At is a method and a path that are none of the nine endpoints.
 func At(method, path string) Call { return Call{Name: "unknown", Method: method, Path: path} }
 
-// row makes one of the nine: call is the method and the path.
-func row(name, call, body string, reply Shape, errors ...int) Call {
-	method, path, _ := strings.Cut(call, " ")
-	return Call{Name: name, Method: method, Path: path, Body: body, Reply: reply, Errors: errors}
+// row makes one of the nine. title is the heading of its section: number, method and path.
+func row(name, title, body, response string, reply Shape, errors ...int) Call {
+	words := strings.Fields(title)
+	return Call{Name: name, Method: words[1], Path: words[2], Body: body, Rule: Rule{words[0], "Response: " + response}, Reply: reply, Errors: errors}
 }
 
 // ProviderKey is the provider key in every body that is sent. It must never come
@@ -74,20 +87,33 @@ const (
 // The nine endpoints of interface 4, with a small body that each accepts and
 // the members of its success body.
 var (
-	GetStatus = row("status", "GET /v1/status", "", "ok bool, service text, version text, mode text, trace_id text", 401, 402, 404)
-	WarmUp    = row("warmup", "POST /v1/warmup", `{"mode":"hosted"}`, "ok bool, warmed bool, mode hosted|byok, trace_id text",
-		400, 401, 402, 403, 409, 429, 503)
-	GetBYOK = row("get-byok", "GET /v1/byok", "", "ok bool, byok closed null, "+byokConfig+", trace_id text", 401, 402, 403, 404)
-	SetBYOK = row("set-byok", "PUT /v1/byok", `{"provider":"openai","api_key":"`+ProviderKey+`"}`,
+	GetStatus = row("status", "4.1 GET /v1/status", "",
+		"ok (boolean), service (string), version (string), mode (string), trace_id (string). All five are required. No additional properties.",
+		"ok bool, service text, version text, mode text, trace_id text", 401, 402, 404)
+	WarmUp = row("warmup", "4.2 POST /v1/warmup", `{"mode":"hosted"}`,
+		"ok (boolean), warmed (boolean), mode (hosted or byok), trace_id. Required: ok, warmed, mode, trace_id.",
+		"ok bool, warmed bool, mode hosted|byok, trace_id text", 400, 401, 402, 403, 409, 429, 503)
+	GetBYOK = row("get-byok", "4.3 GET /v1/byok", "",
+		"ok (boolean), byok (a BYOK configuration per 2.4, or null when none is set), trace_id. All required.",
+		"ok bool, byok closed null, "+byokConfig+", trace_id text", 401, 402, 403, 404)
+	SetBYOK = row("set-byok", "4.4 PUT /v1/byok", `{"provider":"openai","api_key":"`+ProviderKey+`"}`,
+		"ok (boolean), byok (BYOK configuration per 2.4), trace_id. All required.",
 		"ok bool, byok closed, "+byokConfig+", trace_id text", 400, 401, 402, 403, 429, 503)
-	ClearBYOK   = row("clear-byok", "DELETE /v1/byok", "", "ok bool, trace_id text", 401, 402, 403, 404)
-	CreateAgent = row("create-agent", "POST /v1/agents", `{}`, "agent_id text, status active, sms object optional, "+
-		"sms.status "+smsStatus+" optional, sms.phone_number nothing null optional, trace_id text", 400, 401, 402, 404, 429) // 2.2: only on the read response
-	ReadAgent = row("read-agent", "GET /v1/agents/{agent_id}", "", "agent_id text, status text, created_at text, updated_at text, "+
-		"sms object optional, sms.status text, sms.phone_number text optional, trace_id text", 401, 402, 404, 429)
-	SendMessage = row("send-message", "POST /v1/agents/{agent_id}/messages", `{"text":"Hello"}`,
+	ClearBYOK = row("clear-byok", "4.5 DELETE /v1/byok", "", "ok (boolean), trace_id. Both required.",
+		"ok bool, trace_id text", 401, 402, 403, 404)
+	CreateAgent = row("create-agent", "4.6 POST /v1/agents", `{}`,
+		"agent_id (string), status (only value `active`), optional sms object with status, trace_id. Required: agent_id, status, trace_id.",
+		"agent_id text, status active, sms object optional, sms.status "+smsStatus+" optional, "+
+			"sms.phone_number nothing null optional, trace_id text", 400, 401, 402, 404, 429) // 2.2: only on the read response
+	ReadAgent = row("read-agent", "4.7 GET /v1/agents/{agent_id}", "",
+		"agent_id, status, created_at, updated_at, trace_id (all required); optional sms object with status and phone_number (optional).",
+		"agent_id text, status text, created_at text, updated_at text, "+
+			"sms object optional, sms.status text, sms.phone_number text optional, trace_id text", 401, 402, 404, 429)
+	SendMessage = row("send-message", "4.8 POST /v1/agents/{agent_id}/messages", `{"text":"Hello"}`,
+		"reply_text (required), warnings (optional array of strings), trace_id (required).",
 		"reply_text string, warnings strings optional, trace_id text", 400, 401, 402, 404, 429)
-	EnableSMS = row("enable-sms", "POST /v1/agents/{agent_id}/channels/sms", `{"mode":"sandbox"}`,
+	EnableSMS = row("enable-sms", "4.9 POST /v1/agents/{agent_id}/channels/sms", `{"mode":"sandbox"}`,
+		"status (disabled, needs_compliance, pending, active or needs_setup), trace_id. Both required.",
 		"status "+smsStatus+", trace_id text", 400, 401, 402, 404, 429)
 
 	Endpoints = []Call{
@@ -350,15 +376,17 @@ func (x Exchange) RetryAfter() (wait time.Duration, problem string) {
 	return time.Duration(seconds) * time.Second, problem
 }
 
-// Shape is the body that the interface gives the answer.
-func (x Exchange) Shape() Shape {
+// Documented is the body that the interface gives the answer, and where it says so.
+func (x Exchange) Documented() (Shape, Rule) {
 	switch x.Status {
 	case http.StatusOK:
-		return x.Reply
+		return x.Reply, x.Rule
 	case http.StatusTooManyRequests:
-		return "error rate_limited, trace_id text, limit_key text, reason string optional"
+		return "error rate_limited, trace_id text, limit_key text, reason string optional",
+			Rule{"7", "Rate-limited body: error is `rate_limited`; trace_id; limit_key names the limiter that triggered."}
 	default:
-		return "error text, trace_id text optional, limit_key text optional, reason string optional"
+		return "error text, trace_id text optional, limit_key text optional, reason string optional",
+			Rule{"2.1", "error | string | yes; trace_id, limit_key, reason | string | no"}
 	}
 }
 
