@@ -40,7 +40,7 @@ func (a admin) CallsAfter(seq, n int) []Call {
 }
 
 func (a admin) KeepExchanges(n int) {
-	a.s.keptExchanges.Store(int64(n))
+	a.s.config.exchanges = n
 	a.s.Reset()
 }
 

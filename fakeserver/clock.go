@@ -68,14 +68,14 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	defer s.endSleep(wake)
-	seen, quiet := s.activity.Load(), 0
+	seen, quiet := s.activityCount(), 0
 	for pauses := 1; s.offset.Load() < wake; pauses++ {
 		memnet.Pause(ctx, pause)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		quiet++
-		if now := s.activity.Load(); now != seen {
+		if now := s.activityCount(); now != seen {
 			seen, quiet = now, 0
 		}
 		if quiet >= quietPauses || pauses >= maxPauses {
@@ -97,12 +97,17 @@ const (
 	maxPauses   = 1000 // half a second, for a program that never stops calling
 )
 
+func (s *Server) activityCount() int {
+	defer s.lock().Unlock()
+	return s.activity
+}
+
 // beginSleep returns the offset of the clock at which a sleeper wakes: unlike a time
 // it means the same in every bubble. A sleeper looks for itself whether it has come,
 // since a channel of a bubble must not be used outside.
 func (s *Server) beginSleep(d time.Duration) (wake int64, err error) {
-	s.activity.Add(1)
 	defer s.lock().Unlock()
+	s.activity++
 	wake = s.offset.Load() + int64(d)
 	if wake < 0 { // it has overflowed
 		return 0, fmt.Errorf("fakeserver: Sleep: the clock cannot move by another %v", d)
@@ -114,17 +119,17 @@ func (s *Server) beginSleep(d time.Duration) (wake int64, err error) {
 // endSleep forgets a sleeper. Until then no sleeper that wakes later moves the
 // clock.
 func (s *Server) endSleep(wake int64) {
-	s.activity.Add(1)
 	defer s.lock().Unlock()
+	s.activity++
 	i := slices.Index(s.sleepers, wake)
 	s.sleepers = slices.Delete(s.sleepers, i, i+1)
 }
 
 // moveToFirst moves the clock to the wake time of a sleeper, if no other wakes earlier, or
 // has just woken: that one's activity was not seen yet.
-func (s *Server) moveToFirst(wake, seen int64) {
+func (s *Server) moveToFirst(wake int64, seen int) {
 	defer s.lock().Unlock()
-	if s.activity.Load() == seen && slices.Min(s.sleepers) == wake {
+	if s.activity == seen && slices.Min(s.sleepers) == wake {
 		s.moveToLocked(wake)
 	}
 }

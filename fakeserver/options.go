@@ -32,12 +32,13 @@ func (o Option) unless(wrong bool, format string, args ...any) Option {
 	return o
 }
 
-// config holds the result of the options. It never changes after Open.
+// config holds the result of the options. It never changes once the fake is in use.
 type config struct {
 	clock        func() time.Time
 	coldStart    time.Duration
 	messageTexts bool
 	callLimit    int
+	exchanges    int // kept of each conversation; 0: as many as calls, and spec.KeptExchanges at least
 	unknownOK    bool
 	behavior     *service.Behavior    // what the fake does where the interface is silent; never changes
 	sources      map[string]source    // where the answers come from, by id; nil before the first decision

@@ -153,11 +153,11 @@ type callLog struct {
 	waiting []*entry // in the order of arrival
 }
 
-// add keeps a call that was answered, and may have ended too. Beyond the limit it
+// addLocked keeps a call that was answered, and may have ended too. Beyond the limit it
 // drops the oldest, which costs the same on average however many there are.
-func (l *callLog) add(e *entry, ended bool) {
+func (l *callLog) addLocked(e *entry, ended bool) {
 	if ended {
-		l.end(e)
+		l.endLocked(e)
 	}
 	if n := len(l.kept); n > 0 {
 		last := &l.kept[n-1].call
@@ -181,8 +181,8 @@ func shared(before, header http.Header) http.Header {
 	return header
 }
 
-// end forgets that a call is under way.
-func (l *callLog) end(e *entry) {
+// endLocked forgets that a call is under way.
+func (l *callLog) endLocked(e *entry) {
 	if i := slices.Index(l.waiting, e); i >= 0 {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
 	}

@@ -312,13 +312,15 @@ func TestPartsThatFail(t *testing.T) {
 		for part, plug := range plugged {
 			watch, fake, c := newSpied(t)
 			agent := c.agent(emptyBody)
+			shown := make(chan fakeserver.Call, 2)
+			see := func(call fakeserver.Call) { shown <- call }
+			fake.OnCall(see)
 			plug(fake, row.fail)
-			shown := make(chan fakeserver.Call, 1)
-			fake.OnCall(func(call fakeserver.Call) { shown <- call })
+			fake.OnCall(see)
 			got := seen(transports(t, fake)[row.way], c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`))
 			require.Len(t, watch.errors, 1, part)
 			assert.Regexp(t, "^fakeserver: "+part+row.report+"$", watch.errors[0])
-			require.Len(t, shown, 1, part)
+			require.Len(t, shown, 2, part)
 			call, decided := <-shown, strings.Contains(part, "OnCall")
 			assert.Equal(t, "trace_000002", call.TraceID)
 			assert.Equal(t, decided && row.way == "direct", got != "EOF", "%s%s: %s", part, row.report, got)

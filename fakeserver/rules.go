@@ -246,9 +246,9 @@ func without[T comparable](list []T, item T) []T {
 
 // reportUnused reports the required rules that were never used, scripts first, each in
 // its own sentence with the call that came nearest.
-func (s *Server) reportUnused() {
+func (s *Server) reportUnused(reportf func(format string, args ...any)) {
 	for _, r := range s.unusedRules() {
-		s.reportf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(s.kept()))
+		reportf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(s.kept()))
 	}
 }
 

@@ -23,9 +23,9 @@ import (
 // answers it, which alone writes its fields. Others see the call through entry, which
 // is written under the server's lock.
 //
-// The way, in the order of this file: answer calls read, begin, respond and
-// finishRecord; respond applies the faults and asks decide; decide asks the service and
-// a script; package memnet then delivers the answer and reports to progress.
+// The way, in the order of this file: serve calls read, begin, carryOut and
+// finishRecord; carryOut applies the faults and calls askService, which asks the service
+// and a script; package memnet then delivers the answer and reports to progress.
 type call struct {
 	*wire.Request
 	// entry is what the log, matchers and watchers see of the call.
@@ -60,15 +60,15 @@ var noAnswer = memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}
 // or http.Server. The call is in Calls before the first byte of its answer is
 // written.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := s.answer(r)
+	answer := s.serve(r)
 	answer.Write(w, r)
 }
 
-// answer answers one call. read parses and judges it without the state, begin gives it
-// its trace identifier and rules, respond applies the rules and asks the service, and
+// serve answers one call. read parses and judges it without the state, begin gives it
+// its trace identifier and rules, carryOut applies the rules and asks the service, and
 // finishRecord records the answer. Every kind of client comes through here: HTTPClient,
 // Direct and ServeHTTP.
-func (s *Server) answer(r *http.Request) (a memnet.Answer) {
+func (s *Server) serve(r *http.Request) (a memnet.Answer) {
 	c := s.read(r)
 	s.begin(c)
 	answered := false
@@ -83,7 +83,7 @@ func (s *Server) answer(r *http.Request) (a memnet.Answer) {
 			Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
 		}
 	}()
-	answered = s.guarded(func() { s.respond(r, c) }, bugInFake)
+	answered = s.guarded(func() { s.carryOut(r, c) }, bugInFake)
 	return a
 }
 
@@ -148,19 +148,19 @@ func (s *Server) read(r *http.Request) *call {
 // label of its key and the rules of the test as they are now, and is under way. A rule
 // that is made later does not act on it.
 func (s *Server) begin(c *call) {
-	s.activity.Add(1)
 	defer s.lock().Unlock()
+	s.activity++
 	c.gen = s.gen
 	c.gen.traces++
 	c.TraceID = service.Numbered("trace", c.gen.traces) // the interface shows no form
-	c.record.TraceID, c.record.Key = c.TraceID, c.gen.keyLabel(c.Request)
+	c.record.TraceID, c.record.Key = c.TraceID, c.gen.keyLabelLocked(c.Request)
 	c.entry.call = c.record
 	c.gen.log.waiting = append(c.gen.log.waiting, c.entry)
 	c.scripts, c.injections = c.gen.scripts, c.gen.injections
 }
 
-// keyLabel is what a record shows of the key of a request. The lock must be held.
-func (g *generation) keyLabel(r *wire.Request) string {
+// keyLabelLocked is what a record shows of the key of a request.
+func (g *generation) keyLabelLocked(r *wire.Request) string {
 	k := g.service.Key(r.Token)
 	switch {
 	case k != nil:
@@ -171,9 +171,9 @@ func (g *generation) keyLabel(r *wire.Request) string {
 	return fakedoor.KeyUnknown
 }
 
-// respond finds the rules of a call, carries it out, and makes its answer. A call
-// without a fault goes straight to decide; one that a fault answers never gets there.
-func (s *Server) respond(r *http.Request, c *call) {
+// carryOut finds the rules of a call, carries it out, and makes its answer. A call
+// without a fault goes straight to askService; one that a fault answers never gets there.
+func (s *Server) carryOut(r *http.Request, c *call) {
 	// Matchers may be functions of the test, so they run on a snapshot without the
 	// lock. Only messages have scripts.
 	if c.entry.hasText {
@@ -186,7 +186,7 @@ func (s *Server) respond(r *http.Request, c *call) {
 		s.reportUnknown(c)
 	}
 	if c.latencies == nil && c.changes == nil && c.fault == nil || s.actOnTheWay(r, c) {
-		c.fromService = s.decide(r.Context(), c)
+		c.fromService = s.askService(r.Context(), c)
 	}
 	// What the service decided goes out as it is, unless a fault replaces it. A call
 	// that never reached the service has an empty answer here.
@@ -267,10 +267,10 @@ func (s *Server) actOnTheWay(r *http.Request, c *call) bool {
 	return !c.gone && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
 }
 
-// decide asks the service, makes the reply of a message, and words the answer. It puts
-// into the record why the service refused, cleaned of the keys of the call.
-func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
-	answer, st := s.askService(c)
+// askService has the service decide, makes the reply of a message, and words the answer.
+// It puts into the record why the service refused, cleaned of the keys of the call.
+func (s *Server) askService(ctx context.Context, c *call) wire.Answer {
+	answer, st := s.decide(c)
 	// The limits have started afresh. Without this sentence a test would see them as
 	// never used.
 	if answer.TwoClocks {
@@ -279,7 +279,7 @@ func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
 			c.record.Key, c.now.Format(time.RFC3339Nano))
 	}
 	if answer.Message != nil {
-		answer.Refusal = s.reply(ctx, c, answer.Message, st)
+		answer.Refusal = s.makeReply(ctx, c, answer.Message, st)
 	}
 	shown, now := &c.record, s.Now()
 	if r, behavior := answer.Refusal, s.config.behavior; r != nil {
@@ -292,10 +292,10 @@ func (s *Server) decide(ctx context.Context, c *call) wire.Answer {
 	return wire.Encode(c.Request, &answer, s.config.behavior, now.Format(http.TimeFormat))
 }
 
-// askService is the one critical section of a call: the key, the limits and the effect
+// decide is the one critical section of a call: the key, the limits and the effect
 // are decided on the same state. Of a message it also takes the step of the script that
 // answers it, and copies what the step's function gets.
-func (s *Server) askService(c *call) (answer service.Answer, st step) {
+func (s *Server) decide(c *call) (answer service.Answer, st step) {
 	defer s.lock().Unlock()
 	answer = c.gen.service.Do(c.now, &c.Request.Request)
 	m := answer.Message
@@ -312,11 +312,11 @@ func (s *Server) askService(c *call) (answer service.Answer, st step) {
 	return answer, st
 }
 
-// reply waits out the cold start (interface 4.2), and makes the reply, perhaps by a
+// makeReply waits out the cold start (interface 4.2), and makes the reply, perhaps by a
 // function of the test, so it runs without the lock. It returns the refusal that a
 // script asks for instead. A client that leaves meanwhile changes nothing: its message
 // was accepted.
-func (s *Server) reply(ctx context.Context, c *call, m *service.Message, st step) *service.Refusal {
+func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st step) *service.Refusal {
 	// The cold start counts as the service's own time, so Took includes it.
 	if m.Cold {
 		memnet.Pause(ctx, s.config.coldStart)
@@ -344,7 +344,6 @@ func (s *Server) reply(ctx context.Context, c *call, m *service.Message, st step
 // before the first byte of the answer is sent: a client that has its answer finds the
 // call in Calls.
 func (s *Server) finishRecord(ctx context.Context, c *call) {
-	s.activity.Add(1)
 	now := s.Now()
 	record := &c.record
 	record.Status = c.fromService.Status
@@ -374,10 +373,11 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 // record does not change, but for Sent.
 func (s *Server) addToLog(c *call) []*watcher {
 	defer s.lock().Unlock()
+	s.activity++
 	s.answered++
 	c.record.Seq = s.answered
 	c.entry.call = c.record
-	c.gen.log.add(c.entry, !c.record.Sent.Ended.IsZero())
+	c.gen.log.addLocked(c.entry, !c.record.Sent.Ended.IsZero())
 	return s.watchers
 }
 
@@ -432,7 +432,7 @@ func (s *Server) progress(c *call, n int, ended bool) {
 	c.entry.sent.Store(&sent)
 	if ended {
 		defer s.lock().Unlock()
-		c.gen.log.end(c.entry)
+		c.gen.log.endLocked(c.entry)
 	}
 }
 
@@ -484,6 +484,6 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 // label of its key, which they may ask for.
 func (s *Server) connectionRules(c *call) []*rule {
 	defer s.lock().Unlock()
-	c.entry.call.Key = s.gen.keyLabel(c.Request)
+	c.entry.call.Key = s.gen.keyLabelLocked(c.Request)
 	return s.gen.refusals
 }

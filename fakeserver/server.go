@@ -31,20 +31,19 @@ type Server struct {
 	// bubble would tie the fake to that bubble.
 
 	config config
-	tb     TB // nil when made by Open
-	closed atomic.Bool
+	tb     TB          // nil when made by Open
 	host   memnet.Host // which HTTPClient and Direct reach
 
+	// Atomic, since each is read where the lock would cost every call time, or must not
+	// be held because a TB may be called next.
 	refusing atomic.Bool  // a RefuseConnection was injected; before that, no call is asked for it
 	offset   atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
-	activity atomic.Int64 // counts arrivals, answers, and beginnings and ends of Sleep
+	closed   atomic.Bool
 	unknown  atomic.Int32 // calls to paths and methods that no endpoint has
-
-	// keptExchanges of each conversation; 0: as many as calls, and spec.KeptExchanges at least
-	keptExchanges atomic.Int64
 
 	mu       sync.Mutex // guards what follows, and writes of offset; only lock takes it
 	gen      *generation
+	activity int        // counts arrivals, answers, and beginnings and ends of Sleep
 	problems []error    // what Close reports when tb is nil
 	answered int        // counts the recorded calls; Reset does not set it back
 	watchers []*watcher // items never change in place, so a copy of the slice header is a snapshot
@@ -106,7 +105,7 @@ func Open(opts ...Option) (*Server, error) {
 	}
 	s := &Server{config: c}
 	s.gen = s.newGeneration()
-	s.host.Addr, s.host.Answer, s.host.Refuse = host+":443", s.answer, s.refuseConnection
+	s.host.Addr, s.host.Answer, s.host.Refuse = host+":443", s.serve, s.refuseConnection
 	return s, nil
 }
 
@@ -114,7 +113,7 @@ func Open(opts ...Option) (*Server, error) {
 // is issued, and nothing else is there.
 func (s *Server) newGeneration() *generation {
 	c := &s.config
-	exchanges := cmp.Or(int(s.keptExchanges.Load()), max(c.callLimit, spec.KeptExchanges))
+	exchanges := cmp.Or(c.exchanges, max(c.callLimit, spec.KeptExchanges))
 	g := &generation{service: service.New(c.behavior, c.maxima, exchanges)}
 	g.log.limit = c.callLimit
 	g.service.Issue(service.DigestOf(c.keyText(1)), string(c.plan), true, s.Now())
@@ -128,7 +127,7 @@ func (s *Server) newGeneration() *generation {
 // forgotten too. The clock is not set back, since it must not run backwards. Reset
 // reports Required scripts and injections that were never used, as Close does.
 func (s *Server) Reset() {
-	s.reportUnused()
+	s.reportUnused(s.reportf)
 	s.replace(s.newGeneration())
 }
 
@@ -149,13 +148,10 @@ func (s *Server) replace(g *generation) {
 // things that would have failed a test, such as a panic in a callback: the newest
 // 100 in all.
 func (s *Server) Close() error {
-	if s.closed.Load() {
+	if s.closed.Swap(true) {
 		return nil
 	}
-	s.reportUnused()
-	if !s.closed.CompareAndSwap(false, true) {
-		return nil
-	}
+	s.reportUnused(s.failf)
 	s.logCalls()
 	s.host.Close()
 	defer s.lock().Unlock()
@@ -165,20 +161,24 @@ func (s *Server) Close() error {
 // maxProblems bounds the errors that a fake without a test keeps for Close.
 const maxProblems = 100
 
-// reportf fails the test, or keeps the sentence for Close. The lock must not be
-// held: a TB is foreign code. After Close it reports nothing, since a finished
-// test must not be failed.
+// reportf fails the test, or keeps the sentence for Close. After Close it reports
+// nothing, since a finished test must not be failed.
 func (s *Server) reportf(format string, args ...any) {
-	switch {
-	case s.closed.Load():
-	case s.tb != nil:
+	if !s.closed.Load() {
+		s.failf(format, args...)
+	}
+}
+
+// failf is reportf for Close itself. The lock must not be held: a TB is foreign code.
+func (s *Server) failf(format string, args ...any) {
+	if s.tb != nil {
 		s.tb.Helper()
 		s.tb.Errorf("fakeserver: "+format, args...)
-	default:
-		defer s.lock().Unlock()
-		kept := s.problems[max(0, len(s.problems)-maxProblems+1):] // what Close finds comes last, and is never lost
-		s.problems = append(kept, fmt.Errorf("fakeserver: "+format, args...))
+		return
 	}
+	defer s.lock().Unlock()
+	kept := s.problems[max(0, len(s.problems)-maxProblems+1):] // what Close finds comes last, and is never lost
+	s.problems = append(kept, fmt.Errorf("fakeserver: "+format, args...))
 }
 
 // Format prints "fakeserver.Server" for every verb: a fake holds texts that must

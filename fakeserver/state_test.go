@@ -37,10 +37,12 @@ func TestCopies(t *testing.T) {
 		spoil(m.Agent, m.History)
 		return fakeserver.Reply{Text: "yes", Warnings: replied}
 	})
-	fake.Inject(fakeserver.Latency(0), fakeserver.Where(func(call fakeserver.Call) bool {
+	matchers := []fakeserver.Matcher{fakeserver.Where(func(call fakeserver.Call) bool {
 		call.Header.Set("User-Agent", "x")
 		return true
-	}))
+	})}
+	fake.Inject(fakeserver.Latency(0), matchers...)
+	matchers[0] = fakeserver.Matcher{}
 	c.send(agent, "one").wantOK(t)
 	c.send(agent, "two").wantOK(t)
 	then := fake.Now().AddDate(-1, 0, 0)
@@ -183,6 +185,10 @@ func TestStateFile(t *testing.T) {
 	c.call("DELETE", "/v1/byok", noBody).wantOK(t)
 	assert.Contains(t, written(t, bucket), `"full":`, "which only a token bucket has")
 	assert.Contains(t, written(t, bucket), `"byok_cleared_at":`, "which only a cleared key has")
+	for i := range 9 {
+		c.from(bucket, fmt.Sprintf("192.0.2.%d", 9-i)).call("GET", anAgent, noBody)
+	}
+	assert.IsIncreasing(t, regexp.MustCompile(`"address":"192[^"]+"`).FindAllString(written(t, bucket), -1))
 
 	earlier, c := newFake(t) // the time of the file is years ahead, as of a file from outside in a bubble
 	require.NoError(t, earlier.ReadState(strings.NewReader(old)))
@@ -289,7 +295,9 @@ func TestExhaust(t *testing.T) {
 func TestTwoClocks(t *testing.T) {
 	now := time.Unix(year2040, 0)
 	clock := fakeserver.WithClock(func() time.Time { return now })
-	watch, fake, c := newSpied(t, clock, fakeserver.WithLimit("key_minute", 2), fakeserver.WithLimit("ip_minute", 3))
+	watch, fake, c := newSpied(t, clock, fakeserver.WithLimit("key_minute", 2), fakeserver.WithLimit("ip_minute", 4))
+	shut := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
+	fake.Exhaust(shut.key, "key_day")
 	other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
 	c.times(2, "GET", anAgent, noBody)
 	now = now.Add(-24 * time.Hour) // a clock may be set back by as much
@@ -301,8 +309,9 @@ func TestTwoClocks(t *testing.T) {
 	c.times(1, "GET", anAgent, noBody)
 	require.Len(t, watch.errors, 1)
 	assert.Contains(t, watch.errors[0], "key_000001 was used under two clocks")
+	shut.times(1, "GET", anAgent, noBody)
 	c.call("GET", anAgent, noBody).wantLimited(t, "ip_minute", "60")
-	assert.Len(t, watch.errors, 1)
+	assert.Len(t, watch.errors, 2)
 }
 
 // times makes the same call n times, each of which must be let through.

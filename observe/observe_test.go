@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
@@ -46,20 +47,11 @@ func decided(t testing.TB, answers map[string]any) *observe.Observation {
 	return o
 }
 
-// notAsked are the decisions of the fake that a service with one or two keys cannot be
-// asked for.
-var notAsked = []string{"other_limit_names", "permission_before_body", "limit_before_permission", "store_down_first"}
-
 // asTheFake is the observation of a service that decides as the fake does.
 func asTheFake(t testing.TB) *observe.Observation {
 	answers := map[string]any{}
-	for _, d := range fakeserver.New(t).Decisions() {
-		if slices.Contains(notAsked, d.ID) {
-			continue
-		}
-		var answer any
-		require.NoError(t, json.Unmarshal([]byte(d.Default), &answer))
-		answers[d.ID] = answer
+	for _, q := range decisions.Asked {
+		answers[q.ID] = q.Default
 	}
 	return decided(t, answers)
 }
@@ -98,6 +90,8 @@ func TestGoesOn(t *testing.T) {
 	want := asTheFake(t)
 	want.Decisions["windows"] = observe.Finding{Answer: json.RawMessage(`"kept"`)}
 	assert.Equal(t, len(want.Decisions), o.Unchanged(want), o.Drift(want))
+	assert.Contains(t, o.Markdown(), "\n29 of 29 questions answered, 1 otherwise ")
+	assert.Contains(t, o.Markdown(), "\n| How does a limit count calls? | `\"fixed\"` | `\"kept\"` **differs** |")
 }
 
 // TestPreviewOfLargerLimits: a minute of 100 calls takes more requests than one of
@@ -186,17 +180,6 @@ func TestBudgetFlag(t *testing.T) {
 	s := observe.Spend{Requests: 7}
 	assert.Error(t, s.Set("creations=1,requests=99999999999999999999"))
 	assert.Equal(t, observe.Spend{Requests: 7}, s)
-}
-
-// TestQuestionsOfTheFake: the page has each question that Run can ask, with the fake's
-// words and answers.
-func TestQuestionsOfTheFake(t *testing.T) {
-	o := asTheFake(t)
-	page := o.Markdown()
-	assert.Contains(t, page, fmt.Sprintf("\n%d of %[1]d questions answered, 0 otherwise ", len(o.Decisions)))
-	for _, d := range fakeserver.New(t).Decisions() {
-		assert.NotEqual(t, slices.Contains(notAsked, d.ID), strings.Contains(page, fmt.Sprintf("\n| %s | `%s` |", d.Question, o.Decisions[d.ID])), d.ID)
-	}
 }
 
 // TestShowsNoSecret: whatever a target sends back.

@@ -15,7 +15,7 @@ type Admin[Call any] interface {
 	// greater than seq. It costs as much as it returns, however many calls there are.
 	CallsAfter(seq, n int) []Call
 	// KeepExchanges keeps n exchanges of each conversation, however many calls are
-	// kept. It resets the fake.
+	// kept. It resets the fake, which must not be in use yet.
 	KeepExchanges(n int)
 	ExchangeCount(agentID string) int // 0 for an unknown agent
 	Keys() []Key                      // revoked ones included, in the order of issue: the default key first

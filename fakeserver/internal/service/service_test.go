@@ -93,6 +93,10 @@ func TestWindows(t *testing.T) {
 	lifted := limitOf(decisions.WindowsBucket, math.MaxInt) // WithLimit takes any number
 	lifted.count(start)
 	assert.Equal(t, 1, lifted.used(start))
+	shut := limitOf(decisions.WindowsSliding, 1) // read from the file of another kind
+	shut.Kind, shut.Shut = decisions.WindowsFixed, start.Add(s)
+	shut.count(start)
+	assert.Equal(t, start.Add(s), shut.Shut)
 	weighted := limitOf(decisions.WindowsWeighted, 60)
 	for range 9 {
 		weighted.count(start)
