@@ -23,14 +23,17 @@ type Check string
 
 // The checks. All are on; see [Without].
 const (
-	// Swallowed: a call failed, no later call made it good, and the application
-	// reported nothing. A later call makes it good if it has the same text or
-	// customer_ref; if there is neither, one to the same endpoint and agent.
+	// Swallowed: a call failed, no later call in the same execution made it good, and
+	// the application reported nothing. A later call makes it good if it has the same
+	// text or customer_ref; if there is neither, one to the same endpoint and agent.
 	// Creating an agent makes good that another one is gone, and reading an agent
-	// or the BYOK configuration that it could not be changed.
+	// or the BYOK configuration that it could not be changed. What a restart does comes
+	// too late: until then nobody knew of the failure. An Env.Point that failed is like
+	// a call: passing it later makes it good.
 	Swallowed Check = "swallowed"
 	// Truth: nothing was reported, but the service is in another state than in the
-	// baseline, identifiers and times apart.
+	// baseline, identifiers and times apart. The provider key of an agent is not
+	// compared, since the fake does not show it.
 	Truth Check = "truth"
 	// Lost: at the end, after all restarts, the agents never got a message or a
 	// customer never got an agent that the baseline has, and the
@@ -49,7 +52,8 @@ const (
 	// the error of that call, or names no message at all.
 	Doubled Check = "doubled"
 	// Quota: more than nine times the requests of the baseline: three tries of the
-	// application, each with three attempts of the client.
+	// application, each with three attempts of the client. A request that is refused
+	// with 429 does not count: it is not a failure, and the client goes on waiting.
 	Quota Check = "quota"
 	// DeadKey: another request of a goroutine that has met 401 or 402 four times in a
 	// row.
@@ -89,12 +93,14 @@ type found func(check Check, about *spec.Endpoint, says string, args ...any)
 // check looks at one execution.
 func (rec *record) check(found found) {
 	usual, reports, all := rec.usual(), rec.reports(), rec.said()
+	if rec.stalled != "" { // in the middle of its work: nobody knows what it would still have done
+		found(Ends, nil, "the scenario %s", rec.stalled)
+		return
+	}
 	if rec.panicked != "" {
 		found(Panics, nil, "the scenario panicked: %s", rec.panicked)
 	}
 	switch {
-	case rec.stalled != "":
-		found(Ends, nil, "the scenario %s", rec.stalled)
 	case rec.ended != "":
 		found(Ends, nil, "the scenario had to be ended: %s", rec.ended)
 	case rec.lasted > rec.maxLasted:
@@ -102,8 +108,11 @@ func (rec *record) check(found found) {
 	}
 	for i, c := range rec.calls {
 		if len(reports) == 0 && c.failed() && !rec.usuallyFails(c) && !c.madeGood(rec.calls[i+1:]) {
-			found(Swallowed, c.spec, "%s failed (%v), no later call made it good, and the application reported nothing", c.Name, c.Err)
+			found(Swallowed, c.spec, "%s failed (%v), no later call in the same execution made it good, and the application reported nothing", c.Name, c.Err)
 		}
+	}
+	if len(reports) == 0 && rec.failedPoint != "" {
+		found(Swallowed, nil, "%s failed, was not passed later in the same execution, and the application reported nothing", rec.failedPoint)
 	}
 	if rec.requests > rec.maxRequests {
 		found(Quota, nil, "the scenario made %s; the baseline makes %d", plural(rec.requests, "request"), max(usual[0].requests, usual[1].requests))
@@ -114,7 +123,7 @@ func (rec *record) check(found found) {
 	if len(rec.leaked) > max(len(usual[0].leaked), len(usual[1].leaked)) {
 		found(Leak, nil, "%s left over:\n%s", plural(len(rec.leaked), "kind of goroutine"), strings.Join(rec.leaked, "\n"))
 	}
-	if slices.ContainsFunc(rec.secrets, func(key string) bool { return key != "" && strings.Contains(all, key) }) {
+	if strings.Contains(all, rec.fake.Key()) || slices.ContainsFunc(rec.calls, func(c *Call) bool { return c.key != "" && strings.Contains(all, c.key) }) {
 		found(Secret, nil, "a key is in what the application said")
 	}
 }
@@ -123,8 +132,8 @@ func (rec *record) check(found found) {
 func (r *run) check(found found) {
 	first, usual := r.records[0], r.baseline()[0].left.state
 	same := first.died == "" && first.panicked == "" && len(first.left.gone) == 0 && len(first.reports()) == 0
-	if got := first.left.state; same && !got.equal(usual) {
-		found(Truth, nil, "the application reported nothing, but the service holds something else than the baseline leaves: %s instead of %s", got.counts(), usual.counts())
+	if unlike := first.left.state.unlike(usual); same && unlike != "" {
+		found(Truth, nil, "the application reported nothing, but the service holds something else than the baseline leaves: %s", unlike)
 	}
 	r.lost(found)
 	r.lostAgent(found)
@@ -211,7 +220,9 @@ func (r *run) lost(found found) {
 	got, excuses := r.last().left.state, r.vagueReports(r.records...)
 	for _, s := range r.baseline()[0].left.state.subjects() {
 		calls := r.about(s)
-		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return refusedForNow(c.Err) })
+		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { // a refusal for now is no doubt: the call can succeed one day
+			return errors.Is(c.Err, agentmessaging.ErrUnauthorized) || errors.Is(c.Err, agentmessaging.ErrPaymentRequired) || errors.Is(c.Err, agentmessaging.ErrRateLimited)
+		})
 		switch {
 		case got.held[s] > 0 || slices.ContainsFunc(calls, (*Call).succeeded):
 		case r.named(s.text, tried):
@@ -345,13 +356,6 @@ func (r *run) shown(s subject) string {
 		}
 	}
 	return fmt.Sprintf("%s with a text of %s", what, plural(len([]rune(s.text)), "character"))
-}
-
-// refusedForNow reports a failure after which the call can be made again
-// without a doubt, and succeed one day.
-func refusedForNow(err error) bool {
-	return errors.Is(err, agentmessaging.ErrUnauthorized) || errors.Is(err, agentmessaging.ErrPaymentRequired) ||
-		errors.Is(err, agentmessaging.ErrRateLimited)
 }
 
 // maxLine bounds what a report quotes.

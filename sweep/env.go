@@ -86,8 +86,9 @@ func (e *Env) Output() io.Writer {
 }
 
 // Point is a place of the application's own, such as a write to a database. It
-// returns nil or, in the runs that test this place, an error that the application
-// has to handle. The process can also die there.
+// returns nil or, in the runs that test this place, an error: the application has to
+// report it, or come to the place once more and pass it; see [Swallowed]. The process
+// can also die there.
 func (e *Env) Point(name string) error { return e.execution.point(name) }
 
 // Cleanup registers a function for the end of the run.

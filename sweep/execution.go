@@ -62,7 +62,7 @@ func (s *sweep) execute(x *execution) *record {
 	x.sweep, x.label = s, fmt.Sprint(s.t.Name(), x.plan, s.started.UnixNano(), s.executions)
 	x.names, x.dead = map[string]int{}, map[string]int{}
 	x.record = record{baseline: s.baseline, stage: x.stage, dir: dir, maxRequests: 10_000, maxLasted: 1000 * time.Hour}
-	x.record.left.gone, x.record.left.agents = maps.Clone(x.from.gone), maps.Clone(x.from.agents)
+	x.record.left.gone, x.record.left.known = maps.Clone(x.from.gone), maps.Clone(x.from.known)
 	if usual := x.record.usual(); usual != nil {
 		x.record.maxRequests = mostRequests * max(1, usual[0].requests, usual[1].requests)
 		x.record.maxLasted = max(usual[0].lasted, usual[1].lasted) + s.maxVirtualTime
@@ -87,7 +87,7 @@ func (x *execution) run(t *testing.T) {
 	fake := x.open()
 	defer fake.Close()
 	x.clock = x.clockOf(fake)
-	x.record.fake, x.record.begun, x.record.secrets = fake, fake.Now(), []string{fake.Key()}
+	x.record.fake, x.record.begun = fake, fake.Now()
 	x.last = moment{name: "start/dies", says: "after its start", record: x.record}
 	x.last.record.left = x.from
 	if x.moments {
@@ -212,6 +212,9 @@ func (x *execution) point(name string) (err error) {
 	x.note(func() {
 		if x.plan.next(x.stage, place, nil) != nil {
 			err = fmt.Errorf("sweep: %s fails, as planned", place)
+			x.record.failedPoint = name
+		} else if x.record.failedPoint == name {
+			x.record.failedPoint = ""
 		}
 	})
 	return err

@@ -15,6 +15,9 @@ const (
 	fromOn = "from_on" // from the call on, until the restart
 )
 
+// dripping has each answer take half a minute.
+var dripping, _ = faults.Named(faults.Dripping)
+
 // The faults that package faults does not have. agent_gone removes the agent before the
 // request.
 var (

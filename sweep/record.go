@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
@@ -59,6 +58,7 @@ type Call struct {
 	expired bool   // its deadline has passed by the fake's clock, though not yet in real time
 	content uint64 // digest of what it sends, and of the agent
 	subject string // of the content: the text, or the customer_ref
+	key     string // the provider key that it sends; "" for none
 }
 
 // Attempt is one request.
@@ -111,19 +111,19 @@ type record struct {
 	fake     *fakeserver.Server
 	dir      string
 
-	begun      time.Time // by the fake's clock
-	calls      []*Call
-	points     []string    // that were passed, by name
-	statements []statement // what the application said
-	secrets    []string    // the service key, and the provider keys that were sent; "" where a call has none
-	cleared    bool        // a stored provider key was about to be cleared
-	requests   int         // that left the client
-	ended      string      // why the scenario was ended; "" where it ended by itself
-	died       string      // where the process died; "" where it did not
-	stalled    string      // what the watchdog saw
-	panicked   string
-	leaked     []string // goroutines that were still there afterwards
-	lasted     time.Duration
+	begun       time.Time // by the fake's clock
+	calls       []*Call
+	points      []string    // that were reached, by name and number
+	failedPoint string      // the last that failed and was not passed since, by name
+	statements  []statement // what the application said
+	cleared     bool        // a stored provider key was about to be cleared
+	requests    int         // that left the client and were not refused with 429
+	ended       string      // why the scenario was ended; "" where it ended by itself
+	died        string      // where the process died; "" where it did not
+	stalled     string      // what the watchdog saw
+	panicked    string
+	leaked      []string // goroutines that were still there afterwards
+	lasted      time.Duration
 	// deadKeyRequests are the most answers of 401 and 402 in a row after which a
 	// goroutine sent another request.
 	deadKeyRequests int
@@ -149,19 +149,19 @@ type image struct {
 	service []byte            // as fakeserver.WriteState writes it
 	elapsed time.Duration     // since the first execution began
 	gone    map[string]bool   // agents that a plan has removed, or said to be unknown
-	agents  map[string]string // what each is, by identifier; it may be gone since
+	known   map[string]string // what each agent is, by its identifier; which provider key it is, by its fingerprint
 	state   state
 }
 
 // nothing is what the first execution finds.
-var nothing = image{gone: map[string]bool{}, agents: map[string]string{}}
+var nothing = image{gone: map[string]bool{}, known: map[string]string{}}
 
 // imageOf copies the folder as given, and the service as it is now.
 func imageOf(before image, fake *fakeserver.Server, dir disk.Image, elapsed time.Duration) image {
 	var service bytes.Buffer
 	_ = fake.WriteState(&service)
-	return image{dir: dir, service: service.Bytes(), elapsed: elapsed, state: stateOf(fake, before.gone),
-		gone: maps.Clone(before.gone), agents: maps.Clone(before.agents)}
+	return image{dir: dir, service: service.Bytes(), elapsed: elapsed, state: stateOf(fake, before),
+		gone: maps.Clone(before.gone), known: maps.Clone(before.known)}
 }
 
 // key is equal where a restart would find the same.
@@ -232,7 +232,7 @@ var passing = regexp.MustCompile(`\b(?:(?:\d+(?:\.\d+)?(?:ns|µs|ms|s|m|h))+\b|`
 // word matches a word of a line, or a value of a record.
 var word = regexp.MustCompile(`[^\s="',;()\[\]]+`)
 
-// common is the pattern of two lines: "*" for each word in which they differ, "0" if both
+// common is the pattern of two lines: "*" for each word in which they differ, "#" if both
 // have digits there; "" where more than words differ. It is the pattern of a line and a
 // pattern that the line fits as well.
 func common(a, b string) string {
@@ -240,13 +240,13 @@ func common(a, b string) string {
 	if word.ReplaceAllString(a, "*") != word.ReplaceAllString(b, "*") {
 		return ""
 	}
-	const digits = "0123456789"
+	const digits = "0123456789#"
 	return word.ReplaceAllStringFunc(a, func(w string) string {
 		switch i++; {
 		case w == others[i]:
 			return w
 		case strings.ContainsAny(w, digits) && strings.ContainsAny(others[i], digits):
-			return "0"
+			return "#"
 		}
 		return "*"
 	})
@@ -257,7 +257,7 @@ func (r *run) kind(line string) string {
 	if kind, known := r.kinds[line]; known {
 		return kind
 	}
-	kind := passing.ReplaceAllString(line, "0")
+	kind := passing.ReplaceAllString(line, "#")
 	for _, pattern := range r.varied {
 		if common(kind, pattern) == pattern {
 			kind = pattern
@@ -267,9 +267,10 @@ func (r *run) kind(line string) string {
 	return kind
 }
 
-// vary learns which words vary, from two executions that should say the same. It returns
-// two lines of them that have no word in common, and nil if there are none.
-func (r *run) vary(a, b *record) (unlike []string) {
+// vary learns which words vary, from two executions that should say the same, if the
+// pattern of a line of each tells enough. It returns two lines of which it does not, and
+// nil if there are none.
+func (r *run) vary(a, b *record, enough func(pattern string) bool) (unlike []string) {
 	others := b.beyond(a)
 	for _, t := range a.beyond(b) {
 		line := r.kind(t.text)
@@ -278,7 +279,7 @@ func (r *run) vary(a, b *record) (unlike []string) {
 			break
 		}
 		other := slices.MaxFunc(others, func(x, y statement) int { return len(pattern(x)) - len(pattern(y)) })
-		if !strings.ContainsFunc(pattern(other), unicode.IsLetter) {
+		if !enough(pattern(other)) {
 			unlike = []string{line, other.text}
 			continue // a line after it may have a word in common with another
 		}
@@ -402,10 +403,10 @@ func (r *run) public() *Run {
 // state is what the service holds.
 type state struct {
 	ids    []string        // of the agents that no plan took away
-	agents []string        // a line for each, without identifiers and times
+	agents []string        // each without identifiers and times, a member in each line
 	held   map[subject]int // how often: messages to one agent, at most, and agents that no plan took away
 	sent   int             // messages to all agents
-	byok   string          // the provider of the stored key; "" where there is none
+	byok   string          // the stored configuration, a member in each line; "" where there is none
 	keys   string          // the API keys and what became of them
 }
 
@@ -423,10 +424,10 @@ func (s state) subjects() []subject {
 	})
 }
 
-func stateOf(fake *fakeserver.Server, gone map[string]bool) state {
+func stateOf(fake *fakeserver.Server, before image) state {
 	s := state{held: map[subject]int{}}
 	for _, a := range fake.Agents() {
-		if !gone[a.ID] {
+		if !before.gone[a.ID] {
 			s.ids = append(s.ids, a.ID)
 			if a.CustomerRef != "" {
 				s.held[subject{spec.CreateAgent, a.CustomerRef}]++
@@ -442,17 +443,19 @@ func stateOf(fake *fakeserver.Server, gone map[string]bool) state {
 		}
 		s.sent += len(texts)
 		slices.Sort(texts)
-		sms := ""
+		sms := new(fakeserver.SMS)
 		if a.SMS != nil {
-			sms = a.SMS.Status
+			sms = a.SMS
 		}
-		s.agents = append(s.agents, fmt.Sprintf("%q %q %s %v %s %q", a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM, sms, texts))
+		s.agents = append(s.agents, fmt.Sprintf("customer_ref %q\nsystem_prompt %q\nmetadata %q\nllm %q\nsms %q %q\nmessage %q",
+			a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM, sms.Mode, sms.Status, texts))
 	}
 	for _, k := range fakedoor.Of[fakeserver.Call](fake).Keys() {
 		s.keys += fmt.Sprintf("%s %s %v;", k.Label, k.Plan, k.Revoked)
 	}
 	if b, set := fake.BYOK(fake.Key()); set {
-		s.byok = b.Provider
+		s.byok = fmt.Sprintf("byok.provider %q\nbyok.base_url %q\nbyok.model %q\nbyok.label %q\nbyok.api_key %q",
+			b.Provider, b.BaseURL, b.Model, b.Label, before.known["byok "+b.Fingerprint])
 	}
 	return s
 }
@@ -460,12 +463,26 @@ func stateOf(fake *fakeserver.Server, gone map[string]bool) state {
 // key is equal for states between which an application sees no difference.
 func (s state) key() string { return fmt.Sprintf("%q %q %q %q\n", s.ids, s.agents, s.byok, s.keys) }
 
-func (s state) equal(other state) bool {
-	return slices.Equal(slices.Sorted(slices.Values(s.agents)), slices.Sorted(slices.Values(other.agents))) && s.byok == other.byok
+// unlike says in what two states differ, without anybody's words; "" where they are equal.
+func (s state) unlike(usual state) string {
+	got, want := s.parts(), usual.parts()
+	for i, part := range got {
+		switch name, _, _ := strings.Cut(part, " "); {
+		case part == want[i]:
+		case i < 3:
+			return part + " instead of " + want[i]
+		default:
+			return "another " + name
+		}
+	}
+	return ""
 }
 
-func (s state) counts() string {
-	return fmt.Sprintf("%s, %s, provider key %q", plural(len(s.agents), "agent"), plural(s.sent, "message"), s.byok)
+// parts are three counts, and the members of all agents and of the BYOK configuration.
+func (s state) parts() []string {
+	counts := []string{plural(len(s.agents), "agent"), plural(s.sent, "message"), plural(min(1, len(s.byok)), "provider key")}
+	things := append(slices.Sorted(slices.Values(s.agents)), s.byok)
+	return append(counts, strings.Split(strings.Join(things, "\n"), "\n")...)
 }
 
 func plural(n int, what string) string {

@@ -43,7 +43,10 @@ func (s *sweep) judge(r *run) {
 			}
 		})
 	}
-	if r.name != "" && r.last().stalled == "" {
+	if r.last().stalled != "" {
+		return // its scenario may still be at work
+	}
+	if r.name != "" {
 		r.check(func(check Check, about *spec.Endpoint, says string, args ...any) {
 			s.blame(r, true, Finding{check, r.name, endpointOf(cmp.Or(about, struck)), fmt.Sprintf(says, args...)})
 		})
@@ -136,10 +139,9 @@ func (s *sweep) summary() string {
 // says says what is wrong, and in which other runs.
 func (s *sweep) says(c *cause) string {
 	says := fmt.Sprintf("%s: %s\n", c.finding.Check, c.finding.Says)
-	others := slices.DeleteFunc(slices.Clone(c.plans), func(plan string) bool { return plan == c.finding.Plan })
-	if len(others) > 0 {
-		says += fmt.Sprintf("  the same in %s, perhaps for another cause (go test -run '%s/NAME'): %s\n",
-			plural(len(others), "other run"), pattern(s.t.Name()), printable.Line(strings.Join(others, " "), maxLine))
+	if others := c.plans[1:]; len(others) > 0 {
+		says += fmt.Sprintf("  the same in %s, perhaps for another cause (go test -run '%s/NAME'), such as %s\n",
+			plural(len(others), "other run"), pattern(s.t.Name()), strings.Join(others[:min(3, len(others))], ", "))
 	}
 	return says
 }

@@ -44,7 +44,7 @@ func (x *execution) begin(e agentmessaging.CallStart) *Call {
 	x.note(func() {
 		if x.record.ended == "" {
 			x.startedLocked(c)
-			if made := len(x.record.calls); made > 100+2*x.record.maxRequests { // by then it is over its quota too, which is reported
+			if made := len(x.record.calls); made > 100+2*x.record.maxRequests { // by then it is over its quota too, unless of 429s
 				x.stopLocked("it has made " + plural(made, "call") + " by then")
 			}
 		} else if x.refusals++; x.refusals > 10 {
@@ -81,13 +81,12 @@ func (x *execution) identify(c *Call, body []byte) {
 	h := fnv.New64a()
 	_, _ = h.Write(body)
 	x.note(func() {
-		x.record.secrets = append(x.record.secrets, s.APIKey, s.LLM.APIKey)
-		agents := x.record.left.agents
+		known := x.record.left.known
 		if a, found := x.record.fake.Agent(c.AgentID); found {
-			agents[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
+			known[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
 		}
-		_, _ = io.WriteString(h, agents[c.AgentID]) // its identifier depends on which goroutine was first
-		c.content, c.subject = h.Sum64(), s.Text+s.CustomerRef
+		_, _ = io.WriteString(h, known[c.AgentID]) // its identifier depends on which goroutine was first
+		c.content, c.subject, c.key = h.Sum64(), s.Text+s.CustomerRef, s.APIKey+s.LLM.APIKey
 		x.nameLocked(c, fmt.Sprintf("%06x", c.content&0xffffff))
 	})
 }
@@ -142,17 +141,30 @@ func (w *wire) attempt(req *http.Request, c *Call) (*http.Response, error) {
 	if fault != nil {
 		a.Fault = fault.Name
 	}
+	before := w.fingerprint()
 	resp, err := w.send(req, c, fault)
 	if a.Err = err; resp != nil {
 		a.Status = resp.StatusCode
 	}
 	w.note(func() {
 		c.Attempts = append(c.Attempts, a)
+		if a.Status != http.StatusTooManyRequests {
+			w.record.requests++
+		}
+		if stored := w.fingerprint(); c.spec == spec.SetBYOK && stored != before {
+			w.record.left.known["byok "+stored] = c.key // each fake has another fingerprint for the same key
+		}
 		if w.dead[c.routine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
 			w.dead[c.routine] = 0
 		}
 	})
 	return resp, err
+}
+
+// fingerprint is that of the provider key that the service has stored; "" for none.
+func (x *execution) fingerprint() string {
+	stored, _ := x.record.fake.BYOK(x.record.fake.Key())
+	return stored.Fingerprint
 }
 
 // body reads what a request sends, and puts it back.
@@ -170,7 +182,6 @@ func (x *execution) nextFault(c *Call) (f *faults.Fault, ended bool) {
 	ended = true // unless the execution goes on
 	x.note(func() {
 		r := &x.record
-		r.requests++
 		r.deadKeyRequests = max(r.deadKeyRequests, x.dead[c.routine])
 		if elapsed := r.fake.Now().Sub(r.begun); elapsed > r.maxLasted {
 			x.overdueLocked(elapsed)
@@ -188,7 +199,7 @@ func (x *execution) nextFault(c *Call) (f *faults.Fault, ended bool) {
 // send makes an attempt, with its fault if it has one.
 func (w *wire) send(req *http.Request, c *Call, f *faults.Fault) (*http.Response, error) {
 	fake := w.record.fake
-	if _, stored := fake.BYOK(fake.Key()); stored && c.spec == spec.ClearBYOK {
+	if w.fingerprint() != "" && c.spec == spec.ClearBYOK {
 		w.note(func() { w.record.cleared = true })
 	}
 	if _, found := fake.Agent(c.AgentID); found && f != nil && *f == agentGone {

@@ -49,6 +49,7 @@ const (
 	LimitedDay = "limited_day"
 	ReplyLost  = "reply_lost"
 	Silence    = "silence"
+	Dripping   = "reply_dripping"
 	// Refused is the one fault that has no effect over a socket: there, the fake is
 	// the one who has accepted the connection.
 	Refused = "refused"
@@ -70,7 +71,7 @@ var anywhere = []Fault{
 	{Name: ReplyLost, Says: "The call has its effect; the connection closes before the answer.", Fault: fakeserver.LoseReply(fakeserver.CloseEarly())},
 	{Name: "reply_cut", Says: "The call has its effect; the answer breaks off.", Fault: fakeserver.TruncateReply(10)},
 	{Name: "reply_garbled", Says: "The call has its effect; the answer is no JSON.", Fault: fakeserver.LoseReply(fakeserver.RawAnswer(200, "application/json", `{"trace_id": `))},
-	{Name: "reply_dripping", Says: "The call has its effect; the answer takes its time, byte by byte.", Fault: fakeserver.DripReply(1, 500*time.Millisecond), Takes: 30 * time.Second},
+	{Name: Dripping, Says: "The call has its effect; the answer takes its time, byte by byte.", Fault: fakeserver.DripReply(1, 500*time.Millisecond), Takes: 30 * time.Second},
 	{Name: Silence, Says: "The call has no effect; no answer comes.", Fault: fakeserver.Hang(), Takes: ForEver},
 	{Name: "reply_silent", Says: "The call has its effect; no answer comes.", Fault: fakeserver.LoseReply(fakeserver.Hang()), Takes: ForEver},
 }
