@@ -31,11 +31,6 @@ func (b budget) next(before int64) int64 {
 	return max(max(b.Due, b.now-b.credit)+before*b.pace, b.free(b.allowed-float64(before)))
 }
 
-func (b budget) giveBack(at int64) {
-	b.add(at, -b.calls)
-	b.Due -= b.calls * b.pace
-}
-
 const second = int64(time.Second / time.Microsecond)
 
 // limit is the state of a rule. If its window is below an hour, calls go at an even
@@ -146,8 +141,9 @@ func (b budget) free(most float64) int64 {
 	return at
 }
 
-func (b budget) spend() {
-	if !b.paced() {
+// spend counts a call that goes at a time, now or soon.
+func (b budget) spend(at int64) {
+	if b.now = at; !b.paced() {
 		b.spendCounted()
 		return
 	}

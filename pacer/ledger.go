@@ -78,17 +78,11 @@ func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 	}
 }
 
-func (l *ledger) spend(k costSet, at int64) {
-	for b := range l.budgets(k) {
-		b.now = at
-		b.spend()
-	}
-}
-
 // giveBack takes back a call that was not sent.
 func (l *ledger) giveBack(k costSet, at int64) {
 	for b := range l.budgets(k) {
-		b.giveBack(at)
+		b.add(at, -b.calls)
+		b.Due -= b.calls * b.pace
 	}
 }
 
@@ -243,7 +237,9 @@ func (l *ledger) ask(key queueKey, waits int64) turn {
 		}
 		at := max(got.due, l.Now)
 		grants = append(grants, at)
-		l.spend(key.Costs, at)
+		for b := range l.budgets(key.Costs) {
+			b.spend(at)
+		}
 		first := slices.IndexFunc(l.Tickets, func(t ticket) bool { return t.Batch })
 		if first >= 0 && !key.Batch {
 			l.Tickets[first].Passed++

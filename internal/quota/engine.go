@@ -192,7 +192,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	}
 	if e.alarm == never { // nobody waits: it need not enter the line
 		if q.Answer = e.rule.Ask(now, w, 1); len(q.Grants) > 0 {
-			w.Grant, w.granted, q.Answer = q.Grants[0], true, Answer{Key: q.Key}
+			w.Grant, w.granted, q.Answer = q.Grants[0], true, Answer{}
 			return w.Grant.At > now
 		}
 	}
@@ -323,11 +323,10 @@ func (e *Engine) Changed() {
 	e.serveLocked()
 }
 
-// forgetLocked makes all answers out of date. The limit_key is what a call that leaves
-// has waited for.
+// forgetLocked makes all answers out of date.
 func (e *Engine) forgetLocked() {
 	for _, q := range e.queues {
-		q.Answer = Answer{Key: q.Key}
+		q.Answer = Answer{}
 	}
 }
 

@@ -302,27 +302,6 @@ func TestAnswerThatIsOutOfDate(t *testing.T) {
 	})
 }
 
-// TestLimitOfWhoLeaves: a call names the limit for which it has waited, also while the rule
-// is asked again.
-func TestLimitOfWhoLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rule, w := newStub(nil), reading()
-		e := rule.engine
-		rule.answer = func() Answer {
-			if rule.asked > 1 {
-				time.Sleep(time.Minute)
-			}
-			return Answer{Again: e.Now() + time.Hour, Key: "k"}
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		time.AfterFunc(5*time.Second, e.Changed)
-		assert.ErrorIs(t, e.Acquire(ctx, w), context.DeadlineExceeded)
-		assert.Equal(t, "k", w.Limit)
-		time.Sleep(time.Minute)
-	})
-}
-
 // TestForecastIsSaidOnce to a call that went before it got one, was refused and is back.
 func TestForecastIsSaidOnce(t *testing.T) {
 	w := &Waiter{waits: true, ended: make(chan Wait, 1)}
