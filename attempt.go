@@ -42,8 +42,8 @@ func (a *attempt) run() {
 		defer a.report(ctx)
 	}
 	defer a.release(ctx) // also when a part of the program panics
-	if a.Err = a.acquire(ctx); a.Err != nil {
-		a.outcome = outcomeRefused
+	if a.failure = a.acquire(ctx); a.failure != nil {
+		a.Err, a.outcome = a.fail(), outcomeRefused
 		return
 	}
 	c.made.Attempts++
@@ -57,12 +57,11 @@ func (a *attempt) run() {
 const leastWait = time.Millisecond
 
 // acquire waits until the attempt may be sent: it passes the line, and asks the user's
-// limiter and the function of WithBeforeSend. An error refuses the attempt.
-func (a *attempt) acquire(ctx context.Context) error {
+// limiter and the function of WithBeforeSend. It returns who has refused it; nil: nobody.
+func (a *attempt) acquire(ctx context.Context) *Error {
 	c, w := a.call, &a.call.waiter
 	if err := ctx.Err(); err != nil { // no limit has made it late
-		a.failure = &Error{cause: c.cause(ctx, err)}
-		return err
+		return &Error{cause: c.cause(ctx, err)}
 	}
 	if w.OnWait = nil; c.client.handlers.wanted(ctx, slog.LevelDebug) {
 		w.OnWait = func(wait quota.Wait) {
@@ -82,17 +81,17 @@ func (a *attempt) acquire(ctx context.Context) error {
 		emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWait{c.subject, a.number, limitKey, waited})
 	}
 	if err != nil {
-		a.failure = a.refusal(ctx, err)
-		return err
+		return a.refusal(ctx, err)
 	}
 	if c.beforeSend == nil {
 		return nil
 	}
-	if err = c.beforeSend(ctx, a.number); isNil(err) { // a nil *Error in an error
+	// Calls that it makes with its context have no journal and no CallInfo: those are this call's.
+	inside := context.WithValue(context.WithValue(ctx, beforeSendKey{}, nil), callInfoKey{}, nil)
+	if err = c.beforeSend(inside, a.number); isNil(err) { // a nil *Error in an error
 		return nil
 	}
-	a.failure = &Error{by: "function of WithBeforeSend", cause: c.cause(ctx, err), Local: true}
-	return err
+	return &Error{by: "function of WithBeforeSend", cause: c.cause(ctx, err), Local: true}
 }
 
 // askLimiter asks the user's limiter, for a call that has passed the line. Where that
@@ -129,21 +128,18 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err erro
 func (a *attempt) refusal(ctx context.Context, err error) *Error {
 	c, inLine, said := a.call, new(*quota.Refusal), new(*Error)
 	e := &Error{Local: true}
+	if (errors.As(err, inLine) || c.client.limiter == nil) && c.client.pacer == nil {
+		e.by = "cool-down"
+	}
 	switch {
-	case errors.As(err, inLine): // as the service would have answered
+	case *inLine != nil: // as the service would have answered
 		r := *inLine
 		e.StatusCode, e.Code, e.TraceID, e.LimitKey, e.RetryAfter = http.StatusTooManyRequests, spec.RateLimited, r.TraceID, r.LimitKey, r.RetryAfter
 		e.cause = c.tooLong(r.Patience, r.RetryAfter)
-		if c.client.pacer == nil {
-			e.by = "cool-down"
-		}
 	case ctx.Err() != nil:
 		e.cause = c.cause(ctx, fmt.Errorf("in line for a limit: %w", err))
 		if e.Local = errors.Is(ctx.Err(), context.DeadlineExceeded); e.Local {
 			e.StatusCode, e.Code, e.LimitKey = http.StatusTooManyRequests, spec.RateLimited, c.waiter.Limit
-			if c.client.pacer == nil && c.client.limiter == nil {
-				e.by = "cool-down"
-			}
 		}
 	case errors.As(err, said) && (*said).StatusCode == http.StatusTooManyRequests:
 		from := *said
@@ -181,7 +177,8 @@ func (a *attempt) send(ctx context.Context) {
 		}
 	}
 	a.failure = cmp.Or(a.failure, new(Error))
-	a.failure.cause = c.cause(ctx, a.Err)
+	a.Err = c.cause(ctx, a.Err)
+	a.failure.cause = a.Err
 }
 
 // request is what the attempt sends, beginning now.
@@ -254,11 +251,8 @@ func (a *attempt) report(ctx context.Context) {
 		Subject: c.subject, Attempt: a.number, StatusCode: a.Status, TraceID: a.safeTraceID(),
 		Verdict: a.verdict(), Elapsed: time.Since(a.began),
 	}
-	switch {
-	case a.outcome == outcomeRefused && a.failure.StatusCode != 0:
-		e.Err = a.fail()
-	case a.Err != nil && a.failure != nil: // nil: a part of the program panicked
-		e.Err = a.failure.cause
+	if a.outcome != nil { // else a part of the program panicked, and the error may show a secret
+		e.Err = a.Err
 	}
 	if a.failure != nil && a.Status == http.StatusTooManyRequests {
 		e.LimitKey = a.failure.LimitKey

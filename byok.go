@@ -60,9 +60,11 @@ func (p SetBYOKParams) request() request {
 	}
 }
 
-// readBYOK reads the body of GET and PUT. null says that no key is stored.
+// readBYOK reads the body of GET and PUT. null says that no key is stored, if the answer
+// is ok.
 func readBYOK(r *reply) *BYOKConfig {
 	if value, _ := r.members.Get("byok"); string(value) == "null" {
+		readOK(r)
 		return nil
 	}
 	byok, ok := r.object("byok")
@@ -88,7 +90,8 @@ func readStoredBYOK(r *reply) *BYOKConfig {
 	return config
 }
 
-var errNotOK = errors.New("the service did not confirm the change")
+// errNotOK is a readable answer that says no: it is not lost, so nothing is repeated.
+var errNotOK = errors.New("the service answered that it is not ok")
 
 func readOK(r *reply) (none struct{}) {
 	if !r.needFlag("ok") {
@@ -108,8 +111,8 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 
 // SetBYOK stores a provider key for this API key, in place of any earlier one
 // (interface 4.4). Agents in byok mode use it. It spends one of 5 BYOK sets
-// an hour (interface 8.1). An answer whose ok is false confirms nothing: it is
-// an error, after retries.
+// an hour (interface 8.1). An answer whose ok is false, or without a
+// configuration, is an error, and not repeated.
 //
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
@@ -118,7 +121,7 @@ func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig
 }
 
 // ClearBYOK removes what is stored for this API key (interface 4.5). An answer
-// whose ok is false is an error, after retries.
+// whose ok is false is an error, and not repeated.
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden],
 // [ErrNotFound].

@@ -244,7 +244,8 @@ func (c *call) takeRetry() (wait time.Duration, again bool, why error) {
 	case a.outcome == outcomeLimited && policy.MaxAttempts > 1:
 		closed, refusal := c.line.Forecast(c.ctx, &c.waiter)
 		if refusal != nil {
-			return 0, false, c.tooLong(refusal.Patience, max(refusal.RetryAfter, a.failure.RetryAfter))
+			a.failure.RetryAfter = max(a.failure.RetryAfter, refusal.RetryAfter)
+			return 0, false, c.tooLong(refusal.Patience, a.failure.RetryAfter)
 		}
 		return closed, true, nil
 	case a.outcome == outcomeLimited, c.failures() >= policy.MaxAttempts:

@@ -442,6 +442,7 @@ func TestMetadata(t *testing.T) {
 	for refused, reason := range map[string]string{
 		`{"canary":1,"canary":2}`: "a member twice", `{"a":[{"b":1,"\u0062":2}]}`: "a member twice",
 		`{"a":"\ud83d canary"}`: "half a surrogate pair", `{"\ude00":1}`: "half a surrogate pair", "{\"a\":\"\xff\"}": "UTF-8",
+		`{"a":`: "malformed JSON", "canary": "malformed JSON",
 	} {
 		wantRefusedField(t, create{Metadata: json.RawMessage(refused)}, "metadata", reason)
 	}
@@ -451,9 +452,9 @@ func TestMetadata(t *testing.T) {
 		wantRefusedField(t, create{Metadata: refused}, "metadata", "UTF-8")
 	}
 	for _, refused := range []any{
-		[]int{1}, "text", 5, true, json.RawMessage(`[1]`), json.RawMessage(`{"a":`),
+		[]int{1}, "text", 5, true, json.RawMessage(`[1]`),
 		map[string]any{"f": math.Inf(1)}, map[string]any{"c": make(chan int)}, func() {},
-		map[string]any{"n": json.Number("canary")}, map[string]any{"f": telling{}}, json.RawMessage(`canary`),
+		map[string]any{"n": json.Number("canary")}, map[string]any{"f": telling{}},
 	} {
 		wantRefusedField(t, create{Metadata: refused}, "metadata", "")
 	}

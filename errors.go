@@ -3,13 +3,13 @@ package agentmessaging
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -33,8 +33,8 @@ type Error struct {
 	LimitKey string
 	// Reason is the body's reason member.
 	Reason string
-	// RetryAfter is how long the service, or the limiter, asks to wait before
-	// the same call can succeed; 0 if it did not say.
+	// RetryAfter is how long the service, the cool-down or the limiter asks to wait
+	// before the same call can succeed; 0 if none did.
 	RetryAfter time.Duration
 	// Extra are the body's other members: those that the interface does not list, and
 	// listed ones of another type or there twice. Secrets are taken out.
@@ -110,18 +110,16 @@ func (e *Error) details() []string {
 
 // add adds why the call does not go on to what the answer says.
 func (e *Error) add(why error) {
-	switch {
-	case why != nil && e.cause != nil:
-		e.cause = fmt.Errorf("%w (%w)", e.cause, why)
-	case why != nil:
-		e.cause = why
+	if why != nil && e.cause != nil {
+		why = fmt.Errorf("%w (%w)", e.cause, why)
 	}
+	e.cause = cmp.Or(why, e.cause)
 }
 
 // human rounds a duration to what a person wants to know: 250ms, 1.5s, 4m59s.
 func human(d time.Duration) time.Duration {
 	if d < 10*time.Second {
-		return d.Round(time.Millisecond)
+		return cmp.Or(d.Round(time.Millisecond), d)
 	}
 	return d.Round(time.Second)
 }
@@ -140,13 +138,16 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // RetryAfter is how long the service, or the client's limiter, asks to wait
 // before the call that returned err can succeed: [Error].RetryAfter, wherever
-// in err it is. It reports false where nothing was asked.
-func RetryAfter(err error) (time.Duration, bool) {
-	var e *Error
-	if errors.As(err, &e) && e.RetryAfter > 0 {
-		return e.RetryAfter, true
+// in err it is, and the longest if there are several. It reports false where nothing was asked.
+func RetryAfter(err error) (longest time.Duration, asked bool) {
+	if e, ok := err.(*Error); ok {
+		longest = e.RetryAfter
 	}
-	return 0, false
+	for _, inner := range redact.Wrapped(err) {
+		wait, _ := RetryAfter(inner)
+		longest = max(longest, wait)
+	}
+	return longest, longest > 0
 }
 
 // OutcomeUnknownError is a POST that may have been carried out: its request may

@@ -90,7 +90,7 @@ type AttemptEnd struct {
 	LimitKey   string        // of a 429; one line of at most 64 bytes
 	Verdict    Verdict       // whether the service has done what was asked
 	Elapsed    time.Duration // since the [AttemptStart]; the limiter's wait is part of it
-	Err        error         // no answer, or a success that cannot be read
+	Err        error         // no answer, or a success that cannot be read; an [*Error] if the attempt was refused here
 }
 
 // Verdict says whether the service has done what an attempt asked for. A journal
@@ -188,7 +188,7 @@ type callInfoKey struct{}
 
 // WithCallInfo returns a context under which a call fills info. Use one
 // context and one CallInfo for each call: calls made at once under the same
-// one race.
+// one race. Of several on one context the last one given is filled, and no other.
 func WithCallInfo(ctx context.Context, info *CallInfo) context.Context {
 	return context.WithValue(ctx, callInfoKey{}, info)
 }
@@ -200,7 +200,7 @@ type beforeSendKey struct{}
 // goroutine. attempt counts from 1, as [CallInfo].Attempts does. ctx ends with the
 // caller's context, but not after [WithTimeout]. before notes in a journal that the
 // request may reach the service. If the process dies, the notes without an
-// [AttemptEnd] are in doubt.
+// [AttemptEnd] are in doubt. Calls that before makes with its own ctx do not ask it.
 //
 // An error ends the call and sends nothing: permits are given back unspent, and the
 // call returns an [*Error] around it that has Local set. Of several functions the

@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -210,7 +211,7 @@ func TestRetryAfterMatrix(t *testing.T) {
 		row := outcomesByMethod(t, value, endpoints, true, func(call endpoint) cell {
 			c, err := answered(t, answer{Status: 429, Header: http.Header{"Retry-After": {value}, "Date": {date}}}, call.call)
 			var says bool
-			asked, says = agentmessaging.RetryAfter(err)
+			asked, says = agentmessaging.RetryAfter(errors.Join(&agentmessaging.Error{StatusCode: 404}, err))
 			assert.Equal(t, asked > 0, says, "Retry-After %q", value)
 			return c
 		})

@@ -168,6 +168,9 @@ func holdsLaws(t testing.TB, err error, secret string) {
 		assert.NotContains(t, text, "GetBody", "net/http's advice is for others")
 		assert.NotContains(t, text, secret)
 	}
+	for ; err != nil; err = errors.Unwrap(err) {
+		assert.NotPanics(t, func() { _ = map[error]bool{err: errors.Is(err, list{})} }, "%T", err)
+	}
 }
 
 // madeCall is what came of one call.

@@ -27,7 +27,7 @@ const Version = "0.2.0"
 type Option func(*settings) error
 
 // WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which
-// bounds a single attempt) are used. A nil Transport is http.DefaultTransport, as
+// bounds a single attempt if it is more than 0) are used. A nil Transport is http.DefaultTransport, as
 // net/http has it. hc is copied and never changed, its CheckRedirect is not used
 // because no redirect is followed, and its idle connections are never closed. A
 // transport that runs no hooks of net/http/httptrace counts as having sent each

@@ -1,9 +1,9 @@
 package agentmessaging_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -410,8 +410,10 @@ func TestObserversOfSiblings(t *testing.T) {
 // it is asked.
 func TestBeforeSend(t *testing.T) {
 	limiter, full := &limiterStub{}, errors.New("the journal is full")
-	refuse := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return full })
 	client := newClient(t, answering(okAnswer), agentmessaging.WithLimiter(limiter))
+	refuse := agentmessaging.WithBeforeSend(t.Context(), func(ctx context.Context, _ int) error {
+		return cmp.Or(post(ctx, newClient(t, answering(okAnswer))), full) // a call of its own, which does not ask it
+	})
 	assert.ErrorIs(t, post(refuse, client), full)
 	assert.Equal(t, []agentmessaging.AttemptOutcome{{}}, limiter.done, "not sent")
 	assert.NoError(t, post(agentmessaging.WithBeforeSend(refuse, nil), client), "the last one counts")
@@ -443,63 +445,3 @@ func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
 	h.see(ctx, r)
 	return nil
 }
-
-// TestErrorsOfOtherCalls, which a context, a limiter, a journal or a transport passes on,
-// are words in the error of this one. What the user has put around them stays in reach.
-func TestErrorsOfOtherCalls(t *testing.T) {
-	mine := errors.New("mine")
-	refused := &agentmessaging.Error{StatusCode: 409, Method: "POST", Path: "/v1/warmup"}
-	other := fmt.Errorf("%w: %w", mine, errors.Join(&agentmessaging.OutcomeUnknownError{Err: refused}, &agentmessaging.ValidationError{}, agentmessaging.ErrNotFound))
-	ended, cancel := context.WithCancelCause(t.Context())
-	cancel(other)
-	journal := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return other })
-	for name, tt := range map[string]struct {
-		ctx   context.Context
-		opts  []agentmessaging.Option
-		given answer
-		kinds []string
-		local bool
-		text  string
-	}{
-		"context":   {ctx: ended, kinds: []string{"context.Canceled"}, text: ": context canceled: mine: "},
-		"journal":   {ctx: journal, local: true, text: ": mine: "},
-		"limiter":   {ctx: t.Context(), opts: options{agentmessaging.WithLimiter(&limiterStub{refusal: other})}, local: true, text: ": mine: "},
-		"transport": {ctx: t.Context(), opts: options{once}, given: answer{Err: other}, text: ": mine: "},
-	} {
-		err := get(tt.ctx, newClient(t, answering(tt.given), tt.opts...))
-		assert.Equal(t, tt.kinds, kindsOf(err), name)
-		assert.ErrorIs(t, err, mine, name)
-		assert.NotErrorIs(t, err, refused, name)
-		var invalid *agentmessaging.ValidationError
-		assert.NotErrorAs(t, err, &invalid, name)
-		var failure *agentmessaging.Error
-		require.ErrorAs(t, err, &failure, name)
-		assert.Equal(t, tt.local, failure.Local, name)
-		assert.ErrorContains(t, err, tt.text, name)
-	}
-}
-
-// TestCausesOfAnyType, of a transport and of the caller's context, stay in reach of
-// errors.Is and panic nowhere. What errors return can be the key of a map.
-func TestCausesOfAnyType(t *testing.T) {
-	for _, cause := range []error{list{"a", "b"}, holder{[]string{"a"}}, fmt.Errorf("wrapped: %w", holder{list{"a"}})} {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		lost := answer{Err: cause, Before: func(*http.Request) { cancel(cause) }}
-		reports := new(strings.Builder)
-		err := post(ctx, newClient(t, answering(lost), agentmessaging.WithObserver(&reporter{t: t, reports: reports})))
-		for ; err != nil; err = errors.Unwrap(err) {
-			assert.NotPanics(t, func() { _ = map[error]bool{err: true} }, "%T", err)
-		}
-		assert.Contains(t, reports.String(), "[context.Canceled]\n", "of the attempt's end")
-		blocked := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return cause })
-		assert.ErrorContains(t, post(blocked, newClient(t, answering())), "[a")
-	}
-}
-
-type list []string
-
-func (l list) Error() string { return fmt.Sprint([]string(l)) }
-
-type holder struct{ any }
-
-func (h holder) Error() string { return fmt.Sprint(h.any) }

@@ -195,6 +195,8 @@ func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr
 		return classifyUnanswered(a, ctxErr)
 	case isSuccess(a.Status) && a.Err == nil:
 		return outcomeSuccess
+	case errors.Is(a.Err, errNotOK):
+		return outcomeOther
 	case isSuccess(a.Status) && ctxErr != nil:
 		return outcomeEndedSent
 	case isSuccess(a.Status):

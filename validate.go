@@ -155,8 +155,8 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	case errors.As(err, &foreign):
 		return refuse("cannot be written as JSON: a " + foreign.Type.String() + " has no JSON form")
 	case err != nil:
-		return refuse(fmt.Sprintf("cannot be written as JSON: a number is not finite or not a number, "+
-			"a value holds itself, or MarshalJSON fails (%T)", err)) // its text may quote the value
+		return refuse(fmt.Sprintf("cannot be written as JSON: malformed JSON, a number that is not finite "+
+			"or not a number, a value that holds itself, or a MarshalJSON that fails (%T)", err)) // its text may quote the value
 	case bytes.Equal(raw, []byte("null")):
 		return nil, nil
 	case raw[0] != '{':

@@ -137,7 +137,7 @@ func TestUselessReplies(t *testing.T) {
 	useless := map[string][]string{
 		"Status":      {`{"service":"x"}`, `{"ok":"true"}`},
 		"WarmUp":      {`{"warmed":true}`, `{"ok":true,"mode":"hosted"}`, `{"ok":true,"warmed":1}`},
-		"GetBYOK":     {`{"ok":true}`, `{"ok":true,"byok":[]}`, `{"ok":true,"byok":{"fingerprint":"f"}}`},
+		"GetBYOK":     {`{"ok":true}`, `{"ok":true,"byok":[]}`, `{"ok":true,"byok":{"fingerprint":"f"}}`, `{"ok":false,"byok":null}`, `{"ok":null,"byok":null}`},
 		"SetBYOK":     {`{"ok":true,"byok":null}`, `{"ok":false,"byok":{"provider":"openai"}}`, `{"ok":true,"byok":{"provider":5}}`, `{"ok":true,"byok":{"provider":""}}`},
 		"ClearBYOK":   {`{"ok":false}`, `{}`, `{"ok":"true"}`},
 		"CreateAgent": {`{"status":"active"}`, `{"agent_id":5}`, `{"agent_id":""}`, `{"agent_id":"a","agent_id":"a"}`},

@@ -125,6 +125,8 @@ func callErrorType(err error) string {
 	switch {
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
 		return "outcome_unknown"
+	case failure.Local && failure.StatusCode == 0: // there was no limit that was spent
+		return "refused_here"
 	case failure.Local:
 		return "limiter_refused"
 	case failure.StatusCode >= 200 && failure.StatusCode <= 299:

@@ -256,6 +256,9 @@ var stories = []story{
 	{"a 429 that is not retried, and a caller who meets its cool-down", inTurn(limitedOnce(send), send), []agentmessaging.Option{retries(1)}},
 	{"a limit that is spent for a day, and a caller whom its cool-down refuses", inTurn(with(fakeserver.RateLimited("86400"), send), send), nil},
 	{"a repetition that a limiter refuses", limitedOnce(send), []agentmessaging.Option{agentmessaging.WithLimiter(onlyOnce{})}},
+	{"a journal that is full", func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
+		return send(agentmessaging.WithBeforeSend(ctx, func(context.Context, int) error { return errors.New("error-canary") }), fake, client)
+	}, nil},
 	{"a reply that is lost", with(fakeserver.LoseReply(fakeserver.ResetConnection()), send), nil},
 	{"a slow answer", with(fakeserver.Latency(2*time.Second), status), nil},
 	{"a slow 429", limitedOnce(with(fakeserver.Latency(2*time.Second), status)), nil},

@@ -120,6 +120,9 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 // calls it; your code calls it only from a Limiter that wraps the Pacer. Its error is
 // ctx.Err() or the local 429 that Pacer describes.
 func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	if p.engine == nil {
+		return nil, &agentmessaging.ValidationError{Field: "Pacer", Reason: "is the zero value; make one with New"}
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -86,7 +86,7 @@ func TestBodies(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begin, transport := time.Now(), &answering{body: tt.body, hangs: tt.hangs}
 			transport.Response = http.Response{StatusCode: cmp.Or(tt.status, http.StatusOK), ContentLength: tt.length, Header: http.Header{"Content-Encoding": {tt.coding}}}
-			answer := send(t, transport)
+			answer := send(t, New(transport))
 			assert.Equal(t, tt.want, string(answer.Body), name)
 			assert.Equal(t, tt.err, answer.Err, name)
 			assert.Equal(t, tt.elapsed, time.Since(begin), name)
@@ -95,13 +95,9 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// send sends a request through the transport.
-func send(t *testing.T, transport http.RoundTripper) Answer {
-	return New(transport).Send(t.Context(), get())
-}
-
-func get() Request {
-	return Request{Method: http.MethodGet, URL: new(url.URL), Header: http.Header{}, Deadline: soon()}
+// send sends a request.
+func send(t *testing.T, sender *Sender) Answer {
+	return sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Header: http.Header{}, Deadline: soon()})
 }
 
 // TestConnectionForARepeat is closed before net/http can write to it, which it
@@ -114,7 +110,7 @@ func TestConnectionForARepeat(t *testing.T) {
 	}{{repeat: false}, {headers: 1, repeat: true}, {headers: 1, answers: 1}, {headers: 2, answers: 1, repeat: true}} {
 		client, service := net.Pipe()
 		go io.Copy(io.Discard, service)
-		send(t, script(func(ctx context.Context, hooks *httptrace.ClientTrace) error {
+		send(t, New(script(func(ctx context.Context, hooks *httptrace.ClientTrace) error {
 			for range tt.headers {
 				hooks.WroteHeaders()
 			}
@@ -126,7 +122,7 @@ func TestConnectionForARepeat(t *testing.T) {
 			assert.Equal(t, tt.repeat, err != nil, "%+v: closed", tt)
 			assert.Equal(t, tt.repeat, ctx.Err() != nil, "%+v: the try was ended", tt)
 			return io.EOF
-		}))
+		})))
 		client.Close()
 	}
 }
@@ -159,7 +155,7 @@ func TestTriesAreBounded(t *testing.T) {
 			return cmp.Or(next(hooks), ctx.Err(), io.EOF)
 		}))
 		sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(one): newConnection(), weak.Make(other): newConnection()}
-		answer := sender.Send(t.Context(), get())
+		answer := send(t, sender)
 		assert.Equal(t, Answer{Err: errCrowded, Missed: answer.Missed, Renewed: true}, answer, name)
 		assert.Equal(t, 50, tries, name)
 	}
@@ -189,14 +185,13 @@ func TestFailures(t *testing.T) {
 	}{
 		"reset, but the header may be on its way": {err: io.EOF, missed: Broken, sent: true},
 		"timed out while the header was written":  {err: os.ErrDeadlineExceeded, missed: NoAnswer, sent: true},
-		"ended while the header was written":      {waits: true, err: io.EOF, missed: NoAnswer, sent: true},
 		"turned away":                             {headers: 1, err: errGoAway, missed: Broken},
 		"turned away after another try":           {headers: 2, err: errGoAway, missed: Broken, sent: true},
 		"turned away after 1xx":                   {headers: 1, hints: 1000, err: errGoAway, missed: Broken, sent: true},
 		"another service turned a request away":   {headers: 1, err: fmt.Errorf("upstream: %w", errGoAway), missed: Broken, sent: true},
 		"HTTP/1.1 turns no request away":          {http1: true, headers: 1, err: errGoAway, missed: Broken, sent: true},
 		"ended, by a request that was":            {headers: 1, waits: true, err: errGoAway, missed: NoAnswer, sent: true},
-		"ended, by a dial":                        {waits: true, err: errDial, missed: NoAnswer, sent: true},
+		"ended while the header was written":      {waits: true, err: errDial, missed: NoAnswer, sent: true},
 		"ended, by a certificate":                 {headers: 1, waits: true, err: errCertificate, missed: NoAnswer, sent: true},
 		"the certificate of another connection":   {headers: 1, err: errCertificate, missed: Broken, sent: true},
 		"a certificate":                           {err: errCertificate, missed: Untrusted},
@@ -221,19 +216,15 @@ func TestFailures(t *testing.T) {
 				return cmp.Or(err, tt.err)
 			}))
 			sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(conn): newConnection()}
-			answer := sender.Send(t.Context(), get())
+			answer := send(t, sender)
 			assert.Equal(t, Answer{Err: cmp.Or(tt.instead, tt.err), Missed: tt.missed, Sent: tt.sent}, answer, name)
 		})
 	}
 	plain := tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake", RecordHeader: [5]byte([]byte("HTTP/"))}
-	answer := send(t, script(func(context.Context, *httptrace.ClientTrace) error { return plain }))
+	answer := send(t, New(script(func(context.Context, *httptrace.ClientTrace) error { return plain })))
 	assert.Equal(t, http.ErrSchemeMismatch, answer.Err)
 	assert.True(t, answer.Sent, "the transport runs no hooks")
-	dial := script(func(context.Context, *httptrace.ClientTrace) error { return errDial })
-	assert.True(t, send(t, dial).Sent, "it may have delivered a request without a body")
-	post := Request{Method: http.MethodPost, URL: new(url.URL), Header: http.Header{}, Body: []byte("{}"), Deadline: soon()}
-	assert.False(t, New(dial).Send(t.Context(), post).Sent, "the body is not read")
-	assert.False(t, send(t, new(http.Transport)).Sent, "net/http runs them, and knows no such scheme")
+	assert.False(t, send(t, New(new(http.Transport))).Sent, "net/http runs them, and knows no such scheme")
 }
 
 var (

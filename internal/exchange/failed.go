@@ -90,6 +90,7 @@ func isRefused(err error) bool {
 // the body: else it may have delivered that, and dialed another address then.
 func (rt *roundTrip) maybeSent(transport http.RoundTripper, err error) bool {
 	_, runsHooks := transport.(*http.Transport)
+	var op *net.OpError
 	ended := rt.ctx.Err() != nil
 	switch headers := rt.headers.Load(); {
 	case rt.isCertificateError(err):
@@ -102,7 +103,7 @@ func (rt *roundTrip) maybeSent(transport http.RoundTripper, err error) bool {
 		return false
 	case rt.connected.Load():
 		return ended || !runsHooks || errors.Is(err, context.Canceled) || isTimeout(err)
-	case isDialError(err) && !ended:
+	case !ended && errors.As(err, &op) && op.Op == "dial":
 		return !rt.started.Load() && rt.bodyRead.Load()
 	}
 	return !rt.started.Load() && !runsHooks
@@ -144,11 +145,6 @@ func (rt *roundTrip) isCertificateError(err error) bool {
 		return rt.headers.Load() == 0
 	}
 	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
-}
-
-func isDialError(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && op.Op == "dial"
 }
 
 func isTimeout(err error) bool {

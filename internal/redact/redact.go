@@ -410,7 +410,7 @@ func (r *Redactor) clean(err error, except func(error) bool) (causes []error, wh
 	}
 	shown := fmt.Sprintf("%s\n%+v\n%#v", err.Error(), err, err)
 	whole = r.Text(withoutUser(shown)) == shown
-	for _, inner := range wrapped(err) {
+	for _, inner := range Wrapped(err) {
 		some, all := r.clean(inner, except)
 		causes, whole = append(causes, some...), whole && all
 	}
@@ -420,8 +420,8 @@ func (r *Redactor) clean(err error, except func(error) bool) (causes []error, wh
 	return causes, false
 }
 
-// wrapped are the errors that err wraps.
-func wrapped(err error) []error {
+// Wrapped are the errors that err wraps.
+func Wrapped(err error) []error {
 	all := []error{errors.Unwrap(err)}
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		all = slices.Clone(many.Unwrap())
@@ -444,7 +444,7 @@ func (e *redactedError) Is(target error) bool { return e.is(target) }
 // find is errors.Is without the exceptions.
 func find(errs []error, target error, except func(error) bool) bool {
 	return slices.ContainsFunc(errs, func(err error) bool {
-		return !except(err) && (is(err, target) || find(wrapped(err), target, except))
+		return !except(err) && (is(err, target) || find(Wrapped(err), target, except))
 	})
 }
 
