@@ -453,7 +453,7 @@ func (r callCase) make(t *testing.T, answers []answer, reports *strings.Builder,
 	}, answers, opts...)
 	for _, sent := range made.Sent {
 		assert.True(t, sent.Text == made.Sent[0].Text || sent.URL.Path != made.Sent[0].URL.Path, "each attempt sends the whole body")
-		assert.Equal(t, "service.example", sent.URL.Host)
+		assert.Equal(t, "service.example", sent.URL.Host, sent.URL.Path)
 		assert.Equal(t, "call, attempt, request: ", sent.Context().Value(stageKey{}), "the transport sees the request's context")
 	}
 	holdsLaws(t, made.Err, testKey)

@@ -133,7 +133,7 @@ func TestRequestHeaders(t *testing.T) {
 	client := newClient(t, transport, agentmessaging.WithUserAgent("shop/1.4"))
 	for _, mode := range []agentmessaging.LLMMode{agentmessaging.LLMModeBYOK, ""} {
 		_, err := client.WarmUp(t.Context(), mode)
-		require.NoError(t, err)
+		require.NoError(t, err, "mode %q", mode)
 	}
 	with, without := transport.Sent()[0], transport.Sent()[1]
 	assert.Equal(t, http.Header{
@@ -222,8 +222,8 @@ func TestWithKeepsKeyAndConnections(t *testing.T) {
 	require.NoError(t, err)
 	elsewhere, err := client.With(through(second))
 	require.NoError(t, err)
-	for _, c := range []*agentmessaging.Client{client, other, elsewhere} {
-		require.NoError(t, get(t.Context(), c))
+	for i, c := range []*agentmessaging.Client{client, other, elsewhere} {
+		require.NoError(t, get(t.Context(), c), "client %d", i+1)
 	}
 	require.Len(t, first.Sent(), 2)
 	require.Len(t, second.Sent(), 1)
@@ -331,7 +331,7 @@ func TestEnums(t *testing.T) {
 	} {
 		values := strings.Split(tt.says, ", ")
 		if tt.allowed != nil {
-			assert.Equal(t, values, tt.allowed)
+			assert.Equal(t, values, tt.allowed, tt.field)
 		}
 		for _, value := range values {
 			wantSent(t, tt.with(value))

@@ -274,8 +274,8 @@ func TestContextMatrix(t *testing.T) {
 		row := outcomesByMethod(t, moment.name, endpoints, false, func(call endpoint) cell {
 			c, err := answered(t, moment.answer, leaving(moment.after, call.call))
 			if err != nil {
-				assert.ErrorIs(t, err, context.Canceled)
-				assert.ErrorIs(t, err, errLeft)
+				assert.ErrorIs(t, err, context.Canceled, moment.name)
+				assert.ErrorIs(t, err, errLeft, moment.name)
 			}
 			return c
 		})

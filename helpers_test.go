@@ -162,11 +162,11 @@ func holdsLaws(t testing.TB, err error, secret string) {
 	)
 	assert.True(t, errors.As(err, &failure) || errors.As(err, &unknown) || errors.As(err, &invalid), "%T", err)
 	for _, text := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
-		assert.LessOrEqual(t, len(text), 512)
+		assert.LessOrEqual(t, len(text), 512, text)
 		assert.True(t, utf8.ValidString(text) && !strings.ContainsAny(text, "\n\r\u2028"), "%q", text)
 		assert.NotContains(t, text, "<html>", "a page is not quoted")
 		assert.NotContains(t, text, "GetBody", "net/http's advice is for others")
-		assert.NotContains(t, text, secret)
+		assert.NotContains(t, text, secret, "%T", err)
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
 		assert.NotPanics(t, func() { _ = map[error]bool{err: errors.Is(err, list{})} }, "%T", err)

@@ -27,7 +27,7 @@ func TestRetryTableIsThatOfTheDocumentation(t *testing.T) {
 	columns := regexp.MustCompile(`  +|\t`)
 	for i, line := range strings.Split(strings.TrimSpace(table), "\n") {
 		row := retryTable[i]
-		assert.Equal(t, []string{"//", row.name, string(row.idempotent), string(row.post)}, columns.Split(line, -1))
+		assert.Equal(t, []string{"//", row.name, string(row.idempotent), string(row.post)}, columns.Split(line, -1), row.name)
 	}
 	assert.Equal(t, len(retryTable), strings.Count(table, "\n"), "rows")
 }

@@ -196,7 +196,7 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 			}
 		}
 		for cut := min(10, len(key)); cut <= len(key); cut++ {
-			assert.Equal(t, redact.Redacted, redactor.Text(key[:cut]))
+			assert.Equal(t, redact.Redacted, redactor.Text(key[:cut]), key[:cut])
 			for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 				for _, before := range []string{"", "u", "u:", `{"n":1,"key":"`} {
 					encoded := encoding.EncodeToString([]byte(before + key[:cut] + `","more":5}`))
@@ -212,7 +212,7 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 	assert.Equal(t, "x [redacted] y", redactorOf("secret", "secret-after", "").Text("x secret-after y"), "the longest of two that begin alike")
 	redactor := redact.New("amk_fake_000001")
 	for _, harmless := range []string{"", "trace_000001", "amk_fak", "000001", "application/json", "100%", `\`, "&;", "%zz&#xq;", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="} {
-		assert.Equal(t, harmless, redactor.Text(harmless))
+		assert.Equal(t, harmless, redactor.Text(harmless), harmless)
 	}
 	assert.Equal(t, "short", redact.New("short").Text("short"), "too short to be found")
 }
@@ -224,9 +224,9 @@ func TestWordsOfAPersonStayInIdentifiers(t *testing.T) {
 		for _, name := range []string{"as it is", "query", "lower query", "path", "percent", "JSON", "HTML"} {
 			assert.NotContains(t, redactor.Text("<"+encodings[name](words)+">"), encodings[name](words), name)
 		}
-		assert.Equal(t, redact.Redacted, redactor.Text(base64.RawStdEncoding.EncodeToString([]byte(words))))
-		assert.Equal(t, "key_minute", redactor.Identifier("key_minute"))
-		assert.Equal(t, "[redacted]_minute", redactor.Identifier("key-canary-4711_minute"))
+		assert.Equal(t, redact.Redacted, redactor.Text(base64.RawStdEncoding.EncodeToString([]byte(words))), words)
+		assert.Equal(t, "key_minute", redactor.Identifier("key_minute"), words)
+		assert.Equal(t, "[redacted]_minute", redactor.Identifier("key-canary-4711_minute"), words)
 		long := redact.New("sk-provider-0123456789")
 		for n := range 20 {
 			before := strings.Repeat("x", n)
@@ -266,8 +266,8 @@ func TestCausesShowNoKey(t *testing.T) {
 	deep := fmt.Errorf("%w and %w", fmt.Errorf("sent %s: %w", key, io.ErrUnexpectedEOF), silent)
 	for _, err := range []error{deep, hiding, fmt.Errorf("x: %w", hiding), errors.New(key), &url.Error{Op: "Get", URL: "https://x/" + key, Err: io.EOF}} {
 		redacted := redactor.Error(none, err, context.Canceled)
-		assert.ErrorIs(t, redacted, err)
-		assert.ErrorIs(t, redacted, context.Canceled)
+		assert.ErrorIs(t, redacted, err, "%T", err)
+		assert.ErrorIs(t, redacted, context.Canceled, "%T", err)
 		holdsNone(t, redacted, key)
 	}
 	var found *leakyError
@@ -286,7 +286,7 @@ func TestErrorsShowNoPasswordOfAProxy(t *testing.T) {
 		`Get "https://[::1]:80/a@b": EOF`:              `Get "https://[::1]:80/a@b": EOF`,
 	} {
 		err := redact.New("").Error(none, errors.New(said))
-		assert.EqualError(t, err, shown)
+		assert.EqualError(t, err, shown, said)
 		if said != shown {
 			holdsNone(t, err, said)
 		}
@@ -302,7 +302,7 @@ func TestQuotesAreOfNoRequest(t *testing.T) {
 		"Überlastet: später, bitte": "Überlastet: später, bitte", "pays Ann": "pays Ann", // seven letters in a row
 		"请付款": "请付款", // nine bytes
 	} {
-		assert.Equal(t, quote, redactor.Quote(said))
+		assert.Equal(t, quote, redactor.Quote(said), said)
 	}
 	for said, shown := range map[string]string{
 		`input='Pays Anna, Zoë a bonus of...'`:                    `input='Pays Anna, Zoë a bonus of...'`, // 19 letters
@@ -312,7 +312,7 @@ func TestQuotesAreOfNoRequest(t *testing.T) {
 		`{"a":["R\u0026D pays","Anna, Zoë a bonus of"],"b":"ok"}`: `{"a":["R\u0026[redacted]"],"b":"ok"}`,
 		"no 6789%61bcd": redact.Redacted, "no 345 678, 9abc": "no [redacted]",
 	} {
-		assert.Equal(t, shown, redactor.Answer(said))
+		assert.Equal(t, shown, redactor.Answer(said), said)
 	}
 	for _, said := range []string{
 		"pays Anna", "ANNA (Zoë) a", "no amk-01234", "89ABCDEF?", "your pin 77", "bad 616d6b2d303132333435363738396162636465", `{"a":1}`, "R&amp;D",

@@ -76,11 +76,11 @@ func TestDefaultTransport(t *testing.T) {
 	standard := http.DefaultTransport
 	t.Cleanup(func() { http.DefaultTransport = standard })
 	client := clientAt(t, serviceURL, agentmessaging.WithHTTPClient(http.DefaultClient))
-	for range 2 {
+	for i := range 2 {
 		replaced := answering(okAnswer)
 		http.DefaultTransport = replaced
-		assert.NoError(t, get(t.Context(), client))
-		assert.Len(t, replaced.Sent(), 1)
+		assert.NoError(t, get(t.Context(), client), "call %d", i+1)
+		assert.Len(t, replaced.Sent(), 1, "call %d", i+1)
 	}
 }
 
@@ -125,15 +125,15 @@ func TestWarmConnection(t *testing.T) {
 					return net.Pipe()
 				}
 				client := clientAt(t, baseURL, through(dialsTo(t, &requests, connect, serve)))
-				require.NoError(t, post(t.Context(), client))
+				require.NoError(t, post(t.Context(), client), baseURL)
 				assert.EqualValues(t, 1, dials.Load(), "connections")
 
 				client, err := client.With(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: attempts}))
-				require.NoError(t, err)
+				require.NoError(t, err, baseURL)
 				var info agentmessaging.CallInfo
 				err = get(agentmessaging.WithCallInfo(t.Context(), &info), client)
 				if assert.Equal(t, attempts == 3, err == nil, err); err != nil {
-					assert.ErrorContains(t, err, "ended without an answer")
+					assert.ErrorContains(t, err, "ended without an answer", baseURL)
 				}
 				assert.EqualValues(t, 2+info.Attempts, requests.Load(), "what was sent is an attempt")
 			})
@@ -156,7 +156,7 @@ func TestRecycledConnections(t *testing.T) {
 			do := []doCall{get, post}[caller%2]
 			for made.Add(1) <= calls {
 				var info agentmessaging.CallInfo
-				assert.NoError(t, do(agentmessaging.WithCallInfo(t.Context(), &info), client))
+				assert.NoError(t, do(agentmessaging.WithCallInfo(t.Context(), &info), client), "caller %d", caller)
 				assert.LessOrEqual(t, info.Attempts, 3, "attempts, of one allowed and two renewals")
 				assert.Zero(t, info.Waited, "a wait before the renewal")
 			}
@@ -204,10 +204,10 @@ func TestRenewals(t *testing.T) {
 				err := tt.do(agentmessaging.WithCallInfo(t.Context(), &info), client)
 				sent := int(requests.Load() - before)
 				assert.Equal(t, want, cell{sent, outcome(err), time.Since(began)}.String(), "call %d: %v", i+1, err)
-				assert.Equal(t, sent, info.Attempts)
-				assert.LessOrEqual(t, sent-info.Renewals, tt.attempts)
+				assert.Equal(t, sent, info.Attempts, "call %d", i+1)
+				assert.LessOrEqual(t, sent-info.Renewals, tt.attempts, "call %d", i+1)
 				client, err = client.With() // which knows that the service has answered
-				assert.NoError(t, err)
+				assert.NoError(t, err, "call %d", i+1)
 			}
 		})
 	}
@@ -327,7 +327,7 @@ func TestFirstAnswerTakesLong(t *testing.T) {
 		require.EqualValues(t, 3, server.requests.Load(), "requests")
 		assert.EqualValues(t, 1, server.dials.Load(), "connections")
 		for _, after := range []time.Duration{0, time.Second, 2 * time.Second} {
-			assert.Equal(t, after, (<-came).Sub(begin))
+			assert.Equal(t, after, (<-came).Sub(begin), "request after %v", after)
 		}
 	})
 }
@@ -341,7 +341,7 @@ func TestFailingDials(t *testing.T) {
 				return nil, io.ErrUnexpectedEOF
 			}}, once)
 			begin := time.Now()
-			together(20, func(int) { assert.Error(t, get(t.Context(), client)) })
+			together(20, func(int) { assert.Error(t, get(t.Context(), client), takes) })
 			assert.Equal(t, want, time.Since(begin), "dials that take %v", takes)
 		})
 	}
@@ -371,11 +371,11 @@ func TestStalledConnection(t *testing.T) {
 			slow := func(int) { assert.Error(t, within(5*time.Second, post)(t.Context(), client)) }
 			go together(2, slow)
 			time.Sleep(3 * time.Second)
-			assert.NoError(t, post(t.Context(), client))
+			assert.NoError(t, post(t.Context(), client), "wrapped: %t", wrapped)
 			time.Sleep(3 * time.Second)
 			for call := range 2 {
 				slow(call)
-				assert.NoError(t, post(t.Context(), client))
+				assert.NoError(t, post(t.Context(), client), "call %d, wrapped: %t", call+1, wrapped)
 			}
 			assert.EqualValues(t, 1, server.dials.Load(), "connections while others are answered")
 			for call := range 10 {

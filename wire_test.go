@@ -95,7 +95,7 @@ func TestDocuments(t *testing.T) {
 		}
 		assert.Equal(t, want, transport.Sent()[0].Text, tt.request)
 		if !strings.Contains(tt.reply, "byok") { // whose members are inside another one
-			assert.JSONEq(t, document(t, tt.reply), string(must(json.Marshal(got))))
+			assert.JSONEq(t, document(t, tt.reply), string(must(json.Marshal(got))), tt.reply)
 		}
 	}
 	assert.JSONEq(t, `{"provider":"openai","base_url":"https://gateway.example/v1","model":"m-1","fingerprint":"f00d",

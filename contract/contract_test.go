@@ -210,10 +210,10 @@ func TestUnusable(t *testing.T) {
 	} {
 		all, target := newShared(0), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: tt.transport}}
 		for range tt.calls - 1 {
-			assert.ErrorContains(t, c.check(t.Context(), target, all), "got no answer: unexpected EOF\n")
+			assert.ErrorContains(t, c.check(t.Context(), target, all), "got no answer: unexpected EOF\n", tt.want)
 		}
-		assert.ErrorContains(t, c.check(t.Context(), target, all), tt.want)
-		assert.ErrorAs(t, c.check(t.Context(), target, all), new(skipped))
+		assert.ErrorContains(t, c.check(t.Context(), target, all), tt.want, tt.want)
+		assert.ErrorAs(t, c.check(t.Context(), target, all), new(skipped), tt.want)
 	}
 }
 
@@ -433,7 +433,7 @@ func TestStrangers(t *testing.T) {
 			service.Decides["retry_after"], service.Decides["length_unit"] = true, "code points" // the interface does not leave all of it open
 			client := &http.Client{Transport: service.After(random, 40*time.Millisecond)}
 			o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://stranger.example", Key: "sk-one", HTTPClient: client}, observe.Spend{})
-			require.NoError(t, err)
+			require.NoError(t, err, "seed %d", seed)
 			time.Sleep(24 * time.Hour)
 			target := Target{BaseURL: "http://stranger.example", Key: "sk-one", SecondKey: "sk-two", HTTPClient: client, Budget: aDay, Observed: o}
 			plan, left := newPlan(cases(), target, nil)

@@ -144,7 +144,7 @@ func TestGoAway(t *testing.T) {
 			assert.Contains(t, seen(wire, req.WithContext(httptrace.WithClientTrace(t.Context(), trace))), "200", name)
 			return reused
 		}
-		require.False(t, reused())
+		require.False(t, reused(), name)
 		require.True(t, reused(), "the connection is kept")
 		leaving := fake.Inject(fakeserver.GoAway()).Times(1)
 		require.True(t, reused(), "the answer still comes over it")
@@ -176,8 +176,8 @@ func TestRefusedConnection(t *testing.T) {
 		assert.Equal(t, []int{0, 1}, []int{hooks, refusal.Hits()}, way)
 		refusal.Remove()
 		last := fake.Calls()[fake.CallCount()-1]
-		assert.Equal(t, []any{0, fakeserver.Sent{Ended: last.Time, Broke: "refused"}, "203.0.113.7"}, []any{last.Status, last.Sent, last.Address})
-		assert.Contains(t, last.String(), "key_000001: no answer, refused: RefuseConnection() refused the connection: nothing was sent")
+		assert.Equal(t, []any{0, fakeserver.Sent{Ended: last.Time, Broke: "refused"}, "203.0.113.7"}, []any{last.Status, last.Sent, last.Address}, way)
+		assert.Contains(t, last.String(), "key_000001: no answer, refused: RefuseConnection() refused the connection: nothing was sent", way)
 	}
 	assert.Len(t, fake.Conversation(agent), 2*2, "no refused call had an effect")
 }
@@ -231,7 +231,7 @@ func TestLatenciesAddUp(t *testing.T) {
 			if i == 3 {
 				want += time.Duration((len(r.raw)-1)/10) * 3 * time.Second
 			}
-			assert.Equal(t, want, time.Since(before))
+			assert.Equal(t, want, time.Since(before), "call %d", i+1)
 		}
 		assert.Equal(t, []int{4, 1}, []int{short.Hits(), long.Hits()})
 		calls := fake.Calls()
@@ -270,17 +270,17 @@ func TestSentIsWhatLeft(t *testing.T) {
 			go func() { ended <- seen(c.wire, req) }()
 			time.Sleep(time.Second)
 			under := fake.UnderWay()
-			require.Len(t, under, 1)
-			assert.Equal(t, []any{begun, time.Time{}, row.bytes}, []any{under[0].Time, under[0].Sent.Ended, under[0].Sent.Bytes})
-			assert.Contains(t, <-ended, "DeadlineExceeded")
+			require.Len(t, under, 1, row.fault)
+			assert.Equal(t, []any{begun, time.Time{}, row.bytes}, []any{under[0].Time, under[0].Sent.Ended, under[0].Sent.Bytes}, row.fault)
+			assert.Contains(t, <-ended, "DeadlineExceeded", row.fault)
 			synctest.Wait()
-			assert.Empty(t, fake.UnderWay())
+			assert.Empty(t, fake.UnderWay(), row.fault)
 			call := fake.Calls(fakeserver.ByAgent(agent))[0]
-			assert.Equal(t, []any{row.bytes, row.broke, begun.Add(2 * time.Second)}, []any{call.Sent.Bytes, call.Sent.Broke, call.Sent.Ended})
-			assert.Contains(t, call.String(), row.line)
-			assert.Contains(t, call.Why, row.why)
-			assert.Len(t, call.Sent.Body, row.bytes)
-			assert.Len(t, fake.Conversation(agent), row.runs)
+			assert.Equal(t, []any{row.bytes, row.broke, begun.Add(2 * time.Second)}, []any{call.Sent.Bytes, call.Sent.Broke, call.Sent.Ended}, row.fault)
+			assert.Contains(t, call.String(), row.line, row.fault)
+			assert.Contains(t, call.Why, row.why, row.fault)
+			assert.Len(t, call.Sent.Body, row.bytes, row.fault)
+			assert.Len(t, fake.Conversation(agent), row.runs, row.fault)
 		}, fakeserver.WithMessageTexts())
 	}
 }
@@ -347,7 +347,7 @@ func TestTurns(t *testing.T) {
 		for range 6 {
 			got.WriteString(map[int]string{200: ".", 500: "A", 502: "B"}[c.call("GET", "/v1/status", noBody).status])
 		}
-		assert.Equal(t, want, got.String())
+		assert.Equal(t, want, got.String(), want)
 	}
 }
 
@@ -407,9 +407,9 @@ func TestReplyFuncErrors(t *testing.T) {
 	assert.Empty(t, fake.Conversation(agent), "errors are no exchange")
 	for i, status := range []int{403, 409, 503, 201, 99, -1} {
 		next = fakeserver.Reply{Status: status}
-		assert.Equal(t, 500, c.send(agent, "x").status)
-		require.Len(t, watch.errors, i+1)
-		assert.Contains(t, watch.errors[i], fmt.Sprintf("a ReplyFunc answered with status %d", status))
+		assert.Equal(t, 500, c.send(agent, "x").status, status)
+		require.Len(t, watch.errors, i+1, status)
+		assert.Contains(t, watch.errors[i], fmt.Sprintf("a ReplyFunc answered with status %d", status), status)
 	}
 }
 
@@ -436,7 +436,7 @@ func TestUnusedRequiredNamesTheNearestCall(t *testing.T) {
 		c.call("GET", "/v1/agents/agent_000001", noBody).wantOK(t) // no message, so never near
 		fake.OnMessage(row.matchers...).Required()
 		watch.finish()
-		require.Len(t, watch.errors, 1)
+		require.Len(t, watch.errors, 1, row.want)
 		assert.True(t, strings.HasSuffix(watch.errors[0], "; "+row.want), watch.errors[0])
 	}
 }

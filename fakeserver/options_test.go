@@ -27,7 +27,7 @@ func TestLikeRefusesWhatItCannotBe(t *testing.T) {
 		"sms_status": `{"fax":"active"}`, "status": `{"name":"x"}`, "mood": `true`, "clear_nothing": `"200"`,
 	} {
 		_, err := fakeserver.Open(fakeserver.Like(fmt.Appendf(nil, `{"format":1,"decisions":{%q:{"answer":%s}}}`, id, answer)))
-		assert.ErrorContains(t, err, `fakeserver: Like: "`+id+`": `)
+		assert.ErrorContains(t, err, `fakeserver: Like: "`+id+`": `, answer)
 	}
 	for _, file := range []string{`{`, `{}`, `{"format":2}`, `[]`, `{"format":1,"decisions":[]}`, `{"format":1,"decisions":{"metadata_cap":{"at_least":9,"at_most":8}}}`} {
 		_, err := fakeserver.Open(fakeserver.Like([]byte(file)))
@@ -178,9 +178,9 @@ func TestMisuse(t *testing.T) {
 	fake.AddAgent(c.key, fakeserver.Agent{})
 	for want, misuse := range misuses {
 		text := panicOf(func() { misuse(fake) })
-		assert.Contains(t, text, want)
+		assert.Contains(t, text, want, want)
 		for _, secret := range []string{"amk_", "canary", "éé"} {
-			assert.NotContains(t, text, secret)
+			assert.NotContains(t, text, secret, want)
 		}
 	}
 	assert.Len(t, fake.Agents(), 1, "nothing happened, and no lock is held")
@@ -208,8 +208,8 @@ func TestOptionsRefuse(t *testing.T) {
 		"WithPlan: unknown plan; the plans are preview, free":             fakeserver.WithPlan("gold"),
 	} {
 		_, err := fakeserver.Open(opt)
-		assert.ErrorContains(t, err, want)
-		assert.Equal(t, err.Error(), panicOf(func() { fakeserver.New(t, opt) }))
+		assert.ErrorContains(t, err, want, want)
+		assert.Equal(t, err.Error(), panicOf(func() { fakeserver.New(t, opt) }), want)
 	}
 	_, err := fakeserver.Open(fakeserver.WithKey(strings.Repeat("~", 256)), fakeserver.WithPlan(""))
 	assert.NoError(t, err)

@@ -47,7 +47,7 @@ func TestRefusedBodies(t *testing.T) {
 			if opts == nil {
 				shown = fmt.Sprintf("[redacted, %d characters]", len(row.body))
 			}
-			assert.Equal(t, shown, fake.Calls()[0].Body)
+			assert.Equal(t, shown, fake.Calls()[0].Body, row.body)
 			assert.Equal(t, row.member, fake.Calls()[0].Member, row.body)
 		}
 	}
@@ -64,7 +64,7 @@ func TestRecordsAreBounded(t *testing.T) {
 		body := `{"metadata":{"` + name + `":"` + long + `"}}`
 		c.call("POST", "/v1/agents", body)
 		call := fake.Calls()[fake.CallCount()-1]
-		assert.Equal(t, len(body), call.BodyBytes)
+		assert.Equal(t, len(body), call.BodyBytes, name)
 		kept = append(kept, call.Body)
 	}
 	for i, body := range kept {
@@ -79,10 +79,10 @@ func TestRecordsAreBounded(t *testing.T) {
 	_ = seen(c.wire, req)
 	c.call("GET", "/v1/agents/"+id, noBody, "X-Long: "+id)
 	for _, call := range fake.Calls() {
-		assert.LessOrEqual(t, max(len(call.Method), len(call.Path), len(call.AgentID)), 256)
-		assert.LessOrEqual(t, len(call.Header), 100)
-		assert.LessOrEqual(t, len(call.String()), 512)
-		assert.LessOrEqual(t, len(call.Header.Get("X-Long")), 4<<10)
+		assert.LessOrEqual(t, max(len(call.Method), len(call.Path), len(call.AgentID)), 256, call.TraceID)
+		assert.LessOrEqual(t, len(call.Header), 100, call.TraceID)
+		assert.LessOrEqual(t, len(call.String()), 512, call.TraceID)
+		assert.LessOrEqual(t, len(call.Header.Get("X-Long")), 4<<10, call.TraceID)
 	}
 	assert.Equal(t, 1, fake.CallCount(fakeserver.ByAgent(id)))
 }
@@ -104,7 +104,7 @@ func TestWriteCalls(t *testing.T) {
 	decoder := json.NewDecoder(&out)
 	for _, call := range fake.Calls() {
 		var back fakeserver.Call
-		require.NoError(t, decoder.Decode(&back))
+		require.NoError(t, decoder.Decode(&back), call)
 		assert.Equal(t, call, back)
 	}
 }
@@ -276,9 +276,9 @@ func TestWhy(t *testing.T) {
 		}
 		_ = seen(c.wire, c.request(row.method, row.path, row.body))
 		call := f.Calls()[f.CallCount()-1]
-		assert.Equal(t, row.why, call.Why)
+		assert.Equal(t, row.why, call.Why, row.why)
 		words := strings.TrimSuffix(row.why[strings.Index(row.why, " ")+1:], ".")
-		assert.Contains(t, call.String(), words)
+		assert.Contains(t, call.String(), words, row.why)
 	}
 }
 
@@ -319,10 +319,10 @@ func TestPartsThatFail(t *testing.T) {
 			fake.OnCall(see)
 			got := seen(transports(t, fake)[row.way], c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`))
 			require.Len(t, watch.errors, 1, part)
-			assert.Regexp(t, "^fakeserver: "+part+row.report+"$", watch.errors[0])
+			assert.Regexp(t, "^fakeserver: "+part+row.report+"$", watch.errors[0], part)
 			require.Len(t, shown, 2, part)
 			call, decided := <-shown, strings.Contains(part, "OnCall")
-			assert.Equal(t, "trace_000002", call.TraceID)
+			assert.Equal(t, "trace_000002", call.TraceID, part)
 			assert.Equal(t, decided && row.way == "direct", got != "EOF", "%s%s: %s", part, row.report, got)
 			assert.Equal(t, []bool{decided, !decided}, []bool{call.Status == 200, call.Sent.Broke == "closed"}, part)
 			assert.Equal(t, decided, len(fake.Conversation(agent)) == 1, part)
@@ -348,7 +348,7 @@ func TestPluggedInParts(t *testing.T) {
 				fake.OnMessage().Remove()
 				fake.Inject(fakeserver.Hang()).Remove()
 				_, _, _ = fake.Calls(), fake.UnderWay(), fake.Limits(c.key)
-				assert.NoError(t, fake.Sleep(context.Background(), time.Second))
+				assert.NoError(t, fake.Sleep(context.Background(), time.Second), part)
 			})
 			ended := make(chan reply, 1)
 			go func() { ended <- c.send(agent, "x") }()

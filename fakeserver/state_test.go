@@ -48,13 +48,13 @@ func TestCopies(t *testing.T) {
 	then := fake.Now().AddDate(-1, 0, 0)
 	fake.AddExchanges(agent, fakeserver.Exchange{Warnings: given, Time: then.Local()}, fakeserver.Exchange{})
 	given[0], replied[0] = "x", "x"
-	for range 2 {
+	for i := range 2 {
 		a, _ := fake.Agent(agent)
 		said := fake.Conversation(agent)
-		assert.Equal(t, []string{`{"a":1}`, "active"}, []string{string(a.Metadata), a.SMS.Status})
-		assert.Equal(t, []string{"yes", "w", "w"}, []string{said[0].ReplyText, said[0].Warnings[0], said[2].Warnings[0]})
-		assert.Equal(t, []time.Time{then, fake.Now()}, []time.Time{said[2].Time, said[3].Time})
-		assert.Equal(t, "Go-http-client/1.1", fake.Calls()[1].Header.Get("User-Agent"))
+		assert.Equal(t, []string{`{"a":1}`, "active"}, []string{string(a.Metadata), a.SMS.Status}, "read %d", i+1)
+		assert.Equal(t, []string{"yes", "w", "w"}, []string{said[0].ReplyText, said[0].Warnings[0], said[2].Warnings[0]}, "read %d", i+1)
+		assert.Equal(t, []time.Time{then, fake.Now()}, []time.Time{said[2].Time, said[3].Time}, "read %d", i+1)
+		assert.Equal(t, "Go-http-client/1.1", fake.Calls()[1].Header.Get("User-Agent"), "read %d", i+1)
 		spoil(a, said)
 		spoil(fake.Agents()[0], nil)
 		fake.Calls()[1].Header.Set("User-Agent", "x")
@@ -84,11 +84,11 @@ func TestAddAgent(t *testing.T) {
 		}},
 	} {
 		fake, c := newFake(t, frozen())
-		assert.Equal(t, row.want, fake.AddAgent(c.key, row.given))
+		assert.Equal(t, row.want, fake.AddAgent(c.key, row.given), row.given)
 		assert.Empty(t, fake.Calls(), "it is no call")
 		assert.Zero(t, fake.Limits(c.key)[2].Used, "and spends nothing")
 		stored, there := fake.Agent(row.want.ID)
-		assert.Equal(t, []any{row.want, true}, []any{stored, there})
+		assert.Equal(t, []any{row.want, true}, []any{stored, there}, row.given)
 		c.with(fake.IssueKey(fakeserver.KeyOptions{})).send("agent_000001", "hello").wantError(t, 404, "not_found")
 	}
 }
@@ -149,19 +149,19 @@ func TestStateRoundTrip(t *testing.T) {
 			assert.False(t, strings.Contains(file, secret), "a key is in the file")
 		}
 		again, c := newFake(t, frozen(), fakeserver.WithDecision("windows", kind), fakeserver.WithKey("other"))
-		require.NoError(t, again.ReadState(strings.NewReader(file)))
+		require.NoError(t, again.ReadState(strings.NewReader(file)), kind)
 		assert.Equal(t, file, written(t, again), kind)
 		assert.Equal(t, "agent_000003", c.agent(emptyBody), "numbers go on")
-		assert.Equal(t, "trace_000006", again.Calls()[0].TraceID)
+		assert.Equal(t, "trace_000006", again.Calls()[0].TraceID, kind)
 		c.call("GET", "/v1/agents/agent_000001", noBody).wantOK(t)
 		c.call("GET", "/v1/agents/agent_000002", noBody).wantError(t, 404, "not_found")
 		c.with(old.key).call("GET", "/v1/agents/agent_000001", noBody).wantError(t, 401, "unauthorized")
 		r := c.with("other_000002").call("GET", "/v1/agents/agent_000002", noBody)
 		r.wantLimited(t, "key_day", r.header.Get("Retry-After"))
 		c.with("other_000003").call("GET", "/v1/status", noBody).wantError(t, 401, "unauthorized")
-		assert.Equal(t, "other_000004", again.IssueKey(fakeserver.KeyOptions{}))
+		assert.Equal(t, "other_000004", again.IssueKey(fakeserver.KeyOptions{}), kind)
 		another, _ := newFake(t, frozen(), fakeserver.WithDecision("windows", map[bool]string{true: "fixed", false: "sliding"}[kind == "sliding"]))
-		require.NoError(t, another.ReadState(strings.NewReader(file)))
+		require.NoError(t, another.ReadState(strings.NewReader(file)), kind)
 		assert.Zero(t, another.Limits(another.Key())[0].Used, kind)
 	}
 }
@@ -265,7 +265,7 @@ func TestEndpoints(t *testing.T) {
 		fakeserver.EndpointStatus, fakeserver.EndpointWarmUp, fakeserver.EndpointGetBYOK, fakeserver.EndpointSetBYOK,
 		fakeserver.EndpointClearBYOK, fakeserver.EndpointCreateAgent, fakeserver.EndpointGetAgent, fakeserver.EndpointSendMessage, fakeserver.EndpointEnableSMS,
 	} {
-		assert.EqualValues(t, spec.Endpoints[i].Call, e)
+		assert.EqualValues(t, spec.Endpoints[i].Call, e, spec.Endpoints[i].Name)
 	}
 }
 

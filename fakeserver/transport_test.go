@@ -154,14 +154,14 @@ func TestHooks(t *testing.T) {
 			GotConn: func(info httptrace.GotConnInfo) {
 				ran = append(ran, info.Conn.LocalAddr().(*net.TCPAddr).IP.String(), info.Conn.RemoteAddr().String())
 				if _, err := info.Conn.Write(nil); way == "direct" {
-					assert.ErrorIs(t, err, net.ErrClosed)
+					assert.ErrorIs(t, err, net.ErrClosed, way)
 				}
 			},
 			WroteHeaders: func() { wrote <- true },
 		})))
-		require.NoError(t, err)
+		require.NoError(t, err, way)
 		read(t, resp).wantOK(t)
-		assert.True(t, <-wrote)
+		assert.True(t, <-wrote, way)
 		assert.Equal(t, []string{req.URL.Host + ":443", "192.0.2.1", "fake:443"}, ran, way)
 	}
 }
@@ -318,7 +318,7 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 		req := refused.request("POST", "/v1/agents", emptyBody)
 		req.GetBody = nil                    // so that net/http cannot send it again
 		_, err = refused.wire.RoundTrip(req) //nolint:bodyclose // there is none
-		assert.EqualError(t, err, "dial tcp fake:443: the fake is closed: connection refused")
+		assert.EqualError(t, err, "dial tcp fake:443: the fake is closed: connection refused", "%T", refused.wire)
 	}
 	fake, err = fakeserver.Open()
 	require.NoError(t, err)
@@ -456,7 +456,7 @@ func TestSleepEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Nanosecond, cancel)
 		for _, d := range []time.Duration{time.Minute, time.Minute, 0} {
-			assert.ErrorIs(t, fake.Sleep(ctx, d), context.Canceled)
+			assert.ErrorIs(t, fake.Sleep(ctx, d), context.Canceled, d)
 		}
 		assert.NoError(t, fake.Sleep(t.Context(), -time.Minute))
 		assert.Equal(t, begun, fake.Now())
@@ -599,7 +599,7 @@ func TestOddRequests(t *testing.T) {
 		fake.ServeHTTP(w, r)
 		assert.Equal(t, row.want, w.Code, row.target)
 		wantDocumented(t, w.Code, w.Body.String())
-		assert.Equal(t, strings.TrimPrefix(row.target, "http://evil.example"), fake.Calls()[1].Path)
+		assert.Equal(t, strings.TrimPrefix(row.target, "http://evil.example"), fake.Calls()[1].Path, row.target)
 	}
 }
 

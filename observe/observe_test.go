@@ -119,7 +119,7 @@ func TestFindsOtherAnswers(t *testing.T) {
 			}
 			target, _ := observedFake(t, opts...)
 			o, err := observe.Run(t.Context(), target, plenty)
-			require.NoError(t, err)
+			require.NoError(t, err, "seed %d", seed)
 			assert.Empty(t, o.Drift(decided(t, decides)), "seed %d", seed)
 			for id, f := range o.Decisions {
 				if f.Answer != nil {
@@ -170,8 +170,8 @@ func TestKeep(t *testing.T) {
 		o := &observe.Observation{Decisions: map[string]observe.Finding{"metadata_cap": tt.later}}
 		o.Keep(&observe.Observation{Decisions: map[string]observe.Finding{"metadata_cap": tt.earlier}})
 		o.Keep(nil)
-		assert.Equal(t, tt.want, o.Decisions["metadata_cap"].String())
-		assert.Empty(t, slices.Concat(o.Drift(nil), o.Missing(nil)))
+		assert.Equal(t, tt.want, o.Decisions["metadata_cap"].String(), tt.earlier)
+		assert.Empty(t, slices.Concat(o.Drift(nil), o.Missing(nil)), tt.earlier)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestShowsNoSecret(t *testing.T) {
 	}
 	for _, text := range []string{string(jsonOf(t, o)), o.Markdown(), string(jsonOf(t, w.Observation()))} {
 		for _, secret := range []string{fake.Key(), "Jw4", "Ada"} {
-			assert.NotContains(t, text, secret)
+			assert.NotContains(t, text, secret, secret)
 		}
 	}
 }
@@ -327,7 +327,7 @@ func TestStrangers(t *testing.T) {
 			}
 			most := new(observe.Observation).Preview(target, budget)
 			o, err := observe.Run(t.Context(), target, budget)
-			require.NoError(t, err)
+			require.NoError(t, err, "seed %d", seed)
 			assert.Empty(t, o.Spent.Over(most), "seed %d spends beyond what Preview says", seed)
 			for id, found := range o.Decisions {
 				assert.False(t, strings.Contains(found.NotAsked, "of waiting") && !strings.Contains(found.NotAsked, " 23h"), "seed %d: %s: %s", seed, id, found.NotAsked)
@@ -360,7 +360,7 @@ func TestOtherCalls(t *testing.T) {
 				return transport.RoundTrip(req)
 			})}
 			o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://stranger.example", Key: "sk-one", HTTPClient: client}, observe.DefaultBudget())
-			require.NoError(t, err)
+			require.NoError(t, err, "seed %d", seed)
 			assert.Empty(t, o.Drift(decided(t, service.Decides)), "seed %d", seed)
 		})
 	}
@@ -386,7 +386,7 @@ func TestDayRunsOut(t *testing.T) {
 			playing(t, fake.Direct(), fake.Key(), "")(rawcall.ReadNobody)
 			fake.Advance(begun)
 			o, err := observe.Run(t.Context(), target, observe.DefaultBudget())
-			require.NoError(t, err)
+			require.NoError(t, err, "%d a day, begun %v ago", limit, begun)
 			assert.Empty(t, o.Drift(asTheFake(t)), "%d a day, begun %v ago", limit, begun)
 		}
 	}
@@ -451,7 +451,7 @@ func TestWatchStrangers(t *testing.T) {
 				assert.NotEmpty(t, found.Seen, id)
 			}
 			for _, secret := range []string{"sk-", "Ada", "ag~1", "ag%7E1"} {
-				assert.NotContains(t, string(jsonOf(t, o)), secret)
+				assert.NotContains(t, string(jsonOf(t, o)), secret, "seed %d", seed)
 			}
 		})
 	}

@@ -54,8 +54,8 @@ func TestOptionsRefuseNil(t *testing.T) {
 	} {
 		_, err := otelagentmessaging.NewObserver(opt)
 		var refused *agentmessaging.ValidationError
-		require.ErrorAs(t, err, &refused)
-		assert.Equal(t, name, refused.Field)
+		require.ErrorAs(t, err, &refused, name)
+		assert.Equal(t, name, refused.Field, name)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestEachMetricAlone(t *testing.T) {
 		r.reader = metric.NewManualReader()
 		r.meter = metric.NewMeterProvider(metric.WithReader(r.reader), metric.WithView(others))
 		limitedMessage.run(t, r)
-		assert.Equal(t, []string{name}, slices.Collect(maps.Keys(r.metrics(t))))
+		assert.Equal(t, []string{name}, slices.Collect(maps.Keys(r.metrics(t))), name)
 	}
 }
 
@@ -107,8 +107,8 @@ func TestTwoObserversOfOneClient(t *testing.T) {
 		assert.Equal(t, trace.SpanContext{}, a[2].Parent)
 		assert.Equal(t, a[2].SpanContext, b[2].Parent, "below the first's call")
 		for i := range 2 {
-			assert.Equal(t, a[2].SpanContext, a[i].Parent)
-			assert.Equal(t, b[2].SpanContext, b[i].Parent)
+			assert.Equal(t, a[2].SpanContext, a[i].Parent, "span %d", i)
+			assert.Equal(t, b[2].SpanContext, b[i].Parent, "span %d", i)
 		}
 		assert.Equal(t, first.points(t), second.points(t))
 	})
@@ -128,9 +128,9 @@ func TestOtelhttpBelowTheObserver(t *testing.T) {
 		require.Len(t, spans, 5)
 		for i, call := range []int{2, 2, 4} {
 			request := spans[[]int{0, 1, 3}[i]]
-			assert.Equal(t, spans[call].SpanContext, request.Parent)
-			assert.Contains(t, fake.Calls()[i].Header.Get("traceparent"), request.SpanContext.SpanID().String())
-			assert.NotRegexp(t, "(http|url)\\.", attrsOf(spans[call].Attributes))
+			assert.Equal(t, spans[call].SpanContext, request.Parent, "request %d", i+1)
+			assert.Contains(t, fake.Calls()[i].Header.Get("traceparent"), request.SpanContext.SpanID().String(), "request %d", i+1)
+			assert.NotRegexp(t, "(http|url)\\.", attrsOf(spans[call].Attributes), "request %d", i+1)
 		}
 		assert.Len(t, spans[2].Events, 3)
 		assert.Equal(t, trace.SpanKindClient, spans[2].SpanKind)
@@ -169,7 +169,7 @@ func TestTelemetryHoldsNoSecret(t *testing.T) {
 			r, fake := newTelemetry(), fakeserver.New(t, fakeserver.WithKey(canaryKey))
 			fake.Inject(fakeserver.Answer(status, echo))
 			_ = every(t.Context(), fake, newClient(t, fake, r.observer(t)))
-			require.Contains(t, r.story(t), "invoke_agent")
+			require.Contains(t, r.story(t), "invoke_agent", status)
 			assert.NotContains(t, r.story(t), "canary", status)
 		})
 	}
@@ -201,7 +201,7 @@ func TestServerAddress(t *testing.T) {
 		"http://[::1]:80":                "::1 80",
 	} {
 		call := r.statusFrom(t, observer, base, "t")
-		assert.Equal(t, base+"/v1/status /v1/status "+want, fmt.Sprint(call["url.full"], " ", call["url.template"], " ", call["server.address"], " ", call["server.port"]))
+		assert.Equal(t, base+"/v1/status /v1/status "+want, fmt.Sprint(call["url.full"], " ", call["url.template"], " ", call["server.address"], " ", call["server.port"]), base)
 	}
 }
 

@@ -327,7 +327,7 @@ func TestClockSetBack(t *testing.T) {
 					clock.back += time.Hour
 				}
 			}
-			assert.InDelta(t, 60, p.State().Limits[0].Used, 2)
+			assert.InDelta(t, 60, p.State().Limits[0].Used, 2, "%+v", test)
 		})
 	}
 }
@@ -421,7 +421,7 @@ func TestLongRefusalsAreTried(t *testing.T) {
 		assert.Equal(t, 24*h, p.State().Limits[0].ClosedFor)
 		for hours := range 2 {
 			looks := acquire(t, p, patient())
-			assert.InDelta(t, hours+1, time.Since(begin).Hours(), 0.01)
+			assert.InDelta(t, hours+1, time.Since(begin).Hours(), 0.01, "try %d", hours+1)
 			looks.Done(tooMany("", 24*h))
 		}
 		acquire(t, p, patient()).Done(accepted)

@@ -124,7 +124,7 @@ func TestNewRefuses(t *testing.T) {
 		"empty API key":            refusal(perMinute(1), pacer.WithStore(loadsim.NewStore(), "")),
 	} {
 		assert.ErrorIs(t, err, agentmessaging.ErrInvalid, want)
-		assert.ErrorContains(t, err, want)
+		assert.ErrorContains(t, err, want, want)
 	}
 }
 
@@ -181,16 +181,16 @@ func TestClientShowsItsPlace(t *testing.T) {
 				if start, is := e.(agentmessaging.LimiterWaitStart); is {
 					mu.Lock()
 					defer mu.Unlock()
-					assert.Equal(t, "minute", start.LimitKey)
+					assert.Equal(t, "minute", start.LimitKey, "%d options", len(opts))
 					waits[start.Place] = start.Expected
 				}
 				return nil
 			})
 			p := newPacer(t, perMinute(60), opts...)
 			callers(loadsim.Bucket, 20, agentmessaging.WithLimiter(p), agentmessaging.WithObserver(observer))
-			assert.Greater(t, len(waits), 10)
+			assert.Greater(t, len(waits), 10, "%d options", len(opts))
 			for place, expected := range waits {
-				assert.InDelta(t, place, expected.Seconds(), 1.5)
+				assert.InDelta(t, place, expected.Seconds(), 1.5, "place %d", place)
 			}
 		})
 	}
@@ -240,7 +240,7 @@ func TestUnsentAttempt(t *testing.T) {
 				acquire(t, p, message).Done(agentmessaging.AttemptOutcome{})
 			}
 			for _, l := range p.State().Limits {
-				assert.Equal(t, used, l.Used)
+				assert.Equal(t, used, l.Used, l.Key)
 			}
 			acquire(t, p, message).Done(agentmessaging.AttemptOutcome{Sent: true}) // its fate is unknown: it counts
 		}
@@ -330,10 +330,10 @@ func TestOrder(t *testing.T) {
 			}
 			began := time.Now()
 			synctest.Wait()
-			assert.Equal(t, test.refused, w.refused)
+			assert.Equal(t, test.refused, w.refused, test.came)
 			w.group.Wait()
-			assert.Equal(t, test.served, w.served)
-			assert.InDelta(t, len(test.served), (time.Since(began) - test.shut).Seconds(), 1)
+			assert.Equal(t, test.served, w.served, test.came)
+			assert.InDelta(t, len(test.served), (time.Since(began) - test.shut).Seconds(), 1, test.came)
 		})
 	}
 }

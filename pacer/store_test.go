@@ -30,10 +30,10 @@ func TestStoreFails(t *testing.T) {
 				time.Sleep(2 * time.Minute)
 				fail(s.Store, 2*time.Minute)
 				time.Sleep(2 * time.Minute)
-				assert.NoError(t, w.Fleet[0].SetLimits(perMinute(59)))
+				assert.NoError(t, w.Fleet[0].SetLimits(perMinute(59)), name)
 				state := w.Fleet[0].State()
-				assert.Equal(t, 4, state.Processes)
-				assert.InDelta(t, 110, time.Since(state.StoreDown).Seconds(), 11)
+				assert.Equal(t, 4, state.Processes, name)
+				assert.InDelta(t, 110, time.Since(state.StoreDown).Seconds(), 11, name)
 				time.Sleep(5 * time.Second)
 				for _, p := range w.Fleet {
 					assert.True(t, p.State().StoreDown.IsZero(), "back within 5 s")
@@ -41,11 +41,11 @@ func TestStoreFails(t *testing.T) {
 			}
 			m := loadsim.Run(s).Measure(0, s.Span)
 			assert.LessOrEqual(t, m.Refused, 1, "the fleet follows on the shares")
-			assert.GreaterOrEqual(t, m.Used, 0.96)
-			assert.Equal(t, 4, count(log, "store does not answer"))
-			assert.Equal(t, 4, count(log, "store answers again"))
+			assert.GreaterOrEqual(t, m.Used, 0.96, name)
+			assert.Equal(t, 4, count(log, "store does not answer"), name)
+			assert.Equal(t, 4, count(log, "store answers again"), name)
 			assert.Equal(t, name == "dead", count(log, "what to do about that") > 0, "its words are whole")
-			assert.Zero(t, count(log, loadsim.Key))
+			assert.Zero(t, count(log, loadsim.Key), name)
 		})
 	}
 }
@@ -121,7 +121,7 @@ func TestBrokenStore(t *testing.T) {
 			p := sharing(t, perMinute(60), &broken{Store: loadsim.NewStore(), spoil: tt.spoil}, option)
 			acquire(t, p, patient())
 			acquire(t, p, patient())
-			assert.Contains(t, log.String(), tt.logs)
+			assert.Contains(t, log.String(), tt.logs, tt.logs)
 			assert.Equal(t, min(1, len(tt.logs)), count(log, "\n"), log)
 		})
 	}
@@ -247,19 +247,19 @@ func TestValue(t *testing.T) {
 			s.Limits, s.Span, s.Loads[0].Class = pacer.PreviewLimits(), 30*time.Second, loadsim.Interactive
 			loadsim.Run(s)
 			p := sharing(t, s.Limits, s.Store)
-			assert.NotContains(t, fmt.Sprintf("%+v %#v", p, p), loadsim.Key)
+			assert.NotContains(t, fmt.Sprintf("%+v %#v", p, p), loadsim.Key, "%d processes", processes)
 			s.Store.Values(func(values map[string]loadsim.Entry) {
-				assert.Len(t, values, 1)
+				assert.Len(t, values, 1, "%d processes", processes)
 				for key, e := range values {
-					assert.Regexp(t, `^agentmessaging:[0-9a-f]{32}$`, key)
+					assert.Regexp(t, `^agentmessaging:[0-9a-f]{32}$`, key, "%d processes", processes)
 					unzipper, err := gzip.NewReader(bytes.NewReader(e.Value))
-					require.NoError(t, err)
+					require.NoError(t, err, "%d processes", processes)
 					plain, err := io.ReadAll(unzipper)
-					require.NoError(t, err)
-					assert.Contains(t, string(plain), `"Limits":[{`)
-					assert.NotContains(t, string(plain), loadsim.Key)
+					require.NoError(t, err, "%d processes", processes)
+					assert.Contains(t, string(plain), `"Limits":[{`, "%d processes", processes)
+					assert.NotContains(t, string(plain), loadsim.Key, "%d processes", processes)
 					assert.Less(t, len(e.Value), most, "%d processes", processes)
-					assert.InDelta(t, 49, time.Until(e.Expires).Hours(), 0.1)
+					assert.InDelta(t, 49, time.Until(e.Expires).Hours(), 0.1, "%d processes", processes)
 				}
 			})
 		})

@@ -88,6 +88,6 @@ func TestFaultsAreFound(t *testing.T) {
 		var s said
 		store.Store = loadsim.NewStore()
 		synctest.Test(t, func(*testing.T) { storetest.Run(&s, func() pacer.Store { return store }) })
-		assert.Contains(t, strings.Join(s.rules, "\n"), rule)
+		assert.Contains(t, strings.Join(s.rules, "\n"), rule, rule)
 	}
 }

@@ -63,7 +63,7 @@ func freePort(tb testing.TB) int {
 func TestNilClient(t *testing.T) {
 	for _, client := range []redis.Scripter{nil, (*redis.Client)(nil), (*redis.ClusterClient)(nil)} {
 		_, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(redisstore.New(client), "key"))
-		assert.ErrorContains(t, err, "nil store")
+		assert.ErrorContains(t, err, "nil store", "%T", client)
 	}
 }
 

@@ -140,8 +140,8 @@ func TestTwoSweepsFindTheSame(t *testing.T) {
 	customers := map[string]string{} // by the name of a call
 	for i := range tried {
 		s := run(t, reporting(broadcast(i)), sweep.InBubble(), once, sweep.Faults("refused", "agent_gone"))
-		assert.NotContains(t, s.summary, "struck nothing")
-		assert.Contains(t, strings.Join(s.reports, ""), "text of 17 characters, 404")
+		assert.NotContains(t, s.summary, "struck nothing", "sweep %d", i+1)
+		assert.Contains(t, strings.Join(s.reports, ""), "text of 17 characters, 404", "sweep %d", i+1)
 		tried[i] = s.plans
 		for _, f := range s.found {
 			tried[i] = append(tried[i], string(f.Check))
@@ -266,7 +266,7 @@ func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
 		1: {sweep.Without(sweep.Swallowed, fakeserver.EndpointWarmUp), sweep.Without(sweep.Quota)},
 	} {
 		found := run(t, func(e *sweep.Env) { _, _ = e.Client.Status(e.Context()) }, slices.Concat(alive, opts)...).checks()
-		assert.ElementsMatch(t, slices.Repeat([]string{"swallowed", "swallowed Status_1/payment_required/once"}, want), found)
+		assert.ElementsMatch(t, slices.Repeat([]string{"swallowed", "swallowed Status_1/payment_required/once"}, want), found, "%d findings", want)
 	}
 }
 
@@ -382,9 +382,9 @@ func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
 				tt.stall(e)
 			}
 		}, append(tt.opts, once, sweep.Alarm(alarm))...)
-		require.Len(t, s.found, 1, "a run that was cut off shows nothing else")
-		assert.Regexp(t, tt.says, s.found[0].Says)
-		assert.Equal(t, strings.Contains(tt.says, "had to be ended"), s.runs[s.found[0].Plan] != nil, "seen by the own check")
+		require.Len(t, s.found, 1, "%s: a run that was cut off shows nothing else", tt.says)
+		assert.Regexp(t, tt.says, s.found[0].Says, tt.says)
+		assert.Equal(t, strings.Contains(tt.says, "had to be ended"), s.runs[s.found[0].Plan] != nil, "%s: seen by the own check", tt.says)
 	}
 }
 
@@ -474,8 +474,8 @@ func TestWhatCannotBeMeantIsSaid(t *testing.T) {
 	t.Parallel()
 	out := child(t, "^TestChild$")
 	for name, misuse := range misuses {
-		assert.Contains(t, out, "--- FAIL: TestChild/"+strings.ReplaceAll(name, " ", "_"))
-		assert.Contains(t, out, misuse.says)
+		assert.Contains(t, out, "--- FAIL: TestChild/"+strings.ReplaceAll(name, " ", "_"), name)
+		assert.Contains(t, out, misuse.says, name)
 	}
 	assert.Contains(t, out, "Call it outside, with the option InBubble")
 	assert.Equal(t, 1, strings.Count(out, "no run came to"))
@@ -513,6 +513,6 @@ func TestFaultsTakeVirtualTime(t *testing.T) {
 func TestALeakIsShownWithItsStack(t *testing.T) {
 	t.Parallel()
 	for _, opts := range [][]sweep.Option{{once, sweep.Faults("payment_required")}, alive} {
-		assert.Regexp(t, `leak: 1 kind of goroutine left over:\n.*apps_test.go:`, strings.Join(run(t, reporting(worker), opts...).reports, "\n"))
+		assert.Regexp(t, `leak: 1 kind of goroutine left over:\n.*apps_test.go:`, strings.Join(run(t, reporting(worker), opts...).reports, "\n"), "%d options", len(opts))
 	}
 }

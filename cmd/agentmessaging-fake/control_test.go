@@ -111,7 +111,7 @@ func TestOtherSites(t *testing.T) {
 	} {
 		answer := a.send("POST", "/_fake/v1/keys", "{}", header)
 		assert.Equal(t, want, answer.status, header)
-		assert.Empty(t, answer.header.Get("Access-Control-Allow-Origin"))
+		assert.Empty(t, answer.header.Get("Access-Control-Allow-Origin"), header)
 		if name, _, _ := strings.Cut(header, ":"); name == "Host" { // the service is guarded likewise
 			status := a.send("GET", "/v1/status", "", header, "Authorization: Bearer "+a.facts.APIKey).status
 			assert.Equal(t, want == 201, status == 200, header)
@@ -122,7 +122,7 @@ func TestOtherSites(t *testing.T) {
 		"Origin: null":             "Origin: must be the program's own",
 		"Content-Type: text/plain": "Content-Type: must be application/json",
 	} {
-		assert.Contains(t, a.send("POST", "/_fake/v1/keys", "{}", header).raw, want)
+		assert.Contains(t, a.send("POST", "/_fake/v1/keys", "{}", header).raw, want, header)
 	}
 	a.play(step{"GET /calls?status=403", "", 200, `{"calls":[]}`}) // a refused call does not reach the fake
 }
@@ -177,7 +177,7 @@ func TestStream(t *testing.T) {
 	state := a.play(step{"GET /state", "", 200, ""})
 	a.play(step{"PUT /state", state, 204, ""})
 	for _, kind := range []string{"agents", "byok", "clock", "keys", "limits"} {
-		assert.Equal(t, event{"state", `{"what":"` + kind + `"}`}, s.next())
+		assert.Equal(t, event{"state", `{"what":"` + kind + `"}`}, s.next(), kind)
 	}
 	a.play(step{"GET /v1/status", "", 200, ""})
 	assert.Contains(t, s.next().data, `"seq":2,`, "the reset has not been missed calls")
@@ -218,7 +218,7 @@ func TestSlowReader(t *testing.T) {
 			continue
 		}
 		var data struct{ Seq, Missed int }
-		require.NoError(t, json.Unmarshal([]byte(e.data), &data))
+		require.NoError(t, json.Unmarshal([]byte(e.data), &data), e.data)
 		missed += data.Missed
 		if e.name == "call" {
 			received++

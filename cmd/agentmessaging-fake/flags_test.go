@@ -58,8 +58,8 @@ func TestBadFlags(t *testing.T) {
 		}
 		status, sentence := refused(t, args)
 		assert.Equal(t, exitUsage, status, tt.flag)
-		assert.Contains(t, sentence, "agentmessaging-fake: "+names.Replace(tt.want))
-		assert.NotContains(t, sentence, "secret")
+		assert.Contains(t, sentence, "agentmessaging-fake: "+names.Replace(tt.want), tt.flag)
+		assert.NotContains(t, sentence, "secret", tt.flag)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestFlags(t *testing.T) {
 	a.play(step{"DELETE /v1/byok", "", 404, ""}, step{"DELETE /v1/byok", "", 404, ""})
 	assert.Contains(t, a.get("/calls"), `"dropped":1`)
 	for limits, want := range map[string]string{"off": `"max":null,"used":0,"left":null`, "byok": `"max":600`} {
-		assert.Contains(t, newAPI(t, "--limits", limits).get("/keys/key_000001"), `{"limit_key":"key_minute",`+want)
+		assert.Contains(t, newAPI(t, "--limits", limits).get("/keys/key_000001"), `{"limit_key":"key_minute",`+want, limits)
 	}
 }
 
@@ -107,17 +107,17 @@ func TestEnvironment(t *testing.T) {
 func TestHelpAndVersion(t *testing.T) {
 	for _, command := range []string{"--help", "-h", "help"} {
 		status, errs, out := ended(t, []string{command})
-		assert.Equal(t, exitOK, status)
+		assert.Equal(t, exitOK, status, command)
 		for _, o := range new(config).options() {
-			assert.Contains(t, out, "--"+o.name)
-			assert.Contains(t, out, o.variable())
+			assert.Contains(t, out, "--"+o.name, command)
+			assert.Contains(t, out, o.variable(), command)
 		}
-		assert.Contains(t, out, "AGENT_MESSAGING_FAKE_ADDR, default 127.0.0.1:8460")
-		assert.Empty(t, errs)
+		assert.Contains(t, out, "AGENT_MESSAGING_FAKE_ADDR, default 127.0.0.1:8460", command)
+		assert.Empty(t, errs, command)
 	}
 	for _, command := range []string{"--version", "version"} {
 		_, _, out := ended(t, []string{command})
-		assert.Regexp(t, `^agentmessaging-fake \S+\n$`, out)
+		assert.Regexp(t, `^agentmessaging-fake \S+\n$`, out, command)
 	}
 }
 

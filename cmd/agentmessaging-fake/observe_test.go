@@ -127,7 +127,7 @@ func TestObserveRefuses(t *testing.T) {
 	} {
 		status, _, stderr, _ := observed(t, tt.args)
 		assert.Equal(t, tt.status, status, tt.args)
-		assert.Contains(t, stderr, tt.want)
+		assert.Contains(t, stderr, tt.want, tt.args)
 	}
 	var stderr bytes.Buffer
 	assert.Equal(t, exitUsage, run(t.Context(), []string{"observe"}, nil, &stderr, &stderr))

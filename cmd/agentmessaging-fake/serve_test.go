@@ -72,12 +72,12 @@ func TestRemote(t *testing.T) {
 		{[]string{"--allow-remote", given}, 0, "", 200}, // on loopback none is asked for
 	} {
 		a := newAPI(t, tt.args...)
-		assert.Len(t, a.facts.Token, tt.made)
-		assert.Contains(t, a.facts.BaseURL, "http://127.0.0.1:")
-		assert.Equal(t, tt.bare, a.send("GET", "/_fake/v1/info", "").status)
+		assert.Len(t, a.facts.Token, tt.made, tt.args)
+		assert.Contains(t, a.facts.BaseURL, "http://127.0.0.1:", tt.args)
+		assert.Equal(t, tt.bare, a.send("GET", "/_fake/v1/info", "").status, tt.args)
 		answered := a.send("GET", "/_fake/v1/info", "", "Authorization: Bearer "+a.facts.Token+tt.token)
-		assert.Equal(t, 200, answered.status)
-		assert.Equal(t, tt.bare == 401, strings.Contains(answered.raw, `"remote":true`))
+		assert.Equal(t, 200, answered.status, tt.args)
+		assert.Equal(t, tt.bare == 401, strings.Contains(answered.raw, `"remote":true`), tt.args)
 		status := a.send("GET", "/v1/status", "", "Authorization: Bearer "+a.facts.APIKey, "Host: fake.internal").status
 		assert.Equal(t, tt.bare == 401, status == 200, "any host")
 	}
@@ -106,17 +106,17 @@ func TestLog(t *testing.T) {
 		assert.NotContains(t, written, "cnry", form)
 		switch form {
 		case "off":
-			assert.Empty(t, written)
+			assert.Empty(t, written, form)
 		case "text":
-			assert.Regexp(t, `^\d\d:\d\d:\d\d\.\d{3} trace_000001 POST /v1/agents key_000001: 200\n.*messages key_000001: 200\n.* unknown: 401 `, written)
+			assert.Regexp(t, `^\d\d:\d\d:\d\d\.\d{3} trace_000001 POST /v1/agents key_000001: 200\n.*messages key_000001: 200\n.* unknown: 401 `, written, form)
 		default: // a buffer is no terminal
 			var last struct {
 				Path, Key string
 				Status    int
 			}
 			lines := strings.Split(strings.TrimSpace(written), "\n")
-			require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last))
-			assert.Equal(t, "/v1/status unknown 401", fmt.Sprint(last.Path, " ", last.Key, " ", last.Status))
+			require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &last), form)
+			assert.Equal(t, "/v1/status unknown 401", fmt.Sprint(last.Path, " ", last.Key, " ", last.Status), form)
 		}
 	}
 }

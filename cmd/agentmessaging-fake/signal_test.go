@@ -53,14 +53,14 @@ func TestSignalsDrain(t *testing.T) {
 		cmd, a := process(t, sameSignal, "--state", path)
 		s := a.stream()
 		answered, finish := a.underWay()
-		require.NoError(t, cmd.Process.Signal(signal))
+		require.NoError(t, cmd.Process.Signal(signal), signal)
 		for s.next() != (event{}) {
 			continue
 		}
 		assert.NoError(t, s.lines.Err(), "an end, and no reset")
-		require.NoError(t, cmd.Process.Signal(signal))
+		require.NoError(t, cmd.Process.Signal(signal), signal)
 		finish()
-		assert.Equal(t, 200, <-answered)
+		assert.Equal(t, 200, <-answered, signal)
 		require.NoError(t, cmd.Wait(), "exit status 0")
 		assert.FileExists(t, path)
 	}

@@ -240,8 +240,8 @@ func TestJitter(t *testing.T) {
 		class := Class{ID: classIndex(message, false)}
 		answer := p.Ask(p.now, &Waiter{Class: class, deadline: p.now + tt.deadline, MaxWait: tt.maxWait}, 1)
 		assert.Equal(t, tt.want, answer.Again-p.now, "%+v", tt)
-		assert.Equal(t, p.now+20*s, answer.Opens)
-		assert.Equal(t, "k", answer.Key)
+		assert.Equal(t, p.now+20*s, answer.Opens, "%+v", tt)
+		assert.Equal(t, "k", answer.Key, "%+v", tt)
 	}
 }
 
@@ -288,7 +288,7 @@ func TestClasses(t *testing.T) {
 		for _, sets := range []bool{false, true} {
 			class := classIndex(e, sets)
 			assert.False(t, seen[class], "%v", e)
-			assert.Less(t, class, maxClasses)
+			assert.Less(t, class, maxClasses, e)
 			seen[class] = true
 		}
 	}

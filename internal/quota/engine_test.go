@@ -78,8 +78,8 @@ func TestAcquire(t *testing.T) {
 				return
 			}
 			require.NoError(t, err, tt.name)
-			assert.Equal(t, tt.want, w.Waited)
-			assert.Equal(t, "k", w.Limit)
+			assert.Equal(t, tt.want, w.Waited, tt.name)
+			assert.Equal(t, "k", w.Limit, tt.name)
 		})
 	}
 }
@@ -209,7 +209,7 @@ func TestAnotherClock(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(back)
 			e.Done(reading(), refusedFor(time.Hour))
-			assert.Error(t, e.Acquire(t.Context(), reading()))
+			assert.Error(t, e.Acquire(t.Context(), reading()), back)
 		})
 		synctest.Test(t, func(t *testing.T) {
 			assert.Equal(t, forgets, e.Acquire(t.Context(), reading()) == nil, back)

@@ -73,7 +73,7 @@ func TestPagesCompile(t *testing.T) {
 			}
 			source, whole := complete(block, fmt.Sprintf("//line %s:%d\n", page, line))
 			file, err := parser.ParseFile(fset, "", source, parser.SkipObjectResolution)
-			if !assert.NoError(t, err) {
+			if !assert.NoError(t, err, page) {
 				continue
 			}
 			config := types.Config{Importer: imports, GoVersion: "go1.25", Error: func(err error) {
@@ -346,7 +346,7 @@ func TestErrorsPage(t *testing.T) {
 		assert.Equal(t, slices.Sorted(slices.Values(e.Errors)), explained, e.Name)
 	}
 	for _, declared := range regexp.MustCompile(`(?m)^\t(Err\w+)\s+= errors\.New`).FindAllStringSubmatch(read(t, "errors.go"), -1) {
-		assert.Contains(t, page, code(declared[1]))
+		assert.Contains(t, page, code(declared[1]), declared[1])
 	}
 }
 
@@ -356,7 +356,7 @@ func TestSweepPageNamesEveryFault(t *testing.T) {
 	page := read(t, "docs/sweep.md")
 	_, names := faults.Named("")
 	for _, name := range append(names, "agent_gone", "fails") {
-		assert.Contains(t, page, "`"+name+"`")
+		assert.Contains(t, page, "`"+name+"`", name)
 	}
 }
 

@@ -144,7 +144,7 @@ func TestControl(t *testing.T) {
 			Answered            http.Header
 			Status              int
 		}
-		require.NoError(t, json.Unmarshal(line, &call))
+		require.NoError(t, json.Unmarshal(line, &call), "%s", line)
 		req := httptest.NewRequest(call.Method, call.URL, nil)
 		route, _, err := router.FindRoute(req)
 		if err != nil {

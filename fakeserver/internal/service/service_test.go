@@ -35,7 +35,7 @@ func TestImports(t *testing.T) {
 	require.NoError(t, err)
 	for _, file := range files {
 		source, err := os.ReadFile(file)
-		require.NoError(t, err)
+		require.NoError(t, err, file)
 		for _, word := range []string{
 			`"net/http"`, `"sync"`, `"sync/atomic"`, `"encoding/json"`, `"context"`,
 			"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After", "time.NewTimer",
@@ -54,7 +54,7 @@ func TestRows(t *testing.T) {
 		for i, what := range e.Spends {
 			row += []string{"; spends ", ", "}[min(i, 1)] + string(what)
 		}
-		assert.Contains(t, string(source), row+"\n\tspec."+e.Name+": ")
+		assert.Contains(t, string(source), row+"\n\tspec."+e.Name+": ", e.Name)
 	}
 }
 
