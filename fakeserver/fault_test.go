@@ -426,7 +426,7 @@ func TestUnusedRequiredNamesTheNearestCall(t *testing.T) {
 	}{
 		{message + "not matched by ByText(12 characters)", []fakeserver.Matcher{byAgent, byText}},
 		{refused + ", not matched by ByAgent(…), ByText(12 characters)", []fakeserver.Matcher{fakeserver.ByAgent("amk_x"), byText}},
-		{message + "which matches: it was refused, came before the rule was made, or another acted on it", []fakeserver.Matcher{byAgent}},
+		{message + "which matches: the service refused it, or it came before the rule was made", []fakeserver.Matcher{byAgent}},
 		{message + "not matched by ByTextContaining(4 characters)", []fakeserver.Matcher{byAgent, fakeserver.ByTextContaining("good")}},
 		{message + "not matched by " + panics.String(), []fakeserver.Matcher{byAgent, panics}},
 	} {
@@ -438,5 +438,30 @@ func TestUnusedRequiredNamesTheNearestCall(t *testing.T) {
 		watch.finish()
 		require.Len(t, watch.errors, 1, row.want)
 		assert.True(t, strings.HasSuffix(watch.errors[0], "; "+row.want), watch.errors[0])
+	}
+}
+
+// A rule that matches and has not acted says what kept it, and prints as it was made.
+func TestUnusedRequiredSaysWhy(t *testing.T) {
+	answer := fakeserver.Answer(503, "")
+	for want, inject := range map[string]func(*fakeserver.Server) *fakeserver.Injection{
+		"Inject(Answer(503)).Nth(3): the rule waits for match 3":                        func(f fake) *fakeserver.Injection { return f.Inject(answer).Nth(3) },
+		"Inject(Answer(503)).From(4).Times(2): the rule waits for match 4":              func(f fake) *fakeserver.Injection { return f.Inject(answer).Times(2).From(4) },
+		"Inject(Answer(503)).Chance(0, 7): Chance ruled it out, or another acted on it": func(f fake) *fakeserver.Injection { return f.Inject(answer).Chance(0, 7) },
+		"Inject(Answer(503)).Nth(1): another acted on it": func(f fake) *fakeserver.Injection {
+			older := f.Inject(answer).Nth(1)
+			f.Inject(fakeserver.Answer(404, ""))
+			return older
+		},
+	} {
+		watch, fake, c := newSpied(t)
+		in := inject(fake).Required()
+		c.call("GET", "/v1/status", noBody)
+		c.call("GET", "/v1/status", noBody)
+		watch.finish()
+		rule, why, _ := strings.Cut(want, ": ")
+		require.Len(t, watch.errors, 1)
+		assert.Regexp(t, "^fakeserver: "+regexp.QuoteMeta(rule)+" is required and was never used; calls that it matched: 2; .*, which matches: "+why+"$", watch.errors[0])
+		assert.Equal(t, rule, fmt.Sprint(in))
 	}
 }

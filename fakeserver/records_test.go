@@ -440,6 +440,9 @@ var oddCalls = []string{
 	`POST /v1/agents {"customer_ref":"cnrY-1234-cnrY-only","metadata":{"api_key":["cnrY-1234","cnrY-1234-cnrY-only"]}}`,
 	`PUT /v1/byok {"provider":"openai","api\u005fkey":<provider>}`,
 	`POST /v1/agents {<provider>:1}`,
+	// A password in an address, which later answers repeat.
+	`PUT /v1/byok {"provider":"openai","api_key":<provider>,"base_url":"https:\/\/user:cnrY-pw@x/v1"}`,
+	`POST /v1/agents {"llm":{"mode":"byok","base_url":"user:cnrY-pw@x/v1"}}`,
 }
 
 // sendCanaries makes the calls and returns the refusals.
@@ -504,6 +507,7 @@ func showCanaries(t *testing.T, text, prompt, said string, opts ...fakeserver.Op
 	var out bytes.Buffer
 	require.NoError(t, fake.WriteCalls(&out))
 	require.Contains(t, out.String(), "LoseReply", "the faults acted")
+	require.Contains(t, out.String(), `\"base_url\":\"https://[redacted]@x/v1\"`, "an address shows, without its password")
 	for _, v := range shown {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 			fmt.Fprintf(&out, verb+"\n", v)
@@ -511,7 +515,7 @@ func showCanaries(t *testing.T, text, prompt, said string, opts ...fakeserver.Op
 	}
 	require.Contains(t, out.String(), "fakeserver.Server\n", "a fake shows its name")
 	everything := strings.ToLower(out.String())
-	for _, secret := range []string{c.key, issued, canaryStranger, canaryKey, "cnrY-only", "cnrY-1234", text, prompt, said} {
+	for _, secret := range []string{c.key, issued, canaryStranger, canaryKey, "cnrY-only", "cnrY-1234", "cnrY-pw", text, prompt, said} {
 		if secret == "" {
 			continue
 		}
@@ -542,6 +546,8 @@ func TestPartsOfBodies(t *testing.T) {
 	shown := mask.Body{Secrets: mask.Secrets{secret}, Texts: true}
 	assert.Equal(t, `{"a":"[redacted]"`, shown.Show([]byte(`{"a":"sk-\"12345","b":1}`), 10), "a piece that is hidden is hidden whole")
 	assert.Equal(t, `{"a":"x`, shown.Show([]byte(`{"a":"xyz","b":"sk-\"12345"}`), 7))
+
+	assert.Equal(t, `{"api_key":""}`, shown.Show([]byte(`{"api_key":""}`), 14), "an empty key is seen to be empty")
 
 	// A body that is not JSON is shown where texts are, unless it has a secret.
 	shown.Secrets = mask.Secrets{"user:canary"}

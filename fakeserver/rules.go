@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
@@ -156,12 +157,31 @@ type rule struct {
 	from     int         // acts only from this match on; 0 means from the first
 	times    int         // acts at most so often; 0 means without end
 	chance   func() bool // depends only on its seed; nil means always
+	odds     string      // the call of Chance in messages; "" means none
 	required bool
 	removed  bool
 }
 
-// Format prints the Go call that made it, for every verb, without texts and keys.
-func (r *rule) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(r.says)) }
+// Format prints the Go call that made it, with Nth, From, Times and Chance, for every
+// verb, without texts and keys.
+func (r *rule) Format(f fmt.State, _ rune) {
+	defer r.server.lock().Unlock()
+	_, _ = io.WriteString(f, r.describe())
+}
+
+// describe is what Format prints. The lock must be held, except for a copy of the rule.
+func (r *rule) describe() string {
+	said := r.says
+	for _, bound := range []struct {
+		method string
+		n      int
+	}{{"Nth", r.nth}, {"From", r.from}, {"Times", r.times}} {
+		if bound.n > 0 {
+			said += fmt.Sprintf(".%s(%d)", bound.method, bound.n)
+		}
+	}
+	return said + r.odds
+}
 
 // newRule makes a rule. what describes its other arguments, if it has any.
 func newRule(s *Server, method, what string, matchers []Matcher) *rule {
@@ -216,7 +236,7 @@ func (r *rule) setChance(p float64, seed uint64) {
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
 	defer r.server.lock().Unlock()
-	r.chance = func() bool { return random.Float64() < p }
+	r.chance, r.odds = func() bool { return random.Float64() < p }, fmt.Sprintf(".Chance(%v, %d)", p, seed)
 }
 
 // require makes the rule fail the test if it is never used.
@@ -248,7 +268,7 @@ func without[T comparable](list []T, item T) []T {
 // its own sentence with the call that came nearest.
 func (s *Server) reportUnused(reportf func(format string, args ...any)) {
 	for _, r := range s.unusedRules() {
-		reportf("%s is required and was never used; calls that it matched: %d; %s", r.says, r.matched, r.nearMiss(s.kept()))
+		reportf("%s is required and was never used; calls that it matched: %d; %s", r.describe(), r.matched, r.nearMiss(s.kept()))
 	}
 }
 
@@ -286,7 +306,23 @@ func (r *rule) nearMiss(entries []*entry) string {
 	case len(refused) > 0:
 		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.copied(), describeMatchers(refused))
 	}
-	return fmt.Sprintf("nearest: %s, which matches: it was refused, came before the rule was made, or another acted on it", nearest.copied())
+	return fmt.Sprintf("nearest: %s, which matches: %s", nearest.copied(), r.whyUnused())
+}
+
+// whyUnused is the reason why a rule has not acted, although its matchers match a call. A
+// call that came before the rule, or a message that the service refused, was not counted.
+func (r *rule) whyUnused() string {
+	switch {
+	case r.matched == 0 && r.method == "OnMessage":
+		return "the service refused it, or it came before the rule was made"
+	case r.matched == 0:
+		return "it came before the rule was made"
+	case r.matched < max(r.nth, r.from):
+		return fmt.Sprintf("the rule waits for match %d", max(r.nth, r.from))
+	case r.chance != nil:
+		return "Chance ruled it out, or another acted on it"
+	}
+	return "another acted on it"
 }
 
 // Message is the argument of a ReplyFunc: a copy that the function may keep and

@@ -42,8 +42,9 @@ type stateFile struct {
 //
 // The document holds the texts of messages and prompts and the addresses of clients.
 // It holds no API key, only the keys' labels, and of a provider key only its label and
-// the metadata of interface 2.4, unless a text repeats a key. A checksum at the end
-// shows ReadState whether the document is whole. An error of w is wrapped and returned.
+// the metadata of interface 2.4, unless a text repeats a key. A base_url is there as it
+// was given, with its password if it has one. A checksum at the end shows ReadState
+// whether the document is whole. An error of w is wrapped and returned.
 func (s *Server) WriteState(w io.Writer) error {
 	state, err := s.encodeState()
 	if err == nil {

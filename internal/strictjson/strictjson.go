@@ -15,11 +15,11 @@ import (
 	"unicode/utf8"
 )
 
-// The flaws of a document as such. HalfPair is an escape that encodes no
+// The flaws of a document as such. encoding/json bounds how deep it nests. HalfPair is an escape that encodes no
 // character; a decoder would replace it in silence.
 var (
 	ErrUTF8     = errors.New("must be valid UTF-8")
-	ErrJSON     = errors.New("must be one JSON document and nothing else")
+	ErrJSON     = errors.New("must be one JSON document and nothing else, at most 10,000 levels deep")
 	ErrHalfPair = errors.New("must be valid Unicode; half a surrogate pair is none")
 )
 

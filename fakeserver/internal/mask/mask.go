@@ -1,6 +1,6 @@
-// Package mask hides keys and people's words in what the fake keeps, logs and prints of
-// a call. A JSON body keeps its structure, its numbers and the strings that are
-// neither. Any other body cannot be searched for escaped keys, so it is hidden whole.
+// Package mask hides keys, passwords and people's words in what the fake keeps, logs and
+// prints of a call. A JSON body keeps its structure, its numbers and the other strings.
+// Any other body cannot be searched for escaped keys, so it is hidden whole.
 //
 // SecretsOf finds the keys of one call: its token, and what its body has under api_key.
 // Secrets.Clean and Secrets.CleanHeader remove those from the other parts of the call,
@@ -224,16 +224,20 @@ func (b *Body) hidden(body string, n int) string {
 
 // shown is a piece as it may be shown, without quotes; masked says that it differs. A
 // piece is masked if it is under api_key, if it may be a key in a body that nobody
-// checked, if it holds a person's words, or if it repeats a secret of the call.
+// checked, if it is a base_url with a password, if it holds a person's words, or if it
+// repeats a secret of the call.
 func (b *Body) shown(p *walker) (shown string, masked bool) {
 	isString := p.written[0] == '"'
 	switch {
-	case p.keyDepth > 0 && !p.isName, !isString && len(p.written) > maxNumber:
+	// An empty key is no secret, and often a variable that somebody forgot to set.
+	case p.keyDepth > 0 && !p.isName && string(p.written) != `""`, !isString && len(p.written) > maxNumber:
 		return Key, true
 	case !isString:
 		return "", false
 	case b.Unchecked && (looksSecret(p.text()) || p.isName && MayBeKey(p.text()) || !p.isName && namesSecret(string(p.member))):
 		return Key, true
+	case bytes.EqualFold(p.member, baseURL) && !p.isName && userInfo.MatchString(p.text()):
+		shown = b.Secrets.Clean(userInfo.ReplaceAllString(p.text(), "${1}"+Key+"@"))
 	case !p.isName && !b.Texts && p.depth == 1 && slices.ContainsFunc(wordMembers, func(name []byte) bool { return bytes.EqualFold(p.member, name) }):
 		shown = Text(p.text())
 	case bytes.IndexByte(p.written, '\\') < 0 && !slices.ContainsFunc(b.Secrets, func(secret string) bool { return bytes.Contains(p.written, []byte(secret)) }):
@@ -251,6 +255,13 @@ const maxNumber = 24
 // wordMembers of a documented body hold a person's words, or the agent's. A fake may
 // accept their names in another case.
 var wordMembers = [][]byte{[]byte("text"), []byte("system_prompt"), []byte("reply_text")}
+
+// baseURL is the member of interface 2.3, 2.4 and 4.4 with the address of a provider, and
+// userInfo the user and the password that such an address may begin with.
+var (
+	baseURL  = []byte("base_url")
+	userInfo = regexp.MustCompile(`(^|//)[^/?#]*@`)
+)
 
 // walker goes through the pieces of a JSON document: its strings, numbers, and the
 // words true, false and null. The fields after the Scanner are about one piece.

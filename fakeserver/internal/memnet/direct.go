@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -46,9 +47,13 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := d.connect(req); err != nil {
 		return nil, err
 	}
-	r, err := d.asReceived(req)
+	sent, err := asSent(req)
 	if err != nil {
 		return nil, err
+	}
+	r, status := d.asReceived(req, sent)
+	if r == nil {
+		return unreadable(req, status)
 	}
 	answer := d.host.Answer(r)
 	if answer.Ends == Hangs {
@@ -61,7 +66,7 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	case answer.Sent == Nothing:
 		return nil, answer.endError()
 	}
-	return answer.response(req), nil
+	return answer.response(req, r.Close), nil
 }
 
 // checkSendable refuses what a Transport refuses to send, in the same words. Without it
@@ -126,30 +131,52 @@ func (d *direct) connect(req *http.Request) error {
 	return nil
 }
 
-// asReceived is the request as a handler gets it: net/http writes it, and reads it
-// again. So names of headers, the length and the host are as over a connection. An
-// error of the body's reader is returned to the caller, and nothing was sent.
-func (d *direct) asReceived(req *http.Request) (*http.Request, error) {
+// asSent is the request in bytes, as net/http writes it. An error of the body's reader is
+// returned to the caller, and nothing was sent.
+func asSent(req *http.Request) (*bytes.Buffer, error) {
 	written, body := *req, callersBody{ReadCloser: req.Body}
 	if req.Body != nil && req.Body != http.NoBody {
 		written.Body = &body
 	}
-	// As bytes and back, so that the handler sees what a network would bring it.
 	var sent bytes.Buffer
 	sent.Grow(512) // most requests, in one piece
 	// The error of the caller's reader goes first: Request.Write words it anew.
 	if err := written.Write(&sent); err != nil {
 		return nil, cmp.Or(body.err, err)
 	}
-	r, err := http.ReadRequest(bufio.NewReaderSize(&sent, 512))
-	if err != nil {
-		return nil, err
+	return &sent, nil
+}
+
+// maxHeader is how many bytes of a request net/http's server reads before its body: the
+// default of Server.MaxHeaderBytes, and what the server adds for its buffer.
+const maxHeader = http.DefaultMaxHeaderBytes + 4096
+
+// asReceived is the request as a handler gets it: net/http reads what it has written. So
+// names of headers, the length and the host are as over a connection. If net/http cannot
+// read it, there is no request, and status is the answer.
+func (d *direct) asReceived(req *http.Request, sent *bytes.Buffer) (r *http.Request, status int) {
+	bounded := &io.LimitedReader{R: sent, N: maxHeader}
+	r, err := http.ReadRequest(bufio.NewReaderSize(bounded, 512))
+	switch {
+	case err != nil && bounded.N <= 0:
+		return nil, http.StatusRequestHeaderFieldsTooLarge
+	case err != nil:
+		return nil, http.StatusBadRequest
 	}
+	bounded.N = math.MaxInt64 // the body has no bound here
 	r.RemoteAddr = d.host.nextAddr(d.ip).String()
 	if req.Header.Get("Accept-Encoding") == "" && req.Header.Get("Range") == "" && req.Method != http.MethodHead {
 		r.Header.Add("Accept-Encoding", "gzip") // by a Transport, and not by Write
 	}
-	return r.WithContext(req.Context()), nil
+	return r.WithContext(req.Context()), 0
+}
+
+// unreadable is the answer of net/http's server to a request that it cannot read. No
+// handler sees such a request, and the connection ends.
+func unreadable(req *http.Request, status int) (*http.Response, error) {
+	words := strconv.Itoa(status) + " " + http.StatusText(status)
+	answer := "HTTP/1.1 " + words + "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" + words
+	return http.ReadResponse(bufio.NewReader(strings.NewReader(answer)), req)
 }
 
 // callersBody keeps the error of the caller's own reader, which Request.Write hides
@@ -170,15 +197,16 @@ func (b *callersBody) Read(p []byte) (int, error) {
 
 // response is the answer as a client gets it. Its body has no more than the delivery
 // leaves, and ends with the error that a broken connection would give. Names of headers
-// without values keep net/http from adding its own; no client sees them.
-func (a *Answer) response(req *http.Request) *http.Response {
+// without values keep net/http from adding its own; no client sees them. closes says that
+// the client asked for the end of the connection.
+func (a *Answer) response(req *http.Request, closes bool) *http.Response {
 	header := a.Header.Clone()
 	maps.DeleteFunc(header, func(_ string, values []string) bool { return len(values) == 0 })
 	number := strconv.Itoa(a.Status)
 	resp := &http.Response{
 		StatusCode: a.Status, Status: number + " " + cmp.Or(http.StatusText(a.Status), "status code "+number), // the words of net/http
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, ContentLength: int64(len(a.Body)), Request: req, Close: a.Ends == GoesAway, Body: http.NoBody,
+		Header: header, ContentLength: int64(len(a.Body)), Request: req, Close: closes || a.Ends == GoesAway, Body: http.NoBody,
 	}
 	if req.Method == http.MethodHead {
 		return resp
