@@ -7,7 +7,7 @@
 //
 // The way of a call: Acquire has the rule sort it into a class. enter puts it into the
 // queue, and serveLocked asks the rule for all queues that are due. If the call may not go
-// at once, await waits for its grant, or for a refusal. Done has the rule learn how the
+// at once, Acquire waits for its grant, or for a refusal. Done has the rule learn how the
 // attempt ended, and serves again: the rule may now answer something else. Go is for what
 // takes time: the sleep until a queue is due, and a rule that asks a store.
 package quota
@@ -167,29 +167,55 @@ func NewEngine(rule Rule, clock Clock) *Engine {
 }
 
 // Acquire waits until the attempt may be sent. The error is a *Refusal, the
-// context's, or what broke the clock or the rule.
+// context's, or what broke the clock or the rule. A call that leaves for any reason, a
+// panic of OnWait or of the clock included, leaves the line or gives its grant back.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	w.Waited, w.Limit, w.Grant, w.granted, w.ended, w.err = 0, "", Grant{}, false, nil, nil
-	if e == nil || !e.rule.Sort(ctx, w) || !e.enter(ctx, w) {
+	if e == nil || !e.rule.Sort(ctx, w) {
+		return nil
+	}
+	passed := false
+	defer func() {
+		if !passed {
+			e.abandon(w)
+		}
+	}()
+	if !e.enter(ctx, w) {
+		passed = w.err == nil
 		return w.err
 	}
-	return e.await(ctx, w)
+	for over := w.ended == nil; !over; {
+		select {
+		case wait, waits := <-w.ended:
+			if over = !waits; waits {
+				w.OnWait(wait)
+			}
+		case <-ctx.Done():
+			over = true
+		}
+	}
+	early, clock, err := e.outcome(ctx, w)
+	if err == nil && early > 0 {
+		err = clock.Sleep(ctx, early)
+	}
+	passed = err == nil
+	return err
 }
 
 // enter has a call granted or refused at once, or puts it into its queue. It reports
-// whether the call has to wait, for an answer or for the time of its grant.
+// whether the call waits, in the queue or for the time of its grant.
 func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if w.Clock != nil {
-		e.clock = w.Clock
-	}
-	now := e.startWaitLocked(ctx, w)
 	q := e.queues[w.Class]
 	if q == nil {
 		q = &queue{Class: w.Class, line: line{last: map[string]int{}}}
 		e.queues[w.Class] = q
 	}
+	if w.Clock != nil {
+		e.clock = w.Clock
+	}
+	now := e.startWaitLocked(ctx, w)
 	if e.alarm == never { // nobody waits: it need not enter the line
 		if q.Answer = e.rule.Ask(now, w, 1); len(q.Grants) > 0 {
 			w.Grant, w.granted, q.Answer = q.Grants[0], true, Answer{}
@@ -199,7 +225,6 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	ahead := q.place(w)
 	if refusal := q.refusal(w, ahead, now); refusal != nil {
 		w.err = refusal
-		e.serveLocked() // the rule has been asked, and perhaps nobody waits
 		return false
 	}
 	q.push(w, ahead)
@@ -230,33 +255,6 @@ func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Durat
 	return now
 }
 
-// await is for the call's turn. A call that leaves for any reason, a panic of
-// OnWait included, leaves the line or gives its grant back.
-func (e *Engine) await(ctx context.Context, w *Waiter) (err error) {
-	passed := false
-	defer func() {
-		if !passed {
-			e.abandon(w)
-		}
-	}()
-	for over := w.ended == nil; !over; {
-		select {
-		case wait, waits := <-w.ended:
-			if over = !waits; waits {
-				w.OnWait(wait)
-			}
-		case <-ctx.Done():
-			over = true
-		}
-	}
-	early, clock, err := e.outcome(ctx, w)
-	if err == nil && early > 0 {
-		err = clock.Sleep(ctx, early)
-	}
-	passed = err == nil
-	return err
-}
-
 // outcome returns how long the call must still wait for its grant, or an error.
 func (e *Engine) outcome(ctx context.Context, w *Waiter) (early time.Duration, clock Clock, err error) {
 	e.mu.Lock()
@@ -272,7 +270,8 @@ func (e *Engine) outcome(ctx context.Context, w *Waiter) (early time.Duration, c
 	return w.Grant.At - now, e.clock, ctx.Err()
 }
 
-// abandon takes a call out of the line, or gives its grant back.
+// abandon takes a call out of the line, or gives its grant back. Perhaps nobody waits any
+// more.
 func (e *Engine) abandon(w *Waiter) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -177,28 +177,36 @@ func TestWhoLeavesIsNotKept(t *testing.T) {
 	})
 }
 
-// lateClock sleeps no time at all, and cannot tell the time any more once it has slept.
-type lateClock struct{ slept bool }
-
-func (c *lateClock) Sleep(context.Context, time.Duration) error {
-	c.slept = true
-	return nil
+// failingClock panics once, at a reading from now on.
+type failingClock struct {
+	RealClock
+	readings int // until then; 0: never
 }
 
-func (c *lateClock) Now() time.Time {
-	if c.slept {
-		panic("late")
+func (c *failingClock) Now() time.Time {
+	if c.readings--; c.readings == 0 {
+		panic("clock")
 	}
-	return time.Unix(0, 0)
+	return time.Now()
 }
 
-// TestClockThatPanicsLater does so in the call that waits, and not on a goroutine of the
-// engine, where it would end the program.
-func TestClockThatPanicsLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := closed(&lateClock{}, 10*time.Second)
-		assert.PanicsWithValue(t, "late", func() { _ = e.Acquire(t.Context(), reading()) })
-	})
+// TestClockThatPanics does so in the call that reads it, or ends the calls that wait, and
+// keeps nothing: the next call waits alone, until the limit opens.
+func TestClockThatPanics(t *testing.T) {
+	for last := range 8 {
+		synctest.Test(t, func(t *testing.T) {
+			clock := &failingClock{}
+			e := closed(clock, 10*s)
+			clock.readings = 1 + last
+			func() {
+				defer func() { _ = recover() }()
+				_ = e.Acquire(t.Context(), reading())
+			}()
+			clock.readings = 0
+			assert.Zero(t, e.Waiting(false), "reading %d", 1+last)
+			assert.NoError(t, e.Acquire(t.Context(), reading()))
+		})
+	}
 }
 
 // TestAnotherClock, which was set back by more than a second, forgets the cool-down: a
