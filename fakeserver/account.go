@@ -186,7 +186,7 @@ func (c *config) storedAgent(a Agent) service.Agent {
 	if err != nil {
 		misuse("AddAgent", "metadata: must be one JSON object")
 	}
-	fields, flaw := wire.Parse(c.behavior, spec.CreateAgent, nil, body)
+	fields, flaw := wire.Parse(c.behavior, spec.CreateAgent, body)
 	if flaw == nil {
 		flaw = c.behavior.CheckMetadata(fields[spec.Metadata])
 	}

@@ -333,7 +333,7 @@ type limitSet [spec.LimitCount]bool
 // with a flaw spends the limits on requests alone. An endpoint that lists no 429 in
 // section 4 is never refused for a limit.
 func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
-	by, e := c.state.behavior, c.req.Endpoint
+	behavior, e := c.state.behavior, c.req.Endpoint
 	_, setsBYOK := c.req.Fields[spec.LLMAPIKey]
 	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
 	badBody := flaw != nil && flaw.AnsweredAs == BadRequest
@@ -342,16 +342,16 @@ func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 		// GET /v1/status, and reading and clearing BYOK, list no 429. The decision on
 		// whether they spend all the same goes by GET /v1/status.
 		case l.Counts == spec.Requests && !limited:
-			spends[i] = by.RequestsSpend[statusCalls]
+			spends[i] = behavior.RequestsSpend[statusCalls]
 		// Every other call is a request, and its flaw decides what that means.
 		case l.Counts == spec.Requests:
-			mayRefuse[i] = succeeds || by.limitComesBefore(flaw)
-			spends[i] = succeeds || by.spendsDespite(flaw)
+			mayRefuse[i] = succeeds || behavior.limitComesBefore(flaw)
+			spends[i] = succeeds || behavior.spendsDespite(flaw)
 		// A creation, a warm-up or a BYOK set. Only a wrong body of it may count: what
 		// a key may not do, or what is missing, was no operation.
 		case e.Counts(l.Counts, setsBYOK):
-			mayRefuse[i] = succeeds || badBody && !by.BodyBeforeOperation
-			spends[i] = succeeds || badBody && by.OperationsSpend
+			mayRefuse[i] = succeeds || badBody && !behavior.BodyBeforeOperation
+			spends[i] = succeeds || badBody && behavior.OperationsSpend
 		}
 	}
 	return mayRefuse, spends

@@ -72,8 +72,11 @@ func Read(r *http.Request, behavior *service.Behavior, own string, texts bool) *
 	if req.Unrouted != nil && behavior.UnknownMethod != service.MethodNotAllowed {
 		req.Unrouted = service.Refuse(service.NoSuchPath)
 	}
-	if req.Endpoint != nil && req.Endpoint.Body != nil && req.Malformed == nil {
-		if req.Fields, req.Malformed = Parse(behavior, req.Endpoint, r.Header, body); req.Malformed != nil {
+	if req.Endpoint != nil && req.Endpoint.Body != nil && req.Malformed == nil && (len(body) > 0 || req.Endpoint.Body.Required) {
+		if req.Malformed = headerFlaw(behavior, r.Header); req.Malformed == nil {
+			req.Fields, req.Malformed = Parse(behavior, req.Endpoint, body)
+		}
+		if req.Malformed != nil {
 			req.Malformed.Field = req.Secrets.Clean(req.Malformed.Field)
 			req.Malformed.Broken = req.Secrets.Clean(req.Malformed.Broken)
 		}
@@ -203,29 +206,28 @@ func findEndpoint(method, path string) (e *spec.Endpoint, agentID string, unrout
 	return nil, "", r
 }
 
-// Parse checks a body against the fields of its endpoint: interface 2.3 to 2.5, 4 and
-// 8.4. By the fake's own decisions it is one JSON object with exactly these names, none
-// twice and none null, in valid UTF-8. It returns the first flaw: of the headers, of
-// the JSON as a whole, then of member after member. A member that is missing shows at
-// the end of its object. header is nil for a body that came over no wire, as that of
-// AddAgent.
-func Parse(behavior *service.Behavior, e *spec.Endpoint, header http.Header, raw []byte) (service.Fields, *service.Refusal) {
-	// Warm-up alone takes no body as well as one (interface 4.2).
-	if len(raw) == 0 && !e.Body.Required { // a Content-Type says nothing about no body
-		return nil, nil
-	}
-	// Both headers may be left out. A coding such as gzip would need another parser,
-	// and no section of the interface mentions one.
+// headerFlaw is the 400 for a body that its headers say is no JSON. Both may be left out.
+// A coding such as gzip would need another parser, and no section of the interface
+// mentions one.
+func headerFlaw(behavior *service.Behavior, header http.Header) *service.Refusal {
 	for _, coding := range header["Content-Encoding"] {
 		if !strings.EqualFold(coding, "identity") {
-			return nil, service.BadField("Content-Encoding", "only identity is accepted")
+			return service.BadField("Content-Encoding", "only identity is accepted")
 		}
 	}
 	for _, value := range header["Content-Type"] {
 		if !behavior.ContentType && value != "application/json" && !strictjson.IsType(value) {
-			return nil, service.BadField("Content-Type", "must be application/json, in UTF-8")
+			return service.BadField("Content-Type", "must be application/json, in UTF-8")
 		}
 	}
+	return nil
+}
+
+// Parse checks a body against the fields of its endpoint: interface 2.3 to 2.5, 4 and
+// 8.4. By the fake's own decisions it is one JSON object with exactly these names, none
+// twice and none null, in valid UTF-8. It returns the first flaw: of the JSON as a whole,
+// then of member after member. A member that is missing shows at the end of its object.
+func Parse(behavior *service.Behavior, e *spec.Endpoint, raw []byte) (service.Fields, *service.Refusal) {
 	// What follows the document is cut off, and so not looked at.
 	if behavior.BehindBody {
 		decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -243,7 +245,7 @@ func Parse(behavior *service.Behavior, e *spec.Endpoint, header http.Header, raw
 	if p.Peek() != '{' {
 		return nil, service.BadField("body", "must be a JSON object")
 	}
-	if p.object("", e.Body.Fields); p.flaw != nil {
+	if p.object(e.Body); p.flaw != nil {
 		return nil, p.flaw
 	}
 	return p.found, nil
@@ -263,14 +265,14 @@ type parser struct {
 // refuse notes a flaw of the member at a path. It does not quote the value.
 func (p *parser) refuse(path, broken string) { p.flaw = service.BadField(path, broken) }
 
-// object reads the members of an object at a path, "" for the body itself, and looks
-// each up among the fields that the object may have.
-func (p *parser) object(path string, fields []*spec.Field) {
+// object reads the members of the body or of an object in it, and looks each up among
+// the fields that the object may have.
+func (p *parser) object(of *spec.Field) {
 	// One per field: whether it was there, for duplicates and for what is required.
-	seen := make([]bool, len(fields))
+	seen := make([]bool, len(of.Fields))
 	for p.Enter(); p.flaw == nil && p.More(); {
 		name := p.Name()
-		i := slices.IndexFunc(fields, func(f *spec.Field) bool {
+		i := slices.IndexFunc(of.Fields, func(f *spec.Field) bool {
 			return f.Name() == name || p.behavior.OtherCase && strings.EqualFold(f.Name(), name)
 		})
 		switch {
@@ -279,15 +281,15 @@ func (p *parser) object(path string, fields []*spec.Field) {
 		case i < 0 && p.unknownAllowed:
 			p.anyValue("body")
 		case i < 0:
-			p.refuse(cmp.Or(path, "body"), "member "+memberName(name)+" is not allowed")
-			p.flaw.UnknownMember = strings.TrimPrefix(path+"."+strings.Trim(memberName(name), `"`), ".")
+			p.refuse(cmp.Or(of.Path, "body"), "member "+memberName(name)+" is not allowed")
+			p.flaw.UnknownMember = strings.TrimPrefix(of.Path+"."+strings.Trim(memberName(name), `"`), ".")
 		case seen[i] && !p.Duplicates:
-			p.refuse(fields[i].Path, "is there twice")
+			p.refuse(of.Fields[i].Path, "is there twice")
 		default:
-			seen[i] = p.value(fields[i])
+			seen[i] = p.value(of.Fields[i])
 		}
 	}
-	for i, field := range fields {
+	for i, field := range of.Fields {
 		if p.flaw == nil && field.Required && !seen[i] {
 			p.refuse(field.Path, "is required")
 		}
@@ -315,7 +317,7 @@ func (p *parser) value(f *spec.Field) (given bool) {
 	case first != '{':
 		p.refuse(f.Path, "must be an object")
 	case f.Kind == spec.Object:
-		p.object(f.Path, f.Fields)
+		p.object(f)
 	default:
 		var compact bytes.Buffer
 		_ = json.Compact(&compact, p.anyValue(f.Path)) // Check has accepted it
