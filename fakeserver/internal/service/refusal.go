@@ -1,7 +1,6 @@
 package service
 
 import (
-	"errors"
 	"net/netip"
 	"strconv"
 	"time"
@@ -70,13 +69,17 @@ func (k Kind) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON takes the first Kind with the status.
 func (k *Kind) UnmarshalJSON(status []byte) error {
-	for i, kind := range Kinds {
-		if strconv.Itoa(kind.Status) == string(status) {
-			*k = Kind(i)
-			return nil
-		}
+	n, err := strconv.Atoi(string(status))
+	*k = KindOf(n)
+	return err
+}
+
+// KindOf is the first kind with a status of interface 7; Scripted if there is none.
+func KindOf(status int) (kind Kind) {
+	for kind < Scripted && Kinds[kind].Status != status {
+		kind++
 	}
-	return errors.New("no refusal has this status")
+	return kind
 }
 
 // Refusal is the decision not to carry out a call, and the facts that led to it. What it

@@ -366,19 +366,15 @@ func headerValue(value string) []string {
 // sees what it would see from the service.
 func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refusal {
 	r := &service.Refusal{Status: i.Status, Code: Code(i.Status), Broken: "injected by the test"}
-	switch {
-	case i.Status == http.StatusTooManyRequests:
+	if e != nil && e.Lists(i.Status) {
+		r.Code = service.Kinds[service.KindOf(i.Status)].Code
+	}
+	if i.Status == http.StatusTooManyRequests {
 		r.Limit, r.Wait, r.Broken = spec.KeyMinute, 1, ""
 		// A client that waits longer than a minute has met the limit of a day.
 		if i.RetryAfter != nil && retryafter.Read(http.Header{"Retry-After": {*i.RetryAfter}}, now) > time.Minute {
 			r.Limit = spec.KeyDay
 		}
-	// Warm-up alone lists 409 (interface 4.2).
-	case i.Status == http.StatusConflict && e == spec.WarmUp:
-		r.Code = service.Kinds[service.BYOKNotConfigured].Code
-	// Warm-up and PUT /v1/byok alone list 503 (interface 4.2, 4.4).
-	case i.Status == http.StatusServiceUnavailable && (e == spec.WarmUp || e == spec.SetBYOK):
-		r.Code = service.Kinds[service.BYOKUnavailable].Code
 	}
 	return r
 }
