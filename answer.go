@@ -20,21 +20,10 @@ import (
 // This file says what an answer means: what a success returns, what an error body says,
 // and how an answer was missed.
 
-// A decoder makes the result of a call of a success body. What it cannot read, it notes
-// in reply.err.
-type decoder interface{ decode(*reply) (result any) }
-
-// A reader makes a result of a success body, by the names of its members. A missing
-// member, or one of another type, fails the reply if its zero value would claim
-// something: an empty text, a warm-up that did not happen. Others stay empty: no reply is
-// lost for want of a trace_id.
-type reader[T any] func(*reply) T
-
-// decode implements decoder.
-func (read reader[T]) decode(r *reply) (result any) { return read(r) }
-
-// reply is a JSON object of the service. What the interface may add to it one day
-// is passed over.
+// reply is a JSON object of the service, of which a result is made by the names of its
+// members. What the interface may add to it one day is passed over. A missing member, or one
+// of another type, fails the reply if its zero value would claim something: an empty text, a
+// warm-up that did not happen. Others stay empty: no reply is lost for want of a trace_id.
 type reply struct {
 	members strictjson.Object
 	traceID string

@@ -23,9 +23,10 @@ import (
 // waits. One attempt is in attempt.go, what its answer means in answer.go, and which
 // outcomes are repeated, and how often, in retry.go.
 
-// do is the one path that every call takes. read makes its result of a success body.
-func do[T any](ctx context.Context, c *Client, r request, read reader[T]) (result T, err error) {
-	call, err := c.newCall(ctx, r, read)
+// do is the one path that every call takes. read makes its result of a success body; what
+// it cannot read, it notes in reply.err.
+func do[T any](ctx context.Context, c *Client, r request, read func(*reply) T) (result T, err error) {
+	call, err := c.newCall(ctx, r, func(body *reply) any { return read(body) })
 	if err == nil {
 		err = call.run()
 	}
@@ -70,9 +71,9 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 // last.
 type call struct {
 	request
-	decoder
 	client  *Client
-	ctx     context.Context // the caller's, or what observers have made of it
+	read    func(*reply) any // makes the result of a success body
+	ctx     context.Context  // the caller's, or what observers have made of it
 	url     url.URL
 	payload []byte          // request.body, encoded
 	secrets redact.Redactor // hides what no error may show
@@ -101,14 +102,14 @@ type call struct {
 }
 
 // newCall checks what every call shares and encodes the body.
-func (c *Client) newCall(ctx context.Context, r request, d decoder) (*call, error) {
+func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) (*call, error) {
 	if c == nil || c.base == nil {
 		return nil, errNoClient
 	}
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
-	call := &call{request: r, decoder: d, client: c, ctx: ctx, line: c.limits, budget: c.timeout}
+	call := &call{request: r, read: read, client: c, ctx: ctx, line: c.limits, budget: c.timeout}
 	call.secrets = c.redactor().With(r.providerKey, r.words)
 	call.first.call, call.last = call, &call.first
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
