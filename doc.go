@@ -88,27 +88,30 @@
 //
 // # Limits
 //
-// A 429 is not a failure: the service has done nothing, and says when to come back.
-// It never counts against [RetryPolicy].MaxAttempts. (MaxAttempts 1 retries nothing
-// at all, but waits for its turn.) A refused call waits as long as others get through its
-// limit. It fails at once if the limit opens too late for its deadline or MaxWait. In a
-// long line it fails at its deadline. If the limit lets nobody through for the time of
-// [WithTimeout], it fails then.
+// A 429 is not a failure: the service has done nothing, and says when to come back. It
+// never counts against [RetryPolicy].MaxAttempts. What follows is called the cool-down:
 //
-// After a 429 the client has a cool-down. Until Retry-After has passed, it holds
-// calls to the endpoints where it has seen that limit_key (interface 8.3). Then they
-// go in turn, at the pace of the limit once that is known. While nobody gets
-// through, the client tries less and less often. A call that cannot wait gets the
-// 429 at once, with [Error].Local set and nothing sent.
+//   - The refused call waits until Retry-After has passed. So do calls to all
+//     endpoints where the client has seen the same limit_key (interface 8.3).
+//   - Then they go in turn, at the pace of the limit once that is known. A call waits as
+//     long as others get through its limit.
+//   - While nobody gets through, the client tries less and less often. It believes no
+//     Retry-After beyond a day, and tries a closed limit once an hour.
+//   - Two limits may have the same name. So an endpoint that was not refused itself
+//     sends one trial call after a second, and goes on if the service accepts it.
 //
-// Two limits may have the same name. So an endpoint that was not refused itself
-// sends one trial call after a second, and goes on if the service accepts it. The
-// client believes no Retry-After beyond a day, and tries a closed limit once an
-// hour. With [WithoutCoolDown] each refused call waits alone.
+// A call fails with the 429
 //
-// [WithLimiter] adds a [Limiter] that is asked after the cool-down. The one of package
-// pacer takes its place: it holds calls back before the service refuses them, for one
-// process or for all that share a key.
+//   - at once, if the limit opens too late for its deadline or [RetryPolicy].MaxWait,
+//   - at its deadline, if that comes while it is in line,
+//   - when the limit has let nobody through for the time of [WithTimeout],
+//   - if MaxAttempts is 1, which retries nothing. Before it is sent it still waits in line.
+//
+// The error has RetryAfter set, and [Error].Local if its last attempt was not sent.
+//
+// With [WithoutCoolDown] each refused call waits alone. [WithLimiter] adds a [Limiter]
+// that is asked after the cool-down. The one of package pacer takes its place: it holds
+// calls back before the service refuses them, for one process or for all that share a key.
 //
 // # Time
 //
