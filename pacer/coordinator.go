@@ -163,8 +163,8 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	return false
 }
 
-// refusedLocked closes the local gate at once, so that further refusals of the same limit are
-// not reported as new.
+// refusedLocked closes the local gate at once, so that further refusals of the same limit
+// are not reported as new.
 func (c *coordinator) refusedLocked(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
 	l, r := c.hereLocked(now), c.refusing[costs]
 	if r.since == 0 {
@@ -184,8 +184,8 @@ func (c *coordinator) refusedLocked(now time.Duration, costs costSet, granted in
 	return news
 }
 
-// reportLocked applies a change to the ledger of a process on its own. Else it leaves it to
-// the next step.
+// reportLocked applies a change to the ledger of a process on its own. Else it leaves it
+// to the next step.
 func (c *coordinator) reportLocked(now time.Duration, change func(*ledger)) {
 	if c.onItsOwnLocked(now) {
 		change(c.hereLocked(now))

@@ -106,8 +106,8 @@ type step struct {
 	lost         bool   // the state begins afresh, though it was there before
 }
 
-// step takes the reports and the questions to the ledger. The lock is free while the store
-// works and while the user's logger writes.
+// step takes the reports and the questions to the ledger. The lock is free while the
+// store works and while the user's logger writes.
 func (c *coordinator) step() {
 	now := c.engine.Now()
 	s := c.beginStep(now)
@@ -247,9 +247,9 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) (answers []
 	return answers, wasDown, len(c.ledger.Members)
 }
 
-// shareOutLocked makes the state this process's share: each call now counts once per known
-// process, and the first goes when this process's ticket was due. A process that knows of
-// no other begins with a part, and finds its share by refusals.
+// shareOutLocked makes the state this process's share: each call now counts once per
+// known process, and the first goes when this process's ticket was due. A process that
+// knows of no other begins with a part, and finds its share by refusals.
 func (c *coordinator) shareOutLocked(now time.Duration) {
 	l := c.hereLocked(now)
 	for b := range l.budgets(everything) {

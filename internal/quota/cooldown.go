@@ -39,11 +39,11 @@ const (
 // to where its limit_key was seen wait until Retry-After has passed, and then go
 // in turn, since not all of them will fit into the limit. The engine's lock guards it.
 type CoolDown struct {
-	random func() float64   // in [0, 1), for jitter
-	queues map[Class]*queue // the engine's
-	held   [maxClasses]atomic.Bool
-	gates  [maxClasses]*gate
-	trials [maxClasses]trial // of a class at its gate
+	random func() float64          // in [0, 1), for jitter
+	queues map[Class]*queue        // the engine's
+	held   [maxClasses]atomic.Bool // whether the engine must ask for a class
+	gates  [maxClasses]*gate       // where it waits; nil: it was never refused
+	trials [maxClasses]trial       // of the class at this gate
 }
 
 // NewCoolDown returns an engine with a cool-down, by clock, or by real time if it
@@ -97,8 +97,8 @@ func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
 	return c.held[w.Class.ID].Load()
 }
 
-// Ask implements Rule. It grants one at a time, so that the classes that wait at a gate go in
-// the order in which their calls came.
+// Ask implements Rule. It grants one at a time, so that the classes that wait at a gate
+// take turns.
 func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
 	class, waitHere := first.Class.ID, 0
 	g := cmp.Or(c.gates[class], new(gate))

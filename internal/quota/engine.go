@@ -2,14 +2,14 @@
 //
 // An [Engine] keeps those who wait: a queue for each class of calls. It counts no
 // limits. A [Rule] says when the next call of a class may go, and learns how each one
-// ended. [CoolDown] is the rule of every client that is given no other; the one of package
-// pacer acts before a refusal.
+// ended. [CoolDown] is the rule of every client that is given no other; the one of
+// package pacer acts before a refusal.
 //
 // The way of a call: Acquire has the rule sort it into a class. enter puts it into the
-// queue, and serveLocked asks the rule for all queues that are due. If the call may not go
-// at once, Acquire waits for its grant, or for a refusal. Done has the rule learn how the
-// attempt ended, and serves again: the rule may now answer something else. Go is for what
-// takes time: the sleep until a queue is due, and a rule that asks a store.
+// queue, and serveLocked asks the rule for all queues that are due. If the call may not
+// go at once, Acquire waits for its grant, or for a refusal. Done has the rule learn how
+// the attempt ended, and serves again: the rule may now answer something else. Go is for
+// what takes time: the sleep until a queue is due, and a rule that asks a store.
 package quota
 
 import (
@@ -47,8 +47,8 @@ type Rule interface {
 	Done(now time.Duration, w *Waiter, o Outcome) (news bool)
 }
 
-// Answer is what a Rule says about a class. The zero Answer is out of date: the engine asks
-// at once, and refuses nobody until then.
+// Answer is what a Rule says about a class. The zero Answer is out of date: the engine
+// asks at once, and refuses nobody until then.
 type Answer struct {
 	Grants       []Grant       // for the first in the queue
 	Again        time.Duration // when to ask for the others; or Later
