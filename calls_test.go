@@ -225,9 +225,6 @@ var verdicts = []callCase{
 	{rule: "WithTimeout counts attempts and pauses: twice 3 and 4 s leave 1 s, which an attempt may use up.", do: get,
 		opts:  append(timed(15*time.Second), retries(agentmessaging.RetryPolicy{MaxAttempts: 9})...),
 		given: each(slow(3*time.Second, busy("4"))), want: "unknown, unknown, unknown: ErrUnavailable, 15s"},
-	{rule: "The same with a clock on which nobody waits.", do: get,
-		opts:  append(timed(15*time.Second), append(retries(agentmessaging.RetryPolicy{MaxAttempts: 9}), agentmessaging.WithClock(stopped{}))...),
-		given: each(slow(3*time.Second, busy("4"))), want: "unknown, unknown, unknown: ErrUnavailable, 7s"},
 }
 
 // tireless calls try again at once, as often as they may.
@@ -249,6 +246,7 @@ var worded = []callCase{
 	{rule: "A redirect is not followed. Only its host is named: the rest may hold a credential.", do: getStatus,
 		given: each(
 			with(302, "Location", "https://elsewhere.example/?key=canary"), with(307, "Location", "/elsewhere?key=canary"), with(300, "Location", "https://canary b/%zz"),
+			with(302, "Location", "https://"+testKey+".example/"),
 			with(304, "Location", ""), with(399, "Location", "https://elsewhere.example/")), want: "not done"},
 	{do: getStatus, given: each(with(400, "Location", "https://elsewhere.example/")), want: "not done: ErrBadRequest"},
 	{rule: "An error body: names are exact, each is there once, and what has another type or name is kept as it came.", do: get, opts: options{once},
@@ -277,7 +275,7 @@ var worded = []callCase{
 		want: "not done"},
 	{rule: "An error body that does not end, and one that is larger than any.", do: post,
 		given: each(answer{Status: 413, Reader: func() io.Reader {
-			return io.MultiReader(strings.NewReader("{"), iotest.ErrReader(os.ErrDeadlineExceeded))
+			return io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("cut after "+testKey)))
 		}},
 			answer{Status: 413, Body: strings.Repeat("x", 100<<10)}), want: "not done"},
 	{rule: "A limit that is refused again and again stays closed for longer than it asks for.", do: get,
@@ -319,6 +317,9 @@ var worded = []callCase{
 		given: each(hang), want: "unknown, unknown, unknown: context.DeadlineExceeded, 31.5s"},
 	{rule: "WithTimeout bounds the call, where it is shorter.", do: get, opts: timed(7 * time.Second), timeout: 10 * time.Second,
 		given: each(hang), want: "unknown: context.DeadlineExceeded, 7s"},
+	{rule: "It counts pauses in full, also by a clock that goes back while nobody waits. Waited does not become negative.", do: get,
+		opts:  append(timed(15*time.Second), append(retries(agentmessaging.RetryPolicy{MaxAttempts: 9}), agentmessaging.WithClock(new(backward)))...),
+		given: each(slow(3*time.Second, busy("4"))), want: "unknown, unknown, unknown: ErrUnavailable, 7s"},
 	{rule: "An observer may give an attempt less time. That is neither of the two.", do: get, opts: options{once, hurry}, timeout: 10 * time.Second,
 		given: each(hang), want: "unknown: context.DeadlineExceeded, 1s"},
 	{rule: "An outage: ten failures are repeated, and one for each five calls that succeeded. Siblings share this budget; TestRetryBudget has more of it.",
@@ -363,8 +364,9 @@ var reported = []callCase{
 	{rule: "A cool-down is reported once. Its limit_key is foreign text: one line of 64 bytes, without the key.", do: inTurn(impatient, within(time.Second, post), get),
 		given: inOrder(tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), okAnswer),
 		want:  "not done, not done, done, 20s"},
-	{rule: "Siblings share the cool-down, but for one that has none.", do: inTurn(impatient, by(agentmessaging.WithoutCoolDown(), impatient), by(hasty, get), get),
-		given: inOrder(tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: "not done, not done, not done, done, 20s, requests: 3"},
+	{rule: "Siblings share the cool-down, but for one that has none, and one with another clock.",
+		do:    inTurn(impatient, by(agentmessaging.WithoutCoolDown(), impatient), by(agentmessaging.WithClock(new(backward)), impatient), by(hasty, get), get),
+		given: inOrder(tooMany("20", "k"), tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: "not done, not done, not done, not done, done, 20s, requests: 4"},
 	{rule: "What the service and the transport echo is taken out. The result is the service's word.", do: sending(create{SystemPrompt: "prompt-canary"}),
 		given: each(answer{Err: errors.New("transport says " + testKey + " and prompt-canary")}), want: inDoubt},
 	{do: sending(create{SystemPrompt: "prompt-canary"}),

@@ -238,12 +238,6 @@ func TestWithKeepsKeyAndConnections(t *testing.T) {
 	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
 }
 
-// stopped is a clock that does not move, and on which nobody waits.
-type stopped struct{}
-
-func (stopped) Now() time.Time                             { return time.Unix(0, 0) }
-func (stopped) Sleep(context.Context, time.Duration) error { return nil }
-
 // wantSent makes a call that is sent, and returns its body.
 func wantSent(t *testing.T, params any) string {
 	t.Helper()

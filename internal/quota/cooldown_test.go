@@ -155,6 +155,7 @@ var scenes = []scene{
 		{call: read, waiting: 1, goes: 1, answer: refuses("k", s)},
 		{at: h, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: h + s},
 		{at: h + s, call: message, waiting: 9, goes: 1, answer: refuses("k", s)},
+		{at: h + s, call: message, waiting: 9, until: h + 7*s/2}, // 2 s, and a quarter of jitter
 		{at: h + s, call: read, waiting: 9, until: h + 3*s},
 		{at: h + 3*s, call: read, waiting: 9, goes: 1},
 	}},
