@@ -84,68 +84,67 @@ func TestAcquire(t *testing.T) {
 	}
 }
 
-// TestPatience of callers whom the service refuses from the begin on: they are sent less and
+// crowds are callers whom the service refuses from the begin on: they are sent less and
 // less often, the fewer they are, and never before Retry-After. All give up once nobody has
 // got through for five minutes. The one who does has all others waited for.
+var crowds = []struct {
+	callers int
+	asked   time.Duration // Retry-After
+	through time.Duration // when one gets through; 0: never
+	sent    []int         // seconds of the first requests after the burst
+	over    time.Duration // when the last one gives up
+}{
+	{1, s, 0, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 300}, 300 * s},
+	{4, s, 0, []int{1, 2, 4, 8, 16, 32, 48, 64}, 300 * s},
+	{500, s, 0, []int{1, 2, 4, 8, 13, 18}, 300 * s},
+	{500, 30 * s, 0, []int{30, 60, 90}, 300 * s},
+	{1, 0, 0, []int{1, 2, 4}, 300 * s},
+	{1, time.Hour, 0, nil, 0},
+	{20, 30 * s, 299 * s, []int{30, 60}, 600 * s},
+}
+
 func TestPatience(t *testing.T) {
-	for _, tt := range []struct {
-		callers int
-		asked   time.Duration // Retry-After
-		through time.Duration // when one gets through; 0: never
-		sent    []int         // seconds of the first requests after the burst
-		over    time.Duration // when the last one gives up
-	}{
-		{1, s, 0, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 300}, 300 * s},
-		{4, s, 0, []int{1, 2, 4, 8, 16, 32, 48, 64}, 300 * s},
-		{500, s, 0, []int{1, 2, 4, 8, 13, 18}, 300 * s},
-		{500, 30 * s, 0, []int{30, 60, 90}, 300 * s},
-		{1, 0, 0, []int{1, 2, 4}, 300 * s},
-		{1, time.Hour, 0, nil, 0},
-		{20, 30 * s, 299 * s, []int{30, 60}, 600 * s},
-	} {
+	for _, tt := range crowds {
 		synctest.Test(t, func(t *testing.T) {
-			e, began := NewCoolDown(nil, func() float64 { return 0 }), time.Now()
-			var mu sync.Mutex
-			var sent []int
-			var over time.Duration
-			var group sync.WaitGroup
-			answer := func(w *Waiter) (passed bool) {
-				mu.Lock()
-				defer mu.Unlock()
-				at := time.Since(began)
-				if at > 0 {
-					sent = append(sent, int(at.Seconds()))
-				}
-				if passed = tt.through > 0 && at >= tt.through; passed {
-					tt.through = 0
-					e.Done(w, Outcome{Sent: true})
-				} else {
-					e.Done(w, refusedFor(tt.asked))
-				}
-				return passed
-			}
-			for range tt.callers {
-				group.Go(func() {
-					var refusal *Refusal
-					for w := reading(); refusal == nil; {
-						if err := e.Acquire(t.Context(), w); err != nil {
-							require.ErrorAs(t, err, &refusal)
-						} else if answer(w) {
-							return
-						} else {
-							_, refusal = e.Forecast(t.Context(), w)
-						}
-					}
-					mu.Lock()
-					defer mu.Unlock()
-					over = time.Since(began)
-				})
-			}
-			group.Wait()
+			began := time.Now()
+			sent := refuseAll(t, tt.callers, tt.asked, tt.through)
 			assert.Equal(t, tt.sent, sent[:min(len(sent), len(tt.sent))], "%+v", tt)
-			assert.Equal(t, tt.over, over, "%+v", tt)
+			assert.Equal(t, tt.over, time.Since(began), "%+v", tt)
 		})
 	}
+}
+
+// refuseAll refuses callers until each has given up, but for one who gets through. It
+// returns the seconds of the requests that came after the burst.
+func refuseAll(t *testing.T, callers int, asked, through time.Duration) (sent []int) {
+	e, began := NewCoolDown(nil, func() float64 { return 0 }), time.Now()
+	var mu sync.Mutex
+	answer := func() Outcome {
+		mu.Lock()
+		defer mu.Unlock()
+		at := time.Since(began)
+		if at > 0 {
+			sent = append(sent, int(at.Seconds()))
+		}
+		if through > 0 && at >= through {
+			through = 0
+			return Outcome{Sent: true}
+		}
+		return refusedFor(asked)
+	}
+	var group sync.WaitGroup
+	for range callers {
+		group.Go(func() {
+			for w := reading(); e.Acquire(t.Context(), w) == nil; {
+				e.Done(w, answer())
+				if _, refusal := e.Forecast(t.Context(), w); refusal != nil || !w.Refused {
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	return sent
 }
 
 // TestWhoLeavesIsNotKept, whether its context ends or an observer panics, and the
