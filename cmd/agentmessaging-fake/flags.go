@@ -214,7 +214,7 @@ func namingFlag[C any](from string, opt func(C) error) func(C) error {
 // help prints each option with its variable and its default. Package flag would print
 // neither the variables nor two dashes.
 func help(out io.Writer) {
-	_, _ = fmt.Fprint(out, "usage: agentmessaging-fake [version | observe] [flags]\n\n"+
+	_, _ = fmt.Fprint(out, "usage: agentmessaging-fake [version | observe | help] [flags]\n\n"+
 		"The Agent Messaging Service in memory. Each flag can also be given in the environment.\n\n")
 	for _, o := range new(config).options() {
 		variable := o.variable()
@@ -331,33 +331,51 @@ func takeLimits(text string) (opts []fakeserver.Option, _ error) {
 		}
 		return opts, nil
 	}
-	for pair := range strings.SplitSeq(text, ",") {
-		name, calls, _ := strings.Cut(strings.TrimSpace(pair), "=")
-		n, err := strconv.Atoi(calls)
-		if err != nil {
-			return nil, fmt.Errorf("must be off, one of %s, or calls in a window such as key_minute=5", strings.Join(planNames(), ", "))
+	wanted := fmt.Sprintf("must be off, one of %s, or calls in a window such as key_minute=5", strings.Join(planNames(), ", "))
+	all, err := pairs(text, wanted)
+	for _, p := range all {
+		calls, wrong := strconv.Atoi(p.value)
+		if wrong != nil {
+			return nil, errors.New(wanted)
 		}
-		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(name), n))
+		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(p.name), calls))
 	}
-	return opts, nil
+	return opts, err
 }
 
 // takeDecisions reads answers to open questions of the interface, such as
 // "windows=sliding,metadata_cap=8000". An answer that is not JSON is a text.
 func takeDecisions(text string) (opts []fakeserver.Option, _ error) {
-	for pair := range strings.SplitSeq(text, ",") {
-		id, answer, given := strings.Cut(strings.TrimSpace(pair), "=")
-		if !given {
-			return nil, errors.New("must be questions with answers, such as windows=sliding,metadata_cap=8000")
-		}
+	all, err := pairs(text, "must be questions with answers, such as windows=sliding,metadata_cap=8000")
+	for _, p := range all {
 		// A text needs no quotes: windows=sliding, and not windows="sliding".
-		value := any(answer)
-		if json.Valid([]byte(answer)) {
-			value = json.RawMessage(answer)
+		answer := any(p.value)
+		if json.Valid([]byte(p.value)) {
+			answer = json.RawMessage(p.value)
 		}
-		opts = append(opts, fakeserver.WithDecision(id, value))
+		opts = append(opts, fakeserver.WithDecision(p.name, answer))
 	}
-	return opts, nil
+	return opts, err
+}
+
+// pair is a name with its value.
+type pair struct{ name, value string }
+
+// pairs reads a list such as key_minute=5,key_day=100, and refuses anything else in the
+// words of wanted. A name that is there twice is refused: nobody could know which of its
+// values counts.
+func pairs(text, wanted string) (all []pair, _ error) {
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, given := strings.Cut(strings.TrimSpace(part), "=")
+		switch {
+		case !given:
+			return nil, errors.New(wanted)
+		case slices.ContainsFunc(all, func(p pair) bool { return p.name == name }):
+			return nil, errors.New("a name is there twice")
+		}
+		all = append(all, pair{name, value})
+	}
+	return all, nil
 }
 
 // takeColdStart takes the time that the first message of a key that is not warm takes

@@ -22,6 +22,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--log=loud", "--log: must be one of auto, text, json, off"},
 	{"--plan=gold", "--plan: unknown plan; the plans are preview, free, pro and byok"},
 	{"--limits=none", "--limits: must be off, one of preview, free, pro, byok, or calls in a window such as key_minute=5"},
+	{"--limits=key_minute=5,key_minute=6", "--limits: a name is there twice"},
 	{"--limits=key_hour=5", "--limits: unknown limit; the limits are key_minute, "},
 	{"--decisions=window=fixed", "--decisions: \"window\": unknown question; the questions are status, error_names, "},
 	{"--decisions=windows", "--decisions: must be questions with answers, such as windows=sliding"},
@@ -31,7 +32,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--calls=0", "--calls: must be an integer from 1 to 1000000"},
 	{"--replies=/no/such/file", "--replies: must be a file that can be read"},
 	{"--replies=/dev/null", "--replies: body: is required, as JSON"},
-	{"--replies=BROKEN", "--replies: [0].replies: give at least one reply"},
+	{"--replies=BROKEN", "--replies: [0].replies: give at least one"},
 	{"--replies=MISTYPED", "--replies: [1].match.endpoint: must be one of GET /v1/status, "},
 	{"--like=BROKEN", "--like: not the JSON that observe.Run writes"},
 	{"--state=BROKEN", "--state: BROKEN: fakeserver: ReadState: not the state of a fake: its format is not agentmessaging-fake-state; move it away to begin anew"},
@@ -112,6 +113,7 @@ func TestHelpAndVersion(t *testing.T) {
 			assert.Contains(t, out, "--"+o.name, command)
 			assert.Contains(t, out, o.variable(), command)
 		}
+		assert.Contains(t, out, "agentmessaging-fake [version | observe | help] [flags]\n")
 		assert.Contains(t, out, "AGENT_MESSAGING_FAKE_ADDR, default 127.0.0.1:8460", command)
 		assert.Empty(t, errs, command)
 	}

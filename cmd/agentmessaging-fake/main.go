@@ -5,6 +5,7 @@
 //
 //	agentmessaging-fake [flags]          serve
 //	agentmessaging-fake version          print the version
+//	agentmessaging-fake help             list the flags
 //	agentmessaging-fake observe [flags]  how a service answers what the interface leaves open
 //
 // What it prints on standard output, and writes to --ready-file once it serves,

@@ -158,7 +158,7 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 		err = found.Continue(ctx, o.target, o.budget)
 		// Missing is no change: the budget may have ended, or a limit was shut.
 		for _, line := range found.Missing(earlier) {
-			_, _ = fmt.Fprintln(stdout, "not seen tonight:", line)
+			_, _ = fmt.Fprintln(stdout, "not seen this time:", line)
 			missing++
 		}
 	}

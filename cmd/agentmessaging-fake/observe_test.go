@@ -49,7 +49,7 @@ func TestObserve(t *testing.T) {
 	status, stdout, _, _ = observed(t, cron, fakeserver.WithDecision("metadata_cap", 5000))
 	assert.Equal(t, exitFailed, status)
 	assert.Contains(t, stdout, "changed: metadata_cap: How many characters of compact JSON may metadata have? It was 4096, it is 5000.\n")
-	assert.Contains(t, stdout, "not seen tonight: sms_status (last seen 2")
+	assert.Contains(t, stdout, "not seen this time: sms_status (last seen 2")
 	assert.Contains(t, stdout, "unchanged: 18\n")
 	assert.Equal(t, "5000", answerIn(t, file, "metadata_cap"))
 	assert.Contains(t, answerIn(t, file, "sms_status"), "needs_setup", "an answer that was not seen stays")
@@ -58,7 +58,7 @@ func TestObserve(t *testing.T) {
 	require.NoError(t, err)
 	status, stdout, _, _ = observed(t, append(cron, "--budget", "requests=0"))
 	assert.Equal(t, exitUnfinished, status)
-	assert.Equal(t, 20, strings.Count(stdout, "not seen tonight: "))
+	assert.Equal(t, 20, strings.Count(stdout, "not seen this time: "))
 	for id, then := range kept.Decisions {
 		assert.Equal(t, string(then.Answer), answerIn(t, file, id), id)
 	}

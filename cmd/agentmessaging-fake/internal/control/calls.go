@@ -238,6 +238,7 @@ func (s *Server) makeCall(r *request, c struct {
 	if err != nil {
 		return nil, errors.New("path: no call can be made with this method and path")
 	}
+	req.Host = r.Host // the program's own address, so that the record names one that can be called
 	// As an application would send it, but for the name of the program.
 	req.Header = http.Header{"Content-Type": {"application/json"}, "User-Agent": {"agentmessaging-fake page"}}
 	if c.Key != "" {
@@ -279,6 +280,10 @@ func (s *Server) send(req *http.Request, wire http.RoundTripper) jsonapi.Stream 
 		var body any = string(raw)
 		switch {
 		case err != nil:
+			// Without the address, which is that of a connection in memory.
+			if broken := new(net.OpError); errors.As(err, &broken) {
+				err = broken.Err
+			}
 			jsonapi.Refuse(http.StatusBadGateway, "no_answer", "the call was made, and its answer did not arrive whole: "+err.Error()).ServeHTTP(w, r)
 			return
 		// JSON stays JSON in the answer, so that a program need not decode twice.

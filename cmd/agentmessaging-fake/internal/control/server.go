@@ -51,7 +51,7 @@ type Options struct {
 type Server struct {
 	options Options
 	// replies are those of Options.Replies, read once, and made again after each reset.
-	replies []rules.Rule
+	replies []rules.Script
 	mux     *http.ServeMux
 	// started tells clients whether the program is still the same: GET info has it.
 	started time.Time
@@ -90,8 +90,7 @@ type request struct {
 // with nil for no body, or with an error.
 type handler func(*request) (any, error)
 
-// withBody decodes the body for a handler that takes one. A handler without it ignores
-// a body.
+// withBody decodes the body for a handler that takes one.
 func withBody[T any](act func(*request, T) (any, error)) handler {
 	return func(r *request) (any, error) {
 		body, err := jsonapi.Decode[T](r.body)
@@ -102,22 +101,33 @@ func withBody[T any](act func(*request, T) (any, error)) handler {
 	}
 }
 
+// withoutBody refuses a body for a handler that takes none, since whoever sends one
+// believes that it has an effect. {} is accepted: some clients always send it.
+func withoutBody(act handler) handler {
+	return func(r *request) (any, error) {
+		if _, err := jsonapi.Decode[struct{}](r.body); len(r.body) > 0 && err != nil {
+			return nil, err
+		}
+		return act(r)
+	}
+}
+
 // noSuchKey is about a label, in a path or a body: the text of a key is no name for it
 // here, since addresses get into logs.
 const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
 
 // readReplies reads the file of --replies: a list of rules, or one. nil stays nil.
-func readReplies(raw []byte) (_ []rules.Rule, err error) {
+func readReplies(raw []byte) (_ []rules.Script, err error) {
 	defer panicAsError(&err)
 	switch {
 	case raw == nil:
 		return nil, nil
 	// A list has its index in each error, and one rule alone needs no list around it.
 	case bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")):
-		return jsonapi.Decode[[]rules.Rule](raw)
+		return jsonapi.Decode[[]rules.Script](raw)
 	}
-	one, err := jsonapi.Decode[rules.Rule](raw)
-	return []rules.Rule{one}, err
+	one, err := jsonapi.Decode[rules.Script](raw)
+	return []rules.Script{one}, err
 }
 
 // applyOptions makes the rules that the options ask for and reads the state of
@@ -126,7 +136,7 @@ func readReplies(raw []byte) (_ []rules.Rule, err error) {
 func (s *Server) applyOptions() error {
 	s.rules = rules.NewSet(s.fake)
 	for i, r := range s.replies {
-		if _, err := s.rules.Add(rules.Replies, r); err != nil {
+		if _, err := s.rules.Add(r); err != nil {
 			return fmt.Errorf("replies: [%d].%w", i, err)
 		}
 	}
@@ -140,9 +150,9 @@ func (s *Server) applyOptions() error {
 		return nil
 	}
 	// As a rule of the interface, so that the page lists it and a user can remove it.
-	latency, err := jsonapi.Decode[rules.Rule](fmt.Appendf(nil, `{"fault":{"kind":"latency","duration":%q}}`, s.options.Latency))
+	latency, err := jsonapi.Decode[rules.Injection](fmt.Appendf(nil, `{"fault":{"kind":"latency","duration":%q}}`, s.options.Latency))
 	if err == nil {
-		_, err = s.rules.Add(rules.Faults, latency)
+		_, err = s.rules.Add(latency)
 	}
 	return err
 }
@@ -257,19 +267,20 @@ const maxAdvance = 100 * 365 * 24 * time.Hour
 // leaves the clock as it is, so that a client which waits in the fake's time need
 // not ask first.
 func (s *Server) advance(_ *request, body struct {
-	Duration jsonapi.Duration
-	Until    time.Time
+	Duration *jsonapi.Duration
+	Until    *time.Time
 }) (any, error) {
-	d := body.Duration.Duration
-	switch {
-	case (d == 0) == body.Until.IsZero():
+	if (body.Duration == nil) == (body.Until == nil) {
 		return nil, errors.New("body: needs duration or until, and not both")
-	case d == 0:
-		// A time in the past is no error: see above.
-		d = max(0, body.Until.Sub(s.fake.Now()))
+	}
+	member, d := "duration", time.Duration(0)
+	if body.Duration != nil {
+		d = body.Duration.Duration
+	} else { // a time in the past is no error: see above
+		member, d = "until", max(0, body.Until.Sub(s.fake.Now()))
 	}
 	if d > maxAdvance-s.admin.Advanced() {
-		return nil, fmt.Errorf("duration: the clock goes at most %v forward in all", maxAdvance)
+		return nil, fmt.Errorf("%s: the clock goes at most %v forward in all", member, maxAdvance)
 	}
 	s.fake.Advance(d)
 	return s.clock(nil)
@@ -283,8 +294,8 @@ func (s *Server) listRules(name string, kind rules.Kind) handler {
 }
 
 // addRule puts a rule in force: POST replies and POST faults.
-func (s *Server) addRule(kind rules.Kind) handler {
-	return withBody(func(_ *request, r rules.Rule) (any, error) { return s.rules.Add(kind, r) })
+func addRule[R rules.Rule](s *Server) handler {
+	return withBody(func(_ *request, r R) (any, error) { return s.rules.Add(r) })
 }
 
 // removeRules removes one rule, or without an id all of its kind. No rule at all is then

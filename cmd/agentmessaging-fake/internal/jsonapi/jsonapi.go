@@ -269,7 +269,7 @@ func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 	// Fields of an embedded struct count as its own, as in encoding/json.
 	fields := map[string]reflect.Value{}
 	for _, f := range reflect.VisibleFields(v.Type()) {
-		if f.IsExported() {
+		if f.IsExported() && !f.Anonymous {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			fields[cmp.Or(name, strings.ToLower(f.Name))] = v.FieldByIndex(f.Index)
 		}

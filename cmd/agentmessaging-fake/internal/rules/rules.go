@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -27,21 +28,36 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// Rule is a fault, or a script of replies, and says on which calls it acts. Where
-// Times, Nth, From and Chance are combined, it acts where all of them allow it.
-type Rule struct {
-	// Fault is set for a fault, Replies for a script: one of them.
-	Fault   *Fault             `json:"fault,omitempty"`
-	Replies []fakeserver.Reply `json:"replies,omitempty"`
-	Match   Match              `json:"match"`
+// Rule is a Script or an Injection.
+type Rule interface {
+	// active returns the rule as it is shown. The error says what is wrong with the
+	// members that only this type has.
+	active() (*Active, error)
+}
+
+// Script is a script of replies, as a body of POST replies and a file of --replies have
+// it.
+type Script struct {
+	Replies []fakeserver.Reply
+	Conditions
+}
+
+// Injection is a fault with its calls, as a body of POST faults has it.
+type Injection struct {
+	Fault *Fault
+	From  *int
+	Conditions
+}
+
+// Conditions say on which calls a rule acts. Where Times, Nth, Chance and the From of a
+// fault are combined, it acts where all of them allow it.
+type Conditions struct {
+	Match Match `json:"match"`
 	// Times is how often it acts at most; nil means without end.
 	Times *int `json:"times,omitempty"`
 	// Nth lets it act only on this call of those that match, counted from 1; nil means
 	// on each.
 	Nth *int `json:"nth,omitempty"`
-	// From lets a fault act from this call of those that match on, counted from 1; nil
-	// means from the first.
-	From *int `json:"from,omitempty"`
 	// Chance is the probability with which it acts on a call that matches, from 0 to 1;
 	// nil means always. Seed fixes the decisions; 0 means 1.
 	Chance *float64 `json:"chance,omitempty"`
@@ -58,7 +74,13 @@ type Active struct {
 	ID string `json:"id"`
 	// Name is the Go call of a fault, such as LoseReply(Hang()); "" for a script.
 	Name string `json:"name,omitempty"`
-	Rule
+	// Fault is set for a fault, Replies for a script: one of them.
+	Fault   *Fault             `json:"fault,omitempty"`
+	Replies []fakeserver.Reply `json:"replies,omitempty"`
+	// From lets a fault act from this call of those that match on, counted from 1; nil
+	// means from the first.
+	From *int `json:"from,omitempty"`
+	Conditions
 	// Hits is how often it had acted when it was copied for an answer.
 	Hits int `json:"hits"`
 
@@ -130,27 +152,42 @@ func endpointNamed(name string) (*spec.Endpoint, error) {
 	return e, nil
 }
 
+// active refuses a member that the status of its reply does not send, since its author
+// believes that it has an effect.
+func (r Script) active() (*Active, error) {
+	if len(r.Replies) == 0 {
+		return nil, errors.New("replies: give at least one")
+	}
+	for i, reply := range r.Replies {
+		isError := reply.Status != 0 && reply.Status != http.StatusOK
+		switch {
+		case isError && !spec.SendMessage.Lists(reply.Status):
+			return nil, fmt.Errorf("replies[%d].status: must be one of %v", i, spec.SendMessage.Errors)
+		case isError && (reply.Text != "" || reply.Warnings != nil):
+			return nil, fmt.Errorf("replies[%d]: an error has no text and no warnings, but code and reason", i)
+		case !isError && reply.Code+reply.Reason != "":
+			return nil, fmt.Errorf("replies[%d]: code and reason need the status of an error", i)
+		}
+	}
+	return &Active{kind: Replies, Replies: r.Replies, Conditions: r.Conditions}, nil
+}
+
+func (r Injection) active() (*Active, error) {
+	if r.Fault == nil {
+		return nil, errors.New("fault: is required")
+	}
+	return &Active{kind: Faults, Fault: r.Fault, From: r.From, Conditions: r.Conditions}, nil
+}
+
 // check finds what is wrong before anything is made of the rule, so that a rule that is
 // refused leaves nothing that acts. Package fakeserver checks the same bounds, but in
 // the middle of making it.
-func (r *Rule) check(kind Kind) error {
+func (m *Active) check() error {
 	switch {
-	// Each kind has its route, so a body with the other one is a mistake.
-	case kind == Replies && (len(r.Replies) == 0 || r.Fault != nil):
-		return errors.New("replies: give at least one reply, and no fault")
-	case kind == Faults && (r.Fault == nil || r.Replies != nil):
-		return errors.New("fault: give one, and no replies")
-	case slices.ContainsFunc([]*int{r.Times, r.Nth, r.From}, func(n *int) bool { return n != nil && *n < 1 }):
+	case slices.ContainsFunc([]*int{m.Times, m.Nth, m.From}, func(n *int) bool { return n != nil && *n < 1 }):
 		return errors.New("times, nth, from: must be at least 1")
-	case kind == Replies && r.From != nil:
-		return errors.New("from: goes with a fault only")
-	case r.Chance != nil && (*r.Chance < 0 || *r.Chance > 1):
+	case m.Chance != nil && (*m.Chance < 0 || *m.Chance > 1):
 		return errors.New("chance: must be from 0 to 1")
-	}
-	for i, reply := range r.Replies {
-		if reply.Status != 0 && !spec.SendMessage.Lists(reply.Status) {
-			return fmt.Errorf("replies[%d].status: must be one of %v", i, spec.SendMessage.Errors)
-		}
 	}
 	return nil
 }
@@ -171,27 +208,30 @@ func NewSet(fake *fakeserver.Server) *Set {
 
 // Add puts a rule in force and returns it with its identifier. A newer rule goes before
 // an older one where both match.
-func (s *Set) Add(kind Kind, r Rule) (*Active, error) {
-	if err := r.check(kind); err != nil {
+func (s *Set) Add(r Rule) (*Active, error) {
+	m, err := r.active()
+	if err == nil {
+		err = m.check()
+	}
+	if err != nil {
 		return nil, err
 	}
-	matchers, err := r.Match.Matchers(s.fake)
+	matchers, err := m.Match.Matchers(s.fake)
 	if err != nil {
 		return nil, fmt.Errorf("match.%w", err)
 	}
 	// A rule is made in steps, and must not act before the last.
 	var ready atomic.Bool
 	matchers = append(matchers, fakeserver.Where(func(fakeserver.Call) bool { return ready.Load() }))
-	m := &Active{Rule: r, kind: kind}
-	if kind == Replies {
+	if m.kind == Replies {
 		m.script(s.fake.OnMessage(matchers...))
 	} else {
-		m.inject(s.fake.Inject(r.Fault.Fault, matchers...))
+		m.inject(s.fake.Inject(m.Fault.Fault, matchers...))
 	}
 	ready.Store(true)
 	// A rule that was refused takes no number.
-	s.count[kind]++
-	m.ID = fmt.Sprintf("%s_%06d", kind, s.count[kind])
+	s.count[m.kind]++
+	m.ID = fmt.Sprintf("%s_%06d", m.kind, s.count[m.kind])
 	s.rules = append(s.rules, m)
 	return m, nil
 }
@@ -202,7 +242,7 @@ func (m *Active) script(script *fakeserver.Script) {
 	for _, reply := range m.Replies {
 		script.ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return reply })
 	}
-	setBounds(m.Rule, script)
+	setBounds(m.Conditions, script)
 	m.acting = script
 }
 
@@ -211,7 +251,7 @@ func (m *Active) inject(injection *fakeserver.Injection) {
 	if m.From != nil {
 		injection.From(*m.From)
 	}
-	setBounds(m.Rule, injection)
+	setBounds(m.Conditions, injection)
 	m.Name, m.acting = m.Fault.String(), injection
 }
 
@@ -222,7 +262,7 @@ func setBounds[R interface {
 	Times(n int) R
 	Nth(n int) R
 	Chance(p float64, seed uint64) R
-}](r Rule, made R) {
+}](r Conditions, made R) {
 	if r.Times != nil {
 		made.Times(*r.Times)
 	}
