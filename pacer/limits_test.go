@@ -142,6 +142,11 @@ func TestLevel(t *testing.T) {
 		assert.Equal(t, 60.0, level(p))
 		acquire(t, p, message).Done(tooMany("", 15*time.Second))
 		assert.Equal(t, 30.0, level(p), "never more than half at once")
+		for range 3 {
+			time.Sleep(time.Minute)
+			acquire(t, p, message).Done(tooMany("", s))
+		}
+		assert.Equal(t, 15.0, level(p), "a quarter at least")
 	})
 }
 
