@@ -193,6 +193,8 @@ var verdicts = []callCase{
 	{do: clearBYOK, given: bodies(200, `{"ok":false}`), want: "not done"},
 	{rule: "Each attempt sends the whole body, after a wait that grows.", do: post,
 		given: inOrder(notDialed, tooMany("7", ""), okAnswer), want: "not done, not done, done, 7.5s"},
+	{rule: "A limit may open sooner than the last wait took.", do: post, given: inOrder(notDialed, notDialed, tooMany("0.25", "k"), okAnswer),
+		want: "not done, not done, not done, done, 1.75s"},
 	{rule: "It doubles up to 8 s.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: 5, MinWait: 3 * time.Second}), given: each(notDialed),
 		want: strings.Repeat("not done, ", 5) + "25s"},
 	{rule: "Half of the longest jitter is added.", do: post, opts: options{jitter(0.5)},

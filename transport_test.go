@@ -213,6 +213,26 @@ func TestRenewals(t *testing.T) {
 	}
 }
 
+// TestRenewalsAreBounded: no HTTP/2 connection ever takes the request.
+func TestRenewalsAreBounded(t *testing.T) {
+	near, far := net.Pipe()
+	go tls.Server(far, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}}).Handshake()
+	conn := tls.Client(near, &tls.Config{RootCAs: roots(), ServerName: "example.com", NextProtos: []string{"h2"}})
+	require.NoError(t, conn.Handshake())
+	full := tripper(func(req *http.Request) (*http.Response, error) {
+		hooks := httptrace.ContextClientTrace(req.Context())
+		hooks.GetConn("")
+		hooks.GotConn(httptrace.GotConnInfo{Conn: conn})
+		hooks.GetConn("") // for another one
+		return nil, req.Context().Err()
+	})
+	var info agentmessaging.CallInfo
+	err := post(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, full, once))
+	assert.Equal(t, noAnswer, outcome(err), "%v", err)
+	assert.Equal(t, 2, info.Renewals)
+	assert.Equal(t, 3, info.Attempts)
+}
+
 // memoryServer is net/http's own server over HTTP/2, on connections in memory.
 type memoryServer struct {
 	http.Server
