@@ -224,44 +224,51 @@ func (j badJar) Cookies(*url.URL) []*http.Cookie {
 	return nil
 }
 
+// What becomes of the call in which a part misbehaves; cannot: the part has no such way.
+const limited, panics, cannot = "error 429", "panic", ""
+
+type ways map[string]string // what becomes of the call, by what the part does
+
+var usual = ways{"panics": panics, "blocks": noAnswer, "returns nil": success, "re-enters": success, "is late": success, "lies": success}
+
+var badParts = []struct {
+	part string
+	bad  func(*mischief) agentmessaging.Option
+	but  ways // other than usual
+}{
+	{"transport", transportOf(badTransport), ways{"blocks": unknown, "returns nil": unknown, "returns both": unknown}},
+	{"body of a 429", transportOf(badBody(429)), ways{"blocks": success, "returns both": success}},
+	{"body of a success", transportOf(badBody(200)), ways{"blocks": unknown, "returns both": success, "lies": unknown}},
+	{"observer of CallStart", badObserver(agentmessaging.CallStart{}), ways{"lies": noAnswer}},
+	{"observer of AttemptStart", badObserver(agentmessaging.AttemptStart{}), ways{"lies": noAnswer}},
+	{"observer of RequestStart", badObserver(agentmessaging.RequestStart{}), nil},
+	{"observer of AttemptEnd", badObserver(agentmessaging.AttemptEnd{}), ways{"blocks": limited}},
+	{"observer of Retry", badObserver(agentmessaging.Retry{}), ways{"blocks": limited}},
+	{"observer of LimiterWait", badObserver(agentmessaging.LimiterWait{}), nil},
+	{"observer of CoolDown", badObserver(agentmessaging.CoolDown{}), ways{"blocks": limited}},
+	{"observer of CallEnd", badObserver(agentmessaging.CallEnd{}), ways{"blocks": success}},
+	{"slog handler", badHandler, ways{"returns nil": cannot, "lies": cannot}},
+	{"limiter", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, false}) },
+		ways{"blocks": limited, "returns nil": noAnswer, "returns both": noAnswer, "lies": limited}},
+	{"permit", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, true}) },
+		ways{"blocks": cannot, "returns nil": cannot}},
+	{"clock", func(m *mischief) agentmessaging.Option { return agentmessaging.WithClock(badClock{mischief: m}) },
+		ways{"panics": noAnswer, "blocks": success, "returns both": noAnswer}},
+	{"cookie jar", func(m *mischief) agentmessaging.Option {
+		return agentmessaging.WithHTTPClient(&http.Client{Transport: m.service, Jar: badJar{m}})
+	}, ways{"blocks": cannot, "returns nil": cannot}},
+	{"before send", nil, ways{"returns both": noAnswer}},
+}
+
+func transportOf(f func(*mischief) http.RoundTripper) func(*mischief) agentmessaging.Option {
+	return func(m *mischief) agentmessaging.Option { return through(f(m)) }
+}
+
 // TestPartsThatMisbehave: whatever a user plugs in and whatever it does, the call
 // ends as documented, within its deadline; a panic reaches its caller; no permit, no
 // open body and no goroutine is left; and other callers get through.
 func TestPartsThatMisbehave(t *testing.T) {
-	const limited, panics, cannot = "error 429", "panic", ""
-	type ways map[string]string // what becomes of the call, by what the part does
-	usual := ways{"panics": panics, "blocks": noAnswer, "returns nil": success, "re-enters": success, "is late": success, "lies": success}
-	transport := func(f func(*mischief) http.RoundTripper) func(*mischief) agentmessaging.Option {
-		return func(m *mischief) agentmessaging.Option { return through(f(m)) }
-	}
-	for _, tt := range []struct {
-		part string
-		bad  func(*mischief) agentmessaging.Option
-		but  ways // other than usual
-	}{
-		{"transport", transport(badTransport), ways{"blocks": unknown, "returns nil": unknown, "returns both": unknown}},
-		{"body of a 429", transport(badBody(429)), ways{"blocks": success, "returns both": success}},
-		{"body of a success", transport(badBody(200)), ways{"blocks": unknown, "returns both": success, "lies": unknown}},
-		{"observer of CallStart", badObserver(agentmessaging.CallStart{}), ways{"lies": noAnswer}},
-		{"observer of AttemptStart", badObserver(agentmessaging.AttemptStart{}), ways{"lies": noAnswer}},
-		{"observer of RequestStart", badObserver(agentmessaging.RequestStart{}), nil},
-		{"observer of AttemptEnd", badObserver(agentmessaging.AttemptEnd{}), ways{"blocks": limited}},
-		{"observer of Retry", badObserver(agentmessaging.Retry{}), ways{"blocks": limited}},
-		{"observer of LimiterWait", badObserver(agentmessaging.LimiterWait{}), nil},
-		{"observer of CoolDown", badObserver(agentmessaging.CoolDown{}), ways{"blocks": limited}},
-		{"observer of CallEnd", badObserver(agentmessaging.CallEnd{}), ways{"blocks": success}},
-		{"slog handler", badHandler, ways{"returns nil": cannot, "lies": cannot}},
-		{"limiter", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, false}) },
-			ways{"blocks": limited, "returns nil": noAnswer, "returns both": noAnswer, "lies": limited}},
-		{"permit", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, true}) },
-			ways{"blocks": cannot, "returns nil": cannot}},
-		{"clock", func(m *mischief) agentmessaging.Option { return agentmessaging.WithClock(badClock{mischief: m}) },
-			ways{"panics": noAnswer, "blocks": success, "returns both": noAnswer}},
-		{"cookie jar", func(m *mischief) agentmessaging.Option {
-			return agentmessaging.WithHTTPClient(&http.Client{Transport: m.service, Jar: badJar{m}})
-		}, ways{"blocks": cannot, "returns nil": cannot}},
-		{"before send", nil, ways{"returns both": noAnswer}},
-	} {
+	for _, tt := range badParts {
 		wants := maps.Clone(usual)
 		maps.Copy(wants, tt.but)
 		for way, want := range wants {
@@ -296,7 +303,7 @@ func callWithBadPart(t *testing.T, part, way string, bad func(*mischief) agentme
 	}()
 	if panicked != nil {
 		assert.Equal(t, "mischief", panicked)
-		assert.Equal(t, "panic", want)
+		assert.Equal(t, panics, want)
 		sent := strings.HasPrefix(part, "transport") || strings.HasPrefix(part, "body")
 		last := slices.Concat([]string{""}, observer.verdicts)[len(observer.verdicts)]
 		assert.Equal(t, sent, last == string(agentmessaging.VerdictUnknown), "the last verdict is %q", last)

@@ -227,49 +227,55 @@ func TestOnCall(t *testing.T) {
 	assert.Equal(t, []string{"trace_000002", "trace_000001"}, traces(seen))
 }
 
-// Every refusal and every fault says why, with the numbers.
+// reasons are why each refusal and each fault happened, with the numbers.
+var reasons = []struct {
+	why                string
+	method, path, body string
+	given              func(f fake, c *caller)
+}{
+	{"400: text has 4,001 characters, 4,000 are allowed.", "POST", anAgent + "/messages", `{"text":"` + strings.Repeat("é", 4001) + `"}`, nil},
+	{"400: mode: must be one of hosted, byok.", "POST", "/v1/warmup", `{"mode":"x"}`, nil},
+	{"400: metadata has 4,099 characters, 4,096 are allowed.", "POST", "/v1/agents", `{"metadata":{"a":"` + strings.Repeat("x", 4091) + `"}}`, nil},
+	{"401: the call has no Authorization header with one bearer token.", "GET", "/v1/status", "", func(_ fake, c *caller) { c.key = "" }},
+	{"401: key_000001 was revoked 3m0s ago.", "GET", "/v1/status", "", func(f fake, c *caller) { f.RevokeKey(c.key); f.Advance(3 * time.Minute) }},
+	{"403: key_000002 was not issued through the dashboard, which BYOK requires.", "GET", "/v1/byok", "",
+		func(f fake, c *caller) { c.key = f.IssueKey(fakeserver.KeyOptions{NotDashboard: true}) }},
+	{"404: the agent belongs to key_000001.", "GET", anAgent, "", agentOfAnother},
+	{"404: no endpoint has this path.", "GET", "/v1/nothing", "", nil},
+	{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", `{"mode":"byok"}`, nil},
+	{"409: the BYOK configuration of key_000001 was cleared 1m0s ago.", "POST", "/v1/warmup", `{"mode":"byok"}`, func(f fake, c *caller) {
+		c.setBYOK()
+		c.call("DELETE", "/v1/byok", noBody).wantOK(c.t)
+		f.Advance(time.Minute)
+	}},
+	{"429: key_000001 has spent 60 of 60 in this minute; it opens in 41s.", "GET", anAgent, "", func(f fake, c *caller) {
+		c.times(60, "GET", anAgent, noBody)
+		f.Advance(19 * time.Second)
+	}},
+	{"429: 192.0.2.1 has spent 10 of 10 agent creations in this minute; it opens in 1m0s.", "POST", "/v1/agents", emptyBody, func(_ fake, c *caller) {
+		c.times(10, "POST", "/v1/agents", emptyBody)
+	}},
+	{"429: Exhaust closed key_day for key_000001; it opens in 24h0m0s.", "GET", anAgent, "", func(f fake, c *caller) { f.Exhaust(c.key, "key_day") }},
+	{"503: the BYOK store is not available, by SetBYOKAvailable(false).", "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, func(f fake, _ *caller) { f.SetBYOKAvailable(false) }},
+	{"Answer(503) answered in place of the service; the call had no effect.", "GET", anAgent, "", injecting(fakeserver.Answer(503, ""))},
+	{"LoseReply(ResetConnection()) ended the connection without an answer; the call had its effect.", "GET", anAgent, "", injecting(fakeserver.LoseReply(fakeserver.ResetConnection()))},
+	{"LoseReply(CloseEarly()) ended the connection without an answer; the agent has the message.", "POST", anAgent + "/messages", `{"text":"x"}`, injecting(fakeserver.LoseReply(fakeserver.CloseEarly()))},
+	{"TruncateReply(5) cut the answer after 5 of 143 bytes; the call had its effect.", "GET", anAgent, "", injecting(fakeserver.TruncateReply(5))},
+	{"404: no agent has this identifier. TruncateReply(5) cut the answer after 5 of 103 bytes; the service had refused it with 404.", "GET", "/v1/agents/x", "", injecting(fakeserver.TruncateReply(5))},
+	{"", "GET", anAgent, "", injecting(fakeserver.Latency(0))},
+}
+
+func agentOfAnother(f fake, c *caller) {
+	c.agent(emptyBody)
+	c.key = f.IssueKey(fakeserver.KeyOptions{})
+}
+
+func injecting(fault fakeserver.Fault) func(fake, *caller) {
+	return func(f fake, c *caller) { c.agent(emptyBody); f.Inject(fault) }
+}
+
 func TestWhy(t *testing.T) {
-	const byok, setBYOK = `{"mode":"byok"}`, `{"provider":"openai","api_key":"sk"}`
-	agentOfAnother := func(f fake, c *caller) { c.agent(emptyBody); c.key = f.IssueKey(fakeserver.KeyOptions{}) }
-	inject := func(fault fakeserver.Fault) func(fake, *caller) {
-		return func(f fake, c *caller) { c.agent(emptyBody); f.Inject(fault) }
-	}
-	for _, row := range []struct {
-		why                string
-		method, path, body string
-		given              func(f fake, c *caller)
-	}{
-		{"400: text has 4,001 characters, 4,000 are allowed.", "POST", anAgent + "/messages", `{"text":"` + strings.Repeat("é", 4001) + `"}`, nil},
-		{"400: mode: must be one of hosted, byok.", "POST", "/v1/warmup", `{"mode":"x"}`, nil},
-		{"400: metadata has 4,099 characters, 4,096 are allowed.", "POST", "/v1/agents", `{"metadata":{"a":"` + strings.Repeat("x", 4091) + `"}}`, nil},
-		{"401: the call has no Authorization header with one bearer token.", "GET", "/v1/status", "", func(_ fake, c *caller) { c.key = "" }},
-		{"401: key_000001 was revoked 3m0s ago.", "GET", "/v1/status", "", func(f fake, c *caller) { f.RevokeKey(c.key); f.Advance(3 * time.Minute) }},
-		{"403: key_000002 was not issued through the dashboard, which BYOK requires.", "GET", "/v1/byok", "",
-			func(f fake, c *caller) { c.key = f.IssueKey(fakeserver.KeyOptions{NotDashboard: true}) }},
-		{"404: the agent belongs to key_000001.", "GET", anAgent, "", agentOfAnother},
-		{"404: no endpoint has this path.", "GET", "/v1/nothing", "", nil},
-		{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", byok, nil},
-		{"409: the BYOK configuration of key_000001 was cleared 1m0s ago.", "POST", "/v1/warmup", byok, func(f fake, c *caller) {
-			c.setBYOK()
-			c.call("DELETE", "/v1/byok", noBody).wantOK(t)
-			f.Advance(time.Minute)
-		}},
-		{"429: key_000001 has spent 60 of 60 in this minute; it opens in 41s.", "GET", anAgent, "", func(f fake, c *caller) {
-			c.times(60, "GET", anAgent, noBody)
-			f.Advance(19 * time.Second)
-		}},
-		{"429: 192.0.2.1 has spent 10 of 10 agent creations in this minute; it opens in 1m0s.", "POST", "/v1/agents", emptyBody, func(_ fake, c *caller) {
-			c.times(10, "POST", "/v1/agents", emptyBody)
-		}},
-		{"429: Exhaust closed key_day for key_000001; it opens in 24h0m0s.", "GET", anAgent, "", func(f fake, c *caller) { f.Exhaust(c.key, "key_day") }},
-		{"503: the BYOK store is not available, by SetBYOKAvailable(false).", "PUT", "/v1/byok", setBYOK, func(f fake, _ *caller) { f.SetBYOKAvailable(false) }},
-		{"Answer(503) answered in place of the service; the call had no effect.", "GET", anAgent, "", inject(fakeserver.Answer(503, ""))},
-		{"LoseReply(ResetConnection()) ended the connection without an answer; the call had its effect.", "GET", anAgent, "", inject(fakeserver.LoseReply(fakeserver.ResetConnection()))},
-		{"LoseReply(CloseEarly()) ended the connection without an answer; the agent has the message.", "POST", anAgent + "/messages", `{"text":"x"}`, inject(fakeserver.LoseReply(fakeserver.CloseEarly()))},
-		{"TruncateReply(5) cut the answer after 5 of 143 bytes; the call had its effect.", "GET", anAgent, "", inject(fakeserver.TruncateReply(5))},
-		{"404: no agent has this identifier. TruncateReply(5) cut the answer after 5 of 103 bytes; the service had refused it with 404.", "GET", "/v1/agents/x", "", inject(fakeserver.TruncateReply(5))},
-		{"", "GET", anAgent, "", inject(fakeserver.Latency(0))},
-	} {
+	for _, row := range reasons {
 		f, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes())
 		if row.given != nil {
 			row.given(f, &c)
@@ -478,17 +484,17 @@ func TestCanaries(t *testing.T) {
 	})
 }
 
-func showCanaries(t *testing.T, text, prompt, said string, opts ...fakeserver.Option) string {
-	watch, fake, c := newSpied(t, append(append(opts, unlimited()...), fakeserver.WithUnknownRoutes(), fakeserver.WithCallLimit(math.MaxInt))...)
-	issued := fake.IssueKey(fakeserver.KeyOptions{})
+// actOnCanaries sends secrets through every endpoint and every fault. It returns all that
+// the fake shows of it.
+func actOnCanaries(watch *spy, fake fake, c caller, issued string) (shown []any) {
 	script := fake.OnMessage(fakeserver.ByText(canaryText)).Reply(canaryReply)
 	never := fake.OnMessage(fakeserver.ByKey(issued), fakeserver.ByAgent(canaryText), fakeserver.ByTextContaining("never"+canaryText)).Required()
-	shown := []any{fake, script, *script, never, *never, fakeserver.ByKey(issued), fakeserver.ByAgent(issued), fakeserver.ByText(canaryText), fakeserver.ByTextContaining(canaryText)}
+	shown = []any{fake, script, *script, never, *never, fakeserver.ByKey(issued), fakeserver.ByAgent(issued), fakeserver.ByText(canaryText), fakeserver.ByTextContaining(canaryText)}
 	for _, key := range []string{c.key, issued, canaryStranger} {
 		shown = append(shown, c.with(key).sendCanaries(canaryCalls), c.with(key).sendCanaries(oddCalls))
 	}
 	stored, err := json.Marshal(fake.Agents()[0].LLM)
-	require.NoError(t, err)
+	require.NoError(c.t, err)
 	shown = append(shown, string(stored))
 	for _, row := range append([]faultRow{
 		{fault: fakeserver.Answer(500, canaryText)}, {fault: fakeserver.RateLimited(canaryText)},
@@ -501,9 +507,14 @@ func showCanaries(t *testing.T, text, prompt, said string, opts ...fakeserver.Op
 	}
 	watch.Errorf("fail, so that the transcript is logged")
 	watch.finish()
-	require.NotEmpty(t, watch.logs, "the transcript")
-	shown = append(shown, fake.Limits(issued), fake.Calls(), fake.Calls()[0], watch.logs, watch.errors)
+	require.NotEmpty(c.t, watch.logs, "the transcript")
+	return append(shown, fake.Limits(issued), fake.Calls(), fake.Calls()[0], watch.logs, watch.errors)
+}
 
+func showCanaries(t *testing.T, text, prompt, said string, opts ...fakeserver.Option) string {
+	watch, fake, c := newSpied(t, append(append(opts, unlimited()...), fakeserver.WithUnknownRoutes(), fakeserver.WithCallLimit(math.MaxInt))...)
+	issued := fake.IssueKey(fakeserver.KeyOptions{})
+	shown := actOnCanaries(watch, fake, c, issued)
 	var out bytes.Buffer
 	require.NoError(t, fake.WriteCalls(&out))
 	require.Contains(t, out.String(), "LoseReply", "the faults acted")

@@ -214,33 +214,39 @@ func TestShowsNoSecret(t *testing.T) {
 	}
 }
 
+// badTargets answer with nothing that is documented, or with lies.
+var badTargets = map[string]stranger.RoundTrip{
+	"500": stranger.Answering(500, `{"error":"internal"}`), "HTML": stranger.Answering(200, "<html>"), "HTML 404": stranger.Answering(404, "<html>"),
+	"429 for ever": stranger.Answering(429, `{"error":"rate_limited"}`), "401 for ever": stranger.Answering(401, `{"error":"unauthorized"}`),
+	"empty": stranger.Answering(200, ""), "another service": stranger.Answering(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
+	"refused": func(*http.Request) (*http.Response, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	},
+	"hangs": func(req *http.Request) (*http.Response, error) {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	},
+	"drips": func(req *http.Request) (*http.Response, error) {
+		res, _ := stranger.Answering(200, "")(req)
+		res.Body = io.NopCloser(dripping{req})
+		return res, nil
+	},
+	"lies": lying(rand.New(rand.NewPCG(1, 2))),
+}
+
+func lying(random *rand.Rand) stranger.RoundTrip {
+	lies := []string{`{}`, `[]`, `{"agent_id":"../..","error":"x","byok":null,"limit_key":"` + strings.Repeat("l", 9999) + `"}`, `nul`, ""}
+	return func(req *http.Request) (*http.Response, error) {
+		return stranger.Answering([]int{200, 400, 404, 429, 503}[random.IntN(5)], lies[random.IntN(len(lies))])(req)
+	}
+}
+
 // TestBadTargets: a target that lies, hangs, drips, answers HTML or refuses all
 // ends the run within its budget, answers no question, and costs a baseline no
 // answer. Where nothing documented comes back the run has an error.
 func TestBadTargets(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	lies := []string{`{}`, `[]`, `{"agent_id":"../..","error":"x","byok":null,"limit_key":"` + strings.Repeat("l", 9999) + `"}`, `nul`, ""}
 	baseline := asTheFake(t)
-	for name, transport := range map[string]stranger.RoundTrip{
-		"500": stranger.Answering(500, `{"error":"internal"}`), "HTML": stranger.Answering(200, "<html>"), "HTML 404": stranger.Answering(404, "<html>"),
-		"429 for ever": stranger.Answering(429, `{"error":"rate_limited"}`), "401 for ever": stranger.Answering(401, `{"error":"unauthorized"}`),
-		"empty": stranger.Answering(200, ""), "another service": stranger.Answering(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
-		"refused": func(*http.Request) (*http.Response, error) {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-		},
-		"hangs": func(req *http.Request) (*http.Response, error) {
-			<-req.Context().Done()
-			return nil, req.Context().Err()
-		},
-		"drips": func(req *http.Request) (*http.Response, error) {
-			res, _ := stranger.Answering(200, "")(req)
-			res.Body = io.NopCloser(dripping{req})
-			return res, nil
-		},
-		"lies": func(req *http.Request) (*http.Response, error) {
-			return stranger.Answering([]int{200, 400, 404, 429, 503}[random.IntN(5)], lies[random.IntN(len(lies))])(req)
-		},
-	} {
+	for name, transport := range badTargets {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls := 0
@@ -262,20 +268,25 @@ func TestBadTargets(t *testing.T) {
 					assert.Zero(t, o.Spent, "of calls that were not sent")
 					assert.Equal(t, 4, strings.Count(o.Markdown(), "\n- "), "questions in the page: three, and how many were not asked")
 				}
-				assert.Len(t, o.Decisions, len(baseline.Decisions))
-				for id, found := range o.Decisions {
-					assert.NotEqual(t, found.NotAsked == "", found.Answer == nil, "%s: either an answer or a reason why there is none", id)
-					assert.True(t, found.Answer == nil || name == "lies", "%s is answered by no answer: %s", id, found)
-				}
-				assert.Len(t, o.Missing(baseline), len(baseline.Decisions)-o.Unchanged(baseline)-len(o.Drift(baseline)))
-				o.Keep(baseline)
-				for id := range baseline.Decisions {
-					assert.NotNil(t, o.Decisions[id].Answer, "%s is lost", id)
-				}
-				assert.NotEmpty(t, o.Markdown(), "the page")
+				wantNoAnswers(t, o, baseline, name == "lies")
 			})
 		})
 	}
+}
+
+// wantNoAnswers: no question has an answer, but for those of lies, and the baseline keeps its own.
+func wantNoAnswers(t *testing.T, o, baseline *observe.Observation, lies bool) {
+	assert.Len(t, o.Decisions, len(baseline.Decisions))
+	for id, found := range o.Decisions {
+		assert.NotEqual(t, found.NotAsked == "", found.Answer == nil, "%s: either an answer or a reason why there is none", id)
+		assert.True(t, found.Answer == nil || lies, "%s is answered by no answer: %s", id, found)
+	}
+	assert.Len(t, o.Missing(baseline), len(baseline.Decisions)-o.Unchanged(baseline)-len(o.Drift(baseline)))
+	o.Keep(baseline)
+	for id := range baseline.Decisions {
+		assert.NotNil(t, o.Decisions[id].Answer, "%s is lost", id)
+	}
+	assert.NotEmpty(t, o.Markdown(), "the page")
 }
 
 // TestNoKey: a forgotten field is named, and costs no call.

@@ -198,40 +198,43 @@ func TestDeathsAtPointsAndInFiles(t *testing.T) {
 	assert.NotContains(t, s.plans, "start/dies_one_was_cut_in_half", "it is moved into place")
 }
 
-// What a process can leave that dies in the middle of its writes. An image is put back as
-// it was.
+// writes are what an application does to its files, and what a process can leave that dies
+// in the middle of it.
+var writes = map[string]struct {
+	write func(t *testing.T, file, other string)
+	want  []string
+}{
+	"a file that is appended to": {func(t *testing.T, _, other string) {
+		f, err := os.OpenFile(other, os.O_APPEND|os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = f.WriteString("three")
+		require.NoError(t, errors.Join(err, f.Close()))
+	},
+		[]string{"old was cut in half: ,oneth"}},
+	"a file that is moved into place": {func(t *testing.T, file, other string) {
+		write(t, file, "ab")
+		require.NoError(t, os.Rename(file, other))
+	}, []string{"new was missing: ,one", "new was empty: ,one", "new was cut in half: a,one", "old was not yet in place: ab,one"}},
+	"two files in their order": {func(t *testing.T, file, other string) {
+		write(t, other, "xy")
+		write(t, file, "ab")
+	}, []string{"old was empty: ,", "old was cut in half: ,x", "new was missing: ,xy", "new was empty: ,xy", "new was cut in half: a,xy"}},
+	"a file that comes and goes": {func(t *testing.T, file, other string) {
+		write(t, file, "ab")
+		write(t, other, "xy")
+		require.NoError(t, os.Remove(file))
+	}, nil},
+	"a removal": {func(t *testing.T, _, other string) { require.NoError(t, os.Remove(other)) }, []string{"old was not yet removed: ,one"}},
+}
+
+// An image is put back as it was.
 func TestTornStates(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says in which order files change")
 	}
 	watch := disk.NewWatch()
 	defer watch.Close()
-	for name, tt := range map[string]struct {
-		write func(t *testing.T, file, other string)
-		want  []string
-	}{
-		"a file that is appended to": {func(t *testing.T, _, other string) {
-			f, err := os.OpenFile(other, os.O_APPEND|os.O_WRONLY, 0)
-			require.NoError(t, err)
-			_, err = f.WriteString("three")
-			require.NoError(t, errors.Join(err, f.Close()))
-		},
-			[]string{"old was cut in half: ,oneth"}},
-		"a file that is moved into place": {func(t *testing.T, file, other string) {
-			write(t, file, "ab")
-			require.NoError(t, os.Rename(file, other))
-		}, []string{"new was missing: ,one", "new was empty: ,one", "new was cut in half: a,one", "old was not yet in place: ab,one"}},
-		"two files in their order": {func(t *testing.T, file, other string) {
-			write(t, other, "xy")
-			write(t, file, "ab")
-		}, []string{"old was empty: ,", "old was cut in half: ,x", "new was missing: ,xy", "new was empty: ,xy", "new was cut in half: a,xy"}},
-		"a file that comes and goes": {func(t *testing.T, file, other string) {
-			write(t, file, "ab")
-			write(t, other, "xy")
-			require.NoError(t, os.Remove(file))
-		}, nil},
-		"a removal": {func(t *testing.T, _, other string) { require.NoError(t, os.Remove(other)) }, []string{"old was not yet removed: ,one"}},
-	} {
+	for name, tt := range writes {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file, other := filepath.Join(dir, "new"), filepath.Join(dir, "old")

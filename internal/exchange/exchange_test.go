@@ -171,32 +171,34 @@ func TestConnectionsAreForgotten(t *testing.T) {
 	assert.Len(t, known.known, 1, "the last one is found dead when another one comes")
 }
 
-// TestFailures has what the fault matrix of the client cannot time. Only what cannot
-// have reached the service was not sent. A thousand 1xx may come before the answer.
+// failures are what the fault matrix of the client cannot time. Only what cannot have
+// reached the service was not sent. A thousand 1xx may come before the answer.
+var failures = map[string]struct {
+	http1          bool
+	headers, hints int  // what was written, and how many 1xx came
+	waits          bool // until the deadline
+	err            error
+	missed         Missed
+	sent           bool
+	instead        error // of err
+}{
+	"reset, but the header may be on its way": {err: io.EOF, missed: Broken, sent: true},
+	"timed out while the header was written":  {err: os.ErrDeadlineExceeded, missed: NoAnswer, sent: true},
+	"turned away":                             {headers: 1, err: errGoAway, missed: Broken},
+	"turned away after another try":           {headers: 2, err: errGoAway, missed: Broken, sent: true},
+	"turned away after 1xx":                   {headers: 1, hints: 1000, err: errGoAway, missed: Broken, sent: true},
+	"another service turned a request away":   {headers: 1, err: fmt.Errorf("upstream: %w", errGoAway), missed: Broken, sent: true},
+	"HTTP/1.1 turns no request away":          {http1: true, headers: 1, err: errGoAway, missed: Broken, sent: true},
+	"ended, by a request that was":            {headers: 1, waits: true, err: errGoAway, missed: NoAnswer, sent: true},
+	"ended while the header was written":      {waits: true, err: errDial, missed: NoAnswer, sent: true},
+	"ended, by a certificate":                 {headers: 1, waits: true, err: errCertificate, missed: NoAnswer, sent: true},
+	"the certificate of another connection":   {headers: 1, err: errCertificate, missed: Broken, sent: true},
+	"a certificate":                           {err: errCertificate, missed: Untrusted},
+	"1xx without end":                         {headers: 1, hints: 1001, err: io.EOF, missed: Broken, sent: true, instead: errTooManyHints},
+}
+
 func TestFailures(t *testing.T) {
-	for name, tt := range map[string]struct {
-		http1          bool
-		headers, hints int  // what was written, and how many 1xx came
-		waits          bool // until the deadline
-		err            error
-		missed         Missed
-		sent           bool
-		instead        error // of err
-	}{
-		"reset, but the header may be on its way": {err: io.EOF, missed: Broken, sent: true},
-		"timed out while the header was written":  {err: os.ErrDeadlineExceeded, missed: NoAnswer, sent: true},
-		"turned away":                             {headers: 1, err: errGoAway, missed: Broken},
-		"turned away after another try":           {headers: 2, err: errGoAway, missed: Broken, sent: true},
-		"turned away after 1xx":                   {headers: 1, hints: 1000, err: errGoAway, missed: Broken, sent: true},
-		"another service turned a request away":   {headers: 1, err: fmt.Errorf("upstream: %w", errGoAway), missed: Broken, sent: true},
-		"HTTP/1.1 turns no request away":          {http1: true, headers: 1, err: errGoAway, missed: Broken, sent: true},
-		"ended, by a request that was":            {headers: 1, waits: true, err: errGoAway, missed: NoAnswer, sent: true},
-		"ended while the header was written":      {waits: true, err: errDial, missed: NoAnswer, sent: true},
-		"ended, by a certificate":                 {headers: 1, waits: true, err: errCertificate, missed: NoAnswer, sent: true},
-		"the certificate of another connection":   {headers: 1, err: errCertificate, missed: Broken, sent: true},
-		"a certificate":                           {err: errCertificate, missed: Untrusted},
-		"1xx without end":                         {headers: 1, hints: 1001, err: io.EOF, missed: Broken, sent: true, instead: errTooManyHints},
-	} {
+	for name, tt := range failures {
 		synctest.Test(t, func(t *testing.T) {
 			conn := tls.Client(nil, nil)
 			sender := New(script(func(ctx context.Context, hooks *httptrace.ClientTrace) (err error) {
