@@ -176,9 +176,10 @@ func (s *Server) failf(format string, args ...any) {
 		s.tb.Errorf("fakeserver: "+format, args...)
 		return
 	}
+	problem := fmt.Errorf("fakeserver: "+format, args...) // a rule takes the lock to print itself
 	defer s.lock().Unlock()
 	kept := s.problems[max(0, len(s.problems)-maxProblems+1):] // what Close finds comes last, and is never lost
-	s.problems = append(kept, fmt.Errorf("fakeserver: "+format, args...))
+	s.problems = append(kept, problem)
 }
 
 // Format prints "fakeserver.Server" for every verb: a fake holds texts that must

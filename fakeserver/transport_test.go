@@ -320,9 +320,9 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	read(t, resp)
 	caller{t, fake.Direct(), ""}.call("GET", "/favicon.ico", noBody).wantError(t, 404, "not_found") // foreign traffic is no error
 	fake.OnMessage().Required()
-	fake.OnCall(func(fakeserver.Call) { panic("a problem") })
+	fake.Inject(fakeserver.Change("x", func() { panic("a problem") }))
 	for range 150 {
-		caller{t, fake.Direct(), ""}.call("GET", "/v1/status", noBody)
+		_ = seen(fake.Direct(), caller{t: t}.request("GET", "/v1/status", noBody))
 	}
 	problems := strings.Split(fake.Close().Error(), "\n")
 	assert.Len(t, problems, 100)
