@@ -28,10 +28,8 @@ const (
 	WindowsBucket   = "token bucket" // each length/max adds a call, up to as many as the limit has
 )
 
-type (
-	object = map[string]any
-	list   = []any
-)
+type object = map[string]any
+type list = []any
 
 // All are all questions, in the order in which observe asks them.
 var All = []Question{

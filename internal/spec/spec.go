@@ -32,10 +32,8 @@ type Endpoint struct {
 	Body *Field
 }
 
-type (
-	list   = []int
-	counts = []Counted
-)
+type list = []int
+type counts = []Counted
 
 // The endpoints, in the order of interface section 4. CreateAgent counts as a BYOK set
 // too if it has llm.api_key: see Counts.

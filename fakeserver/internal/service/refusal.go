@@ -13,7 +13,8 @@ import (
 // 5.4).
 type Kind int
 
-// The kinds, in the order of interface 7.
+// The kinds, in the order of interface 7. NoSuchAgent comes first among the 404s, since
+// KindOf finds it there for the questions about agents.
 const (
 	Accepted Kind = iota // no refusal: the answer of Behavior to whether there is one
 	BadRequest

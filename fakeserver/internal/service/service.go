@@ -46,14 +46,14 @@ type Request struct {
 // that the body does not have, or has as an accepted null, is not in the map.
 type Fields map[*spec.Field]string
 
-// Answer is what the service decided: a Refusal, or what the endpoint returns. Nothing
-// of it changes later, so it may leave the caller's lock. Package wire makes JSON of it.
+// Answer is what the service decided: a Refusal, or what the endpoint returns. Later calls
+// do not change it, so it may leave the caller's lock. Package wire makes JSON of it.
 type Answer struct {
 	Refusal *Refusal     // nil for a call that succeeded; its values are then in the fields below
 	Status  StatusValues // 4.1
 	Mode    string       // 4.2: in which the gateway is warm
 	BYOK    *BYOK        // 4.3 and 4.4; nil when none is set
-	Agent   Agent        // 4.6, 4.7 and 4.9: a copy
+	Agent   Agent        // 4.6, 4.7 and 4.9: a copy as of this call
 	Message *Message     // 4.8: the caller adds the reply
 	// TwoClocks is set where a key was used under two clocks, more than a day apart:
 	// its limits then start afresh.
