@@ -30,7 +30,8 @@ type Observation struct {
 	Decisions map[string]Finding `json:"decisions"`
 	// Limits are the limits that Run measured, by the fake's names. Run measures
 	// "key_minute", the requests that a key may make in a minute. The number is too
-	// small if the key made other calls during the run.
+	// small if the key made other calls during the run. With one key, a limit of the
+	// address is taken for the key's unless it is about 120 (interface 8.1).
 	Limits map[string]int `json:"limits,omitempty"`
 	// Traffic counts the things that a Watcher saw and that answer no question,
 	// such as "POST /v1/agents 200" or "member region of POST /v1/agents 200".

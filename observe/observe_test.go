@@ -343,6 +343,7 @@ func TestStrangers(t *testing.T) {
 			for id, found := range o.Decisions {
 				assert.False(t, strings.Contains(found.NotAsked, "of waiting") && !strings.Contains(found.NotAsked, " 23h"), "seed %d: %s: %s", seed, id, found.NotAsked)
 				if !found.Known() {
+					assert.NotEqual(t, "no clear answer", found.NotAsked, id)
 					unanswered[id+": "+found.NotAsked]++
 					continue
 				}
@@ -388,17 +389,24 @@ func TestOtherCalls(t *testing.T) {
 	assert.Empty(t, o.Drift(asTheFake(t)))
 }
 
-// TestDayRunsOut: the limit of a day answers no question about another limit, whenever it
-// is spent and however soon it opens.
-func TestDayRunsOut(t *testing.T) {
-	for _, limit := range []int{5, 25, 264} {
+// TestOtherLimits: a limit answers no question about another limit: that of a day, whenever
+// it is spent and however soon it opens, few calls a minute, and that of the address.
+func TestOtherLimits(t *testing.T) {
+	for _, tt := range []struct {
+		limit fakeserver.Limit
+		n     int
+	}{
+		{fakeserver.LimitKeyDay, 5}, {fakeserver.LimitKeyDay, 25}, {fakeserver.LimitKeyDay, 264},
+		{fakeserver.LimitKeyMinute, 1}, {fakeserver.LimitKeyMinute, 2}, {fakeserver.LimitIPMinute, 40},
+	} {
 		for _, begun := range []time.Duration{0, 23 * time.Hour, 23*time.Hour + 56*time.Minute} {
-			target, fake := observedFake(t, fakeserver.WithLimit(fakeserver.LimitKeyDay, limit))
+			target, fake := observedFake(t, fakeserver.WithLimit(tt.limit, tt.n))
 			playing(t, fake.Direct(), fake.Key(), "")(rawcall.ReadNobody)
 			fake.Advance(begun)
 			o, err := observe.Run(t.Context(), target, observe.DefaultBudget())
-			require.NoError(t, err, "%d a day, begun %v ago", limit, begun)
-			assert.Empty(t, o.Drift(asTheFake(t)), "%d a day, begun %v ago", limit, begun)
+			require.NoError(t, err, "%s %d, begun %v ago", tt.limit, tt.n, begun)
+			assert.Empty(t, o.Drift(asTheFake(t)), "%s %d, begun %v ago", tt.limit, tt.n, begun)
+			assert.NotEqual(t, 40, o.Limits["key_minute"], "a limit of the address")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,13 +31,14 @@ type probe struct {
 	asked        question
 	budget       Spend
 	spent        Spend
-	mostRequests int              // spent.Requests when the current question must end; see find
-	stopped      error            // no further call is made
-	badAnswers   int              // calls in a row without a documented answer
-	latest       rawcall.Exchange // of the question under way
-	skipped      time.Duration    // by which Advance has moved the target's clock
-	counted      []countedCall    // the calls by the target's key since emptyMinute
-	meter        *meter           // how the key's minute counts, once it is known
+	mostRequests int               // spent.Requests when the current question must end; see find
+	stopped      error             // no further call is made
+	badAnswers   int               // calls in a row without a documented answer
+	latest       rawcall.Exchange  // of the question under way
+	skipped      time.Duration     // by which Advance has moved the target's clock
+	counted      []countedCall     // the calls by the target's key since emptyMinute
+	meter        *meter            // how the key's minute counts, once it is known
+	reasons      map[string]string // by question: why it has no answer, though its find went on
 
 	warmUpsOpen time.Time // when the limit on warm-ups opens, once it was met
 }
@@ -46,7 +48,7 @@ func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend)
 		budget = DefaultBudget()
 	}
 	player := rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
-	return &probe{Player: player, target: target, ctx: ctx, o: o, budget: budget}
+	return &probe{Player: player, target: target, ctx: ctx, o: o, budget: budget, reasons: map[string]string{}}
 }
 
 // question is how to ask a question that the interface leaves open.
@@ -80,7 +82,7 @@ func (p *probe) ask(q question) {
 	}
 	for _, id := range q.ids() {
 		if f := p.o.Decisions[id]; f.Answer == nil {
-			f.NotAsked = why
+			f.NotAsked = cmp.Or(p.reasons[id], why)
 			p.o.Decisions[id] = f
 		}
 	}
@@ -101,7 +103,7 @@ func (p *probe) find(q question) (why string) {
 	p.asked, p.mostRequests, p.latest = q, p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
 	answer := q.find(p)
 	p.answer(q.id, answer, p.latest)
-	return "no clear answer"
+	return fmt.Sprintf("no clear answer: %s %s answered %d, which does not show it", p.latest.Method, p.latest.Path, p.latest.Status)
 }
 
 // unclear says why a question has no answer.

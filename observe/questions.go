@@ -3,6 +3,7 @@ package observe
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
@@ -300,7 +301,9 @@ func fillWarmUps(p *probe) any {
 		p.wait(2 * minute)
 		_, refused = p.fillLimit(most-passed-more, rawcall.WarmUp)
 	}
-	p.wantShortWait(p.playOnce(rawcall.ReadNobody)) // no answer below is right if the day of requests is spent too
+	if wait, _ := refused.RetryAfter(); p.playOnce(rawcall.ReadNobody).Status == http.StatusTooManyRequests || 0 < wait && wait <= 2*minute {
+		p.fail("no clear answer: a limit on requests refused the warm-ups") // of a day, or of few calls a minute
+	}
 	name := labelAt(refused, "limit_key")
 	p.answer("warmup_limit_name", name, refused)
 	p.warmUpsOpen = p.now().Add(retryAfter(refused))
@@ -315,6 +318,8 @@ func fillWarmUps(p *probe) any {
 		p.answer("refused_operations_spend", false, refused)
 	case passed > 0 && !waited && p.wrongCreationsSpend():
 		p.answer("refused_operations_spend", true, p.latest)
+	default:
+		p.reasons["refused_operations_spend"] = "no clear answer: some of the limit on warm-ups was spent before"
 	}
 	if name == nil {
 		p.fail("no clear answer: the 429 names no limit")
@@ -358,13 +363,19 @@ func fillMinute(p *probe) any {
 	p.answerRetryAfter(read, retryAfter(refused))
 
 	_, refused = p.fillLimit(most, read)
+	p.reasons["windows"] = "no clear answer: none of the ways of counting explains the calls, or more than one does"
 	if p.meter = fitMeter(p.counted, limit); p.meter != nil {
 		p.answer("windows", p.meter.kind, refused)
+	}
+	if !p.ofKey(limit) {
+		p.fail("no clear answer: the limit that refused calls may be that of the address")
+	}
+	if p.meter != nil {
 		p.o.Limits["key_minute"] = int(p.meter.limit)
 	}
 	// The limit of a day that ends within minutes refuses the first calls only.
-	if name == nil || labelAt(refused, "limit_key") != name || !p.ofKey(limit) {
-		p.fail("no clear answer: the 429 names no limit, or it may be the limit of the address or of a day")
+	if name == nil || labelAt(refused, "limit_key") != name {
+		p.fail("no clear answer: the 429 names no limit, or it may be the limit of a day")
 	}
 	p.answer("minute_limit_name", name, refused)
 	return nil
@@ -377,6 +388,8 @@ func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 	x := p.take(c, 200, 429)
 	if x.Status != http.StatusOK || named > 2*time.Second {
 		p.answer("retry_after", x.Status == http.StatusOK, x)
+	} else {
+		p.reasons["retry_after"] = fmt.Sprintf("no clear answer: a wait of %v may be right by chance", named)
 	}
 	if x.Status != http.StatusOK {
 		p.wait(retryAfter(x))
@@ -411,7 +424,8 @@ func (p *probe) ofKey(limit int) bool {
 // key are spent. Where both limits have one name, or none, the wait shows which is meant.
 func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 	if p.warmUpsOpen.Sub(p.now()) < 2*minute {
-		return // nothing shows that the warm-ups are spent, and for longer than the minute
+		p.reasons["several_limits"] = "no clear answer: the limit on warm-ups was not spent for longer than a minute"
+		return
 	}
 	first := labelAt(minuteRefused, "limit_key")
 	x, ofMinute := p.atLimit(rawcall.WarmUp, func(x rawcall.Exchange) bool {
@@ -448,7 +462,7 @@ func spentByRefused(p *probe) any {
 	p.fillLimit(int(p.meter.limit)+10, read)
 	spent := p.meter.fitSpent(p.counted, kinds)
 	if spent == nil {
-		p.fail("no clear answer: the key made other calls meanwhile")
+		p.fail("no clear answer: which calls went through does not show it, or the key made other calls meanwhile")
 	}
 	return spent
 }
