@@ -299,7 +299,6 @@ var worded = []callCase{
 	{do: warmUp, given: each(tooMany("7200", "k")), want: "not done: ErrRateLimited"},
 	{do: warmUp, given: bodies(503, `{"error":"byok_unavailable"}`), want: "not done: ErrUnavailable"},
 	{do: warmUp, given: each(answer{Status: 503}), want: inDoubt + " ErrUnavailable"},
-	{do: warmUp, given: each(answer{Status: 500}), want: inDoubt + " ErrServer"},
 	{do: warmUp, given: each(answer{Status: 200, Reader: func() io.Reader { return iotest.ErrReader(io.ErrUnexpectedEOF) }}), want: inDoubt + " io.ErrUnexpectedEOF"},
 	{do: warmUp, given: each(answer{Err: errLeft}), want: inDoubt + " io.ErrUnexpectedEOF"},
 	{do: warmUp, given: each(answer{Err: errors.New("stream error: stream ID 1; REFUSED_STREAM; received from peer")}), want: inDoubt},

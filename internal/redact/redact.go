@@ -110,11 +110,11 @@ func newSecret(text string, shown *parts) secret {
 	return s
 }
 
-// appendFolded appends a text in which letters that become one another are the same:
-// net/http changes the case of header names, "+" is a space in a query, and "-" and "_"
-// are + and / in the base64 of URLs.
+// appendFolded appends a text, byte by byte, in which letters that become one another are
+// the same: net/http changes the case of header names, "+" is a space in a query, and "-"
+// and "_" are + and / in the base64 of URLs.
 func appendFolded(folded []byte, text string) []byte {
-	for _, c := range text {
+	for _, c := range []byte(text) {
 		switch {
 		case 'A' <= c && c <= 'Z':
 			c += 'a' - 'A'
@@ -123,7 +123,7 @@ func appendFolded(folded []byte, text string) []byte {
 		case c == '/':
 			c = '_'
 		}
-		folded = utf8.AppendRune(folded, c)
+		folded = append(folded, c)
 	}
 	return folded
 }
@@ -267,18 +267,20 @@ func (s *secret) mayHavePart(letters []byte, in place) bool {
 	return false
 }
 
-// hideWhole replaces secrets that are whole and not encoded, in any case.
+// hideWhole replaces secrets that are whole, but for what folding changes.
 func hideWhole(secrets []secret, text string) string {
-	var patterns []string
+	folded, hidden := appendFolded(nil, text), make([]bool, len(text))
 	for _, s := range secrets {
-		patterns = append(patterns, regexp.QuoteMeta(s.text))
+		whole, end := appendFolded(nil, s.text), 0
+		for _, piece := range bytes.SplitAfter(folded, whole) {
+			if end += len(piece); bytes.HasSuffix(piece, whole) {
+				for at := end - len(whole); at < end; at++ {
+					hidden[at] = true
+				}
+			}
+		}
 	}
-	pattern, err := regexp.Compile("(?i)" + strings.Join(patterns, "|"))
-	if err != nil { // a secret that is not UTF-8
-		return hole
-	}
-	pattern.Longest() // a secret may be the beginning of another one
-	return pattern.ReplaceAllLiteralString(text, hole)
+	return cover(text, hidden)
 }
 
 // hideParts replaces the letters and digits in a row that show a secret, and what is
@@ -302,6 +304,11 @@ func hideParts(secrets []secret, text string, in place) string {
 			}
 		}
 	}
+	return cover(text, hidden)
+}
+
+// cover puts a hole where bytes in a row are hidden.
+func cover(text string, hidden []bool) string {
 	var shown strings.Builder
 	for i := range len(text) {
 		switch {
