@@ -216,19 +216,16 @@ func (o *Observation) compare(earlier *Observation) (changes []string, unchanged
 
 // Markdown returns a page for people: each question with the fake's answer and the
 // target's, marked if they differ, the questions without an answer, and Traffic. After a
-// run that could not go on it only counts the questions that were left.
+// run that could not go on, it does not list the questions that were left.
 func (o *Observation) Markdown() string {
 	var rows, open strings.Builder
-	known, different, unreached := 0, 0, 0
+	known, different := 0, 0
 	for _, q := range decisions.Asked {
 		found := o.Decisions[q.ID]
-		switch {
-		case found.Known():
-		case found.NotAsked == notReached:
-			unreached++
-			continue
-		default:
-			fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.Words, q.ID, cmp.Or(found.NotAsked, "not asked yet"))
+		if !found.Known() {
+			if found.NotAsked != notReached {
+				fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.Words, q.ID, cmp.Or(found.NotAsked, "not asked yet"))
+			}
 			continue
 		}
 		known++
@@ -241,9 +238,6 @@ func (o *Observation) Markdown() string {
 	page := fmt.Sprintf("# How the service answers what the interface leaves open\n\n%d of %d questions answered, %d otherwise than the fake does by default. Spent: %s.\n",
 		known, len(decisions.Asked), different, o.Spent)
 	page += "\n| Question | The fake | The service | Last seen | Seen in |\n|---|---|---|---|---|\n" + rows.String()
-	if unreached > 0 {
-		fmt.Fprintf(&open, "- %d more: %s\n", unreached, notReached)
-	}
 	if open.Len() > 0 {
 		page += "\nNot answered:\n\n" + open.String()
 	}

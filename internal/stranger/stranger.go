@@ -91,14 +91,13 @@ func (s *Service) decide(one func(of ...any) any) {
 		{id: "agent_create_ip_minute", max: 10, seconds: 60, perIP: true}, {id: "byok_set_key_hour", max: 5, seconds: 3600},
 		{id: "warmup_key_hour", max: warmUps, seconds: 3600},
 	}
-	odd, names := one("", "", "", "", "no names", "one name"), map[string]string{}
+	odd := one("", "", "", "", "no names", "one name")
 	s.nameless = odd == "no names"
 	for i := range s.limits {
 		l := &s.limits[i]
 		if l.name = fmt.Sprint(l.id, one("", "-x", " of a key", "/v1")); odd == "one name" {
 			l.name = "the one"
 		}
-		names[l.id] = l.name
 	}
 	s.Decides = map[string]any{
 		"status": map[string]any{"service": one("agents", "Agent Messaging"), "version": one("1.4.2", "v1"), "mode": one("live", "preview")},
@@ -112,7 +111,7 @@ func (s *Service) decide(one func(of ...any) any) {
 		"sms_status": each("none sandbox managed byo_twilio", func(string) any {
 			return one("disabled", "needs_compliance", "pending", "active", "needs_setup")
 		}),
-		"warmup_limit_name": names["warmup_key_hour"], "minute_limit_name": names["key_minute"],
+		"warmup_limit_name": s.limits[6].name, "minute_limit_name": s.limits[0].name,
 		"refused_operations_spend": coin(), "body_before_operation_limit": coin(), "limit_before_body": coin(),
 		"windows":     one("fixed", "aligned", "sliding", "weighted", "token bucket"),
 		"retry_after": one(true, true, false), "several_limits": coin(),
