@@ -1,10 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -164,23 +160,40 @@ var changes = []struct{ method, path, body, want string }{
 	{"POST", "/reset", ``, "reset"},
 }
 
+// A stream brings each call as the list has it, and each change, in their order.
 func TestStream(t *testing.T) {
-	a, s := newStream(t)
-	a.play(step{"POST /v1/agents", `{}`, 200, ""})
-	e := s.next()
-	assert.Equal(t, "call", e.name)
-	assert.Contains(t, a.play(step{"GET /calls", "", 200, ""}), e.data, "as in the list")
-	for _, tt := range changes {
-		a.send(tt.method, "/_fake/v1"+tt.path, tt.body)
-		assert.Equal(t, event{"state", `{"what":"` + tt.want + `"}`}, s.next(), "%s %s", tt.method, tt.path)
-	}
-	state := a.play(step{"GET /state", "", 200, ""})
-	a.play(step{"PUT /state", state, 204, ""})
-	for _, kind := range []string{"agents", "byok", "clock", "keys", "limits"} {
-		assert.Equal(t, event{"state", `{"what":"` + kind + `"}`}, s.next(), kind)
-	}
-	a.play(step{"GET /v1/status", "", 200, ""})
-	assert.Contains(t, s.next().data, `"seq":2,`, "the reset has not been missed calls")
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t)
+		sent := make(chan string, 1)
+		go func() { sent <- a.send("GET", "/_fake/v1/calls/stream", "").raw }()
+		synctest.Wait()
+		a.play(step{"POST /v1/agents", `{}`, 200, ""})
+		listed := a.get("/calls")
+		var want []string
+		for _, tt := range changes {
+			synctest.Wait()
+			a.send(tt.method, "/_fake/v1"+tt.path, tt.body)
+			want = append(want, tt.want)
+		}
+		state := a.get("/state")
+		synctest.Wait()
+		a.play(step{"PUT /state", state, 204, ""})
+		want = append(want, "agents", "byok", "clock", "keys", "limits")
+		synctest.Wait()
+		a.play(step{"GET /v1/status", "", 200, ""})
+		synctest.Wait()
+		a.stop() // the program ends, and with it the stream
+
+		blocks := strings.Split(<-sent, "\n\n")
+		require.Len(t, blocks, len(want)+4, "a comment at the beginning, two calls, and the end")
+		assert.Equal(t, ": calls and changes", blocks[0])
+		call, _ := strings.CutPrefix(blocks[1], "event: call\ndata: ")
+		assert.Contains(t, listed, call)
+		for i, what := range want {
+			assert.Equal(t, `event: state`+"\n"+`data: {"what":"`+what+`"}`, blocks[2+i])
+		}
+		assert.Contains(t, blocks[2+len(want)], `"seq":2,`, "the reset has not been missed calls")
+	})
 }
 
 // A stream shows a call from its arrival on, again once its answer is out, and a
@@ -201,88 +214,34 @@ func TestStreamOfOneSlowCall(t *testing.T) {
 	})
 }
 
+// slowWriter is the connection of a reader that takes nothing until it is open.
+type slowWriter struct {
+	*httptest.ResponseRecorder
+	open chan struct{}
+}
+
+func (w slowWriter) Write(b []byte) (int, error) {
+	<-w.open
+	return w.ResponseRecorder.Write(b)
+}
+
+func (w slowWriter) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
+
 // A reader that takes nothing keeps nobody waiting, and learns how many calls it missed.
 func TestSlowReader(t *testing.T) {
-	a, s := newStream(t, "--calls=10", "--limits=off")
-	a.play(step{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""})
-	const made = 200
-	text := `{"text":"` + strings.Repeat("x", 4000) + `"}`
-	for range made { // 1.6 MB, more than the socket holds
-		a.send("POST", "/v1/agents/a/messages", text, "Authorization: Bearer "+a.facts.APIKey)
-	}
-	missed, received := 0, 0
-	for last := 0; last < made; {
-		e := s.next()
-		require.NotZero(t, e, "the stream has ended")
-		if e.name == ":" {
-			continue
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t, "--calls=10", "--limits=off")
+		w := slowWriter{httptest.NewRecorder(), make(chan struct{})}
+		go a.all.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/_fake/v1/calls/stream", nil))
+		synctest.Wait()
+		for range 200 {
+			a.play(step{"GET /v1/status", "", 200, ""})
 		}
-		var data struct{ Seq, Missed int }
-		require.NoError(t, json.Unmarshal([]byte(e.data), &data), e.data)
-		missed += data.Missed
-		if e.name == "call" {
-			received++
-			last = data.Seq
-		}
-	}
-	assert.Equal(t, made, received+missed)
-	assert.Positive(t, missed)
-}
-
-// event is one server-sent event; a comment has a name of ":".
-type event struct{ name, data string }
-
-// stream reads events as an EventSource does.
-type stream struct {
-	lines *bufio.Scanner
-}
-
-// newStream begins a program that serves, and a stream of it. The stream's socket holds
-// little.
-func newStream(t *testing.T, flags ...string) (api, *stream) {
-	a := newAPI(t, flags...)
-	server := httptest.NewUnstartedServer(a.all)
-	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		assert.NoError(t, conn.(*net.TCPConn).SetWriteBuffer(1<<10))
-		return ctx
-	}
-	server.Start()
-	t.Cleanup(server.Close)
-	t.Cleanup(a.stop) // before Close, which waits for streams
-	a.facts.BaseURL = server.URL
-	return a, a.stream()
-}
-
-// stream begins a stream of a program that serves, and reads its first comment.
-func (a api) stream() *stream {
-	req, err := http.NewRequestWithContext(a.t.Context(), "GET", a.facts.BaseURL+"/_fake/v1/calls/stream", nil)
-	require.NoError(a.t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(a.t, err)
-	a.t.Cleanup(func() { _ = resp.Body.Close() })
-	require.Equal(a.t, "text/event-stream", resp.Header.Get("Content-Type"))
-	record(a.t, req, "", reply{status: resp.StatusCode, header: resp.Header})
-	s := &stream{bufio.NewScanner(resp.Body)}
-	s.lines.Buffer(nil, 1<<20)
-	require.Equal(a.t, ":", s.next().name)
-	return s
-}
-
-// next is the next event; the zero event is the end.
-func (s *stream) next() (e event) {
-	for s.lines.Scan() {
-		name, value, _ := strings.Cut(s.lines.Text(), ": ")
-		switch name {
-		case "":
-			if s.lines.Text() == "" {
-				return e
-			}
-			e.name = ":"
-		case "event":
-			e.name = value
-		case "data":
-			e.data = value
-		}
-	}
-	return event{}
+		close(w.open)
+		synctest.Wait()
+		a.stop()
+		synctest.Wait()
+		assert.Contains(t, w.Body.String(), "event: gap\ndata: {\"missed\":190}\n\nevent: call\ndata: {\"seq\":191,")
+		assert.Equal(t, 10, strings.Count(w.Body.String(), "event: call\n"))
+	})
 }

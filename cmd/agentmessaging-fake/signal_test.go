@@ -3,12 +3,15 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -51,40 +54,38 @@ func TestSignalsDrain(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt, syscall.SIGHUP} {
 		path := tempFile(t, "")
 		cmd, a := process(t, sameSignal, "--state", path)
-		s := a.stream()
-		answered, finish := a.underWay()
+		stream, err := http.Get(a.facts.ControlURL + "/calls/stream")
+		require.NoError(t, err)
+		require.Equal(t, "text/event-stream", stream.Header.Get("Content-Type"))
+		conn := a.underWay()
 		require.NoError(t, cmd.Process.Signal(signal), signal)
-		for s.next() != (event{}) {
-			continue
-		}
-		assert.NoError(t, s.lines.Err(), "an end, and no reset")
+		_, err = io.ReadAll(stream.Body)
+		assert.NoError(t, err, "an end, and no reset")
 		require.NoError(t, cmd.Process.Signal(signal), signal)
-		finish()
-		assert.Equal(t, 200, <-answered, signal)
+		_, err = io.WriteString(conn, "{}")
+		require.NoError(t, err)
+		answer, err := io.ReadAll(conn)
+		require.NoError(t, err)
+		assert.Contains(t, string(answer), "HTTP/1.1 200 OK", signal)
 		require.NoError(t, cmd.Wait(), "exit status 0")
 		assert.FileExists(t, path)
 	}
 }
 
-// underWay makes a call whose body ends with finish, and returns once the program reads it.
-func (a api) underWay() (answered chan int, finish func()) {
+// underWay makes a call on a connection, and returns once the program waits for its
+// body, which is {}.
+func (a api) underWay() net.Conn {
 	a.t.Helper()
-	body, rest := io.Pipe()
-	req, err := http.NewRequestWithContext(a.t.Context(), "POST", a.facts.BaseURL+"/v1/agents", body)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.facts.BaseURL, "http://"))
 	require.NoError(a.t, err)
-	req.Header = http.Header{"Authorization": {"Bearer " + a.facts.APIKey}, "Content-Type": {"application/json"}, "Expect": {"100-continue"}}
-	answered = make(chan int, 1)
-	go func() {
-		resp, err := (&http.Transport{ExpectContinueTimeout: time.Minute}).RoundTrip(req)
-		if err == nil {
-			_ = resp.Body.Close()
-			answered <- resp.StatusCode
-		}
-		close(answered)
-	}()
-	_, err = io.WriteString(rest, "{}")
+	a.t.Cleanup(func() { _ = conn.Close() })
+	const header = "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n"
+	_, err = io.WriteString(conn, "POST /v1/agents HTTP/1.1\r\n"+header+"Authorization: Bearer "+a.facts.APIKey+"\r\n\r\n")
 	require.NoError(a.t, err)
-	return answered, func() { _ = rest.Close() }
+	asked, err := bufio.NewReader(conn).ReadString('\n')
+	require.NoError(a.t, err)
+	require.Equal(a.t, "HTTP/1.1 100 Continue\r\n", asked)
+	return conn
 }
 
 // Who does not want to wait for a call that hangs, says so again.
