@@ -1,53 +1,27 @@
-// What the fake may be full of: a day with an application, for the picture and for the
-// tests that look at full panels, and texts that a page may trip over.
+// What the fake may be full of: one of everything for the tests that look at full panels,
+// and texts that a page may trip over.
 import { request } from 'node:http';
 
-const questions = ['When do you open?', 'And on Sundays?', 'Do you have rye bread today?', 'Can I order a cake for Friday?'];
-const answers = ['We open at 7 in the morning, every day but Monday.', 'From 8 to noon.', 'Yes, until it is gone, which is often before eleven.', 'Gladly. For how many people should it be?'];
-
-// populate makes a day: two customers with a key each, a conversation with what can go
-// wrong in one, BYOK, and calls that fail in each of the ways that a list can show.
+// populate leaves one of everything: two keys, an agent with a conversation, a rule that
+// stays, and calls that fail in each of the ways that a list can show.
 export async function populate(fake) {
-  await fake.control('POST', 'replies', { replies: answers.map((text) => ({ text })), match: {} });
-  const { key } = await fake.control('POST', 'keys', { plan: 'pro' });
-  const shop = (method, path, body) => fake.call(method, path, body, { key });
-
-  await fake.call('GET', '/v1/status');
-  await fake.call('POST', '/v1/warmup', { mode: 'hosted' });
-  await bakery(fake);
-  await shop('PUT', '/v1/byok', { provider: 'anthropic', api_key: 'sk-example', label: 'production', model: 'large' });
-  await shop('POST', '/v1/agents', { customer_ref: 'bicycle-repair', llm: { mode: 'byok' } });
-  await shop('POST', '/v1/agents/agent_000002/messages', { text: 'My chain comes off when I shift.' });
-  await mishaps(fake);
-}
-
-// bakery is the first agent: a call that is refused and repeated, and one whose reply
-// is lost after the agent had it.
-async function bakery(fake) {
-  await fake.agent({
-    system_prompt: 'You answer for a small bakery. Be brief and warm; offer to take an order where it fits.',
-    customer_ref: 'bakery-on-the-corner',
-    metadata: { shop: 7, language: 'en' },
-    sms: { mode: 'sandbox' },
-  }, ...questions.slice(0, 2));
-  const say = (text) => fake.call('POST', '/v1/agents/agent_000001/messages', { text }).catch(() => {});
-  await fake.control('POST', 'faults', { fault: { kind: 'rate_limited', retry_after: '1' }, match: { agent_id: 'agent_000001' }, times: 1 });
-  for (const text of [questions[2], questions[2]]) await say(text); // refused, and retried
-  await fake.control('POST', 'faults', { fault: { kind: 'lose_reply', how: { kind: 'reset_connection' } }, match: { agent_id: 'agent_000001' }, times: 1 });
-  for (const text of [questions[3], questions[3]]) await say(text); // the user sent it again
+  await fake.control('POST', 'keys', { plan: 'pro' });
+  const about = { system_prompt: 'Be brief and warm.', customer_ref: 'bakery-on-the-corner', metadata: { shop: 7, language: 'en' } };
+  await fake.agent({ ...about, sms: { mode: 'sandbox' } }, 'When do you open?', 'And on Sundays?');
   await fake.control('PUT', 'agents/agent_000001/sms', { status: 'active', phone_number: '+15555550100' });
-  await fake.call('GET', '/v1/agents/agent_000001');
-}
+  const say = (text) => fake.call('POST', '/v1/agents/agent_000001/messages', { text }).catch(() => {});
+  const once = (fault) => fake.control('POST', 'faults', { fault, times: 1 });
 
-// mishaps are calls that fail by themselves: 404, 503, 429, and one that is slow.
-async function mishaps(fake) {
+  await once({ kind: 'rate_limited', retry_after: '1' });
+  for (const text of ['Do you have rye bread?', 'Do you have rye bread?']) await say(text); // refused, and retried
+  await once({ kind: 'lose_reply', how: { kind: 'reset_connection' } });
+  for (const text of ['A cake for Friday, please.', 'A cake for Friday, please.']) await say(text); // the user sent it again
   await fake.call('GET', '/v1/agents/agent_000009');
-  await fake.control('POST', 'faults', { fault: { kind: 'answer', status: 503 }, times: 1 });
+  await once({ kind: 'answer', status: 503 });
   await fake.call('GET', '/v1/status');
-  await fake.control('POST', 'faults', { fault: { kind: 'latency', duration: '40ms' }, match: { endpoint: 'POST /v1/agents/{agent_id}/messages' } });
   await fake.control('POST', 'keys/key_000001/limits/warmup_key_hour/exhaust');
   await fake.call('POST', '/v1/warmup');
-  await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'For twelve, with raspberries, please.' });
+  await fake.control('POST', 'faults', { fault: { kind: 'latency', duration: '1ms' }, match: { endpoint: 'GET /v1/status' } });
 }
 
 // Where this runs, the page has made markup of a text.
