@@ -63,8 +63,9 @@ func quoteShell(word string) string {
 }
 
 // announce says where the program is, once it serves. The ready file comes first: a
-// script that has read standard output may count on it. An error ends the program,
-// since nobody would know where it is.
+// script that has read standard output may count on it. The file stays when the program
+// ends: by then another one may have written it. An error ends the program, since nobody
+// would know where it is.
 func (p *program) announce(stdout io.Writer) error {
 	text := p.facts.text(p.config.json)
 	// The file is written whole or not at all, so whoever waits for it never reads a
@@ -73,22 +74,9 @@ func (p *program) announce(stdout io.Writer) error {
 		if err := wholefile.Write(path, text); err != nil {
 			return fmt.Errorf("--ready-file: %w", err)
 		}
-		// By this removeReadyFile knows the file again.
-		p.ready, _ = os.Stat(path)
 	}
 	_, err := stdout.Write(text)
 	return err
-}
-
-// removeReadyFile removes the ready file, so that no one takes the program for running.
-// A file that has replaced it is somebody else's, and stays.
-func (p *program) removeReadyFile() {
-	if p.ready == nil {
-		return
-	}
-	if now, err := os.Stat(p.config.readyFile); err == nil && os.SameFile(now, p.ready) {
-		_ = os.Remove(wholefile.Target(p.config.readyFile))
-	}
 }
 
 // loadState reads the state, where there is one, and takes the lock of it. A state that

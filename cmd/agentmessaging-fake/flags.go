@@ -73,7 +73,7 @@ func (c *config) options() []option {
 		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", takeLike},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", storeIn(&o.Replies, readFile)},
 		{"state", "", "file to begin with, where it exists, and to save to at the end", storePath(&c.statePath)},
-		{"ready-file", "", "file to write what is printed to, once the program serves", storePath(&c.readyFile)},
+		{"ready-file", "", "file to write what is printed to, once the program serves; it stays at the end", storePath(&c.readyFile)},
 		// What it prints.
 		{"json", "false", "print one line of JSON instead of lines for a shell", storeIn(&c.json, boolean)},
 		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", storeIn(&c.log, logForm)},

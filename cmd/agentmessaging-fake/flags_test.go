@@ -123,17 +123,6 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 }
 
-// What has taken the place of the ready file is not removed.
-func TestReadyFileOfAnotherStays(t *testing.T) {
-	ready := tempFile(t, "")
-	a := newAPI(t, "--ready-file", ready)
-	require.FileExists(t, ready)
-	require.NoError(t, os.Rename(ready, ready+".old")) // so that its number is not used again
-	require.NoError(t, os.WriteFile(ready, []byte("another's"), 0o600))
-	a.stop()
-	assert.FileExists(t, ready)
-}
-
 // A state that somebody has made read-only is not replaced at the end.
 func TestReadOnlyState(t *testing.T) {
 	if os.Geteuid() == 0 {

@@ -11,8 +11,9 @@
 // What it prints on standard output, and writes to --ready-file once it serves,
 // are lines for a shell:
 //
+//	rm -f ready
 //	agentmessaging-fake --ready-file ready &
-//	. ./ready
+//	until [ -f ready ]; do sleep 0.1; done; . ./ready
 //
 // Each flag can be given in the environment: --cold-start is
 // AGENT_MESSAGING_FAKE_COLD_START. --help lists them.

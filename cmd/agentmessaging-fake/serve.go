@@ -37,8 +37,6 @@ type program struct {
 	facts    facts
 	// lock is the file that keeps other programs from the state; nil without --state.
 	lock *os.File
-	// ready is the ready file as this program wrote it; nil while there is none.
-	ready os.FileInfo
 }
 
 // manyCalls are more than the collector should let memory double for: by default Go
@@ -179,7 +177,6 @@ func (p *program) stop() error {
 	if p.server.Shutdown(ctx) != nil {
 		_ = p.server.Close() // a fault that hangs, hangs no longer
 	}
-	p.removeReadyFile()
 	return p.saveState()
 }
 

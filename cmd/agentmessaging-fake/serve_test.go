@@ -52,8 +52,6 @@ $`, printed)
 	file, err := os.ReadFile(ready)
 	require.NoError(t, err)
 	assert.Equal(t, string(a.facts.text(false)), string(file))
-	a.stop()
-	assert.NoFileExists(t, ready)
 	assert.Equal(t, `{"base_url":"b","api_key":"k","page_url":"p","control_url":"c","token":"t","version":"v","pid":7}`+"\n",
 		string(facts{"b", "k", "p", "c", "t", "v", 7, ""}.text(true)), "with --json")
 }
