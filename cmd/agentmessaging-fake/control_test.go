@@ -57,23 +57,6 @@ func TestResetLetsCallsGo(t *testing.T) {
 	)
 }
 
-// All dialogues with control at once, with resets in between: no panic, and no race.
-func TestRequestsAtOnce(t *testing.T) {
-	a := newAPI(t)
-	var all sync.WaitGroup
-	for _, steps := range dialogues {
-		all.Go(func() {
-			for _, s := range steps {
-				if !strings.Contains(s.call, " /v1/") {
-					a.request(s)
-				}
-			}
-			a.send("POST", "/_fake/v1/reset", "")
-		})
-	}
-	all.Wait()
-}
-
 func TestAwait(t *testing.T) {
 	a := newAPI(t)
 	var waiting sync.WaitGroup

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -186,15 +187,14 @@ func TestDialogues(t *testing.T) {
 // refusals are what cannot be meant, and what is said of it.
 var refusals = []step{
 	{"POST /keys", ``, 400, "body: is required, as JSON"},
-	{"POST /keys", `{}{}`, 400, "body: must be one JSON document and nothing else"},
 	{"POST /keys", `{"plan":"\ud800"}`, 400, "body: must be valid Unicode"},
 	{"POST /keys", `{"plan":"pro","plan":"pro"}`, 400, "body: member plan is there twice"},
 	{"POST /keys", `{"plans":"pro"}`, 400, `body: member "plans" is not allowed; allowed: dashboard, plan`},
 	{"POST /keys", `{"plan":""}`, 400, "plan: must not be empty; leave it out instead"},
 	{"POST /keys", `{"dashboard":"yes"}`, 400, "dashboard: must be of type boolean"},
 	{"POST /keys/key_000001/limits/key_hour/exhaust", "", 400, "Exhaust: unknown limit; the limits are key_minute, ip_minute"},
-	{"POST /keys/key_000001/limits/key_day/exhaust", `{"x":1}`, 400, `body: member "x" is not allowed; allowed: none`},
 	{"POST /reset", `garbage`, 400, "body: must be one JSON document"},
+	{"POST /keys/key_000001/limits/key_day/exhaust", `{"x":1}`, 400, `body: member "x" is not allowed; allowed: none`},
 	{"DELETE /faults", `{"id":"fault_000001"}`, 400, `body: member "id" is not allowed; allowed: none`},
 	{"PATCH /keys/key_000001", `{}`, 400, "body: needs plan or revoked"},
 	{"PUT /byok", `{}`, 400, "available: is required"},
@@ -228,8 +228,6 @@ var refusals = []step{
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"endpoint":"GET /v1/statu"}}`, 400, "match.endpoint: must be one of GET /v1/status, POST /v1/warmup"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"agent_id":""}}`, 400, "match.agent_id: must not be empty"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"endpoint":""}}`, 400, "match.endpoint: must not be empty"},
-	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"key":""}}`, 400, "match.key: must not be empty"},
-	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"text_containing":""}}`, 400, "match.text_containing: must not be empty"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"seed":-1}`, 400, "seed: must be of type integer, from 0 on"},
 	{"POST /faults", `{"fault":"hang"}`, 400, "fault: must be of type object"},
 	{"POST /faults", `{"fault":{"kind":"answer","status":"503"}}`, 400, "fault: status: must be of type integer"},
@@ -244,7 +242,6 @@ var refusals = []step{
 	{"GET /calls?limit=1&limit=2", "", 400, "limit: is there twice"},
 	{"GET /calls?limit=%zz", "", 400, "query: must be names and values"},
 	{"GET /calls?limit=0", "", 400, "limit: must be an integer from 1 to 10000"},
-	{"GET /calls?endpoint=Status", "", 400, "endpoint: must be one of GET /v1/status, POST /v1/warmup"},
 	{"GET /keys/key_000001?address=here", "", 400, "address: must be an IP address"},
 	{"GET /calls?agent_id=", "", 400, "agent_id: must not be empty"},
 	{"GET /calls?n=2", "", 400, "n: needs timeout"},
@@ -268,12 +265,12 @@ func TestRefusals(t *testing.T) {
 	a.play(step{"GET /replies", "", 200, `{"replies":[]}`}, step{"GET /faults", "", 200, `{"faults":[]}`})
 }
 
-// Whatever is sent is answered as documented: a panic of the fake would end
-// the test.
+// Whatever is sent to all routes at once, with a reset among them, is answered as
+// documented: no panic, and no race.
 func FuzzBodies(f *testing.F) {
 	steps := slices.Concat(slices.Collect(maps.Values(dialogues))...)
 	steps = append(steps, refusals...)
-	routes := map[string]bool{}
+	routes := map[string]bool{"GET /keys": true, "GET /agents": true, "GET /calls": true, "GET /clock": true, "GET /state": true}
 	f.Add("")
 	for _, s := range steps {
 		sent := s.body != "" && !strings.Contains(s.call, " /v1/") && s.call != "POST /calls" // a fault may hang a call
@@ -285,11 +282,14 @@ func FuzzBodies(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		a := newAPI(t)
 		a.play(step{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""})
-		for _, route := range slices.Sorted(maps.Keys(routes)) {
-			method, path, _ := strings.Cut(route, " ")
-			answered := a.send(method, "/_fake/v1"+path, body)
-			assert.Contains(t, []int{200, 201, 204, 400, 404, 409, 413}, answered.status, route)
+		var all sync.WaitGroup
+		for route := range routes {
+			all.Go(func() {
+				answered := a.request(step{call: route, body: body})
+				assert.Contains(t, []int{200, 201, 204, 400, 404, 409, 413}, answered.status, route)
+			})
 		}
+		all.Wait()
 		for _, path := range []string{"/keys", "/agents", "/replies", "/faults", "/clock"} {
 			a.play(step{"GET " + path, "", 200, ""})
 		}
