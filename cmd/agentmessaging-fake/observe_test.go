@@ -74,17 +74,13 @@ func answerIn(t *testing.T, file, id string) string {
 // TestObserveResumes: what the file has an answer to is not asked again, and all
 // findings are printed.
 func TestObserveResumes(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "observed.json")
-	_, stdout, _, first := observed(t, []string{"--out", file, "--budget", "requests=5"})
-	assert.LessOrEqual(t, first.CallCount(), 5)
-	assert.NotEmpty(t, answerIn(t, file, "status"))
-	assert.Empty(t, answerIn(t, file, "metadata_cap"))
-	assert.Contains(t, stdout, "(`byok_cleared`): needs ")
-	_, stdout, _, second := observed(t, []string{"--out", file, "--byok"})
-	assert.Zero(t, second.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointStatus), fakeserver.ByKey(second.Key())))
+	file := tempFile(t, `{"format":1,"decisions":{"status":{"answer":"earlier"}}}`)
+	_, stdout, _, fake := observed(t, []string{"--out", file, "--byok"})
+	assert.Zero(t, fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointStatus), fakeserver.ByKey(fake.Key())))
+	assert.Equal(t, `"earlier"`, answerIn(t, file, "status"))
 	assert.Contains(t, stdout, "| How many characters of compact JSON may metadata have? | `4096` | `4096` |")
 	assert.NotContains(t, stdout, "(`byok_cleared`): needs ")
-	assert.Equal(t, 1, second.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointSetBYOK)))
+	assert.Equal(t, 1, fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointSetBYOK)))
 	assert.Equal(t, "4096", answerIn(t, file, "metadata_cap"))
 }
 
@@ -104,11 +100,6 @@ func TestObserveHAR(t *testing.T) {
 	assert.Equal(t, exitOK, run(t.Context(), args, nil, &problems, &problems), problems.String())
 	assert.Contains(t, answerIn(t, out, "status"), `"preview"`)
 	assert.Equal(t, "404", answerIn(t, out, "clear_nothing"))
-	assert.Equal(t, exitUnfinished, run(t.Context(), []string{"observe", "--har", out + "x"}, nil, &problems, &problems))
-	assert.Equal(t, exitUnfinished, run(t.Context(), []string{"observe", "--har", os.Args[0]}, nil, &problems, &problems))
-	assert.Contains(t, problems.String(), "not a HAR file")
-	assert.Equal(t, exitUnfinished, run(t.Context(), []string{"observe", "--har", out}, nil, &problems, &problems))
-	assert.Contains(t, problems.String(), "it has no log.entries")
 }
 
 func TestObserveRefuses(t *testing.T) {
@@ -124,6 +115,9 @@ func TestObserveRefuses(t *testing.T) {
 		{[]string{"--baseline", broken + "x"}, exitUsage, "the first run makes it if --out is the same file"},
 		{[]string{"--baseline", broken}, exitUnfinished, "--baseline: observe: the observation has another format"},
 		{[]string{"--out", broken}, exitUnfinished, "--out: observe: the observation has another format"},
+		{[]string{"--har", broken + "x"}, exitUnfinished, "--har: open "},
+		{[]string{"--har", os.Args[0]}, exitUnfinished, "not a HAR file"},
+		{[]string{"--har", broken}, exitUnfinished, "it has no log.entries"},
 	} {
 		status, _, stderr, _ := observed(t, tt.args)
 		assert.Equal(t, tt.status, status, tt.args)
