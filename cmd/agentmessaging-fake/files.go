@@ -26,9 +26,6 @@ type facts struct {
 	Token   string `json:"token,omitempty"`
 	Version string `json:"version"`
 	PID     int    `json:"pid"`
-	// Port is set if the program serves on every address of the machine, of which
-	// BaseURL can name only one.
-	Port string `json:"-"`
 }
 
 // text is the facts as lines for a shell, or as one line of JSON. A shell that sources
@@ -44,9 +41,6 @@ func (f facts) text(asJSON bool) []byte {
 	// one.
 	if f.Token != "" {
 		lines += fmt.Sprintf("export AGENT_MESSAGING_FAKE_TOKEN=%s\n", quoteShell(f.Token))
-	}
-	if f.Port != "" {
-		lines += fmt.Sprintf("# from other machines and containers: port %s at the name or an address of this one\n", f.Port)
 	}
 	return []byte(lines + fmt.Sprintf("# page: %s\n", f.PageURL))
 }

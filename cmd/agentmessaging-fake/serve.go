@@ -127,9 +127,8 @@ func isLoopback(l net.Listener) bool {
 // about.
 func (p *program) prepare(stderr io.Writer) (err error) {
 	o := &p.config.control
-	var port string
 	o.Version = version()
-	o.BaseURL, port = baseURL(p.listener.Addr().String())
+	o.BaseURL = baseURL(p.listener.Addr().String())
 	token := p.requireToken(&o.Guard)
 	o.Log = newLog(p.config.log, stderr)
 	if p.control, err = control.New(*o); err != nil {
@@ -140,7 +139,7 @@ func (p *program) prepare(stderr io.Writer) (err error) {
 	}
 	p.facts = facts{
 		BaseURL: o.BaseURL, APIKey: o.Fake.Key(), PageURL: o.BaseURL + "/", ControlURL: o.BaseURL + "/_fake/v1",
-		Token: token, Version: o.Version, PID: os.Getpid(), Port: port,
+		Token: token, Version: o.Version, PID: os.Getpid(),
 	}
 	// The header is bounded in time and size; what follows it may take as long as a
 	// fault needs.
@@ -181,14 +180,14 @@ func (p *program) stop() error {
 }
 
 // baseURL is an address at which clients on this machine reach what listens on addr.
-// Nobody can call 0.0.0.0 or ::, which mean every address: port is then for clients on
-// other machines, and otherwise "".
-func baseURL(addr string) (url, port string) {
+// Nobody can call 0.0.0.0 or ::, which mean every address. Clients on other machines use a
+// name of this one, and the same port.
+func baseURL(addr string) string {
 	host, port, _ := net.SplitHostPort(addr) // a listener always has both
 	if net.ParseIP(host).IsUnspecified() {
-		return "http://127.0.0.1:" + port, port
+		return "http://127.0.0.1:" + port
 	}
-	return "http://" + addr, ""
+	return "http://" + addr
 }
 
 // handler is all that the program serves, by path: its own paths below /_fake/, the
