@@ -1,6 +1,5 @@
-// What the fake may be full of: one of everything for the tests that look at full panels,
-// and texts that a page may trip over.
-import { request } from 'node:http';
+// What the fake may be full of: one of everything, and texts that a page may trip
+// over.
 
 // populate leaves one of everything: two keys, an agent with a conversation, a rule that
 // stays, and calls that fail in each of the ways that a list can show.
@@ -44,13 +43,4 @@ export async function fill(fake, text) {
   await fake.control('POST', 'faults', { fault: { kind: 'raw_answer', status: 418, content_type: 'text/html', body: text }, match: { endpoint: 'GET /v1/status' } });
   await fake.control('POST', 'faults', { fault: { kind: 'hang' }, match: { text_containing: text } });
   await fake.call('GET', '/v1/status');
-  await raw(fake, '/v1/agents/<script>window.pwned=4</script>');
-}
-
-// raw sends a path as it is; fetch would escape it.
-function raw(fake, path) {
-  return new Promise((resolve, reject) => {
-    const req = request(fake.baseURL, { path, headers: { Authorization: `Bearer ${fake.key}`, 'X-Trick': script } }, (resp) => resp.resume().on('end', resolve));
-    req.on('error', reject).end();
-  });
 }

@@ -1,6 +1,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { open } from '../support/browser.js';
+import { populate } from '../support/content.js';
 import { wantText, eventually } from '../support/expect.js';
 
 test('an agent shows what it was made with, and its conversation as it grows', async (t) => {
@@ -31,20 +32,8 @@ test('an agent shows what it was made with, and its conversation as it grows', a
 });
 
 test('the story of an agent shows what was tried, refused, lost and sent again', async (t) => {
-  const { fake, page } = await open(t, {
-    hash: '#/agents/agent_000001',
-    prepare: async (fake) => {
-      await fake.agent();
-      const say = (text) => fake.call('POST', '/v1/agents/agent_000001/messages', { text }).catch(() => {});
-      await fake.control('POST', 'faults', { fault: { kind: 'rate_limited', retry_after: '1' }, times: 1 });
-      await say('One cake, please.');
-      await say('One cake, please.');
-      await fake.control('POST', 'faults', { fault: { kind: 'lose_reply', how: { kind: 'reset_connection' } }, times: 1 });
-      await say('And candles.');
-      await say('And candles.');
-    },
-  });
-  await wantText(page.getByRole('log'), /429[^]*One cake[^]*attempt 2[^]*And candles\.[^]*LoseReply[^]*And candles\.[^]*attempt 2/);
+  const { page } = await open(t, { hash: '#/agents/agent_000001', prepare: populate });
+  await wantText(page.getByRole('log'), /429[^]*rye bread[^]*attempt 2[^]*A cake[^]*LoseReply[^]*A cake[^]*attempt 2/);
   await page.getByRole('log').locator('a.attempt').first().click();
   await wantText(page.getByRole('list', { name: 'Attempts' }), /^429[^]*200/);
   await wantText(page.getByRole('note'), /The client came back after .*, although Retry-After said 1\./);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { calls, open } from '../support/browser.js';
+import { populate } from '../support/content.js';
 import { wantInView, wantText } from '../support/expect.js';
 
 const messages = '/v1/agents/agent_000001/messages';
@@ -36,23 +37,16 @@ test('each failure is explained in the list of a narrow page, without a click', 
 });
 
 test('a call shows what the client got and what the service decided', async (t) => {
-  const { page } = await open(t, {
-    prepare: async (fake) => {
-      await fake.agent();
-      await fake.control('POST', 'faults', { fault: { kind: 'rate_limited', retry_after: '7' }, match: { endpoint: 'GET /v1/status' }, times: 1 });
-      await fake.call('GET', '/v1/status');
-      await fake.control('POST', 'faults', { fault: { kind: 'lose_reply', how: { kind: 'reset_connection' } }, times: 1 });
-      await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'Hello' }).catch(() => {});
-    },
-  });
+  const { page } = await open(t, { prepare: populate });
   const detail = page.getByLabel('The open call');
-  await wantText(calls(page).first(), /^reset/);
-  await calls(page).first().click();
-  await wantText(detail, /Decided\s+200[^]*then: reset[^]*What the service decided[^]*You wrote: Hello/);
-  await calls(page).nth(1).click();
+  const firstWith = (text) => calls(page).filter({ hasText: text }).last(); // the newest is on top
+  await wantText(firstWith('A cake'), /^reset/);
+  await firstWith('A cake').click();
+  await wantText(detail, /Decided\s+200[^]*then: reset[^]*What the service decided[^]*You wrote: A cake/);
+  await firstWith('rye bread').click();
   await wantText(detail, /Status\s+429[^]*Decided\s+nothing[^]*What the client got[^]*rate_limited/);
   await detail.getByText(/headers$/).nth(1).click();
-  await wantText(detail, /Retry-After: 7/);
+  await wantText(detail, /Retry-After: 1/);
 });
 
 test('a call is sent again, and edited', async (t) => {
