@@ -42,8 +42,8 @@ const (
 	// tried. Nothing but its text names what met 401, 402 or 429: the application
 	// can make that call again.
 	Lost Check = "lost"
-	// LostAgent: there is an agent whose identifier is neither in a file of
-	// Env.Dir nor in what was said, and there are more of them than in the baseline. It is
+	// LostAgent: there is an agent whose identifier is neither in Env.Dir, in a file or
+	// in the name of one, nor in what was said, and there are more of them than in the baseline. It is
 	// forgiven where the outcome of a creation was in doubt, and that was reported.
 	LostAgent Check = "lost agent"
 	// Doubled: an agent has one text, or there are agents with one customer_ref,
@@ -64,7 +64,8 @@ const (
 	// Ends: the scenario takes too long in virtual time ([MaxVirtualTime]), makes
 	// requests without end, or stalls in real time ([Watchdog]).
 	Ends Check = "ends"
-	// Panics: the scenario's goroutine panicked.
+	// Panics: the scenario's goroutine panicked. A panic on another goroutine ends the
+	// process; with GODEBUG=tracebacklabels=1, Go 1.26 prints the run's name beside it.
 	Panics Check = "panics"
 	// Leak: goroutines are left that the baseline has not left.
 	Leak Check = "leak"
@@ -168,10 +169,10 @@ func (c *Call) madeGood(later []*Call) bool {
 }
 
 // about are the calls of all executions about a subject; about any where its text is "".
-// A call that a death cut off before it sent anything may be about each.
+// A call that has sent nothing, such as one that a death cut off, may be about each.
 func (r *run) about(s subject) (calls []*Call) {
 	return slices.DeleteFunc(r.calls(), func(c *Call) bool {
-		return c.spec != s.endpoint || s.text != "" && c.subject != s.text && (c.ended || len(c.Attempts) > 0)
+		return c.spec != s.endpoint || s.text != "" && c.subject != s.text && c.content != 0
 	})
 }
 
@@ -204,15 +205,7 @@ func (r *run) vagueReports(records ...*record) (n int) {
 // reported: by name, or by a report that may be about anything. A restart cannot know
 // whether a call was carried out whose outcome is unknown, or whose process died.
 func (r *run) doubtNamed(s subject) bool {
-	var doubt []*Call
-	for _, rec := range r.records {
-		for _, c := range rec.calls {
-			unknown := errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown) || rec.died != "" && !c.failed()
-			if unknown && c.spec == s.endpoint && (s.text == "" || c.subject == s.text) {
-				doubt = append(doubt, c)
-			}
-		}
-	}
+	doubt := slices.DeleteFunc(r.about(s), func(c *Call) bool { return !c.cutOff && !errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown) })
 	return len(doubt) > 0 && (r.vagueReports(r.records...) > 0 || r.named(s.text, doubt))
 }
 
@@ -251,9 +244,7 @@ func unknownAgents(records []*record) (lost []string) {
 	for _, rec := range records {
 		known += rec.said()
 	}
-	for _, e := range last.left.dir {
-		known += e.Content + "\n"
-	}
+	known += last.left.dir.String()
 	for _, id := range last.left.state.ids {
 		if !strings.Contains(known, id) {
 			lost = append(lost, id)
@@ -276,7 +267,7 @@ func (r *run) keepsAgents() bool {
 // death left the file whole: else it waits because it cannot read the file.
 func (r *run) awaitsDecision() bool {
 	awaits := r.doubtNamed(subject{spec.CreateAgent, ""}) && r.vagueReports(r.last()) > 0
-	r.awaited = r.awaited || awaits
+	r.awaited = awaits
 	return awaits && !r.mustGoOn
 }
 

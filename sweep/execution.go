@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -26,14 +27,15 @@ import (
 // execution runs the scenario in a process, from its start to its end.
 type execution struct {
 	*sweep
-	from    image // what it finds
-	stage   int   // 0: the first execution of its run; 1 to 3: the restarts after it
-	plan    *plan // nil: nothing goes wrong
-	moments bool  // collect the moments at which the process might die
+	name    string // of its run, or of the first run that it is a part of
+	from    image  // what it finds
+	stage   int    // 0: the first execution of its run; 1 to 3: the restarts after it
+	plan    *plan  // nil: nothing goes wrong
+	moments bool   // collect the moments at which the process might die
 
 	clock    agentmessaging.Clock // of the client
 	routine  string               // the scenario's goroutine
-	label    string               // of its goroutines; no other execution of this process has it
+	label    string               // of its goroutines; the folder tells executions of one name apart
 	ctx      context.Context      // of the scenario
 	cancel   context.CancelFunc
 	finished bool // the scenario has returned
@@ -49,9 +51,6 @@ type execution struct {
 	refusals int            // calls after the scenario was ended
 }
 
-// mostRequests is how many times the requests of the baseline are allowed: see Quota.
-const mostRequests = 3 * 3 // tries of the application, attempts of the client
-
 // execute runs the scenario once, and gives up when the watchdog's time is over.
 func (s *sweep) execute(x *execution) *record {
 	dir := s.t.TempDir()
@@ -59,12 +58,12 @@ func (s *sweep) execute(x *execution) *record {
 		s.t.Fatal(err)
 	}
 	s.executions++
-	x.sweep, x.label = s, fmt.Sprint(s.t.Name(), x.plan, s.started.UnixNano(), s.executions)
+	x.sweep, x.label = s, fmt.Sprintf("%s/%s in %s", s.t.Name(), cmp.Or(x.name, "baseline"), dir)
 	x.names, x.dead = map[string]int{}, map[string]int{}
 	x.record = record{baseline: s.baseline, stage: x.stage, dir: dir, maxRequests: 10_000, maxLasted: 1000 * time.Hour}
 	x.record.left.gone, x.record.left.known = maps.Clone(x.from.gone), maps.Clone(x.from.known)
 	if usual := x.record.usual(); usual != nil {
-		x.record.maxRequests = mostRequests * max(1, usual[0].requests, usual[1].requests)
+		x.record.maxRequests = 3 * 3 * max(1, usual[0].requests, usual[1].requests) // tries of the application, attempts of the client
 		x.record.maxLasted = max(usual[0].lasted, usual[1].lasted) + s.maxVirtualTime
 	}
 	done := make(chan struct{})
@@ -210,7 +209,7 @@ func (x *execution) point(name string) (err error) {
 	})
 	x.moment(place+"/dies", "at "+place)
 	x.note(func() {
-		if x.plan.next(x.stage, place, nil) != nil {
+		if x.plan.next(x.stage, place, nil).Name != "" {
 			err = fmt.Errorf("sweep: %s fails, as planned", place)
 			x.record.failedPoint = name
 		} else if x.record.failedPoint == name {
@@ -294,8 +293,11 @@ func (x *execution) startedLocked(c *Call) {
 
 // imageLocked returns the folder as given, and the service and the time as they are now.
 func (x *execution) imageLocked(dir disk.Image) image {
-	fake := x.record.fake
-	return imageOf(x.record.left, fake, dir, x.from.elapsed+restarts[x.stage].down+fake.Now().Sub(x.record.begun))
+	fake, left := x.record.fake, x.record.left
+	var service bytes.Buffer
+	_ = fake.WriteState(&service)
+	return image{dir: dir, service: service.Bytes(), state: stateOf(fake, left), gone: maps.Clone(left.gone), known: maps.Clone(left.known),
+		elapsed: x.from.elapsed + restarts[x.stage].down + fake.Now().Sub(x.record.begun)}
 }
 
 // clockOf is the clock of the client.
@@ -367,8 +369,8 @@ func (x *execution) stall(why string) {
 	x.note(func() { x.over, x.record.stalled = true, why+":\n"+strings.Join(stacks, "\n") })
 }
 
-// labelKey marks the goroutines of an execution. The trace of a panic shows it where
-// GODEBUG has tracebacklabels=1, from Go 1.26 on.
+// labelKey marks the goroutines of an execution. A panic that ends the process shows the
+// name of the run by it where GODEBUG has tracebacklabels=1, from Go 1.26 on.
 const labelKey = "sweep"
 
 // labelled are the stacks of an execution's goroutines, without addresses.

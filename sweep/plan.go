@@ -91,23 +91,23 @@ func (p *plan) place() string {
 }
 
 // next returns the fault that strikes the next attempt of a call, or a point,
-// where c is nil.
-func (p *plan) next(stage int, name string, c *Call) *faults.Fault {
+// where c is nil; one without a name if there is none.
+func (p *plan) next(stage int, name string, c *Call) (none faults.Fault) {
 	switch {
 	case p == nil:
-		return nil
+		return none
 	case p.stage == stage && p.target == name:
 		first := !p.struck
 		if p.struck = true; c != nil {
 			p.at = c.spec
 		}
 		if !first && p.lasts == once {
-			return nil
+			return none
 		}
 	case !p.struck || p.lasts != fromOn || !p.befalls(c):
-		return nil
+		return none
 	}
-	return &p.fault
+	return p.fault
 }
 
 // befalls reports whether the fault strikes a later call than the one at which it began.

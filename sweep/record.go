@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -55,8 +54,9 @@ type Call struct {
 	ended   bool
 	routine string // that made it
 	own     bool   // that is the scenario's own goroutine
+	cutOff  bool   // its process died before it failed, if it was to fail
 	expired bool   // its deadline has passed by the fake's clock, though not yet in real time
-	content uint64 // digest of what it sends, and of the agent
+	content uint64 // digest of what it sends, and of the agent; 0 while it has sent nothing
 	subject string // of the content: the text, or the customer_ref
 	key     string // the provider key that it sends; "" for none
 }
@@ -156,14 +156,6 @@ type image struct {
 // nothing is what the first execution finds.
 var nothing = image{gone: map[string]bool{}, known: map[string]string{}}
 
-// imageOf copies the folder as given, and the service as it is now.
-func imageOf(before image, fake *fakeserver.Server, dir disk.Image, elapsed time.Duration) image {
-	var service bytes.Buffer
-	_ = fake.WriteState(&service)
-	return image{dir: dir, service: service.Bytes(), elapsed: elapsed, state: stateOf(fake, before),
-		gone: maps.Clone(before.gone), known: maps.Clone(before.known)}
-}
-
 // key is equal where a restart would find the same.
 func (i image) key() string { return i.state.key() + i.dir.String() }
 
@@ -175,13 +167,14 @@ type moment struct {
 	record record // what was done by then
 }
 
-// snapshot copies a record that goes on. Statements and attempts are only ever added, so
+// snapshot copies what a process that dies now has done. Statements and attempts are only ever added, so
 // that the copy may share their memory.
 func (rec *record) snapshot() record {
 	r := *rec
 	r.calls, r.moments = nil, nil
 	for _, c := range rec.calls {
 		one := *c
+		one.cutOff = !c.failed()
 		r.calls = append(r.calls, &one)
 	}
 	return r
@@ -443,12 +436,11 @@ func stateOf(fake *fakeserver.Server, before image) state {
 		}
 		s.sent += len(texts)
 		slices.Sort(texts)
-		sms := new(fakeserver.SMS)
 		if a.SMS != nil {
-			sms = a.SMS
+			a.SMS.PhoneNumber = "" // follows from the agent's number
 		}
-		s.agents = append(s.agents, fmt.Sprintf("customer_ref %q\nsystem_prompt %q\nmetadata %q\nllm %q\nsms %q %q\nmessage %q",
-			a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM, sms.Mode, sms.Status, texts))
+		s.agents = append(s.agents, fmt.Sprintf("customer_ref %q\nsystem_prompt %q\nmetadata %q\nllm %q\nsms %q\nmessage %q",
+			a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM, a.SMS, texts))
 	}
 	for _, k := range fakedoor.Of[fakeserver.Call](fake).Keys() {
 		s.keys += fmt.Sprintf("%s %s %v;", k.Label, k.Plan, k.Revoked)

@@ -221,7 +221,7 @@ func (s *sweep) finish(r *run, from image, stage int) {
 // nextExecution returns the execution of a stage. What a restart does depends on what it
 // finds, so it is executed once for each image, unless a plan strikes it.
 func (s *sweep) nextExecution(r *run, from image, stage int) *record {
-	x := &execution{from: from, stage: stage, moments: stage == 1 && r.died()}
+	x := &execution{name: r.name, from: from, stage: stage, moments: stage == 1 && r.died()}
 	if r.plan != nil && stage == r.plan.stage {
 		x.plan = r.plan
 		return s.execute(x)

@@ -137,10 +137,7 @@ func (w *wire) attempt(req *http.Request, c *Call) (*http.Response, error) {
 	if ended {
 		return nil, context.Canceled
 	}
-	a := Attempt{}
-	if fault != nil {
-		a.Fault = fault.Name
-	}
+	a := Attempt{Fault: fault.Name}
 	before := w.fingerprint()
 	resp, err := w.send(req, c, fault)
 	if a.Err = err; resp != nil {
@@ -178,7 +175,7 @@ func body(req *http.Request) []byte {
 }
 
 // nextFault counts a request and finds the fault that befalls it, if any.
-func (x *execution) nextFault(c *Call) (f *faults.Fault, ended bool) {
+func (x *execution) nextFault(c *Call) (f faults.Fault, ended bool) {
 	ended = true // unless the execution goes on
 	x.note(func() {
 		r := &x.record
@@ -189,7 +186,7 @@ func (x *execution) nextFault(c *Call) (f *faults.Fault, ended bool) {
 		if ended = r.ended != ""; ended {
 			return
 		}
-		if f = x.plan.next(x.stage, c.Name, c); f != nil && f.Status == http.StatusNotFound && c.onAgent() {
+		if f = x.plan.next(x.stage, c.Name, c); f.Status == http.StatusNotFound && c.onAgent() {
 			r.left.gone[c.AgentID] = true
 		}
 	})
@@ -197,19 +194,19 @@ func (x *execution) nextFault(c *Call) (f *faults.Fault, ended bool) {
 }
 
 // send makes an attempt, with its fault if it has one.
-func (w *wire) send(req *http.Request, c *Call, f *faults.Fault) (*http.Response, error) {
+func (w *wire) send(req *http.Request, c *Call, f faults.Fault) (*http.Response, error) {
 	fake := w.record.fake
 	if w.fingerprint() != "" && c.spec == spec.ClearBYOK {
 		w.note(func() { w.record.cleared = true })
 	}
-	if _, found := fake.Agent(c.AgentID); found && f != nil && *f == agentGone {
+	if _, found := fake.Agent(c.AgentID); found && f == agentGone {
 		fake.RemoveAgent(c.AgentID)
 	}
 	switch {
 	case c.expired:
 		httptrace.ContextClientTrace(req.Context()).GetConn("") // as net/http does before it dials
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
-	case f == nil || *f == agentGone:
+	case f.Name == "" || f == agentGone:
 		return w.direct.RoundTrip(req)
 	case w.bubble || f.Takes == 0:
 		return w.inject(req, f.Fault)
