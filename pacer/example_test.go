@@ -12,7 +12,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
-	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
 // onFake is a client on a fake, which waits by the fake's clock.
@@ -100,23 +99,4 @@ func ExamplePacer_State() {
 	// key_day: 1 of 1000
 	// warmup_key_hour: 1 of 3
 	// 0 calls wait
-}
-
-// Several processes share an API key's limits through a store of yours, here
-// one in memory that tells the time of the fake's clock.
-func ExampleWithStore() {
-	store := loadsim.NewStore()
-	p, err := pacer.New(pacer.PreviewLimits(), pacer.WithStore(store, "the API key"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	fake, client := onFake(p)
-	defer fake.Close()
-	store.Clock = fake
-	began := fake.Now()
-	for range 20 {
-		_, _ = client.GetAgent(context.Background(), "agent_1")
-	}
-	fmt.Println(fake.CallCount(), p.State().Processes, fake.Now().Sub(began) > 15*time.Second)
-	// Output: 20 1 true
 }

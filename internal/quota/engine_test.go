@@ -51,39 +51,6 @@ func TestUnlimitedCallIsFree(t *testing.T) {
 	}
 }
 
-// TestAcquire is one call after a refusal: when it goes, or why not.
-func TestAcquire(t *testing.T) {
-	const asked = 20 * time.Second
-	for _, tt := range []struct {
-		name              string
-		deadline, maxWait time.Duration
-		want              time.Duration // that it waits
-		refused           time.Duration // RetryAfter of its refusal; 0: none
-	}{
-		{"goes when the limit opens", time.Hour, time.Hour, asked, 0},
-		{"its policy waits that long", time.Hour, asked, asked, 0},
-		{"not that long", time.Hour, asked - 1, 0, asked},
-		{"it would go at its deadline", asked, time.Hour, 0, asked},
-		{"just before", asked + 1, time.Hour, asked, 0},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			e, w, began := closed(nil, asked), reading(), time.Now()
-			ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
-			defer cancel()
-			w.MaxWait = tt.maxWait
-			err := e.Acquire(ctx, w)
-			assert.Equal(t, tt.want, time.Since(began), tt.name)
-			if tt.refused > 0 {
-				assert.Equal(t, &Refusal{LimitKey: "k", RetryAfter: tt.refused}, err, tt.name)
-				return
-			}
-			require.NoError(t, err, tt.name)
-			assert.Equal(t, tt.want, w.Waited, tt.name)
-			assert.Equal(t, "k", w.Limit, tt.name)
-		})
-	}
-}
-
 // crowds are callers whom the service refuses from the begin on: they are sent less and
 // less often, the fewer they are, and never before Retry-After. All give up once nobody has
 // got through for five minutes. The one who does has all others waited for.
