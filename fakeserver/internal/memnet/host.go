@@ -252,17 +252,10 @@ func newConns(client, server net.Addr) (dialled, accepted *conn) {
 // closedConn is the client's end of a connection that was closed. It is for hooks that
 // ask a connection for its addresses; who reads or writes gets net.ErrClosed.
 func closedConn(client net.Addr) *conn {
-	c := &conn{Conn: closedPipe, local: client, remote: fakeAddr}
+	c := &conn{Conn: new(net.TCPConn), local: client, remote: fakeAddr} // which nobody has opened
 	c.closed.Store(true)
 	return c
 }
-
-// closedPipe is shared by all of them: a pipe for each call would be waste.
-var closedPipe = func() net.Conn {
-	end, _ := net.Pipe()
-	_ = end.Close()
-	return end
-}()
 
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
