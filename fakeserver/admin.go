@@ -21,11 +21,6 @@ var _ fakedoor.Admin[Call] = admin{}
 
 func (a admin) DroppedCalls() int { return a.s.droppedCalls() }
 
-// OnAnswer hands out the entry's own Call, for a watcher that only wants to be woken.
-func (a admin) OnAnswer(see func(*Call)) {
-	a.s.addWatcher(&watcher{name: "the function of OnAnswer", see: func(e *entry) { see(&e.call) }})
-}
-
 func (a admin) LastSeq() int {
 	defer a.s.lock().Unlock()
 	return a.s.answered

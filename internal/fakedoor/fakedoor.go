@@ -9,8 +9,6 @@ import "time"
 type Admin[Call any] interface {
 	DroppedCalls() int // since New or Reset, which Calls no longer returns
 	LastSeq() int      // of the newest call; 0 before the first
-	// OnAnswer is OnCall without a copy: see must not change or keep the call.
-	OnAnswer(see func(*Call))
 	// CallsAfter returns the first n calls that Calls would return and whose Seq is
 	// greater than seq. It costs as much as it returns, however many calls there are.
 	CallsAfter(seq, n int) []Call

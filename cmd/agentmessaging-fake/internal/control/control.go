@@ -44,9 +44,8 @@ func New(o Options) (*Server, error) {
 	s.admin.KeepExchanges(spec.KeptExchanges)
 	s.ended, s.end = context.WithCancel(context.Background())
 	s.feed = feed{changes: map[string]int{}, news: make(chan struct{})}
-	// A new call wakes the streams. They read it from the fake, so nothing is copied
-	// here.
-	s.admin.OnAnswer(func(*fakeserver.Call) { s.feed.wake() })
+	// A new call wakes the streams, which read it from the fake.
+	s.fake.OnCall(func(fakeserver.Call) { s.feed.wake() })
 	s.mux = s.newMux()
 	s.calls.Store(newCallsUntilReset())
 	if o.Log != nil {
