@@ -25,7 +25,7 @@ type Call struct {
 	Endpoint Endpoint  `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
 	Method   string    `json:"method"`
 	URL      string    `json:"url"`                // scheme, host and path, each at most 256 bytes; a query is redacted
-	Path     string    `json:"path"`               // as it was sent, still escaped, without a query; at most 256 bytes
+	Path     string    `json:"path"`               // as it was sent, escaped, without a query; at most 256 bytes
 	AgentID  string    `json:"agent_id,omitempty"` // the path's {agent_id}, at most 256 bytes; "" when it has none
 	Created  string    `json:"created,omitempty"`  // the agent that the call created
 	// Key is the label of the API key, such as "key_000001". It is "missing" if the

@@ -217,7 +217,9 @@ func (s *Server) HTTPClient(tb TB, from ...FromIP) *http.Client {
 // without connection or goroutine. It is about twice as fast as HTTPClient,
 // and nothing needs closing. Requests reach the fake and answers reach the
 // caller in the shape that net/http gives them, and what net/http's server cannot
-// read gets its 400 or 431. A call whose context has ended never yields a response. Direct reaches no host but the one in BaseURL.
+// read gets its 400. A header has no bound: net/http's server answers 431 to one of more
+// than a megabyte. A call whose context has ended never yields a response. Direct
+// reaches no host but the one in BaseURL.
 //
 // It does not model connections: none is reused, and the timeouts of a
 // Transport do not apply. Of the hooks of net/http/httptrace only GetConn,

@@ -129,17 +129,6 @@ func TestRequestsArriveAsOverASocket(t *testing.T) {
 	}
 }
 
-// net/http reads a megabyte of header. In a bubble, since its server then waits for half a
-// second before it closes the connection.
-func TestLongHeaders(t *testing.T) {
-	inBubbles(t, func(t *testing.T, _ *fakeserver.Server, c caller) {
-		long := strings.Repeat("x", 1<<20)
-		c.call("GET", "/v1/status", noBody, "X-Long: "+long).wantOK(t)
-		refused := seen(c.wire, c.request("GET", "/v1/status", noBody, "X-Long: "+long+long[:8192]))
-		assert.Regexp(t, "^431 .* 431 Request Header Fields Too Large", refused) // over the wire, with the error of a write that it cut off
-	})
-}
-
 // Where the caller's own body fails, the call fails with its error.
 func TestBodiesThatFail(t *testing.T) {
 	fake, c := newFake(t)
@@ -581,7 +570,7 @@ func TestReasonsOfBodies(t *testing.T) {
 }
 
 // The service also answers requests that no client of net/http sends, and records the
-// path as it was sent. Braces need an escape, but net/http's server accepts them bare.
+// path as it was sent.
 func TestOddRequests(t *testing.T) {
 	own := []string{"Bearer amk_fake_000001"}
 	for _, row := range []struct {
@@ -590,11 +579,8 @@ func TestOddRequests(t *testing.T) {
 		body           io.Reader
 		want           int
 	}{
-		{"GET", "/v1\\status", own, nil, 404},
 		{"GET", "/v1/agents/%61gent_000001", own, nil, 200},
-		{"GET", "/v1/agents/{a}", own, nil, 404},
 		{"GET", "/v1/agents/%7Ba%7D", own, nil, 404},
-		{"GET", "/v1/agent%73/{a}", own, nil, 404},
 		{"get", "/v1/status", own, nil, 405},
 		{"GET", "http://evil.example/v1/status", own, nil, 200},
 		{"GET", "/v1/status", append(own, own...), nil, 401},

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -51,9 +50,9 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, status := d.asReceived(req, sent)
-	if r == nil {
-		return unreadable(req, status)
+	r, err := d.asReceived(req, sent)
+	if err != nil {
+		return unreadable(req)
 	}
 	answer := d.host.Answer(r)
 	if answer.Ends == Hangs {
@@ -147,35 +146,25 @@ func asSent(req *http.Request) (*bytes.Buffer, error) {
 	return &sent, nil
 }
 
-// maxHeader is how many bytes of a request net/http's server reads before its body: the
-// default of Server.MaxHeaderBytes, and what the server adds for its buffer.
-const maxHeader = http.DefaultMaxHeaderBytes + 4096
-
 // asReceived is the request as a handler gets it: net/http reads what it has written. So
-// names of headers, the length and the host are as over a connection. If net/http cannot
-// read it, there is no request, and status is the answer.
-func (d *direct) asReceived(req *http.Request, sent *bytes.Buffer) (r *http.Request, status int) {
-	bounded := &io.LimitedReader{R: sent, N: maxHeader}
-	r, err := http.ReadRequest(bufio.NewReaderSize(bounded, 512))
-	switch {
-	case err != nil && bounded.N <= 0:
-		return nil, http.StatusRequestHeaderFieldsTooLarge
-	case err != nil:
-		return nil, http.StatusBadRequest
+// names of headers, the length and the host are as over a connection. net/http's server
+// also refuses a header of more than a megabyte, with 431: here it has no bound.
+func (d *direct) asReceived(req *http.Request, sent *bytes.Buffer) (*http.Request, error) {
+	r, err := http.ReadRequest(bufio.NewReaderSize(sent, 512))
+	if err != nil {
+		return nil, err
 	}
-	bounded.N = math.MaxInt64 // the body has no bound here
 	r.RemoteAddr = d.host.nextAddr(d.ip).String()
 	if req.Header.Get("Accept-Encoding") == "" && req.Header.Get("Range") == "" && req.Method != http.MethodHead {
 		r.Header.Add("Accept-Encoding", "gzip") // by a Transport, and not by Write
 	}
-	return r.WithContext(req.Context()), 0
+	return r.WithContext(req.Context()), nil
 }
 
 // unreadable is the answer of net/http's server to a request that it cannot read. No
 // handler sees such a request, and the connection ends.
-func unreadable(req *http.Request, status int) (*http.Response, error) {
-	words := strconv.Itoa(status) + " " + http.StatusText(status)
-	answer := "HTTP/1.1 " + words + "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n" + words
+func unreadable(req *http.Request) (*http.Response, error) {
+	const answer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
 	return http.ReadResponse(bufio.NewReader(strings.NewReader(answer)), req)
 }
 

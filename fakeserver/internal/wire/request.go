@@ -66,7 +66,7 @@ func Read(r *http.Request, behavior *service.Behavior, own string, texts bool) *
 		req.Token = service.DigestOf(token)
 	}
 	req.Secrets = mask.SecretsOf(token, body)
-	path := sentPath(r.URL)
+	path := r.URL.EscapedPath()
 	req.Endpoint, req.AgentID, req.Unrouted = findEndpoint(r.Method, path)
 	// By Behavior a service may answer 404 where another has 405.
 	if req.Unrouted != nil && behavior.UnknownMethod != service.MethodNotAllowed {
@@ -112,16 +112,6 @@ func readBody(sent io.Reader) (body []byte, malformed *service.Refusal) {
 		malformed = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
 	}
 	return body, malformed
-}
-
-// sentPath is the path as it was sent. EscapedPath alone escapes a path anew when the
-// client left a character unescaped that needs an escape: /v1/agent%73/{a} would become
-// /v1/agents/%7Ba%7D, and match an endpoint that the sent path does not.
-func sentPath(u *url.URL) string {
-	if plain, err := url.PathUnescape(u.RawPath); err == nil && plain == u.Path && plain != "" {
-		return u.RawPath
-	}
-	return u.EscapedPath()
 }
 
 // bearer returns the token of the one Authorization header: interface 5. The scheme's
