@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
 	"regexp"
 	"strconv"
@@ -91,6 +90,7 @@ func TestFaults(t *testing.T) {
 				assert.Equal(t, row.seen(way), got, way)
 				assert.Equal(t, 1, injection.Hits(), way)
 				call := fake.Calls(fakeserver.ByAgent(agent))[0]
+				assert.Regexp(t, "^https://", call.URL, way)
 				assert.Regexp(t, "^trace_000002 POST /v1/agents/agent_000001/messages key_000001: "+row.line+`( \[|[a-z_ ()]*: )`+regexp.QuoteMeta(row.name), call.String(), way)
 				assert.Len(t, fake.Conversation(agent), row.runs, way)
 				assert.Equal(t, 200*row.runs, call.Status, way)
@@ -123,21 +123,10 @@ func TestHangWithAnEndlessBody(t *testing.T) {
 	}
 }
 
-// The way below TLS is cut, not closed politely.
-func TestResetOverTLS(t *testing.T) {
-	fake, c := newFake(t)
-	server := httptest.NewTLSServer(fake)
-	defer server.Close()
-	wire := socket{server.Client().Transport, "https", server.Listener.Addr().String()}
-	fake.Inject(fakeserver.ResetConnection())
-	assert.Equal(t, "ECONNRESET", seen(wire, c.request("POST", "/v1/warmup", emptyBody)))
-	assert.Equal(t, server.URL+"/v1/warmup", fake.Calls()[0].URL)
-}
-
 // After GoAway the next calls take another connection, and none is lost.
 func TestGoAway(t *testing.T) {
 	fake, c := newFake(t, unlimited()...)
-	for name, wire := range map[string]http.RoundTripper{"wire": fake.HTTPClient(t).Transport, "HTTP/2": overHTTP2(t, fake)} {
+	for name, wire := range map[string]http.RoundTripper{"wire": fake.HTTPClient(t).Transport, "HTTP/2": overTLS(t, fake, true)} {
 		reused := func() (reused bool) {
 			trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }}
 			req := c.request("POST", "/v1/agents", emptyBody)

@@ -229,9 +229,9 @@ var reasons = []struct {
 	method, path, body string
 	given              func(f fake, c *caller)
 }{
-	{"400: text has 4,001 characters, 4,000 are allowed.", "POST", anAgent + "/messages", `{"text":"` + strings.Repeat("é", 4001) + `"}`, nil},
+	{"400: text has 4001 characters, 4000 are allowed.", "POST", anAgent + "/messages", `{"text":"` + strings.Repeat("é", 4001) + `"}`, nil},
 	{"400: mode: must be one of hosted, byok.", "POST", "/v1/warmup", `{"mode":"x"}`, nil},
-	{"400: metadata has 4,099 characters, 4,096 are allowed.", "POST", "/v1/agents", `{"metadata":{"a":"` + strings.Repeat("x", 4091) + `"}}`, nil},
+	{"400: metadata has 4099 characters, 4096 are allowed.", "POST", "/v1/agents", `{"metadata":{"a":"` + strings.Repeat("x", 4091) + `"}}`, nil},
 	{"401: the call has no Authorization header with one bearer token.", "GET", "/v1/status", "", func(_ fake, c *caller) { c.key = "" }},
 	{"401: key_000001 was revoked 3m0s ago.", "GET", "/v1/status", "", func(f fake, c *caller) { f.RevokeKey(c.key); f.Advance(3 * time.Minute) }},
 	{"403: key_000002 was not issued through the dashboard, which BYOK requires.", "GET", "/v1/byok", "",

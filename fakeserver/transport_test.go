@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"math"
 	"net"
 	"net/http"
@@ -47,21 +48,18 @@ func (s socket) RoundTrip(req *http.Request) (*http.Response, error) {
 // ways are the four ways to a fake. Over HTTP/1.1 each call has a connection of
 // its own: net/http repeats some requests by itself on one that was used before.
 func ways(t testing.TB, fake *fakeserver.Server) map[string]http.RoundTripper {
-	all := transports(t, fake)
-	server := httptest.NewServer(fake)
-	t.Cleanup(server.Close)
-	transport := &http.Transport{DisableKeepAlives: true}
-	t.Cleanup(transport.CloseIdleConnections)
-	all["socket"] = socket{transport, "http", server.Listener.Addr().String()}
+	all, secure := transports(t, fake), overTLS(t, fake, false)
+	secure.RoundTripper.(*http.Transport).DisableKeepAlives = true
 	all["wire"].(*http.Transport).DisableKeepAlives = true
-	all["HTTP/2"] = overHTTP2(t, fake)
+	all["TLS"], all["HTTP/2"] = secure, overTLS(t, fake, true)
 	return all
 }
 
-// overHTTP2 is the way to a fake over TLS and HTTP/2.
-func overHTTP2(t testing.TB, fake *fakeserver.Server) http.RoundTripper {
+// overTLS is the way to a fake over TLS on a socket, with HTTP/2 or HTTP/1.1.
+func overTLS(t testing.TB, fake *fakeserver.Server, http2 bool) socket {
 	server := httptest.NewUnstartedServer(fake)
-	server.EnableHTTP2 = true
+	server.EnableHTTP2 = http2
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // a client that leaves may not end its handshake
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return socket{server.Client().Transport, "https", server.Listener.Addr().String()}

@@ -203,7 +203,7 @@ func why(r *service.Refusal, now time.Time) string {
 	switch {
 	// A text that is too long: both lengths help more than the bound alone.
 	case r.Max > 0:
-		return fmt.Sprintf("%s has %s characters, %s are allowed", r.Field, thousands(r.Length), thousands(r.Max))
+		return fmt.Sprintf("%s has %d characters, %d are allowed", r.Field, r.Length, r.Max)
 	case r.Owner != "":
 		return "the agent belongs to " + r.Owner
 	case r.Kind == service.RevokedKey:
@@ -232,16 +232,7 @@ func whyLimited(r *service.Refusal, now time.Time) string {
 	if l.Counts != spec.Requests {
 		what = " " + string(l.Counts)
 	}
-	return fmt.Sprintf("%s has spent %s of %s%s in this %s; %s", who, thousands(r.State.Used), thousands(r.State.Max), what, window, opens)
-}
-
-// thousands is a number with commas, such as 4,001.
-func thousands(n int) string {
-	digits := strconv.Itoa(n)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
+	return fmt.Sprintf("%s has spent %d of %d%s in this %s; %s", who, r.State.Used, r.State.Max, what, window, opens)
 }
 
 // Why says in one sentence what the fault did to a call, and whether the call, which
