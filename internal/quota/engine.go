@@ -133,7 +133,7 @@ func (r *Refusal) Error() string {
 
 // An Engine holds the calls of one API key. It keeps no timer and no goroutine
 // while nobody waits, so that several synctest bubbles can share it, as long as
-// those who wait at the same time are in one bubble. A nil Engine holds back nobody.
+// those who wait at the same time are in one bubble.
 type Engine struct {
 	rule Rule
 
@@ -171,7 +171,7 @@ func NewEngine(rule Rule, clock Clock) *Engine {
 // panic of OnWait or of the clock included, leaves the line or gives its grant back.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	w.Waited, w.Limit, w.Grant, w.granted, w.ended, w.err = 0, "", Grant{}, false, nil, nil
-	if e == nil || !e.rule.Sort(ctx, w) {
+	if !e.rule.Sort(ctx, w) {
 		return nil
 	}
 	passed := false
@@ -284,7 +284,7 @@ func (e *Engine) abandon(w *Waiter) {
 // Forecast returns for how long the limit of a call is closed, and why it is no use
 // for the call to wait; nil if it is. Both as far as they are known.
 func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refusal) {
-	if e == nil || !e.rule.Sort(ctx, w) {
+	if !e.rule.Sort(ctx, w) {
 		return 0, nil
 	}
 	e.mu.Lock()
@@ -298,7 +298,7 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 // began a cool-down, or prolonged one by a second at least.
 func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	w.Refused = o.Refused
-	if e == nil || !o.Refused && (!w.granted || o.Sent && !w.Grant.ReportSuccess) {
+	if !o.Refused && (!w.granted || o.Sent && !w.Grant.ReportSuccess) {
 		return false
 	}
 	e.mu.Lock()
