@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"log/slog"
 	"os"
@@ -141,24 +140,6 @@ func ExampleClient_SetBYOK() {
 	// Output:
 	// [redacted] anthropic true
 	// true <nil>
-}
-
-func ExampleClient_WarmUp() {
-	fake, client := onFake()
-	defer fake.Close()
-	ctx := context.Background()
-
-	warm, err := client.WarmUp(ctx, agentmessaging.LLMModeHosted)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(warm.Mode, warm.Warmed)
-
-	_, err = client.WarmUp(ctx, agentmessaging.LLMModeBYOK)
-	fmt.Println(errors.Is(err, agentmessaging.ErrConflict)) // no provider key is stored
-	// Output:
-	// hosted true
-	// true
 }
 
 // A web handler fails fast while a batch waits; both share connections and key.
@@ -317,20 +298,6 @@ func ExampleError_rateLimited() {
 	// rate_limited key_minute come back in 1m0s false
 	// rate_limited key_minute come back in 1m0s true
 	// 1 call was sent
-}
-
-// Where there was no answer, StatusCode is 0 and the cause can be tested for.
-func ExampleError_noAnswer() {
-	fake, client := onFake(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
-	defer fake.Close()
-	fake.Inject(fakeserver.CloseEarly())
-
-	_, err := client.Status(context.Background())
-	var e *agentmessaging.Error
-	if errors.As(err, &e) {
-		fmt.Println(e.StatusCode, e.Attempts, errors.Is(err, io.EOF))
-	}
-	// Output: 0 1 true
 }
 
 // The agent is enabled for SMS and the answer is lost. Reading the agent tells
