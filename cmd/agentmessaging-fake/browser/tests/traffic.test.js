@@ -84,7 +84,7 @@ test('the calls are downloaded as HAR, and the state', async (t) => {
 });
 
 test('filter and open call are part of the address, and Back works', async (t) => {
-  const { fake, page } = await open(t, { prepare: (fake) => fake.agent({}, 'one', 'two') });
+  const { page } = await open(t, { prepare: (fake) => fake.agent({}, 'one', 'two') });
   await page.getByLabel('Endpoint', { exact: true }).selectOption('POST /v1/agents/{agent_id}/messages');
   await wantCount(calls(page), 2);
   await calls(page).first().click();
@@ -100,7 +100,6 @@ test('filter and open call are part of the address, and Back works', async (t) =
   await wantText(page.getByLabel('The open call'), /"text": "two"/);
   await page.goBack();
   await wantCount(page.getByLabel('The open call'), 0);
-  assert.equal(fake.page, `${new URL(page.url()).origin}/`);
 });
 
 test('of 2,000 calls a window is shown, what is read keeps its place, and all are searched', async (t) => {
