@@ -86,9 +86,8 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 	if c.beforeSend == nil {
 		return nil
 	}
-	// Calls that it makes with its context have no journal and no CallInfo: those are this call's.
-	inside := context.WithValue(context.WithValue(ctx, beforeSendKey{}, nil), callInfoKey{}, nil)
-	if err = c.beforeSend(inside, a.number); isNil(err) { // a nil *Error in an error
+	inside := context.WithValue(ctx, beforeSendKey{}, nil) // its own calls do not ask it
+	if err = c.beforeSend(inside, a.number); isNil(err) {  // a nil *Error in an error
 		return nil
 	}
 	return &Error{by: "function of WithBeforeSend", cause: c.cause(ctx, err), Local: true}

@@ -191,7 +191,7 @@ var failures = map[string]struct {
 	"HTTP/1.1 turns no request away":          {http1: true, headers: 1, err: errGoAway, missed: Broken, sent: true},
 	"ended, by a request that was":            {headers: 1, waits: true, err: errGoAway, missed: NoAnswer, sent: true},
 	"ended while the header was written":      {waits: true, err: &net.OpError{Op: "dial", Err: io.EOF}, missed: NoAnswer, sent: true},
-	"ended, by a certificate":                 {headers: 1, waits: true, err: errCertificate, missed: NoAnswer, sent: true},
+	"ended, by a certificate":                 {headers: 1, waits: true, err: errAlert, missed: NoAnswer, sent: true},
 	"the certificate of another connection":   {headers: 1, err: errCertificate, missed: Broken, sent: true},
 	"a certificate":                           {err: errCertificate, missed: Untrusted},
 	"1xx without end":                         {headers: 1, hints: 1001, err: io.EOF, missed: Broken, sent: true, instead: errTooManyHints},
@@ -231,6 +231,7 @@ func TestFailures(t *testing.T) {
 
 var (
 	errGoAway      = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")
+	errAlert       = &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}
 	errCertificate = &tls.CertificateVerificationError{Err: io.EOF}
 )
 
