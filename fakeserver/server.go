@@ -128,14 +128,9 @@ func (s *Server) newGeneration() *generation {
 // reports Required scripts and injections that were never used, as Close does.
 func (s *Server) Reset() {
 	s.reportUnused(s.reportf)
-	s.replace(s.newGeneration())
-}
-
-// replace puts another generation in the place of the present one. Calls under way keep
-// theirs.
-func (s *Server) replace(g *generation) {
+	g := s.newGeneration() // which reads the clock, perhaps of the test, without the lock
 	defer s.lock().Unlock()
-	s.gen = g
+	s.gen = g // calls under way keep theirs
 }
 
 // Close ends the fake: from now on it refuses its in-memory clients, on open

@@ -145,16 +145,8 @@ var plainValues = regexp.MustCompile(`^([-+.0-9eE]{1,24}|[A-Z][a-z]{2,8}, [ \w:-
 // namesSecret reports whether the name of a header or a member says that the value is a
 // secret. It errs on the side of masking: "monkey" counts.
 func namesSecret(name string) bool {
-	if secret, usual := usualNames[name]; usual {
-		return secret
-	}
 	lower := strings.ToLower(name)
 	return slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(lower, part) })
-}
-
-// usualNames are the headers that almost every call has, read once.
-var usualNames = map[string]bool{
-	"Accept-Encoding": false, "Authorization": true, "Content-Length": false, "Content-Type": false, "User-Agent": false,
 }
 
 // secretNames are parts of names, in lower case.
