@@ -240,11 +240,9 @@ func TestOddRetryAfter(t *testing.T) {
 		{http.Header{"Retry-After": {"1;x"}}, time.Second},
 		{http.Header{"Retry-After": {"1s", "Inf", "-Inf", "-1e309", "s", "-0.5"}}, 0},
 		{http.Header{"Retry-After": {"Mon, 23 Nov 2026 07:01:00 UTC"}}, 0}, // no date of HTTP
-		{http.Header{"Retry-After": {"1e309"}}, 24 * time.Hour},
 		{http.Header{"Retry-After": {"86400.1"}}, 24 * time.Hour},
 		{http.Header{"Retry-After": {"Fri, 31 Dec 9999 23:59:59 GMT"}}, 24 * time.Hour},
-		{http.Header{"Retry-After": {date}}, 37 * time.Second}, // by the clock of the caller
-		{http.Header{"Retry-After": {date}, "Date": {"Sun, 06 Nov 1994 08:49:30 GMT"}}, 7 * time.Second},
+		{http.Header{"Retry-After": {date}}, 37 * time.Second},          // by the clock of the caller
 		{http.Header{"Retry-After": {"1", "7200", "3"}}, 2 * time.Hour}, // the longest of several
 		{http.Header{"Retry-After": {"7200", "1"}}, 2 * time.Hour},
 		{http.Header{"retry-after": {"7200"}}, 2 * time.Hour},

@@ -192,14 +192,8 @@ func (c badClock) Sleep(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// backward is a clock on which nobody waits, and that goes back instead.
-type backward struct{ now time.Time }
-
-func (c *backward) Now() time.Time { return c.now }
-func (c *backward) Sleep(_ context.Context, d time.Duration) error {
-	c.now = c.now.Add(-d)
-	return nil
-}
+// backward is a clock that goes back.
+var backward = agentmessaging.WithClock(badClock{mischief: &mischief{way: "lies"}})
 
 // brokenClock does not wait.
 type brokenClock struct{ quota.RealClock }
