@@ -73,25 +73,17 @@ func TestFleet(t *testing.T) {
 	key := fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanBYOK})
 	socket := httptest.NewServer(fake)
 	defer socket.Close()
-	var fleet []*exec.Cmd
+	var fleet []*os.Process
 	for range 8 {
-		process := exec.Command(os.Args[0])
-		process.Env = append(os.Environ(), "FLEET_REDIS="+server.socket, "FLEET_AGENT="+fake.AddAgent(key, fakeserver.Agent{}).ID,
-			"AGENT_MESSAGING_BASE_URL="+socket.URL, "AGENT_MESSAGING_API_KEY="+key)
-		process.Stderr = os.Stderr
-		require.NoError(t, process.Start())
-		t.Cleanup(func() {
-			process.Process.Kill()
-			process.Wait()
-		})
-		fleet = append(fleet, process)
+		fleet = append(fleet, start(t, "FLEET_REDIS="+server.socket, "FLEET_AGENT="+fake.AddAgent(key, fakeserver.Agent{}).ID,
+			"AGENT_MESSAGING_BASE_URL="+socket.URL, "AGENT_MESSAGING_API_KEY="+key))
 	}
 	begin := time.Now()
 	for i, event := range []func(){
-		2:  func() { fleet[0].Process.Kill() },
-		3:  func() { fleet[1].Process.Signal(syscall.SIGSTOP) },
+		2:  func() { fleet[0].Kill() },
+		3:  func() { fleet[1].Signal(syscall.SIGSTOP) },
 		4:  func() { server.client(t).FlushAll(t.Context()) },
-		5:  func() { fleet[1].Process.Signal(syscall.SIGCONT) },
+		5:  func() { fleet[1].Signal(syscall.SIGCONT) },
 		6:  func() { server.process.Process.Signal(syscall.SIGSTOP) }, // Redis hangs
 		7:  func() { server.process.Process.Signal(syscall.SIGCONT) },
 		8:  func() { server.kill(); time.Sleep(part / 4); server.start(t) }, // it comes back empty
@@ -108,6 +100,19 @@ func TestFleet(t *testing.T) {
 	assert.GreaterOrEqual(t, float64(accepted), 0.9*allowed)
 	assert.LessOrEqual(t, refused, accepted/50)
 	assert.Less(t, pause, 8*time.Second)
+}
+
+// start begins a process of the fleet, which ends with the test.
+func start(t *testing.T, environment ...string) *os.Process {
+	process := exec.Command(os.Args[0])
+	process.Env = append(os.Environ(), environment...)
+	process.Stderr = os.Stderr
+	require.NoError(t, process.Start())
+	t.Cleanup(func() {
+		process.Process.Kill()
+		process.Wait()
+	})
+	return process.Process
 }
 
 // measure counts the calls of a span; pause is the longest time without an
