@@ -56,26 +56,14 @@ func (a *attempt) run() {
 // leastWait is how long a limiter may take to decide. What takes longer is a wait.
 const leastWait = time.Millisecond
 
-// acquire waits until the attempt may be sent: it passes the line, and asks the user's
-// limiter and the function of WithBeforeSend. It returns who has refused it; nil: nobody.
+// acquire waits until the attempt may be sent: it passes the limits, and asks the function
+// of WithBeforeSend. It returns who has refused it; nil: nobody.
 func (a *attempt) acquire(ctx context.Context) *Error {
-	c, w := a.call, &a.call.waiter
+	c := a.call
 	if err := ctx.Err(); err != nil { // no limit has made it late
 		return &Error{cause: c.cause(ctx, err)}
 	}
-	if w.OnWait = nil; c.client.handlers.wanted(ctx, slog.LevelDebug) {
-		w.OnWait = func(wait quota.Wait) {
-			emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWaitStart{c.subject, a.number, wait.Limit, wait.Place, wait.Ends})
-		}
-	}
-	err := c.line.Acquire(ctx, w)
-	limitKey, waited := w.Limit, w.Waited
-	if err == nil && c.client.limiter != nil {
-		var asked time.Duration
-		if asked, err = a.askLimiter(ctx); asked >= leastWait {
-			limitKey, waited = "", waited+asked
-		}
-	}
+	limitKey, waited, err := a.passLimits(ctx)
 	if waited >= leastWait {
 		c.made.Waited += waited
 		emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWait{c.subject, a.number, limitKey, waited})
@@ -83,14 +71,27 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 	if err != nil {
 		return a.refusal(ctx, err)
 	}
-	if c.beforeSend == nil {
-		return nil
+	return a.askBeforeSend(ctx)
+}
+
+// passLimits passes the line, and then the user's limiter. It returns how long both took,
+// and the limit_key of what the attempt waited for; empty if it was that limiter.
+func (a *attempt) passLimits(ctx context.Context) (limitKey string, waited time.Duration, err error) {
+	c, w := a.call, &a.call.waiter
+	if w.OnWait = nil; c.client.handlers.wanted(ctx, slog.LevelDebug) {
+		w.OnWait = func(wait quota.Wait) {
+			emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWaitStart{c.subject, a.number, wait.Limit, wait.Place, wait.Ends})
+		}
 	}
-	inside := context.WithValue(ctx, beforeSendKey{}, nil) // its own calls do not ask it
-	if err = c.beforeSend(inside, a.number); isNil(err) {  // a nil *Error in an error
-		return nil
+	err = c.line.Acquire(ctx, w)
+	limitKey, waited = w.Limit, w.Waited
+	if err == nil && c.client.limiter != nil {
+		var asked time.Duration
+		if asked, err = a.askLimiter(ctx); asked >= leastWait {
+			limitKey, waited = "", waited+asked
+		}
 	}
-	return &Error{by: "function of WithBeforeSend", cause: c.cause(ctx, err), Local: true}
+	return limitKey, waited, err
 }
 
 // askLimiter asks the user's limiter, for a call that has passed the line. Where that
@@ -120,6 +121,20 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err erro
 		asked += c.waiter.Waited
 	}
 	return asked, err
+}
+
+// askBeforeSend asks the function of WithBeforeSend, if there is one.
+func (a *attempt) askBeforeSend(ctx context.Context) *Error {
+	c := a.call
+	if c.beforeSend == nil {
+		return nil
+	}
+	inside := context.WithValue(ctx, beforeSendKey{}, nil) // its own calls do not ask it
+	err := c.beforeSend(inside, a.number)
+	if isNil(err) { // a nil *Error in an error
+		return nil
+	}
+	return &Error{by: "function of WithBeforeSend", cause: c.cause(ctx, err), Local: true}
 }
 
 // refusal says who has refused the attempt, and why. The error is a refusal of the line,
