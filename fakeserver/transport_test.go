@@ -656,9 +656,7 @@ func FuzzCall(f *testing.F) {
 			require.Equal(t, 1, fake.CallCount())
 			return
 		}
-		if resp.Header.Get("Content-Type") == "text/plain; charset=utf-8" {
-			require.Equal(t, 400, resp.StatusCode)
-			require.Equal(t, 1, fake.CallCount())
+		if resp.StatusCode == 400 && fake.CallCount() == 1 { // net/http cannot read it
 			return
 		}
 		r := read(t, resp)

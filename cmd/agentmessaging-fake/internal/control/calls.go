@@ -98,19 +98,11 @@ func bySearch(typed string) fakeserver.Matcher {
 	return fakeserver.Where(func(c fakeserver.Call) bool {
 		// The line of the log is among it, with Why, key and trace identifier.
 		shown := strings.ToLower(strings.Join([]string{
-			c.String(), c.URL, c.Address, c.Code, c.Reason, headerText(c.Header), headerText(c.Sent.Header),
+			c.String(), c.URL, c.Address, c.Code, c.Reason, fmt.Sprint(c.Header, c.Sent.Header),
 			withoutEscapes(c.Body), withoutEscapes(c.Sent.Body), withoutEscapes(c.ReplyBody),
 		}, "\n"))
 		return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(shown, word) })
 	})
-}
-
-// headerText is a header as it goes over the wire, so that a search for a line of it
-// finds the call.
-func headerText(h http.Header) string {
-	var b strings.Builder
-	_ = h.Write(&b) // a Builder takes everything
-	return b.String()
 }
 
 // withoutEscapes is a body as a person reads it: its strings without the escapes of

@@ -163,7 +163,7 @@ func (r Script) active() (*Active, error) {
 		switch {
 		case isError && !spec.SendMessage.Lists(reply.Status):
 			return nil, fmt.Errorf("replies[%d].status: must be one of %v", i, spec.SendMessage.Errors)
-		case isError && (reply.Text != "" || reply.Warnings != nil):
+		case isError && (reply.Text != "" || len(reply.Warnings) > 0):
 			return nil, fmt.Errorf("replies[%d]: an error has no text and no warnings, but code and reason", i)
 		case !isError && reply.Code+reply.Reason != "":
 			return nil, fmt.Errorf("replies[%d]: code and reason need the status of an error", i)
