@@ -4,7 +4,8 @@
 //
 //   - compare its calls and replies with the interface, both ways, by kin-openapi,
 //   - let Prism play the service from it: a mock server that others wrote, which
-//     checks requests by itself. The contract suite runs against it,
+//     checks requests by itself. The contract suite runs against it, and every method
+//     of the client meets every status, with examples and with random bodies,
 //   - let oapi-codegen make a client of it, which compiles,
 //   - and hold the standalone fake's control interface to its document.
 //
