@@ -3,6 +3,7 @@ package fakeserver
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -159,12 +160,26 @@ func (l *callLog) addLocked(e *entry, ended bool) {
 	if ended {
 		l.endLocked(e)
 	}
+	if n := len(l.kept); n > 0 {
+		last := &l.kept[n-1].call
+		e.call.Header, e.call.Sent.Header = shared(last.Header, e.call.Header), shared(last.Sent.Header, e.call.Sent.Header)
+	}
 	l.total++
 	l.kept = append(l.kept, e)
 	if len(l.kept) > l.limit {
 		clear(l.kept[:1]) // the array lives on
 		l.kept = l.kept[1:]
 	}
+}
+
+// shared returns the header of the record before if the next one has the same, so that
+// they share memory. A header takes half as much memory as the rest of a record without
+// its bodies, and most clients send the same each time.
+func shared(before, header http.Header) http.Header {
+	if maps.EqualFunc(before, header, slices.Equal[[]string]) {
+		return before
+	}
+	return header
 }
 
 // endLocked forgets that a call is under way.

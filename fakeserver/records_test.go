@@ -196,14 +196,18 @@ func TestAwaitCallsCountsACallOnce(t *testing.T) {
 	})
 }
 
-// Records and conversations share the memory of a text: a program that keeps many calls
-// would need twice as much.
+// Records and conversations share the memory of a text, and records that of a header: a
+// program that keeps many calls would need twice as much.
 func TestTextsAreShared(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithMessageTexts())
 	agent := c.agent(emptyBody)
 	c.send(agent, "hello").wantOK(t)
 	text, body := fake.Conversation(agent)[0].Text, fake.Calls()[1].Body
 	assert.Same(t, unsafe.StringData(body[strings.Index(body, text):]), unsafe.StringData(text))
+	c.call("GET", "/v1/status", noBody, strings.Clone("User-Agent: mine"))
+	c.call("GET", "/v1/status", noBody, strings.Clone("User-Agent: mine"))
+	sender := func(i int) *byte { return unsafe.StringData(fake.Calls()[i].Header.Get("User-Agent")) }
+	assert.Same(t, sender(2), sender(3))
 }
 
 func TestOnCall(t *testing.T) {

@@ -235,6 +235,18 @@ func TestEveryWayInManyBubbles(t *testing.T) {
 	})
 }
 
+// A client may serve one bubble after the other, if each closes its connections.
+func TestClientInTwoBubbles(t *testing.T) {
+	fake := fakeserver.New(t)
+	client := fake.HTTPClient(t)
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			caller{t, client.Transport, fake.Key()}.call("GET", "/v1/status", noBody).wantOK(t)
+			client.CloseIdleConnections()
+		})
+	}
+}
+
 // spendTogether spends a limit of 60 over both ways at once: exactly 60 calls
 // pass, and then each way is refused.
 func spendTogether(t *testing.T, key string, ways map[string]http.RoundTripper) {

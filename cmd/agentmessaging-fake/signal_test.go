@@ -95,7 +95,7 @@ func TestSecondSignalEnds(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for cmd.Process.Signal(syscall.SIGTERM) == nil {
-		continue
+		<-time.After(time.Millisecond) // a flood of signals can end a Go process by a segmentation fault
 	}
 	assert.ErrorContains(t, <-ended, "signal: terminated", "before the bound of draining")
 }
