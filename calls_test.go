@@ -3,6 +3,7 @@ package agentmessaging_test
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -319,6 +320,7 @@ var worded = []callCase{
 	{rule: "A transport without hooks may have delivered the request, and dialed another address then.", do: post,
 		given: each(answer{Err: &net.OpError{Op: "dial", Err: errors.New("second site refused")}}), want: inDoubt},
 	{do: warmUp, given: each(answer{Err: &net.OpError{Op: "dial", Err: errors.New("second site refused")}}), want: inDoubt},
+	{do: post, given: each(answer{Err: &tls.CertificateVerificationError{Err: io.EOF}}), want: inDoubt},
 	{rule: "The default timeout is five minutes.", do: get, given: each(hang), want: "unknown: context.DeadlineExceeded, 5m0s"},
 	{rule: "The Timeout of the http.Client bounds an attempt.", do: get, opts: timed(time.Hour), timeout: 10 * time.Second,
 		given: each(hang), want: "unknown, unknown, unknown: context.DeadlineExceeded, 31.5s"},

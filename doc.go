@@ -107,7 +107,8 @@
 //   - when the limit has let nobody through for the time of [WithTimeout],
 //   - if MaxAttempts is 1, which retries nothing. Before it is sent it still waits in line.
 //
-// The error has RetryAfter set, and [Error].Local if its last attempt was not sent.
+// The error has RetryAfter set, unless its deadline came in line, and [Error].Local if its
+// last attempt was not sent.
 //
 // With [WithoutCoolDown] each refused call waits alone. [WithLimiter] adds a [Limiter]
 // that is asked after the cool-down. The one of package pacer takes its place: it holds

@@ -113,6 +113,9 @@ func (c *coordinator) step() {
 	s := c.beginStep(now)
 	err := c.share(s, now)
 	answers, wasDown, processes := c.endStep(s, now, err)
+	for i, answer := range answers {
+		c.engine.Answer(s.questions[i].Class, answer)
+	}
 	switch {
 	case err != nil && !wasDown:
 		c.logger.Warn("agentmessaging pacer's store does not answer; working on a share of the limits",
@@ -122,9 +125,6 @@ func (c *coordinator) step() {
 	}
 	if err == nil && s.lost {
 		c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
-	}
-	for i, answer := range answers {
-		c.engine.Answer(s.questions[i].Class, answer)
 	}
 }
 

@@ -176,6 +176,7 @@ func TestConnectionsAreForgotten(t *testing.T) {
 var failures = map[string]struct {
 	http1          bool
 	headers, hints int  // what was written, and how many 1xx came
+	answers        int  // that began
 	waits          bool // until the deadline
 	err            error
 	missed         Missed
@@ -187,12 +188,14 @@ var failures = map[string]struct {
 	"turned away":                             {headers: 1, err: errGoAway, missed: Broken},
 	"turned away after another try":           {headers: 2, err: errGoAway, missed: Broken, sent: true},
 	"turned away after 1xx":                   {headers: 1, hints: 1000, err: errGoAway, missed: Broken, sent: true},
+	"turned away after its answer began":      {headers: 1, answers: 1, err: errGoAway, missed: Broken, sent: true},
 	"another service turned a request away":   {headers: 1, err: fmt.Errorf("upstream: %w", errGoAway), missed: Broken, sent: true},
 	"HTTP/1.1 turns no request away":          {http1: true, headers: 1, err: errGoAway, missed: Broken, sent: true},
 	"ended, by a request that was":            {headers: 1, waits: true, err: errGoAway, missed: NoAnswer, sent: true},
 	"ended while the header was written":      {waits: true, err: &net.OpError{Op: "dial", Err: io.EOF}, missed: NoAnswer, sent: true},
 	"ended, by a certificate":                 {headers: 1, waits: true, err: errAlert, missed: NoAnswer, sent: true},
 	"the certificate of another connection":   {headers: 1, err: errCertificate, missed: Broken, sent: true},
+	"the certificate of an audit afterwards":  {headers: 1, answers: 1, err: errAlert, missed: Broken, sent: true},
 	"a certificate":                           {err: errCertificate, missed: Untrusted},
 	"1xx without end":                         {headers: 1, hints: 1001, err: io.EOF, missed: Broken, sent: true, instead: errTooManyHints},
 }
@@ -208,6 +211,9 @@ func TestFailures(t *testing.T) {
 				}
 				for range tt.headers {
 					hooks.WroteHeaders()
+				}
+				for range tt.answers {
+					hooks.GotFirstResponseByte()
 				}
 				for range tt.hints {
 					err = hooks.Got1xxResponse(http.StatusProcessing, nil)

@@ -133,16 +133,17 @@ func isGoAway(words string) bool {
 
 // isCertificateError reports that one side refused the other's certificate, or refused it
 // for having none. With TLS 1.3 a request may be on its way when the service says so, but
-// the handshake is not over yet: nothing was carried out. Of a context that has ended it
-// may be the cause, which is about another connection.
+// the handshake is not over yet: nothing was carried out. Who has answered has taken the
+// certificate, and of a context that has ended the error may be the cause: then it is
+// about another connection. So it may be where no hook ran and the body was read.
 func (rt *roundTrip) isCertificateError(err error) bool {
 	var refused *tls.CertificateVerificationError
 	var alert *net.OpError
 	switch {
-	case rt.ctx.Err() != nil:
+	case rt.ctx.Err() != nil, rt.answers.Load() > 0, rt.hints.Load() > 0:
 		return false
 	case errors.As(err, &refused):
-		return rt.headers.Load() == 0
+		return rt.headers.Load() == 0 && (rt.started.Load() || rt.request.Body == nil || !rt.bodyRead.Load())
 	}
 	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
 }

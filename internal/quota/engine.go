@@ -528,6 +528,7 @@ func (e *Engine) Go(work func() error) {
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
+		e.forgetLocked() // what the rule was to answer may never come
 		for _, q := range e.queues {
 			for _, w := range q.all() {
 				q.refuse(w, err)

@@ -251,6 +251,12 @@ func TestRulesThatFail(t *testing.T) {
 			assert.ErrorIs(t, rule.engine.Acquire(ctx, reading()), tt.want, tt.name)
 			synctest.Wait()
 			assert.InDelta(t, tt.asked, rule.asked, 1, tt.name)
+
+			late := &queue{Answer: Answer{Again: Later}} // of a call that comes before those that wait have left
+			rule.engine.queues[Class{ID: 1}] = late
+			rule.engine.Go(func() error { return ErrPanic })
+			synctest.Wait()
+			assert.Zero(t, late.Again, "it is asked for")
 		})
 	}
 }

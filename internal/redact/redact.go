@@ -141,7 +141,7 @@ func appendLetters(letters []byte, text string) []byte {
 // letter is a letter or digit in lower case, and less than 0 for anything else.
 func letter(c rune) rune {
 	switch {
-	case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '\ufffe': // a hole
+	case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
 		return c
 	case unicode.IsLetter(c) || unicode.IsNumber(c):
 		return unicode.ToLower(c)
@@ -218,8 +218,7 @@ func (r *Redactor) hide(text string, in place) string {
 	return strings.ReplaceAll(text, hole, Redacted)
 }
 
-// hole is where a secret was, until all are found. It counts as a letter, so that no part
-// reaches across it, and is no character of Unicode.
+// hole is where a secret was, until all are found. It is no character of Unicode.
 const hole = "\ufffe"
 
 // shown reports whether a text shows a secret, as it is or under its escapes.
