@@ -224,3 +224,6 @@ func missed(a exchange.Answer, ended error) Missed {
 	}
 	return MissedConnection
 }
+
+// errNotOK is a readable answer that says no: it is not lost, so nothing is repeated.
+var errNotOK = errors.New("the service answered that it is not ok")

@@ -90,9 +90,6 @@ func readStoredBYOK(r *reply) *BYOKConfig {
 	return config
 }
 
-// errNotOK is a readable answer that says no: it is not lost, so nothing is repeated.
-var errNotOK = errors.New("the service answered that it is not ok")
-
 func readOK(r *reply) (none struct{}) {
 	if !r.needFlag("ok") {
 		r.fail(errNotOK)

@@ -325,3 +325,9 @@ func kindOf(status int) error {
 	}
 	return nil
 }
+
+func isSuccess(status int) bool { return status >= 200 && status <= 299 }
+
+// isServerError counts what is above 599 too, which HTTP does not know: the service
+// may have done the work.
+func isServerError(status int) bool { return status >= 500 }

@@ -226,9 +226,3 @@ func classifyUnanswered(a exchange.Answer, ctxErr error) *outcome {
 	}
 	return outcomeUnsent
 }
-
-func isSuccess(status int) bool { return status >= 200 && status <= 299 }
-
-// isServerError counts what is above 599 too, which HTTP does not know: the service
-// may have done the work.
-func isServerError(status int) bool { return status >= 500 }

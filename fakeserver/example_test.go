@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -57,18 +56,6 @@ func do(client *http.Client, key, method, url, body string) {
 		return
 	}
 	fmt.Println(resp.StatusCode, string(answer))
-}
-
-// In a test the fake closes itself, and what goes wrong in it fails the test.
-func ExampleNew() {
-	test := func(t *testing.T) {
-		fake := fakeserver.New(t, fakeserver.WithPlan(fakeserver.PlanPro))
-		fake.OnMessage().Reply("We open at nine.").Required()
-		client := fake.HTTPClient(t)
-		// Give fake.BaseURL(), fake.Key() and client to what is tested.
-		_ = client
-	}
-	_ = test
 }
 
 // Outside tests a fake is opened and closed; in tests, New(t) does both.

@@ -166,11 +166,11 @@ type rule struct {
 // verb, without texts and keys.
 func (r *rule) Format(f fmt.State, _ rune) {
 	defer r.server.lock().Unlock()
-	_, _ = io.WriteString(f, r.describe())
+	_, _ = io.WriteString(f, r.describeLocked())
 }
 
-// describe is what Format prints. The lock must be held, except for a copy of the rule.
-func (r *rule) describe() string {
+// describeLocked is what Format prints. A copy of the rule needs no lock.
+func (r *rule) describeLocked() string {
 	said := r.says
 	for _, bound := range []struct {
 		method string
@@ -268,7 +268,7 @@ func without[T comparable](list []T, item T) []T {
 // its own sentence with the call that came nearest.
 func (s *Server) reportUnused(reportf func(format string, args ...any)) {
 	for _, r := range s.unusedRules() {
-		reportf("%s is required and was never used; calls that it matched: %d; %s", r.describe(), r.matched, r.nearMiss(s.kept()))
+		reportf("%s is required and was never used; calls that it matched: %d; %s", r.describeLocked(), r.matched, r.nearMiss(s.kept()))
 	}
 }
 

@@ -349,3 +349,11 @@ var (
 	identifier = regexp.MustCompile(`^[A-Za-z0-9_.:+-]{1,64}$`)
 	label      = regexp.MustCompile(`^[A-Za-z0-9_.:+/-][A-Za-z0-9_.:+/ -]{0,63}$`)
 )
+
+const (
+	minute = time.Minute
+	// callTime bounds one call, and with it a target that hangs or drips.
+	callTime = 10 * time.Second
+	// notReached is why a question was not asked after the run had to stop.
+	notReached = "needs a target that answers as the interface says"
+)

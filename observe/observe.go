@@ -35,15 +35,9 @@
 package observe
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 )
 
 // Run finds out how target answers the questions that the interface leaves
@@ -109,139 +103,8 @@ func (o *Observation) has(q question) bool {
 	return !slices.ContainsFunc(q.ids(), func(id string) bool { return o.Decisions[id].Answer == nil })
 }
 
-// Target is a service to ask.
-type Target struct {
-	// BaseURL is the address before /v1; a slash at its end does not matter.
-	BaseURL string
-	// Key is a dashboard-issued API key on an active plan. Nothing else should use it
-	// meanwhile: other calls count in its limits, and can make answers about limits wrong.
-	Key string
-	// SecondKey is another such key, for the question that needs two. If it is
-	// empty, Abilities issue one; without Abilities that question is not asked.
-	SecondKey string
-	// HTTPClient sends the calls. nil means a client with a timeout of two
-	// minutes. Redirects are never followed, even if the client would.
-	HTTPClient *http.Client
-	// Abilities issue a second key and move the target's clock. If they are nil,
-	// waits take real time.
-	Abilities Abilities
-}
-
-// Abilities arrange what cannot be done by calling the target, for tests of a
-// service that allows it. A *fakeserver.Server has these methods; give it as
-// Abilities even if the calls go through a proxy in front of it.
-type Abilities interface {
-	// IssueKeyOn returns a new API key on one of the plans preview (the defaults
-	// of interface 8.1), free, pro and byok (interface 8.2), dashboard-issued
-	// or not.
-	IssueKeyOn(plan string, dashboard bool) string
-	// RevokeKey revokes a key of IssueKeyOn: later calls with it are answered 401.
-	RevokeKey(key string)
-	// SetBYOKAvailable switches the store of provider keys off and on
-	// (status 503 in interface 4.2 and 4.4).
-	SetBYOKAvailable(available bool)
-	// Advance moves the target's clock forward by d.
-	Advance(d time.Duration)
-}
-
-// DefaultBudget returns the budget that Run uses if none is given: 490 requests,
-// 24 creations, no BYOK set, 8 warm-ups and 15 minutes of waiting. The requests
-// and creations are less than half of what a preview key may take in a day
-// (interface 8.1), and the waiting is enough for all questions.
-func DefaultBudget() Spend {
-	return Spend{Requests: 490, Creations: 24, WarmUps: 8, Wait: 15 * time.Minute}
-}
-
-// Spend is the part of the limits in interface 8.1 that calls take, or may take.
-type Spend struct {
-	Requests  int           `json:"requests"`  // calls sent, refused ones included
-	Creations int           `json:"creations"` // agents created
-	BYOKSets  int           `json:"byok_sets"` // provider keys stored, by PUT /v1/byok or at agent creation
-	WarmUps   int           `json:"warm_ups"`  // warm-ups that went through
-	Wait      time.Duration `json:"wait_ns"`   // time that must pass; free where the target's clock can be moved
-}
-
 // part is a countable part of a Spend.
 type part struct {
 	name, unit string // in a flag, in words
 	n          *int
-}
-
-func (s *Spend) parts() []part {
-	return []part{
-		{"requests", "request", &s.Requests}, {"creations", "creation", &s.Creations},
-		{"byok", "BYOK set", &s.BYOKSets}, {"warmups", "warm-up", &s.WarmUps},
-	}
-}
-
-// String returns the parts that are not zero in words: "3 requests, 1 creation".
-func (s Spend) String() string { return cmp.Or(s.beyond(Spend{}, false), "0 requests") }
-
-// Set reads a list such as "requests=100,creations=5,byok=1,warmups=3,wait=1m".
-// Parts that are not in the list keep their value. It makes *Spend a flag.Value.
-// The error for a wrong list names the parts and the form of their values; s then
-// stays as it was.
-func (s *Spend) Set(text string) error {
-	next := *s
-	for field := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(field, "=")
-		n, err := strconv.Atoi(value)
-		i := slices.IndexFunc(next.parts(), func(p part) bool { return p.name == name })
-		switch {
-		case name == "wait":
-			next.Wait, err = time.ParseDuration(value)
-		case i < 0:
-			return errors.New("the parts are requests, creations, byok, warmups and wait")
-		default:
-			*next.parts()[i].n = n
-		}
-		if err != nil || n < 0 || next.Wait < 0 {
-			return fmt.Errorf("%s: must be a whole number, and wait a duration such as 6m", name)
-		}
-	}
-	*s = next
-	return nil
-}
-
-// Over returns the parts of s that are larger than in left, in words; "" if there
-// are none.
-func (s Spend) Over(left Spend) string { return s.beyond(left, true) }
-
-func (s Spend) beyond(left Spend, naming bool) string {
-	var words []string
-	add := func(more bool, word string, left any) {
-		if more && naming {
-			word += fmt.Sprintf(" of %v left", left)
-		}
-		if more {
-			words = append(words, word)
-		}
-	}
-	rest := left.parts()
-	for i, p := range s.parts() {
-		word := fmt.Sprint(*p.n, " ", p.unit)
-		if *p.n != 1 {
-			word += "s"
-		}
-		add(*p.n > *rest[i].n, word, max(0, *rest[i].n))
-	}
-	add(s.Wait > left.Wait, fmt.Sprint(s.Wait, " of waiting"), max(0, left.Wait))
-	return strings.Join(words, ", ")
-}
-
-// Plus returns the sum of s and t, part by part.
-func (s Spend) Plus(t Spend) Spend {
-	return Spend{s.Requests + t.Requests, s.Creations + t.Creations, s.BYOKSets + t.BYOKSets, s.WarmUps + t.WarmUps, s.Wait + t.Wait}
-}
-
-// Minus returns s without t, part by part. A part that t exceeds is negative.
-func (s Spend) Minus(t Spend) Spend {
-	return Spend{s.Requests - t.Requests, s.Creations - t.Creations, s.BYOKSets - t.BYOKSets, s.WarmUps - t.WarmUps, s.Wait - t.Wait}
-}
-
-// atMost returns the smaller of s and t, part by part.
-func (s Spend) atMost(t Spend) Spend {
-	return Spend{
-		min(s.Requests, t.Requests), min(s.Creations, t.Creations), min(s.BYOKSets, t.BYOKSets), min(s.WarmUps, t.WarmUps), min(s.Wait, t.Wait),
-	}
 }

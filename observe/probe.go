@@ -14,14 +14,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-const (
-	minute = time.Minute
-	// callTime bounds one call, and with it a target that hangs or drips.
-	callTime = 10 * time.Second
-	// notReached is why a question was not asked after the run had to stop.
-	notReached = "needs a target that answers as the interface says"
-)
-
 // probe makes the calls of Run, and keeps to the budget.
 type probe struct {
 	rawcall.Player

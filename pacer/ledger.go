@@ -333,3 +333,7 @@ func (l *ledger) turnOf(counts costSet, round int64) int64 {
 	}
 	return l.Now + rand.Int64N(round+1)
 }
+
+// format numbers the layout of a value. Raise it where decode would misread an
+// older one.
+const format = 6

@@ -27,6 +27,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"reflect"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
@@ -186,4 +187,30 @@ func WithPriority(ctx context.Context, priority Priority) context.Context {
 // that has a single call. Without WithTenant, calls belong to the tenant "".
 func WithTenant(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, tenantKey{}, id)
+}
+
+// WithStore shares the limits with all processes whose pacers use the same store,
+// apiKey and limits. The default is that the process has the limits for itself. The
+// store gets a value without texts of messages, of less than a kilobyte for up to 16
+// processes. Its key in the store is a keyed hash, which does not reveal the API key. A
+// nil store and an empty apiKey are errors.
+//
+// While the store does not answer, the process keeps to an equal share of the limits,
+// by the number of processes that used the store last. If it has never seen the
+// store, it begins with a quarter and learns its share from refusals. It tries the
+// store again about every two seconds.
+//
+// Limits are counted by the store's time, and calls wait by the client's clock. In a
+// test with a fake clock, let Load return the time of that clock.
+func WithStore(store Store, apiKey string) Option {
+	return func(p *Pacer) error {
+		switch v := reflect.ValueOf(store); {
+		case store == nil || v.Kind() == reflect.Pointer && v.IsNil():
+			return invalid("WithStore", "was given a nil store")
+		case apiKey == "":
+			return invalid("WithStore", "was given an empty API key")
+		}
+		p.coordinator.store, p.coordinator.apiKey = store, func() string { return apiKey }
+		return nil
+	}
 }

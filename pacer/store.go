@@ -15,7 +15,6 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -38,32 +37,6 @@ type Store interface {
 	// did. The version "" means that the key has no value. After ttl without another
 	// Swap the store may drop the value.
 	Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error)
-}
-
-// WithStore shares the limits with all processes whose pacers use the same store,
-// apiKey and limits. The default is that the process has the limits for itself. The
-// store gets a value without texts of messages, of less than a kilobyte for up to 16
-// processes. Its key in the store is a keyed hash, which does not reveal the API key. A
-// nil store and an empty apiKey are errors.
-//
-// While the store does not answer, the process keeps to an equal share of the limits,
-// by the number of processes that used the store last. If it has never seen the
-// store, it begins with a quarter and learns its share from refusals. It tries the
-// store again about every two seconds.
-//
-// Limits are counted by the store's time, and calls wait by the client's clock. In a
-// test with a fake clock, let Load return the time of that clock.
-func WithStore(store Store, apiKey string) Option {
-	return func(p *Pacer) error {
-		switch v := reflect.ValueOf(store); {
-		case store == nil || v.Kind() == reflect.Pointer && v.IsNil():
-			return invalid("WithStore", "was given a nil store")
-		case apiKey == "":
-			return invalid("WithStore", "was given an empty API key")
-		}
-		p.coordinator.store, p.coordinator.apiKey = store, func() string { return apiKey }
-		return nil
-	}
 }
 
 // keyLocked names the value that holds the state of the API key under the limits,
@@ -281,10 +254,6 @@ const (
 	returnHold = 2 * second // the last process has found the store by then
 	lonelyPart = 0.25       // of Max, for a process that knows of no other
 )
-
-// format numbers the layout of a value. Raise it where decode would misread an
-// older one.
-const format = 6
 
 // zippers are reused, since a new one costs more than what it does here.
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}

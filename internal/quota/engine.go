@@ -36,8 +36,8 @@ type Rule interface {
 	Sort(ctx context.Context, w *Waiter) bool
 	// Ask grants some of the waiting calls of a class, or says when to ask again. first
 	// is the next of them. If waiting is 0, the question is only how long first would
-	// wait, as far as the rule knows at once. A rule that takes time for its answer
-	// returns the Again Later, finds it on a goroutine of Engine.Go, and hands it to
+	// wait, as far as the rule knows at once. A slow rule returns the Again Later. It then
+	// works on a goroutine that it starts with Engine.Go, and passes the result to
 	// Engine.Answer.
 	Ask(now time.Duration, first *Waiter, waiting int) Answer
 	// Done learns how a granted attempt ended, and the engine asks anew for all classes.
@@ -144,7 +144,7 @@ type Engine struct {
 	rewound func() // the clock was set back
 	queues  map[Class]*queue
 	grants  int64
-	alarm   time.Duration      // when the sleep ends; Later: nobody sleeps; never: nor waits
+	alarm   time.Duration      // when the sleeper wakes; Later: a rule is at work, nobody sleeps; never: no call waits
 	wake    context.CancelFunc // ends the sleep
 }
 

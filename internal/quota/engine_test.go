@@ -49,9 +49,9 @@ func TestUnlimitedCallIsFree(t *testing.T) {
 	}))
 }
 
-// crowds are callers whom the service refuses from the begin on: they are sent less and
-// less often, the fewer they are, and never before Retry-After. All give up once nobody has
-// got through for five minutes. The one who does has all others waited for.
+// crowds are callers whom the service refuses. The engine lets them try less and less
+// often, a small crowd least of all, and never before Retry-After. All give up once nobody
+// has got through for five minutes. If one gets through, all others wait on.
 var crowds = []struct {
 	callers int
 	asked   time.Duration // Retry-After

@@ -78,27 +78,18 @@ type row struct {
 
 // rows is interface 4 as a table. The checks are in the order of the fake's own
 // decisions, where the interface shows none; some of them ask Behavior whether another
-// rule comes first. Above each row are the path, the statuses and what a call spends, as
-// package spec has them. CreateAgent spends a BYOK set too if it has llm.api_key.
+// rule comes first. Paths, statuses and what a call spends are in the rows of package
+// spec. CreateAgent spends a BYOK set too if it has llm.api_key.
 var rows = map[*spec.Endpoint]row{
-	// GET /v1/status: 401 402 404
-	spec.Status: {act: (*call).status},
-	// POST /v1/warmup: 400 401 402 403 409 429 503; spends requests, warm-ups
-	spec.WarmUp: {act: (*call).warmUp, checks: []check{wellFormed, fromDashboard, storeAvailable, byokStored}, mode: spec.WarmUpMode, byok: spec.WarmUpMode},
-	// GET /v1/byok: 401 402 403 404
-	spec.GetBYOK: {act: (*call).getBYOK, checks: []check{fromDashboard}},
-	// PUT /v1/byok: 400 401 402 403 429 503; spends requests, BYOK sets
-	spec.SetBYOK: {act: (*call).setBYOK, checks: []check{fromDashboard, wellFormed, storeAvailable}, byok: spec.BYOKAPIKey},
-	// DELETE /v1/byok: 401 402 403 404
-	spec.ClearBYOK: {act: (*call).clearBYOK, checks: []check{fromDashboard, somethingStored}},
-	// POST /v1/agents: 400 401 402 404 429; spends requests, agent creations
+	spec.Status:      {act: (*call).status},
+	spec.WarmUp:      {act: (*call).warmUp, checks: []check{wellFormed, fromDashboard, storeAvailable, byokStored}, mode: spec.WarmUpMode, byok: spec.WarmUpMode},
+	spec.GetBYOK:     {act: (*call).getBYOK, checks: []check{fromDashboard}},
+	spec.SetBYOK:     {act: (*call).setBYOK, checks: []check{fromDashboard, wellFormed, storeAvailable}, byok: spec.BYOKAPIKey},
+	spec.ClearBYOK:   {act: (*call).clearBYOK, checks: []check{fromDashboard, somethingStored}},
 	spec.CreateAgent: {act: (*call).createAgent, checks: []check{wellFormed, creationFits, storeAvailable, byokStored}, mode: spec.LLMMode, byok: spec.LLMAPIKey},
-	// GET /v1/agents/{agent_id}: 401 402 404 429; spends requests
-	spec.GetAgent: {act: (*call).getAgent, checks: []check{agentFound}},
-	// POST /v1/agents/{agent_id}/messages: 400 401 402 404 429; spends requests
+	spec.GetAgent:    {act: (*call).getAgent, checks: []check{agentFound}},
 	spec.SendMessage: {act: (*call).sendMessage, checks: []check{wellFormed, agentFound, byokStored}, mode: spec.LLMMode},
-	// POST /v1/agents/{agent_id}/channels/sms: 400 401 402 404 429; spends requests
-	spec.EnableSMS: {act: (*call).enableSMS, checks: []check{wellFormed, agentFound}},
+	spec.EnableSMS:   {act: (*call).enableSMS, checks: []check{wellFormed, agentFound}},
 }
 
 // call is a request at a moment, with what was found out about it. It lives as long as
@@ -359,8 +350,8 @@ func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 
 // refuseOrSpend counts a call against the limits that it spends, and returns the flaw.
 // If a limit refuses the call, it counts nothing and returns the 429. It looks at the
-// limits of the operation even when one on requests refuses: after the wait that the
-// 429 names, the same call must pass.
+// limits of the operation even when one on requests refuses: by default, the same call
+// passes after the wait that the 429 names.
 func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
 	mayRefuse, spends := c.limitsFor(flaw)
 	if mayRefuse == (limitSet{}) && spends == (limitSet{}) {
@@ -382,13 +373,11 @@ func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
 	return flaw
 }
 
-// refusedByLimit returns the 429 for the exhausted limit that opens last, and nil if
-// none is exhausted. Of limits that open at the same time it names the first in the
-// order of interface 8.1. Retry-After is in whole seconds (interface 7), rounded up so
-// that the wait is enough.
+// refusedByLimit returns the 429 for an exhausted limit, and nil if none is exhausted.
+// Behavior says which: the one that opens last, as by default, or the first in the order of
+// interface 8.1, which also decides between two that open at the same time. Retry-After
+// is the wait for that limit, in whole seconds (interface 7), rounded up.
 func (c *call) refusedByLimit(mayRefuse limitSet, ip *Usage) *Refusal {
-	// The wait is that for the last limit to open. Which limit the answer names is
-	// asked of Behavior: the last to open, or the first in the order of spec.Limits.
 	named, latest := -1, c.now
 	for i, may := range mayRefuse {
 		if !may {
@@ -404,7 +393,6 @@ func (c *call) refusedByLimit(mayRefuse limitSet, ip *Usage) *Refusal {
 	r := c.refuse(RateLimited)
 	r.State = c.state.limitState(named, c.key, ip, c.now)
 	r.Limit = r.State.Limit
-	// Whole seconds, rounded up so that the wait is enough.
 	r.Wait = int((latest.Sub(c.now) + time.Second - 1) / time.Second)
 	if spec.Limits[named].PerIP {
 		r.IP = c.req.IP

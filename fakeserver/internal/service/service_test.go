@@ -1,7 +1,6 @@
 package service
 
 import (
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 func TestVault(t *testing.T) {
@@ -41,19 +39,6 @@ func TestImports(t *testing.T) {
 		} {
 			assert.False(t, !strings.HasSuffix(file, "_test.go") && strings.Contains(string(source), word), "%s uses %s", file, word)
 		}
-	}
-}
-
-// The comments of the table say what package spec says of each endpoint.
-func TestRows(t *testing.T) {
-	source, err := os.ReadFile("service.go")
-	require.NoError(t, err)
-	for _, e := range spec.Endpoints {
-		row := "\n\t// " + e.Call + ": " + strings.Trim(fmt.Sprint(e.Errors), "[]")
-		for i, what := range e.Spends {
-			row += []string{"; spends ", ", "}[min(i, 1)] + string(what)
-		}
-		assert.Contains(t, string(source), row+"\n\tspec."+e.Name+": ", e.Name)
 	}
 }
 
