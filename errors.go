@@ -68,7 +68,7 @@ func (e *Error) Error() string {
 		if e.StatusCode != 0 {
 			b.WriteString(": ")
 		}
-		b.WriteString(printable.Line(e.cause.Error(), 200))
+		b.WriteString(printable.Line(e.cause.Error(), maxCause))
 	}
 	if details := e.details(); len(details) > 0 {
 		b.WriteString(" (" + strings.Join(details, ", ") + ")")
@@ -76,16 +76,20 @@ func (e *Error) Error() string {
 	return printable.Line(b.String(), maxErrorText)
 }
 
+// What an error shows, in bytes. The parts leave room for one another.
 const (
 	maxErrorText = 512
 	maxTraceID   = 128
+	maxCause     = 200
+	maxReason    = 160
+	maxLimitKey  = 40
 )
 
 // words are the service's own, or the status's name without them.
 func (e *Error) words() string {
 	words := cmp.Or(printable.Name(e.Code), http.StatusText(e.StatusCode), "unknown status")
 	if e.Reason != "" {
-		words += ": " + printable.Line(e.Reason, 160)
+		words += ": " + printable.Line(e.Reason, maxReason)
 	}
 	return words
 }
@@ -98,7 +102,7 @@ func (e *Error) details() []string {
 		}
 	}
 	add(e.Local, "refused here by the %s", cmp.Or(e.by, "limiter"))
-	add(e.LimitKey != "", "limit %s", printable.Line(e.LimitKey, 40))
+	add(e.LimitKey != "", "limit %s", printable.Line(e.LimitKey, maxLimitKey))
 	add(e.RetryAfter > 0, "retry after %s", human(e.RetryAfter))
 	advice := adviceOn(e.StatusCode, e.Code, e.Method, e.Path)
 	add(advice != "", "%s", advice)
