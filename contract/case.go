@@ -317,8 +317,9 @@ func (s skipped) Error() string { return string(s) }
 
 // shared holds the state that the cases on one target share.
 type shared struct {
-	// shown has, by a rule and the endpoint and status that broke it, the case that
-	// failed for that though it checks another rule. Cases on fresh targets share it too.
+	// shown has, by a rule, the endpoint and status that broke it and what is wrong, the
+	// case that failed for that though it checks another rule. Cases on fresh targets
+	// share it too.
 	shown *sync.Map
 
 	failed bool          // the agent could not be created
@@ -344,14 +345,15 @@ type session struct {
 }
 
 // takeAgent takes the agent that the cases share, made at the first call. It is not
-// made again after a failure: each try would cost a creation.
+// made again after a failure, since each try may cost a creation, but it is where a limit
+// refused it: that cost none.
 func (s *session) takeAgent() error {
 	if s.all.failed {
 		return skipped("an earlier case could not create the agent that the cases share")
 	}
 	if s.all.agent == "" {
 		if err := s.take(createAgent.given(200)); err != nil {
-			s.all.failed = s.broke
+			s.all.failed = s.broke || !errors.As(err, new(skipped))
 			return err
 		}
 		s.all.agent = s.Last
@@ -402,7 +404,7 @@ func (s *session) broken(a answer, problems ...problem) error {
 	if p.rule == s.running.rule() {
 		return errors.New(failure)
 	}
-	met := fmt.Sprint(p.rule, " by ", a.Name, a.Status)
+	met := fmt.Sprint(p.rule, " by ", a.Name, a.Status, ": ", p.text)
 	if first, again := s.all.shown.LoadOrStore(met, s.running.ID); again {
 		return skipped(fmt.Sprintf("not checked: case %s shows a broken rule %s", first, p.rule))
 	}
@@ -528,7 +530,7 @@ func (a answer) statusProblem(st step, i int) problem {
 	switch success := st.statuses[0] == http.StatusOK; {
 	case success && a.Status/100 == 2:
 		p.rule = rule("4", "Every success status is 200.")
-	case success && !slices.Contains(a.Errors, a.Status):
+	case success && st.prepares && !slices.Contains(a.Errors, a.Status):
 		p.rule = rule("7", listed)
 	case st.prepares && conditions[a.Status] != "":
 		p.rule = condition(a.Status)

@@ -341,9 +341,9 @@ func clip(text string, most int) string {
 
 // Cause says in at most 300 characters why a call got no answer. It leaves out the
 // address that net/http and net/url put first: it may hold a password, and the words
-// that help come after it.
+// that help come after it. A proxy's address is one more, inside the first.
 func Cause(err error) string {
-	if address := new(url.Error); errors.As(err, &address) {
+	for address := new(url.Error); errors.As(err, &address); {
 		err = address.Err
 	}
 	return clip(err.Error(), 300)
