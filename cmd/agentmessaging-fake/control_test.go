@@ -22,7 +22,7 @@ func TestReset(t *testing.T) {
 		step{"POST /replies", `{"replies":[{"text":"mine"}]}`, 201, ""},
 		step{"PATCH /keys/key_000001", `{"plan":"free"}`, 200, ""},
 		step{"POST /clock", `{"duration":"1m"}`, 200, ""},
-		step{"POST /reset", "", 204, ""},
+		step{"POST /reset", " ", 204, ""},
 		step{"GET /keys", "", 200, `{"keys":[{"plan":"pro"}]}`},
 		step{"GET /faults", "", 200, `{"faults":[{"id":"fault_000001","name":"Latency(1ms)","fault":{"kind":"latency","duration":"1ms"},"match":{},"hits":0}]}`},
 		step{"GET /replies", "", 200, `{"replies":[{"id":"reply_000001","replies":[{"text":"from the file"}],"match":{},"hits":0}]}`},
@@ -89,17 +89,12 @@ func TestOtherSites(t *testing.T) {
 		answer := a.send("POST", "/_fake/v1/keys", "{}", header)
 		assert.Equal(t, want, answer.status, header)
 		assert.Empty(t, answer.header.Get("Access-Control-Allow-Origin"), header)
-		if name, _, _ := strings.Cut(header, ":"); name == "Host" { // the service is guarded likewise
+		name, _, _ := strings.Cut(header, ":")
+		assert.Equal(t, want != 201, strings.Contains(answer.raw, ": must be"), header)
+		if name == "Host" { // the service is guarded likewise
 			status := a.send("GET", "/v1/status", "", header, "Authorization: Bearer "+a.facts.APIKey).status
 			assert.Equal(t, want == 201, status == 200, header)
 		}
-	}
-	for header, want := range map[string]string{
-		"Host: evil.example":       "Host: must be a loopback name or address; with --allow-remote, any",
-		"Origin: null":             "Origin: must be the program's own",
-		"Content-Type: text/plain": "Content-Type: must be application/json",
-	} {
-		assert.Contains(t, a.send("POST", "/_fake/v1/keys", "{}", header).raw, want, header)
 	}
 	a.play(step{"GET /calls?status=403", "", 200, `{"calls":[]}`}) // a refused call does not reach the fake
 }

@@ -17,6 +17,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -65,7 +66,10 @@ type route struct {
 	// changes are the kinds of state that a success changes, as feed.wake names them.
 	// The page loads those again.
 	changes string
-	handle  handler
+	// takesBody is false where a body is refused, since whoever sends one believes that it
+	// has an effect. {} and blanks are accepted: some clients always send them.
+	takesBody bool
+	handle    handler
 }
 
 // root begins the path of every route. filter names the parameters that pick calls,
@@ -80,47 +84,47 @@ const (
 func (s *Server) routes() map[string]route {
 	return map[string]route{
 		// The program and its fake as a whole.
-		"GET /openapi.yaml": {200, "", "", download("application/yaml", writeDocument)},
-		"GET /info":         {200, "", "", s.info},
-		"POST /reset":       {204, "", "reset", withoutBody(s.reset)},
-		"GET /state":        {200, "", "", download("application/json", s.fake.WriteState)},
-		"PUT /state":        {204, "", "keys agents byok limits clock", s.putState},
-		"GET /clock":        {200, "", "", s.clock},
-		"POST /clock":       {200, "", "clock", withBody(s.advance)},
-		"GET /decisions":    {200, "", "", s.decisions},
+		"GET /openapi.yaml": {200, "", "", false, download("application/yaml", writeDocument)},
+		"GET /info":         {200, "", "", false, s.info},
+		"POST /reset":       {204, "", "reset", false, s.reset},
+		"GET /state":        {200, "", "", false, download("application/json", s.fake.WriteState)},
+		"PUT /state":        {204, "", "keys agents byok limits clock", true, s.putState},
+		"GET /clock":        {200, "", "", false, s.clock},
+		"POST /clock":       {200, "", "clock", true, withBody(s.advance)},
+		"GET /decisions":    {200, "", "", false, s.decisions},
 		// Accounts, by the labels of their keys: no path holds the text of one.
-		"GET /keys":         {200, "", "", s.listKeys},
-		"POST /keys":        {201, "", "keys", withBody(s.issueKey)},
-		"GET /keys/{key}":   {200, "address", "", s.getKey},
-		"PATCH /keys/{key}": {200, "", "keys", withBody(s.changeKey)},
-		"POST /keys/{key}/limits/{limit_key}/exhaust": {204, "", "limits", withoutBody(s.exhaust)},
-		"PUT /byok": {200, "", "byok", withBody(s.setBYOKStore)},
+		"GET /keys":         {200, "", "", false, s.listKeys},
+		"POST /keys":        {201, "", "keys", true, withBody(s.issueKey)},
+		"GET /keys/{key}":   {200, "address", "", false, s.getKey},
+		"PATCH /keys/{key}": {200, "", "keys", true, withBody(s.changeKey)},
+		"POST /keys/{key}/limits/{limit_key}/exhaust": {204, "", "limits", false, s.exhaust},
+		"PUT /byok": {200, "", "byok", true, withBody(s.setBYOKStore)},
 		// Agents. POST makes what the service would have made before the test, without
 		// a call.
-		"GET /agents":                          {200, "limit", "", s.listAgents},
-		"POST /agents":                         {201, "", "agents", withBody(s.addAgent)},
-		"GET /agents/{agent_id}":               {200, "", "", s.getAgent},
-		"DELETE /agents/{agent_id}":            {204, "", "agents", withoutBody(s.removeAgent)},
-		"PUT /agents/{agent_id}/sms":           {200, "", "agents", withBody(s.setSMS)},
-		"GET /agents/{agent_id}/conversation":  {200, "limit", "", s.conversation},
-		"POST /agents/{agent_id}/conversation": {201, "", "agents", withBody(s.addExchanges)},
+		"GET /agents":                          {200, "limit", "", false, s.listAgents},
+		"POST /agents":                         {201, "", "agents", true, withBody(s.addAgent)},
+		"GET /agents/{agent_id}":               {200, "", "", false, s.getAgent},
+		"DELETE /agents/{agent_id}":            {204, "", "agents", false, s.removeAgent},
+		"PUT /agents/{agent_id}/sms":           {200, "", "agents", true, withBody(s.setSMS)},
+		"GET /agents/{agent_id}/conversation":  {200, "limit", "", false, s.conversation},
+		"POST /agents/{agent_id}/conversation": {201, "", "agents", true, withBody(s.addExchanges)},
 		// Recorded calls. POST makes one.
-		"GET /calls":        {200, filter + " limit n timeout", "", s.listCalls},
-		"POST /calls":       {200, "", "", withBody(s.makeCall)},
-		"DELETE /calls":     {204, "", "calls", withoutBody(s.forgetCalls)},
-		"GET /calls/stream": {200, "", "", s.stream},
-		"GET /calls.har":    {200, "", "", download("application/json", s.writeArchive)},
+		"GET /calls":        {200, filter + " limit n timeout", "", false, s.listCalls},
+		"POST /calls":       {200, "", "", true, withBody(s.makeCall)},
+		"DELETE /calls":     {204, "", "calls", false, s.forgetCalls},
+		"GET /calls/stream": {200, "", "", false, s.stream},
+		"GET /calls.har":    {200, "", "", false, download("application/json", s.writeArchive)},
 		// Rules, each kind under its name.
-		"GET /replies":         {200, "", "", s.listRules("replies", rules.Replies)},
-		"POST /replies":        {201, "", "replies", addRule[rules.Script](s)},
-		"DELETE /replies":      {204, "", "replies", withoutBody(s.removeRules(rules.Replies))},
-		"DELETE /replies/{id}": {204, "", "replies", withoutBody(s.removeRules(rules.Replies))},
-		"GET /faults":          {200, "", "", s.listRules("faults", rules.Faults)},
-		"POST /faults":         {201, "", "faults", addRule[rules.Injection](s)},
-		"DELETE /faults":       {204, "", "faults", withoutBody(s.removeRules(rules.Faults))},
-		"DELETE /faults/{id}":  {204, "", "faults", withoutBody(s.removeRules(rules.Faults))},
-		"GET /fitting-faults":  {200, "endpoint", "", s.fittingFaults},
-		"GET /verify":          {200, "", "", s.verify},
+		"GET /replies":         {200, "", "", false, s.listRules("replies", rules.Replies)},
+		"POST /replies":        {201, "", "replies", true, addRule[rules.Script](s)},
+		"DELETE /replies":      {204, "", "replies", false, s.removeRules(rules.Replies)},
+		"DELETE /replies/{id}": {204, "", "replies", false, s.removeRules(rules.Replies)},
+		"GET /faults":          {200, "", "", false, s.listRules("faults", rules.Faults)},
+		"POST /faults":         {201, "", "faults", true, addRule[rules.Injection](s)},
+		"DELETE /faults":       {204, "", "faults", false, s.removeRules(rules.Faults)},
+		"DELETE /faults/{id}":  {204, "", "faults", false, s.removeRules(rules.Faults)},
+		"GET /fitting-faults":  {200, "endpoint", "", false, s.fittingFaults},
+		"GET /verify":          {200, "", "", false, s.verify},
 	}
 }
 
@@ -173,13 +177,16 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 		most = maxState
 	}
 	query, body, err := jsonapi.Read(w, r, row.query, most)
+	if err == nil && !row.takesBody && len(bytes.TrimSpace(body)) > 0 {
+		_, err = jsonapi.Decode[struct{}](body)
+	}
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer func() {
-		if err == nil {
+		if err == nil && row.changes != "" {
 			s.feed.wake(strings.Fields(row.changes)...)
 		}
 	}()

@@ -101,17 +101,6 @@ func withBody[T any](act func(*request, T) (any, error)) handler {
 	}
 }
 
-// withoutBody refuses a body for a handler that takes none, since whoever sends one
-// believes that it has an effect. {} is accepted: some clients always send it.
-func withoutBody(act handler) handler {
-	return func(r *request) (any, error) {
-		if _, err := jsonapi.Decode[struct{}](r.body); len(r.body) > 0 && err != nil {
-			return nil, err
-		}
-		return act(r)
-	}
-}
-
 // noSuchKey is about a label, in a path or a body: the text of a key is no name for it
 // here, since addresses get into logs.
 const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
