@@ -276,7 +276,8 @@ func TestCausesShowNoKey(t *testing.T) {
 	assert.NotErrorAs(t, redactor.Error(none, hiding), &found)
 }
 
-// TestErrorsShowNoPasswordOfAProxy, as net/http's does of a proxy that it cannot read.
+// TestErrorsShowNoPasswordOfAProxy: a transport's Proxy
+// function may put it into its error.
 func TestErrorsShowNoPasswordOfAProxy(t *testing.T) {
 	for said, shown := range map[string]string{
 		`invalid proxy address "http://u:1a/canary@h": parse "http://u:1a/canary@h": invalid port ":1a"`: `invalid proxy address "[redacted]`,

@@ -173,8 +173,8 @@ type watcher struct {
 }
 
 // addWatcher shows w every later call, and returns the earlier ones. A call that is
-// answered meanwhile is either among them or shown, and never both: keep adds a
-// call and reads the watchers under one lock.
+// answered meanwhile is either among them or shown, and never both: addToLog adds
+// a call and reads the watchers under one lock.
 func (s *Server) addWatcher(w *watcher) []*entry {
 	defer s.lock().Unlock()
 	s.watchers = append(slices.Clip(s.watchers), w)

@@ -102,6 +102,7 @@ var requests = map[string]func(*http.Request){
 	"method: space":  func(r *http.Request) { r.Method = "G ET" },
 	"query: space":   func(r *http.Request) { r.URL.RawQuery = "a b" },
 	"close":          func(r *http.Request) { r.Close = true },
+	"go away":        func(r *http.Request) { r.Header.Set("X-Fault", "a") },
 	"header: close":  func(r *http.Request) { r.Header.Set("Connection", "close") },
 }
 
@@ -115,6 +116,7 @@ func TestRequestsArriveAsOverASocket(t *testing.T) {
 	for name, change := range requests {
 		outcome := func(wire http.RoundTripper) []string {
 			fake.Reset()
+			fake.Inject(fakeserver.GoAway(), fakeserver.Where(func(call fakeserver.Call) bool { return call.Header.Get("X-Fault") != "" }))
 			req := c.request("POST", "/v1/agents/agent_000001", "hello")
 			change(req)
 			answer, arrived := sees(fake, wire, req)

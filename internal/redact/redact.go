@@ -392,7 +392,7 @@ func (r *Redactor) Error(except func(error) bool, errs ...error) error {
 // cannot read, and that may be the password.
 func withoutUser(text string) string { return userInfo.ReplaceAllString(text, "$1$2"+Redacted) }
 
-// userInfo matches all of net/http's complaint about HTTPS_PROXY, and elsewhere an address
+// userInfo matches all of an error about an invalid proxy address, and elsewhere an address
 // that has an @ before its path, or something else than a port after its colon.
 var userInfo = regexp.MustCompile(`(?s)(invalid proxy address ").*@.*|(://)(?:[^/?#@]*|[^/?#@:[]*:\d*[^\d/?#@][^@]*)@.*`)
 
