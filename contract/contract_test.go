@@ -201,7 +201,8 @@ func TestProgress(t *testing.T) {
 // TestUnusable: a target without an answer, or one that refuses the key, breaks no rule.
 func TestUnusable(t *testing.T) {
 	ofStatus, ofAgent := newCase("", "", getStatus.is(200)), newCase("", "", readAgent.is(200))
-	silent := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse("http://user:canary@proxy:x") }}
+	badProxy := "http://user:canary@proxy:x"
+	silent := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(badProxy) }}
 	for _, tt := range []struct {
 		c         testCase
 		transport http.RoundTripper
