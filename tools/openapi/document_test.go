@@ -285,7 +285,7 @@ func TestClientOnPrism(t *testing.T) {
 				var failure *agentmessaging.Error
 				switch confirms := op.OperationID == "SetBYOK" || op.OperationID == "ClearBYOK"; {
 				case status == http.StatusOK && confirms && body["ok"] == false:
-					assert.ErrorContains(t, err, ": 200 OK: the service did not confirm the change", call)
+					assert.ErrorContains(t, err, ": 200 OK: the service answered that it is not ok", call)
 				case status == http.StatusOK:
 					assert.NoError(t, err, call)
 				case assert.ErrorAs(t, err, &failure, call):
