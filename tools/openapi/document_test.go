@@ -283,8 +283,8 @@ func TestClientOnPrism(t *testing.T) {
 				require.NoError(t, json.Unmarshal(info.Body, &body), call)
 				assert.Equal(t, body["trace_id"], info.TraceID, call)
 				var failure *agentmessaging.Error
-				switch confirms := op.OperationID == "SetBYOK" || op.OperationID == "ClearBYOK"; {
-				case status == http.StatusOK && confirms && body["ok"] == false:
+				switch stored := body["byok"] != nil && op.OperationID == "GetBYOK"; {
+				case status == http.StatusOK && body["ok"] == false && !stored && strings.HasSuffix(op.OperationID, "BYOK"):
 					assert.ErrorContains(t, err, ": 200 OK: the service answered that it is not ok", call)
 				case status == http.StatusOK:
 					assert.NoError(t, err, call)
