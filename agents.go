@@ -148,19 +148,6 @@ func (p CreateAgentParams) validate() error {
 	)
 }
 
-func (p CreateAgentParams) request() request {
-	metadata, err := encodeObject(spec.Metadata, p.Metadata)
-	llm := llmBody{p.LLM.Mode, p.LLM.Tier, p.LLM.Model, p.LLM.Provider, p.LLM.BaseURL, string(p.LLM.APIKey), p.LLM.Label}
-	return request{
-		endpoint:    spec.CreateAgent,
-		invalid:     cmp.Or(err, p.validate()),
-		body:        createAgentBody{p.SystemPrompt, p.CustomerRef, modeBody{string(p.SMS.Mode)}, llm, metadata},
-		providerKey: string(p.LLM.APIKey),
-		words:       p.SystemPrompt,
-		setsBYOK:    p.LLM.APIKey != "",
-	}
-}
-
 // readAgent reads an agent, at creation and later.
 func readAgent(r *reply) *Agent {
 	agent := &Agent{
@@ -185,7 +172,22 @@ func readAgent(r *reply) *Agent {
 // [ErrRateLimited], and [ErrOutcomeUnknown]: an agent may then exist whose
 // id nobody knows.
 func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Agent, error) {
-	return do(ctx, c, params.request(), readAgent)
+	llm := params.LLM
+	metadata, err := encodeObject(spec.Metadata, params.Metadata)
+	return do(ctx, c, request{
+		endpoint: spec.CreateAgent,
+		invalid:  cmp.Or(err, params.validate()),
+		body: createAgentBody{
+			SystemPrompt: params.SystemPrompt,
+			CustomerRef:  params.CustomerRef,
+			SMS:          modeBody{string(params.SMS.Mode)},
+			LLM:          llmBody{llm.Mode, llm.Tier, llm.Model, llm.Provider, llm.BaseURL, string(llm.APIKey), llm.Label},
+			Metadata:     metadata,
+		},
+		providerKey: string(llm.APIKey),
+		words:       params.SystemPrompt,
+		setsBYOK:    llm.APIKey != "",
+	}, readAgent)
 }
 
 // GetAgent reads an agent (interface 4.7).

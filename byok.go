@@ -44,22 +44,6 @@ type setBYOKBody struct {
 	Label    string   `json:"label,omitempty"`
 }
 
-func (p SetBYOKParams) request() request {
-	return request{
-		endpoint: spec.SetBYOK,
-		invalid: cmp.Or(
-			check(spec.BYOKProvider, string(p.Provider)),
-			check(spec.BYOKAPIKey, string(p.APIKey)),
-			check(spec.BYOKBaseURL, p.BaseURL),
-			check(spec.BYOKModel, p.Model),
-			check(spec.BYOKLabel, p.Label),
-		),
-		body:        setBYOKBody{p.Provider, string(p.APIKey), p.BaseURL, p.Model, p.Label},
-		providerKey: string(p.APIKey),
-		setsBYOK:    true,
-	}
-}
-
 // readBYOK reads the body of GET and PUT. null says that no key is stored, if the answer
 // is ok.
 func readBYOK(r *reply) *BYOKConfig {
@@ -77,16 +61,6 @@ func readBYOK(r *reply) *BYOKConfig {
 		Fingerprint: byok.text("fingerprint"), UpdatedAt: Timestamp(byok.text("updated_at")), TraceID: r.traceID,
 	}
 	r.fail(byok.err)
-	return config
-}
-
-// readStoredBYOK differs from readBYOK in that null is no success.
-func readStoredBYOK(r *reply) *BYOKConfig {
-	config := readBYOK(r)
-	if config == nil {
-		r.fail(errNotOK)
-	}
-	readOK(r)
 	return config
 }
 
@@ -114,7 +88,26 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
 func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig, error) {
-	return do(ctx, c, params.request(), readStoredBYOK)
+	return do(ctx, c, request{
+		endpoint: spec.SetBYOK,
+		invalid: cmp.Or(
+			check(spec.BYOKProvider, string(params.Provider)),
+			check(spec.BYOKAPIKey, string(params.APIKey)),
+			check(spec.BYOKBaseURL, params.BaseURL),
+			check(spec.BYOKModel, params.Model),
+			check(spec.BYOKLabel, params.Label),
+		),
+		body:        setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label},
+		providerKey: string(params.APIKey),
+		setsBYOK:    true,
+	}, func(r *reply) *BYOKConfig {
+		config := readBYOK(r)
+		if config == nil {
+			r.fail(errNotOK) // null is no success here
+		}
+		readOK(r)
+		return config
+	})
 }
 
 // ClearBYOK removes what is stored for this API key (interface 4.5). An answer

@@ -30,20 +30,6 @@ type messageBody struct {
 	UserRef string `json:"user_ref,omitempty"`
 }
 
-func (p MessageParams) request(agentID string) request {
-	return request{
-		endpoint: spec.SendMessage,
-		agentID:  agentID,
-		invalid:  cmp.Or(check(spec.MessageText, p.Text), check(spec.MessageUserRef, p.UserRef)),
-		body:     messageBody(p),
-		words:    p.Text,
-	}
-}
-
-func readReply(r *reply) *Reply {
-	return &Reply{Text: r.needText("reply_text"), Warnings: r.texts("warnings"), TraceID: r.traceID}
-}
-
 // SendMessage sends text to an agent and returns its reply (interface 4.8).
 // Replies can take long; bound the wait with the context's deadline.
 //
@@ -55,5 +41,13 @@ func readReply(r *reply) *Reply {
 // message that did not get there; it wraps the cause, such as a net.Error or
 // context.DeadlineExceeded.
 func (c *Client) SendMessage(ctx context.Context, agentID string, params MessageParams) (*Reply, error) {
-	return do(ctx, c, params.request(agentID), readReply)
+	return do(ctx, c, request{
+		endpoint: spec.SendMessage,
+		agentID:  agentID,
+		invalid:  cmp.Or(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef)),
+		body:     messageBody(params),
+		words:    params.Text,
+	}, func(r *reply) *Reply {
+		return &Reply{Text: r.needText("reply_text"), Warnings: r.texts("warnings"), TraceID: r.traceID}
+	})
 }

@@ -68,19 +68,6 @@ type modeBody struct {
 	Mode string `json:"mode"`
 }
 
-func (m SMSMode) request(agentID string) request {
-	return request{
-		endpoint: spec.EnableSMS,
-		agentID:  agentID,
-		invalid:  check(spec.SMSChannelMode, string(m)),
-		body:     modeBody{string(m)},
-	}
-}
-
-func readSMSChannel(r *reply) *SMSChannel {
-	return &SMSChannel{Status: SMSStatus(r.needName("status")), TraceID: r.traceID}
-}
-
 // EnableSMS enables the SMS channel of an agent (interface 4.9). mode is
 // sandbox, managed or byo_twilio. The service describes this operation as a
 // scaffold.
@@ -88,5 +75,12 @@ func readSMSChannel(r *reply) *SMSChannel {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], [ErrOutcomeUnknown].
 func (c *Client) EnableSMS(ctx context.Context, agentID string, mode SMSMode) (*SMSChannel, error) {
-	return do(ctx, c, mode.request(agentID), readSMSChannel)
+	return do(ctx, c, request{
+		endpoint: spec.EnableSMS,
+		agentID:  agentID,
+		invalid:  check(spec.SMSChannelMode, string(mode)),
+		body:     modeBody{string(mode)},
+	}, func(r *reply) *SMSChannel {
+		return &SMSChannel{Status: SMSStatus(r.needName("status")), TraceID: r.traceID}
+	})
 }

@@ -18,15 +18,13 @@ type ServiceStatus struct {
 	TraceID string `json:"trace_id"`
 }
 
-func readStatus(r *reply) *ServiceStatus {
-	return &ServiceStatus{OK: r.needFlag("ok"), Service: r.text("service"), Version: r.text("version"), Mode: r.text("mode"), TraceID: r.traceID}
-}
-
 // Status reads the service's status (interface 4.1), which lists no 429 for it.
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrNotFound].
 func (c *Client) Status(ctx context.Context) (*ServiceStatus, error) {
-	return do(ctx, c, request{endpoint: spec.Status}, readStatus)
+	return do(ctx, c, request{endpoint: spec.Status}, func(r *reply) *ServiceStatus {
+		return &ServiceStatus{OK: r.needFlag("ok"), Service: r.text("service"), Version: r.text("version"), Mode: r.text("mode"), TraceID: r.traceID}
+	})
 }
 
 // WarmUpResult is the outcome of a warm-up (interface 4.2).
@@ -39,18 +37,6 @@ type WarmUpResult struct {
 	TraceID string `json:"trace_id"`
 }
 
-func (m LLMMode) request() request {
-	r := request{endpoint: spec.WarmUp, invalid: check(spec.WarmUpMode, string(m))}
-	if m != "" {
-		r.body = modeBody{string(m)}
-	}
-	return r
-}
-
-func readWarmUp(r *reply) *WarmUpResult {
-	return &WarmUpResult{OK: r.needFlag("ok"), Warmed: r.needFlag("warmed"), Mode: LLMMode(r.text("mode")), TraceID: r.traceID}
-}
-
 // WarmUp starts the gateway so that the first reply is faster (interface
 // 4.2). mode is hosted or byok; empty sends no body, which means hosted. It
 // spends one of 3 warm-ups an hour (interface 8.1).
@@ -60,5 +46,11 @@ func readWarmUp(r *reply) *WarmUpResult {
 // dashboard did not issue), [ErrConflict] (byok mode, nothing stored),
 // [ErrRateLimited], [ErrUnavailable], [ErrOutcomeUnknown].
 func (c *Client) WarmUp(ctx context.Context, mode LLMMode) (*WarmUpResult, error) {
-	return do(ctx, c, mode.request(), readWarmUp)
+	r := request{endpoint: spec.WarmUp, invalid: check(spec.WarmUpMode, string(mode))}
+	if mode != "" {
+		r.body = modeBody{string(mode)}
+	}
+	return do(ctx, c, r, func(r *reply) *WarmUpResult {
+		return &WarmUpResult{OK: r.needFlag("ok"), Warmed: r.needFlag("warmed"), Mode: LLMMode(r.text("mode")), TraceID: r.traceID}
+	})
 }
