@@ -239,6 +239,9 @@ func (a *attempt) release(ctx context.Context) {
 	if a.failure != nil && a.Status == http.StatusTooManyRequests {
 		o.Refused, o.TraceID = true, a.failure.TraceID
 		o.LimitKey, o.RetryAfter = a.failure.LimitKey, a.failure.RetryAfter
+		if c.line == nil { // without a cool-down, a call that was refused waits alone
+			c.line = quota.NewCoolDown(c.client.clock, c.client.random)
+		}
 	}
 	closed := c.line.Done(&c.waiter, o)
 	if a.permit != nil {

@@ -89,7 +89,7 @@ type call struct {
 		request  http.Request
 		response http.Response
 	}
-	line   *quota.Engine // of the limits: a Pacer's, the cool-down, or of this call alone
+	line   *quota.Engine // of the limits: a Pacer's, the cool-down, or of this call alone; nil: none
 	waiter quota.Waiter  // in the line
 
 	first  attempt       // allocated together with the call
@@ -128,9 +128,6 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) 
 	}
 	if _, has := ctx.Deadline(); has {
 		call.budget = math.MaxInt64 // the deadline bounds the call, and nothing else
-	}
-	if call.line == nil { // without a cool-down, a call that is refused waits alone
-		call.line = quota.NewCoolDown(c.clock, c.random)
 	}
 	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {

@@ -133,7 +133,7 @@ func (r *Refusal) Error() string {
 
 // An Engine holds the calls of one API key. It keeps no timer and no goroutine
 // while nobody waits, so that several synctest bubbles can share it, as long as
-// those who wait at the same time are in one bubble.
+// those who wait at the same time are in one bubble. A nil Engine holds back nobody.
 type Engine struct {
 	rule Rule
 
@@ -171,7 +171,7 @@ func NewEngine(rule Rule, clock Clock) *Engine {
 // panic of OnWait or of the clock included, leaves the line or gives its grant back.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	w.Waited, w.Limit, w.Grant, w.granted, w.ended, w.err = 0, "", Grant{}, false, nil, nil
-	if !e.rule.Sort(ctx, w) {
+	if e == nil || !e.rule.Sort(ctx, w) {
 		return nil
 	}
 	passed := false

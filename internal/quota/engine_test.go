@@ -35,18 +35,20 @@ func closed(clock Clock, d time.Duration) *Engine {
 }
 
 // TestUnlimitedCallIsFree: it takes no memory, nor the lock, for which it would wait
-// here for ever.
+// here for ever. So does a nil engine.
 func TestUnlimitedCallIsFree(t *testing.T) {
 	held := NewCoolDown(nil, nil)
 	held.mu.Lock()
 	defer held.mu.Unlock()
 	ctx, w := t.Context(), reading()
-	assert.Zero(t, testing.AllocsPerRun(1000, func() {
-		if err := held.Acquire(ctx, w); err != nil {
-			t.Error(err)
-		}
-		held.Done(w, Outcome{Sent: true})
-	}))
+	for _, e := range []*Engine{held, nil} {
+		assert.Zero(t, testing.AllocsPerRun(1000, func() {
+			if err := e.Acquire(ctx, w); err != nil {
+				t.Error(err)
+			}
+			e.Done(w, Outcome{Sent: true})
+		}))
+	}
 }
 
 // crowds are callers whom the service refuses. The engine lets them try less and less
