@@ -45,6 +45,7 @@ type Request struct {
 	Method   string
 	URL      *url.URL    // copied
 	Header   http.Header // copied, but not its values
+	Cookies  []string    // in addition to Header
 	Body     []byte      // nil: none
 	Deadline time.Time   // for the request and its answer
 }
@@ -82,7 +83,7 @@ func (s *Sender) Send(ctx context.Context, r Request) Answer {
 	t := try{number: 1}
 	for {
 		answer, why := s.send(ctx, r, t)
-		if why == taken || t.number == maxTries {
+		if why == admitted || t.number == maxTries {
 			return answer
 		}
 		t = try{number: t.number + 1, after: why, retire: why == stalled && !t.retire}
@@ -96,13 +97,13 @@ const maxTries = 50
 // A try to have a connection take a request. Until one does, nothing of the request
 // is written.
 type try struct {
-	number int     // from 1
-	after  refusal // of the try before
-	retire bool    // ask net/http to close the connection when its last request is over
+	number int       // from 1
+	after  admission // of the try before
+	retire bool      // ask net/http to close the connection when its last request is over
 }
 
-// send returns why no connection took the request, or the answer.
-func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
+// send returns the answer, and why no connection took the request, if another try may help.
+func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission) {
 	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
 	rt := &roundTrip{try: t, sender: s, ctx: ctx, stop: stop}
@@ -112,16 +113,16 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, refusal) {
 		transport = http.DefaultTransport
 	}
 	rt.build(r, transport)
-	if t.after != taken || s.connections.queue.unsettled.Load() != 0 {
+	if t.after != admitted || s.connections.queue.unsettled.Load() != 0 {
 		if err := rt.queueUp(); err != nil {
-			return Answer{Err: err, Missed: NoAnswer}, taken
+			return Answer{Err: err, Missed: NoAnswer}, admitted
 		}
 	}
 	resp, err := checked(transport.RoundTrip(&rt.request))
 	if err != nil {
 		return rt.failed(transport, err)
 	}
-	return rt.read(resp), taken
+	return rt.read(resp), admitted
 }
 
 // roundTrip is the request of one try, and what net/http's hooks say of it; see build. They
@@ -149,7 +150,7 @@ type roundTrip struct {
 	conn          atomic.Pointer[connection] // nil: none yet, or not HTTP/2
 	answersBefore atomic.Int64               // answers of conn before this request
 	alone         atomic.Pointer[connection] // that has this request alone until its first answer; nil: none
-	refused       atomic.Int32               // a refusal
+	admission     atomic.Int32               // an admission
 	looking       atomic.Bool                // it is this request's turn to look for a connection
 	turnTimer     *time.Timer                // ends the turn
 }
@@ -173,6 +174,9 @@ func (rt *roundTrip) build(r Request, transport http.RoundTripper) {
 		Close:  rt.retire,
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(httptrace.WithClientTrace(rt.ctx, &rt.hooks))
+	if r.Cookies != nil {
+		rt.request.Header["Cookie"] = r.Cookies
+	}
 	if r.Body == nil {
 		rt.bodyRead.Store(true) // it can be delivered unseen
 		return

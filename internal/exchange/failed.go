@@ -18,8 +18,8 @@ var (
 
 // failed says what is known of a request that got no answer, and why no connection took
 // it, if another try may help.
-func (rt *roundTrip) failed(transport http.RoundTripper, err error) (Answer, refusal) {
-	words, unwritten, why := rt.http2Words(err), rt.headers.Load() == 0, refusal(rt.refused.Load())
+func (rt *roundTrip) failed(transport http.RoundTripper, err error) (Answer, admission) {
+	words, unwritten, why := rt.http2Words(err), rt.headers.Load() == 0, admission(rt.admission.Load())
 	if unwritten && words == "net/http: cannot rewind body after connection loss" {
 		why = full
 	}
@@ -34,7 +34,7 @@ func (rt *roundTrip) failed(transport http.RoundTripper, err error) (Answer, ref
 		answer.Renewed = rt.repeat.Load() && !rt.open.Load() || isGoAway(words)
 	}
 	if !unwritten || why == late {
-		why = taken
+		why = admitted
 	}
 	return answer, why
 }
@@ -99,7 +99,7 @@ func (rt *roundTrip) maybeSent(transport http.RoundTripper, err error) bool {
 		return true
 	case headers == 1:
 		return rt.answers.Load() > 0 || rt.hints.Load() > 0 || !isGoAway(rt.http2Words(err))
-	case rt.refused.Load() != 0:
+	case rt.admission.Load() != int32(admitted):
 		return false
 	case rt.connected.Load():
 		return ended || !runsHooks || errors.Is(err, context.Canceled) || isTimeout(err)

@@ -42,18 +42,18 @@ func (rt *roundTrip) useHTTP2(conn *connection) {
 	}
 }
 
-// refusal is why an HTTP/2 connection does not take a request.
-type refusal int32
+// admission is whether an HTTP/2 connection takes a request, or why not.
+type admission int32
 
 const (
-	taken   refusal = iota // it does
-	full                   // net/http looks for another one
-	stalled                // nothing comes back on it
-	late                   // its first answer did not come before the context ended
+	admitted admission = iota
+	full               // net/http looks for another one
+	stalled            // nothing comes back on it
+	late               // its first answer did not come before the context ended
 )
 
-func (rt *roundTrip) refuse(why refusal) {
-	rt.refused.CompareAndSwap(int32(taken), int32(why))
+func (rt *roundTrip) refuse(why admission) {
+	rt.admission.CompareAndSwap(int32(admitted), int32(why))
 	rt.stop()
 }
 
