@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -31,6 +29,7 @@ type attempt struct {
 	result  any      // of a success, made of the reply
 	failure *Error   // what the answer says, or who refused the attempt, or the Go error; nil: success
 	outcome *outcome // nil: it is not over
+	next    action   // what follows it; empty: not decided yet
 }
 
 // run makes the attempt.
@@ -38,7 +37,7 @@ func (a *attempt) run() {
 	c := a.call
 	ctx := emit(c.ctx, c.client.handlers, silent, AttemptStart{c.subject, a.number})
 	if c.client.handlers != nil {
-		a.began = time.Now()
+		a.observe(ctx)
 		defer a.report(ctx)
 	}
 	defer a.release(ctx) // also when a part of the program panics
@@ -46,52 +45,53 @@ func (a *attempt) run() {
 		a.Err, a.outcome = a.fail(), outcomeRefused
 		return
 	}
-	c.made.Attempts++
+	c.tally.Attempts++
 	a.send(emit(ctx, c.client.handlers, silent, RequestStart{c.subject, a.number}))
 	if a.outcome = classify(a.Answer, a.failure, c.endpoint, c.whyOver()); a.outcome == outcomeLimited {
-		c.made.Refusals++
+		c.tally.Refusals++
+	}
+}
+
+// observe prepares the events of the attempt's wait and of its end.
+func (a *attempt) observe(ctx context.Context) {
+	c := a.call
+	a.began, c.waiter.OnWait = time.Now(), nil
+	if c.client.handlers.wanted(ctx, slog.LevelDebug) {
+		c.waiter.OnWait = func(w quota.Wait) {
+			emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWaitStart{c.subject, a.number, w.Limit, w.Place, w.Ends})
+		}
 	}
 }
 
 // leastWait is how long a limiter may take to decide. What takes longer is a wait.
 const leastWait = time.Millisecond
 
-// acquire waits until the attempt may be sent: it passes the limits, and asks the function
-// of WithBeforeSend. It returns who has refused it; nil: nobody.
+// acquire waits until the attempt may be sent: it passes the line, asks the user's limiter
+// and then the function of WithBeforeSend. It returns who has refused it; nil: nobody.
 func (a *attempt) acquire(ctx context.Context) *Error {
-	c := a.call
+	c, w := a.call, &a.call.waiter
 	if err := ctx.Err(); err != nil { // no limit has made it late
 		return &Error{cause: c.cause(ctx, err)}
 	}
-	limitKey, waited, err := a.passLimits(ctx)
-	if waited >= leastWait {
-		c.made.Waited += waited
-		emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWait{c.subject, a.number, limitKey, waited})
-	}
-	if err != nil {
-		return a.refusal(ctx, err)
-	}
-	return a.askBeforeSend(ctx)
-}
-
-// passLimits passes the line, and then the user's limiter. It returns how long both took,
-// and the limit_key of what the attempt waited for; empty if it was that limiter.
-func (a *attempt) passLimits(ctx context.Context) (limitKey string, waited time.Duration, err error) {
-	c, w := a.call, &a.call.waiter
-	if w.OnWait = nil; c.client.handlers.wanted(ctx, slog.LevelDebug) {
-		w.OnWait = func(wait quota.Wait) {
-			emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWaitStart{c.subject, a.number, wait.Limit, wait.Place, wait.Ends})
-		}
-	}
-	err = c.line.Acquire(ctx, w)
-	limitKey, waited = w.Limit, w.Waited
+	err := c.line.Acquire(ctx, w)
+	limitKey, waited := w.Limit, w.Waited
 	if err == nil && c.client.limiter != nil {
 		var asked time.Duration
 		if asked, err = a.askLimiter(ctx); asked >= leastWait {
-			limitKey, waited = "", waited+asked
+			limitKey, waited = "", waited+asked // no limit_key: it may have been the limiter
 		}
 	}
-	return limitKey, waited, err
+	if waited >= leastWait {
+		c.tally.Waited += waited
+		emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWait{c.subject, a.number, limitKey, waited})
+	}
+	switch {
+	case err != nil:
+		return a.refusal(ctx, err)
+	case c.beforeSend != nil:
+		return a.askBeforeSend(ctx)
+	}
+	return nil
 }
 
 // askLimiter asks the user's limiter, for a call that has passed the line. Where that
@@ -123,46 +123,41 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err erro
 	return asked, err
 }
 
-// askBeforeSend asks the function of WithBeforeSend, if there is one.
+// askBeforeSend asks the function of WithBeforeSend.
 func (a *attempt) askBeforeSend(ctx context.Context) *Error {
-	c := a.call
-	if c.beforeSend == nil {
-		return nil
-	}
 	inside := context.WithValue(ctx, beforeSendKey{}, nil) // its own calls do not ask it
-	err := c.beforeSend(inside, a.number)
+	err := a.call.beforeSend(inside, a.number)
 	if isNil(err) { // a nil *Error in an error
 		return nil
 	}
-	return &Error{by: "function of WithBeforeSend", cause: c.cause(ctx, err), Local: true}
+	return &Error{by: "function of WithBeforeSend", cause: a.call.cause(ctx, err), Local: true}
 }
 
 // refusal says who has refused the attempt, and why. The error is a refusal of the line,
 // or whatever the limiter returns.
 func (a *attempt) refusal(ctx context.Context, err error) *Error {
-	c, inLine, said := a.call, new(*quota.Refusal), new(*Error)
-	e := &Error{Local: true}
-	if (errors.As(err, inLine) || c.client.limiter == nil) && c.client.pacer == nil {
+	var inLine *quota.Refusal
+	var said *Error
+	c, e := a.call, &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true} // as the service would have answered
+	if (errors.As(err, &inLine) || c.client.limiter == nil) && c.client.pacer == nil {
 		e.by = "cool-down"
 	}
 	switch {
-	case *inLine != nil: // as the service would have answered
-		r := *inLine
-		e.StatusCode, e.Code, e.TraceID, e.LimitKey, e.RetryAfter = http.StatusTooManyRequests, spec.RateLimited, r.TraceID, r.LimitKey, r.RetryAfter
-		e.cause = c.tooLong(r.Patience, r.RetryAfter)
+	case inLine != nil:
+		e.TraceID, e.LimitKey, e.RetryAfter = inLine.TraceID, inLine.LimitKey, inLine.RetryAfter
+		e.cause = c.tooLong(inLine.Patience, e.RetryAfter)
 	case ctx.Err() != nil:
-		e.cause = c.cause(ctx, fmt.Errorf("in line for a limit: %w", err))
-		if e.Local = errors.Is(ctx.Err(), context.DeadlineExceeded); e.Local {
-			e.StatusCode, e.Code, e.LimitKey = http.StatusTooManyRequests, spec.RateLimited, c.waiter.Limit
+		e.LimitKey, e.cause = c.waiter.Limit, c.cause(ctx, fmt.Errorf("in line for a limit: %w", err))
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return &Error{cause: e.cause}
 		}
-	case errors.As(err, said) && (*said).StatusCode == http.StatusTooManyRequests:
-		from := *said
-		e.StatusCode, e.Code, e.TraceID, e.LimitKey, e.Reason = from.StatusCode, from.Code, from.TraceID, from.LimitKey, from.Reason
+	case errors.As(err, &said) && said.StatusCode == http.StatusTooManyRequests:
+		e.Code, e.TraceID, e.LimitKey, e.Reason = said.Code, said.TraceID, said.LimitKey, said.Reason
 		e.redact(&c.secrets)
-		e.RetryAfter = max(0, from.RetryAfter)
+		e.RetryAfter = max(0, said.RetryAfter)
 		e.cause = c.tooLong(0, e.RetryAfter)
 	default:
-		e.cause = c.cause(ctx, err)
+		return &Error{Local: true, by: e.by, cause: c.cause(ctx, err)}
 	}
 	return e
 }
@@ -172,42 +167,38 @@ func (a *attempt) refusal(ctx context.Context, err error) *Error {
 // deadline.
 func (a *attempt) send(ctx context.Context) {
 	c, began := a.call, time.Now()
+	limit := c.budget
+	if timeout := c.client.httpClient.Timeout; timeout > 0 {
+		limit = min(limit, timeout)
+	}
 	if a.Err = ctx.Err(); a.Err == nil { // else it ended while the attempt waited, or an observer ended it
 		a.Sent = true // unless Send knows better
-		a.Answer = c.client.sender.Send(ctx, a.request(began))
+		a.Answer = c.client.sender.Send(ctx, exchange.Request{
+			Method: c.endpoint.Method, URL: &c.url, Header: c.client.header(c.payload != nil), Cookies: a.cookies,
+			Body: c.payload, Deadline: began.Add(limit),
+		})
 		if a.read() {
 			return
 		}
 	}
 	c.budget -= time.Since(began)
-	if a.Err == nil {
-		return
+	if a.Err != nil {
+		a.failure = cmp.Or(a.failure, new(Error))
+		a.Err = c.cause(ctx, a.nameTimeout(ctx))
+		a.failure.cause = a.Err
 	}
-	if timeout := c.client.httpClient.Timeout; a.Err == context.DeadlineExceeded && ctx.Err() == nil { // a deadline of the client
-		if over := c.whyOver(); over != nil {
-			a.Err = over
-		} else if timeout > 0 {
-			a.Err = fmt.Errorf("%w: the Timeout of the http.Client allows %s", a.Err, human(timeout))
-		}
-	}
-	a.failure = cmp.Or(a.failure, new(Error))
-	a.Err = c.cause(ctx, a.Err)
-	a.failure.cause = a.Err
 }
 
-// request is what the attempt sends, beginning now.
-func (a *attempt) request(now time.Time) exchange.Request {
-	c := a.call
-	header := c.client.header(c.payload != nil)
-	if a.cookies != nil {
-		header = maps.Clone(header)
-		header["Cookie"] = a.cookies
+// nameTimeout is a.Err, or says which timeout of the client it is.
+func (a *attempt) nameTimeout(ctx context.Context) error {
+	over, timeout := a.call.whyOver(), a.call.client.httpClient.Timeout
+	switch {
+	case a.Err != context.DeadlineExceeded, ctx.Err() != nil, over == nil && timeout == 0:
+		return a.Err
+	case over != nil:
+		return over
 	}
-	limit := c.budget
-	if timeout := c.client.httpClient.Timeout; timeout > 0 {
-		limit = min(limit, timeout)
-	}
-	return exchange.Request{Method: c.endpoint.Method, URL: &c.url, Header: header, Body: c.payload, Deadline: now.Add(limit)}
+	return fmt.Errorf("%w: the Timeout of the http.Client allows %s", a.Err, human(timeout))
 }
 
 // read reads the answer, if there is one, and reports whether it is a documented
@@ -217,7 +208,7 @@ func (a *attempt) read() bool {
 	switch {
 	case a.Status == 0:
 		return false
-	case !isSuccess(a.Status):
+	case a.Status/100 != 2:
 		a.failure = readError(a.Answer, secrets)
 	case a.Err != nil:
 		a.failure = new(Error)
@@ -227,7 +218,8 @@ func (a *attempt) read() bool {
 			return true
 		}
 		a.Err, a.Missed = notDocumented(a.Answer, a.reply.err, secrets), exchange.Unreadable
-		a.failure = &Error{TraceID: a.safeTraceID()}
+		a.failure = &Error{TraceID: a.reply.traceID}
+		a.failure.redact(secrets)
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, time.Now())
 	return false
@@ -236,9 +228,8 @@ func (a *attempt) read() bool {
 // release tells the limiters how the attempt ended, or that it was not sent.
 func (a *attempt) release(ctx context.Context) {
 	c, o := a.call, quota.Outcome{Sent: a.Sent}
-	if a.failure != nil && a.Status == http.StatusTooManyRequests {
-		o.Refused, o.TraceID = true, a.failure.TraceID
-		o.LimitKey, o.RetryAfter = a.failure.LimitKey, a.failure.RetryAfter
+	if a.outcome == outcomeLimited {
+		o.Refused, o.TraceID, o.LimitKey, o.RetryAfter = true, a.failure.TraceID, a.failure.LimitKey, a.failure.RetryAfter
 		if c.line == nil { // without a cool-down, a call that was refused waits alone
 			c.line = quota.NewCoolDown(c.client.clock, c.client.random)
 		}
@@ -268,7 +259,7 @@ func (a *attempt) report(ctx context.Context) {
 	if a.outcome != nil { // else a part of the program panicked, and the error may show a secret
 		e.Err = a.Err
 	}
-	if a.failure != nil && a.Status == http.StatusTooManyRequests {
+	if a.outcome == outcomeLimited {
 		e.LimitKey = a.failure.LimitKey
 	}
 	emit(ctx, c.client.handlers, slog.LevelDebug, e)
@@ -277,10 +268,12 @@ func (a *attempt) report(ctx context.Context) {
 // safeTraceID is the answer's trace_id without secrets; empty without an answer.
 func (a *attempt) safeTraceID() string {
 	switch {
-	case a.reply != nil && a.traceID == "":
-		a.traceID = printable.Line(a.call.secrets.Identifier(a.reply.traceID), maxTraceID)
 	case a.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
+	case a.reply != nil && a.traceID == "":
+		shown := Error{TraceID: a.reply.traceID}
+		shown.redact(&a.call.secrets)
+		a.traceID = shown.TraceID
 	}
 	return a.traceID
 }
@@ -288,13 +281,14 @@ func (a *attempt) safeTraceID() string {
 // verdict says whether the service did what the attempt asked for. The POST column of the
 // retry table answers this: a POST is repeated only if the service certainly did nothing.
 func (a *attempt) verdict() Verdict {
-	if a.outcome == nil && a.Sent { // a part of the program panicked
+	switch {
+	case a.outcome == nil && a.Sent: // a part of the program panicked
 		return VerdictUnknown
-	}
-	switch a.outcome.follows(http.MethodPost) {
-	case actionSuccess:
+	case a.outcome == nil:
+		return VerdictNotDone
+	case a.outcome.post == actionSuccess:
 		return VerdictDone
-	case actionUnknown:
+	case a.outcome.post == actionUnknown:
 		return VerdictUnknown
 	}
 	return VerdictNotDone
@@ -303,7 +297,7 @@ func (a *attempt) verdict() Verdict {
 // fail completes the attempt's failure, with which the call ends.
 func (a *attempt) fail() *Error {
 	c, e := a.call, a.failure
-	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.made.Attempts, c.made.Refusals
+	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.tally.Attempts, c.tally.Refusals
 	return e
 }
 

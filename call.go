@@ -92,13 +92,12 @@ type call struct {
 	line   *quota.Engine // of the limits: a Pacer's, the cool-down, or of this call alone; nil: none
 	waiter quota.Waiter  // in the line
 
-	first  attempt       // allocated together with the call
-	last   *attempt      // that has begun
-	before *attempt      // the one before last; nil: there was none
-	made   CallInfo      // counts the attempts that passed the limiter, and what they waited
-	budget time.Duration // left of the client's timeout, for attempts and pauses
-	action action        // that follows the last attempt; empty before the first
-	pause  time.Duration // before the next attempt
+	first    attempt       // allocated together with the call
+	last     *attempt      // that has begun
+	previous *attempt      // the one before last; nil: there was none
+	tally    CallInfo      // counts the attempts that passed the limiter, and what they waited
+	budget   time.Duration // left of the client's timeout, for attempts and pauses
+	pause    time.Duration // before the next attempt
 }
 
 // newCall checks what every call shares and encodes the body.
@@ -152,7 +151,7 @@ func (c *call) run() (err error) {
 	if over == nil {
 		over = c.repeat()
 	}
-	switch c.action {
+	switch c.last.next {
 	case actionSuccess:
 		return nil
 	case actionUnknown:
@@ -167,10 +166,10 @@ func (c *call) run() (err error) {
 }
 
 // repeat hands the request to the library, which repeats it as its hooks say. What
-// came of it is in c.last. The library's error counts only where c.action does not say
-// how the call ended: where sleep refused to go on. The http.Client in between adds the
-// cookies. Header and body join in attempt.send: the library and http.Client would copy
-// them for each attempt, at eight more allocations a POST.
+// came of it is in c.last. The library's error counts only where no attempt has ended the
+// call: where sleep refused to go on. The http.Client in between adds the cookies. Header
+// and body join in attempt.send: the library and http.Client would copy them for each
+// attempt, at eight more allocations a POST.
 func (c *call) repeat() error {
 	l := &c.library
 	l.http = http.Client{Transport: c, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
@@ -197,10 +196,10 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 // user's transport: it would close that transport's idle connections.
 func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.last.number != 0 {
-		c.before, c.last = c.last, new(attempt)
+		c.previous, c.last = c.last, new(attempt)
 	}
 	a := c.last
-	a.call, a.number, a.cookies = c, c.made.Attempts+1, r.Header["Cookie"]
+	a.call, a.number, a.cookies = c, c.tally.Attempts+1, r.Header["Cookie"]
 	delete(r.Header, "Cookie") // http.Client adds them anew to each attempt
 	if a.run(); a.Status == 0 {
 		return nil, a.Err
@@ -212,24 +211,27 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 // nextAttempt is the library's CheckRetry: it says whether there is another attempt.
 // It returns no error, which would replace the attempt's.
 func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
-	if c.last.outcome == outcomeRefused && c.before != nil && c.before.outcome == outcomeLimited && c.whyOver() != nil {
-		c.last = c.before // the call was over before it could be sent again: it ends with the 429
+	a := c.last
+	if a.outcome == outcomeRefused && c.previous != nil && c.previous.outcome == outcomeLimited && c.whyOver() != nil {
+		c.last = c.previous // the call was over before it could be sent again: it ends with the 429
 		return false, nil
 	}
-	c.action = c.last.outcome.follows(c.endpoint.Method)
-	if c.action == actionSuccess {
+	if a.next = a.outcome.idempotent; c.endpoint.Method == http.MethodPost {
+		a.next = a.outcome.post
+	}
+	if a.next == actionSuccess {
 		c.client.retries.succeed()
 	}
-	if c.action != actionRetry {
+	if a.next != actionRetry {
 		return false, nil
 	}
 	wait, again, why := c.takeRetry()
 	if !again {
-		c.action = actionError
-		c.last.failure.add(why)
+		a.next = actionError
+		a.failure.add(why)
 		return false, nil
 	}
-	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, c.last.number, c.last.outcome.name, wait})
+	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, a.number, a.outcome.name, wait})
 	return true, nil
 }
 
@@ -239,8 +241,8 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 func (c *call) takeRetry() (wait time.Duration, again bool, why error) {
 	a, policy := c.last, c.client.retry
 	switch c.pause = 0; {
-	case a.Renewed && c.made.Renewals < maxRenewals: // on another connection, at once
-		c.made.Renewals++
+	case a.Renewed && c.tally.Renewals < maxRenewals: // on another connection, at once
+		c.tally.Renewals++
 		return 0, true, nil
 	case a.outcome == outcomeLimited && policy.MaxAttempts > 1:
 		closed, refusal := c.line.Forecast(c.ctx, &c.waiter)
@@ -266,7 +268,7 @@ func (c *call) takeRetry() (wait time.Duration, again bool, why error) {
 
 // failures counts the attempts that the policy counts: a renewed connection and a
 // 429 are no failures.
-func (c *call) failures() int { return c.made.Attempts - c.made.Renewals - c.made.Refusals }
+func (c *call) failures() int { return c.tally.Attempts - c.tally.Renewals - c.tally.Refusals }
 
 // longestWait is how long one wait may be, by the policy or the deadline, and what a
 // longer one would be.
@@ -302,7 +304,7 @@ func (c *call) sleep(*http.Request) error {
 		clock := c.client.clockOrReal()
 		began := clock.Now()
 		err := clock.Sleep(c.ctx, c.pause)
-		c.made.Waited += max(0, clock.Now().Sub(began)) // a clock may go back
+		c.tally.Waited += max(0, clock.Now().Sub(began)) // a clock may go back
 		c.budget -= c.pause
 		if err != nil {
 			return err
@@ -335,7 +337,7 @@ func (c *call) cause(ctx context.Context, err error) error {
 func (c *call) report(err error) {
 	a := c.last
 	if c.info != nil {
-		*c.info = c.made
+		*c.info = c.tally
 		c.info.StatusCode, c.info.Header, c.info.TraceID, c.info.Body = a.Status, c.secrets.Header(a.Header), a.safeTraceID(), a.Body
 		if a.failure != nil && a.Body != nil {
 			c.info.Body = []byte(c.secrets.Text(string(a.Body)))
@@ -347,7 +349,7 @@ func (c *call) report(err error) {
 	}
 	e := CallEnd{
 		Subject: c.subject, StatusCode: a.Status, TraceID: a.safeTraceID(),
-		Attempts: c.made.Attempts, Refusals: c.made.Refusals, Waited: c.made.Waited, Elapsed: time.Since(c.began), Err: err,
+		Attempts: c.tally.Attempts, Refusals: c.tally.Refusals, Waited: c.tally.Waited, Elapsed: time.Since(c.began), Err: err,
 	}
 	if a.failure != nil {
 		e.LimitKey = a.failure.LimitKey

@@ -135,14 +135,15 @@ func (e *Error) GoString() string { return e.Error() }
 func (e *Error) Is(target error) bool { return target != nil && target == kindOf(e.StatusCode) }
 
 // Unwrap returns what kept the call from an answer, such as a net.Error or the
-// context's error and its cause, or from waiting after a 429; nil where the answer says it
-// all. It holds no error of this package: one that came from a context's cause, a [Limiter],
-// the function of [WithBeforeSend] or a transport is about another call, and only in the text.
+// context's error and its cause, or from waiting after a 429; nil where the answer says
+// it all. It holds no error of this package: one that came from a context's cause, a
+// [Limiter], the function of [WithBeforeSend] or a transport is about another call, and
+// only in the text.
 func (e *Error) Unwrap() error { return e.cause }
 
 // RetryAfter is how long the service, or the client's limiter, asks to wait
-// before the call that returned err can succeed: [Error].RetryAfter, wherever
-// in err it is, and the longest if there are several. It reports false where nothing was asked.
+// before the call that returned err can succeed: [Error].RetryAfter, wherever in err it
+// is, and the longest if there are several. It reports false where nothing was asked.
 func RetryAfter(err error) (longest time.Duration, asked bool) {
 	if e, ok := err.(*Error); ok {
 		longest = e.RetryAfter
@@ -329,8 +330,6 @@ func kindOf(status int) error {
 	}
 	return nil
 }
-
-func isSuccess(status int) bool { return status >= 200 && status <= 299 }
 
 // isServerError counts what is above 599 too, which HTTP does not know: the service
 // may have done the work.

@@ -26,12 +26,12 @@ const Version = "0.2.0"
 // http.Client that holds one.
 type Option func(*settings) error
 
-// WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which
-// bounds a single attempt if it is more than 0) are used. A nil Transport is http.DefaultTransport, as
-// net/http has it. hc is copied and never changed, its CheckRedirect is not used
-// because no redirect is followed, and its idle connections are never closed. A
-// transport that runs no hooks of net/http/httptrace counts as having sent each
-// request, but for an error of a dial before it has read the body.
+// WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which bounds a
+// single attempt if it is more than 0) are used. A nil Transport is
+// http.DefaultTransport, as net/http has it. hc is copied and never changed, its
+// CheckRedirect is not used because no redirect is followed, and its idle connections are
+// never closed. A transport that runs no hooks of net/http/httptrace counts as having
+// sent each request, but for an error of a dial before it has read the body.
 //
 // The default is a transport of the client's own: up to 256 idle connections, for
 // 90 s, and pings on HTTP/2 connections that are silent, so that calls do not hang where

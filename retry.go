@@ -176,31 +176,14 @@ var (
 	outcomeRefused     = &outcome{"refused by the limiter", actionError, actionError}
 )
 
-// follows is what follows an attempt of the method; empty for one that did not take place.
-func (o *outcome) follows(method string) action {
-	switch {
-	case o == nil:
-		return ""
-	case method == http.MethodPost:
-		return o.post
-	}
-	return o.idempotent
-}
-
 // classify sorts the outcome. ctxErr is why the call cannot go on, if it cannot: it
 // counts only where there is no answer, since what has arrived is kept.
 func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr error) *outcome {
 	switch {
 	case a.Status == 0:
 		return classifyUnanswered(a, ctxErr)
-	case isSuccess(a.Status) && a.Err == nil:
+	case a.Status/100 == 2 && a.Err == nil:
 		return outcomeSuccess
-	case errors.Is(a.Err, errNotOK):
-		return outcomeOther
-	case isSuccess(a.Status) && ctxErr != nil:
-		return outcomeEndedSent
-	case isSuccess(a.Status):
-		return outcomeLost
 	case a.Status == http.StatusTooManyRequests:
 		return outcomeLimited
 	case a.Status == http.StatusServiceUnavailable && endpoint.Lists(a.Status) && failure.Code != "":
@@ -209,8 +192,12 @@ func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr
 		return outcomeDown
 	case isServerError(a.Status):
 		return outcomeBroken
+	case a.Status/100 != 2, errors.Is(a.Err, errNotOK):
+		return outcomeOther
+	case ctxErr != nil:
+		return outcomeEndedSent
 	}
-	return outcomeOther
+	return outcomeLost
 }
 
 func classifyUnanswered(a exchange.Answer, ctxErr error) *outcome {
