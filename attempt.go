@@ -177,7 +177,7 @@ func (a *attempt) send(ctx context.Context) {
 			Method: c.endpoint.Method, URL: &c.url, Header: c.client.header(c.payload != nil), Cookies: a.cookies,
 			Body: c.payload, Deadline: began.Add(limit),
 		})
-		if a.read() {
+		if a.Status != 0 && a.read() {
 			return
 		}
 	}
@@ -201,13 +201,11 @@ func (a *attempt) nameTimeout(ctx context.Context) error {
 	return fmt.Errorf("%w: the Timeout of the http.Client allows %s", a.Err, human(timeout))
 }
 
-// read reads the answer, if there is one, and reports whether it is a documented
-// success. From any other answer it keeps the error body.
+// read reads the answer and reports whether it is a documented success. From any other
+// answer it keeps the error body.
 func (a *attempt) read() bool {
 	secrets := &a.call.secrets
 	switch {
-	case a.Status == 0:
-		return false
 	case a.Status/100 != 2:
 		a.failure = readError(a.Answer, secrets)
 	case a.Err != nil:

@@ -44,6 +44,16 @@ type setBYOKBody struct {
 	Label    string   `json:"label,omitempty"`
 }
 
+func (p SetBYOKParams) validate() error {
+	return cmp.Or(
+		check(spec.BYOKProvider, string(p.Provider)),
+		check(spec.BYOKAPIKey, string(p.APIKey)),
+		check(spec.BYOKBaseURL, p.BaseURL),
+		check(spec.BYOKModel, p.Model),
+		check(spec.BYOKLabel, p.Label),
+	)
+}
+
 // readBYOK reads the body of GET and PUT. null says that no key is stored, if the answer
 // is ok.
 func readBYOK(r *reply) *BYOKConfig {
@@ -89,14 +99,8 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
 func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig, error) {
 	return do(ctx, c, request{
-		endpoint: spec.SetBYOK,
-		invalid: cmp.Or(
-			check(spec.BYOKProvider, string(params.Provider)),
-			check(spec.BYOKAPIKey, string(params.APIKey)),
-			check(spec.BYOKBaseURL, params.BaseURL),
-			check(spec.BYOKModel, params.Model),
-			check(spec.BYOKLabel, params.Label),
-		),
+		endpoint:    spec.SetBYOK,
+		invalid:     params.validate(),
 		body:        setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label},
 		providerKey: string(params.APIKey),
 		setsBYOK:    true,

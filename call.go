@@ -140,12 +140,13 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) 
 // if a part of the program panicked: a transport, an observer, a limiter.
 func (c *call) run() (err error) {
 	err = quota.ErrPanic
-	if c.client.handlers != nil || c.info != nil {
-		defer func() { c.report(err) }()
-	}
 	if c.client.handlers != nil {
+		defer func() { c.report(err) }()
 		shown := c.url
 		c.ctx = emit(c.ctx, c.client.handlers, silent, CallStart{c.subject, &shown})
+	}
+	if c.info != nil {
+		defer c.fillInfo()
 	}
 	over := c.whyOver()
 	if over == nil {
@@ -219,51 +220,46 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 	if a.next = a.outcome.idempotent; c.endpoint.Method == http.MethodPost {
 		a.next = a.outcome.post
 	}
-	if a.next == actionSuccess {
+	switch a.next {
+	case actionSuccess:
 		c.client.retries.succeed()
-	}
-	if a.next != actionRetry {
-		return false, nil
-	}
-	wait, again, why := c.takeRetry()
-	if !again {
+	case actionRetry:
+		if wait, again := c.takeRetry(); again {
+			emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, a.number, a.outcome.name, wait})
+			return true, nil
+		}
 		a.next = actionError
-		a.failure.add(why)
-		return false, nil
 	}
-	emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, a.number, a.outcome.name, wait})
-	return true, nil
+	return false, nil
 }
 
 // takeRetry takes another attempt from what the policy and the budget allow after a failure.
 // It says how long until then: for so long the call sleeps, or its limit is closed and it
-// waits in the line. If there is no other attempt, why is what the failure does not say.
-func (c *call) takeRetry() (wait time.Duration, again bool, why error) {
+// waits in the line. If there is no other attempt, it adds to the failure why not.
+func (c *call) takeRetry() (wait time.Duration, again bool) {
 	a, policy := c.last, c.client.retry
 	switch c.pause = 0; {
 	case a.Renewed && c.tally.Renewals < maxRenewals: // on another connection, at once
 		c.tally.Renewals++
-		return 0, true, nil
+		return 0, true
 	case a.outcome == outcomeLimited && policy.MaxAttempts > 1:
 		closed, refusal := c.line.Forecast(c.ctx, &c.waiter)
 		if refusal != nil {
 			a.failure.RetryAfter = max(a.failure.RetryAfter, refusal.RetryAfter)
-			return 0, false, c.tooLong(refusal.Patience, a.failure.RetryAfter)
+			a.failure.add(c.tooLong(refusal.Patience, a.failure.RetryAfter))
 		}
-		return closed, true, nil
+		return closed, refusal == nil
 	case a.outcome == outcomeLimited, c.failures() >= policy.MaxAttempts:
-		return 0, false, nil
+		return 0, false
 	}
 	longest, _ := c.longestWait()
-	pause, fits := policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.budget-1), c.client.random())
-	switch {
-	case !fits:
-		return 0, false, nil
-	case a.Sent && !c.client.retries.take(c.client.clockOrReal().Now()): // what was never sent spends no quota
-		return 0, false, errWithheld
+	wait, again = policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.budget-1), c.client.random())
+	if again && a.Sent && !c.client.retries.take(c.client.clockOrReal().Now()) { // what was never sent spends no quota
+		a.failure.add(errWithheld)
+		return 0, false
 	}
-	c.pause = pause
-	return pause, true, nil
+	c.pause = wait
+	return wait, again
 }
 
 // failures counts the attempts that the policy counts: a renewed connection and a
@@ -333,16 +329,19 @@ func (c *call) cause(ctx context.Context, err error) error {
 	return c.secrets.Error(isOwn, cmp.Or(ctx.Err(), c.whyOver()), err, context.Cause(ctx))
 }
 
-// report fills the CallInfo and tells observers of the call's end.
+// fillInfo fills the CallInfo.
+func (c *call) fillInfo() {
+	a, info := c.last, c.info
+	*info = c.tally
+	info.StatusCode, info.Header, info.TraceID, info.Body = a.Status, c.secrets.Header(a.Header), a.safeTraceID(), a.Body
+	if a.failure != nil && a.Body != nil {
+		info.Body = []byte(c.secrets.Text(string(a.Body)))
+	}
+}
+
+// report tells observers of the call's end.
 func (c *call) report(err error) {
 	a := c.last
-	if c.info != nil {
-		*c.info = c.tally
-		c.info.StatusCode, c.info.Header, c.info.TraceID, c.info.Body = a.Status, c.secrets.Header(a.Header), a.safeTraceID(), a.Body
-		if a.failure != nil && a.Body != nil {
-			c.info.Body = []byte(c.secrets.Text(string(a.Body)))
-		}
-	}
 	level := callLevel(a.Status, err)
 	if !c.client.handlers.wanted(c.ctx, level) {
 		return
