@@ -120,7 +120,8 @@ func (b budget) add(at, calls int64) {
 }
 
 // even puts calls at even distances into the last window. It is for calls that
-// went without the store: only their number is known.
+// went without the store: their number counts, and a process on its share counts each as
+// several at once, which would leave the window together.
 func (b budget) even(calls int64) {
 	b.Slots, b.Held = nil, 0
 	for i := calls; i > 0; i-- {

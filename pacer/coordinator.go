@@ -3,10 +3,8 @@ package pacer
 import (
 	"context"
 	"log/slog"
-	"math"
-	"math/rand/v2"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
@@ -17,27 +15,26 @@ import (
 // ledger, at once. Otherwise reports and questions wait for the next step, which changes
 // the ledger that all processes share.
 type coordinator struct {
-	store  Store // nil: this process is alone
-	apiKey func() string
-	logger *slog.Logger
-	engine *quota.Engine
-	took   int64 // microseconds of a call of the store, on average; for steps alone
+	store    Store // nil: this process is alone
+	apiKey   func() string
+	logger   *slog.Logger
+	engine   *quota.Engine
+	stepping atomic.Bool // a step is under way
+	took     int64       // microseconds of a call of the store, on average; for steps alone
 
-	// mu guards what follows. Ask and Done take it under the engine's lock, so nobody who
-	// holds it calls the engine, but for Go.
-	mu        sync.Mutex
+	// The engine's lock guards what follows.
 	ledger    ledger // this process's, or what it saw in the store last
 	peers     peers
 	reports   []func(*ledger)
 	questions []question
-	stepping  bool                 // a step is under way
 	refusing  map[costSet]refusals // since a call with these costs last passed
 }
 
-// question is what a queue of the engine asks.
+// question is what a queue of the engine asks, and the answer.
 type question struct {
 	quota.Class
 	waiting int64
+	turn    turn
 }
 
 // refusals are those of one kind of call, one after the other.
@@ -49,35 +46,24 @@ type refusals struct {
 	backoff int64
 }
 
-// begin sets up an unused ledger.
-func (c *coordinator) begin(now time.Duration, rules []rule) {
-	c.ledger = ledger{state: newState(rules, now.Microseconds()), rules: rules, member: rand.Int64()}
-	if c.store == nil {
-		c.peers = peers{down: true, retryAt: math.MaxInt64}
-		c.ledger.Members[c.ledger.member] = c.ledger.Now
-	}
-}
-
 // setRules reports false where the rules are the same.
 func (c *coordinator) setRules(now time.Duration, rules []rule) (changed bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if slices.Equal(rules, c.ledger.rules) {
 		return false
 	}
-	old := c.hereLocked(now)
+	old := c.here(now)
 	l := ledger{state: newState(rules, old.Now), rules: rules, calls: 1}
 	l.join(old)
 	l.Members = old.Members
 	c.ledger.state, c.ledger.rules = l.state, rules
 	clear(c.refusing)
-	c.hereLocked(now).reopen()
-	c.reportLocked(now, (*ledger).reopen)
+	c.here(now).reopen()
+	c.report(now, (*ledger).reopen)
 	return true
 }
 
-// hereLocked is the ledger as this process knows it, at a time.
-func (c *coordinator) hereLocked(now time.Duration) *ledger {
+// here is the ledger as this process knows it, at a time.
+func (c *coordinator) here(now time.Duration) *ledger {
 	l := &c.ledger
 	l.at(now.Microseconds() + c.peers.offset)
 	l.calls, l.peersUnknown = 1, len(l.Members) == 0
@@ -88,56 +74,49 @@ func (c *coordinator) hereLocked(now time.Duration) *ledger {
 }
 
 // Sort of quota.Rule: calls that spend the same limits with the same priority wait in
-// one queue. False where no limit counts the call, and nothing like it was refused.
+// one queue.
 func (c *coordinator) Sort(ctx context.Context, w *quota.Waiter) bool {
-	costs := costsOf(w.Endpoint, w.SetsBYOK)
-	w.Class = quota.Class{ID: int(costs), Batch: ctx.Value(priorityKey{}) == PriorityBatch}
+	w.Class = quota.Class{ID: int(costsOf(w.Endpoint, w.SetsBYOK)), Batch: ctx.Value(priorityKey{}) == PriorityBatch}
 	w.Tenant, _ = ctx.Value(tenantKey{}).(string)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	counted := slices.ContainsFunc(c.ledger.rules, func(r rule) bool { return r.counts&costs != 0 })
-	return counted || c.ledger.last(costs).Until > 0
+	return true
 }
 
 func keyOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
 
-func (c *coordinator) onItsOwnLocked(now time.Duration) bool {
+func (c *coordinator) onItsOwn(now time.Duration) bool {
 	return c.peers.down && now < c.peers.retryAt
 }
 
-// Ask of quota.Rule.
-func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) quota.Answer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := keyOf(first.Class)
-	if waiting == 0 {
-		return c.answerLocked(now, key, c.hereLocked(now).earliest(key.Costs, new([maxLimits]int64)))
+// Ask of quota.Rule. A call that nothing holds back need not ask the store.
+func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) quota.Schedule {
+	key, l := keyOf(first.Class), c.here(now)
+	switch {
+	case waiting == 0:
+		return c.schedule(now, key, l.earliest(key.Costs, new([maxLimits]int64)))
+	case c.onItsOwn(now), l.free(key.Costs):
+		return c.schedule(now, key, l.ask(key, int64(waiting)))
+	case !slices.ContainsFunc(c.questions, func(q question) bool { return q.Class == first.Class }):
+		c.questions = append(c.questions, question{Class: first.Class, waiting: int64(waiting)})
 	}
-	if c.onItsOwnLocked(now) {
-		return c.answerLocked(now, key, c.hereLocked(now).ask(key, int64(waiting)))
-	}
-	if !slices.ContainsFunc(c.questions, func(q question) bool { return q.Class == first.Class }) {
-		c.questions = append(c.questions, question{first.Class, int64(waiting)})
-	}
-	c.startStepLocked()
-	return quota.Answer{Again: quota.Later}
+	c.startStep()
+	return quota.Schedule{Again: quota.Later}
 }
 
-// answerLocked puts a turn into the engine's words and time.
-func (c *coordinator) answerLocked(now time.Duration, key queueKey, t turn) quota.Answer {
+// schedule puts a turn into the engine's words and time.
+func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Schedule {
 	here := func(at int64) time.Duration { return time.Duration(at-c.peers.offset) * time.Microsecond }
-	a := quota.Answer{
+	s := quota.Schedule{
 		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond,
 		Key: t.key, RefusedSince: c.refusing[key.Costs].since,
 	}
 	for _, at := range t.grants {
-		a.Grants = append(a.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: a.RefusedSince > 0})
+		s.Grants = append(s.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: s.RefusedSince > 0})
 	}
-	a.Again = min(a.Turn-claimAhead*7/8, now+longestSleep) // the two clocks are compared with an error
+	s.Again = min(s.Turn-claimAhead*7/8, now+longestSleep) // the two clocks are compared with an error
 	if c.peers.down {
-		a.Again = min(a.Turn, c.peers.retryAt, now+longestSleep)
+		s.Again = min(s.Turn, c.peers.retryAt, now+longestSleep)
 	}
-	return a
+	return s
 }
 
 // longestSleep is how long a process waits before it asks anew: others may have opened a
@@ -146,27 +125,31 @@ const longestSleep = 10 * time.Minute
 
 // Done of quota.Rule.
 func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) (news bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := keyOf(w.Class)
-	granted, has := w.Grant.Mark.(int64)
+	costs := costSet(w.Class.ID)
+	granted, _ := w.Grant.Mark.(int64)
 	switch {
 	case o.Refused:
-		return c.refusedLocked(now, key.Costs, granted, o)
+		return c.refused(now, costs, granted, o)
 	case o.Sent:
-		delete(c.refusing, key.Costs)
-	case has:
-		c.reportLocked(now, func(l *ledger) { l.giveBack(key.Costs, granted) })
-	case slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same):
-		c.reportLocked(now, func(l *ledger) { l.withdraw(key) })
+		delete(c.refusing, costs)
+	default:
+		c.report(now, func(l *ledger) { l.giveBack(costs, granted) })
 	}
 	return false
 }
 
-// refusedLocked closes the local gate at once, so that further refusals of the same limit
+// Idle of quota.Rule.
+func (c *coordinator) Idle(now time.Duration, class quota.Class) {
+	key := keyOf(class)
+	if slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same) {
+		c.report(now, func(l *ledger) { l.withdraw(key) })
+	}
+}
+
+// refused closes the local gate at once, so that further refusals of the same limit
 // are not reported as new.
-func (c *coordinator) refusedLocked(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
-	l, r := c.hereLocked(now), c.refusing[costs]
+func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
+	l, r := c.here(now), c.refusing[costs]
 	if r.since == 0 {
 		r.since = now
 	}
@@ -177,22 +160,22 @@ func (c *coordinator) refusedLocked(now time.Duration, costs costSet, granted in
 		r.backoff = min(max(second, 2*r.backoff), quota.MostBackoff.Microseconds())
 	}
 	c.refusing[costs] = r
-	c.reportLocked(now, func(l *ledger) {
+	c.report(now, func(l *ledger) {
 		l.shut(costs, l.Now+shut, o.LimitKey)
 		l.refused(costs, granted, wait)
 	})
 	return news
 }
 
-// reportLocked applies a change to the ledger of a process on its own. Else it leaves it
+// report applies a change to the ledger of a process on its own. Else it leaves it
 // to the next step.
-func (c *coordinator) reportLocked(now time.Duration, change func(*ledger)) {
-	if c.onItsOwnLocked(now) {
-		change(c.hereLocked(now))
+func (c *coordinator) report(now time.Duration, change func(*ledger)) {
+	if c.onItsOwn(now) {
+		change(c.here(now))
 		return
 	}
 	c.reports = append(c.reports, change)
-	c.startStepLocked()
+	c.startStep()
 }
 
 // costsOf returns the operations that an attempt counts as.

@@ -78,6 +78,11 @@ func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 	}
 }
 
+// free reports whether nothing holds back a call with the costs k.
+func (l *ledger) free(k costSet) bool {
+	return l.last(k).Until == 0 && !slices.ContainsFunc(l.rules, func(r rule) bool { return r.counts&k != 0 })
+}
+
 // giveBack takes back a call that was not sent.
 func (l *ledger) giveBack(k costSet, at int64) {
 	for b := range l.budgets(k) {
@@ -222,12 +227,7 @@ type turn struct {
 // the others. It grants more than one call if the store is so slow that processes
 // that take single calls would delay each other.
 func (l *ledger) ask(key queueKey, waits int64) turn {
-	pace := int64(1)
-	for b := range l.budgets(key.Costs) {
-		if b.paced() {
-			pace = max(pace, b.pace)
-		}
-	}
+	pace := max(1, l.earliest(key.Costs, new([maxLimits]int64)).gap)
 	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, mostGrants, max(1, l.took*l.took/pace/pace))}
 	var got turn
 	var grants []int64

@@ -46,20 +46,20 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// TestBurst of some calls at first, and up to 9 after quiet.
+// TestBurst of some calls at first, and of more after quiet.
 func TestBurst(t *testing.T) {
-	for most, want := range map[int]struct{ first, afterQuiet int }{
-		600: {first: 3, afterQuiet: 9},
-		60:  {first: 2, afterQuiet: 9},
-		30:  {first: 2, afterQuiet: 4},
-		12:  {first: 2, afterQuiet: 2},
-		3:   {first: 2, afterQuiet: 2},
+	for name, want := range map[string]struct{ most, first, afterQuiet int }{
+		"a large limit allows three at first and nine after quiet": {600, 3, 9},
+		"the preview's limit allows as many after quiet":           {60, 2, 9},
+		"a lower limit allows a sixth of it at most":               {30, 2, 4},
+		"a small limit allows two":                                 {12, 2, 2},
+		"a tiny limit allows two":                                  {3, 2, 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPacer(t, perMinute(most))
-			assert.Equal(t, want.first, use(t, p, message), "%d a minute", most)
+			p := newPacer(t, perMinute(want.most))
+			assert.Equal(t, want.first, use(t, p, message), name)
 			time.Sleep(10 * time.Minute)
-			assert.Equal(t, want.afterQuiet, use(t, p, message), "%d a minute", most)
+			assert.Equal(t, want.afterQuiet, use(t, p, message), name)
 		})
 	}
 }
@@ -176,19 +176,6 @@ func TestSpacing(t *testing.T) {
 		assert.Equal(t, 1, use(t, p, message))
 		fill(t, p, time.Hour)
 		assert.InDelta(t, 1.013, distance(), 0.003)
-	})
-}
-
-// TestLeakyBucket of half the limit that the pacer was given: four minutes later the calls
-// have the distance that it wants, about.
-func TestLeakyBucket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := loadsim.Run(loadsim.Scenario{
-			Model: loadsim.Leaky, Limits: perMinute(60), Real: perMinute(30),
-			Loads: []loadsim.Load{{Workers: []int{8}}}, Latency: 40 * time.Millisecond, Span: 30 * time.Minute,
-		}).Measure(4*time.Minute, 0)
-		assert.Greater(t, m.Used, 0.8)
-		assert.Less(t, m.RefusedPerCall(), 0.03)
 	})
 }
 

@@ -26,8 +26,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
+	"math/rand/v2"
 	"net/http"
 	"reflect"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
@@ -84,7 +87,13 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 			return nil, err
 		}
 	}
-	c.begin(p.engine.Now(), rules)
+	p.engine.Do(func(now time.Duration) {
+		c.ledger = ledger{state: newState(rules, now.Microseconds()), rules: rules, member: rand.Int64()}
+	})
+	if c.store == nil {
+		c.peers = peers{down: true, retryAt: math.MaxInt64}
+		c.ledger.Members[c.ledger.member] = c.ledger.Now
+	}
 	return p, nil
 }
 
@@ -111,9 +120,11 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	if err != nil {
 		return err
 	}
-	if p.coordinator.setRules(p.engine.Now(), rules) {
-		p.engine.Changed()
-	}
+	p.engine.Do(func(now time.Duration) {
+		if p.coordinator.setRules(now, rules) {
+			p.engine.Forget()
+		}
+	})
 	return nil
 }
 

@@ -34,16 +34,15 @@ type LimitState struct {
 
 // State returns the state of the pacer. It makes no call to the service or the
 // store.
-func (p *Pacer) State() State {
-	s, now, c := State{}, p.engine.Now(), p.coordinator
+func (p *Pacer) State() (s State) {
 	s.Interactive, s.Batch = p.engine.Waiting(false), p.engine.Waiting(true)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l := c.hereLocked(now)
-	s.Processes, s.StoreDown = len(l.Members), c.peers.since
-	for b := range l.budgets(everything) {
-		s.Limits = append(s.Limits, b.status(l.Gates))
-	}
+	p.engine.Do(func(now time.Duration) {
+		l := p.coordinator.here(now)
+		s.Processes, s.StoreDown = len(l.Members), p.coordinator.peers.since
+		for b := range l.budgets(everything) {
+			s.Limits = append(s.Limits, b.status(l.Gates))
+		}
+	})
 	return s
 }
 

@@ -39,9 +39,9 @@ type Store interface {
 	Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error)
 }
 
-// keyLocked names the value that holds the state of the API key under the limits,
+// key names the value that holds the state of the API key under the limits,
 // whatever their Max.
-func (c *coordinator) keyLocked() string {
+func (c *coordinator) key() string {
 	hash := hmac.New(sha256.New, []byte(c.apiKey()))
 	for _, r := range c.ledger.rules {
 		fmt.Fprintf(hash, "%q %d %d\n", r.Key, r.window, r.counts)
@@ -49,20 +49,15 @@ func (c *coordinator) keyLocked() string {
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// startStepLocked has the engine take a step, unless one is under way: then another one
+// startStep has the engine take a step, unless one is under way: then another one
 // follows it.
-func (c *coordinator) startStepLocked() {
-	if c.stepping || len(c.reports)+len(c.questions) == 0 {
+func (c *coordinator) startStep() {
+	if len(c.reports)+len(c.questions) == 0 || !c.stepping.CompareAndSwap(false, true) {
 		return
 	}
-	c.stepping = true
 	c.engine.Go(func() error {
-		defer func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.stepping = false
-			c.startStepLocked()
-		}()
+		defer c.engine.Do(func(time.Duration) { c.startStep() })
+		defer c.stepping.Store(false) // before that
 		c.step()
 		return nil
 	})
@@ -73,22 +68,25 @@ type step struct {
 	ledger       // a copy of this process's; with a state of the store once that is loaded
 	reports      []func(*ledger)
 	questions    []question
-	turns        []turn // their answers
-	key, version string // of the store's value
-	offset       int64  // what the store's time is ahead of the pacer's
-	lost         bool   // the state begins afresh, though it was there before
+	key, version string        // of the store's value
+	now          time.Duration // when the step began
+	began        time.Time     // then too: the way to the store takes real time, whatever the client's clock
+	offset       int64         // what the store's time is ahead of the pacer's
+	lost         bool          // the state begins afresh, though it was there before
 }
 
 // step takes the reports and the questions to the ledger. The lock is free while the
 // store works and while the user's logger writes.
 func (c *coordinator) step() {
-	now := c.engine.Now()
-	s := c.beginStep(now)
-	err := c.share(s, now)
-	answers, wasDown, processes := c.endStep(s, now, err)
-	for i, answer := range answers {
-		c.engine.Answer(s.questions[i].Class, answer)
-	}
+	var s *step
+	c.engine.Do(func(now time.Duration) { s = c.beginStep(now) })
+	err := c.share(s)
+	var wasDown bool
+	var processes int
+	c.engine.Do(func(now time.Duration) {
+		wasDown, processes = c.peers.down, len(c.ledger.Members)
+		c.endStep(s, now, err)
+	})
 	switch {
 	case err != nil && !wasDown:
 		c.logger.Warn("agentmessaging pacer's store does not answer; working on a share of the limits",
@@ -103,9 +101,7 @@ func (c *coordinator) step() {
 
 // beginStep takes what there is to do.
 func (c *coordinator) beginStep(now time.Duration) *step {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := &step{ledger: c.ledger, key: c.keyLocked(), reports: c.reports, questions: c.questions, turns: make([]turn, len(c.questions))}
+	s := &step{ledger: c.ledger, key: c.key(), reports: c.reports, questions: c.questions, now: now, began: time.Now()}
 	c.reports, c.questions, c.peers.retryAt = nil, nil, now+storeRetry
 	return s
 }
@@ -116,7 +112,7 @@ func (s *step) apply(l *ledger) {
 		change(l)
 	}
 	for i, q := range s.questions {
-		s.turns[i] = l.ask(keyOf(q.Class), q.waiting)
+		s.questions[i].turn = l.ask(keyOf(q.Class), q.waiting)
 	}
 }
 
@@ -127,10 +123,9 @@ const (
 )
 
 // share loads, changes and swaps the state, and again if another process was quicker.
-func (c *coordinator) share(s *step, now time.Duration) error {
-	began := time.Now()
+func (c *coordinator) share(s *step) error {
 	for range mostTries {
-		if err := c.load(s, now+time.Since(began)); err != nil {
+		if err := c.load(s); err != nil {
 			return err
 		}
 		s.apply(&s.ledger)
@@ -150,8 +145,8 @@ func (c *coordinator) share(s *step, now time.Duration) error {
 
 // load reads the store's state and adds this process as a member. If this process
 // counted calls elsewhere (alone on its share, or under other limits), load adds them.
-func (c *coordinator) load(s *step, now time.Duration) error {
-	began := time.Now()
+func (c *coordinator) load(s *step) error {
+	before := time.Since(s.began)
 	var value []byte
 	var at time.Time
 	err := bounded(func(ctx context.Context) (err error) {
@@ -164,24 +159,23 @@ func (c *coordinator) load(s *step, now time.Duration) error {
 	if err != nil {
 		return err
 	}
-	took := time.Since(began).Microseconds()
+	took := (time.Since(s.began) - before).Microseconds()
 	c.took += (2*took - c.took) / 4
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := &c.peers
 	s.lost = false
+	p := c.peers // which steps alone change
 	if s.state == nil || at.UnixMicro() < s.Now-setBack {
 		s.state, s.lost = newState(s.rules, at.UnixMicro()), len(value) > 0 || p.seen == s.key
 	}
 	s.at(at.UnixMicro())
-	s.offset, s.took, s.calls, s.peersUnknown = s.Now-now.Microseconds()-took/2, max(claimAhead.Microseconds()/6, c.took), 1, false
+	s.offset = s.Now - (s.now + before).Microseconds() - took/2
+	s.took, s.calls, s.peersUnknown = max(claimAhead.Microseconds()/6, c.took), 1, false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
 	if p.down && s.last(nothing).Opens == 0 { // others may still be on their shares
 		s.shut(nothing, s.Now+returnHold, "")
 	}
 	if p.down || s.lost || p.seen != "" && p.seen != s.key {
-		s.join(c.hereLocked(now))
+		c.engine.Do(func(now time.Duration) { s.join(c.here(now)) })
 	}
 	return nil
 }
@@ -199,32 +193,29 @@ func bounded(call func(context.Context) error) error {
 
 // endStep goes on from the state that the store has taken or, if it has not, from this
 // process's.
-func (c *coordinator) endStep(s *step, now time.Duration, err error) (answers []quota.Answer, wasDown bool, processes int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 	p := &c.peers
-	if wasDown = p.down; err != nil {
-		if !wasDown {
-			c.shareOutLocked(now)
+	if err != nil {
+		if !p.down {
+			c.shareOut(now)
 		}
-		s.apply(c.hereLocked(now))
+		s.apply(c.here(now))
 	} else {
 		p.offset, p.down, p.since, p.seen = s.offset, false, time.Time{}, s.key
-		if s.key == c.keyLocked() { // else SetLimits came in between
+		if slices.Equal(s.rules, c.ledger.rules) { // else SetLimits came in between
 			c.ledger.state = s.state
 		}
 	}
-	for i, q := range s.questions {
-		answers = append(answers, c.answerLocked(now, keyOf(q.Class), s.turns[i]))
+	for _, q := range s.questions {
+		c.engine.Deliver(q.Class, c.schedule(now, keyOf(q.Class), q.turn))
 	}
-	return answers, wasDown, len(c.ledger.Members)
 }
 
-// shareOutLocked makes the state this process's share: each call now counts once per
+// shareOut makes the state this process's share: each call now counts once per
 // known process, and the first goes when this process's ticket was due. A process that
 // knows of no other begins with a part, and finds its share by refusals.
-func (c *coordinator) shareOutLocked(now time.Duration) {
-	l := c.hereLocked(now)
+func (c *coordinator) shareOut(now time.Duration) {
+	l := c.here(now)
 	for b := range l.budgets(everything) {
 		switch {
 		case !b.paced():

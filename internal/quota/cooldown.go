@@ -39,11 +39,21 @@ const (
 // to where its limit_key was seen wait until Retry-After has passed, and then go
 // in turn, since not all of them will fit into the limit. The engine's lock guards it.
 type CoolDown struct {
-	random func() float64          // in [0, 1), for jitter
-	queues map[Class]*queue        // the engine's
-	held   [maxClasses]atomic.Bool // whether the engine must ask for a class
-	gates  [maxClasses]*gate       // where it waits; nil: it was never refused
-	trials [maxClasses]trial       // of the class at this gate
+	random  func() float64    // in [0, 1), for jitter
+	queues  map[Class]*queue  // the engine's
+	classes [maxClasses]place // by Class.ID
+}
+
+// maxClasses bounds the classes: two for each endpoint.
+const maxClasses = 32
+
+// place is where the calls of a class wait.
+type place struct {
+	held atomic.Bool // whether the engine must ask for the class
+	gate *gate       // nil: it was never refused
+	// A class tries its gate from tryAt on with one call, to see whether it has to wait,
+	// and then again tryAfter later.
+	tryAt, tryAfter time.Duration
 }
 
 // NewCoolDown returns an engine with a cool-down, by clock, or by real time if it
@@ -51,7 +61,11 @@ type CoolDown struct {
 func NewCoolDown(clock Clock, random func() float64) *Engine {
 	c := &CoolDown{random: random}
 	e := NewEngine(c, clock)
-	c.queues, e.rewound = e.queues, func() { c.gates = [maxClasses]*gate{} }
+	c.queues, e.rewound = e.queues, func() {
+		for i := range c.classes {
+			c.classes[i].gate = nil
+		}
+	}
 	return e
 }
 
@@ -72,73 +86,65 @@ type gate struct {
 	ramp     *ramp         // since it opened last; nil: it holds back nobody
 }
 
-// trial says when a class sends one call through a closed gate, to see whether it has
-// to wait.
-type trial struct {
-	at, after time.Duration
-}
-
-// maxClasses bounds the classes: two for each endpoint.
-const maxClasses = 32
-
-// classIndex is the class of an attempt: its endpoint, and whether it also spends
-// the BYOK set limit, so that this limit does not stop the rest.
-func classIndex(endpoint *spec.Endpoint, setsBYOK bool) int {
-	class := 2 * slices.Index(spec.Endpoints, endpoint)
-	if setsBYOK {
-		class++
-	}
-	return class
-}
-
-// Sort implements Rule.
+// Sort implements Rule. A class is an endpoint, and whether the call also spends the BYOK
+// set limit, so that this limit does not stop the rest.
 func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
-	w.Class = Class{ID: classIndex(w.Endpoint, w.SetsBYOK)}
-	return c.held[w.Class.ID].Load()
+	w.Class = Class{ID: 2 * slices.Index(spec.Endpoints, w.Endpoint)}
+	if w.SetsBYOK {
+		w.Class.ID++
+	}
+	return c.classes[w.Class.ID].held.Load()
 }
 
-// Ask implements Rule. It grants one at a time, so that the classes that wait at a gate
-// take turns.
-func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Answer {
-	class, waitHere := first.Class.ID, 0
-	g := cmp.Or(c.gates[class], new(gate))
-	for other, q := range c.queues {
-		if c.gates[other.ID] == g {
+// Ask implements Rule.
+func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
+	p, waitHere := &c.classes[first.Class.ID], 0
+	g := cmp.Or(p.gate, new(gate))
+	for class, q := range c.queues {
+		if c.classes[class.ID].gate == g {
 			waitHere += q.waiting
 		}
 	}
-	a := Answer{Key: g.key, TraceID: g.trace, Estimated: true, RefusedSince: g.since}
 	if g.closed {
 		opens, jittered := g.opens(waitHere, first)
-		if t := &c.trials[class]; now < jittered {
-			if waiting > 0 && now >= t.at {
-				*t = trial{now + t.after, min(2*t.after, max(mostTrial, t.after))}
-				a.Grants = []Grant{{At: now, ReportSuccess: true, Mark: g}}
+		if now < jittered {
+			s := Schedule{
+				Opens: opens, Turn: jittered, Again: min(jittered, p.tryAt),
+				Estimated: true, Key: g.key, TraceID: g.trace, RefusedSince: g.since,
 			}
-			a.Opens, a.Turn, a.Again = opens, jittered, min(jittered, t.at)
-			return a
+			if waiting > 0 && now >= p.tryAt {
+				p.tryAt, p.tryAfter = now+p.tryAfter, min(2*p.tryAfter, max(mostTrial, p.tryAfter))
+				s.Grants, s.Again = []Grant{{At: now, ReportSuccess: true, Mark: g}}, min(jittered, p.tryAt)
+			}
+			return s
 		}
 		g.open(now)
 	}
 	if waiting == 0 {
-		return Answer{}
+		return Schedule{}
 	}
-	// A lone caller is not held up by the pace of many, once all who were sent have been
-	// answered and everybody who waited has had the time to ask.
-	alone, r := waitHere <= 1, g.ramp
+	s := g.next(now, waitHere <= 1)
+	p.held.Store(g.ramp != nil)
+	return s
+}
+
+// next has callers go in turn at an open gate, one at a time, so that the classes that wait
+// there take turns. A lone caller is not held up by the pace of many, once all who were
+// sent have been answered and everybody who waited has had the time to ask.
+func (g *gate) next(now time.Duration, alone bool) Schedule {
+	r := g.ramp
 	if r == nil || alone && r.sent == r.passed+r.refused && now-max(r.opened, r.last) >= answerWait {
 		g.ramp = nil
-		c.held[class].Store(false)
-		a.Grants = []Grant{{At: now}}
-		return a
+		return Schedule{Grants: []Grant{{At: now}}, Key: g.key}
 	}
-	if a.Again = r.due(now, alone); a.Again > now {
-		a.Turn, a.Gap = a.Again, r.gap
-		return a
+	s := Schedule{Again: r.due(now, alone), Estimated: true, Key: g.key, TraceID: g.trace, RefusedSince: g.since}
+	if s.Again > now {
+		s.Turn, s.Gap = s.Again, r.gap
+		return s
 	}
-	a.Grants = []Grant{{At: now, ReportSuccess: true, Mark: r}}
 	r.sent, r.last = r.sent+1, now
-	return a
+	s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: r}}
+	return s
 }
 
 // opens returns when the gate lets the next call go: after Retry-After or the
@@ -192,33 +198,39 @@ func (g *gate) open(now time.Duration) {
 
 // Done implements Rule.
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
-	passed := o.Sent && !o.Refused
-	g := c.gates[w.Class.ID]
+	p, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	switch mark := w.Grant.Mark.(type) {
 	case *ramp:
 		mark.record(o)
-		if g != nil && passed {
-			g.since = now
+		if p.gate != nil && passed {
+			p.gate.since = now
 		}
-	case *gate: // it was a trial
+	case *gate: // it tried whether it has to wait
 		switch {
-		case !passed || g != mark:
-		case c.trials[w.Class.ID].after < trialEvery: // the class only shares the name
-			c.gates[w.Class.ID] = nil
-		case g.closed: // the class was refused here itself, so the limit has opened
-			g.open(now)
+		case !passed || p.gate != mark:
+		case p.tryAfter < trialEvery: // the class only shares the name
+			p.gate = nil
+		case mark.closed: // the class was refused here itself, so the limit has opened
+			mark.open(now)
 		}
 	}
-	return o.Refused && c.close(now, classIndex(w.Endpoint, w.SetsBYOK), o)
+	if !o.Refused {
+		return false
+	}
+	c.Sort(context.Background(), w) // a call may make its engine only when it is refused
+	return c.close(now, w.Class.ID, o)
 }
+
+// Idle implements Rule.
+func (*CoolDown) Idle(time.Duration, Class) {}
 
 // close shuts the gate of a limit that has refused a class. A gate that is closed
 // for longer already stays closed for longer.
 func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	asked, g := cmp.Or(o.RetryAfter, LeastClosed), c.gateOf(o.LimitKey, class)
 	end := now + asked
-	if old := c.gates[class]; old == nil || !old.closed || old.end <= end {
-		c.gates[class] = g
+	if old := c.classes[class].gate; old == nil || !old.closed || old.end <= end {
+		c.classes[class].gate = g
 	}
 	closes := !g.closed
 	switch {
@@ -237,24 +249,25 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	if asked <= firstTrial {
 		first = 2 * firstTrial // the gate opens before, unless it backs off
 	}
-	for i, other := range c.gates {
+	for i := range c.classes {
+		p := &c.classes[i]
 		switch {
-		case other != g:
+		case p.gate != g:
 			continue
 		case i == class:
-			c.trials[i] = trial{now + trialEvery, trialEvery}
+			p.tryAt, p.tryAfter = now+trialEvery, trialEvery
 		case closes:
-			c.trials[i] = trial{now + first, 2 * firstTrial}
+			p.tryAt, p.tryAfter = now+first, 2*firstTrial
 		}
-		c.held[i].Store(true)
+		p.held.Store(true)
 	}
 	return news
 }
 
 // gateOf returns the gate of a name, or the class's own where there is none.
 func (c *CoolDown) gateOf(key string, class int) *gate {
-	for i, g := range c.gates {
-		if g != nil && g.key == key && (key != "" || i == class) {
+	for i := range c.classes {
+		if g := c.classes[i].gate; g != nil && g.key == key && (key != "" || i == class) {
 			return g
 		}
 	}

@@ -173,22 +173,28 @@ func play(random float64) *played {
 	return &played{rule, h, map[*spec.Endpoint][]*Waiter{}}
 }
 
-// ask is for the first of those who wait, who has all the time there is.
-func (p *played) ask(call *spec.Endpoint, waiting int) Answer {
+// sort is for a call that has all the time there is.
+func (p *played) sort(call *spec.Endpoint) *Waiter {
 	w := &Waiter{Endpoint: call, deadline: never, MaxWait: never / 4}
 	p.Sort(context.Background(), w)
+	return w
+}
+
+// ask is for the first of those who wait.
+func (p *played) ask(call *spec.Endpoint, waiting int) Schedule {
+	w := p.sort(call)
 	p.queues[w.Class] = &queue{line: line{waiting: waiting}}
-	answer := p.Ask(p.now, w, waiting)
-	for _, w.Grant = range answer.Grants {
+	schedule := p.Ask(p.now, w, waiting)
+	for _, w.Grant = range schedule.Grants {
 		p.underWay[call] = append(p.underWay[call], w)
 	}
-	return answer
+	return schedule
 }
 
 // answer ends the calls that are under way.
 func (p *played) answer(call *spec.Endpoint, o Outcome) (news bool) {
 	if p.underWay[call] == nil { // it went before the limit closed
-		p.underWay[call] = []*Waiter{{Endpoint: call, Class: Class{ID: classIndex(call, false)}}}
+		p.underWay[call] = []*Waiter{{Endpoint: call}}
 	}
 	for _, w := range p.underWay[call] {
 		news = p.Done(p.now, w, o)
@@ -216,9 +222,9 @@ func TestCoolDown(t *testing.T) {
 					p.answer(step.call, *step.answer)
 				}
 				if step.until > 0 {
-					answer := p.ask(step.call, step.waiting)
-					assert.Empty(t, answer.Grants, "step %d", i+1)
-					assert.Equal(t, step.until, answer.Again-h, "step %d", i+1)
+					schedule := p.ask(step.call, step.waiting)
+					assert.Empty(t, schedule.Grants, "step %d", i+1)
+					assert.Equal(t, step.until, schedule.Again-h, "step %d", i+1)
 				}
 			}
 		})
@@ -238,11 +244,12 @@ func TestJitter(t *testing.T) {
 	} {
 		p := play(1)
 		p.answer(message, *refuses("k", 20*s))
-		class := Class{ID: classIndex(message, false)}
-		answer := p.Ask(p.now, &Waiter{Class: class, deadline: p.now + tt.deadline, MaxWait: tt.maxWait}, 1)
-		assert.Equal(t, tt.want, answer.Again-p.now, "%+v", tt)
-		assert.Equal(t, p.now+20*s, answer.Opens, "%+v", tt)
-		assert.Equal(t, "k", answer.Key, "%+v", tt)
+		w := p.sort(message)
+		w.deadline, w.MaxWait = p.now+tt.deadline, tt.maxWait
+		schedule := p.Ask(p.now, w, 1)
+		assert.Equal(t, tt.want, schedule.Again-p.now, "%+v", tt)
+		assert.Equal(t, p.now+20*s, schedule.Opens, "%+v", tt)
+		assert.Equal(t, "k", schedule.Key, "%+v", tt)
 	}
 }
 
@@ -284,13 +291,13 @@ func TestOpenGateIsForgotten(t *testing.T) {
 
 // TestClasses: no two endpoints share one, nor do calls that set BYOK and others.
 func TestClasses(t *testing.T) {
-	seen := map[int]bool{}
+	seen := map[Class]bool{}
 	for _, e := range spec.Endpoints {
 		for _, sets := range []bool{false, true} {
-			class := classIndex(e, sets)
-			assert.False(t, seen[class], "%v", e)
-			assert.Less(t, class, maxClasses, e)
-			seen[class] = true
+			w := &Waiter{Endpoint: e, SetsBYOK: sets}
+			play(0).Sort(t.Context(), w)
+			assert.False(t, seen[w.Class], "%v", e)
+			seen[w.Class] = true
 		}
 	}
 }

@@ -9,7 +9,8 @@
 // queue, and serveLocked asks the rule for all queues that are due. If the call may not
 // go at once, Acquire waits for its grant, or for a refusal. Done has the rule learn how
 // the attempt ended, and serves again: the rule may now answer something else. Go is for
-// what takes time: the sleep until a queue is due, and a rule that asks a store.
+// what takes time: the sleep until a queue is due, and a rule that asks a store, which
+// then uses Do and Deliver.
 package quota
 
 import (
@@ -29,8 +30,8 @@ type Class struct {
 }
 
 // A Rule decides when calls go. Times are by the engine's clock, which never goes
-// back. The engine calls Ask, Done and Clock.Now under its lock, so they return at once,
-// and call neither the engine (but for Go) nor the client. It calls Sort without.
+// back. The engine's lock guards the rule: all methods but Sort are called under it. They
+// return at once, and call neither the engine (but for Go) nor the client.
 type Rule interface {
 	// Sort sets the waiter's Class and Tenant. False: nothing can hold it back.
 	Sort(ctx context.Context, w *Waiter) bool
@@ -38,18 +39,19 @@ type Rule interface {
 	// is the next of them. If waiting is 0, the question is only how long first would
 	// wait, as far as the rule knows at once. A slow rule returns the Again Later. It then
 	// works on a goroutine that it starts with Engine.Go, and passes the result to
-	// Engine.Answer.
-	Ask(now time.Duration, first *Waiter, waiting int) Answer
+	// Engine.Deliver.
+	Ask(now time.Duration, first *Waiter, waiting int) Schedule
 	// Done learns how a granted attempt ended, and the engine asks anew for all classes.
-	// An attempt that was not sent gives its grant back. An outcome without a grant says
-	// that nobody waits in the class any more. news: a refusal closed a limit, or kept it
-	// closed for a second longer or more.
+	// An attempt that was not sent gives its grant back. news: a refusal closed a limit,
+	// or kept it closed for a second longer or more.
 	Done(now time.Duration, w *Waiter, o Outcome) (news bool)
+	// Idle learns that nobody waits any more in a class for which it was to be asked again.
+	Idle(now time.Duration, class Class)
 }
 
-// Answer is what a Rule says about a class. The zero Answer is out of date: the engine
+// Schedule is what a Rule says about a class. The zero Schedule is out of date: the engine
 // asks at once, and refuses nobody until then.
-type Answer struct {
+type Schedule struct {
 	Grants       []Grant       // for the first in the queue
 	Again        time.Duration // when to ask for the others; or Later
 	Opens        time.Duration // no call of the class goes before this time; 0: the limit is open
@@ -64,7 +66,7 @@ type Answer struct {
 // Moments beyond all others.
 const (
 	never = 1 << 62
-	Later = never - 1 // in an Answer: it is still to come
+	Later = never - 1 // in a Schedule: it is still to come
 )
 
 // Grant is the leave to send one attempt.
@@ -151,7 +153,7 @@ type Engine struct {
 // queue holds the waiting calls of a class.
 type queue struct {
 	Class
-	Answer
+	Schedule
 	line
 	newcomers []*Waiter // who do not know yet how long they wait
 	served    int64     // the number of its last grant, of all
@@ -177,7 +179,7 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	passed := false
 	defer func() {
 		if !passed {
-			e.abandon(w)
+			e.leave(w, Outcome{})
 		}
 	}()
 	if !e.enter(ctx, w) {
@@ -202,43 +204,38 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	return err
 }
 
-// enter has a call granted or refused at once, or puts it into its queue. It reports
-// whether the call waits, in the queue or for the time of its grant.
+// enter puts a call into its queue, and serves. It reports whether the call waits, in the
+// queue or for the time of its grant.
 func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	q := e.queues[w.Class]
 	if q == nil {
-		q = &queue{Class: w.Class, line: line{last: map[string]int{}}}
+		q = &queue{Class: w.Class, line: line{tenants: map[string]tenant{}}}
 		e.queues[w.Class] = q
 	}
 	if w.Clock != nil {
 		e.clock = w.Clock
 	}
 	now := e.startWaitLocked(ctx, w)
-	if e.alarm == never { // nobody waits: it need not enter the line
-		if q.Answer = e.rule.Ask(now, w, 1); len(q.Grants) > 0 {
-			w.Grant, w.granted, q.Answer = q.Grants[0], true, Answer{}
-			return w.Grant.At > now
-		}
-	}
-	ahead := q.place(w)
+	ahead := q.push(w)
 	if refusal := q.refusal(w, ahead, now); refusal != nil {
-		w.err = refusal
+		q.refuse(w, refusal)
 		return false
-	}
-	q.push(w, ahead)
-	if w.ended = make(chan Wait, 1); w.OnWait != nil {
-		q.newcomers = append(q.newcomers, w)
 	}
 	if w.Refused && q.Again != Later {
 		q.Again = 0 // when the rule was asked last, this call did not wait yet
 	}
-	if e.clock != (RealClock{}) {
+	if e.clock != (RealClock{}) && e.alarm != never {
 		e.alarm = 0 // sleep anew: the clock may not return from the sleep that is under way
 	}
-	e.serveLocked()
-	q.sendForecasts(now)
+	if e.serveLocked(); !w.waits {
+		return w.Grant.At > now
+	}
+	if w.ended = make(chan Wait, 1); w.OnWait != nil {
+		q.newcomers = append(q.newcomers, w)
+		q.sendForecasts(now)
+	}
 	return true
 }
 
@@ -270,17 +267,6 @@ func (e *Engine) outcome(ctx context.Context, w *Waiter) (early time.Duration, c
 	return w.Grant.At - now, e.clock, ctx.Err()
 }
 
-// abandon takes a call out of the line, or gives its grant back. Perhaps nobody waits any
-// more.
-func (e *Engine) abandon(w *Waiter) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.queues[w.Class].remove(w); w.granted {
-		e.doneLocked(w, Outcome{})
-	}
-	e.serveLocked()
-}
-
 // Forecast returns for how long the limit of a call is closed, and why it is no use
 // for the call to wait; nil if it is. Both as far as they are known.
 func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refusal) {
@@ -290,7 +276,7 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.startWaitLocked(ctx, w)
-	q := queue{Answer: e.rule.Ask(now, w, 0)}
+	q := queue{Schedule: e.rule.Ask(now, w, 0)}
 	return max(0, q.Turn-now), q.refusal(w, 0, now)
 }
 
@@ -299,41 +285,46 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	w.Refused = o.Refused
 	if !o.Refused && (!w.granted || o.Sent && !w.Grant.ReportSuccess) {
+		w.granted = false // a second report would give the grant back
 		return false
 	}
+	return e.leave(w, o)
+}
+
+// leave takes a call out of the line, if it waits there, and has the rule learn how its
+// attempt ended, if it was granted or refused.
+func (e *Engine) leave(w *Waiter, o Outcome) (news bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	news = e.doneLocked(w, o)
+	if q := e.queues[w.Class]; q != nil {
+		q.remove(w)
+	}
+	if w.granted || o.Refused {
+		news = e.doneLocked(w, o)
+	}
 	e.serveLocked()
 	return news
 }
 
 func (e *Engine) doneLocked(w *Waiter, o Outcome) (news bool) {
 	w.granted = false
-	e.forgetLocked()
+	e.Forget()
 	return e.rule.Done(e.nowLocked(), w, o)
 }
 
-// Changed makes the engine ask anew for all who wait, since the rule has other limits.
-func (e *Engine) Changed() {
+// Do runs f under the lock that guards the rule, and then serves.
+func (e *Engine) Do(f func(now time.Duration)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.forgetLocked()
+	f(e.nowLocked())
 	e.serveLocked()
 }
 
-// forgetLocked makes all answers out of date.
-func (e *Engine) forgetLocked() {
+// Forget makes all schedules out of date. It is for functions that Do runs.
+func (e *Engine) Forget() {
 	for _, q := range e.queues {
-		q.Answer = Answer{}
+		q.Schedule = Schedule{}
 	}
-}
-
-// Now is the time that rules go by.
-func (e *Engine) Now() time.Duration {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.nowLocked()
 }
 
 // Waiting counts the waiting calls, interactive or batch.
@@ -359,8 +350,8 @@ func (e *Engine) serveLocked() {
 		for _, q := range e.queues {
 			switch first := q.first(); {
 			case first == nil && q.Again != 0: // nobody waits any more
-				q.Answer, q.newcomers = Answer{}, nil
-				e.rule.Done(now, &Waiter{Class: q.Class}, Outcome{})
+				q.Schedule, q.newcomers = Schedule{}, nil
+				e.rule.Idle(now, q.Class)
 			case first == nil:
 			case q.Again > now:
 				until = min(until, q.Again)
@@ -372,46 +363,42 @@ func (e *Engine) serveLocked() {
 			e.sleepLocked(now, until)
 			return
 		}
-		e.answerLocked(due, e.rule.Ask(now, due.first(), due.waiting))
+		e.Deliver(due.Class, e.rule.Ask(now, due.first(), due.waiting))
 	}
-}
-
-// Answer hands on what the rule has found out about a class on a goroutine of Go.
-func (e *Engine) Answer(class Class, answer Answer) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.answerLocked(e.queues[class], answer)
 }
 
 // leastAgain keeps a rule that grants nothing from being asked without a pause.
 const leastAgain = time.Millisecond
 
-// answerLocked hands grants on, and refuses those who cannot go in time any more.
-func (e *Engine) answerLocked(q *queue, answer Answer) {
-	if answer.Again == Later { // until then the last answer holds
+// Deliver hands grants on, and refuses those who cannot go in time any more. It is for
+// functions that Do runs on behalf of a slow rule.
+func (e *Engine) Deliver(class Class, s Schedule) {
+	q := e.queues[class]
+	if s.Again == Later { // until then the last schedule holds
 		q.Again = Later
 		return
 	}
-	now, granted := e.nowLocked(), time.Duration(len(answer.Grants))
-	if granted > 0 {
+	now, granted := e.nowLocked(), time.Duration(len(s.Grants))
+	switch {
+	case granted > 0:
 		e.grants++
 		q.served = e.grants
-	} else {
-		answer.Again = max(answer.Again, now+leastAgain)
+	case s.Again <= now:
+		s.Again = now + leastAgain
 	}
-	later := answer.Turn > q.Turn+granted*q.Gap+q.Gap/2
-	if answer.Estimated {
-		later = answer.Opens > now && answer.Opens != q.Opens
+	later := s.Turn > q.Turn+granted*q.Gap+q.Gap/2
+	if s.Estimated {
+		later = s.Opens > now && s.Opens != q.Opens
 	}
-	for _, g := range answer.Grants {
+	for _, g := range s.Grants {
 		if w := q.pop(); w == nil { // nobody waits for it any more
-			e.doneLocked(&Waiter{Class: q.Class, Grant: g}, Outcome{})
+			e.doneLocked(&Waiter{Class: class, Grant: g}, Outcome{})
 		} else {
-			w.Grant, w.granted, w.Limit = g, true, answer.Key
-			close(w.ended)
+			w.Grant, w.granted, w.Limit = g, true, s.Key
+			w.end(nil)
 		}
 	}
-	if q.Answer = answer; later {
+	if q.Schedule = s; later {
 		q.refuseLate(now)
 	}
 	q.sendForecasts(now)
@@ -471,11 +458,16 @@ func (q *queue) refuseLate(now time.Duration) {
 	}
 }
 
-// refuse ends the wait of a call.
 func (q *queue) refuse(w *Waiter, err error) {
 	q.remove(w)
-	w.err = err
-	close(w.ended)
+	w.end(err)
+}
+
+// end ends the wait of a call: it may go, or has an error.
+func (w *Waiter) end(err error) {
+	if w.err = err; w.ended != nil { // else it has not begun to wait
+		close(w.ended)
+	}
 }
 
 // sleepLocked waits by the clock. A sleep that nobody cut short has taken its time, even
@@ -493,17 +485,16 @@ func (e *Engine) sleepLocked(now, until time.Duration) {
 	clock := e.clock
 	e.wake = wake
 	e.Go(func() error {
-		err := Protect(func() error { return clock.Sleep(ctx, until-now) })
+		err := clock.Sleep(ctx, until-now)
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if ctx.Err() != nil {
-			return nil // another sleep has taken its place, or nobody waits
-		}
-		wake()
-		e.alarm = never
-		if err != nil {
+		switch {
+		case ctx.Err() != nil: // another sleep has taken its place, or nobody waits
+			return nil
+		case err != nil:
 			return fmt.Errorf("the clock does not wait: %w", err)
 		}
+		e.alarm = never
 		e.nowLocked()
 		e.passed = max(e.passed, until)
 		return nil
@@ -516,10 +507,8 @@ func (e *Engine) Go(work func() error) {
 	go func() {
 		err := Protect(func() error {
 			err := work()
-			e.mu.Lock()
-			defer e.mu.Unlock()
 			if err == nil {
-				e.serveLocked()
+				e.Do(func(time.Duration) {})
 			}
 			return err
 		})
@@ -528,7 +517,9 @@ func (e *Engine) Go(work func() error) {
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.forgetLocked() // what the rule was to answer may never come
+		e.wake()
+		e.alarm = never
+		e.Forget() // what the rule was to say may never come
 		for _, q := range e.queues {
 			for _, w := range q.all() {
 				q.refuse(w, err)

@@ -55,19 +55,20 @@ func TestUnlimitedCallIsFree(t *testing.T) {
 // often, a small crowd least of all, and never before Retry-After. All give up once nobody
 // has got through for five minutes. If one gets through, all others wait on.
 var crowds = []struct {
+	name    string
 	callers int
 	asked   time.Duration // Retry-After
 	through time.Duration // when one gets through; 0: never
 	sent    []int         // seconds of the first requests after the burst
 	over    time.Duration // when the last one gives up
 }{
-	{1, s, 0, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 300}, 300 * s},
-	{4, s, 0, []int{1, 2, 4, 8, 16, 32, 48, 64}, 300 * s},
-	{500, s, 0, []int{1, 2, 4, 8, 13, 18}, 300 * s},
-	{500, 30 * s, 0, []int{30, 60, 90}, 300 * s},
-	{1, 0, 0, []int{1, 2, 4}, 300 * s},
-	{1, time.Hour, 0, nil, 0},
-	{20, 30 * s, 299 * s, []int{30, 60}, 600 * s},
+	{"one caller waits twice as long each time, up to 64 s", 1, s, 0, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 300}, 300 * s},
+	{"of four, one asks every 16 s at least", 4, s, 0, []int{1, 2, 4, 8, 16, 32, 48, 64}, 300 * s},
+	{"of 500, one asks every 5 s at least", 500, s, 0, []int{1, 2, 4, 8, 13, 18}, 300 * s},
+	{"nobody asks before Retry-After", 500, 30 * s, 0, []int{30, 60, 90}, 300 * s},
+	{"without Retry-After the first wait is a second", 1, 0, 0, []int{1, 2, 4}, 300 * s},
+	{"a wait beyond MaxWait is not begun", 1, time.Hour, 0, nil, 0},
+	{"one who gets through keeps all others waiting", 20, 30 * s, 299 * s, []int{30, 60}, 600 * s},
 }
 
 func TestPatience(t *testing.T) {
@@ -75,8 +76,8 @@ func TestPatience(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			sent := refuseAll(t, tt.callers, tt.asked, tt.through)
-			assert.Equal(t, tt.sent, sent[:min(len(sent), len(tt.sent))], "%+v", tt)
-			assert.Equal(t, tt.over, time.Since(began), "%+v", tt)
+			assert.Equal(t, tt.sent, sent[:min(len(sent), len(tt.sent))], tt.name)
+			assert.Equal(t, tt.over, time.Since(began), tt.name)
 		})
 	}
 }
@@ -195,7 +196,8 @@ func TestAnotherClock(t *testing.T) {
 // it. While no answer comes, one call goes each second.
 func TestClassesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, w := closed(nil, 9*s), reading()
+		e := closed(nil, 9*s)
+		w := reading()
 		w.Endpoint = message
 		e.Done(w, refusedFor(9*s)) // under the same name
 		var group sync.WaitGroup
@@ -213,11 +215,11 @@ func TestClassesTakeTurns(t *testing.T) {
 type stub struct {
 	CoolDown
 	engine *Engine
-	answer func() Answer
+	answer func() Schedule
 	asked  int
 }
 
-func newStub(answer func() Answer) *stub {
+func newStub(answer func() Schedule) *stub {
 	r := &stub{answer: answer}
 	r.random = func() float64 { return 0 }
 	r.engine = NewEngine(r, nil)
@@ -225,26 +227,27 @@ func newStub(answer func() Answer) *stub {
 }
 
 func (*stub) Sort(context.Context, *Waiter) bool { return true }
-func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Answer {
+func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 	class := first.Class
 	r.engine.Go(func() error {
 		r.asked++
-		r.engine.Answer(class, r.answer())
+		answer := r.answer()
+		r.engine.Do(func(time.Duration) { r.engine.Deliver(class, answer) })
 		return nil
 	})
-	return Answer{Again: Later}
+	return Schedule{Again: Later}
 }
 
 // TestRulesThatFail end the calls that wait, on the goroutines of these.
 func TestRulesThatFail(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		answer func() Answer
+		answer func() Schedule
 		want   error
 		asked  int // give or take one
 	}{
-		{"a panic", func() Answer { panic("rule") }, ErrPanic, 1},
-		{"no grant, ever, and no time", func() Answer { return Answer{} }, context.DeadlineExceeded, 1000},
+		{"a panic", func() Schedule { panic("rule") }, ErrPanic, 1},
+		{"no grant, ever, and no time", func() Schedule { return Schedule{} }, context.DeadlineExceeded, 1000},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			rule := newStub(tt.answer)
@@ -254,7 +257,7 @@ func TestRulesThatFail(t *testing.T) {
 			synctest.Wait()
 			assert.InDelta(t, tt.asked, rule.asked, 1, tt.name)
 
-			late := &queue{Answer: Answer{Again: Later}} // of a call that comes before those that wait have left
+			late := &queue{Schedule: Schedule{Again: Later}} // of a call that comes before those that wait have left
 			rule.engine.queues[Class{ID: 1}] = late
 			rule.engine.Go(func() error { return ErrPanic })
 			synctest.Wait()
@@ -269,12 +272,12 @@ func TestAnswerThatIsOutOfDate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rule := newStub(nil)
 		e := rule.engine
-		rule.answer = func() Answer {
+		rule.answer = func() Schedule {
 			if rule.asked == 1 {
 				e.Done(reading(), refusedFor(time.Second)) // as another caller does meanwhile
-				return Answer{Again: e.passed + time.Hour}
+				return Schedule{Again: e.passed + time.Hour}
 			}
-			return Answer{Grants: []Grant{{}}}
+			return Schedule{Grants: []Grant{{}}}
 		}
 		began := time.Now()
 		require.NoError(t, e.Acquire(t.Context(), reading()))
@@ -285,7 +288,7 @@ func TestAnswerThatIsOutOfDate(t *testing.T) {
 // TestForecastIsSaidOnce to a call that went before it got one, was refused and is back.
 func TestForecastIsSaidOnce(t *testing.T) {
 	w := &Waiter{waits: true, ended: make(chan Wait, 1)}
-	q := &queue{Answer: Answer{Turn: s}, newcomers: []*Waiter{w, w}}
+	q := &queue{Schedule: Schedule{Turn: s}, newcomers: []*Waiter{w, w}}
 	q.sendForecasts(s)
 	assert.Len(t, w.ended, 1)
 }
@@ -296,14 +299,13 @@ func TestForecastIsSaidOnce(t *testing.T) {
 func TestLineAgainstANaiveOne(t *testing.T) {
 	for seed := range uint64(4) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		l := line{last: map[string]int{}}
+		l := line{tenants: map[string]tenant{}}
 		var waiting []*Waiter
 		for range 2000 {
 			switch n := random.IntN(10); {
 			case n < 6:
 				w := &Waiter{Tenant: fmt.Sprint(random.IntN(5)), Refused: random.IntN(5) == 0}
-				before := l.place(w)
-				l.push(w, before)
+				before := l.push(w)
 				waiting = append(waiting, w)
 				slices.SortStableFunc(waiting, func(a, b *Waiter) int { return a.round - b.round })
 				require.Equal(t, before, slices.Index(waiting, w), "seed %d", seed)
@@ -322,13 +324,21 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 	}
 }
 
-// TestTenantsAreForgotten, or their names would fill the memory.
+// TestTenantsAreForgotten when their calls have left, or their names would fill the memory,
+// and their next call would wait for its turn after those that left.
 func TestTenantsAreForgotten(t *testing.T) {
-	l := line{last: map[string]int{}}
-	for i := range 10_000 {
-		w := &Waiter{Tenant: fmt.Sprint(i)}
-		l.push(w, l.place(w))
-		l.pop()
+	l := line{tenants: map[string]tenant{}}
+	for range 3 {
+		l.push(&Waiter{Tenant: "other"})
 	}
-	assert.Less(t, len(l.last), 200)
+	calls := make([]Waiter, 100)
+	for i := range calls {
+		calls[i].Tenant = "leaves"
+		l.push(&calls[i])
+	}
+	for i := range calls {
+		l.remove(&calls[i])
+	}
+	assert.Len(t, l.tenants, 1)
+	assert.Equal(t, 1, l.push(&Waiter{Tenant: "leaves"}), "calls that go before")
 }
