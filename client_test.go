@@ -1,20 +1,16 @@
 package agentmessaging_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"math"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,35 +141,6 @@ func TestRequestHeaders(t *testing.T) {
 	assert.Equal(t, `{"mode":"byok"}`, with.Text)
 	assert.Empty(t, without.Text)
 	assert.Empty(t, without.Header.Get("Content-Type"))
-}
-
-// TestDependencies: who may import whom of this module, and what else a user compiles.
-func TestDependencies(t *testing.T) {
-	const module = "github.com/agent-messaging-service/agentmessaging-go"
-	banned := map[string]string{ // "/" is the root
-		module:                    "/fakeserver /contract /observe /pacer",
-		module + "/pacer":         "/fakeserver /contract /observe",
-		module + "/fakeserver":    "/ /contract /observe",
-		module + "/contract":      "/ /fakeserver /internal/spec",
-		module + "/observe":       "/ /fakeserver /contract /internal/spec",
-		module + "/internal/spec": "/",
-	}
-	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Deps " "}}`)
-	list.Args = append(list.Args, slices.Collect(maps.Keys(banned))...)
-	out, err := list.CombinedOutput()
-	require.NoError(t, err, string(out))
-	for line := range strings.Lines(string(out)) {
-		deps := strings.Fields(line)
-		compilesLibrary := deps[0] == module || deps[0] == module+"/pacer"
-		for _, dep := range deps[1:] {
-			host, _, _ := strings.Cut(dep, "/")
-			if within, ours := strings.CutPrefix(dep, module); ours {
-				assert.NotContains(t, strings.Fields(banned[deps[0]]), cmp.Or(within, "/"), "%s imports", deps[0])
-			} else if strings.Contains(host, ".") && deps[0] != module+"/contract" {
-				assert.True(t, compilesLibrary && strings.HasPrefix(dep, "github.com/hashicorp/go-"), "%s imports %s", deps[0], dep)
-			}
-		}
-	}
 }
 
 func TestNewClientRefusesOptions(t *testing.T) {

@@ -48,6 +48,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,7 +74,7 @@ func Run(t *testing.T, target Target) {
 	if first.BaseURL == "" || first.Key == "" {
 		t.Fatal("contract: Target.BaseURL or Target.Key is empty; both are needed")
 	}
-	p, left := newPlan(allCases(), first, done)
+	p, left := newPlan(cases(), first, done)
 	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
 		fmt.Fprintln(os.Stderr, p)
 	}
@@ -102,9 +103,9 @@ func Run(t *testing.T, target Target) {
 	}
 }
 
-// allCases lists every case, in the order of the interface's sections and the
-// decisions last.
-func allCases() []testCase {
+// cases lists every case, in the order of the interface's sections and the decisions
+// last. They are made once: some bodies have a mebibyte.
+var cases = sync.OnceValue(func() []testCase {
 	var s suite
 	for _, add := range []func(){
 		s.agents, s.sms, s.metadata, s.messages, s.byok, s.byokOfCreations, s.byokOfAnotherKey, s.secrets, s.warmUps,
@@ -115,7 +116,7 @@ func allCases() []testCase {
 	}
 	slices.SortStableFunc(s, func(a, b testCase) int { return cmp.Compare(a.section(), b.section()) })
 	return s
-}
+})
 
 // progress is the day on which each case passed.
 type progress map[string]string

@@ -118,9 +118,6 @@ type quiet struct{ testing.TB }
 
 func (quiet) Failed() bool { return false }
 
-// cases are made once: their bodies are ten mebibytes.
-var cases = sync.OnceValue(allCases)
-
 func byID(id string) testCase {
 	return cases()[slices.IndexFunc(cases(), func(c testCase) bool { return c.ID == id })]
 }

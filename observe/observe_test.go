@@ -305,7 +305,7 @@ func (d dripping) Read(p []byte) (int, error) {
 	return 1, d.req.Context().Err()
 }
 
-var strangers = flag.Int("observe.strangers", 24, "how many services with random decisions to observe")
+var strangers = flag.Int("observe.strangers", 16, "how many services with random decisions to observe")
 
 // distant are the seeds of further services, farther away. Each showed a wrong answer
 // when a rule of Run was left out: both repeats of atLimit, both margins of the meter,
@@ -381,14 +381,17 @@ func TestOtherCalls(t *testing.T) {
 // TestOtherLimits: a limit answers no question about another limit: that of a day, whenever
 // it is spent and however soon it opens, few calls a minute, and that of the address.
 func TestOtherLimits(t *testing.T) {
+	now := []time.Duration{0}
+	late := []time.Duration{0, 23 * time.Hour, 23*time.Hour + 56*time.Minute}
 	for _, tt := range []struct {
 		limit fakeserver.Limit
 		n     int
+		begun []time.Duration // before the run
 	}{
-		{fakeserver.LimitKeyDay, 5}, {fakeserver.LimitKeyDay, 25}, {fakeserver.LimitKeyDay, 264},
-		{fakeserver.LimitKeyMinute, 1}, {fakeserver.LimitKeyMinute, 2}, {fakeserver.LimitIPMinute, 40},
+		{fakeserver.LimitKeyDay, 5, late}, {fakeserver.LimitKeyDay, 25, late}, {fakeserver.LimitKeyDay, 264, late},
+		{fakeserver.LimitKeyMinute, 1, now}, {fakeserver.LimitKeyMinute, 2, now}, {fakeserver.LimitIPMinute, 40, now},
 	} {
-		for _, begun := range []time.Duration{0, 23 * time.Hour, 23*time.Hour + 56*time.Minute} {
+		for _, begun := range tt.begun {
 			target, fake := observedFake(t, fakeserver.WithLimit(tt.limit, tt.n))
 			playing(t, fake.Direct(), fake.Key(), "")(rawcall.ReadNobody)
 			fake.Advance(begun)

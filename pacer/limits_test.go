@@ -24,7 +24,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			s := loadsim.Scenario{
-				Model: loadsim.Log, Seed: seed, Span: 5 * time.Minute, Processes: 1 + random.IntN(4), Latency: 20 * time.Millisecond,
+				Model: loadsim.Log, Seed: seed, Span: 3 * time.Minute, Processes: 1 + random.IntN(4), Latency: 20 * time.Millisecond,
 				Limits: []pacer.Limit{
 					{Max: 1 + random.IntN(80), Window: time.Minute},
 					{Max: 1 + random.IntN(10), Window: 20 * time.Second, Counts: pacer.CountsAgentCreations},
@@ -76,11 +76,11 @@ func TestLongLimits(t *testing.T) {
 		most, least int // accepted calls
 		refused     int // at most
 	}{
-		{"3 an hour", loadsim.FromUse, 3, 3, 10 * h, 30, 30, 10},
-		{"fewer than the pacer was given", loadsim.Fixed, 50, 40, 10 * h, 400, 400, 8 * 10},
-		{"more than that", loadsim.Fixed, 40, 50, 10 * h, 500, 500, 8 * 10},
+		{"3 an hour", loadsim.FromUse, 3, 3, 5 * h, 15, 15, 5},
+		{"fewer than the pacer was given", loadsim.Fixed, 50, 40, 5 * h, 200, 200, 8 * 5},
+		{"more than that", loadsim.Fixed, 40, 50, 5 * h, 250, 250, 8 * 5},
 		{"a limit that the service does not have", loadsim.FromUse, 3, 1000, 10 * time.Second, 1000, 200, 0},
-		{"a bucket of 50, refilled by 50 an hour", loadsim.Bucket, 50, 50, 10 * h, 550, 540, 550},
+		{"a bucket of 50, refilled by 50 an hour", loadsim.Bucket, 50, 50, 5 * h, 300, 290, 300},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := loadsim.Run(loadsim.Scenario{
@@ -312,7 +312,7 @@ func TestClockSetBack(t *testing.T) {
 			if attempt.Clock = clock; test.isStores {
 				p, attempt.Clock, store.Clock = sharing(t, perMinute(60), store), nil, clock
 			}
-			for i := range 180 {
+			for i := range 120 {
 				_, err := p.Acquire(within(t, 2*time.Second), attempt)
 				require.NoError(t, err, "call %d", i)
 				if i%60 == 30 {

@@ -4,6 +4,7 @@
 package docs_test
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode"
@@ -106,23 +108,64 @@ func blocks(t *testing.T, page string) map[int]string {
 	return found
 }
 
-// exportData finds what the compiler keeps of a package that a block may import.
-func exportData(t *testing.T) importer.Lookup {
-	list := exec.Command("go", append([]string{"list", "-e", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}",
+// listed is what the go command says of a package.
+type listed struct {
+	export string   // the file in which the compiler keeps what it exports
+	deps   []string // what it imports, directly or not
+}
+
+// packages are those that a block may import, and all that they import. The working
+// directory is root.
+var packages = sync.OnceValues(func() (map[string]listed, error) {
+	list := exec.Command("go", append([]string{"list", "-e", "-export", "-deps", "-f", `{{.ImportPath}} {{or .Export "-"}} {{join .Deps " "}}`,
 		module + "/" + storeFolder, redis, "log", "net"}, known...)...)
 	list.Dir, list.Env, list.Stderr = storeFolder, append(os.Environ(), "GOPROXY=off"), os.Stderr
 	out, err := list.Output()
-	require.NoError(t, err)
-	files := map[string]string{}
+	all := map[string]listed{}
 	for line := range strings.Lines(string(out)) {
-		path, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		files[path] = file
+		words := strings.Fields(line)
+		all[words[0]] = listed{words[1], words[2:]}
 	}
+	return all, err
+})
+
+// exportData finds what the compiler keeps of a package that a block may import.
+func exportData(t *testing.T) importer.Lookup {
+	all, err := packages()
+	require.NoError(t, err)
 	return func(path string) (io.ReadCloser, error) {
-		if files[path] == "" {
+		file, err := os.Open(all[path].export)
+		if err != nil {
 			return nil, errors.New("a page cannot import " + path)
 		}
-		return os.Open(files[path])
+		return file, nil
+	}
+}
+
+// TestWhoImportsWhom holds the packages to CONTRIBUTING.md. What users compile with the
+// client and the pacer imports go-retryablehttp, and nothing else of other modules.
+func TestWhoImportsWhom(t *testing.T) {
+	t.Chdir(root)
+	all, err := packages()
+	require.NoError(t, err)
+	for path, banned := range map[string]string{ // "/" is the root
+		"":               "/fakeserver /contract /observe /pacer",
+		"/pacer":         "/fakeserver /contract /observe",
+		"/fakeserver":    "/ /contract /observe",
+		"/contract":      "/ /fakeserver /internal/spec",
+		"/observe":       "/ /fakeserver /contract /internal/spec",
+		"/internal/spec": "/",
+	} {
+		deps := all[module+path].deps
+		require.NotEmpty(t, deps, path)
+		for _, dep := range deps {
+			host, _, _ := strings.Cut(dep, "/")
+			if within, ours := strings.CutPrefix(dep, module); ours {
+				assert.NotContains(t, strings.Fields(banned), cmp.Or(within, "/"), "%s imports", path)
+			} else if strings.Contains(host, ".") {
+				assert.True(t, (path == "" || path == "/pacer") && strings.HasPrefix(dep, "github.com/hashicorp/go-"), "%s imports %s", path, dep)
+			}
+		}
 	}
 }
 
