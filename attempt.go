@@ -193,7 +193,7 @@ func (a *attempt) send(ctx context.Context) {
 func (a *attempt) nameTimeout(ctx context.Context) error {
 	over, timeout := a.call.whyOver(), a.call.client.httpClient.Timeout
 	switch {
-	case a.Err != context.DeadlineExceeded, ctx.Err() != nil, over == nil && timeout == 0:
+	case a.Err != context.DeadlineExceeded, ctx.Err() != nil, over == nil && timeout <= 0:
 		return a.Err
 	case over != nil:
 		return over
@@ -216,8 +216,7 @@ func (a *attempt) read() bool {
 			return true
 		}
 		a.Err, a.Missed = notDocumented(a.Answer, a.reply.err, secrets), exchange.Unreadable
-		a.failure = &Error{TraceID: a.reply.traceID}
-		a.failure.redact(secrets)
+		a.failure = &Error{TraceID: a.safeTraceID()}
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, time.Now())
 	return false
@@ -269,9 +268,7 @@ func (a *attempt) safeTraceID() string {
 	case a.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
 	case a.reply != nil && a.traceID == "":
-		shown := Error{TraceID: a.reply.traceID}
-		shown.redact(&a.call.secrets)
-		a.traceID = shown.TraceID
+		a.traceID = redactTraceID(a.reply.traceID, &a.call.secrets)
 	}
 	return a.traceID
 }

@@ -105,14 +105,14 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 // limitEngine is the engine in which calls wait for limits: a Pacer's or a cool-down's.
 // A client made by With shares the cool-down if the clock is the same. It is nil if the
 // cool-down is turned off.
-func (s *settings) limitEngine(before *Client) *quota.Engine {
+func (s *settings) limitEngine(parent *Client) *quota.Engine {
 	switch {
 	case s.pacer != nil:
 		return s.pacer
 	case s.noCoolDown:
 		return nil
-	case before.limits != nil && before.pacer == nil && !s.newClock:
-		return before.limits
+	case parent.limits != nil && parent.pacer == nil && !s.newClock:
+		return parent.limits
 	}
 	return quota.NewCoolDown(s.clock, s.random)
 }
