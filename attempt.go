@@ -55,7 +55,7 @@ func (a *attempt) run() {
 // observe prepares the events of the attempt's wait and of its end.
 func (a *attempt) observe(ctx context.Context) {
 	c := a.call
-	a.began, c.waiter.OnWait = time.Now(), nil
+	a.began = time.Now()
 	if c.client.handlers.wanted(ctx, slog.LevelDebug) {
 		c.waiter.OnWait = func(w quota.Wait) {
 			emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWaitStart{c.subject, a.number, w.Limit, w.Place, w.Ends})

@@ -324,6 +324,8 @@ var worded = []callCase{
 	{rule: "The default timeout is five minutes.", do: get, given: each(hang), want: "unknown: context.DeadlineExceeded, 5m0s"},
 	{rule: "The Timeout of the http.Client bounds an attempt.", do: get, opts: timed(time.Hour), timeout: 10 * time.Second,
 		given: each(hang), want: "unknown, unknown, unknown: context.DeadlineExceeded, 31.5s"},
+	{rule: "A transport may have a shorter timeout. Then no timeout of the client is named.", do: post,
+		given: each(answer{Err: context.DeadlineExceeded}), want: inDoubt + " context.DeadlineExceeded"},
 	{rule: "WithTimeout bounds the call, where it is shorter.", do: get, opts: timed(7 * time.Second), timeout: 10 * time.Second,
 		given: each(hang), want: "unknown: context.DeadlineExceeded, 7s"},
 	{rule: "It counts pauses in full, also by a clock that goes back. Waited does not become negative.", do: get,
