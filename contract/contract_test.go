@@ -219,6 +219,18 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
+// TestAgentThatBreaksARule: where a case shows what is wrong with creations, the others skip,
+// and the agent that they share is not created again: each try costs a creation.
+func TestAgentThatBreaksARule(t *testing.T) {
+	target, all := wrong(t, calls(createAgent, set("agent_id", "agent_id", 7))), newShared(0)
+	assert.True(t, breaks(byID("4.6/empty-object").check(t.Context(), target, all)))
+	for _, want := range []string{"not checked: case 4.6/empty-object shows a broken rule", "an earlier case could not create the agent"} {
+		err := byID("4.7/read").check(t.Context(), target, all)
+		assert.ErrorContains(t, err, want)
+		assert.False(t, breaks(err), want)
+	}
+}
+
 // TestLiveRefusals: a 429 in the middle of a case is waited for within the budget,
 // and else skips the case: no rule is blamed.
 func TestLiveRefusals(t *testing.T) {

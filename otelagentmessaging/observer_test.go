@@ -419,8 +419,8 @@ func failing(err error) []agentmessaging.Option {
 	})}
 }
 
-// onlyOnce is a limiter that lets the first attempt pass, after a while, and no
-// other.
+// onlyOnce is a limiter that lets the first attempt pass, after 250 ms of the story's
+// virtual time, and no other.
 type onlyOnce struct{}
 
 func (onlyOnce) Acquire(_ context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {

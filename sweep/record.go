@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
@@ -202,9 +204,14 @@ func (t statement) isFrom(c *Call) bool { return c.failed() && errors.Is(t.err, 
 
 // contains looks for a subject as whole words: "Order 10" is not about "Order 1".
 func (t statement) contains(subject string) bool {
-	const noLetter = `[^\pL\pN]`
-	return strings.Contains(t.text, subject) &&
-		regexp.MustCompile(`(^|`+noLetter+`)`+regexp.QuoteMeta(subject)+`($|`+noLetter+`)`).MatchString(t.text)
+	inWord := func(r rune, _ int) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+	for i := range t.text {
+		after, found := strings.CutPrefix(t.text[i:], subject)
+		if found && !inWord(utf8.DecodeLastRuneInString(t.text[:i])) && !inWord(utf8.DecodeRuneInString(after)) {
+			return true
+		}
+	}
+	return false
 }
 
 // said is all that the application said, as text.

@@ -4,10 +4,7 @@ package pages
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"testing"
 
@@ -25,35 +22,20 @@ func sweepBot(t *testing.T, answer func(_ context.Context, _ *agentmessaging.Cli
 	}, sweep.InBubble())
 }
 
-// Survive runs the applications under every fault and every death.
+// Survive runs the applications under every fault and every death. The handler of the
+// README reports each error, as that of examples/unittest does, whose test sweeps it.
 func Survive(t *testing.T) {
-	for name, app := range map[string]func(env *sweep.Env, agentID string) error{
-		"enableSMS": func(env *sweep.Env, agentID string) error {
-			_, err := enableSMS(env.Context(), env.Client, agentID)
-			env.Logger().Info(advice(err))
-			return err
-		},
-		"ask": func(env *sweep.Env, agentID string) error {
-			w := httptest.NewRecorder()
-			if askHandler(env.Client, agentID).ServeHTTP(w, httptest.NewRequest("GET", "/ask?q=Hello", nil)); w.Code != http.StatusOK {
-				return errors.New(w.Body.String())
+	t.Run("enableSMS", func(t *testing.T) {
+		sweep.Test(t, func(env *sweep.Env) {
+			agent, err := env.Client.CreateAgent(env.Context(), agentmessaging.CreateAgentParams{})
+			if err == nil {
+				_, err = enableSMS(env.Context(), env.Client, agent.ID)
+				env.Logger().Info(advice(err))
 			}
-			return nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			sweep.Test(t, func(env *sweep.Env) {
-				agent, err := env.Client.CreateAgent(env.Context(), agentmessaging.CreateAgentParams{})
-				if err == nil {
-					err = app(env, agent.ID)
-				}
-				env.Reports(err)
-			}, sweep.InBubble())
-		})
-	}
+			env.Reports(err)
+		}, sweep.InBubble())
+	})
 	t.Run("answer", func(t *testing.T) {
-		t.Parallel()
 		sweepBot(t, answer)
 	})
 }
