@@ -212,7 +212,7 @@ func (a *attempt) read() bool {
 		a.failure = new(Error)
 	default:
 		a.reply = newReply(a.Body)
-		if a.result = a.call.read(a.reply); a.reply.err == nil {
+		if a.result = a.call.readResult(a.reply); a.reply.err == nil {
 			return true
 		}
 		a.Err, a.Missed = notDocumented(a.Answer, a.reply.err, secrets), exchange.Unreadable

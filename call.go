@@ -71,12 +71,12 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 // last.
 type call struct {
 	request
-	client  *Client
-	read    func(*reply) any // makes the result of a success body
-	ctx     context.Context  // the caller's, or what observers have made of it
-	url     url.URL
-	payload []byte          // request.body, encoded
-	secrets redact.Redactor // hides what no error may show
+	client     *Client
+	readResult func(*reply) any // makes the result of a success body
+	ctx        context.Context  // the caller's, or what observers have made of it
+	url        url.URL
+	payload    []byte          // request.body, encoded
+	secrets    redact.Redactor // hides what no error may show
 
 	beforeSend func(context.Context, int) error // see WithBeforeSend; nil: none
 	info       *CallInfo                        // to be filled at the end; nil: none
@@ -108,7 +108,7 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) 
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
-	call := &call{request: r, read: read, client: c, ctx: ctx, line: c.limits, budget: c.timeout}
+	call := &call{request: r, readResult: read, client: c, ctx: ctx, line: c.limits, budget: c.timeout}
 	call.secrets = c.redactor().With(r.providerKey, r.words)
 	call.first.call, call.last = call, &call.first
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
