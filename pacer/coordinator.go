@@ -95,9 +95,8 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 		return c.schedule(now, key, l.earliest(key.Costs, new([maxLimits]int64)))
 	case c.onItsOwn(now), l.free(key.Costs):
 		return c.schedule(now, key, l.ask(key, int64(waiting)))
-	case !slices.ContainsFunc(c.questions, func(q question) bool { return q.Class == first.Class }):
-		c.questions = append(c.questions, question{Class: first.Class, waiting: int64(waiting)})
 	}
+	c.questions = append(c.questions, question{Class: first.Class, waiting: int64(waiting)})
 	c.startStep()
 	return quota.Schedule{Again: quota.Later}
 }

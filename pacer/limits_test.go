@@ -256,7 +256,8 @@ func TestSetLimitsReopens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := pacer.PreviewLimits()
 		limits[2].Max = 2
-		p := sharing(t, limits, loadsim.NewStore())
+		store := loadsim.NewStore()
+		p := sharing(t, limits, store)
 		for range 2 {
 			acquire(t, p, message)
 		}
@@ -265,9 +266,16 @@ func TestSetLimitsReopens(t *testing.T) {
 		require.NoError(t, p.SetLimits(limits))
 		wantRefusal(t, p, t.Context(), message)
 		synctest.Wait()
+		store.Away = 100 * time.Millisecond
+		go acquire(t, p, message)
+		time.Sleep(300 * time.Millisecond) // a step of 400 ms is under way
 		limits[2].Max = 5
 		require.NoError(t, p.SetLimits(limits))
-		assert.Zero(t, p.State().Limits[2].ClosedFor, "before the store has it")
+		for range 2 {
+			assert.Zero(t, p.State().Limits[2].ClosedFor, "before the store has it")
+			time.Sleep(150 * time.Millisecond)
+		}
+		store.Away = 0
 		begin := time.Now()
 		for range 6 {
 			acquire(t, p, message)

@@ -157,6 +157,7 @@ type queue struct {
 	line
 	newcomers []*Waiter // who do not know yet how long they wait
 	served    int64     // the number of its last grant, of all
+	outdated  bool      // what the rule is about to deliver
 }
 
 // NewEngine returns an engine that waits by clock, or by real time if it is nil.
@@ -320,10 +321,15 @@ func (e *Engine) Do(f func(now time.Duration)) {
 	e.serveLocked()
 }
 
-// Forget makes all schedules out of date. It is for functions that Do runs.
+// Forget makes all schedules out of date, those that are still to come too. It is for
+// functions that Do runs.
 func (e *Engine) Forget() {
 	for _, q := range e.queues {
-		q.Schedule = Schedule{}
+		if q.outdated = q.Again == Later; q.outdated {
+			q.Schedule = Schedule{Again: Later}
+		} else {
+			q.Schedule = Schedule{}
+		}
 	}
 }
 
@@ -349,10 +355,10 @@ func (e *Engine) serveLocked() {
 		var due *queue
 		for _, q := range e.queues {
 			switch first := q.first(); {
-			case first == nil && q.Again != 0: // nobody waits any more
+			case first == nil && (q.Again == 0 || q.Again == Later):
+			case first == nil: // nobody waits any more
 				q.Schedule, q.newcomers = Schedule{}, nil
 				e.rule.Idle(now, q.Class)
-			case first == nil:
 			case q.Again > now:
 				until = min(until, q.Again)
 			case due == nil || q.served < due.served:
@@ -385,6 +391,9 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 		q.served = e.grants
 	case s.Again <= now:
 		s.Again = now + leastAgain
+	}
+	if q.outdated {
+		s, q.outdated = Schedule{Grants: s.Grants, Key: s.Key}, false
 	}
 	later := s.Turn > q.Turn+granted*q.Gap+q.Gap/2
 	if s.Estimated {
@@ -519,8 +528,8 @@ func (e *Engine) Go(work func() error) {
 		defer e.mu.Unlock()
 		e.wake()
 		e.alarm = never
-		e.Forget() // what the rule was to say may never come
 		for _, q := range e.queues {
+			q.Schedule, q.outdated = Schedule{}, false // what the rule was to deliver may never come
 			for _, w := range q.all() {
 				q.refuse(w, err)
 			}
