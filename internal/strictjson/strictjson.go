@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// The flaws of a document as such. encoding/json bounds how deep it nests. ErrHalfPair is an
-// escape that encodes no character; a decoder would replace it in silence.
+// The flaws of a document as such. encoding/json bounds how deep it nests. ErrHalfPair is
+// an escape that encodes no character; a decoder would replace it in silence.
 var (
 	ErrUTF8     = errors.New("must be valid UTF-8")
 	ErrJSON     = errors.New("must be one JSON document and nothing else, at most 10,000 levels deep")
