@@ -216,21 +216,6 @@ func TestProcesses(t *testing.T) {
 	})
 }
 
-// TestQueuesAskTogether: calls of different kinds share the way to the store.
-func TestQueuesAskTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, began := loadsim.NewStore(), time.Now()
-		store.Away = 50 * time.Millisecond
-		w := waiting{pacer: sharing(t, perMinute(600), store)}
-		for _, attempt := range []agentmessaging.LimitedAttempt{message, creation, warmUp} {
-			w.enter(t.Context(), attempt, 'a')
-		}
-		w.group.Wait()
-		assert.Equal(t, "aaa", w.served)
-		assert.Equal(t, 400*time.Millisecond, time.Since(began), "the first call loads and swaps, and then all others")
-	})
-}
-
 // TestValue of the store is small, shows the API key neither in its own key nor in print,
 // and is kept for as long as anything in it matters. TestValueInTheStore has its members.
 func TestValue(t *testing.T) {

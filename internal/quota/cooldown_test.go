@@ -175,7 +175,7 @@ func play(random float64) *played {
 
 // sort is for a call that has all the time there is.
 func (p *played) sort(call *spec.Endpoint) *Waiter {
-	w := &Waiter{Endpoint: call, deadline: never, MaxWait: never / 4}
+	w := &Waiter{Endpoint: call, MaxWait: never / 4, attempt: attempt{deadline: never}}
 	p.Sort(context.Background(), w)
 	return w
 }

@@ -14,6 +14,7 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,15 +88,21 @@ type Waiter struct {
 	OnWait   func(Wait)    // is called when a wait has begun and its length is known; may be nil
 
 	Class   Class
-	Tenant  string // tenants take turns
-	Grant   Grant
-	Waited  time.Duration // of the last Acquire
-	Limit   string        // the limit_key of the limit that Acquire waited for
+	Tenant  string        // tenants take turns
 	Refused bool          // by the service: it goes before those who came later
+	since   time.Duration // it first met a limit
+	attempt
+}
 
-	since    time.Duration // it first met a limit
+// attempt is what is known of the last Acquire.
+type attempt struct {
+	Grant  Grant
+	Waited time.Duration
+	Limit  string // the limit_key of the limit that Acquire waited for
+
 	entered  time.Duration
 	deadline time.Duration
+	early    time.Duration // before the Grant's time
 	round    int
 	number   int       // in the line, counted from its first call
 	waits    bool      // in the line
@@ -173,7 +180,7 @@ func NewEngine(rule Rule, clock Clock) *Engine {
 // context's, or what broke the clock or the rule. A call that leaves for any reason, a
 // panic of OnWait or of the clock included, leaves the line or gives its grant back.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
-	w.Waited, w.Limit, w.Grant, w.granted, w.ended, w.err = 0, "", Grant{}, false, nil, nil
+	w.attempt = attempt{}
 	if e == nil || !e.rule.Sort(ctx, w) {
 		return nil
 	}
@@ -183,31 +190,28 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 			e.leave(w, Outcome{})
 		}
 	}()
-	if !e.enter(ctx, w) {
-		passed = w.err == nil
-		return w.err
-	}
-	for over := w.ended == nil; !over; {
+	e.enter(ctx, w)
+	for waits := w.ended != nil; waits; {
 		select {
-		case wait, waits := <-w.ended:
-			if over = !waits; waits {
+		case wait, more := <-w.ended:
+			if waits = more; more {
 				w.OnWait(wait)
 			}
 		case <-ctx.Done():
-			over = true
+			e.leave(w, Outcome{})
+			return cmp.Or(w.err, ctx.Err())
 		}
 	}
-	early, clock, err := e.outcome(ctx, w)
-	if err == nil && early > 0 {
-		err = clock.Sleep(ctx, early)
+	err := cmp.Or(w.err, ctx.Err())
+	if err == nil && w.early > 0 {
+		err = w.Clock.Sleep(ctx, w.early)
 	}
 	passed = err == nil
 	return err
 }
 
-// enter puts a call into its queue, and serves. It reports whether the call waits, in the
-// queue or for the time of its grant.
-func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
+// enter puts a call into its queue, and serves.
+func (e *Engine) enter(ctx context.Context, w *Waiter) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	q := e.queues[w.Class]
@@ -215,14 +219,15 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 		q = &queue{Class: w.Class, line: line{tenants: map[string]tenant{}}}
 		e.queues[w.Class] = q
 	}
-	if w.Clock != nil {
-		e.clock = w.Clock
+	if w.Clock == nil {
+		w.Clock = e.clock
 	}
+	e.clock = w.Clock
 	now := e.startWaitLocked(ctx, w)
 	ahead := q.push(w)
 	if refusal := q.refusal(w, ahead, now); refusal != nil {
-		q.refuse(w, refusal)
-		return false
+		e.refuseLocked(q, w, refusal)
+		return
 	}
 	if w.Refused && q.Again != Later {
 		q.Again = 0 // when the rule was asked last, this call did not wait yet
@@ -231,13 +236,12 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 		e.alarm = 0 // sleep anew: the clock may not return from the sleep that is under way
 	}
 	if e.serveLocked(); !w.waits {
-		return w.Grant.At > now
+		return
 	}
 	if w.ended = make(chan Wait, 1); w.OnWait != nil {
 		q.newcomers = append(q.newcomers, w)
 		q.sendForecasts(now)
 	}
-	return true
 }
 
 // startWaitLocked notes when a call enters, and for how long it can wait.
@@ -251,21 +255,6 @@ func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Durat
 		w.deadline = now + min(time.Until(deadline), never/2)
 	}
 	return now
-}
-
-// outcome returns how long the call must still wait for its grant, or an error.
-func (e *Engine) outcome(ctx context.Context, w *Waiter) (early time.Duration, clock Clock, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.nowLocked()
-	w.Waited = max(now, w.Grant.At) - w.entered
-	if w.Limit == "" {
-		w.Limit = e.queues[w.Class].Key
-	}
-	if w.err != nil {
-		return 0, nil, w.err
-	}
-	return w.Grant.At - now, e.clock, ctx.Err()
 }
 
 // Forecast returns for how long the limit of a call is closed, and why it is no use
@@ -297,20 +286,18 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 func (e *Engine) leave(w *Waiter, o Outcome) (news bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if q := e.queues[w.Class]; q != nil {
+	if w.waits {
+		q := e.queues[w.Class]
 		q.remove(w)
+		w.Limit, w.Waited = q.Key, e.nowLocked()-w.entered
 	}
 	if w.granted || o.Refused {
-		news = e.doneLocked(w, o)
+		w.granted = false
+		e.Forget()
+		news = e.rule.Done(e.nowLocked(), w, o)
 	}
 	e.serveLocked()
 	return news
-}
-
-func (e *Engine) doneLocked(w *Waiter, o Outcome) (news bool) {
-	w.granted = false
-	e.Forget()
-	return e.rule.Done(e.nowLocked(), w, o)
 }
 
 // Do runs f under the lock that guards the rule, and then serves.
@@ -401,14 +388,15 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 	}
 	for _, g := range s.Grants {
 		if w := q.pop(); w == nil { // nobody waits for it any more
-			e.doneLocked(&Waiter{Class: class, Grant: g}, Outcome{})
+			e.Forget()
+			e.rule.Done(now, &Waiter{Class: class, attempt: attempt{Grant: g}}, Outcome{})
 		} else {
-			w.Grant, w.granted, w.Limit = g, true, s.Key
-			w.end(nil)
+			w.Grant, w.granted, w.Limit, w.early = g, true, s.Key, g.At-now
+			w.end(max(now, g.At), nil)
 		}
 	}
 	if q.Schedule = s; later {
-		q.refuseLate(now)
+		e.refuseLateLocked(q, now)
 	}
 	q.sendForecasts(now)
 }
@@ -455,26 +443,28 @@ func (q *queue) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	return nil
 }
 
-// refuseLate refuses those who cannot go in time any more.
-func (q *queue) refuseLate(now time.Duration) {
+// refuseLateLocked refuses those who cannot go in time any more.
+func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 	ahead := 0
 	for _, w := range q.all() {
 		if refusal := q.refusal(w, ahead, now); refusal != nil {
-			q.refuse(w, refusal)
+			e.refuseLocked(q, w, refusal)
 		} else {
 			ahead++
 		}
 	}
 }
 
-func (q *queue) refuse(w *Waiter, err error) {
+func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {
 	q.remove(w)
-	w.end(err)
+	w.Limit = q.Key
+	w.end(e.passed, err)
 }
 
-// end ends the wait of a call: it may go, or has an error.
-func (w *Waiter) end(err error) {
-	if w.err = err; w.ended != nil { // else it has not begun to wait
+// end ends the wait of a call: it may go at that time, or has an error.
+func (w *Waiter) end(at time.Duration, err error) {
+	w.Waited, w.err = at-w.entered, err
+	if w.ended != nil { // else it has not begun to wait
 		close(w.ended)
 	}
 }
@@ -531,7 +521,7 @@ func (e *Engine) Go(work func() error) {
 		for _, q := range e.queues {
 			q.Schedule, q.outdated = Schedule{}, false // what the rule was to deliver may never come
 			for _, w := range q.all() {
-				q.refuse(w, err)
+				e.refuseLocked(q, w, err)
 			}
 		}
 	}()

@@ -221,7 +221,6 @@ type stub struct {
 
 func newStub(answer func() Schedule) *stub {
 	r := &stub{answer: answer}
-	r.random = func() float64 { return 0 }
 	r.engine = NewEngine(r, nil)
 	return r
 }
@@ -264,28 +263,9 @@ func TestRulesThatFail(t *testing.T) {
 	}
 }
 
-// TestAnswerThatIsOutOfDate: what changed while the rule was asked is asked again, and
-// not slept over.
-func TestAnswerThatIsOutOfDate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rule := newStub(nil)
-		e := rule.engine
-		rule.answer = func() Schedule {
-			if rule.asked == 1 {
-				e.Done(reading(), refusedFor(time.Second)) // as another caller does meanwhile
-				return Schedule{Again: e.passed + time.Hour}
-			}
-			return Schedule{Grants: []Grant{{}}}
-		}
-		began := time.Now()
-		require.NoError(t, e.Acquire(t.Context(), reading()))
-		assert.Less(t, time.Since(began), time.Second)
-	})
-}
-
 // TestForecastIsSaidOnce to a call that went before it got one, was refused and is back.
 func TestForecastIsSaidOnce(t *testing.T) {
-	w := &Waiter{waits: true, ended: make(chan Wait, 1)}
+	w := &Waiter{attempt: attempt{waits: true, ended: make(chan Wait, 1)}}
 	q := &queue{Schedule: Schedule{Turn: s}, newcomers: []*Waiter{w, w}}
 	q.sendForecasts(s)
 	assert.Len(t, w.ended, 1)
