@@ -86,7 +86,7 @@ type server struct {
 	process *exec.Cmd
 }
 
-// newServer starts a server for the test, and skips it where none is installed.
+// newServer starts a server for the test.
 func newServer(tb testing.TB, args ...string) *server {
 	tb.Helper()
 	// Not tb.TempDir: the name of a socket has at most 107 bytes.
@@ -104,20 +104,15 @@ func newServer(tb testing.TB, args ...string) *server {
 	return s
 }
 
-// program is what runs as a server. The test is skipped where none is installed.
-func program(tb testing.TB) string {
+// start returns once the server takes connections. It skips the test where none is
+// installed.
+func (s *server) start(tb testing.TB) {
 	tb.Helper()
-	path, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
+	program, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
 	if err != nil {
 		tb.Skip("this test runs a redis-server, which is not installed; apt-get install redis-server, or the like, brings it")
 	}
-	return path
-}
-
-// start returns once the server takes connections.
-func (s *server) start(tb testing.TB) {
-	tb.Helper()
-	s.process = exec.Command(program(tb), s.args...)
+	s.process = exec.Command(program, s.args...)
 	output, err := s.process.StdoutPipe()
 	require.NoError(tb, err)
 	require.NoError(tb, s.process.Start())

@@ -432,15 +432,15 @@ func (q *queue) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	if w.Refused && w.Patience > 0 {
 		longest = min(longest, w.Patience)
 	}
-	r := &Refusal{LimitKey: q.Key, TraceID: q.TraceID, RetryAfter: max(1, turn-now)}
+	var patience time.Duration
 	switch {
 	case closed > longest, turn > now && turn >= w.deadline:
-		return r
 	case q.RefusedSince > 0 && closed > 0 && w.Patience > 0 && now-max(q.RefusedSince, w.since) >= w.Patience:
-		r.Patience = w.Patience
-		return r
+		patience = w.Patience
+	default:
+		return nil
 	}
-	return nil
+	return &Refusal{LimitKey: q.Key, TraceID: q.TraceID, RetryAfter: max(1, turn-now), Patience: patience}
 }
 
 // refuseLateLocked refuses those who cannot go in time any more.

@@ -22,15 +22,10 @@ func reading() *Waiter {
 	return &Waiter{Endpoint: spec.GetAgent, MaxWait: DefaultMaxWait, Patience: 5 * time.Minute}
 }
 
-// refusedFor is how the service refuses a call.
-func refusedFor(d time.Duration) Outcome {
-	return Outcome{Sent: true, Refused: true, LimitKey: "k", RetryAfter: d}
-}
-
 // closed is a cool-down in which somebody was refused.
 func closed(clock Clock, d time.Duration) *Engine {
 	e := NewCoolDown(clock, func() float64 { return 0 })
-	e.Done(reading(), refusedFor(d))
+	e.Done(reading(), *refuses("k", d))
 	return e
 }
 
@@ -98,7 +93,7 @@ func refuseAll(t *testing.T, callers int, asked, through time.Duration) (sent []
 			through = 0
 			return Outcome{Sent: true}
 		}
-		return refusedFor(asked)
+		return *refuses("k", asked)
 	}
 	var group sync.WaitGroup
 	for range callers {
@@ -183,7 +178,7 @@ func TestAnotherClock(t *testing.T) {
 		e := NewCoolDown(nil, func() float64 { return 0 })
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(back)
-			e.Done(reading(), refusedFor(time.Hour))
+			e.Done(reading(), *refuses("k", time.Hour))
 			assert.Error(t, e.Acquire(t.Context(), reading()), back)
 		})
 		synctest.Test(t, func(t *testing.T) {
@@ -199,7 +194,7 @@ func TestClassesTakeTurns(t *testing.T) {
 		e := closed(nil, 9*s)
 		w := reading()
 		w.Endpoint = message
-		e.Done(w, refusedFor(9*s)) // under the same name
+		e.Done(w, *refuses("k", 9*s)) // under the same name
 		var group sync.WaitGroup
 		for range 20 {
 			group.Go(func() { assert.NoError(t, e.Acquire(t.Context(), reading())) })

@@ -39,12 +39,14 @@ func (l *line) push(w *Waiter) (before int) {
 // first is the call that goes next; nil if nobody waits. Its round begins only when it
 // leaves: until then another tenant can still join that round.
 func (l *line) first() *Waiter {
-	for len(l.calls) > 0 && !l.calls[0].waits {
+	if l.waiting == 0 {
+		clear(l.calls) // for the garbage collector
+		l.calls = l.calls[:0]
+		return nil
+	}
+	for !l.calls[0].waits {
 		l.calls[0] = nil // for the garbage collector
 		l.calls = l.calls[1:]
-	}
-	if len(l.calls) == 0 {
-		return nil
 	}
 	return l.calls[0]
 }
