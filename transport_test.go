@@ -305,24 +305,23 @@ func (p pipes) Addr() net.Addr { return new(net.UnixAddr) }
 func TestBurst(t *testing.T) {
 	const work, callers = 100 * time.Millisecond, 50
 	for _, tt := range []struct {
+		do                   doCall
 		streams, connections int
 		within               time.Duration
-	}{{1, callers, 50 * work}, {4, 25, 25 * work}, {10, 15, 15 * work}, {100, 1, 2 * work}} {
-		for _, do := range []doCall{post, get} {
-			overHTTP2Server(t, tt.streams, func(int, http.ResponseWriter, *http.Request) {
-				time.Sleep(work)
-			}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
-				dial := server.transport.DialContext
-				server.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-					conn, err := dial(ctx, network, address)
-					return slowReads{conn}, err
-				}
-				begin := time.Now()
-				together(callers, func(int) { assert.NoError(t, do(t.Context(), client), "%d streams", tt.streams) })
-				assert.LessOrEqual(t, time.Since(begin), tt.within+time.Millisecond, "%d streams", tt.streams)
-				assert.LessOrEqual(t, int(server.dials.Load()), tt.connections, "connections for %d streams", tt.streams)
-			})
-		}
+	}{{post, 1, callers, 50 * work}, {get, 4, 25, 25 * work}, {post, 10, 15, 15 * work}, {get, 100, 1, 2 * work}, {post, 100, 1, 2 * work}} {
+		overHTTP2Server(t, tt.streams, func(int, http.ResponseWriter, *http.Request) {
+			time.Sleep(work)
+		}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
+			dial := server.transport.DialContext
+			server.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := dial(ctx, network, address)
+				return slowReads{conn}, err
+			}
+			begin := time.Now()
+			together(callers, func(int) { assert.NoError(t, tt.do(t.Context(), client), "%d streams", tt.streams) })
+			assert.LessOrEqual(t, time.Since(begin), tt.within+time.Millisecond, "%d streams", tt.streams)
+			assert.LessOrEqual(t, int(server.dials.Load()), tt.connections, "connections for %d streams", tt.streams)
+		})
 	}
 }
 

@@ -269,10 +269,16 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes as long as all other tests of this package")
 	}
-	if _, err := os.Stat("/dev/shm"); err == nil { // thousands of small files are faster in memory
+	keepInMemory(t)
+	pages.Survive(t)
+}
+
+// keepInMemory has the folders of a test in memory, where thousands of small files are
+// faster.
+func keepInMemory(t *testing.T) {
+	if _, err := os.Stat("/dev/shm"); err == nil {
 		t.Setenv("TMPDIR", "/dev/shm")
 	}
-	pages.Survive(t)
 }
 
 // The picture of the sweep shows what go test prints of its first bot, but for times, the
@@ -282,6 +288,7 @@ func TestBotSurvives(t *testing.T) {
 		pages.SurviveNot(t)
 		return
 	}
+	keepInMemory(t)
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestBotSurvives$")
 	cmd.Env = append(os.Environ(), "SWEEP_THE_BOT=yes")
 	printed, err := cmd.CombinedOutput()
