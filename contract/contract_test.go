@@ -47,11 +47,12 @@ func TestFake(t *testing.T) {
 }
 
 // TestFakeShared runs the cases one after the other on one target: as a live service
-// would have them, within the default budget, and with all abilities.
+// would have them, within the default budget, and with all abilities. The decisions of this
+// project are for TestFake.
 func TestFakeShared(t *testing.T) {
 	target := directly(newFake(t, fakeserver.WithClock(still)))
 	Run(t, Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient})
-	target.Budget = aDay
+	target.Budget, target.Decisions = aDay, false
 	target.Abilities.SetBYOKAvailable(false) // as a case that failed may leave it
 	t.Run("abilities", func(t *testing.T) { Run(t, target) })
 }
