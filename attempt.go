@@ -20,7 +20,7 @@ import (
 type attempt struct {
 	call    *call
 	number  int       // from 1
-	began   time.Time // if there are observers
+	began   time.Time // by the client's clock; if there are observers
 	cookies []string  // of the http.Client's jar
 	permit  Permit    // of the user's limiter, which waits for the outcome; nil: none
 	exchange.Answer
@@ -42,7 +42,7 @@ func (a *attempt) run() {
 	}
 	defer a.release(ctx) // also when a part of the program panics
 	if a.failure = a.acquire(ctx); a.failure != nil {
-		a.Err, a.outcome = a.fail(), outcomeRefused
+		a.Err, a.outcome = a.finishFailure(), outcomeRefused
 		return
 	}
 	c.tally.Attempts++
@@ -55,7 +55,7 @@ func (a *attempt) run() {
 // observe prepares the events of the attempt's wait and of its end.
 func (a *attempt) observe(ctx context.Context) {
 	c := a.call
-	a.began = time.Now()
+	a.began = c.client.clockOrReal().Now()
 	if c.client.handlers.wanted(ctx, slog.LevelDebug) {
 		c.waiter.OnWait = func(w quota.Wait) {
 			emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWaitStart{c.subject, a.number, w.Limit, w.Place, w.Ends})
@@ -97,8 +97,8 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 // askLimiter asks the user's limiter, for a call that has passed the line. Where that
 // makes it wait, a limit may have closed meanwhile, and it passes the line again.
 func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err error) {
-	c, clock := a.call, a.call.client.clockOrReal()
-	began := clock.Now()
+	c := a.call
+	began := c.client.clockOrReal().Now()
 	permit, err := c.client.limiter.Acquire(ctx, LimitedAttempt{
 		Method: c.endpoint.Method, Path: c.endpoint.Path, Number: a.number, SetsBYOK: c.setsBYOK,
 		MaxWait: c.client.retry.MaxWait, Clock: c.client.clock,
@@ -114,7 +114,7 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err erro
 	case err == nil:
 		a.permit = permit
 	}
-	asked = max(0, clock.Now().Sub(began)) // a clock may go back
+	asked = c.client.since(began)
 	if err == nil && asked >= leastWait {
 		c.line.Done(&c.waiter, quota.Outcome{})
 		err = c.line.Acquire(ctx, &c.waiter)
@@ -163,11 +163,11 @@ func (a *attempt) refusal(ctx context.Context, err error) *Error {
 }
 
 // send makes the request of the attempt and reads what comes back. A failed attempt
-// takes its real length off the call's budget. An observer may have shortened its
+// takes its real length off the call's time. An observer may have shortened its
 // deadline.
 func (a *attempt) send(ctx context.Context) {
 	c, began := a.call, time.Now()
-	limit := c.budget
+	limit := c.timeLeft
 	if timeout := c.client.httpClient.Timeout; timeout > 0 {
 		limit = min(limit, timeout)
 	}
@@ -181,7 +181,7 @@ func (a *attempt) send(ctx context.Context) {
 			return
 		}
 	}
-	c.budget -= time.Since(began)
+	c.timeLeft -= time.Since(began)
 	if a.Err != nil {
 		a.failure = cmp.Or(a.failure, new(Error))
 		a.Err = c.cause(ctx, a.nameTimeout(ctx))
@@ -218,7 +218,7 @@ func (a *attempt) read() bool {
 		a.Err, a.Missed = notDocumented(a.Answer, a.reply.err, secrets), exchange.Unreadable
 		a.failure = &Error{TraceID: a.safeTraceID()}
 	}
-	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, time.Now())
+	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, a.call.client.clockOrReal().Now())
 	return false
 }
 
@@ -251,7 +251,7 @@ func (a *attempt) report(ctx context.Context) {
 	}
 	e := AttemptEnd{
 		Subject: c.subject, Attempt: a.number, StatusCode: a.Status, TraceID: a.safeTraceID(),
-		Verdict: a.verdict(), Elapsed: time.Since(a.began),
+		Verdict: a.verdict(), Elapsed: c.client.since(a.began),
 	}
 	if a.outcome != nil { // else a part of the program panicked, and the error may show a secret
 		e.Err = a.Err
@@ -289,16 +289,16 @@ func (a *attempt) verdict() Verdict {
 	return VerdictNotDone
 }
 
-// fail completes the attempt's failure, with which the call ends.
-func (a *attempt) fail() *Error {
+// finishFailure completes the attempt's failure, with which the call ends.
+func (a *attempt) finishFailure() *Error {
 	c, e := a.call, a.failure
 	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.tally.Attempts, c.tally.Refusals
 	return e
 }
 
-// outcomeUnknownError is fail for a POST that may have been carried out.
+// outcomeUnknownError is the failure of a POST that may have been carried out.
 func (a *attempt) outcomeUnknownError() error {
-	e := a.fail()
+	e := a.finishFailure()
 	unknown := &OutcomeUnknownError{Method: e.Method, Path: e.Path, TraceID: e.TraceID, Missed: missed(a.Answer, a.call.whyOver()), Err: e}
 	if e.StatusCode == 0 {
 		unknown.Err = e.cause // the endpoint is named already

@@ -19,9 +19,9 @@ import (
 )
 
 // This file is one call, from top to bottom: newCall checks and encodes, run has
-// go-retryablehttp repeat RoundTrip, nextAttempt decides what follows an attempt, and sleep
-// waits. One attempt is in attempt.go, what its answer means in answer.go, and which
-// outcomes are repeated, and how often, in retry.go.
+// go-retryablehttp repeat transport.RoundTrip, nextAttempt decides what follows an attempt,
+// and sleep waits. One attempt is in attempt.go, what its answer means in answer.go, and
+// which outcomes are repeated, and how often, in retry.go.
 
 // do is the one path that every call takes. read makes its result of a success body; what
 // it cannot read, it notes in reply.err.
@@ -81,7 +81,7 @@ type call struct {
 	beforeSend func(context.Context, int) error // see WithBeforeSend; nil: none
 	info       *CallInfo                        // to be filled at the end; nil: none
 	subject    Subject                          // for observers
-	began      time.Time                        // if there are observers
+	began      time.Time                        // by the client's clock; if there are observers
 
 	library struct { // what repeats the attempts, allocated together with the call
 		client   retryablehttp.Client
@@ -96,7 +96,7 @@ type call struct {
 	last     *attempt      // that has begun
 	previous *attempt      // the one before last; nil: there was none
 	tally    CallInfo      // counts the attempts that passed the limiter, and what they waited
-	budget   time.Duration // left of the client's timeout, for attempts and pauses
+	timeLeft time.Duration // left of the client's timeout, for attempts and pauses
 	pause    time.Duration // before the next attempt
 }
 
@@ -108,7 +108,7 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) 
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
-	call := &call{request: r, readResult: read, client: c, ctx: ctx, line: c.limits, budget: c.timeout}
+	call := &call{request: r, readResult: read, client: c, ctx: ctx, line: c.limits, timeLeft: c.timeout}
 	call.secrets = c.redactor().With(r.providerKey, r.words)
 	call.first.call, call.last = call, &call.first
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
@@ -126,11 +126,11 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) 
 		call.payload, _ = encode(r.body) // strings, and metadata that are JSON
 	}
 	if _, has := ctx.Deadline(); has {
-		call.budget = math.MaxInt64 // the deadline bounds the call, and nothing else
+		call.timeLeft = math.MaxInt64 // the deadline bounds the call, and nothing else
 	}
 	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {
-		call.began = time.Now()
+		call.began = c.clockOrReal().Now()
 		call.subject = Subject{c.calls.Add(1), Endpoint{r.endpoint.Name, r.endpoint.Method, r.endpoint.Path}, r.agentID}
 	}
 	return call, nil
@@ -158,12 +158,12 @@ func (c *call) run() (err error) {
 	case actionUnknown:
 		return c.last.outcomeUnknownError()
 	case actionError:
-		return c.last.fail()
+		return c.last.finishFailure()
+	default: // it ended before its first attempt, or while it waited for the next
+		c.last.failure = cmp.Or(c.last.failure, new(Error))
+		c.last.failure.cause = c.cause(c.ctx, cmp.Or(c.whyOver(), over))
+		return c.last.finishFailure()
 	}
-	// It ended before an attempt, or while it waited for one.
-	c.last.failure = cmp.Or(c.last.failure, new(Error))
-	c.last.failure.cause = c.cause(c.ctx, cmp.Or(c.whyOver(), over))
-	return c.last.fail()
 }
 
 // repeat hands the request to the library, which repeats it as its hooks say. What
@@ -173,7 +173,7 @@ func (c *call) run() (err error) {
 // attempt, at eight more allocations a POST.
 func (c *call) repeat() error {
 	l := &c.library
-	l.http = http.Client{Transport: c, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
+	l.http = http.Client{Transport: transport{c}, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
 	l.client = retryablehttp.Client{
 		HTTPClient:   &l.http,
 		RetryMax:     math.MaxInt, // nextAttempt counts
@@ -192,15 +192,17 @@ func (c *call) repeat() error {
 // would send the credential and the body to an address that nobody chose.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// RoundTrip makes one attempt: it is the transport of the library's http.Client. The
-// body is read and decoded here, within the attempt. The library never gets the
-// user's transport: it would close that transport's idle connections.
-func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
+// transport is what the library's http.Client sends a call's attempts through. It never
+// gets the user's transport, whose idle connections the library would close.
+type transport struct{ *call }
+
+// RoundTrip makes one attempt. The body is read and decoded here, within the attempt.
+func (c transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c.last.number != 0 {
 		c.previous, c.last = c.last, new(attempt)
 	}
 	a := c.last
-	a.call, a.number, a.cookies = c, c.tally.Attempts+1, r.Header["Cookie"]
+	a.call, a.number, a.cookies = c.call, c.tally.Attempts+1, r.Header["Cookie"]
 	delete(r.Header, "Cookie") // http.Client adds them anew to each attempt
 	if a.run(); a.Status == 0 {
 		return nil, a.Err
@@ -213,8 +215,8 @@ func (c *call) RoundTrip(r *http.Request) (*http.Response, error) {
 // It returns no error, which would replace the attempt's.
 func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
 	a := c.last
-	if a.outcome == outcomeRefused && c.previous != nil && c.previous.outcome == outcomeLimited && c.whyOver() != nil {
-		c.last = c.previous // the call was over before it could be sent again: it ends with the 429
+	if c.endsInLine() {
+		c.last = c.previous
 		return false, nil
 	}
 	if a.next = a.outcome.idempotent; c.endpoint.Method == http.MethodPost {
@@ -233,7 +235,13 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 	return false, nil
 }
 
-// takeRetry takes another attempt from what the policy and the budget allow after a failure.
+// endsInLine reports whether the call was over before it could be sent again after a 429.
+// It ends with that 429.
+func (c *call) endsInLine() bool {
+	return c.last.outcome == outcomeRefused && c.previous != nil && c.previous.outcome == outcomeLimited && c.whyOver() != nil
+}
+
+// takeRetry takes another attempt from what the policy and the time left allow after a failure.
 // It says how long until then: for so long the call sleeps, or its limit is closed and it
 // waits in the line. If there is no other attempt, it adds to the failure why not.
 func (c *call) takeRetry() (wait time.Duration, again bool) {
@@ -253,7 +261,7 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 		return 0, false
 	}
 	longest, _ := c.longestWait()
-	wait, again = policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.budget-1), c.client.random())
+	wait, again = policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.timeLeft-1), c.client.random())
 	if again && a.Sent && !c.client.retries.take(c.client.clockOrReal().Now()) { // what was never sent spends no quota
 		a.failure.add(errWithheld)
 		return 0, false
@@ -278,12 +286,10 @@ func (c *call) longestWait() (longest time.Duration, beyond string) {
 
 // tooLong says why a call does not wait until its limit opens: either the service has
 // refused every call for the call's Patience, or the limit opens after the longest wait
-// that is allowed. It is nil if the policy and the deadline allow the wait.
+// that is allowed. WithTimeout does not count here: it is the Patience. It is nil if the
+// policy and the deadline allow the wait.
 func (c *call) tooLong(patience, opens time.Duration) error {
 	longest, beyond := c.longestWait()
-	if c.waiter.Refused && c.client.timeout < longest {
-		longest, beyond = c.client.timeout, "later than WithTimeout allows"
-	}
 	switch {
 	case patience > 0:
 		return fmt.Errorf("the service has refused every call for %s", human(patience))
@@ -294,14 +300,14 @@ func (c *call) tooLong(patience, opens time.Duration) error {
 }
 
 // sleep is the library's PrepareRetry: it waits out the pause. It takes the whole of
-// it off the budget, however long the clock took for it.
+// it off the time left, however long the clock took for it.
 func (c *call) sleep(*http.Request) error {
 	if c.pause > 0 {
 		clock := c.client.clockOrReal()
 		began := clock.Now()
 		err := clock.Sleep(c.ctx, c.pause)
-		c.tally.Waited += max(0, clock.Now().Sub(began)) // a clock may go back
-		c.budget -= c.pause
+		c.tally.Waited += c.client.since(began)
+		c.timeLeft -= c.pause
 		if err != nil {
 			return err
 		}
@@ -315,7 +321,7 @@ func (c *call) whyOver() error {
 	switch {
 	case c.ctx.Err() != nil:
 		return c.ctx.Err()
-	case c.budget <= 0:
+	case c.timeLeft <= 0:
 		return fmt.Errorf("%w: WithTimeout allows %s", context.DeadlineExceeded, human(c.client.timeout))
 	}
 	return nil
@@ -348,7 +354,7 @@ func (c *call) report(err error) {
 	}
 	e := CallEnd{
 		Subject: c.subject, StatusCode: a.Status, TraceID: a.safeTraceID(),
-		Attempts: c.tally.Attempts, Refusals: c.tally.Refusals, Waited: c.tally.Waited, Elapsed: time.Since(c.began), Err: err,
+		Attempts: c.tally.Attempts, Refusals: c.tally.Refusals, Waited: c.tally.Waited, Elapsed: c.client.since(c.began), Err: err,
 	}
 	if a.failure != nil {
 		e.LimitKey = a.failure.LimitKey

@@ -104,7 +104,8 @@
 //
 //   - at once, if the limit opens too late for its deadline or [RetryPolicy].MaxWait,
 //   - at its deadline, if that comes while it is in line,
-//   - when the limit has let nobody through for the time of [WithTimeout],
+//   - when the service refuses again after letting nobody through for the time of
+//     [WithTimeout],
 //   - if MaxAttempts is 1, which retries nothing. Before it is sent it still waits in line.
 //
 // The error has RetryAfter set, unless its deadline came in line, and [Error].Local if its
@@ -118,7 +119,8 @@
 //
 // The deadline of the context bounds a call, its attempts and waits together.
 // Where the context has none, [WithTimeout] bounds the attempts and the waits
-// between them; its default is 5 minutes. Time in line for a limit does not count.
+// between them; its default is 5 minutes. Time in line for a limit, after a 429 too,
+// does not count: no single wait for a limit is too long for WithTimeout.
 // The Timeout of the http.Client given to [WithHTTPClient] bounds one attempt.
 //
 // # Observing calls

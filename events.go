@@ -62,8 +62,8 @@ type CallEnd struct {
 	Attempts   int           // made, also without reaching the service
 	Refusals   int           // of them, those that the service refused with 429
 	Waited     time.Duration // between attempts and for the limiter
-	Elapsed    time.Duration
-	Err        error // what the method returns
+	Elapsed    time.Duration // by the client's clock, waits included
+	Err        error         // what the method returns
 }
 
 // AttemptStart is the start of one attempt, before the limiter is asked.
@@ -89,7 +89,7 @@ type AttemptEnd struct {
 	TraceID    string        // of the answer
 	LimitKey   string        // of a 429; one line of at most 64 bytes
 	Verdict    Verdict       // whether the service has done what was asked
-	Elapsed    time.Duration // since the [AttemptStart]; the limiter's wait is part of it
+	Elapsed    time.Duration // since the [AttemptStart], by the client's clock; the limiter's wait is part of it
 	Err        error         // no answer, or a success that cannot be read; an [*Error] if the attempt was refused here
 }
 

@@ -57,19 +57,6 @@ func onFake(opts ...agentmessaging.Option) (*fakeserver.Server, *agentmessaging.
 	return fake, client
 }
 
-func ExampleNewClient() {
-	_, err := agentmessaging.NewClient("http://service.example", "key")
-	fmt.Println(err)
-	client, err := agentmessaging.NewClient("https://service.example/gateway", "key",
-		agentmessaging.WithUserAgent("shop/1.4"),
-		agentmessaging.WithTimeout(time.Minute),
-	)
-	fmt.Println(client, err)
-	// Output:
-	// agentmessaging: baseURL: must be https: plain http would show the API key to the network (http is accepted for loopback hosts only)
-	// agentmessaging.Client(https://service.example/gateway) <nil>
-}
-
 func ExampleClient_CreateAgent() {
 	fake, client := onFake()
 	defer fake.Close()
@@ -321,18 +308,4 @@ func ExampleOutcomeUnknownError() {
 	// Output:
 	// POST /v1/agents/{agent_id}/channels/sms true
 	// active +12025550101
-}
-
-// Refused here, before it could spend quota.
-func ExampleValidationError() {
-	fake, client := onFake()
-	defer fake.Close()
-	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
-
-	_, err := client.SendMessage(context.Background(), agent.ID, agentmessaging.MessageParams{})
-	var invalid *agentmessaging.ValidationError
-	if errors.Is(err, agentmessaging.ErrInvalid) && errors.As(err, &invalid) {
-		fmt.Println(invalid.Field, invalid.Reason)
-	}
-	// Output: text is required
 }

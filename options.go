@@ -140,10 +140,11 @@ func WithUserAgent(product string) Option {
 }
 
 // WithTimeout bounds a call whose context has no deadline: its attempts and the
-// waits between them. Time in line for the cool-down or a [Limiter] does not
-// count, so that no call fails because others came first. It also bounds the wait
-// for a limit that lets nobody through: a call fails when the service has refused all
-// calls of its limit for that long. It is more than 0; the default is 5 minutes.
+// waits between them. Time in line for the cool-down or a [Limiter], after a 429 too,
+// does not count, so that no call fails because others came first: no single wait for a
+// limit is too long for WithTimeout. But it says for how long a limit may let nobody
+// through, with a deadline or without: when the service refuses again after that, the
+// call fails. It is more than 0; the default is 5 minutes.
 func WithTimeout(timeout time.Duration) Option {
 	return func(s *settings) error {
 		if timeout <= 0 {
@@ -240,4 +241,9 @@ func (s *settings) clockOrReal() Clock {
 		return quota.RealClock{}
 	}
 	return s.clock
+}
+
+// since is what has passed by that clock; 0 if it went back.
+func (s *settings) since(began time.Time) time.Duration {
+	return max(0, s.clockOrReal().Now().Sub(began))
 }

@@ -22,7 +22,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
 // mischief makes one part of a client misbehave, once.
@@ -415,14 +417,72 @@ func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
 
 // TestObserversOfSiblings: an observer that With adds gets the calls of that client alone.
 func TestObserversOfSiblings(t *testing.T) {
-	client, reports := newClient(t, answering(okAnswer)), new(strings.Builder)
-	other, err := client.With(agentmessaging.WithObserver(&reporter{t: t, reports: reports}))
+	called := ""
+	noting := func(name string) agentmessaging.Option {
+		return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
+			if _, ok := event.(agentmessaging.CallStart); ok {
+				called += name
+			}
+			return nil
+		}))
+	}
+	client := newClient(t, answering(okAnswer), noting("a"), noting("b"), noting("c ")) // append makes room for a fourth
+	other, err := client.With(noting("other "))
 	require.NoError(t, err)
-	_, err = client.With(agentmessaging.WithObserver(&reporter{t: t, reports: reports})) // takes no place in the other's list
+	_, err = client.With(noting("third ")) // takes no place in the other's list
 	require.NoError(t, err)
 	require.NoError(t, post(t.Context(), other))
 	require.NoError(t, post(t.Context(), client))
-	assert.Equal(t, 5, strings.Count(reports.String(), "event "), "of one call")
+	assert.Equal(t, "abc other abc ", called)
+}
+
+// TestSiblingWithoutThePacer has a cool-down of its own, not the Pacer's limits.
+func TestSiblingWithoutThePacer(t *testing.T) {
+	p, err := pacer.New([]pacer.Limit{{Max: 1, Window: time.Hour}})
+	require.NoError(t, err)
+	paced := newClient(t, answering(okAnswer), agentmessaging.WithLimiter(p))
+	require.NoError(t, by(agentmessaging.WithLimiter(new(limiterStub)), get)(t.Context(), paced))
+	assert.Zero(t, p.State().Limits[0].Used)
+}
+
+// TestEventsHaveTheClientsTime, as its waits do. So has a Retry-After that is a date.
+func TestEventsHaveTheClientsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := fakeserver.New(t)
+		clock.Advance(10 * time.Hour)
+		due, reports := clock.Now().Add(30*time.Second).UTC().Format(http.TimeFormat), new(strings.Builder)
+		client := newClient(t, answering(tooMany(due, "k"), okAnswer), jitter(0),
+			agentmessaging.WithClock(clock), agentmessaging.WithObserver(&reporter{t: t, reports: reports}))
+		require.NoError(t, get(t.Context(), client))
+		assert.Regexp(t, `(?s) Wait=30.*AttemptEnd .* Elapsed=30.*CallEnd .* Waited=30.* Elapsed=30`, reports.String())
+	})
+}
+
+// lookedInto is an error that panics at one of the times that the client looks into it.
+type lookedInto struct {
+	error
+	looks int // until then
+}
+
+func (e *lookedInto) Unwrap() error {
+	if e.looks--; e.looks == 0 {
+		panic("mischief")
+	}
+	return nil
+}
+
+// TestPanicShowsNoError: no event shows an error of a transport before its secrets are
+// taken out.
+func TestPanicShowsNoError(t *testing.T) {
+	for looks := range 20 {
+		broken := &lookedInto{errors.New("sent " + testKey), looks}
+		observer := &reporter{t: t, reports: new(strings.Builder)} // which looks for the key
+		client := newClient(t, answering(answer{Err: broken}), once, agentmessaging.WithObserver(observer))
+		func() {
+			defer func() { _ = recover() }()
+			_ = get(t.Context(), client)
+		}()
+	}
 }
 
 // TestBeforeSend: its error is the call's, and costs no permit. The scenes show when

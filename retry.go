@@ -33,8 +33,9 @@ type RetryPolicy struct {
 	MinWait time.Duration
 	// MaxWait is the longest single wait that the service may ask for. Where it asks for
 	// more, as a daily limit does, the error is returned at once with RetryAfter
-	// set. 0 means 90 s, enough for a minute limit. It does not bound the time in line
-	// with other calls; a deadline does.
+	// set. 0 means 90 s, enough for a minute limit. After a 429, [WithTimeout] bounds no
+	// single wait: only MaxWait and the deadline do. MaxWait does not bound the time in
+	// line with other calls; a deadline does.
 	MaxWait time.Duration
 }
 

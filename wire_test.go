@@ -100,6 +100,7 @@ func TestDocuments(t *testing.T) {
 	}
 	assert.JSONEq(t, `{"provider":"openai","base_url":"https://gateway.example/v1","model":"m-1","fingerprint":"f00d",
 		"updated_at":"2026-01-02T03:04:05Z","trace_id":"trace_1"}`, string(must(json.Marshal(config))))
+	assert.Equal(t, 3, must(read.CreatedAt.Time()).Hour())
 	assert.Equal(t, `{"status":"","trace_id":"t"}`, string(must(json.Marshal(agentmessaging.SMS{TraceID: "t"}))))
 }
 
@@ -150,16 +151,6 @@ func TestUselessReplies(t *testing.T) {
 			err := call.call(t.Context(), newClient(t, answering(answer{Status: 200, Body: body}), once))
 			assert.Error(t, err, "%s: %s", call.name, body)
 		}
-	}
-}
-
-func TestTimestamp(t *testing.T) {
-	at, err := agentmessaging.Timestamp("2026-01-02T03:04:05.5+01:00").Time()
-	require.NoError(t, err)
-	assert.Equal(t, 2, at.UTC().Hour())
-	for _, other := range []agentmessaging.Timestamp{"", "yesterday", "1767323045"} {
-		_, err := other.Time()
-		assert.Error(t, err, "%q", other)
 	}
 }
 

@@ -83,7 +83,7 @@ type Waiter struct {
 	Endpoint *spec.Endpoint
 	SetsBYOK bool
 	MaxWait  time.Duration // a limit that is closed for longer refuses the call
-	Patience time.Duration // a limit that has let nobody through for this long refuses it too; 0: no bound
+	Patience time.Duration // a limit that has let nobody through for this long, and closes again, refuses it; 0: no bound
 	Clock    Clock         // nil: the engine's
 	OnWait   func(Wait)    // is called when a wait has begun and its length is known; may be nil
 
@@ -428,13 +428,10 @@ func (q *queue) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	if !q.Estimated {
 		turn = max(turn, q.turn(ahead))
 	}
-	closed, longest := q.Opens-now, w.MaxWait
-	if w.Refused && w.Patience > 0 {
-		longest = min(longest, w.Patience)
-	}
+	closed := q.Opens - now
 	var patience time.Duration
 	switch {
-	case closed > longest, turn > now && turn >= w.deadline:
+	case closed > w.MaxWait, turn > now && turn >= w.deadline:
 	case q.RefusedSince > 0 && closed > 0 && w.Patience > 0 && now-max(q.RefusedSince, w.since) >= w.Patience:
 		patience = w.Patience
 	default:
