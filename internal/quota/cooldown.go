@@ -199,12 +199,12 @@ func (g *gate) open(now time.Duration) {
 // Done implements Rule.
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	p, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
+	if p.gate != nil && passed && w.Grant.Mark != nil {
+		p.gate.since = now // also for a class that then leaves: the limit may be the same
+	}
 	switch mark := w.Grant.Mark.(type) {
 	case *ramp:
 		mark.record(o)
-		if p.gate != nil && passed {
-			p.gate.since = now
-		}
 	case *gate: // it tried whether it has to wait
 		switch {
 		case !passed || p.gate != mark:

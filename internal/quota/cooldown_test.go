@@ -289,6 +289,21 @@ func TestOpenGateIsForgotten(t *testing.T) {
 	assert.False(t, held(read))
 }
 
+// TestTrialThatPasses under a name keeps those patient who wait for it: their limit may be
+// the same.
+func TestTrialThatPasses(t *testing.T) {
+	p := play(0)
+	p.answer(message, *refuses("k", s))
+	p.now += s
+	p.ask(message, 1)
+	p.answer(message, *passes)
+	p.answer(create, *refuses("k", h))
+	p.now += s
+	p.ask(message, 1)
+	p.answer(message, *passes)
+	assert.Equal(t, p.now, p.ask(create, 1).RefusedSince)
+}
+
 // TestClasses: no two endpoints share one, nor do calls that set BYOK and others.
 func TestClasses(t *testing.T) {
 	seen := map[Class]bool{}
