@@ -95,7 +95,8 @@ type AttemptEnd struct {
 
 // Verdict says whether the service has done what an attempt asked for. A journal
 // that notes each attempt in [WithBeforeSend] closes the note with the verdict. If the
-// process dies, the notes that are still open are in doubt.
+// process dies, the notes that are still open are in doubt. An attempt that was not sent
+// has a verdict too, whether or not the function was asked: close only a note of your own.
 type Verdict string
 
 // The verdicts.
@@ -201,6 +202,10 @@ type beforeSendKey struct{}
 // caller's context, but not after [WithTimeout]. before notes in a journal that the
 // request may reach the service. If the process dies, the notes without an
 // [AttemptEnd] are in doubt. Calls that before makes with its own ctx do not ask it.
+//
+// An AttemptEnd also comes for an attempt that before refused, or for which it was not
+// asked, because the wait for a limit failed. Where several workers send from one journal,
+// another may hold the note then: take back only a note of your own.
 //
 // An error ends the call and sends nothing: permits are given back unspent, and the
 // call returns an [*Error] around it that has Local set. Of several functions the

@@ -10,8 +10,8 @@
 // to the journal: {"message":17,"state":"sent"} where nothing more is to do, or
 // {"message":17} to have line 17 of the file sent again.
 //
-// Ctrl-C lets requests that have left finish, and lets no other leave; a second one
-// ends the process at once. The service is the one that AGENT_MESSAGING_BASE_URL and
+// Ctrl-C ends every wait, and lets requests that have left finish; a second one ends the
+// process at once. The service is the one that AGENT_MESSAGING_BASE_URL and
 // AGENT_MESSAGING_API_KEY name; the program agentmessaging-fake prints both.
 package main
 
@@ -102,24 +102,24 @@ func (j *journal) sendAll(ctx context.Context, client *agentmessaging.Client, ag
 func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agentID string, n int, text string) error {
 	// Runs when the message has waited for every limit and is about to leave: from then
 	// on it may be in doubt.
-	call := agentmessaging.WithBeforeSend(context.WithoutCancel(ctx), func(context.Context, int) error {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	before := agentmessaging.WithBeforeSend(ctx, func(context.Context, int) error {
 		return j.note(record{Message: n, State: inDoubt})
 	})
-	// Takes that back once the service has certainly done nothing: the wait for the
-	// next attempt may take a minute.
-	client, err := client.With(agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
-		if end, ok := event.(agentmessaging.AttemptEnd); ok && end.Verdict == agentmessaging.VerdictNotDone {
-			_ = j.note(record{Message: n, State: planned}) // if it fails, so does every later note
+	client, err := client.With(agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
+		switch e := event.(type) {
+		case agentmessaging.RequestStart: // an interrupt ends every wait, but no request
+			return context.WithoutCancel(ctx)
+		case agentmessaging.AttemptEnd: // the wait for the next attempt may take a minute
+			if e.Verdict == agentmessaging.VerdictNotDone {
+				_ = j.note(record{Message: n, State: planned}) // if it fails, so does every later note
+			}
 		}
 		return nil
 	})))
 	if err != nil {
 		return err
 	}
-	reply, err := client.SendMessage(call, agentID, agentmessaging.MessageParams{Text: text})
+	reply, err := client.SendMessage(before, agentID, agentmessaging.MessageParams{Text: text})
 	switch {
 	case err == nil:
 		return j.note(record{Message: n, State: sent, Detail: reply.Text})

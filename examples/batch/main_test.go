@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
+	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
@@ -26,22 +28,31 @@ func TestSurvives(t *testing.T) {
 	})
 }
 
-// An interrupt while messages wait for a limit sends nothing and leaves no doubt.
-func TestInterruptedInLine(t *testing.T) {
-	client, fake := agentmessagingtest.New(t)
-	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{}).ID
-	path := filepath.Join(t.TempDir(), "texts")
-	require.NoError(t, os.WriteFile(path, []byte("one\n\ntwo\nthree\n"), 0o600))
-	ctx, interrupt := context.WithCancel(t.Context())
-	fake.Inject(fakeserver.Change("interrupted", func() {
-		assert.ErrorContains(t, run(t.Context(), client, agent, path), "another process works on it")
-		fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
-		interrupt()
-	}), fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)).Times(1)
-	err := run(ctx, client, agent, path)
-	require.ErrorIs(t, err, context.Canceled)
-	assert.NotContains(t, err.Error(), inDoubt)
+// An interrupt ends the wait for a limit, but not the request that has left. It leaves no doubt.
+func TestInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeserver.New(t)
+		client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(t)))
+		require.NoError(t, err)
+		agent := fake.AddAgent(fake.Key(), fakeserver.Agent{}).ID
+		path := filepath.Join(t.TempDir(), "texts")
+		require.NoError(t, os.WriteFile(path, []byte("slow\n\ntwo\nthree\n"), 0o600))
+		fake.Inject(fakeserver.Latency(3*time.Second), fakeserver.ByText("slow"))
+		fake.Inject(fakeserver.RateLimited("40"), fakeserver.ByTextContaining("t")).Times(2)
 
-	require.NoError(t, run(t.Context(), client, agent, path))
-	assert.Len(t, fake.Conversation(agent), 3)
+		ctx, interrupt := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, func() {
+			assert.ErrorContains(t, run(t.Context(), client, agent, path), "another process works on it")
+			interrupt()
+		})
+		began := time.Now()
+		err = run(ctx, client, agent, path)
+		require.ErrorIs(t, err, context.Canceled)
+		assert.NotContains(t, err.Error(), inDoubt)
+		assert.Equal(t, 3*time.Second, time.Since(began))
+		assert.Len(t, fake.Conversation(agent), 1)
+
+		require.NoError(t, run(t.Context(), client, agent, path))
+		assert.Len(t, fake.Conversation(agent), 3)
+	})
 }

@@ -26,8 +26,15 @@ func Recover(ctx context.Context, db *sql.DB) error {
 	return err
 }
 
-// SendNext sends the oldest planned message. It returns [sql.ErrNoRows] when there is
-// none. After any other error but an unknown outcome the message is still planned.
+// errChanged is why a note fails if the message has another state by now.
+var errChanged = errors.New("another worker has changed its state")
+
+// SendNext sends the oldest planned message. It returns [sql.ErrNoRows] if there is none,
+// and nil also if the message is refused, or if another worker sends it first: any number
+// of workers may call it for one table, in any number of processes.
+//
+// An unknown outcome, an error of the database and the end of the process leave the message
+// sending or in doubt. After any other error it is planned, and the next call begins with it.
 func SendNext(ctx context.Context, db *sql.DB, client *agentmessaging.Client) error {
 	var id int
 	var agentID, text string
@@ -35,37 +42,47 @@ func SendNext(ctx context.Context, db *sql.DB, client *agentmessaging.Client) er
 	if err := row.Scan(&id, &agentID, &text); err != nil {
 		return err
 	}
-	// note succeeds only from the expected state, so that two processes cannot both
-	// send a message. The end of ctx must not keep a note of what has happened.
-	note := func(from, to string) error {
-		result, err := db.ExecContext(context.WithoutCancel(ctx), `UPDATE outbox SET state = ? WHERE id = ? AND state = ?`, to, id, from)
-		if err != nil {
-			return err
+	// note fails if another worker has changed the state: two cannot both send a message.
+	// After a note that failed, the worker no longer knows the state, and all others fail
+	// too. The end of ctx must not keep a note of what has happened.
+	state, failed := "planned", error(nil)
+	note := func(next string) error {
+		if failed != nil {
+			return failed
 		}
-		rows, err := result.RowsAffected()
+		result, err := db.ExecContext(context.WithoutCancel(ctx), `UPDATE outbox SET state = ? WHERE id = ? AND state = ?`, next, id, state)
+		var rows int64
+		if err == nil {
+			rows, err = result.RowsAffected()
+		}
 		if err == nil && rows == 0 {
-			err = fmt.Errorf("message %d is not %s any more", id, from)
+			err = fmt.Errorf("message %d is no longer %s: %w", id, state, errChanged)
 		}
+		state, failed = next, err
 		return err
 	}
 	client, err := client.With(agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
-		if end, ok := event.(agentmessaging.AttemptEnd); ok && end.Verdict == agentmessaging.VerdictNotDone {
-			_ = note("sending", "planned") // before the next wait begins; if it fails, the message stays in doubt
+		if end, ok := event.(agentmessaging.AttemptEnd); ok && end.Verdict == agentmessaging.VerdictNotDone && state == "sending" {
+			_ = note("planned") // before the next wait begins
 		}
 		return nil
 	})))
 	if err != nil {
 		return err
 	}
-	before := agentmessaging.WithBeforeSend(ctx, func(context.Context, int) error { return note("planned", "sending") })
+	before := agentmessaging.WithBeforeSend(ctx, func(context.Context, int) error { return note("sending") })
 	_, err = client.SendMessage(before, agentID, agentmessaging.MessageParams{Text: text})
 	switch {
 	case err == nil:
-		return note("sending", "sent")
+		return note("sent")
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
-		return errors.Join(err, note("sending", "in doubt"))
-	case errors.Is(err, agentmessaging.ErrInvalid), errors.Is(err, agentmessaging.ErrBadRequest):
-		return note("planned", "refused")
+		return errors.Join(err, note("in doubt"))
+	case errors.Is(err, agentmessaging.ErrInvalid), errors.Is(err, agentmessaging.ErrBadRequest), errors.Is(err, agentmessaging.ErrNotFound):
+		err = nil
+		_ = note("refused")
 	}
-	return err
+	if errors.Is(failed, errChanged) { // another worker chose the message too, and was first
+		return nil
+	}
+	return errors.Join(err, failed)
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,42 +19,46 @@ import (
 // Each message ends in the state that fits what the agent has.
 func TestStates(t *testing.T) {
 	client, fake := agentmessagingtest.New(t)
-	db, agent := table(t, fake, "arrives", "is refused", "loses its reply", "waits a minute")
+	db, agent := table(t, fake, "waits a minute", "is refused", "loses its reply", "finds no agent", "waits a day")
+	fake.Inject(fakeserver.RateLimited("60"), fakeserver.ByText("waits a minute")).Times(1)
 	fake.OnMessage(fakeserver.ByText("is refused")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return fakeserver.Reply{Status: 400} })
 	fake.Inject(fakeserver.LoseReply(fakeserver.CloseEarly()), fakeserver.ByText("loses its reply"))
-	fake.Inject(fakeserver.RateLimited("60"), fakeserver.ByText("waits a minute")).Times(1)
+	fake.Inject(fakeserver.Answer(404, ""), fakeserver.ByText("finds no agent"))
+	fake.Inject(fakeserver.RateLimited("86400"), fakeserver.ByText("waits a day"))
 
-	require.NoError(t, outbox.SendNext(t.Context(), db, client))
-	require.NoError(t, outbox.SendNext(t.Context(), db, client))
-	require.ErrorIs(t, outbox.SendNext(t.Context(), db, client), agentmessaging.ErrOutcomeUnknown)
-	require.NoError(t, outbox.SendNext(t.Context(), db, client))
-	require.ErrorIs(t, outbox.SendNext(t.Context(), db, client), sql.ErrNoRows)
-	assert.Equal(t, "sent, refused, in doubt, sent", states(t, db))
-	assert.Len(t, fake.Conversation(agent), 3)
+	for _, want := range []error{nil, nil, agentmessaging.ErrOutcomeUnknown, nil, agentmessaging.ErrRateLimited} {
+		require.ErrorIs(t, outbox.SendNext(t.Context(), db, client), want)
+	}
+	assert.Equal(t, "sent, refused, in doubt, refused, planned", states(t, db))
+	assert.Len(t, fake.Conversation(agent), 2)
 }
 
-// What the table says at each moment is what a killed process leaves.
-func TestKilled(t *testing.T) {
+// While one worker sends a message, those that have chosen it too leave it alone. If the
+// process dies meanwhile, the message is in doubt.
+func TestWorkers(t *testing.T) {
 	client, fake := agentmessagingtest.New(t)
-	db, _ := table(t, fake, "under way")
-	fake.Inject(fakeserver.Change("the process dies", func() {
-		assert.Equal(t, "sending", states(t, db))
-		require.NoError(t, outbox.Recover(t.Context(), db))
-	}))
-	assert.ErrorContains(t, outbox.SendNext(t.Context(), db, client), "message 1 is not sending any more")
-	assert.Equal(t, "in doubt", states(t, db))
-	require.ErrorIs(t, outbox.SendNext(t.Context(), db, client), sql.ErrNoRows, "nothing sends it again")
-}
-
-// An interrupt while the message waits for a limit leaves it planned.
-func TestInterruptedInLine(t *testing.T) {
-	client, fake := agentmessagingtest.New(t)
-	db, _ := table(t, fake, "waits")
-	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // shorter than the wait
-	defer cancel()
-	require.ErrorIs(t, outbox.SendNext(ctx, db, client), agentmessaging.ErrRateLimited)
-	assert.Equal(t, "planned", states(t, db))
+	db, agent := table(t, fake, "one", "two")
+	underWay, first := make(chan bool), make(chan error, 1)
+	fake.Inject(fakeserver.Change("a worker sends it", func() {
+		underWay <- true
+		<-underWay
+	}), fakeserver.ByText("one")).Times(1)
+	late, err := client.With(agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
+		if _, chosen := event.(agentmessaging.AttemptStart); chosen {
+			go func() { first <- outbox.SendNext(t.Context(), db, client) }()
+			<-underWay
+		}
+		return nil
+	})))
+	require.NoError(t, err)
+	assert.NoError(t, outbox.SendNext(t.Context(), db, late))
+	assert.NoError(t, outbox.SendNext(t.Context(), db, client))
+	assert.Equal(t, "sending, sent", states(t, db))
+	assert.NoError(t, outbox.Recover(t.Context(), db))
+	underWay <- true
+	require.ErrorContains(t, <-first, "message 1 is no longer sending")
+	assert.Equal(t, "in doubt, sent", states(t, db))
+	assert.Len(t, fake.Conversation(agent), 2)
 }
 
 func table(t *testing.T, fake *fakeserver.Server, texts ...string) (db *sql.DB, agentID string) {
