@@ -61,10 +61,6 @@ var apps = []struct {
 		return put(e, name, "sent")
 	}, "Ready")},
 	{"a refusal that is reported, and one that is not", []string{"lost SendMessage_1/bad_request/once", "lost SendMessage_1/payment_required/once"}, dropsTwice},
-	{"a report about Order 10, and a mark at Order 1", []string{"lost"}, giveUp(func(e *sweep.Env, _ string, err error) error {
-		e.Told("not sent: Order 10")
-		return errors.Join(put(e, "message0", "sent"), put(e, "message1", "sent"))
-	}, "Order 10", "Order 1")},
 	// Each message arrives or is named. A report that may be about any message excuses
 	// one, however often it is repeated; one that names a message excuses no other.
 	{"one report for two messages", []string{"lost SendMessage_1/bad_request/from_on"}, broken(firstFailure)},
