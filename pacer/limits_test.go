@@ -64,8 +64,8 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestLongLimits: as many calls in each period as the service allows, and then refusals: one
-// of a trial, or those of all eight callers where the service allows another number. A
+// TestLongLimits: as many calls in each period as the service allows, and then refusals:
+// one of a trial, or those of all eight callers where the service allows another number. A
 // limit that the service does not have costs some seconds.
 func TestLongLimits(t *testing.T) {
 	for _, test := range []struct {
@@ -94,8 +94,8 @@ func TestLongLimits(t *testing.T) {
 	}
 }
 
-// TestLongLimitIsTried after a refusal by one call, whatever became of those that were under
-// way. The refusal of a shorter limit does not count for a long one.
+// TestLongLimitIsTried after a refusal by one call, whatever became of those that were
+// under way. The refusal of a shorter limit does not count for a long one.
 func TestLongLimitIsTried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, []pacer.Limit{{Key: "minute", Max: 1000, Window: time.Minute}, {Key: "hour", Max: 2200, Window: h}})

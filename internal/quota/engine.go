@@ -380,7 +380,7 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 		s.Again = now + leastAgain
 	}
 	if q.outdated {
-		s, q.outdated = Schedule{Grants: s.Grants, Key: s.Key}, false
+		s = Schedule{Grants: s.Grants, Key: s.Key} // it refuses nobody, and the rule is asked again
 	}
 	later := s.Turn > q.Turn+granted*q.Gap+q.Gap/2
 	if s.Estimated {
@@ -395,7 +395,7 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 			w.end(max(now, g.At), nil)
 		}
 	}
-	if q.Schedule = s; later {
+	if q.Schedule, q.outdated = s, false; later {
 		e.refuseLateLocked(q, now)
 	}
 	q.sendForecasts(now)
