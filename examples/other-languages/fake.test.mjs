@@ -31,14 +31,6 @@ test('an agent answers as scripted, and what was sent can be read', async () => 
   assert.deepEqual(JSON.parse(calls[0].body), { text: 'Your order is ready.' });
 });
 
-test('a limit that is used up opens again a day later', async () => {
-  await fake.control('POST', '/keys/key_000001/limits/key_day/exhaust');
-  await assert.rejects(remind(), /429 .*"limit_key":"key_day"/);
-
-  await fake.control('POST', '/clock', { duration: '24h' });
-  await remind();
-});
-
 // A sweep from outside Go: the application runs once for each call that it makes and each
 // fault that fits the call, every time on an empty fake. What it reports is compared with
 // what the service holds.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
@@ -16,26 +15,16 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
-// Everything that a test of a handler needs.
+// What the application's user sees.
 func TestAsk(t *testing.T) {
-	client, fake := agentmessagingtest.New(t)
-	fake.OnMessage().Reply("We open at nine.")
-	agent, err := client.CreateAgent(t.Context(), agentmessaging.CreateAgentParams{})
-	require.NoError(t, err)
-
-	w := httptest.NewRecorder()
-	askHandler(client, agent.ID).ServeHTTP(w, httptest.NewRequest("POST", "/ask", strings.NewReader("When do you open?")))
-	require.Equal(t, "We open at nine.", w.Body.String())
-}
-
-// What the application's user sees of what goes wrong.
-func TestAskRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name, question   string
 		prepare          func(*fakeserver.Server)
 		code             int
 		retryAfter, body string
 	}{
+		{"answered", "When do you open?", func(f *fakeserver.Server) { f.OnMessage().Reply("We open at nine.") },
+			200, "", "We open at nine."},
 		{"empty", "", func(*fakeserver.Server) {},
 			400, "", "ask a question of 1 to 4000 characters\n"},
 		{"day's requests spent", "Hello", func(f *fakeserver.Server) { f.Exhaust(f.Key(), fakeserver.LimitKeyDay) },
@@ -45,9 +34,10 @@ func TestAskRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			client, fake := agentmessagingtest.New(t)
+			agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
 			tt.prepare(fake)
 			w := httptest.NewRecorder()
-			askHandler(client, "agent_000001").ServeHTTP(w, httptest.NewRequest("POST", "/ask", strings.NewReader(tt.question)))
+			askHandler(client, agent.ID).ServeHTTP(w, httptest.NewRequest("POST", "/ask", strings.NewReader(tt.question)))
 			assert.Equal(t, tt.code, w.Code)
 			assert.Equal(t, tt.retryAfter, w.Header().Get("Retry-After"))
 			assert.Equal(t, tt.body, w.Body.String())

@@ -35,7 +35,5 @@ func Survive(t *testing.T) {
 			env.Reports(err)
 		}, sweep.InBubble())
 	})
-	t.Run("answer", func(t *testing.T) {
-		sweepBot(t, answer)
-	})
+	t.Run("answer", func(t *testing.T) { sweepBot(t, answer) })
 }
