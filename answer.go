@@ -189,7 +189,7 @@ func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error
 	}
 	words := secrets.Quote(string(a.Body))
 	switch {
-	case errors.Is(err, errNotOK): // what the documented body says
+	case errors.As(err, new(unconfirmed)): // it says all
 		return err
 	case words != "":
 		return fmt.Errorf("%s: %q", found, words)
@@ -227,6 +227,3 @@ func missed(a exchange.Answer, ended error) Missed {
 	}
 	return MissedConnection
 }
-
-// errNotOK is a readable answer that says no: it is not lost, so nothing is repeated.
-var errNotOK = errors.New("the service answered that it is not ok")

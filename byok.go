@@ -74,12 +74,35 @@ func readBYOK(r *reply) *BYOKConfig {
 	return config
 }
 
+// readStored reads the body of PUT.
+func readStored(r *reply) *BYOKConfig {
+	if readOK(r); r.err != nil {
+		return nil
+	}
+	config := readBYOK(r)
+	if config == nil || r.err != nil {
+		r.err = unconfirmed("without a configuration")
+	}
+	return config
+}
+
+// readOK reads the ok without which nothing is confirmed.
 func readOK(r *reply) (none struct{}) {
-	if !r.needFlag("ok") {
-		r.fail(errNotOK)
+	switch ok, _ := r.members.Get("ok"); string(ok) {
+	case "true":
+	case "false":
+		r.fail(unconfirmed("that it is not ok"))
+	default:
+		r.fail(unconfirmed("without an ok"))
 	}
 	return none
 }
+
+// unconfirmed says how a JSON object does not confirm what it answers. The answer is not
+// lost, so nothing is repeated: to store a key again would spend another BYOK set.
+type unconfirmed string
+
+func (u unconfirmed) Error() string { return "the service answered " + string(u) }
 
 // GetBYOK reads what is stored for this API key (interface 4.3). It returns
 // nil and no error when nothing is.
@@ -92,7 +115,7 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 
 // SetBYOK stores a provider key for this API key, in place of any earlier one
 // (interface 4.4). Agents in byok mode use it. It spends one of 5 BYOK sets
-// an hour (interface 8.1). An answer whose ok is false, or without a
+// an hour (interface 8.1). A JSON object without ok true, or without a
 // configuration, is an error, and not repeated.
 //
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
@@ -104,18 +127,11 @@ func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig
 		body:        setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label},
 		providerKey: string(params.APIKey),
 		setsBYOK:    true,
-	}, func(r *reply) *BYOKConfig {
-		config := readBYOK(r)
-		if config == nil {
-			r.fail(errNotOK) // null is no success here
-		}
-		readOK(r)
-		return config
-	})
+	}, readStored)
 }
 
-// ClearBYOK removes what is stored for this API key (interface 4.5). An answer
-// whose ok is false is an error, and not repeated.
+// ClearBYOK removes what is stored for this API key (interface 4.5). A JSON object
+// without ok true is an error, and not repeated.
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden],
 // [ErrNotFound].

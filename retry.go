@@ -193,7 +193,7 @@ func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr
 		return outcomeDown
 	case isServerError(a.Status):
 		return outcomeBroken
-	case a.Status/100 != 2, errors.Is(a.Err, errNotOK):
+	case a.Status/100 != 2, errors.As(a.Err, new(unconfirmed)):
 		return outcomeOther
 	case ctxErr != nil:
 		return outcomeEndedSent
