@@ -12,7 +12,8 @@ import (
 // Agent is a dedicated conversational agent (interface 2.2).
 type Agent struct {
 	// ID identifies the agent in the other calls. They refuse one that could reach another
-	// path: with a slash, a control character, or a dot segment.
+	// path (with a slash, a control character, or a dot segment), and one that holds the
+	// API key.
 	ID string `json:"agent_id"`
 	// Status is active at creation; later values are not documented.
 	Status AgentStatus `json:"status"`
@@ -143,7 +144,7 @@ func (p CreateAgentParams) validate() error {
 		check(spec.LLMModel, p.LLM.Model),
 		check(spec.LLMProvider, string(p.LLM.Provider)),
 		check(spec.LLMBaseURL, p.LLM.BaseURL),
-		check(spec.LLMAPIKey, string(p.LLM.APIKey)),
+		checkProviderKey(spec.LLMAPIKey, p.LLM.APIKey),
 		check(spec.LLMLabel, p.LLM.Label),
 	)
 }

@@ -47,7 +47,7 @@ type setBYOKBody struct {
 func (p SetBYOKParams) validate() error {
 	return cmp.Or(
 		check(spec.BYOKProvider, string(p.Provider)),
-		check(spec.BYOKAPIKey, string(p.APIKey)),
+		checkProviderKey(spec.BYOKAPIKey, p.APIKey),
 		check(spec.BYOKBaseURL, p.BaseURL),
 		check(spec.BYOKModel, p.Model),
 		check(spec.BYOKLabel, p.Label),

@@ -118,6 +118,9 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) 
 	if r.invalid != nil {
 		return nil, r.invalid
 	}
+	if call.secrets.HasKey(r.agentID) { // URLs, events and logs show ids
+		return nil, &ValidationError{Field: "agent_id", Reason: "holds the API key; give Agent.ID"}
+	}
 	var err error
 	if call.url, err = r.url(c.base); err != nil {
 		return nil, err

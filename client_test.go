@@ -78,6 +78,7 @@ func TestNewClientAcceptsBaseURL(t *testing.T) {
 func TestNewClientRefusesAPIKey(t *testing.T) {
 	for _, tt := range []struct{ key, says string }{
 		{"", "is empty"},
+		{"[redacted]", "not the key itself"},
 		{"Bearer canary", "without"},
 		{"bearer c", "without"},
 		{"a canary", "position 1"},
@@ -192,8 +193,6 @@ func TestWithKeepsKeyAndConnections(t *testing.T) {
 	assert.Regexp(t, "^batch/2 shop/1 ", first.Sent()[1].UserAgent())
 	assert.Regexp(t, "^shop/1 ", second.Sent()[0].UserAgent())
 
-	_, err = client.With(nil)
-	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
 	_, err = new(agentmessaging.Client).With()
 	assert.ErrorIs(t, err, agentmessaging.ErrInvalid)
 }
@@ -310,11 +309,13 @@ func TestRequiredMembers(t *testing.T) {
 	wantRefusedField(t, setBYOK{Provider: "openai"}, "api_key", "required")
 	wantRefusedField(t, agentmessaging.SMSMode(""), "mode", "required")
 	wantRefusedField(t, create{LLM: llm{APIKey: "provider-canary"}}, "llm.provider", "required")
-	wantRefusedField(t, create{LLM: llm{Mode: "byok", APIKey: "provider-canary"}}, "llm.provider", "required")
+	wantRefusedField(t, setBYOK{Provider: "openai", APIKey: "[redacted]"}, "api_key", "not the key itself")
+	wantRefusedField(t, create{LLM: llm{Provider: "openai", APIKey: "[redacted]"}}, "llm.api_key", "not the key itself")
 }
 
 func TestAgentIDs(t *testing.T) {
 	for id, says := range map[string]string{
+		testKey: "holds the API key", "agent_" + testKey + "_1": "holds the API key",
 		"": "is empty", ".": "a dot segment", "..": "a dot segment", "a/canary": "a slash", `a\canary`: "a slash",
 		"canary\n": "control characters", "canary\x7f": "control characters", "canary\xff": "UTF-8",
 		"..;": "a dot segment", ".;canary": "a dot segment", "%2e%2E": "a dot segment", "%252e.": "a dot segment", "..%3bcanary": "a dot segment",

@@ -246,23 +246,6 @@ func ExampleWithLogger() {
 	// level=WARN msg="agentmessaging gave up" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 attempts=1 refusals=1 waited=0s trace_id=trace_000001 limit_key=key_day error="agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: the next attempt is due in 24h0m0s, later than the RetryPolicy waits (1m30s) (limit key_day, retry after 24h0m0s, trace trace_000001)"
 }
 
-func ExampleWithObserver() {
-	failed := map[string]int{}
-	count := func(_ context.Context, event agentmessaging.Event) context.Context {
-		if end, ok := event.(agentmessaging.CallEnd); ok && end.Err != nil {
-			failed[end.Endpoint.Name]++
-		}
-		return nil
-	}
-	fake, client := onFake(agentmessaging.WithObserver(agentmessaging.ObserverFunc(count)))
-	defer fake.Close()
-
-	_, _ = client.GetAgent(context.Background(), "agent_000007")
-	_, _ = client.Status(context.Background())
-	fmt.Println(failed)
-	// Output: map[GetAgent:1]
-}
-
 // A minute limit is waited out by default; a wait that would pass the
 // context's deadline is not begun, and the error says how long it would be. The
 // second call is refused by the cool-down: nothing was sent.

@@ -485,15 +485,17 @@ func TestPanicShowsNoError(t *testing.T) {
 	}
 }
 
-// TestBeforeSend: its error is the call's, and costs no permit. The scenes show when
-// it is asked.
+// TestBeforeSend: its error is the call's, and costs no permit: the limiter has been asked
+// before. ExampleWithBeforeSend shows when it is asked.
 func TestBeforeSend(t *testing.T) {
-	limiter, full := &limiterStub{}, errors.New("the journal is full")
+	limiter, full := &limiterStub{}, errors.New("the journal is full of "+testKey)
 	client := newClient(t, answering(okAnswer), agentmessaging.WithLimiter(limiter))
 	refuse := agentmessaging.WithBeforeSend(t.Context(), func(ctx context.Context, _ int) error {
 		return cmp.Or(post(ctx, newClient(t, answering(okAnswer))), full) // a call of its own, which does not ask it
 	})
-	assert.ErrorIs(t, post(refuse, client), full)
+	err := post(refuse, client)
+	assert.ErrorIs(t, err, full)
+	assert.ErrorContains(t, err, "the journal is full of [redacted] (refused here by the function of WithBeforeSend)")
 	assert.Equal(t, []agentmessaging.AttemptOutcome{{}}, limiter.done, "not sent")
 	assert.NoError(t, post(agentmessaging.WithBeforeSend(refuse, nil), client), "the last one counts")
 	var none *agentmessaging.Error

@@ -7,11 +7,13 @@ import (
 )
 
 // Secret is a string that does not show when it is printed: fmt, slog and
-// encoders give "[redacted]" instead. Convert it with string(s) to read it.
+// encoders give "[redacted]" instead. Convert it with string(s) to read it. One that was
+// encoded and read again is "[redacted]" too, which is refused as a key.
 //
-// It does show where nobody asks its methods: as the verb %p, as a key of a map
-// that is written as JSON, to printers that go by reflection, such as cmp.Diff,
-// and in an unexported field of a struct of your own that is printed.
+// It does show where nobody asks its methods: as the verb %p, as %w of fmt.Errorf, which
+// go vet refuses, as a key of a map that is written as JSON, to printers that go by
+// reflection, such as cmp.Diff, and in an unexported field of a struct of your own that
+// is printed.
 type Secret string
 
 // String returns "[redacted]", or "" for an empty secret.
@@ -25,7 +27,7 @@ func (s Secret) String() string {
 // GoString quotes String.
 func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
 
-// Format writes String for every verb, %x and %d included, but %p, for which
+// Format writes String for every verb, %x and %d included, but %p and %w, for which
 // package fmt does not ask.
 func (s Secret) Format(f fmt.State, verb rune) {
 	if verb == 'q' || verb == 'v' && f.Flag('#') {

@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
@@ -87,6 +88,8 @@ var dotSegment = regexp.MustCompile(`(?i)^(\s|%(25)*20)*(\.|%(25)*2e){1,2}(\s|%(
 func checkAPIKey(key string) error {
 	refuse := func(reason string) error { return &ValidationError{Field: "apiKey", Reason: reason} }
 	switch i := strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }); {
+	case key == redact.Redacted:
+		return refuse(encodedSecret)
 	case key == "":
 		return refuse("is empty; issue one in the service's dashboard")
 	case len(key) > 7 && strings.EqualFold(key[:7], "Bearer "):
@@ -99,6 +102,10 @@ func checkAPIKey(key string) error {
 	}
 	return nil
 }
+
+// encodedSecret is why the text of an encoded Secret is no key: it would take the place of
+// the real one.
+const encodedSecret = "is what a Secret is encoded as, not the key itself: keep string(secret) where the key is safe"
 
 // checkAgentID refuses ids that could reach another path even when escaped:
 // proxies are known to decode %2F and to fold dot segments.
@@ -138,6 +145,14 @@ func check(field *spec.Field, value string) error {
 		return refuse("must be at most %d characters, has %d", field.MaxLen, utf8.RuneCountInString(value))
 	}
 	return nil
+}
+
+// checkProviderKey is check for a provider key.
+func checkProviderKey(field *spec.Field, key Secret) error {
+	if key == redact.Redacted {
+		return &ValidationError{Field: field.Path, Reason: encodedSecret}
+	}
+	return check(field, string(key))
 }
 
 // encodeObject writes a value that must be a JSON object which the service can

@@ -53,6 +53,11 @@ func (r *Redactor) With(key, words string) Redactor {
 // "a" everywhere would destroy the text and hide nothing.
 const minSecret = 6
 
+// HasKey reports whether a text has a whole key in it.
+func (r *Redactor) HasKey(text string) bool {
+	return slices.ContainsFunc(r.secrets[:r.keys], func(key secret) bool { return strings.Contains(text, key.text) })
+}
+
 // place says where a text comes from. How much of a secret it may show depends on that.
 type place int
 
