@@ -11,7 +11,6 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
 // 130 messages are more than two minutes' worth (interface 8.1). They all
@@ -32,20 +31,6 @@ func TestABatchWaitsNoRealTime(t *testing.T) {
 	}
 	t.Run("outside", batch)
 	t.Run("bubble", func(t *testing.T) { synctest.Test(t, batch) })
-}
-
-func TestNewClientTakesOptionsOfBothSides(t *testing.T) {
-	fake := fakeserver.New(t, fakeserver.WithPlan(fakeserver.PlanFree))
-	client := agentmessagingtest.NewClient(t, fake, agentmessaging.WithUserAgent("shop/1.4"))
-	_, err := client.Status(t.Context())
-	require.ErrorIs(t, err, agentmessaging.ErrPaymentRequired)
-	require.Len(t, fake.Calls(), 1)
-	assert.Contains(t, fake.Calls()[0].Header.Get("User-Agent"), "shop/1.4")
-
-	other := agentmessagingtest.NewClient(t, fake)
-	fake.SetPlan(fake.Key(), fakeserver.PlanPreview)
-	_, err = other.Status(t.Context())
-	require.NoError(t, err)
 }
 
 func TestAnUnusableArgumentPanics(t *testing.T) {

@@ -60,7 +60,9 @@ var known = []string{
 func TestPagesCompile(t *testing.T) {
 	t.Chdir(root)
 	fset := token.NewFileSet()
-	imports := importer.ForCompiler(fset, "gc", exportData(t))
+	all, err := packages()
+	require.NoError(t, err)
+	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(all[path].export) })
 	for _, page := range append(docs(t), "README.md", ".github/SECURITY.md", "doc.go", "fakeserver/doc.go", "pacer/pacer.go") {
 		for line, block := range blocks(t, page) {
 			source, whole := complete(block, fmt.Sprintf("//line %s:%d\n", page, line))
@@ -117,19 +119,6 @@ var packages = sync.OnceValues(func() (map[string]listed, error) {
 	}
 	return all, err
 })
-
-// exportData finds what the compiler keeps of a package that a block may import.
-func exportData(t *testing.T) importer.Lookup {
-	all, err := packages()
-	require.NoError(t, err)
-	return func(path string) (io.ReadCloser, error) {
-		file, err := os.Open(all[path].export)
-		if err != nil {
-			return nil, errors.New("a page cannot import " + path)
-		}
-		return file, nil
-	}
-}
 
 // TestWhoImportsWhom holds the packages to CONTRIBUTING.md. What users compile with the
 // client and the pacer imports go-retryablehttp, and nothing else of other modules.
