@@ -81,24 +81,26 @@
 // the error is returned at once with RetryAfter set. Where the Retry-After of a 429 is 0,
 // missing or unreadable, the wait is at least 1 s.
 //
-// Every attempt that reaches the service spends quota (interface 8). So a client
-// and all that With makes of it share a budget for retries of failures that it may have
-// seen: a fifth of the calls that succeed, and two a second. If the budget is empty, the
-// error says so. What was never sent, such as a connection refused, draws nothing.
+// An attempt spends quota on the six endpoints that may answer 429, unless it is
+// refused (our reading of interface 4 and 8). So a client and all that With makes of it
+// share a budget for retries of failures that the service may have seen: a fifth of the
+// calls that succeed, and two a second, of which ten are saved up at most. If the budget is
+// empty, the error says so. What was never sent, such as a connection refused, draws nothing.
 //
 // # Limits
 //
 // A 429 is not a failure: the service has done nothing, and says when to come back. It
 // never counts against [RetryPolicy].MaxAttempts. What follows is called the cool-down:
 //
-//   - The refused call waits until Retry-After has passed. So do calls to all
-//     endpoints where the client has seen the same limit_key (interface 8.3).
+//   - The refused call waits until Retry-After has passed, and so do all calls to its
+//     endpoint (interface 8.3).
 //   - Then they go in turn, at the pace of the limit once that is known. A call waits as
 //     long as others get through its limit.
 //   - While nobody gets through, the client tries less and less often. It believes no
 //     Retry-After beyond a day, and tries a closed limit once an hour.
-//   - Two limits may have the same name. So an endpoint that was not refused itself
-//     sends one trial call after a second, and goes on if the service accepts it.
+//   - Endpoints where the client has seen the same limit_key wait too. But two limits may
+//     have the same name: so an endpoint that was not refused this time tries one call
+//     after a second, and goes on if the service accepts it.
 //
 // A call fails with the 429
 //

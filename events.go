@@ -57,7 +57,7 @@ type CallStart struct {
 type CallEnd struct {
 	Subject
 	StatusCode int           // of the last answer; 0: none
-	TraceID    string        // of the last answer
+	TraceID    string        // of the last answer; one line of at most 128 bytes
 	LimitKey   string        // of the limit that refused the call here or there; one line of at most 64 bytes
 	Attempts   int           // made, also without reaching the service
 	Refusals   int           // of them, those that the service refused with 429
@@ -86,7 +86,7 @@ type AttemptEnd struct {
 	Subject
 	Attempt    int
 	StatusCode int           // 0: no answer
-	TraceID    string        // of the answer
+	TraceID    string        // of the answer; one line of at most 128 bytes
 	LimitKey   string        // of a 429; one line of at most 64 bytes
 	Verdict    Verdict       // whether the service has done what was asked
 	Elapsed    time.Duration // since the [AttemptStart], by the client's clock; the limiter's wait is part of it
@@ -115,7 +115,7 @@ const (
 type Retry struct {
 	Subject
 	Attempt int           // that failed
-	Outcome string        // how it ended, as in the table of the package documentation
+	Outcome string        // how it ended: a first column of the table in the package documentation, such as "429" or "never sent"
 	Wait    time.Duration // before the next attempt; after a 429, how long the limit is closed: [LimiterWait] tells how long it took
 }
 

@@ -25,17 +25,17 @@ type RetryPolicy struct {
 	// old one did not take ([CallInfo].Renewals). Limiters and observers see
 	// each attempt.
 	MaxAttempts int
-	// MinWait is the wait before the second attempt where the service does
-	// not ask for a longer one; it doubles with each attempt, up to 8 s, and
-	// half of it is added as jitter at most. 0 means 500 ms, or MaxWait if that
-	// is shorter. NewClient refuses one that is longer than MaxWait, unless
-	// MaxAttempts is 1.
+	// MinWait is the wait before the second attempt where the service does not ask for
+	// a longer one. It doubles with each attempt, up to 8 s or to MaxWait, unless MinWait
+	// itself is longer than 8 s. Half of it is added as jitter at most. 0 means 500 ms,
+	// or MaxWait if that is shorter. NewClient refuses one that is longer than MaxWait,
+	// unless MaxAttempts is 1.
 	MinWait time.Duration
-	// MaxWait is the longest single wait that the service may ask for. Where it asks for
-	// more, as a daily limit does, the error is returned at once with RetryAfter
-	// set. 0 means 90 s, enough for a minute limit. After a 429, [WithTimeout] bounds no
-	// single wait: only MaxWait and the deadline do. MaxWait does not bound the time in
-	// line with other calls; a deadline does.
+	// MaxWait is the longest single wait, for a limit or between attempts. Where the
+	// service asks for more, as a daily limit does, the error is returned at once with
+	// RetryAfter set. 0 means 90 s, enough for a minute limit. After a 429, [WithTimeout]
+	// bounds no single wait: only MaxWait and the deadline do. MaxWait does not bound the
+	// time in line with other calls; a deadline does.
 	MaxWait time.Duration
 }
 

@@ -44,7 +44,8 @@ func (s *Server) rewind() {
 // Sleep waits until the fake's clock is d later, without waiting for that long:
 // when nothing has reached the fake for a moment, it moves the clock to the wake
 // time. So a Server is an agentmessaging.Clock, and a client with
-// agentmessaging.WithClock(fake) waits out a daily limit in milliseconds.
+// agentmessaging.WithClock(fake) waits out a minute limit in milliseconds, and a
+// daily one if its RetryPolicy.MaxWait is a day.
 //
 // If several goroutines sleep, the clock moves to the earliest wake time, and
 // every Sleep that ends by then returns: ten goroutines that sleep a minute move

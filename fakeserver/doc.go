@@ -47,7 +47,7 @@
 // # Time
 //
 // The fake reads time.Now whenever it needs the time, so it follows the clock of
-// a testing/synctest bubble: a client that waits for the next day takes
+// a testing/synctest bubble: a client that waits for the next minute takes
 // milliseconds. One fake may serve several bubbles and the outside at once if
 // each has its own API key (IssueKey). If a test is about the limits per
 // address, each needs its own address too (FromIP). Advance moves the clock

@@ -79,8 +79,7 @@ const (
 // statuses, values of error and limit_key, header names, forms of Retry-After, and
 // members that the document does not have.
 //
-// It never fails or changes a call, and costs about 2 % of the shortest call over
-// loopback. Its observations hold no text, no key,
+// It never fails or changes a call. Its observations hold no text, no key,
 // no id and no hash of them. In memory, keys and agents are kept as numbers: hashes
 // with a random seed of the process. It decodes the bodies of all errors, but not
 // of all successes: for messages, agents that are read and the status, the first 32

@@ -22,8 +22,8 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// Run checks a store. newStore returns one, empty or not, whenever it is called;
-// several have to share what they keep, as connections to one server do. Run takes a
+// Run checks a store. newStore returns one whenever it is called: each time another
+// connection to the same server, whose keys all connections share. It may be empty or not. Run takes a
 // few seconds at most, and leaves a few small keys that expire. Each failure names the
 // rule that the store broke.
 func Run(tb TB, newStore func() pacer.Store) {
