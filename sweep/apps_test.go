@@ -91,6 +91,12 @@ var apps = []struct {
 	{"one new agent for one that is not found", nil, newAgent},
 	{"an agent's file that may be empty", []string{"resumes CreateAgent_1/dies_answered_agent_was_empty"}, emptyFile},
 	{"a creation in doubt that somebody has to look up", nil, mended(waitsForSomebody)},
+	{"a lock that a dead process leaves", []string{"resumes SendMessage_1/dies_before"}, welcome(func(e *sweep.Env, id, _, s string) error {
+		if os.Symlink("this process", filepath.Join(e.Dir, "lock")) != nil {
+			return errors.New("another process has the lock")
+		}
+		return errors.Join(sendAgain(e, id, "", s), remove(e, "lock"))
+	}, "Hello")},
 	{"a creation in doubt that is mentioned once", []string{"lost CreateAgent_1/reply_lost/once"}, broken(waitsForSomebody)},
 	{"a batch that begins again", []string{"doubled SendMessage_1/reply_lost/once"}, beginsAgain},
 	{"texts that are never the same", nil, numbered()},
@@ -130,7 +136,10 @@ func remove(e *sweep.Env, name string) error {
 
 // agentOf returns the agent of Dir, and creates it where there is none.
 func agentOf(e *sweep.Env) (string, error) {
-	return created(e, func(id string) error { return put(e, "agent", id) })
+	return created(e, func(id string) error {
+		e.Log("created", id) // which the next start cannot read
+		return put(e, "agent", id)
+	})
 }
 
 // created is agentOf with another way to keep the agent. Whether a creation was
@@ -206,6 +215,9 @@ func welcome(deliver func(e *sweep.Env, id, name, s string) error, texts ...stri
 		return err
 	}
 }
+
+// sendAgain sends at each start.
+func sendAgain(e *sweep.Env, id, _, s string) error { return forget404(e, send(e, id, s)) }
 
 // giveUp delivers texts, and does as the function says about one that fails.
 func giveUp(failed func(e *sweep.Env, name string, err error) error, texts ...string) app {

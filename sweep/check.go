@@ -40,16 +40,19 @@ const (
 	// application has not named it: by its text, or by the error of its call. A
 	// report that names no message and is the error of no call excuses one that was
 	// tried. Nothing but its text names what met 401, 402 or 429: the application
-	// can make that call again.
+	// can make that call again. It excuses all that was not tried where a creation is
+	// in doubt and the application waits for somebody; see Resumes.
 	Lost Check = "lost"
 	// LostAgent: there is an agent whose identifier is neither in Env.Dir, in a file or
-	// in the name of one, nor in what was said, and there are more of them than in the baseline. It is
-	// forgiven where the outcome of a creation was in doubt, and that was reported.
+	// in the name of one, nor in what was said, and there are more of them than in the
+	// baseline. It is forgiven where a creation was in doubt, and that was reported.
 	LostAgent Check = "lost agent"
 	// Doubled: an agent has one text, or there are agents with one customer_ref,
 	// more often than in the baseline. It is forgiven where a call about it was in
-	// doubt (its outcome unknown, or its process dead) and a report has its text, is
-	// the error of that call, or names no message at all.
+	// doubt and a report has its text, is the error of that call, or names no message
+	// at all. A call is in doubt if its outcome is unknown, or if its process died and
+	// it had not failed. A creation is not, once its identifier is in a file of Env.Dir
+	// that the baseline has too.
 	Doubled Check = "doubled"
 	// Quota: more than nine times the requests of the baseline: three tries of the
 	// application, each with three attempts of the client. A request that is refused
@@ -72,7 +75,11 @@ const (
 	// Secret: the service key or a provider key was said.
 	Secret Check = "secret"
 	// Resumes: a day later, when nothing is wrong any more, calls fail, or the
-	// application reports an error instead of doing its work.
+	// application reports an error instead of doing its work. It is forgiven where a
+	// creation is in doubt (see Doubled) and each start says so, by its error or by a
+	// report that names no message: then somebody has to decide. After a death in the
+	// middle of a write this holds only if the application also waits where the same
+	// death left the file as it was.
 	Resumes Check = "resumes"
 )
 
@@ -168,10 +175,10 @@ func (c *Call) madeGood(later []*Call) bool {
 	return false
 }
 
-// about are the calls of all executions about a subject; about any where its text is "".
-// A call that has sent nothing, such as one that a death cut off, may be about each.
-func (r *run) about(s subject) (calls []*Call) {
-	return slices.DeleteFunc(r.calls(), func(c *Call) bool {
+// calls are those about the subject; about any where its text is "". A call that has sent
+// nothing, such as one that a death cut off, may be about each.
+func (s subject) calls(all []*Call) []*Call {
+	return slices.DeleteFunc(slices.Clone(all), func(c *Call) bool {
 		return c.spec != s.endpoint || s.text != "" && c.subject != s.text && c.content != 0
 	})
 }
@@ -202,17 +209,41 @@ func (r *run) vagueReports(records ...*record) (n int) {
 }
 
 // doubtNamed reports whether a call about the subject was in doubt, and that was
-// reported: by name, or by a report that may be about anything. A restart cannot know
-// whether a call was carried out whose outcome is unknown, or whose process died.
+// reported: by name, or by a report that may be about anything.
 func (r *run) doubtNamed(s subject) bool {
-	doubt := slices.DeleteFunc(r.about(s), func(c *Call) bool { return !c.cutOff && !errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown) })
+	var doubt []*Call
+	for _, rec := range r.records {
+		doubt = append(doubt, slices.DeleteFunc(s.calls(rec.calls), func(c *Call) bool { return !rec.inDoubt(c) })...)
+	}
 	return len(doubt) > 0 && (r.vagueReports(r.records...) > 0 || r.named(s.text, doubt))
+}
+
+// inDoubt reports whether a restart cannot know if a call of the execution was carried
+// out: its outcome is unknown, or the process died before it noted that. The identifier
+// in a file shows that a creation was noted. Nothing shows it of a message, so each that
+// had not failed is in doubt.
+func (rec *record) inDoubt(c *Call) bool {
+	if rec.died == "" || c.failed() {
+		return errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown)
+	}
+	return c.spec != spec.CreateAgent || !c.ended || !rec.keeps(c.AgentID)
+}
+
+// keeps reports whether an identifier is in a file, or in its name, that the baseline has
+// too. A file that is still to be moved into place is none of them.
+func (rec *record) keeps(id string) bool {
+	for path, entry := range rec.left.dir {
+		if _, usual := rec.baseline.records[0].left.dir[path]; usual && strings.Contains(path+"\n"+entry.Content, id) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *run) lost(found found) {
 	got, excuses := r.last().left.state, r.vagueReports(r.records...)
 	for _, s := range r.baseline()[0].left.state.subjects() {
-		calls := r.about(s)
+		calls := s.calls(r.calls())
 		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { // a refusal for now is no doubt: the call can succeed one day
 			return errors.Is(c.Err, agentmessaging.ErrUnauthorized) || errors.Is(c.Err, agentmessaging.ErrPaymentRequired) || errors.Is(c.Err, agentmessaging.ErrRateLimited)
 		})
@@ -255,20 +286,20 @@ func unknownAgents(records []*record) (lost []string) {
 
 // keepsAgents reports an application that keeps identifiers of agents in Env.Dir.
 func (r *run) keepsAgents() bool {
-	return slices.ContainsFunc(r.baseline(), func(u *record) bool {
-		dir := u.left.dir.String()
-		return slices.ContainsFunc(u.left.state.ids, func(id string) bool { return strings.Contains(dir, id) })
-	})
+	usual := r.baseline()[0].left
+	return slices.ContainsFunc(usual.state.ids, func(id string) bool { return strings.Contains(usual.dir.String(), id) })
 }
 
-// awaitsDecision reports an application that may do no more: the outcome of a creation is
-// in doubt, somebody has to decide, and the application says so at each start. That is no
-// excuse after a death that tore a file, unless the application also waits where the same
-// death left the file whole: else it waits because it cannot read the file.
-func (r *run) awaitsDecision() bool {
-	awaits := r.doubtNamed(subject{spec.CreateAgent, ""}) && r.vagueReports(r.last()) > 0
-	r.awaited = awaits
-	return awaits && !r.mustGoOn
+// awaitsDecision reports an application that may do no more: a creation is in doubt,
+// somebody has to decide, and the application says so at each start. That is no excuse
+// after a death that tore a file, unless the application also waits where the same death
+// left the file whole: else it waits because it cannot read the file.
+func (r *run) awaitsDecision() bool { return r.awaits() && !r.mustGoOn }
+
+// awaits reports whether the application may wait for somebody's decision, whatever a
+// death did to its files.
+func (r *run) awaits() bool {
+	return r.doubtNamed(subject{spec.CreateAgent, ""}) && r.vagueReports(r.last()) > 0
 }
 
 // usualMost is how many of something this run may leave. leaves is how many the baseline
@@ -285,7 +316,7 @@ func (r *run) usualMost(leaves func(stage int) int) int {
 func (r *run) doubled(found found) {
 	last := r.last().left.state
 	for _, s := range last.subjects() {
-		unsaved := slices.DeleteFunc(r.about(s), func(c *Call) bool { // agents whose identifier a report names
+		unsaved := slices.DeleteFunc(s.calls(r.calls()), func(c *Call) bool { // agents whose identifier a report names
 			return c.spec != spec.CreateAgent || !r.named(c.AgentID, nil)
 		})
 		usual := max(1, r.usualMost(func(stage int) int { return r.baseline()[stage].left.state.held[s] }))

@@ -277,18 +277,19 @@ func (x *execution) tearLocked() disk.Image {
 }
 
 // settleLocked adds the states of the writes since the last moment, and gives that moment
-// the folder as it is now. What is noted next is a part of later writes alone.
+// the folder and the calls as they are now. What is noted next is a part of later writes
+// alone.
 func (x *execution) settleLocked() {
 	if x.moments {
 		x.last.record.left.dir = x.tearLocked()
+		x.last.record.calls = x.record.snapshot().calls
 	}
 }
 
 // startedLocked notes a call.
 func (x *execution) startedLocked(c *Call) {
-	x.settleLocked()
 	x.record.calls = append(x.record.calls, c)
-	x.last.record.calls = x.record.snapshot().calls
+	x.settleLocked()
 }
 
 // imageLocked returns the folder as given, and the service and the time as they are now.

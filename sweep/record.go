@@ -56,7 +56,6 @@ type Call struct {
 	ended   bool
 	routine string // that made it
 	own     bool   // that is the scenario's own goroutine
-	cutOff  bool   // its process died before it failed, if it was to fail
 	expired bool   // its deadline has passed by the fake's clock, though not yet in real time
 	content uint64 // digest of what it sends, and of the agent; 0 while it has sent nothing
 	subject string // of the content: the text, or the customer_ref
@@ -94,9 +93,9 @@ type run struct {
 	name    string // of its plan, or of its deaths; "" for the baseline
 	plan    *plan  // nil: no fault
 	records []*record
-	// awaited: the application waited for somebody's decision; see awaitsDecision.
-	// mustGoOn: waiting is no excuse. excused: a report came before the death.
-	awaited, mustGoOn, excused bool
+
+	mustGoOn bool // waiting for a decision is no excuse; see awaitsDecision
+	excused  bool // a report came before the death
 
 	// Of the baseline alone: the same executions once more, and patterns of the lines
 	// that the two say with different words.
@@ -169,14 +168,13 @@ type moment struct {
 	record record // what was done by then
 }
 
-// snapshot copies what a process that dies now has done. Statements and attempts are only ever added, so
-// that the copy may share their memory.
+// snapshot copies what a process that dies now has done. Statements and attempts are only
+// ever added, so that the copy may share their memory.
 func (rec *record) snapshot() record {
 	r := *rec
 	r.calls, r.moments = nil, nil
 	for _, c := range rec.calls {
 		one := *c
-		one.cutOff = !c.failed()
 		r.calls = append(r.calls, &one)
 	}
 	return r

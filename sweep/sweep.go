@@ -260,7 +260,7 @@ func (s *sweep) runDeaths() {
 			s.states[key] = &r
 			if m.whole != "" {
 				whole := s.states[m.whole]
-				r.mustGoOn = whole == nil || !whole.awaited
+				r.mustGoOn = whole == nil || !whole.awaits()
 			}
 			s.finish(&r, m.record.left, 1)
 			if s.stalls > 0 || m.whole != "" || len(dead.records) > 1 { // a third death finds what a second one does
