@@ -45,7 +45,7 @@ type execution struct {
 	mu       sync.Mutex // guards what follows; note takes it
 	over     bool       // nothing below changes any more
 	record   record
-	last     moment         // the newest that is no torn state
+	last     moment         // the newest that is no torn state, with the folder of the newest note
 	names    map[string]int // how often each name was given
 	dead     map[string]int // answers of 401 and 402 in a row, by goroutine
 	refusals int            // calls after the scenario was ended
@@ -58,6 +58,7 @@ func (s *sweep) execute(x *execution) *record {
 		s.t.Fatal(err)
 	}
 	s.executions++
+	s.restored = s.restored || len(x.from.dir) > 0
 	x.sweep, x.label = s, fmt.Sprintf("%s/%s in %s", s.t.Name(), cmp.Or(x.name, "baseline"), dir)
 	x.names, x.dead = map[string]int{}, map[string]int{}
 	x.record = record{baseline: s.baseline, stage: x.stage, dir: dir, maxRequests: 10_000, maxLasted: 1000 * time.Hour}
@@ -87,8 +88,7 @@ func (x *execution) run(t *testing.T) {
 	defer fake.Close()
 	x.clock = x.clockOf(fake)
 	x.record.fake, x.record.begun = fake, fake.Now()
-	x.last = moment{name: "start/dies", says: "after its start", record: x.record}
-	x.last.record.left = x.from
+	x.last = moment{name: "start/dies", says: "after its start", record: record{left: x.from}}
 	if x.moments {
 		x.watch.Start(x.record.dir)
 	}
@@ -96,7 +96,11 @@ func (x *execution) run(t *testing.T) {
 	if x.bubble {
 		defer time.AfterFunc(x.record.maxLasted, func() { x.note(func() { x.overdueLocked(x.record.maxLasted) }) }).Stop()
 	}
-	x.perform(&Env{tb: t, Client: x.client(), Fake: fake, Dir: x.record.dir, execution: x})
+	client, err := x.client()
+	if err != nil {
+		panic("sweep: " + err.Error()) // tryOptions had none
+	}
+	x.perform(&Env{tb: t, Client: client, Fake: fake, Dir: x.record.dir, execution: x})
 	if !x.bubble {
 		leaked := x.leftovers()
 		x.note(func() { x.record.leaked = leaked })
@@ -151,19 +155,28 @@ func (x *execution) recovered() {
 }
 
 // client is a new client of the execution's fake whose every attempt passes the wire.
-func (x *execution) client() *agentmessaging.Client {
+func (x *execution) client() (*agentmessaging.Client, error) {
 	fake := x.record.fake
-	opts := []agentmessaging.Option{
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
 		agentmessaging.WithHTTPClient(&http.Client{Transport: &wire{x, fake.Direct()}}),
 		agentmessaging.WithObserver(x),
 		agentmessaging.WithClock(x.clock),
-		testoption.WithRandom(func() float64 { return 0.5 }).(agentmessaging.Option), // so that all runs wait alike
-	}
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), append(opts, x.clientOptions...)...)
+		testoption.WithRandom(func() float64 { return 0.5 }).(agentmessaging.Option)) // so that all runs wait alike
 	if err != nil {
-		panic("sweep: " + err.Error())
+		return nil, err
 	}
-	return client
+	return client.With(x.clientOptions...)
+}
+
+// tryOptions makes a fake and a client as each execution does, where an option that one
+// of them refuses can still end the test.
+func (s *sweep) tryOptions() error {
+	fake, err := fakeserver.Open(s.fakeOptions...)
+	if err == nil {
+		defer fake.Close()
+		_, err = (&execution{sweep: s, clock: fake, record: record{fake: fake}}).client()
+	}
+	return err
 }
 
 // note runs f under the lock. What comes after the end of the execution is not noted.
@@ -182,20 +195,18 @@ func (x *execution) say(way way, text string) {
 	}
 }
 
-// addStatement notes one thing that the application said. A death in a later write leaves
-// it said. If something was written since the last moment, the process may also die
-// between that write and the statement.
+// addStatement notes one thing that the application said. If something was written since
+// the last moment, the process may also die between that write and the statement.
 func (x *execution) addStatement(t statement) {
 	x.note(func() {
-		before := x.last
+		before := x.last.record.left.dir.String()
 		x.settleLocked()
-		if m := x.last; x.moments && m.record.left.dir.String() != before.record.left.dir.String() {
+		if m := x.last; m.record.left.dir.String() != before {
 			line := len(x.record.statements) + 1
 			m.name, m.says = fmt.Sprintf("%s_before_line_%d", m.name, line), fmt.Sprintf("%s, and before it said line %d", m.says, line)
-			x.record.moments = append(x.record.moments, m)
+			x.addMomentLocked(m)
 		}
 		x.record.statements = append(x.record.statements, t)
-		x.last.record.statements = x.record.statements
 	})
 }
 
@@ -251,19 +262,27 @@ func (x *execution) moment(name, says string) {
 	}
 	defer x.serving.Unlock()
 	x.note(func() {
-		left := x.imageLocked(x.tearLocked())
-		x.last = moment{name: name, says: says, record: x.record.snapshot()}
-		x.last.record.left = left
-		x.record.moments = append(x.record.moments, x.last)
+		x.settleLocked()
+		x.last = moment{name: name, says: says, record: record{left: x.imageLocked(x.last.record.left.dir)}}
+		x.addMomentLocked(x.last)
 	})
+}
+
+// addMomentLocked adds a moment by which the process has done what is noted so far.
+func (x *execution) addMomentLocked(m moment) {
+	m.record = x.record.snapshot(m.record.left)
+	x.record.moments = append(x.record.moments, m)
 }
 
 // random matches what os.CreateTemp and the like put into the name of a file.
 var random = regexp.MustCompile(`[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d{4,}`)
 
-// tearLocked adds the states that a death in the middle of the writes since the last moment
-// leaves, and returns the folder as it is.
-func (x *execution) tearLocked() disk.Image {
+// settleLocked adds the states that a death in the middle of the writes since the last
+// note leaves. It comes before each note that later writes must find.
+func (x *execution) settleLocked() {
+	if !x.moments {
+		return
+	}
 	before := x.last.record.left
 	dir, changes := x.watch.Take(before.dir)
 	for _, torn := range disk.Torn(before.dir, dir, changes) {
@@ -271,25 +290,9 @@ func (x *execution) tearLocked() disk.Image {
 		m.name += "_" + strings.ReplaceAll(random.ReplaceAllString(torn.Says, "*"), " ", "_") // the same when it runs again
 		m.says += ", and " + torn.Says
 		m.whole, m.record.left.dir = before.key(), torn.Image
-		x.record.moments = append(x.record.moments, m)
+		x.addMomentLocked(m)
 	}
-	return dir
-}
-
-// settleLocked adds the states of the writes since the last moment, and gives that moment
-// the folder and the calls as they are now. What is noted next is a part of later writes
-// alone.
-func (x *execution) settleLocked() {
-	if x.moments {
-		x.last.record.left.dir = x.tearLocked()
-		x.last.record.calls = x.record.snapshot().calls
-	}
-}
-
-// startedLocked notes a call.
-func (x *execution) startedLocked(c *Call) {
-	x.record.calls = append(x.record.calls, c)
-	x.settleLocked()
+	x.last.record.left.dir = dir
 }
 
 // imageLocked returns the folder as given, and the service and the time as they are now.

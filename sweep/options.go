@@ -72,28 +72,37 @@ func (c *config) off(f Finding) bool {
 	})
 }
 
-// unknown says what an option was given that does not exist; "" for nothing.
-func (c *config) unknown() string {
+// validate returns what is wrong with an option.
+func (c *config) validate() error {
+	switch {
+	case c.watchdog <= 0:
+		return fmt.Errorf("Watchdog(%s): the time has to be more than 0", c.watchdog)
+	case c.maxVirtualTime < 0:
+		return fmt.Errorf("MaxVirtualTime(%s): the time is negative", c.maxVirtualTime)
+	}
 	known := slices.Clone(allChecks)
 	for _, own := range c.ownChecks {
+		if own.name == "" || own.look == nil || slices.Contains(known, Check(own.name)) {
+			return fmt.Errorf("WithCheck(%q): a check needs a function, and a name that no other check has", own.name)
+		}
 		known = append(known, Check(own.name))
 	}
 	for _, w := range c.without {
 		if !slices.Contains(known, w.check) {
-			return fmt.Sprintf("Without: there is no check %q; the checks are %q", w.check, known)
+			return fmt.Errorf("Without: there is no check %q; the checks are %q", w.check, known)
 		}
 		for _, e := range w.endpoints {
 			if !slices.ContainsFunc(spec.Endpoints, func(row *spec.Endpoint) bool { return endpointOf(row) == e }) {
-				return fmt.Sprintf("Without: there is no endpoint %q; the endpoints are constants of package fakeserver", e)
+				return fmt.Errorf("Without: there is no endpoint %q; the endpoints are constants of package fakeserver", e)
 			}
 		}
 	}
-	return ""
+	return nil
 }
 
-// WithCheck adds a check of the user. It is called after each run, the one without
-// faults included, but not after one that the watchdog ended; an error is a finding
-// under this name.
+// WithCheck adds a check of the user, under a name that no other check has. It is called
+// after each run, but not after one that the watchdog ended; an error is a finding. It is
+// called after the run without faults first, where an error ends the test.
 func WithCheck(name string, check func(*Run) error) Option {
 	return func(c *config) { c.ownChecks = append(c.ownChecks, ownCheck{name, check}) }
 }
@@ -116,8 +125,8 @@ func FakeOptions(opts ...fakeserver.Option) Option {
 }
 
 // MaxVirtualTime bounds how much longer, in virtual time, a run with a fault may take
-// than the one without. The default is 2 hours.
+// than the one without. The default is 2 hours, and 0 allows no more at all.
 func MaxVirtualTime(d time.Duration) Option { return func(c *config) { c.maxVirtualTime = d } }
 
-// Watchdog bounds the real time of a run. The default is 10 seconds.
+// Watchdog bounds the real time of a run. It is more than 0, and 10 seconds by default.
 func Watchdog(d time.Duration) Option { return func(c *config) { c.watchdog = d } }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
@@ -168,11 +166,11 @@ type moment struct {
 	record record // what was done by then
 }
 
-// snapshot copies what a process that dies now has done. Statements and attempts are only
-// ever added, so that the copy may share their memory.
-func (rec *record) snapshot() record {
+// snapshot copies what a process that dies now has done, and leaves. Statements and
+// attempts are only ever added, so that the copy may share their memory.
+func (rec *record) snapshot(left image) record {
 	r := *rec
-	r.calls, r.moments = nil, nil
+	r.calls, r.moments, r.left = nil, nil, left
 	for _, c := range rec.calls {
 		one := *c
 		r.calls = append(r.calls, &one)
@@ -202,14 +200,8 @@ func (t statement) isFrom(c *Call) bool { return c.failed() && errors.Is(t.err, 
 
 // contains looks for a subject as whole words: "Order 10" is not about "Order 1".
 func (t statement) contains(subject string) bool {
-	inWord := func(r rune, _ int) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
-	for i := range t.text {
-		after, found := strings.CutPrefix(t.text[i:], subject)
-		if found && !inWord(utf8.DecodeLastRuneInString(t.text[:i])) && !inWord(utf8.DecodeRuneInString(after)) {
-			return true
-		}
-	}
-	return false
+	const outside = `(?:^|$|[^\pL\pN])` // of a word
+	return strings.Contains(t.text, subject) && regexp.MustCompile(outside+regexp.QuoteMeta(subject)+outside).MatchString(t.text)
 }
 
 // said is all that the application said, as text.

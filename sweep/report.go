@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,9 +25,10 @@ type cause struct {
 	died, silent bool
 }
 
-// judge runs the checks, and keeps what they find. Of the baseline only
-// Secret is looked at.
+// judge runs the checks, and keeps what they find. Of the baseline Secret and the user's
+// own checks are looked at.
 func (s *sweep) judge(r *run) {
+	s.t.Helper()
 	var struck *spec.Endpoint // by the plan, first
 	if r.plan != nil {
 		struck = r.plan.at
@@ -60,8 +62,12 @@ func (s *sweep) judge(r *run) {
 
 // blame adds a finding, about a whole run or not, to its cause.
 func (s *sweep) blame(r *run, whole bool, f Finding) {
-	if s.off(f) {
+	s.t.Helper()
+	switch {
+	case s.off(f):
 		return
+	case r.name == "":
+		s.t.Fatalf("sweep: the check %q fails without faults: %s", f.Check, f.Says)
 	}
 	for _, rec := range slices.Backward(r.records) {
 		if rec.died != "" {
@@ -94,6 +100,7 @@ func (s *sweep) oneRun() bool {
 // the same are reported together.
 func (s *sweep) report() {
 	s.t.Helper()
+	asked := false // for a run that there is
 	slices.SortStableFunc(s.causes, func(a, b *cause) int { return len(b.plans) - len(a.plans) })
 	for len(s.causes) > 0 {
 		plan := s.causes[0].finding.Plan
@@ -110,7 +117,16 @@ func (s *sweep) report() {
 			s.collect(report, found)
 			continue
 		}
-		s.t.Run(cmp.Or(plan, "baseline"), func(t *testing.T) { t.Error(report) })
+		delete(s.outcomes, plan)
+		s.t.Run(plan, func(t *testing.T) { asked = true; t.Error(report) })
+	}
+	if s.oneRun() {
+		for _, name := range slices.Sorted(maps.Keys(s.outcomes)) {
+			s.t.Run(name, func(t *testing.T) { asked = true; t.Log("sweep: " + s.outcomes[name]) })
+		}
+		if !asked {
+			s.t.Log("sweep: there is no such run")
+		}
 	}
 	if s.t.Log(s.summary()); s.collect != nil {
 		s.collect(s.summary(), nil)
@@ -127,7 +143,7 @@ func (s *sweep) summary() string {
 	if s.missed > 0 {
 		parts = append(parts, plural(s.missed, "plan")+" struck nothing")
 	}
-	if len(s.baseline.records[lastStage].left.dir) == 0 {
+	if !s.restored {
 		parts = append(parts, "nothing is kept in Env.Dir, so that no restart knows what came before")
 	}
 	if s.stalls >= mostStalls {
@@ -140,7 +156,7 @@ func (s *sweep) summary() string {
 func (s *sweep) says(c *cause) string {
 	says := fmt.Sprintf("%s: %s\n", c.finding.Check, c.finding.Says)
 	if others := c.plans[1:]; len(others) > 0 {
-		says += fmt.Sprintf("  the same in %s, perhaps for another cause (go test -run '%s/NAME'), such as %s\n",
+		says += fmt.Sprintf("  the same in %s, perhaps for another cause (go test -v -run '%s/NAME'), such as %s\n",
 			plural(len(others), "other run"), pattern(s.t.Name()), strings.Join(others[:min(3, len(others))], ", "))
 	}
 	return says
@@ -163,7 +179,7 @@ func (s *sweep) story(r *run) string {
 		}
 		rec.transcript(&b)
 	}
-	fmt.Fprintf(&b, "  again: go test -run '%s'", pattern(s.t.Name()+"/"+cmp.Or(r.name, "baseline")))
+	fmt.Fprintf(&b, "  again: go test -v -run '%s'", pattern(s.t.Name()+"/"+r.name))
 	return b.String()
 }
 

@@ -14,6 +14,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,10 +54,12 @@ type sweep struct {
 
 	restarted map[string]*record // executions, by their stage and what they found
 	states    map[string]*run    // by the image that a death left, the run that goes on from there
+	outcomes  map[string]string  // by the name of a run, what is said of it if it is asked for and no check failed
 
 	executions int
 	stalls     int             // runs that the watchdog ended
 	missed     int             // plans that struck nothing
+	restored   bool            // a restart found something in its folder
 	deaths     int             // moments in which a process died
 	faults     map[string]bool // that struck, by name
 	reached    map[string]bool // names of Env.Sometimes
@@ -88,13 +91,14 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	}
 	s := &sweep{
 		config: newConfig(opts), t: t, scenario: scenario, baseline: new(run),
-		restarted: map[string]*record{}, states: map[string]*run{}, faults: map[string]bool{}, reached: map[string]bool{},
+		restarted: map[string]*record{}, states: map[string]*run{}, outcomes: map[string]string{},
+		faults: map[string]bool{}, reached: map[string]bool{},
 	}
-	switch {
+	switch err := cmp.Or(s.validate(), s.tryOptions()); {
 	case scenario == nil:
 		t.Fatal("sweep: the scenario is nil")
-	case s.unknown() != "":
-		t.Fatal("sweep: " + s.unknown())
+	case err != nil:
+		t.Fatalf("sweep: %v", err)
 	case inBubble():
 		t.Fatal("sweep: Test is called inside of a bubble. Call it outside, with the option InBubble: each run then has a bubble")
 	}
@@ -208,9 +212,11 @@ func (s *sweep) finish(r *run, from image, stage int) {
 		}
 		from = rec.left
 	}
+	s.outcomes[r.name] = "this run passes"
 	switch {
 	case r.plan != nil && !r.plan.struck:
 		s.missed++
+		s.outcomes[r.name] = "the fault of this run struck nothing"
 		return
 	case r.plan != nil:
 		s.faults[r.plan.fault.Name] = true
@@ -253,6 +259,7 @@ func (s *sweep) runDeaths() {
 			// A report before the death can excuse what the restart does. So a death without
 			// one needs a run, even if a death with one left the same.
 			known := s.states[key]
+			s.outcomes[dead.name] = cmp.Or(s.outcomes[dead.name], "another death leaves the same, so this one has no run")
 			if known != nil && (dead.excused || !known.excused) || len(s.states) >= mostStates {
 				continue
 			}

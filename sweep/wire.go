@@ -43,7 +43,8 @@ func (x *execution) begin(e agentmessaging.CallStart) *Call {
 	c.Endpoint, c.own = endpointOf(c.spec), c.routine == x.routine
 	x.note(func() {
 		if x.record.ended == "" {
-			x.startedLocked(c)
+			x.settleLocked()
+			x.record.calls = append(x.record.calls, c)
 			if made := len(x.record.calls); made > 100+2*x.record.maxRequests { // by then it is over its quota too, unless of 429s
 				x.stopLocked("it has made " + plural(made, "call") + " by then")
 			}
@@ -75,7 +76,12 @@ type sent struct {
 }
 
 // identify learns from its first request what a call does, and names it.
-func (x *execution) identify(c *Call, body []byte) {
+func (x *execution) identify(c *Call, req *http.Request) {
+	var body []byte
+	if req.Body != nil {
+		body, _ = io.ReadAll(req.Body)
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
 	var s sent
 	_ = json.Unmarshal(body, &s)
 	h := fnv.New64a()
@@ -120,7 +126,7 @@ const planHeader = "Sweep-Plan"
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := req.Context().Value(callKey{}).(*Call)
 	if c.Name == "" {
-		w.identify(c, body(req))
+		w.identify(c, req)
 	}
 	w.moment(c.Name+"/dies_before", "before "+c.Name+" left")
 	resp, err := w.attempt(req, c)
@@ -162,16 +168,6 @@ func (w *wire) attempt(req *http.Request, c *Call) (*http.Response, error) {
 func (x *execution) fingerprint() string {
 	stored, _ := x.record.fake.BYOK(x.record.fake.Key())
 	return stored.Fingerprint
-}
-
-// body reads what a request sends, and puts it back.
-func body(req *http.Request) []byte {
-	if req.Body == nil {
-		return nil
-	}
-	read, _ := io.ReadAll(req.Body)
-	req.Body = io.NopCloser(bytes.NewReader(read))
-	return read
 }
 
 // nextFault counts a request and finds the fault that befalls it, if any.
