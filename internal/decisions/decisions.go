@@ -3,6 +3,12 @@
 // service the same questions. The words, the defaults and the ids are here alone.
 package decisions
 
+import (
+	"slices"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
+)
+
 // Question is a question that the interface leaves open.
 type Question struct {
 	ID      string // in options and files, such as metadata_cap
@@ -31,15 +37,24 @@ const (
 type object = map[string]any
 type list = []any
 
-// All are all questions, in the order in which observe asks them.
-var All = []Question{
+// named is the answer of the fake to a question about names: each thing has its own.
+func named(values ...string) object {
+	all := object{}
+	for _, name := range values {
+		all[name] = name
+	}
+	return all
+}
+
+// All are all questions.
+var All = slices.Concat(Asked, Unasked)
+
+// Asked are the questions that observe asks, in their order.
+var Asked = []Question{
 	// Answers and their words.
 	{"status", "What does GET /v1/status say of the service?", object{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}, nil},
-	{"error_names", "Which values has error?", object{
-		"bad_request": "bad_request", "unauthorized": "unauthorized", "payment_required": "payment_required",
-		"forbidden": "forbidden", "not_found": "not_found", "method_not_allowed": "method_not_allowed",
-		"byok_not_configured": "byok_not_configured", "byok_unavailable": "byok_unavailable",
-	}, nil},
+	{"error_names", "Which values has error?", named(names.BadRequest, names.Unauthorized, names.PaymentRequired, names.Forbidden,
+		names.NotFound, names.MethodNotAllowed, names.BYOKNotConfigured, names.BYOKUnavailable), nil},
 	{"reason", "Does a 400 say in reason what is wrong?", true, nil},
 	// Unknown paths, the order of checks, and times.
 	{"unknown_method", "Which status has a method that a path does not have?", 405, list{404, 405}},
@@ -64,26 +79,23 @@ var All = []Question{
 	{"creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", true, nil},
 	{"byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", 400, list{400, 404, 200}},
 	// Limits.
-	{"warmup_limit_name", "Which limit_key has the limit on warm-ups?", "warmup_key_hour", nil},
+	{"warmup_limit_name", "Which limit_key has the limit on warm-ups?", names.WarmUpKeyHour, nil},
 	{"refused_operations_spend", "Does a warm-up with a wrong body spend one?", false, nil},
 	{"body_before_operation_limit", "Is a wrong body answered 400 where the limit of the operation is spent?", true, nil},
-	{"minute_limit_name", "Which limit_key has the limit on requests in a minute?", "key_minute", nil},
+	{"minute_limit_name", "Which limit_key has the limit on requests in a minute?", names.KeyMinute, nil},
 	{"windows", "How does a limit count calls?", WindowsFixed, list{WindowsFixed, WindowsSliding, WindowsAligned, WindowsWeighted, WindowsBucket}},
 	{"retry_after", "Does a call go through after exactly the wait that Retry-After names?", true, nil},
 	{"several_limits", "Of several spent limits, is the one named that opens last?", true, nil},
 	{"limit_before_body", "Is a wrong body answered 429 where the limit on requests is spent?", true, nil},
 	{"refused_requests_spend", "Which refused calls spend the limit on requests?", object{"401": false, "404": true, "400": true, "409": true, "status": false}, nil},
-	// observe cannot ask these: only a service that somebody has arranged shows them.
-	{"other_limit_names", "Which limit_key have the other limits?", object{
-		"ip_minute": "ip_minute", "key_day": "key_day", "agent_create_key_day": "agent_create_key_day",
-		"agent_create_ip_minute": "agent_create_ip_minute", "byok_set_key_hour": "byok_set_key_hour",
-	}, nil},
+}
+
+// Unasked are those that no call answers: somebody would have to arrange keys of other
+// kinds, a store that is down, or a spent day.
+var Unasked = []Question{
+	{"other_limit_names", "Which limit_key have the other limits?",
+		named(names.IPMinute, names.KeyDay, names.AgentCreateKeyDay, names.AgentCreateIPMinute, names.BYOKSetKeyHour), nil},
 	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", true, nil},
 	{"limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", true, nil},
 	{"store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", true, nil},
 }
-
-// Asked are the questions that observe asks: all but the last four, which a service
-// answers only if somebody arranges keys of other kinds, a store that is down, or a
-// spent day.
-var Asked = All[:len(All)-4]

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
 )
 
 // Endpoint is one row of interface section 4.
@@ -61,13 +63,13 @@ type LimitKey string
 // The limiters of interface 8.1. The constants are untyped: some uses are a
 // LimitKey, others a string.
 const (
-	KeyMinute           = "key_minute"
-	IPMinute            = "ip_minute"
-	KeyDay              = "key_day"
-	AgentCreateKeyDay   = "agent_create_key_day"
-	AgentCreateIPMinute = "agent_create_ip_minute"
-	BYOKSetKeyHour      = "byok_set_key_hour"
-	WarmUpKeyHour       = "warmup_key_hour"
+	KeyMinute           = names.KeyMinute
+	IPMinute            = names.IPMinute
+	KeyDay              = names.KeyDay
+	AgentCreateKeyDay   = names.AgentCreateKeyDay
+	AgentCreateIPMinute = names.AgentCreateIPMinute
+	BYOKSetKeyHour      = names.BYOKSetKeyHour
+	WarmUpKeyHour       = names.WarmUpKeyHour
 )
 
 // Counted is what a limit counts.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -47,19 +48,19 @@ var Kinds = [...]struct {
 	// Columns: status, error identifier, reason for the client, sentence for the
 	// author.
 	Accepted:          {200, "", "", ""},
-	BadRequest:        {400, "bad_request", "", ""},
-	NoToken:           {401, "unauthorized", "the Authorization header must be: Bearer, a space, and an API key", "the call has no Authorization header with one bearer token"},
-	UnknownKey:        {401, "unauthorized", "the API key is unknown or revoked", "this fake did not issue the API key of the call"},
-	RevokedKey:        {401, "unauthorized", "the API key is unknown or revoked", ""},
-	PaymentRequired:   {402, "payment_required", "the plan of this API key is not active", "KEY is on a plan that is not active"},
-	NotDashboard:      {403, "forbidden", "BYOK requires a dashboard-issued API key", "KEY was not issued through the dashboard, which BYOK requires"},
-	NoSuchAgent:       {404, "not_found", "no agent of this API key has this identifier", "no agent has this identifier"},
-	NoSuchPath:        {404, "not_found", "no endpoint has this path", ""},
-	NothingStored:     {404, "not_found", "no provider key is stored for this API key", "no provider key is stored for KEY"},
-	MethodNotAllowed:  {405, "method_not_allowed", "", ""},
-	BYOKNotConfigured: {409, "byok_not_configured", "byok needs a BYOK configuration, and none is set for this API key", "no BYOK configuration was ever set for KEY"},
+	BadRequest:        {400, names.BadRequest, "", ""},
+	NoToken:           {401, names.Unauthorized, "the Authorization header must be: Bearer, a space, and an API key", "the call has no Authorization header with one bearer token"},
+	UnknownKey:        {401, names.Unauthorized, "the API key is unknown or revoked", "this fake did not issue the API key of the call"},
+	RevokedKey:        {401, names.Unauthorized, "the API key is unknown or revoked", ""},
+	PaymentRequired:   {402, names.PaymentRequired, "the plan of this API key is not active", "KEY is on a plan that is not active"},
+	NotDashboard:      {403, names.Forbidden, "BYOK requires a dashboard-issued API key", "KEY was not issued through the dashboard, which BYOK requires"},
+	NoSuchAgent:       {404, names.NotFound, "no agent of this API key has this identifier", "no agent has this identifier"},
+	NoSuchPath:        {404, names.NotFound, "no endpoint has this path", ""},
+	NothingStored:     {404, names.NotFound, "no provider key is stored for this API key", "no provider key is stored for KEY"},
+	MethodNotAllowed:  {405, names.MethodNotAllowed, "", ""},
+	BYOKNotConfigured: {409, names.BYOKNotConfigured, "byok needs a BYOK configuration, and none is set for this API key", "no BYOK configuration was ever set for KEY"},
 	RateLimited:       {429, spec.RateLimited, "", ""},
-	BYOKUnavailable:   {503, "byok_unavailable", "BYOK is not available, so no provider key can be used or stored", "the BYOK store is not available, by SetBYOKAvailable(false)"},
+	BYOKUnavailable:   {503, names.BYOKUnavailable, "BYOK is not available, so no provider key can be used or stored", "the BYOK store is not available, by SetBYOKAvailable(false)"},
 	Scripted:          {0, "", "", "a ReplyFunc answered with this status"},
 }
 

@@ -1,0 +1,26 @@
+// Package names has the names that the interface does not show and this project's fake
+// chose: those of limits and of errors.
+package names
+
+// The values of limit_key, one for each limit of interface 8.1.
+const (
+	KeyMinute           = "key_minute"
+	IPMinute            = "ip_minute"
+	KeyDay              = "key_day"
+	AgentCreateKeyDay   = "agent_create_key_day"
+	AgentCreateIPMinute = "agent_create_ip_minute"
+	BYOKSetKeyHour      = "byok_set_key_hour"
+	WarmUpKeyHour       = "warmup_key_hour"
+)
+
+// The values of error other than rate_limited, which the interface shows.
+const (
+	BadRequest        = "bad_request"
+	Unauthorized      = "unauthorized"
+	PaymentRequired   = "payment_required"
+	Forbidden         = "forbidden"
+	NotFound          = "not_found"
+	MethodNotAllowed  = "method_not_allowed"
+	BYOKNotConfigured = "byok_not_configured"
+	BYOKUnavailable   = "byok_unavailable"
+)
