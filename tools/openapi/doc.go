@@ -3,9 +3,8 @@
 // the client or from the fake. The package itself is empty; its tests
 //
 //   - compare its calls and replies with the interface, both ways, by kin-openapi,
-//   - let Prism play the service from it: a mock server that others wrote, which
-//     checks requests by itself. The contract suite runs against it, and every method
-//     of the client meets every status, with examples and with random bodies,
+//   - let Prism play the service from it, a mock server that others wrote: the contract
+//     suite runs against it,
 //   - let oapi-codegen make a client of it, which compiles,
 //   - and hold the standalone fake's control interface to its document.
 //

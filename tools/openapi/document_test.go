@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -12,12 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -26,8 +22,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
@@ -216,91 +210,4 @@ func TestContractOnPrism(t *testing.T) {
 	out, err := cases.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	assert.Greater(t, strings.Count(string(out), "--- PASS"), 250, "cases")
-}
-
-// arguments are those of the client's methods after the context, with all that a request
-// can hold. The methods have the names of the document's operations.
-var arguments = map[string][]any{
-	"WarmUp":      {agentmessaging.LLMModeBYOK},
-	"SetBYOK":     {agentmessaging.SetBYOKParams{Provider: "anthropic", APIKey: "p-1", BaseURL: "https://b.example", Model: "m", Label: "l"}},
-	"GetAgent":    {"a?b c%"},
-	"SendMessage": {"a", agentmessaging.MessageParams{Text: "Hello <you> & 語", UserRef: "u"}},
-	"EnableSMS":   {"a", agentmessaging.SMSModeManaged},
-	"CreateAgent": {agentmessaging.CreateAgentParams{
-		SystemPrompt: "s", CustomerRef: "c", Metadata: map[string]any{"n": 1}, SMS: agentmessaging.SMSParams{Mode: "none"},
-		LLM: agentmessaging.LLMParams{Mode: "byok", Tier: "smart", Model: "m", Provider: "openai", BaseURL: "https://b.example", APIKey: "p-1", Label: "l"},
-	}},
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// play makes one call of an operation. wanted are the answers to its requests, in the
-// words of Prism's Prefer header.
-func play(t *testing.T, address string, clock agentmessaging.Clock, operation string, wanted ...string) (sent int, info agentmessaging.CallInfo, err error) {
-	transport := roundTripper(func(req *http.Request) (*http.Response, error) {
-		req = req.Clone(req.Context())
-		req.Header.Set("Prefer", wanted[min(sent, len(wanted)-1)])
-		sent++
-		res, err := http.DefaultTransport.RoundTrip(req)
-		if assert.NoError(t, err) {
-			assert.Empty(t, res.Header.Get("Sl-Violations"), "what Prism has against the request of %s, or its own answer", operation)
-		}
-		return res, err
-	})
-	client, err := agentmessaging.NewClient(address, "key-1", agentmessaging.WithHTTPClient(&http.Client{Transport: transport}),
-		agentmessaging.WithClock(clock), agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: len(wanted)}))
-	require.NoError(t, err)
-	args := []reflect.Value{reflect.ValueOf(agentmessaging.WithCallInfo(t.Context(), &info))}
-	for _, arg := range arguments[operation] {
-		args = append(args, reflect.ValueOf(arg))
-	}
-	results := reflect.ValueOf(client).MethodByName(operation).Call(args)
-	err, _ = results[len(results)-1].Interface().(error)
-	return sent, info, err
-}
-
-// kinds are what errors.Is finds after each status of the document.
-var kinds = map[int]error{
-	400: agentmessaging.ErrBadRequest, 401: agentmessaging.ErrUnauthorized, 402: agentmessaging.ErrPaymentRequired,
-	403: agentmessaging.ErrForbidden, 404: agentmessaging.ErrNotFound, 409: agentmessaging.ErrConflict,
-	429: agentmessaging.ErrRateLimited, 503: agentmessaging.ErrUnavailable,
-}
-
-// TestClientOnPrism has each operation answered with each of its statuses: with the
-// document's example, and with random bodies that fit the schema.
-func TestClientOnPrism(t *testing.T) {
-	address, clock := startPrism(t), fakeserver.New(t) // by whose clock no wait takes time
-	for _, op := range operations(load(t, documentFile)) {
-		for code := range op.Responses.Map() {
-			status, _ := strconv.Atoi(code)
-			for seed := range 20 {
-				_, info, err := play(t, address, clock, op.OperationID, fmt.Sprintf("code=%d, dynamic=%t, seed=%d", status, seed > 0, seed))
-				call := fmt.Sprintf("%s %s: %v", op.OperationID, info.Body, err)
-				require.Equal(t, status, info.StatusCode, call)
-				var body map[string]any
-				require.NoError(t, json.Unmarshal(info.Body, &body), call)
-				assert.Equal(t, body["trace_id"], info.TraceID, call)
-				var failure *agentmessaging.Error
-				switch stored := body["byok"] != nil && op.OperationID == "GetBYOK"; {
-				case status == http.StatusOK && body["ok"] == false && !stored && strings.HasSuffix(op.OperationID, "BYOK"):
-					assert.ErrorContains(t, err, ": 200 OK: the service answered that it is not ok", call)
-				case status == http.StatusOK:
-					assert.NoError(t, err, call)
-				case assert.ErrorAs(t, err, &failure, call):
-					assert.ErrorIs(t, err, kinds[status], call)
-					assert.NotErrorIs(t, err, agentmessaging.ErrOutcomeUnknown, call)
-					limitKey, _ := body["limit_key"].(string)
-					assert.Equal(t, []any{body["error"], body["trace_id"], limitKey}, []any{failure.Code, failure.TraceID, failure.LimitKey}, call)
-				}
-			}
-			began := clock.Now()
-			sent, _, err := play(t, address, clock, op.OperationID, "code="+code, "code=200")
-			repeated := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && op.OperationID == "SetBYOK"
-			assert.Equal(t, repeated, sent == 2, "%s %s", op.OperationID, code)
-			assert.Equal(t, repeated || status == http.StatusOK, err == nil, "%s %s: %v", op.OperationID, code, err)
-			assert.Equal(t, status == http.StatusTooManyRequests, clock.Now().Sub(began) >= 30*time.Second, "%s %s: Retry-After is 30", op.OperationID, code)
-		}
-	}
 }
