@@ -61,8 +61,8 @@ import (
 // of Target would let the others run. go test shows that line with -v, when a case
 // fails, or when it is run without package arguments.
 //
-// A Progress file that cannot be read or written fails t, and so does an empty BaseURL
-// or Key. A shared target that refuses Key from the start, or gives no answer three
+// A Progress file that cannot be read or written fails t, and so do an empty BaseURL
+// or Key, a negative Budget, and a Budget that allows no case. A shared target that refuses Key from the start, or gives no answer three
 // times in a row, fails, and skips the cases after that.
 func Run(t *testing.T, target Target) {
 	t.Helper()
@@ -75,6 +75,9 @@ func Run(t *testing.T, target Target) {
 		t.Fatal("contract: Target.BaseURL or Target.Key is empty; both are needed")
 	}
 	p, left := newPlan(cases(), first, done)
+	if err := p.usable(first.Budget, done); err != nil {
+		t.Fatal(err)
+	}
 	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
 		fmt.Fprintln(os.Stderr, p)
 	}
@@ -110,7 +113,7 @@ var cases = sync.OnceValue(func() []testCase {
 	for _, add := range []func(){
 		s.agents, s.sms, s.metadata, s.messages, s.byok, s.byokOfCreations, s.byokOfAnotherKey, s.secrets, s.warmUps,
 		s.members, s.unknownMembers, s.bodies, s.strictJSON, s.contentTypes, s.routes, s.methods, s.credentials, s.order,
-		s.limits, s.sharedLimits, s.plans, s.counted, s.uncounted, s.operations, s.windows, s.unchanged, s.unlisted,
+		s.limits, s.sharedLimits, s.plans, s.counted, s.uncounted, s.operations, s.exhausted, s.unchanged, s.unlisted,
 	} {
 		add()
 	}
@@ -215,6 +218,18 @@ func newPlan(cases []testCase, target Target, done progress) (plan, Spend) {
 	return p, left
 }
 
+// usable is an error if the plan checks nothing, and no earlier run has: a test that is
+// green would say that all is well.
+func (p plan) usable(b Spend, done progress) error {
+	switch checks := func(c planned) bool { return c.leftOut == "" || done[c.ID] != "" }; {
+	case min(b.Requests, b.Creations, b.BYOKSets, b.WarmUps, int(b.Wait)) < 0:
+		return errors.New("contract: Target.Budget has a negative number")
+	case !slices.ContainsFunc(p, checks):
+		return fmt.Errorf("%s Target.Budget allows none: %s", p, b)
+	}
+	return nil
+}
+
 // rank orders the cases for a budget: core cases, valuable cases, then the others by
 // how much of a day's limits they take, in requests. An agent counts as 20 requests
 // (50 a day), a provider key or a warm-up as 50 (few an hour).
@@ -270,14 +285,19 @@ func (target Target) price(c testCase) Spend {
 
 // String says how many cases run, and what would let the others run.
 func (p plan) String() string {
+	const decisions = "Target.Decisions"
 	wants := map[string]int{}
 	for _, c := range p {
 		wants[c.wants]++
 	}
 	text := fmt.Sprintf("contract: %d of %d cases run.", wants[""], len(p))
-	delete(wants, "")
 	for _, want := range slices.Sorted(maps.Keys(wants)) {
-		text += fmt.Sprintf(" %d more would with %s.", wants[want], want)
+		if want != "" && want != decisions {
+			text += fmt.Sprintf(" %d more would with %s.", wants[want], want)
+		}
+	}
+	if n := wants[decisions]; n > 0 {
+		text += fmt.Sprintf(" The other %d check decisions of this project's fake, which no service has to share.", n)
 	}
 	return text
 }

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -130,6 +131,9 @@ func TestCaseIDs(t *testing.T) {
 		ids[c.ID] = true
 		assert.Regexp(t, `^(\d+(\.\d+)?|fake)/[^/ ][^ ]*$`, c.ID)
 		assert.True(t, c.Rule != "" && c.Spends.Requests > 0, "%s has a rule, and makes calls", c.ID)
+		for _, st := range c.steps {
+			assert.True(t, c.decision() || !regexp.MustCompile(`"base_url":"[^h]`).MatchString(st.Body), "%s: a service may want an address", c.ID)
+		}
 	}
 	assert.True(t, slices.IsSortedFunc(cases(), func(a, b testCase) int { return strings.Compare(a.section(), b.section()) }), "the sections of the cases are in order")
 }
@@ -272,16 +276,40 @@ func TestLiveRefusals(t *testing.T) {
 	}
 }
 
-func TestPlanSays(t *testing.T) {
-	p, left := newPlan([]testCase{
-		{Spends: Spend{Requests: 1, Wait: time.Hour}},
-		{Spends: Spend{Requests: 41}},
-		{abilities: true},
-	}, Target{Budget: Spend{Requests: 40, Wait: 3 * time.Hour}}, nil)
-	assert.Equal(t, "contract: 1 of 3 cases run. 1 more would with Target.Abilities. "+
-		"1 more would with a larger Target.Budget, or Target.Fresh.", p.String())
-	assert.Equal(t, "it takes more than the budget has: 41 requests of 40 left", p[1].leftOut)
-	assert.Equal(t, 2*time.Hour, left.Wait)
+// TestUsable: a run without any case is no success, unless earlier runs had all of them.
+func TestUsable(t *testing.T) {
+	one := []testCase{{ID: "4.8/reply", Spends: Spend{Requests: 1}}}
+	for _, tt := range []struct {
+		budget Spend
+		done   progress
+		want   string
+	}{
+		{Spend{Requests: -1}, nil, "Target.Budget has a negative number"},
+		{Spend{Wait: time.Hour}, nil, "0 of 1 cases run. 1 more would with a larger Target.Budget, or Target.Fresh. Target.Budget allows none: 1h0m0s"},
+		{Spend{Wait: time.Hour}, progress{"4.8/reply": "2026-01-31"}, "<nil>"},
+		{Spend{Requests: 1}, nil, "<nil>"},
+	} {
+		p, _ := newPlan(one, Target{Budget: tt.budget}, tt.done)
+		assert.Contains(t, fmt.Sprint(p.usable(tt.budget, tt.done)), tt.want)
+	}
+}
+
+// withoutCaps is a service where the caps of interface 8.2 are not enabled.
+type withoutCaps struct{ Abilities }
+
+func (a withoutCaps) IssueKeyOn(_ string, dashboard bool) string {
+	return a.Abilities.IssueKeyOn("preview", dashboard)
+}
+
+// TestWithoutPlanCaps: only the fake has to have them.
+func TestWithoutPlanCaps(t *testing.T) {
+	for _, id := range []string{"8.2/pro/key_minute", "8.2/byok/ip_minute", "8.2/pro/key_day"} {
+		target := directly(newFake(t, fakeserver.WithClock(still)))
+		target.Abilities = withoutCaps{target.Abilities}
+		assert.True(t, breaks(byID(id).check(t.Context(), target, newShared(0))), id)
+		target.Decisions = false
+		assert.ErrorContains(t, byID(id).check(t.Context(), target, newShared(0)), "the caps of 8.2 are not enabled", id)
+	}
 }
 
 // TestPlanOfDefaultBudget: what a live run with the default budget is there
@@ -321,27 +349,40 @@ func TestFailurePrintsRule(t *testing.T) {
 		id     string
 		tamper func(*reply)
 		broken string
+		says   string
 	}{
-		{"5/credential-revoked/enable-sms", set("version", "region", "eu"), "(interface 4.1): Response: ok (boolean), service"},
-		{"4.2/byok-not-configured", calls(clearBYOK, on(200, func(r *reply) { delete(r.body, "trace_id") })), "(interface 4.5): Response: ok (boolean), trace_id."},
-		{"7/body-invalid/send-message/array", calls(createAgent, on(200, func(r *reply) { r.status = 201 })), "(interface 4): Every success status is 200."},
-		{"4.6/byok-set-earlier", calls(setBYOK, func(r *reply) { r.refuse(400, "bad_request") }), "(interface 7): 400 | Bad request"},
-		{"4.6/byok-set-earlier", calls(setBYOK, func(r *reply) { r.refuse(500, strings.Repeat("x", 10_000)) }), "(interface 7): Which endpoints can return which status"},
-		{"fake/operation/refused-warmup", on(409, func(r *reply) { r.status = 200 }), "(interface 7): 409 | Warm-up in byok mode"},
-		{"4.8/reply", func(r *reply) { r.header.Set("Content-Type", "text/html") }, "(interface 1): All request"},
-		{"4.1/shape", func(r *reply) { r.header.Set("Content-Type", "text/html") }, "(interface 1): All request"}, // at another endpoint
-		{"4.1/shape", func(r *reply) { r.header.Del("Content-Type") }, "(interface 1): All request"},              // in another way
-		{"4.2/byok-not-configured", on(409, func(r *reply) { delete(r.body, "error") }), "(interface 2.1): error | string | yes"},
-		{"8.1/warmup_key_hour", on(429, func(r *reply) { delete(r.body, "limit_key") }), "(interface 7): Rate-limited body"},
-		{"8.1/warmup_key_hour", on(429, func(r *reply) { r.header.Del("Retry-After") }), "(interface 7): 429 | Rate limited; carries"},
-		{"4.8/reply", set("reply_text", "reply_text", nil), "(interface 4.8): Response: reply_text (required)"},
-		{"8.4/text/max", calls(sendMessage, func(r *reply) { r.refuse(400, "bad_request") }), "(interface 8.4): message text at most 4000"},
-		{"8.4/text/max", calls(sendMessage, func(r *reply) { r.refuse(500, "crashed") }), "(interface 8.4): message text at most 4000"},
+		{"5/credential-revoked/enable-sms", set("version", "region", "eu"), "(interface 4.1): Response: ok (boolean), service", ""},
+		{"4.2/byok-not-configured", calls(clearBYOK, on(200, func(r *reply) { delete(r.body, "trace_id") })), "(interface 4.5): Response: ok (boolean), trace_id.", ""},
+		{"7/body-invalid/send-message/array", calls(createAgent, on(200, func(r *reply) { r.status = 201 })), "(interface 4): Every success status is 200.", ""},
+		{"4.6/byok-set-earlier", calls(setBYOK, func(r *reply) { r.refuse(400, "bad_request") }), "(interface 7): 400 | Bad request", ""},
+		{"4.6/byok-set-earlier", calls(setBYOK, func(r *reply) { r.refuse(500, strings.Repeat("x", 10_000)) }), "(interface 7): Which endpoints can return which status", ""},
+		{"fake/operation/refused-warmup", on(409, func(r *reply) { r.status = 200 }), "(interface 7): 409 | Warm-up in byok mode", ""},
+		{"4.8/reply", func(r *reply) { r.header.Set("Content-Type", "text/html") }, "(interface 1): All request", ""},
+		{"4.1/shape", func(r *reply) { r.header.Set("Content-Type", "text/html") }, "(interface 1): All request", ""}, // at another endpoint
+		{"4.1/shape", func(r *reply) { r.header.Del("Content-Type") }, "(interface 1): All request", ""},              // in another way
+		{"8.1/warmup_key_hour", retryAfter(func(n int) string { return strconv.Itoa(n - 2) }), "(interface 7): 429 | Rate limited; carries",
+			"want status 200 after a wait of exactly 59m58s, which Retry-After"},
+		{"8.1/agent_create_ip_minute", retryAfter(func(int) string { return "7.5" }), "(RFC 9110, 10.2.3): Retry-After is a date or",
+			`answered 429, Retry-After 7.5, error "rate_limited", limit_key "agent_create_ip_minute", trace_id "trace_000011"`},
+		{"8.1/issued-key/ip_minute", on(429, func(r *reply) { r.status, r.body = 200, nil }), "(interface 8.1): Per IP (backstop) | 120 requests/minute",
+			"want status 429\nPOST /v1/agents by key \"three\" {}\nanswered 200, Retry-After 60 null\nbefore that 59 x GET /v1/agents/{agent_id} by key \"one\" 200"},
+		{"8.1/byok-key/warmup_key_hour", on(429, func(r *reply) { r.status = 200 }), "(interface 8.1): Warm-up, per API key | 3/hour", "want status 429"},
+		{"8.4/all/max", on(200, func(r *reply) { r.refuse(400, r.key()) }), "(interface 8.4): system_prompt at most 2000 characters; customer_ref",
+			`answered 400, error "[key]"`},
+		{"7/status-without-429", func(r *reply) { r.refuse(429, "") }, "(interface 7): Which endpoints", "(call 1 of 65); interface 4.1 lists no 429"},
+		{"4.1/shape", set("version", "ok", []any{nil}), "(interface 4.1): Response", `member "ok": got [null], want bool`},
+		{"4.2/byok-not-configured", on(409, func(r *reply) { delete(r.body, "error") }), "(interface 2.1): error | string | yes", ""},
+		{"8.1/warmup_key_hour", on(429, func(r *reply) { delete(r.body, "limit_key") }), "(interface 7): Rate-limited body", ""},
+		{"8.1/warmup_key_hour", on(429, func(r *reply) { r.header.Del("Retry-After") }), "(interface 7): 429 | Rate limited; carries", ""},
+		{"4.8/reply", set("reply_text", "reply_text", nil), "(interface 4.8): Response: reply_text (required)", ""},
+		{"8.4/text/max", calls(sendMessage, func(r *reply) { r.refuse(400, "bad_request") }), "(interface 8.4): message text at most 4000", ""},
+		{"8.4/text/max", calls(sendMessage, func(r *reply) { r.refuse(500, "crashed") }), "(interface 8.4): message text at most 4000", ""},
 	} {
 		c := byID(tt.id)
 		check := func() error { return c.check(t.Context(), wrong(t, tt.tamper), &shared{shown: shown}) }
 		first, second, own := check(), check(), c.rule().String()
 		require.ErrorContains(t, first, "broken rule "+tt.broken, tt.id)
+		assert.ErrorContains(t, first, tt.says, tt.id)
 		assert.True(t, breaks(first) && strings.HasPrefix(first.Error(), "broken rule ("), first)
 		assert.Less(t, len(first.Error()), 800, tt.id)
 		if strings.HasPrefix(own, tt.broken) {
@@ -352,24 +393,6 @@ func TestFailurePrintsRule(t *testing.T) {
 		assert.False(t, breaks(second), tt.id)
 		assert.ErrorContains(t, second, "not checked: case "+tt.id+" shows a broken rule "+tt.broken)
 	}
-}
-
-// TestIrreversible: a fingerprint that shows the provider key in any of the
-// usual ways is refused.
-func TestIrreversible(t *testing.T) {
-	for shown, fingerprint := range map[string]string{
-		"the last five":       "sk-...~Jw4n~Jw4",
-		"backwards":           "4wJ~nwo~ton",
-		"rotated by 13":       "fp_pbagenpg~7s3",
-		"hexadecimal":         "776e7e4a7734",
-		"base64":              "c2stY29udHJhY3R+N2YzfmE5Y34yZTR+bm90fm93bn5KdzQ=",
-		"a plain SHA-256":     "sha256:ea8098a234438a3d",
-		"a plain SHA-512":     "fab63a921293d6ba",
-		"a SHA-256 in base64": "6oCYojRDij33",
-	} {
-		assert.NotEmpty(t, irreversible(fingerprint, nil), shown)
-	}
-	assert.Empty(t, irreversible("fp_8c1d0a4be1f2", nil))
 }
 
 // breaks reports whether a case ended because a rule is broken.
@@ -491,6 +514,10 @@ var tamperings = []tampering{
 	{"service key echoed", "2.3/every-member", func(r *reply) { r.header.Set("X-Key", r.req.Header.Get("Authorization")) }},
 	{"provider key echoed", "4.4/set-read-clear", func(r *reply) { r.header.Set("X-Provider-Key", r.providerKey()) }},
 	{"fingerprint is the last five", "2.4/fingerprint", set("fingerprint", "fingerprint", "sk-...~Jw4")},
+	{"fingerprint in hexadecimal", "2.4/fingerprint", set("fingerprint", "fingerprint", "776e7e4a7734")},
+	{"fingerprint in base64", "2.4/fingerprint", set("fingerprint", "fingerprint", "c2stY29udHJhY3R+N2YzfmE5Y34yZTR+bm90fm93bn5KdzQ=")},
+	{"fingerprint is a plain SHA-256", "2.4/fingerprint", set("fingerprint", "fingerprint", "sha256:ea8098a234438a3d")},
+	{"fingerprint is such a hash in base64", "2.4/fingerprint", set("fingerprint", "fingerprint", "6oCYojRDij33")},
 	{"Retry-After with a fraction", "7/endpoints-without-429", retryAfter(func(n int) string { return strconv.Itoa(n) + ".0" })},
 	{"Retry-After too early", "8.1/key_minute", retryAfter(func(n int) string { return strconv.Itoa(max(1, n-2)) })},
 	{"Retry-After twice as long", "8.1/key_minute", retryAfter(func(n int) string { return strconv.Itoa(2 * n) })},
@@ -559,18 +586,18 @@ func wrongServices() []tampering {
 		}
 	}
 	for _, m := range members {
-		refuses := func(value string, n int, id string) {
-			all = append(all, tampering{fmt.Sprint(m.e.Name, " refuses ", m.name, " of ", value, " ", n), id, calls(m.e, func(r *reply) {
-				if strings.Contains(r.sent, `:"`+strings.Repeat(value, n)+`"`) {
+		refuses := func(body, id string) {
+			all = append(all, tampering{fmt.Sprint(m.e.Name, " refuses ", id), id, calls(m.e, func(r *reply) {
+				if r.sent == body {
 					r.refuse(400, "bad_request")
 				}
 			})})
 		}
 		for value := range strings.FieldsSeq(m.values) {
-			refuses(value, 1, sectionOf[m.e.Name]+"/"+m.name+"/"+value)
+			refuses(m.ofText(value, 1), sectionOf[m.e.Name]+"/"+m.name+"/"+value)
 		}
 		if m.max > 0 {
-			refuses("x", m.max, "8.4/"+m.name+"/max")
+			refuses(m.ofLength("x", m.max), "8.4/"+m.name+"/max")
 		}
 	}
 	return all

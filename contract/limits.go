@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
@@ -79,23 +80,28 @@ func (s *suite) sharedLimits() {
 // issued. Free is inactive: every call answers 402, which is section 5's
 // cases. A plan changes the limits on requests and no other.
 func (s *suite) plans() {
+	const caps = "Plan caps (default overrides, if enabled) | "
 	for _, p := range []struct {
-		plan, id, rule              string
+		plan, id                    string
+		rule                        string // "": the rows of 8.1
 		keyMinute, ipMinute, keyDay int
 	}{
-		{plan: "preview", id: "8.1/issued-key/", rule: "Per API key | 60 requests/minute", keyMinute: 60, ipMinute: 120, keyDay: 1000},
-		{plan: "pro", id: "8.2/pro/", rule: "Pro | 300 | 500 | 10,000", keyMinute: 300, ipMinute: 500, keyDay: 10_000},
-		{plan: "byok", id: "8.2/byok/", rule: "BYOK | 600 | 1,000 | 50,000", keyMinute: 600, ipMinute: 1000, keyDay: 50_000},
+		{"preview", "8.1/issued-key/", "", 60, 120, 1000},
+		{"pro", "8.2/pro/", caps + "Pro | 300 | 500 | 10,000", 300, 500, 10_000},
+		{"byok", "8.2/byok/", caps + "BYOK | 600 | 1,000 | 50,000", 600, 1000, 50_000},
 	} {
 		one, two, three := who("one", p.plan), who("two", p.plan), who("three", p.plan)
 		half := requests(p.ipMinute/2, p.keyMinute)
-		s.rule(p.id+"key_minute", p.rule, requests(p.keyMinute, p.keyMinute).by(one), readAgent.limited("key_minute").by(one))
-		s.rule(p.id+"ip_minute", p.rule, half.by(one), half.by(two), createAgent.limited("ip_minute").by(three))
-		s.rule(p.id+"key_day", p.rule, requests(p.keyDay, p.keyMinute).by(one), readAgent.limited("key_day").by(one))
-		s.rule(p.id+"operations", "Plan | Requests/minute per key | Requests/minute per IP | Requests/day per key", repeat(1,
-			createAgent.is(200).times(10), createAgent.limited("agent_create_ip_minute"),
-			setBYOK.is(200).times(5), setBYOK.limited("byok_set_key_hour"),
-			warmUp.is(200).times(3), warmUp.limited("warmup_key_hour")).by(one))
+		for i, steps := range [][]step{
+			{requests(p.keyMinute, p.keyMinute).by(one), readAgent.limited("key_minute").by(one)},
+			{half.by(one), half.by(two), createAgent.limited("ip_minute").by(three)},
+			{requests(p.keyDay, p.keyMinute).by(one), readAgent.limited("key_day").by(one)},
+		} {
+			s.rule(p.id+limits[i].key, cmp.Or(p.rule, limits[i].rule), steps...)
+		}
+		for _, l := range limits[4:] { // those that are filled within a minute
+			s.rule("8.1/"+p.plan+"-key/"+l.key, l.rule, l.fill.by(one), l.next.limited(l.key).by(one))
+		}
 	}
 }
 
@@ -137,10 +143,6 @@ func (s *suite) uncounted() {
 		requests(60, 60), createAgent.is(429).times(60),
 		requests(60, 60).by(another), // the address has its other half
 		readAgent.limited("key_minute").by(another), untilOpen(time.Minute), readNobody.is(404).times(59))
-	s.rule("fake/uncounted/429-by-day", requestsSpent,
-		requests(60, 60), createAgent.is(429).times(1000),
-		repeat(15, wait(time.Minute), readNobody.is(404).times(60)),
-		wait(time.Minute), readNobody.is(404).times(40), readAgent.limited("key_day"))
 }
 
 func (s *suite) operations() {
@@ -162,35 +164,19 @@ func (s *suite) operations() {
 		createAgent.limited("agent_create_key_day"))
 }
 
-// windows checks the arithmetic of a window on a clock that moves only during
-// waits.
-func (s *suite) windows() {
-	warmUps, full := warmUp.limited("warmup_key_hour"), readAgent.limited("key_minute")
-	s.rule("fake/window-from-first-call", windowFixed,
-		wait(15*time.Second), createAgent.is(200), // no window started with the target
-		wait(30*time.Second), readAgent.is(200).times(59), full.opensIn(30*time.Second),
-		wait(30*time.Second), readAgent.is(200).times(60), full.opensIn(time.Minute)) // all of them are back at once
-	s.rule("fake/window-starts-with-a-call", windowFixed,
-		requests(60, 60),
-		wait(90*time.Second), createAgent.is(200).times(4), // the window ended half a minute ago: this starts one
-		wait(35*time.Second), readNobody.is(404).times(56), full.opensIn(25*time.Second))
-	s.rule("fake/retry-after-rounded-up", waitRounded,
-		warmUp.is(200).times(3),
-		wait(time.Hour-1500*time.Millisecond), warmUps.opensIn(2*time.Second),
-		wait(1499*time.Millisecond), warmUps.opensIn(time.Second),
-		wait(time.Millisecond), warmUp.is(200))
-
+// exhausted has two spent limits at a time, on a clock that moves only during waits.
+func (s *suite) exhausted() {
 	s.rule("fake/opens-last-is-named/operations", lastIsNamed,
 		keyedAgent.is(200).times(5), createAgent.is(200).times(5), keyedAgent.limited("byok_set_key_hour").opensIn(time.Hour))
 	s.rule("fake/opens-last-is-named/creation", lastIsNamed,
 		repeat(4, createAgent.is(200).times(10), wait(time.Minute)), createAgent.is(200).times(10),
 		createAgent.limited("agent_create_key_day").opensIn(day-4*time.Minute))
 	s.rule("fake/opens-last-is-named/request-and-operation", lastIsNamed+"; "+waitRounded,
-		warmUp.is(200).times(3), requests(57, 57), warmUps.opensIn(time.Hour),
+		warmUp.is(200).times(3), requests(57, 57), warmUp.limited("warmup_key_hour").opensIn(time.Hour),
 		// A call that would be refused for its body needs the request limit only.
 		badWarmUp.limited("key_minute").opensIn(time.Minute),
 		createAgent.limited("key_minute").opensIn(time.Minute))
 	s.rule("fake/opens-last-is-named/requests", lastIsNamed,
 		requests(60, 60).by(another), wait(20*time.Second), requests(60, 60).by(third),
-		full.opensIn(time.Minute).by(third)) // the address opens in 40 s, the key in 60 s
+		readAgent.limited("key_minute").opensIn(time.Minute).by(third)) // the address opens in 40 s, the key in 60 s
 }

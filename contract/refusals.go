@@ -179,6 +179,7 @@ type member struct {
 	body     string
 	rule     string
 	max      int    // characters (interface 8.4); 0: no bound is stated
+	address  bool   // a service may check that the value is an address
 	values   string // the accepted ones, with spaces between; "": any text
 	required bool
 	object   bool
@@ -192,7 +193,7 @@ var members = []member{
 	{name: "provider", e: setBYOK, body: `{"provider":VALUE,"api_key":"k"}`, values: "openai_compat openai anthropic", required: true,
 		rule: "provider (required; openai_compat, openai or anthropic)"},
 	{name: "api_key", e: setBYOK, body: `{"provider":"openai","api_key":VALUE}`, required: true, rule: "api_key (string, required)"},
-	{name: "base_url", e: setBYOK, body: `{"provider":"openai","api_key":"k","base_url":VALUE}`},
+	{name: "base_url", e: setBYOK, body: `{"provider":"openai","api_key":"k","base_url":VALUE}`, address: true},
 	{name: "model", e: setBYOK, body: `{"provider":"openai","api_key":"k","model":VALUE}`},
 	{name: "label", e: setBYOK, body: `{"provider":"openai","api_key":"k","label":VALUE}`},
 
@@ -208,7 +209,7 @@ var members = []member{
 	{name: "llm.model", e: createAgent, body: rawcall.LLM(`"model":VALUE`), max: 200, rule: "llm.model at most 200"},
 	{name: "llm.provider", e: createAgent, body: rawcall.LLM(`"provider":VALUE`), values: "openai_compat openai anthropic",
 		rule: "provider | string | openai_compat, openai, anthropic"},
-	{name: "llm.base_url", e: createAgent, body: rawcall.LLM(`"base_url":VALUE`), max: 400, rule: "llm.base_url at most 400"},
+	{name: "llm.base_url", e: createAgent, body: rawcall.LLM(`"base_url":VALUE`), max: 400, address: true, rule: "llm.base_url at most 400"},
 	{name: "llm.api_key", e: createAgent, body: rawcall.LLM(`"provider":"openai","api_key":VALUE`)},
 	{name: "llm.label", e: createAgent, body: rawcall.LLM(`"label":VALUE`), max: 60, rule: "llm.label at most 60"},
 
@@ -226,7 +227,19 @@ var sectionOf = map[string]string{
 
 func (m member) of(value string) string { return strings.Replace(m.body, "VALUE", value, 1) }
 
+// ofText is the body with a text n times.
 func (m member) ofText(text string, n int) string { return m.of(`"` + strings.Repeat(text, n) + `"`) }
+
+// ofLength is the body with a value of n characters.
+func (m member) ofLength(char string, n int) string {
+	if !m.address {
+		return m.ofText(char, n)
+	}
+	return m.of(`"` + host + strings.Repeat(char, n-len(host)) + `"`)
+}
+
+// host begins an address.
+const host = "https://host.example/"
 
 func (s *suite) members() {
 	for _, m := range members {
@@ -298,35 +311,41 @@ func (s *suite) valuesOf(m member) {
 // lengthsOf hold each bound at its last value and one past it. The interface
 // counts characters: neither bytes nor what JSON escapes take. Where a
 // character is more than one UTF-16 unit, or combines with its neighbour, it
-// does not say what counts; that code points do is this project's reading.
+// does not say what counts; that code points do is this project's reading. An address
+// is ASCII.
 func (s *suite) lengthsOf(m member) {
 	const noBound = "a bound that the interface does not state is not invented"
 	in := m.e.Name + "/" + m.name
 	s.rows("fake/empty", noBound, m.e, 200, row{in, m.ofText("", 1)})
 	if m.max == 0 {
-		s.rows("fake/long", noBound, m.e, 200, row{in, m.ofText("x", 10_000)})
+		s.rows("fake/long", noBound, m.e, 200, row{in, m.ofLength("x", 10_000)})
 		return
 	}
 	for _, c := range []struct{ id, char string }{
 		{"8.4/" + m.name, "x"},
+		{"8.4/" + m.name + "/escaped", `\u0078`},
 		{"8.4/" + m.name + "/two-bytes", "é"},
-		{"8.4/" + m.name + "/escaped", `\u00e9`},
 		{"fake/" + m.name + "/outside-bmp", "😀"},    // one code point, two UTF-16 units, four bytes
 		{"fake/" + m.name + "/combining", "\u0301"}, // a separate code point, though not a visible character
 	} {
-		s.rows(c.id, m.rule, m.e, 200, row{"max", m.ofText(c.char, m.max)})
-		s.rows(c.id, m.rule, m.e, 400, row{"over", m.ofText(c.char, m.max+1)})
+		if m.address && c.char > "~" {
+			continue
+		}
+		s.rows(c.id, m.rule, m.e, 200, row{"max", m.ofLength(c.char, m.max)})
+		s.rows(c.id, m.rule, m.e, 400, row{"over", m.ofLength(c.char, m.max+1)})
 	}
 }
 
 // boundsTogether has one creation with each of its members as long as it may
 // be, which spares a small budget five, and each bound of llm together with a key.
 func (s *suite) boundsTogether() {
+	const ofLLM = "llm.model at most 200; llm.base_url at most 400; llm.label at most 60"
 	x := func(n int) string { return `"` + strings.Repeat("x", n) + `"` }
-	s.rows("8.4/all", "system_prompt at most 2000 characters", createAgent, 200, row{"max",
-		`{"system_prompt":` + x(2000) + `,"customer_ref":` + x(200) + `,"llm":{"model":` + x(200) + `,"base_url":` + x(400) + `,"label":` + x(60) + `}}`})
-	s.rows("8.4/with-key", "llm.model at most 200; llm.base_url at most 400; llm.label at most 60", createAgent, 400,
-		row{"base_url", rawcall.LLM(ownKey + `,"base_url":` + x(401))},
+	url := func(n int) string { return `"` + host + strings.Repeat("x", n-len(host)) + `"` }
+	s.rows("8.4/all", "system_prompt at most 2000 characters; customer_ref at most 200; "+ofLLM, createAgent, 200, row{"max",
+		`{"system_prompt":` + x(2000) + `,"customer_ref":` + x(200) + `,"llm":{"model":` + x(200) + `,"base_url":` + url(400) + `,"label":` + x(60) + `}}`})
+	s.rows("8.4/with-key", ofLLM, createAgent, 400,
+		row{"base_url", rawcall.LLM(ownKey + `,"base_url":` + url(401))},
 		row{"label", rawcall.LLM(ownKey + `,"label":` + x(61))},
 		row{"model", rawcall.LLM(ownKey + `,"model":` + x(201))})
 }

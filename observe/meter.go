@@ -188,12 +188,12 @@ func (k callKind) made(x rawcall.Exchange) bool {
 	return x.Name == k.call.Name && x.Status == k.status && x.Call.Body == k.call.Body && x.Path == k.call.Path
 }
 
-// retryAfter returns the wait that the header names. It is a minute if the header is
-// absent, not a whole number from 1, or more than a day.
+// retryAfter returns the wait that the header names, at least a second. It is a minute
+// if the header names none, or more than a day.
 func retryAfter(x rawcall.Exchange) time.Duration {
-	wait, problem := x.RetryAfter()
-	if problem != "" || wait > 24*time.Hour {
+	wait, ok := x.RetryAfter()
+	if !ok || wait > 24*time.Hour {
 		return time.Minute
 	}
-	return wait
+	return max(wait, time.Second)
 }

@@ -102,9 +102,3 @@ func (o *Observation) Preview(target Target, budget Spend) Spend {
 func (o *Observation) has(q question) bool {
 	return !slices.ContainsFunc(q.ids(), func(id string) bool { return o.Decisions[id].Answer == nil })
 }
-
-// part is a countable part of a Spend.
-type part struct {
-	name, unit string // in a flag, in words
-	n          *int
-}

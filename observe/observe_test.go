@@ -94,18 +94,6 @@ func TestGoesOn(t *testing.T) {
 	assert.Contains(t, o.Markdown(), "\n| How does a limit count calls? | `\"fixed\"` | `\"kept\"` **differs** |")
 }
 
-// TestPreviewOfLargerLimits: a minute of 100 calls takes more requests than one of
-// 60 to fill, and Preview allows for it.
-func TestPreviewOfLargerLimits(t *testing.T) {
-	target, _ := observedFake(t, fakeserver.WithLimit(fakeserver.LimitKeyMinute, 100))
-	o := asTheFake(t)
-	delete(o.Decisions, "windows")
-	most := o.Preview(target, observe.DefaultBudget())
-	require.NoError(t, o.Continue(t.Context(), target, observe.DefaultBudget()))
-	assert.Equal(t, `"fixed"`, o.Decisions["windows"].String())
-	assert.Empty(t, o.Spent.Over(most), "spent beyond what Preview says")
-}
-
 // TestFindsOtherAnswers: of fakes that decide as strangers do no finding is wrong, and
 // each question gets different answers.
 func TestFindsOtherAnswers(t *testing.T) {

@@ -5,10 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
@@ -32,7 +30,8 @@ type probe struct {
 	meter        *meter            // how the key's minute counts, once it is known
 	reasons      map[string]string // by question: why it has no answer, though its find went on
 
-	warmUpsOpen time.Time // when the limit on warm-ups opens, once it was met
+	warmUpsName any       // the limit_key of the limit on warm-ups; nil before it was met, or without one
+	warmUpsOpen time.Time // when that limit opens, once it was met
 }
 
 func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend) *probe {
@@ -95,7 +94,11 @@ func (p *probe) find(q question) (why string) {
 	p.asked, p.mostRequests, p.latest = q, p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
 	answer := q.find(p)
 	p.answer(q.id, answer, p.latest)
-	return fmt.Sprintf("no clear answer: %s %s answered %d, which does not show it", p.latest.Method, p.latest.Path, p.latest.Status)
+	missing := "which does not show it"
+	if q.read != nil {
+		missing = "but its value is no identifier, so it is not kept"
+	}
+	return fmt.Sprintf("no clear answer: %s %s answered %d, %s", p.latest.Method, p.latest.Path, p.latest.Status, missing)
 }
 
 // unclear says why a question has no answer.
@@ -108,7 +111,7 @@ func (p *probe) fail(format string, args ...any) { panic(unclear(fmt.Sprintf(for
 // It keeps an earlier answer, and drops one that repeats a key.
 func (p *probe) answer(id string, answer any, x rawcall.Exchange) {
 	value := string(jsonOf(answer))
-	if answer != nil && p.o.Decisions[id].Answer == nil && p.redact(value) == value {
+	if answer != nil && p.o.Decisions[id].Answer == nil && p.Redact(value) == value {
 		p.o.Decisions[id] = Finding{Answer: json.RawMessage(value), Evidence: p.evidence(x), Seen: today(p.now())}
 	}
 }
@@ -233,7 +236,7 @@ func (p *probe) playOnce(c rawcall.Call) rawcall.Exchange {
 	if err == nil {
 		problem = undocumented(x)
 	} else {
-		problem = "no answer: " + p.redact(rawcall.Cause(err))
+		problem = "no answer: " + p.Redact(rawcall.Cause(err))
 	}
 	if p.badAnswers++; p.badAnswers == 3 && problem != "" {
 		p.stopped = fmt.Errorf("observe: three calls in a row got no documented answer, the last one %s; check the address and whether the service is up", problem)
@@ -242,7 +245,7 @@ func (p *probe) playOnce(c rawcall.Call) rawcall.Exchange {
 		p.fail("no clear answer: %s %s got %s", c.Method, c.Path, problem)
 	}
 	p.badAnswers, p.latest = 0, x
-	if c.Key == (rawcall.Key{}) && c.Header != "Authorization" && c.Name != "unknown" {
+	if c.Key == (rawcall.Key{}) && c.Header != "Authorization" && c.IsEndpoint() {
 		if x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired {
 			p.stopped = fmt.Errorf("observe: the service refuses the key: %d; use a valid key on an active plan", x.Status)
 			p.fail("needs a key that the service takes: it answers %d", x.Status)
@@ -307,16 +310,6 @@ func (p *probe) wantStatus(x rawcall.Exchange, statuses ...int) {
 	}
 }
 
-// redact replaces every key in a text, also in one that the target sent.
-func (p *probe) redact(s string) string {
-	for _, secret := range append(slices.Collect(maps.Values(p.Keys)), rawcall.ProviderKey) {
-		if secret != "" {
-			s = strings.ReplaceAll(s, secret, "[key]")
-		}
-	}
-	return s
-}
-
 // nothingStored makes sure that the key has no provider key. It clears a stored one
 // only if the budget has a BYOK set.
 func (p *probe) nothingStored() {
@@ -331,5 +324,5 @@ func (p *probe) nothingStored() {
 
 func (p *probe) evidence(x rawcall.Exchange) *Evidence {
 	e := evidenceOf(x, rawcall.Clip(x.Call.Body))
-	return &Evidence{Request: p.redact(e.Request), Answer: p.redact(e.Answer)}
+	return &Evidence{Request: p.Redact(e.Request), Answer: p.Redact(e.Answer)}
 }

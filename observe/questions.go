@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
@@ -124,8 +125,8 @@ func join(answer, more any) any {
 }
 
 // errorNames provokes each error that the target lets it provoke.
-func errorNames(p *probe) (names any) {
-	note := func(c rawcall.Call, statuses ...int) { names = join(names, readErrorName(p.take(c, statuses...))) }
+func errorNames(p *probe) (found any) {
+	note := func(c rawcall.Call, statuses ...int) { found = join(found, readErrorName(p.take(c, statuses...))) }
 	note(rawcall.WrongAgent, 400)
 	note(rawcall.GetStatus.Keyless(), 401)
 	note(rawcall.ReadNobody, 404)
@@ -133,7 +134,7 @@ func errorNames(p *probe) (names any) {
 	if p.take(rawcall.GetBYOK, 200).At("byok") == nil {
 		note(rawcall.BYOKWarmUp, 409)
 	}
-	return names
+	return found
 }
 
 // labelAt returns a member that is an identifier, and nil for any other. The names of a
@@ -164,7 +165,8 @@ func readStatus(x rawcall.Exchange) any {
 
 // causes are the statuses that have one cause only.
 var causes = map[int]string{
-	401: "unauthorized", 402: "payment_required", 403: "forbidden", 405: "method_not_allowed", 409: "byok_not_configured", 503: "byok_unavailable",
+	401: names.Unauthorized, 402: names.PaymentRequired, 403: names.Forbidden,
+	405: names.MethodNotAllowed, 409: names.BYOKNotConfigured, 503: names.BYOKUnavailable,
 }
 
 // readErrorName names the errors that have one cause only.
@@ -174,9 +176,9 @@ func readErrorName(x rawcall.Exchange) any {
 	case x.Status == http.StatusOK:
 		return nil
 	case x.Status == http.StatusNotFound && x.Name == rawcall.ReadAgent.Name:
-		name = "not_found"
+		name = names.NotFound
 	case refusesBody(x):
-		name = "bad_request"
+		name = names.BadRequest
 	}
 	return object(map[string]any{name: labelAt(x, "error")})
 }
@@ -306,7 +308,7 @@ func fillWarmUps(p *probe) any {
 	}
 	name := labelAt(refused, "limit_key")
 	p.answer("warmup_limit_name", name, refused)
-	p.warmUpsOpen = p.now().Add(retryAfter(refused))
+	p.warmUpsName, p.warmUpsOpen = name, p.now().Add(retryAfter(refused))
 	wrongBody := p.take(rawcall.BadWarmUp, 400, 429)
 	if wrongBody.Status == http.StatusTooManyRequests && retryAfter(wrongBody) <= 2*minute { // a limit on requests
 		p.wait(2 * minute)
@@ -357,9 +359,9 @@ func fillMinute(p *probe) any {
 	p.answerSeveral(refused)
 
 	p.wait(80 * time.Second)
-	p.fill(limit/2, read) // a counter that weighs the minute before lets fewer through
+	half, _ := p.fill(limit/2, read) // a counter that weighs the minute before lets fewer through
 	p.wait(25 * time.Second)
-	_, refused = p.fillLimit(most, read)
+	rest, refused := p.fillLimit(most, read)
 	p.answerRetryAfter(read, retryAfter(refused))
 
 	_, refused = p.fillLimit(most, read)
@@ -370,8 +372,11 @@ func fillMinute(p *probe) any {
 	if !p.ofKey(limit) {
 		p.fail("no clear answer: the limit that refused calls may be that of the address")
 	}
-	if p.meter != nil {
-		p.o.Limits["key_minute"] = int(p.meter.limit)
+	switch {
+	case p.meter != nil:
+		p.o.Limits[names.KeyMinute] = int(p.meter.limit)
+	case half+rest == limit: // two full minutes agree, though Retry-After does not show how they count
+		p.o.Limits[names.KeyMinute] = limit
 	}
 	// The limit of a day that ends within minutes refuses the first calls only.
 	if name == nil || labelAt(refused, "limit_key") != name {
@@ -421,7 +426,8 @@ func (p *probe) ofKey(limit int) bool {
 }
 
 // answerSeveral makes a warm-up while the hour of warm-ups and the minute of the
-// key are spent. Where both limits have one name, or none, the wait shows which is meant.
+// key are spent. The name in the refusal shows which limit is meant, or its wait where
+// both have one name or none.
 func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 	if p.warmUpsOpen.Sub(p.now()) < 2*minute {
 		p.reasons["several_limits"] = "no clear answer: the limit on warm-ups was not spent for longer than a minute"
@@ -429,8 +435,10 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 	}
 	first := labelAt(minuteRefused, "limit_key")
 	x, ofMinute := p.atLimit(rawcall.WarmUp, func(x rawcall.Exchange) bool {
-		named := labelAt(x, "limit_key")
-		return retryAfter(x) <= minute && (named == nil || first == nil || named == first)
+		if named := labelAt(x, "limit_key"); named != nil && first != p.warmUpsName {
+			return named == first
+		}
+		return retryAfter(x) <= minute
 	}, 429)
 	p.answer("several_limits", !ofMinute, x)
 }

@@ -63,6 +63,12 @@ type Spend struct {
 	Wait      time.Duration `json:"wait_ns"`   // time that must pass; free where the target's clock can be moved
 }
 
+// part is a countable part of a Spend.
+type part struct {
+	name, unit string // in a flag, in words
+	n          *int
+}
+
 func (s *Spend) parts() []part {
 	return []part{
 		{"requests", "request", &s.Requests}, {"creations", "creation", &s.Creations},

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
@@ -387,7 +388,7 @@ func after(wentThrough bool, state byokState) byokState {
 
 // anotherError reports whether an error has another name than a wrong body has.
 func (w *Watcher) anotherError(p *passing) bool {
-	wrongBody := membersOf(w.o.Decisions["error_names"].Answer)["bad_request"]
+	wrongBody := membersOf(w.o.Decisions["error_names"].Answer)[names.BadRequest]
 	return wrongBody != nil && wrongBody != p.At("error")
 }
 
@@ -402,15 +403,18 @@ func (w *Watcher) waits(p *passing, key *watchedKey) {
 		delete(key.opens, p.Name)
 		return
 	}
-	wait, problem := p.RetryAfter()
-	form := "whole seconds"
-	if _, err := http.ParseTime(p.Header.Get("Retry-After")); err == nil {
+	wait, inSeconds := p.RetryAfter()
+	form := "something else"
+	switch _, err := http.ParseTime(p.Header.Get("Retry-After")); {
+	case err == nil:
 		form = "a date"
-	} else if problem != "" {
-		form = "something else"
+	case inSeconds && wait%time.Second == 0:
+		form = "whole seconds"
+	case inSeconds:
+		form = "seconds with a fraction"
 	}
 	w.fact("Retry-After of " + form)
-	if problem == "" && wait > 2*time.Second { // shorter ones are right by chance
+	if wait > 2*time.Second { // shorter ones are right by chance
 		key.opens[p.Name] = p.at.Add(wait)
 	}
 }

@@ -35,15 +35,20 @@ type Key struct {
 var Another = Key{"another", "preview", true}
 
 // Rule is a sentence of the interface document and the section that states it. The
-// section "fake" marks a decision of this project, where the interface is silent.
+// section "fake" marks a decision of this project, where the interface is silent, and
+// one such as "RFC 9110, 10.2.3" a rule of HTTP.
 type Rule struct{ Section, Sentence string }
 
 // String puts the source before the sentence, in brackets: "(interface 4.8): ...".
 func (r Rule) String() string {
-	if r.Section == "fake" {
-		return "(our decision, the interface is silent): " + r.Sentence
+	source := "interface " + r.Section
+	switch {
+	case r.Section == "fake":
+		source = "our decision, the interface is silent"
+	case strings.HasPrefix(r.Section, "RFC"):
+		source = r.Section
 	}
-	return "(interface " + r.Section + "): " + r.Sentence
+	return "(" + source + "): " + r.Sentence
 }
 
 // Call is one request to make: a row of interface 4, and who makes it.
@@ -65,6 +70,9 @@ type Call struct {
 // At is a method and a path that are none of the nine endpoints.
 func At(method, path string) Call { return Call{Name: "unknown", Method: method, Path: path} }
 
+// IsEndpoint reports whether the call is one of the nine, and not made by At.
+func (c Call) IsEndpoint() bool { return c.Rule.Section != "" }
+
 // row makes one of the nine. title is the heading of its section: number, method and path.
 func row(name, title, body, response string, reply Shape, errors ...int) Call {
 	words := strings.Fields(title)
@@ -81,7 +89,7 @@ const (
 	// byokConfig is closed, as is the answer of status: the interface allows
 	// no additional properties there, and says nothing of the others.
 	byokConfig = "byok.provider openai_compat|openai|anthropic, byok.base_url string null optional, byok.model string null optional, " +
-		"byok.fingerprint text, byok.updated_at text"
+		"byok.fingerprint text, byok.updated_at string"
 )
 
 // The nine endpoints of interface 4, with a small body that each accepts and
@@ -89,32 +97,32 @@ const (
 var (
 	GetStatus = row("status", "4.1 GET /v1/status", "",
 		"ok (boolean), service (string), version (string), mode (string), trace_id (string). All five are required. No additional properties.",
-		"ok bool, service text, version text, mode text, trace_id text", 401, 402, 404)
+		"ok bool, service string, version string, mode string, trace_id string", 401, 402, 404)
 	WarmUp = row("warmup", "4.2 POST /v1/warmup", `{"mode":"hosted"}`,
 		"ok (boolean), warmed (boolean), mode (hosted or byok), trace_id. Required: ok, warmed, mode, trace_id.",
-		"ok bool, warmed bool, mode hosted|byok, trace_id text", 400, 401, 402, 403, 409, 429, 503)
+		"ok bool, warmed bool, mode hosted|byok, trace_id string", 400, 401, 402, 403, 409, 429, 503)
 	GetBYOK = row("get-byok", "4.3 GET /v1/byok", "",
 		"ok (boolean), byok (a BYOK configuration per 2.4, or null when none is set), trace_id. All required.",
-		"ok bool, byok closed null, "+byokConfig+", trace_id text", 401, 402, 403, 404)
+		"ok bool, byok closed null, "+byokConfig+", trace_id string", 401, 402, 403, 404)
 	SetBYOK = row("set-byok", "4.4 PUT /v1/byok", `{"provider":"openai","api_key":"`+ProviderKey+`"}`,
 		"ok (boolean), byok (BYOK configuration per 2.4), trace_id. All required.",
-		"ok bool, byok closed, "+byokConfig+", trace_id text", 400, 401, 402, 403, 429, 503)
+		"ok bool, byok closed, "+byokConfig+", trace_id string", 400, 401, 402, 403, 429, 503)
 	ClearBYOK = row("clear-byok", "4.5 DELETE /v1/byok", "", "ok (boolean), trace_id. Both required.",
-		"ok bool, trace_id text", 401, 402, 403, 404)
+		"ok bool, trace_id string", 401, 402, 403, 404)
 	CreateAgent = row("create-agent", "4.6 POST /v1/agents", `{}`,
 		"agent_id (string), status (only value `active`), optional sms object with status, trace_id. Required: agent_id, status, trace_id.",
 		"agent_id text, status active, sms object optional, sms.status "+smsStatus+" optional, "+
-			"sms.phone_number nothing null optional, trace_id text", 400, 401, 402, 404, 429) // 2.2: only on the read response
+			"sms.phone_number nothing null optional, trace_id string", 400, 401, 402, 404, 429) // 2.2: only on the read response
 	ReadAgent = row("read-agent", "4.7 GET /v1/agents/{agent_id}", "",
 		"agent_id, status, created_at, updated_at, trace_id (all required); optional sms object with status and phone_number (optional).",
-		"agent_id text, status text, created_at text, updated_at text, "+
-			"sms object optional, sms.status text, sms.phone_number text optional, trace_id text", 401, 402, 404, 429)
+		"agent_id text, status string, created_at string, updated_at string, "+
+			"sms object optional, sms.status string, sms.phone_number string optional, trace_id string", 401, 402, 404, 429)
 	SendMessage = row("send-message", "4.8 POST /v1/agents/{agent_id}/messages", `{"text":"Hello"}`,
 		"reply_text (required), warnings (optional array of strings), trace_id (required).",
-		"reply_text string, warnings strings optional, trace_id text", 400, 401, 402, 404, 429)
+		"reply_text string, warnings strings optional, trace_id string", 400, 401, 402, 404, 429)
 	EnableSMS = row("enable-sms", "4.9 POST /v1/agents/{agent_id}/channels/sms", `{"mode":"sandbox"}`,
 		"status (disabled, needs_compliance, pending, active or needs_setup), trace_id. Both required.",
-		"status "+smsStatus+", trace_id text", 400, 401, 402, 404, 429)
+		"status "+smsStatus+", trace_id string", 400, 401, 402, 404, 429)
 
 	Endpoints = []Call{
 		GetStatus, WarmUp, GetBYOK, SetBYOK, ClearBYOK, CreateAgent, ReadAgent, SendMessage, EnableSMS,
@@ -146,6 +154,18 @@ func Find(method, path string) (c Call, agentID string, ok bool) {
 		}
 	}
 	return Call{}, "", false
+}
+
+// Line is the method, the path, and who calls where it is not the target's own key.
+func (c Call) Line() string {
+	line := c.Method + " " + c.Path
+	if c.Key != (Key{}) {
+		line += fmt.Sprintf(" by key %q", c.Key.Name)
+	}
+	if c.IP != "" {
+		line += " from " + c.IP
+	}
+	return line
 }
 
 // With is the call with another body.
@@ -304,6 +324,33 @@ func (p *Player) KeyOf(key Key) string {
 	return p.Keys[key]
 }
 
+// Redact replaces every key in a text, also in one that the target sent.
+func (p *Player) Redact(text string) string {
+	for _, secret := range append(slices.Collect(maps.Values(p.Keys)), ProviderKey) {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[key]")
+		}
+	}
+	return text
+}
+
+// Describe has a line for the call of an exchange, and one for the answer: of an error its
+// documented members, else the body on one line. It shows no key.
+func (p *Player) Describe(x Exchange) string {
+	short := func(text string) string { return Clip(p.Redact(strings.Join(strings.Fields(text), " "))) }
+	answer := fmt.Sprint("answered ", x.Status)
+	for _, wait := range x.Header.Values("Retry-After") {
+		answer += ", Retry-After " + short(wait)
+	}
+	said := ""
+	for _, name := range []string{"error", "reason", "limit_key", "trace_id"} {
+		if v := x.At(name); v != nil && x.Status != http.StatusOK {
+			said += ", " + name + " " + short(jsonOf(v))
+		}
+	}
+	return strings.TrimSpace(x.Line()+" "+short(x.Call.Body)) + "\n" + answer + cmp.Or(said, " "+short(string(x.Body)))
+}
+
 // Exchange is a call and its answer.
 type Exchange struct {
 	Call
@@ -320,11 +367,6 @@ func (x Exchange) Answered(body []byte) Exchange {
 		x.Value = nil
 	}
 	return x
-}
-
-func (x Exchange) String() string {
-	sent := strings.TrimSpace(fmt.Sprintf("%s %s %s", x.Method, x.Path, Clip(x.Call.Body)))
-	return fmt.Sprintf("%s\nanswered %d %s", sent, x.Status, Clip(string(x.Body)))
 }
 
 // Clip shortens a text to 80 characters. Some cases send bytes that no log
@@ -366,14 +408,15 @@ func (x Exchange) At(path string) any {
 	return v
 }
 
-// RetryAfter is the one Retry-After header: whole seconds, at least one.
-func (x Exchange) RetryAfter() (wait time.Duration, problem string) {
-	values := x.Header.Values("Retry-After")
-	seconds, err := strconv.Atoi(strings.Join(values, " "))
-	if err != nil || seconds < 1 {
-		problem = fmt.Sprintf("Retry-After is %s; interface 7 wants one whole number of seconds, from 1", cmp.Or(Clip(strings.Join(values, " and ")), "missing"))
+// RetryAfter is the wait that the one Retry-After header names in seconds, which may be
+// a fraction; ok is false if the header names no wait, or more than ten years.
+func (x Exchange) RetryAfter() (wait time.Duration, ok bool) {
+	const most = 10 * 365 * 24 * 3600
+	seconds, err := strconv.ParseFloat(strings.Join(x.Header.Values("Retry-After"), " and "), 64)
+	if err != nil || !(0 <= seconds && seconds <= most) {
+		return 0, false
 	}
-	return time.Duration(seconds) * time.Second, problem
+	return time.Duration(seconds * float64(time.Second)), true
 }
 
 // Documented is the body that the interface gives the answer, and where it says so.
@@ -382,10 +425,10 @@ func (x Exchange) Documented() (Shape, Rule) {
 	case http.StatusOK:
 		return x.Reply, x.Rule
 	case http.StatusTooManyRequests:
-		return "error rate_limited, trace_id text, limit_key text, reason string optional",
+		return "error rate_limited, trace_id string, limit_key text, reason string optional",
 			Rule{"7", "Rate-limited body: error is `rate_limited`; trace_id; limit_key names the limiter that triggered."}
 	default:
-		return "error text, trace_id text optional, limit_key text optional, reason string optional",
+		return "error text, trace_id string optional, limit_key string optional, reason string optional",
 			Rule{"2.1", "error | string | yes; trace_id, limit_key, reason | string | no"}
 	}
 }
@@ -437,8 +480,7 @@ func (sh Shape) undocumented(object map[string]any, prefix string) string {
 }
 
 // fits reports whether a value is of that type, or one of the values with bars
-// between. A text is a string that says something: an empty identifier or time
-// would be of no use.
+// between. A text is a string that names something, so it may not be empty.
 func fits(v any, kind string) (ok bool) {
 	s, isString := v.(string)
 	switch kind {
@@ -459,5 +501,10 @@ func fits(v any, kind string) (ok bool) {
 	return ok
 }
 
-// Brief shows a decoded value in at most 80 characters.
-func Brief(v any) string { return Clip(fmt.Sprintf("%#v", v)) }
+// Brief shows a decoded value as JSON, in at most 80 characters.
+func Brief(v any) string { return Clip(jsonOf(v)) }
+
+func jsonOf(v any) string {
+	text, _ := json.Marshal(v) // a decoded value is JSON
+	return string(text)
+}

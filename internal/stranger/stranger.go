@@ -2,8 +2,8 @@
 // alone, for tests. It shares nothing with the fake, and decides at random what
 // the document leaves open. What no question asks it does in ways that the document
 // allows and the fake does not choose: an agent is idle when it is read, each has a
-// channel, replies are empty, warnings come along, errors have an undocumented member
-// and no trace_id.
+// channel, replies and trace_ids are empty, warnings come along, errors have an
+// undocumented member and no trace_id.
 package stranger
 
 import (
@@ -210,7 +210,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body["reason"] = "something is wrong with the body"
 	}
 	if f.status == 200 || f.status == 429 {
-		body["trace_id"] = fmt.Sprint("t-", s.calls)
+		body["trace_id"] = ""
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(f.status)
