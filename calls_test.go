@@ -214,6 +214,8 @@ var verdicts = []callCase{
 	{rule: "It does not bound a wait for a limit, with a deadline or without one.", do: inTurn(within(time.Hour, get), get),
 		opts:  append(timed(5*time.Second), retries(agentmessaging.RetryPolicy{MaxWait: time.Hour})...),
 		given: inOrder(tooMany("600", "k"), okAnswer, tooMany("600", "k"), okAnswer), want: "not done, done, not done, done, 20m0s"},
+	{rule: "Nor does the trial that a closed limit has each hour.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: 2 * time.Hour}),
+		given: inOrder(tooMany("7200", "k"), tooMany("3600", "k"), okAnswer), want: "not done, not done, done, 2h0m0s"},
 	{rule: "A deadline of the context bounds a call alone.", do: within(time.Hour, get), opts: timed(7 * time.Second),
 		given: each(hang), want: "unknown: context.DeadlineExceeded, 1h0m0s"},
 	{rule: "WithTimeout counts attempts and pauses: twice 3 and 4 s leave 1 s, which an attempt may use up.", do: get,

@@ -110,7 +110,10 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 		if now < jittered {
 			s := Schedule{
 				Opens: opens, Turn: jittered, Again: min(jittered, p.tryAt),
-				Estimated: true, Key: g.key, TraceID: g.trace, RefusedSince: g.since,
+				Estimated: true, Key: g.key, TraceID: g.trace,
+			}
+			if g.emptied() > 0 { // else it has never opened
+				s.RefusedSince = g.since
 			}
 			if waiting > 0 && now >= p.tryAt {
 				p.tryAt, p.tryAfter = now+p.tryAfter, min(2*p.tryAfter, max(mostTrial, p.tryAfter))
@@ -137,7 +140,7 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 		g.ramp = nil
 		return Schedule{Grants: []Grant{{At: now}}, Key: g.key}
 	}
-	s := Schedule{Again: r.due(now, alone), Estimated: true, Key: g.key, TraceID: g.trace, RefusedSince: g.since}
+	s := Schedule{Again: r.due(now, alone), Estimated: true, Key: g.key, TraceID: g.trace}
 	if s.Again > now {
 		s.Turn, s.Gap = s.Again, r.gap
 		return s

@@ -301,7 +301,11 @@ func TestTrialThatPasses(t *testing.T) {
 	p.now += s
 	p.ask(message, 1)
 	p.answer(message, *passes)
-	assert.Equal(t, p.now, p.ask(create, 1).RefusedSince)
+	passed := p.now
+	p.now += h
+	p.ask(create, 1)
+	p.answer(create, *refuses("k", h))
+	assert.Equal(t, passed, p.ask(create, 1).RefusedSince)
 }
 
 // TestClasses: no two endpoints share one, nor do calls that set BYOK and others.

@@ -59,7 +59,7 @@ type Schedule struct {
 	Turn         time.Duration // when the next one goes; 0: not known
 	Gap          time.Duration // between the turns after that
 	Estimated    bool          // Turn and Gap are estimates: nobody is refused because of them
-	RefusedSince time.Duration // since when the service has refused all; 0: it has not
+	RefusedSince time.Duration // since when the service has refused all, though the limit has opened; 0: it has not
 	Key          string        // the limit_key of the limit that they wait for
 	TraceID      string        // of the refusal that closed it; empty if not known
 }
