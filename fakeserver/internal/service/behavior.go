@@ -56,17 +56,23 @@ type Behavior struct {
 	MetadataCap      int    `json:"metadata_cap"`
 
 	// What an operation does beyond its answer, and what calls spend.
-	CreationStoresKey  bool            `json:"creation_stores_key"`
-	OperationsSpend    bool            `json:"refused_operations_spend"`
-	RequestsSpend      map[string]bool `json:"refused_requests_spend"` // by the status of the refusal; and statusCalls
-	Windows            string          `json:"windows"`
-	ExactRetryAfter    bool            `json:"retry_after"`
-	NamesTheLastToOpen bool            `json:"several_limits"`
+	CreationStoresKey  bool          `json:"creation_stores_key"`
+	OperationsSpend    bool          `json:"refused_operations_spend"`
+	RequestsSpend      RequestsSpend `json:"refused_requests_spend"`
+	Windows            string        `json:"windows"`
+	ExactRetryAfter    bool          `json:"retry_after"`
+	NamesTheLastToOpen bool          `json:"several_limits"`
 }
 
-// statusCalls is the member of RequestsSpend for endpoints that list no 429; observe
-// asks GET /v1/status.
-const statusCalls = "status"
+// RequestsSpend says which calls spend the limits on requests although they are refused,
+// by the status of the refusal, or although their endpoint lists no 429.
+type RequestsSpend struct {
+	BadRequest        bool `json:"400"`
+	Unauthorized      bool `json:"401"` // those of the address
+	NotFound          bool `json:"404"`
+	BYOKNotConfigured bool `json:"409"`
+	Status            bool `json:"status"` // GET /v1/status, and reading and clearing BYOK
+}
 
 // StatusValues are the strings of interface 4.1, which shows only their types.
 type StatusValues struct {
@@ -139,6 +145,15 @@ func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
 // spendsDespite reports whether a call with a flaw spends a request. A status that
 // nobody asked about spends one.
 func (b *Behavior) spendsDespite(flaw *Refusal) bool {
-	spends, asked := b.RequestsSpend[strconv.Itoa(flaw.Status)]
-	return spends || !asked
+	switch flaw.AnsweredAs {
+	case BadRequest:
+		return b.RequestsSpend.BadRequest
+	case NoToken, UnknownKey, RevokedKey:
+		return b.RequestsSpend.Unauthorized
+	case NoSuchAgent, NoSuchPath, NothingStored:
+		return b.RequestsSpend.NotFound
+	case BYOKNotConfigured:
+		return b.RequestsSpend.BYOKNotConfigured
+	}
+	return true
 }

@@ -14,8 +14,7 @@ import (
 // 5.4).
 type Kind int
 
-// The kinds, in the order of interface 7. NoSuchAgent comes first among the 404s, since
-// KindOf finds it there for the questions about agents.
+// The kinds, in the order of interface 7.
 const (
 	Accepted Kind = iota // no refusal: the answer of Behavior to whether there is one
 	BadRequest
@@ -69,20 +68,22 @@ func (k Kind) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, int64(Kinds[k].Status), 10), nil
 }
 
-// UnmarshalJSON takes the first Kind with the status.
+// UnmarshalJSON takes the Kind that byStatus has for the status.
 func (k *Kind) UnmarshalJSON(status []byte) error {
 	n, err := strconv.Atoi(string(status))
 	*k = KindOf(n)
 	return err
 }
 
-// KindOf is the first kind with a status of interface 7; Scripted if there is none.
-func KindOf(status int) (kind Kind) {
-	for kind < Scripted && Kinds[kind].Status != status {
-		kind++
-	}
-	return kind
+// byStatus has the kind that a status names by itself, in an answer to a question or in a
+// fault.
+var byStatus = map[int]Kind{
+	200: Accepted, 400: BadRequest, 401: UnknownKey, 402: PaymentRequired, 403: NotDashboard, 404: NoSuchAgent,
+	405: MethodNotAllowed, 409: BYOKNotConfigured, 429: RateLimited, 503: BYOKUnavailable,
 }
+
+// KindOf is the kind that a status of interface 7 names.
+func KindOf(status int) Kind { return byStatus[status] }
 
 // Refusal is the decision not to carry out a call, and the facts that led to it. What it
 // says to the client, and to the author of a test, is not decided here: package wire

@@ -47,7 +47,8 @@ type Request struct {
 type Fields map[*spec.Field]string
 
 // Answer is what the service decided: a Refusal, or what the endpoint returns. Later calls
-// do not change it, so it may leave the caller's lock. Package wire makes JSON of it.
+// change nothing of it but Message.Agent, which is the stored agent: read that under the
+// caller's lock. The rest may leave the lock. Package wire makes JSON of it.
 type Answer struct {
 	Refusal *Refusal     // nil for a call that succeeded; its values are then in the fields below
 	Status  StatusValues // 4.1
@@ -55,8 +56,8 @@ type Answer struct {
 	BYOK    *BYOK        // 4.3 and 4.4; nil when none is set
 	Agent   Agent        // 4.6, 4.7 and 4.9: a copy as of this call
 	Message *Message     // 4.8: the caller adds the reply
-	// TwoClocks is set where a key was used under two clocks, more than a day apart:
-	// its limits then start afresh.
+	// TwoClocks is set where a key was used under two clocks: its last call came more than
+	// a day later. Its limits then start afresh.
 	TwoClocks bool
 }
 
@@ -333,7 +334,7 @@ func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 		// GET /v1/status, and reading and clearing BYOK, list no 429. The decision on
 		// whether they spend all the same goes by GET /v1/status.
 		case l.Counts == spec.Requests && !limited:
-			spends[i] = behavior.RequestsSpend[statusCalls]
+			spends[i] = behavior.RequestsSpend.Status
 		// Every other call is a request, and its flaw decides what that means.
 		case l.Counts == spec.Requests:
 			mayRefuse[i] = succeeds || behavior.limitComesBefore(flaw)

@@ -51,43 +51,57 @@ func limitOf(kind string, most int) limit {
 	return limit{kind: kind, length: time.Minute, max: most, bucket: IsBucket(kind), burst: burstOf(kind), usage: u, Window: &u.Windows[0]}
 }
 
-// A lower limit counts what was taken under a higher one. Concurrent calls may be
-// counted in another order than they read the clock.
+// Each rule of a way to count is a row: calls counted at some times, and when the next one
+// passes. Where max is 1 and two calls were counted, the maximum was lowered meanwhile.
 func TestWindows(t *testing.T) {
-	kinds := []string{"fixed", "sliding", "aligned", "weighted", "token bucket", "token bucket of 2"}
 	for _, row := range []struct {
-		takes []time.Duration
-		now   time.Duration
-		max   int
-		want  [6]time.Duration // when the next call passes, by kind
+		rule, kind string
+		at         []time.Duration
+		now        time.Duration
+		max        int
+		opens      time.Duration
 	}{
-		{[]time.Duration{30 * s, 80 * s}, 80 * s, 1, [6]time.Duration{90 * s, 140 * s, 120 * s, 180 * s, 150 * s, 150 * s}},
-		{[]time.Duration{0, 300 * s}, 300 * s, 1, [6]time.Duration{360 * s, 360 * s, 360 * s, 420 * s, 360 * s, 360 * s}},
-		{[]time.Duration{0, -s}, 0, 2, [6]time.Duration{60 * s, 60 * s, 60 * s, 90 * s, 30 * s, 30 * s}},
-		{[]time.Duration{40 * s, 40 * s}, 45 * s, 4, [6]time.Duration{45 * s, 45 * s, 45 * s, 45 * s, 45 * s, 55 * s}},
+		{rule: "a window begins with its first call", kind: "fixed", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 90 * s},
+		{rule: "a new window begins with the first call after the old one", kind: "fixed", at: []time.Duration{0, 300 * s}, now: 300 * s, max: 1, opens: 360 * s},
+		{rule: "below the maximum the next call passes", kind: "fixed", at: []time.Duration{40 * s, 40 * s}, now: 45 * s, max: 4, opens: 45 * s},
+		{rule: "each call counts for a minute", kind: "sliding", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 140 * s},
+		{rule: "a call that read the clock earlier counts with the last", kind: "sliding", at: []time.Duration{0, -s}, max: 2, opens: 60 * s},
+		{rule: "a window begins with a minute of the clock", kind: "aligned", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 120 * s},
+		{rule: "of the window before counts the share that is less than a minute ago", kind: "weighted", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 180 * s},
+		{rule: "nothing counts of the windows before that", kind: "weighted", at: []time.Duration{0, 300 * s}, now: 300 * s, max: 1, opens: 420 * s},
+		{rule: "two calls count as one when half of the window has passed", kind: "weighted", at: []time.Duration{0, -s}, max: 2, opens: 90 * s},
+		{rule: "each call empties the bucket by one", kind: "token bucket", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 150 * s},
+		{rule: "a full bucket gains no more", kind: "token bucket", at: []time.Duration{0, 300 * s}, now: 300 * s, max: 1, opens: 360 * s},
+		{rule: "a bucket holds as many calls as the limit allows", kind: "token bucket", at: []time.Duration{40 * s, 40 * s}, now: 45 * s, max: 4, opens: 45 * s},
+		{rule: "a bucket of 2 holds two calls", kind: "token bucket of 2", at: []time.Duration{40 * s, 40 * s}, now: 45 * s, max: 4, opens: 55 * s},
 	} {
-		for i, kind := range kinds {
-			l := limitOf(kind, row.max)
-			for _, at := range row.takes {
-				l.count(start.Add(at))
-			}
-			opens := max(row.now, l.opens(start.Add(row.now)).Sub(start))
-			assert.Equal(t, row.want[i], opens, "%s: %+v", kind, row)
+		l := limitOf(row.kind, row.max)
+		for _, at := range row.at {
+			l.count(start.Add(at))
 		}
+		opens := max(row.now, l.opens(start.Add(row.now)).Sub(start))
+		assert.Equal(t, row.opens, opens, "%s: %s", row.kind, row.rule)
 	}
-	lifted := limitOf(decisions.WindowsBucket, math.MaxInt) // WithLimit takes any number
-	lifted.count(start)
-	assert.Equal(t, 1, lifted.used(start))
-	shut := limitOf(decisions.WindowsSliding, 1) // read from the file of another kind
-	shut.Kind, shut.Shut = decisions.WindowsFixed, start.Add(s)
-	shut.count(start)
-	assert.Equal(t, start.Add(s), shut.Shut)
-	weighted, bucket := limitOf(decisions.WindowsWeighted, 60), limitOf(decisions.WindowsBucket, 60)
+}
+
+// A part of a call counts as a call.
+func TestUsed(t *testing.T) {
+	weighted, bucket, lifted := limitOf(decisions.WindowsWeighted, 60), limitOf(decisions.WindowsBucket, 60), limitOf(decisions.WindowsBucket, math.MaxInt)
 	for range 9 {
 		weighted.count(start)
 		bucket.count(start)
 	}
 	assert.Equal(t, 6, weighted.used(start.Add(80*s)), "two thirds of 9")
-	assert.Equal(t, 6, weighted.used(start.Add(81*s)), "a part of a call counts as a call")
-	assert.Equal(t, 6, bucket.used(start.Add(3500*time.Millisecond)), "likewise")
+	assert.Equal(t, 6, weighted.used(start.Add(81*s)), "a little less than that")
+	assert.Equal(t, 6, bucket.used(start.Add(3500*time.Millisecond)), "5.5")
+	lifted.count(start)
+	assert.Equal(t, 1, lifted.used(start), "WithLimit takes any number")
+}
+
+// What Exhaust has closed stays closed, where the file has windows of another kind.
+func TestKindOfAFile(t *testing.T) {
+	shut := limitOf(decisions.WindowsSliding, 1)
+	shut.Kind, shut.Shut = decisions.WindowsFixed, start.Add(s)
+	shut.count(start)
+	assert.Equal(t, start.Add(s), shut.Shut)
 }
