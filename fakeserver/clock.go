@@ -52,7 +52,7 @@ func (s *Server) rewind() {
 // it by one minute. Advance ends each Sleep that it passes. When ctx ends first,
 // Sleep returns ctx.Err() and does not move the clock. Deadlines of contexts go by
 // real time, or by the synctest bubble's, and never by the fake's. Sleep returns an
-// error if the clock would have moved by more than 292 years in all.
+// error if the clock would have moved by more than 292 years in all. A nil ctx panics.
 //
 // In a synctest bubble the clock moves only when everything in the bubble waits,
 // so each sleeper wakes exactly at its time. Outside, Go cannot tell whether a
@@ -69,21 +69,24 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	defer s.endSleep(wake)
-	seen, quiet := s.activityCount(), 0
-	for pauses := 1; s.offset.Load() < wake; pauses++ {
-		memnet.Pause(ctx, pause)
-		if ctx.Err() != nil {
+	seen, quiet := 0, 0 // the activity at the last look, and the pauses since it changed
+	for waited := time.Duration(0); ; quiet++ {
+		activity, earlier := s.look(wake, seen, quiet >= quietPauses, waited >= patience)
+		if s.offset.Load() >= wake {
+			return nil
+		}
+		if activity != seen {
+			seen, quiet = activity, 0
+		}
+		if earlier > 0 {
+			waited = 0
+		}
+		d := pause * time.Duration(min(1+earlier, longestPause))
+		waited += d
+		if memnet.Pause(ctx, d); ctx.Err() != nil {
 			return ctx.Err()
 		}
-		quiet++
-		if now := s.activityCount(); now != seen {
-			seen, quiet = now, 0
-		}
-		if quiet >= quietPauses || pauses >= maxPauses {
-			s.moveToFirst(wake, seen)
-		}
 	}
-	return nil
 }
 
 // A sleeper looks at the activity of the fake after each pause. The program rests when
@@ -91,16 +94,30 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 // ended. In a bubble a pause ends only when everything else in the bubble waits.
 //
 // One long pause would not do: it also ends when the machine has stopped the whole
-// program for that time, before any other goroutine runs on.
+// program for that time, before any other goroutine runs on. But a sleeper need not look
+// so often while others wake before it: a thousand would keep the machine busy.
 const (
-	pause       = 500 * time.Microsecond
-	quietPauses = 4    // 2 ms
-	maxPauses   = 1000 // half a second, for a program that never stops calling
+	pause        = 500 * time.Microsecond
+	quietPauses  = 4                      // 2 ms
+	longestPause = 20                     // pauses, 10 ms
+	patience     = 500 * time.Millisecond // of the next to wake, with a program that never stops calling
 )
 
-func (s *Server) activityCount() int {
+// look moves the clock to the wake time of a sleeper, if no other wakes earlier. The
+// program must rest, and nothing may have happened since the last look, unless the
+// sleeper was patient. It returns the activity until now, and how many sleepers wake
+// earlier.
+func (s *Server) look(wake int64, seen int, rests, patient bool) (activity, earlier int) {
 	defer s.lock().Unlock()
-	return s.activity
+	for _, other := range s.sleepers {
+		if other < wake {
+			earlier++
+		}
+	}
+	if earlier == 0 && (rests && s.activity == seen || patient) {
+		s.moveToLocked(wake)
+	}
+	return s.activity, earlier
 }
 
 // beginSleep returns the offset of the clock at which a sleeper wakes: unlike a time
@@ -124,13 +141,4 @@ func (s *Server) endSleep(wake int64) {
 	s.activity++
 	i := slices.Index(s.sleepers, wake)
 	s.sleepers = slices.Delete(s.sleepers, i, i+1)
-}
-
-// moveToFirst moves the clock to the wake time of a sleeper, if no other wakes earlier, or
-// has just woken: that one's activity was not seen yet.
-func (s *Server) moveToFirst(wake int64, seen int) {
-	defer s.lock().Unlock()
-	if s.activity == seen && slices.Min(s.sleepers) == wake {
-		s.moveToLocked(wake)
-	}
 }
