@@ -33,11 +33,8 @@ import (
 // test. opts are those of the client; for a fake with options, see [NewClient].
 // An unusable option panics.
 func New(t fakeserver.TB, opts ...agentmessaging.Option) (*agentmessaging.Client, *fakeserver.Server) {
-	if t == nil {
-		panic("agentmessagingtest: New needs the *testing.T of a test")
-	}
+	fake := fakeserver.New(t) // which panics for a nil t
 	t.Helper()
-	fake := fakeserver.New(t)
 	return NewClient(t, fake, opts...), fake
 }
 

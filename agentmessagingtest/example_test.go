@@ -2,10 +2,8 @@ package agentmessagingtest_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
@@ -36,24 +34,4 @@ func ExampleNew() {
 	// Output:
 	// active <nil>
 	// It is on its way. <nil>
-}
-
-// A day's requests are spent. A client that gives up tells how long to wait;
-// tomorrow the call goes through.
-func ExampleNew_limits() {
-	ctx := context.Background() // t.Context()
-	client, fake := agentmessagingtest.New(t)
-	agent, _ := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
-
-	fake.Exhaust(fake.Key(), fakeserver.LimitKeyDay)
-	_, err := client.GetAgent(ctx, agent.ID)
-	var refused *agentmessaging.Error
-	fmt.Println(errors.As(err, &refused), refused.LimitKey, refused.RetryAfter.Round(time.Hour))
-
-	fake.Advance(refused.RetryAfter)
-	_, err = client.GetAgent(ctx, agent.ID)
-	fmt.Println(err)
-	// Output:
-	// true key_day 24h0m0s
-	// <nil>
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
@@ -156,8 +157,8 @@ func (s *Server) SetSMS(agentID, status, phoneNumber string) {
 // SMS.Status with the status that SMS.Mode leads to. Key is always the label of
 // key. AddAgent returns a copy of the result.
 //
-// It panics for a key that this fake did not issue, an identifier that is taken
-// or cannot be in a path, and values that interface 2.3 and 3 rule out.
+// It panics for a key that this fake did not issue, an identifier that is taken or cannot
+// be in a path, such as one with a slash, and values that interface 2.3 and 3 rule out.
 func (s *Server) AddAgent(key string, a Agent) Agent {
 	stored := s.config.storedAgent(a)
 	now := s.Now()
@@ -193,7 +194,7 @@ func (c *config) storedAgent(a Agent) service.Agent {
 	switch {
 	case flaw != nil:
 		misuse("AddAgent", "%s", wire.Reason(flaw))
-	case a.ID == "." || a.ID == "..":
+	case a.ID == "." || a.ID == ".." || strings.ContainsAny(a.ID, `/\`) || strings.ContainsFunc(a.ID, unicode.IsControl):
 		misuse("AddAgent", "no path can name the ID")
 	case !utf8.ValidString(a.ID + a.SystemPrompt + a.CustomerRef + a.LLM.Model + a.LLM.BaseURL + a.LLM.Label):
 		misuse("AddAgent", "every text must be valid UTF-8")

@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -117,7 +118,7 @@ func (s *Server) droppedCalls() int {
 //
 // When ctx ends first, AwaitCalls returns the calls that came, and an error
 // that says how many came and wraps ctx.Err(). Calls that were counted before a
-// Reset still count. An n below 1 and a zero Matcher panic.
+// Reset still count. A nil ctx, an n below 1 and a zero Matcher panic.
 //
 // In a synctest bubble, call AwaitCalls in the bubble that makes the calls: the Go
 // runtime ends a program in which one bubble wakes another, or code outside wakes
@@ -139,7 +140,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 			close(enough)
 		}
 	}
-	w := &watcher{name: "a matcher of AwaitCalls (" + describeMatchers(matchers) + ")", matchers: slices.Clone(matchers), see: add}
+	w := &watcher{name: "a matcher of AwaitCalls(" + s.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: add}
 	// From here on each new call is shown to w. The earlier ones are matched here,
 	// once.
 	earlier := s.addWatcher(w)
@@ -161,7 +162,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	if len(calls) == n { // even if the last came as ctx ended
 		return calls, nil
 	}
-	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, describeMatchers(matchers), ctx.Err())
+	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, cmp.Or(s.describe(matchers), "every call"), ctx.Err())
 }
 
 // watcher is shown each call that is recorded: one OnCall, or one AwaitCalls
@@ -202,7 +203,7 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 		misuse("OnCall", "the function is nil")
 	}
 	checkMatchers("OnCall", matchers)
-	w := &watcher{name: "the function of OnCall (" + describeMatchers(matchers) + ")", matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
+	w := &watcher{name: "the function of OnCall(" + s.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
 	s.addWatcher(w)
 	return func() { s.removeWatcher(w) }
 }

@@ -48,9 +48,9 @@
 //
 // The fake reads time.Now whenever it needs the time, so it follows the clock of
 // a testing/synctest bubble: a client that waits for the next minute takes
-// milliseconds. One fake may serve several bubbles and the outside at once if
-// each has its own API key (IssueKey). If a test is about the limits per
-// address, each needs its own address too (FromIP). Advance moves the clock
+// milliseconds. One fake may serve several bubbles and the outside at once if each has
+// its own API key (IssueKey) and its own address (FromIP): the limits per address count
+// all that come from one, and bubbles have different times. Advance moves the clock
 // without a bubble. With agentmessaging.WithClock(fake) a client's waits move it.
 //
 // # Faults
@@ -78,9 +78,10 @@
 //
 // These fail a test: a call to a path or method that no endpoint has
 // (WithUnknownRoutes allows it), a Required script or fault that was never used, a
-// callback that panics, a ReplyFunc with a status that interface 4.8 does not list,
-// and a key that is used under two clocks. The message about a script or fault that was
-// never used names the call that came nearest, where there is one.
+// callback or a clock that panics, a ReplyFunc with a status that interface 4.8 does not
+// list, and a key whose time goes back by more than a day, as from the outside into a
+// bubble. Messages about a script or fault name the line of the test that made it, and one
+// that was never used the call that came nearest.
 //
 // AddAgent, AddExchanges and StoreBYOK set up state without calls. WriteState
 // writes the state to a file, and ReadState reads it back.

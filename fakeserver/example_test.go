@@ -1,13 +1,11 @@
 package fakeserver_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"time"
 
@@ -74,17 +72,6 @@ func ExampleOpen() {
 	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000002"}
 }
 
-// A Server is an http.Handler: with a recorder, behind middleware, on a socket.
-func ExampleServer_ServeHTTP() {
-	fake := open()
-	defer fake.Close()
-	w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/byok", nil)
-	r.Header.Set("Authorization", "Bearer "+fake.Key())
-	fake.ServeHTTP(w, r)
-	fmt.Println(w.Code, w.Body)
-	// Output: 200 {"ok":true,"byok":null,"trace_id":"trace_000001"}
-}
-
 // A script answers with texts, or with what a function makes of the message:
 // warnings and the errors of interface 7 too. The script made last is asked
 // first.
@@ -131,66 +118,6 @@ func ExampleScript() {
 	// 1 1 0
 }
 
-// Every option, with what it is for.
-func ExampleOption() {
-	noon := time.Date(2040, 1, 1, 12, 0, 0, 0, time.UTC)
-	fake, err := fakeserver.Open(
-		fakeserver.WithClock(func() time.Time { return noon }),  // a clock that is stopped
-		fakeserver.WithKey("key-of-the-configuration"),          // what the program under test is configured with
-		fakeserver.WithPlan(fakeserver.PlanPro),                 // its plan
-		fakeserver.WithLimit(fakeserver.LimitKeyMinute, 10_000), // a limit out of the way
-		fakeserver.WithDecision("windows", "sliding"),           // another answer where the interface is silent
-		fakeserver.WithColdStart(time.Millisecond),              // a first message that takes longer
-		fakeserver.WithCallLimit(10),                            // keep ten calls
-		fakeserver.WithMessageTexts(),                           // with readable texts
-		fakeserver.WithUnknownRoutes(),                          // calls to no endpoint are meant
-	)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer fake.Close()
-	fake.AddAgent(fake.Key(), fakeserver.Agent{})
-	call(fake, "GET", "/v2/status", "")
-	say(fake, "hello")
-	fmt.Println(fake.Key(), fake.Calls()[1].Body)
-	// Output:
-	// 404 {"error":"not_found","trace_id":"trace_000001","reason":"no endpoint has this path"}
-	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000002"}
-	// key-of-the-configuration {"text":"hello"}
-}
-
-// A fake that answers as another service was seen to, and what it decided itself.
-func ExampleLike() {
-	observed := []byte(`{"format":1,"decisions":{"metadata_cap":{"answer":8192}}}`) // from agentmessaging-fake observe
-	fake, err := fakeserver.Open(fakeserver.Like(observed))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer fake.Close()
-	for _, d := range fake.Decisions() {
-		if d.Observed || d.ID == "windows" {
-			fmt.Println(d.Question, d.Answer, d.Observed)
-		}
-	}
-	// Output:
-	// How many characters of compact JSON may metadata have? 8192 true
-	// How does a limit count calls? "fixed" false
-}
-
-// A key of another kind, which changes its plan and is revoked.
-func ExampleServer_IssueKey() {
-	fake := open()
-	defer fake.Close()
-	key := fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanPro, NotDashboard: true})
-	callAs(fake, key, "GET", "/v1/byok", "")
-	fake.SetPlan(key, fakeserver.PlanBYOK)
-	fake.RevokeKey(key)
-	callAs(fake, key, "GET", "/v1/byok", "")
-	// Output:
-	// 403 {"error":"forbidden","trace_id":"trace_000001","reason":"BYOK requires a dashboard-issued API key"}
-	// 401 {"error":"unauthorized","trace_id":"trace_000002","reason":"the API key is unknown or revoked"}
-}
-
 // A limit that is spent, without the calls that would spend it, and opens again.
 func ExampleServer_Exhaust() {
 	fake := open()
@@ -204,28 +131,12 @@ func ExampleServer_Exhaust() {
 			fmt.Println(l.Key, l.Used, "of", l.Max)
 		}
 	}
-	fmt.Println(len(fake.Limits(fake.Key(), fakeserver.FromIP("192.0.2.1"))), "with the limits of the address")
 	// Output:
 	// 429 {"error":"rate_limited","trace_id":"trace_000001","limit_key":"warmup_key_hour"}
 	// 200 {"ok":true,"warmed":true,"mode":"hosted","trace_id":"trace_000002"}
 	// key_minute 1 of 60
 	// key_day 1 of 1000
 	// warmup_key_hour 1 of 3
-	// 7 with the limits of the address
-}
-
-// A year passes, and then a caller waits for a day to end: the clock moves a
-// day, and nobody waits.
-func ExampleServer_Advance() {
-	fake := open()
-	defer fake.Close()
-	fake.Advance(366 * 24 * time.Hour)
-	fmt.Println(fake.Now())
-	_ = fake.Sleep(context.Background(), 24*time.Hour)
-	fmt.Println(fake.Now())
-	// Output:
-	// 2041-01-01 12:00:00 +0000 UTC
-	// 2041-01-02 12:00:00 +0000 UTC
 }
 
 // An agent that has been there for a year, with its conversation, and what the
@@ -264,28 +175,6 @@ func ExampleServer_StoreBYOK() {
 	// Output:
 	// true anthropic https://gateway.example large production 2040-01-01 12:00:00 +0000 UTC
 	// 503 {"error":"byok_unavailable","trace_id":"trace_000001","reason":"mode: BYOK is not available, so no provider key can be used or stored"}
-}
-
-// A state that several tests begin with is built once and then read by each fake.
-func ExampleServer_WriteState() {
-	first := open()
-	defer first.Close()
-	first.AddAgent(first.Key(), fakeserver.Agent{})
-	say(first, "hello")
-	var state bytes.Buffer
-	if err := first.WriteState(&state); err != nil {
-		log.Fatal(err)
-	}
-
-	second := open()
-	defer second.Close()
-	if err := second.ReadState(&state); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(second.Conversation("agent_000001")[0].Text)
-	// Output:
-	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000001"}
-	// hello
 }
 
 // The second call is answered by a gateway instead of the service. The service

@@ -95,8 +95,9 @@ func WithColdStart(d time.Duration) Option {
 	return set(func(c *config) { c.coldStart = d }).unless(d < 0, "WithColdStart: %v is negative", d)
 }
 
-// WithMessageTexts keeps system prompts, message texts and replies readable in
-// Calls and the log of a failed test. The default is to redact them. The API key and the
+// WithMessageTexts keeps system prompts, message texts and replies readable in Calls, and
+// shows the texts of ByText and ByTextContaining in messages about scripts and faults,
+// unless one looks like a key. The default is to redact them. The API key and the
 // provider key that a call sends are always redacted. A key of another call that a text
 // or a path repeats is not known as one, and is shown.
 func WithMessageTexts() Option {

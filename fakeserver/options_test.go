@@ -40,11 +40,12 @@ func TestLikeRefusesWhatItCannotBe(t *testing.T) {
 func TestLikeWithBounds(t *testing.T) {
 	for bounds, want := range map[string]string{
 		`"at_least":3100`: "4096", `"at_least":65536`: "65536", `"at_most":6`: "6", `"at_least":5000,"at_most":6000`: "5000",
+		`"answer":8192`: "8192",
 	} {
-		fake, _ := newFake(t, fakeserver.Like(fmt.Appendf(nil, `{"format":1,"decisions":{"metadata_cap":{%s},"windows":{%s}}}`, bounds, bounds)))
+		fake, _ := newFake(t, fakeserver.Like(fmt.Appendf(nil, `{"format":1,"decisions":{"metadata_cap":{%s},"windows":{"at_least":3}}}`, bounds)))
 		for _, d := range fake.Decisions() {
 			isCap := d.ID == "metadata_cap"
-			assert.Equal(t, []bool{false, isCap}, []bool{d.Observed, d.Inferred}, d.ID)
+			assert.Equal(t, []bool{isCap && d.Answer == "8192", isCap && d.Answer != "8192"}, []bool{d.Observed, d.Inferred}, d.ID)
 			assert.True(t, !isCap || d.Answer == want && d.Default == "4096", "%s: %s", bounds, d.Answer)
 			assert.True(t, json.Valid([]byte(d.Answer)), "%s: %s", d.ID, d.Answer)
 		}
@@ -154,6 +155,8 @@ var misuses = map[string]func(fake){
 	"TruncateReply: -1 is negative":                                           func(f fake) { fakeserver.TruncateReply(-1) },
 	"DripReply: 0 bytes every 1s: at least 1 byte":                            func(f fake) { fakeserver.DripReply(0, time.Second) },
 	"Nth: 0 is less than 1; the first call is 1":                              func(f fake) { f.Inject(fakeserver.Hang()).Nth(0) },
+	"From: Nth(2) and From(3) never act together":                             func(f fake) { f.Inject(fakeserver.Hang()).Nth(2).From(3) },
+	"ByAgent: the identifier is empty":                                        func(f fake) { fakeserver.ByAgent("") },
 	"Chance: NaN is not between 0 and 1":                                      func(f fake) { f.OnMessage().Chance(math.NaN(), 0) },
 	"AddAgent: this fake did not issue that key":                              func(f fake) { f.AddAgent("amk_other", fakeserver.Agent{}) },
 	"AddExchanges: Text: at most 4000 characters":                             func(f fake) { f.AddExchanges("agent_000001", fakeserver.Exchange{Text: tooLong}) },
@@ -165,6 +168,7 @@ var misuses = map[string]func(fake){
 
 	"AddAgent: there is an agent with this ID already": adding(fakeserver.Agent{ID: "agent_000001"}),
 	"AddAgent: no path can name the ID":                adding(fakeserver.Agent{ID: ".."}),
+	"no path can name the ID":                          adding(fakeserver.Agent{ID: "a/b"}),
 	"AddAgent: every text must be valid UTF-8":         adding(fakeserver.Agent{ID: "\xff"}),
 	"AddAgent: metadata: must be one JSON object":      adding(fakeserver.Agent{Metadata: json.RawMessage(`{`)}),
 	"AddAgent: metadata: at most 4096 characters":      adding(fakeserver.Agent{Metadata: json.RawMessage(`{"a":"` + tooLong + strings.Repeat("x", 100) + `"}`)}),
@@ -192,9 +196,7 @@ func TestOptionsRefuse(t *testing.T) {
 		"WithClock: the clock is nil": fakeserver.WithClock(nil),
 		"WithColdStart: -1s is":       fakeserver.WithColdStart(-time.Second),
 		"WithCallLimit: -1 is":        fakeserver.WithCallLimit(-1),
-		`WithDecision: "metadata_cap": the answer is not a number from 2`: fakeserver.WithDecision("metadata_cap", 1),
 		`WithDecision: "reason": the answer is not true or false`:         fakeserver.WithDecision("reason", nil),
-		`WithDecision: "sms_status": the answer is not an object`:         fakeserver.WithDecision("sms_status", map[string]any{"sandbox": nil}),
 		`WithDecision: "error_names": the answer is not an object`:        fakeserver.WithDecision("error_names", map[string]any{"not_found": ""}),
 		`WithDecision: "windows": the answer is not "fixed", "sliding", `: fakeserver.WithDecision("windows", "token bucket of 010"),
 		"WithDecision: \"windows\": json: unsupported type":               fakeserver.WithDecision("windows", func() {}),

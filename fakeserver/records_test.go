@@ -237,20 +237,20 @@ var reasons = []struct {
 	{"400: mode: must be one of hosted, byok.", "POST", "/v1/warmup", `{"mode":"x"}`, nil},
 	{"400: metadata has 4099 characters, 4096 are allowed.", "POST", "/v1/agents", `{"metadata":{"a":"` + strings.Repeat("x", 4091) + `"}}`, nil},
 	{"401: the call has no Authorization header with one bearer token.", "GET", "/v1/status", "", func(_ fake, c *caller) { c.key = "" }},
-	{"401: key_000001 was revoked 3m0s ago.", "GET", "/v1/status", "", func(f fake, c *caller) { f.RevokeKey(c.key); f.Advance(3 * time.Minute) }},
+	{"401: key_000001 was revoked 3m0s ago.", "GET", "/v1/status", "", func(f fake, c *caller) { f.RevokeKey(c.key); f.Advance(3*time.Minute + 1) }},
 	{"403: key_000002 was not issued through the dashboard, which BYOK requires.", "GET", "/v1/byok", "",
 		func(f fake, c *caller) { c.key = f.IssueKey(fakeserver.KeyOptions{NotDashboard: true}) }},
 	{"404: the agent belongs to key_000001.", "GET", anAgent, "", agentOfAnother},
 	{"404: no endpoint has this path.", "GET", "/v1/nothing", "", nil},
 	{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", `{"mode":"byok"}`, nil},
-	{"409: the BYOK configuration of key_000001 was cleared 1m0s ago.", "POST", "/v1/warmup", `{"mode":"byok"}`, func(f fake, c *caller) {
+	{"409: the BYOK configuration of key_000001 was cleared less than 1s ago.", "POST", "/v1/warmup", `{"mode":"byok"}`, func(f fake, c *caller) {
 		c.setBYOK()
 		c.call("DELETE", "/v1/byok", noBody).wantOK(c.t)
-		f.Advance(time.Minute)
+		f.Advance(time.Second - 1)
 	}},
 	{"429: key_000001 has spent 60 of 60 in this minute; it opens in 41s.", "GET", anAgent, "", func(f fake, c *caller) {
 		c.times(60, "GET", anAgent, noBody)
-		f.Advance(19 * time.Second)
+		f.Advance(19*time.Second + 1) // rounded up
 	}},
 	{"429: 192.0.2.1 has spent 10 of 10 agent creations in this minute; it opens in 1m0s.", "POST", "/v1/agents", emptyBody, func(_ fake, c *caller) {
 		c.times(10, "POST", "/v1/agents", emptyBody)
@@ -291,17 +291,17 @@ func TestWhy(t *testing.T) {
 // plugged are the parts that a test brings, each as it installs f, by the name that a
 // report gives it.
 var plugged = map[string]func(f fake, do func()){
-	`the ReplyFunc of OnMessage\(ByText\(1 characters\)\)`: func(f fake, do func()) {
+	`the ReplyFunc of OnMessage\(ByText\(1 characters\)\) at records_test.go:\d+`: func(f fake, do func()) {
 		f.OnMessage(fakeserver.ByText("x")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply { do(); return fakeserver.Reply{} })
 	},
-	`a matcher of OnMessage\(Where\(records_test.go:\d+\)\)`: func(f fake, do func()) {
+	`a matcher of OnMessage\(Where\(records_test.go:\d+\)\) at records_test.go:\d+`: func(f fake, do func()) {
 		f.OnMessage(fakeserver.Where(func(fakeserver.Call) bool { do(); return false }))
 	},
-	`a matcher of Inject\(Latency\(0s\), Where\(records_test.go:\d+\)\)`: func(f fake, do func()) {
+	`a matcher of Inject\(Latency\(0s\), Where\(records_test.go:\d+\)\) at records_test.go:\d+`: func(f fake, do func()) {
 		f.Inject(fakeserver.Latency(0), fakeserver.Where(func(fakeserver.Call) bool { do(); return false }))
 	},
-	`the function of OnCall \(every call\)`: func(f fake, do func()) { f.OnCall(func(fakeserver.Call) { do() }) },
-	`the function of Inject\(Change\(x\)\)`: func(f fake, do func()) { f.Inject(fakeserver.Change("x", do)) },
+	`the function of OnCall\(\) at records_test.go:\d+`:            func(f fake, do func()) { f.OnCall(func(fakeserver.Call) { do() }) },
+	`the function of Inject\(Change\(x\)\) at records_test.go:\d+`: func(f fake, do func()) { f.Inject(fakeserver.Change("x", do)) },
 }
 
 // A part that panics, or ends the goroutine of its call as require does, fails the test
@@ -313,7 +313,7 @@ func TestPartsThatFail(t *testing.T) {
 		fail        func()
 	}{
 		{"direct", " panicked: oops", func() { panic("oops") }},
-		{"wire", " ended its goroutine, as require and FailNow do; use assert there", runtime.Goexit},
+		{"wire", " ended its goroutine, as require and FailNow do; use assert there", func() { runtime.Goexit() }},
 	} {
 		for part, plug := range plugged {
 			watch, fake, c := newSpied(t)
@@ -325,13 +325,17 @@ func TestPartsThatFail(t *testing.T) {
 			fake.OnCall(see)
 			got := seen(transports(t, fake)[row.way], c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`))
 			require.Len(t, watch.errors, 1, part)
-			assert.Regexp(t, "^fakeserver: "+part+row.report+"$", watch.errors[0], part)
+			assert.Regexp(t, "^fakeserver: "+part+row.report+`\n(.*\n)+\t.*records_test.go:\d+ `, watch.errors[0], part)
 			require.Len(t, shown, 2, part)
 			call, decided := <-shown, strings.Contains(part, "OnCall")
 			assert.Equal(t, "trace_000002", call.TraceID, part)
 			assert.Equal(t, decided && row.way == "direct", got != "EOF", "%s%s: %s", part, row.report, got)
 			assert.Equal(t, []bool{decided, !decided}, []bool{call.Status == 200, call.Sent.Broke == "closed"}, part)
 			assert.Equal(t, decided, len(fake.Conversation(agent)) == 1, part)
+			last := fake.Calls()[1]
+			assert.Equal(t, got == "EOF", last.Sent.Broke == "closed", "%s: what is recorded is what the client got", part)
+			assert.Equal(t, decided, last.Why == "", part)
+			assert.Regexp(t, "^("+part+" failed, so there was no answer.)?$", last.Why)
 			assert.Empty(t, fake.UnderWay(), part)
 		}
 	}
@@ -371,10 +375,13 @@ func TestPluggedInParts(t *testing.T) {
 // The clock of a test may look at the fake, and may be set back in the middle of a call.
 func TestClockOfATest(t *testing.T) {
 	var f fake
-	now := time.Unix(year2040, 0)
-	f, c := newFake(t, fakeserver.WithClock(func() time.Time {
+	now, broken := time.Unix(year2040, 0), false
+	watch, f, c := newSpied(t, fakeserver.WithClock(func() time.Time {
 		if f != nil {
 			_ = f.CallCount()
+		}
+		if broken {
+			panic("no time")
 		}
 		now = now.Add(-time.Second)
 		return now
@@ -383,6 +390,10 @@ func TestClockOfATest(t *testing.T) {
 	assert.Zero(t, f.Calls()[0].Took, "no time is negative")
 	assert.NoError(t, f.Sleep(t.Context(), time.Hour))
 	f.Reset()
+	broken = true
+	assert.Equal(t, "EOF", seen(c.wire, c.request("GET", "/v1/status", noBody)))
+	require.Len(t, watch.errors, 1)
+	assert.Contains(t, watch.errors[0], "fakeserver: the fake, or the function of WithClock, panicked: no time\n")
 }
 
 // Each has characters that the encodings below change.

@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -23,6 +24,9 @@ import (
 type Matcher struct {
 	matches func(*entry) bool
 	says    string // the matcher in messages, without texts and keys
+	// withText is says with the text of ByText or ByTextContaining, nil for the others. A
+	// function, since a Matcher may be printed with %#v.
+	withText func() string
 }
 
 // String returns the Go call that made the matcher, without texts and keys.
@@ -51,8 +55,12 @@ func ByKey(key string) Matcher {
 	}
 }
 
-// ByAgent matches calls whose path names this agent.
+// ByAgent matches calls whose path names this agent. An empty identifier, which no path
+// can name, panics.
 func ByAgent(agentID string) Matcher {
+	if agentID == "" {
+		misuse("ByAgent", "the identifier is empty")
+	}
 	recorded := mask.Clip(agentID, wire.MaxRecorded)
 	return Matcher{
 		matches: func(e *entry) bool { return e.call.AgentID == recorded },
@@ -63,19 +71,26 @@ func ByAgent(agentID string) Matcher {
 // ByText matches messages with exactly this text. It works on the real text,
 // even if Calls shows it redacted.
 func ByText(text string) Matcher {
-	return Matcher{
-		matches: func(e *entry) bool { return e.hasText && e.text == text },
-		says:    fmt.Sprintf("ByText(%d characters)", utf8.RuneCountInString(text)),
-	}
+	return textMatcher("ByText", text, func(sent string) bool { return sent == text })
 }
 
 // ByTextContaining matches messages whose text contains part. It works on the
 // real text, even if Calls shows it redacted.
 func ByTextContaining(part string) Matcher {
-	return Matcher{
-		matches: func(e *entry) bool { return e.hasText && strings.Contains(e.text, part) },
-		says:    fmt.Sprintf("ByTextContaining(%d characters)", utf8.RuneCountInString(part)),
+	return textMatcher("ByTextContaining", part, func(sent string) bool { return strings.Contains(sent, part) })
+}
+
+// textMatcher makes a matcher of the texts of messages. Messages show its own text with
+// WithMessageTexts, unless it looks like a key.
+func textMatcher(method, text string, matches func(string) bool) Matcher {
+	m := Matcher{
+		matches: func(e *entry) bool { return e.hasText && matches(e.text) },
+		says:    method + "(" + characters(text) + ")",
 	}
+	if !mask.LooksSecret(text) {
+		m.withText = func() string { return method + "(" + strconv.Quote(printable.Line(text, maxShown)) + ")" }
+	}
+	return m
 }
 
 // Where matches the calls for which f returns true. f sees a call as Calls
@@ -88,14 +103,14 @@ func Where(f func(Call) bool) Matcher {
 	}
 	return Matcher{
 		matches: func(e *entry) bool { return f(e.copied()) },
-		says:    "Where(" + callerLine() + ")",
+		says:    "Where(" + callerLine(2) + ")",
 	}
 }
 
-// callerLine is the line of the test that made a matcher, which names a function better
-// than anything else. It looks two calls up: past itself and Where.
-func callerLine() string {
-	_, file, line, _ := runtime.Caller(2)
+// callerLine is a line of the test, which names a function or a rule better than anything
+// else. It looks so many calls up; its own is the first.
+func callerLine(calls int) string {
+	_, file, line, _ := runtime.Caller(calls)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
 
@@ -108,14 +123,13 @@ func describeID(id string) string {
 	return strings.Trim(quoteName(id), `"`)
 }
 
-// describeMatchers names matchers for a message.
-func describeMatchers(matchers []Matcher) string {
-	if len(matchers) == 0 {
-		return "every call"
-	}
+// describe names matchers for a message; "" for none. WithMessageTexts shows their texts.
+func (s *Server) describe(matchers []Matcher) string {
 	names := make([]string, len(matchers))
 	for i, m := range matchers {
-		names[i] = m.says
+		if names[i] = m.says; s.config.messageTexts && m.withText != nil {
+			names[i] = m.withText()
+		}
 	}
 	return strings.Join(names, ", ")
 }
@@ -145,7 +159,8 @@ func checkMatchers(method string, matchers []Matcher) {
 // others.
 type rule struct {
 	method   string // OnMessage or Inject
-	says     string // the rule in messages, without keys and texts
+	says     string // the rule in messages, without keys, and with texts only by WithMessageTexts
+	at       string // the line of the test that made it
 	matchers []Matcher
 	fault    *wire.Fault // of an Injection
 	server   *Server     // whose lock guards what follows
@@ -163,14 +178,14 @@ type rule struct {
 }
 
 // Format prints the Go call that made it, with Nth, From, Times and Chance, for every
-// verb, without texts and keys.
+// verb, without keys, and with texts only if the fake has WithMessageTexts.
 func (r *rule) Format(f fmt.State, _ rune) {
 	defer r.server.lock().Unlock()
-	_, _ = io.WriteString(f, r.describeLocked())
+	_, _ = io.WriteString(f, r.description())
 }
 
-// describeLocked is what Format prints. A copy of the rule needs no lock.
-func (r *rule) describeLocked() string {
+// description is what Format prints. The lock must be held, unless r is a copy.
+func (r *rule) description() string {
 	said := r.says
 	for _, bound := range []struct {
 		method string
@@ -183,18 +198,14 @@ func (r *rule) describeLocked() string {
 	return said + r.odds
 }
 
-// newRule makes a rule. what describes its other arguments, if it has any.
-func newRule(s *Server, method, what string, matchers []Matcher) *rule {
+// newRule makes a rule. fault names that of an Injection. Its caller is the method of
+// Server that the test has called.
+func newRule(s *Server, method, fault string, matchers []Matcher) *rule {
 	checkMatchers(method, matchers)
-	var args []string
-	if what != "" {
-		args = append(args, what)
-	}
-	for _, m := range matchers {
-		args = append(args, m.says)
-	}
+	args := []string{fault, s.describe(matchers)}
+	args = slices.DeleteFunc(args, func(arg string) bool { return arg == "" })
 	return &rule{
-		server: s, method: method, says: method + "(" + strings.Join(args, ", ") + ")",
+		server: s, method: method, says: method + "(" + strings.Join(args, ", ") + ")", at: callerLine(3),
 		matchers: slices.Clone(matchers),
 	}
 }
@@ -218,14 +229,24 @@ func (r *rule) countMatchLocked() bool {
 	return drawn && (r.nth == 0 || r.matched == r.nth) && r.matched >= r.from && (r.times == 0 || r.hits < r.times)
 }
 
+// countHitLocked counts a call that the rule acts on. A rule that has acted as often as it
+// may is taken from the list, so that no later call asks its matchers.
+func (r *rule) countHitLocked() {
+	if r.hits++; r.hits == r.times {
+		*r.list = without(*r.list, r)
+	}
+}
+
 // setNumber sets Times, Nth or From, for both kinds of rule. number points into the
-// rule.
+// rule. Nth and From panic if no call is both.
 func (r *rule) setNumber(method string, n int, number *int) {
 	if n < 1 {
 		misuse(method, "%d is less than 1; the first call is 1", n)
 	}
 	defer r.server.lock().Unlock()
-	*number = n
+	if *number = n; r.nth > 0 && r.from > r.nth {
+		misuse(method, "Nth(%d) and From(%d) never act together", r.nth, r.from)
+	}
 }
 
 // setChance makes the rule act with probability p. Its random numbers depend on the
@@ -268,7 +289,7 @@ func without[T comparable](list []T, item T) []T {
 // its own sentence with the call that came nearest.
 func (s *Server) reportUnused(reportf func(format string, args ...any)) {
 	for _, r := range s.unusedRules() {
-		reportf("%s is required and was never used; calls that it matched: %d; %s", r.describeLocked(), r.matched, r.nearMiss(s.kept()))
+		reportf("%s at %s is required and was never used; calls that it matched: %d; %s", r.description(), r.at, r.matched, r.nearMiss(s.kept()))
 	}
 }
 
@@ -304,25 +325,33 @@ func (r *rule) nearMiss(entries []*entry) string {
 	case nearest == nil:
 		return "no call came near"
 	case len(refused) > 0:
-		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.copied(), describeMatchers(refused))
+		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.copied(), r.server.describe(refused))
 	}
-	return fmt.Sprintf("nearest: %s, which matches: %s", nearest.copied(), r.whyUnused())
+	return fmt.Sprintf("nearest: %s, which matches: %s", nearest.copied(), r.whyUnused(nearest.copied()))
 }
 
 // whyUnused is the reason why a rule has not acted, although its matchers match a call. A
-// call that came before the rule, or a message that the service refused, was not counted.
-func (r *rule) whyUnused() string {
+// script counts only messages that the service has accepted, and no rule counts a call
+// that came before it, or one whose connection another refused.
+func (r *rule) whyUnused(c Call) string {
+	isScript := r.method == "OnMessage"
 	switch {
-	case r.matched == 0 && r.method == "OnMessage":
+	case r.matched == 0 && c.Fault != "" && (c.Sent.Broke == brokeRefused || isScript && c.Status == 0):
+		return c.Fault + " took the call before it reached the service"
+	case r.matched == 0 && isScript && c.Status != http.StatusOK:
 		return "the service refused it, or it came before the rule was made"
+	case r.matched == 0 && !isScript && r.fault.Phase == wire.BeforeConnecting:
+		return "it came over a socket, or before the rule was made"
 	case r.matched == 0:
 		return "it came before the rule was made"
 	case r.matched < max(r.nth, r.from):
 		return fmt.Sprintf("the rule waits for match %d", max(r.nth, r.from))
+	case r.nth > 0:
+		return fmt.Sprintf("another acted on match %d", r.nth)
 	case r.chance != nil:
-		return "Chance ruled it out, or another acted on it"
+		return "Chance ruled out the calls that it matched, or another acted on them"
 	}
-	return "another acted on it"
+	return "another acted on the calls that it matched"
 }
 
 // Message is the argument of a ReplyFunc: a copy that the function may keep and
@@ -350,7 +379,7 @@ type Reply struct {
 // Script answers messages instead of the default reply, which is "You wrote: "
 // and the text. OnMessage makes a script; Reply and ReplyFunc add steps, one for
 // each message that it answers. A script without steps counts its messages and
-// leaves the default reply.
+// leaves the default reply. The zero Script is of no use.
 type Script struct{ *rule }
 
 // step is one reply of a script: a text, or f if it is set. The zero step is
@@ -405,8 +434,8 @@ func (sc *Script) add(st step) *Script {
 	return sc
 }
 
-// Times ends the script once it has answered n messages. On its own, it answers
-// the first n messages that match. Times, Nth and Chance may be combined: the
+// Times ends the script once it has answered n messages; a later Times cannot begin it
+// anew. On its own, it answers the first n messages that match. Times, Nth and Chance may be combined: the
 // script answers where all of them allow it. An n below 1 panics.
 func (sc *Script) Times(n int) *Script { sc.setNumber("Times", n, &sc.times); return sc }
 
@@ -432,7 +461,7 @@ func nextStepLocked(scripts []*rule) (next step) {
 			continue
 		}
 		answering = true
-		r.hits++
+		r.countHitLocked()
 		if len(r.steps) > 0 {
 			next = r.steps[min(r.hits, len(r.steps))-1]
 		}
@@ -461,7 +490,8 @@ func (s *Server) scriptedRefusal(r Reply) *service.Refusal {
 	return refusal
 }
 
-// Injection is a fault and the calls that it acts on. Inject makes one.
+// Injection is a fault and the calls that it acts on. Inject makes one; the zero Injection
+// is of no use.
 type Injection struct{ *rule }
 
 // Inject makes a fault act on the calls that all matchers match, even on calls
@@ -488,17 +518,18 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	return in
 }
 
-// Times ends the injection once it has acted on n calls. On its own, it acts on
-// the first n calls that match. Times, Nth, From and Chance may be combined:
+// Times ends the injection once it has acted on n calls; a later Times cannot begin it
+// anew. On its own, it acts on the first n calls that match. Times, Nth, From and Chance may be combined:
 // the fault acts where all of them allow it. An n below 1 panics.
 func (in *Injection) Times(n int) *Injection { in.setNumber("Times", n, &in.times); return in }
 
 // Nth makes the fault act only on the n-th call that matches, counted from 1. A
-// call that another fault acts on counts too. An n below 1 panics.
+// call that another fault acts on counts too. An n below 1 panics, and so does one
+// below that of From, since no call would be both.
 func (in *Injection) Nth(n int) *Injection { in.setNumber("Nth", n, &in.nth); return in }
 
 // From makes the fault act on the n-th call that matches and on later ones,
-// counted from 1. An n below 1 panics.
+// counted from 1. An n below 1 panics, and so does one above that of Nth.
 func (in *Injection) From(n int) *Injection { in.setNumber("From", n, &in.from); return in }
 
 // Chance makes the fault act with probability p. The seed fixes the decisions:

@@ -1,11 +1,14 @@
 package fakeserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -23,9 +26,10 @@ import (
 // answers it, which alone writes its fields. Others see the call through entry, which
 // is written under the server's lock.
 //
-// The way, in the order of this file: serve calls read, begin, carryOut and
-// finishRecord; carryOut applies the faults and calls askService, which asks the service
-// and a script; package memnet then delivers the answer and reports to progress.
+// The way, in the order of this file: answer calls read, begin, carryOut and
+// finishRecord; carryOut calls findRules, reachesService, askService, which asks the
+// service and a script, and chooseAnswer; package memnet then delivers the answer and
+// reports to progress.
 type call struct {
 	*wire.Request
 	// entry is what the log, matchers and watchers see of the call.
@@ -40,6 +44,8 @@ type call struct {
 	scripts    []*rule // at first all of the generation, then the ones that match
 	injections []*rule // all of the generation
 
+	callback callback // the function of the test that runs, or that failed
+
 	// What the faults of the test do to it:
 	latencies []time.Duration
 	changes   []*rule
@@ -51,6 +57,15 @@ type call struct {
 	toClient    wire.Answer     // what the client gets: fromService, unless a fault replaces it
 	delivery    memnet.Delivery // how toClient leaves
 }
+
+// callback names a function of the test: what it is, and of which rule. The zero value
+// means none.
+type callback struct {
+	what string
+	of   *rule
+}
+
+func (f *callback) String() string { return fmt.Sprintf("%s of %v at %s", f.what, f.of, f.of.at) }
 
 // noAnswer is the delivery of a call that gets no answer: its client has left, or
 // a callback of the test panicked.
@@ -64,31 +79,54 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.Write(w, r)
 }
 
-// serve answers one call. read parses and judges it without the state, begin gives it
-// its trace identifier and rules, carryOut applies the rules and asks the service, and
-// finishRecord records the answer. Every kind of client comes through here: HTTPClient,
-// Direct and ServeHTTP.
+// serve answers one call. Every kind of client comes through here: HTTPClient, Direct and
+// ServeHTTP. A panic fails the test, and the client gets no answer.
 func (s *Server) serve(r *http.Request) (a memnet.Answer) {
-	c := s.read(r)
-	s.begin(c)
-	answered := false
-	// Deferred, since a callback of the test may end this goroutine.
-	defer func() {
-		if !answered {
-			c.fault, c.delivery = nil, noAnswer
-		}
-		s.finishRecord(r.Context(), c)
-		a = memnet.Answer{
-			Response: c.toClient.Response, Delivery: c.delivery,
-			Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
-		}
-	}()
-	answered = s.guarded(func() { s.carryOut(r, c) }, bugInFake)
+	a.Delivery = noAnswer
+	s.guarded(func() { a = s.answer(r) }, itself)
 	return a
 }
 
-// bugInFake names what panicked, where it is neither a callback nor a matcher.
-const bugInFake = "the fake itself, which is a bug in it,"
+// answer makes the answer to a call: read parses and judges it without the state, begin
+// gives it its trace identifier and rules, carryOut applies the rules and asks the
+// service, and finishRecord records the answer.
+func (s *Server) answer(r *http.Request) memnet.Answer {
+	c := s.read(r)
+	s.begin(c)
+	answered, recorded := false, false
+	// Deferred, since a function of the test may panic, or end this goroutine: OnCall at
+	// the end of finishRecord, any other before.
+	defer func() {
+		if !recorded {
+			c.delivery = noAnswer
+			s.progress(c, 0, true)
+		}
+	}()
+	defer func() {
+		if !answered {
+			c.giveUp()
+		}
+		s.finishRecord(r.Context(), c)
+		recorded = true
+	}()
+	s.carryOut(r, c)
+	answered = true
+	return memnet.Answer{
+		Response: c.toClient.Response, Delivery: c.delivery,
+		Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
+	}
+}
+
+// giveUp leaves a call without an answer, since a function of the test failed.
+func (c *call) giveUp() {
+	c.fault, c.delivery = nil, noAnswer
+	if c.callback.of != nil {
+		c.record.Why = c.callback.String() + " failed, so there was no answer."
+	}
+}
+
+// itself names what panicked, where it is neither a callback nor a matcher.
+const itself = "the fake, or the function of WithClock,"
 
 // guarded runs f, reports a panic of it, and says whether there was none. what and args
 // name f. It reports runtime.Goexit too, which nothing stops: the goroutine of the call
@@ -98,22 +136,33 @@ func (s *Server) guarded(f func(), what string, args ...any) (ok bool) {
 		switch p := recover(); {
 		case ok || p == http.ErrAbortHandler: //nolint:errorlint // panicked with as it is
 		case p != nil:
-			s.reportf(what+" panicked: %v", append(args, p)...)
-		case what != bugInFake: // which runs the callbacks, and they were reported
-			s.reportf(what+" ended its goroutine, as require and FailNow do; use assert there", args...)
+			s.reportf(what+" panicked: %v%s", append(args, p, stackTrace())...)
+		case what != itself: // which runs the callbacks, and they were reported
+			s.reportf(what+" ended its goroutine, as require and FailNow do; use assert there%s", append(args, stackTrace())...)
 		}
 	}()
 	f()
 	return true
 }
 
-// callBack runs a function of the test. If it panics or ends its goroutine, the test
-// fails and the connection is aborted: net/http does not log http.ErrAbortHandler. The
-// lock must not be held: the function may call the fake.
-func (s *Server) callBack(f func(), what string, of *rule) {
-	if !s.guarded(f, what+" of %v", of) {
+// stackTrace is the stack from the function that failed out to guarded, which asks for it
+// while it is still there.
+func stackTrace() []byte {
+	stack := debug.Stack()
+	start := max(bytes.Index(stack, []byte("\npanic(")), bytes.Index(stack, []byte("\nruntime.Goexit(")))
+	end := bytes.Index(stack, []byte(".(*Server).guarded("))
+	return stack[start:bytes.LastIndexByte(stack[:end], '\n')]
+}
+
+// callBack runs f, which calls functions of the test. If one panics or ends its
+// goroutine, the test fails and the connection is aborted: net/http does not log
+// http.ErrAbortHandler. The lock must not be held: the function may call the fake.
+func (s *Server) callBack(c *call, what string, of *rule, f func()) {
+	c.callback = callback{what, of}
+	if !s.guarded(f, "%v", &c.callback) {
 		panic(http.ErrAbortHandler)
 	}
+	c.callback = callback{}
 }
 
 // read reads a call and begins its record. It waits for the body, so the time of
@@ -171,47 +220,38 @@ func (g *generation) keyLabelLocked(r *wire.Request) string {
 	return fakedoor.KeyUnknown
 }
 
-// carryOut finds the rules of a call, carries it out, and makes its answer. A call
-// without a fault goes straight to askService; one that a fault answers never gets there.
+// carryOut finds the rules of the test that act on a call, has the service decide, if
+// they let the call through, and chooses the answer.
 func (s *Server) carryOut(r *http.Request, c *call) {
-	// Matchers may be functions of the test, so they run on a snapshot without the
-	// lock. Only messages have scripts.
-	if c.entry.hasText {
-		c.scripts = s.matchingRules(c.scripts, c.entry)
-	}
-	if len(c.injections) > 0 {
-		s.applyFaults(c, s.matchingRules(c.injections, c.entry))
-	}
 	if c.Unrouted != nil {
 		s.reportUnknown(c)
 	}
-	if c.latencies == nil && c.changes == nil && c.fault == nil || s.actOnTheWay(r, c) {
+	s.findRules(c)
+	if s.reachesService(r, c) {
 		c.fromService = s.askService(r.Context(), c)
 	}
-	// What the service decided goes out as it is, unless a fault replaces it. A call
-	// that never reached the service has an empty answer here.
-	c.toClient = c.fromService
-	switch {
-	case c.gone:
-		c.fault, c.delivery = nil, noAnswer
-	case c.fault != nil:
-		c.delivery = c.fault.Delivery
-		if c.fault.Answer != nil {
-			c.toClient = c.fault.Answer.Encode(c.Request, s.config.behavior, s.Now())
-		}
+	s.chooseAnswer(c)
+}
+
+// findRules finds the scripts that match a call, and decides which faults act on it. Only
+// messages have scripts.
+func (s *Server) findRules(c *call) {
+	if c.entry.hasText {
+		c.scripts = s.matchingRules(c, c.scripts)
 	}
+	s.applyFaults(c, s.matchingRules(c, c.injections))
 }
 
 // matchingRules returns the rules that match a call, oldest first. No lock is held,
 // since matchers may be functions of the test.
-func (s *Server) matchingRules(rules []*rule, e *entry) (matching []*rule) {
-	for _, r := range rules {
-		s.callBack(func() {
-			if matchesAll(r.matchers, e) {
+func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
+	s.callBack(c, "a matcher", nil, func() {
+		for _, r := range rules {
+			if c.callback.of = r; matchesAll(r.matchers, c.entry) {
 				matching = append(matching, r)
 			}
-		}, "a matcher", r)
-	}
+		}
+	})
 	return matching
 }
 
@@ -232,7 +272,7 @@ func (s *Server) applyFaults(c *call, matching []*rule) {
 		if !in.countMatchLocked() || !slows && c.fault != nil {
 			continue
 		}
-		in.hits++
+		in.countHitLocked()
 		names = append(names, in.fault.Name)
 		switch {
 		case in.fault.Change != nil:
@@ -246,10 +286,13 @@ func (s *Server) applyFaults(c *call, matching []*rule) {
 	c.record.Fault = strings.Join(names, ", ")
 }
 
-// actOnTheWay waits out the latencies of a call, runs its changes, and reports whether
+// reachesService waits out the latencies of a call, runs its changes, and reports whether
 // the call reaches the service. It does not if its client left meanwhile, or if another
 // fault answers instead.
-func (s *Server) actOnTheWay(r *http.Request, c *call) bool {
+func (s *Server) reachesService(r *http.Request, c *call) bool {
+	if c.latencies == nil && c.changes == nil && c.fault == nil {
+		return true
+	}
 	// net/http notices that a client has left only after the whole body was read, and
 	// the fake reads only the start of a body over 1 MiB.
 	if r.Body != nil {
@@ -262,9 +305,24 @@ func (s *Server) actOnTheWay(r *http.Request, c *call) bool {
 		c.gone, c.now = r.Context().Err() != nil, s.Now()
 	}
 	for _, in := range c.changes {
-		s.callBack(in.fault.Change, "the function", in)
+		s.callBack(c, "the function", in, in.fault.Change)
 	}
 	return !c.gone && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
+}
+
+// chooseAnswer sends what the service decided as it is, unless a fault replaces it. The
+// decision on a call that never reached the service is empty.
+func (s *Server) chooseAnswer(c *call) {
+	c.toClient = c.fromService
+	switch {
+	case c.gone:
+		c.fault, c.delivery = nil, noAnswer
+	case c.fault != nil:
+		c.delivery = c.fault.Delivery
+		if c.fault.Answer != nil {
+			c.toClient = c.fault.Answer.Encode(c.Request, s.config.behavior, s.Now())
+		}
+	}
 }
 
 // askService has the service decide, makes the reply of a message, and words the answer.
@@ -325,7 +383,7 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	r := Reply{Text: "You wrote: " + m.Exchange.Text}
 	switch {
 	case st.f != nil:
-		s.callBack(func() { r = st.f(*st.message) }, "the ReplyFunc", st.of)
+		s.callBack(c, "the ReplyFunc", st.of, func() { r = st.f(*st.message) })
 	case st.text != nil:
 		r = Reply{Text: *st.text}
 	}
@@ -470,8 +528,8 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 	}
 	c := s.read(asked)
 	refusals := s.connectionRules(c)
-	if !s.guarded(func() { s.applyFaults(c, s.matchingRules(refusals, c.entry)) }, bugInFake) {
-		c.delivery = noAnswer
+	if !s.guarded(func() { s.applyFaults(c, s.matchingRules(c, refusals)) }, itself) {
+		c.giveUp()
 	} else if c.fault == nil {
 		return nil
 	}

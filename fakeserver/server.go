@@ -23,9 +23,10 @@ type TB interface {
 	Failed() bool
 }
 
-// Server is the service in memory. New and Open make one. All methods may be
-// called from any goroutine and from inside callbacks. One Server may serve
-// several synctest bubbles at once if each uses its own API key (IssueKey).
+// Server is the service in memory. New and Open make one; the zero Server is of no use.
+// All methods may be called from any goroutine and from inside callbacks. One Server may
+// serve several synctest bubbles at once if each uses its own API key (IssueKey) and
+// address (FromIP).
 type Server struct {
 	// No field may hold a channel, timer, WaitGroup or Cond: one that was made in a
 	// bubble would tie the fake to that bubble.

@@ -107,7 +107,7 @@ func decodeState(r io.Reader) (*stateFile, error) {
 		return nil, err
 	}
 	f := new(stateFile)
-	err = json.Unmarshal(raw, f)
+	_ = json.Unmarshal(raw, f) // what has another type makes another sum
 	switch {
 	case !json.Valid(raw):
 		return nil, fmt.Errorf("not one JSON document, so no state of a fake, or not all of one (%d bytes)", len(raw))
@@ -115,8 +115,6 @@ func decodeState(r io.Reader) (*stateFile, error) {
 		return nil, errors.New("not the state of a fake: its format is not " + stateFormat)
 	case f.Version != stateVersion:
 		return nil, fmt.Errorf("the state has version %d; this fake reads version %d", f.Version, stateVersion)
-	case err != nil:
-		return nil, fmt.Errorf("the state is damaged: %w", err)
 	}
 	before, _, _ := bytes.Cut(raw, []byte(sumMember))
 	if sum := sha256.Sum256(before); f.Sum != hex.EncodeToString(sum[:]) {

@@ -76,10 +76,10 @@ func TestAddAgent(t *testing.T) {
 		{fakeserver.Agent{SMS: &fakeserver.SMS{Mode: "byo_twilio"}}, withSMS(fakeserver.SMS{Mode: "byo_twilio", Status: "needs_setup"})},
 		{fakeserver.Agent{SMS: &fakeserver.SMS{Status: "pending"}}, withSMS(fakeserver.SMS{Status: "pending"})},
 		{fakeserver.Agent{
-			ID: "agent/one", Status: "suspended", CreatedAt: created, UpdatedAt: created.Add(time.Hour), Key: "key_000099",
+			ID: "agent one", Status: "suspended", CreatedAt: created, UpdatedAt: created.Add(time.Hour), Key: "key_000099",
 			SystemPrompt: "Be brief.", CustomerRef: "c-1", Metadata: json.RawMessage(` {"a": [1, 2]} `), LLM: byok,
 		}, fakeserver.Agent{
-			ID: "agent/one", Status: "suspended", CreatedAt: created.UTC(), UpdatedAt: created.Add(time.Hour).UTC(), Key: "key_000001",
+			ID: "agent one", Status: "suspended", CreatedAt: created.UTC(), UpdatedAt: created.Add(time.Hour).UTC(), Key: "key_000001",
 			SystemPrompt: "Be brief.", CustomerRef: "c-1", Metadata: json.RawMessage(`{"a":[1,2]}`), LLM: byok,
 		}},
 	} {
@@ -207,7 +207,7 @@ func TestReadStateRefuses(t *testing.T) {
 		"": "not one JSON document", file[:len(file)-5]: "or not all of one", file + "{}": "not one JSON document",
 		"[]": "not the state of a fake", `{"log":{}}`: "its format is not agentmessaging-fake-state",
 		strings.Replace(file, `"version":1`, `"version":2`, 1):    "the state has version 2; this fake reads version 1",
-		strings.Replace(file, `"traces":5`, `"traces":"5"`, 1):    "the state is damaged: json: ",
+		strings.Replace(file, `"traces":5`, `"traces":"5"`, 1):    "the state is damaged, or was edited",
 		strings.Replace(file, `"plan":"pro"`, `"plan":"byok"`, 1): "it is not what its sha256 was computed from",
 		strings.Replace(file, `"plan":"pro",`, ``, 1):             "it is not what its sha256 was computed from",
 	} {

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
-	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
@@ -268,9 +267,13 @@ func token(value string) (string, error) {
 	return value, nil
 }
 
-// duration takes what the control interface takes.
+// duration takes a duration as Go writes it.
 func duration(value string) (time.Duration, error) {
-	return jsonapi.ParseDuration(value, jsonapi.MaxDuration)
+	d, err := time.ParseDuration(value)
+	if err != nil || d < 0 {
+		return 0, errors.New("must be a duration such as 250ms or 1.5s, and not negative")
+	}
+	return d, nil
 }
 
 // logForm takes one of logForms.

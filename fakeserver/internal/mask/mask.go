@@ -156,9 +156,9 @@ var secretNames = []string{"authorization", "cookie", "key", "token", "secret"}
 // digits. They matter only where nobody has checked what a string is.
 var secretForms = regexp.MustCompile(`(?i)\b(sk|pk|amk|key|bearer)[-_ ][a-z0-9]|[a-z0-9_-]{24,}`)
 
-// looksSecret reports whether a text holds something in the form of a key. A run of 24
+// LooksSecret reports whether a text holds something in the form of a key. A run of 24
 // letters without a digit is a long word.
-func looksSecret(text string) bool {
+func LooksSecret(text string) bool {
 	return slices.ContainsFunc(secretForms.FindAllString(text, -1), func(found string) bool {
 		return len(found) < 24 || strings.ContainsAny(found, "0123456789")
 	})
@@ -208,7 +208,7 @@ func (b *Body) Show(body []byte, n int) string {
 // signs of an escape hide the body.
 func (b *Body) hidden(body string, n int) string {
 	sent := strings.ToValidUTF8(body[:n], "\ufffd")
-	if sent == "" || b.Texts && !strings.ContainsAny(body, `\%&`) && !looksSecret(body) && b.Secrets.Clean(body) == body {
+	if sent == "" || b.Texts && !strings.ContainsAny(body, `\%&`) && !LooksSecret(body) && b.Secrets.Clean(body) == body {
 		return sent
 	}
 	return Text(sent)
@@ -226,7 +226,7 @@ func (b *Body) shown(p *walker) (shown string, masked bool) {
 		return Key, true
 	case !isString:
 		return "", false
-	case b.Unchecked && (looksSecret(p.text()) || p.isName && MayBeKey(p.text()) || !p.isName && namesSecret(string(p.member))):
+	case b.Unchecked && (LooksSecret(p.text()) || p.isName && MayBeKey(p.text()) || !p.isName && namesSecret(string(p.member))):
 		return Key, true
 	case bytes.EqualFold(p.member, baseURL) && !p.isName && userInfo.MatchString(p.text()):
 		shown = b.Secrets.Clean(userInfo.ReplaceAllString(p.text(), "${1}"+Key+"@"))

@@ -269,7 +269,7 @@ func (c *conn) Write(p []byte) (int, error) {
 
 // asTCP gives an error of a pipe the shape that it has over TCP. A deadline's and
 // io.EOF have it already. The end that closed sees net.ErrClosed, the other one
-// ECONNRESET after an abort, and EPIPE when it writes to an end that is closed.
+// ECONNRESET after an abort. Who writes to an end that is closed gets the pipe's own error.
 func (c *conn) asTCP(op string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):
@@ -278,8 +278,6 @@ func (c *conn) asTCP(op string, err error) error {
 		return c.wrap(op, net.ErrClosed)
 	case c.reset.Load():
 		return c.wrap(op, os.NewSyscallError(op, syscall.ECONNRESET))
-	case op == "write":
-		return c.wrap(op, os.NewSyscallError(op, syscall.EPIPE))
 	}
 	return err
 }

@@ -90,7 +90,15 @@ func replyOf(e *spec.Endpoint, a *service.Answer, times string) any {
 		return messageReply{a.Message.Exchange.ReplyText, a.Message.Exchange.Warnings}
 	case spec.EnableSMS:
 		return smsReply{Status: a.Agent.SMS.Status}
+	case spec.CreateAgent, spec.GetAgent:
+		return agentOf(e, a, times)
 	}
+	panic("no reply for " + e.Call)
+}
+
+// agentOf is the agent of a creation, and with the times and the phone number that of a
+// read.
+func agentOf(e *spec.Endpoint, a *service.Answer, times string) agentReply {
 	reply := agentReply{ID: a.Agent.ID, Status: a.Agent.Status}
 	if sms := a.Agent.SMS; sms != nil {
 		reply.SMS = &smsReply{Status: sms.Status}
@@ -199,7 +207,7 @@ func Why(r *service.Refusal, now time.Time) string {
 // why chooses the sentence by the facts that the Refusal has, from the most special one
 // on. Without any of these the kind's own sentence or the reason must do.
 func why(r *service.Refusal, now time.Time) string {
-	ago := " " + now.Sub(r.Since).Round(time.Millisecond).String() + " ago"
+	ago := " " + passed(now.Sub(r.Since)) + " ago"
 	switch {
 	// A text that is too long: both lengths help more than the bound alone.
 	case r.Max > 0:
@@ -223,7 +231,8 @@ func whyLimited(r *service.Refusal, now time.Time) string {
 	if r.IP.IsValid() {
 		who = r.IP.String()
 	}
-	opens := "it opens in " + r.State.Opens.Sub(now).Round(time.Millisecond).String()
+	// In whole seconds, rounded up, as in Retry-After: a golden file may hold it.
+	opens := "it opens in " + (r.State.Opens.Sub(now) + time.Second - 1).Truncate(time.Second).String()
 	if r.State.Exhausted {
 		return fmt.Sprintf("Exhaust closed %s for %s; %s", r.Limit, r.Key, opens)
 	}
@@ -266,9 +275,18 @@ func (f *Fault) Why(message bool, decided, body int) string {
 // tells a timeout before the effect from one after it, which a client cannot see.
 func WhyLeft(after time.Duration, reached bool) string {
 	if !reached {
-		return fmt.Sprintf("The client left after %v, before the call reached the service: it had no effect.", after.Round(time.Millisecond))
+		return "The client left after " + passed(after) + ", before the call reached the service: it had no effect."
 	}
-	return fmt.Sprintf("The client left after %v, before it had the answer.", after.Round(time.Millisecond))
+	return "The client left after " + passed(after) + ", before it had the answer."
+}
+
+// passed is a time that has passed, in whole seconds: a golden file may hold it, and in
+// real time it is always a little longer than it was meant to be.
+func passed(d time.Duration) string {
+	if d < time.Second {
+		return "less than 1s"
+	}
+	return d.Truncate(time.Second).String()
 }
 
 // Phase is when a fault acts, and so whether the call has its effect.

@@ -186,6 +186,8 @@ func (m *Active) check() error {
 	switch {
 	case slices.ContainsFunc([]*int{m.Times, m.Nth, m.From}, func(n *int) bool { return n != nil && *n < 1 }):
 		return errors.New("times, nth, from: must be at least 1")
+	case m.Nth != nil && m.From != nil && *m.From > *m.Nth:
+		return errors.New("nth, from: no call is both; from must be at most nth")
 	case m.Chance != nil && (*m.Chance < 0 || *m.Chance > 1):
 		return errors.New("chance: must be from 0 to 1")
 	}
