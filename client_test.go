@@ -267,40 +267,33 @@ func TestEnums(t *testing.T) {
 	const providers = "openai_compat, openai, anthropic"
 	for _, tt := range []struct {
 		field, says, refused string
-		allowed              []string
+		constants            any
 		with                 func(value string) any
 	}{
-		{"llm.mode", "hosted, byok", "none", texts(agentmessaging.LLMModeHosted, agentmessaging.LLMModeBYOK),
+		{"llm.mode", "hosted, byok", "none", []agentmessaging.LLMMode{agentmessaging.LLMModeHosted, agentmessaging.LLMModeBYOK},
 			func(v string) any { return create{LLM: llm{Mode: agentmessaging.LLMMode(v)}} }},
-		{"llm.tier", "fast, smart", "FAST", texts(agentmessaging.TierFast, agentmessaging.TierSmart),
+		{"llm.tier", "fast, smart", "FAST", []agentmessaging.Tier{agentmessaging.TierFast, agentmessaging.TierSmart},
 			func(v string) any { return create{LLM: llm{Tier: agentmessaging.Tier(v)}} }},
-		{"llm.provider", providers, "other", texts(agentmessaging.ProviderOpenAICompat, agentmessaging.ProviderOpenAI, agentmessaging.ProviderAnthropic),
+		{"llm.provider", providers, "other", []agentmessaging.Provider{agentmessaging.ProviderOpenAICompat, agentmessaging.ProviderOpenAI, agentmessaging.ProviderAnthropic},
 			func(v string) any { return create{LLM: llm{Provider: agentmessaging.Provider(v)}} }},
-		{"sms.mode", "none, sandbox, managed, byo_twilio", "twilio", texts(agentmessaging.SMSModeNone, agentmessaging.SMSModeSandbox, agentmessaging.SMSModeManaged,
-			agentmessaging.SMSModeBYOTwilio), func(v string) any { return create{SMS: agentmessaging.SMSParams{Mode: agentmessaging.SMSMode(v)}} }},
+		{"sms.mode", "none, sandbox, managed, byo_twilio", "twilio", []agentmessaging.SMSMode{agentmessaging.SMSModeNone, agentmessaging.SMSModeSandbox, agentmessaging.SMSModeManaged,
+			agentmessaging.SMSModeBYOTwilio}, func(v string) any { return create{SMS: agentmessaging.SMSParams{Mode: agentmessaging.SMSMode(v)}} }},
 		{"mode", "sandbox, managed, byo_twilio", "none", nil, func(v string) any { return agentmessaging.SMSMode(v) }},
 		{"mode", "hosted, byok", "smart", nil, func(v string) any { return agentmessaging.LLMMode(v) }},
 		{"provider", providers, "other", nil, func(v string) any { return setBYOK{Provider: agentmessaging.Provider(v), APIKey: "k"} }},
 	} {
 		values := strings.Split(tt.says, ", ")
-		if tt.allowed != nil {
-			assert.Equal(t, values, tt.allowed, tt.field)
+		if tt.constants != nil {
+			assert.Equal(t, fmt.Sprint(values), fmt.Sprint(tt.constants), tt.field)
 		}
 		for _, value := range values {
 			wantSent(t, tt.with(value))
 		}
 		wantRefusedField(t, tt.with(tt.refused), tt.field, tt.says)
 	}
-	assert.Equal(t, "disabled needs_compliance pending active needs_setup", strings.Join(texts(agentmessaging.SMSStatusDisabled,
-		agentmessaging.SMSStatusNeedsCompliance, agentmessaging.SMSStatusPending, agentmessaging.SMSStatusActive, agentmessaging.SMSStatusNeedsSetup), " "))
+	assert.Equal(t, "[disabled needs_compliance pending active needs_setup]", fmt.Sprint([]agentmessaging.SMSStatus{agentmessaging.SMSStatusDisabled,
+		agentmessaging.SMSStatusNeedsCompliance, agentmessaging.SMSStatusPending, agentmessaging.SMSStatusActive, agentmessaging.SMSStatusNeedsSetup}))
 	assert.EqualValues(t, "active", agentmessaging.AgentStatusActive)
-}
-
-func texts[T ~string](values ...T) (texts []string) {
-	for _, value := range values {
-		texts = append(texts, string(value))
-	}
-	return texts
 }
 
 func TestRequiredMembers(t *testing.T) {

@@ -355,15 +355,6 @@ func (l *limiterStub) out() int {
 	return len(l.asked) - len(l.done)
 }
 
-// TestWithoutCoolDownCostsNothing: a call makes its line when it is refused, not before.
-func TestWithoutCoolDownCostsNothing(t *testing.T) {
-	allocations := func(opts ...agentmessaging.Option) float64 {
-		client := newClient(t, answering(okAnswer), opts...)
-		return testing.AllocsPerRun(100, func() { _ = get(t.Context(), client) })
-	}
-	assert.LessOrEqual(t, allocations(agentmessaging.WithoutCoolDown()), allocations())
-}
-
 // TestLimiterIsAskedForEveryAttempt, and whether the call sets a provider key: SetBYOK
 // does, and CreateAgent with a key.
 func TestLimiterIsAskedForEveryAttempt(t *testing.T) {

@@ -140,7 +140,6 @@ func TestUselessReplies(t *testing.T) {
 		"WarmUp":      {`{"warmed":true}`, `{"ok":true,"mode":"hosted"}`, `{"ok":true,"warmed":1}`},
 		"GetBYOK":     {`{"ok":true}`, `{"ok":true,"byok":[]}`, `{"ok":true,"byok":{"fingerprint":"f"}}`, `{"ok":false,"byok":null}`, `{"ok":null,"byok":null}`},
 		"SetBYOK":     {`{"ok":true,"byok":{"provider":5}}`, `{"ok":true,"byok":{"provider":""}}`},
-		"ClearBYOK":   {`{"ok":"true"}`},
 		"CreateAgent": {`{"status":"active"}`, `{"agent_id":5}`, `{"agent_id":""}`, `{"agent_id":"a","agent_id":"a"}`},
 		"GetAgent":    {`[]`, `{"agent_id":null}`},
 		"SendMessage": {`{"trace_id":"t"}`, `{"reply_text":null}`, `{"reply_text":["a"]}`, `{"REPLY_TEXT":"hi"}`, `{"reply_text":"a","reply_text":"b"}`},
