@@ -151,6 +151,7 @@ func TestPlan(t *testing.T) {
 		runs   []bool
 	}{
 		"until the budget is spent":   {Target{Budget: Spend{Requests: 2}}, []testCase{costs(one), costs(one), costs(one)}, []bool{true, true, false}},
+		"a negative budget":           {Target{Budget: Spend{Requests: -1}}, []testCase{costs(one), costs(Spend{})}, []bool{false, false}},
 		"cheapest first":              {Target{Budget: Spend{Requests: 3}}, []testCase{costs(Spend{Requests: 2}), costs(Spend{Requests: 3}), costs(one)}, []bool{true, false, true}},
 		"the core before all":         {Target{Budget: one}, []testCase{costs(one), {Spends: one, ID: "4.7/read"}}, []bool{false, true}},
 		"every part has an end":       {Target{Budget: Spend{Requests: 9}}, []testCase{costs(Spend{Creations: 1}), costs(Spend{BYOKSets: 1}), costs(Spend{WarmUps: 1}), costs(Spend{Wait: 1})}, make([]bool, 4)},
@@ -175,6 +176,7 @@ func TestPlan(t *testing.T) {
 		for i, p := range plan {
 			assert.Equal(t, tt.runs[i], p.leftOut == "", "%s: case %d: %s", name, i, p.leftOut)
 		}
+		assert.Equal(t, slices.Contains(tt.runs, true), plan.checks(nil), "%s: %s", name, plan)
 	}
 }
 
@@ -193,6 +195,7 @@ func TestProgress(t *testing.T) {
 	for _, p := range plan {
 		assert.Equal(t, p.ID == "4.8/reply", strings.Contains(p.leftOut, "it passed on 2"), p.ID)
 	}
+	assert.True(t, plan[:1].checks(done), "nothing is left to run")
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err = readProgress(file)
 	assert.ErrorContains(t, err, "remove the file to start with every case")
@@ -276,36 +279,11 @@ func TestLiveRefusals(t *testing.T) {
 	}
 }
 
-// TestUsable: a run without any case is no success, unless earlier runs had all of them.
-func TestUsable(t *testing.T) {
-	one := []testCase{{ID: "4.8/reply", Spends: Spend{Requests: 1}}}
-	for _, tt := range []struct {
-		budget Spend
-		done   progress
-		want   string
-	}{
-		{Spend{Requests: -1}, nil, "Target.Budget has a negative number"},
-		{Spend{Wait: time.Hour}, nil, "0 of 1 cases run. 1 more would with a larger Target.Budget, or Target.Fresh. Target.Budget allows none: 1h0m0s"},
-		{Spend{Wait: time.Hour}, progress{"4.8/reply": "2026-01-31"}, "<nil>"},
-		{Spend{Requests: 1}, nil, "<nil>"},
-	} {
-		p, _ := newPlan(one, Target{Budget: tt.budget}, tt.done)
-		assert.Contains(t, fmt.Sprint(p.usable(tt.budget, tt.done)), tt.want)
-	}
-}
-
-// withoutCaps is a service where the caps of interface 8.2 are not enabled.
-type withoutCaps struct{ Abilities }
-
-func (a withoutCaps) IssueKeyOn(_ string, dashboard bool) string {
-	return a.Abilities.IssueKeyOn("preview", dashboard)
-}
-
-// TestWithoutPlanCaps: only the fake has to have them.
+// TestWithoutPlanCaps: where the caps of interface 8.2 are not enabled, only a fake fails.
 func TestWithoutPlanCaps(t *testing.T) {
+	target := directly(newFake(t, fakeserver.WithClock(still), fakeserver.WithLimit(fakeserver.LimitKeyMinute, 60)))
 	for _, id := range []string{"8.2/pro/key_minute", "8.2/byok/ip_minute", "8.2/pro/key_day"} {
-		target := directly(newFake(t, fakeserver.WithClock(still)))
-		target.Abilities = withoutCaps{target.Abilities}
+		target.Decisions = true
 		assert.True(t, breaks(byID(id).check(t.Context(), target, newShared(0))), id)
 		target.Decisions = false
 		assert.ErrorContains(t, byID(id).check(t.Context(), target, newShared(0)), "the caps of 8.2 are not enabled", id)
@@ -569,8 +547,7 @@ var answered = map[string]string{
 }
 
 // wrongServices break one rule of the interface each: those of the table, and for each
-// member of an answer a service that leaves it out, and one that has something else
-// there, and for each member of a request one that refuses what the document allows.
+// member of an answer a service that leaves it out, and one that has something else there.
 func wrongServices() []tampering {
 	all := slices.DeleteFunc(slices.Clone(tamperings), tampering.decision)
 	for _, e := range endpoints {
@@ -583,21 +560,6 @@ func wrongServices() []tampering {
 			all = append(all,
 				tampering{e.Name + " without " + words[0], answered[e.Name], calls(e, change(name, func(in map[string]any, name string) { delete(in, name) }))},
 				tampering{e.Name + " with another " + words[0], answered[e.Name], calls(e, change(name, func(in map[string]any, name string) { in[name] = []any{"?"} }))})
-		}
-	}
-	for _, m := range members {
-		refuses := func(body, id string) {
-			all = append(all, tampering{fmt.Sprint(m.e.Name, " refuses ", id), id, calls(m.e, func(r *reply) {
-				if r.sent == body {
-					r.refuse(400, "bad_request")
-				}
-			})})
-		}
-		for value := range strings.FieldsSeq(m.values) {
-			refuses(m.ofText(value, 1), sectionOf[m.e.Name]+"/"+m.name+"/"+value)
-		}
-		if m.max > 0 {
-			refuses(m.ofLength("x", m.max), "8.4/"+m.name+"/max")
 		}
 	}
 	return all

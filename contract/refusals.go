@@ -244,7 +244,6 @@ const host = "https://host.example/"
 func (s *suite) members() {
 	for _, m := range members {
 		s.typesOf(m)
-		s.spellingsOf(m)
 		switch {
 		case m.object:
 		case m.values != "":
@@ -275,25 +274,6 @@ func (s *suite) typesOf(m member) {
 	s.rows("7"+in, invalidBody, m.e, 400,
 		row{"number", m.of("1")}, row{"boolean", m.of("true")}, row{"array", m.of(`["hosted"]`)}, row{own.name, m.of(own.body)})
 	s.rows(null+in, invalidBody, m.e, 400, row{"null", m.of("null")})
-}
-
-// spellingsOf: many decoders accept a member that is there twice, and a name
-// in another case. This project refuses them.
-func (s *suite) spellingsOf(m member) {
-	values := strings.Fields(m.values + " k")
-	value := `"` + values[0] + `"`
-	if m.object {
-		value = "{}"
-	}
-	last := m.name[strings.LastIndex(m.name, ".")+1:]
-	once := `"` + last + `":`
-	other := strings.ToUpper(once)
-	if m.required {
-		other = once + value + "," + other
-	}
-
-	s.rows("fake/duplicate/"+m.e.Name, strict, m.e, 400, row{m.name, strings.Replace(m.of(value), once, once+value+","+once, 1)})
-	s.rows("fake/other-case/"+m.e.Name, "bodies: exact-case names", m.e, 400, row{m.name, strings.Replace(m.of(value), once, other, 1)})
 }
 
 // valuesOf sends each value that is accepted, and values that only look like one.
@@ -405,24 +385,12 @@ func (s *suite) bodies() {
 			row{"space-around", " \n" + e.Body + "\t\r\n"},
 			row{"at-1-MiB", e.Body + spaces(1<<20)})
 	}
+	// The defaults of most parsers accept these.
+	s.rows("fake/body/send-message", strict+", exact-case names", sendMessage, 400,
+		row{"duplicate", `{"text":"Hello","t\u0065xt":"Hello"}`}, row{"other-case", `{"Text":"Hello"}`}, row{"utf-8", "{\"text\":\"caf\xe9\"}"})
 	for _, e := range []step{getStatus, getBYOK, clearBYOK, readAgent} {
 		s.rows("fake/body/"+e.Name, "where an endpoint takes no body, one is ignored", e, 200, row{"ignored-over-1-MiB", "x" + strings.Repeat(" ", 1<<20)})
 	}
-}
-
-// strictJSON has bodies that the defaults of most parsers accept.
-func (s *suite) strictJSON() {
-	s.rows("fake/duplicate/create-agent", strict, createAgent, 400,
-		row{"in-metadata", `{"metadata":{"a":1,"a":1}}`},
-		row{"deep-in-metadata", `{"metadata":{"a":[{"b":1,"b":1}]}}`},
-		row{"escaped", `{"customer_ref":"a","customer\u005fref":"a"}`})
-	s.rows("fake/utf-8/create-agent", strict, createAgent, 400,
-		row{"value", "{\"system_prompt\":\"\xff\"}"},
-		row{"metadata", "{\"metadata\":{\"a\":\"\xc3\x28\"}}"})
-	s.rows("fake/utf-8/send-message", strict, sendMessage, 400,
-		row{"value", "{\"text\":\"caf\xe9\"}"},
-		row{"surrogate", "{\"text\":\"\xed\xa0\x80\"}"},
-		row{"cut", "{\"text\":\"\xf0\x9f\x98\"}"})
 }
 
 func (s *suite) contentTypes() {
@@ -435,8 +403,7 @@ func (s *suite) contentTypes() {
 			{"form", "application/x-www-form-urlencoded", 400},
 			{"near", "application/jsonx", 400},
 			{"absent", "", 200},
-			{"charset", "application/json; charset=utf-8", 200},
-			{"upper-case", "Application/JSON", 200},
+			{"charset", "Application/JSON; charset=utf-8", 200},
 		} {
 			s.rule("fake/content-type/"+e.Name+"/"+c.name, "Content-Type, when sent, is JSON: else 400",
 				e.is(c.status).header("Content-Type", rawcall.Always(c.value)))

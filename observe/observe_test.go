@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -190,6 +191,7 @@ func TestShowsNoSecret(t *testing.T) {
 	})}
 	o, err := observe.Run(t.Context(), target, plenty)
 	require.NoError(t, err)
+	assert.Contains(t, o.Decisions["error_names"].NotAsked, "its value is no identifier")
 	w := observe.Watch(target.HTTPClient.Transport)
 	play := playing(t, w, fake.Key(), "")
 	for _, c := range []rawcall.Call{rawcall.GetStatus, rawcall.GetBYOK, rawcall.ReadNobody} {
@@ -275,6 +277,34 @@ func wantNoAnswers(t *testing.T, o, baseline *observe.Observation, lies bool) {
 		assert.NotNil(t, o.Decisions[id].Answer, "%s is lost", id)
 	}
 	assert.NotEmpty(t, o.Markdown(), "the page")
+}
+
+// TestRetryAfter: its form makes no answer wrong. If it is misleading, the way of counting
+// stays unknown, but the limit shows in the calls that pass.
+func TestRetryAfter(t *testing.T) {
+	for _, tt := range []struct {
+		form    func(wait float64) any
+		answers string // to retry_after, several_limits (as the fake has decided) and windows
+	}{
+		{func(wait float64) any { return wait + 0.25 }, `true true "fixed"`},
+		{func(wait float64) any { return wait - 1 }, `false true "fixed"`},
+		{func(wait float64) any { return wait + 60 }, `true false unknown`},
+		{func(wait float64) any { return map[bool]int{true: 60, false: 3600}[wait <= 60] }, `true true unknown`},
+	} {
+		target, fake := observedFake(t, fakeserver.WithDecision("several_limits", !strings.Contains(tt.answers, "true false")))
+		target.HTTPClient.Transport = stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+			res, err := fake.Direct().RoundTrip(req)
+			if wait, parseErr := strconv.ParseFloat(res.Header.Get("Retry-After"), 64); parseErr == nil {
+				res.Header.Set("Retry-After", fmt.Sprint(tt.form(wait)))
+			}
+			return res, err
+		})
+		o, err := observe.Run(t.Context(), target, plenty)
+		require.NoError(t, err)
+		d := o.Decisions
+		assert.Equal(t, tt.answers, fmt.Sprint(d["retry_after"], " ", d["several_limits"], " ", d["windows"]))
+		assert.Equal(t, 60, o.Limits["key_minute"], tt.answers)
+	}
 }
 
 // TestNoKey: a forgotten field is named, and costs no call.
