@@ -67,10 +67,12 @@ func (a admin) KeyLabeled(label string) (key string, ok bool) {
 	return a.s.config.keyText(i + 1), true
 }
 
-// Restart moves the clock first, so that the new state begins at the right time.
+// Restart takes back what Advance and Sleep have added, and then resets the fake, so that
+// the new state begins at the right time.
 func (a admin) Restart() {
-	a.s.rewind()
-	a.s.Reset()
+	defer a.s.Reset() // which takes the lock itself
+	defer a.s.lock().Unlock()
+	a.s.offset.Store(0)
 }
 
 func (a admin) ForgetCalls() {

@@ -35,12 +35,6 @@ func (s *Server) Advance(d time.Duration) {
 // moveToLocked moves the clock to an offset, but never back.
 func (s *Server) moveToLocked(offset int64) { s.offset.Store(max(offset, s.offset.Load())) }
 
-// rewind takes back what Advance and Sleep have added.
-func (s *Server) rewind() {
-	defer s.lock().Unlock()
-	s.offset.Store(0)
-}
-
 // Sleep waits until the fake's clock is d later, without waiting for that long:
 // when nothing has reached the fake for a moment, it moves the clock to the wake
 // time. So a Server is an agentmessaging.Clock, and a client with

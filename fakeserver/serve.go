@@ -146,12 +146,13 @@ func (s *Server) guarded(f func(), what string, args ...any) (ok bool) {
 }
 
 // stackTrace is the stack from the function that failed out to guarded, which asks for it
-// while it is still there.
+// while it is still there. Go leaves out the middle of a stack of more than 100 functions,
+// and perhaps guarded with it.
 func stackTrace() []byte {
 	stack := debug.Stack()
-	start := max(bytes.Index(stack, []byte("\npanic(")), bytes.Index(stack, []byte("\nruntime.Goexit(")))
-	end := bytes.Index(stack, []byte(".(*Server).guarded("))
-	return stack[start:bytes.LastIndexByte(stack[:end], '\n')]
+	stack = stack[max(0, bytes.Index(stack, []byte("\npanic(")), bytes.Index(stack, []byte("\nruntime.Goexit("))):]
+	stack, _, _ = bytes.Cut(stack, []byte(".(*Server).guarded("))
+	return stack[:bytes.LastIndexByte(stack, '\n')]
 }
 
 // callBack runs f, which calls functions of the test. If one panics or ends its
