@@ -1,6 +1,7 @@
 package fakeserver
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"time"
@@ -73,6 +74,18 @@ func (a admin) Restart() {
 	defer a.s.Reset() // which takes the lock itself
 	defer a.s.lock().Unlock()
 	a.s.offset.Store(0)
+}
+
+// WhyUnused asks a copy, as the report at the end of a test does.
+func (a admin) WhyUnused(made any) string {
+	r := made.(interface{ snapshot() rule }).snapshot()
+	return fmt.Sprintf("calls that it matched: %d; %s", r.matched, r.nearMiss(a.s.kept()))
+}
+
+// snapshot is a copy, since other calls may match the rule meanwhile.
+func (r *rule) snapshot() rule {
+	defer r.server.lock().Unlock()
+	return *r
 }
 
 func (a admin) ForgetCalls() {

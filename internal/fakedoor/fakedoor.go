@@ -23,6 +23,10 @@ type Admin[Call any] interface {
 	// Restart is Reset, and takes the clock back to where it would be without Advance
 	// and Sleep. No limit survives it, so none sees a clock that runs backwards.
 	Restart()
+	// WhyUnused says how many calls a *fakeserver.Script or *fakeserver.Injection has
+	// matched, which kept call came nearest, and why it did not act on that one. It shows
+	// no key.
+	WhyUnused(rule any) string
 	// ForgetCalls empties Calls. Calls under way stay, and Seq goes on.
 	ForgetCalls()
 }
