@@ -58,6 +58,9 @@ func main() { os.Exit(runUntilSignal(sameSignal)) }
 // the first. A SIGHUP saves the state as a SIGTERM does: it comes when the terminal is
 // closed.
 func runUntilSignal(same time.Duration) int {
+	// A log whose reader is gone, as after "2>&1 | head", must cost neither calls nor the
+	// state: without this, Go ends the program at its next line.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The first signal drains. Once stop has taken the handler away, another one ends.
 	context.AfterFunc(ctx, func() { time.AfterFunc(same, stop) })

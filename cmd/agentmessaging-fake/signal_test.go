@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"io"
 	"net"
@@ -31,25 +30,28 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process starts the program as another process.
+// process starts the program as another process. Nobody reads its log any more once it
+// serves.
 func process(t *testing.T, same time.Duration, args ...string) (*exec.Cmd, api) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), self, append([]string{"--json", "--addr=:0"}, args...)...)
 	cmd.Env = append(os.Environ(), asProgram+"="+same.String())
-	a := api{t: t, log: new(bytes.Buffer)}
-	cmd.Stderr = a.log
+	a := api{t: t}
+	log, err := cmd.StderrPipe()
+	require.NoError(t, err)
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	require.NoError(t, json.NewDecoder(stdout).Decode(&a.facts), "the program did not start: %v", a.log)
+	require.NoError(t, json.NewDecoder(stdout).Decode(&a.facts), "the program did not start")
+	require.NoError(t, log.Close())
 	assert.Equal(t, cmd.Process.Pid, a.facts.PID)
 	return cmd, a
 }
 
 // A call that is under way gets its answer, streams end, and the state is saved, also
-// where the signal comes twice: as from timeout.
+// where the signal comes twice, as from timeout, and where the log has no reader.
 func TestSignalsDrain(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt, syscall.SIGHUP} {
 		path := tempFile(t, "")
