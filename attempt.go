@@ -58,7 +58,7 @@ func (a *attempt) observe(ctx context.Context) {
 	a.began = c.client.clockOrReal().Now()
 	if c.client.handlers.wanted(ctx, slog.LevelDebug) {
 		c.waiter.OnWait = func(w quota.Wait) {
-			emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWaitStart{c.subject, a.number, w.Limit, w.Place, w.Ends})
+			emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWaitStart{c.subject, a.number, w.Limit, w.Place, w.Expected})
 		}
 	}
 }

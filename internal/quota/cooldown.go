@@ -51,6 +51,9 @@ const maxClasses = 32
 type place struct {
 	held atomic.Bool // whether the engine must ask for the class
 	gate *gate       // nil: it was never refused
+	// refusedHere: the gate's limit has refused the class since it closed. Else the class
+	// only shares the name.
+	refusedHere bool
 	// A class tries its gate from tryAt on with one call, to see whether it has to wait,
 	// and then again tryAfter later.
 	tryAt, tryAfter time.Duration
@@ -151,21 +154,20 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 }
 
 // opens returns when the gate lets the next call go: after Retry-After or the
-// backoff, with jitter. Backoff and jitter are cut so that the first caller keeps its
-// deadline and its patience.
+// backoff, with jitter. Both leave the first caller its MaxWait, its deadline and its
+// patience: it tries once more before it is refused.
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
-	room := max(0, first.deadline-g.end) / 2
 	switch empty := g.emptied(); empty {
 	case 0:
-		room = min(room, max(0, g.begun+first.MaxWait-g.end)/2)
-		return g.end, g.end + min(Jitter(g.asked, DefaultMinWait, never, g.random), room)
+		room := max(0, min(first.deadline, g.begun+first.MaxWait)-g.end)
+		return g.end, g.end + Jitter(g.asked, DefaultMinWait, room, g.random)
 	case 1:
 		return g.end, g.end // who has waited in vain goes before other programs
 	default:
-		backoff := min(max(g.asked, LeastClosed)<<min(empty-1, 20), max(leastBackoff, MostBackoff/time.Duration(max(1, waiting))))
+		backoff := min(max(g.asked, LeastClosed)<<min(empty-1, 6), max(leastBackoff, MostBackoff/time.Duration(max(1, waiting))))
 		backoff += time.Duration(g.random * float64(backoff) / 4) // out of step with others
-		patience := cmp.Or(first.Patience, never/2)
-		opens = max(g.end, min(g.begun+backoff, max(g.since, first.since)+patience, g.end+room))
+		patience := max(g.since, first.since) + cmp.Or(first.Patience, never/2)
+		opens = max(g.end, min(g.begun+backoff, patience, first.deadline-answerWait))
 		return opens, opens
 	}
 }
@@ -211,9 +213,9 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	case *gate: // it tried whether it has to wait
 		switch {
 		case !passed || p.gate != mark:
-		case p.tryAfter < trialEvery: // the class only shares the name
+		case !p.refusedHere:
 			p.gate = nil
-		case mark.closed: // the class was refused here itself, so the limit has opened
+		case mark.closed: // so the limit has opened
 			mark.open(now)
 		}
 	}
@@ -258,9 +260,9 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 		case p.gate != g:
 			continue
 		case i == class:
-			p.tryAt, p.tryAfter = now+trialEvery, trialEvery
+			p.refusedHere, p.tryAt, p.tryAfter = true, now+trialEvery, trialEvery
 		case closes:
-			p.tryAt, p.tryAfter = now+first, 2*firstTrial
+			p.refusedHere, p.tryAt, p.tryAfter = false, now+first, 2*firstTrial
 		}
 		p.held.Store(true)
 	}

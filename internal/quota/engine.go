@@ -113,9 +113,9 @@ type attempt struct {
 
 // Wait is what is known when a wait begins.
 type Wait struct {
-	Limit string        // limit_key; empty if not known
-	Place int           // in the line of its class, from 1
-	Ends  time.Duration // how long it will probably take
+	Limit    string        // limit_key; empty if not known
+	Place    int           // in the line of its class, from 1
+	Expected time.Duration // how long it will probably take
 }
 
 // Outcome is how a granted attempt ended.
@@ -248,6 +248,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) {
 func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Duration) {
 	now = e.nowLocked()
 	w.entered, w.deadline = now, never
+	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // times are added to them
 	if w.since == 0 {
 		w.since = now
 	}
@@ -274,6 +275,8 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 // began a cool-down, or prolonged one by a second at least.
 func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	w.Refused = o.Refused
+	// The rule learns nothing of a call that it did not hold back, or whose success is no
+	// news. Then no lock is taken.
 	if !o.Refused && (!w.granted || o.Sent && !w.Grant.ReportSuccess) {
 		w.granted = false // a second report would give the grant back
 		return false
@@ -382,6 +385,8 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 	if q.outdated {
 		s = Schedule{Grants: s.Grants, Key: s.Key} // it refuses nobody, and the rule is asked again
 	}
+	// Those who wait are looked at only if their turns come later than was known, by more
+	// than half a gap: to look at 500 of them after each grant would be slow.
 	later := s.Turn > q.Turn+granted*q.Gap+q.Gap/2
 	if s.Estimated {
 		later = s.Opens > now && s.Opens != q.Opens
@@ -415,7 +420,7 @@ func (q *queue) sendForecasts(now time.Duration) {
 			continue
 		}
 		select {
-		case w.ended <- Wait{Limit: q.Key, Place: place, Ends: max(0, q.turn(place-1)-now)}:
+		case w.ended <- Wait{Limit: q.Key, Place: place, Expected: max(0, q.turn(place-1)-now)}:
 		default: // it went, was refused and is here again
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -52,25 +53,27 @@ func TestUnlimitedCallIsFree(t *testing.T) {
 var crowds = []struct {
 	name    string
 	callers int
+	within  time.Duration // the deadline, in place of MaxWait and patience; 0: none
 	asked   time.Duration // Retry-After
 	through time.Duration // when one gets through; 0: never
 	sent    []int         // seconds of the first requests after the burst
 	over    time.Duration // when the last one gives up
 }{
-	{"one caller waits twice as long each time, up to 64 s", 1, s, 0, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 300}, 300 * s},
-	{"of four, one asks every 16 s at least", 4, s, 0, []int{1, 2, 4, 8, 16, 32, 48, 64}, 300 * s},
-	{"of 500, one asks every 5 s at least", 500, s, 0, []int{1, 2, 4, 8, 13, 18}, 300 * s},
-	{"nobody asks before Retry-After", 500, 30 * s, 0, []int{30, 60, 90}, 300 * s},
-	{"without Retry-After the first wait is a second", 1, 0, 0, []int{1, 2, 4}, 300 * s},
-	{"a wait beyond MaxWait is not begun", 1, time.Hour, 0, nil, 0},
-	{"one who gets through keeps all others waiting", 20, 30 * s, 299 * s, []int{30, 60}, 600 * s},
+	{"one caller waits twice as long each time, up to 64 s", 1, 0, s, 0, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 300}, 300 * s},
+	{"of four, one asks every 16 s at least", 4, 0, s, 0, []int{1, 2, 4, 8, 16, 32, 48, 64}, 300 * s},
+	{"of 500, one asks every 5 s at least", 500, 0, s, 0, []int{1, 2, 4, 8, 13, 18}, 300 * s},
+	{"nobody asks before Retry-After", 500, 0, 30 * s, 0, []int{30, 60, 90}, 300 * s},
+	{"without Retry-After the first wait is a second", 1, 0, 0, 0, []int{1, 2, 4}, 300 * s},
+	{"a wait beyond MaxWait is not begun", 1, 0, time.Hour, 0, nil, 0},
+	{"a deadline cuts the last wait, which leaves a second for the answer", 1, 300 * s, s, 0, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 299}, 299 * s},
+	{"one who gets through keeps all others waiting", 20, 0, 30 * s, 299 * s, []int{30, 60}, 600 * s},
 }
 
 func TestPatience(t *testing.T) {
 	for _, tt := range crowds {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			sent := refuseAll(t, tt.callers, tt.asked, tt.through)
+			sent := refuseAll(t, tt.callers, tt.within, tt.asked, tt.through)
 			assert.Equal(t, tt.sent, sent[:min(len(sent), len(tt.sent))], tt.name)
 			assert.Equal(t, tt.over, time.Since(began), tt.name)
 		})
@@ -79,7 +82,7 @@ func TestPatience(t *testing.T) {
 
 // refuseAll refuses callers until each has given up, but for one who gets through. It
 // returns the seconds of the requests that came after the burst.
-func refuseAll(t *testing.T, callers int, asked, through time.Duration) (sent []int) {
+func refuseAll(t *testing.T, callers int, within, asked, through time.Duration) (sent []int) {
 	e, began := NewCoolDown(nil, func() float64 { return 0 }), time.Now()
 	var mu sync.Mutex
 	answer := func() Outcome {
@@ -98,9 +101,16 @@ func refuseAll(t *testing.T, callers int, asked, through time.Duration) (sent []
 	var group sync.WaitGroup
 	for range callers {
 		group.Go(func() {
-			for w := reading(); e.Acquire(t.Context(), w) == nil; {
+			ctx, w := t.Context(), reading()
+			if within > 0 {
+				w.MaxWait, w.Patience = math.MaxInt64, math.MaxInt64
+				deadline, cancel := context.WithTimeout(ctx, within)
+				defer cancel()
+				ctx = deadline
+			}
+			for e.Acquire(ctx, w) == nil {
 				e.Done(w, answer())
-				if _, refusal := e.Forecast(t.Context(), w); refusal != nil || !w.Refused {
+				if _, refusal := e.Forecast(ctx, w); refusal != nil || !w.Refused {
 					return
 				}
 			}
