@@ -2,12 +2,8 @@ package pacer_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
-	"log/slog"
-	"os"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
@@ -48,31 +44,6 @@ func ExampleNew() {
 	}
 	fmt.Println(fake.CallCount(), "calls were sent")
 	// Output: 21 calls were sent
-}
-
-// The preview limits and one that you define. A call that could not go
-// before its deadline is refused at once, and nothing is sent.
-func ExampleNew_ownLimit() {
-	limits := append(pacer.PreviewLimits(), pacer.Limit{
-		Key: "our_warm_ups", Max: 1, Window: time.Minute, Counts: pacer.CountsWarmUps,
-	})
-	p, err := pacer.New(limits, pacer.WithLogger(slog.New(slog.NewTextHandler(os.Stderr, nil))))
-	if err != nil {
-		log.Fatal(err)
-	}
-	fake, client := onFake(p)
-	defer fake.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	for range 4 {
-		_, err := client.WarmUp(ctx, agentmessaging.LLMModeHosted)
-		var e *agentmessaging.Error
-		if errors.As(err, &e) {
-			fmt.Println(e.LimitKey, e.Local)
-			break
-		}
-	}
-	// Output: our_warm_ups true
 }
 
 // What a page of yours, or a metric, may show.
