@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// budget is one limit at work.
+// budget is a bound and its count, at a moment.
 type budget struct {
-	*rule
-	*limit
+	*bound
+	*count
 	index   int
 	now     int64
 	calls   int64   // what a call counts as
@@ -33,11 +33,12 @@ func (b budget) next(before int64) int64 {
 
 const second = int64(time.Second / time.Microsecond)
 
-// limit is the state of a rule. If its window is below an hour, calls go at an even
-// pace, a few at once after quiet, and never more than the level in one window. The
-// calls of a longer window are only counted: when the service begins it anew, only the
-// service knows, and its refusal closes the limit. See spendCounted.
-type limit struct {
+// count is what is known of a bound: the calls of the last window, and what refusals have
+// taught. If the window is below an hour, calls go at an even pace, a few at once after
+// quiet, and never more than the level in one window. The calls of a longer window are
+// only counted: when the service begins it anew, only the service knows, and its refusal
+// closes the limit. See spendCounted.
+type count struct {
 	Due       int64   // when the next call may go, at an even pace
 	Slots     []slot  // the calls of the last window, oldest first
 	Held      int64   // the calls of all slots

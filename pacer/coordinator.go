@@ -46,16 +46,16 @@ type refusals struct {
 	backoff int64
 }
 
-// setRules reports false where the rules are the same.
-func (c *coordinator) setRules(now time.Duration, rules []rule) (changed bool) {
-	if slices.Equal(rules, c.ledger.rules) {
+// setBounds reports false where the bounds are the same.
+func (c *coordinator) setBounds(now time.Duration, bounds []bound) (changed bool) {
+	if slices.Equal(bounds, c.ledger.bounds) {
 		return false
 	}
 	old := c.here(now)
-	l := ledger{state: newState(rules, old.Now), rules: rules, calls: 1}
+	l := ledger{state: newState(bounds, old.Now), bounds: bounds, calls: 1}
 	l.join(old)
 	l.Members = old.Members
-	c.ledger.state, c.ledger.rules = l.state, rules
+	c.ledger.state, c.ledger.bounds = l.state, bounds
 	clear(c.refusing)
 	c.here(now).reopen()
 	c.report(now, (*ledger).reopen)

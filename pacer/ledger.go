@@ -13,7 +13,7 @@ type state struct {
 	Format  int
 	Now     int64 // the latest time that was seen
 	Fresh   int64 // since when the calls of all processes are in it
-	Limits  []limit
+	Limits  []count
 	Gates   []gate
 	Members map[int64]int64 // when each process asked last
 	Tickets []ticket
@@ -21,10 +21,10 @@ type state struct {
 
 const memberFor = 120 * second // a process is counted, after its last step
 
-func newState(rules []rule, now int64) *state {
-	unused := limit{Level: 1}
-	s := &state{Format: format, Now: now, Fresh: now, Members: map[int64]int64{}, Limits: slices.Repeat([]limit{unused}, len(rules))}
-	l := ledger{state: s, rules: rules, calls: 1}
+func newState(bounds []bound, now int64) *state {
+	unused := count{Level: 1}
+	s := &state{Format: format, Now: now, Fresh: now, Members: map[int64]int64{}, Limits: slices.Repeat([]count{unused}, len(bounds))}
+	l := ledger{state: s, bounds: bounds, calls: 1}
 	for b := range l.budgets(everything) {
 		b.pause(now - (atOnceAtFirst-1)*b.pace)
 	}
@@ -41,7 +41,7 @@ func (s *state) at(now int64) {
 // ledger is the state machine: state, time and a question give an answer.
 type ledger struct {
 	*state
-	rules        []rule
+	bounds       []bound
 	member       int64 // this process
 	took         int64 // how long a step takes at least
 	calls        int64 // what each counts as: more than 1 for a process on its share
@@ -49,7 +49,7 @@ type ledger struct {
 }
 
 func (l *ledger) budget(i int) budget {
-	b := budget{rule: &l.rules[i], limit: &l.Limits[i], index: i, now: l.Now, calls: l.calls}
+	b := budget{bound: &l.bounds[i], count: &l.Limits[i], index: i, now: l.Now, calls: l.calls}
 	b.slot, b.guard, b.allowed = b.window/pacedSlots, min(400_000, b.window/20), b.level()
 	if !b.paced() {
 		b.slot = b.window / countedSlots
@@ -70,8 +70,8 @@ func (l *ledger) budget(i int) budget {
 // budgets are the limits that a call of a kind spends.
 func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 	return func(yield func(budget) bool) {
-		for i := range l.rules {
-			if l.rules[i].counts&k != 0 && !yield(l.budget(i)) {
+		for i := range l.bounds {
+			if l.bounds[i].counts&k != 0 && !yield(l.budget(i)) {
 				return
 			}
 		}
@@ -80,7 +80,7 @@ func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 
 // free reports whether nothing holds back a call with the costs k.
 func (l *ledger) free(k costSet) bool {
-	return l.last(k).Until == 0 && !slices.ContainsFunc(l.rules, func(r rule) bool { return r.counts&k != 0 })
+	return l.last(k).Until == 0 && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.counts&k != 0 })
 }
 
 // giveBack takes back a call that was not sent.
@@ -100,7 +100,7 @@ func (l *ledger) giveBack(k costSet, at int64) {
 // limits on single operations only where most of it was used: else others may be to
 // blame. A limit that is only counted begins its count anew.
 func (l *ledger) refused(k costSet, granted, wait int64) {
-	if k != request {
+	if k != request { // the operation's own limit may have refused it, so it says nothing of requests
 		k &^= request
 	}
 	var b budget // to blame
@@ -110,7 +110,7 @@ func (l *ledger) refused(k costSet, granted, wait int64) {
 			fullest, b = full, o
 		}
 	}
-	if b.rule == nil {
+	if b.bound == nil {
 		return
 	}
 	for o := range l.budgets(b.counts) {

@@ -69,8 +69,8 @@ const (
 
 var counted = []Counted{CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps}
 
-// rule is a limit as the state machine reads it.
-type rule struct {
+// bound is a limit as the state machine reads it.
+type bound struct {
 	Limit
 	max    float64
 	window int64 // microseconds
@@ -80,16 +80,16 @@ type rule struct {
 const hour = int64(time.Hour / time.Microsecond)
 
 // paced reports whether calls go evenly: the calls of a longer window are only counted.
-func (r *rule) paced() bool { return r.window < hour }
+func (b *bound) paced() bool { return b.window < hour }
 
 // maxLimits bounds the value in the store.
 const maxLimits = 30
 
-func rulesOf(limits []Limit) ([]rule, error) {
+func boundsOf(limits []Limit) ([]bound, error) {
 	if len(limits) == 0 || len(limits) > maxLimits {
 		return nil, invalid("limits", fmt.Sprintf("must be 1 to %d limits", maxLimits))
 	}
-	rules := make([]rule, len(limits))
+	bounds := make([]bound, len(limits))
 	for i, l := range limits {
 		kind := slices.Index(counted, cmp.Or(l.Counts, CountsRequests))
 		field := fmt.Sprintf("limits[%d].", i)
@@ -101,9 +101,9 @@ func rulesOf(limits []Limit) ([]rule, error) {
 		case kind < 0:
 			return nil, invalid(field+"Counts", "must be one of the Counts constants, or empty")
 		}
-		rules[i] = rule{l, float64(l.Max), l.Window.Microseconds(), 1 << kind}
+		bounds[i] = bound{l, float64(l.Max), l.Window.Microseconds(), 1 << kind}
 	}
-	return rules, nil
+	return bounds, nil
 }
 
 func invalid(field, reason string) error {

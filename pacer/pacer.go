@@ -71,7 +71,7 @@ type Option func(*Pacer) error
 // "limits", a field such as "limits[0].Max", "opts" for a nil option, or the name of
 // the option.
 func New(limits []Limit, opts ...Option) (*Pacer, error) {
-	rules, err := rulesOf(limits)
+	bounds, err := boundsOf(limits)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 		}
 	}
 	p.engine.Do(func(now time.Duration) {
-		c.ledger = ledger{state: newState(rules, now.Microseconds()), rules: rules, member: rand.Int64()}
+		c.ledger = ledger{state: newState(bounds, now.Microseconds()), bounds: bounds, member: rand.Int64()}
 	})
 	if c.store == nil {
 		c.peers = peers{down: true, retryAt: math.MaxInt64}
@@ -116,12 +116,12 @@ func WithLogger(logger *slog.Logger) Option {
 // have a different Max, each keeps to its own. A wrong limit is the same
 // *agentmessaging.ValidationError as in New, and the limits are then unchanged.
 func (p *Pacer) SetLimits(limits []Limit) error {
-	rules, err := rulesOf(limits)
+	bounds, err := boundsOf(limits)
 	if err != nil {
 		return err
 	}
 	p.engine.Do(func(now time.Duration) {
-		if p.coordinator.setRules(now, rules) {
+		if p.coordinator.setBounds(now, bounds) {
 			p.engine.Forget()
 		}
 	})

@@ -27,7 +27,7 @@ func newUsed(t testing.TB) *Pacer {
 
 func TestEncoding(t *testing.T) {
 	p := newUsed(t)
-	value, limits := p.coordinator.ledger.state.encode(), len(p.coordinator.ledger.rules)
+	value, limits := p.coordinator.ledger.state.encode(), len(p.coordinator.ledger.bounds)
 	assert.Equal(t, p.coordinator.ledger.state, decode(value, limits))
 	const header = 10 // of gzip, of which not everything matters
 	for i := header; i < len(value); i++ {
@@ -67,7 +67,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value []byte) {
 		p, err := New(PreviewLimits())
 		require.NoError(t, err)
-		if s := decode(value, len(p.coordinator.ledger.rules)); s != nil {
+		if s := decode(value, len(p.coordinator.ledger.bounds)); s != nil {
 			p.coordinator.ledger.state = s
 			p.State()
 		}

@@ -43,8 +43,8 @@ type Store interface {
 // whatever their Max.
 func (c *coordinator) key() string {
 	hash := hmac.New(sha256.New, []byte(c.apiKey()))
-	for _, r := range c.ledger.rules {
-		fmt.Fprintf(hash, "%q %d %d\n", r.Key, r.window, r.counts)
+	for _, b := range c.ledger.bounds {
+		fmt.Fprintf(hash, "%q %d %d\n", b.Key, b.window, b.counts)
 	}
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
 }
@@ -130,8 +130,8 @@ func (c *coordinator) share(s *step) error {
 		}
 		s.apply(&s.ledger)
 		var swapped bool
-		longest := slices.MaxFunc(s.rules, func(a, b rule) int { return cmp.Compare(a.window, b.window) }).Window
-		err := bounded(func(ctx context.Context) (err error) {
+		longest := slices.MaxFunc(s.bounds, func(a, b bound) int { return cmp.Compare(a.window, b.window) }).Window
+		err := callStore(func(ctx context.Context) (err error) {
 			swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
 			return err
 		})
@@ -149,11 +149,11 @@ func (c *coordinator) load(s *step) error {
 	before := time.Since(s.began)
 	var value []byte
 	var at time.Time
-	err := bounded(func(ctx context.Context) (err error) {
+	err := callStore(func(ctx context.Context) (err error) {
 		if value, s.version, at, err = c.store.Load(ctx, s.key); err == nil && at.IsZero() {
 			err = errors.New("the store does not say what time it is")
 		}
-		s.state = decode(value, len(s.rules))
+		s.state = decode(value, len(s.bounds))
 		return err
 	})
 	if err != nil {
@@ -164,7 +164,7 @@ func (c *coordinator) load(s *step) error {
 	s.lost = false
 	p := c.peers // which steps alone change
 	if s.state == nil || at.UnixMicro() < s.Now-setBack {
-		s.state, s.lost = newState(s.rules, at.UnixMicro()), len(value) > 0 || p.seen == s.key
+		s.state, s.lost = newState(s.bounds, at.UnixMicro()), len(value) > 0 || p.seen == s.key
 	}
 	s.at(at.UnixMicro())
 	s.offset = s.Now - (s.now + before).Microseconds() - took/2
@@ -180,9 +180,9 @@ func (c *coordinator) load(s *step) error {
 	return nil
 }
 
-// bounded waits for a call of the store for at most storeWait, even if the store
+// callStore waits for a call of the store for at most storeWait, even if the store
 // ignores its context. A panic of the store is an error.
-func bounded(call func(context.Context) error) error {
+func callStore(call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 	defer cancel()
 	first := make(chan error, 2)
@@ -202,7 +202,7 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 		s.apply(c.here(now))
 	} else {
 		p.offset, p.down, p.since, p.seen = s.offset, false, time.Time{}, s.key
-		if slices.Equal(s.rules, c.ledger.rules) { // else SetLimits came in between
+		if slices.Equal(s.bounds, c.ledger.bounds) { // else SetLimits came in between
 			c.ledger.state = s.state
 		}
 	}
