@@ -45,10 +45,10 @@ func refuses(key string, asked time.Duration) *Outcome {
 	return &Outcome{Sent: true, Refused: true, LimitKey: key, RetryAfter: asked}
 }
 
-// The gap of 10 s in the first scene shrinks by 1/512, then by 2/512.
+// The gap of 10 s in the first scene shrinks by 16/512, then by 2*16/512.
 const (
-	firstGap  = 10*s - 10*s/512
-	secondGap = firstGap - firstGap*2/512
+	firstGap  = 10*s - 10*s*16/512
+	secondGap = firstGap - firstGap*2*16/512
 )
 
 var scenes = []scene{
@@ -81,7 +81,7 @@ var scenes = []scene{
 		{at: 300 * s, call: message, waiting: 99, goes: 30, answer: passes, until: 302 * s},
 		{at: 302 * s, call: message, waiting: 99, goes: 1, answer: passes}, // 31 passed in 512 s: the gap grows by a quarter at most
 		{at: 304 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 508*s), until: 812 * s},
-		{at: 812 * s, call: message, waiting: 99, goes: 31, answer: passes, until: 812*s + 511*s/256*5/4},
+		{at: 812 * s, call: message, waiting: 99, goes: 31, answer: passes, until: 812*s + 508*s/256*5/4},
 		{at: 815 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 59*s), until: 874 * s}, // 31 passed in 62 s: a gap of 2 s
 		{at: 874 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 60*s), until: 934 * s}, // nobody did: it grows by a quarter
 		{at: 934 * s, call: message, waiting: 99, goes: 15, answer: passes, until: 934*s + 5*s/2},
