@@ -247,7 +247,9 @@ func TestOddRetryAfter(t *testing.T) {
 		{http.Header{"Retry-After": {"1, 2"}}, 2 * time.Second},
 		{http.Header{"Retry-After": {`"3", "2"`}}, 3 * time.Second},
 		{http.Header{"Retry-After": {"1;x"}}, time.Second},
-		{http.Header{"Retry-After": {"1s", "Inf", "-Inf", "-1e309", "s", "-0.5"}}, 0},
+		{http.Header{"Retry-After": {"1s", "Inf", "-Inf", "-1e309", "s", "-0.5", "1_000", "1e3", "0x1p4"}}, 0},
+		{http.Header{"Retry-After": {"1, " + date}}, 37 * time.Second},
+		{http.Header{"Retry-After": {`"Sunday, 06-Nov-94 08:49:38 GMT", "` + date + `", 2`}}, 38 * time.Second},
 		{http.Header{"Retry-After": {"Mon, 23 Nov 2026 07:01:00 UTC"}}, 0}, // no date of HTTP
 		{http.Header{"Retry-After": {"86400.1"}}, 24 * time.Hour},
 		{http.Header{"Retry-After": {"Fri, 31 Dec 9999 23:59:59 GMT"}}, 24 * time.Hour},

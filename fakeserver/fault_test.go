@@ -45,7 +45,7 @@ var faults = []faultRow{
 	{fakeserver.RawAnswer(200, "", "<html>"), "RawAnswer(200, 6 characters)", `200 [] <html>`, "200", 0},
 	{fakeserver.RateLimited(date), "RateLimited(29 characters)", `429 [application/json ` + date + `] ` + limited + `day"}`, "429", 0},
 	{fakeserver.RateLimited("60"), `RateLimited("60")`, `429 [application/json 60] ` + limited + `minute"}`, "429", 0},
-	{fakeserver.RateLimited("1e300"), `RateLimited("1e300")`, `429 [application/json 1e300] ` + limited + `day"}`, "429", 0},
+	{fakeserver.RateLimited("99999999999"), `RateLimited("99999999999")`, `429 [application/json 99999999999] ` + limited + `day"}`, "429", 0},
 	{fakeserver.RateLimited(" soon,\tperhaps "), "RateLimited(15 characters)", "429 [application/json soon,\tperhaps] " + limited + `minute"}`, "429", 0},
 	{fakeserver.Answer(429, ""), "Answer(429)", `429 [application/json 1] ` + limited + `minute"}`, "429", 0},
 	{fakeserver.RawAnswer(304, "text/html", "x"), "RawAnswer(304, 1 characters)", `304 [] `, "304", 0},

@@ -18,45 +18,49 @@ import (
 const Longest = spec.Day
 
 // Read is what the Retry-After of an answer asks for, the longest of several, at
-// most Longest; 0 if nothing, or nothing that can be read. now is for a date in an
-// answer without a Date.
+// most Longest; 0 if nothing, or nothing that can be read, or what has passed. A date is
+// measured against the answer's own Date, so that the two clocks need not agree, and
+// without one against now.
 func Read(header http.Header, now time.Time) (longest time.Duration) {
+	if sent, err := http.ParseTime(header.Get("Date")); err == nil {
+		now = sent
+	}
 	for name, values := range header {
-		if !strings.EqualFold(name, "Retry-After") {
-			continue
-		}
-		for _, value := range values {
-			longest = max(longest, parse(value, header.Get("Date"), now))
+		if strings.EqualFold(name, "Retry-After") {
+			longest = max(longest, parse(strings.Join(values, ","), now))
 		}
 	}
 	return min(longest, Longest)
 }
 
-// parse reads a Retry-After value: seconds, whole or fractional, or a date, measured
-// against sent, the answer's own Date, so that the two clocks need not agree. In
-// addition to what HTTP allows it takes quotes and a list, into which proxies join two
-// headers. The result is never less than the service asked for and does not overflow;
-// what cannot be read, is negative or has passed is 0.
-func parse(value, sent string, now time.Time) (longest time.Duration) {
-	value = strings.Trim(value, " \t\"'")
-	if value >= "A" { // a date begins with its weekday
-		if at, err := http.ParseTime(value); err == nil {
-			if date, err := http.ParseTime(sent); err == nil {
-				now = date
-			}
-			return max(0, at.Sub(now)) // Sub saturates
-		}
-	}
-	for item := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ',' || r == ';' }) {
-		seconds, err := strconv.ParseFloat(strings.Trim(item, " \t\"'"), 64)
-		switch {
-		case err != nil && !errors.Is(err, strconv.ErrRange), !(seconds > 0): // NaN too
-		case err == nil && math.IsInf(seconds, 1): // the word
-		case seconds >= Longest.Seconds():
-			return Longest
-		default:
-			longest = max(longest, time.Duration(math.Ceil(seconds*float64(time.Second))))
-		}
+// parse reads seconds, whole or with a fraction, and dates. In addition to what HTTP allows
+// it takes quotes and a list, into which proxies join several headers.
+func parse(list string, now time.Time) (longest time.Duration) {
+	before := ""
+	for item := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ';' }) {
+		item = strings.Trim(item, " \t\"'")
+		longest = max(longest, seconds(item), until(item, now), until(before+", "+item, now)) // most dates have a comma
+		before = item
 	}
 	return longest
+}
+
+// seconds is never less than the service asked for.
+func seconds(text string) time.Duration {
+	n, err := strconv.ParseFloat(text, 64)
+	switch {
+	case strings.Trim(text, "0123456789.") != "", err != nil && !errors.Is(err, strconv.ErrRange):
+		return 0 // ParseFloat reads more than HTTP knows, such as 1e3
+	case n >= Longest.Seconds():
+		return Longest
+	}
+	return time.Duration(math.Ceil(n * float64(time.Second)))
+}
+
+func until(date string, now time.Time) time.Duration {
+	at, err := http.ParseTime(date)
+	if err != nil {
+		return 0
+	}
+	return at.Sub(now) // which saturates
 }
