@@ -164,8 +164,10 @@ func extra(members strictjson.Object, secrets *redact.Redactor) (extra map[strin
 	for _, m := range members {
 		name := string(m.Name)
 		isText := m.Value[0] == '"' || m.Value[0] == 'n' // null is as good as missing
-		if _, twice := members.Get(name); isText && twice == nil && slices.Contains(errorMembers, name) {
-			continue
+		if isText && slices.Contains(errorMembers, name) {
+			if _, twice := members.Get(name); twice == nil {
+				continue
+			}
 		}
 		if extra == nil {
 			extra = make(map[string]json.RawMessage)
