@@ -220,7 +220,7 @@ func missed(a exchange.Answer, ended error) Missed {
 		return MissedServerError
 	case a.Missed == exchange.Unreadable:
 		return MissedUnreadable
-	case a.Missed == exchange.Refused:
+	case a.Missed == exchange.StreamRefused:
 		return MissedStream
 	case a.Missed == exchange.NoAnswer && errors.Is(ended, context.Canceled):
 		return MissedCanceled

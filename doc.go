@@ -66,7 +66,7 @@
 //	503 that the interface lists         retry              error
 //	another 5xx                          error              outcome unknown
 //	any other answer                     error              error
-//	certificate refused                  error              error
+//	certificate or CONNECT refused       error              error
 //	context ended before the request     error              error
 //	context ended after the request      error              outcome unknown
 //	refused by the limiter               error              error

@@ -287,12 +287,13 @@ func (s *stub) RoundTrip(req *http.Request) (*http.Response, error) {
 func (s *stub) record(req *http.Request) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	a := s.answers[min(1+len(s.sent), len(s.answers))-1]
 	var body []byte
-	if req.Body != nil {
+	if req.Body != nil && a.Err != notDialed.Err {
 		body, _ = io.ReadAll(req.Body)
 	}
 	s.sent = append(s.sent, sentRequest{req, string(body)})
-	return s.answers[min(len(s.sent), len(s.answers))-1]
+	return a
 }
 
 // CloseIdleConnections is for the owner of the transport alone.

@@ -14,7 +14,7 @@ import (
 // retryTable is the table of the package documentation.
 var retryTable = []*outcome{
 	outcomeSuccess, outcomeUnsent, outcomeLost, outcomeLimited, outcomeDown, outcomeUnavailable, outcomeBroken, outcomeOther,
-	outcomeCertificate, outcomeEnded, outcomeEndedSent, outcomeRefused,
+	outcomeDenied, outcomeEnded, outcomeEndedSent, outcomeRefused,
 }
 
 // TestRetryTableIsThatOfTheDocumentation holds the table in the package

@@ -30,8 +30,9 @@ type Option func(*settings) error
 // single attempt if it is more than 0) are used. A nil Transport is
 // http.DefaultTransport, as net/http has it. hc is copied and never changed, its
 // CheckRedirect is not used because no redirect is followed, and its idle connections are
-// never closed. A transport that runs no hooks of net/http/httptrace counts as having
-// sent each request, but for an error of a dial before it has read the body.
+// never closed. A transport that reads a request's body before it runs the hooks of
+// net/http/httptrace for a connection counts as having sent the request, whatever it does
+// then. So does one that runs no hooks, unless it returns the error of a dial.
 //
 // The default is a transport of the client's own: up to 256 idle connections, for
 // 90 s, and pings on HTTP/2 connections that are silent, so that calls do not hang where

@@ -171,7 +171,7 @@ var (
 	outcomeUnavailable = &outcome{"503 that the interface lists", actionRetry, actionError}
 	outcomeBroken      = &outcome{"another 5xx", actionError, actionUnknown}
 	outcomeOther       = &outcome{"any other answer", actionError, actionError}
-	outcomeCertificate = &outcome{"certificate refused", actionError, actionError}
+	outcomeDenied      = &outcome{"certificate or CONNECT refused", actionError, actionError}
 	outcomeEnded       = &outcome{"context ended before the request", actionError, actionError}
 	outcomeEndedSent   = &outcome{"context ended after the request", actionError, actionUnknown}
 	outcomeRefused     = &outcome{"refused by the limiter", actionError, actionError}
@@ -207,10 +207,10 @@ func classifyUnanswered(a exchange.Answer, ctxErr error) *outcome {
 		return outcomeEndedSent
 	case ctxErr != nil:
 		return outcomeEnded
-	case a.Missed == exchange.Untrusted:
-		return outcomeCertificate
 	case a.Sent:
 		return outcomeLost
+	case a.Missed == exchange.Denied:
+		return outcomeDenied
 	}
 	return outcomeUnsent
 }

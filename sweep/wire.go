@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -76,12 +76,7 @@ type sent struct {
 }
 
 // identify learns from its first request what a call does, and names it.
-func (x *execution) identify(c *Call, req *http.Request) {
-	var body []byte
-	if req.Body != nil {
-		body, _ = io.ReadAll(req.Body)
-		req.Body = io.NopCloser(bytes.NewReader(body))
-	}
+func (x *execution) identify(c *Call, body []byte) {
 	var s sent
 	_ = json.Unmarshal(body, &s)
 	h := fnv.New64a()
@@ -126,7 +121,7 @@ const planHeader = "Sweep-Plan"
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := req.Context().Value(callKey{}).(*Call)
 	if c.Name == "" {
-		w.identify(c, req)
+		w.identify(c, exchange.PeekBody(req))
 	}
 	w.moment(c.Name+"/dies_before", "before "+c.Name+" left")
 	resp, err := w.attempt(req, c)

@@ -13,11 +13,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -25,6 +27,7 @@ import (
 // A Sender sends requests to one service. It holds what its requests share.
 type Sender struct {
 	transport   http.RoundTripper
+	hooked      atomic.Bool // the transport has run a hook
 	answered    atomic.Bool // the service has answered a request
 	connections connections
 }
@@ -35,7 +38,7 @@ func New(transport http.RoundTripper) *Sender {
 	s := &Sender{transport: transport}
 	if _, ok := transport.(*http.Transport); ok { // other transports may not run GotConn
 		s.connections.queue.unused = 1
-		s.connections.queue.unsettled.Store(1)
+		s.connections.queue.reasonsToQueue.Store(1)
 	}
 	return s
 }
@@ -69,12 +72,12 @@ type Answer struct {
 type Missed int
 
 const (
-	NotMissed  Missed = iota
-	NoAnswer          // none before the context, or a timeout, ended the request
-	Broken            // the connection could not be made, or broke
-	Refused           // the HTTP/2 stream was refused (REFUSED_STREAM)
-	Untrusted         // a certificate was refused: nothing was carried out
-	Unreadable        // it is not HTTP, or its body does not end within the bounds
+	NotMissed     Missed = iota
+	NoAnswer             // none before the context, or a timeout, ended the request
+	Broken               // the connection could not be made, or broke
+	StreamRefused        // the HTTP/2 stream was refused (REFUSED_STREAM)
+	Denied               // a certificate, or CONNECT by a proxy, was refused: nothing was carried out
+	Unreadable           // it is not HTTP, or its body does not end within the bounds
 )
 
 // Send sends the request once, whatever the transport would do, and reads the
@@ -112,15 +115,16 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission)
 	if transport == nil {
 		transport = http.DefaultTransport
 	}
-	rt.build(r, transport)
-	if t.after != admitted || s.connections.queue.unsettled.Load() != 0 {
+	rt.own, _ = transport.(*http.Transport)
+	rt.build(r)
+	if t.after != admitted || s.connections.queue.reasonsToQueue.Load() != 0 {
 		if err := rt.queueUp(); err != nil {
 			return Answer{Err: err, Missed: NoAnswer}, admitted
 		}
 	}
 	resp, err := checked(transport.RoundTrip(&rt.request))
 	if err != nil {
-		return rt.failed(transport, err)
+		return rt.failed(err)
 	}
 	return rt.read(resp), admitted
 }
@@ -131,6 +135,7 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission)
 type roundTrip struct {
 	try
 	sender  *Sender
+	own     *http.Transport // net/http's, if that is asked directly
 	ctx     context.Context // that stop ends
 	stop    func()          // ends the try
 	request http.Request
@@ -139,17 +144,17 @@ type roundTrip struct {
 	hooks   httptrace.ClientTrace
 
 	started, connected atomic.Bool
-	bodyRead           atomic.Bool  // by a transport other than net/http's, or there is none
+	delivery           atomic.Int32 // what is known of it without hooks: a delivery
 	headers            atomic.Int32 // written; a transport that repeats writes more than one
 	answers            atomic.Int32 // of which the first byte has come; interim answers (1xx) do not count
 	hints              atomic.Int32 // interim answers
 	repeat             atomic.Bool  // net/http was about to repeat, which ended the try
 	reused             atomic.Bool  // the connection was used before
-	open               atomic.Bool  // net/http was about to repeat on the same connection: it is not closing
+	sameConn           atomic.Bool  // net/http was about to repeat on the same connection: it is not closing
 
 	conn          atomic.Pointer[connection] // nil: none yet, or not HTTP/2
 	answersBefore atomic.Int64               // answers of conn before this request
-	alone         atomic.Pointer[connection] // that has this request alone until its first answer; nil: none
+	firstOn       atomic.Pointer[connection] // that has this request alone until its first answer; nil: none
 	admission     atomic.Int32               // an admission
 	looking       atomic.Bool                // it is this request's turn to look for a connection
 	turnTimer     *time.Timer                // ends the turn
@@ -157,7 +162,7 @@ type roundTrip struct {
 
 // build makes the request. All that it refers to is its own: what a transport
 // changes there ends with the try.
-func (rt *roundTrip) build(r Request, transport http.RoundTripper) {
+func (rt *roundTrip) build(r Request) {
 	rt.hooks = httptrace.ClientTrace{
 		GetConn:              rt.getConn,
 		GotConn:              rt.gotConn,
@@ -177,27 +182,65 @@ func (rt *roundTrip) build(r Request, transport http.RoundTripper) {
 	if r.Cookies != nil {
 		rt.request.Header["Cookie"] = r.Cookies
 	}
-	if r.Body == nil {
-		rt.bodyRead.Store(true) // it can be delivered unseen
-		return
+	rt.body.Reset(r.Body) // no GetBody: net/http cannot send it again by itself
+	rt.request.ContentLength = rt.body.Size()
+	switch {
+	case r.Body == nil && r.Method == http.MethodPost:
+		rt.delivery.Store(possible)
+	case r.Body == nil:
+	case rt.own != nil && rt.sender.hooked.Load():
+		rt.delivery.Store(possible)              // nobody sees who reads it
+		rt.request.Body = io.NopCloser(&rt.body) // net/http sees that it is in memory: header and body leave in one write
+	default:
+		rt.request.Body = requestBody{rt}
 	}
-	// No GetBody: net/http cannot send it again by itself.
-	rt.body.Reset(r.Body)
-	rt.request.Body, rt.request.ContentLength = requestBody{rt}, rt.body.Size()
-	if _, runsHooks := transport.(*http.Transport); runsHooks {
-		rt.request.Body = io.NopCloser(&rt.body) // which it knows to be in memory: header and body leave in one write
-	}
+}
+
+// delivery is what is known of a request's delivery where no hook runs, from its body.
+type delivery = int32
+
+const (
+	unread   delivery = iota // the body, so nobody has delivered the request; or it may be repeated all the same
+	possible                 // the body was read before there was a connection, or there is none to read
+	closed                   // the body was not read, and cannot be any more
+)
+
+// unseen reports that the request may have been delivered in a way that runs no hooks, such
+// as HTTP/3. Once net/http's own transport looks for a connection, the hooks tell all.
+// Before another one did, it may have delivered a body that it has read. A request without
+// a body is believed to be undelivered then: else each failed dial would put it in doubt.
+func (rt *roundTrip) unseen() bool {
+	certain := rt.started.Load() && (rt.own != nil || rt.body.Size() == 0)
+	return !certain && rt.delivery.Load() == possible
 }
 
 // requestBody notes that a transport reads it.
 type requestBody struct{ *roundTrip }
 
 func (b requestBody) Read(p []byte) (int, error) {
-	b.bodyRead.Store(true)
+	if !b.connected.Load() {
+		b.delivery.CompareAndSwap(unread, possible)
+	}
+	if b.delivery.Load() == closed {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	return b.body.Read(p)
 }
 
 func (requestBody) Close() error { return nil }
+
+// PeekBody returns the body of a request that a Sender has given to a transport, without
+// reading it: what was read before a dial that fails counts as sent. It is nil if the
+// transport is net/http's.
+func PeekBody(req *http.Request) []byte {
+	b, ok := req.Body.(requestBody)
+	if !ok {
+		return nil
+	}
+	unread := b.body
+	text, _ := io.ReadAll(&unread)
+	return text
+}
 
 // queueUp waits for the request's turn to look for a connection.
 func (rt *roundTrip) queueUp() error {
@@ -228,14 +271,16 @@ func (rt *roundTrip) leaveQueue(http2 bool) {
 }
 
 func (rt *roundTrip) getConn(string) {
+	rt.sender.hooked.Store(true)
 	rt.started.Store(true)
 	rt.connected.Store(false) // an earlier connection did not take the header
-	if !rt.preventRepeat() && rt.conn.Load() != nil && rt.headers.Load() == 0 {
+	if !rt.preventRepeat() && rt.conn.Load() != nil && rt.headers.Load() == 0 && !rt.unseen() {
 		rt.refuse(full) // and saves the dial
 	}
 }
 
 func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
+	rt.started.Store(true)
 	rt.connected.Store(true)
 	var conn *connection // nil: it is not HTTP/2
 	if secure, ok := info.Conn.(*tls.Conn); ok {
@@ -243,16 +288,23 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 	}
 	rt.leaveQueue(conn != nil)
 	if rt.preventRepeat() {
-		if conn == nil && info.Conn != nil {
-			info.Conn.Close() // HTTP/1.1 may write to an idle connection though the context has ended
+		if conn == nil && rt.speaksHTTP1(info.Conn) {
+			info.Conn.Close() // it may write to an idle connection though the context has ended
 		}
-		rt.open.Store(conn != nil && conn == rt.conn.Load())
+		rt.sameConn.Store(conn != nil && conn == rt.conn.Load())
 		return
 	}
 	rt.reused.Store(info.Reused)
 	if conn != nil {
 		rt.useHTTP2(conn)
 	}
+}
+
+// speaksHTTP1 reports that a connection, which is not HTTP/2 by its TLS handshake, is certainly
+// not HTTP/2 without TLS either: others may share that. Only net/http's own transport says so.
+func (rt *roundTrip) speaksHTTP1(conn net.Conn) bool {
+	_, secure := conn.(*tls.Conn)
+	return secure || rt.own != nil && (rt.own.Protocols == nil || !rt.own.Protocols.UnencryptedHTTP2())
 }
 
 // preventRepeat ends the try if net/http is about to send the request again: it
@@ -298,8 +350,8 @@ func (rt *roundTrip) finish() {
 	if conn == nil || rt.answers.Load() > 0 || rt.hints.Load() > 0 {
 		return
 	}
-	if held := rt.alone.Load(); held != nil { // not always conn: net/http may have found another one
-		<-held.alone
+	if held := rt.firstOn.Load(); held != nil { // not always conn: net/http may have found another one
+		<-held.firstToken
 	}
 	if rt.ctx.Err() != nil && rt.headers.Load() == 1 && !rt.repeat.Load() {
 		conn.missed(rt.answersBefore.Load())
@@ -379,7 +431,7 @@ func readBody(resp *http.Response, stop func()) (body []byte, err error) {
 			}
 		}()
 	}
-	if resp.Header.Get("Content-Encoding") == "gzip" && !resp.Uncompressed {
+	if coding := strings.ToLower(resp.Header.Get("Content-Encoding")); (coding == "gzip" || coding == "x-gzip") && !resp.Uncompressed {
 		body, err = unpack(resp.Body, limit)
 	} else {
 		if resp.ProtoMajor == 1 {

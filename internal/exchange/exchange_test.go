@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,25 +23,7 @@ import (
 	"weak"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
-
-// answering is a transport that answers with a body, which may have no end.
-type answering struct {
-	http.Response
-	body  string
-	hangs bool // after the body, until the request's context ends
-	ctx   context.Context
-}
-
-func (a *answering) RoundTrip(req *http.Request) (*http.Response, error) {
-	a.ctx = req.Context()
-	a.Body = io.NopCloser(strings.NewReader(a.body))
-	if a.hangs {
-		a.Body = io.NopCloser(io.MultiReader(strings.NewReader(a.body), until{a.ctx}))
-	}
-	return &a.Response, nil
-}
 
 // until is the rest of a body that does not come before its context ends.
 type until struct{ context.Context }
@@ -68,7 +51,7 @@ func TestBodies(t *testing.T) {
 		status       int // 0: 200
 		length       int64
 		coding, body string
-		hangs        bool
+		hangs        bool // after the body, until the request's context ends
 		want         string
 		err          error
 		elapsed      time.Duration
@@ -76,7 +59,7 @@ func TestBodies(t *testing.T) {
 		"no length":             {length: -1, body: text, want: text},
 		"unpacked, was longer":  {length: 5, body: text, want: text},
 		"unpacked, was shorter": {length: 500, body: text, want: text},
-		"packed":                {length: 40, coding: "gzip", body: packed(text), want: text},
+		"packed":                {length: 40, coding: "X-GZip", body: packed(text), want: text},
 		"not packed":            {length: 40, coding: "gzip", body: text, err: gzip.ErrHeader},
 		"packed, too much":      {length: -1, coding: "gzip", body: strings.Repeat(packed(""), 1<<17), err: errTooLarge},
 		"unpacks to too much":   {length: -1, coding: "gzip", body: packed(strings.Repeat(" ", 1<<21)), hangs: true, want: strings.Repeat(" ", 1<<20), err: errTooLarge},
@@ -84,13 +67,23 @@ func TestBodies(t *testing.T) {
 		"no end of an error":    {status: http.StatusNotFound, length: int64(len(text)), body: text, hangs: true, want: text, elapsed: 5 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			begin, transport := time.Now(), &answering{body: tt.body, hangs: tt.hangs}
-			transport.Response = http.Response{StatusCode: cmp.Or(tt.status, http.StatusOK), ContentLength: tt.length, Header: http.Header{"Content-Encoding": {tt.coding}}}
-			answer := send(t, New(transport))
+			var ctx context.Context
+			begin := time.Now()
+			answer := send(t, New(tripper(func(req *http.Request) (*http.Response, error) {
+				ctx = req.Context()
+				body := io.Reader(strings.NewReader(tt.body))
+				if tt.hangs {
+					body = io.MultiReader(body, until{ctx})
+				}
+				return &http.Response{
+					StatusCode: cmp.Or(tt.status, http.StatusOK), ContentLength: tt.length,
+					Header: http.Header{"Content-Encoding": {tt.coding}}, Body: io.NopCloser(body),
+				}, nil
+			})))
 			assert.Equal(t, tt.want, string(answer.Body), name)
 			assert.Equal(t, tt.err, answer.Err, name)
 			assert.Equal(t, tt.elapsed, time.Since(begin), name)
-			assert.Error(t, transport.ctx.Err(), "%s: the request is over", name)
+			assert.Error(t, ctx.Err(), "%s: the request is over", name)
 		})
 	}
 }
@@ -98,67 +91,6 @@ func TestBodies(t *testing.T) {
 // send sends a request.
 func send(t *testing.T, sender *Sender) Answer {
 	return sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Header: http.Header{}, Deadline: soon()})
-}
-
-// TestConnectionForARepeat is closed before net/http can write to it, which it
-// may do though the try has ended. One for the first try, or for another
-// after an answer, is left alone.
-func TestConnectionForARepeat(t *testing.T) {
-	for _, tt := range []struct {
-		headers, answers int
-		repeat           bool
-	}{{repeat: false}, {headers: 1, repeat: true}, {headers: 1, answers: 1}, {headers: 2, answers: 1, repeat: true}} {
-		client, service := net.Pipe()
-		go io.Copy(io.Discard, service)
-		send(t, New(script(func(ctx context.Context, hooks *httptrace.ClientTrace) error {
-			for range tt.headers {
-				hooks.WroteHeaders()
-			}
-			for range tt.answers {
-				hooks.GotFirstResponseByte()
-			}
-			hooks.GotConn(httptrace.GotConnInfo{Conn: client, Reused: true})
-			_, err := client.Write([]byte("x"))
-			assert.Equal(t, tt.repeat, err != nil, "%+v: closed", tt)
-			assert.Equal(t, tt.repeat, ctx.Err() != nil, "%+v: the try was ended", tt)
-			return io.EOF
-		})))
-		client.Close()
-	}
-}
-
-// script is a transport that runs hooks as net/http does, and fails.
-type script func(ctx context.Context, hooks *httptrace.ClientTrace) error
-
-func (run script) RoundTrip(req *http.Request) (*http.Response, error) {
-	return nil, run(req.Context(), httptrace.ContextClientTrace(req.Context()))
-}
-
-// TestTriesAreBounded: where a connection has no room, net/http looks for another one,
-// finds another one without asking, or gives up. A request does so fifty times.
-func TestTriesAreBounded(t *testing.T) {
-	one, other := tls.Client(nil, nil), tls.Client(nil, nil)
-	gaveUp := errors.New("net/http: cannot rewind body after connection loss")
-	for name, next := range map[string]func(hooks *httptrace.ClientTrace) error{
-		"looks": func(hooks *httptrace.ClientTrace) error { hooks.GetConn(""); return nil },
-		"finds": func(hooks *httptrace.ClientTrace) error {
-			hooks.GotConn(httptrace.GotConnInfo{Conn: other})
-			return nil
-		},
-		"gives up": func(*httptrace.ClientTrace) error { return gaveUp },
-	} {
-		tries := 0
-		sender := New(script(func(ctx context.Context, hooks *httptrace.ClientTrace) error {
-			tries++
-			hooks.GetConn("")
-			hooks.GotConn(httptrace.GotConnInfo{Conn: one})
-			return cmp.Or(next(hooks), ctx.Err(), io.EOF)
-		}))
-		sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(one): newConnection(), weak.Make(other): newConnection()}
-		answer := send(t, sender)
-		assert.Equal(t, Answer{Err: errCrowded, Missed: answer.Missed, Renewed: true}, answer, name)
-		assert.Equal(t, 50, tries, name)
-	}
 }
 
 // TestConnectionsAreForgotten when net/http has let go of them.
@@ -172,105 +104,170 @@ func TestConnectionsAreForgotten(t *testing.T) {
 }
 
 // failures are what the fault matrix of the client cannot time. Only what cannot have
-// reached the service was not sent. A thousand 1xx may come before the answer.
+// reached the service was not sent.
 var failures = map[string]struct {
-	http1          bool
-	headers, hints int  // what was written, and how many 1xx came
-	answers        int  // that began
-	waits          bool // until the deadline
-	err            error
-	missed         Missed
-	sent           bool
-	instead        error // of err
+	request string // method and body; "": GET
+	does    string // what the transport does, in turn: see TestFailures
+	err     error
+	missed  Missed // Broken, if it is not set
+	sent    bool
+	instead error // of err
+	tries   int   // more than one
 }{
-	"reset, but the header may be on its way": {err: io.EOF, missed: Broken, sent: true},
-	"timed out while the header was written":  {err: os.ErrDeadlineExceeded, missed: NoAnswer, sent: true},
-	"turned away":                             {headers: 1, err: errGoAway, missed: Broken},
-	"turned away after another try":           {headers: 2, err: errGoAway, missed: Broken, sent: true},
-	"turned away after 1xx":                   {headers: 1, hints: 1000, err: errGoAway, missed: Broken, sent: true},
-	"turned away after its answer began":      {headers: 1, answers: 1, err: errGoAway, missed: Broken, sent: true},
-	"another service turned a request away":   {headers: 1, err: fmt.Errorf("upstream: %w", errGoAway), missed: Broken, sent: true},
-	"HTTP/1.1 turns no request away":          {http1: true, headers: 1, err: errGoAway, missed: Broken, sent: true},
-	"ended, by a request that was":            {headers: 1, waits: true, err: errGoAway, missed: NoAnswer, sent: true},
-	"ended while the header was written":      {waits: true, err: &net.OpError{Op: "dial", Err: io.EOF}, missed: NoAnswer, sent: true},
-	"ended, by a certificate":                 {headers: 1, waits: true, err: errAlert, missed: NoAnswer, sent: true},
-	"the certificate of another connection":   {headers: 1, err: errCertificate, missed: Broken, sent: true},
-	"the certificate of an audit afterwards":  {headers: 1, answers: 1, err: errAlert, missed: Broken, sent: true},
-	"a certificate":                           {err: errCertificate, missed: Untrusted},
-	"1xx without end":                         {headers: 1, hints: 1001, err: io.EOF, missed: Broken, sent: true, instead: errTooManyHints},
+	"reset, but the header may be on its way": {does: "looks HTTP/2", err: io.EOF, sent: true},
+	"timed out while the header was written":  {does: "looks HTTP/2", err: os.ErrDeadlineExceeded, missed: NoAnswer, sent: true},
+	"turned away":                             {does: "looks HTTP/2 wrote", err: errGoAway},
+	"turned away after another try":           {does: "looks HTTP/2 wrote wrote", err: errGoAway, sent: true},
+	"turned away after 1xx":                   {does: "looks HTTP/2 wrote 1000", err: errGoAway, sent: true},
+	"turned away after its answer began":      {does: "looks HTTP/2 wrote answer", err: errGoAway, sent: true},
+	"another service turned a request away":   {does: "looks HTTP/2 wrote", err: fmt.Errorf("upstream: %w", errGoAway), sent: true},
+	"HTTP/1.1 turns no request away":          {does: "looks HTTP/1 wrote", err: errGoAway, sent: true},
+	"ended, by a request that was":            {does: "looks HTTP/2 wrote waits", err: errGoAway, missed: NoAnswer, sent: true},
+	"ended while the header was written":      {does: "looks HTTP/2 waits", err: errDial, missed: NoAnswer, sent: true},
+	"ended, by a certificate":                 {does: "looks HTTP/2 wrote waits", err: errAlert, missed: NoAnswer, sent: true},
+	"the certificate of another connection":   {does: "looks HTTP/2 wrote", err: errCertificate, sent: true},
+	"the certificate of an audit afterwards":  {does: "looks HTTP/2 wrote answer", err: errAlert, sent: true},
+	"the service demands a certificate":       {request: "POST x", does: "looks HTTP/2 wrote reads", err: errAlert, missed: Denied},
+	"another alert":                           {does: "looks HTTP/2 wrote", err: &net.OpError{Op: "remote error", Err: io.EOF}, sent: true},
+	"the words of an alert, not the alert":    {does: "looks HTTP/2 wrote", err: &net.OpError{Op: "read", Err: errAlert.Err}, sent: true},
+	"1xx without end":                         {does: "looks HTTP/2 wrote 1000 1", err: io.EOF, sent: true, instead: errTooManyHints},
+
+	"no room, looks for another connection": {does: "looks HTTP/2 looks", missed: NoAnswer, instead: errCrowded, tries: 50},
+	"no room, finds another connection":     {does: "looks HTTP/2 other", missed: NoAnswer, instead: errCrowded, tries: 50},
+	"no room, gives up":                     {does: "looks HTTP/2", err: errGaveUp, instead: errCrowded, tries: 50},
+
+	// A connection for a repeat is closed before net/http can write to it, which it may do
+	// though the try has ended. One for the first try, or for another after an answer, is not.
+	"reuses":                   {does: "reuses", err: io.EOF, sent: true},
+	"repeats":                  {does: "reuses wrote reuses", sent: true, instead: errNoAnswer},
+	"repeats after an answer":  {does: "reuses wrote answer reuses", err: io.EOF, sent: true},
+	"repeats, with one answer": {does: "reuses wrote wrote answer reuses", sent: true, instead: errNoAnswer},
+
+	// Transports that run no hooks may have delivered what they have read, by another
+	// protocol, and looked for a connection then.
+	"no dial":                              {request: "POST x", err: errDial},
+	"no dial, read before":                 {request: "POST x", does: "reads", err: errDial, sent: true},
+	"net/http's dial":                      {request: "POST x", does: "looks", err: errDial},
+	"net/http's dial, read before":         {request: "POST x", does: "reads looks", err: errDial, sent: true},
+	"net/http's dial, read after":          {request: "POST x", does: "looks reads", err: errDial, sent: true},
+	"a certificate, read before":           {request: "POST x", does: "reads looks", err: errCertificate, sent: true},
+	"turned away, read before":             {request: "POST x", does: "reads looks HTTP/2 wrote", err: errGoAway, sent: true},
+	"no room, read before":                 {request: "POST x", does: "reads looks HTTP/2 looks", err: io.EOF, sent: true},
+	"no room elsewhere, read before":       {request: "POST x", does: "reads looks HTTP/2 other", err: io.EOF, sent: true},
+	"no dial of a POST without a body":     {request: "POST", err: errDial, sent: true},
+	"no dial of a GET":                     {err: errDial},
+	"a GET that is lost":                   {err: io.EOF, sent: true},
+	"registered":                           {request: "POST x", does: "own", err: io.EOF},
+	"registered, read":                     {request: "POST x", does: "own reads", err: io.EOF, sent: true},
+	"registered, for some requests":        {request: "POST x", does: "own hooked", err: errDial, sent: true},
+	"registered, a POST without a body":    {request: "POST", does: "own", err: io.EOF, sent: true},
+	"another service, and a TLS handshake": {err: tls.RecordHeaderError{RecordHeader: [5]byte([]byte("HTTP/"))}, sent: true, instead: http.ErrSchemeMismatch},
 }
 
 func TestFailures(t *testing.T) {
 	for name, tt := range failures {
 		synctest.Test(t, func(t *testing.T) {
-			conn := tls.Client(nil, nil)
-			sender := New(script(func(ctx context.Context, hooks *httptrace.ClientTrace) (err error) {
-				hooks.GetConn("")
-				if hooks.GotConn(httptrace.GotConnInfo{}); !tt.http1 {
-					hooks.GotConn(httptrace.GotConnInfo{Conn: conn})
+			conn, other := tls.Client(nil, nil), tls.Client(nil, nil)
+			near, far := net.Pipe()
+			go io.Copy(io.Discard, far)
+			defer near.Close()
+			var tried []*http.Request
+			transport := tripper(func(req *http.Request) (_ *http.Response, err error) {
+				tried = append(tried, req)
+				hooks := httptrace.ContextClientTrace(req.Context())
+				for _, does := range strings.Fields(tt.does) {
+					switch does {
+					case "reads":
+						_, _ = io.ReadAll(req.Body)
+					case "looks":
+						hooks.GetConn("")
+					case "HTTP/1":
+						hooks.GotConn(httptrace.GotConnInfo{})
+					case "HTTP/2":
+						hooks.GotConn(httptrace.GotConnInfo{Conn: conn})
+					case "other":
+						hooks.GotConn(httptrace.GotConnInfo{Conn: other})
+					case "reuses":
+						hooks.GotConn(httptrace.GotConnInfo{Conn: tls.Client(near, new(tls.Config)), Reused: true})
+					case "wrote":
+						hooks.WroteHeaders()
+					case "answer":
+						hooks.GotFirstResponseByte()
+					case "waits":
+						<-req.Context().Done()
+					}
+					hints, _ := strconv.Atoi(does)
+					for range hints {
+						err = hooks.Got1xxResponse(http.StatusProcessing, nil)
+					}
 				}
-				for range tt.headers {
-					hooks.WroteHeaders()
-				}
-				for range tt.answers {
-					hooks.GotFirstResponseByte()
-				}
-				for range tt.hints {
-					err = hooks.Got1xxResponse(http.StatusProcessing, nil)
-				}
-				if tt.waits {
-					<-ctx.Done()
-				}
-				return cmp.Or(err, tt.err)
-			}))
-			sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(conn): newConnection()}
-			answer := send(t, sender)
-			assert.Equal(t, Answer{Err: cmp.Or(tt.instead, tt.err), Missed: tt.missed, Sent: tt.sent}, answer, name)
+				return nil, cmp.Or(err, tt.err, req.Context().Err())
+			})
+			sender, own := New(transport), new(http.Transport)
+			own.RegisterProtocol("other", transport)
+			if strings.Contains(tt.does, "own") {
+				sender.transport = own
+			}
+			sender.hooked.Store(strings.Contains(tt.does, "hooked"))
+			sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(conn): newConnection(), weak.Make(other): newConnection()}
+			method, body, _ := strings.Cut(cmp.Or(tt.request, "GET"), " ")
+			r := Request{Method: method, URL: &url.URL{Scheme: "other"}, Header: http.Header{}, Deadline: soon()}
+			if body != "" {
+				r.Body = []byte(body)
+			}
+			answer := sender.Send(t.Context(), r)
+			want := Answer{Err: cmp.Or(tt.instead, tt.err), Missed: cmp.Or(tt.missed, Broken), Sent: tt.sent, Renewed: tt.tries > 1}
+			assert.Equal(t, want, answer, name)
+			assert.Len(t, tried, max(1, tt.tries), name)
+			_, closed := near.Write([]byte("x"))
+			assert.Equal(t, tt.instead == errNoAnswer, closed != nil, "%s: the connection is closed", name)
+			if r.Body != nil && !answer.Sent && !strings.Contains(tt.does, "wrote") {
+				_, err := io.ReadAll(tried[0].Body)
+				assert.Error(t, err, "%s: nobody can send it later", name)
+			}
 		})
 	}
-	plain := tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake", RecordHeader: [5]byte([]byte("HTTP/"))}
-	answer := send(t, New(script(func(context.Context, *httptrace.ClientTrace) error { return plain })))
-	assert.Equal(t, http.ErrSchemeMismatch, answer.Err)
-	assert.True(t, answer.Sent, "the transport runs no hooks")
-	assert.False(t, send(t, New(new(http.Transport))).Sent, "net/http runs them, and knows no such scheme")
 }
 
 var (
 	errGoAway      = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")
 	errAlert       = &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}
 	errCertificate = &tls.CertificateVerificationError{Err: io.EOF}
+	errDial        = &net.OpError{Op: "dial", Err: io.EOF}
+	errGaveUp      = errors.New("net/http: cannot rewind body after connection loss")
 )
 
 func soon() time.Time { return time.Now().Add(time.Minute) }
 
-// TestOwnTransport keeps idle connections as long as net/http's own, so that the
-// next call after a pause pays no handshake, speaks HTTP/2, notices there when the
-// path is dead, and bounds headers.
+// TestOwnTransport keeps idle connections as long as net/http's own, so that the next call
+// after a pause pays no handshake, and notices over HTTP/2 when the path is dead.
 func TestOwnTransport(t *testing.T) {
 	own := NewTransport()
-	standard := http.DefaultTransport.(*http.Transport)
-	assert.Equal(t, standard.IdleConnTimeout, own.IdleConnTimeout)
-	assert.Equal(t, standard.ForceAttemptHTTP2, own.ForceAttemptHTTP2)
+	assert.Equal(t, http.DefaultTransport.(*http.Transport).IdleConnTimeout, own.IdleConnTimeout)
 	assert.Equal(t, http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}, *own.HTTP2)
-	assert.EqualValues(t, 256<<10, own.MaxResponseHeaderBytes)
-	assert.Equal(t, 256, own.MaxIdleConns)
 	assert.Equal(t, 256, own.MaxIdleConnsPerHost, "the default of 2 would end the connections of callers in parallel")
-	assert.NotNil(t, own.Proxy)
 }
 
 // TestProxyThatRefuses to connect is named, without its password. net/http would
 // quote its status text as if the service had said so.
 func TestProxyThatRefuses(t *testing.T) {
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusProxyAuthRequired)
-	}))
-	defer proxy.Close()
-	host := strings.TrimPrefix(proxy.URL, "http://")
-	own := NewTransport()
-	own.Proxy = http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("user", "canary"), Host: host})
-	service, err := url.Parse("https://service.example/")
-	require.NoError(t, err)
-	answer := New(own).Send(t.Context(), Request{Method: http.MethodPost, URL: service, Header: http.Header{}, Deadline: soon()})
-	assert.EqualError(t, answer.Err, "the proxy "+host+" answered CONNECT with 407 Proxy Authentication Required")
-	assert.False(t, answer.Sent)
+	for status, missed := range map[string]Missed{"407 Proxy Authentication Required": Denied, "429 Too Many Requests": Denied, "502 Bad Gateway": Broken} {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			code, _ := strconv.Atoi(status[:3])
+			w.WriteHeader(code)
+		}))
+		host := strings.TrimPrefix(proxy.URL, "http://")
+		own := NewTransport()
+		own.Proxy = http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("user", "canary"), Host: host})
+		service := &url.URL{Scheme: "https", Host: "service.example"}
+		answer := New(own).Send(t.Context(), Request{Method: http.MethodPost, URL: service, Header: http.Header{}, Deadline: soon()})
+		proxy.Close()
+		assert.EqualError(t, answer.Err, "the proxy "+host+" answered CONNECT with "+status)
+		assert.False(t, answer.Sent)
+		assert.Equal(t, missed, answer.Missed, status)
+	}
 }
+
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -18,20 +18,21 @@ var (
 
 // failed says what is known of a request that got no answer, and why no connection took
 // it, if another try may help.
-func (rt *roundTrip) failed(transport http.RoundTripper, err error) (Answer, admission) {
+func (rt *roundTrip) failed(err error) (Answer, admission) {
 	words, unwritten, why := rt.http2Words(err), rt.headers.Load() == 0, admission(rt.admission.Load())
 	if unwritten && words == "net/http: cannot rewind body after connection loss" {
 		why = full
 	}
-	crowded := unwritten && why == full
-	answer := Answer{Err: rt.reason(err), Missed: rt.missed(err), Sent: rt.maybeSent(transport, err), Renewed: crowded}
+	answer := Answer{Err: rt.reason(err), Missed: rt.missed(err), Sent: rt.maybeSent(err, why)}
 	switch {
-	case crowded:
-		answer.Err, answer.Sent = errCrowded, false
+	case answer.Sent && unwritten:
+		why = admitted
+	case unwritten && why == full:
+		answer.Err, answer.Renewed = errCrowded, true
 	case rt.conn.Load() != nil && rt.reused.Load() && rt.sender.answered.Load():
 		// As a rule, the service replaces its connections now and then, and net/http would
 		// have sent the request again at once. A service that never answered does not.
-		answer.Renewed = rt.repeat.Load() && !rt.open.Load() || isGoAway(words)
+		answer.Renewed = rt.repeat.Load() && !rt.sameConn.Load() || isGoAway(words)
 	}
 	if !unwritten || why == late {
 		why = admitted
@@ -65,48 +66,47 @@ func (rt *roundTrip) missed(err error) Missed {
 	switch {
 	case rt.ctx.Err() != nil && !rt.repeat.Load(), isTimeout(err):
 		return NoAnswer
-	case rt.isCertificateError(err):
-		return Untrusted
-	case isRefused(err):
-		return Refused
+	case rt.isCertificateError(err), errors.As(err, new(proxyDenial)):
+		return Denied
+	case isStreamRefused(err):
+		return StreamRefused
 	case errors.Is(err, errTooLarge):
 		return Unreadable
 	}
 	return Broken
 }
 
-// isRefused reports net/http's words for a stream that the service refused.
-func isRefused(err error) bool {
+// isStreamRefused reports net/http's words for a stream that the service refused.
+func isStreamRefused(err error) bool {
 	text := strings.TrimPrefix(err.Error(), notRepeated)
 	return strings.HasPrefix(text, "stream error: stream ID ") && strings.Contains(text, "; REFUSED_STREAM; ")
 }
 
-// maybeSent is false only where it is certain that the service has processed
-// nothing. A header that was written counts before the error, because a
-// transport that repeats returns only its last error. While a connection is there, the
-// header may be on its way, which only net/http's own transport knows, and only if
-// nothing ended the try. Where no hook ran, nothing is certain, unless the transport is
-// that one, which runs them. Another one's error of a dial is believed if it has not read
-// the body: else it may have delivered that, and dialed another address then.
-func (rt *roundTrip) maybeSent(transport http.RoundTripper, err error) bool {
-	_, runsHooks := transport.(*http.Transport)
+// maybeSent is false only where it is certain that the service has processed nothing. A
+// header that was written counts before the error, because a transport that repeats
+// returns only its last error. While a connection is there, the header may be on its way,
+// which only net/http's own transport knows, and only if nothing ended the try. Another
+// one that runs no hook is believed if it could not dial, and has not read the body: who
+// has may have delivered it, and dialed another address then.
+func (rt *roundTrip) maybeSent(err error, why admission) bool {
+	rt.delivery.CompareAndSwap(unread, closed) // what RoundTrip has left behind cannot read it later
 	var op *net.OpError
 	ended := rt.ctx.Err() != nil
 	switch headers := rt.headers.Load(); {
 	case rt.isCertificateError(err):
 		return false
-	case headers > 1:
+	case headers > 1, rt.unseen():
 		return true
 	case headers == 1:
 		return rt.answers.Load() > 0 || rt.hints.Load() > 0 || !isGoAway(rt.http2Words(err))
-	case rt.admission.Load() != int32(admitted):
+	case why != admitted:
 		return false
 	case rt.connected.Load():
-		return ended || !runsHooks || errors.Is(err, context.Canceled) || isTimeout(err)
-	case !ended && errors.As(err, &op) && op.Op == "dial":
-		return !rt.started.Load() && rt.bodyRead.Load()
+		return ended || rt.own == nil || errors.Is(err, context.Canceled) || isTimeout(err)
+	case rt.started.Load() || rt.own != nil:
+		return false
 	}
-	return !rt.started.Load() && !runsHooks
+	return ended || !errors.As(err, &op) || op.Op != "dial"
 }
 
 // http2Words are what net/http says of the HTTP/2 connection that had the request. They
@@ -135,15 +135,15 @@ func isGoAway(words string) bool {
 // for having none. With TLS 1.3 a request may be on its way when the service says so, but
 // the handshake is not over yet: nothing was carried out. Who has answered has taken the
 // certificate, and of a context that has ended the error may be the cause: then it is
-// about another connection. So it may be where no hook ran and the body was read.
+// about another connection. So it may be where the request was delivered unseen.
 func (rt *roundTrip) isCertificateError(err error) bool {
 	var refused *tls.CertificateVerificationError
 	var alert *net.OpError
 	switch {
-	case rt.ctx.Err() != nil, rt.answers.Load() > 0, rt.hints.Load() > 0:
+	case rt.ctx.Err() != nil, rt.answers.Load() > 0, rt.hints.Load() > 0, rt.unseen():
 		return false
 	case errors.As(err, &refused):
-		return rt.headers.Load() == 0 && (rt.started.Load() || rt.request.Body == nil || !rt.bodyRead.Load())
+		return rt.headers.Load() == 0
 	}
 	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
 }

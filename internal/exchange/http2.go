@@ -25,6 +25,7 @@ const firstAnswerWait = 2 * time.Second
 // refused is not written: net/http looks at the context before.
 func (rt *roundTrip) useHTTP2(conn *connection) {
 	switch before := rt.conn.Swap(conn); {
+	case rt.unseen(): // it is not sent again if it is refused
 	case before != nil && rt.headers.Load() == 0:
 		rt.refuse(full)
 		return
@@ -32,9 +33,9 @@ func (rt *roundTrip) useHTTP2(conn *connection) {
 		rt.refuse(stalled)
 		return
 	}
-	alone, err := conn.admit(rt.ctx)
-	if alone {
-		rt.alone.Store(conn)
+	first, err := conn.admit(rt.ctx)
+	if first {
+		rt.firstOn.Store(conn)
 	}
 	rt.answersBefore.Store(conn.answers.Load())
 	if err != nil {
@@ -78,10 +79,10 @@ func (cs *connections) find(conn *tls.Conn) *connection {
 // addLocked also forgets the connections of which net/http has let go.
 func (cs *connections) addLocked(conn *tls.Conn) *connection {
 	c := newConnection()
-	cs.queue.unsettled.Add(1)
+	cs.queue.reasonsToQueue.Add(1)
 	time.AfterFunc(firstAnswerWait, func() {
 		c.share()
-		cs.queue.unsettled.Add(-1)
+		cs.queue.reasonsToQueue.Add(-1)
 	})
 	if cs.known == nil {
 		cs.known = map[weak.Pointer[tls.Conn]]*connection{}
@@ -93,26 +94,26 @@ func (cs *connections) addLocked(conn *tls.Conn) *connection {
 
 // connection is what the requests on one HTTP/2 connection share.
 type connection struct {
-	alone   chan struct{} // holds one token while a request waits for the first answer
-	shared  chan struct{} // closed when more than one request may use it
-	share   func()        // closes shared
-	answers atomic.Int64  // that have begun to arrive
-	silent  atomic.Int64  // requests that ended without one, since the last
+	firstToken chan struct{} // full while a request waits for the first answer
+	shared     chan struct{} // closed when more than one request may use it
+	share      func()        // closes shared
+	answers    atomic.Int64  // that have begun to arrive
+	silent     atomic.Int64  // requests that ended without one, since the last
 }
 
 func newConnection() *connection {
 	shared := make(chan struct{})
-	return &connection{alone: make(chan struct{}, 1), shared: shared, share: sync.OnceFunc(func() { close(shared) })}
+	return &connection{firstToken: make(chan struct{}, 1), shared: shared, share: sync.OnceFunc(func() { close(shared) })}
 }
 
-// admit waits until a request may be written, and reports whether it is alone on the
+// admit waits until a request may be written, and reports whether it is the first on the
 // connection. Then it takes its token out when it ends without an answer. ctx bounds the
 // wait.
-func (c *connection) admit(ctx context.Context) (alone bool, err error) {
+func (c *connection) admit(ctx context.Context) (first bool, err error) {
 	select {
 	case <-c.shared:
 		return false, nil
-	case c.alone <- struct{}{}:
+	case c.firstToken <- struct{}{}:
 		return true, nil
 	case <-ctx.Done():
 		return false, ctx.Err()
@@ -144,14 +145,14 @@ func (c *connection) missed(answers int64) {
 // A dialQueue lets requests look for a connection one after the other, so that each
 // sees what those before it have opened. net/http would dial for each.
 type dialQueue struct {
-	// Requests queue for a connection while unsettled is not 0. It counts the request
+	// Requests queue for a connection while reasonsToQueue is not 0. It counts the request
 	// that looks for one, the connections that are younger than firstAnswerWait, and
 	// unused.
-	unsettled atomic.Int32
-	mu        sync.Mutex
-	unused    int32 // 1 until the first request has looked for a connection, then 0
-	looking   bool
-	waiting   []chan bool
+	reasonsToQueue atomic.Int32
+	mu             sync.Mutex
+	unused         int32 // 1 until the first request has looked for a connection, then 0
+	looking        bool
+	waiting        []chan bool
 }
 
 // enter waits for the request's turn to look for a connection, which ends with
@@ -182,7 +183,7 @@ func (q *dialQueue) push() (mine chan bool) {
 	defer q.mu.Unlock()
 	if !q.looking {
 		q.looking = true
-		q.unsettled.Add(1)
+		q.reasonsToQueue.Add(1)
 		return nil
 	}
 	mine = make(chan bool, 1)
@@ -203,6 +204,6 @@ func (q *dialQueue) leave(all bool) {
 		}
 	}
 	q.looking = false
-	q.unsettled.Add(-1 - q.unused)
+	q.reasonsToQueue.Add(-1 - q.unused)
 	q.unused = 0
 }

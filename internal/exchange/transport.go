@@ -38,5 +38,12 @@ func connectAnswer(_ context.Context, proxy *url.URL, _ *http.Request, resp *htt
 	if resp.StatusCode == http.StatusOK {
 		return nil
 	}
-	return fmt.Errorf("the proxy %s answered CONNECT with %d %s", proxy.Host, resp.StatusCode, http.StatusText(resp.StatusCode))
+	err := fmt.Errorf("the proxy %s answered CONNECT with %d %s", proxy.Host, resp.StatusCode, http.StatusText(resp.StatusCode))
+	if resp.StatusCode/100 == 4 {
+		err = proxyDenial{err}
+	}
+	return err
 }
+
+// proxyDenial is the answer of a proxy that would not change if it was asked again.
+type proxyDenial struct{ error }

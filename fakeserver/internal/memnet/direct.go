@@ -108,26 +108,31 @@ func (d *direct) connect(req *http.Request) error {
 	if req.Context().Err() != nil {
 		return context.Cause(req.Context())
 	}
-	trace, port := httptrace.ContextClientTrace(req.Context()), req.URL.Port()
+	port := req.URL.Port()
 	if port == "" {
 		port = map[string]string{"https": "443", "http": "80"}[req.URL.Scheme]
 	}
 	// The hooks run as in a Transport: GetConn before the dial, GotConn with the
 	// connection. The address is the one that a Transport would dial.
 	address := net.JoinHostPort(req.URL.Hostname(), port)
-	if trace != nil && trace.GetConn != nil {
-		trace.GetConn(address)
-	}
+	runGetConn(req, address)
 	if err := d.host.unreachable(req.URL.Scheme, address); err != nil {
 		return err
 	}
 	if err := d.host.Refuse(req, d.ip); err != nil {
 		return err
 	}
-	if trace != nil && trace.GotConn != nil { // a connection that has addresses, and is closed
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil { // a connection that has addresses, and is closed
 		trace.GotConn(httptrace.GotConnInfo{Conn: closedConn(net.TCPAddrFromAddrPort(d.host.nextAddr(d.ip)))})
 	}
 	return nil
+}
+
+// runGetConn runs the hook that says that a connection is looked for.
+func runGetConn(req *http.Request, address string) {
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GetConn != nil {
+		trace.GetConn(address)
+	}
 }
 
 // asSent is the request in bytes, as net/http writes it. An error of the body's reader is

@@ -211,7 +211,11 @@ func (n *network) proxy(req *http.Request) (*url.URL, error) {
 	if n.host.closed.Load() {
 		return nil, dialError(fakeAddr, errClosed)
 	}
-	return nil, n.host.Refuse(req, n.ip)
+	err := n.host.Refuse(req, n.ip)
+	if err != nil {
+		runGetConn(req, n.host.Addr) // as net/http would, before it dials
+	}
+	return nil, err
 }
 
 // hangUp closes all connections, and returns a channel for each that is closed when its
