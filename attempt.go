@@ -25,7 +25,7 @@ type attempt struct {
 	permit  Permit    // of the user's limiter, which waits for the outcome; nil: none
 	exchange.Answer
 	reply   *reply   // the body of a 2xx; nil: none came
-	traceID string   // the answer's, without secrets
+	traceID string   // that reply's, without secrets, once somebody has asked for it
 	result  any      // of a success, made of the reply
 	failure *Error   // what the answer says, or who refused the attempt, or the Go error; nil: success
 	outcome *outcome // nil: it is not over
@@ -208,17 +208,15 @@ func (a *attempt) read() bool {
 	switch {
 	case a.Status/100 != 2:
 		a.failure = readError(a.Answer, secrets)
-		a.traceID = a.failure.TraceID
 	case a.Err != nil:
 		a.failure = new(Error)
 	default:
 		a.reply = newReply(a.Body)
-		a.traceID = redactTraceID(a.reply.traceID, secrets)
 		if a.result = a.call.readResult(a.reply); a.reply.err == nil {
 			return true
 		}
 		a.Err, a.Missed = notDocumented(a.Answer, a.reply.err, secrets), exchange.Unreadable
-		a.failure = &Error{TraceID: a.traceID}
+		a.failure = &Error{TraceID: a.safeTraceID()}
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, a.call.client.clockOrReal().Now())
 	return false
@@ -252,7 +250,7 @@ func (a *attempt) report(ctx context.Context) {
 		return
 	}
 	e := AttemptEnd{
-		Subject: c.subject, Attempt: a.number, StatusCode: a.Status, TraceID: a.traceID,
+		Subject: c.subject, Attempt: a.number, StatusCode: a.Status, TraceID: a.safeTraceID(),
 		Verdict: a.verdict(), Elapsed: c.client.since(a.began),
 	}
 	if a.outcome != nil { // else a part of the program panicked, and the error may show a secret
@@ -262,6 +260,17 @@ func (a *attempt) report(ctx context.Context) {
 		e.LimitKey = a.failure.LimitKey
 	}
 	emit(ctx, c.client.handlers, slog.LevelDebug, e)
+}
+
+// safeTraceID is the answer's trace_id without secrets; empty without an answer.
+func (a *attempt) safeTraceID() string {
+	switch {
+	case a.Status != 0 && a.failure != nil:
+		return a.failure.TraceID
+	case a.reply != nil && a.traceID == "":
+		a.traceID = redactTraceID(a.reply.traceID, &a.call.secrets)
+	}
+	return a.traceID
 }
 
 // verdict says whether the service did what the attempt asked for. The POST column of the

@@ -342,7 +342,7 @@ func (c *call) cause(ctx context.Context, err error) error {
 func (c *call) fillInfo() {
 	a, info := c.last, c.info
 	*info = c.tally
-	info.StatusCode, info.Header, info.TraceID, info.Body = a.Status, c.secrets.Header(a.Header), a.traceID, a.Body
+	info.StatusCode, info.Header, info.TraceID, info.Body = a.Status, c.secrets.Header(a.Header), a.safeTraceID(), a.Body
 	if a.failure != nil && a.Body != nil {
 		info.Body = []byte(c.secrets.Text(string(a.Body)))
 	}
@@ -356,7 +356,7 @@ func (c *call) report(err error) {
 		return
 	}
 	e := CallEnd{
-		Subject: c.subject, StatusCode: a.Status, TraceID: a.traceID,
+		Subject: c.subject, StatusCode: a.Status, TraceID: a.safeTraceID(),
 		Attempts: c.tally.Attempts, Refusals: c.tally.Refusals, Waited: c.tally.Waited, Elapsed: c.client.since(c.began), Err: err,
 	}
 	if a.failure != nil {

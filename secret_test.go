@@ -12,11 +12,14 @@ import (
 	"html"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -253,30 +256,48 @@ func TestWordsOfAPersonStayInIdentifiers(t *testing.T) {
 	assert.Len(t, header["X-Key-Canary-4711"], 2, "a copy")
 }
 
-// leakyError shows a key in one of its prints only.
-type leakyError struct{ text, key string }
+// guardedError guards what it holds by a lock: only its text may be read.
+type guardedError struct {
+	error
+	t *testing.T
+}
 
-func (e *leakyError) Error() string { return e.text }
+func (e guardedError) Format(fmt.State, rune) { e.t.Error("an error was printed") }
 
 func none(error) bool { return false }
 
-// TestCausesShowNoKey: what can be unwrapped is found, and shows nothing.
+// TestCausesShowNoKey: what can be unwrapped is found, and its text shows nothing.
 func TestCausesShowNoKey(t *testing.T) {
 	const key = "key-canary-4711"
 	redactor := redact.New(key)
-	hiding := &leakyError{"quiet", key}
-	silent := &leakyError{"quiet", "x"}
-	deep := fmt.Errorf("%w and %w", fmt.Errorf("sent %s: %w", key, io.ErrUnexpectedEOF), silent)
-	for _, err := range []error{deep, hiding, fmt.Errorf("x: %w", hiding), errors.New(key), &url.Error{Op: "Get", URL: "https://x/" + key, Err: io.EOF}} {
+	silent := guardedError{errors.New("quiet"), t}
+	deep := errors.Join(fmt.Errorf("sent %s: %w", key, io.ErrUnexpectedEOF), silent)
+	for _, err := range []error{deep, errors.New(key), &url.Error{Op: "Get", URL: "https://x/" + key, Err: io.EOF}} {
 		redacted := redactor.Error(none, err, context.Canceled)
 		assert.ErrorIs(t, redacted, err, "%T", err)
 		assert.ErrorIs(t, redacted, context.Canceled, "%T", err)
 		holdsNone(t, redacted, key)
 	}
-	var found *leakyError
-	assert.ErrorAs(t, redactor.Error(none, deep), &found)
+	assert.ErrorAs(t, redactor.Error(none, deep), new(guardedError))
 	assert.ErrorIs(t, redactor.Error(none, deep), io.ErrUnexpectedEOF)
-	assert.NotErrorAs(t, redactor.Error(none, hiding), &found)
+}
+
+// TestWordsInErrors: an error about a connection has words that a message has too. It is
+// found and shown all the same, but of an error by others that has them nothing is.
+func TestWordsInErrors(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	for _, words := range []string{"Connect", "refused", "connection refused", "syscall"} {
+		redactor := redactorOf("key-canary-4711", "", words)
+		for _, err := range []error{dial, fmt.Errorf("site 2: %w", dial), &net.OpError{Op: "refused", Err: errors.New("closed")}} {
+			redacted := redactor.Error(none, err)
+			assert.EqualError(t, redacted, err.Error(), words)
+			assert.ErrorAs(t, redacted, new(*net.OpError), words)
+		}
+		redacted := redactor.Error(none, fmt.Errorf("%s was sent: %w", words, dial), fmt.Errorf("key-canary-4711 %w", errors.New(words)))
+		assert.EqualError(t, redacted, "[redacted]: dial tcp: connect: connection refused: [redacted] [redacted]")
+		assert.ErrorAs(t, redacted, new(*net.OpError), words)
+		holdsNone(t, redacted, words+" was", "key-canary-4711")
+	}
 }
 
 // TestErrorsShowNoPasswordOfAProxy: a transport's Proxy

@@ -5,12 +5,14 @@ package redact
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"math"
 	"net/http"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -98,19 +100,13 @@ type secret struct {
 // comes before the secret decides whether its first, second or third byte begins such a
 // group.
 func newSecret(text string, shown *parts) secret {
-	room := make([]byte, 0, 2*len(text)+3*base64.RawStdEncoding.EncodedLen(min(shown.firstBase64, len(text))))
-	keep := func(appended []byte) (added []byte) {
-		added, room = appended[len(room):], appended
-		return added
-	}
-	s := secret{text: text, parts: shown, letters: keep(appendLetters(room, text))}
-	s.firsts[0] = keep(appendFolded(room, text))
+	s := secret{text: text, parts: shown, letters: appendLetters(nil, text)}
+	s.firsts[0] = appendFolded(nil, text)
 	s.firsts[0] = s.firsts[0][:min(shown.first, len(s.firsts[0]))]
-	var encoded [64]byte
 	for skip := range 3 {
-		part := []byte(text[skip:min(len(text), skip+shown.firstBase64)])
+		part := text[skip:min(len(text), skip+shown.firstBase64)]
 		letters := min(shown.firstBase64, len(part)*8/6) // without one that the next byte has a part in
-		s.firsts[1+skip] = keep(appendFolded(room, string(base64.RawStdEncoding.AppendEncode(encoded[:0], part)[:letters])))
+		s.firsts[1+skip] = appendFolded(nil, base64.RawStdEncoding.EncodeToString([]byte(part))[:letters])
 	}
 	return s
 }
@@ -155,10 +151,10 @@ func letter(c rune) rune {
 }
 
 // Text hides keys and words in a text that this machine has made, such as a Go error.
-func (r *Redactor) Text(text string) string { return r.hide(text, inText) }
+func (r *Redactor) Text(text string) string { return hide(r.all(), text, inText) }
 
 // Answer is Text for the words of an answer, which may quote a part of what was sent.
-func (r *Redactor) Answer(text string) string { return r.hide(text, inAnswer) }
+func (r *Redactor) Answer(text string) string { return hide(r.all(), text, inAnswer) }
 
 // Identifier hides keys, whole or in part, in a name that programs switch on, such as a
 // limit_key. A word of a message that is a part of it, such as "minute", stays. What does
@@ -166,9 +162,17 @@ func (r *Redactor) Answer(text string) string { return r.hide(text, inAnswer) }
 func (r *Redactor) Identifier(name string) string {
 	isOther := func(c rune) bool { return c > '~' || letter(c) < 0 && !strings.ContainsRune("-./:_=+", c) }
 	if len(name) > 128 || strings.ContainsFunc(name, isOther) {
-		return r.hide(name, inAnswer)
+		return r.Answer(name)
 	}
-	return r.hide(name, inName)
+	return hide(r.secrets[:r.keys], name, inName)
+}
+
+// all returns the keys and, last, the words.
+func (r *Redactor) all() []secret {
+	if r.words != "" {
+		r.secrets, r.words = append(r.secrets, newSecret(r.words, wordsParts)), ""
+	}
+	return r.secrets
 }
 
 // JSON hides secrets in a JSON value. Where that leaves no JSON, as in a number, it
@@ -198,18 +202,8 @@ func (r *Redactor) Header(header http.Header) http.Header {
 
 // hide replaces secrets that are whole and not encoded, and parts of them. Where they are
 // encoded, it replaces all of the text.
-func (r *Redactor) hide(text string, in place) string {
-	if len(text) < minSecret {
-		return text
-	}
-	secrets := r.secrets[:r.keys]
-	if in != inName {
-		if r.words != "" {
-			r.secrets, r.words = append(r.secrets, newSecret(r.words, wordsParts)), ""
-		}
-		secrets = r.secrets
-	}
-	if !shown(secrets, text, in) {
+func hide(secrets []secret, text string, in place) string {
+	if len(text) < minSecret || !shown(secrets, text, in) {
 		return text
 	}
 	text = hideWhole(secrets, strings.ReplaceAll(text, Redacted, hole))
@@ -244,7 +238,7 @@ func shown(secrets []secret, text string, in place) bool {
 		if !strings.ContainsAny(text, `%\&`) {
 			return false
 		}
-		text = escape.ReplaceAllStringFunc(text, unescape)
+		text = withoutEscapes(text)
 	}
 	return false
 }
@@ -325,8 +319,27 @@ func cover(text string, hidden []bool) string {
 	return shown.String()
 }
 
+// withoutEscapes takes off one layer of escapes. It looks where one may begin: to search all
+// of a text with escape takes many times as long.
+func withoutEscapes(text string) string {
+	clean := make([]byte, 0, len(text))
+	for i := 0; i < len(text); {
+		found := ""
+		if strings.IndexByte(`%\&`, text[i]) >= 0 {
+			found = escape.FindString(text[i:min(i+12, len(text))]) // the longest has 12 bytes
+		}
+		if found == "" {
+			clean = append(clean, text[i])
+		} else {
+			clean = append(clean, unescape(found)...)
+		}
+		i += max(1, len(found))
+	}
+	return string(clean)
+}
+
 // escape matches the escapes of URLs, of JSON and of HTML, and \x of Go.
-var escape = regexp.MustCompile(`(?i)%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/nrt]|&(?:amp|lt|gt|quot|apos);|&#[0-9]{1,7};|&#x[0-9a-f]{1,6};`)
+var escape = regexp.MustCompile(`(?i)^(?:%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/nrt]|&(?:amp|lt|gt|quot|apos);|&#[0-9]{1,7};|&#x[0-9a-f]{1,6};)`)
 
 // named are the names that keys and JSON need in HTML. Package html, which knows
 // all, would add 80 KiB to every program.
@@ -370,25 +383,26 @@ func (r *Redactor) Quote(text string) string {
 		text = title[1]
 	}
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxQuote || !sentence.MatchString(text) || r.hide(text, inQuote) != text {
+	if len(text) > maxQuote || !sentence.MatchString(text) || hide(r.all(), text, inQuote) != text {
 		return ""
 	}
 	return text
 }
 
 // Error redacts errors that led to one another as one error, which says what each adds.
-// errors.Is finds all of them and what they wrap; errors.As and Unwrap only those without
-// secrets. Neither finds an error of which except reports true, or what that wraps. Errors
-// that are nil are left out.
+// errors.Is finds all of them and what they wrap; errors.As and Unwrap only those whose
+// text, and that of what they wrap, shows no secret. Nothing but texts is read: an error may
+// guard its fields by a lock. Neither finds an error of which except reports true, or what
+// that wraps. Errors that are nil are left out.
 func (r *Redactor) Error(except func(error) bool, errs ...error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	e := &redactedError{is: func(target error) bool { return find(errs, target, except) }}
 	var texts []string
 	for _, err := range errs {
-		causes, _ := r.clean(err, except)
-		e.causes, texts = append(e.causes, causes...), append(texts, err.Error())
+		text, causes, _ := r.clean(err, except)
+		e.causes, texts = append(e.causes, causes...), append(texts, text)
 	}
-	e.text = r.Text(withoutUser(said(texts)))
+	e.text = said(texts)
 	return e
 }
 
@@ -413,23 +427,48 @@ func said(texts []string) string {
 	return strings.Join(said, ": ")
 }
 
-// clean returns err where neither it nor what it wraps shows a secret or is an exception, and
-// otherwise what it wraps, as far as that is clean.
-func (r *Redactor) clean(err error, except func(error) bool) (causes []error, whole bool) {
-	if except(err) {
-		return nil, false
-	}
-	shown := fmt.Sprintf("%s\n%+v\n%#v", err.Error(), err, err)
-	whole = r.Text(withoutUser(shown)) == shown
+// clean returns the text of an error without secrets. If that is all of it, and nothing in it
+// is an exception, causes is the error and whole is true; else causes are those that it wraps.
+//
+// Of an error in which a person's words are found, nothing is shown but what it wraps:
+// "[redacted]ion refused" would tell the words. An error about a connection is not searched
+// for them: it knows nothing of a request, and any of its words may be in a message.
+func (r *Redactor) clean(err error, except func(error) bool) (text string, causes []error, whole bool) {
+	text, whole = err.Error(), !except(err)
+	all, added, inside := text, text, []string{Redacted}
 	for _, inner := range Wrapped(err) {
-		some, all := r.clean(inner, except)
-		causes, whole = append(causes, some...), whole && all
+		redacted, some, isWhole := r.clean(inner, except)
+		text = strings.ReplaceAll(text, inner.Error(), redacted)
+		added = strings.ReplaceAll(added, inner.Error(), "")
+		causes, whole, inside = append(causes, some...), whole && isWhole, append(inside, redacted)
 	}
-	if whole {
-		return []error{err}, true
+	text = hide(r.secrets[:r.keys], withoutUser(text), inText)
+	if words := r.all()[r.keys:]; !isOfConnection(err) && shown(words, added, inText) {
+		text = said(inside)
 	}
-	return causes, false
+	switch {
+	case except(err):
+		return text, nil, false
+	case whole && text == all:
+		return text, []error{err}, true
+	}
+	return text, causes, false
 }
+
+// isOfConnection reports an error about a connection or a context, as the standard library
+// makes them. What it wraps may be of others.
+func isOfConnection(err error) bool {
+	kind := reflect.TypeOf(err)
+	if kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	return slices.Contains(connectionPackages, kind.PkgPath()) || slices.Contains(connectionErrors, err)
+}
+
+var (
+	connectionPackages = []string{"context", "crypto/tls", "crypto/x509", "internal/poll", "net", "os", "syscall"}
+	connectionErrors   = []error{context.Canceled, io.EOF, io.ErrUnexpectedEOF}
+)
 
 // Wrapped are the errors that err wraps.
 func Wrapped(err error) []error {
