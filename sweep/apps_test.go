@@ -41,8 +41,19 @@ var apps = []struct {
 	{"a warning that varies, with the errors in it", nil, mended(varying)},
 	{"a warning as ever, but about another call", nil, mended(lastFailure)},
 	{"a warning as ever, and another error that nobody reads", []string{"swallowed GetAgent_2/payment_required/once"}, broken(lastFailure)},
-	{"a number that only waits change", []string{"swallowed"}, waits},
-	{"a number of failures, one of them where answers are slow", nil, hurries},
+	{"a number that only waits change", []string{"swallowed"}, says(time.Hour, func(took time.Duration, _ error) string { return fmt.Sprint(int(took.Seconds())) })},
+	{"a line of other words where answers are slow", nil, says(time.Hour, func(took time.Duration, err error) string {
+		switch {
+		case err != nil:
+			return "failed"
+		case took > time.Second:
+			return "it took a while"
+		}
+		return "done"
+	})},
+	{"a number of failures, one of them where answers are slow", nil, says(20*time.Second, func(_ time.Duration, err error) string {
+		return map[bool]string{false: "0", true: "1"}[err != nil]
+	})},
 	{"an agent whose identifier is said and not kept", nil, namesAgent},
 	{"a second try with another channel", []string{holds + "another sms"}, differs(agentmessaging.CreateAgentParams{SMS: agentmessaging.SMSParams{Mode: agentmessaging.SMSModeSandbox}})},
 	{"a second try with another key", []string{holds + "another byok.api_key"}, differs(agentmessaging.CreateAgentParams{})},
@@ -102,6 +113,7 @@ var apps = []struct {
 		return errors.Join(forget404(e, send(e, id, "Hello")), remove(e, "lock"))
 	}},
 	{"a creation in doubt that is mentioned once", []string{"lost CreateAgent_1/reply_lost/once"}, broken(waitsForSomebody)},
+	{"a message that is dropped while a creation is in doubt", []string{"lost CreateAgent_1/dies_before,restart.SendMessage_1/limited_day/once"}, dropsInDoubt},
 	{"a batch that begins again", []string{"doubled SendMessage_1/reply_lost/once"}, beginsAgain},
 	{"texts that are never the same", nil, numbered()},
 	{"a fan-out with a dead key", nil, fanOut},
@@ -256,26 +268,19 @@ func varying(e *sweep.Env, mended bool) error {
 	return nil
 }
 
-// waits says how many seconds it took.
-func waits(e *sweep.Env) error {
-	begun := time.Now()
-	if _, err := e.Client.Status(e.Context()); err != nil {
-		time.Sleep(time.Minute)
+// says asks for the status, waits a minute where that fails, and says what came of it.
+func says(timeout time.Duration, words func(took time.Duration, err error) string) app {
+	return func(e *sweep.Env) error {
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(e.Context(), timeout)
+		defer cancel()
+		_, err := e.Client.Status(ctx)
+		if err != nil {
+			time.Sleep(time.Minute)
+		}
+		e.Told(words(time.Since(begun), err))
+		return nil
 	}
-	e.Told(fmt.Sprint(int(time.Since(begun).Seconds())))
-	return nil
-}
-
-// hurries says how many answers did not come in time.
-func hurries(e *sweep.Env) error {
-	ctx, cancel := context.WithTimeout(e.Context(), 20*time.Second)
-	defer cancel()
-	late := 0
-	if _, err := e.Client.Status(ctx); err != nil {
-		late++
-	}
-	e.Told(fmt.Sprint(late))
-	return nil
 }
 
 // lastFailure logs the last error, and has one in each run.
@@ -355,8 +360,8 @@ func barred(e *sweep.Env, mended bool) error {
 }
 
 func readFirst(e *sweep.Env) error {
-	result, err := e.Client.WarmUp(e.Context(), "")
-	fmt.Fprintln(e.Output(), result.Mode)
+	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
+	fmt.Fprintln(e.Output(), agent.ID)
 	return err
 }
 
@@ -437,6 +442,18 @@ func waitsForSomebody(e *sweep.Env, mended bool) (err error) {
 	return errors.Join(err, errors.New("an agent for customer-7 may have been created: find out, and remove the note"))
 }
 
+// dropsInDoubt does not send a message again that fails while a creation is in doubt.
+func dropsInDoubt(e *sweep.Env) error {
+	if get(e, "creating") != "" {
+		e.Told("an agent may have been created: find out, and remove the note")
+		return errors.Join(deliver(e, mine(e), "message0", "Ready"), put(e, "message0", "sent"))
+	}
+	if _, err := agentOf(e); err != nil {
+		return err
+	}
+	return deliver(e, mine(e), "message0", "Ready")
+}
+
 func emptyFile(e *sweep.Env) error {
 	file := filepath.Join(e.Dir, "agent")
 	if _, err := os.Stat(file); err != nil {
@@ -449,9 +466,9 @@ func emptyFile(e *sweep.Env) error {
 }
 
 // firstFailure reports one message that failed, by name or not, at each start, whatever
-// else fails.
+// else fails. The name of the other is no word of it.
 func firstFailure(e *sweep.Env, byName bool) error {
-	failed := map[bool]string{false: "a message could not be sent", true: "not sent: Red"}[byName]
+	failed := map[bool]string{false: "a message could not be sent", true: "not sent: PreOrder 1, Order 10"}[byName]
 	if get(e, "failed") != "" {
 		e.Told(failed)
 	}
@@ -460,7 +477,7 @@ func firstFailure(e *sweep.Env, byName bool) error {
 			e.Told(failed)
 		}
 		return errors.Join(put(e, "failed", "yes"), put(e, name, "sent"))
-	}, "Red", "Green")(e)
+	}, "PreOrder 1, Order 10", "Order 1")(e)
 }
 
 // beginsAgain sends all messages again where one is in doubt, and says so. So the other

@@ -33,7 +33,10 @@ const (
 	Swallowed Check = "swallowed"
 	// Truth: nothing was reported, but the service is in another state than in the
 	// baseline, identifiers and times apart. The provider key of an agent is not
-	// compared, since the fake does not show it.
+	// compared, since the fake does not show it. An agent for which a fault answered 404
+	// counts as gone, even if the service still has it: an application may go on with
+	// another without a word, so Truth does not look at such a run, and LostAgent and
+	// Doubled do not count that agent.
 	Truth Check = "truth"
 	// Lost: at the end, after all restarts, the agents never got a message or a
 	// customer never got an agent that the baseline has, and the
@@ -139,7 +142,7 @@ func (rec *record) check(found found) {
 // check looks at all executions together.
 func (r *run) check(found found) {
 	first, usual := r.records[0], r.baseline()[0].left.state
-	same := first.died == "" && first.panicked == "" && len(first.left.gone) == 0 && len(first.reports()) == 0
+	same := first.died == "" && len(first.left.gone) == 0 && len(first.reports()) == 0
 	if unlike := first.left.state.unlike(usual); same && unlike != "" {
 		found(Truth, nil, "the application reported nothing, but the service holds something else than the baseline leaves: %s", unlike)
 	}
@@ -294,7 +297,7 @@ func (r *run) keepsAgents() bool {
 // somebody has to decide, and the application says so at each start. That is no excuse
 // after a death that tore a file, unless the application also waits where the same death
 // left the file whole: else it waits because it cannot read the file.
-func (r *run) awaitsDecision() bool { return r.awaits() && !r.mustGoOn }
+func (r *run) awaitsDecision() bool { return r.awaits() && (r.whole == nil || r.whole.awaits()) }
 
 // awaits reports whether the application may wait for somebody's decision, whatever a
 // death did to its files.

@@ -79,8 +79,8 @@ func (e *Env) Logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(lines{e.execution}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
 }
 
-// Output returns a writer for what the application prints. A line with an error of this
-// module counts as reported.
+// Output returns a writer for what the application prints. A line counts as a report if it
+// contains the text of an error that a method of Client returned.
 func (e *Env) Output() io.Writer {
 	return lines{e.execution}
 }

@@ -51,6 +51,13 @@ type execution struct {
 	refusals int            // calls after the scenario was ended
 }
 
+// The bounds of a run without faults, which nothing can be compared with yet: a scenario
+// that needs more goes on without end.
+const (
+	mostRequests = 10_000
+	mostTime     = 1000 * time.Hour
+)
+
 // execute runs the scenario once, and gives up when the watchdog's time is over.
 func (s *sweep) execute(x *execution) *record {
 	dir := s.t.TempDir()
@@ -61,7 +68,7 @@ func (s *sweep) execute(x *execution) *record {
 	s.restored = s.restored || len(x.from.dir) > 0
 	x.sweep, x.label = s, fmt.Sprintf("%s/%s in %s", s.t.Name(), cmp.Or(x.name, "baseline"), dir)
 	x.names, x.dead = map[string]int{}, map[string]int{}
-	x.record = record{baseline: s.baseline, stage: x.stage, dir: dir, maxRequests: 10_000, maxLasted: 1000 * time.Hour}
+	x.record = record{baseline: s.baseline, stage: x.stage, dir: dir, maxRequests: mostRequests, maxLasted: mostTime}
 	x.record.left.gone, x.record.left.known = maps.Clone(x.from.gone), maps.Clone(x.from.known)
 	if usual := x.record.usual(); usual != nil {
 		x.record.maxRequests = 3 * 3 * max(1, usual[0].requests, usual[1].requests) // tries of the application, attempts of the client
@@ -96,10 +103,7 @@ func (x *execution) run(t *testing.T) {
 	if x.bubble {
 		defer time.AfterFunc(x.record.maxLasted, func() { x.note(func() { x.overdueLocked(x.record.maxLasted) }) }).Stop()
 	}
-	client, err := x.client()
-	if err != nil {
-		panic("sweep: " + err.Error()) // tryOptions had none
-	}
+	client, _ := x.client() // tryOptions has made one
 	x.perform(&Env{tb: t, Client: client, Fake: fake, Dir: x.record.dir, execution: x})
 	if !x.bubble {
 		leaked := x.leftovers()
@@ -146,11 +150,12 @@ func (x *execution) perform(env *Env) {
 	<-done
 }
 
-// recovered notes a panic.
+// recovered notes a panic, which is a report too: everybody sees it.
 func (x *execution) recovered() {
 	if v := recover(); v != nil {
 		panicked := fmt.Sprintf("%v\n%s", v, debug.Stack())
 		x.note(func() { x.record.panicked = panicked })
+		x.addStatement(statement{way: asserted, text: fmt.Sprint("panic: ", v)})
 	}
 }
 

@@ -75,11 +75,8 @@ func plansInRestart(c *Call) (plans []*plan) {
 	return plans
 }
 
-// String is the name of the plan; "" for none.
+// String is the name of the plan.
 func (p *plan) String() string {
-	if p == nil {
-		return ""
-	}
 	return p.place() + "/" + p.fault.Name + "/" + p.lasts
 }
 

@@ -92,14 +92,13 @@ type run struct {
 	plan    *plan  // nil: no fault
 	records []*record
 
-	mustGoOn bool // waiting for a decision is no excuse; see awaitsDecision
-	excused  bool // a report came before the death
+	whole   *run // after a death that tore a file: the run after the same death before the write
+	excused bool // a report came before the death
 
 	// Of the baseline alone: the same executions once more, and patterns of the lines
 	// that the two say with different words.
 	twin   []*record
 	varied []string
-	kinds  map[string]string // of lines that were asked for before
 }
 
 // record is what one execution of the scenario did, and what it left. Of a process that
@@ -244,16 +243,12 @@ func common(a, b string) string {
 
 // kind is equal for lines that say the same, apart from what varies without faults.
 func (r *run) kind(line string) string {
-	if kind, known := r.kinds[line]; known {
-		return kind
-	}
 	kind := passing.ReplaceAllString(line, "#")
 	for _, pattern := range r.varied {
 		if common(kind, pattern) == pattern {
 			kind = pattern
 		}
 	}
-	r.kinds[line] = kind
 	return kind
 }
 
@@ -274,7 +269,6 @@ func (r *run) vary(a, b *record, enough func(pattern string) bool) (unlike []str
 			continue // a line after it may have a word in common with another
 		}
 		r.varied = append(r.varied, pattern(other))
-		clear(r.kinds)
 		others = slices.DeleteFunc(others, func(o statement) bool { return o.text == other.text })
 	}
 	return unlike
@@ -332,12 +326,8 @@ func (rec *record) usuallyFails(c *Call) bool {
 // clears reports whether the application tried to clear what it had, perhaps,
 // stored last.
 func (rec *record) clears() bool {
-	for _, c := range slices.Backward(rec.calls) {
-		if c.spec == spec.SetBYOK || c.spec == spec.ClearBYOK {
-			return c.spec == spec.ClearBYOK
-		}
-	}
-	return false
+	changes := slices.DeleteFunc(slices.Clone(rec.calls), func(c *Call) bool { return c.spec != spec.SetBYOK && c.spec != spec.ClearBYOK })
+	return len(changes) > 0 && changes[len(changes)-1].spec == spec.ClearBYOK
 }
 
 // when is the beginning of a sentence about an execution.

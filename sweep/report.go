@@ -207,8 +207,7 @@ func shorten(lines []string) []string {
 	return lines
 }
 
-// line is what became of a call: 502 bad_gateway, 200. Where its name does not say which
-// message it is, the length of the text helps: the text itself may be somebody's words.
+// line is what became of a call: 502 bad_gateway, 200.
 func (c *Call) line() string {
 	var parts []string
 	for _, a := range c.Attempts {
@@ -230,9 +229,6 @@ func (c *Call) line() string {
 	}
 	if c.Err != nil {
 		line += ": " + printable.Line(c.Err.Error(), maxLine)
-	}
-	if !c.own && c.spec == spec.SendMessage && c.content != 0 {
-		line = fmt.Sprintf("text of %s, %s", plural(len([]rune(c.subject)), "character"), line)
 	}
 	return line
 }

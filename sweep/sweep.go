@@ -131,7 +131,7 @@ func (s *sweep) runBaseline() {
 		s.single = !slices.ContainsFunc((&run{records: rows[0]}).calls(), func(c *Call) bool { return !c.own })
 	}
 	first, usual := rows[0][0], rows[1][0]
-	*s.baseline = run{records: rows[1], twin: rows[0], kinds: map[string]string{}}
+	*s.baseline = run{records: rows[1], twin: rows[0]}
 	switch {
 	case len(usual.calls) < len(first.calls):
 		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
@@ -265,10 +265,7 @@ func (s *sweep) runDeaths() {
 			}
 			r := *dead
 			s.states[key] = &r
-			if m.whole != "" {
-				whole := s.states[m.whole]
-				r.mustGoOn = whole == nil || !whole.awaits()
-			}
+			r.whole = s.states[m.whole]
 			s.finish(&r, m.record.left, 1)
 			if s.stalls > 0 || m.whole != "" || len(dead.records) > 1 { // a third death finds what a second one does
 				continue

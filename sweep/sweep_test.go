@@ -1,7 +1,6 @@
 package sweep_test
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -95,7 +94,9 @@ func TestBugsAreFoundAndWhatIsRightIsNotBlamed(t *testing.T) {
 			}
 			s := run(t, reporting(app.run), opts...)
 			assert.Subset(t, s.checks(), app.find)
-			assert.Equal(t, slices.Contains(app.find, "panics"), slices.Contains(s.checks(), "panics"), s.reports)
+			if slices.Contains(s.checks(), "panics") {
+				assert.Len(t, s.found, len(app.find), "a panic is a report, and nothing that is right panics")
+			}
 			for _, report := range s.reports {
 				assert.Less(t, strings.Count(report, "\n"), 100, "lines of a report")
 			}
@@ -116,27 +117,19 @@ func TestQuota(t *testing.T) {
 }
 
 // Two sweeps of an application whose calls race try the same faults at the same
-// calls, and find the same. A call's name is about one agent, even after that is gone.
+// calls, and find the same. A call keeps its name in all runs, even after its agent is gone.
 func TestTwoSweepsFindTheSame(t *testing.T) {
 	t.Parallel()
 	var tried [2][]string
-	customers := map[string]string{} // by the name of a call
 	for i := range tried {
 		s := run(t, reporting(broadcast(i)), sweep.InBubble(), once, sweep.Faults("refused", "agent_gone"))
 		assert.NotContains(t, s.summary, "struck nothing", "sweep %d", i+1)
-		assert.Contains(t, strings.Join(s.reports, ""), "text of 17 characters, 404", "sweep %d", i+1)
+		assert.Contains(t, strings.Join(s.reports, ""), " 404", "sweep %d", i+1)
 		tried[i] = append(s.plans, s.checks()...)
-		for plan, r := range s.runs {
-			if !strings.Contains(plan, "/agent_gone/") { // whose restarts create no agents
-				continue
-			}
+		names := []string{s.runs[""].Calls[0].Name, s.runs[""].Calls[1].Name}
+		for _, r := range s.runs {
 			for _, c := range slices.Concat(r.Calls, r.Restarted) {
-				customer := "ann"
-				if id, _ := os.Readlink(filepath.Join(r.Dir, "bob")); id == c.AgentID {
-					customer = "bob"
-				}
-				assert.Equal(t, customer, cmp.Or(customers[c.Name], customer), c.Name)
-				customers[c.Name] = customer
+				assert.Contains(t, names, c.Name)
 			}
 		}
 	}

@@ -36,8 +36,16 @@ func (x *execution) Observe(ctx context.Context, event agentmessaging.Event) con
 	return ctx
 }
 
-// begin notes a call that starts. It ends a scenario that goes on calling without end: by
-// its context, and a goroutine that does not look at that after ten more calls.
+const (
+	// unsentCalls is how many calls a scenario may make beyond two for each request that
+	// it may send. A call that the client refuses sends none, and a 429 does not count.
+	unsentCalls = 100
+	// lateCalls is how many calls a scenario may make after its context has ended, before
+	// the goroutine that makes them is ended.
+	lateCalls = 10
+)
+
+// begin notes a call that starts. It ends a scenario that goes on calling without end.
 func (x *execution) begin(e agentmessaging.CallStart) *Call {
 	c := &Call{AgentID: e.AgentID, spec: spec.Find(e.Endpoint.Method, e.Endpoint.Path), begun: x.record.fake.Now(), routine: routine()}
 	c.Endpoint, c.own = endpointOf(c.spec), c.routine == x.routine
@@ -45,10 +53,10 @@ func (x *execution) begin(e agentmessaging.CallStart) *Call {
 		if x.record.ended == "" {
 			x.settleLocked()
 			x.record.calls = append(x.record.calls, c)
-			if made := len(x.record.calls); made > 100+2*x.record.maxRequests { // by then it is over its quota too, unless of 429s
+			if made := len(x.record.calls); made > unsentCalls+2*x.record.maxRequests {
 				x.stopLocked("it has made " + plural(made, "call") + " by then")
 			}
-		} else if x.refusals++; x.refusals > 10 {
+		} else if x.refusals++; x.refusals > lateCalls {
 			runtime.Goexit()
 		}
 	})

@@ -142,17 +142,10 @@ func Torn(before, after Image, changes []Change) (states []State) {
 			if !known || slices.Contains(changes[n+1:], c) { // of two writes nobody knows the first
 				return nil
 			}
-			old := now[c.Path].Content
-			rest, appended := strings.CutPrefix(content.Content, old)
-			if !appended {
-				old, rest = "", content.Content
+			for _, part := range partlyWritten(now[c.Path].Content, content.Content) {
+				now[c.Path] = Entry{content.Mode, part.content}
+				add(part.how)
 			}
-			if old == "" {
-				now[c.Path] = Entry{Mode: content.Mode}
-				add("empty")
-			}
-			now[c.Path] = Entry{content.Mode, old + rest[:len(rest)/2]}
-			add("cut in half")
 			now[c.Path] = content
 		case Moved:
 			add("not yet in place")
@@ -167,6 +160,16 @@ func Torn(before, after Image, changes []Change) (states []State) {
 		return nil
 	}
 	return states
+}
+
+type part struct{ how, content string }
+
+// partlyWritten is what a file can hold in the middle of a write.
+func partlyWritten(old, content string) []part {
+	if added, appended := strings.CutPrefix(content, old); appended && old != "" {
+		return []part{{"cut in half", old + added[:len(added)/2]}}
+	}
+	return []part{{"empty", ""}, {"cut in half", content[:len(content)/2]}}
 }
 
 // content is what a file holds after the changes, which may move it.
