@@ -50,7 +50,7 @@
 // a testing/synctest bubble: a client that waits for the next minute takes
 // milliseconds. One fake may serve several bubbles and the outside at once if each has
 // its own API key (IssueKey) and its own address (FromIP): the limits per address count
-// all that come from one, and bubbles have different times. Advance moves the clock
+// all calls from one, and the times of bubbles differ. Advance moves the clock
 // without a bubble. With agentmessaging.WithClock(fake) a client's waits move it.
 //
 // # Faults

@@ -83,8 +83,8 @@ func newConfig(opts []Option) (config, error) {
 
 // WithClock makes the fake read the time from now. The default is time.Now, which
 // follows the clock of a synctest bubble. Advance and Sleep add to the time. The
-// cold start and faults that wait still wait in real time, or in the bubble's. A
-// nil now is an error.
+// cold start and faults that wait still wait in real time, or in the bubble's. If now
+// panics during a call, the test fails and the call gets no answer. A nil now is an error.
 func WithClock(now func() time.Time) Option {
 	return set(func(c *config) { c.clock = now }).unless(now == nil, "WithClock: the clock is nil")
 }

@@ -60,10 +60,11 @@ type Call struct {
 	ReplyBody string `json:"reply_body,omitempty"` // at most 64 KiB
 
 	Fault string `json:"fault,omitempty"` // the faults that acted, such as LoseReply(Hang())
-	// Why says in one or two sentences, with numbers, why the call was refused and
-	// what a fault did to it, such as "429: key_000002 has spent 60 of 60 in this
-	// minute; it opens in 41s." It is "" for a call that succeeded without a fault,
-	// unless the client left before it had the answer.
+	// Why says in one or two sentences, with numbers, why the call was refused, what a
+	// fault did to it, and which function of the test failed, such as "429: key_000002
+	// has spent 60 of 60 in this minute; it opens in 41s." It is "" for a call that
+	// succeeded without a fault, unless the client left before it had the answer. Times
+	// are in whole seconds, so that a golden file may hold them.
 	Why     string `json:"why,omitempty"`
 	TraceID string `json:"trace_id"` // as in the answer; counts the calls in the order of arrival
 }

@@ -435,8 +435,8 @@ func (sc *Script) add(st step) *Script {
 }
 
 // Times ends the script once it has answered n messages; a later Times cannot begin it
-// anew. On its own, it answers the first n messages that match. Times, Nth and Chance may be combined: the
-// script answers where all of them allow it. An n below 1 panics.
+// anew. On its own, it answers the first n messages that match. Times, Nth and Chance may
+// be combined: the script answers where all of them allow it. An n below 1 panics.
 func (sc *Script) Times(n int) *Script { sc.setNumber("Times", n, &sc.times); return sc }
 
 // Nth makes the script answer only the n-th message that matches, counted from
@@ -519,8 +519,8 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 }
 
 // Times ends the injection once it has acted on n calls; a later Times cannot begin it
-// anew. On its own, it acts on the first n calls that match. Times, Nth, From and Chance may be combined:
-// the fault acts where all of them allow it. An n below 1 panics.
+// anew. On its own, it acts on the first n calls that match. Times, Nth, From and Chance
+// may be combined: the fault acts where all of them allow it. An n below 1 panics.
 func (in *Injection) Times(n int) *Injection { in.setNumber("Times", n, &in.times); return in }
 
 // Nth makes the fault act only on the n-th call that matches, counted from 1. A

@@ -311,21 +311,6 @@ func (s *Server) reachesService(r *http.Request, c *call) bool {
 	return !c.gone && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
 }
 
-// chooseAnswer sends what the service decided as it is, unless a fault replaces it. The
-// decision on a call that never reached the service is empty.
-func (s *Server) chooseAnswer(c *call) {
-	c.toClient = c.fromService
-	switch {
-	case c.gone:
-		c.fault, c.delivery = nil, noAnswer
-	case c.fault != nil:
-		c.delivery = c.fault.Delivery
-		if c.fault.Answer != nil {
-			c.toClient = c.fault.Answer.Encode(c.Request, s.config.behavior, s.Now())
-		}
-	}
-}
-
 // askService has the service decide, makes the reply of a message, and words the answer.
 // It puts into the record why the service refused, cleaned of the keys of the call.
 func (s *Server) askService(ctx context.Context, c *call) wire.Answer {
@@ -395,6 +380,21 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	defer s.lock().Unlock()
 	c.gen.service.Finish(m)
 	return nil
+}
+
+// chooseAnswer sends what the service decided as it is, unless a fault replaces it. The
+// decision on a call that never reached the service is empty.
+func (s *Server) chooseAnswer(c *call) {
+	c.toClient = c.fromService
+	switch {
+	case c.gone:
+		c.fault, c.delivery = nil, noAnswer
+	case c.fault != nil:
+		c.delivery = c.fault.Delivery
+		if c.fault.Answer != nil {
+			c.toClient = c.fault.Answer.Encode(c.Request, s.config.behavior, s.Now())
+		}
+	}
 }
 
 // finishRecord completes the record of a call, puts it into the log, and shows it to

@@ -142,15 +142,15 @@ func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
 	return true
 }
 
-// spendsDespite reports whether a call with a flaw spends a request. A status that
-// nobody asked about spends one.
+// spendsDespite reports whether a call with a flaw spends a request. Any other
+// flaw than those that the decision asks about spends one.
 func (b *Behavior) spendsDespite(flaw *Refusal) bool {
 	switch flaw.AnsweredAs {
 	case BadRequest:
 		return b.RequestsSpend.BadRequest
 	case NoToken, UnknownKey, RevokedKey:
 		return b.RequestsSpend.Unauthorized
-	case NoSuchAgent, NoSuchPath, NothingStored:
+	case NoSuchAgent:
 		return b.RequestsSpend.NotFound
 	case BYOKNotConfigured:
 		return b.RequestsSpend.BYOKNotConfigured
