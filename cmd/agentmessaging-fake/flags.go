@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
@@ -267,13 +268,9 @@ func token(value string) (string, error) {
 	return value, nil
 }
 
-// duration takes a duration as Go writes it.
+// duration takes what the control interface takes.
 func duration(value string) (time.Duration, error) {
-	d, err := time.ParseDuration(value)
-	if err != nil || d < 0 {
-		return 0, errors.New("must be a duration such as 250ms or 1.5s, and not negative")
-	}
-	return d, nil
+	return jsonapi.ParseDuration(value, jsonapi.MaxDuration)
 }
 
 // logForm takes one of logForms.

@@ -27,7 +27,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--decisions=window=fixed", "--decisions: \"window\": unknown question; the questions are status, error_names, "},
 	{"--decisions=windows", "--decisions: must be questions with answers, such as windows=sliding"},
 	{"--decisions=windows=rolling", `--decisions: "windows": the answer is not "fixed", "sliding", "aligned", "weighted", "token bucket" or "token bucket of 10" (of any number)`},
-	{"--cold-start=-1s", "--cold-start: must be a duration such as 250ms or 1.5s, and not negative"},
+	{"--cold-start=-1s", "--cold-start: must be a duration such as 250ms, 90s or 1h30m, from 0s to 876000h0m0s"},
 	{"--latency=5", "--latency: must be a duration"},
 	{"--calls=0", "--calls: must be an integer from 1 to 1000000"},
 	{"--replies=/no/such/file", "--replies: must be a file that can be read"},

@@ -14,10 +14,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
-// exitUnfinished is the exit status of observe where it could not finish, or did not
-// see an answer that the baseline has.
-const exitUnfinished = 3
-
 // observeUsage is the help of observe. It is written by hand, since its flags have
 // longer explanations than those of the program.
 const observeUsage = `usage: agentmessaging-fake observe [flags]
@@ -75,8 +71,7 @@ func runObserve(ctx context.Context, args, environ []string, stdout, stderr io.W
 }
 
 // parseObserve reads the flags. The variables are those of the client, so that a shell
-// in which an application runs needs no others. A HAR file needs none. Files are
-// checked now: what the calls have spent cannot be taken back.
+// in which an application runs needs no others.
 func parseObserve(args, environ []string) (*observation, error) {
 	o := &observation{
 		budget: observe.DefaultBudget(),
@@ -102,25 +97,29 @@ func parseObserve(args, environ []string) (*observation, error) {
 	if *byok {
 		o.budget.BYOKSets = 3
 	}
-	switch {
-	case flags.NArg() > 0:
+	if flags.NArg() > 0 {
 		return nil, errors.New("observe: one argument too many; observe --help lists the flags")
-	case o.har != "":
-	case o.target.BaseURL == "" || o.target.Key == "":
-		return nil, errors.New("observe: AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY say which service")
+	}
+	return o, o.check()
+}
+
+// check finds what would stop the run, before it makes a call: what the calls have spent
+// of the limits cannot be taken back. A HAR file needs no service.
+func (o *observation) check() error {
+	if o.har == "" && (o.target.BaseURL == "" || o.target.Key == "") {
+		return errors.New("observe: AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY say which service")
 	}
 	// A mistyped baseline would compare with nothing.
 	if _, err := os.Stat(o.baseline); err != nil && o.baseline != "" && filepath.Clean(o.baseline) != filepath.Clean(o.out) {
-		return nil, fmt.Errorf("observe: --baseline: %w; the first run makes it if --out is the same file", err)
+		return fmt.Errorf("observe: --baseline: %w; the first run makes it if --out is the same file", err)
 	}
 	if o.out == "" {
-		return o, nil
+		return nil
 	}
-	// At the end it would be too late: the calls have spent limits of a day.
 	if err := wholefile.Writable(o.out); err != nil {
-		return nil, fmt.Errorf("observe: --out: %w", err)
+		return fmt.Errorf("observe: --out: %w", err)
 	}
-	return o, nil
+	return nil
 }
 
 // run asks or reads a HAR file, compares with the baseline and writes the findings, even

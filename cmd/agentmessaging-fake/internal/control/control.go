@@ -18,6 +18,7 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -66,11 +67,20 @@ type route struct {
 	// changes are the kinds of state that a success changes, as feed.wake names them.
 	// The page loads those again.
 	changes string
-	// takesBody is false where a body is refused, since whoever sends one believes that it
-	// has an effect. {} and blanks are accepted: some clients always send them.
-	takesBody bool
-	handle    handler
+	// maxBody is the size of the largest body, in bytes. 0 means that the route takes none,
+	// and refuses one: whoever sends it believes that it has an effect. {} and blanks are
+	// accepted, since some clients always send them.
+	maxBody int64
+	handle  handler
 }
+
+// The values of route.maxBody. A state holds up to 1,000 exchanges of 4 KB for each
+// agent, so it soon is larger than what else has a body.
+const (
+	noBody    = 0
+	smallBody = spec.MaxBody
+	largeBody = 1 << 30
+)
 
 // root begins the path of every route. filter names the parameters that pick calls,
 // which matchers reads.
@@ -83,48 +93,50 @@ const (
 // holds the answers of all tests to openapi.yaml.
 func (s *Server) routes() map[string]route {
 	return map[string]route{
+		// Each row: its status, query, changes, maxBody and handle.
+		//
 		// The program and its fake as a whole.
-		"GET /openapi.yaml": {200, "", "", false, download("application/yaml", writeDocument)},
-		"GET /info":         {200, "", "", false, s.info},
-		"POST /reset":       {204, "", "reset", false, s.reset},
-		"GET /state":        {200, "", "", false, download("application/json", s.fake.WriteState)},
-		"PUT /state":        {204, "", "keys agents byok limits clock", true, s.putState},
-		"GET /clock":        {200, "", "", false, s.clock},
-		"POST /clock":       {200, "", "clock", true, withBody(s.advance)},
-		"GET /decisions":    {200, "", "", false, s.decisions},
+		"GET /openapi.yaml": {200, "", "", noBody, download("application/yaml", writeDocument)},
+		"GET /info":         {200, "", "", noBody, s.info},
+		"POST /reset":       {204, "", "reset", noBody, s.reset},
+		"GET /state":        {200, "", "", noBody, download("application/json", s.fake.WriteState)},
+		"PUT /state":        {204, "", "keys agents byok limits clock", largeBody, s.putState},
+		"GET /clock":        {200, "", "", noBody, s.clock},
+		"POST /clock":       {200, "", "clock", smallBody, withBody(s.advance)},
+		"GET /decisions":    {200, "", "", noBody, s.decisions},
 		// Accounts, by the labels of their keys: no path holds the text of one.
-		"GET /keys":         {200, "", "", false, s.listKeys},
-		"POST /keys":        {201, "", "keys", true, withBody(s.issueKey)},
-		"GET /keys/{key}":   {200, "address", "", false, s.getKey},
-		"PATCH /keys/{key}": {200, "", "keys", true, withBody(s.changeKey)},
-		"POST /keys/{key}/limits/{limit_key}/exhaust": {204, "", "limits", false, s.exhaust},
-		"PUT /byok": {200, "", "byok", true, withBody(s.setBYOKStore)},
+		"GET /keys":         {200, "", "", noBody, s.listKeys},
+		"POST /keys":        {201, "", "keys", smallBody, withBody(s.issueKey)},
+		"GET /keys/{key}":   {200, "address", "", noBody, s.getKey},
+		"PATCH /keys/{key}": {200, "", "keys", smallBody, withBody(s.changeKey)},
+		"POST /keys/{key}/limits/{limit_key}/exhaust": {204, "", "limits", noBody, s.exhaust},
+		"PUT /byok": {200, "", "byok", smallBody, withBody(s.setBYOKStore)},
 		// Agents. POST makes what the service would have made before the test, without
 		// a call.
-		"GET /agents":                          {200, "limit", "", false, s.listAgents},
-		"POST /agents":                         {201, "", "agents", true, withBody(s.addAgent)},
-		"GET /agents/{agent_id}":               {200, "", "", false, s.getAgent},
-		"DELETE /agents/{agent_id}":            {204, "", "agents", false, s.removeAgent},
-		"PUT /agents/{agent_id}/sms":           {200, "", "agents", true, withBody(s.setSMS)},
-		"GET /agents/{agent_id}/conversation":  {200, "limit", "", false, s.conversation},
-		"POST /agents/{agent_id}/conversation": {201, "", "agents", true, withBody(s.addExchanges)},
+		"GET /agents":                          {200, "limit", "", noBody, s.listAgents},
+		"POST /agents":                         {201, "", "agents", smallBody, withBody(s.addAgent)},
+		"GET /agents/{agent_id}":               {200, "", "", noBody, s.getAgent},
+		"DELETE /agents/{agent_id}":            {204, "", "agents", noBody, s.removeAgent},
+		"PUT /agents/{agent_id}/sms":           {200, "", "agents", smallBody, withBody(s.setSMS)},
+		"GET /agents/{agent_id}/conversation":  {200, "limit", "", noBody, s.conversation},
+		"POST /agents/{agent_id}/conversation": {201, "", "agents", smallBody, withBody(s.addExchanges)},
 		// Recorded calls. POST makes one.
-		"GET /calls":        {200, filter + " limit n timeout", "", false, s.listCalls},
-		"POST /calls":       {200, "", "", true, withBody(s.makeCall)},
-		"DELETE /calls":     {204, "", "calls", false, s.forgetCalls},
-		"GET /calls/stream": {200, "", "", false, s.stream},
-		"GET /calls.har":    {200, "", "", false, download("application/json", s.writeArchive)},
+		"GET /calls":        {200, filter + " limit n timeout", "", noBody, s.listCalls},
+		"POST /calls":       {200, "", "", smallBody, withBody(s.makeCall)},
+		"DELETE /calls":     {204, "", "calls", noBody, s.forgetCalls},
+		"GET /calls/stream": {200, "", "", noBody, s.stream},
+		"GET /calls.har":    {200, "", "", noBody, download("application/json", s.writeArchive)},
 		// Rules, each kind under its name.
-		"GET /replies":         {200, "", "", false, s.listRules("replies", rules.Replies)},
-		"POST /replies":        {201, "", "replies", true, addRule[rules.Script](s)},
-		"DELETE /replies":      {204, "", "replies", false, s.removeRules(rules.Replies)},
-		"DELETE /replies/{id}": {204, "", "replies", false, s.removeRules(rules.Replies)},
-		"GET /faults":          {200, "", "", false, s.listRules("faults", rules.Faults)},
-		"POST /faults":         {201, "", "faults", true, addRule[rules.Injection](s)},
-		"DELETE /faults":       {204, "", "faults", false, s.removeRules(rules.Faults)},
-		"DELETE /faults/{id}":  {204, "", "faults", false, s.removeRules(rules.Faults)},
-		"GET /fitting-faults":  {200, "endpoint", "", false, s.fittingFaults},
-		"GET /verify":          {200, "", "", false, s.verify},
+		"GET /replies":         {200, "", "", noBody, s.listRules("replies", rules.Replies)},
+		"POST /replies":        {201, "", "replies", smallBody, addRule[rules.Script](s)},
+		"DELETE /replies":      {204, "", "replies", noBody, s.removeRules(rules.Replies)},
+		"DELETE /replies/{id}": {204, "", "replies", noBody, s.removeRules(rules.Replies)},
+		"GET /faults":          {200, "", "", noBody, s.listRules("faults", rules.Faults)},
+		"POST /faults":         {201, "", "faults", smallBody, addRule[rules.Injection](s)},
+		"DELETE /faults":       {204, "", "faults", noBody, s.removeRules(rules.Faults)},
+		"DELETE /faults/{id}":  {204, "", "faults", noBody, s.removeRules(rules.Faults)},
+		"GET /fitting-faults":  {200, "endpoint", "", noBody, s.fittingFaults},
+		"GET /verify":          {200, "", "", noBody, s.verify},
 	}
 }
 
@@ -162,22 +174,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// maxState is in bytes. A state holds up to 1,000 exchanges of 4 KB for each agent, so
-// it soon is larger than what else has a body.
-const maxState = 1 << 30
-
 // handle reads a request, acts under the server's lock, and wakes the streams with what
 // has changed. A handler that fails, or a parameter that it found wrong, changes
 // nothing that a stream must hear of. The feed is woken before the lock is released, so
 // that changes arrive in the order in which they were made.
 func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out any, err error) {
 	// All is read before the lock is taken: a slow client holds up nobody.
-	most := int64(spec.MaxBody)
-	if r.URL.Path == root+"/state" {
-		most = maxState
-	}
-	query, body, err := jsonapi.Read(w, r, row.query, most)
-	if err == nil && !row.takesBody && len(bytes.TrimSpace(body)) > 0 {
+	query, body, err := jsonapi.Read(w, r, row.query, cmp.Or(row.maxBody, smallBody))
+	if err == nil && row.maxBody == noBody && len(bytes.TrimSpace(body)) > 0 {
 		_, err = jsonapi.Decode[struct{}](body)
 	}
 	if err != nil {

@@ -249,9 +249,6 @@ func (s *Server) clock(*request) (any, error) {
 	return map[string]any{"now": s.fake.Now(), "advanced": s.admin.Advanced().String()}, nil
 }
 
-// maxAdvance keeps times within the years that JSON can hold.
-const maxAdvance = 100 * 365 * 24 * time.Hour
-
 // advance moves the clock by a duration, or until a time. A time that has passed
 // leaves the clock as it is, so that a client which waits in the fake's time need
 // not ask first.
@@ -268,8 +265,8 @@ func (s *Server) advance(_ *request, body struct {
 	} else { // a time in the past is no error: see above
 		member, d = "until", max(0, body.Until.Sub(s.fake.Now()))
 	}
-	if d > maxAdvance-s.admin.Advanced() {
-		return nil, fmt.Errorf("%s: the clock goes at most %v forward in all", member, maxAdvance)
+	if d > jsonapi.MaxDuration-s.admin.Advanced() {
+		return nil, fmt.Errorf("%s: the clock goes at most %v forward in all", member, jsonapi.MaxDuration)
 	}
 	s.fake.Advance(d)
 	return s.clock(nil)

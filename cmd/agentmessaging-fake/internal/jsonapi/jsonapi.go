@@ -166,9 +166,9 @@ func (q *Query) Duration(name string, most time.Duration) (d time.Duration, give
 	if !q.Has(name) {
 		return 0, false
 	}
-	d, err := time.ParseDuration(q.Get(name))
-	if err != nil || d < 0 || d > most {
-		q.Refuse("%s: must be a duration such as 250ms, 90s or 1h30m, from 0s to %v", name, most)
+	d, err := ParseDuration(q.Get(name), most)
+	if err != nil {
+		q.Refuse("%s: %w", name, err)
 	}
 	return d, true
 }
@@ -191,13 +191,29 @@ type NonEmpty string
 // number would need a unit.
 type Duration struct{ time.Duration }
 
-// UnmarshalJSON accepts durations that are not negative.
+// UnmarshalJSON accepts durations from 0 to MaxDuration.
 func (d *Duration) UnmarshalJSON(raw []byte) (err error) {
-	text, _ := strictjson.String(raw)
-	if d.Duration, err = time.ParseDuration(text); err != nil || d.Duration < 0 {
-		return errors.New("must be a string such as 250ms, 90s, 1h30m or 24h, and not negative")
+	text, is := strictjson.String(raw)
+	if !is {
+		return errors.New("must be of type string, such as 90s")
 	}
-	return nil
+	d.Duration, err = ParseDuration(text, MaxDuration)
+	return err
+}
+
+// MaxDuration is 100 years. The fake's clock goes no further, which keeps its times
+// within the years that JSON can hold.
+const MaxDuration = 100 * 365 * 24 * time.Hour
+
+// ParseDuration reads a duration as Go writes it, from 0 to most. The error says so
+// without the text. It has one sentence for all, since to package time a text that is no
+// duration and one beyond 292 years are the same error.
+func ParseDuration(text string, most time.Duration) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > most {
+		return 0, fmt.Errorf("must be a duration such as 250ms, 90s or 1h30m, from 0s to %v", most)
+	}
+	return d, nil
 }
 
 // Decode reads a body as a T. encoding/json would pass over members that T does not
