@@ -114,8 +114,10 @@ const (
 // Retry is the decision to wait and try again.
 type Retry struct {
 	Subject
-	Attempt int           // that failed
-	Outcome string        // how it ended: a first column of the table in the package documentation, such as "429" or "never sent"
+	Attempt int // that failed
+	// Outcome is how it ended, in the words of the first column of the table in the
+	// package documentation: "429", or "answer lost, truncated or not JSON".
+	Outcome string
 	Wait    time.Duration // before the next attempt; after a 429, how long the limit is closed: [LimiterWait] tells how long it took
 }
 
