@@ -24,8 +24,8 @@ type Target struct {
 	// HTTPClient sends the calls. nil means a client with a timeout of two
 	// minutes. Redirects are never followed, even if the client would.
 	HTTPClient *http.Client
-	// ClientFrom makes a client whose calls come from the address ip. If it is
-	// nil, cases that need two addresses are skipped.
+	// ClientFrom makes a client whose calls come from the address ip, or from any other
+	// that is not HTTPClient's. If it is nil, cases that need two addresses are skipped.
 	ClientFrom func(ip string) *http.Client
 
 	// Abilities arrange what a case cannot do by calling the target: they issue
