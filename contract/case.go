@@ -326,7 +326,7 @@ type shared struct {
 	agent  string        // the one that cases share
 	wait   time.Duration // that is left to wait for limits
 
-	accepted   bool  // a call with Target.Key was answered by neither 401 nor 402
+	accepted   bool  // a call with Target.Key was answered with JSON, and neither 401 nor 402
 	unanswered int   // calls in a row without an answer
 	unusable   error // why no further case can be checked
 }
@@ -417,19 +417,15 @@ func (s *session) broken(a answer, problems ...problem) error {
 	return fmt.Errorf("%s\n%s", failure, s.unchecked())
 }
 
-// before tells in a line what the case did before the call that failed it.
-func (s *session) before() string {
-	var done []string
+// before tells in a line what the case did before the call that failed it, if anything.
+func (s *session) before() (done string) {
 	for _, call := range slices.Sorted(maps.Keys(s.done)) {
-		done = append(done, fmt.Sprintf("%d x %s", s.done[call], call))
+		done += fmt.Sprintf(", %d x %s", s.done[call], call)
 	}
 	if s.waited > 0 {
-		done = append(done, fmt.Sprint(s.waited, " of waiting"))
+		done += fmt.Sprintf(", %v of waiting", s.waited)
 	}
-	if done == nil {
-		return ""
-	}
-	return "\nbefore that " + strings.Join(done, ", ")
+	return strings.Replace(done, ",", "\nbefore that", 1)
 }
 
 // unchecked names the rule of a case that ended before it.
@@ -468,7 +464,7 @@ func (s *session) call(st step, i int) (answer, error) {
 	for tries := 0; ; tries++ {
 		x, err := s.Play(s.ctx, st.Call)
 		a := answer{Exchange: x, s: s}
-		if s.note(st.Call, x.Status, err); s.all.unusable != nil {
+		if s.note(st.Call, x, err); s.all.unusable != nil {
 			return a, s.all.unusable
 		}
 		switch {
@@ -495,11 +491,15 @@ func (s *session) call(st step, i int) (answer, error) {
 }
 
 // note ends the run on a shared target after three calls in a row without an answer, and
-// if the target refuses Target.Key from the start: the rules are not to blame.
-func (s *session) note(c rawcall.Call, status int, err error) {
-	all, refused := s.all, status == http.StatusUnauthorized || status == http.StatusPaymentRequired
+// if the target, from the start, refuses Target.Key or answers it with no JSON, as another
+// server does: the rules are not to blame.
+func (s *session) note(c rawcall.Call, x rawcall.Exchange, err error) {
+	all, refused := s.all, x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired
 	byOwnKey := err == nil && c.Key == own && c.Header != "Authorization"
-	all.accepted = all.accepted || byOwnKey && !refused
+	all.accepted = all.accepted || byOwnKey && !refused && x.Value != nil
+	if byOwnKey && !all.accepted {
+		err = fmt.Errorf("%d without JSON", x.Status)
+	}
 	if all.unanswered++; err == nil {
 		all.unanswered = 0
 	}
@@ -508,7 +508,7 @@ func (s *session) note(c rawcall.Call, status int, err error) {
 	case all.unanswered == 3:
 		all.unusable = fmt.Errorf("contract: three calls in a row got no answer; check Target.BaseURL and whether the service is up: %s", rawcall.Cause(err))
 	case byOwnKey && refused && !all.accepted:
-		all.unusable = fmt.Errorf("contract: the target refuses Target.Key: %d; use a dashboard-issued key on an active plan", status)
+		all.unusable = fmt.Errorf("contract: the target refuses Target.Key: %d; use a dashboard-issued key on an active plan", x.Status)
 	}
 }
 

@@ -62,8 +62,9 @@ import (
 // fails, or when it is run without package arguments.
 //
 // A Progress file that cannot be read or written fails t, and so do an empty BaseURL
-// or Key, and a Budget that allows no case. A shared target that refuses Key from the start, or gives no answer three
-// times in a row, fails, and skips the cases after that.
+// or Key, and a Budget that allows no case. A shared target that refuses Key from the
+// start, gives no answer three times in a row, or begins with three answers that are not
+// JSON, fails, and skips the cases after that.
 func Run(t *testing.T, target Target) {
 	t.Helper()
 	done, err := readProgress(target.Progress)

@@ -212,15 +212,17 @@ func TestUnusable(t *testing.T) {
 		c         testCase
 		transport http.RoundTripper
 		calls     int
+		first     string
 		want      string
 	}{
-		{ofStatus, silent, 3, "check Target.BaseURL and whether the service is up: invalid port \":x\" after host"},
-		{ofAgent, silent, 2, "an earlier case could not create the agent"}, // which is not tried again
-		{ofStatus, stranger.Answering(401, `{"error":"unauthorized"}`), 1, "refuses Target.Key: 401"},
+		{ofStatus, stranger.Answering(502, "<html>"), 3, "want status 200; interface 4.1 lists no 502", "whether the service is up: 502 without JSON"},
+		{ofStatus, silent, 3, "got no answer: invalid port \":x\" after host\n", "check Target.BaseURL and whether the service is up: invalid port \":x\" after host"},
+		{ofAgent, silent, 2, "got no answer: invalid port \":x\" after host\n", "an earlier case could not create the agent"}, // which is not tried again
+		{ofStatus, stranger.Answering(401, `{"error":"unauthorized"}`), 1, "", "refuses Target.Key: 401"},
 	} {
 		all, target := newShared(0), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: tt.transport}}
 		for range tt.calls - 1 {
-			assert.ErrorContains(t, tt.c.check(t.Context(), target, all), "got no answer: invalid port \":x\" after host\n", tt.want)
+			assert.ErrorContains(t, tt.c.check(t.Context(), target, all), tt.first, tt.want)
 		}
 		assert.ErrorContains(t, tt.c.check(t.Context(), target, all), tt.want, tt.want)
 		assert.ErrorAs(t, tt.c.check(t.Context(), target, all), new(skipped), tt.want)

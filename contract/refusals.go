@@ -400,7 +400,6 @@ func (s *suite) contentTypes() {
 			status      int
 		}{
 			{"text", "text/plain", 400},
-			{"form", "application/x-www-form-urlencoded", 400},
 			{"near", "application/jsonx", 400},
 			{"absent", "", 200},
 			{"charset", "Application/JSON; charset=utf-8", 200},

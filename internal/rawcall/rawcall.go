@@ -348,7 +348,7 @@ func (p *Player) Describe(x Exchange) string {
 			said += ", " + name + " " + short(jsonOf(v))
 		}
 	}
-	return strings.TrimSpace(x.Line()+" "+short(x.Call.Body)) + "\n" + answer + cmp.Or(said, " "+short(string(x.Body)))
+	return strings.TrimSpace(x.Line()+" "+short(x.Call.Body)) + "\n" + strings.TrimSpace(answer+cmp.Or(said, " "+short(string(x.Body))))
 }
 
 // Exchange is a call and its answer.
@@ -442,7 +442,7 @@ type Shape string
 func (sh Shape) Problem(body any, closed bool) string {
 	top, ok := body.(map[string]any)
 	if !ok {
-		return "got " + Brief(body) + ", want an object"
+		return "the body is no JSON object"
 	}
 	for member := range strings.SplitSeq(string(sh), ", ") {
 		words := strings.Fields(member)
