@@ -285,9 +285,9 @@ func TestExhaust(t *testing.T) {
 	}
 }
 
-// A key that is used under two clocks fails the test, once. Its limits start
-// afresh, also one that Exhaust has shut. An address does so in silence: bubbles
-// and the outside share the default one.
+// A key that is used under two clocks, more than a day apart, fails the test, once. Its
+// limits start afresh, also one that Exhaust has shut. An address does so in silence, and
+// after a minute: bubbles and the outside share the default one.
 func TestTwoClocks(t *testing.T) {
 	now := time.Unix(year2040, 0)
 	clock := fakeserver.WithClock(func() time.Time { return now })
@@ -296,11 +296,16 @@ func TestTwoClocks(t *testing.T) {
 	fake.Exhaust(shut.key, "key_day")
 	other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
 	c.times(2, "GET", anAgent, noBody)
-	now = now.Add(-24 * time.Hour) // a clock may be set back by as much
+	now = now.Add(-time.Minute)
+	other.times(2, "GET", anAgent, noBody)
+	c.with(fake.IssueKey(fakeserver.KeyOptions{})).call("GET", anAgent, noBody).wantLimited(t, "ip_minute", "120")
+	now = now.Add(-time.Nanosecond)
+	c.with(fake.IssueKey(fakeserver.KeyOptions{})).times(2, "GET", anAgent, noBody)
+	now = now.Add(-24*time.Hour + time.Minute + 1) // a clock may be set back by as much
 	c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "86460")
 	fake.Exhaust(c.key, "key_day")
 	now = now.Add(-time.Nanosecond)
-	other.times(2, "GET", anAgent, noBody)
+	c.with(fake.IssueKey(fakeserver.KeyOptions{})).times(2, "GET", anAgent, noBody)
 	assert.Empty(t, watch.errors)
 	c.times(1, "GET", anAgent, noBody)
 	require.Len(t, watch.errors, 1)

@@ -437,7 +437,7 @@ func TestSleepersWakeAtTheirTimes(t *testing.T) {
 	})
 }
 
-func TestSleepEndsWithItsContext(t *testing.T) {
+func TestSleepEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, _ := newFake(t, frozen())
 		begun := fake.Now()
@@ -450,10 +450,7 @@ func TestSleepEndsWithItsContext(t *testing.T) {
 		assert.Equal(t, begun, fake.Now())
 		assert.NoError(t, fake.Sleep(t.Context(), time.Second), "nobody is in the way")
 	})
-}
-
-// A clock that has no room left says so, and does not sleep for ever.
-func TestSleepBeyondWhatTheClockHolds(t *testing.T) {
+	// A clock that has no room left says so, and does not sleep for ever.
 	fake, _ := newFake(t)
 	assert.NoError(t, fake.Sleep(t.Context(), math.MaxInt64))
 	assert.EqualError(t, fake.Sleep(t.Context(), time.Minute), "fakeserver: Sleep: the clock cannot move by another 1m0s")
