@@ -63,6 +63,16 @@ var apps = []struct {
 	{"a key that bars the next start", []string{"resumes", "lost BYOK"}, broken(barred)},
 	{"a look at the key before a trial", nil, mended(barred)},
 	{"a key that is cleared before the next one", []string{"lost BYOK SetBYOK_1/bad_request/once", "lost BYOK ClearBYOK_1/dies_arrived"}, rotateOnce},
+	{"a key that is noted before it is stored", []string{"lost BYOK SetBYOK_1/dies_before"}, func(e *sweep.Env) error {
+		if get(e, "key") != "" {
+			return nil
+		}
+		err := errors.Join(put(e, "key", "stored"), store(e, "sk-today"))
+		if err != nil {
+			err = errors.Join(err, remove(e, "key"))
+		}
+		return err
+	}},
 	{"a reply that is read before the error", []string{"panics"}, readFirst},
 	{"a mark that stays where the message was refused", []string{"lost SendMessage_1/payment_required/once"}, giveUp(func(e *sweep.Env, name string, err error) error {
 		return errors.Join(err, put(e, name, "sent"))
@@ -90,7 +100,12 @@ var apps = []struct {
 	{"a look whether the key is stored", nil, mended(looks)},
 	{"a file whose error nobody reads", []string{"lost agent", "swallowed save_1/fails/once"}, broken(save)},
 	{"a file that cannot be written", nil, mended(save)},
-	{"a key in an error", []string{"secret"}, quotes},
+	{"a key in an error", []string{"secret"}, func(e *sweep.Env) error {
+		if err := store(e, "sk-today"); err != nil {
+			return fmt.Errorf("cannot store sk-today: %w", err)
+		}
+		return nil
+	}},
 	{"an agent that is gone and asked for ever", []string{"resumes"}, func(e *sweep.Env) error {
 		id, err := agentOf(e)
 		if err == nil {
@@ -389,13 +404,6 @@ func save(e *sweep.Env, mended bool) error {
 		return nil
 	})
 	return errors.Join(err, e.Point("close"))
-}
-
-func quotes(e *sweep.Env) error {
-	if err := store(e, "sk-today"); err != nil {
-		return fmt.Errorf("cannot store sk-today: %w", err)
-	}
-	return nil
 }
 
 // newAgent goes on with another agent where one is gone, without a word.

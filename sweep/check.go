@@ -64,8 +64,9 @@ const (
 	// DeadKey: another request of a goroutine that has met 401 or 402 four times in a
 	// row.
 	DeadKey Check = "dead key"
-	// LostBYOK: a stored provider key was cleared and none took its place, or
-	// one is left stored that the baseline has cleared.
+	// LostBYOK: a stored provider key was cleared and none took its place; none was ever
+	// stored, and nothing was reported; or one is left stored that the baseline has
+	// cleared.
 	LostBYOK Check = "lost BYOK"
 	// Ends: the scenario takes too long in virtual time ([MaxVirtualTime]), makes
 	// requests without end, or stalls in real time ([Watchdog]).
@@ -344,6 +345,9 @@ func (r *run) lostBYOK(found found) {
 		switch got, want := rec.left.state.byok, r.baseline()[rec.stage].left.state.byok; {
 		case cleared && got == "" && want != "":
 			found(LostBYOK, spec.ClearBYOK, "%sthe stored provider key is cleared, and no other has taken its place", rec.when())
+			return
+		case rec == r.last() && len(r.reports()) == 0 && got == "" && want != "":
+			found(LostBYOK, spec.SetBYOK, "no provider key is stored, even a day later, and the application reported nothing")
 			return
 		case got != "" && want == "" && !rec.clears():
 			found(LostBYOK, spec.ClearBYOK, "%sa provider key is left stored, and the application has not tried to clear it", rec.when())

@@ -364,7 +364,7 @@ func (x *execution) wait(done <-chan struct{}) {
 		return
 	case <-x.after(x.watchdog):
 	}
-	advice := "let it wait with Env.Fake.Sleep, or sweep with InBubble"
+	advice := "it waits without end, or in real time: let it wait with Env.Fake.Sleep, or sweep with InBubble"
 	if x.bubble {
 		advice = "in a bubble, time does not pass while a goroutine waits for a mutex that is held across a call, a socket, " +
 			"or a channel made outside of the scenario; or a loop over a timer ignores Env.Context"
