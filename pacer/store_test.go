@@ -181,6 +181,27 @@ func TestStoreAppears(t *testing.T) {
 	})
 }
 
+// TestWayToTheStore: the store's time is that of half the way, and a process that is wrong
+// by some milliseconds does not ask too early for its turn.
+func TestWayToTheStore(t *testing.T) {
+	for away, want := range map[time.Duration]float64{0: 60.4, 100 * time.Millisecond: 60.57} {
+		synctest.Test(t, func(t *testing.T) {
+			loads := 0
+			store := &broken{Store: loadsim.NewStore(), spoil: func(l *loaded) {
+				if loads++; loads == 2 {
+					l.now = l.now.Add(10 * time.Millisecond)
+				}
+			}}
+			store.Away = away
+			p, began := sharing(t, perMinute(1), store), time.Now()
+			acquire(t, p, message)
+			acquire(t, p, message)
+			assert.InDelta(t, want, time.Since(began).Seconds(), 0.04, away)
+			assert.Equal(t, 3, loads, away)
+		})
+	}
+}
+
 // TestProcesses: a grant whose call no longer waits is given back, also one
 // that was under way; a process is forgotten two minutes after its last step.
 // TestReopenedByAnotherProcess has a refusal that reaches all.
