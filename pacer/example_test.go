@@ -10,29 +10,24 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// onFake is a client on a fake, which waits by the fake's clock.
-func onFake(p *pacer.Pacer) (*fakeserver.Server, *agentmessaging.Client) {
-	fake, err := fakeserver.Open()
-	if err != nil {
-		log.Fatal(err)
-	}
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithLimiter(p),
-		agentmessaging.WithHTTPClient(fake.HTTPClient(nil)), agentmessaging.WithClock(fake))
-	if err != nil {
-		log.Fatal(err)
-	}
-	return fake, client
-}
-
 // A batch of 20 messages where 60 a minute are allowed: no call is refused, and
-// the last ones wait. On the fake that is no time at all.
+// the last ones wait. On the fake that is no time at all. A page of yours, or a metric, may
+// show the State.
 func ExampleNew() {
 	p, err := pacer.New(pacer.PreviewLimits())
 	if err != nil {
 		log.Fatal(err)
 	}
-	fake, client := onFake(p)
+	fake, err := fakeserver.Open()
+	if err != nil {
+		log.Fatal(err)
+	}
 	defer fake.Close()
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithLimiter(p),
+		agentmessaging.WithHTTPClient(fake.HTTPClient(nil)), agentmessaging.WithClock(fake))
+	if err != nil {
+		log.Fatal(err)
+	}
 	agent, err := client.CreateAgent(context.Background(), agentmessaging.CreateAgentParams{})
 	if err != nil {
 		log.Fatal(err)
@@ -42,32 +37,7 @@ func ExampleNew() {
 			log.Fatal(err)
 		}
 	}
-	fmt.Println(fake.CallCount(), "calls were sent")
-	// Output: 21 calls were sent
-}
-
-// What a page of yours, or a metric, may show.
-func ExamplePacer_State() {
-	p, err := pacer.New(pacer.PreviewLimits())
-	if err != nil {
-		log.Fatal(err)
-	}
-	fake, client := onFake(p)
-	defer fake.Close()
-	if _, err := client.WarmUp(context.Background(), agentmessaging.LLMModeHosted); err != nil {
-		log.Fatal(err)
-	}
-	state := p.State()
-	for _, l := range state.Limits {
-		if l.Used > 0 {
-			fmt.Printf("%s: %d of %.0f\n", l.Key, l.Used, l.Level)
-		}
-	}
-	fmt.Println(state.Interactive+state.Batch, "calls wait")
-	// Output:
-	// key_minute: 1 of 60
-	// ip_minute: 1 of 120
-	// key_day: 1 of 1000
-	// warmup_key_hour: 1 of 3
-	// 0 calls wait
+	limit := p.State().Limits[0]
+	fmt.Printf("%d calls were sent; %s: %d of %.0f\n", fake.CallCount(), limit.Key, limit.Used, limit.Level)
+	// Output: 21 calls were sent; key_minute: 21 of 60
 }

@@ -304,24 +304,9 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 			}
 			require.True(t, slices.Equal(waiting, l.all()), "seed %d", seed)
 		}
+		for _, w := range waiting {
+			l.remove(w)
+		}
+		assert.Empty(t, l.tenants, "names that nobody uses would fill the memory")
 	}
-}
-
-// TestTenantsAreForgotten when their calls have left, or their names would fill the memory,
-// and their next call would wait for its turn after those that left.
-func TestTenantsAreForgotten(t *testing.T) {
-	l := line{tenants: map[string]tenant{}}
-	for range 3 {
-		l.push(&Waiter{Tenant: "other"})
-	}
-	calls := make([]Waiter, 100)
-	for i := range calls {
-		calls[i].Tenant = "leaves"
-		l.push(&calls[i])
-	}
-	for i := range calls {
-		l.remove(&calls[i])
-	}
-	assert.Len(t, l.tenants, 1)
-	assert.Equal(t, 1, l.push(&Waiter{Tenant: "leaves"}), "calls that go before")
 }
