@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
@@ -15,14 +14,14 @@ import (
 // ledger, at once. Otherwise reports and questions wait for the next step, which changes
 // the ledger that all processes share.
 type coordinator struct {
-	store    Store // nil: this process is alone
-	apiKey   func() string
-	logger   *slog.Logger
-	engine   *quota.Engine
-	stepping atomic.Bool // a step is under way
-	took     int64       // microseconds of a call of the store, on average; for steps alone
+	store  Store // nil: this process is alone
+	apiKey func() string
+	logger *slog.Logger
+	engine *quota.Engine
+	took   int64 // microseconds of a call of the store, on average; for steps alone
 
 	// The engine's lock guards what follows.
+	stepping  bool   // a step is under way
 	ledger    ledger // this process's, or what it saw in the store last
 	peers     peers
 	reports   []func(*ledger)

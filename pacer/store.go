@@ -52,12 +52,15 @@ func (c *coordinator) key() string {
 // startStep has the engine take a step, unless one is under way: then another one
 // follows it.
 func (c *coordinator) startStep() {
-	if len(c.reports)+len(c.questions) == 0 || !c.stepping.CompareAndSwap(false, true) {
+	if c.stepping || len(c.reports)+len(c.questions) == 0 {
 		return
 	}
+	c.stepping = true
 	c.engine.Go(func() error {
-		defer c.engine.Do(func(time.Duration) { c.startStep() })
-		defer c.stepping.Store(false) // before that
+		defer c.engine.Do(func(time.Duration) {
+			c.stepping = false
+			c.startStep()
+		})
 		c.step()
 		return nil
 	})

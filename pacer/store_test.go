@@ -119,6 +119,7 @@ func TestBrokenStore(t *testing.T) {
 			p := sharing(t, perMinute(60), &broken{Store: loadsim.NewStore(), spoil: tt.spoil}, option)
 			acquire(t, p, patient())
 			acquire(t, p, patient())
+			synctest.Wait() // it logs once the calls have gone
 			assert.Contains(t, log.String(), tt.logs, tt.logs)
 			assert.Equal(t, min(1, len(tt.logs)), count(log, "\n"), log)
 		})
