@@ -158,7 +158,8 @@ func (s *Server) SetSMS(agentID, status, phoneNumber string) {
 // key. AddAgent returns a copy of the result.
 //
 // It panics for a key that this fake did not issue, an identifier that is taken or cannot
-// be in a path, such as one with a slash, and values that interface 2.3 and 3 rule out.
+// be in a path, such as one with a slash, values that interface 2.3 and 3 rule out, and a
+// time outside the years 0 to 9999.
 func (s *Server) AddAgent(key string, a Agent) Agent {
 	stored := s.config.storedAgent(a)
 	now := s.Now()
@@ -199,6 +200,7 @@ func (c *config) storedAgent(a Agent) service.Agent {
 	case !utf8.ValidString(a.ID + a.SystemPrompt + a.CustomerRef + a.LLM.Model + a.LLM.BaseURL + a.LLM.Label):
 		misuse("AddAgent", "every text must be valid UTF-8")
 	}
+	checkTimes("AddAgent", a.CreatedAt, a.UpdatedAt)
 	stored := service.AgentOf(fields)
 	stored.ID, stored.Status = a.ID, a.Status
 	stored.CreatedAt, stored.UpdatedAt = a.CreatedAt.UTC().Round(0), a.UpdatedAt.UTC().Round(0)
@@ -218,13 +220,14 @@ func checkSMSStatus(method, status string) {
 }
 
 // AddExchanges appends exchanges to an agent's conversation, as if they had
-// been made before the test. A zero Time becomes the fake's time. An unknown
-// agent and a Text over the bound of interface 8.4 panic.
+// been made before the test. A zero Time becomes the fake's time. An unknown agent, a
+// Text over the bound of interface 8.4 and a Time outside the years 0 to 9999 panic.
 func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	for _, e := range exchanges {
 		if !spec.MessageText.Fits(e.Text) || !utf8.ValidString(e.Text) {
 			misuse("AddExchanges", "Text: at most %d characters, in valid UTF-8", spec.MessageText.MaxLen)
 		}
+		checkTimes("AddExchanges", e.Time)
 	}
 	now := s.Now()
 	defer s.lock().Unlock()
@@ -233,6 +236,16 @@ func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 		e.Time = cmp.Or(e.Time, now).UTC().Round(0)
 		e.Warnings = slices.Clone(e.Warnings)
 		s.gen.service.AddExchange(a, service.Exchange(e))
+	}
+}
+
+// checkTimes panics for a year that JSON cannot hold: no later answer or state that has
+// the time could be written.
+func checkTimes(method string, times ...time.Time) {
+	for _, t := range times {
+		if year := t.UTC().Year(); year < 0 || year > 9999 {
+			misuse(method, "a time must be in the years 0 to 9999, in UTC")
+		}
 	}
 }
 

@@ -37,6 +37,8 @@ var dialogues = map[string][]step{
 		{"POST /agents/a/conversation", `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","reply_text":""}]}`,
 			201, `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>"}]}`},
 		{"POST /agents/a/conversation", `{"exchanges":[]}`, 400, "exchanges: give at least one"},
+		{"POST /agents/a/conversation", `{"exchanges":[{"text":"a","time":"9999-12-31T23:59:59-23:00"}]}`, 400, "AddExchanges: a time must be in the years 0 to 9999, in UTC"},
+		{"POST /agents", `{"key":"key_000001","created_at":"9999-12-31T23:59:59-23:00"}`, 400, "AddAgent: a time must be in the years 0 to 9999, in UTC"},
 		{"POST /v1/agents/a/messages", `{"text":"more","user_ref":"v"}`, 200, ""},
 		{"GET /agents/a/conversation?limit=2", "", 200, `{"exchanges":[{"text":"<b>"},{"text":"more","user_ref":"v","trace_id":"trace_000001"}],"total":3}`},
 	},
