@@ -109,21 +109,14 @@ func TestObserveRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{"--budget", "cats=1"}, exitUsage, "the parts are requests, creations, byok, warmups and wait"},
-		{[]string{"more"}, exitUsage, "one argument too many"},
-		{[]string{"--out", "/no/such/folder/file"}, exitUsage, "--out: /no/such/folder/file: must be in a folder that can be written to"},
 		{[]string{"--baseline", broken + "x"}, exitUsage, "the first run makes it if --out is the same file"},
 		{[]string{"--baseline", broken}, exitUnfinished, "--baseline: observe: the observation has another format"},
 		{[]string{"--out", broken}, exitUnfinished, "--out: observe: the observation has another format"},
 		{[]string{"--har", broken + "x"}, exitUnfinished, "--har: open "},
-		{[]string{"--har", os.Args[0]}, exitUnfinished, "not a HAR file"},
 		{[]string{"--har", broken}, exitUnfinished, "it has no log.entries"},
 	} {
 		status, _, stderr, _ := observed(t, tt.args)
 		assert.Equal(t, tt.status, status, tt.args)
 		assert.Contains(t, stderr, tt.want, tt.args)
 	}
-	var stderr bytes.Buffer
-	assert.Equal(t, exitUsage, run(t.Context(), []string{"observe"}, nil, &stderr, &stderr))
-	assert.Contains(t, stderr.String(), "AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY")
 }
