@@ -286,9 +286,9 @@ func TestCausesShowNoKey(t *testing.T) {
 // found and shown all the same, but of an error by others that has them nothing is.
 func TestWordsInErrors(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	for _, words := range []string{"Connect", "refused", "connection refused", "syscall"} {
+	for _, words := range []string{"Connect", "refused", "connection refused", "syscall", "unexpected"} {
 		redactor := redactorOf("key-canary-4711", "", words)
-		for _, err := range []error{dial, fmt.Errorf("site 2: %w", dial), &net.OpError{Op: "refused", Err: errors.New("closed")}} {
+		for _, err := range []error{dial, errors.Join(io.ErrUnexpectedEOF, dial), fmt.Errorf("site 2: %w", dial), &net.OpError{Op: "refused", Err: errors.New("closed")}} {
 			redacted := redactor.Error(none, err)
 			assert.EqualError(t, redacted, err.Error(), words)
 			assert.ErrorAs(t, redacted, new(*net.OpError), words)

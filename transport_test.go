@@ -185,23 +185,6 @@ func TestRenewals(t *testing.T) {
 	}
 }
 
-// TestSharedConnectionWithoutTLS: a call whose stream is refused leaves the connection to
-// the others.
-func TestSharedConnectionWithoutTLS(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		answerFirst := func(h *http2Peer) error { h.stream = 1; return reply(200, anyReply)(h) }
-		acts := overHTTP2With(false, nil, request, request, reset(refusedStream), request, reply(200, anyReply), answerFirst, keepOpen)
-		transport := dialsTo(t, new(atomic.Int32), net.Pipe, acts)
-		transport.Protocols = new(http.Protocols)
-		transport.Protocols.SetUnencryptedHTTP2(true)
-		client, first := clientAt(t, "http://127.0.0.1:1", through(transport)), make(chan error)
-		go func() { first <- post(t.Context(), client) }()
-		synctest.Wait()
-		assert.NoError(t, get(t.Context(), client))
-		assert.NoError(t, <-first)
-	})
-}
-
 // TestRenewalsAreBounded: no HTTP/2 connection ever takes the request.
 func TestRenewalsAreBounded(t *testing.T) {
 	near, far := net.Pipe()
@@ -402,7 +385,7 @@ func TestStalledConnection(t *testing.T) {
 // 9113), since net/http's own server never misbehaves.
 type http2Peer struct {
 	peer
-	conn    net.Conn
+	conn    *tls.Conn
 	headers chan uint32 // streams whose request has begun; closed when the client has gone
 	whole   chan uint32 // streams whose request has come whole
 	stream  uint32      // of the request that was read last
@@ -424,15 +407,13 @@ var noWindow = []byte{0, 4, 0, 0, 0, 0}
 type act func(*http2Peer) error
 
 // overHTTP2 shakes hands and acts.
-func overHTTP2(acts ...act) func(peer) error { return overHTTP2With(true, nil, acts...) }
+func overHTTP2(acts ...act) func(peer) error { return overHTTP2With(nil, acts...) }
 
 // overHTTP2With shakes hands, exchanges settings and acts.
-func overHTTP2With(secure bool, settings []byte, acts ...act) func(peer) error {
+func overHTTP2With(settings []byte, acts ...act) func(peer) error {
 	return func(p peer) error {
-		h := &http2Peer{peer: p, conn: p.Conn, headers: make(chan uint32, 100), whole: make(chan uint32, 100)}
-		if secure {
-			h.conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}})
-		}
+		h := &http2Peer{peer: p, headers: make(chan uint32, 100), whole: make(chan uint32, 100)}
+		h.conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}})
 		if _, err := io.CopyN(io.Discard, h.conn, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
 			return err
 		}

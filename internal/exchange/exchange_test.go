@@ -113,6 +113,7 @@ var failures = map[string]struct {
 	sent    bool
 	instead error // of err
 	tries   int   // more than one
+	closes  bool  // the client closes the connection
 }{
 	"reset, but the header may be on its way": {does: "looks HTTP/2", err: io.EOF, sent: true},
 	"timed out while the header was written":  {does: "looks HTTP/2", err: os.ErrDeadlineExceeded, missed: NoAnswer, sent: true},
@@ -137,11 +138,15 @@ var failures = map[string]struct {
 	"no room, gives up":                     {does: "looks HTTP/2", err: errGaveUp, instead: errCrowded, tries: 50},
 
 	// A connection for a repeat is closed before net/http can write to it, which it may do
-	// though the try has ended. One for the first try, or for another after an answer, is not.
-	"reuses":                   {does: "reuses", err: io.EOF, sent: true},
-	"repeats":                  {does: "reuses wrote reuses", sent: true, instead: errNoAnswer},
-	"repeats after an answer":  {does: "reuses wrote answer reuses", err: io.EOF, sent: true},
-	"repeats, with one answer": {does: "reuses wrote wrote answer reuses", sent: true, instead: errNoAnswer},
+	// though the try has ended. One for the first try, or for another after an answer, is
+	// not, nor one that may be HTTP/2 without TLS, which others share.
+	"reuses":                   {does: "TLS", err: io.EOF, sent: true},
+	"repeats":                  {does: "TLS wrote TLS", sent: true, instead: errNoAnswer, closes: true},
+	"repeats after an answer":  {does: "TLS wrote answer TLS", err: io.EOF, sent: true},
+	"repeats, with one answer": {does: "TLS wrote wrote answer TLS", sent: true, instead: errNoAnswer, closes: true},
+	"repeats without TLS":      {does: "own plain wrote plain", sent: true, instead: errNoAnswer, closes: true},
+	"repeats, perhaps HTTP/2":  {does: "plain wrote plain", sent: true, instead: errNoAnswer},
+	"repeats HTTP/2":           {does: "own shared plain wrote plain", sent: true, instead: errNoAnswer},
 
 	// Transports that run no hooks may have delivered what they have read, by another
 	// protocol, and looked for a connection then.
@@ -155,6 +160,11 @@ var failures = map[string]struct {
 	"no room, read before":                 {request: "POST x", does: "reads looks HTTP/2 looks", err: io.EOF, sent: true},
 	"no room elsewhere, read before":       {request: "POST x", does: "reads looks HTTP/2 other", err: io.EOF, sent: true},
 	"no dial of a POST without a body":     {request: "POST", err: errDial, sent: true},
+	"net/http's dial of one":               {request: "POST", does: "looks", err: errDial},
+	"no dial, ended":                       {request: "POST x", does: "waits", err: errDial, missed: NoAnswer, sent: true},
+	"a proxy, read before":                 {request: "POST x", does: "reads looks", err: proxyDenial{io.EOF}, sent: true},
+	"gives up, read before":                {request: "POST x", does: "reads looks HTTP/2", err: errGaveUp, sent: true},
+	"a connection that another looked for": {request: "POST x", does: "own hooked HTTP/2", err: io.EOF},
 	"no dial of a GET":                     {err: errDial},
 	"a GET that is lost":                   {err: io.EOF, sent: true},
 	"registered":                           {request: "POST x", does: "own", err: io.EOF},
@@ -187,7 +197,9 @@ func TestFailures(t *testing.T) {
 						hooks.GotConn(httptrace.GotConnInfo{Conn: conn})
 					case "other":
 						hooks.GotConn(httptrace.GotConnInfo{Conn: other})
-					case "reuses":
+					case "plain":
+						hooks.GotConn(httptrace.GotConnInfo{Conn: near, Reused: true})
+					case "TLS":
 						hooks.GotConn(httptrace.GotConnInfo{Conn: tls.Client(near, new(tls.Config)), Reused: true})
 					case "wrote":
 						hooks.WroteHeaders()
@@ -205,6 +217,8 @@ func TestFailures(t *testing.T) {
 			})
 			sender, own := New(transport), new(http.Transport)
 			own.RegisterProtocol("other", transport)
+			own.Protocols = new(http.Protocols)
+			own.Protocols.SetUnencryptedHTTP2(strings.Contains(tt.does, "shared"))
 			if strings.Contains(tt.does, "own") {
 				sender.transport = own
 			}
@@ -220,9 +234,9 @@ func TestFailures(t *testing.T) {
 			assert.Equal(t, want, answer, name)
 			assert.Len(t, tried, max(1, tt.tries), name)
 			_, closed := near.Write([]byte("x"))
-			assert.Equal(t, tt.instead == errNoAnswer, closed != nil, "%s: the connection is closed", name)
-			if r.Body != nil && !answer.Sent && !strings.Contains(tt.does, "wrote") {
-				_, err := io.ReadAll(tried[0].Body)
+			assert.Equal(t, tt.closes, closed != nil, "%s: the connection is closed", name)
+			if body, seen := tried[0].Body.(requestBody); seen && !answer.Sent {
+				_, err := io.ReadAll(body)
 				assert.Error(t, err, "%s: nobody can send it later", name)
 			}
 		})

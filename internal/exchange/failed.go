@@ -66,7 +66,7 @@ func (rt *roundTrip) missed(err error) Missed {
 	switch {
 	case rt.ctx.Err() != nil && !rt.repeat.Load(), isTimeout(err):
 		return NoAnswer
-	case rt.isCertificateError(err), errors.As(err, new(proxyDenial)):
+	case rt.isCertificateError(err), errors.As(err, new(proxyDenial)) && !rt.unseen():
 		return Denied
 	case isStreamRefused(err):
 		return StreamRefused
