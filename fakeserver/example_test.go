@@ -160,23 +160,6 @@ func ExampleServer_AddAgent() {
 	// true hosted managed Good morning.
 }
 
-// A provider key that is stored before the test begins, while the store is down for
-// callers.
-func ExampleServer_StoreBYOK() {
-	fake := open()
-	defer fake.Close()
-	fake.SetBYOKAvailable(false)
-	fake.StoreBYOK(fake.Key(), "sk-example", fakeserver.BYOK{
-		Provider: "anthropic", BaseURL: "https://gateway.example", Model: "large", Label: "production",
-	})
-	config, set := fake.BYOK(fake.Key())
-	fmt.Println(set, config.Provider, config.BaseURL, config.Model, config.Label, config.UpdatedAt)
-	call(fake, "POST", "/v1/warmup", `{"mode":"byok"}`)
-	// Output:
-	// true anthropic https://gateway.example large production 2040-01-01 12:00:00 +0000 UTC
-	// 503 {"error":"byok_unavailable","trace_id":"trace_000001","reason":"mode: BYOK is not available, so no provider key can be used or stored"}
-}
-
 // The second call is answered by a gateway instead of the service. The service
 // is down from the third on, for every call (with 0.5: for half of them, which
 // the seed 7 picks), until the fault is taken out. Required: or the test fails.

@@ -67,7 +67,8 @@ var likes = []struct {
 		c.send(agent, "x").wantOK(c.t)
 	}},
 	{"agent_of_another_key", "200", func(fake *fakeserver.Server, c caller) { // it uses what its own key has stored
-		fake.StoreBYOK(c.key, "sk-canary", fakeserver.BYOK{Provider: "openai"})
+		stored := fake.StoreBYOK(c.key, "sk-canary", fakeserver.BYOK{Provider: "openai", BaseURL: "https://x", Model: "m", Label: "l"})
+		assert.Equal(c.t, []string{"openai", "https://x", "m", "l"}, []string{stored.Provider, stored.BaseURL, stored.Model, stored.Label})
 		assert.Contains(c.t, spent(fake.Limits(c.key)), "byok_set_key_hour 0/5", "StoreBYOK spends nothing")
 		agent := c.agent(`{"llm":{"mode":"byok"}}`)
 		c.with(fake.IssueKey(fakeserver.KeyOptions{})).send(agent, "x").wantOK(c.t)
