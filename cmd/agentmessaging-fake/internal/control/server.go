@@ -206,17 +206,13 @@ func (s *Server) putState(r *request) (any, error) {
 // info shows the text of the first key where everybody knows it. A key that --key chose
 // may be one that is in use elsewhere.
 func (s *Server) info(*request) (any, error) {
-	key := s.fake.Key()
-	if s.options.KeyChosen {
-		key = ""
+	info := map[string]any{
+		"version": s.options.Version, "base_url": s.options.BaseURL, "started_at": s.started, "remote": s.options.Guard.AnyHost,
 	}
-	return struct {
-		Version   string    `json:"version"`
-		BaseURL   string    `json:"base_url"`
-		StartedAt time.Time `json:"started_at"`
-		Remote    bool      `json:"remote"`
-		Key       string    `json:"key,omitempty"`
-	}{s.options.Version, s.options.BaseURL, s.started, s.options.Guard.AnyHost, key}, nil
+	if !s.options.KeyChosen {
+		info["key"] = s.fake.Key()
+	}
+	return info, nil
 }
 
 // writeDocument writes openapi.yaml, as it was built in.
@@ -228,17 +224,11 @@ func writeDocument(w io.Writer) error {
 // decisions shows what the interface leaves open. observed tells an answer that a service
 // gave from one that the fake made up.
 func (s *Server) decisions(*request) (any, error) {
-	// A Decision has its answers as JSON in strings, and more than the page needs.
-	type view struct {
-		ID       string          `json:"id"`
-		Question string          `json:"question"`
-		Answer   json.RawMessage `json:"answer"`
-		Default  json.RawMessage `json:"default"`
-		Observed bool            `json:"observed"`
-	}
-	views := []view{}
+	views := []map[string]any{}
 	for _, d := range s.fake.Decisions() {
-		views = append(views, view{d.ID, d.Question, json.RawMessage(d.Answer), json.RawMessage(d.Default), d.Observed})
+		views = append(views, map[string]any{
+			"id": d.ID, "question": d.Question, "answer": json.RawMessage(d.Answer), "default": json.RawMessage(d.Default), "observed": d.Observed,
+		})
 	}
 	return map[string]any{"decisions": views}, nil
 }
