@@ -114,7 +114,7 @@ type record struct {
 	points      []string    // that were reached, by name and number
 	failedPoint string      // the last that failed and was not passed since, by name
 	statements  []statement // what the application said
-	cleared     bool        // a stored provider key was about to be cleared
+	cleared     bool        // a stored provider key was cleared
 	requests    int         // that left the client and were not refused with 429
 	ended       string      // why the scenario was ended; "" where it ended by itself
 	died        string      // where the process died; "" where it did not

@@ -157,9 +157,11 @@ func (w *wire) attempt(req *http.Request, c *Call) (*http.Response, error) {
 		if a.Status != http.StatusTooManyRequests {
 			w.record.requests++
 		}
-		if stored := w.fingerprint(); c.spec == spec.SetBYOK && stored != before {
+		stored := w.fingerprint()
+		if c.spec == spec.SetBYOK && stored != before {
 			w.record.left.known["byok "+stored] = c.key // each fake has another fingerprint for the same key
 		}
+		w.record.cleared = w.record.cleared || before != "" && stored == ""
 		if w.dead[c.routine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
 			w.dead[c.routine] = 0
 		}
@@ -195,9 +197,6 @@ func (x *execution) nextFault(c *Call) (f faults.Fault, ended bool) {
 // send makes an attempt, with its fault if it has one.
 func (w *wire) send(req *http.Request, c *Call, f faults.Fault) (*http.Response, error) {
 	fake := w.record.fake
-	if w.fingerprint() != "" && c.spec == spec.ClearBYOK {
-		w.note(func() { w.record.cleared = true })
-	}
 	if _, found := fake.Agent(c.AgentID); found && f == agentGone {
 		fake.RemoveAgent(c.AgentID)
 	}
