@@ -100,8 +100,8 @@ func (l *ledger) giveBack(k costSet, at int64) {
 // limits on single operations only where most of it was used: else others may be to
 // blame. A limit that is only counted begins its count anew.
 func (l *ledger) refused(k costSet, granted, wait int64) {
-	if k != request { // the operation's own limit may have refused it, so it says nothing of requests
-		k &^= request
+	if k != request {
+		k &^= request // the operation's own limit may have refused it
 	}
 	var b budget // to blame
 	fullest := math.Inf(-1)

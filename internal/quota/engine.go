@@ -248,7 +248,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) {
 func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Duration) {
 	now = e.nowLocked()
 	w.entered, w.deadline = now, never
-	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // times are added to them
+	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // moments are added
 	if w.since == 0 {
 		w.since = now
 	}
