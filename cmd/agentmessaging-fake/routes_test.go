@@ -145,7 +145,7 @@ var dialogues = map[string][]step{
 		{"DELETE /v1/byok", "", 503, ""}, // nth acts once, whatever times says
 		{"GET /verify", "", 200, `{"unmet":[{},
 			{"why":"calls that it matched: 1; nearest: trace_000002 POST /v1/warmup key_000001: 200, which matches: the rule waits for match 2"},
-			{"why":"it has acted on 1 of 2 calls"}]}`},
+			{"times":2,"hits":1}]}`},
 		{"DELETE /replies", "", 204, ""},
 		{"DELETE /faults", "", 204, ""},
 		{"GET /verify", "", 200, `{"met":true}`},

@@ -83,7 +83,7 @@ type Active struct {
 	Conditions
 	// Hits is how often it had acted when it was copied for an answer.
 	Hits int `json:"hits"`
-	// Why says in Unmet why a required rule has not acted as often as it must; "" in All.
+	// Why says in Unmet why a required rule has not acted at all; "" in All.
 	Why string `json:"why,omitempty"`
 
 	// kind and acting are for this package: what made the rule, and how it is asked and
@@ -283,27 +283,22 @@ func (s *Set) All(kind Kind) []Active {
 	return s.selected(func(m *Active) bool { return m.kind == kind })
 }
 
-// Unmet returns the required rules that have not acted as often as they must, with the
-// reasons. A program in another language asks for them at the end of a test.
+// Unmet returns the required rules that have not acted as often as they must. A program
+// in another language asks for them at the end of a test.
 func (s *Set) Unmet() []Active {
-	unmet := s.selected(func(m *Active) bool { return m.Required && m.acting.Hits() < m.wanted() })
-	for i := range unmet {
-		m := &unmet[i]
+	unmet := s.selected(func(m *Active) bool {
+		wanted := 1
+		if m.Times != nil && m.Nth == nil { // with Nth it never acts twice
+			wanted = *m.Times
+		}
+		return m.Required && m.acting.Hits() < wanted
+	})
+	for i, m := range unmet {
 		if m.Hits == 0 {
-			m.Why = fakedoor.Of[fakeserver.Call](s.fake).WhyUnused(m.acting)
-		} else {
-			m.Why = fmt.Sprintf("it has acted on %d of %d calls", m.Hits, m.wanted())
+			unmet[i].Why = fakedoor.Of[fakeserver.Call](s.fake).WhyUnused(m.acting)
 		}
 	}
 	return unmet
-}
-
-// wanted is how often a required rule must act. With Nth, it never acts more than once.
-func (m *Active) wanted() int {
-	if m.Times == nil || m.Nth != nil {
-		return 1
-	}
-	return *m.Times
 }
 
 // selected returns copies with the hits of this moment. The list is never null in JSON.
