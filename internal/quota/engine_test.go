@@ -2,7 +2,6 @@ package quota
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -118,35 +117,6 @@ func refuseAll(t *testing.T, callers int, within, asked, through time.Duration) 
 	}
 	group.Wait()
 	return sent
-}
-
-// TestWhoLeavesIsNotKept, whether its context ends or an observer panics, and the
-// turn of one that leaves with it goes to the next.
-func TestWhoLeavesIsNotKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := closed(nil, 10*time.Second)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		leaves := errors.New("leaves")
-		gone, leave := context.WithCancelCause(ctx)
-		time.AfterFunc(10*time.Second-1, func() { leave(leaves) }) // just before it is its turn
-		go func() {
-			if e.Acquire(gone, reading()) == nil {
-				t.Error("it had left")
-			}
-		}()
-		synctest.Wait()
-		go func() {
-			w := reading()
-			w.OnWait = func(Wait) { panic("observer") }
-			assert.PanicsWithValue(t, "observer", func() { _ = e.Acquire(ctx, w) })
-		}()
-		synctest.Wait()
-		began := time.Now()
-		require.NoError(t, e.Acquire(ctx, reading()))
-		assert.Equal(t, 10*time.Second, time.Since(began))
-		assert.Zero(t, e.Waiting(false))
-		cancel()
-	})
 }
 
 // failingClock panics once, at a reading from now on.
