@@ -43,13 +43,10 @@ var apps = []struct {
 	{"a warning as ever, and another error that nobody reads", []string{"swallowed GetAgent_2/payment_required/once"}, broken(lastFailure)},
 	{"a number that only waits change", []string{"swallowed"}, says(time.Hour, func(took time.Duration, _ error) string { return fmt.Sprint(int(took.Seconds())) })},
 	{"a line of other words where answers are slow", nil, says(time.Hour, func(took time.Duration, err error) string {
-		switch {
-		case err != nil:
-			return "failed"
-		case took > time.Second:
+		if err == nil && took > time.Second {
 			return "it took a while"
 		}
-		return "done"
+		return fmt.Sprint(err == nil)
 	})},
 	{"a number of failures, one of them where answers are slow", nil, says(20*time.Second, func(_ time.Duration, err error) string {
 		return map[bool]string{false: "0", true: "1"}[err != nil]
@@ -381,15 +378,6 @@ func storeOnce(e *sweep.Env, mended bool) error {
 		return errors.Join(store(e, "sk-today"), put(e, "key", "tried"))
 	}
 	return errors.Join(put(e, "key", "tried"), store(e, "sk-today"))
-}
-
-// worker leaves a goroutine where a call is refused.
-func worker(e *sweep.Env) error {
-	_, err := e.Client.GetBYOK(e.Context())
-	if errors.Is(err, agentmessaging.ErrPaymentRequired) {
-		go func() { select {} }()
-	}
-	return err
 }
 
 func save(e *sweep.Env, mended bool) error {
