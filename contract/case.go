@@ -406,7 +406,7 @@ func (s *session) broken(a answer, problems ...problem) error {
 	}
 	s.broke = true
 	p := problems[i]
-	failure := s.Redact(fmt.Sprintf("broken rule %s\n%s\n%s%s", p.rule, p.text, s.Describe(a.Exchange), s.before()))
+	failure := fmt.Sprintf("broken rule %s\n%s\n%s%s", p.rule, p.text, s.Describe(a.Exchange), s.before())
 	if p.rule == s.running.rule() {
 		return errors.New(failure)
 	}
@@ -588,7 +588,7 @@ func (a answer) problems(st step) []problem {
 	shape, documented := a.Documented()
 	success, mediaType := a.Status == http.StatusOK, a.Header.Get("Content-Type")
 	media, _, _ := mime.ParseMediaType(mediaType)
-	all := []problem{
+	all := []problem{ // first the keys, which no later problem may quote
 		{rule("2.4", "The plaintext provider key is never returned."), a.shows(providerKey)},
 		{rule("fake", "no answer shows an API key"), a.shows(slices.Collect(maps.Values(a.s.Keys))...)},
 		{rule("1", "All request and response bodies are JSON."), unless(media == "application/json", "Content-Type is %q", rawcall.Clip(mediaType))},

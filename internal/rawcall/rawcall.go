@@ -342,13 +342,16 @@ func (p *Player) Describe(x Exchange) string {
 	for _, wait := range x.Header.Values("Retry-After") {
 		answer += ", Retry-After " + short(wait)
 	}
-	said := ""
+	said, body := "", string(x.Body)
+	if x.Value != nil { // without its spaces and escapes
+		body = jsonOf(x.Value)
+	}
 	for _, name := range []string{"error", "reason", "limit_key", "trace_id"} {
 		if v := x.At(name); v != nil && x.Status != http.StatusOK {
 			said += ", " + name + " " + short(jsonOf(v))
 		}
 	}
-	return strings.TrimSpace(x.Line()+" "+short(x.Call.Body)) + "\n" + strings.TrimSpace(answer+cmp.Or(said, " "+short(string(x.Body))))
+	return strings.TrimSpace(x.Line()+" "+short(x.Call.Body)) + "\n" + strings.TrimSpace(answer+cmp.Or(said, " "+short(body)))
 }
 
 // Exchange is a call and its answer.
