@@ -156,13 +156,13 @@ func TestRefusedConnection(t *testing.T) {
 			fakeserver.Where(func(call fakeserver.Call) bool { return call.Key == "key_000001" })).From(2)
 		c.send(agent, "hello").wantOK(t) // the wire has a connection now
 		c.send(agent, "other").wantOK(t)
-		hooks := 0
-		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { hooks++ }, WroteHeaders: func() { hooks++ }}
+		looked, hooks := 0, 0
+		trace := &httptrace.ClientTrace{GetConn: func(string) { looked++ }, GotConn: func(httptrace.GotConnInfo) { hooks++ }, WroteHeaders: func() { hooks++ }}
 		req := c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"hello"}`)
 		_, err := c.wire.RoundTrip(req.WithContext(httptrace.WithClientTrace(t.Context(), trace))) //nolint:bodyclose // there is none
 		assert.EqualError(t, err, "dial tcp fake:443: connect: connection refused", "not the name that tells what is missing")
 		assert.ErrorIs(t, err, syscall.ECONNREFUSED, way)
-		assert.Equal(t, []int{0, 1}, []int{hooks, refusal.Hits()}, way)
+		assert.Equal(t, []int{1, 0, 1}, []int{looked, hooks, refusal.Hits()}, way)
 		refusal.Remove()
 		last := fake.Calls()[fake.CallCount()-1]
 		assert.Equal(t, []any{0, fakeserver.Sent{Ended: last.Time, Broke: "refused"}, "203.0.113.7"}, []any{last.Status, last.Sent, last.Address}, way)

@@ -200,9 +200,9 @@ func (rt *roundTrip) build(r Request) {
 type delivery = int32
 
 const (
-	unread   delivery = iota // the body, so nobody has delivered the request; or it may be repeated all the same
-	possible                 // the body was read before there was a connection, or there is none to read
-	closed                   // the body was not read, and cannot be any more
+	unread   delivery = iota // nobody has read the body, or there is none and a repeat does no harm
+	possible                 // somebody read the body before there was a connection, or may have sent a POST without one
+	closed                   // nobody has read the body, or can do so any more
 )
 
 // unseen reports that the request may have been delivered in a way that runs no hooks, such
