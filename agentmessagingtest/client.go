@@ -11,12 +11,13 @@
 //	}
 //
 // The client is a real one and the fake is the whole service in memory, with
-// its rules and limits: see package fakeserver for scripts, faults, recorded
-// calls and limits. No wait of the client takes time. Where the client waits a minute
-// for a limit to open, the clock of the fake moves on instead, so no test needs
-// testing/synctest for that. As on the service, a limit that opens tomorrow is an error at
-// once, unless RetryPolicy.MaxWait is that long. Deadlines of contexts are real time. A bubble of testing/synctest works too, but its timers do not notice
-// these waits; docs/testing.md shows the client to use there.
+// its rules and limits: see package fakeserver for scripts, faults, recorded calls and
+// limits. No wait of the client takes time. Where the client waits a minute for a limit
+// to open, the clock of the fake moves on instead, so no test needs testing/synctest
+// for that. As on the service, a limit that opens tomorrow is an error at once, unless
+// RetryPolicy.MaxWait is that long. Deadlines of contexts are real time. A bubble of
+// testing/synctest works too, but its timers do not notice these waits; docs/testing.md
+// shows the client to use there.
 //
 // Package sweep runs a scenario of the application once for each failure at each
 // of its calls.

@@ -122,9 +122,10 @@ func (o *observation) check() error {
 	return nil
 }
 
-// run asks or reads a HAR file, compares with the baseline and writes the findings, even
-// where it was interrupted. What the baseline knows and this run did not see stays. changed counts
-// answers that differ, missing those that the baseline has and this run did not see.
+// run asks or reads a HAR file, compares with the baseline and writes the findings,
+// even where it was interrupted. What the baseline knows and this run did not see
+// stays. changed counts answers that differ, missing those that the baseline has and
+// this run did not see.
 func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (changed, missing int, err error) {
 	// A file that is not there reads as one without answers.
 	earlier, err := observe.ReadFile(o.baseline)

@@ -462,13 +462,12 @@ func isOfConnection(err error) bool {
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
 	}
-	return slices.Contains(connectionPackages, kind.PkgPath()) || slices.Contains(connectionErrors, err)
+	switch kind.PkgPath() {
+	case "context", "crypto/tls", "crypto/x509", "internal/poll", "net", "os", "syscall":
+		return true
+	}
+	return err == context.Canceled || err == io.EOF || err == io.ErrUnexpectedEOF
 }
-
-var (
-	connectionPackages = []string{"context", "crypto/tls", "crypto/x509", "internal/poll", "net", "os", "syscall"}
-	connectionErrors   = []error{context.Canceled, io.EOF, io.ErrUnexpectedEOF}
-)
 
 // Wrapped are the errors that err wraps.
 func Wrapped(err error) []error {

@@ -23,9 +23,9 @@ type TB interface {
 }
 
 // Run checks a store. newStore returns one whenever it is called: each time another
-// connection to the same server, whose keys all connections share. It may be empty or not. Run takes a
-// few seconds at most, and leaves a few small keys that expire. Each failure names the
-// rule that the store broke.
+// connection to the same server, whose keys all connections share. It may be empty or
+// not. Run takes a few seconds at most, and leaves a few small keys that expire. Each
+// failure names the rule that the store broke.
 func Run(tb TB, newStore func() pacer.Store) {
 	tb.Helper()
 	prefix := "pacer-test:" + strconv.FormatInt(time.Now().UnixNano(), 36) + ":"

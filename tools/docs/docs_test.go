@@ -456,7 +456,8 @@ func filesOf(t *testing.T, ending string) (files []string) {
 func noPartOfAName(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
 // TestDocsNames looks in the code for each exported name that a page mentions; in
-// SECURITY.md these are tests, too, which only their functions prove. words begins with names of other projects.
+// SECURITY.md these are tests, too, which only their functions prove. words begins with
+// names of other projects.
 func TestDocsNames(t *testing.T) {
 	t.Chdir(root)
 	words := map[string]bool{"Create": true, "MaxConnsPerHost": true, "StandardClient": true}
