@@ -67,7 +67,7 @@ func (a *attempt) observe(ctx context.Context) {
 const leastWait = time.Millisecond
 
 // acquire waits until the attempt may be sent: it passes the line, asks the user's limiter
-// and then the function of WithBeforeSend. It returns who has refused it; nil: nobody.
+// and then the function of WithBeforeSend. It returns the refusal, or nil.
 func (a *attempt) acquire(ctx context.Context) *Error {
 	c, w := a.call, &a.call.waiter
 	if err := ctx.Err(); err != nil { // no limit has made it late

@@ -108,7 +108,7 @@
 //   - at its deadline, if that comes while it is in line,
 //   - when the service refuses again after letting nobody through for the time of
 //     [WithTimeout],
-//   - if MaxAttempts is 1, which retries nothing. Before it is sent it still waits in line.
+//   - if MaxAttempts is 1, which retries nothing. The call still waits in line before it is sent.
 //
 // The error has RetryAfter set, unless its deadline came in line, and [Error].Local if its
 // last attempt was not sent.

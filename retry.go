@@ -39,6 +39,8 @@ type RetryPolicy struct {
 	MaxWait time.Duration
 }
 
+// The default waits are quota.DefaultMinWait, by which the cool-down jitters, and
+// DefaultMaxWait, which the pacer uses too.
 const (
 	defaultAttempts = 3
 	maxBackoff      = 8 * time.Second

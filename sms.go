@@ -13,8 +13,8 @@ type SMS struct {
 	// PhoneNumber may be set by [Client.GetAgent], and never by
 	// [Client.CreateAgent] (interface 4.6 and 4.7).
 	PhoneNumber string `json:"phone_number,omitempty"`
-	// TraceID is empty: the interface shows none inside sms. [Agent].TraceID identifies
-	// the call.
+	// TraceID is always empty, since the interface shows none inside sms: use
+	// [Agent].TraceID.
 	TraceID string `json:"trace_id,omitempty"`
 }
 

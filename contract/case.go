@@ -464,7 +464,7 @@ func (s *session) call(st step, i int) (answer, error) {
 	for tries := 0; ; tries++ {
 		x, err := s.Play(s.ctx, st.Call)
 		a := answer{Exchange: x, s: s}
-		if s.note(st.Call, x, err); s.all.unusable != nil {
+		if s.checkTarget(st.Call, x, err); s.all.unusable != nil {
 			return a, s.all.unusable
 		}
 		switch {
@@ -490,10 +490,10 @@ func (s *session) call(st step, i int) (answer, error) {
 	}
 }
 
-// note ends the run on a shared target after three calls in a row without an answer, and
+// checkTarget ends the run on a shared target after three calls in a row without an answer, and
 // if the target, from the start, refuses Target.Key or answers it with no JSON, as another
 // server does: the rules are not to blame.
-func (s *session) note(c rawcall.Call, x rawcall.Exchange, err error) {
+func (s *session) checkTarget(c rawcall.Call, x rawcall.Exchange, err error) {
 	all, refused := s.all, x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired
 	byOwnKey := err == nil && c.Key == own && c.Header != "Authorization"
 	all.accepted = all.accepted || byOwnKey && !refused && x.Value != nil

@@ -82,12 +82,6 @@ func (a admin) WhyUnused(made any) string {
 	return fmt.Sprintf("calls that it matched: %d; %s", r.matched, r.nearMiss(a.s.kept()))
 }
 
-// snapshot is a copy, since other calls may match the rule meanwhile.
-func (r *rule) snapshot() rule {
-	defer r.server.lock().Unlock()
-	return *r
-}
-
 func (a admin) ForgetCalls() {
 	defer a.s.lock().Unlock()
 	a.s.gen.log.kept, a.s.gen.log.total = nil, 0

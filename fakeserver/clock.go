@@ -65,7 +65,7 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	defer s.endSleep(wake)
 	seen, quiet := 0, 0 // the activity at the last look, and the pauses since it changed
 	for waited := time.Duration(0); ; quiet++ {
-		activity, earlier := s.look(wake, seen, quiet >= quietPauses, waited >= patience)
+		activity, earlier := s.tryWake(wake, seen, quiet >= quietPauses, waited >= patience)
 		if s.offset.Load() >= wake {
 			return nil
 		}
@@ -97,11 +97,11 @@ const (
 	patience     = 500 * time.Millisecond // of the next to wake, with a program that never stops calling
 )
 
-// look moves the clock to the wake time of a sleeper, if no other wakes earlier. The
-// program must rest, and nothing may have happened since the last look, unless the
+// tryWake moves the clock to the wake time of a sleeper, if no other wakes earlier. The
+// program must rest, and nothing may have happened since the last tryWake, unless the
 // sleeper was patient. It returns the activity until now, and how many sleepers wake
 // earlier.
-func (s *Server) look(wake int64, seen int, rests, patient bool) (activity, earlier int) {
+func (s *Server) tryWake(wake int64, seen int, rests, patient bool) (activity, earlier int) {
 	defer s.lock().Unlock()
 	for _, other := range s.sleepers {
 		if other < wake {

@@ -180,11 +180,17 @@ type rule struct {
 // Format prints the Go call that made it, with Nth, From, Times and Chance, for every
 // verb, without keys, and with texts only if the fake has WithMessageTexts.
 func (r *rule) Format(f fmt.State, _ rune) {
-	defer r.server.lock().Unlock()
-	_, _ = io.WriteString(f, r.description())
+	unlocked := r.snapshot()
+	_, _ = io.WriteString(f, unlocked.description())
 }
 
-// description is what Format prints. The lock must be held, unless r is a copy.
+// snapshot is a copy, since other calls may match the rule meanwhile.
+func (r *rule) snapshot() rule {
+	defer r.server.lock().Unlock()
+	return *r
+}
+
+// description is what Format prints, of a copy.
 func (r *rule) description() string {
 	said := r.says
 	for _, bound := range []struct {

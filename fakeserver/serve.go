@@ -51,11 +51,11 @@ type call struct {
 	changes   []*rule
 	fault     *wire.Fault // acts besides the latencies; nil means none
 
-	gone        bool            // the client left during the latency, so the call did not reach the service
-	left        bool            // the client left before the answer was sent
-	fromService wire.Answer     // what the service decided; empty if it was not asked
-	toClient    wire.Answer     // what the client gets: fromService, unless a fault replaces it
-	delivery    memnet.Delivery // how toClient leaves
+	neverArrived bool            // the client left during the latency, so the call did not reach the service
+	left         bool            // the client left before the answer was sent
+	fromService  wire.Answer     // what the service decided; empty if it was not asked
+	toClient     wire.Answer     // what the client gets: fromService, unless a fault replaces it
+	delivery     memnet.Delivery // how toClient leaves
 }
 
 // callback names a function of the test: what it is, and of which rule. The zero value
@@ -303,12 +303,12 @@ func (s *Server) reachesService(r *http.Request, c *call) bool {
 		for _, d := range c.latencies {
 			memnet.Pause(r.Context(), d)
 		}
-		c.gone, c.now = r.Context().Err() != nil, s.Now()
+		c.neverArrived, c.now = r.Context().Err() != nil, s.Now()
 	}
 	for _, in := range c.changes {
 		s.callBack(c, "the function", in, in.fault.Change)
 	}
-	return !c.gone && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
+	return !c.neverArrived && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
 }
 
 // askService has the service decide, makes the reply of a message, and words the answer.
@@ -387,7 +387,7 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 func (s *Server) chooseAnswer(c *call) {
 	c.toClient = c.fromService
 	switch {
-	case c.gone:
+	case c.neverArrived:
 		c.fault, c.delivery = nil, noAnswer
 	case c.fault != nil:
 		c.delivery = c.fault.Delivery
@@ -411,7 +411,7 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 	if c.fault != nil {
 		record.Why = strings.TrimSpace(record.Why + " " + c.fault.Why(c.Endpoint == spec.SendMessage, c.fromService.Status, len(c.toClient.Body)))
 	}
-	c.left = c.gone || ctx.Err() != nil
+	c.left = c.neverArrived || ctx.Err() != nil
 	// An answer that drips or hangs has not left when this returns: its record says
 	// that nothing was sent so far, and progress goes on with it.
 	part, _ := c.delivery.Part(c.toClient.Body)
@@ -420,7 +420,7 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 		part = nil
 	}
 	if record.Sent = s.sentPart(c, len(part), c.left || !slow); c.left {
-		record.Why = strings.TrimSpace(record.Why + " " + wire.WhyLeft(record.Took, !c.gone))
+		record.Why = strings.TrimSpace(record.Why + " " + wire.WhyLeft(record.Took, !c.neverArrived))
 	}
 	for _, w := range slices.Backward(s.addToLog(c)) {
 		defer s.showTo(w, c.entry) // even if one before it ends the goroutine

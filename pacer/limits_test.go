@@ -1,6 +1,7 @@
 package pacer_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -137,7 +138,7 @@ func TestLevel(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		assert.Equal(t, held, level(p), "it holds")
 		time.Sleep(3 * time.Minute / 4)
-		assert.InDelta(t, 1.225*held, level(p), 0.1, "it climbs")
+		assert.InDelta(t, math.Sqrt(1.5)*held, level(p), 0.1, "half a window later, at 1.5 times a window")
 		time.Sleep(5 * time.Minute / 4)
 		assert.Equal(t, 60.0, level(p))
 		acquire(t, p, message).Done(tooMany("", 15*time.Second))
@@ -162,20 +163,20 @@ func TestSpacing(t *testing.T) {
 			return time.Since(began).Seconds()
 		}
 		fill(t, p, 2*time.Minute)
-		assert.InDelta(t, 1.007, distance(), 0.001)
+		assert.InDelta(t, 1+0.4/60, distance(), 0.001, "a guard of 0.4 s a window")
 		acquire(t, p, patient()).Done(tooMany("", time.Second))
 		acquire(t, p, patient()).Done(tooMany("", time.Second)) // the first had no time to work
-		assert.InDelta(t, 1.012, distance(), 0.001)
+		assert.InDelta(t, 1+1.8*0.4/60, distance(), 0.001, "a refusal makes it 1.8 times as large")
 		for range 3 {
 			fill(t, p, 5*time.Second)
 			acquire(t, p, patient()).Done(tooMany("", time.Second))
 		}
-		assert.InDelta(t, 1.07, distance(), 0.01)
+		assert.InDelta(t, 1+1.8*1.8*1.8*1.8*0.4/60, distance(), 0.01, "after four refusals")
 		assert.Equal(t, 60.0, level(p))
 		time.Sleep(10 * time.Minute)
 		assert.Equal(t, 1, use(t, p, message))
 		fill(t, p, time.Hour)
-		assert.InDelta(t, 1.013, distance(), 0.003)
+		assert.InDelta(t, 1.013, distance(), 0.003, "calls that pass for an hour take most of it back")
 	})
 }
 

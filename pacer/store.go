@@ -83,7 +83,7 @@ type step struct {
 func (c *coordinator) step() {
 	var s *step
 	c.engine.Do(func(now time.Duration) { s = c.beginStep(now) })
-	err := c.share(s)
+	err := c.updateState(s)
 	var wasDown bool
 	var processes int
 	c.engine.Do(func(now time.Duration) {
@@ -125,8 +125,8 @@ const (
 	setBack   = 5 * second
 )
 
-// share loads, changes and swaps the state, and again if another process was quicker.
-func (c *coordinator) share(s *step) error {
+// updateState loads, changes and swaps the state, and again if another process was quicker.
+func (c *coordinator) updateState(s *step) error {
 	for range mostTries {
 		if err := c.load(s); err != nil {
 			return err
@@ -200,7 +200,7 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 	p := &c.peers
 	if err != nil {
 		if !p.down {
-			c.shareOut(now)
+			c.takeShare(now)
 		}
 		s.apply(c.here(now))
 	} else {
@@ -214,10 +214,10 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 	}
 }
 
-// shareOut makes the state this process's share: each call now counts once per
+// takeShare makes the state this process's share: each call now counts once per
 // known process, and the first goes when this process's ticket was due. A process that
 // knows of no other begins with a part, and finds its share by refusals.
-func (c *coordinator) shareOut(now time.Duration) {
+func (c *coordinator) takeShare(now time.Duration) {
 	l := c.here(now)
 	for b := range l.budgets(everything) {
 		switch {

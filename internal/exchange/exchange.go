@@ -354,7 +354,7 @@ func (rt *roundTrip) finish() {
 		<-held.firstToken
 	}
 	if rt.ctx.Err() != nil && rt.headers.Load() == 1 && !rt.repeat.Load() {
-		conn.missed(rt.answersBefore.Load())
+		conn.countSilent(rt.answersBefore.Load())
 	}
 }
 

@@ -134,9 +134,9 @@ const stalledAfter = 2
 
 func (c *connection) stalled() bool { return c.silent.Load() >= stalledAfter }
 
-// missed counts a request that ended without a byte. answers is what the
+// countSilent counts a request that ended without a byte. answers is what the
 // connection had answered before it.
-func (c *connection) missed(answers int64) {
+func (c *connection) countSilent(answers int64) {
 	if c.answers.Load() == answers {
 		c.silent.Add(1)
 	}

@@ -17,7 +17,7 @@ const (
 )
 
 const (
-	// LeastClosed is for a 429 that does not say how long.
+	// LeastClosed is for a 429 that does not say how long. The pacer closes for no less.
 	LeastClosed = time.Second
 	// trialEvery is how often a class tries a gate that its own refusals closed for longer
 	// than that: the plan may have been upgraded.
@@ -29,10 +29,10 @@ const (
 	mostTrial  = time.Minute
 	// MostBackoff is the longest wait of a lone caller at a gate whose openings let
 	// nobody through, each longer than the one before, so that a service that refuses
-	// for ever is not asked for ever. Many callers, who need every chance, wait up to
-	// leastBackoff.
+	// for ever is not asked for ever. Of n callers the longest wait is MostBackoff/n, or
+	// crowdBackoff if that is longer: they need every chance.
 	MostBackoff  = 64 * time.Second
-	leastBackoff = 5 * time.Second
+	crowdBackoff = 5 * time.Second
 )
 
 // A CoolDown is the rule of a client without limits of its own: after a 429, calls
@@ -76,17 +76,17 @@ func NewCoolDown(clock Clock, random func() float64) *Engine {
 // learned from where its name was seen: the interface shows neither the values of
 // limit_key nor what each of them covers.
 type gate struct {
-	key      string
-	closed   bool
-	begun    time.Duration // when it closed
-	asked    time.Duration // for how long, at that time
-	end      time.Duration // when it opens, in the service's words
-	reported time.Duration // the end in the last report of a cool-down
-	trace    string        // of the answer that closed it
-	random   float64       // for jitter, the same for all callers
-	since    time.Duration // when somebody last got through
-	empty    int           // openings one after the other in which nobody did
-	ramp     *ramp         // since it opened last; nil: it holds back nobody
+	key         string
+	closed      bool
+	begun       time.Duration // when it closed
+	asked       time.Duration // for how long, at that time
+	end         time.Duration // when it opens, in the service's words
+	reported    time.Duration // the end in the last report of a cool-down
+	trace       string        // of the answer that closed it
+	random      float64       // for jitter, the same for all callers
+	since       time.Duration // when somebody last got through
+	emptyBefore int           // openings in a row before the last one in which nobody did
+	ramp        *ramp         // since it opened last; nil: it holds back nobody
 }
 
 // Sort implements Rule. A class is an endpoint, and whether the call also spends the BYOK
@@ -164,7 +164,7 @@ func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration)
 	case 1:
 		return g.end, g.end // who has waited in vain goes before other programs
 	default:
-		backoff := min(max(g.asked, LeastClosed)<<min(empty-1, 6), max(leastBackoff, MostBackoff/time.Duration(max(1, waiting))))
+		backoff := min(max(g.asked, LeastClosed)<<min(empty-1, 6), max(crowdBackoff, MostBackoff/time.Duration(max(1, waiting))))
 		backoff += time.Duration(g.random * float64(backoff) / 4) // out of step with others
 		patience := max(g.since, first.since) + cmp.Or(first.Patience, never/2)
 		opens = max(g.end, min(g.begun+backoff, patience, first.deadline-answerWait))
@@ -175,7 +175,7 @@ func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration)
 // emptied counts the openings, the last one included, in which nobody passed.
 func (g *gate) emptied() int {
 	if g.ramp != nil && g.ramp.through() == 0 {
-		return g.empty + 1
+		return g.emptyBefore + 1
 	}
 	return 0
 }
@@ -184,7 +184,7 @@ func (g *gate) emptied() int {
 // has ended.
 func (g *gate) open(now time.Duration) {
 	last, next := g.ramp, &ramp{opened: now, last: now}
-	g.empty = g.emptied()
+	g.emptyBefore = g.emptied()
 	if g.closed, g.ramp = false, next; last == nil || now <= last.opened {
 		return
 	}
@@ -241,7 +241,7 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	switch {
 	case closes:
 		if g.closed, news = true, true; g.ramp == nil {
-			g.since, g.empty = now, 0
+			g.since, g.emptyBefore = now, 0
 		}
 		g.begun, g.end, g.asked, g.random = now, end, asked, c.random()
 	case end > g.end:

@@ -32,10 +32,10 @@ type Tally struct {
 // is made for one call, by State.limit, and writes through to the Usage that it points
 // to. Its answers depend only on the calls that it counted and on its arguments.
 type limit struct {
-	// kind, bucket and burst are Behavior.Windows, taken apart once for all limits.
-	kind   string
-	bucket bool
-	burst  int // of a bucket for a minute; 0 means max
+	// windows, bucket and burst are Behavior.Windows, taken apart once for all limits.
+	windows string
+	bucket  bool
+	burst   int // of a bucket for a minute; 0 means max
 	// length and max are those of the row of spec.Limits, max by plan or WithLimit.
 	length time.Duration
 	max    int
@@ -65,7 +65,7 @@ func (l limit) headStart() time.Duration {
 // the window before too, so it keeps a call for two lengths.
 func (l limit) dropExpired(now time.Time) {
 	counts := l.length
-	if l.kind == decisions.WindowsWeighted {
+	if l.windows == decisions.WindowsWeighted {
 		counts *= 2
 	}
 	for len(l.Calls) > 0 && !l.Calls[0].At.Add(counts).After(now) {
@@ -84,8 +84,8 @@ func (l limit) count(now time.Time) {
 	if now.After(l.usage.Last) {
 		l.usage.Last = now
 	}
-	if l.Kind != l.kind {
-		*l.Window = Window{Kind: l.kind, Shut: l.Shut} // as it was read from the file of another service
+	if l.Kind != l.windows {
+		*l.Window = Window{Kind: l.windows, Shut: l.Shut} // as it was read from the file of another service
 	}
 	if l.bucket {
 		if l.Full.Before(now) {
@@ -100,9 +100,9 @@ func (l limit) count(now time.Time) {
 	// begins its own.
 	at, last := now, len(l.Calls)-1
 	switch {
-	case l.kind == decisions.WindowsAligned || l.kind == decisions.WindowsWeighted:
+	case l.windows == decisions.WindowsAligned || l.windows == decisions.WindowsWeighted:
 		at = now.Truncate(l.length)
-	case l.kind == decisions.WindowsFixed && last >= 0:
+	case l.windows == decisions.WindowsFixed && last >= 0:
 		at = l.Calls[0].At
 	}
 	// Calls may be counted in another order than they read the clock.
@@ -121,10 +121,10 @@ func (l limit) opens(now time.Time) time.Time {
 	l.dropExpired(now)
 	opens, left := now, l.Used
 	switch {
-	case l.Kind != l.kind: // nothing was counted yet
+	case l.Kind != l.windows: // nothing was counted yet
 	case l.bucket:
 		opens = l.Full.Add(l.perCall() - l.headStart())
-	case l.kind == decisions.WindowsWeighted:
+	case l.windows == decisions.WindowsWeighted:
 		opens = l.weightedOpens(now)
 	default:
 		for _, t := range l.Calls {
@@ -173,13 +173,13 @@ func (w *Window) callsBefore(start time.Time) (calls int) {
 // which refuses the next call never shows one left.
 func (l limit) used(now time.Time) int {
 	switch {
-	case l.Kind != l.kind:
+	case l.Kind != l.windows:
 		return 0
 	case l.bucket:
 		return int(max(0, l.Full.Sub(now)+l.perCall()-1) / l.perCall())
 	}
 	l.dropExpired(now)
-	if l.kind != decisions.WindowsWeighted {
+	if l.windows != decisions.WindowsWeighted {
 		return l.Used
 	}
 	start := now.Truncate(l.length)

@@ -48,7 +48,7 @@ const s = time.Second
 
 func limitOf(kind string, most int) limit {
 	u := new(Usage)
-	return limit{kind: kind, length: time.Minute, max: most, bucket: IsBucket(kind), burst: burstOf(kind), usage: u, Window: &u.Windows[0]}
+	return limit{windows: kind, length: time.Minute, max: most, bucket: IsBucket(kind), burst: burstOf(kind), usage: u, Window: &u.Windows[0]}
 }
 
 // Each rule of a way to count is a row: calls counted at some times, and when the next one

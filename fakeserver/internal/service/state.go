@@ -23,7 +23,7 @@ import (
 // its methods return are good while the caller holds its own.
 type State struct {
 	behavior  *Behavior            // never changes
-	kind      limit                // of Behavior's windows, the same for all limits
+	blank     limit                // without numbers: State.limit fills in a copy
 	maxima    [spec.LimitCount]int // of calls, in the order of spec.Limits; 0 means the plan's
 	exchanges int                  // kept of each conversation, the newest
 	vault     *vault               // nil until a provider key is stored
@@ -42,7 +42,7 @@ type State struct {
 func New(behavior *Behavior, maxima [spec.LimitCount]int, exchanges int) *State {
 	return &State{
 		behavior: behavior, maxima: maxima, exchanges: exchanges,
-		kind:     limit{kind: behavior.Windows, bucket: IsBucket(behavior.Windows), burst: burstOf(behavior.Windows)},
+		blank:    limit{windows: behavior.Windows, bucket: IsBucket(behavior.Windows), burst: burstOf(behavior.Windows)},
 		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, inOrder: []*Agent{}, ips: map[netip.Addr]*Usage{},
 	}
 }
@@ -229,7 +229,7 @@ func (s *State) limit(i int, k *Key, ip *Usage) limit {
 	// Server.Limits shows the limits of a key on the free plan too, of whose calls
 	// authenticate lets none come this far.
 	plan, _ := spec.PlanNamed(k.Plan)
-	l := s.kind
+	l := s.blank
 	l.length, l.max = spec.Limits[i].Window, cmp.Or(s.maxima[i], plan.Max[i])
 	l.usage, l.shut = k.Usage, k.Usage.Windows[i].Shut
 	if spec.Limits[i].PerIP {

@@ -39,7 +39,7 @@ export async function fill(fake, text) {
   await fake.control('PUT', 'agents/agent_000001/sms', { status: 'active', phone_number: text.slice(0, 64) });
   for (let i = 0; i < 2; i++) await fake.call('POST', '/v1/agents/agent_000001/messages', { text, user_ref: text });
   await fake.control('POST', 'agents/agent_000001/conversation', { exchanges: [{ text, reply_text: text, warnings: [text], user_ref: text, trace_id: text }] });
-  await fake.control('POST', 'agents', { key: 'key_000001', agent_id: text.slice(0, 200), status: text.slice(0, 64), customer_ref: text.slice(0, 200) });
+  await fake.control('POST', 'agents', { key: 'key_000001', agent_id: text.replaceAll('/', '').slice(0, 200), status: text.slice(0, 64), customer_ref: text.slice(0, 200) });
   await fake.control('POST', 'faults', { fault: { kind: 'raw_answer', status: 418, content_type: 'text/html', body: text }, match: { endpoint: 'GET /v1/status' } });
   await fake.control('POST', 'faults', { fault: { kind: 'hang' }, match: { text_containing: text } });
   await fake.call('GET', '/v1/status');

@@ -316,7 +316,3 @@ func panicAsError(err *error) {
 		panic(p)
 	}
 }
-
-// batch is how many calls are copied at a time: copies of all would take as much
-// memory again.
-const batch = 100

@@ -19,7 +19,7 @@ type keyView struct {
 }
 
 // viewOfKey marks the first key, which a reset does not remove.
-func viewOfKey(k fakedoor.Key) keyView { return keyView{k, k.Label == "key_000001"} }
+func viewOfKey(k fakedoor.Key) keyView { return keyView{k, k.Label == fakedoor.KeyDefault} }
 
 // listKeys is GET keys, in the order of issue.
 func (s *Server) listKeys(*request) (any, error) {
