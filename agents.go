@@ -131,6 +131,25 @@ type llmBody struct {
 	Label    string   `json:"label,omitempty"`
 }
 
+// request is the call that creates the agent.
+func (p CreateAgentParams) request() request {
+	metadata, err := encodeObject(spec.Metadata, p.Metadata)
+	return request{
+		endpoint: spec.CreateAgent,
+		invalid:  cmp.Or(err, p.validate()),
+		body: createAgentBody{
+			SystemPrompt: p.SystemPrompt,
+			CustomerRef:  p.CustomerRef,
+			SMS:          modeBody{string(p.SMS.Mode)},
+			LLM:          llmBody{p.LLM.Mode, p.LLM.Tier, p.LLM.Model, p.LLM.Provider, p.LLM.BaseURL, string(p.LLM.APIKey), p.LLM.Label},
+			Metadata:     metadata,
+		},
+		providerKey: string(p.LLM.APIKey),
+		words:       p.SystemPrompt,
+		setsBYOK:    p.LLM.APIKey != "",
+	}
+}
+
 func (p CreateAgentParams) validate() error {
 	if p.LLM.APIKey != "" && p.LLM.Provider == "" {
 		return &ValidationError{Field: spec.LLMProvider.Path, Reason: "is required when llm.api_key is given: one of " + spec.LLMProvider.Values()}
@@ -173,22 +192,7 @@ func readAgent(r *reply) *Agent {
 // [ErrRateLimited], and [ErrOutcomeUnknown]: an agent may then exist whose
 // id nobody knows.
 func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Agent, error) {
-	llm := params.LLM
-	metadata, err := encodeObject(spec.Metadata, params.Metadata)
-	return do(ctx, c, request{
-		endpoint: spec.CreateAgent,
-		invalid:  cmp.Or(err, params.validate()),
-		body: createAgentBody{
-			SystemPrompt: params.SystemPrompt,
-			CustomerRef:  params.CustomerRef,
-			SMS:          modeBody{string(params.SMS.Mode)},
-			LLM:          llmBody{llm.Mode, llm.Tier, llm.Model, llm.Provider, llm.BaseURL, string(llm.APIKey), llm.Label},
-			Metadata:     metadata,
-		},
-		providerKey: string(llm.APIKey),
-		words:       params.SystemPrompt,
-		setsBYOK:    llm.APIKey != "",
-	}, readAgent)
+	return do(ctx, c, params.request(), readAgent)
 }
 
 // GetAgent reads an agent (interface 4.7).

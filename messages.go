@@ -41,13 +41,9 @@ type messageBody struct {
 // message that did not get there; it wraps the cause, such as a net.Error or
 // context.DeadlineExceeded.
 func (c *Client) SendMessage(ctx context.Context, agentID string, params MessageParams) (*Reply, error) {
-	return do(ctx, c, request{
-		endpoint: spec.SendMessage,
-		agentID:  agentID,
-		invalid:  cmp.Or(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef)),
-		body:     messageBody(params),
-		words:    params.Text,
-	}, func(r *reply) *Reply {
+	invalid := cmp.Or(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef))
+	r := request{endpoint: spec.SendMessage, agentID: agentID, invalid: invalid, body: messageBody(params), words: params.Text}
+	return do(ctx, c, r, func(r *reply) *Reply {
 		return &Reply{Text: r.needText("reply_text"), Warnings: r.texts("warnings"), TraceID: r.traceID}
 	})
 }

@@ -75,12 +75,8 @@ type modeBody struct {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], [ErrOutcomeUnknown].
 func (c *Client) EnableSMS(ctx context.Context, agentID string, mode SMSMode) (*SMSChannel, error) {
-	return do(ctx, c, request{
-		endpoint: spec.EnableSMS,
-		agentID:  agentID,
-		invalid:  check(spec.SMSChannelMode, string(mode)),
-		body:     modeBody{string(mode)},
-	}, func(r *reply) *SMSChannel {
+	r := request{endpoint: spec.EnableSMS, agentID: agentID, invalid: check(spec.SMSChannelMode, string(mode)), body: modeBody{string(mode)}}
+	return do(ctx, c, r, func(r *reply) *SMSChannel {
 		return &SMSChannel{Status: SMSStatus(r.needName("status")), TraceID: r.traceID}
 	})
 }
