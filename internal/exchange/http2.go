@@ -3,7 +3,6 @@ package exchange
 import (
 	"context"
 	"crypto/tls"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -87,7 +86,11 @@ func (cs *connections) addLocked(conn *tls.Conn) *connection {
 	if cs.known == nil {
 		cs.known = map[weak.Pointer[tls.Conn]]*connection{}
 	}
-	maps.DeleteFunc(cs.known, func(key weak.Pointer[tls.Conn], _ *connection) bool { return key.Value() == nil })
+	for key := range cs.known {
+		if key.Value() == nil {
+			delete(cs.known, key)
+		}
+	}
 	cs.known[weak.Make(conn)] = c
 	return c
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -470,10 +469,12 @@ func isOfConnection(err error) bool {
 }
 
 // Wrapped are the errors that err wraps.
-func Wrapped(err error) []error {
-	all := []error{errors.Unwrap(err)}
-	if many, ok := err.(interface{ Unwrap() []error }); ok {
-		all = slices.Clone(many.Unwrap())
+func Wrapped(err error) (all []error) {
+	switch err := err.(type) {
+	case interface{ Unwrap() error }:
+		all = []error{err.Unwrap()}
+	case interface{ Unwrap() []error }:
+		all = slices.Clone(err.Unwrap())
 	}
 	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
 }
