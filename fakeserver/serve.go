@@ -246,6 +246,9 @@ func (s *Server) findRules(c *call) {
 // matchingRules returns the rules that match a call, oldest first. No lock is held,
 // since matchers may be functions of the test.
 func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
+	if len(rules) == 0 {
+		return nil
+	}
 	s.callBack(c, "a matcher", nil, func() {
 		for _, r := range rules {
 			if c.callback.of = r; matchesAll(r.matchers, c.entry) {
