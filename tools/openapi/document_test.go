@@ -209,5 +209,5 @@ func TestContractOnPrism(t *testing.T) {
 	cases.Env = append(os.Environ(), "AGENT_MESSAGING_BASE_URL="+startPrism(t), "AGENT_MESSAGING_API_KEY=key-1", "AGENT_MESSAGING_SECOND_API_KEY=key-2")
 	out, err := cases.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	assert.Greater(t, strings.Count(string(out), "--- PASS"), 250, "cases")
+	assert.Equal(t, 266, strings.Count(string(out), "    --- PASS"), "cases, as README.md and docs/contract.md say")
 }
