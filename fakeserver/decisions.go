@@ -214,28 +214,3 @@ func WithDecision(id string, answer any) Option {
 		return nil
 	}
 }
-
-// defaultBehavior has the fake's own answers. They are guesses; an observation of a real
-// service replaces them. All fakes that nobody changed share it. Like and WithDecision
-// start from a new one.
-var defaultBehavior = newBehavior()
-
-func newBehavior() *service.Behavior {
-	answers, b := map[string]any{}, new(service.Behavior)
-	for _, q := range decisions.All {
-		answers[q.ID] = q.Default
-	}
-	if err := json.Unmarshal(encode(answers), b); err != nil {
-		panic(err) // each default has the type of its field
-	}
-	return b
-}
-
-// encode writes answers as JSON.
-func encode(answer any) []byte {
-	b, err := json.Marshal(answer)
-	if err != nil {
-		panic(err) // answers are text, numbers, booleans and maps of them
-	}
-	return b
-}

@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -258,4 +260,29 @@ func quoteName(name string) string { return strconv.Quote(printable.Name(name)) 
 // agentmessaging-fake makes a 400 of it.
 func misuse(method, format string, args ...any) {
 	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
+}
+
+// defaultBehavior has the fake's own answers. They are guesses; an observation of a real
+// service replaces them. All fakes that nobody changed share it. Like and WithDecision
+// start from a new one.
+var defaultBehavior = newBehavior()
+
+func newBehavior() *service.Behavior {
+	answers, b := map[string]any{}, new(service.Behavior)
+	for _, q := range decisions.All {
+		answers[q.ID] = q.Default
+	}
+	if err := json.Unmarshal(encode(answers), b); err != nil {
+		panic(err) // each default has the type of its field
+	}
+	return b
+}
+
+// encode writes answers as JSON.
+func encode(answer any) []byte {
+	b, err := json.Marshal(answer)
+	if err != nil {
+		panic(err) // answers are text, numbers, booleans and maps of them
+	}
+	return b
 }
