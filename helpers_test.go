@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
 
@@ -288,7 +289,7 @@ func (s *stub) record(req *http.Request) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.answers[min(1+len(s.sent), len(s.answers))-1]
-	var body []byte
+	body := exchange.PeekBody(req) // a dial that fails reads nothing
 	if req.Body != nil && a.Err != notDialed.Err {
 		body, _ = io.ReadAll(req.Body)
 	}
