@@ -101,7 +101,7 @@ type call struct {
 }
 
 // newCall checks what every call shares and encodes the body.
-func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) (*call, error) {
+func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) (_ *call, err error) {
 	if c == nil || c.base == nil {
 		return nil, errNoClient
 	}
@@ -121,7 +121,6 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) 
 	if call.secrets.HasKey(r.agentID) { // URLs, events and logs show ids
 		return nil, &ValidationError{Field: "agent_id", Reason: "holds the API key; give Agent.ID"}
 	}
-	var err error
 	if call.url, err = r.url(c.base); err != nil {
 		return nil, err
 	}

@@ -490,9 +490,9 @@ func (s *session) call(st step, i int) (answer, error) {
 	}
 }
 
-// checkTarget ends the run on a shared target after three calls in a row without an answer, and
-// if the target, from the start, refuses Target.Key or answers it with no JSON, as another
-// server does: the rules are not to blame.
+// checkTarget ends the run on a shared target after three calls in a row without an answer,
+// and if the target, from the start, refuses Target.Key or answers it with no JSON, as
+// another server does: the rules are not to blame.
 func (s *session) checkTarget(c rawcall.Call, x rawcall.Exchange, err error) {
 	all, refused := s.all, x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired
 	byOwnKey := err == nil && c.Key == own && c.Header != "Authorization"
