@@ -73,21 +73,15 @@ func (p *program) announce(stdout io.Writer) error {
 	return err
 }
 
-// loadState reads the state, where there is one, and takes the lock of it. A state that
-// somebody has made read-only must not be replaced at the end, so it is opened for
-// writing too and refused now. Where there is no file, the state begins empty.
+// loadState reads the state, where there is one. A state that somebody has made
+// read-only must not be replaced at the end, so it is opened for writing too and refused
+// now. Where there is no file, the state begins empty. Nothing keeps two programs from
+// one file: the one that ends last has saved.
 func (p *program) loadState() error {
 	path := p.config.statePath
 	if path == "" {
 		return nil
 	}
-	// A link and the file that it leads to are one state, so the lock is at the file.
-	path = wholefile.Target(path)
-	var err error
-	if p.lock, err = lockFile(path + lockSuffix); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	// The lock is held from here on, also where there is no state yet.
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -100,23 +94,6 @@ func (p *program) loadState() error {
 		return fmt.Errorf("%s: %w; move it away to begin anew", path, err)
 	}
 	return nil
-}
-
-// lockSuffix ends the name of the file that one program holds locked for its state.
-const lockSuffix = ".lock"
-
-// errLocked says that the lock is taken. Two programs on one state would each lose what
-// the other has saved.
-var errLocked = errors.New("another agentmessaging-fake uses this file; give each its own, or remove " +
-	"the file of the same name that ends in " + lockSuffix + " if that program is gone")
-
-// unlockState lets another program use the state. The file goes first: who opens it
-// after that opens another one.
-func (p *program) unlockState() {
-	if p.lock != nil {
-		_ = os.Remove(p.lock.Name())
-		_ = p.lock.Close()
-	}
 }
 
 // saveState writes the state at the end, whole or not at all: the file of an earlier

@@ -35,8 +35,6 @@ type program struct {
 	control  *control.Server
 	server   *http.Server
 	facts    facts
-	// lock is the file that keeps other programs from the state; nil without --state.
-	lock *os.File
 }
 
 // manyCalls are more than the collector should let memory double for: by default Go
@@ -81,8 +79,8 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 // the exit status is that of a wrong flag.
 type usageError struct{ error }
 
-// start does all that can fail before the first answer. If it fails, it leaves neither
-// a socket nor a lock on the state.
+// start does all that can fail before the first answer. If it fails, it leaves no
+// socket.
 func start(c *config, stderr io.Writer) (*program, error) {
 	listener, err := listen(c)
 	if err != nil {
@@ -91,7 +89,6 @@ func start(c *config, stderr io.Writer) (*program, error) {
 	p := &program{config: c, listener: listener}
 	if err := p.prepare(stderr); err != nil {
 		_ = listener.Close()
-		p.unlockState()
 		return nil, err
 	}
 	return p, nil
@@ -168,7 +165,6 @@ func (p *program) requireToken(g *jsonapi.Guard) (made string) {
 // stop ends streams and waits, lets calls under way end within drainTime, and saves the
 // state. The state comes last, when nothing changes it any more.
 func (p *program) stop() error {
-	defer p.unlockState()
 	// Streams never end by themselves, so Shutdown would wait for them until drainTime.
 	p.control.End()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)

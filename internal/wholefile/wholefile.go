@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 )
 
-// Target is the file that a path means. A link stays, and the file that it leads to
+// target is the file that a path means. A link stays, and the file that it leads to
 // is replaced.
-func Target(path string) string {
+func target(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
@@ -35,11 +35,11 @@ func Writable(path string) error {
 // a file can be renamed over another one of the same file system only. A device or a
 // folder must not be replaced by a file.
 func nextTo(path string) (*os.File, error) {
-	target := Target(path)
-	if info, err := os.Lstat(target); err == nil && !info.Mode().IsRegular() {
+	file := target(path)
+	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: must be a regular file, or not be there", path)
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(target), ".agentmessaging-*")
+	temporary, err := os.CreateTemp(filepath.Dir(file), ".agentmessaging-*")
 	if err != nil {
 		return nil, fmt.Errorf("%s: must be in a folder that can be written to: %w", path, err)
 	}
@@ -55,7 +55,7 @@ func Write(path string, content []byte) error {
 	_, err = temporary.Write(content)
 	err = errors.Join(err, temporary.Sync(), temporary.Close())
 	if err == nil {
-		err = os.Rename(temporary.Name(), Target(path))
+		err = os.Rename(temporary.Name(), target(path))
 	}
 	if err != nil {
 		_ = os.Remove(temporary.Name())
