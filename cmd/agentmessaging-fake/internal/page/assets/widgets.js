@@ -121,7 +121,7 @@ export function item(page, id, open, state, ...below) {
   return h(
     'li',
     { key: id },
-    h('a.item', { href: hrefOf(page, id), 'aria-current': open ? 'true' : undefined }, h('span.between', mono(id), state), h('small.row', ...below)),
+    h('a.item', { href: hrefOf(page, id), 'aria-current': open ? 'true' : undefined }, h('span.between', mono(id), state), h('small.between', ...below)),
   );
 }
 

@@ -68,7 +68,7 @@ function key(k) {
         'div.row',
         // The plan of a revoked key makes no difference, so it cannot be changed.
         choice(`Plan of ${k.label}`, plans, { value: k.plan, disabled: k.revoked, onChange: (e) => changePlan(k, e.target) }),
-        k.revoked ? button('Reinstate', () => revoke(k, false, 'is valid again.')) : button('Revoke', () => revoke(k, true, 'is revoked: calls with it are answered 401.'), { class: 'danger' }),
+        k.revoked ? button('Reinstate', () => revoke(k, false, 'is valid again.')) : button('Revoke', () => revoke(k, true, 'is revoked: calls with it are answered 401.'), { class: 'bad' }),
       ),
     ),
     state.issued?.label === k.label && secret(state.issued.key),

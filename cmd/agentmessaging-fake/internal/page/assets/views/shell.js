@@ -22,7 +22,7 @@ export function Shell() {
   return [
     h(Header),
     // Panels are links, so a browser can open one in another tab.
-    h('nav', { 'aria-label': 'Panels' }, h('ul', pages.map(item))),
+    h('nav', { 'aria-label': 'Panels' }, h('ul.row', pages.map(item))),
     h('main', h(state.locked ? Locked : views[page])),
     h(Notice),
   ];
@@ -73,8 +73,8 @@ function Header() {
   return h(
     'header.row',
     h('h1.row', h('img', { src: '/_fake/assets/icon.svg', alt: '', width: 26, height: 26 }), 'Agent Messaging', tag('fake')),
-    h(Clock),
     h('div.row', { role: 'status', 'data-phase': state.link }, tag(...link[state.link])),
+    h(Clock),
     button('Reset', null, { popovertarget: 'reset' }),
     h(Reset),
   );
@@ -118,7 +118,7 @@ function Reset() {
       'div.stack',
       h('h2', 'Reset the fake?'),
       h('p', 'You cannot undo this. Agents, conversations, calls, rules and all keys but the first are deleted, and every limit is open again. The clock goes back to the present. The first key and the settings stay as they are.'),
-      h('div.row.end', button('Cancel', null, { autofocus: true, ...hide }), button('Reset', reset, { class: 'danger', ...hide })),
+      h('div.row.end', button('Cancel', null, { autofocus: true, ...hide }), button('Reset', reset, { class: 'bad', ...hide })),
     ),
   );
 }
