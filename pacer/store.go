@@ -56,13 +56,12 @@ func (c *coordinator) startStep() {
 		return
 	}
 	c.stepping = true
-	c.engine.Go(func() error {
+	c.engine.Go(func() {
 		defer c.engine.Do(func(time.Duration) {
 			c.stepping = false
 			c.startStep()
 		})
 		c.step()
-		return nil
 	})
 }
 

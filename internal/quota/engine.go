@@ -8,9 +8,9 @@
 // The way of a call: Acquire has the rule sort it into a class. enter puts it into the
 // queue, and serveLocked asks the rule for all queues that are due. If the call may not
 // go at once, Acquire waits for its grant, or for a refusal. Done has the rule learn how
-// the attempt ended, and serves again: the rule may now answer something else. Go is for
-// what takes time: the sleep until a queue is due, and a rule that asks a store, which
-// then uses Do and Deliver.
+// the attempt ended, and serves again: the rule may now answer something else. One of the calls that
+// wait sleeps until a queue is due, and then serves. A rule that asks a store does so on a
+// goroutine of Go, which uses Do and Deliver.
 package quota
 
 import (
@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -104,10 +105,12 @@ type attempt struct {
 	deadline time.Duration
 	early    time.Duration // before the Grant's time
 	round    int
-	number   int       // in the line, counted from its first call
-	waits    bool      // in the line
-	granted  bool      // it has a Grant, whose end is not reported yet
-	ended    chan Wait // closed when it may go or is refused; gets a forecast before
+	place    int                // in the line when it entered, from 1
+	waits    bool               // in the line
+	granted  bool               // it has a Grant, whose end is not reported yet
+	rests    bool               // until somebody wakes it, or it sleeps until the alarm
+	wake     context.CancelFunc // ends its rest
+	told     bool               // to OnWait, how long it will wait
 	err      error
 }
 
@@ -153,8 +156,8 @@ type Engine struct {
 	rewound func() // the clock was set back
 	queues  map[Class]*queue
 	grants  int64
-	alarm   time.Duration      // when the sleeper wakes; Later: a rule is at work, nobody sleeps; never: no call waits
-	wake    context.CancelFunc // ends the sleep
+	sleeper *Waiter       // the one that sleeps until the alarm, of those who rest; nil: nobody does
+	alarm   time.Duration // when the next queue is due; Later or never: not before something happens
 }
 
 // queue holds the waiting calls of a class.
@@ -162,7 +165,7 @@ type queue struct {
 	Class
 	Schedule
 	line
-	newcomers []*Waiter // who do not know yet how long they wait
+	newcomers []*Waiter // who rest, and are not told yet how long they will wait
 	served    int64     // the number of its last grant, of all
 	outdated  bool      // what the rule is about to deliver
 }
@@ -173,7 +176,7 @@ func NewEngine(rule Rule, clock Clock) *Engine {
 		clock = RealClock{}
 	}
 	// The engine's time begins at an hour: a moment of 0 means "not set".
-	return &Engine{rule: rule, clock: clock, passed: time.Hour, queues: map[Class]*queue{}, alarm: never, wake: func() {}}
+	return &Engine{rule: rule, clock: clock, passed: time.Hour, queues: map[Class]*queue{}}
 }
 
 // Acquire waits until the attempt may be sent. The error is a *Refusal, the
@@ -190,28 +193,19 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 			e.leave(w, Outcome{})
 		}
 	}()
-	e.enter(ctx, w)
-	for waits := w.ended != nil; waits; {
-		select {
-		case wait, more := <-w.ended:
-			if waits = more; more {
-				w.OnWait(wait)
-			}
-		case <-ctx.Done():
-			e.leave(w, Outcome{})
-			return cmp.Or(w.err, ctx.Err())
-		}
+	var err error
+	if e.enter(ctx, w) {
+		err = e.wait(ctx, w)
 	}
-	err := cmp.Or(w.err, ctx.Err())
-	if err == nil && w.early > 0 {
+	if err = cmp.Or(err, w.err, ctx.Err()); err == nil && w.early > 0 {
 		err = w.Clock.Sleep(ctx, w.early)
 	}
 	passed = err == nil
 	return err
 }
 
-// enter puts a call into its queue, and serves.
-func (e *Engine) enter(ctx context.Context, w *Waiter) {
+// enter puts a call into its queue, and serves. It reports whether the call has to wait.
+func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	q := e.queues[w.Class]
@@ -225,29 +219,103 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) {
 	e.clock = w.Clock
 	now := e.startWaitLocked(ctx, w)
 	ahead := q.push(w)
+	w.place = ahead + 1
 	if refusal := q.refusal(w, ahead, now); refusal != nil {
 		e.refuseLocked(q, w, refusal)
-		return
+		return false
 	}
 	if w.Refused && q.Again != Later {
 		q.Again = 0 // when the rule was asked last, this call did not wait yet
 	}
-	if e.clock != (RealClock{}) && e.alarm != never {
-		e.alarm = 0 // sleep anew: the clock may not return from the sleep that is under way
+	e.serveLocked()
+	return w.waits
+}
+
+// wait lets a call rest until it may go or is refused. The one that sleeps for all serves
+// when it has slept. A sleep that nobody cut short has taken its time, even if the clock
+// stands still.
+func (e *Engine) wait(ctx context.Context, w *Waiter) error {
+	for {
+		rest, sleep, forecast := e.beginRest(ctx, w)
+		switch {
+		case forecast != nil:
+			w.OnWait(*forecast)
+		case rest == nil:
+			return nil
+		case sleep == 0:
+			<-rest.Done()
+		default:
+			err := w.Clock.Sleep(rest, sleep)
+			switch {
+			case rest.Err() != nil: // something has happened
+			case err != nil:
+				return fmt.Errorf("the clock does not wait: %w", err)
+			default:
+				e.Do(func(time.Duration) { e.passed = max(e.passed, e.alarm) })
+			}
+		}
 	}
-	if e.serveLocked(); !w.waits {
+}
+
+// beginRest returns a context that ends when the call is woken; nil if it waits no longer,
+// or has a forecast to tell first, which may take long.
+//
+// The call sleeps for all if nobody else does. So does one that brings a clock, when it
+// first rests: the clock of another may stand still.
+func (e *Engine) beginRest(ctx context.Context, w *Waiter) (rest context.Context, sleep time.Duration, forecast *Wait) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now, q, rested := e.nowLocked(), e.queues[w.Class], w.rests
+	if err := ctx.Err(); err != nil && w.waits {
+		e.refuseLocked(q, w, err)
+	}
+	if w.wake(); !w.waits {
+		return nil, 0, nil
+	}
+	if w.OnWait != nil && !w.told {
+		if q.Turn > 0 {
+			w.told, w.rests = true, false
+			e.wakeAtLocked(e.alarm) // another one may have to sleep
+			return nil, 0, &Wait{Limit: q.Key, Place: w.place, Expected: max(0, q.turn(w.place-1)-now)}
+		}
+		q.newcomers = append(q.newcomers, w)
+	}
+	w.rests = true
+	rest, w.wake = context.WithCancel(ctx)
+	if other := e.sleeper; other == nil || !rested && w.Clock != (RealClock{}) {
+		if e.sleeper = w; other != nil {
+			other.wake()
+		}
+	}
+	if e.sleeper == w && e.alarm < Later {
+		sleep = max(1, e.alarm-now)
+	}
+	return rest, sleep, nil
+}
+
+// wakeAtLocked has one of those who rest sleep until a time.
+func (e *Engine) wakeAtLocked(at time.Duration) {
+	sleeps := e.sleeper != nil && e.sleeper.rests
+	if sleeps && at == e.alarm {
 		return
 	}
-	if w.ended = make(chan Wait, 1); w.OnWait != nil {
-		q.newcomers = append(q.newcomers, w)
-		q.sendForecasts(now)
+	if e.alarm = at; !sleeps {
+		e.sleeper = nil
+		for _, q := range e.queues {
+			if i := slices.IndexFunc(q.calls, func(w *Waiter) bool { return w.rests }); i >= 0 {
+				e.sleeper = q.calls[i]
+			}
+		}
+	}
+	if e.sleeper != nil {
+		e.sleeper.wake()
 	}
 }
 
 // startWaitLocked notes when a call enters, and for how long it can wait.
 func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Duration) {
 	now = e.nowLocked()
-	w.entered, w.deadline = now, never
+	w.entered, w.deadline, w.wake = now, never, func() {}
 	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // moments are added
 	if w.since == 0 {
 		w.since = now
@@ -267,8 +335,8 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.startWaitLocked(ctx, w)
-	q := queue{Schedule: e.rule.Ask(now, w, 0)}
-	return max(0, q.Turn-now), q.refusal(w, 0, now)
+	s := e.rule.Ask(now, w, 0)
+	return max(0, s.Turn-now), s.refusal(w, 0, now)
 }
 
 // Done reports how an attempt ended that Acquire let pass, and whether that
@@ -290,9 +358,7 @@ func (e *Engine) leave(w *Waiter, o Outcome) (news bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if w.waits {
-		q := e.queues[w.Class]
-		q.remove(w)
-		w.Limit, w.Waited = q.Key, e.nowLocked()-w.entered
+		e.refuseLocked(e.queues[w.Class], w, nil)
 	}
 	if w.granted || o.Refused {
 		w.granted = false
@@ -335,7 +401,7 @@ func (e *Engine) Waiting(batch bool) (n int) {
 	return n
 }
 
-// serveLocked asks the rule for all classes that are due, and sleeps until the next is.
+// serveLocked asks the rule for all classes that are due, and sets the alarm for the next.
 //
 // Of several classes it asks for the one that was served the longest ago: a light user
 // of one endpoint does not wait for a batch on another.
@@ -356,7 +422,7 @@ func (e *Engine) serveLocked() {
 			}
 		}
 		if due == nil {
-			e.sleepLocked(now, until)
+			e.wakeAtLocked(until)
 			return
 		}
 		e.Deliver(due.Class, e.rule.Ask(now, due.first(), due.waiting))
@@ -387,10 +453,7 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 	}
 	// Those who wait are looked at only if their turns come later than was known, by more
 	// than half a gap: to look at 500 of them after each grant would be slow.
-	later := s.Turn > q.Turn+granted*q.Gap+q.Gap/2
-	if s.Estimated {
-		later = s.Opens > now && s.Opens != q.Opens
-	}
+	later := s.earliest(0) > q.earliest(int(granted))+q.Gap/2
 	for _, g := range s.Grants {
 		if w := q.pop(); w == nil { // nobody waits for it any more
 			e.Forget()
@@ -403,46 +466,37 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 	if q.Schedule, q.outdated = s, false; later {
 		e.refuseLateLocked(q, now)
 	}
-	q.sendForecasts(now)
+	if q.Turn > 0 {
+		for _, w := range q.newcomers {
+			w.wake()
+		}
+		q.newcomers = nil
+	}
 }
 
-// turn is when a call goes that has ahead calls in front of it.
-func (q *queue) turn(ahead int) time.Duration { return q.Turn + time.Duration(ahead)*q.Gap }
+// turn is when a call probably goes that has ahead calls in front of it.
+func (s *Schedule) turn(ahead int) time.Duration { return s.Turn + time.Duration(ahead)*s.Gap }
 
-// sendForecasts says to newcomers how long they will probably wait, once that is known.
-func (q *queue) sendForecasts(now time.Duration) {
-	if q.Turn == 0 {
-		return
+// earliest is before when it certainly does not go.
+func (s *Schedule) earliest(ahead int) time.Duration {
+	if s.Estimated {
+		return s.Opens
 	}
-	for _, w := range q.newcomers {
-		place := max(1, w.number-q.gone)
-		if !w.waits {
-			continue
-		}
-		select {
-		case w.ended <- Wait{Limit: q.Key, Place: place, Expected: max(0, q.turn(place-1)-now)}:
-		default: // it went, was refused and is here again
-		}
-	}
-	q.newcomers = nil
+	return max(s.Opens, s.turn(ahead))
 }
 
 // refusal returns why a call cannot go in time; nil if it can, as far as that is known.
-func (q *queue) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
-	turn := max(now, q.Opens)
-	if !q.Estimated {
-		turn = max(turn, q.turn(ahead))
-	}
-	closed := q.Opens - now
+func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
+	turn, closed := max(now, s.earliest(ahead)), s.Opens-now
 	var patience time.Duration
 	switch {
 	case closed > w.MaxWait, turn > now && turn >= w.deadline:
-	case q.RefusedSince > 0 && closed > 0 && w.Patience > 0 && now-max(q.RefusedSince, w.since) >= w.Patience:
+	case s.RefusedSince > 0 && closed > 0 && w.Patience > 0 && now-max(s.RefusedSince, w.since) >= w.Patience:
 		patience = w.Patience
 	default:
 		return nil
 	}
-	return &Refusal{LimitKey: q.Key, TraceID: q.TraceID, RetryAfter: max(1, turn-now), Patience: patience}
+	return &Refusal{LimitKey: s.Key, TraceID: s.TraceID, RetryAfter: max(1, turn-now), Patience: patience}
 }
 
 // refuseLateLocked refuses those who cannot go in time any more.
@@ -465,61 +519,23 @@ func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {
 
 // end ends the wait of a call: it may go at that time, or has an error.
 func (w *Waiter) end(at time.Duration, err error) {
-	w.Waited, w.err = at-w.entered, err
-	if w.ended != nil { // else it has not begun to wait
-		close(w.ended)
-	}
+	w.Waited, w.err, w.rests = at-w.entered, err, false
+	w.wake()
 }
 
-// sleepLocked waits by the clock. A sleep that nobody cut short has taken its time, even
-// if the clock stands still. A clock that cannot sleep ends the calls: there is no other
-// way to wait.
-func (e *Engine) sleepLocked(now, until time.Duration) {
-	if until == e.alarm {
-		return
-	}
-	e.wake()
-	if e.alarm = until; until >= Later {
-		return
-	}
-	ctx, wake := context.WithCancel(context.Background())
-	clock := e.clock
-	e.wake = wake
-	e.Go(func() error {
-		err := clock.Sleep(ctx, until-now)
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		switch {
-		case ctx.Err() != nil: // another sleep has taken its place, or nobody waits
-			return nil
-		case err != nil:
-			return fmt.Errorf("the clock does not wait: %w", err)
-		}
-		e.alarm = never
-		e.nowLocked()
-		e.passed = max(e.passed, until)
-		return nil
-	})
-}
-
-// Go does what takes time without the lock, and then serves again. An error of it, or a
-// panic, which would end the program here, ends all waiting calls.
-func (e *Engine) Go(work func() error) {
+// Go does what takes time without the lock. If it panics, which would end the program
+// here, all waiting calls end.
+func (e *Engine) Go(work func()) {
 	go func() {
 		err := Protect(func() error {
-			err := work()
-			if err == nil {
-				e.Do(func(time.Duration) {})
-			}
-			return err
+			work()
+			return nil
 		})
 		if err == nil {
 			return
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.wake()
-		e.alarm = never
 		for _, q := range e.queues {
 			q.Schedule, q.outdated = Schedule{}, false // what the rule was to deliver may never come
 			for _, w := range q.all() {

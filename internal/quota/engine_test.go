@@ -203,11 +203,10 @@ func newStub(answer func() Schedule) *stub {
 func (*stub) Sort(context.Context, *Waiter) bool { return true }
 func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 	class := first.Class
-	r.engine.Go(func() error {
+	r.engine.Go(func() {
 		r.asked++
 		answer := r.answer()
 		r.engine.Do(func(time.Duration) { r.engine.Deliver(class, answer) })
-		return nil
 	})
 	return Schedule{Again: Later}
 }
@@ -236,14 +235,6 @@ func TestRulesThatFail(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestForecastIsSaidOnce to a call that went before it got one, was refused and is back.
-func TestForecastIsSaidOnce(t *testing.T) {
-	w := &Waiter{attempt: attempt{waits: true, ended: make(chan Wait, 1)}}
-	q := &queue{Schedule: Schedule{Turn: s}, newcomers: []*Waiter{w, w}}
-	q.sendForecasts(s)
-	assert.Len(t, w.ended, 1)
 }
 
 // TestLineAgainstANaiveOne: tenants take turns, each in the order in which its calls

@@ -7,7 +7,6 @@ import "slices"
 type line struct {
 	calls   []*Waiter         // by rounds; some wait no more
 	waiting int               // how many do
-	gone    int               // how many went
 	round   int               // of the call that went last
 	tenants map[string]tenant // that have calls here
 }
@@ -32,7 +31,7 @@ func (l *line) push(w *Waiter) (before int) {
 	before, _ = slices.BinarySearchFunc(l.all(), w.round+1, func(w *Waiter, round int) int { return w.round - round })
 	l.calls = slices.Insert(l.calls, before, w)
 	l.waiting++
-	w.waits, w.number = true, l.gone+before+1
+	w.waits = true
 	return before
 }
 
@@ -55,7 +54,7 @@ func (l *line) pop() *Waiter {
 	w := l.first()
 	if w != nil {
 		l.remove(w)
-		l.gone, l.round = l.gone+1, w.round
+		l.round = w.round
 	}
 	return w
 }
