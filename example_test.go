@@ -75,28 +75,6 @@ func ExampleClient_CreateAgent() {
 	// Output: agent_000001 active needs_compliance
 }
 
-func ExampleClient_SendMessage() {
-	fake, client := onFake()
-	defer fake.Close()
-	fake.OnMessage(fakeserver.ByTextContaining("open")).Reply("At nine.", "Still at nine.")
-
-	ctx := context.Background()
-	agent, err := client.CreateAgent(ctx, agentmessaging.CreateAgentParams{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, text := range []string{"When do you open?", "When do you really open?"} {
-		reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: text})
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(reply.Text)
-	}
-	// Output:
-	// At nine.
-	// Still at nine.
-}
-
 // A provider key is stored once and serves all agents of the API key. What is
 // stored is never returned; nothing stored is no error, but nil.
 func ExampleClient_SetBYOK() {
@@ -127,25 +105,6 @@ func ExampleClient_SetBYOK() {
 	// Output:
 	// [redacted] anthropic true
 	// true <nil>
-}
-
-// A web handler fails fast while a batch waits; both share connections and key.
-func ExampleClient_With() {
-	fake, batch := onFake()
-	defer fake.Close()
-	handler, err := batch.With(
-		agentmessaging.WithoutCoolDown(),
-		agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}),
-		agentmessaging.WithTimeout(5*time.Second),
-	)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fake.Exhaust(fake.Key(), fakeserver.LimitKeyMinute)
-
-	_, err = handler.GetAgent(context.Background(), "agent_000001")
-	fmt.Println(errors.Is(err, agentmessaging.ErrRateLimited), fake.CallCount())
-	// Output: true 1
 }
 
 // atMost is a Limiter: so many attempts at once, and no more.
@@ -268,27 +227,4 @@ func ExampleError_rateLimited() {
 	// rate_limited key_minute come back in 1m0s false
 	// rate_limited key_minute come back in 1m0s true
 	// 1 call was sent
-}
-
-// The agent is enabled for SMS and the answer is lost. Reading the agent tells
-// what happened.
-func ExampleOutcomeUnknownError() {
-	fake, client := onFake()
-	defer fake.Close()
-	ctx := context.Background()
-	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
-	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection())).Times(1)
-
-	_, err := client.EnableSMS(ctx, agent.ID, agentmessaging.SMSModeSandbox)
-	var unknown *agentmessaging.OutcomeUnknownError
-	if errors.As(err, &unknown) {
-		fmt.Println(unknown.Method, unknown.Path, errors.Is(err, agentmessaging.ErrOutcomeUnknown))
-		read, readErr := client.GetAgent(ctx, agent.ID)
-		if readErr == nil && read.SMS != nil {
-			fmt.Println(read.SMS.Status, read.SMS.PhoneNumber)
-		}
-	}
-	// Output:
-	// POST /v1/agents/{agent_id}/channels/sms true
-	// active +12025550101
 }
