@@ -35,7 +35,7 @@ type attempt struct {
 // run makes the attempt.
 func (a *attempt) run() {
 	c := a.call
-	ctx := emit(c.ctx, c.client.handlers, silent, AttemptStart{c.subject, a.number})
+	ctx := c.client.handlers.emit(c.ctx, silent, func() Event { return AttemptStart{c.subject, a.number} })
 	if c.client.handlers != nil {
 		a.observe(ctx)
 		defer a.report(ctx)
@@ -45,10 +45,10 @@ func (a *attempt) run() {
 		a.Err, a.outcome = a.finishFailure(), outcomeRefused
 		return
 	}
-	c.tally.Attempts++
-	a.send(emit(ctx, c.client.handlers, silent, RequestStart{c.subject, a.number}))
+	c.attempts++
+	a.send(c.client.handlers.emit(ctx, silent, func() Event { return RequestStart{c.subject, a.number} }))
 	if a.outcome = classify(a.Answer, a.failure, c.endpoint, c.whyOver()); a.outcome == outcomeLimited {
-		c.tally.Refusals++
+		c.refusals++
 	}
 }
 
@@ -58,7 +58,9 @@ func (a *attempt) observe(ctx context.Context) {
 	a.began = c.client.clockOrReal().Now()
 	if c.client.handlers.wanted(ctx, slog.LevelDebug) {
 		c.waiter.OnWait = func(w quota.Wait) {
-			emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWaitStart{c.subject, a.number, w.Limit, w.Place, w.Expected})
+			c.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
+				return LimiterWaitStart{c.subject, a.number, w.Limit, w.Place, w.Expected}
+			})
 		}
 	}
 }
@@ -82,8 +84,8 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 		}
 	}
 	if waited >= leastWait {
-		c.tally.Waited += waited
-		emit(ctx, c.client.handlers, slog.LevelDebug, LimiterWait{c.subject, a.number, limitKey, waited})
+		c.waited += waited
+		c.client.handlers.emit(ctx, slog.LevelDebug, func() Event { return LimiterWait{c.subject, a.number, limitKey, waited} })
 	}
 	switch {
 	case err != nil:
@@ -236,7 +238,7 @@ func (a *attempt) release(ctx context.Context) {
 		a.permit.Done(AttemptOutcome{StatusCode: a.Status, Sent: a.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})
 	}
 	if closed && c.client.limits != nil {
-		emit(ctx, c.client.handlers, slog.LevelInfo, CoolDown{c.subject, o.LimitKey, o.RetryAfter})
+		c.client.handlers.emit(ctx, slog.LevelInfo, func() Event { return CoolDown{c.subject, o.LimitKey, o.RetryAfter} })
 	}
 }
 
@@ -246,20 +248,19 @@ func (a *attempt) report(ctx context.Context) {
 	if a.reply != nil && c.agentID == "" {
 		c.subject.AgentID = c.secrets.Identifier(a.reply.agentID) // of the agent that was made
 	}
-	if !c.client.handlers.wanted(ctx, slog.LevelDebug) {
-		return
-	}
-	e := AttemptEnd{
-		Subject: c.subject, Attempt: a.number, StatusCode: a.Status, TraceID: a.safeTraceID(),
-		Verdict: a.verdict(), Elapsed: c.client.since(a.began),
-	}
-	if a.outcome != nil { // else a part of the program panicked, and the error may show a secret
-		e.Err = a.Err
-	}
-	if a.outcome == outcomeLimited {
-		e.LimitKey = a.failure.LimitKey
-	}
-	emit(ctx, c.client.handlers, slog.LevelDebug, e)
+	c.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
+		e := AttemptEnd{
+			Subject: c.subject, Attempt: a.number, StatusCode: a.Status, TraceID: a.safeTraceID(),
+			Verdict: a.verdict(), Elapsed: c.client.since(a.began),
+		}
+		if a.outcome != nil { // else a part of the program panicked, and the error may show a secret
+			e.Err = a.Err
+		}
+		if a.outcome == outcomeLimited {
+			e.LimitKey = a.failure.LimitKey
+		}
+		return e
+	})
 }
 
 // safeTraceID is the answer's trace_id without secrets; empty without an answer.
@@ -292,7 +293,7 @@ func (a *attempt) verdict() Verdict {
 // finishFailure completes the attempt's failure, with which the call ends.
 func (a *attempt) finishFailure() *Error {
 	c, e := a.call, a.failure
-	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.tally.Attempts, c.tally.Refusals
+	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.attempts, c.refusals
 	return e
 }
 

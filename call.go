@@ -18,10 +18,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// This file is one call, from top to bottom: newCall checks and encodes, run has
-// go-retryablehttp repeat transport.RoundTrip, nextAttempt decides what follows an attempt,
-// and sleep waits. One attempt is in attempt.go, what its answer means in answer.go, and
-// which outcomes are repeated, and how often, in retry.go.
+// This file is one call, from top to bottom: newCall checks and encodes, run has a repeater
+// make the attempts, nextAttempt decides what follows an attempt, and sleep waits. One
+// attempt is in attempt.go, what its answer means in answer.go, and which outcomes are
+// repeated, and how often, in retry.go.
 
 // do is the one path that every call takes. read makes its result of a success body; what
 // it cannot read, it notes in reply.err.
@@ -83,21 +83,17 @@ type call struct {
 	subject    Subject                          // for observers
 	began      time.Time                        // by the client's clock; if there are observers
 
-	library struct { // what repeats the attempts, allocated together with the call
-		client   retryablehttp.Client
-		http     http.Client
-		request  http.Request
-		response http.Response
-	}
 	line   *quota.Engine // of the limits: a Pacer's, the cool-down, or of this call alone; nil: none
 	waiter quota.Waiter  // in the line
 
 	first    attempt       // allocated together with the call
 	last     *attempt      // that has begun
 	previous *attempt      // the one before last; nil: there was none
-	tally    CallInfo      // counts the attempts that passed the limiter, and what they waited
 	timeLeft time.Duration // left of the client's timeout, for attempts and pauses
 	pause    time.Duration // before the next attempt
+
+	attempts, renewals, refusals int           // that passed the limiter, see CallInfo
+	waited                       time.Duration // by them
 }
 
 // newCall checks what every call shares and encodes the body.
@@ -144,15 +140,19 @@ func (c *call) run() (err error) {
 	err = quota.ErrPanic
 	if c.client.handlers != nil {
 		defer func() { c.report(err) }()
-		shown := c.url
-		c.ctx = emit(c.ctx, c.client.handlers, silent, CallStart{c.subject, &shown})
+		c.ctx = c.client.handlers.emit(c.ctx, silent, func() Event {
+			shown := c.url
+			return CallStart{c.subject, &shown}
+		})
 	}
 	if c.info != nil {
 		defer c.fillInfo()
 	}
 	over := c.whyOver()
 	if over == nil {
-		over = c.repeat()
+		r := c.client.repeaters.Get().(*repeater)
+		over = r.run(c)
+		c.client.repeaters.Put(r) // but not after a panic
 	}
 	switch c.last.next {
 	case actionSuccess:
@@ -168,25 +168,41 @@ func (c *call) run() (err error) {
 	}
 }
 
-// repeat hands the request to the library, which repeats it as its hooks say. What
-// came of it is in c.last. The library's error counts only where no attempt has ended the
-// call: where sleep refused to go on. The http.Client in between adds the cookies. Header
-// and body join in attempt.send: the library and http.Client would copy them for each
-// attempt, at eight more allocations a POST.
-func (c *call) repeat() error {
-	l := &c.library
-	l.http = http.Client{Transport: transport{c}, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
-	l.client = retryablehttp.Client{
-		HTTPClient:   &l.http,
+// A repeater has go-retryablehttp repeat the attempts of one call, as the call says. The
+// http.Client in between adds the cookies. Header and body join in attempt.send: the library
+// and http.Client would copy them for each attempt, at eight more allocations a POST. To set
+// up a repeater takes a tenth of the time of a call in memory, so a client keeps those that
+// no call uses.
+type repeater struct {
+	call     *call // nil: none uses it
+	client   retryablehttp.Client
+	http     http.Client
+	request  http.Request
+	response http.Response
+}
+
+func newRepeater(jar http.CookieJar) *repeater {
+	r := new(repeater)
+	r.http = http.Client{Transport: r, Jar: jar, CheckRedirect: noRedirect}
+	r.client = retryablehttp.Client{
+		HTTPClient:   &r.http,
 		RetryMax:     math.MaxInt, // nextAttempt counts
-		CheckRetry:   c.nextAttempt,
-		PrepareRetry: c.sleep,
+		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return r.call.nextAttempt(), nil },
+		PrepareRetry: func(*http.Request) error { return r.call.sleep() },
 		// sleep has waited by the client's clock, which the library does not know.
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	l.request = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
-	_, err := l.client.Do(&retryablehttp.Request{Request: &l.request}) //nolint:bodyclose // RoundTrip has read it
+	return r
+}
+
+// run makes the attempts. What came of them is in call.last. The library's error counts only
+// where no attempt has ended the call: where sleep refused to go on.
+func (r *repeater) run(c *call) error {
+	r.call = c
+	r.request = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
+	_, err := r.client.Do(&retryablehttp.Request{Request: &r.request}) //nolint:bodyclose // RoundTrip has read it
+	r.call, r.request, r.response = nil, http.Request{}, http.Response{}
 	return err
 }
 
@@ -194,32 +210,29 @@ func (c *call) repeat() error {
 // would send the credential and the body to an address that nobody chose.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// transport is what the library's http.Client sends a call's attempts through. It never
-// gets the user's transport, whose idle connections the library would close.
-type transport struct{ *call }
-
-// RoundTrip makes one attempt. The body is read and decoded here, within the attempt.
-func (c transport) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip makes one attempt. The body is read and decoded here, within the attempt. The
+// library never gets the user's transport, whose idle connections it would close.
+func (r *repeater) RoundTrip(req *http.Request) (*http.Response, error) {
+	c := r.call
 	if c.last.number != 0 {
 		c.previous, c.last = c.last, new(attempt)
 	}
 	a := c.last
-	a.call, a.number, a.cookies = c.call, c.tally.Attempts+1, r.Header["Cookie"]
-	delete(r.Header, "Cookie") // http.Client adds them anew to each attempt
+	a.call, a.number, a.cookies = c, c.attempts+1, req.Header["Cookie"]
+	delete(req.Header, "Cookie") // http.Client adds them anew to each attempt
 	if a.run(); a.Status == 0 {
 		return nil, a.Err
 	}
-	c.library.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
-	return &c.library.response, nil
+	r.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
+	return &r.response, nil
 }
 
-// nextAttempt is the library's CheckRetry: it says whether there is another attempt.
-// It returns no error, which would replace the attempt's.
-func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error) {
+// nextAttempt decides whether there is another attempt.
+func (c *call) nextAttempt() bool {
 	a := c.last
 	if c.endsInLine() {
 		c.last = c.previous
-		return false, nil
+		return false
 	}
 	if a.next = a.outcome.idempotent; c.endpoint.Method == http.MethodPost {
 		a.next = a.outcome.post
@@ -229,12 +242,12 @@ func (c *call) nextAttempt(context.Context, *http.Response, error) (bool, error)
 		c.client.retries.succeed()
 	case actionRetry:
 		if wait, again := c.takeRetry(); again {
-			emit(c.ctx, c.client.handlers, slog.LevelDebug, Retry{c.subject, a.number, a.outcome.name, wait})
-			return true, nil
+			c.client.handlers.emit(c.ctx, slog.LevelDebug, func() Event { return Retry{c.subject, a.number, a.outcome.name, wait} })
+			return true
 		}
 		a.next = actionError
 	}
-	return false, nil
+	return false
 }
 
 // endsInLine reports whether the call was over before it could be sent again after a 429.
@@ -249,8 +262,8 @@ func (c *call) endsInLine() bool {
 func (c *call) takeRetry() (wait time.Duration, again bool) {
 	a, policy := c.last, c.client.retry
 	switch c.pause = 0; {
-	case a.Renewed && c.tally.Renewals < maxRenewals: // on another connection, at once
-		c.tally.Renewals++
+	case a.Renewed && c.renewals < maxRenewals: // on another connection, at once
+		c.renewals++
 		return 0, true
 	case a.outcome == outcomeLimited && policy.MaxAttempts > 1:
 		closed, refusal := c.line.Forecast(c.ctx, &c.waiter)
@@ -274,7 +287,7 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 
 // failures counts the attempts that the policy counts: a renewed connection and a
 // 429 are no failures.
-func (c *call) failures() int { return c.tally.Attempts - c.tally.Renewals - c.tally.Refusals }
+func (c *call) failures() int { return c.attempts - c.renewals - c.refusals }
 
 // longestWait is how long one wait may be, by the policy or the deadline, and what a
 // longer one would be.
@@ -301,14 +314,14 @@ func (c *call) tooLong(patience, opens time.Duration) error {
 	return nil
 }
 
-// sleep is the library's PrepareRetry: it waits out the pause. It takes the whole of
-// it off the time left, however long the clock took for it.
-func (c *call) sleep(*http.Request) error {
+// sleep waits out the pause. It takes the whole of it off the time left, however long the
+// clock took for it.
+func (c *call) sleep() error {
 	if c.pause > 0 {
 		clock := c.client.clockOrReal()
 		began := clock.Now()
 		err := clock.Sleep(c.ctx, c.pause)
-		c.tally.Waited += c.client.since(began)
+		c.waited += c.client.since(began)
 		c.timeLeft -= c.pause
 		if err != nil {
 			return err
@@ -340,8 +353,10 @@ func (c *call) cause(ctx context.Context, err error) error {
 // fillInfo fills the CallInfo.
 func (c *call) fillInfo() {
 	a, info := c.last, c.info
-	*info = c.tally
-	info.StatusCode, info.Header, info.TraceID, info.Body = a.Status, c.secrets.Header(a.Header), a.safeTraceID(), a.Body
+	*info = CallInfo{
+		Attempts: c.attempts, Renewals: c.renewals, Refusals: c.refusals, Waited: c.waited,
+		StatusCode: a.Status, Header: c.secrets.Header(a.Header), TraceID: a.safeTraceID(), Body: a.Body,
+	}
 	if a.failure != nil && a.Body != nil {
 		info.Body = []byte(c.secrets.Text(string(a.Body)))
 	}
@@ -350,16 +365,14 @@ func (c *call) fillInfo() {
 // report tells observers of the call's end.
 func (c *call) report(err error) {
 	a := c.last
-	level := callLevel(a.Status, err)
-	if !c.client.handlers.wanted(c.ctx, level) {
-		return
-	}
-	e := CallEnd{
-		Subject: c.subject, StatusCode: a.Status, TraceID: a.safeTraceID(),
-		Attempts: c.tally.Attempts, Refusals: c.tally.Refusals, Waited: c.tally.Waited, Elapsed: c.client.since(c.began), Err: err,
-	}
-	if a.failure != nil {
-		e.LimitKey = a.failure.LimitKey
-	}
-	emit(c.ctx, c.client.handlers, level, e)
+	c.client.handlers.emit(c.ctx, callLevel(a.Status, err), func() Event {
+		e := CallEnd{
+			Subject: c.subject, StatusCode: a.Status, TraceID: a.safeTraceID(), Attempts: c.attempts,
+			Refusals: c.refusals, Waited: c.waited, Elapsed: c.client.since(c.began), Err: err,
+		}
+		if a.failure != nil {
+			e.LimitKey = a.failure.LimitKey
+		}
+		return e
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
@@ -28,6 +29,8 @@ type Client struct {
 	limits   *quota.Engine  // nil: none
 	retries  *retryBudget   // shared by a client and its siblings
 	calls    *atomic.Uint64 // how many calls had observers or a logger
+
+	repeaters *sync.Pool // that no call uses
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -99,6 +102,8 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		limits:   s.limitEngine(c),
 		retries:  c.retries,
 		calls:    c.calls,
+
+		repeaters: &sync.Pool{New: func() any { return newRepeater(s.httpClient.Jar) }},
 	}, nil
 }
 

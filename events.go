@@ -229,25 +229,23 @@ const silent = slog.Level(1 << 30)
 // handlers get each event in this order.
 type handlers []handler
 
-// wanted reports whether anybody wants an event of the level, for those that take time
-// to make.
+// wanted reports whether anybody wants an event of the level.
 func (all handlers) wanted(ctx context.Context, level slog.Level) bool {
 	return slices.ContainsFunc(all, func(h handler) bool { return h.wants(ctx, level) })
 }
 
-// emit hands an event to those who want one of its level, and returns the
-// context that the observers have made. It has a type parameter so that an event that
-// nobody wants needs no memory.
-func emit[E Event](ctx context.Context, to handlers, level slog.Level, event E) context.Context {
-	var boxed Event
-	for _, h := range to {
+// emit hands an event to those who want one of its level, and returns the context that the
+// observers have made. An event that nobody wants is not made.
+func (all handlers) emit(ctx context.Context, level slog.Level, event func() Event) context.Context {
+	var made Event
+	for _, h := range all {
 		if !h.wants(ctx, level) {
 			continue
 		}
-		if boxed == nil {
-			boxed = event
+		if made == nil {
+			made = event()
 		}
-		if next := h.handle(ctx, boxed); next != nil {
+		if next := h.handle(ctx, made); next != nil {
 			ctx = next
 		}
 	}
