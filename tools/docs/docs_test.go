@@ -179,6 +179,9 @@ var ran = map[string][]string{
 	"docs/errors.md": {"advice", "enableSMS"},
 }
 
+// header is what a whole file begins with, up to its imports.
+var header = regexp.MustCompile(`(?s)^package .*?\n\)\n`)
+
 // TestPagesAreRun: internal/pages, which the tests below run, is the code of the pages.
 func TestPagesAreRun(t *testing.T) {
 	t.Chdir(root)
@@ -187,7 +190,7 @@ func TestPagesAreRun(t *testing.T) {
 		code := blocks(t, page)
 		for _, line := range slices.Sorted(maps.Keys(code)) {
 			if ran[page] == nil && strings.Contains("\n"+code[line], "\nfunc Test") {
-				source += code[line]
+				source += strings.TrimPrefix(code[line], header.FindString(code[line]))
 			}
 		}
 		source += functions(t, page, ran[page])

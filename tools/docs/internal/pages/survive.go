@@ -4,11 +4,15 @@ package pages
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"testing"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
@@ -22,9 +26,19 @@ func sweepBot(t *testing.T, answer func(_ context.Context, _ *agentmessaging.Cli
 	}, sweep.InBubble())
 }
 
-// Survive runs the applications under every fault and every death. The handler of the
-// README reports each error, as that of examples/unittest does, whose test sweeps it.
+// Survive runs the applications under every fault and every death. A handler reports an
+// error by its status.
 func Survive(t *testing.T) {
+	t.Run("askHandler", func(t *testing.T) {
+		sweep.Test(t, func(env *sweep.Env) {
+			agent := env.Fake.AddAgent(env.Fake.Key(), fakeserver.Agent{})
+			w := httptest.NewRecorder()
+			askHandler(env.Client, agent.ID).ServeHTTP(w, httptest.NewRequest("GET", "/ask?q=Hello", nil))
+			if w.Code != http.StatusOK {
+				env.Reports(errors.New(w.Body.String()))
+			}
+		}, sweep.InBubble())
+	})
 	t.Run("enableSMS", func(t *testing.T) {
 		sweep.Test(t, func(env *sweep.Env) {
 			agent, err := env.Client.CreateAgent(env.Context(), agentmessaging.CreateAgentParams{})
