@@ -223,9 +223,9 @@ var refusals = []step{
 	{"POST /replies", `{"replies":[{"text":5}]}`, 400, "replies[0].text: must be of type string"},
 	{"POST /replies", `{"replies":[{"status":500}]}`, 400, "replies[0].status: must be one of [400 401 402 404 429]"},
 	{"POST /replies", `{"replies":[{"text":"a"}],"match":{"key":"amk_fake_000001"}}`, 400, "match.key: no key has this label"},
-	{"POST /replies", `{"replies":[{"text":"a"}],"times":0}`, 400, "times, nth, from: must be at least 1"},
+	{"POST /faults", `{"fault":{"kind":"answer","status":503},"times":0}`, 400, "Times: 0 is less than 1; the first call is 1"},
 	{"POST /replies", `{"replies":[{"text":"a"}],"from":2}`, 400, `body: member "from" is not allowed; allowed: chance, match, nth, replies, required, seed, times`},
-	{"POST /replies", `{"replies":[{"text":"a"}],"chance":1.1}`, 400, "chance: must be from 0 to 1"},
+	{"POST /replies", `{"replies":[{"text":"a"}],"chance":1.1}`, 400, "Chance: 1.1 is not between 0 and 1"},
 	{"POST /faults", `{}`, 400, "fault: is required"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"hits":7}`, 400, `body: member "hits" is not allowed; allowed: chance, fault, from, match, `},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"Key":"key_000001"}}`, 400, `match: member "Key" is not allowed; allowed: agent_id, endpoint, key, `},
@@ -239,7 +239,7 @@ var refusals = []step{
 	{"POST /faults", `{"fault":{"kind":"answer","status":"503"}}`, 400, "fault: status: must be of type integer"},
 	{"POST /faults", `{"fault":{"kind":"x"}}`, 400, "fault: its kind must be one of answer, close_early, drip_reply"},
 	{"POST /faults", `{"fault":{"kind":"latency"}}`, 400, "fault: latency needs duration"},
-	{"POST /faults", `{"fault":{"kind":"hang"},"nth":2,"from":3}`, 400, "nth, from: no call is both"},
+	{"POST /faults", `{"fault":{"kind":"hang"},"nth":2,"from":3}`, 400, "Nth: Nth(2) and From(3) never act together"},
 	{"POST /faults", `{"fault":{"kind":"hang","status":500}}`, 400, "fault: hang does not take status; it takes: kind"},
 	{"POST /faults", `{"fault":{"kind":"lose_reply","how":{"kind":"latency","duration":"1s"}}}`, 400, "fault: how: its kind must be one of answer, close_early, hang"},
 	{"POST /faults", `{"fault":{"kind":"named","name":"refused"}}`, 400, "fault: its name must be one of unauthorized, "},
@@ -269,7 +269,7 @@ func TestRefusals(t *testing.T) {
 		step{"PUT /state", large, 400, "(1048577 bytes)"}, // long conversations take more than that
 	)
 	assert.Equal(t, before, a.play(step{"GET /state", "", 200, ""}))
-	a.play(step{"GET /replies", "", 200, `{"replies":[]}`}, step{"GET /faults", "", 200, `{"faults":[]}`})
+	a.play(step{"GET /replies", "", 200, `{"replies":[]}`}, step{"GET /faults", "", 200, `{"faults":[]}`}, step{"GET /v1/status", "", 200, ""})
 }
 
 // Whatever is sent to all routes at once, with a reset among them, is answered as

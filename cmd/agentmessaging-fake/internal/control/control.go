@@ -10,10 +10,10 @@
 //
 // A handler checks what only it knows, acts, and returns the answer. Package fakeserver
 // makes the other checks, so each bound is stated once; it panics for a wrong argument,
-// and panicAsError makes a 400 of that. A handler runs under the server's lock, so that
-// what it checked still holds when it acts. The lock is never held while something is
-// read, written or waited for: an answer that takes its time is a jsonapi.Stream, which
-// runs after it.
+// and rules.PanicAsError makes a 400 of that. A handler runs under the server's lock, so
+// that what it checked still holds when it acts. The lock is never held while something
+// is read, written or waited for: an answer that takes its time is a jsonapi.Stream,
+// which runs after it.
 package control
 
 import (
@@ -196,7 +196,7 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 	}()
 	// Deferred last and so run first: a panic has become an error before the streams
 	// are woken.
-	defer panicAsError(&err)
+	defer rules.PanicAsError(&err)
 	req, err := s.resolvePath(r)
 	if err != nil {
 		return nil, err

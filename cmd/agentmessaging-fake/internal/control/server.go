@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,7 +106,7 @@ const noSuchKey = "no key has this label, such as key_000001; GET keys lists the
 
 // readReplies reads the file of --replies: a list of rules, or one. nil stays nil.
 func readReplies(raw []byte) (_ []rules.Script, err error) {
-	defer panicAsError(&err)
+	defer rules.PanicAsError(&err)
 	switch {
 	case raw == nil:
 		return nil, nil
@@ -298,21 +297,4 @@ func (s *Server) verify(*request) (any, error) {
 func (s *Server) fittingFaults(r *request) (any, error) {
 	fitting, err := rules.Fitting(r.query.Get("endpoint"))
 	return map[string]any{"faults": fitting}, err
-}
-
-// panicAsError makes an error of the panic with which package fakeserver refuses a
-// wrong argument: its sentence names the argument and what is allowed. Other panics go
-// on.
-func panicAsError(err *error) {
-	switch p := recover().(type) {
-	case nil:
-	case string:
-		reason, is := strings.CutPrefix(p, "fakeserver: ")
-		if !is {
-			panic(p)
-		}
-		*err = errors.New(reason)
-	default:
-		panic(p)
-	}
 }

@@ -181,21 +181,6 @@ func (r Injection) active() (*Active, error) {
 	return &Active{kind: Faults, Fault: r.Fault, From: r.From, Conditions: r.Conditions}, nil
 }
 
-// check finds what is wrong before anything is made of the rule, so that a rule that is
-// refused leaves nothing that acts. Package fakeserver checks the same bounds, but in
-// the middle of making it.
-func (m *Active) check() error {
-	switch {
-	case slices.ContainsFunc([]*int{m.Times, m.Nth, m.From}, func(n *int) bool { return n != nil && *n < 1 }):
-		return errors.New("times, nth, from: must be at least 1")
-	case m.Nth != nil && m.From != nil && *m.From > *m.Nth:
-		return errors.New("nth, from: no call is both; from must be at most nth")
-	case m.Chance != nil && (*m.Chance < 0 || *m.Chance > 1):
-		return errors.New("chance: must be from 0 to 1")
-	}
-	return nil
-}
-
 // Set holds the rules that were made of a fake, in the order in which they were made.
 // Its user keeps two goroutines from using it at once; package control holds its lock.
 type Set struct {
@@ -212,11 +197,9 @@ func NewSet(fake *fakeserver.Server) *Set {
 
 // Add puts a rule in force and returns it with its identifier. A newer rule goes before
 // an older one where both match.
-func (s *Set) Add(r Rule) (*Active, error) {
-	m, err := r.active()
-	if err == nil {
-		err = m.check()
-	}
+func (s *Set) Add(r Rule) (m *Active, err error) {
+	defer PanicAsError(&err)
+	m, err = r.active()
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +207,8 @@ func (s *Set) Add(r Rule) (*Active, error) {
 	if err != nil {
 		return nil, fmt.Errorf("match.%w", err)
 	}
-	// A rule is made in steps, and must not act before the last.
+	// A rule is made in steps. It must not act before the last, and never where package
+	// fakeserver refuses a step.
 	var ready atomic.Bool
 	matchers = append(matchers, fakeserver.Where(func(fakeserver.Call) bool { return ready.Load() }))
 	if m.kind == Replies {
@@ -479,4 +463,21 @@ func Fitting(endpoint string) ([]faults.Fault, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(faults.For(e), func(f faults.Fault) bool { return f.Name == faults.Refused }), nil
+}
+
+// PanicAsError, deferred, makes an error of the panic with which package fakeserver
+// refuses a wrong argument: its sentence names the argument and what is allowed. Other
+// panics go on.
+func PanicAsError(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case string:
+		reason, is := strings.CutPrefix(p, "fakeserver: ")
+		if !is {
+			panic(p)
+		}
+		*err = errors.New(reason)
+	default:
+		panic(p)
+	}
 }
