@@ -104,7 +104,7 @@ type found func(check Check, about *spec.Endpoint, says string, args ...any)
 
 // check looks at one execution.
 func (rec *record) check(found found) {
-	usual, reports, all := rec.usual(), rec.reports(), rec.said()
+	usual, reports, all := rec.baselines(), rec.reports(), rec.said()
 	if rec.stalled != "" { // in the middle of its work: nobody knows what it would still have done
 		found(Ends, nil, "the scenario %s", rec.stalled)
 		return

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
@@ -132,9 +132,10 @@ type record struct {
 	moments []moment // at which the process might die, in order
 }
 
-// usual returns the executions of the baseline to compare an execution with. A restart
-// may have to do what a first execution does. It returns nil while the baseline is made.
-func (rec *record) usual() []*record {
+// baselines returns the executions of the baseline to compare an execution with. A
+// restart may have to do what a first execution does. It returns nil while the baseline
+// is made.
+func (rec *record) baselines() []*record {
 	if len(rec.baseline.records) == 0 {
 		return nil
 	}
@@ -213,9 +214,9 @@ func (rec *record) said() (all string) {
 	return all
 }
 
-// passing matches what depends on when something is said: durations, times, and the
+// volatile matches what depends on when something is said: durations, times, and the
 // numbers that the fake gives to agents and answers.
-var passing = regexp.MustCompile(`\b(?:(?:\d+(?:\.\d+)?(?:ns|µs|ms|s|m|h))+\b|` +
+var volatile = regexp.MustCompile(`\b(?:(?:\d+(?:\.\d+)?(?:ns|µs|ms|s|m|h))+\b|` +
 	`\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-][\d:]+)?)?|\d\d:\d\d(?::\d\d(?:\.\d+)?)?|(?:agent|trace)_\d+)`)
 
 // word matches a word of a line, or a value of a record.
@@ -241,25 +242,26 @@ func common(a, b string) string {
 	})
 }
 
-// kind is equal for lines that say the same, apart from what varies without faults.
-func (r *run) kind(line string) string {
-	kind := passing.ReplaceAllString(line, "#")
+// normalized is a line without what varies even where nothing fails: it is equal for
+// lines that say the same.
+func (r *run) normalized(line string) string {
+	line = volatile.ReplaceAllString(line, "#")
 	for _, pattern := range r.varied {
-		if common(kind, pattern) == pattern {
-			kind = pattern
+		if common(line, pattern) == pattern {
+			line = pattern
 		}
 	}
-	return kind
+	return line
 }
 
-// vary learns which words vary, from two executions that should say the same, if the
-// pattern of a line of each tells enough. It returns two lines of which it does not, and
-// nil if there are none.
-func (r *run) vary(a, b *record, enough func(pattern string) bool) (unlike []string) {
-	others := b.beyond(a)
-	for _, t := range a.beyond(b) {
-		line := r.kind(t.text)
-		pattern := func(o statement) string { return common(line, r.kind(o.text)) }
+// learnVariation learns which words vary, from two executions that should say the same.
+// enough says whether the pattern of two lines has enough in common. Two lines of which
+// it does not are returned; nil if there are none.
+func (r *run) learnVariation(a, b *record, enough func(pattern string) bool) (unlike []string) {
+	others := b.newStatements(a)
+	for _, t := range a.newStatements(b) {
+		line := r.normalized(t.text)
+		pattern := func(o statement) string { return common(line, r.normalized(o.text)) }
 		if len(others) == 0 {
 			break
 		}
@@ -276,11 +278,11 @@ func (r *run) vary(a, b *record, enough func(pattern string) bool) (unlike []str
 
 // reports are what the application said is wrong, more often than it says it in the
 // baseline.
-func (rec *record) reports() []statement { return rec.beyond(rec.usual()...) }
+func (rec *record) reports() []statement { return rec.newStatements(rec.baselines()...) }
 
-// beyond are what the application said is wrong, more often than in the others, or about
-// a call that fails in none of them.
-func (rec *record) beyond(others ...*record) (fresh []statement) {
+// newStatements are what the application said is wrong, more often than in the others,
+// or about a call that fails in none of them.
+func (rec *record) newStatements(others ...*record) (fresh []statement) {
 	usually := mostOften(others, func(u *record) []statement { return u.statements })
 	for _, t := range rec.statements {
 		key := rec.key(t)
@@ -314,11 +316,13 @@ func mostOften(records []*record, statements func(*record) []statement) map[stri
 	return most
 }
 
-func (rec *record) key(t statement) string { return fmt.Sprint(t.way, " ", rec.baseline.kind(t.text)) }
+func (rec *record) key(t statement) string {
+	return fmt.Sprint(t.way, " ", rec.baseline.normalized(t.text))
+}
 
 // usuallyFails reports whether the call of this name fails in the baseline too.
 func (rec *record) usuallyFails(c *Call) bool {
-	return slices.ContainsFunc(rec.usual(), func(u *record) bool {
+	return slices.ContainsFunc(rec.baselines(), func(u *record) bool {
 		return slices.ContainsFunc(u.calls, func(other *Call) bool { return other.Name == c.Name && other.failed() })
 	})
 }
@@ -429,7 +433,7 @@ func stateOf(fake *fakeserver.Server, before image) state {
 		s.agents = append(s.agents, fmt.Sprintf("customer_ref %q\nsystem_prompt %q\nmetadata %q\nllm %q\nsms %q\nmessage %q",
 			a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM, a.SMS, texts))
 	}
-	for _, k := range fakedoor.Of[fakeserver.Call](fake).Keys() {
+	for _, k := range fakeadmin.Of[fakeserver.Call](fake).Keys() {
 		s.keys += fmt.Sprintf("%s %s %v;", k.Label, k.Plan, k.Revoked)
 	}
 	if b, set := fake.BYOK(fake.Key()); set {

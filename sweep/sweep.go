@@ -140,7 +140,7 @@ func (s *sweep) runBaseline() {
 		s.t.Fatal("sweep: no call succeeds without faults")
 	}
 	for stage := range restarts {
-		unlike := s.baseline.vary(rows[0][stage], rows[1][stage], func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) })
+		unlike := s.baseline.learnVariation(rows[0][stage], rows[1][stage], func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) })
 		if unlike != nil && !s.single { // which goroutine was first may decide what is said
 			s.t.Logf("sweep: without faults, the scenario says %q and, the second time, %q: such lines count as reports, which excuse what they do not name", unlike[0], unlike[1])
 		} else if unlike != nil {
@@ -150,7 +150,7 @@ func (s *sweep) runBaseline() {
 	// A third run, in which each answer takes half a minute, shows which numbers waits change.
 	slow := s.execute(&execution{from: nothing, plan: &plan{target: usual.calls[0].Name, fault: dripping, lasts: fromOn}})
 	if len(slow.calls) == len(usual.calls) && !slices.ContainsFunc(slow.calls, (*Call).failed) {
-		s.baseline.vary(slow, usual, func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") })
+		s.baseline.learnVariation(slow, usual, func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") })
 	}
 	if first.left.state.unlike(usual.left.state) != "" {
 		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")
