@@ -52,7 +52,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/atomicfile"
 )
 
 // Run runs every case that the target's abilities and budget allow, each as a
@@ -130,10 +130,10 @@ func readProgress(path string) (progress, error) {
 	if path == "" {
 		return done, nil
 	}
-	if err := wholefile.Writable(path); err != nil { // at the end it would be too late
+	if err := atomicfile.Writable(path); err != nil { // at the end it would be too late
 		return nil, fmt.Errorf("contract: Target.Progress: %w", err)
 	}
-	if err := wholefile.ReadJSON(path, &done); err != nil {
+	if err := atomicfile.ReadJSON(path, &done); err != nil {
 		return nil, fmt.Errorf("contract: Target.Progress: %s: %w; remove the file to start with every case", path, err)
 	}
 	return done, nil
@@ -146,7 +146,7 @@ func (done progress) pass(id, path string) error {
 		return nil
 	}
 	done[id] = time.Now().UTC().Format(time.DateOnly)
-	return wholefile.WriteJSON(path, done)
+	return atomicfile.WriteJSON(path, done)
 }
 
 // defaultBudget is the budget of a shared target that states none.

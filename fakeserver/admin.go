@@ -7,18 +7,18 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 )
 
-// Package fakedoor cannot import this package, which imports it. So this package hands
+// Package fakeadmin cannot import this package, which imports it. So this package hands
 // it the way in.
-func init() { fakedoor.Open = func(fake any) any { return admin{fake.(*Server)} } }
+func init() { fakeadmin.Open = func(fake any) any { return admin{fake.(*Server)} } }
 
-// admin is a fakedoor.Admin, which documents the methods. It is not exported: tests
-// need none of it, and agentmessaging-fake reaches it through package fakedoor.
+// admin is a fakeadmin.Admin, which documents the methods. It is not exported: tests
+// need none of it, and agentmessaging-fake reaches it through package fakeadmin.
 type admin struct{ s *Server }
 
-var _ fakedoor.Admin[Call] = admin{}
+var _ fakeadmin.Admin[Call] = admin{}
 
 func (a admin) DroppedCalls() int { return a.s.droppedCalls() }
 
@@ -48,10 +48,10 @@ func (a admin) ExchangeCount(agentID string) int {
 	return 0
 }
 
-func (a admin) Keys() (keys []fakedoor.Key) {
+func (a admin) Keys() (keys []fakeadmin.Key) {
 	defer a.s.lock().Unlock()
 	for _, k := range a.s.gen.service.Keys() {
-		keys = append(keys, fakedoor.Key{
+		keys = append(keys, fakeadmin.Key{
 			Label: k.Label, Plan: k.Plan, Dashboard: k.Dashboard, Revoked: k.Revoked, IssuedAt: k.IssuedAt, Address: k.Address,
 		})
 	}

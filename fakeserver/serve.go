@@ -17,7 +17,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -216,9 +216,9 @@ func (g *generation) keyLabelLocked(r *wire.Request) string {
 	case k != nil:
 		return k.Label
 	case r.Token == service.Digest{}:
-		return fakedoor.KeyMissing
+		return fakeadmin.KeyMissing
 	}
-	return fakedoor.KeyUnknown
+	return fakeadmin.KeyUnknown
 }
 
 // carryOut finds the rules of the test that act on a call, has the service decide, if

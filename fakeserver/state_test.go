@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -245,7 +245,7 @@ func TestStateLeavesTheTestsOwnAlone(t *testing.T) {
 	assert.Empty(t, fake.Conversation(agent))
 	assert.Equal(t, "scripted", c.send(agent, "hello").text("reply_text"))
 	assert.Equal(t, []string{"trace_000001", "trace_000002"}, traces(fake.Calls()), "an identifier names one call")
-	assert.Equal(t, 48*time.Hour, fakedoor.Of[fakeserver.Call](fake).Advanced(), "the clock does not go back")
+	assert.Equal(t, 48*time.Hour, fakeadmin.Of[fakeserver.Call](fake).Advanced(), "the clock does not go back")
 }
 
 // frozen stops the clock: only Advance moves it.

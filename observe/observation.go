@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/atomicfile"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 )
 
 // Observation says how a target answered the open questions. Its JSON, which
@@ -117,13 +117,13 @@ func (o *Observation) UnmarshalJSON(data []byte) error {
 func ReadFile(path string) (*Observation, error) {
 	o := new(Observation)
 	o.init()
-	return o, wholefile.ReadJSON(path, o)
+	return o, atomicfile.ReadJSON(path, o)
 }
 
 // WriteFile writes the observation to a file as JSON. A file that exists is
 // replaced at once as a whole; call Keep before to take over its answers. The error
 // is one of the file system.
-func (o *Observation) WriteFile(path string) error { return wholefile.WriteJSON(path, o) }
+func (o *Observation) WriteFile(path string) error { return atomicfile.WriteJSON(path, o) }
 
 // Keep adds to o the answers of an earlier observation that o does not have: whole
 // answers, and members of answers that are objects. An answer that both have is

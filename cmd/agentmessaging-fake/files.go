@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/atomicfile"
 )
 
 // facts are what the program says when it serves: on standard output, and in the file
@@ -65,7 +65,7 @@ func (p *program) announce(stdout io.Writer) error {
 	// The file is written whole or not at all, so whoever waits for it never reads a
 	// part.
 	if path := p.config.readyFile; path != "" {
-		if err := wholefile.Write(path, text); err != nil {
+		if err := atomicfile.Write(path, text); err != nil {
 			return fmt.Errorf("--ready-file: %w", err)
 		}
 	}
@@ -106,7 +106,7 @@ func (p *program) saveState() error {
 	// In memory first: an error of the fake must not cost the file of before.
 	err := p.config.control.Fake.WriteState(&b)
 	if err == nil {
-		err = wholefile.Write(p.config.statePath, b.Bytes())
+		err = atomicfile.Write(p.config.statePath, b.Bytes())
 	}
 	if err != nil {
 		return fmt.Errorf("--state: %w", err)

@@ -17,8 +17,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/control"
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/atomicfile"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
 )
 
 // config holds the values of the flags and of the environment. openFake makes the fake
@@ -405,6 +405,6 @@ func storePath(field *string) func(string) ([]fakeserver.Option, error) {
 		if *field = path; path == "" {
 			return nil, errors.New("must be the path of a file")
 		}
-		return nil, wholefile.Writable(path)
+		return nil, atomicfile.Writable(path)
 	}
 }

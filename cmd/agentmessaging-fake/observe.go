@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/wholefile"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/atomicfile"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
@@ -116,7 +116,7 @@ func (o *observation) check() error {
 	if o.out == "" {
 		return nil
 	}
-	if err := wholefile.Writable(o.out); err != nil {
+	if err := atomicfile.Writable(o.out); err != nil {
 		return fmt.Errorf("observe: --out: %w", err)
 	}
 	return nil

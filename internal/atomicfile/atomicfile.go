@@ -1,6 +1,6 @@
-// Package wholefile writes files that are there whole or not at all: a program that
+// Package atomicfile writes files that are there whole or not at all: a program that
 // dies while it writes leaves the old content.
-package wholefile
+package atomicfile
 
 import (
 	"encoding/json"

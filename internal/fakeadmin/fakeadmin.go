@@ -1,7 +1,7 @@
-// Package fakedoor lets the programs of this module ask a fake what tests have no
+// Package fakeadmin lets the programs of this module ask a fake what tests have no
 // need to ask. Package fakeserver cannot be imported here, since it imports this
 // package.
-package fakedoor
+package fakeadmin
 
 import "time"
 

@@ -22,7 +22,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/har"
 )
 
@@ -53,7 +53,7 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	// By its label, and not by rules.Match, which takes keys alone: missing and unknown
 	// are labels of calls too.
 	if label := q.Get("key"); q.Has("key") {
-		if _, known := s.admin.KeyLabeled(label); !known && label != fakedoor.KeyMissing && label != fakedoor.KeyUnknown {
+		if _, known := s.admin.KeyLabeled(label); !known && label != fakeadmin.KeyMissing && label != fakeadmin.KeyUnknown {
 			q.Refuse("key: %s", noSuchKey)
 		}
 		where(func(c fakeserver.Call) bool { return c.Key == label })

@@ -31,7 +31,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -42,7 +42,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replies: %w", err)
 	}
-	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: o.Fake, admin: fakedoor.Of[fakeserver.Call](o.Fake)}
+	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: o.Fake, admin: fakeadmin.Of[fakeserver.Call](o.Fake)}
 	s.admin.KeepExchanges(spec.KeptExchanges)
 	s.ended, s.end = context.WithCancel(context.Background())
 	s.feed = feed{changes: map[string]int{}, news: make(chan struct{})}
@@ -214,7 +214,7 @@ func (s *Server) resolvePath(r *http.Request) (*request, error) {
 	found := &request{Request: r}
 	if label := r.PathValue("key"); label != "" {
 		keys := s.admin.Keys()
-		i := slices.IndexFunc(keys, func(k fakedoor.Key) bool { return k.Label == label })
+		i := slices.IndexFunc(keys, func(k fakeadmin.Key) bool { return k.Label == label })
 		if i < 0 {
 			return nil, jsonapi.NotFound(noSuchKey)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 )
 
 //go:embed openapi.yaml
@@ -57,7 +57,7 @@ type Server struct {
 	// fake and admin are two ways to the same fake: what a test may ask of it, and what
 	// only this program may.
 	fake  *fakeserver.Server
-	admin fakedoor.Admin[fakeserver.Call]
+	admin fakeadmin.Admin[fakeserver.Call]
 	feed  feed
 	// ended is over once End has called end. Streams and waits then return.
 	ended context.Context
@@ -79,7 +79,7 @@ type request struct {
 	query jsonapi.Query
 	body  []byte
 	// key and keyText are the key that {key} names, and its text.
-	key     fakedoor.Key
+	key     fakeadmin.Key
 	keyText string
 	// agent is the agent that {agent_id} names, as it was before the handler acts.
 	agent fakeserver.Agent

@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // keyView is a key as the interface shows it, without its text. default marks the one
 // that a reset leaves.
 type keyView struct {
-	fakedoor.Key
+	fakeadmin.Key
 	Default bool `json:"default"`
 }
 
 // viewOfKey marks the first key, which a reset does not remove.
-func viewOfKey(k fakedoor.Key) keyView { return keyView{k, k.Label == fakedoor.KeyDefault} }
+func viewOfKey(k fakeadmin.Key) keyView { return keyView{k, k.Label == fakeadmin.KeyDefault} }
 
 // listKeys is GET keys, in the order of issue.
 func (s *Server) listKeys(*request) (any, error) {

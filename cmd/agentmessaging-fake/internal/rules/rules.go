@@ -21,7 +21,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakedoor"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -129,7 +129,7 @@ func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ e
 	}
 	// Users know keys by their labels; package fakeserver wants the text.
 	if m.Key != "" {
-		key, known := fakedoor.Of[fakeserver.Call](fake).KeyLabeled(string(m.Key))
+		key, known := fakeadmin.Of[fakeserver.Call](fake).KeyLabeled(string(m.Key))
 		if !known {
 			return nil, errors.New("key: no key has this label, such as key_000001")
 		}
@@ -279,7 +279,7 @@ func (s *Set) Unmet() []Active {
 	})
 	for i, m := range unmet {
 		if m.Hits == 0 {
-			unmet[i].Why = fakedoor.Of[fakeserver.Call](s.fake).WhyUnused(m.acting)
+			unmet[i].Why = fakeadmin.Of[fakeserver.Call](s.fake).WhyUnused(m.acting)
 		}
 	}
 	return unmet
