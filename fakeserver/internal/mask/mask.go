@@ -145,12 +145,17 @@ var plainValues = regexp.MustCompile(`^([-+.0-9eE]{1,24}|[A-Z][a-z]{2,8}, [ \w:-
 // namesSecret reports whether the name of a header or a member says that the value is a
 // secret. It errs on the side of masking: "monkey" counts.
 func namesSecret(name string) bool {
+	if plainNames[name] {
+		return false
+	}
 	lower := strings.ToLower(name)
 	return slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(lower, part) })
 }
 
-// secretNames are parts of names, in lower case.
+// secretNames are parts of names, in lower case. plainNames are the headers of nearly every
+// call, none of which has such a part: to know them is faster than to search them.
 var secretNames = []string{"authorization", "cookie", "key", "token", "secret"}
+var plainNames = map[string]bool{"Accept": true, "Accept-Encoding": true, "Content-Length": true, "Content-Type": true, "User-Agent": true}
 
 // secretForms are what keys look like: known beginnings, or long runs of letters and
 // digits. They matter only where nobody has checked what a string is.
@@ -186,14 +191,13 @@ func (b *Body) Show(body []byte, n int) string {
 		return b.hidden(string(body), n)
 	}
 	var out strings.Builder
-	out.Grow(len(body) + len(Key))
-	at := 0 // what was written of body
+	out.Grow(min(n, 256)) // enough for most bodies; one whose text is hidden needs less than it has
+	at := 0               // what was written of body
 	for p := (walker{Scanner: strictjson.Scanner{Data: body}}); p.next() && p.from < n; {
 		// What is not masked is copied as it was written, with its spaces and escapes.
-		if shown, masked := b.shown(&p); masked {
-			quoted, _ := json.Marshal(shown) // a string can always be written
+		if masked := b.masked(&p); masked != "" {
 			out.Write(body[at:p.from])
-			out.Write(quoted)
+			out.WriteString(masked)
 			at = p.Pos
 		}
 	}
@@ -214,30 +218,34 @@ func (b *Body) hidden(body string, n int) string {
 	return Text(sent)
 }
 
-// shown is a piece as it may be shown, without quotes; masked says that it differs. A
-// piece is masked if it is under api_key, if it may be a key in a body that nobody
-// checked, if it is a base_url with a password, if it holds a person's words, or if it
-// repeats a secret of the call.
-func (b *Body) shown(p *walker) (shown string, masked bool) {
-	isString := p.written[0] == '"'
+// masked is the JSON that is shown in place of a piece; "" if the piece is shown as it was
+// written. A piece is masked if it is under api_key, if it may be a key in a body that
+// nobody checked, if it is a base_url with a password, if it holds a person's words, or if
+// it repeats a secret of the call.
+func (b *Body) masked(p *walker) string {
+	isString, isURL := p.written[0] == '"', !p.isName && bytes.EqualFold(p.member, baseURL)
 	switch {
 	// An empty key is no secret, and often a variable that somebody forgot to set.
-	case p.keyDepth > 0 && !p.isName && string(p.written) != `""`, !isString && len(p.written) > maxNumber:
-		return Key, true
+	case p.keyDepth > 0 && !p.isName && string(p.written) != `""`, !isString && len(p.written) > maxNumber,
+		isString && b.Unchecked && (LooksSecret(p.text()) || p.isName && MayBeKey(p.text()) || !p.isName && namesSecret(string(p.member))):
+		return `"` + Key + `"`
 	case !isString:
-		return "", false
-	case b.Unchecked && (LooksSecret(p.text()) || p.isName && MayBeKey(p.text()) || !p.isName && namesSecret(string(p.member))):
-		return Key, true
-	case bytes.EqualFold(p.member, baseURL) && !p.isName && userInfo.MatchString(p.text()):
-		shown = b.Secrets.Clean(userInfo.ReplaceAllString(p.text(), "${1}"+Key+"@"))
+		return ""
 	case !p.isName && !b.Texts && p.depth == 1 && slices.ContainsFunc(wordMembers, func(name []byte) bool { return bytes.EqualFold(p.member, name) }):
-		shown = Text(p.text())
-	case bytes.IndexByte(p.written, '\\') < 0 && !slices.ContainsFunc(b.Secrets, func(secret string) bool { return bytes.Contains(p.written, []byte(secret)) }):
-		return "", false
-	default:
-		shown = b.Secrets.Clean(p.text())
+		return `"` + Text(p.text()) + `"`
+	// Without an escape it reads as it was written.
+	case !isURL && bytes.IndexByte(p.written, '\\') < 0 && !slices.ContainsFunc(b.Secrets, func(secret string) bool { return bytes.Contains(p.written, []byte(secret)) }):
+		return ""
 	}
-	return shown, shown != p.text()
+	clean := p.text()
+	if isURL {
+		clean = userInfo.ReplaceAllString(clean, "${1}"+Key+"@")
+	}
+	if clean = b.Secrets.Clean(clean); clean == p.text() {
+		return ""
+	}
+	quoted, _ := json.Marshal(clean) // a string can always be written
+	return string(quoted)
 }
 
 // maxNumber is the length in bytes of the longest number that is shown. A longer one
@@ -287,7 +295,9 @@ func (p *walker) next() bool {
 	}
 	p.from = p.Pos
 	p.written = p.Value()
-	p.isName = bytes.HasPrefix(bytes.TrimLeft(p.Data[p.Pos:], " \t\r\n"), []byte(":"))
+	end := p.Pos
+	p.isName = p.Peek() == ':'
+	p.Pos = end
 	// The value of api_key has ended: its object is closed, or the next name has come.
 	if p.depth < p.keyDepth || p.isName && p.depth == p.keyDepth {
 		p.keyDepth = 0

@@ -90,9 +90,8 @@ func checkSendable(req *http.Request) error {
 // isToken reports whether a text is a name as RFC 9110, 5.6.2, allows it. net/http has
 // the same rule, and exports it to nobody.
 func isToken(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
-	})
+	return text != "" && !strings.ContainsAny(text, `"(),/:;<=>?@[\]{}`) &&
+		!strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
 // HoldsControl reports whether a text holds a control character, which could end the
@@ -108,13 +107,13 @@ func (d *direct) connect(req *http.Request) error {
 	if req.Context().Err() != nil {
 		return context.Cause(req.Context())
 	}
-	port := req.URL.Port()
-	if port == "" {
-		port = map[string]string{"https": "443", "http": "80"}[req.URL.Scheme]
+	port := "443"
+	if req.URL.Scheme == "http" {
+		port = "80"
 	}
 	// The hooks run as in a Transport: GetConn before the dial, GotConn with the
 	// connection. The address is the one that a Transport would dial.
-	address := net.JoinHostPort(req.URL.Hostname(), port)
+	address := net.JoinHostPort(req.URL.Hostname(), cmp.Or(req.URL.Port(), port))
 	runGetConn(req, address)
 	if err := d.host.unreachable(req.URL.Scheme, address); err != nil {
 		return err

@@ -136,9 +136,7 @@ const MaxRecorded = 256
 // fillShown masks what a record keeps of a request. A secret may be in the path or the
 // host too, when the arguments of a client are mixed up, and may be escaped there.
 func (req *Request) fillShown(r *http.Request, path string, sent []byte, own string, texts bool) {
-	keep := func(part string) string { // and let go of the rest, which may be a megabyte
-		return strings.Clone(mask.Clip(req.Secrets.Clean(part), MaxRecorded))
-	}
+	clip := func(part string) string { return mask.Clip(req.Secrets.Clean(part), MaxRecorded) }
 	path = req.Secrets.Clean(path)
 	// A secret may be escaped in the path. Then the path is kept unescaped, cleaned,
 	// and escaped anew.
@@ -146,17 +144,19 @@ func (req *Request) fillShown(r *http.Request, path string, sent []byte, own str
 		path = (&url.URL{Path: req.Secrets.Clean(plain)}).EscapedPath()
 	}
 	shown := &req.Shown
-	shown.Method, shown.Path, shown.AgentID = keep(r.Method), keep(path), keep(req.AgentID)
 	shown.Header = req.Secrets.CleanHeader(r.Header)
 	body := mask.Body{Texts: texts, Secrets: req.Secrets, Unchecked: req.Malformed != nil || req.Unrouted != nil}
 	if body.Unchecked || req.Endpoint.Body != nil {
 		shown.Body = mask.Clip(body.Show(sent, len(sent)), spec.KeptBody)
 	}
-	shown.URL = "http://"
+	// Copies let go of the rest of the request's first line, which may be a megabyte.
+	shown.Method, shown.AgentID = strings.Clone(clip(r.Method)), strings.Clone(clip(req.AgentID))
+	origin := "http://" + clip(r.Host)
 	if r.TLS != nil || r.Host == own {
-		shown.URL = "https://"
+		origin = "https://" + clip(r.Host)
 	}
-	shown.URL += keep(r.Host) + shown.Path
+	shown.URL = origin + clip(path)
+	shown.Path = shown.URL[len(origin):]
 	if r.URL.RawQuery != "" {
 		shown.URL += "?" + mask.Key // no endpoint takes a query, so nothing says what is secret in it
 	}
