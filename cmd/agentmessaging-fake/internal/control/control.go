@@ -46,8 +46,6 @@ func New(o Options) (*Server, error) {
 	s.admin.KeepExchanges(spec.KeptExchanges)
 	s.ended, s.end = context.WithCancel(context.Background())
 	s.feed = feed{changes: map[string]int{}, news: make(chan struct{})}
-	// A new call wakes the streams, which read it from the fake.
-	s.fake.OnCall(func(fakeserver.Call) { s.feed.wake() })
 	s.mux = s.newMux()
 	s.calls.Store(newCallsUntilReset())
 	if o.Log != nil {

@@ -185,12 +185,13 @@ func (s *Server) Service() http.Handler {
 	})
 }
 
-// untilReset returns a context for a call of the service, which the next reset ends.
-// The caller must call the function when the call is over.
-func (s *Server) untilReset(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilReset returns a context for a call of the service, which the next reset ends. The
+// caller must call end when the call is over: it wakes the streams, which read the call
+// from the fake. A call that hangs wakes nobody, but they look twice a second.
+func (s *Server) untilReset(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.calls.Load(), cancel)
-	return ctx, func() { stop(); cancel() }
+	return ctx, func() { stop(); cancel(); s.feed.wake() }
 }
 
 // End ends streams and waits, so that a server which drains is not kept.
