@@ -70,8 +70,10 @@ func (a admin) KeyLabeled(label string) (key string, ok bool) {
 
 // Restart takes back what Advance and Sleep have added, and then resets the fake, so that
 // the new state begins at the right time.
-func (a admin) Restart() {
-	defer a.s.Reset() // which takes the lock itself
+func (a admin) Restart() { a.rewindClock(); a.s.Reset() }
+
+// rewindClock holds the lock, which guards writes of offset.
+func (a admin) rewindClock() {
 	defer a.s.lock().Unlock()
 	a.s.offset.Store(0)
 }

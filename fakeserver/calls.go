@@ -128,9 +128,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 		misuse("AwaitCalls", "%d calls cannot be waited for; at least 1", n)
 	}
 	checkMatchers("AwaitCalls", matchers)
-	// The calls that are there already and the ones that come are found on different
-	// goroutines.
-	var mu sync.Mutex // guards found
+	var mu sync.Mutex // guards found: the goroutines of calls find those that come
 	var found []*entry
 	enough := make(chan struct{}) // of the caller's bubble, where all that add a call are too
 	add := func(e *entry) {
@@ -141,8 +139,6 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 		}
 	}
 	w := &watcher{name: "a matcher of AwaitCalls(" + s.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: add}
-	// From here on each new call is shown to w. The earlier ones are matched here,
-	// once.
 	earlier := s.addWatcher(w)
 	defer s.removeWatcher(w)
 	for _, e := range earlier {

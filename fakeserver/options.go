@@ -152,8 +152,9 @@ func WithKey(text string) Option {
 // WithPlan sets the plan of the default API key. The default is PlanPreview. An
 // unknown plan is an error.
 func WithPlan(plan Plan) Option {
-	known := plan == "" || plan.isKnown()
-	return set(func(c *config) { c.plan = cmp.Or(plan, PlanPreview) }).unless(!known, "WithPlan: unknown plan; the plans are %s", planNames)
+	plan = cmp.Or(plan, PlanPreview)
+	_, known := spec.PlanNamed(string(plan))
+	return set(func(c *config) { c.plan = plan }).unless(!known, "WithPlan: unknown plan; the plans are %s", planNames)
 }
 
 // FromIP is the IP address that a client calls from, such as "203.0.113.7", for
@@ -165,13 +166,12 @@ type FromIP string
 // address returns the FromIP that was given, or else an address that RFC 5737 reserves
 // for documentation. method is named in the panic for a wrong one.
 func address(method string, from []FromIP) netip.Addr {
-	text := FromIP("192.0.2.1")
-	switch len(from) {
-	case 0:
-	case 1:
-		text = from[0]
-	default:
+	if len(from) > 1 {
 		misuse(method, "%d addresses: a client has one", len(from))
+	}
+	text := FromIP("192.0.2.1")
+	if len(from) == 1 {
+		text = from[0]
 	}
 	ip, err := netip.ParseAddr(string(text))
 	if err != nil {
@@ -195,18 +195,13 @@ const (
 // planNames lists the plans for messages.
 const planNames = spec.PreviewPlan + ", " + spec.FreePlan + ", " + spec.ProPlan + " and " + spec.BYOKPlan
 
-// isKnown reports whether interface 8.2 has the plan.
-func (p Plan) isKnown() bool {
-	_, known := spec.PlanNamed(string(p))
-	return known
-}
-
 // checked returns the plan's name, or panics for an unknown plan.
 func (p Plan) checked(method string) string {
-	if p = cmp.Or(p, PlanPreview); !p.isKnown() {
-		misuse(method, "unknown plan %q; the plans are %s", string(p), planNames)
+	name := string(cmp.Or(p, PlanPreview))
+	if _, known := spec.PlanNamed(name); !known {
+		misuse(method, "unknown plan %q; the plans are %s", name, planNames)
 	}
-	return string(p)
+	return name
 }
 
 // Limit names one of the limits of interface 8.1, for Exhaust and WithLimit. The

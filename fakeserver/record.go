@@ -185,9 +185,7 @@ func shared(before, header http.Header) http.Header {
 
 // endLocked forgets that a call is under way.
 func (l *callLog) endLocked(e *entry) {
-	if i := slices.Index(l.waiting, e); i >= 0 {
-		l.waiting = slices.Delete(l.waiting, i, i+1)
-	}
+	l.waiting = slices.DeleteFunc(l.waiting, func(other *entry) bool { return other == e })
 }
 
 // copied is the record of the call for a user, with the part of the answer that was
