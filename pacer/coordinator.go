@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -18,7 +19,6 @@ type coordinator struct {
 	apiKey func() string
 	logger *slog.Logger
 	engine *quota.Engine
-	took   int64 // microseconds of a call of the store, on average; for steps alone
 
 	// The engine's lock guards what follows.
 	stepping  bool   // a step is under way
@@ -26,7 +26,7 @@ type coordinator struct {
 	peers     peers
 	reports   []func(*ledger)
 	questions []question
-	refusing  map[costSet]refusals // since a call with these costs last passed
+	refusing  map[costSet]time.Duration // since when all calls with these costs were refused, though the limit should be open
 }
 
 // question is what a queue of the engine asks, and the answer.
@@ -34,15 +34,6 @@ type question struct {
 	quota.Class
 	waiting int64
 	turn    turn
-}
-
-// refusals are those of one kind of call, one after the other.
-type refusals struct {
-	since time.Duration // the first
-	// backoff is the least time in microseconds for which the next one closes the
-	// gate. It doubles up to quota.MostBackoff: a service that refuses for ever is not
-	// asked for ever.
-	backoff int64
 }
 
 // setBounds reports false where the bounds are the same.
@@ -105,7 +96,7 @@ func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Sc
 	here := func(at int64) time.Duration { return time.Duration(at-c.peers.offset) * time.Microsecond }
 	s := quota.Schedule{
 		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond,
-		Key: t.key, RefusedSince: c.refusing[key.Costs].since,
+		Key: t.key, RefusedSince: c.refusing[key.Costs],
 	}
 	for _, at := range t.grants {
 		s.Grants = append(s.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: s.RefusedSince > 0})
@@ -145,19 +136,20 @@ func (c *coordinator) Idle(now time.Duration, class quota.Class) {
 }
 
 // refused closes the local gate at once, so that further refusals of the same limit
-// are not reported as new.
+// are not reported as new. It closes for as long as everything has been refused, up to
+// quota.MostBackoff, so that a service that refuses for ever is not asked for ever. What
+// is refused before the service's own time, by the hourly trial, does not count.
 func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
-	l, r := c.here(now), c.refusing[costs]
-	if r.since == 0 {
-		r.since = now
-	}
+	l, since := c.here(now), cmp.Or(c.refusing[costs], now)
 	wait := max(o.RetryAfter, quota.LeastClosed).Microseconds()
-	shut := max(wait, r.backoff)
+	shut := max(wait, min(now-since, quota.MostBackoff).Microseconds())
+	if wait > hour {
+		since = now + o.RetryAfter
+	}
+	c.refusing[costs] = since
 	if news = l.Now+wait-max(l.Now, l.last(costs).Until) >= second; news {
 		l.shut(costs, l.Now+shut, o.LimitKey)
-		r.backoff = min(max(second, 2*r.backoff), quota.MostBackoff.Microseconds())
 	}
-	c.refusing[costs] = r
 	c.report(now, func(l *ledger) {
 		l.shut(costs, l.Now+shut, o.LimitKey)
 		l.refused(costs, granted, wait)

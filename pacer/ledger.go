@@ -43,7 +43,7 @@ type ledger struct {
 	*state
 	bounds       []bound
 	member       int64 // this process
-	took         int64 // how long a step takes at least
+	took         int64 // how long a step takes: microseconds of the last one
 	calls        int64 // what each counts as: more than 1 for a process on its share
 	peersUnknown bool  // the number of processes is not known
 }

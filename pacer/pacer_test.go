@@ -162,8 +162,8 @@ func TestState(t *testing.T) {
 }
 
 // callers plays n clients that each make a call at the same time.
-func callers(m loadsim.Model, n int, opts ...agentmessaging.Option) loadsim.Measures {
-	return loadsim.Run(loadsim.Scenario{Model: m, Real: perMinute(60), Client: opts, Loads: []loadsim.Load{{Workers: []int{n}, Calls: 1}}}).Measure(0, 0)
+func callers(m loadsim.Model, real []pacer.Limit, n int, opts ...agentmessaging.Option) loadsim.Measures {
+	return loadsim.Run(loadsim.Scenario{Model: m, Real: real, Client: opts, Loads: []loadsim.Load{{Workers: []int{n}, Calls: 1}}}).Measure(0, 0)
 }
 
 // TestClientShowsItsPlace in the pacer's line when its wait begins, and the time until its
@@ -189,7 +189,7 @@ func TestClientShowsItsPlace(t *testing.T) {
 				return nil
 			})
 			p := newPacer(t, perMinute(60), opts...)
-			callers(loadsim.Bucket, 20, agentmessaging.WithLimiter(p), agentmessaging.WithObserver(observer))
+			callers(loadsim.Bucket, perMinute(60), 20, agentmessaging.WithLimiter(p), agentmessaging.WithObserver(observer))
 			assert.Greater(t, len(waits), 10, "%d options", len(opts))
 			for place, expected := range waits {
 				assert.InDelta(t, place*(1+others), expected.Seconds(), 1.5*float64(1+others), "place %d", place)
@@ -202,10 +202,21 @@ func TestClientShowsItsPlace(t *testing.T) {
 // asks it less and less often until then.
 func TestClientGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		got := callers(loadsim.Refusing, 1, agentmessaging.WithLimiter(newPacer(t, perMinute(60))))
+		got := callers(loadsim.Refusing, perMinute(60), 1, agentmessaging.WithLimiter(newPacer(t, perMinute(60))))
 		assert.Equal(t, 1, got.Lost)
 		assert.InDelta(t, 5*60, got.Last.Seconds(), 65)
 		assert.LessOrEqual(t, got.Refused, 12)
+	})
+}
+
+// TestClientWaitsForTomorrow if it may, though the trial of each hour is refused.
+func TestClientWaitsForTomorrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		perDay := []pacer.Limit{{Max: 1, Window: 24 * h}}
+		got := callers(loadsim.FromUse, perDay, 2, agentmessaging.WithLimiter(newPacer(t, perMinute(60))),
+			agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: 25 * h}))
+		assert.Equal(t, 2, got.Done)
+		assert.InDelta(t, 24, got.Last.Hours(), 0.1)
 	})
 }
 
@@ -225,7 +236,7 @@ func TestLimiterAroundAPacer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &counting{Pacer: newPacer(t, perMinute(60))}
 		began := time.Now()
-		got := callers(loadsim.Bucket, 20, agentmessaging.WithLimiter(limiter))
+		got := callers(loadsim.Bucket, perMinute(60), 20, agentmessaging.WithLimiter(limiter))
 		assert.Equal(t, [3]int{20, 0, 20}, [3]int{got.Done, got.Refused, int(limiter.asked.Load())})
 		assert.Greater(t, time.Since(began), 15*time.Second)
 	})

@@ -140,7 +140,7 @@ func (c *coordinator) updateState(s *step) error {
 		if err != nil || swapped {
 			return err
 		}
-		time.Sleep(time.Duration(rand.Int64N(c.took/2+1)) * time.Microsecond)
+		time.Sleep(time.Duration(rand.Int64N(s.took/2)) * time.Microsecond)
 	}
 	return errors.New("too many processes change the value at once")
 }
@@ -162,7 +162,6 @@ func (c *coordinator) load(s *step) error {
 		return err
 	}
 	took := (time.Since(s.began) - before).Microseconds()
-	c.took += (2*took - c.took) / 4
 	s.lost = false
 	p := c.peers // which steps alone change
 	if s.state == nil || at.UnixMicro() < s.Now-setBack {
@@ -170,7 +169,7 @@ func (c *coordinator) load(s *step) error {
 	}
 	s.at(at.UnixMicro())
 	s.offset = s.Now - (s.now + before).Microseconds() - took/2
-	s.took, s.calls, s.peersUnknown = max(claimAhead.Microseconds()/6, c.took), 1, false
+	s.took, s.calls, s.peersUnknown = max(claimAhead.Microseconds()/6, 2*took), 1, false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
 	if p.down && s.last(nothing).Opens == 0 { // others may still be on their shares
