@@ -39,21 +39,21 @@ const (
 // to where its limit_key was seen wait until Retry-After has passed, and then go
 // in turn, since not all of them will fit into the limit. The engine's lock guards it.
 type CoolDown struct {
-	random  func() float64    // in [0, 1), for jitter
-	queues  map[Class]*queue  // the engine's
-	classes [maxClasses]place // by Class.ID
+	random  func() float64         // in [0, 1), for jitter
+	queues  map[Class]*queue       // the engine's
+	classes [maxClasses]classState // by Class.ID
 }
 
 // maxClasses bounds the classes: two for each endpoint.
 const maxClasses = 32
 
-// place is where the calls of a class wait.
-type place struct {
-	held atomic.Bool // whether the engine must ask for the class
-	gate *gate       // nil: it was never refused
-	// refusedHere: the gate's limit has refused the class since it closed. Else the class
+// classState is where the calls of a class wait.
+type classState struct {
+	limited atomic.Bool // whether the engine must ask for the class
+	gate    *gate       // nil: it was never refused
+	// refused: the gate's limit has refused the class since it closed. Else the class
 	// only shares the name.
-	refusedHere bool
+	refused bool
 	// A class tries its gate from tryAt on with one call, to see whether it has to wait,
 	// and then again tryAfter later.
 	tryAt, tryAfter time.Duration
@@ -76,17 +76,17 @@ func NewCoolDown(clock Clock, random func() float64) *Engine {
 // learned from where its name was seen: the interface shows neither the values of
 // limit_key nor what each of them covers.
 type gate struct {
-	key         string
-	closed      bool
-	begun       time.Duration // when it closed
-	asked       time.Duration // for how long, at that time
-	end         time.Duration // when it opens, in the service's words
-	reported    time.Duration // the end in the last report of a cool-down
-	trace       string        // of the answer that closed it
-	random      float64       // for jitter, the same for all callers
-	since       time.Duration // when somebody last got through
-	emptyBefore int           // openings in a row before the last one in which nobody did
-	ramp        *ramp         // since it opened last; nil: it holds back nobody
+	key           string
+	closed        bool
+	closedAt      time.Duration // when it closed
+	retryAfter    time.Duration // for how long, at that time
+	end           time.Duration // when it opens, in the service's words
+	announced     time.Duration // the end in the last report of a cool-down
+	trace         string        // of the answer that closed it
+	random        float64       // for jitter, the same for all callers
+	lastPass      time.Duration // when somebody last got through
+	emptyOpenings int           // openings in a row before the last one in which nobody did
+	ramp          *ramp         // since it opened last; nil: it holds back nobody
 }
 
 // Sort implements Rule. A class is an endpoint, and whether the call also spends the BYOK
@@ -96,7 +96,7 @@ func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
 	if w.SetsBYOK {
 		w.Class.ID++
 	}
-	return c.classes[w.Class.ID].held.Load()
+	return c.classes[w.Class.ID].limited.Load()
 }
 
 // Ask implements Rule.
@@ -116,7 +116,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 				Estimated: true, Key: g.key, TraceID: g.trace,
 			}
 			if g.emptied() > 0 { // else it has never opened
-				s.RefusedSince = g.since
+				s.RefusedSince = g.lastPass
 			}
 			if waiting > 0 && now >= p.tryAt {
 				p.tryAt, p.tryAfter = now+p.tryAfter, min(2*p.tryAfter, max(mostTrial, p.tryAfter))
@@ -130,7 +130,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 		return Schedule{}
 	}
 	s := g.next(now, waitHere <= 1)
-	p.held.Store(g.ramp != nil)
+	p.limited.Store(g.ramp != nil)
 	return s
 }
 
@@ -159,15 +159,15 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
 	switch empty := g.emptied(); empty {
 	case 0:
-		room := max(0, min(first.deadline, g.begun+first.MaxWait)-g.end)
-		return g.end, g.end + Jitter(g.asked, DefaultMinWait, room, g.random)
+		room := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
+		return g.end, g.end + Jitter(g.retryAfter, DefaultMinWait, room, g.random)
 	case 1:
 		return g.end, g.end // who has waited in vain goes before other programs
 	default:
-		backoff := min(max(g.asked, LeastClosed)<<min(empty-1, 6), max(crowdBackoff, MostBackoff/time.Duration(max(1, waiting))))
+		backoff := min(max(g.retryAfter, LeastClosed)<<min(empty-1, 6), max(crowdBackoff, MostBackoff/time.Duration(max(1, waiting))))
 		backoff += time.Duration(g.random * float64(backoff) / 4) // out of step with others
-		patience := max(g.since, first.since) + cmp.Or(first.Patience, never/2)
-		opens = max(g.end, min(g.begun+backoff, patience, first.deadline-answerWait))
+		patience := max(g.lastPass, first.limitedSince) + cmp.Or(first.Patience, never/2)
+		opens = max(g.end, min(g.closedAt+backoff, patience, first.deadline-answerWait))
 		return opens, opens
 	}
 }
@@ -175,7 +175,7 @@ func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration)
 // emptied counts the openings, the last one included, in which nobody passed.
 func (g *gate) emptied() int {
 	if g.ramp != nil && g.ramp.through() == 0 {
-		return g.emptyBefore + 1
+		return g.emptyOpenings + 1
 	}
 	return 0
 }
@@ -184,7 +184,7 @@ func (g *gate) emptied() int {
 // has ended.
 func (g *gate) open(now time.Duration) {
 	last, next := g.ramp, &ramp{opened: now, last: now}
-	g.emptyBefore = g.emptied()
+	g.emptyOpenings = g.emptied()
 	if g.closed, g.ramp = false, next; last == nil || now <= last.opened {
 		return
 	}
@@ -192,7 +192,7 @@ func (g *gate) open(now time.Duration) {
 	next.before = max(passed, last.before/2) // others may have been quicker this time
 	next.gap = last.gap * 5 / 4
 	if passed > 0 {
-		g.since = max(g.since, g.begun) // some got through before, answered or not
+		g.lastPass = max(g.lastPass, g.closedAt) // some got through before, answered or not
 		average := (now - last.opened) / time.Duration(passed)
 		if average < next.gap || last.gap == 0 || passed <= last.before {
 			next.gap = average
@@ -205,7 +205,7 @@ func (g *gate) open(now time.Duration) {
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	p, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	if p.gate != nil && passed && w.Grant.Mark != nil {
-		p.gate.since = now // also for a class that then leaves: the limit may be the same
+		p.gate.lastPass = now // also for a class that then leaves: the limit may be the same
 	}
 	switch mark := w.Grant.Mark.(type) {
 	case *ramp:
@@ -213,7 +213,7 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	case *gate: // it tried whether it has to wait
 		switch {
 		case !passed || p.gate != mark:
-		case !p.refusedHere:
+		case !p.refused:
 			p.gate = nil
 		case mark.closed: // so the limit has opened
 			mark.open(now)
@@ -241,14 +241,14 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	switch {
 	case closes:
 		if g.closed, news = true, true; g.ramp == nil {
-			g.since, g.emptyBefore = now, 0
+			g.lastPass, g.emptyOpenings = now, 0
 		}
-		g.begun, g.end, g.asked, g.random = now, end, asked, c.random()
+		g.closedAt, g.end, g.retryAfter, g.random = now, end, asked, c.random()
 	case end > g.end:
-		g.end, g.asked, news = end, max(g.asked, asked), end-g.reported >= time.Second
+		g.end, g.retryAfter, news = end, max(g.retryAfter, asked), end-g.announced >= time.Second
 	}
 	if news {
-		g.reported, g.trace = end, o.TraceID
+		g.announced, g.trace = end, o.TraceID
 	}
 	first := firstTrial
 	if asked <= firstTrial {
@@ -260,11 +260,11 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 		case p.gate != g:
 			continue
 		case i == class:
-			p.refusedHere, p.tryAt, p.tryAfter = true, now+trialEvery, trialEvery
+			p.refused, p.tryAt, p.tryAfter = true, now+trialEvery, trialEvery
 		case closes:
-			p.refusedHere, p.tryAt, p.tryAfter = false, now+first, 2*firstTrial
+			p.refused, p.tryAt, p.tryAfter = false, now+first, 2*firstTrial
 		}
-		p.held.Store(true)
+		p.limited.Store(true)
 	}
 	return news
 }

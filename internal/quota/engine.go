@@ -88,10 +88,10 @@ type Waiter struct {
 	Clock    Clock         // nil: the engine's
 	OnWait   func(Wait)    // is called when a wait has begun and its length is known; may be nil
 
-	Class   Class
-	Tenant  string        // tenants take turns
-	Refused bool          // by the service: it goes before those who came later
-	since   time.Duration // it first met a limit
+	Class        Class
+	Tenant       string        // tenants take turns
+	Refused      bool          // by the service: it goes before those who came later
+	limitedSince time.Duration // it first met a limit
 	attempt
 }
 
@@ -101,17 +101,17 @@ type attempt struct {
 	Waited time.Duration
 	Limit  string // the limit_key of the limit that Acquire waited for
 
-	entered  time.Duration
-	deadline time.Duration
-	early    time.Duration // before the Grant's time
-	round    int
-	place    int                // in the line when it entered, from 1
-	waits    bool               // in the line
-	granted  bool               // it has a Grant, whose end is not reported yet
-	rests    bool               // until somebody wakes it, or it sleeps until the alarm
-	wake     context.CancelFunc // ends its rest
-	told     bool               // to OnWait, how long it will wait
-	err      error
+	entered    time.Duration
+	deadline   time.Duration
+	untilGrant time.Duration // before the Grant's time
+	round      int
+	place      int                // in the line when it entered, from 1
+	waits      bool               // in the line
+	granted    bool               // it has a Grant, whose end is not reported yet
+	rests      bool               // until somebody wakes it, or it sleeps until the alarm
+	wake       context.CancelFunc // ends its rest
+	told       bool               // to OnWait, how long it will wait
+	err        error
 }
 
 // Wait is what is known when a wait begins.
@@ -165,9 +165,9 @@ type queue struct {
 	Class
 	Schedule
 	line
-	newcomers []*Waiter // who rest, and are not told yet how long they will wait
-	served    int64     // the number of its last grant, of all
-	outdated  bool      // what the rule is about to deliver
+	untold    []*Waiter // who rest, and are not told yet how long they will wait
+	lastGrant int64     // the number of its last grant, of all
+	stale     bool      // what the rule is about to deliver
 }
 
 // NewEngine returns an engine that waits by clock, or by real time if it is nil.
@@ -197,8 +197,8 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	if e.enter(ctx, w) {
 		err = e.wait(ctx, w)
 	}
-	if err = cmp.Or(err, w.err, ctx.Err()); err == nil && w.early > 0 {
-		err = w.Clock.Sleep(ctx, w.early)
+	if err = cmp.Or(err, w.err, ctx.Err()); err == nil && w.untilGrant > 0 {
+		err = w.Clock.Sleep(ctx, w.untilGrant)
 	}
 	passed = err == nil
 	return err
@@ -278,7 +278,7 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter) (rest context.Context
 			e.wakeAtLocked(e.alarm) // another one may have to sleep
 			return nil, 0, &Wait{Limit: q.Key, Place: w.place, Expected: max(0, q.turn(w.place-1)-now)}
 		}
-		q.newcomers = append(q.newcomers, w)
+		q.untold = append(q.untold, w)
 	}
 	w.rests = true
 	rest, w.wake = context.WithCancel(ctx)
@@ -317,8 +317,8 @@ func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Durat
 	now = e.nowLocked()
 	w.entered, w.deadline, w.wake = now, never, func() {}
 	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // moments are added
-	if w.since == 0 {
-		w.since = now
+	if w.limitedSince == 0 {
+		w.limitedSince = now
 	}
 	if deadline, has := ctx.Deadline(); has {
 		w.deadline = now + min(time.Until(deadline), never/2)
@@ -381,7 +381,7 @@ func (e *Engine) Do(f func(now time.Duration)) {
 // functions that Do runs.
 func (e *Engine) Forget() {
 	for _, q := range e.queues {
-		if q.outdated = q.Again == Later; q.outdated {
+		if q.stale = q.Again == Later; q.stale {
 			q.Schedule = Schedule{Again: Later}
 		} else {
 			q.Schedule = Schedule{}
@@ -413,11 +413,11 @@ func (e *Engine) serveLocked() {
 			switch first := q.first(); {
 			case first == nil && (q.Again == 0 || q.Again == Later):
 			case first == nil: // nobody waits any more
-				q.Schedule, q.newcomers = Schedule{}, nil
+				q.Schedule, q.untold = Schedule{}, nil
 				e.rule.Idle(now, q.Class)
 			case q.Again > now:
 				until = min(until, q.Again)
-			case due == nil || q.served < due.served:
+			case due == nil || q.lastGrant < due.lastGrant:
 				due = q
 			}
 		}
@@ -444,11 +444,11 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 	switch {
 	case granted > 0:
 		e.grants++
-		q.served = e.grants
+		q.lastGrant = e.grants
 	case s.Again <= now:
 		s.Again = now + leastAgain
 	}
-	if q.outdated {
+	if q.stale {
 		s = Schedule{Grants: s.Grants, Key: s.Key} // it refuses nobody, and the rule is asked again
 	}
 	// Those who wait are looked at only if their turns come later than was known, by more
@@ -459,18 +459,18 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 			e.Forget()
 			e.rule.Done(now, &Waiter{Class: class, attempt: attempt{Grant: g}}, Outcome{})
 		} else {
-			w.Grant, w.granted, w.Limit, w.early = g, true, s.Key, g.At-now
+			w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
 			w.end(max(now, g.At), nil)
 		}
 	}
-	if q.Schedule, q.outdated = s, false; later {
+	if q.Schedule, q.stale = s, false; later {
 		e.refuseLateLocked(q, now)
 	}
 	if q.Turn > 0 {
-		for _, w := range q.newcomers {
+		for _, w := range q.untold {
 			w.wake()
 		}
-		q.newcomers = nil
+		q.untold = nil
 	}
 }
 
@@ -491,7 +491,7 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	var patience time.Duration
 	switch {
 	case closed > w.MaxWait, turn > now && turn >= w.deadline:
-	case s.RefusedSince > 0 && closed > 0 && w.Patience > 0 && now-max(s.RefusedSince, w.since) >= w.Patience:
+	case s.RefusedSince > 0 && closed > 0 && w.Patience > 0 && now-max(s.RefusedSince, w.limitedSince) >= w.Patience:
 		patience = w.Patience
 	default:
 		return nil
@@ -537,7 +537,7 @@ func (e *Engine) Go(work func()) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		for _, q := range e.queues {
-			q.Schedule, q.outdated = Schedule{}, false // what the rule was to deliver may never come
+			q.Schedule, q.stale = Schedule{}, false // what the rule was to deliver may never come
 			for _, w := range q.all() {
 				e.refuseLocked(q, w, err)
 			}
