@@ -21,19 +21,12 @@ type coordinator struct {
 	engine *quota.Engine
 
 	// The engine's lock guards what follows.
-	stepping  bool   // a step is under way
-	ledger    ledger // this process's, or what it saw in the store last
-	peers     peers
-	reports   []func(*ledger)
-	questions []question
-	refusing  map[costSet]time.Duration // since when all calls with these costs were refused, though the limit should be open
-}
-
-// question is what a queue of the engine asks, and the answer.
-type question struct {
-	quota.Class
-	waiting int64
-	turn    turn
+	stepping bool   // a step is under way
+	ledger   ledger // this process's, or what it saw in the store last
+	peers    peers
+	reports  []func(*ledger)
+	answers  []func(now time.Duration) // to questions among the reports: they are delivered after the step
+	refusing map[costSet]time.Duration // since when all calls with these costs were refused, though the limit should be open
 }
 
 // setBounds reports false where the bounds are the same.
@@ -86,8 +79,9 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	case c.onItsOwn(now), l.free(key.Costs):
 		return c.schedule(now, key, l.ask(key, int64(waiting)))
 	}
-	c.questions = append(c.questions, question{Class: first.Class, waiting: int64(waiting)})
-	c.startStep()
+	class, answer := first.Class, turn{}
+	c.answers = append(c.answers, func(now time.Duration) { c.engine.Deliver(class, c.schedule(now, key, answer)) })
+	c.report(now, func(l *ledger) { answer = l.ask(key, int64(waiting)) })
 	return quota.Schedule{Again: quota.Later}
 }
 

@@ -52,7 +52,7 @@ func (c *coordinator) key() string {
 // startStep has the engine take a step, unless one is under way: then another one
 // follows it.
 func (c *coordinator) startStep() {
-	if c.stepping || len(c.reports)+len(c.questions) == 0 {
+	if c.stepping || len(c.reports) == 0 {
 		return
 	}
 	c.stepping = true
@@ -69,7 +69,7 @@ func (c *coordinator) startStep() {
 type step struct {
 	ledger       // a copy of this process's; with a state of the store once that is loaded
 	reports      []func(*ledger)
-	questions    []question
+	answers      []func(now time.Duration)
 	key, version string        // of the store's value
 	now          time.Duration // when the step began
 	began        time.Time     // then too: the way to the store takes real time, whatever the client's clock
@@ -103,18 +103,15 @@ func (c *coordinator) step() {
 
 // beginStep takes what there is to do.
 func (c *coordinator) beginStep(now time.Duration) *step {
-	s := &step{ledger: c.ledger, key: c.key(), reports: c.reports, questions: c.questions, now: now, began: time.Now()}
-	c.reports, c.questions, c.peers.retryAt = nil, nil, now+storeRetry
+	s := &step{ledger: c.ledger, key: c.key(), reports: c.reports, answers: c.answers, now: now, began: time.Now()}
+	c.reports, c.answers, c.peers.retryAt = nil, nil, now+storeRetry
 	return s
 }
 
-// apply makes the changes, and answers the questions.
+// apply makes the changes.
 func (s *step) apply(l *ledger) {
 	for _, change := range s.reports {
 		change(l)
-	}
-	for i, q := range s.questions {
-		s.questions[i].turn = l.ask(keyOf(q.Class), q.waiting)
 	}
 }
 
@@ -207,8 +204,8 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 			c.ledger.state = s.state
 		}
 	}
-	for _, q := range s.questions {
-		c.engine.Deliver(q.Class, c.schedule(now, keyOf(q.Class), q.turn))
+	for _, deliver := range s.answers {
+		deliver(now)
 	}
 }
 

@@ -41,7 +41,7 @@ type Rule interface {
 	// is the next of them. If waiting is 0, the question is only how long first would
 	// wait, as far as the rule knows at once. A slow rule returns the Again Later. It then
 	// works on a goroutine that it starts with Engine.Go, and passes the result to
-	// Engine.Deliver.
+	// Engine.Deliver. Until then the last Schedule holds.
 	Ask(now time.Duration, first *Waiter, waiting int) Schedule
 	// Done learns how a granted attempt ended, and the engine asks anew for all classes.
 	// An attempt that was not sent gives its grant back. news: a refusal closed a limit,
@@ -68,7 +68,7 @@ type Schedule struct {
 // Moments beyond all others.
 const (
 	never = 1 << 62
-	Later = never - 1 // in a Schedule: it is still to come
+	Later = never - 1 // the Again of a Schedule that is still to come
 )
 
 // Grant is the leave to send one attempt.
@@ -157,7 +157,7 @@ type Engine struct {
 	queues  map[Class]*queue
 	grants  int64
 	sleeper *Waiter       // the one that sleeps until the alarm, of those who rest; nil: nobody does
-	alarm   time.Duration // when the next queue is due; Later or never: not before something happens
+	alarm   time.Duration // when the next queue is due; never: not before something happens
 }
 
 // queue holds the waiting calls of a class.
@@ -167,7 +167,8 @@ type queue struct {
 	line
 	untold    []*Waiter // who rest, and are not told yet how long they will wait
 	lastGrant int64     // the number of its last grant, of all
-	stale     bool      // what the rule is about to deliver
+	asking    bool      // the rule will deliver a Schedule
+	stale     bool      // something has changed since the rule was asked
 }
 
 // NewEngine returns an engine that waits by clock, or by real time if it is nil.
@@ -224,7 +225,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 		e.refuseLocked(q, w, refusal)
 		return false
 	}
-	if w.Refused && q.Again != Later {
+	if w.Refused {
 		q.Again = 0 // when the rule was asked last, this call did not wait yet
 	}
 	e.serveLocked()
@@ -287,7 +288,7 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter) (rest context.Context
 			other.wake()
 		}
 	}
-	if e.sleeper == w && e.alarm < Later {
+	if e.sleeper == w && e.alarm < never {
 		sleep = max(1, e.alarm-now)
 	}
 	return rest, sleep, nil
@@ -381,11 +382,7 @@ func (e *Engine) Do(f func(now time.Duration)) {
 // functions that Do runs.
 func (e *Engine) Forget() {
 	for _, q := range e.queues {
-		if q.stale = q.Again == Later; q.stale {
-			q.Schedule = Schedule{Again: Later}
-		} else {
-			q.Schedule = Schedule{}
-		}
+		q.Schedule, q.stale = Schedule{}, true
 	}
 }
 
@@ -411,7 +408,7 @@ func (e *Engine) serveLocked() {
 		var due *queue
 		for _, q := range e.queues {
 			switch first := q.first(); {
-			case first == nil && (q.Again == 0 || q.Again == Later):
+			case q.asking, first == nil && q.Again == 0:
 			case first == nil: // nobody waits any more
 				q.Schedule, q.untold = Schedule{}, nil
 				e.rule.Idle(now, q.Class)
@@ -425,7 +422,11 @@ func (e *Engine) serveLocked() {
 			e.wakeAtLocked(until)
 			return
 		}
-		e.Deliver(due.Class, e.rule.Ask(now, due.first(), due.waiting))
+		due.stale = false
+		s := e.rule.Ask(now, due.first(), due.waiting)
+		if due.asking = s.Again == Later; !due.asking {
+			e.Deliver(due.Class, s)
+		}
 	}
 }
 
@@ -436,10 +437,6 @@ const leastAgain = time.Millisecond
 // functions that Do runs on behalf of a slow rule.
 func (e *Engine) Deliver(class Class, s Schedule) {
 	q := e.queues[class]
-	if s.Again == Later { // until then the last schedule holds
-		q.Again = Later
-		return
-	}
 	now, granted := e.nowLocked(), time.Duration(len(s.Grants))
 	switch {
 	case granted > 0:
@@ -463,7 +460,7 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 			w.end(max(now, g.At), nil)
 		}
 	}
-	if q.Schedule, q.stale = s, false; later {
+	if q.Schedule, q.asking = s, false; later {
 		e.refuseLateLocked(q, now)
 	}
 	if q.Turn > 0 {
@@ -537,7 +534,7 @@ func (e *Engine) Go(work func()) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		for _, q := range e.queues {
-			q.Schedule, q.stale = Schedule{}, false // what the rule was to deliver may never come
+			q.Schedule, q.asking = Schedule{}, false // what the rule was to deliver may never come
 			for _, w := range q.all() {
 				e.refuseLocked(q, w, err)
 			}
