@@ -97,8 +97,8 @@ func appendOutcome(attrs []attribute.KeyValue, status int, failure string) []att
 // appendIdentifier adds a word of the service, unless it is empty, long or a sentence,
 // such as a request that a proxy echoes.
 func appendIdentifier(attrs []attribute.KeyValue, key attribute.Key, word string) []attribute.KeyValue {
-	foreign := func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:/", r)
+	foreign := func(r rune) bool { // to letters, _ and -./0123456789:, which are in a row
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && (r < '-' || r > ':')
 	}
 	if word == "" || len(word) > 128 || strings.ContainsFunc(word, foreign) {
 		return attrs
