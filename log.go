@@ -42,9 +42,9 @@ func write(ctx context.Context, logger *slog.Logger, event Event) {
 
 // writeRecord writes what every record has, and attrs without the empty strings.
 func writeRecord(ctx context.Context, logger *slog.Logger, level slog.Level, message string, s Subject, attrs ...slog.Attr) {
-	all := append([]slog.Attr{
-		slog.String("method", s.Endpoint.Method), slog.String("path", s.Endpoint.Path), slog.Uint64("call", s.Call), slog.String("agent_id", s.AgentID),
-	}, attrs...)
+	all := append(make([]slog.Attr, 0, 12), // on the stack
+		slog.String("method", s.Endpoint.Method), slog.String("path", s.Endpoint.Path), slog.Uint64("call", s.Call), slog.String("agent_id", s.AgentID))
+	all = append(all, attrs...)
 	logger.LogAttrs(ctx, level, message, slices.DeleteFunc(all, func(a slog.Attr) bool { return a.Value.Kind() == slog.KindString && a.Value.String() == "" })...)
 }
 
