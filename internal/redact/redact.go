@@ -99,33 +99,31 @@ type secret struct {
 // comes before the secret decides whether its first, second or third byte begins such a
 // group.
 func newSecret(text string, shown *parts) secret {
-	s := secret{text: text, parts: shown, letters: appendLetters(nil, text)}
-	s.firsts[0] = appendFolded(nil, text)
-	s.firsts[0] = s.firsts[0][:min(shown.first, len(s.firsts[0]))]
+	s := secret{text: text, parts: shown, letters: appendLetters(make([]byte, 0, len(text)), text)}
+	s.firsts[0] = fold([]byte(text[:min(shown.first, len(text))]))
 	for skip := range 3 {
-		part := text[skip:min(len(text), skip+shown.firstBase64)]
+		part := []byte(text[skip:min(len(text), skip+shown.firstBase64)])
 		letters := min(shown.firstBase64, len(part)*8/6) // without one that the next byte has a part in
-		s.firsts[1+skip] = appendFolded(nil, base64.RawStdEncoding.EncodeToString([]byte(part))[:letters])
+		s.firsts[1+skip] = fold(base64.RawStdEncoding.AppendEncode(nil, part))[:letters]
 	}
 	return s
 }
 
-// appendFolded appends a text, byte by byte, in which letters that become one another are
-// the same: net/http changes the case of header names, "+" is a space in a query, and "-"
-// and "_" are + and / in the base64 of URLs.
-func appendFolded(folded []byte, text string) []byte {
-	for _, c := range []byte(text) {
+// fold makes letters that become one another the same, in place: net/http changes the case
+// of header names, "+" is a space in a query, and "-" and "_" are + and / in the base64 of
+// URLs.
+func fold(text []byte) []byte {
+	for i, c := range text {
 		switch {
 		case 'A' <= c && c <= 'Z':
-			c += 'a' - 'A'
+			text[i] += 'a' - 'A'
 		case c <= ' ' || c == '+':
-			c = '-'
+			text[i] = '-'
 		case c == '/':
-			c = '_'
+			text[i] = '_'
 		}
-		folded = append(folded, c)
 	}
-	return folded
+	return text
 }
 
 // appendLetters appends the letters and digits of a text, in lower case.
@@ -138,12 +136,17 @@ func appendLetters(letters []byte, text string) []byte {
 	return letters
 }
 
-// letter is a letter or digit in lower case, and less than 0 for anything else.
+// letter is a letter or digit in lower case, and less than 0 for anything else. It is
+// short enough to be inlined, for most are one already.
 func letter(c rune) rune {
-	switch {
-	case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+	if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' {
 		return c
-	case unicode.IsLetter(c) || unicode.IsNumber(c):
+	}
+	return lowered(c)
+}
+
+func lowered(c rune) rune {
+	if unicode.IsLetter(c) || unicode.IsNumber(c) {
 		return unicode.ToLower(c)
 	}
 	return -1
@@ -223,7 +226,10 @@ const hole = "\ufffe"
 func shown(secrets []secret, text string, in place) bool {
 	var room [2][64]byte // most texts are short
 	for range maxLayers + 1 {
-		folded, letters := appendFolded(room[0][:0], text), appendLetters(room[1][:0], text)
+		folded, letters := fold(append(room[0][:0], text...)), room[1][:0]
+		if in != inText { // where no letters in a row show a secret
+			letters = appendLetters(letters, text)
+		}
 		for i := range secrets {
 			s := &secrets[i]
 			isIn := func(first []byte) bool { return bytes.Contains(folded, first) }
@@ -234,7 +240,7 @@ func shown(secrets []secret, text string, in place) bool {
 				return true
 			}
 		}
-		if !strings.ContainsAny(text, `%\&`) {
+		if strings.IndexByte(text, '%') < 0 && strings.IndexByte(text, '\\') < 0 && strings.IndexByte(text, '&') < 0 {
 			return false
 		}
 		text = withoutEscapes(text)
@@ -266,9 +272,9 @@ func (s *secret) mayHavePart(letters []byte, in place) bool {
 
 // hideWhole replaces secrets that are whole, but for what folding changes.
 func hideWhole(secrets []secret, text string) string {
-	folded, hidden := appendFolded(nil, text), make([]bool, len(text))
+	folded, hidden := fold([]byte(text)), make([]bool, len(text))
 	for _, s := range secrets {
-		whole, end := appendFolded(nil, s.text), 0
+		whole, end := fold([]byte(s.text)), 0
 		for _, piece := range bytes.SplitAfter(folded, whole) {
 			if end += len(piece); bytes.HasSuffix(piece, whole) {
 				for at := end - len(whole); at < end; at++ {
