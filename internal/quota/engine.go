@@ -110,6 +110,7 @@ type attempt struct {
 	granted    bool               // it has a Grant, whose end is not reported yet
 	rests      bool               // until somebody wakes it, or it sleeps until the alarm
 	wake       context.CancelFunc // ends its rest
+	until      time.Duration      // the alarm until which it sleeps for all
 	told       bool               // to OnWait, how long it will wait
 	err        error
 }
@@ -232,13 +233,11 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	return w.waits
 }
 
-// wait lets a call rest until it may go or is refused. The one that sleeps for all serves
-// when it has slept. A sleep that nobody cut short has taken its time, even if the clock
-// stands still.
+// wait lets a call rest until it may go or is refused.
 func (e *Engine) wait(ctx context.Context, w *Waiter) error {
-	for {
-		rest, sleep, forecast := e.beginRest(ctx, w)
-		switch {
+	for slept := false; ; {
+		rest, sleep, forecast := e.beginRest(ctx, w, slept)
+		switch slept = false; {
 		case forecast != nil:
 			w.OnWait(*forecast)
 		case rest == nil:
@@ -247,12 +246,8 @@ func (e *Engine) wait(ctx context.Context, w *Waiter) error {
 			<-rest.Done()
 		default:
 			err := w.Clock.Sleep(rest, sleep)
-			switch {
-			case rest.Err() != nil: // something has happened
-			case err != nil:
+			if slept = rest.Err() == nil; slept && err != nil {
 				return fmt.Errorf("the clock does not wait: %w", err)
-			default:
-				e.Do(func(time.Duration) { e.passed = max(e.passed, e.alarm) })
 			}
 		}
 	}
@@ -262,11 +257,17 @@ func (e *Engine) wait(ctx context.Context, w *Waiter) error {
 // or has a forecast to tell first, which may take long.
 //
 // The call sleeps for all if nobody else does. So does one that brings a clock, when it
-// first rests: the clock of another may stand still.
-func (e *Engine) beginRest(ctx context.Context, w *Waiter) (rest context.Context, sleep time.Duration, forecast *Wait) {
+// first rests: the clock of another may stand still. Who has slept serves. A sleep that
+// nobody cut short has taken its time, even if the clock stands still.
+func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest context.Context, sleep time.Duration, forecast *Wait) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now, q, rested := e.nowLocked(), e.queues[w.Class], w.rests
+	if slept {
+		e.passed = max(now, w.until)
+		e.serveLocked()
+		now = e.passed
+	}
 	if err := ctx.Err(); err != nil && w.waits {
 		e.refuseLocked(q, w, err)
 	}
@@ -277,7 +278,7 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter) (rest context.Context
 		if q.Turn > 0 {
 			w.told, w.rests = true, false
 			e.wakeAtLocked(e.alarm) // another one may have to sleep
-			return nil, 0, &Wait{Limit: q.Key, Place: w.place, Expected: max(0, q.turn(w.place-1)-now)}
+			return nil, 0, &Wait{Limit: q.Key, Place: w.place, Expected: max(0, q.Turn+time.Duration(w.place-1)*q.Gap-now)}
 		}
 		q.untold = append(q.untold, w)
 	}
@@ -289,7 +290,8 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter) (rest context.Context
 		}
 	}
 	if e.sleeper == w && e.alarm < never {
-		sleep = max(1, e.alarm-now)
+		w.until = e.alarm
+		sleep = max(1, w.until-now)
 	}
 	return rest, sleep, nil
 }
@@ -471,15 +473,12 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 	}
 }
 
-// turn is when a call probably goes that has ahead calls in front of it.
-func (s *Schedule) turn(ahead int) time.Duration { return s.Turn + time.Duration(ahead)*s.Gap }
-
-// earliest is before when it certainly does not go.
+// earliest is when a call can go at the earliest that has ahead calls in front of it.
 func (s *Schedule) earliest(ahead int) time.Duration {
 	if s.Estimated {
 		return s.Opens
 	}
-	return max(s.Opens, s.turn(ahead))
+	return max(s.Opens, s.Turn+time.Duration(ahead)*s.Gap)
 }
 
 // refusal returns why a call cannot go in time; nil if it can, as far as that is known.
