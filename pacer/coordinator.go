@@ -21,12 +21,18 @@ type coordinator struct {
 	engine *quota.Engine
 
 	// The engine's lock guards what follows.
-	stepping bool   // a step is under way
 	ledger   ledger // this process's, or what it saw in the store last
-	peers    peers
 	reports  []func(*ledger)
-	answers  []func(now time.Duration) // to questions among the reports: they are delivered after the step
+	answers  []func(now time.Duration) // to the questions among the reports, to be delivered after the step
 	refusing map[costSet]time.Duration // since when all calls with these costs were refused, though the limit should be open
+
+	// Steps alone change what follows.
+	stepping  bool          // one is under way
+	down      bool          // there is no store, or it does not answer: the ledger is this process's share
+	downSince time.Time     // by the machine's clock; zero: the store answers, or there is none
+	retryAt   time.Duration // when a step tries the store again
+	seen      string        // the key of the value that was seen last
+	offset    int64         // what the state's clock is ahead of the pacer's
 }
 
 // setBounds reports false where the bounds are the same.
@@ -48,9 +54,9 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) (changed bool
 // here is the ledger as this process knows it, at a time.
 func (c *coordinator) here(now time.Duration) *ledger {
 	l := &c.ledger
-	l.at(now.Microseconds() + c.peers.offset)
+	l.at(now.Microseconds() + c.offset)
 	l.calls, l.peersUnknown = 1, len(l.Members) == 0
-	if c.peers.down {
+	if c.down {
 		l.calls = max(1, int64(len(l.Members)))
 	}
 	return l
@@ -67,7 +73,7 @@ func (c *coordinator) Sort(ctx context.Context, w *quota.Waiter) bool {
 func keyOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
 
 func (c *coordinator) onItsOwn(now time.Duration) bool {
-	return c.peers.down && now < c.peers.retryAt
+	return c.down && now < c.retryAt
 }
 
 // Ask of quota.Rule. A call that nothing holds back need not ask the store.
@@ -87,7 +93,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 
 // schedule puts a turn into the engine's words and time.
 func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Schedule {
-	here := func(at int64) time.Duration { return time.Duration(at-c.peers.offset) * time.Microsecond }
+	here := func(at int64) time.Duration { return time.Duration(at-c.offset) * time.Microsecond }
 	s := quota.Schedule{
 		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond,
 		Key: t.key, RefusedSince: c.refusing[key.Costs],
@@ -96,8 +102,8 @@ func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Sc
 		s.Grants = append(s.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: s.RefusedSince > 0})
 	}
 	s.Again = min(s.Turn-claimAhead*7/8, now+longestSleep) // the two clocks are compared with an error
-	if c.peers.down {
-		s.Again = min(s.Turn, c.peers.retryAt, now+longestSleep)
+	if c.down {
+		s.Again = min(s.Turn, c.retryAt, now+longestSleep)
 	}
 	return s
 }

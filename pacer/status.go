@@ -38,7 +38,7 @@ func (p *Pacer) State() (s State) {
 	s.Interactive, s.Batch = p.engine.Waiting(false), p.engine.Waiting(true)
 	p.engine.Do(func(now time.Duration) {
 		l := p.coordinator.here(now)
-		s.Processes, s.StoreDown = len(l.Members), p.coordinator.peers.since
+		s.Processes, s.StoreDown = len(l.Members), p.coordinator.downSince
 		for b := range l.budgets(everything) {
 			s.Limits = append(s.Limits, b.status(l.Gates))
 		}

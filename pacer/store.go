@@ -86,7 +86,7 @@ func (c *coordinator) step() {
 	var wasDown bool
 	var processes int
 	c.engine.Do(func(now time.Duration) {
-		wasDown, processes = c.peers.down, len(c.ledger.Members)
+		wasDown, processes = c.down, len(c.ledger.Members)
 		c.endStep(s, now, err)
 	})
 	switch {
@@ -104,7 +104,7 @@ func (c *coordinator) step() {
 // beginStep takes what there is to do.
 func (c *coordinator) beginStep(now time.Duration) *step {
 	s := &step{ledger: c.ledger, key: c.key(), reports: c.reports, answers: c.answers, now: now, began: time.Now()}
-	c.reports, c.answers, c.peers.retryAt = nil, nil, now+storeRetry
+	c.reports, c.answers, c.retryAt = nil, nil, now+storeRetry
 	return s
 }
 
@@ -160,19 +160,18 @@ func (c *coordinator) load(s *step) error {
 	}
 	took := (time.Since(s.began) - before).Microseconds()
 	s.lost = false
-	p := c.peers // which steps alone change
 	if s.state == nil || at.UnixMicro() < s.Now-setBack {
-		s.state, s.lost = newState(s.bounds, at.UnixMicro()), len(value) > 0 || p.seen == s.key
+		s.state, s.lost = newState(s.bounds, at.UnixMicro()), len(value) > 0 || c.seen == s.key
 	}
 	s.at(at.UnixMicro())
 	s.offset = s.Now - (s.now + before).Microseconds() - took/2
 	s.took, s.calls, s.peersUnknown = max(claimAhead.Microseconds()/6, 2*took), 1, false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
-	if p.down && s.last(nothing).Opens == 0 { // others may still be on their shares
+	if c.down && s.last(nothing).Opens == 0 { // others may still be on their shares
 		s.shut(nothing, s.Now+returnHold, "")
 	}
-	if p.down || s.lost || p.seen != "" && p.seen != s.key {
+	if c.down || s.lost || c.seen != "" && c.seen != s.key {
 		c.engine.Do(func(now time.Duration) { s.join(c.here(now)) })
 	}
 	return nil
@@ -192,14 +191,13 @@ func callStore(call func(context.Context) error) error {
 // endStep goes on from the state that the store has taken or, if it has not, from this
 // process's.
 func (c *coordinator) endStep(s *step, now time.Duration, err error) {
-	p := &c.peers
 	if err != nil {
-		if !p.down {
+		if !c.down {
 			c.takeShare(now)
 		}
 		s.apply(c.here(now))
 	} else {
-		p.offset, p.down, p.since, p.seen = s.offset, false, time.Time{}, s.key
+		c.offset, c.down, c.downSince, c.seen = s.offset, false, time.Time{}, s.key
 		if slices.Equal(s.bounds, c.ledger.bounds) { // else SetLimits came in between
 			c.ledger.state = s.state
 		}
@@ -224,17 +222,7 @@ func (c *coordinator) takeShare(now time.Duration) {
 		}
 	}
 	l.Tickets, l.Fresh = nil, l.Now
-	c.peers.down, c.peers.since = true, time.Now()
-}
-
-// peers is the pacer's knowledge of the store and the other processes.
-type peers struct {
-	offset int64 // what the state's clock is ahead of the pacer's
-
-	down    bool          // there is no store, or it does not answer: the state is this process's share
-	since   time.Time     // when it went down; zero: it answers, or there is none
-	retryAt time.Duration // when a step tries it again
-	seen    string        // the key of the value that was seen last
+	c.down, c.downSince = true, time.Now()
 }
 
 const (

@@ -259,7 +259,10 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 				waiting = waiting[1:]
 			case len(waiting) > 0:
 				at := random.IntN(len(waiting))
+				before := l.tenants[waiting[at].Tenant].last
 				l.remove(waiting[at])
+				after, others := l.tenants[waiting[at].Tenant]
+				require.Equal(t, others && before == waiting[at].round, others && after.last < before, "a tenant's last place is free again")
 				l.remove(waiting[at]) // it waits no more
 				waiting = slices.Delete(waiting, at, at+1)
 			}
