@@ -84,26 +84,29 @@ func Run(t *testing.T, target Target) {
 	}
 	all := newShared(left.Wait)
 	for _, c := range p {
-		t.Run(c.ID, func(t *testing.T) {
-			if c.leftOut != "" {
-				t.Skip("left out: " + c.leftOut)
-			}
-			all, file := all, target.Progress
-			if target.Fresh != nil {
-				t.Parallel()
-				all, file = &shared{shown: all.shown}, ""
-			}
-			err := c.check(t.Context(), target.renew(t), all)
-			if errors.As(err, new(skipped)) {
-				t.Skip(err)
-			}
-			if err == nil {
-				err = done.pass(c.ID, file)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		})
+		t.Run(c.ID, func(t *testing.T) { c.run(t, target, all, done) })
+	}
+}
+
+// run is the subtest of a case.
+func (c planned) run(t *testing.T, target Target, all *shared, done progress) {
+	if c.leftOut != "" {
+		t.Skip("left out: " + c.leftOut)
+	}
+	file := target.Progress
+	if target.Fresh != nil {
+		t.Parallel()
+		all, file = &shared{shown: all.shown}, ""
+	}
+	err := c.check(t.Context(), target.renew(t), all)
+	if errors.As(err, new(skipped)) {
+		t.Skip(err)
+	}
+	if err == nil {
+		err = done.pass(c.ID, file)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -241,19 +244,7 @@ func (c testCase) rank() int {
 // lacks says why the case cannot run on the target, and what would let it run; "" if
 // the target offers all that it needs.
 func (target Target) lacks(c testCase) (why, wants string) {
-	field := ""
-	switch {
-	case c.abilities && target.Abilities == nil:
-		field = "Abilities"
-	case c.secondKey && target.Abilities == nil && target.SecondKey == "":
-		field = "SecondKey"
-	case c.clientFrom && target.ClientFrom == nil:
-		field = "ClientFrom"
-	case c.frozenClock && !target.FrozenClock:
-		field = "FrozenClock"
-	case c.decision() && !target.Decisions:
-		field = "Decisions"
-	}
+	field := target.missingField(c)
 	unlike, most := target.countsOtherwise(), target.metadataCap()
 	switch {
 	case field != "":
@@ -264,6 +255,24 @@ func (target Target) lacks(c testCase) (why, wants string) {
 		return fmt.Sprintf("the target's cap on metadata is %d", most), "a target with a larger cap on metadata"
 	}
 	return "", ""
+}
+
+// missingField names a field of Target that the case needs and that is not set; "" if
+// there is none.
+func (target Target) missingField(c testCase) string {
+	switch {
+	case c.abilities && target.Abilities == nil:
+		return "Abilities"
+	case c.secondKey && target.Abilities == nil && target.SecondKey == "":
+		return "SecondKey"
+	case c.clientFrom && target.ClientFrom == nil:
+		return "ClientFrom"
+	case c.frozenClock && !target.FrozenClock:
+		return "FrozenClock"
+	case c.decision() && !target.Decisions:
+		return "Decisions"
+	}
+	return ""
 }
 
 // price is what the case spends at most on this target, without the shared agent.

@@ -216,9 +216,8 @@ func readTimes(x rawcall.Exchange) any {
 		return decisions.TimesMilliseconds
 	case notNumber == nil:
 		return decisions.TimesSeconds
-	default:
-		return "unknown"
 	}
+	return "unknown"
 }
 
 func smsAgent(mode string) rawcall.Call {
@@ -267,16 +266,22 @@ func metadataCap(p *probe) any {
 			p.fail("the cap is larger than the search goes")
 		}
 	}
+	low = largest(low, high, fits)
+	if low < least {
+		p.bound("metadata_cap", 0, low)
+		p.fail("the cap is smaller than the search goes")
+	}
+	return low
+}
+
+// largest searches from low, which fits, to high, which does not.
+func largest(low, high int, fits func(int) bool) int {
 	for high-low > 1 {
 		if middle := low + max(1, (high-low)*2/3); fits(middle) {
 			low = middle
 		} else {
 			high = middle
 		}
-	}
-	if low < least {
-		p.bound("metadata_cap", 0, low)
-		p.fail("the cap is smaller than the search goes")
 	}
 	return low
 }
@@ -303,18 +308,7 @@ func fillWarmUps(p *probe) any {
 		p.wait(2 * minute)
 		_, refused = p.fillLimit(most-passed-more, rawcall.WarmUp)
 	}
-	if wait, _ := refused.RetryAfter(); p.playOnce(rawcall.ReadNobody).Status == http.StatusTooManyRequests || 0 < wait && wait <= 2*minute {
-		p.fail("no clear answer: a limit on requests refused the warm-ups") // of a day, or of few calls a minute
-	}
-	name := labelAt(refused, "limit_key")
-	p.answer("warmup_limit_name", name, refused)
-	p.warmUpsName, p.warmUpsOpen = name, p.now().Add(retryAfter(refused))
-	wrongBody := p.take(rawcall.BadWarmUp, 400, 429)
-	if wrongBody.Status == http.StatusTooManyRequests && retryAfter(wrongBody) <= 2*minute { // a limit on requests
-		p.wait(2 * minute)
-		wrongBody = p.take(rawcall.BadWarmUp, 400, 429)
-	}
-	p.answer("body_before_operation_limit", wrongBody.Status == 400, wrongBody)
+	p.answerRefusedWarmUp(refused)
 	switch {
 	case more > 0 && passed > 0:
 		p.answer("refused_operations_spend", false, refused)
@@ -323,10 +317,26 @@ func fillWarmUps(p *probe) any {
 	default:
 		p.reasons["refused_operations_spend"] = "no clear answer: some of the limit on warm-ups was spent before"
 	}
-	if name == nil {
+	if p.warmUpsName == nil {
 		p.fail("no clear answer: the 429 names no limit")
 	}
 	return nil
+}
+
+// answerRefusedWarmUp answers what the refusal of a warm-up shows, and what a wrong body
+// gets while the limit on warm-ups is spent.
+func (p *probe) answerRefusedWarmUp(refused rawcall.Exchange) {
+	if wait, _ := refused.RetryAfter(); p.playOnce(rawcall.ReadNobody).Status == http.StatusTooManyRequests || 0 < wait && wait <= 2*minute {
+		p.fail("no clear answer: a limit on requests refused the warm-ups") // of a day, or of few calls a minute
+	}
+	p.warmUpsName, p.warmUpsOpen = labelAt(refused, "limit_key"), p.now().Add(retryAfter(refused))
+	p.answer("warmup_limit_name", p.warmUpsName, refused)
+	wrongBody := p.take(rawcall.BadWarmUp, 400, 429)
+	if wrongBody.Status == http.StatusTooManyRequests && retryAfter(wrongBody) <= 2*minute { // a limit on requests
+		p.wait(2 * minute)
+		wrongBody = p.take(rawcall.BadWarmUp, 400, 429)
+	}
+	p.answer("body_before_operation_limit", wrongBody.Status == 400, wrongBody)
 }
 
 // wrongCreationsSpend reports whether ten creations with a wrong body use up the
@@ -365,25 +375,31 @@ func fillMinute(p *probe) any {
 	p.answerRetryAfter(read, retryAfter(refused))
 
 	_, refused = p.fillLimit(most, read)
-	p.reasons["windows"] = "no clear answer: none of the ways of counting explains the calls, or more than one does"
-	if p.meter = fitMeter(p.counted, limit); p.meter != nil {
-		p.answer("windows", p.meter.kind, refused)
-	}
-	if !p.ofKey(limit) {
-		p.fail("no clear answer: the limit that refused calls may be that of the address")
-	}
-	switch {
-	case p.meter != nil:
-		p.o.Limits[names.KeyMinute] = int(p.meter.limit)
-	case half+rest == limit: // two full minutes agree, though Retry-After does not show how they count
-		p.o.Limits[names.KeyMinute] = limit
-	}
+	p.answerWindows(limit, half+rest, refused)
 	// The limit of a day that ends within minutes refuses the first calls only.
 	if name == nil || labelAt(refused, "limit_key") != name {
 		p.fail("no clear answer: the 429 names no limit, or it may be the limit of a day")
 	}
 	p.answer("minute_limit_name", name, refused)
 	return nil
+}
+
+// answerWindows finds how the minute counts, and how many calls it has: first of these
+// went through at once, and second in the minute after it.
+func (p *probe) answerWindows(first, second int, refused rawcall.Exchange) {
+	p.reasons["windows"] = "no clear answer: none of the ways of counting explains the calls, or more than one does"
+	if p.meter = fitMeter(p.counted, first); p.meter != nil {
+		p.answer("windows", p.meter.kind, refused)
+	}
+	if !p.ofKey(first) {
+		p.fail("no clear answer: the limit that refused calls may be that of the address")
+	}
+	switch {
+	case p.meter != nil:
+		p.o.Limits[names.KeyMinute] = int(p.meter.limit)
+	case second == first: // two full minutes agree, though Retry-After does not show how they count
+		p.o.Limits[names.KeyMinute] = first
+	}
 }
 
 // answerRetryAfter waits as long as a refusal named, and calls. A wait of a second or

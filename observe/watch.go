@@ -403,20 +403,23 @@ func (w *Watcher) waits(p *passing, key *watchedKey) {
 		delete(key.opens, p.Name)
 		return
 	}
-	wait, inSeconds := p.RetryAfter()
-	form := "something else"
-	switch _, err := http.ParseTime(p.Header.Get("Retry-After")); {
-	case err == nil:
-		form = "a date"
-	case inSeconds && wait%time.Second == 0:
-		form = "whole seconds"
-	case inSeconds:
-		form = "seconds with a fraction"
-	}
-	w.fact("Retry-After of " + form)
-	if wait > 2*time.Second { // shorter ones are right by chance
+	w.fact("Retry-After of " + retryAfterForm(p.Exchange))
+	if wait, _ := p.RetryAfter(); wait > 2*time.Second { // shorter ones are right by chance
 		key.opens[p.Name] = p.at.Add(wait)
 	}
+}
+
+func retryAfterForm(x rawcall.Exchange) string {
+	wait, inSeconds := x.RetryAfter()
+	switch _, err := http.ParseTime(x.Header.Get("Retry-After")); {
+	case err == nil:
+		return "a date"
+	case inSeconds && wait%time.Second == 0:
+		return "whole seconds"
+	case inSeconds:
+		return "seconds with a fraction"
+	}
+	return "something else"
 }
 
 // ReadHAR reads a HAR 1.2 file, which browsers, proxies and the standalone fake
@@ -434,30 +437,36 @@ func ReadHAR(r io.Reader) (*Observation, error) {
 	}
 	w := Watch(nil)
 	for _, entry := range file.Log.Entries {
-		sent, answer := entry.Request, entry.Response
-		req, err := http.NewRequest(sent.Method, sent.URL, strings.NewReader(sent.PostData.Text))
-		if err != nil || answer.Status == 0 || answer.Content.Encoding != "" { // not sent, or not text
-			continue
-		}
-		req.Header = sent.header()
-		p, _ := w.begin(req)
-		if p == nil {
-			continue
-		}
-		res := &http.Response{StatusCode: answer.Status, Header: answer.header(), Body: io.NopCloser(strings.NewReader(answer.Content.Text))}
-		w.pass(p, res, entry.StartedDateTime)
-		_, _ = io.Copy(io.Discard, res.Body) // reads memory
+		w.readEntry(entry)
 	}
 	return w.Observation(), nil
 }
 
-type harFile struct {
-	Log struct {
-		Entries []struct {
-			StartedDateTime   time.Time
-			Request, Response harMessage
-		}
+// readEntry learns from one call of a HAR file.
+func (w *Watcher) readEntry(entry harEntry) {
+	sent, answer := entry.Request, entry.Response
+	req, err := http.NewRequest(sent.Method, sent.URL, strings.NewReader(sent.PostData.Text))
+	if err != nil || answer.Status == 0 || answer.Content.Encoding != "" { // not sent, or not text
+		return
 	}
+	req.Header = sent.header()
+	p, _ := w.begin(req)
+	if p == nil {
+		return
+	}
+	res := &http.Response{StatusCode: answer.Status, Header: answer.header(), Body: io.NopCloser(strings.NewReader(answer.Content.Text))}
+	w.pass(p, res, entry.StartedDateTime)
+	_, _ = io.Copy(io.Discard, res.Body) // reads memory
+}
+
+type harFile struct {
+	Log struct{ Entries []harEntry }
+}
+
+// harEntry is one call.
+type harEntry struct {
+	StartedDateTime   time.Time
+	Request, Response harMessage
 }
 
 // harMessage has the members of a request and those of a response.

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -87,14 +88,20 @@ func (c *config) validate() error {
 		}
 		known = append(known, Check(own.name))
 	}
+	var err error
 	for _, w := range c.without {
-		if !slices.Contains(known, w.check) {
-			return fmt.Errorf("Without: there is no check %q; the checks are %q", w.check, known)
-		}
-		for _, e := range w.endpoints {
-			if !slices.ContainsFunc(spec.Endpoints, func(row *spec.Endpoint) bool { return endpointOf(row) == e }) {
-				return fmt.Errorf("Without: there is no endpoint %q; the endpoints are constants of package fakeserver", e)
-			}
+		err = cmp.Or(err, w.validate(known))
+	}
+	return err
+}
+
+func (w without) validate(known []Check) error {
+	if !slices.Contains(known, w.check) {
+		return fmt.Errorf("Without: there is no check %q; the checks are %q", w.check, known)
+	}
+	for _, e := range w.endpoints {
+		if !slices.ContainsFunc(spec.Endpoints, func(row *spec.Endpoint) bool { return endpointOf(row) == e }) {
+			return fmt.Errorf("Without: there is no endpoint %q; the endpoints are constants of package fakeserver", e)
 		}
 	}
 	return nil

@@ -120,17 +120,7 @@ func parse(args, environ []string) (*config, error) {
 // readFlags reads the flags that are given. --help and --version become the command. A
 // flag that is given twice counts as given the second time.
 func (c *config) readFlags(args []string, settings map[string]setting) error {
-	flags := flag.NewFlagSet("", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error says it in one sentence
-	for _, o := range c.options() {
-		take := func(value string) error { settings[o.name] = setting{"--" + o.name, value}; return nil }
-		// Such a flag needs no value: --json is --json=true.
-		if o.fallback == "false" {
-			flags.BoolFunc(o.name, "", take)
-		} else {
-			flags.Func(o.name, "", take)
-		}
-	}
+	flags := c.flagSet(settings)
 	showVersion := flags.Bool("version", false, "")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -143,6 +133,22 @@ func (c *config) readFlags(args []string, settings map[string]setting) error {
 		return fmt.Errorf("one argument too many; the commands are %s", strings.Join(commands, ", "))
 	}
 	return nil
+}
+
+// flagSet has the flags, each of which keeps its value in settings.
+func (c *config) flagSet(settings map[string]setting) *flag.FlagSet {
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the error says it in one sentence
+	for _, o := range c.options() {
+		take := func(value string) error { settings[o.name] = setting{"--" + o.name, value}; return nil }
+		// Such a flag needs no value: --json is --json=true.
+		if o.fallback == "false" {
+			flags.BoolFunc(o.name, "", take)
+		} else {
+			flags.Func(o.name, "", take)
+		}
+	}
+	return flags
 }
 
 // readVariables reads the variables of the flags that are not given. An empty one
@@ -316,17 +322,11 @@ func planNames() (all []string) {
 // change some. A limit that is off has a maximum which no test reaches.
 func takeLimits(text string) (opts []fakeserver.Option, _ error) {
 	plan := slices.Index(planNames(), text)
-	if plan >= 0 || text == "off" {
-		for i, l := range spec.Limits {
-			// Each limit is set, so that the plans of single keys make no difference
-			// any more.
-			calls := control.NoLimit
-			if plan >= 0 {
-				calls = spec.Plans[plan].Max[i]
-			}
-			opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), calls))
-		}
-		return opts, nil
+	switch {
+	case plan >= 0:
+		return everyLimit(func(i int) int { return spec.Plans[plan].Max[i] }), nil
+	case text == "off":
+		return everyLimit(func(int) int { return control.NoLimit }), nil
 	}
 	wanted := fmt.Sprintf("must be off, one of %s, or calls in a window such as key_minute=5", strings.Join(planNames(), ", "))
 	all, err := pairs(text, wanted)
@@ -338,6 +338,15 @@ func takeLimits(text string) (opts []fakeserver.Option, _ error) {
 		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(p.name), calls))
 	}
 	return opts, err
+}
+
+// everyLimit sets each limit, so that the plans of single keys make no difference any
+// more. most is the maximum of a limit by its place in spec.Limits.
+func everyLimit(most func(i int) int) (opts []fakeserver.Option) {
+	for i, l := range spec.Limits {
+		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), most(i)))
+	}
+	return opts
 }
 
 // takeDecisions reads answers to open questions of the interface, such as

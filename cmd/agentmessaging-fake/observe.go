@@ -156,11 +156,7 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 		}
 		_, _ = fmt.Fprintf(stderr, "observe spends at most %s of the key's limits\n", found.Preview(o.target, o.budget))
 		err = found.Continue(ctx, o.target, o.budget)
-		// Missing is no change: the budget may have ended, or a limit was shut.
-		for _, line := range found.Missing(earlier) {
-			_, _ = fmt.Fprintln(stdout, "not seen this time:", line)
-			missing++
-		}
+		missing = printMissing(found, earlier, stdout)
 	}
 	// What the baseline knows is kept after the comparison, or nothing would ever
 	// differ.
@@ -179,9 +175,19 @@ func readHAR(path string) (*observe.Observation, error) {
 	return observe.ReadHAR(file)
 }
 
+// printMissing prints the answers that only the earlier run has, and returns how many
+// these are. That is no change: the budget may have ended, or a limit was shut.
+func printMissing(found, earlier *observe.Observation, stdout io.Writer) int {
+	missing := found.Missing(earlier)
+	for _, line := range missing {
+		_, _ = fmt.Fprintln(stdout, "not seen this time:", line)
+	}
+	return len(missing)
+}
+
 // printChanges prints what has changed, and how many answers have not. It returns how
 // many have.
-func printChanges(found, earlier *observe.Observation, stdout io.Writer) (changed int) {
+func printChanges(found, earlier *observe.Observation, stdout io.Writer) int {
 	changes := found.Drift(earlier)
 	for _, line := range changes {
 		_, _ = fmt.Fprintln(stdout, "changed:", line)

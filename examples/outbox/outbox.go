@@ -36,53 +36,70 @@ var errChanged = errors.New("another worker has changed its state")
 // An unknown outcome, an error of the database and the end of the process leave the message
 // sending or in doubt. After any other error it is planned, and the next call begins with it.
 func SendNext(ctx context.Context, db *sql.DB, client *agentmessaging.Client) error {
-	var id int
-	var agentID, text string
-	row := db.QueryRowContext(ctx, `SELECT id, agent_id, text FROM outbox WHERE state = 'planned' ORDER BY id LIMIT 1`)
-	if err := row.Scan(&id, &agentID, &text); err != nil {
-		return err
-	}
-	// note fails if another worker has changed the state: two cannot both send a message.
-	// After a note that failed, the worker no longer knows the state, and all others fail
-	// too. The end of ctx must not keep a note of what has happened.
-	state, failed := "planned", error(nil)
-	note := func(next string) error {
-		if failed != nil {
-			return failed
-		}
-		result, err := db.ExecContext(context.WithoutCancel(ctx), `UPDATE outbox SET state = ? WHERE id = ? AND state = ?`, next, id, state)
-		var rows int64
-		if err == nil {
-			rows, err = result.RowsAffected()
-		}
-		if err == nil && rows == 0 {
-			err = fmt.Errorf("message %d is no longer %s: %w", id, state, errChanged)
-		}
-		state, failed = next, err
-		return err
-	}
-	client, err := client.With(agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
-		if end, ok := event.(agentmessaging.AttemptEnd); ok && end.Verdict == agentmessaging.VerdictNotDone && state == "sending" {
-			_ = note("planned") // before the next wait begins
-		}
-		return nil
-	})))
+	m, err := oldestPlanned(ctx, db)
 	if err != nil {
 		return err
 	}
-	before := agentmessaging.WithBeforeSend(ctx, func(context.Context, int) error { return note("sending") })
-	_, err = client.SendMessage(before, agentID, agentmessaging.MessageParams{Text: text})
+	client, err = client.With(agentmessaging.WithObserver(agentmessaging.ObserverFunc(m.observe)))
+	if err != nil {
+		return err
+	}
+	before := agentmessaging.WithBeforeSend(ctx, func(ctx context.Context, _ int) error { return m.note(ctx, "sending") })
+	_, err = client.SendMessage(before, m.agentID, agentmessaging.MessageParams{Text: m.text})
 	switch {
 	case err == nil:
-		return note("sent")
+		return m.note(ctx, "sent")
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
-		return errors.Join(err, note("in doubt"))
+		return errors.Join(err, m.note(ctx, "in doubt"))
 	case errors.Is(err, agentmessaging.ErrInvalid), errors.Is(err, agentmessaging.ErrBadRequest), errors.Is(err, agentmessaging.ErrNotFound):
 		err = nil
-		_ = note("refused")
+		_ = m.note(ctx, "refused")
 	}
-	if errors.Is(failed, errChanged) { // another worker chose the message too, and was first
+	if errors.Is(m.failed, errChanged) { // another worker chose the message too, and was first
 		return nil
 	}
-	return errors.Join(err, failed)
+	return errors.Join(err, m.failed)
+}
+
+// message is a row of the table that this worker has chosen.
+type message struct {
+	db            *sql.DB
+	id            int
+	agentID, text string
+	state         string // of the row, as far as this worker knows
+	failed        error  // of the first note that failed
+}
+
+func oldestPlanned(ctx context.Context, db *sql.DB) (*message, error) {
+	m := &message{db: db, state: "planned"}
+	row := db.QueryRowContext(ctx, `SELECT id, agent_id, text FROM outbox WHERE state = 'planned' ORDER BY id LIMIT 1`)
+	return m, row.Scan(&m.id, &m.agentID, &m.text)
+}
+
+// note writes the next state. It fails if another worker has changed the state: two cannot
+// both send a message. After a note that failed, the worker no longer knows the state, and
+// all others fail too. The end of ctx must not keep a note of what has happened.
+func (m *message) note(ctx context.Context, next string) error {
+	if m.failed != nil {
+		return m.failed
+	}
+	result, err := m.db.ExecContext(context.WithoutCancel(ctx), `UPDATE outbox SET state = ? WHERE id = ? AND state = ?`, next, m.id, m.state)
+	var rows int64
+	if err == nil {
+		rows, err = result.RowsAffected()
+	}
+	if err == nil && rows == 0 {
+		err = fmt.Errorf("message %d is no longer %s: %w", m.id, m.state, errChanged)
+	}
+	m.state, m.failed = next, err
+	return err
+}
+
+// observe notes, before the wait for the next attempt begins, that the service has not
+// carried this one out.
+func (m *message) observe(ctx context.Context, event agentmessaging.Event) context.Context {
+	if end, ok := event.(agentmessaging.AttemptEnd); ok && end.Verdict == agentmessaging.VerdictNotDone && m.state == "sending" {
+		_ = m.note(ctx, "planned")
+	}
+	return nil
 }

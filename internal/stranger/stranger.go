@@ -73,17 +73,8 @@ func New(seed uint64, keys ...string) *Service {
 	return s
 }
 
-// decide makes the decisions; one draws one of some answers.
-func (s *Service) decide(one func(of ...any) any) {
-	coin := func() any { return one(false, true) }
-	// each draws a value for each of the names.
-	each := func(names string, draw func(name string) any) map[string]any {
-		drawn := map[string]any{}
-		for name := range strings.FieldsSeq(names) {
-			drawn[name] = draw(name)
-		}
-		return drawn
-	}
+// decideLimits makes the limits and their names; one draws one of some answers.
+func (s *Service) decideLimits(one func(of ...any) any) {
 	keyMinute, warmUps := one(60, 60, 60, 33, 100).(int), one(3, 3, 3, 5, 1).(int)
 	s.limits = []limit{
 		{id: "key_minute", max: keyMinute, seconds: 60}, {id: "ip_minute", max: 120, seconds: 60, perIP: true},
@@ -98,6 +89,20 @@ func (s *Service) decide(one func(of ...any) any) {
 		if l.name = fmt.Sprint(l.id, one("", "-x", " of a key", "/v1")); odd == "one name" {
 			l.name = "the one"
 		}
+	}
+}
+
+// decide makes the decisions about the limits first, and then the others.
+func (s *Service) decide(one func(of ...any) any) {
+	s.decideLimits(one)
+	coin := func() any { return one(false, true) }
+	// each draws a value for each of the names.
+	each := func(names string, draw func(name string) any) map[string]any {
+		drawn := map[string]any{}
+		for name := range strings.FieldsSeq(names) {
+			drawn[name] = draw(name)
+		}
+		return drawn
 	}
 	s.Decides = map[string]any{
 		"status": map[string]any{"service": one("agents", "Agent Messaging"), "version": one("1.4.2", "v1"), "mode": one("live", "preview")},
@@ -427,12 +432,16 @@ func (s *Service) wrong(fields string, object map[string]any) bool {
 			return true
 		}
 	}
+	return lacksRequired(fields, object) || fields == "llm" && object["api_key"] != nil && object["provider"] == nil
+}
+
+func lacksRequired(fields string, object map[string]any) bool {
 	for name, kind := range fieldsOf[fields] {
 		if strings.HasPrefix(kind, "!") && object[name] == nil {
 			return true
 		}
 	}
-	return fields == "llm" && object["api_key"] != nil && object["provider"] == nil
+	return false
 }
 
 func (s *Service) misfit(kind string, v any) bool {

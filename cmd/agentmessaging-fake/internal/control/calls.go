@@ -263,25 +263,31 @@ func (s *Server) send(req *http.Request, wire http.RoundTripper) jsonapi.Stream 
 		// A reset ends this call as it ends those of applications.
 		ctx, end := s.untilReset(r.Context())
 		defer end()
-		var raw []byte
-		resp, err := wire.RoundTrip(req.WithContext(ctx))
-		if err == nil {
-			raw, err = io.ReadAll(resp.Body)
-			_ = resp.Body.Close()
-		}
-		var body any = string(raw)
-		switch {
-		case err != nil:
-			// Without the address, which is that of a connection in memory.
-			if broken := new(net.OpError); errors.As(err, &broken) {
-				err = broken.Err
-			}
+		status, raw, err := roundTrip(wire, req.WithContext(ctx))
+		if err != nil {
 			jsonapi.Refuse(http.StatusBadGateway, "no_answer", "the call was made, and its answer did not arrive whole: "+err.Error()).ServeHTTP(w, r)
 			return
+		}
 		// JSON stays JSON in the answer, so that a program need not decode twice.
-		case json.Valid(raw):
+		var body any = string(raw)
+		if json.Valid(raw) {
 			body = json.RawMessage(bytes.TrimSpace(raw))
 		}
-		jsonapi.Write(w, http.StatusOK, map[string]any{"status": resp.StatusCode, "body": body})
+		jsonapi.Write(w, http.StatusOK, map[string]any{"status": status, "body": body})
 	}
+}
+
+// roundTrip reads the whole answer. Its error is without the address, which is that of a
+// connection in memory.
+func roundTrip(wire http.RoundTripper, req *http.Request) (status int, body []byte, err error) {
+	resp, err := wire.RoundTrip(req)
+	if err == nil {
+		defer resp.Body.Close()
+		status = resp.StatusCode
+		body, err = io.ReadAll(resp.Body)
+	}
+	if broken := new(net.OpError); errors.As(err, &broken) {
+		err = broken.Err
+	}
+	return status, body, err
 }

@@ -87,12 +87,12 @@ const (
 	filter = "endpoint status decided key agent_id text text_containing search after before"
 )
 
-// routes is the whole interface: method and path, below root. The module tools/openapi
-// holds the answers of all tests to openapi.yaml.
+// routes is the whole interface: method and path, below root, with status, query,
+// changes, maxBody and handle. The module tools/openapi holds the answers of all tests
+// to openapi.yaml. POST agents makes what the service would have made before the test,
+// without a call; POST calls makes a call.
 func (s *Server) routes() map[string]route {
 	return map[string]route{
-		// Each row: its status, query, changes, maxBody and handle.
-		//
 		// The program and its fake as a whole.
 		"GET /openapi.yaml": {200, "", "", noBody, download("application/yaml", writeDocument)},
 		"GET /info":         {200, "", "", noBody, s.info},
@@ -108,9 +108,7 @@ func (s *Server) routes() map[string]route {
 		"GET /keys/{key}":   {200, "address", "", noBody, s.getKey},
 		"PATCH /keys/{key}": {200, "", "keys", smallBody, withBody(s.changeKey)},
 		"POST /keys/{key}/limits/{limit_key}/exhaust": {204, "", "limits", noBody, s.exhaust},
-		"PUT /byok": {200, "", "byok", smallBody, withBody(s.setBYOKStore)},
-		// Agents. POST makes what the service would have made before the test, without
-		// a call.
+		"PUT /byok":                            {200, "", "byok", smallBody, withBody(s.setBYOKStore)},
 		"GET /agents":                          {200, "limit", "", noBody, s.listAgents},
 		"POST /agents":                         {201, "", "agents", smallBody, withBody(s.addAgent)},
 		"GET /agents/{agent_id}":               {200, "", "", noBody, s.getAgent},
@@ -118,7 +116,7 @@ func (s *Server) routes() map[string]route {
 		"PUT /agents/{agent_id}/sms":           {200, "", "agents", smallBody, withBody(s.setSMS)},
 		"GET /agents/{agent_id}/conversation":  {200, "limit", "", noBody, s.conversation},
 		"POST /agents/{agent_id}/conversation": {201, "", "agents", smallBody, withBody(s.addExchanges)},
-		// Recorded calls. POST makes one.
+		// Recorded calls.
 		"GET /calls":        {200, filter + " limit n timeout", "", noBody, s.listCalls},
 		"POST /calls":       {200, "", "", smallBody, withBody(s.makeCall)},
 		"DELETE /calls":     {204, "", "calls", noBody, s.forgetCalls},

@@ -137,7 +137,12 @@ func (s *Server) applyOptions() error {
 	if s.options.Latency == 0 {
 		return nil
 	}
-	// As a rule of the interface, so that the page lists it and a user can remove it.
+	return s.addLatency()
+}
+
+// addLatency makes the latency of the options a rule, so that the page lists it and a
+// user can remove it.
+func (s *Server) addLatency() error {
 	latency, err := jsonapi.Decode[rules.Injection](fmt.Appendf(nil, `{"fault":{"kind":"latency","duration":%q}}`, s.options.Latency))
 	if err == nil {
 		_, err = s.rules.Add(latency)

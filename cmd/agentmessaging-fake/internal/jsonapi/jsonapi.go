@@ -275,21 +275,13 @@ func decodeArray(path string, raw json.RawMessage, v reflect.Value) error {
 }
 
 // decodeObject reads the members in the order of their names, so that of several that
-// are wrong the same one is named each time. A field without a tag has its own name in
-// lower case.
+// are wrong the same one is named each time.
 func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return errorAt(path, v, err)
 	}
-	// Fields of an embedded struct count as its own, as in encoding/json.
-	fields := map[string]reflect.Value{}
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		if f.IsExported() && !f.Anonymous {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			fields[cmp.Or(name, strings.ToLower(f.Name))] = v.FieldByIndex(f.Index)
-		}
-	}
+	fields := fieldsOf(v)
 	// Sorted, so that the same body is refused in the same words each time.
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		field, known := fields[name]
@@ -301,6 +293,20 @@ func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+// fieldsOf are the fields of a struct by the names that they have in JSON. A field
+// without a tag has its own name in lower case. Fields of an embedded struct count as its
+// own, as in encoding/json.
+func fieldsOf(v reflect.Value) map[string]reflect.Value {
+	fields := map[string]reflect.Value{}
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if f.IsExported() && !f.Anonymous {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			fields[cmp.Or(name, strings.ToLower(f.Name))] = v.FieldByIndex(f.Index)
+		}
+	}
+	return fields
 }
 
 // errorAt says at which path v got a wrong value, and which values it takes where Go's

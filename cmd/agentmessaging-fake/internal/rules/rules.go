@@ -207,21 +207,25 @@ func (s *Set) Add(r Rule) (m *Active, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("match.%w", err)
 	}
-	// A rule is made in steps. It must not act before the last, and never where package
-	// fakeserver refuses a step.
-	var ready atomic.Bool
-	matchers = append(matchers, fakeserver.Where(func(fakeserver.Call) bool { return ready.Load() }))
-	if m.kind == Replies {
-		m.script(s.fake.OnMessage(matchers...))
-	} else {
-		m.inject(s.fake.Inject(m.Fault.Fault, matchers...))
-	}
-	ready.Store(true)
+	m.putInForce(s.fake, matchers)
 	// A rule that was refused takes no number.
 	s.count[m.kind]++
 	m.ID = fmt.Sprintf("%s_%06d", m.kind, s.count[m.kind])
 	s.rules = append(s.rules, m)
 	return m, nil
+}
+
+// putInForce makes the rule in steps. It must not act before the last, and never where
+// package fakeserver refuses a step.
+func (m *Active) putInForce(fake *fakeserver.Server, matchers []fakeserver.Matcher) {
+	var ready atomic.Bool
+	matchers = append(matchers, fakeserver.Where(func(fakeserver.Call) bool { return ready.Load() }))
+	if m.kind == Replies {
+		m.script(fake.OnMessage(matchers...))
+	} else {
+		m.inject(fake.Inject(m.Fault.Fault, matchers...))
+	}
+	ready.Store(true)
 }
 
 // script gives each reply its own step: the last one repeats. It uses functions, since

@@ -26,19 +26,21 @@ func sweepBot(t *testing.T, answer func(_ context.Context, _ *agentmessaging.Cli
 	}, sweep.InBubble())
 }
 
-// Survive runs the applications under every fault and every death. A handler reports an
-// error by its status.
+// sweepHandler sweeps a handler, which reports an error by its status.
+func sweepHandler(t *testing.T) {
+	sweep.Test(t, func(env *sweep.Env) {
+		agent := env.Fake.AddAgent(env.Fake.Key(), fakeserver.Agent{})
+		w := httptest.NewRecorder()
+		askHandler(env.Client, agent.ID).ServeHTTP(w, httptest.NewRequest("GET", "/ask?q=Hello", nil))
+		if w.Code != http.StatusOK {
+			env.Reports(errors.New(w.Body.String()))
+		}
+	}, sweep.InBubble())
+}
+
+// Survive runs the applications under every fault and every death.
 func Survive(t *testing.T) {
-	t.Run("askHandler", func(t *testing.T) {
-		sweep.Test(t, func(env *sweep.Env) {
-			agent := env.Fake.AddAgent(env.Fake.Key(), fakeserver.Agent{})
-			w := httptest.NewRecorder()
-			askHandler(env.Client, agent.ID).ServeHTTP(w, httptest.NewRequest("GET", "/ask?q=Hello", nil))
-			if w.Code != http.StatusOK {
-				env.Reports(errors.New(w.Body.String()))
-			}
-		}, sweep.InBubble())
-	})
+	t.Run("askHandler", sweepHandler)
 	t.Run("enableSMS", func(t *testing.T) {
 		sweep.Test(t, func(env *sweep.Env) {
 			agent, err := env.Client.CreateAgent(env.Context(), agentmessaging.CreateAgentParams{})
