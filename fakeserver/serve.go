@@ -27,9 +27,9 @@ import (
 // is written under the server's lock.
 //
 // The way, in the order of this file: answer calls read, begin, carryOut and
-// finishRecord; carryOut calls findRules, reachesService, askService, which asks the
-// service and a script, and chooseAnswer; package memnet then delivers the answer and
-// reports to progress.
+// finishRecord; carryOut finds the rules that act, and calls reachesService, askService,
+// which asks the service and a script, and chooseAnswer; package memnet then delivers the
+// answer and reports to progress.
 type call struct {
 	*wire.Request
 	// entry is what the log, matchers and watchers see of the call.
@@ -221,26 +221,21 @@ func (g *generation) keyLabelLocked(r *wire.Request) string {
 	return fakeadmin.KeyUnknown
 }
 
-// carryOut finds the rules of the test that act on a call, has the service decide, if
-// they let the call through, and chooses the answer.
+// carryOut finds the scripts that match a call and the faults that act on it, has the
+// service decide, if they let the call through, and chooses the answer. Only messages
+// have scripts.
 func (s *Server) carryOut(r *http.Request, c *call) {
 	if c.Unrouted != nil {
 		s.reportUnknown(c)
 	}
-	s.findRules(c)
-	if s.reachesService(r, c) {
-		c.fromService = s.askService(r.Context(), c)
-	}
-	s.chooseAnswer(c)
-}
-
-// findRules finds the scripts that match a call, and decides which faults act on it. Only
-// messages have scripts.
-func (s *Server) findRules(c *call) {
 	if c.entry.hasText {
 		c.scripts = s.matchingRules(c, c.scripts)
 	}
 	s.applyFaults(c, s.matchingRules(c, c.injections))
+	if s.reachesService(r, c) {
+		c.fromService = s.askService(r.Context(), c)
+	}
+	s.chooseAnswer(c)
 }
 
 // matchingRules returns the rules that match a call, oldest first. No lock is held,

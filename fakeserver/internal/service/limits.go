@@ -202,10 +202,12 @@ type Usage struct {
 	Last    time.Time               `json:"last"`    // the time of the newest counted call
 }
 
+// The longest windows of the limits of a key, and of an address (interface 8.1).
+const longestOfKey, longestOfAddress = spec.Day, time.Minute
+
 // usageByClock returns u, or an empty Usage if u is nil or comes from another clock: its
-// newest call is later than now by more than the longest window, which is a day for a key
-// and a minute for an address (interface 8.1). A bubble starts in the year 2000, and a
-// test does not set its clock back by more.
+// newest call is later than now by more than the longest window. A bubble starts in the
+// year 2000, and a test does not set its clock back by more.
 func usageByClock(u *Usage, now time.Time, longest time.Duration) *Usage {
 	if u == nil || u.Last.After(now.Add(longest)) {
 		return new(Usage)

@@ -141,7 +141,7 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 // limit ip_minute. No such call is refused for it: the interface does not say that 429
 // may come before 401.
 func (s *State) countUnknownCaller(ip netip.Addr, now time.Time) {
-	nobody, usage := &Key{Usage: new(Usage)}, usageByClock(s.ips[ip], now, time.Minute)
+	nobody, usage := &Key{Usage: new(Usage)}, usageByClock(s.ips[ip], now, longestOfAddress)
 	s.ips[ip] = usage
 	s.limit(spec.LimitIndex(spec.IPMinute), nobody, usage).count(now)
 }
@@ -360,7 +360,7 @@ func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
 	}
 	// A wait from the year 2000 of a bubble until today would be 26 years. Bubbles and
 	// the outside may share an address, which starts afresh in silence, but not a key.
-	usage, ip := usageByClock(c.key.Usage, c.now, spec.Day), usageByClock(c.state.ips[c.req.IP], c.now, time.Minute)
+	usage, ip := usageByClock(c.key.Usage, c.now, longestOfKey), usageByClock(c.state.ips[c.req.IP], c.now, longestOfAddress)
 	c.twoClocks = usage != c.key.Usage
 	c.key.Usage, c.state.ips[c.req.IP] = usage, ip
 	if limited := c.refusedByLimit(mayRefuse, ip); limited != nil {

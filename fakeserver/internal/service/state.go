@@ -306,11 +306,11 @@ func (s *State) Load(saved Saved, now time.Time, digest func(n int) Digest) *Sta
 	// The pointers of saved become those of the state: nobody else holds them.
 	c.numbers, c.BYOKDown = saved.Numbers, saved.BYOKDown
 	for i, k := range saved.Keys {
-		k.Usage = usageByClock(k.Usage, now, spec.Day)
+		k.Usage = usageByClock(k.Usage, now, longestOfKey)
 		c.addKey(digest(i+1), k)
 	}
 	for _, a := range saved.Addresses {
-		c.ips[a.Address] = usageByClock(a.Usage, now, time.Minute)
+		c.ips[a.Address] = usageByClock(a.Usage, now, longestOfAddress)
 	}
 	for _, a := range saved.Agents {
 		c.agents[a.ID] = a
