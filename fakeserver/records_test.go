@@ -509,7 +509,7 @@ func actOnCanaries(watch *spy, fake fake, c caller, issued string) (shown []any)
 	shown = append(shown, string(stored))
 	for _, row := range append([]faultRow{
 		{fault: fakeserver.Answer(500, canaryText)}, {fault: fakeserver.RateLimited(canaryText)},
-		{fault: fakeserver.LoseReply(fakeserver.RawAnswer(502, canaryText, canaryText))},
+		{fault: fakeserver.LoseReply(fakeserver.RawAnswer(502, canaryText, canaryText))}, {fault: fakeserver.RawAnswer(200, "", `"\u0063`+canaryKey[1:])},
 	}, faults...) {
 		in := fake.Inject(row.fault, fakeserver.ByKey(c.key))
 		shown = append(shown, row.fault, in, *in)

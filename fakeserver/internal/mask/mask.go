@@ -182,12 +182,13 @@ type Body struct {
 	// that nobody knows which of its strings are words or keys. Without Texts it is
 	// hidden whole; with them, what looks like a key is.
 	Unchecked bool
+	Encoded   bool // by this program with encoding/json, so it is JSON
 }
 
 // Show returns the first n bytes of a body as they may be shown. A string that is cut
 // there is masked as if it were whole, so that a secret's beginning does not show.
 func (b *Body) Show(body []byte, n int) string {
-	if !json.Valid(body) || b.Unchecked && !b.Texts {
+	if b.Unchecked && !b.Texts || !b.Encoded && !json.Valid(body) {
 		return b.hidden(string(body), n)
 	}
 	var out strings.Builder
