@@ -24,6 +24,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // The record of a refused body names the member that was wrong. It hides the body
@@ -422,7 +423,7 @@ func forms(secret string) []string {
 	return slices.Compact(all) // most secrets have few forms
 }
 
-// canaryCalls are every endpoint, with secrets where they belong and where they do
+// canaryCalls are every endpoint (TestCanaries checks it), with secrets where they belong and where they do
 // not: <provider> is a provider key, <key> the API key of the call, <ey> that without
 // its first letter.
 var canaryCalls = []string{
@@ -486,6 +487,10 @@ func (c caller) sendCanaries(calls []string) (refusals string) {
 // Secrets through every endpoint and every fault, and then everything that the
 // fake shows. Texts are shown where the test asks for them.
 func TestCanaries(t *testing.T) {
+	for _, e := range spec.Endpoints {
+		call := strings.Replace(e.Call, "{agent_id}", "agent_000001", 1) + " "
+		assert.True(t, slices.ContainsFunc(canaryCalls, func(line string) bool { return strings.HasPrefix(line, call) }), "canaryCalls has no %s", e.Call)
+	}
 	synctest.Test(t, func(t *testing.T) { showCanaries(t, canaryText, canaryPrompt, canaryReply) })
 	synctest.Test(t, func(t *testing.T) {
 		shown := showCanaries(t, "", "", "", fakeserver.WithMessageTexts())
@@ -568,6 +573,12 @@ func TestPartsOfBodies(t *testing.T) {
 	shown := mask.Body{Secrets: mask.Secrets{secret}, Texts: true}
 	assert.Equal(t, `{"a":"[redacted]"`, shown.Show([]byte(`{"a":"sk-\"12345","b":1}`), 10), "a piece that is hidden is hidden whole")
 	assert.Equal(t, `{"a":"x`, shown.Show([]byte(`{"a":"xyz","b":"sk-\"12345"}`), 7))
+
+	// Words are hidden at any depth, but the names of metadata's members say nothing.
+	const words, hidden = `"text":["hi",{"a":"by"}]`, `"text":["[redacted, 2 characters]",{"a":"[redacted, 2 characters]"}]`
+	nested := `{"metadata":{` + words + `},"messages":[{` + words + `,"metadata":{` + words + `},"role":"human"}],"role":"agent"}`
+	masked := `{"metadata":{` + words + `},"messages":[{` + hidden + `,"metadata":{` + hidden + `},"role":"human"}],"role":"agent"}`
+	assert.Equal(t, masked, new(mask.Body).Show([]byte(nested), len(nested)))
 
 	assert.Equal(t, `{"api_key":""}`, shown.Show([]byte(`{"api_key":""}`), 14), "an empty key is seen to be empty")
 

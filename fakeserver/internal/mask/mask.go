@@ -232,7 +232,7 @@ func (b *Body) masked(p *walker) string {
 		return `"` + Key + `"`
 	case !isString:
 		return ""
-	case !p.isName && !b.Texts && p.depth == 1 && slices.ContainsFunc(wordMembers, func(name []byte) bool { return bytes.EqualFold(p.member, name) }):
+	case !p.isName && !b.Texts && p.wordsDepth > 0 && p.metadataDepth != 1:
 		return `"` + Text(p.text()) + `"`
 	// Without an escape it reads as it was written.
 	case !isURL && bytes.IndexByte(p.written, '\\') < 0 && !slices.ContainsFunc(b.Secrets, func(secret string) bool { return bytes.Contains(p.written, []byte(secret)) }):
@@ -253,10 +253,6 @@ func (b *Body) masked(p *walker) string {
 // may be a key without quotes.
 const maxNumber = 24
 
-// wordMembers of a documented body hold a person's words, or the agent's. A fake may
-// accept their names in another case.
-var wordMembers = [][]byte{[]byte("text"), []byte("system_prompt"), []byte("reply_text")}
-
 // baseURL is the member of interface 2.3, 2.4 and 4.4 with the address of a provider, and
 // userInfo the user and the password that such an address may begin with.
 var (
@@ -274,14 +270,27 @@ type walker struct {
 	isName  bool   // it is the name of a member
 	// member is the name of the member whose value it is, or that it is inside of.
 	member []byte
-	// depth is how many objects and arrays it is inside of. keyDepth is the depth of the
-	// member named api_key whose name or value it is; 0 means none.
-	depth, keyDepth int
+	// depth is how many objects and arrays it is inside of. The others are the depths of the
+	// member named api_key, of the one with words and of the one named metadata whose
+	// name or value it is; 0 means none.
+	depth, keyDepth, wordsDepth, metadataDepth int
 }
 
-// next reads the next piece, and reports whether there is one. It keeps depth, member
-// and keyDepth in step with the brackets and names that it passes. The document must be
-// valid JSON.
+// The names of members whose values are masked, or not, as a whole. A fake may accept them
+// in another case.
+var (
+	// keyNames are those of interface 2.3 and 4.4 that hold a provider key.
+	keyNames = [][]byte{[]byte("api_key")}
+	// wordNames are those that hold a person's words, or the agent's.
+	wordNames = [][]byte{[]byte("text"), []byte("system_prompt"), []byte("reply_text")}
+	// metadataNames are those of interface 2.3 that hold what the application likes. Where it
+	// is a member of the body itself, its members are shown whatever their names.
+	metadataNames = [][]byte{[]byte("metadata")}
+)
+
+// next reads the next piece, and reports whether there is one. It keeps member and the
+// depths in step with the brackets and names that it passes. The document must be valid
+// JSON.
 func (p *walker) next() bool {
 	for ; p.Pos < len(p.Data) && strings.IndexByte("{[}] \t\r\n:,", p.Data[p.Pos]) >= 0; p.Pos++ {
 		switch p.Data[p.Pos] {
@@ -299,24 +308,30 @@ func (p *walker) next() bool {
 	end := p.Pos
 	p.isName = p.Peek() == ':'
 	p.Pos = end
-	// The value of api_key has ended: its object is closed, or the next name has come.
-	if p.depth < p.keyDepth || p.isName && p.depth == p.keyDepth {
-		p.keyDepth = 0
-	}
 	if p.isName {
 		p.member = p.written[1 : len(p.written)-1]
 		if bytes.IndexByte(p.member, '\\') >= 0 {
 			p.member = []byte(p.text())
 		}
-		if p.keyDepth == 0 && bytes.EqualFold(p.member, apiKey) {
-			p.keyDepth = p.depth
-		}
 	}
+	p.keyDepth = p.inside(p.keyDepth, keyNames)
+	p.wordsDepth = p.inside(p.wordsDepth, wordNames)
+	p.metadataDepth = p.inside(p.metadataDepth, metadataNames)
 	return true
 }
 
-// apiKey is the member of interface 2.3 and 4.4 that holds a provider key.
-var apiKey = []byte("api_key")
+// inside is the depth of the member with one of the names whose name or value the piece is,
+// or 0. Before the piece it was depth.
+func (p *walker) inside(depth int, names [][]byte) int {
+	// Its value has ended: its object is closed, or the next name has come.
+	if p.depth < depth || p.isName && p.depth == depth {
+		depth = 0
+	}
+	if depth == 0 && p.isName && slices.ContainsFunc(names, func(name []byte) bool { return bytes.EqualFold(p.member, name) }) {
+		return p.depth
+	}
+	return depth
+}
 
 // text is a string as it reads, and anything else as it is.
 func (p *walker) text() string {
