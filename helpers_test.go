@@ -288,6 +288,9 @@ func (s *stub) RoundTrip(req *http.Request) (*http.Response, error) {
 func (s *stub) record(req *http.Request) answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.answers) == 0 {
+		panic(req.Method + " " + req.URL.Path + " was sent, and should have been refused here")
+	}
 	a := s.answers[min(1+len(s.sent), len(s.answers))-1]
 	body := exchange.PeekBody(req) // a dial that fails reads nothing
 	if req.Body != nil && a.Err != notDialed.Err {

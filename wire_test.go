@@ -52,28 +52,29 @@ var (
 type client = *agentmessaging.Client
 
 var documents = []struct {
+	call           string // with agent_1 for {agent_id}
 	request, reply string // "" is no body
 	do             func(context.Context, client) (any, error)
 	want           any
 }{
-	{"", "status.reply", func(ctx context.Context, c client) (any, error) { return c.Status(ctx) },
+	{"GET /v1/status", "", "status.reply", func(ctx context.Context, c client) (any, error) { return c.Status(ctx) },
 		&agentmessaging.ServiceStatus{OK: true, Service: "agent-messaging", Version: "1.2.3", Mode: "live", TraceID: "trace_1"}},
-	{"warm_up.request", "warm_up.reply", func(ctx context.Context, c client) (any, error) { return c.WarmUp(ctx, agentmessaging.LLMModeBYOK) },
+	{"POST /v1/warmup", "warm_up.request", "warm_up.reply", func(ctx context.Context, c client) (any, error) { return c.WarmUp(ctx, agentmessaging.LLMModeBYOK) },
 		&agentmessaging.WarmUpResult{OK: true, Warmed: false, Mode: agentmessaging.LLMModeHosted, TraceID: "trace_1"}},
-	{"", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, &config},
-	{"", "byok.reply.bare", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, &bareConfig},
-	{"", "byok.reply.none", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, (*agentmessaging.BYOKConfig)(nil)},
-	{"set_byok.request", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.SetBYOK(ctx, provider) }, &config},
-	{"", "clear_byok.reply", func(ctx context.Context, c client) (any, error) { return nil, c.ClearBYOK(ctx) }, nil},
-	{"create_agent.request", "create_agent.reply", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, everything) }, &needsSetup},
-	{"create_agent.request.empty", "create_agent.reply.bare", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, create{}) },
+	{"GET /v1/byok", "", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, &config},
+	{"GET /v1/byok", "", "byok.reply.bare", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, &bareConfig},
+	{"GET /v1/byok", "", "byok.reply.none", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, (*agentmessaging.BYOKConfig)(nil)},
+	{"PUT /v1/byok", "set_byok.request", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.SetBYOK(ctx, provider) }, &config},
+	{"DELETE /v1/byok", "", "clear_byok.reply", func(ctx context.Context, c client) (any, error) { return nil, c.ClearBYOK(ctx) }, nil},
+	{"POST /v1/agents", "create_agent.request", "create_agent.reply", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, everything) }, &needsSetup},
+	{"POST /v1/agents", "create_agent.request.empty", "create_agent.reply.bare", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, create{}) },
 		&agentmessaging.Agent{ID: "agent_1", Status: agentmessaging.AgentStatusActive, TraceID: "trace_1"}},
-	{"", "get_agent.reply", func(ctx context.Context, c client) (any, error) { return c.GetAgent(ctx, "agent_1") }, &read},
-	{"send_message.request", "send_message.reply",
+	{"GET /v1/agents/agent_1", "", "get_agent.reply", func(ctx context.Context, c client) (any, error) { return c.GetAgent(ctx, "agent_1") }, &read},
+	{"POST /v1/agents/agent_1/messages", "send_message.request", "send_message.reply",
 		func(ctx context.Context, c client) (any, error) {
 			return c.SendMessage(ctx, "agent_1", message{Text: "Hello <you> & 語", UserRef: "u-1"})
 		}, &agentmessaging.Reply{Text: "Hi", Warnings: []string{"slow"}, TraceID: "trace_1"}},
-	{"enable_sms.request", "enable_sms.reply",
+	{"POST /v1/agents/agent_1/channels/sms", "enable_sms.request", "enable_sms.reply",
 		func(ctx context.Context, c client) (any, error) {
 			return c.EnableSMS(ctx, "agent_1", agentmessaging.SMSModeSandbox)
 		}, &agentmessaging.SMSChannel{Status: agentmessaging.SMSStatusNeedsCompliance, TraceID: "trace_1"}},
@@ -93,7 +94,8 @@ func TestDocuments(t *testing.T) {
 		if tt.request != "" {
 			want = document(t, tt.request)
 		}
-		assert.Equal(t, want, transport.Sent()[0].Text, tt.request)
+		sent := transport.Sent()[0]
+		assert.Equal(t, tt.call+" "+want, sent.Method+" "+sent.URL.RequestURI()+" "+sent.Text)
 		if !strings.Contains(tt.reply, "byok") { // whose members are inside another one
 			assert.JSONEq(t, document(t, tt.reply), string(must(json.Marshal(got))), tt.reply)
 		}

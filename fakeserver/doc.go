@@ -13,7 +13,7 @@
 // "Interface 4.6" in these pages names a section of the service's interface
 // document.
 //
-// A Server is an http.Handler with the nine endpoints of interface section 4,
+// A Server is an http.Handler with the endpoints of interface section 4,
 // their rules, limits and error bodies. It opens no socket, and starts no
 // goroutine before the first call. Programs reach it in one of three ways:
 //

@@ -203,7 +203,7 @@ func (e *entry) copied() Call {
 // "GET /v1/agents/{agent_id}", for ByEndpoint and Call.Endpoint.
 type Endpoint string
 
-// The nine endpoints, in the order of interface section 4.
+// The endpoints, in the order of interface section 4.
 const (
 	EndpointStatus      Endpoint = "GET /v1/status"                          // interface 4.1
 	EndpointWarmUp      Endpoint = "POST /v1/warmup"                         // interface 4.2

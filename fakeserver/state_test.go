@@ -18,7 +18,6 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // Nothing that the fake returns reaches what it keeps.
@@ -254,16 +253,6 @@ func frozen() fakeserver.Option {
 }
 
 const anAgent = "/v1/agents/agent_000001"
-
-// The constants are written out, so that go doc shows them.
-func TestEndpoints(t *testing.T) {
-	for i, e := range []fakeserver.Endpoint{
-		fakeserver.EndpointStatus, fakeserver.EndpointWarmUp, fakeserver.EndpointGetBYOK, fakeserver.EndpointSetBYOK,
-		fakeserver.EndpointClearBYOK, fakeserver.EndpointCreateAgent, fakeserver.EndpointGetAgent, fakeserver.EndpointSendMessage, fakeserver.EndpointEnableSMS,
-	} {
-		assert.EqualValues(t, spec.Endpoints[i].Call, e, spec.Endpoints[i].Name)
-	}
-}
 
 // Exhaust shuts one limit of one key for a window from now, from every address and on
 // every plan. Doing it twice changes nothing.

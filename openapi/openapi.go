@@ -11,7 +11,7 @@ package openapi
 
 import _ "embed" // the document
 
-// Document is openapi.yaml: the nine endpoints of interface 4 with their
+// Document is openapi.yaml: the endpoints of interface 4 with their
 // requests, answers and statuses. It is a variable only because an embedded file has to be
 // one: do not assign to it.
 //

@@ -67,13 +67,13 @@ type Call struct {
 	Value  func(key string) string // its value; "" leaves it out
 }
 
-// At is a method and a path that are none of the nine endpoints.
+// At is a method and a path that are none of the endpoints.
 func At(method, path string) Call { return Call{Name: "unknown", Method: method, Path: path} }
 
-// IsEndpoint reports whether the call is one of the nine, and not made by At.
+// IsEndpoint reports whether the call is of an endpoint, and not made by At.
 func (c Call) IsEndpoint() bool { return c.Rule.Section != "" }
 
-// row makes one of the nine. title is the heading of its section: number, method and path.
+// row makes one of the endpoints. title is the heading of its section: number, method and path.
 func row(name, title, body, response string, reply Shape, errors ...int) Call {
 	words := strings.Fields(title)
 	return Call{Name: name, Method: words[1], Path: words[2], Body: body, Rule: Rule{words[0], "Response: " + response}, Reply: reply, Errors: errors}
@@ -92,7 +92,7 @@ const (
 		"byok.fingerprint text, byok.updated_at string"
 )
 
-// The nine endpoints of interface 4, with a small body that each accepts and
+// The endpoints of interface 4, with a small body that each accepts and
 // the members of its success body.
 var (
 	GetStatus = row("status", "4.1 GET /v1/status", "",

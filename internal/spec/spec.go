@@ -147,7 +147,7 @@ func maxima(requests ...int) (all [LimitCount]int) {
 // RateLimited is the error member of every documented 429 (interface 7).
 const RateLimited = "rate_limited"
 
-// Endpoints are all nine, in the order of interface section 4.
+// Endpoints are all of them, in the order of interface section 4.
 var Endpoints = []*Endpoint{
 	Status, WarmUp, GetBYOK, SetBYOK, ClearBYOK, CreateAgent, GetAgent, SendMessage, EnableSMS,
 }

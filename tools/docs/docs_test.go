@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -37,6 +38,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/tools/docs/internal/pages"
 )
@@ -479,6 +481,30 @@ func TestDocsNames(t *testing.T) {
 			for _, word := range name.FindAllString(text.ReplaceAllString(code, ""), -1) {
 				assert.True(t, words[word], "%s: %s: there is no %s", page, code, word)
 			}
+		}
+	}
+}
+
+// TestEveryEndpoint: whatever lists the endpoints by itself lists those of internal/spec.
+func TestEveryEndpoint(t *testing.T) {
+	t.Chdir(root)
+	client := reflect.TypeFor[*agentmessaging.Client]()
+	for _, e := range spec.Endpoints {
+		_, has := client.MethodByName(e.Name)
+		assert.True(t, has, "the client has no method %s", e.Name)
+		_, _, has = rawcall.Find(e.Method, e.Path)
+		assert.True(t, has, "internal/rawcall/rawcall.go has no %s", e.Call)
+		for file, words := range map[string]string{
+			"README.md":            code(e.Name),
+			"helpers_test.go":      `{name: "` + e.Name + `"`,
+			"wire_test.go":         `{"` + strings.Replace(e.Call, "{agent_id}", "agent_1", 1) + `"`,
+			"fakeserver/record.go": "Endpoint" + e.Name + ` Endpoint = "` + e.Call + `"`,
+			"openapi/openapi.yaml": "operationId: " + e.Name + " ",
+			"cmd/agentmessaging-fake/internal/control/openapi.yaml":         "- " + e.Call + " ",
+			"cmd/agentmessaging-fake/internal/page/assets/views/traffic.js": "'" + e.Call + "'",
+		} {
+			text := strings.Join(strings.Fields(read(t, file)), " ")
+			assert.True(t, strings.Contains(text, words), "%s has no %s", file, words)
 		}
 	}
 }

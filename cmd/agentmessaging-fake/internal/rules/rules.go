@@ -144,7 +144,7 @@ func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ e
 	return all, nil
 }
 
-// endpointNamed finds an endpoint such as "GET /v1/status". The error lists all nine.
+// endpointNamed finds an endpoint such as "GET /v1/status". The error lists all.
 func endpointNamed(name string) (*spec.Endpoint, error) {
 	method, path, _ := strings.Cut(name, " ")
 	e := spec.Find(method, path)

@@ -12,7 +12,7 @@ import { Strip } from './keys.js';
 import { attemptsOf, textOf, whyOf } from '../story.js';
 import { CallDetail } from './calldetail.js';
 
-// The nine endpoints in the order of interface section 4.
+// The endpoints in the order of interface section 4.
 export const endpoints = [
   'GET /v1/status',
   'POST /v1/warmup',
