@@ -390,7 +390,7 @@ func (s *session) take(st step) error {
 	return nil
 }
 
-// problem is what is wrong with an answer, and the rule that this breaks; "" if nothing is.
+// problem says what is wrong with an answer, and which rule it breaks; "" if it is right.
 type problem struct {
 	rule rawcall.Rule
 	text string
@@ -548,8 +548,8 @@ func rule(section, sentence string) rawcall.Rule {
 
 const listed = "Which endpoints can return which status: see section 4."
 
-// statusProblem is what is wrong with the answer to the i-th call of a step, whose status
-// is none that the step wants.
+// statusProblem says what is wrong with the answer to the i-th call of a step, whose
+// status the step does not want.
 func (a answer) statusProblem(st step, i int) problem {
 	wanted := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
 	p := problem{a.s.running.rule(), "want status " + wanted}

@@ -124,8 +124,8 @@ func noRoute(method, path string) step {
 	return repeat(1, at(method, path).is(404), at(method, path).is(404).keyless())
 }
 
-// routes: a path that is none of interface 4 is answered with 404, and with
-// the error body that every error has.
+// routes: a path that interface 4 does not have is answered with 404, and with the error
+// body that every error has.
 func (s *suite) routes() {
 	for _, path := range []string{
 		"/", "/v1", "/v1/", "/v2/status", "/status", "/v1/Status", "/V1/status", "/v1/status/", "/v1//status",

@@ -56,8 +56,8 @@ type question struct {
 	// answers to probe.answer.
 	alsoAnswers []string
 	secondKey   bool // find needs a second key
-	// read returns what one answer says by itself, whoever made the call and for what
-	// reason; nil if it says nothing. The members of objects from several calls make one
+	// read returns what one answer says by itself, whatever the call was made for; nil if
+	// it says nothing. The members of objects from several calls make one
 	// answer. A Watcher reads every call that passes. Without read, what a call
 	// means depends on the calls before it.
 	read func(x rawcall.Exchange) any
@@ -116,7 +116,7 @@ func (p *probe) answer(id string, answer any, x rawcall.Exchange) {
 	}
 }
 
-// bound keeps between which numbers the answer is; 0 is no bound.
+// bound keeps between which numbers the answer is; 0 means not bounded.
 func (p *probe) bound(id string, least, most int) {
 	p.o.Decisions[id] = Finding{AtLeast: least, AtMost: most, Evidence: p.evidence(p.latest), Seen: today(p.now())}
 }
@@ -156,7 +156,7 @@ func (p *probe) take(c rawcall.Call, statuses ...int) rawcall.Exchange {
 func (p *probe) yes(c rawcall.Call, yes, no int) bool { return p.take(c, yes, no).Status == yes }
 
 // playPatiently makes a call, with an agent that is created at need. Where a limit
-// refuses it and 429 is none of the statuses, it waits and repeats the call, up to
+// refuses it and statuses do not have 429, it waits and repeats the call, up to
 // three times. Such a repeat is not among the requests that the question costs, so
 // each raises mostRequests by one.
 func (p *probe) playPatiently(c rawcall.Call, statuses ...int) rawcall.Exchange {
@@ -176,8 +176,8 @@ func (p *probe) playPatiently(c rawcall.Call, statuses ...int) rawcall.Exchange 
 	return x
 }
 
-// wantShortWait fails the question under way if another limit than those that it is about
-// refused a call, such as the one of a day. Their windows are an hour for warm-ups and a
+// wantShortWait fails the question under way if a limit refused a call that the question is
+// not about, such as the limit of a day. Their windows are an hour for warm-ups and a
 // minute for other calls; a limit that weighs the window before may name twice that.
 func (p *probe) wantShortWait(x rawcall.Exchange) {
 	window := minute

@@ -28,7 +28,7 @@ const (
 	// text or customer_ref; if there is neither, one to the same endpoint and agent.
 	// Creating an agent makes good that another one is gone, and reading an agent
 	// or the BYOK configuration that it could not be changed. What a restart does comes
-	// too late: until then nobody knew of the failure. An Env.Point that failed is like
+	// too late: until then the failure was unknown. An Env.Point that failed is like
 	// a call: passing it later makes it good.
 	Swallowed Check = "swallowed"
 	// Truth: nothing was reported, but the service is in another state than in the
@@ -105,7 +105,7 @@ type found func(check Check, about *spec.Endpoint, says string, args ...any)
 // check looks at one execution.
 func (rec *record) check(found found) {
 	usual, reports, all := rec.baselines(), rec.reports(), rec.said()
-	if rec.stalled != "" { // in the middle of its work: nobody knows what it would still have done
+	if rec.stalled != "" { // in the middle of its work, so what it left shows nothing
 		found(Ends, nil, "the scenario %s", rec.stalled)
 		return
 	}
@@ -234,7 +234,7 @@ func (rec *record) inDoubt(c *Call) bool {
 }
 
 // keeps reports whether an identifier is in a file, or in its name, that the baseline has
-// too. A file that is still to be moved into place is none of them.
+// too. A file that is still to be moved into place does not count.
 func (rec *record) keeps(id string) bool {
 	for path, entry := range rec.left.dir {
 		if _, usual := rec.baseline.records[0].left.dir[path]; usual && strings.Contains(path+"\n"+entry.Content, id) {
@@ -248,7 +248,7 @@ func (r *run) lost(found found) {
 	got, excuses := r.last().left.state, r.vagueReports(r.records...)
 	for _, s := range r.baseline()[0].left.state.subjects() {
 		calls := s.calls(r.calls())
-		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { // a refusal for now is no doubt: the call can succeed one day
+		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { // refused for now: the call can still succeed one day
 			return errors.Is(c.Err, agentmessaging.ErrUnauthorized) || errors.Is(c.Err, agentmessaging.ErrPaymentRequired) || errors.Is(c.Err, agentmessaging.ErrRateLimited)
 		})
 		switch {

@@ -45,7 +45,7 @@ type execution struct {
 	mu       sync.Mutex // guards what follows; note takes it
 	over     bool       // nothing below changes any more
 	record   record
-	last     moment         // the newest that is no torn state, with the folder of the newest note
+	last     moment         // the newest but for torn states, with the folder of the newest note
 	names    map[string]int // how often each name was given
 	dead     map[string]int // answers of 401 and 402 in a row, by goroutine
 	refusals int            // calls after the scenario was ended

@@ -116,7 +116,7 @@ func WithCheck(name string, check func(*Run) error) Option {
 
 // InBubble runs the scenario in a testing/synctest bubble, where the waits and
 // deadlines of the application take no time either, and its clock shows the time
-// of a restart. A bubble stands still while a goroutine waits for something
+// of a restart. The time of a bubble stops while a goroutine waits for something
 // outside, such as a socket, or for a mutex that is held across a call: the
 // watchdog ends such a run. Test itself is called outside of a bubble.
 func InBubble() Option { return func(c *config) { c.bubble = true } }

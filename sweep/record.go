@@ -46,7 +46,7 @@ type Call struct {
 	Name     string
 	Endpoint fakeserver.Endpoint
 	AgentID  string    // the agent that it names, or has created
-	Attempts []Attempt // those that left the client
+	Attempts []Attempt // that left the client
 	Err      error     // what the client returned; nil too while the call is under way
 
 	spec    *spec.Endpoint
@@ -82,7 +82,7 @@ var restarts = []struct {
 	later string
 }{{}, {30 * time.Second, "half a minute"}, {30 * time.Minute, "half an hour"}, {24*time.Hour + time.Minute, "a day"}}
 
-// lastStage is that of the restart after a day.
+// lastStage is the stage of the restart after a day.
 var lastStage = len(restarts) - 1
 
 // run is a row of executions: the first, which meets a fault or dies, and the restarts
@@ -401,7 +401,7 @@ type subject struct {
 	text     string
 }
 
-// subjects are those that the service holds, messages first.
+// subjects are what the service holds, messages first.
 func (s state) subjects() []subject {
 	return slices.SortedFunc(maps.Keys(s.held), func(a, b subject) int {
 		return cmp.Or(strings.Compare(b.endpoint.Name, a.endpoint.Name), strings.Compare(a.text, b.text))

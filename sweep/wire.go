@@ -169,7 +169,7 @@ func (w *wire) attempt(req *http.Request, c *Call) (*http.Response, error) {
 	return resp, err
 }
 
-// fingerprint is that of the provider key that the service has stored; "" for none.
+// fingerprint returns the fingerprint of the stored provider key; "" if there is none.
 func (x *execution) fingerprint() string {
 	stored, _ := x.record.fake.BYOK(x.record.fake.Key())
 	return stored.Fingerprint

@@ -22,7 +22,7 @@ type facts struct {
 	APIKey     string `json:"api_key"`
 	PageURL    string `json:"page_url"`
 	ControlURL string `json:"control_url"`
-	// Token is set if the program made one. One that the user chose is no news to them.
+	// Token is set if the program made one. A token that the user chose is not repeated.
 	Token   string `json:"token,omitempty"`
 	Version string `json:"version"`
 	PID     int    `json:"pid"`
@@ -37,8 +37,8 @@ func (f facts) text(asJSON bool) []byte {
 		return append(encoded, '\n')
 	}
 	lines := fmt.Sprintf("export AGENT_MESSAGING_BASE_URL=%s\nexport AGENT_MESSAGING_API_KEY=%s\n", quoteShell(f.BaseURL), quoteShell(f.APIKey))
-	// The variable is that of --token, so another start in this shell takes the same
-	// one.
+	// This is the variable of --token, so another start in this shell takes the same
+	// token.
 	if f.Token != "" {
 		lines += fmt.Sprintf("export AGENT_MESSAGING_FAKE_TOKEN=%s\n", quoteShell(f.Token))
 	}
@@ -62,8 +62,8 @@ func quoteShell(word string) string {
 // would know where it is.
 func (p *program) announce(stdout io.Writer) error {
 	text := p.facts.text(p.config.json)
-	// The file is written whole or not at all, so whoever waits for it never reads a
-	// part.
+	// The file is written whole or not at all, so a script that waits for it never reads
+	// a part.
 	if path := p.config.readyFile; path != "" {
 		if err := atomicfile.Write(path, text); err != nil {
 			return fmt.Errorf("--ready-file: %w", err)

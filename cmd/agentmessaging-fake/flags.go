@@ -152,8 +152,8 @@ func (c *config) flagSet(settings map[string]setting) *flag.FlagSet {
 }
 
 // readVariables reads the variables of the flags that are not given. An empty one
-// counts as one that is not set. One that only looks like ours is refused: whoever
-// mistyped it believes that it has an effect.
+// counts as one that is not set. One that only looks like ours is refused: its user has
+// mistyped it, and believes that it has an effect.
 func (c *config) readVariables(environ []string, settings map[string]setting) error {
 	options := c.options()
 	for _, variable := range environ {
@@ -264,7 +264,7 @@ func boolean(value string) (bool, error) {
 	return b, nil
 }
 
-// token takes a token that nobody guesses over a network, since whoever has it reads
+// token takes a token that is too long to be guessed over a network, since it opens
 // every message. A header holds visible ASCII as it is.
 func token(value string) (string, error) {
 	isHidden := func(r rune) bool { return r <= ' ' || r > '~' }
@@ -287,8 +287,8 @@ func logForm(value string) (string, error) {
 	return value, nil
 }
 
-// readFile repeats the path in its error: unlike other values it is no secret, and the
-// system says why it cannot be read.
+// readFile repeats the path in its error: other values may be secrets, a path is not, and
+// the system says why it cannot be read.
 func readFile(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

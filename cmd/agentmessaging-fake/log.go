@@ -39,7 +39,7 @@ func newLog(form string, out io.Writer) func(fakeserver.Call) {
 }
 
 // logRecord has the line of the text form as its message, and what programs look for as
-// attributes. Its time is that of the fake's clock, as in the control interface.
+// attributes. Its time is by the fake's clock, as in the control interface.
 func logRecord(c fakeserver.Call) slog.Record {
 	// The message is for people, the attributes are for programs.
 	record := slog.NewRecord(c.Time, slog.LevelInfo, c.String(), 0)

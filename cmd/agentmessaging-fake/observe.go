@@ -124,8 +124,8 @@ func (o *observation) check() error {
 
 // run asks or reads a HAR file, compares with the baseline and writes the findings,
 // even where it was interrupted. What the baseline knows and this run did not see
-// stays. changed counts answers that differ, missing those that the baseline has and
-// this run did not see.
+// stays. changed counts the answers that differ, missing the answers that the baseline
+// has and this run did not see.
 func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (changed, missing int, err error) {
 	// A file that is not there reads as one without answers.
 	earlier, err := observe.ReadFile(o.baseline)
@@ -175,8 +175,8 @@ func readHAR(path string) (*observe.Observation, error) {
 	return observe.ReadHAR(file)
 }
 
-// printMissing prints the answers that only the earlier run has, and returns how many
-// these are. That is no change: the budget may have ended, or a limit was shut.
+// printMissing prints the answers that only the earlier run has, and returns their number.
+// Nothing has changed there: the budget may have ended, or a limit was shut.
 func printMissing(found, earlier *observe.Observation, stdout io.Writer) int {
 	missing := found.Missing(earlier)
 	for _, line := range missing {

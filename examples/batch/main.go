@@ -159,7 +159,7 @@ func openJournal(path string) (*journal, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	lines = lines[:bytes.LastIndexByte(lines, '\n')+1] // a death leaves half a line, on which nobody acted
+	lines = lines[:bytes.LastIndexByte(lines, '\n')+1] // a death leaves half a line; nothing was done after it
 	for line := range bytes.Lines(lines) {
 		var r record
 		if err := json.Unmarshal(line, &r); err != nil {
@@ -173,8 +173,8 @@ func openJournal(path string) (*journal, error) {
 	return j, err
 }
 
-// note appends a line and returns when it is on the disk. After a write that failed,
-// nobody knows where the file ends: it takes no other line.
+// note appends a line and returns when it is on the disk. A write that failed may have
+// left a part of a line, so the journal then takes no other.
 func (j *journal) note(r record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

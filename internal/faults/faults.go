@@ -14,8 +14,8 @@ import (
 type Fault struct {
 	Name string `json:"name"`
 	Says string `json:"says"` // what happens, in one sentence
-	// Status is the status that interface 4 lists for the endpoint; 0 where the
-	// fault is no answer of the service.
+	// Status is the status that interface 4 lists for the endpoint; 0 where the service
+	// does not answer.
 	Status int `json:"-"`
 	// Fault is how the fake does it.
 	Fault fakeserver.Fault `json:"-"`
@@ -50,8 +50,8 @@ const (
 	ReplyLost  = "reply_lost"
 	Silence    = "silence"
 	Dripping   = "reply_dripping"
-	// Refused is the one fault that has no effect over a socket: there, the fake is
-	// the one who has accepted the connection.
+	// Refused is the one fault that has no effect over a socket: there the connection is
+	// accepted before the fake sees it.
 	Refused = "refused"
 )
 

@@ -40,8 +40,8 @@ func Write(w io.Writer, calls iter.Seq[fakeserver.Call]) error {
 type object map[string]any
 
 // harEntry has -1 for sizes that the fake does not know, as the format wants, and all of
-// the time as waiting: nobody measured sending and receiving. The query is redacted in
-// every record, so none is listed.
+// the time as waiting: the fake does not measure sending and receiving. The query is
+// redacted in every record, so none is listed.
 func harEntry(c fakeserver.Call) object {
 	none := []any{}
 	request := object{
@@ -59,8 +59,8 @@ func harEntry(c fakeserver.Call) object {
 	}
 }
 
-// harResponse is what the client got. Members that begin with _ are the format's way to
-// add some.
+// harResponse is what the client got. The format leaves names that begin with _ to the
+// programs that write it.
 func harResponse(c fakeserver.Call) object {
 	response := object{
 		"status": c.Sent.Status, "statusText": http.StatusText(c.Sent.Status), "httpVersion": "HTTP/1.1",

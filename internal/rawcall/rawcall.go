@@ -67,13 +67,14 @@ type Call struct {
 	Value  func(key string) string // its value; "" leaves it out
 }
 
-// At is a method and a path that are none of the endpoints.
+// At is a call of a method and a path other than the endpoints.
 func At(method, path string) Call { return Call{Name: "unknown", Method: method, Path: path} }
 
 // IsEndpoint reports whether the call is of an endpoint, and not made by At.
 func (c Call) IsEndpoint() bool { return c.Rule.Section != "" }
 
-// row makes one of the endpoints. title is the heading of its section: number, method and path.
+// row makes one of the endpoints. title is the heading of its section: number, method and
+// path.
 func row(name, title, body, response string, reply Shape, errors ...int) Call {
 	words := strings.Fields(title)
 	return Call{Name: name, Method: words[1], Path: words[2], Body: body, Rule: Rule{words[0], "Response: " + response}, Reply: reply, Errors: errors}
@@ -81,7 +82,7 @@ func row(name, title, body, response string, reply Shape, errors ...int) Call {
 
 // ProviderKey is the provider key in every body that is sent. It must never come
 // back: answers are searched for it. Any four characters of it hold one that no
-// hash in hexadecimal or base64 has, so a part of it in a fingerprint is no chance.
+// hash in hexadecimal or base64 has, so a fingerprint never has a part of it by chance.
 const ProviderKey = "sk-contract~7f3~a9c~2e4~not~own~Jw4"
 
 const (

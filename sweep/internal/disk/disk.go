@@ -106,7 +106,7 @@ type Change struct {
 	From string // of a Moved entry
 }
 
-// Kind is what happened.
+// Kind says what happened to an entry.
 type Kind int
 
 // The kinds of changes.
@@ -117,7 +117,7 @@ const (
 	Removed
 )
 
-// A State is what a process can leave that dies between two moments.
+// A State is what a process that dies between two moments can leave.
 type State struct {
 	Image Image
 	Says  string // such as "agent.id was cut in half"
@@ -125,7 +125,7 @@ type State struct {
 
 // Torn returns the states between two images, if the changes explain how the one
 // became the other, and nil otherwise. A file that came and went between the two
-// is not explained: nobody knows what it held.
+// is not explained: its content is unknown.
 func Torn(before, after Image, changes []Change) (states []State) {
 	now := Image{}
 	maps.Copy(now, before)
@@ -139,7 +139,7 @@ func Torn(before, after Image, changes []Change) (states []State) {
 				now[c.Path] = Entry{Mode: cmp.Or(content.Mode, 0o600)}
 			}
 		case Written:
-			if !known || slices.Contains(changes[n+1:], c) { // of two writes nobody knows the first
+			if !known || slices.Contains(changes[n+1:], c) { // of two writes the first is unknown
 				return nil
 			}
 			for _, part := range partlyWritten(now[c.Path].Content, content.Content) {

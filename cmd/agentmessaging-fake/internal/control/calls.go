@@ -141,11 +141,11 @@ func (s *Server) listCalls(r *request) (any, error) {
 	if waits {
 		return s.awaitCalls(n, timeout, picked), nil
 	}
-	if picked == nil { // the first view of the page, of many kept calls: copies none but those that are shown
+	if picked == nil { // the page begins so: of many kept calls only those that it shows are copied
 		calls := s.admin.CallsAfter(s.admin.LastSeq()-limit, limit)
 		return s.viewOfCalls(calls, s.fake.CallCount()), nil
 	}
-	// The newest of those that match, and how many match in all.
+	// The newest calls that match, and how many match in all.
 	calls := s.fake.Calls(picked...)
 	return s.viewOfCalls(calls[max(0, len(calls)-limit):], len(calls)), nil
 }
@@ -219,7 +219,7 @@ func (s *Server) writeArchive(w io.Writer) error { return har.Write(w, s.allCall
 func (s *Server) makeCall(r *request, c struct {
 	Method, Path string
 	Key          jsonapi.NonEmpty // a label; left out: a call without a key
-	Address      jsonapi.NonEmpty // left out: that of the caller
+	Address      jsonapi.NonEmpty // left out: the address of the caller
 	Body         string
 }) (any, error) {
 	// Only paths of the service: the control interface does not call itself.
@@ -277,8 +277,8 @@ func (s *Server) send(req *http.Request, wire http.RoundTripper) jsonapi.Stream 
 	}
 }
 
-// roundTrip reads the whole answer. Its error is without the address, which is that of a
-// connection in memory.
+// roundTrip reads the whole answer. Its error leaves out the address: the connection is in
+// memory.
 func roundTrip(wire http.RoundTripper, req *http.Request) (status int, body []byte, err error) {
 	resp, err := wire.RoundTrip(req)
 	if err == nil {

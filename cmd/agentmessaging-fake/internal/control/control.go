@@ -54,10 +54,10 @@ func New(o Options) (*Server, error) {
 	return s, s.applyOptions()
 }
 
-// route is what answers the requests of one method and path. A request for an unknown
+// route answers the requests of one method and path. A request for an unknown
 // key or agent, or with an unknown parameter, never reaches its handler.
 type route struct {
-	// status is that of a success: 200, 201 for something new, 204 for no body.
+	// status is the status of a success: 200, 201 for something new, 204 for no body.
 	status int
 	// query has the names of the query parameters that the route takes, with a space
 	// between.
@@ -66,7 +66,7 @@ type route struct {
 	// The page loads those again.
 	changes string
 	// maxBody is the size of the largest body, in bytes. 0 means that the route takes none,
-	// and refuses one: whoever sends it believes that it has an effect. {} and blanks are
+	// and refuses one: its sender believes that it has an effect. {} and blanks are
 	// accepted, since some clients always send them.
 	maxBody int64
 	handle  handler

@@ -41,7 +41,7 @@ type Options struct {
 	// Replies are scripted replies to begin with, as JSON: one body of POST replies, or a
 	// list of them; nil means none.
 	Replies []byte
-	// Log gets each call on the goroutine of the call; nil means nobody does.
+	// Log gets each call, on the goroutine of the call; nil means no log.
 	Log func(fakeserver.Call)
 }
 
@@ -100,8 +100,8 @@ func withBody[T any](act func(*request, T) (any, error)) handler {
 	}
 }
 
-// noSuchKey is about a label, in a path or a body: the text of a key is no name for it
-// here, since addresses get into logs.
+// noSuchKey refuses a label, in a path or a body. The text of a key names no key here,
+// since addresses get into logs.
 const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
 
 // readReplies reads the file of --replies: a list of rules, or one. nil stays nil.
@@ -257,7 +257,7 @@ func (s *Server) advance(_ *request, body struct {
 	member, d := "duration", time.Duration(0)
 	if body.Duration != nil {
 		d = body.Duration.Duration
-	} else { // a time in the past is no error: see above
+	} else { // a time in the past is accepted: see above
 		member, d = "until", max(0, body.Until.Sub(s.fake.Now()))
 	}
 	if d > jsonapi.MaxDuration-s.admin.Advanced() {
@@ -291,8 +291,8 @@ func (s *Server) removeRules(kind rules.Kind) handler {
 	}
 }
 
-// verify is what the end of a test is to a fake of fakeserver.New: it reports required
-// rules that have not acted.
+// verify reports required rules that have not acted, as a fake of fakeserver.New does at
+// the end of its test.
 func (s *Server) verify(*request) (any, error) {
 	unmet := s.rules.Unmet()
 	return map[string]any{"met": len(unmet) == 0, "unmet": unmet}, nil

@@ -73,8 +73,8 @@ type limitView struct {
 	// gives it in a 429.
 	LimitKey fakeserver.Limit `json:"limit_key"`
 	Max      *int             `json:"max"`
-	// Used are the calls that count now, Left those that may still be made. Left is 0
-	// for a limit that was exhausted on purpose, whatever was used.
+	// Used is how many calls count now, Left how many may still be made. Left is 0 for a
+	// limit that was exhausted on purpose, whatever was used.
 	Used int  `json:"used"`
 	Left *int `json:"left"`
 	// Window is the length of the window as Go writes it, such as 1m0s.

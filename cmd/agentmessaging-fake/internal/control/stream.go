@@ -136,8 +136,8 @@ func (rd *reader) sendUnderWay() {
 	}
 }
 
-// sendCalls sends all calls that are new, and those whose answer is out by now. It
-// flushes after each batch, and its error is that of the connection.
+// sendCalls sends all calls that are new, and again the calls whose answer has ended. It
+// flushes after each batch, and returns the error of the connection.
 func (rd *reader) sendCalls() error {
 	for {
 		// In batches, so that a stream that has fallen back far does not copy all calls

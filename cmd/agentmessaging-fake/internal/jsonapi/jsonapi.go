@@ -62,7 +62,7 @@ func NotFound(reason string) *Refusal { return Refuse(http.StatusNotFound, "not_
 type Stream func(http.ResponseWriter, *http.Request)
 
 // Answer writes what a handler returned: a Stream, a value as JSON, no body for nil, or
-// an error. An error that is not a Refusal is the reason of a 400. status is that of a
+// an error. An error that is not a Refusal is the reason of a 400. status is for a
 // success.
 func Answer(w http.ResponseWriter, r *http.Request, status int, out any, err error) {
 	var refused *Refusal
@@ -142,7 +142,7 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 // in Err, so that a handler reads all parameters before it asks whether one is.
 type Query struct {
 	url.Values
-	// Err is what is wrong with the first parameter that is; nil if none is.
+	// Err says what is wrong with the first wrong parameter; nil if all are right.
 	Err error
 }
 
@@ -218,7 +218,7 @@ func ParseDuration(text string, most time.Duration) (time.Duration, error) {
 
 // Decode reads a body as a T. encoding/json would pass over members that T does not
 // have, take a name in another case, and keep the last of two members with one name:
-// whoever mistypes a member would believe that it has an effect. Decode refuses all
+// the author of a mistyped member would believe that it has an effect. Decode refuses all
 // three. The error begins with the path of the value that is wrong, such as
 // replies[1].status, or with body; inside a fault the names follow one another:
 // fault: how: status.

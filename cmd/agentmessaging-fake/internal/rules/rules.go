@@ -55,8 +55,8 @@ type Conditions struct {
 	Match Match `json:"match"`
 	// Times is how often it acts at most; nil means without end.
 	Times *int `json:"times,omitempty"`
-	// Nth lets it act only on this call of those that match, counted from 1; nil means
-	// on each.
+	// Nth lets it act only on the n-th call that matches, counted from 1; nil means on
+	// each.
 	Nth *int `json:"nth,omitempty"`
 	// Chance is the probability with which it acts on a call that matches, from 0 to 1;
 	// nil means always. Seed fixes the decisions; 0 means 1.
@@ -77,8 +77,8 @@ type Active struct {
 	// Fault is set for a fault, Replies for a script: one of them.
 	Fault   *Fault             `json:"fault,omitempty"`
 	Replies []fakeserver.Reply `json:"replies,omitempty"`
-	// From lets a fault act from this call of those that match on, counted from 1; nil
-	// means from the first.
+	// From lets a fault act on the n-th call that matches and on later ones, counted from
+	// 1; nil means from the first.
 	From *int `json:"from,omitempty"`
 	Conditions
 	// Hits is how often it had acted when it was copied for an answer.
@@ -349,11 +349,10 @@ type faultMembers struct {
 	Name        string
 }
 
-// faultKind says which members a kind of fault needs and which it takes too, with
-// spaces between. insteadOf the call acts what can also lose a reply.
+// faultKind says which members a kind of fault has, and how it is made.
 type faultKind struct {
-	// needs are the members without which there is no such fault, takes the others that
-	// it may have; both with spaces between. kind itself is always allowed.
+	// needs names the members that the kind requires, takes the others that it may have;
+	// both with spaces between. kind itself is always allowed.
 	needs, takes string
 	// insteadOf says that the fault acts in place of the call, so that it can also lose
 	// a reply.
@@ -387,9 +386,9 @@ var faultKinds = map[string]faultKind{
 	named:              {"name", "", false, nil},
 }
 
-// parseFault makes a fault of an object, whose kind must be one of those that are
-// allowed. For lose_reply it parses the fault in how, which must be one that acts
-// instead of the call.
+// parseFault makes a fault of an object, whose kind must be one of allowed. For
+// lose_reply it parses the fault in how, which must be one that acts instead of the
+// call.
 func parseFault(raw []byte, allowed []string) (f Fault, _ error) {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(raw, &given) != nil {
@@ -448,8 +447,9 @@ func (k faultKind) check(name string, given map[string]json.RawMessage) error {
 	return nil
 }
 
-// faultNamed finds a fault of the list that package sweep has too. A connection cannot
-// be refused by the one who has accepted it, so that fault is left out.
+// faultNamed finds a fault of the list that package sweep has too. Over a socket the
+// connection is accepted before the fake sees it, so it cannot be refused: that fault is
+// left out.
 func faultNamed(name string) (fakeserver.Fault, error) {
 	found, names := faults.Named(name)
 	if found.Name == "" || name == faults.Refused {

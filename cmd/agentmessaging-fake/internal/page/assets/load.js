@@ -15,7 +15,7 @@ export function oneAtATime(load) {
   return async () => {
     again = true;
     if (running) return;
-    // Who asks while it runs gets one more run, which sees what changed meanwhile.
+    // A request during a run starts one more run, which sees what changed meanwhile.
     running = true;
     while (again) {
       again = false;
@@ -47,7 +47,7 @@ const shownAgents = 200;
 // How many exchanges a conversation shows.
 const shownExchanges = 100;
 
-// A fault that has acted as often as it was to is no longer in force.
+// A fault that has acted its number of times is no longer in force.
 const inForce = (f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0);
 
 // openAgent is the agent of the address, '' where no agent is open.

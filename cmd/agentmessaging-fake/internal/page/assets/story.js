@@ -56,7 +56,7 @@ function unreadable({ sent }) {
   return sent.status === 200 && !sent.broke && !isJSON(sent) ? 'What arrived is not JSON.' : '';
 }
 
-// isJSON reports whether an answer is what every documented one is. One that was too
+// isJSON reports whether an answer is JSON, as every documented one is. One that was too
 // long to be kept whole counts as JSON.
 export function isJSON({ body, bytes }) {
   if (bytes > (body ?? '').length) return true;

@@ -5,8 +5,8 @@ import { oneAtATime, get, load, loadFailed, openKey, reload, showLimitsOf } from
 import { follow } from './stream.js';
 import { CallLog, windowSize } from './calls.js';
 
-// The calls that the page holds. It is no part of the state, since views read it
-// through its methods; whoever changes it calls change as well.
+// The calls that the page holds. It is apart from the state, since views read it through
+// its methods; code that changes it calls change as well.
 export const log = new CallLog();
 
 // openCall shows a call, which the fake may have kept longer than the page.

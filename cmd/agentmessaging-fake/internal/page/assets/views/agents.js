@@ -145,7 +145,7 @@ function Composer({ agent }) {
   const send = async (event) => {
     event.preventDefault();
     const box = event.currentTarget.closest('form').elements.text;
-    // What is only spaces is no message.
+    // Spaces alone are not sent.
     const text = box.value;
     if (text.trim() === '') return;
     box.value = '';

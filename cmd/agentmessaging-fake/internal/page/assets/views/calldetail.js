@@ -54,7 +54,7 @@ function Summary({ call }) {
     ['Status', [statusTag(call), ' ', mono(call.code)]],
     // What the service decided is said only where the client got something else.
     ['Decided', differs(call) ? (call.status ? tag(call.status) : 'nothing: a fault came first') : undefined],
-    // missing and unknown are no keys of the fake, so nothing can be opened.
+    // missing and unknown name no key of the fake, so nothing can be opened.
     ['Key', /^(missing|unknown)$/.test(call.key) ? call.key : h('a', { href: hrefOf('keys', call.key) }, mono(call.key))],
     ['Agent', call.agent_id && h('a', { href: hrefOf('agents', call.agent_id) }, mono(call.agent_id))],
     ['Limit', mono(call.limit_key)],
