@@ -232,7 +232,7 @@ var badParts = []struct {
 	bad  func(*mischief) agentmessaging.Option
 	but  ways // other than usual
 }{
-	{"transport", transportOf(badTransport), ways{"blocks": unknown, "returns nil": unknown, "returns both": unknown}},
+	{"transport", transportOf(badTransport), ways{"blocks": noAnswer, "returns nil": unknown, "returns both": unknown}},
 	{"body of a 429", transportOf(badBody(429)), ways{"blocks": success, "returns both": success}},
 	{"body of a success", transportOf(badBody(200)), ways{"blocks": unknown, "returns both": success, "lies": unknown}},
 	{"observer of CallStart", badObserver(agentmessaging.CallStart{}), ways{"lies": noAnswer}},

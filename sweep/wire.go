@@ -209,6 +209,9 @@ func (w *wire) send(req *http.Request, c *Call, f faults.Fault) (*http.Response,
 	case w.bubble || f.Takes == 0:
 		return w.inject(req, f.Fault)
 	case f.Name == faults.Silence:
+		if req.Body != nil {
+			_, _ = io.Copy(io.Discard, req.Body) // the request has left
+		}
 		return nil, w.passTime(req.Context(), c, f.Takes)
 	}
 	resp, err := w.direct.RoundTrip(req)

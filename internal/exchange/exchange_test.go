@@ -161,7 +161,12 @@ var failures = map[string]struct {
 	"no room elsewhere, read before":       {request: "POST x", does: "reads looks HTTP/2 other", err: io.EOF, sent: true},
 	"no dial of a POST without a body":     {request: "POST", err: errDial, sent: true},
 	"net/http's dial of one":               {request: "POST", does: "looks", err: errDial},
-	"no dial, ended":                       {request: "POST x", does: "waits", err: errDial, missed: NoAnswer, sent: true},
+	"no dial of a GET, ended":              {does: "waits", err: errDial, missed: NoAnswer, sent: true},
+	"refused by the transport":             {request: "POST x", err: io.EOF},
+	"refused by the transport, ended":      {request: "POST x", does: "waits", missed: NoAnswer, instead: context.DeadlineExceeded},
+	"refused by it, read in part":          {request: "POST xy", does: "begins", err: io.EOF, sent: true},
+	"refused by it, after a hook":          {request: "POST x", does: "HTTP/2", err: io.EOF, sent: true},
+	"refused by it, a POST without a body": {request: "POST", err: io.EOF, sent: true},
 	"a proxy, read before":                 {request: "POST x", does: "reads looks", err: proxyDenial{io.EOF}, sent: true},
 	"gives up, read before":                {request: "POST x", does: "reads looks HTTP/2", err: errGaveUp, sent: true},
 	"a connection that another looked for": {request: "POST x", does: "own hooked HTTP/2", err: io.EOF},
@@ -189,6 +194,8 @@ func TestFailures(t *testing.T) {
 					switch does {
 					case "reads":
 						_, _ = io.ReadAll(req.Body)
+					case "begins":
+						_, _ = req.Body.Read(make([]byte, 1))
 					case "looks":
 						hooks.GetConn("")
 					case "HTTP/1":

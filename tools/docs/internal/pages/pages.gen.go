@@ -119,6 +119,89 @@ func TestPacedBatch(t *testing.T) {
 	}
 	require.Equal(t, 100, fake.CallCount(), "none was refused")
 }
+
+// isOutage reports whether a circuit breaker should count an error of a call.
+func isOutage(err error) bool {
+	var failure *agentmessaging.Error
+	switch {
+	case errors.Is(err, context.Canceled), errors.As(err, &failure) && failure.Local:
+		return false // the caller has left, or the call was refused here
+	case errors.Is(err, agentmessaging.ErrServer), errors.Is(err, agentmessaging.ErrUnavailable),
+		errors.Is(err, agentmessaging.ErrOutcomeUnknown):
+		return true
+	}
+	return failure != nil && failure.StatusCode == 0 // no answer
+}
+
+func TestIsOutage(t *testing.T) {
+	client, fake := agentmessagingtest.New(t)
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	send := func(ctx context.Context) error {
+		_, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Hi"})
+		return err
+	}
+	for _, outage := range []fakeserver.Fault{
+		fakeserver.RefuseConnection(), fakeserver.LoseReply(fakeserver.ResetConnection()),
+		fakeserver.RawAnswer(502, "text/html", "Bad Gateway"), fakeserver.RawAnswer(503, "text/html", "Down"),
+	} {
+		injection := fake.Inject(outage)
+		require.True(t, isOutage(send(t.Context())))
+		injection.Remove()
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	require.False(t, isOutage(send(left)))
+	refused := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return errors.New("open") })
+	require.False(t, isOutage(send(refused)))
+	fake.RevokeKey(fake.Key())
+	require.False(t, isOutage(send(t.Context())))
+}
+
+// rateLimiter is a Limiter. Its reserve calls ReserveN(now, 1) of a *rate.Limiter.
+type rateLimiter struct {
+	reserve func(now time.Time) reservation
+}
+
+// reservation is what a *rate.Reservation does.
+type reservation interface {
+	DelayFrom(now time.Time) time.Duration
+	CancelAt(now time.Time)
+}
+
+func (l rateLimiter) Acquire(ctx context.Context, _ agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	now := time.Now()
+	turn := l.reserve(now)
+	wait := turn.DelayFrom(now)
+	if deadline, has := ctx.Deadline(); has && deadline.Before(now.Add(wait)) {
+		turn.CancelAt(now)
+		return nil, &agentmessaging.Error{StatusCode: http.StatusTooManyRequests, RetryAfter: wait}
+	}
+	select {
+	case <-time.After(wait):
+		return l, nil
+	case <-ctx.Done():
+		turn.CancelAt(time.Now())
+		return nil, ctx.Err()
+	}
+}
+
+func (rateLimiter) Done(agentmessaging.AttemptOutcome) {}
+
+type fixedDelay time.Duration
+
+func (s fixedDelay) DelayFrom(time.Time) time.Duration { return time.Duration(s) }
+func (fixedDelay) CancelAt(time.Time)                  {}
+
+func TestRateLimiter(t *testing.T) {
+	limiter := rateLimiter{func(time.Time) reservation { return fixedDelay(time.Hour) }}
+	client, _ := agentmessagingtest.New(t, agentmessaging.WithLimiter(limiter))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := client.Status(ctx)
+	require.ErrorIs(t, err, agentmessaging.ErrRateLimited)
+	wait, _ := agentmessaging.RetryAfter(err)
+	require.Equal(t, time.Hour, wait)
+}
 func TestSend(t *testing.T) {
 	client, fake := agentmessagingtest.New(t)
 	fake.OnMessage().Reply("Hello.")
@@ -276,6 +359,8 @@ var Tests = []testing.InternalTest{
 	{"TestOnlyReadsAreRepeated", TestOnlyReadsAreRepeated},
 	{"TestLostReply", TestLostReply},
 	{"TestPacedBatch", TestPacedBatch},
+	{"TestIsOutage", TestIsOutage},
+	{"TestRateLimiter", TestRateLimiter},
 	{"TestSend", TestSend},
 	{"TestMessageArrives", TestMessageArrives},
 	{"TestRefusals", TestRefusals},
