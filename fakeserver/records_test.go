@@ -563,7 +563,7 @@ func TestPartsOfBodies(t *testing.T) {
 	} {
 		for n := range len(body) + 1 {
 			for _, b := range []mask.Body{{}, {Texts: true}, {Unchecked: true}, {Texts: true, Unchecked: true}} {
-				b.Secrets = mask.Secrets{secret}
+				b.Secrets, b.Unchecked = mask.Secrets{secret}, b.Unchecked || !json.Valid([]byte(body))
 				shown := b.Show([]byte(body), n)
 				assert.NotContains(t, shown, "1234", "%q of %q", body[:n], body)
 				assert.NotContains(t, shown, `sk-\"`, "%q of %q", body[:n], body)
@@ -583,9 +583,9 @@ func TestPartsOfBodies(t *testing.T) {
 	assert.Equal(t, `{"api_key":""}`, shown.Show([]byte(`{"api_key":""}`), 14), "an empty key is seen to be empty")
 
 	// A body that is not JSON is shown where texts are, unless it has a secret.
-	shown.Secrets = mask.Secrets{"user:canary"}
+	shown = mask.Body{Secrets: mask.Secrets{"user:canary"}, Texts: true, Unchecked: true}
 	assert.Equal(t, "[redacted, 19 characters]", shown.Show([]byte("of user:canary, and"), 19))
 	assert.Equal(t, "[redacted, 11 characters]", shown.Show([]byte("user%3acanary"), 11), "it may be escaped")
 	assert.Equal(t, "<h1>Bad", shown.Show([]byte("<h1>Bad gateway</h1>"), 7))
-	assert.Equal(t, "[redacted, 7 characters]", new(mask.Body).Show([]byte("<h1>Bad gateway</h1>"), 7))
+	assert.Equal(t, "[redacted, 7 characters]", (&mask.Body{Unchecked: true}).Show([]byte("<h1>Bad gateway</h1>"), 7))
 }

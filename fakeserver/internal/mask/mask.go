@@ -179,16 +179,15 @@ type Body struct {
 	Secrets Secrets
 	Texts   bool // show people's words: prompts, messages and replies
 	// Unchecked is set for a body that the service did not accept or did not make, so
-	// that nobody knows which of its strings are words or keys. Without Texts it is
-	// hidden whole; with them, what looks like a key is.
+	// that nobody knows whether it is JSON, and which of its strings are words or keys.
+	// Without Texts it is hidden whole; with them, what looks like a key is.
 	Unchecked bool
-	Encoded   bool // by this program with encoding/json, so it is JSON
 }
 
 // Show returns the first n bytes of a body as they may be shown. A string that is cut
 // there is masked as if it were whole, so that a secret's beginning does not show.
 func (b *Body) Show(body []byte, n int) string {
-	if b.Unchecked && !b.Texts || !b.Encoded && !json.Valid(body) {
+	if b.Unchecked && (!b.Texts || !json.Valid(body)) {
 		return b.hidden(string(body), n)
 	}
 	var out strings.Builder

@@ -184,7 +184,7 @@ func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date st
 // KiB of it. Nobody knows which strings of a body that a test wrote are words or keys,
 // so such a body is hidden unless texts are shown.
 func (a *Answer) Show(n int, secrets mask.Secrets, texts bool) string {
-	body := mask.Body{Texts: texts, Secrets: secrets, Unchecked: a.FromTest, Encoded: !a.FromTest}
+	body := mask.Body{Texts: texts, Secrets: secrets, Unchecked: a.FromTest}
 	return mask.Clip(body.Show(a.Body, n), spec.KeptBody)
 }
 

@@ -60,6 +60,13 @@ func Read(r *http.Request, behavior *service.Behavior, own string, texts bool) *
 	var body []byte
 	body, req.Malformed = readBody(r.Body)
 	req.BodyBytes = len(body)
+	// What follows the document is cut off: nobody looks at it, and no record shows it.
+	if behavior.BehindBody {
+		decoder := json.NewDecoder(bytes.NewReader(body))
+		if decoder.Decode(new(json.RawMessage)) == nil {
+			body = body[:decoder.InputOffset()]
+		}
+	}
 	// Without a token the digest stays zero: the digest of "" would be another value.
 	token, hasToken := bearer(r.Header["Authorization"])
 	if hasToken {
@@ -218,13 +225,6 @@ func headerFlaw(behavior *service.Behavior, header http.Header) *service.Refusal
 // twice and none null, in valid UTF-8. It returns the first flaw: of the JSON as a whole,
 // then of member after member. A member that is missing shows at the end of its object.
 func Parse(behavior *service.Behavior, e *spec.Endpoint, raw []byte) (service.Fields, *service.Refusal) {
-	// What follows the document is cut off, and so not looked at.
-	if behavior.BehindBody {
-		decoder := json.NewDecoder(bytes.NewReader(raw))
-		if decoder.Decode(new(json.RawMessage)) == nil {
-			raw = raw[:decoder.InputOffset()]
-		}
-	}
 	p := parser{
 		Scanner: strictjson.Scanner{Data: raw, Duplicates: behavior.DuplicateMembers}, behavior: behavior,
 		unknownAllowed: behavior.UnknownMembers && e == spec.SendMessage, found: make(service.Fields, 4), // few calls have more
