@@ -222,7 +222,7 @@ var errNoObject = errors.New("not an object")
 
 // ReadObject reads a document that is one object. It accepts what encoding/json
 // accepts: invalid UTF-8 and half surrogate pairs too, and names that are there
-// twice. The object shares the document's memory.
+// twice. It may nest one level deeper. The object shares the document's memory.
 func ReadObject(doc []byte) (Object, error) {
 	sc := Scanner{Data: doc}
 	o, ok := sc.members()
@@ -240,8 +240,8 @@ func (sc *Scanner) members() (o Object, ok bool) {
 	}
 	o = make(Object, 0, min(8, bytes.Count(sc.Data, []byte(":")))) // no member is without a colon
 	for sc.Pos++; len(o) > 0 || sc.Peek() != '}'; sc.Pos++ {
-		quoted, isJSON := sc.checkedValue()
-		if !isJSON || quoted[0] != '"' || sc.Peek() != ':' {
+		quoted, isPlain := sc.value()
+		if !isPlain && !json.Valid(quoted) || quoted[0] != '"' || sc.Peek() != ':' {
 			return nil, false
 		}
 		sc.Pos++
@@ -250,10 +250,11 @@ func (sc *Scanner) members() (o Object, ok bool) {
 			unescaped, _ := String(quoted)
 			name = []byte(unescaped)
 		}
-		value, isJSON := sc.checkedValue()
-		if o = append(o, Member{name, value}); !isJSON {
+		value, isPlain := sc.value()
+		if !isPlain && !json.Valid(value) {
 			return nil, false
 		}
+		o = append(o, Member{name, value})
 		if next := sc.Peek(); next == '}' {
 			break
 		} else if next != ',' {
@@ -262,12 +263,6 @@ func (sc *Scanner) members() (o Object, ok bool) {
 	}
 	sc.Pos++
 	return o, true
-}
-
-// checkedValue is Value, and reports whether that is JSON. Most strings need no closer look.
-func (sc *Scanner) checkedValue() (value []byte, isJSON bool) {
-	value, isPlain := sc.value()
-	return value, isPlain || json.Valid(value)
 }
 
 // Get returns the value of the member with exactly that name; nil if it is
