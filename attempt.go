@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -269,7 +270,7 @@ func (a *attempt) safeTraceID() string {
 	case a.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
 	case a.reply != nil && a.traceID == "":
-		a.traceID = redactTraceID(a.reply.traceID, &a.call.secrets)
+		a.traceID = printable.Line(a.call.secrets.Identifier(a.reply.traceID), maxTraceID)
 	}
 	return a.traceID
 }

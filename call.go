@@ -230,8 +230,8 @@ func (r *repeater) RoundTrip(req *http.Request) (*http.Response, error) {
 // nextAttempt decides whether there is another attempt.
 func (c *call) nextAttempt() bool {
 	a := c.last
-	if c.endsInLine() {
-		c.last = c.previous
+	if a.outcome == outcomeRefused && c.previous != nil && c.previous.outcome == outcomeLimited && c.whyOver() != nil {
+		c.last = c.previous // it was over before it could be sent again: it ends with that 429
 		return false
 	}
 	if a.next = a.outcome.idempotent; c.endpoint.Method == http.MethodPost {
@@ -248,12 +248,6 @@ func (c *call) nextAttempt() bool {
 		a.next = actionError
 	}
 	return false
-}
-
-// endsInLine reports whether the call was over before it could be sent again after a 429.
-// It ends with that 429.
-func (c *call) endsInLine() bool {
-	return c.last.outcome == outcomeRefused && c.previous != nil && c.previous.outcome == outcomeLimited && c.whyOver() != nil
 }
 
 // takeRetry takes another attempt from what the policy and the time left allow after a failure.
