@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 func TestVault(t *testing.T) {
@@ -39,6 +41,18 @@ func TestImports(t *testing.T) {
 		} {
 			assert.False(t, !strings.HasSuffix(file, "_test.go") && strings.Contains(string(source), word), "%s uses %s", file, word)
 		}
+	}
+}
+
+// An endpoint answers 400 in place of a status that it does not list, so some endpoint has
+// to list each.
+func TestEndpoints(t *testing.T) {
+	for _, e := range spec.Endpoints {
+		assert.NotNil(t, rows[e].act, "rows has no %s", e.Call)
+	}
+	for _, row := range Kinds {
+		listed := slices.ContainsFunc(spec.Endpoints, func(e *spec.Endpoint) bool { return e.Lists(row.Status) })
+		assert.True(t, listed || row.Status == 405 || row.Status == 0, "Kinds answers %d, which no endpoint of internal/spec lists", row.Status)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 //go:embed openapi.yaml
@@ -213,6 +215,7 @@ func (s *Server) putState(r *request) (any, error) {
 func (s *Server) info(*request) (any, error) {
 	info := map[string]any{
 		"version": s.options.Version, "base_url": s.options.BaseURL, "started_at": s.started, "remote": s.options.Guard.AnyHost,
+		"endpoints": strings.Split(spec.EndpointNames(), ", "),
 	}
 	if !s.options.KeyChosen {
 		info["key"] = s.fake.Key()

@@ -6,7 +6,7 @@ import { act, control, controlPath } from '../api.js';
 import { plural } from '../format.js';
 import { asCurl } from '../snippets.js';
 import { button, code, empty, form, head, input, mono, select, submit, tag } from '../widgets.js';
-import { endpoints } from './traffic.js';
+import { endpointChoices } from './traffic.js';
 
 export function Rules() {
   const { faults, replies } = state;
@@ -126,7 +126,7 @@ class RuleForm extends Component {
       // of the kind.
       h('div.grid', { key: kind }, kinds[kind][1].map(member)),
       kind === 'lose_reply' && select('How', losses, { name: 'how' }),
-      !isReply && select('Endpoint', [['', 'Any'], ...endpoints.map((e) => [e, e])], { name: 'endpoint' }),
+      !isReply && select('Endpoint', endpointChoices('Any'), { name: 'endpoint' }),
       h('div.grid', input('Times', { name: 'times', type: 'number', min: 1, placeholder: 'always' }), input('Key', { name: 'key', placeholder: 'any' })),
       h(
         'details',

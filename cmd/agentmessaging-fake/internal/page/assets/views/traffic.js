@@ -12,18 +12,8 @@ import { Strip } from './keys.js';
 import { attemptsOf, textOf, whyOf } from '../story.js';
 import { CallDetail } from './calldetail.js';
 
-// The endpoints in the order of interface section 4.
-export const endpoints = [
-  'GET /v1/status',
-  'POST /v1/warmup',
-  'GET /v1/byok',
-  'PUT /v1/byok',
-  'DELETE /v1/byok',
-  'POST /v1/agents',
-  'GET /v1/agents/{agent_id}',
-  'POST /v1/agents/{agent_id}/messages',
-  'POST /v1/agents/{agent_id}/channels/sms',
-];
+// endpointChoices are the options of a select: none, in these words, and each endpoint.
+export const endpointChoices = (none) => [['', none], ...(state.info?.endpoints ?? []).map((e) => [e, e])];
 
 // The attempts are found once for all rows: each row needs those around it.
 export function Traffic() {
@@ -87,8 +77,8 @@ const classes = [
 ];
 
 // [name, label, options] of each select of the filter.
-const choices = [
-  ['endpoint', 'Endpoint', [['', 'Any endpoint'], ...endpoints.map((e) => [e, e])]],
+const choices = () => [
+  ['endpoint', 'Endpoint', endpointChoices('Any endpoint')],
   ['status', 'Status', [['', 'Any answer'], ...classes, ['0', 'No whole answer']]],
   ['decided', 'Decided', [['', 'Any decision'], ...classes, ['0', 'None, a fault acted']]],
 ];
@@ -100,7 +90,7 @@ function Filter() {
     'form.filter.row',
     { role: 'search', onSubmit: (event) => event.preventDefault() },
     h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Search calls', value: state.filter.search, onInput: set('search') }),
-    choices.map(([name, label, options]) => choice(label, options, { value: state.filter[name], onChange: set(name) })),
+    choices().map(([name, label, options]) => choice(label, options, { value: state.filter[name], onChange: set(name) })),
   );
 }
 
