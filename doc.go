@@ -75,11 +75,10 @@
 // endpoint that lists 503. Without the code it counts as any other 503. A status above
 // 599, which HTTP does not know, counts as "another 5xx", but is no [ErrServer].
 //
-// A call's wait is never shorter than the answer's Retry-After; jitter may make it
-// longer. If a limit is closed for more than an hour, one call tries it each hour. A wait
-// that would pass the deadline of the context, or [RetryPolicy].MaxWait, is not begun:
-// the error is returned at once with RetryAfter set. Where the Retry-After of a 429 is 0,
-// missing or unreadable, the wait is at least 1 s.
+// A call's wait is never shorter than the answer's Retry-After, of which a day at most is
+// believed; jitter makes it longer. A wait that would pass the deadline of the context, or
+// [RetryPolicy].MaxWait, is not begun: the error is returned at once with RetryAfter set.
+// Where the Retry-After of a 429 is 0, missing or unreadable, the wait is at least 1 s.
 //
 // An attempt spends quota on the six endpoints that may answer 429, unless it is
 // refused (our reading of interface 4 and 8). So a client and all that With makes of it
@@ -96,8 +95,8 @@
 //     endpoint (interface 8.3).
 //   - Then they go in turn, at the pace of the limit once that is known. A call waits as
 //     long as others get through its limit.
-//   - While nobody gets through, the client tries less and less often. It believes no
-//     Retry-After beyond a day, and tries a closed limit once an hour.
+//   - While nobody gets through, the client tries less and less often. After an upgrade of
+//     the plan, a new client does not wait for the old limit.
 //   - Endpoints where the client has seen the same limit_key wait too. But two limits may
 //     have the same name: so an endpoint that was not refused this time tries one call
 //     after a second, and goes on if the service accepts it.

@@ -71,9 +71,9 @@ func WithLimiter(limiter Limiter) Option {
 }
 
 // WithoutCoolDown turns the cool-down off (see [Limiter]). A call that is
-// refused still waits for Retry-After before it tries again, and longer each
-// time, but alone: other calls are sent, and refused, meanwhile. By default a client
-// has a cool-down.
+// refused still waits for Retry-After before it tries again, and longer and longer
+// where that is short, but alone: other calls are sent, and refused, meanwhile. By
+// default a client has a cool-down.
 func WithoutCoolDown() Option {
 	return func(s *settings) error {
 		s.noCoolDown = true

@@ -137,17 +137,13 @@ func (c *coordinator) Idle(now time.Duration, class quota.Class) {
 
 // refused closes the local gate at once, so that further refusals of the same limit
 // are not reported as new. It closes for as long as everything has been refused, up to
-// quota.MostBackoff, so that a service that refuses for ever is not asked for ever. What
-// is refused before the service's own time, by the hourly trial, does not count.
+// quota.MostBackoff, so that a service that refuses for ever is not asked for ever.
 func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
 	l, since := c.here(now), cmp.Or(c.refusing[costs], now)
 	wait := max(o.RetryAfter, quota.LeastClosed).Microseconds()
 	shut := max(wait, min(now-since, quota.MostBackoff).Microseconds())
-	if wait > hour {
-		since = now + o.RetryAfter
-	}
 	c.refusing[costs] = since
-	if news = l.Now+wait-max(l.Now, l.last(costs).Until) >= second; news {
+	if news = l.Now+wait-max(l.Now, l.last(costs).Opens) >= second; news {
 		l.shut(costs, l.Now+shut, o.LimitKey)
 	}
 	c.report(now, func(l *ledger) {

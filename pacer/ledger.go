@@ -80,7 +80,7 @@ func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 
 // free reports whether nothing holds back a call with the costs k.
 func (l *ledger) free(k costSet) bool {
-	return l.last(k).Until == 0 && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.counts&k != 0 })
+	return l.last(k).Opens == 0 && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.counts&k != 0 })
 }
 
 // giveBack takes back a call that was not sent.
@@ -114,7 +114,7 @@ func (l *ledger) refused(k costSet, granted, wait int64) {
 		return
 	}
 	for o := range l.budgets(b.counts) {
-		o.pause(l.Now + min(wait, hour))
+		o.pause(l.Now + wait)
 	}
 	known := l.peersUnknown || l.Now-l.Fresh >= b.window
 	switch {
@@ -134,12 +134,10 @@ func (l *ledger) reopen() {
 }
 
 // gate holds back all calls that spend at least the limits that a refused call
-// spent. It opens after an hour at the latest, even if Retry-After named a later
-// time: the plan may have been upgraded.
+// spent.
 type gate struct {
 	Costs costSet
 	Opens int64
-	Until int64  // when it opens by the service's Retry-After
 	Key   string // the limit_key of the service's answer
 }
 
@@ -149,10 +147,10 @@ type gate struct {
 // the refused call would be refused too. Only such calls wait, however the limit is
 // named, so no call is held back that the service would have accepted. If a plain
 // request is then refused as well, it shuts the gate for all calls.
-func (s *state) shut(k costSet, until int64, key string) {
-	if until > s.last(k).Until {
+func (s *state) shut(k costSet, opens int64, key string) {
+	if opens > s.last(k).Opens {
 		s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Costs == k })
-		s.Gates = append(s.Gates, gate{k, min(until, s.Now+hour), until, key})
+		s.Gates = append(s.Gates, gate{k, opens, key})
 	}
 }
 
@@ -160,7 +158,7 @@ func (s *state) shut(k costSet, until int64, key string) {
 // k; the zero gate if there is none.
 func (s *state) last(k costSet) (last gate) {
 	for _, g := range s.Gates {
-		if g.Costs&^k == 0 && g.Until > last.Until {
+		if g.Costs&^k == 0 && g.Opens > last.Opens {
 			last = g
 		}
 	}
@@ -172,7 +170,7 @@ func (s *state) last(k costSet) (last gate) {
 func (l *ledger) join(other *ledger) {
 	ahead := l.Now - other.Now
 	for _, g := range other.Gates {
-		l.shut(g.Costs, g.Until+ahead, g.Key)
+		l.shut(g.Costs, g.Opens+ahead, g.Key)
 	}
 	l.Fresh = l.Now
 	for b := range l.budgets(everything) {
@@ -307,7 +305,7 @@ func (t ticket) rank() int {
 // learned delays a call, but does not close a limit: that is for the service, and for Max.
 func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 	shut := l.last(k)
-	got := turn{due: max(l.Now, shut.Opens), opens: shut.Until}
+	got := turn{due: max(l.Now, shut.Opens), opens: shut.Opens}
 	for b := range l.budgets(k) {
 		at := b.next(before[b.index])
 		if at > got.due || got.counts == nothing {
@@ -336,4 +334,4 @@ func (l *ledger) turnOf(counts costSet, round int64) int64 {
 
 // format numbers the layout of a value. Raise it where decode would misread an
 // older one.
-const format = 6
+const format = 7

@@ -33,7 +33,7 @@ type Limit struct {
 	// Window is at least a second. Calls of a window below an hour go at an even
 	// pace. Calls of longer windows are only counted: only the service knows when such
 	// a window begins anew, so its refusal closes the limit, for all processes that
-	// share a store. If it closes for longer than an hour, one call tries each hour.
+	// share a store.
 	Window time.Duration
 	// Counts is the kind of operation that counts; empty means CountsRequests.
 	Counts Counted

@@ -413,20 +413,14 @@ func TestWhoIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestLongRefusalsAreTried each hour. LimitState shows the service's Retry-After.
-func TestLongRefusalsAreTried(t *testing.T) {
+// TestLongRefusals: no call comes before the service's time, however long that is.
+func TestLongRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, begin := newPacer(t, pacer.PreviewLimits()), time.Now()
 		acquire(t, p, message).Done(tooMany("", 24*h))
 		wantRefusal(t, p, t.Context(), message)
 		assert.Equal(t, 24*h, p.State().Limits[0].ClosedFor)
-		for hours := range 2 {
-			looks := acquire(t, p, patient())
-			assert.InDelta(t, hours+1, time.Since(begin).Hours(), 0.01, "try %d", hours+1)
-			looks.Done(tooMany("", 24*h))
-		}
 		acquire(t, p, patient()).Done(accepted)
-		acquire(t, p, patient())
-		assert.InDelta(t, 3, time.Since(begin).Hours(), 0.01, "it is open again")
+		assert.InDelta(t, 24, time.Since(begin).Hours(), 0.01)
 	})
 }

@@ -209,13 +209,14 @@ func TestClientGivesUp(t *testing.T) {
 	})
 }
 
-// TestClientWaitsForTomorrow if it may, though the trial of each hour is refused.
+// TestClientWaitsForTomorrow if it may, and is refused once only.
 func TestClientWaitsForTomorrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		perDay := []pacer.Limit{{Max: 1, Window: 24 * h}}
 		got := callers(loadsim.FromUse, perDay, 2, agentmessaging.WithLimiter(newPacer(t, perMinute(60))),
 			agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: 25 * h}))
 		assert.Equal(t, 2, got.Done)
+		assert.Equal(t, 1, got.Refused)
 		assert.InDelta(t, 24, got.Last.Hours(), 0.1)
 	})
 }

@@ -52,8 +52,8 @@ func (b budget) status(gates []gate) LimitState {
 		s.ClosedBy = "used up"
 	}
 	for _, g := range gates {
-		if g.Costs&b.counts != 0 && g.Costs&^(b.counts|request) == 0 && g.Until >= opens {
-			opens, s.ClosedBy = g.Until, g.Key
+		if g.Costs&b.counts != 0 && g.Costs&^(b.counts|request) == 0 && g.Opens >= opens {
+			opens, s.ClosedBy = g.Opens, g.Key
 		}
 	}
 	s.ClosedFor = time.Duration(max(0, opens-b.now)) * time.Microsecond

@@ -19,9 +19,6 @@ const (
 const (
 	// LeastClosed is for a 429 that does not say how long. The pacer closes for no less.
 	LeastClosed = time.Second
-	// trialEvery is how often a class tries a gate that its own refusals closed for longer
-	// than that: the plan may have been upgraded.
-	trialEvery = time.Hour
 	// A class that only shares the name of a refused limit tries after firstTrial, then
 	// after twice as long each time, up to mostTrial: a service may give one name to
 	// several limits.
@@ -54,8 +51,8 @@ type classState struct {
 	// refused: the gate's limit has refused the class since it closed. Else the class
 	// only shares the name.
 	refused bool
-	// A class tries its gate from tryAt on with one call, to see whether it has to wait,
-	// and then again tryAfter later.
+	// A class that was not refused tries the gate from tryAt on with one call, to see
+	// whether it has to wait, and then again tryAfter later.
 	tryAt, tryAfter time.Duration
 }
 
@@ -119,7 +116,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 				s.RefusedSince = g.lastPass
 			}
 			if waiting > 0 && now >= p.tryAt {
-				p.tryAt, p.tryAfter = now+p.tryAfter, min(2*p.tryAfter, max(mostTrial, p.tryAfter))
+				p.tryAt, p.tryAfter = now+p.tryAfter, min(2*p.tryAfter, mostTrial)
 				s.Grants, s.Again = []Grant{{At: now, ReportSuccess: true, Mark: g}}, min(jittered, p.tryAt)
 			}
 			return s
@@ -154,21 +151,22 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 }
 
 // opens returns when the gate lets the next call go: after Retry-After or the
-// backoff, with jitter. Both leave the first caller its MaxWait, its deadline and its
-// patience: it tries once more before it is refused.
+// backoff, with jitter (interface 8.3). Both leave the first caller its MaxWait, its
+// deadline and its patience: it tries once more before it is refused.
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
+	room := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
+	jittered = g.end + Jitter(g.retryAfter, DefaultMinWait, room, g.random)
 	switch empty := g.emptied(); empty {
 	case 0:
-		room := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
-		return g.end, g.end + Jitter(g.retryAfter, DefaultMinWait, room, g.random)
-	case 1:
-		return g.end, g.end // who has waited in vain goes before other programs
+		return g.end, jittered
+	case 1: // who has waited in vain goes before other programs
+		return g.end, g.end + (jittered-g.end)/8
 	default:
 		backoff := min(max(g.retryAfter, LeastClosed)<<min(empty-1, 6), max(crowdBackoff, MostBackoff/time.Duration(max(1, waiting))))
 		backoff += time.Duration(g.random * float64(backoff) / 4) // out of step with others
 		patience := max(g.lastPass, first.limitedSince) + cmp.Or(first.Patience, never/2)
 		opens = max(g.end, min(g.closedAt+backoff, patience, first.deadline-answerWait))
-		return opens, opens
+		return opens, max(opens, jittered)
 	}
 }
 
@@ -211,12 +209,8 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	case *ramp:
 		mark.record(o)
 	case *gate: // it tried whether it has to wait
-		switch {
-		case !passed || p.gate != mark:
-		case !p.refused:
+		if passed && p.gate == mark && !p.refused {
 			p.gate = nil
-		case mark.closed: // so the limit has opened
-			mark.open(now)
 		}
 	}
 	if !o.Refused {
@@ -260,7 +254,7 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 		case p.gate != g:
 			continue
 		case i == class:
-			p.refused, p.tryAt, p.tryAfter = true, now+trialEvery, trialEvery
+			p.refused, p.tryAt = true, never
 		case closes:
 			p.refused, p.tryAt, p.tryAfter = false, now+first, 2*firstTrial
 		}

@@ -49,6 +49,8 @@ func refuses(key string, asked time.Duration) *Outcome {
 const (
 	firstGap  = 10*s - 10*s*16/512
 	secondGap = firstGap - firstGap*2*16/512
+	// The second wait, of a second, has an eighth of the first one's jitter.
+	second = s + (s/10+s/4)/8
 )
 
 var scenes = []scene{
@@ -117,8 +119,8 @@ var scenes = []scene{
 		{call: message, waiting: 1, goes: 1, answer: refuses("a", 10*s), until: 10 * s},
 		{call: read, waiting: 1, goes: 1, answer: refuses("a", 5*s), until: 10 * s},
 		{call: message, waiting: 1, until: 10 * s},
-		{call: message, waiting: 1, answer: refuses("day", 5*h), until: h},
-		{call: message, waiting: 1, answer: refuses("a", 10*s), until: h},
+		{call: message, waiting: 1, answer: refuses("day", 5*h), until: 5 * h}, // not tried before
+		{call: message, waiting: 1, answer: refuses("a", 10*s), until: 5 * h},
 	}},
 	{name: "a refusal that does not say how long", steps: []step{
 		{call: message, waiting: 1, goes: 1, answer: refuses("k", 0), until: s},
@@ -129,10 +131,10 @@ var scenes = []scene{
 		{at: 10 * s, call: create, waiting: 1, goes: 1, answer: passes},
 		{at: 10 * s, call: warmUp, waiting: 1, until: 20 * s},
 	}},
-	{name: "who only shares a name tries after 1, 2, 4 seconds and so on; who was refused, each hour", steps: []step{
+	{name: "who only shares a name tries after 1, 2, 4 seconds and so on, who was refused not at all", steps: []step{
 		{call: message, waiting: 1, goes: 1, answer: refuses("rate_limited", s), until: s},
 		{at: s, call: message, waiting: 1, goes: 1, answer: passes},
-		{at: s, call: create, waiting: 1, goes: 1, answer: refuses("rate_limited", 3*h), until: h + s},
+		{at: s, call: create, waiting: 1, goes: 1, answer: refuses("rate_limited", 3*h), until: 3*h + s},
 		{at: s, call: message, waiting: 9, until: 2 * s},
 		{at: 2 * s, call: message, waiting: 9, goes: 1, until: 4 * s},
 		{at: 4 * s, call: message, waiting: 9, goes: 1, until: 8 * s},
@@ -142,22 +144,21 @@ var scenes = []scene{
 		{at: 64 * s, call: message, waiting: 9, goes: 1, until: 124 * s},
 		{at: 124 * s, call: message, waiting: 9, goes: 1, answer: passes},
 		{at: 124 * s, call: message, waiting: 9, goes: 9, answer: passes}, // it has left
-		{at: 124 * s, call: create, waiting: 1, until: h + s},
-		{at: h + s, call: create, waiting: 1, goes: 1, until: 2*h + s},
-		{at: h + s, call: create, waiting: 1, answer: passes}, // it is open for all
-		{at: h + s, call: create, waiting: 1, goes: 1, answer: passes},
-		{at: h + s, call: message, waiting: 1, goes: 1, answer: refuses("rate_limited", 9*s), until: h + 10*s}, // back under the name
-		{at: h + s, call: create, waiting: 1, until: h + 2*s},
+		{at: 124 * s, call: create, waiting: 1, until: 3*h + s},
+		{at: 3*h + s, call: create, waiting: 1, goes: 1, answer: passes},
+		{at: 3*h + s, call: message, waiting: 1, goes: 1, answer: refuses("rate_limited", 9*s), until: 3*h + 10*s}, // back under the name
+		{at: 3*h + s, call: create, waiting: 1, until: 3*h + 2*s},
 	}},
 	// Jitter makes the first wait longer than the second try would come.
 	{name: "nobody who shares a name tries before a short wait is over, but where the gate backs off", random: 1, steps: []step{
 		{call: message, waiting: 1, goes: 1, answer: refuses("k", s)},
 		{call: read, waiting: 1, goes: 1, answer: refuses("k", s)},
-		{at: h, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: h + s},
-		{at: h + s, call: message, waiting: 9, goes: 1, answer: refuses("k", s)},
-		{at: h + s, call: message, waiting: 9, until: h + 7*s/2}, // 2 s, and a quarter of jitter
-		{at: h + s, call: read, waiting: 9, until: h + 3*s},
-		{at: h + 3*s, call: read, waiting: 9, goes: 1},
+		{at: h, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: h + second},
+		{at: h + second, call: message, waiting: 9, goes: 1, answer: refuses("k", s)},
+		{at: h + second, call: message, waiting: 9, until: h + second + 5*s/2}, // 2 s, and a quarter of jitter
+		{at: h + second, call: read, waiting: 9, until: h + second + 2*s},
+		{at: h + second + 2*s, call: read, waiting: 9, goes: 1},
+		{at: h + second + 5*s/2, call: message, waiting: 9, goes: 1, answer: refuses("k", 80*s), until: h + second + 5*s/2 + 80*s + 8*s + s/4}, // a Retry-After beyond the backoff
 	}},
 }
 
