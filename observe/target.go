@@ -81,27 +81,25 @@ func (s Spend) String() string { return cmp.Or(s.beyond(Spend{}, false), "0 requ
 
 // Set reads a list such as "requests=100,creations=5,byok=1,warmups=3,wait=1m".
 // Parts that are not in the list keep their value. It makes *Spend a flag.Value.
-// The error for a wrong list names the parts and the form of their values; s then
-// stays as it was.
+// The error for a wrong list names the parts and the form of their values; s may then
+// have parts of the list.
 func (s *Spend) Set(text string) error {
-	next := *s
 	for field := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(field, "=")
 		n, err := strconv.Atoi(value)
-		i := slices.IndexFunc(next.parts(), func(p part) bool { return p.name == name })
+		i := slices.IndexFunc(s.parts(), func(p part) bool { return p.name == name })
 		switch {
 		case name == "wait":
-			next.Wait, err = time.ParseDuration(value)
+			s.Wait, err = time.ParseDuration(value)
 		case i < 0:
 			return errors.New("the parts are requests, creations, byok, warmups and wait")
 		default:
-			*next.parts()[i].n = n
+			*s.parts()[i].n = n
 		}
-		if err != nil || n < 0 || next.Wait < 0 {
+		if err != nil || n < 0 || s.Wait < 0 {
 			return fmt.Errorf("%s: must be a whole number, and wait a duration such as 6m", name)
 		}
 	}
-	*s = next
 	return nil
 }
 

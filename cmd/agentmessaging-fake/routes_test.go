@@ -213,7 +213,6 @@ var refusals = []step{
 	{"POST /clock", `{}`, 400, "body: needs duration or until"},
 	{"POST /clock", `{"duration":60}`, 400, "duration: must be of type string, such as 90s"},
 	{"POST /clock", `{"duration":"-1s"}`, 400, "duration: must be a duration such as 250ms, 90s or 1h30m, from 0s to 876000h0m0s"},
-	{"POST /clock", `{"duration":"300000000h"}`, 400, "duration: must be a duration such as 250ms, 90s or 1h30m, from 0s to 876000h0m0s"},
 	{"POST /clock", `{"until":"tomorrow"}`, 400, "until: must be a time such as 2030-01-01T00:00:00Z"},
 	{"POST /replies", `{"replies":[]}`, 400, "replies: give at least one"},
 	{"POST /replies", `{"replies":[{"text":"a"},{"tekst":"a"}]}`, 400, `replies[1]: member "tekst" is not allowed; allowed: code, reason, status, text, warnings`},
