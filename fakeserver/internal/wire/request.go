@@ -58,15 +58,7 @@ func Read(r *http.Request, behavior *service.Behavior, own string, texts bool) *
 	req := new(Request)
 	req.IP = callerIP(r.RemoteAddr)
 	var body []byte
-	body, req.Malformed = readBody(r.Body)
-	req.BodyBytes = len(body)
-	// What follows the document is cut off: nobody looks at it, and no record shows it.
-	if behavior.BehindBody {
-		decoder := json.NewDecoder(bytes.NewReader(body))
-		if decoder.Decode(new(json.RawMessage)) == nil {
-			body = body[:decoder.InputOffset()]
-		}
-	}
+	body, req.BodyBytes, req.Malformed = readBody(r.Body, behavior)
 	// Without a token the digest stays zero: the digest of "" would be another value.
 	token, hasToken := bearer(r.Header["Authorization"])
 	if hasToken {
@@ -105,11 +97,13 @@ func callerIP(remote string) netip.Addr {
 	return ip.Unmap().WithZone("")
 }
 
-// readBody reads at most one byte more than a body may have. A body that is longer or
-// breaks off is a 400, and its beginning is still returned, for the record.
-func readBody(sent io.Reader) (body []byte, malformed *service.Refusal) {
+// readBody reads at most one byte more than a body may have: size bytes. A body that is
+// longer or breaks off is a 400, and its beginning is still returned, for the record.
+// Where Behavior accepts something after the document, that is cut off, so that nobody
+// looks at it and no record shows it.
+func readBody(sent io.Reader, behavior *service.Behavior) (body []byte, size int, malformed *service.Refusal) {
 	if sent == nil || sent == http.NoBody {
-		return nil, nil
+		return nil, 0, nil
 	}
 	body, err := io.ReadAll(io.LimitReader(sent, spec.MaxBody+1))
 	switch {
@@ -118,7 +112,14 @@ func readBody(sent io.Reader) (body []byte, malformed *service.Refusal) {
 	case len(body) > spec.MaxBody:
 		malformed = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
 	}
-	return body, malformed
+	size = len(body)
+	if behavior.BehindBody {
+		decoder := json.NewDecoder(bytes.NewReader(body))
+		if decoder.Decode(new(json.RawMessage)) == nil {
+			body = body[:decoder.InputOffset()]
+		}
+	}
+	return body, size, malformed
 }
 
 // bearer returns the token of the one Authorization header: interface 5. The scheme's
