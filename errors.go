@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,14 +141,18 @@ func (e *Error) Is(target error) bool { return target != nil && target == kindOf
 // context's error and its cause, or from waiting after a 429; nil where the answer says
 // it all. It holds no error of this package: one that came from a context's cause, a
 // [Limiter], the function of [WithBeforeSend] or a transport is about another call, and
-// only in the text.
+// only in the text. So is an error that answers errors.Is or errors.As for one.
 func (e *Error) Unwrap() error { return e.cause }
 
 // RetryAfter is how long the service, or the client's limiter, asks to wait
 // before the call that returned err can succeed: [Error].RetryAfter, wherever in err it
 // is, and the longest if there are several. It reports false where nothing was asked.
 func RetryAfter(err error) (longest time.Duration, asked bool) {
-	if e, ok := err.(*Error); ok {
+	e, _ := err.(*Error)
+	if list, ok := err.(interface{ As(any) bool }); ok { // some hold errors that Unwrap does not return
+		list.As(&e)
+	}
+	if e != nil {
 		longest = e.RetryAfter
 	}
 	for _, inner := range redact.Wrapped(err) {
@@ -238,14 +243,20 @@ type kind string
 
 func (k kind) Error() string { return string(k) }
 
-// isOwn reports whether an error is of this package. One that came by way of a context's
-// cause, a limiter or a transport is about another call.
+// isOwn reports whether an error is of this package, or answers for one where errors.Is or
+// errors.As asks its methods, as some lists of errors do. One that came by way of a
+// context's cause, a limiter or a transport is about another call.
 func isOwn(err error) bool {
 	switch err.(type) {
 	case *Error, *OutcomeUnknownError, *ValidationError, kind:
 		return true
 	}
-	return false
+	if list, ok := err.(interface{ As(any) bool }); ok &&
+		(list.As(new(*Error)) || list.As(new(*OutcomeUnknownError)) || list.As(new(*ValidationError)) || list.As(new(kind))) {
+		return true
+	}
+	list, ok := err.(interface{ Is(error) bool })
+	return ok && slices.ContainsFunc(allKinds, list.Is)
 }
 
 // Kinds of errors, for errors.Is. Statuses that the interface does not list
@@ -289,6 +300,12 @@ var (
 	// names.
 	ErrInvalid error = kind("agentmessaging: invalid argument")
 )
+
+// allKinds are the kinds that errors.Is can look for.
+var allKinds = []error{
+	ErrBadRequest, ErrUnauthorized, ErrPaymentRequired, ErrForbidden, ErrNotFound, ErrConflict,
+	ErrRateLimited, ErrUnavailable, ErrServer, ErrOutcomeUnknown, ErrInvalid,
+}
 
 // kinds has the kind of each status that the interface lists, and what to do
 // next, where neither a wait nor the cause says it.
