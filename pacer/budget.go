@@ -23,7 +23,7 @@ type budget struct {
 }
 
 // next returns when a call may go after before other calls. On a share a call
-// counts as several, and may go if there is room for a part of them.
+// counts as several, and may go if there is room for one of them.
 func (b budget) next(before int64) int64 {
 	if !b.paced() {
 		return max(b.Due, b.now)
@@ -134,7 +134,7 @@ func (b budget) even(calls int64) {
 func (b budget) free(most float64) int64 {
 	room, at := most-float64(b.sent()), b.now
 	for _, s := range b.Slots {
-		if room >= 1 || b.calls > 1 && room > 0 {
+		if room >= 1 {
 			break
 		}
 		room += float64(s.Calls)
@@ -177,9 +177,6 @@ func (b budget) widest() (distance int64) {
 	for _, s := range b.Slots {
 		if room >= 0 {
 			distance = max(distance, (s.Leaves-b.now)/(room+1))
-		}
-		if room > 2*b.window { // with so much room, later slots ask for a distance below one microsecond
-			break
 		}
 		room += s.Calls
 	}

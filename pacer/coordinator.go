@@ -1,7 +1,6 @@
 package pacer
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -24,7 +23,7 @@ type coordinator struct {
 	ledger   ledger // this process's, or what it saw in the store last
 	reports  []func(*ledger)
 	answers  []func(now time.Duration) // to the questions among the reports, to be delivered after the step
-	refusing map[costSet]time.Duration // since when all calls with these costs were refused, though the limit should be open
+	refusing map[costSet]refusals      // since a call with these costs last passed
 
 	// Steps alone change what follows.
 	stepping  bool          // one is under way
@@ -33,6 +32,12 @@ type coordinator struct {
 	retryAt   time.Duration // when a step tries the store again
 	seen      string        // the key of the value that was seen last
 	offset    int64         // what the state's clock is ahead of the pacer's
+}
+
+// refusals are all that became of one kind of call for a while.
+type refusals struct {
+	since time.Duration // the first
+	opens time.Duration // when the gate opens
 }
 
 // setBounds reports false where the bounds are the same.
@@ -96,7 +101,7 @@ func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Sc
 	here := func(at int64) time.Duration { return time.Duration(at-c.offset) * time.Microsecond }
 	s := quota.Schedule{
 		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond,
-		Key: t.key, RefusedSince: c.refusing[key.Costs],
+		Key: t.key, RefusedSince: c.refusing[key.Costs].since,
 	}
 	for _, at := range t.grants {
 		s.Grants = append(s.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: s.RefusedSince > 0})
@@ -139,10 +144,14 @@ func (c *coordinator) Idle(now time.Duration, class quota.Class) {
 // are not reported as new. It closes for as long as everything has been refused, up to
 // quota.MostBackoff, so that a service that refuses for ever is not asked for ever.
 func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
-	l, since := c.here(now), cmp.Or(c.refusing[costs], now)
+	l, r := c.here(now), c.refusing[costs]
+	if now > r.opens+quota.MostBackoff { // it was open for long, and nobody asked
+		r.since = now
+	}
 	wait := max(o.RetryAfter, quota.LeastClosed).Microseconds()
-	shut := max(wait, min(now-since, quota.MostBackoff).Microseconds())
-	c.refusing[costs] = since
+	shut := max(wait, min(now-r.since, quota.MostBackoff).Microseconds())
+	r.opens = max(r.opens, now+time.Duration(shut)*time.Microsecond)
+	c.refusing[costs] = r
 	if news = l.Now+wait-max(l.Now, l.last(costs).Opens) >= second; news {
 		l.shut(costs, l.Now+shut, o.LimitKey)
 	}

@@ -75,7 +75,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &coordinator{logger: slog.New(slog.DiscardHandler), refusing: map[costSet]time.Duration{}}
+	c := &coordinator{logger: slog.New(slog.DiscardHandler), refusing: map[costSet]refusals{}}
 	p := &Pacer{engine: quota.NewEngine(c, nil), coordinator: c}
 	c.engine = p.engine
 	p.holder = quota.NewHolder(p, p.engine)

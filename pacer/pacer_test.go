@@ -278,6 +278,10 @@ func TestUncountedCalls(t *testing.T) {
 		began := time.Now()
 		acquire(t, p, status)
 		assert.Equal(t, time.Minute, time.Since(began))
+		time.Sleep(h)
+		acquire(t, p, status).Done(tooMany("proxy", s))
+		acquire(t, p, status)
+		assert.Equal(t, time.Minute+h+s, time.Since(began), "what was long ago does not make it wait longer")
 	})
 }
 

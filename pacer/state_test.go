@@ -29,14 +29,9 @@ func TestEncoding(t *testing.T) {
 	p := newUsed(t)
 	value, limits := p.coordinator.ledger.state.encode(), len(p.coordinator.ledger.bounds)
 	assert.Equal(t, p.coordinator.ledger.state, decode(value, limits))
-	const header = 10 // of gzip, of which not everything matters
-	for i := header; i < len(value); i++ {
-		changed := slices.Clone(value)
-		changed[i]++
-		if got := decode(changed, limits); got != nil { // of the last byte before the checksum, too
-			require.Equal(t, p.coordinator.ledger.state, got, "byte %d", i)
-		}
-	}
+	damaged := slices.Clone(value)
+	damaged[len(value)/2]++
+	assert.Nil(t, decode(damaged, limits))
 	assert.Nil(t, decode(value[:len(value)-1], limits))
 	assert.Nil(t, decode(value, limits+1))
 	p.coordinator.ledger.state.Format++

@@ -439,7 +439,7 @@ const leastAgain = time.Millisecond
 // functions that Do runs on behalf of a slow rule.
 func (e *Engine) Deliver(class Class, s Schedule) {
 	q := e.queues[class]
-	now, granted := e.nowLocked(), time.Duration(len(s.Grants))
+	now, granted := e.nowLocked(), len(s.Grants)
 	switch {
 	case granted > 0:
 		e.grants++
@@ -452,7 +452,7 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 	}
 	// Those who wait are looked at only if their turns come later than was known, by more
 	// than half a gap: to look at 500 of them after each grant would be slow.
-	later := s.earliest(0) > q.earliest(int(granted))+q.Gap/2
+	later := s.earliest(0) > q.earliest(granted)+q.Gap/2
 	for _, g := range s.Grants {
 		if w := q.pop(); w == nil { // nobody waits for it any more
 			e.Forget()
