@@ -148,8 +148,9 @@ type record struct {
 // the program acts on it. The last line of a message is its state.
 type journal struct {
 	mu     sync.Mutex     // guards what follows
-	states map[int]string // by message
+	states map[int]string // by message, as the file has them
 	file   *os.File
+	size   int64 // of the whole lines
 	err    error // of the first write that failed
 }
 
@@ -162,19 +163,24 @@ func openJournal(path string) (*journal, error) {
 	lines = lines[:bytes.LastIndexByte(lines, '\n')+1] // a death leaves half a line; nothing was done after it
 	for line := range bytes.Lines(lines) {
 		var r record
+		// Somebody may have appended a whole line to the half one. No text has the first
+		// characters of a record: JSON escapes its quotes.
+		line = line[max(0, bytes.LastIndex(line, []byte(`{"message":`))):]
 		if err := json.Unmarshal(line, &r); err != nil {
 			return nil, fmt.Errorf("%s is damaged: %w", path, err)
 		}
 		j.states[r.Message] = r.State
 	}
+	j.size = int64(len(lines))
 	if j.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err == nil {
-		err = j.file.Truncate(int64(len(lines)))
+		err = j.file.Truncate(j.size)
 	}
 	return j, err
 }
 
-// note appends a line and returns when it is on the disk. A write that failed may have
-// left a part of a line, so the journal then takes no other.
+// note appends a line and returns when it is on the disk. A write that fails, as on a full
+// disk, changes no state. What it has left of its line is cut off, which needs no space,
+// and the journal takes no other line.
 func (j *journal) note(r record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -182,11 +188,17 @@ func (j *journal) note(r record) error {
 		return j.err
 	}
 	line, _ := json.Marshal(r) // strings and a number can always be
-	if _, j.err = j.file.Write(append(line, '\n')); j.err == nil {
+	line = append(line, '\n')
+	if _, j.err = j.file.Write(line); j.err == nil {
 		j.err = j.file.Sync()
 	}
+	if j.err != nil {
+		_ = j.file.Truncate(j.size) // if that fails too, the next start ignores the half line
+		return j.err
+	}
 	j.states[r.Message] = r.State
-	return j.err
+	j.size += int64(len(line))
+	return nil
 }
 
 // undecided is an error that names the messages that wait for somebody's decision; nil

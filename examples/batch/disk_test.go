@@ -1,0 +1,40 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+)
+
+// On a full disk only a message that was sent is in doubt, and no line is spoiled. Half a
+// line that could not be cut off is ignored, also where a decision was appended to it.
+func TestDiskFull(t *testing.T) {
+	const decision = `{"message":1,"st` + `{"message":1,"state":"sent"}` + "\n"
+	var old syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
+	for room, left := range map[uint64]string{10: "", 40: `{"message":1,"state":"in doubt"}` + "\n"} {
+		client, fake := agentmessagingtest.New(t)
+		fake.AddAgent(fake.Key(), fakeserver.Agent{ID: "agent_1"})
+		path := filepath.Join(t.TempDir(), "texts")
+		require.NoError(t, os.WriteFile(path, []byte("one\n"), 0o600))
+		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: room, Max: old.Max}))
+		err := run(t.Context(), client, "agent_1", path)
+		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
+		require.ErrorIs(t, err, syscall.EFBIG)
+		require.Equal(t, left != "", strings.Contains(err.Error(), "message 1: in doubt; decide"), err)
+		journal, _ := os.ReadFile(path + ".journal")
+		require.Equal(t, left, string(journal))
+		require.NoError(t, os.WriteFile(path+".journal", []byte(left+decision), 0o600))
+		require.NoError(t, run(t.Context(), client, "agent_1", path))
+		require.Len(t, fake.Conversation("agent_1"), len(left)/33) // nothing is sent after the decision
+	}
+}
