@@ -17,8 +17,9 @@ import (
 // Error says why a call failed. StatusCode is set if the service, or a proxy before
 // it, answered with anything but a documented success, and if a limit refused the
 // call in this process. Otherwise Unwrap tells why no answer came. A POST that
-// returns an Error without an [*OutcomeUnknownError] around it was not carried out.
-// The text is one line and holds no key and no message.
+// returns an Error without an [*OutcomeUnknownError] around it was not carried out,
+// unless a proxy passed it on and then answered it with a 4xx itself. The text is one line
+// and holds no key and no message.
 type Error struct {
 	// StatusCode is the answer's HTTP status. It is 429, without an answer, where
 	// the cool-down or a [Limiter] refused the call, or its deadline passed in line for

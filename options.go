@@ -37,8 +37,11 @@ type Option func(*settings) error
 // POST counts as sent then; any other request does too, unless the error is that of a dial.
 //
 // The default is a transport of the client's own: up to 256 idle connections, for
-// 90 s, and pings on HTTP/2 connections that are silent, so that calls do not hang where
+// 50 s, and pings on HTTP/2 connections that are silent, so that calls do not hang where
 // the path has gone dead. It goes through the proxy that HTTPS_PROXY and NO_PROXY name.
+// Behind a front end that closes idle HTTP/1.1 connections after N seconds, N below 50,
+// use an http.Transport with an IdleConnTimeout below N. Else a POST may meet the close,
+// and have an unknown outcome.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(s *settings) error {
 		if hc == nil || hc.Transport != nil && isNil(hc.Transport) || hc.Jar != nil && isNil(hc.Jar) {
