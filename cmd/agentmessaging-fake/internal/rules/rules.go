@@ -469,7 +469,7 @@ func Fitting(endpoint string) ([]faults.Fault, error) {
 	return slices.DeleteFunc(faults.For(e), func(f faults.Fault) bool { return f.Name == faults.Refused }), nil
 }
 
-// PanicAsError, deferred, makes an error of the panic with which package fakeserver
+// PanicAsError is deferred. It makes an error of the panic with which package fakeserver
 // refuses a wrong argument: its sentence names the argument and what is allowed. Other
 // panics go on.
 func PanicAsError(err *error) {
