@@ -117,13 +117,9 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
 func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig, error) {
-	return do(ctx, c, request{
-		endpoint:    spec.SetBYOK,
-		invalid:     params.validate(),
-		body:        setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label},
-		providerKey: string(params.APIKey),
-		setsBYOK:    true,
-	}, readStored)
+	r := request{endpoint: spec.SetBYOK, invalid: params.validate(), providerKey: string(params.APIKey), setsBYOK: true}
+	r.body = setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label}
+	return do(ctx, c, r, readStored)
 }
 
 // ClearBYOK removes what is stored for this API key (interface 4.5). A JSON object

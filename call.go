@@ -170,8 +170,8 @@ func (c *call) run() (err error) {
 
 // A repeater has go-retryablehttp repeat the attempts of one call, as the call says. The
 // http.Client in between adds the cookies. Header and body join in attempt.send: the library
-// and http.Client would copy them for each attempt, at eight more allocations a POST. To set
-// up a repeater takes a tenth of the time of a call in memory, so a client keeps those that
+// and http.Client would copy them for each attempt, at eight more allocations a POST. A
+// repeater takes 700 bytes, a seventh of the memory of a POST, so a client keeps those that
 // no call uses.
 type repeater struct {
 	call     *call // nil: none uses it

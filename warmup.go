@@ -37,6 +37,10 @@ type WarmUpResult struct {
 	TraceID string `json:"trace_id"`
 }
 
+func readWarmUp(r *reply) *WarmUpResult {
+	return &WarmUpResult{OK: r.needFlag("ok"), Warmed: r.needFlag("warmed"), Mode: LLMMode(r.text("mode")), TraceID: r.traceID}
+}
+
 // WarmUp starts the gateway so that the first reply is faster (interface
 // 4.2). mode is hosted or byok; empty sends no body, which means hosted. It
 // spends one of 3 warm-ups an hour (interface 8.1).
@@ -50,7 +54,5 @@ func (c *Client) WarmUp(ctx context.Context, mode LLMMode) (*WarmUpResult, error
 	if mode != "" {
 		r.body = modeBody{string(mode)}
 	}
-	return do(ctx, c, r, func(r *reply) *WarmUpResult {
-		return &WarmUpResult{OK: r.needFlag("ok"), Warmed: r.needFlag("warmed"), Mode: LLMMode(r.text("mode")), TraceID: r.traceID}
-	})
+	return do(ctx, c, r, readWarmUp)
 }
