@@ -7,10 +7,12 @@
 //
 // The way of a call: Acquire has the rule sort it into a class. enter puts it into the
 // queue, and serveLocked asks the rule for all queues that are due. If the call may not
-// go at once, Acquire waits for its grant, or for a refusal. Done has the rule learn how
-// the attempt ended, and serves again: the rule may now answer something else. One of the calls that
-// wait sleeps until a queue is due, and then serves. A rule that asks a store does so on a
-// goroutine of Go, which uses Do and Deliver.
+// go at once, it rests in wait until its grant, or a refusal, wakes it. Done has the rule
+// learn how the attempt ended, and serves again: the rule may now answer something else.
+//
+// No goroutine serves the queues: one of the calls that rest, the sleeper, sleeps until
+// the next queue is due, and then serves. A rule that asks a store does so on a goroutine
+// of Go, which uses Do and Deliver.
 package quota
 
 import (
@@ -108,10 +110,10 @@ type attempt struct {
 	place      int                // in the line when it entered, from 1
 	waits      bool               // in the line
 	granted    bool               // it has a Grant, whose end is not reported yet
-	rests      bool               // until somebody wakes it, or it sleeps until the alarm
+	rests      bool               // until wake is called, or until the alarm if it is the sleeper
 	wake       context.CancelFunc // ends its rest
-	until      time.Duration      // the alarm until which it sleeps for all
-	told       bool               // to OnWait, how long it will wait
+	wakesAt    time.Duration      // the alarm, when it fell asleep
+	told       bool               // OnWait knows how long it will wait
 	err        error
 }
 
@@ -157,7 +159,7 @@ type Engine struct {
 	rewound func() // the clock was set back
 	queues  map[Class]*queue
 	grants  int64
-	sleeper *Waiter       // the one that sleeps until the alarm, of those who rest; nil: nobody does
+	sleeper *Waiter       // the one of those who rest that sleeps until the alarm; nil: nobody rests
 	alarm   time.Duration // when the next queue is due; never: not before something happens
 }
 
@@ -256,15 +258,15 @@ func (e *Engine) wait(ctx context.Context, w *Waiter) error {
 // beginRest returns a context that ends when the call is woken; nil if it waits no longer,
 // or has a forecast to tell first, which may take long.
 //
-// The call sleeps for all if nobody else does. So does one that brings a clock, when it
-// first rests: the clock of another may stand still. Who has slept serves. A sleep that
-// nobody cut short has taken its time, even if the clock stands still.
+// The call becomes the sleeper if nobody is. So does one that brings a clock, when it
+// first rests: the clock of another may stand still. A sleeper that has slept serves. A
+// sleep that nobody cut short has taken its time, even if the clock stands still.
 func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest context.Context, sleep time.Duration, forecast *Wait) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now, q, rested := e.nowLocked(), e.queues[w.Class], w.rests
 	if slept {
-		e.passed = max(now, w.until)
+		e.passed = max(now, w.wakesAt)
 		e.serveLocked()
 		now = e.passed
 	}
@@ -290,13 +292,14 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest con
 		}
 	}
 	if e.sleeper == w && e.alarm < never {
-		w.until = e.alarm
-		sleep = max(1, w.until-now)
+		w.wakesAt = e.alarm
+		sleep = max(1, w.wakesAt-now)
 	}
 	return rest, sleep, nil
 }
 
-// wakeAtLocked has one of those who rest sleep until a time.
+// wakeAtLocked sets the alarm. It wakes the sleeper, to sleep anew, or somebody to become
+// the sleeper.
 func (e *Engine) wakeAtLocked(at time.Duration) {
 	sleeps := e.sleeper != nil && e.sleeper.rests
 	if sleeps && at == e.alarm {
