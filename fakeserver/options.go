@@ -112,7 +112,7 @@ func WithLimit(limit Limit, calls int) Option {
 	i := spec.LimitIndex(spec.LimitKey(limit))
 	return set(func(c *config) { c.maxima[i] = calls }).
 		unless(calls < 1, "WithLimit: %s: %d is less than 1", limit, calls).
-		unless(i < 0, "WithLimit: unknown limit; the limits are %s", limitKeys())
+		unless(i < 0, "WithLimit: %q: unknown limit; the limits are %s", limit, limitKeys())
 }
 
 // WithCallLimit sets how many calls the fake keeps for Calls: the newest n. The

@@ -201,7 +201,7 @@ func TestOptionsRefuse(t *testing.T) {
 		`WithDecision: "error_names": the answer is not an object`:        fakeserver.WithDecision("error_names", map[string]any{"not_found": ""}),
 		`WithDecision: "windows": the answer is not "fixed", "sliding", `: fakeserver.WithDecision("windows", "token bucket of 010"),
 		"WithDecision: \"windows\": json: unsupported type":               fakeserver.WithDecision("windows", func() {}),
-		"WithLimit: unknown limit; the":                                   fakeserver.WithLimit("key_second", 1),
+		"WithLimit: \"key_second\": unknown limit; the":                   fakeserver.WithLimit("key_second", 1),
 		"WithLimit: key_day: 0 is":                                        fakeserver.WithLimit("key_day", 0),
 		"WithKey: the text is empty":                                      fakeserver.WithKey(""),
 		"WithKey: at most 256 characters":                                 fakeserver.WithKey(strings.Repeat("k", 257)),

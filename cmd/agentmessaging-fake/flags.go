@@ -32,6 +32,8 @@ type config struct {
 	readyFile string
 	statePath string
 	json      bool
+	// untilEOF ends the program when its standard input ends.
+	untilEOF bool
 	// log is one of logForms.
 	log string
 	// allowRemote accepts an address that other machines reach.
@@ -75,7 +77,8 @@ func (c *config) options() []option {
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", storeIn(&o.Replies, readFile)},
 		{"state", "", "file to begin with, where it exists, and to save to at the end", storePath(&c.statePath)},
 		{"ready-file", "", "file to write what is printed to, once the program serves; it stays at the end", storePath(&c.readyFile)},
-		// What it prints.
+		// When it ends, but for a signal, and what it prints.
+		{"until-eof", "false", "end when standard input ends: with the process that holds the other side, whatever ends that", storeIn(&c.untilEOF, boolean)},
 		{"json", "false", "print one line of JSON instead of lines for a shell", storeIn(&c.json, boolean)},
 		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", storeIn(&c.log, logForm)},
 	}

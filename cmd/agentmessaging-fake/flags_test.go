@@ -23,7 +23,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--plan=gold", "--plan: unknown plan; the plans are preview, free, pro and byok"},
 	{"--limits=none", "--limits: must be off, one of preview, free, pro, byok, or calls in a window such as key_minute=5"},
 	{"--limits=key_minute=5,key_minute=6", "--limits: a name is there twice"},
-	{"--limits=key_hour=5", "--limits: unknown limit; the limits are key_minute, "},
+	{"--limits=key_hour=5", "--limits: \"key_hour\": unknown limit; the limits are key_minute, "},
 	{"--decisions=window=fixed", "--decisions: \"window\": unknown question; the questions are status, error_names, "},
 	{"--decisions=windows", "--decisions: must be questions with answers, such as windows=sliding"},
 	{"--decisions=windows=rolling", `--decisions: "windows": the answer is not "fixed", "sliding", "aligned", "weighted", "token bucket" or "token bucket of 10" (of any number)`},

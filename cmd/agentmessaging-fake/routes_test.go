@@ -145,7 +145,7 @@ var dialogues = map[string][]step{
 		{"DELETE /v1/byok", "", 503, ""}, // nth acts once, whatever times says
 		{"GET /verify", "", 200, `{"unmet":[{},
 			{"why":"calls that it matched: 1; nearest: trace_000002 POST /v1/warmup key_000001: 200, which matches: the rule waits for match 2"},
-			{"times":2,"hits":1}]}`},
+			{"times":2,"hits":1,"why":"acted 1 of 2 times"}]}`},
 		{"DELETE /replies", "", 204, ""},
 		{"DELETE /faults", "", 204, ""},
 		{"GET /verify", "", 200, `{"met":true}`},
@@ -220,7 +220,7 @@ var refusals = []step{
 	{"POST /replies", `{"replies":[{"text":"a"},{"text":"a","status":404}]}`, 400, "replies[1]: an error has no text and no warnings"},
 	{"POST /replies", `{"replies":[{"text":"a","reason":"r"}]}`, 400, "replies[0]: code and reason need the status of an error"},
 	{"POST /replies", `{"replies":[{"text":5}]}`, 400, "replies[0].text: must be of type string"},
-	{"POST /replies", `{"replies":[{"status":500}]}`, 400, "replies[0].status: must be one of [400 401 402 404 429]"},
+	{"POST /replies", `{"replies":[{"status":500}]}`, 400, "replies[0].status: must be one of 400, 401, 402, 404, 429; a fault of kind answer gives any status"},
 	{"POST /replies", `{"replies":[{"text":"a"}],"match":{"key":"amk_fake_000001"}}`, 400, "match.key: no key has this label"},
 	{"POST /faults", `{"fault":{"kind":"answer","status":503},"times":0}`, 400, "Times: 0 is less than 1; the first call is 1"},
 	{"POST /replies", `{"replies":[{"text":"a"}],"from":2}`, 400, `body: member "from" is not allowed; allowed: chance, match, nth, replies, required, seed, times`},

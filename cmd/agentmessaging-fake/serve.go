@@ -42,7 +42,8 @@ type program struct {
 const manyCalls = 10_000
 
 // serve runs until ctx ends, drains, and saves the state. It returns the exit status.
-// The signals of main end ctx, and an error of the listener ends serving too.
+// The signals of main end ctx; an error of the listener and, with --until-eof, the end of
+// standard input end serving too.
 func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	if c.calls > manyCalls {
 		debug.SetGCPercent(5) // long texts cost little to look at, and much to keep twice
@@ -57,8 +58,11 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	// Serve ends by itself only with an error.
-	ended := make(chan error, 1)
+	ended := make(chan error, 2)
 	go func() { ended <- p.server.Serve(p.listener) }()
+	if c.untilEOF {
+		go func() { _, err := io.Copy(io.Discard, os.Stdin); ended <- err }()
+	}
 	// The listener takes connections already, so whoever reads the facts can call at
 	// once.
 	err = p.announce(stdout)

@@ -15,8 +15,8 @@ export class Fake {
     const fake = new this();
     fake.folder = mkdtempSync(join(tmpdir(), 'fake-'));
     const ready = join(fake.folder, 'ready'); // once it is there, it is whole
-    const args = ['--addr=127.0.0.1:0', '--log=off', '--json', '--ready-file', ready, ...flags];
-    fake.process = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
+    const args = ['--addr=127.0.0.1:0', '--log=off', '--json', '--until-eof', '--ready-file', ready, ...flags];
+    fake.process = spawn(program, args, { stdio: ['pipe', 'ignore', 'inherit'] }); // it ends with this process
     const failed = once(fake.process, 'exit').then(([code]) => {
       throw new Error(`the fake has ended with ${code}; standard error says why`);
     });
@@ -30,8 +30,8 @@ export class Fake {
 
   // control calls the control interface: control('POST', '/clock', { duration: '24h' }).
   async control(method, path, body) {
-    const headers = body && { 'Content-Type': 'application/json' };
-    const resp = await fetch(`${this.baseURL}/_fake/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
+    const headers = body === undefined ? {} : { 'Content-Type': 'application/json' };
+    const resp = await fetch(`${this.baseURL}/_fake/v1${path}`, { method, headers, body: JSON.stringify(body) });
     const text = await resp.text();
     if (!resp.ok) throw new Error(`${method} ${path}: ${resp.status} ${text}`);
     return text ? JSON.parse(text) : undefined;
@@ -41,9 +41,15 @@ export class Fake {
     return this.control('POST', '/reset');
   }
 
+  // story has a line for each call: what a failed test shows.
+  async story() {
+    const { calls } = await this.control('GET', '/calls');
+    return calls.map((c) => `${c.trace_id} ${c.method} ${c.path} ${c.sent.status} ${c.why ?? ''}`).join('\n');
+  }
+
   async stop() {
     this.process.kill();
-    if (this.process.exitCode === null) await once(this.process, 'exit');
-    rmSync(this.folder, { recursive: true });
+    if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, 'exit');
+    rmSync(this.folder, { recursive: true, force: true });
   }
 }

@@ -19,8 +19,8 @@ class Fake:
     def __init__(self, *flags, program="agentmessaging-fake"):
         self.folder = tempfile.TemporaryDirectory()
         ready = os.path.join(self.folder.name, "ready")  # once it is there, it is whole
-        arguments = ["--addr=127.0.0.1:0", "--log=off", "--json", "--ready-file", ready, *flags]
-        self.process = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL)
+        arguments = ["--addr=127.0.0.1:0", "--log=off", "--json", "--until-eof", "--ready-file", ready, *flags]
+        self.process = subprocess.Popen([program, *arguments], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         while not os.path.exists(ready):
             if self.process.poll() is not None:
                 raise RuntimeError("the fake has ended; standard error says why")
@@ -45,7 +45,11 @@ class Fake:
     def reset(self):
         self.control("POST", "/reset")
 
+    def story(self):
+        """A line for each call: print it in tearDown, and unittest --buffer or pytest shows it if a test fails."""
+        calls = self.control("GET", "/calls")["calls"]
+        return "\n".join(f"{c['trace_id']} {c['method']} {c['path']} {c['sent']['status']} {c.get('why', '')}" for c in calls)
+
     def stop(self):
-        self.process.terminate()
-        self.process.wait(10)
+        self.process.communicate(timeout=10)  # it ends with its standard input, and also if this process is killed
         self.folder.cleanup()

@@ -1,11 +1,12 @@
 // Tests of an application in Node. ./run runs them.
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { Fake } from './fake.mjs';
 
 let fake;
 before(async () => (fake = await Fake.start()));
 beforeEach(() => fake.reset());
+afterEach(async (t) => t.passed || console.log(await fake.story())); // Node 20.12 or later knows whether it passed
 after(() => fake.stop());
 
 async function call(method, path, body) {

@@ -1,5 +1,8 @@
 """Tests of an application in Python. ./run runs them."""
 import json
+import subprocess
+import sys
+import time
 import unittest
 import urllib.error
 import urllib.request
@@ -16,6 +19,9 @@ class FakeTest(unittest.TestCase):
 
     def setUp(self):
         self.fake.reset()
+
+    def tearDown(self):
+        print(self.fake.story())  # unittest --buffer shows it if the test failed
 
     def call(self, method, path, body=None):
         headers = {"Authorization": f"Bearer {self.fake.key}", "Content-Type": "application/json"}
@@ -50,6 +56,20 @@ class FakeTest(unittest.TestCase):
             self.fake.reset()
             self.assertIsInstance(hanging.exception(), OSError)
         self.assertTrue(self.call("GET", "/v1/status")["ok"])
+
+    def test_the_story_of_a_test_says_why(self):
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            self.call("POST", "/v1/agents", {"customer_ref": 5})
+        refused.exception.close()
+        self.assertRegex(self.fake.story(), "^trace_[0-9]+ POST /v1/agents 400 400: customer_ref: must be ")
+
+    def test_the_fake_ends_with_the_process_that_started_it(self):
+        killed = "import os; from fake import Fake; print(Fake().base_url, flush=True); os._exit(9)"
+        base_url = subprocess.run([sys.executable, "-c", killed], stdout=subprocess.PIPE, text=True).stdout.strip()
+        with self.assertRaises(OSError):
+            for _ in range(1000):  # as it ends within 10 s
+                direct.open(base_url + "/healthz").close()
+                time.sleep(0.01)
 
     def test_a_mistake_is_named(self):
         with self.assertRaisesRegex(ValueError, "POST /clock: 400"):

@@ -494,12 +494,16 @@ func TestEveryEndpoint(t *testing.T) {
 		assert.True(t, has, "the client has no method %s", e.Name)
 		_, _, has = rawcall.Find(e.Method, e.Path)
 		assert.True(t, has, "internal/rawcall/rawcall.go has no %s", e.Call)
+		calls := func(id string) string { return strings.Replace(e.Call, "{agent_id}", id, 1) }
 		for file, words := range map[string]string{
-			"README.md":            code(e.Name),
-			"helpers_test.go":      `{name: "` + e.Name + `"`,
-			"wire_test.go":         `{"` + strings.Replace(e.Call, "{agent_id}", "agent_1", 1) + `"`,
-			"fakeserver/record.go": "Endpoint" + e.Name + ` Endpoint = "` + e.Call + `"`,
-			"openapi/openapi.yaml": "operationId: " + e.Name + " ",
+			"README.md":                              code(e.Name),
+			"helpers_test.go":                        `{name: "` + e.Name + `"`,
+			"wire_test.go":                           `{"` + calls("agent_1") + `"`,
+			"fakeserver/records_test.go":             "`" + calls("agent_000001") + " ",
+			"fakeserver/internal/service/service.go": "spec." + e.Name + ": {act:",
+
+			"fakeserver/record.go":                                  "Endpoint" + e.Name + ` Endpoint = "` + e.Call + `"`,
+			"openapi/openapi.yaml":                                  "operationId: " + e.Name + " ",
 			"cmd/agentmessaging-fake/internal/control/openapi.yaml": "- " + e.Call + " ",
 		} {
 			text := strings.Join(strings.Fields(read(t, file)), " ")

@@ -70,6 +70,9 @@ func TestCalls(t *testing.T) {
 	for _, call := range rawcall.Endpoints {
 		op := all[call.Method+" "+call.Path]
 		require.NotNil(t, op, call.Name)
+		if op.RequestBody != nil {
+			wantBounds(t, call.Name, op.RequestBody.Value.Content["application/json"].Schema.Value, spec.Find(call.Method, call.Path).Body)
+		}
 		assert.Len(t, op.Responses.Map(), 1+len(call.Errors), call.Name)
 		for _, status := range append(call.Errors, http.StatusOK) {
 			res := op.Responses.Status(status)
@@ -114,7 +117,7 @@ func variants(example map[string]any) []map[string]any {
 	return all
 }
 
-// TestControl holds every reply that the tests of the control interface get to its
+// TestControl compares the document with the bounds of requests, and holds every reply that the tests of the control interface get to its
 // document, and wants a success of each operation among them. One of these tests calls
 // every route, so none is missing in the document.
 func TestControl(t *testing.T) {
@@ -133,6 +136,8 @@ func TestControl(t *testing.T) {
 	doc.Servers = nil // any address will do
 	router, err := gorillamux.NewRouter(doc)
 	require.NoError(t, err)
+	wantBounds(t, "NewAgent", doc.Components.Schemas["NewAgent"].Value, spec.CreateAgent.Body)
+	wantBounds(t, "NewExchange", doc.Components.Schemas["NewExchange"].Value, spec.SendMessage.Body)
 	untested := operations(doc)
 	for line := range bytes.Lines(recorded) {
 		var call struct {
@@ -201,20 +206,7 @@ func startPrism(t *testing.T) string {
 const beyondPrism = "TestLive/.*/(ids-differ|null|set-|byok-(mode|not|cleared|of|neither)|400-(changes|creation)|" +
 	"credential-(unknown|shortened|lengthened|two-keys|other-case)|agent-(unknown|id)|body-invalid|key-not-in-errors)"
 
-// TestBounds compares what requests may hold with internal/spec.
-func TestBounds(t *testing.T) {
-	service := operations(load(t, documentFile))
-	for _, e := range spec.Endpoints {
-		if e.Body != nil {
-			wantBounds(t, e.Call, service[e.Call].RequestBody.Value.Content["application/json"].Schema.Value, e.Body)
-		}
-	}
-	control := load(t, controlFile).Components.Schemas
-	wantBounds(t, "NewAgent", control["NewAgent"].Value, spec.CreateAgent.Body)
-	wantBounds(t, "NewExchange", control["NewExchange"].Value, spec.SendMessage.Body)
-}
-
-// wantBounds compares a schema with a field and those inside it.
+// wantBounds compares the lengths and the values of a schema with internal/spec.
 func wantBounds(t *testing.T, where string, schema *openapi3.Schema, field *spec.Field) {
 	most := uint64(0)
 	if schema.MaxLength != nil {

@@ -231,6 +231,7 @@ func (b *Body) masked(p *walker) string {
 		return `"` + Key + `"`
 	case !isString:
 		return ""
+	// The metadata of interface 2.3 is a member of the body itself.
 	case !p.isName && !b.Texts && p.wordsDepth > 0 && p.metadataDepth != 1:
 		return `"` + Text(p.text()) + `"`
 	// Without an escape it reads as it was written.
@@ -269,23 +270,11 @@ type walker struct {
 	isName  bool   // it is the name of a member
 	// member is the name of the member whose value it is, or that it is inside of.
 	member []byte
-	// depth is how many objects and arrays it is inside of. The others are the depths of the
-	// member named api_key, of the one with words and of the one named metadata whose
-	// name or value it is; 0 means none.
+	// depth is how many objects and arrays it is inside of. The others are depths of members
+	// whose name or value it is, 0 for none: of api_key, of one that holds the words of
+	// a person or of the agent, and of metadata, which holds what the application likes.
 	depth, keyDepth, wordsDepth, metadataDepth int
 }
-
-// The names of members whose values are masked, or not, as a whole. A fake may accept them
-// in another case.
-var (
-	// keyNames are those of interface 2.3 and 4.4 that hold a provider key.
-	keyNames = [][]byte{[]byte("api_key")}
-	// wordNames are those that hold a person's words, or the agent's.
-	wordNames = [][]byte{[]byte("text"), []byte("system_prompt"), []byte("reply_text")}
-	// metadataNames are those of interface 2.3 that hold what the application likes. Where it
-	// is a member of the body itself, its members are shown whatever their names.
-	metadataNames = [][]byte{[]byte("metadata")}
-)
 
 // next reads the next piece, and reports whether there is one. It keeps member and the
 // depths in step with the brackets and names that it passes. The document must be valid
@@ -313,23 +302,22 @@ func (p *walker) next() bool {
 			p.member = []byte(p.text())
 		}
 	}
-	p.keyDepth = p.inside(p.keyDepth, keyNames)
-	p.wordsDepth = p.inside(p.wordsDepth, wordNames)
-	p.metadataDepth = p.inside(p.metadataDepth, metadataNames)
+	// The names are compared without their case, since a fake may accept them in another.
+	p.track(&p.keyDepth, "api_key") // of interface 2.3 and 4.4
+	p.track(&p.wordsDepth, "text", "reply_text", "system_prompt")
+	p.track(&p.metadataDepth, "metadata")
 	return true
 }
 
-// inside is the depth of the member with one of the names whose name or value the piece is,
-// or 0. Before the piece it was depth.
-func (p *walker) inside(depth int, names [][]byte) int {
+// track keeps the depth of the member with one of the names in step with the piece.
+func (p *walker) track(depth *int, names ...string) {
 	// Its value has ended: its object is closed, or the next name has come.
-	if p.depth < depth || p.isName && p.depth == depth {
-		depth = 0
+	if p.depth < *depth || p.isName && p.depth == *depth {
+		*depth = 0
 	}
-	if depth == 0 && p.isName && slices.ContainsFunc(names, func(name []byte) bool { return bytes.EqualFold(p.member, name) }) {
-		return p.depth
+	if *depth == 0 && p.isName && slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, string(p.member)) }) {
+		*depth = p.depth
 	}
-	return depth
 }
 
 // text is a string as it reads, and anything else as it is.

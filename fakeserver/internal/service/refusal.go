@@ -49,7 +49,7 @@ var Kinds = [...]struct {
 	Accepted:          {200, "", "", ""},
 	BadRequest:        {400, names.BadRequest, "", ""},
 	NoToken:           {401, names.Unauthorized, "the Authorization header must be: Bearer, a space, and an API key", "the call has no Authorization header with one bearer token"},
-	UnknownKey:        {401, names.Unauthorized, "the API key is unknown or revoked", "this fake did not issue the API key of the call"},
+	UnknownKey:        {401, names.Unauthorized, "the API key is unknown or revoked", "this fake did not issue the API key of the call, or a reset has removed it"},
 	RevokedKey:        {401, names.Unauthorized, "the API key is unknown or revoked", ""},
 	PaymentRequired:   {402, names.PaymentRequired, "the plan of this API key is not active", "KEY is on a plan that is not active"},
 	NotDashboard:      {403, names.Forbidden, "BYOK requires a dashboard-issued API key", "KEY was not issued through the dashboard, which BYOK requires"},
@@ -59,7 +59,7 @@ var Kinds = [...]struct {
 	MethodNotAllowed:  {405, names.MethodNotAllowed, "", ""},
 	BYOKNotConfigured: {409, names.BYOKNotConfigured, "byok needs a BYOK configuration, and none is set for this API key", "no BYOK configuration was ever set for KEY"},
 	RateLimited:       {429, spec.RateLimited, "", ""},
-	BYOKUnavailable:   {503, names.BYOKUnavailable, "BYOK is not available, so no provider key can be used or stored", "the BYOK store is not available, by SetBYOKAvailable(false)"},
+	BYOKUnavailable:   {503, names.BYOKUnavailable, "BYOK is not available, so no provider key can be used or stored", "the test has made the BYOK store unavailable"},
 	Scripted:          {0, "", "", "a ReplyFunc answered with this status"},
 }
 

@@ -83,7 +83,8 @@ type Active struct {
 	Conditions
 	// Hits is how often it had acted when it was copied for an answer.
 	Hits int `json:"hits"`
-	// Why says in Unmet why a required rule has not acted at all; "" in All.
+	// Why says in Unmet why a required rule has not acted, or not as often as it must; ""
+	// in All.
 	Why string `json:"why,omitempty"`
 
 	// kind and acting are for this package: what made the rule, and how it is asked and
@@ -164,7 +165,7 @@ func (r Script) active() (*Active, error) {
 		isError := reply.Status != 0 && reply.Status != http.StatusOK
 		switch {
 		case isError && !spec.SendMessage.Lists(reply.Status):
-			return nil, fmt.Errorf("replies[%d].status: must be one of %v", i, spec.SendMessage.Errors)
+			return nil, fmt.Errorf("replies[%d].status: must be one of %s; a fault of kind answer gives any status", i, strings.Join(strings.Fields(strings.Trim(fmt.Sprint(spec.SendMessage.Errors), "[]")), ", "))
 		case isError && (reply.Text != "" || len(reply.Warnings) > 0):
 			return nil, fmt.Errorf("replies[%d]: an error has no text and no warnings, but code and reason", i)
 		case !isError && reply.Code+reply.Reason != "":
@@ -284,6 +285,8 @@ func (s *Set) Unmet() []Active {
 	for i, m := range unmet {
 		if m.Hits == 0 {
 			unmet[i].Why = fakeadmin.Of[fakeserver.Call](s.fake).WhyUnused(m.acting)
+		} else {
+			unmet[i].Why = fmt.Sprintf("acted %d of %d times", m.Hits, *m.Times)
 		}
 	}
 	return unmet
