@@ -48,11 +48,9 @@ const maxClasses = 32
 type classState struct {
 	limited atomic.Bool // whether the engine must ask for the class
 	gate    *gate       // nil: it was never refused
-	// refused: the gate's limit has refused the class since it closed. Else the class
-	// only shares the name.
-	refused bool
-	// A class that was not refused tries the gate from tryAt on with one call, to see
-	// whether it has to wait, and then again tryAfter later.
+	// A class that only shares the name of the refused limit tries the gate from tryAt on
+	// with one call, to see whether it has to wait, and then again tryAfter later. Once the
+	// limit has refused the class itself, tryAt is never.
 	tryAt, tryAfter time.Duration
 }
 
@@ -209,7 +207,7 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	case *ramp:
 		mark.record(o)
 	case *gate: // it tried whether it has to wait
-		if passed && p.gate == mark && !p.refused {
+		if passed && p.gate == mark {
 			p.gate = nil
 		}
 	}
@@ -254,9 +252,9 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 		case p.gate != g:
 			continue
 		case i == class:
-			p.refused, p.tryAt = true, never
+			p.tryAt = never
 		case closes:
-			p.refused, p.tryAt, p.tryAfter = false, now+first, 2*firstTrial
+			p.tryAt, p.tryAfter = now+first, 2*firstTrial
 		}
 		p.limited.Store(true)
 	}
