@@ -47,7 +47,7 @@ func TestLikeWithBounds(t *testing.T) {
 			isCap := d.ID == "metadata_cap"
 			assert.Equal(t, []bool{isCap && d.Answer == "8192", isCap && d.Answer != "8192"}, []bool{d.Observed, d.Inferred}, d.ID)
 			assert.True(t, !isCap || d.Answer == want && d.Default == "4096", "%s: %s", bounds, d.Answer)
-			assert.True(t, json.Valid([]byte(d.Answer)), "%s: %s", d.ID, d.Answer)
+			assert.True(t, json.Valid([]byte(d.Answer)), "no field of service.Behavior has the tag %s: %s", d.ID, d.Answer)
 		}
 	}
 }

@@ -39,7 +39,7 @@ class Fake:
             with direct.open(request) as answer:
                 text = answer.read()
         except urllib.error.HTTPError as refused:
-            raise ValueError(f"{method} {path}: {refused.code} {refused.read().decode()}") from None
+            raise ValueError(f"{method} {path}: {refused.code} {json.load(refused)['reason']}") from None
         return json.loads(text) if text else None
 
     def reset(self):

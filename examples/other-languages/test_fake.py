@@ -72,7 +72,7 @@ class FakeTest(unittest.TestCase):
                 time.sleep(0.01)
 
     def test_a_mistake_is_named(self):
-        with self.assertRaisesRegex(ValueError, "POST /clock: 400"):
+        with self.assertRaisesRegex(ValueError, "POST /clock: 400 duration: must be "):
             self.fake.control("POST", "/clock", {"duration": "a day"})
 
 

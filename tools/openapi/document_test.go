@@ -63,7 +63,7 @@ func TestDefaults(t *testing.T) {
 
 // TestCalls compares the document with package rawcall, which was written from the
 // interface, not from the document: it has the same calls with the same statuses, and
-// takes the same bodies.
+// the same bodies of answers. The bounds of requests are those of internal/spec.
 func TestCalls(t *testing.T) {
 	all := operations(load(t, documentFile))
 	assert.Len(t, all, len(rawcall.Endpoints))
@@ -93,6 +93,21 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// wantBounds compares the lengths and the values of a schema with internal/spec.
+func wantBounds(t *testing.T, where string, schema *openapi3.Schema, field *spec.Field) {
+	most := uint64(0)
+	if schema.MaxLength != nil {
+		most = *schema.MaxLength
+	}
+	assert.EqualValues(t, field.MaxLen, most, "%s: the length of %s", where, field.Path)
+	assert.Equal(t, fmt.Sprint(field.Enum), fmt.Sprint(schema.Enum), "%s: the values of %s", where, field.Path)
+	for _, f := range field.Fields {
+		if inside := schema.Properties[f.Name()]; inside != nil { // NewAgent has no api_key
+			wantBounds(t, where, inside.Value, f)
+		}
+	}
+}
+
 // variants are an example, and others with one member less or more, or with another value.
 func variants(example map[string]any) []map[string]any {
 	all := []map[string]any{example}
@@ -117,9 +132,10 @@ func variants(example map[string]any) []map[string]any {
 	return all
 }
 
-// TestControl compares the document with the bounds of requests, and holds every reply that the tests of the control interface get to its
+// TestControl holds every reply that the tests of the control interface get to its
 // document, and wants a success of each operation among them. One of these tests calls
-// every route, so none is missing in the document.
+// every route, so none is missing in the document. What a test adds to the fake has the
+// bounds of a request.
 func TestControl(t *testing.T) {
 	for _, kind := range []string{"text/event-stream", "application/yaml"} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.FileBodyDecoder)
@@ -206,21 +222,6 @@ func startPrism(t *testing.T) string {
 const beyondPrism = "TestLive/.*/(ids-differ|null|set-|byok-(mode|not|cleared|of|neither)|400-(changes|creation)|" +
 	"credential-(unknown|shortened|lengthened|two-keys|other-case)|agent-(unknown|id)|body-invalid|key-not-in-errors)"
 
-// wantBounds compares the lengths and the values of a schema with internal/spec.
-func wantBounds(t *testing.T, where string, schema *openapi3.Schema, field *spec.Field) {
-	most := uint64(0)
-	if schema.MaxLength != nil {
-		most = *schema.MaxLength
-	}
-	assert.EqualValues(t, field.MaxLen, most, "%s: the length of %s", where, field.Path)
-	assert.Equal(t, fmt.Sprint(field.Enum), fmt.Sprint(schema.Enum), "%s: the values of %s", where, field.Path)
-	for _, f := range field.Fields {
-		if inside := schema.Properties[f.Name()]; inside != nil { // NewAgent has no api_key
-			wantBounds(t, where, inside.Value, f)
-		}
-	}
-}
-
 // TestContractOnPrism runs the contract suite as on the live service. Its cases try each
 // bound of a request on both sides, and calls without a key: the document takes and
 // refuses the same.
@@ -232,10 +233,8 @@ func TestContractOnPrism(t *testing.T) {
 	cases.Env = append(os.Environ(), "AGENT_MESSAGING_BASE_URL="+startPrism(t), "AGENT_MESSAGING_API_KEY=key-1", "AGENT_MESSAGING_SECOND_API_KEY=key-2")
 	out, err := cases.CombinedOutput()
 	require.NoError(t, err, "exclude in beyondPrism what asks for more than Prism can\n%s", out)
-	kept, err := os.ReadFile(progress)
-	require.NoError(t, err)
+	kept, _ := os.ReadFile(progress)
 	require.NoError(t, json.Unmarshal(kept, &passed))
-	page, err := os.ReadFile("../../docs/contract.md")
-	require.NoError(t, err)
+	page, _ := os.ReadFile("../../docs/contract.md")
 	assert.True(t, strings.Contains(string(page), fmt.Sprintf(" %d cases passed", len(passed))), "docs/contract.md: %d cases passed", len(passed))
 }
