@@ -96,13 +96,25 @@ func within(d time.Duration, do doCall) doCall {
 // errLeft is why a caller leaves: another call failed. Its kinds are not those of this one;
 // what is around it stays in reach. Where the context ends with a cause, net/http returns
 // that in place of the context's error.
-var errLeft = fmt.Errorf("the user has left: %w", list{io.ErrUnexpectedEOF, agentmessaging.ErrNotFound, &agentmessaging.ValidationError{Field: "f", Reason: "r"}})
+var errLeft = fmt.Errorf("the user has left: %w", list{
+	io.ErrUnexpectedEOF, agentmessaging.ErrNotFound, &agentmessaging.ValidationError{Field: "f", Reason: "r"},
+	viaIs{agentmessaging.ErrConflict}, viaAs{&agentmessaging.Error{Method: "GET", Path: "/other"}},
+})
 
 // list is an error that cannot be compared.
 type list []error
 
 func (l list) Error() string   { return fmt.Sprint([]error(l)) }
 func (l list) Unwrap() []error { return l }
+
+// viaIs and viaAs hold an error that only a method finds, as some lists of errors do.
+type (
+	viaIs struct{ error }
+	viaAs struct{ error }
+)
+
+func (v viaIs) Is(target error) bool { return errors.Is(v.error, target) }
+func (v viaAs) As(target any) bool   { return errors.As(v.error, target) }
 
 // leaving makes a call that its caller gives up after a time, or when a transport calls
 // leave.

@@ -3,6 +3,7 @@ package agentmessaging
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -149,11 +150,7 @@ func (e *Error) Unwrap() error { return e.cause }
 // before the call that returned err can succeed: [Error].RetryAfter, wherever in err it
 // is, and the longest if there are several. It reports false where nothing was asked.
 func RetryAfter(err error) (longest time.Duration, asked bool) {
-	e, _ := err.(*Error)
-	if list, ok := err.(interface{ As(any) bool }); ok { // some hold errors that Unwrap does not return
-		list.As(&e)
-	}
-	if e != nil {
+	if e := (*Error)(nil); errors.As(err, &e) { // which also finds what Unwrap does not return
 		longest = e.RetryAfter
 	}
 	for _, inner := range redact.Wrapped(err) {
@@ -253,7 +250,7 @@ func isOwn(err error) bool {
 		return true
 	}
 	if list, ok := err.(interface{ As(any) bool }); ok &&
-		(list.As(new(*Error)) || list.As(new(*OutcomeUnknownError)) || list.As(new(*ValidationError)) || list.As(new(kind))) {
+		(list.As(new(*Error)) || list.As(new(*OutcomeUnknownError)) || list.As(new(*ValidationError))) {
 		return true
 	}
 	list, ok := err.(interface{ Is(error) bool })

@@ -220,7 +220,7 @@ func TestRetryAfterMatrix(t *testing.T) {
 		row := outcomesByMethod(t, value, methods, true, func(call endpoint) cell {
 			c, err := answered(t, answer{Status: 429, Header: http.Header{"Retry-After": {value}, "Date": {date}}}, call.call)
 			var says bool
-			asked, says = agentmessaging.RetryAfter(errors.Join(&agentmessaging.Error{StatusCode: 404}, err))
+			asked, says = agentmessaging.RetryAfter(errors.Join(&agentmessaging.Error{StatusCode: 404}, viaAs{err}))
 			assert.Equal(t, asked > 0, says, "Retry-After %q", value)
 			return c
 		})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -475,29 +474,6 @@ func TestPanicShowsNoError(t *testing.T) {
 			_ = get(t.Context(), client)
 		}()
 	}
-}
-
-// viaIs and viaAs hold an error that only a method of theirs finds, as some lists do.
-type (
-	viaIs struct{ error }
-	viaAs struct{ error }
-)
-
-func (v viaIs) Is(target error) bool { return errors.Is(v.error, target) }
-func (v viaAs) As(target any) bool   { return errors.As(v.error, target) }
-
-// TestErrorOfAnotherCall is none of this call, whatever holds it; RetryAfter finds it.
-func TestErrorOfAnotherCall(t *testing.T) {
-	other := &agentmessaging.Error{StatusCode: 429, RetryAfter: time.Minute}
-	for _, err := range []error{other, viaIs{other}, viaAs{other}, viaAs{agentmessaging.ErrConflict}} {
-		refuse := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return err })
-		cause := errors.Unwrap(post(refuse, newClient(t, answering(okAnswer))))
-		assert.EqualError(t, cause, err.Error())
-		assert.Empty(t, kindsOf(cause), "%T", err)
-		assert.False(t, errors.As(cause, new(interface{ As(any) bool })), "%T", err)
-	}
-	asked, _ := agentmessaging.RetryAfter(fmt.Errorf("around it: %w", viaAs{other}))
-	assert.Equal(t, time.Minute, asked)
 }
 
 // TestBeforeSend: its error is the call's, and costs no permit: the limiter has been asked
