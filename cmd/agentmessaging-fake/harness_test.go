@@ -20,11 +20,12 @@ import (
 
 // api makes calls of all that the program serves.
 type api struct {
-	t     testing.TB
-	facts facts
-	all   http.Handler
-	stop  func()        // ends the program as a signal does
-	log   *bytes.Buffer // what the program wrote on standard error
+	t      testing.TB
+	facts  facts
+	all    http.Handler
+	stop   func()        // ends the program as a signal does
+	log    *bytes.Buffer // what the program wrote on standard error
+	server *http.Server  // it does not serve
 }
 
 // newAPI is the program with these flags, without a socket and a goroutine. Most tests
@@ -39,7 +40,7 @@ func newAPI(t testing.TB, flags ...string) api {
 	require.NoError(t, p.listener.Close())
 	require.NoError(t, p.announce(io.Discard))
 	t.Cleanup(p.control.End)
-	return api{t, p.facts, p.handler(), func() { require.NoError(t, p.stop()) }, log}
+	return api{t, p.facts, p.handler(), func() { require.NoError(t, p.stop()) }, log, p.server}
 }
 
 // refused runs the program with flags that it must refuse.

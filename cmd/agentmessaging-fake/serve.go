@@ -146,7 +146,7 @@ func (p *program) prepare(stderr io.Writer) (err error) {
 	// fault needs.
 	p.server = &http.Server{
 		Handler: p.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 1 << 18,
-		ErrorLog: log.New(io.Discard, "", 0), // it would tell of broken connections, which faults make
+		ErrorLog: log.New(stderr, "agentmessaging-fake: ", 0), // of net/http, such as that there are too many open files
 	}
 	return nil
 }

@@ -106,6 +106,8 @@ func TestLog(t *testing.T) {
 		switch form {
 		case "off":
 			assert.Empty(t, written, form)
+			a.server.ErrorLog.Print("http: Accept error: too many open files") // as net/http says it
+			assert.Equal(t, "agentmessaging-fake: http: Accept error: too many open files\n", a.log.String())
 		case "text":
 			assert.Regexp(t, `^\d\d:\d\d:\d\d\.\d{3} trace_000001 POST /v1/agents key_000001: 200\n.*messages key_000001: 200\n.* unknown: 401 `, written, form)
 		default: // a buffer is no terminal
