@@ -151,7 +151,6 @@ type journal struct {
 	states map[int]string // by message, as the file has them
 	file   *os.File
 	size   int64 // of the whole lines
-	err    error // of the first write that failed
 }
 
 func openJournal(path string) (*journal, error) {
@@ -180,21 +179,20 @@ func openJournal(path string) (*journal, error) {
 
 // note appends a line and returns when it is on the disk. A write that fails, as on a full
 // disk, changes no state. What it has left of its line is cut off, which needs no space,
-// and the journal takes no other line.
+// and the journal is closed: every later note fails too.
 func (j *journal) note(r record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.err != nil {
-		return j.err
-	}
 	line, _ := json.Marshal(r) // strings and a number can always be
 	line = append(line, '\n')
-	if _, j.err = j.file.Write(line); j.err == nil {
-		j.err = j.file.Sync()
+	_, err := j.file.Write(line)
+	if err == nil {
+		err = j.file.Sync()
 	}
-	if j.err != nil {
+	if err != nil {
 		_ = j.file.Truncate(j.size) // if that fails too, the next start ignores the half line
-		return j.err
+		_ = j.file.Close()
+		return err
 	}
 	j.states[r.Message] = r.State
 	j.size += int64(len(line))
