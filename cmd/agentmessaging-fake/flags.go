@@ -78,7 +78,7 @@ func (c *config) options() []option {
 		{"state", "", "file to begin with, where it exists, and to save to at the end", storePath(&c.statePath)},
 		{"ready-file", "", "file to write what is printed to, once the program serves; it stays at the end", storePath(&c.readyFile)},
 		// When it ends, but for a signal, and what it prints.
-		{"until-eof", "false", "end when standard input ends: with the process that holds the other side, whatever ends that", storeIn(&c.untilEOF, boolean)},
+		{"until-eof", "false", "end when standard input ends, as a pipe does when the process that started this one is gone", storeIn(&c.untilEOF, boolean)},
 		{"json", "false", "print one line of JSON instead of lines for a shell", storeIn(&c.json, boolean)},
 		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", storeIn(&c.log, logForm)},
 	}
