@@ -108,10 +108,8 @@ func (l list) Error() string   { return fmt.Sprint([]error(l)) }
 func (l list) Unwrap() []error { return l }
 
 // viaIs and viaAs hold an error that only a method finds, as some lists of errors do.
-type (
-	viaIs struct{ error }
-	viaAs struct{ error }
-)
+type viaIs struct{ error }
+type viaAs struct{ error }
 
 func (v viaIs) Is(target error) bool { return errors.Is(v.error, target) }
 func (v viaAs) As(target any) bool   { return errors.As(v.error, target) }

@@ -107,38 +107,6 @@ func ExampleClient_SetBYOK() {
 	// true <nil>
 }
 
-// atMost is a Limiter: so many attempts at once, and no more.
-type atMost chan struct{}
-
-// Acquire waits for a free place.
-func (l atMost) Acquire(ctx context.Context, _ agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	select {
-	case l <- struct{}{}:
-		return l, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Done frees it.
-func (l atMost) Done(outcome agentmessaging.AttemptOutcome) {
-	fmt.Println("status", outcome.StatusCode)
-	<-l
-}
-
-// A limiter of your own, which is asked after the cool-down: at most two attempts are
-// under way at any time.
-func ExampleWithLimiter() {
-	fake, client := onFake(agentmessaging.WithLimiter(make(atMost, 2)))
-	defer fake.Close()
-
-	_, err := client.Status(context.Background())
-	fmt.Println(err)
-	// Output:
-	// status 200
-	// <nil>
-}
-
 func ExampleWithCallInfo() {
 	fake, client := onFake()
 	defer fake.Close()

@@ -16,6 +16,8 @@ import (
 // parks the callers of the limit that it names until its Retry-After has passed.
 // [WithoutCoolDown] turns that off. A Pacer of package pacer takes the place of the
 // cool-down, since it does the same itself.
+//
+// docs/migration.md of the repository has one around a rate.Limiter of golang.org/x/time.
 type Limiter interface {
 	// Acquire waits until the attempt may be sent, callers of the same kind
 	// in about the order in which they came. It waits by the attempt's Clock

@@ -32,6 +32,7 @@ type coordinator struct {
 	retryAt   time.Duration // when a step tries the store again
 	seen      string        // the key of the value that was seen last
 	offset    int64         // what the state's clock is ahead of the pacer's
+	lostUntil time.Duration // the end of an episode in which the state was lost
 }
 
 // refusals are all that became of one kind of call for a while.

@@ -30,12 +30,17 @@ import (
 // ignores ctx. While calls fail, it keeps to a share of the limits ([WithStore]).
 type Store interface {
 	// Load returns the value of a key, its version, and the store's time, which
-	// is the same for all processes. A key that was never set, or has
-	// expired, has no value and the version "".
+	// is the same for all processes. A store without a clock, such as etcd or DynamoDB,
+	// returns time.Now of hosts that NTP keeps within a few milliseconds of one another:
+	// by as much as they differ, calls go too early or too late. Where they differ by
+	// more than 5 s, processes lose the shared state again and again, which the pacer
+	// logs and storetest cannot see. A key that was never set, or has expired, has no
+	// value and the version "".
 	Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error)
 	// Swap sets the value if the key still has this version, and reports whether it
-	// did. The version "" means that the key has no value. After ttl without another
-	// Swap the store may drop the value.
+	// did. The version "" means that the key has no value, or that its value has
+	// expired: then Load returns "" too. After ttl without another Swap the store may
+	// drop the value, or let it expire.
 	Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error)
 }
 
@@ -97,7 +102,10 @@ func (c *coordinator) step() {
 		c.logger.Info("agentmessaging pacer's store answers again")
 	}
 	if err == nil && s.lost {
-		c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its clock was set back")
+		if s.now >= c.lostUntil {
+			c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its time went back")
+		}
+		c.lostUntil = s.now + 2*time.Minute // losses that follow one another more quickly are one episode
 	}
 }
 
@@ -123,7 +131,9 @@ const (
 
 // updateState loads, changes and swaps the state, and again if another process was quicker.
 func (c *coordinator) updateState(s *step) error {
+	var before string
 	for range mostTries {
+		before = s.version
 		if err := c.load(s); err != nil {
 			return err
 		}
@@ -138,6 +148,9 @@ func (c *coordinator) updateState(s *step) error {
 			return err
 		}
 		time.Sleep(time.Duration(rand.Int64N(s.took/2)) * time.Microsecond)
+	}
+	if s.version == before { // another process's Swap would have changed it
+		return errors.New("the store refuses the version that Load returned")
 	}
 	return errors.New("too many processes change the value at once")
 }

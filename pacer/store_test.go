@@ -95,12 +95,13 @@ func TestStoreFailsBetween(t *testing.T) {
 	})
 }
 
+func slow(by time.Duration) func(*loaded) { return func(*loaded) { time.Sleep(by) } }
+
 // TestBrokenStore is one that does not answer, or that shows an earlier time than before.
 func TestBrokenStore(t *testing.T) {
-	slow := func(by time.Duration) func(*loaded) { return func(*loaded) { time.Sleep(by) } }
 	setBack := func(by time.Duration) func(*loaded) {
 		return func(l *loaded) {
-			if len(l.value) > 0 {
+			if l.version == "1" || l.version == "3" {
 				l.now = l.now.Add(-by)
 			}
 		}
@@ -113,14 +114,16 @@ func TestBrokenStore(t *testing.T) {
 		{func(l *loaded) { l.now = time.Time{} }, "does not say what time it is"},
 		{slow(249 * time.Millisecond), ""},
 		{slow(251 * time.Millisecond), "does not answer; working on a share of the limits"},
+		{func(l *loaded) { l.version = "old" }, "the store refuses the version that Load returned"},
 		{setBack(5 * time.Second), ""},
 		{setBack(5*time.Second + time.Microsecond), "begins the shared state afresh"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			log, option := logging()
 			p := sharing(t, perMinute(60), &broken{Store: loadsim.NewStore(), spoil: tt.spoil}, option)
-			acquire(t, p, patient())
-			acquire(t, p, patient())
+			for range 5 {
+				acquire(t, p, patient())
+			}
 			synctest.Wait() // it logs once the calls have gone
 			assert.Contains(t, log.String(), tt.logs, tt.logs)
 			assert.Equal(t, min(1, len(tt.logs)), count(log, "\n"), log)
@@ -280,7 +283,9 @@ func (s *said) Errorf(format string, args ...any) {
 type broken struct {
 	*loadsim.Store
 	spoil func(*loaded)
-	blind bool // to the version of a key that has a value
+	blind bool     // to the version of a key that has a value
+	sql   bool     // Load skips the rows that have expired, but INSERT does not replace them, and UPDATE lets them expire
+	rows  sync.Map // of sql, by key
 }
 
 type loaded struct {
@@ -299,10 +304,22 @@ func (b *broken) Load(ctx context.Context, key string) ([]byte, string, time.Tim
 }
 
 func (b *broken) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (bool, error) {
-	if b.blind && version == "" {
+	_, there := b.rows.LoadOrStore(key, ttl)
+	switch {
+	case b.blind && version == "":
 		_, version, _, _ = b.Store.Load(ctx, key)
+	case b.sql && version == "" && there:
+		return false, nil
+	case b.sql && version != "":
+		ttl = 50 * time.Millisecond
 	}
 	return b.Store.Swap(ctx, key, version, value, ttl)
+}
+
+func TestNilStoreIsFound(t *testing.T) {
+	var s said
+	storetest.Run(&s, func() pacer.Store { return nil })
+	assert.Equal(t, []string{"newStore returned a nil store"}, s.rules)
 }
 
 // TestFaultsAreFound: each broken store is refused, with the rule that it breaks, and the
@@ -315,6 +332,10 @@ func TestFaultsAreFound(t *testing.T) {
 		"a value may hold any bytes":                               {spoil: func(l *loaded) { l.value = bytes.ToValidUTF8(l.value, nil) }},
 		"Load tells the store's time":                              {spoil: func(l *loaded) { l.now = time.Time{} }},
 		`Swap with the version "" does not replace a value`:        {blind: true},
+		"when its ttl has passed":                                  {sql: true},
+		"each Swap counts the ttl anew":                            {sql: true},
+		"a call takes at most 250 ms":                              {spoil: slow(251 * time.Millisecond)},
+		"each call returns soon":                                   {spoil: slow(time.Hour)},
 		"what Load returned is the caller's own": {spoil: func(l *loaded) {
 			if len(l.value) > 1<<10 { // the small ones are loaded side by side
 				if kept[l.version] == nil {
@@ -326,7 +347,10 @@ func TestFaultsAreFound(t *testing.T) {
 	} {
 		var s said
 		store.Store = loadsim.NewStore()
-		synctest.Test(t, func(*testing.T) { storetest.Run(&s, func() pacer.Store { return store }) })
+		synctest.Test(t, func(*testing.T) {
+			storetest.Run(&s, func() pacer.Store { return store })
+			time.Sleep(1000 * time.Hour) // let all calls of a slow store return
+		})
 		assert.Contains(t, strings.Join(s.rules, "\n"), rule, rule)
 		assert.Equal(t, rule == "", len(s.rules) == 0, rule)
 	}

@@ -7,6 +7,7 @@ package storetest
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,14 +26,28 @@ type TB interface {
 // Run checks a store. newStore returns one whenever it is called: each time another
 // connection to the same server, whose keys all connections share. It may be empty or
 // not. Run takes a few seconds at most, and leaves a few small keys that expire. Each
-// failure names the rule that the store broke.
+// failure names the rule that the store broke. Run sees the clock of one machine only: it
+// cannot find out how far apart the clocks of several are.
 func Run(tb TB, newStore func() pacer.Store) {
 	tb.Helper()
 	prefix := "pacer-test:" + strconv.FormatInt(time.Now().UnixNano(), 36) + ":"
-	one, two := connection{tb, newStore(), prefix}, connection{tb, newStore(), prefix}
-	checkVersions(one, two)
-	checkValues(one, two)
-	checkRace(one, two)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	one, two := connection{tb, newStore(), prefix, ctx}, connection{tb, newStore(), prefix, ctx}
+	if one.store == nil || two.store == nil {
+		tb.Errorf("newStore returned a nil store")
+		return
+	}
+	go func() { // a store may ignore ctx
+		defer cancel()
+		checkVersions(one, two)
+		checkValues(one, two)
+		checkRace(one, two)
+	}()
+	<-ctx.Done()
+	if ctx.Err() == context.DeadlineExceeded {
+		tb.Errorf("the store breaks a rule: each call returns soon, and when its context ends")
+	}
 }
 
 // connection is a store of which each call has to succeed.
@@ -40,29 +55,28 @@ type connection struct {
 	TB
 	store  pacer.Store
 	prefix string // of the keys
+	ctx    context.Context
 }
 
+// want reports a rule that the store broke, but nothing once ctx has ended: the test may
+// be over.
 func (c connection) want(holds bool, rule string) {
-	if !holds {
+	if !holds && c.ctx.Err() == nil {
 		c.Errorf("the store breaks a rule: %s", rule)
 	}
 }
 
 func (c connection) load(key string) (value, version string, now time.Time) {
-	bytes, version, now, err := c.store.Load(context.Background(), c.prefix+key)
-	if err != nil {
-		c.Errorf("Load failed: %v", err)
-	}
+	bytes, version, now, err := c.store.Load(c.ctx, c.prefix+key)
+	c.want(err == nil, fmt.Sprintf("Load succeeds; it failed: %v", err))
 	value = string(bytes)
 	clear(bytes) // they are the caller's own
 	return value, version, now
 }
 
 func (c connection) swap(key, version, value string, ttl time.Duration) bool {
-	swapped, err := c.store.Swap(context.Background(), c.prefix+key, version, []byte(value), ttl)
-	if err != nil {
-		c.Errorf("Swap failed: %v; a version that is not current is no error", err)
-	}
+	swapped, err := c.store.Swap(c.ctx, c.prefix+key, version, []byte(value), ttl)
+	c.want(err == nil, fmt.Sprintf("Swap succeeds, also if a version is not current; it failed: %v", err))
 	return swapped
 }
 
@@ -89,15 +103,28 @@ func checkVersions(one, two connection) {
 func checkValues(one, two connection) {
 	odd := "\x00\xff\n\"" + strings.Repeat("\x07\x80", 16<<10)
 	one.want(one.swap("values", "", odd, time.Minute), "a value may hold 32 KiB")
-	one.swap("values2", "", "x", time.Millisecond)
-	time.Sleep(50 * time.Millisecond) // a store may drop a value late, but not early
+	one.swap("race", "", "expires before checkRace", time.Millisecond)
+	one.swap("kept", "", "old", 50*time.Millisecond)
+	_, version, _ := one.load("kept")
+	kept := one.swap("kept", version, "new", time.Minute) // else it has expired meanwhile
+	time.Sleep(100 * time.Millisecond)                    // a store may drop a value late, but not early
 	value, _, _ := two.load("values")
 	one.want(value == odd, "a value may hold any bytes, keys do not share one, and it is kept until its ttl has passed")
 	value, _, _ = two.load("values")
 	one.want(value == odd, "what Load returned is the caller's own")
+	value, _, _ = two.load("kept")
+	one.want(value == "new" || !kept, "each Swap counts the ttl anew")
+	quickest := time.Hour // of several calls: any machine may be slow for a while
+	for range 5 {
+		began := time.Now()
+		one.load("values")
+		quickest = min(quickest, time.Since(began))
+	}
+	one.want(quickest <= 250*time.Millisecond, "a call takes at most 250 ms: the pacer counts a slower store as away")
 }
 
-// checkRace lets eight callers count their Swaps together.
+// checkRace lets eight callers count their Swaps together. They begin with a key that has
+// expired, or that a store drops late, while they do so.
 func checkRace(connections ...connection) {
 	var swaps atomic.Int64
 	var group sync.WaitGroup
@@ -115,5 +142,6 @@ func checkRace(connections ...connection) {
 	}
 	group.Wait()
 	value, _, _ := connections[0].load("race")
+	connections[0].want(swaps.Load() > 0, "when its ttl has passed, a key can be set with the version that Load returns")
 	connections[0].want(value == strconv.FormatInt(swaps.Load(), 10), "of several Swaps with one version one succeeds")
 }

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -250,9 +249,6 @@ func (p *Process) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	answer := httptest.NewRecorder()
-	if req.Body != nil {
-		_, _ = io.Copy(io.Discard, req.Body)
-	}
 	endpoint := spec.Find(req.Method, strings.Replace(req.URL.Path, "/agents/agent", "/agents/{agent_id}", 1))
 	if wait := w.service.call(endpoint, clock()); wait > 0 {
 		attempt.Kind = Refused
