@@ -27,6 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
 // A callCase makes a call for each list of answers. All calls end alike.
@@ -204,6 +205,9 @@ var verdicts = []callCase{
 	{rule: "Nor is a backoff that the deadline would cut.", do: within(400*time.Millisecond, get), given: inOrder(notDialed, okAnswer), want: "not done"},
 	{rule: "A clock that does not wait ends the call with its error.", do: get, opts: options{agentmessaging.WithClock(brokenClock{})},
 		given: inOrder(notDialed, okAnswer), want: "not done: io.ErrUnexpectedEOF"},
+	{rule: "A program that was frozen has asked nobody meanwhile: it tries again, also with a Pacer.",
+		do: inTurn(get, by(agentmessaging.WithLimiter(must(pacer.New(pacer.ProLimits()))), get)), opts: append(timed(30*time.Second), agentmessaging.WithClock(lateClock{})),
+		given: inOrder(tooMany("20", "k"), tooMany("20", "k"), okAnswer, tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: "not done, not done, done, not done, not done, done, 6m4s"},
 	{rule: "No retries.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: 1, MinWait: time.Hour}), given: each(notDialed), want: "not done"},
 	{do: get, opts: options{once}, given: each(tooMany("3", "k")), want: "not done: ErrRateLimited"},
 	{rule: "A wait up to the deadline is not begun.", do: within(30*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown: ErrUnavailable"},

@@ -202,6 +202,13 @@ type brokenClock struct{ quota.RealClock }
 
 func (brokenClock) Sleep(context.Context, time.Duration) error { return io.ErrUnexpectedEOF }
 
+// lateClock wakes up a minute late, on the second, as in a program that is frozen meanwhile.
+type lateClock struct{ quota.RealClock }
+
+func (c lateClock) Sleep(ctx context.Context, d time.Duration) error {
+	return c.RealClock.Sleep(ctx, (d + time.Minute).Round(time.Second))
+}
+
 func (m *mischief) beforeSend(ctx context.Context, _ int) error {
 	if m.misbehave(ctx) == "returns both" {
 		return io.ErrUnexpectedEOF
@@ -429,8 +436,7 @@ func TestObserversOfSiblings(t *testing.T) {
 
 // TestSiblingWithoutThePacer has a cool-down of its own, not the Pacer's limits.
 func TestSiblingWithoutThePacer(t *testing.T) {
-	p, err := pacer.New([]pacer.Limit{{Max: 1, Window: time.Hour}})
-	require.NoError(t, err)
+	p := must(pacer.New([]pacer.Limit{{Max: 1, Window: time.Hour}}))
 	paced := newClient(t, answering(okAnswer), agentmessaging.WithLimiter(p))
 	require.NoError(t, by(agentmessaging.WithLimiter(new(limiterStub)), get)(t.Context(), paced))
 	assert.Zero(t, p.State().Limits[0].Used)

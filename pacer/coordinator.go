@@ -38,6 +38,7 @@ type coordinator struct {
 // refusals are all that became of one kind of call for a while.
 type refusals struct {
 	since time.Duration // the first
+	until time.Duration // the last, by when the gate was due to open before it
 	opens time.Duration // when the gate opens
 }
 
@@ -102,7 +103,7 @@ func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Sc
 	here := func(at int64) time.Duration { return time.Duration(at-c.offset) * time.Microsecond }
 	s := quota.Schedule{
 		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond,
-		Key: t.key, RefusedSince: c.refusing[key.Costs].since,
+		Key: t.key, RefusedSince: c.refusing[key.Costs].since, RefusedUntil: c.refusing[key.Costs].until,
 	}
 	for _, at := range t.grants {
 		s.Grants = append(s.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: s.RefusedSince > 0})
@@ -146,8 +147,11 @@ func (c *coordinator) Idle(now time.Duration, class quota.Class) {
 // quota.MostBackoff, so that a service that refuses for ever is not asked for ever.
 func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
 	l, r := c.here(now), c.refusing[costs]
-	if now > r.opens+quota.MostBackoff { // it was open for long, and nobody asked
+	switch {
+	case now > r.opens+quota.MostBackoff: // it was open for long, and nobody asked
 		r.since = now
+	case now >= r.opens:
+		r.until = r.opens
 	}
 	wait := max(o.RetryAfter, quota.LeastClosed).Microseconds()
 	shut := max(wait, min(now-r.since, quota.MostBackoff).Microseconds())

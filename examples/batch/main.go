@@ -184,8 +184,7 @@ func (j *journal) note(r record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	line, _ := json.Marshal(r) // strings and a number can always be
-	line = append(line, '\n')
-	_, err := j.file.Write(line)
+	size, err := j.file.Write(append(line, '\n'))
 	if err == nil {
 		err = j.file.Sync()
 	}
@@ -195,7 +194,7 @@ func (j *journal) note(r record) error {
 		return err
 	}
 	j.states[r.Message] = r.State
-	j.size += int64(len(line))
+	j.size += int64(size)
 	return nil
 }
 

@@ -22,15 +22,13 @@ func NewTransport() *http.Transport {
 		MaxIdleConnsPerHost:    256,
 		TLSHandshakeTimeout:    10 * time.Second,
 		ExpectContinueTimeout:  time.Second,
-		IdleConnTimeout:        idleTime,
 		MaxResponseHeaderBytes: 256 << 10,
+		// Shorter than that of common front ends, such as the 60 s of AWS's load balancers
+		// and the 75 s of nginx: over HTTP/1.1 a POST may meet their close on its way, and
+		// then nobody knows whether it arrived.
+		IdleConnTimeout: 50 * time.Second,
 	}
 }
-
-// idleTime is shorter than that of common front ends, such as the 60 s of AWS's load
-// balancers and the 75 s of nginx: over HTTP/1.1 a POST may meet their close on its way,
-// and then nobody knows whether it arrived.
-const idleTime = 50 * time.Second
 
 // pingAfter is how long an HTTP/2 connection may be silent before a ping, and how long
 // the ping may go unanswered. Without pings, each call on a connection whose path has

@@ -80,6 +80,7 @@ type gate struct {
 	trace         string        // of the answer that closed it
 	random        float64       // for jitter, the same for all callers
 	lastPass      time.Duration // when somebody last got through
+	due           time.Duration // when it was to open last; a frozen program opens it later
 	emptyOpenings int           // openings in a row before the last one in which nobody did
 	ramp          *ramp         // since it opened last; nil: it holds back nobody
 }
@@ -111,7 +112,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 				Estimated: true, Key: g.key, TraceID: g.trace,
 			}
 			if g.emptied() > 0 { // else it has never opened
-				s.RefusedSince = g.lastPass
+				s.RefusedSince, s.RefusedUntil = g.lastPass, g.due
 			}
 			if waiting > 0 && now >= p.tryAt {
 				p.tryAt, p.tryAfter = now+p.tryAfter, min(2*p.tryAfter, mostTrial)
@@ -119,6 +120,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 			}
 			return s
 		}
+		g.due = jittered
 		g.open(now)
 	}
 	if waiting == 0 {

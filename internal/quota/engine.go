@@ -63,6 +63,7 @@ type Schedule struct {
 	Gap          time.Duration // between the turns after that
 	Estimated    bool          // Turn and Gap are estimates: nobody is refused because of them
 	RefusedSince time.Duration // since when the service has refused all, though the limit has opened; 0: it has not
+	RefusedUntil time.Duration // when the last opening in which it did was due
 	Key          string        // the limit_key of the limit that they wait for
 	TraceID      string        // of the refusal that closed it; empty if not known
 }
@@ -490,7 +491,8 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	var patience time.Duration
 	switch {
 	case closed > w.MaxWait, turn > now && turn >= w.deadline:
-	case s.RefusedSince > 0 && closed > 0 && w.Patience > 0 && now-max(s.RefusedSince, w.limitedSince) >= w.Patience:
+	// Until now would be too long: a program that was frozen has not asked meanwhile.
+	case s.RefusedUntil > 0 && closed > 0 && w.Patience > 0 && s.RefusedUntil-max(s.RefusedSince, w.limitedSince) >= w.Patience:
 		patience = w.Patience
 	default:
 		return nil
