@@ -150,7 +150,7 @@ type journal struct {
 	mu     sync.Mutex     // guards what follows
 	states map[int]string // by message, as the file has them
 	file   *os.File
-	size   int64 // of the whole lines
+	size   int64 // without what a note that failed has left
 }
 
 func openJournal(path string) (*journal, error) {
@@ -159,10 +159,11 @@ func openJournal(path string) (*journal, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	j.size = int64(len(lines))
 	lines = lines[:bytes.LastIndexByte(lines, '\n')+1] // a death leaves half a line; nothing was done after it
 	for line := range bytes.Lines(lines) {
 		var r record
-		// Somebody may have appended a whole line to the half one. No text has the first
+		// The next record follows half a line without a break. No text has the first
 		// characters of a record: JSON escapes its quotes.
 		line = line[max(0, bytes.LastIndex(line, []byte(`{"message":`))):]
 		if err := json.Unmarshal(line, &r); err != nil {
@@ -170,10 +171,7 @@ func openJournal(path string) (*journal, error) {
 		}
 		j.states[r.Message] = r.State
 	}
-	j.size = int64(len(lines))
-	if j.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600); err == nil {
-		err = j.file.Truncate(j.size)
-	}
+	j.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	return j, err
 }
 
