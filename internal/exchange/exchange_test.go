@@ -69,7 +69,7 @@ func TestBodies(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var ctx context.Context
 			begin := time.Now()
-			answer := send(t, New(tripper(func(req *http.Request) (*http.Response, error) {
+			sender := New(tripper(func(req *http.Request) (*http.Response, error) {
 				ctx = req.Context()
 				body := io.Reader(strings.NewReader(tt.body))
 				if tt.hangs {
@@ -79,18 +79,14 @@ func TestBodies(t *testing.T) {
 					StatusCode: cmp.Or(tt.status, http.StatusOK), ContentLength: tt.length,
 					Header: http.Header{"Content-Encoding": {tt.coding}}, Body: io.NopCloser(body),
 				}, nil
-			})))
+			}))
+			answer := sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Header: http.Header{}, Deadline: soon()})
 			assert.Equal(t, tt.want, string(answer.Body), name)
 			assert.Equal(t, tt.err, answer.Err, name)
 			assert.Equal(t, tt.elapsed, time.Since(begin), name)
 			assert.Error(t, ctx.Err(), "%s: the request is over", name)
 		})
 	}
-}
-
-// send sends a request.
-func send(t *testing.T, sender *Sender) Answer {
-	return sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Header: http.Header{}, Deadline: soon()})
 }
 
 // TestConnectionsAreForgotten when net/http has let go of them.
@@ -164,7 +160,6 @@ var failures = map[string]struct {
 	"no dial of a GET, ended":              {does: "waits", err: errDial, missed: NoAnswer, sent: true},
 	"refused by the transport":             {request: "POST x", err: io.EOF},
 	"refused by the transport, ended":      {request: "POST x", does: "waits", missed: NoAnswer, instead: context.DeadlineExceeded},
-	"refused by it, read before":           {request: "POST x", does: "reads", err: io.EOF, sent: true},
 	"refused by it, after a hook":          {request: "POST x", does: "HTTP/2", err: io.EOF, sent: true},
 	"refused by it, a POST without a body": {request: "POST", err: io.EOF, sent: true},
 	"a proxy, read before":                 {request: "POST x", does: "reads looks", err: proxyDenial{io.EOF}, sent: true},
