@@ -105,7 +105,9 @@ func (c *coordinator) step() {
 		if s.now >= c.lostUntil {
 			c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its time went back")
 		}
-		c.lostUntil = s.now + 2*time.Minute // losses that follow one another more quickly are one episode
+		// With clocks too far apart, each step may lose the state: losses that follow one
+		// another within this time are one episode, of which one record is enough.
+		c.lostUntil = s.now + 2*time.Minute
 	}
 }
 
