@@ -318,7 +318,7 @@ func (r *telemetry) addRows(t *testing.T, tables map[string]map[string]bool) {
 	for _, s := range r.spans.GetSpans() {
 		for _, a := range s.Attributes {
 			tables["attributes"][string(a.Key)+": "+types.Replace(a.Value.Type().String())] = true
-			if text := a.Value.Emit(); a.Key == "error.type" && !unicode.IsDigit(rune(text[0])) {
+			if text := a.Value.String(); a.Key == "error.type" && !unicode.IsDigit(rune(text[0])) {
 				tables["errors"][text] = true
 			}
 		}
