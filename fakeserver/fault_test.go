@@ -80,10 +80,7 @@ func TestFaults(t *testing.T) {
 				injection := fake.Inject(row.fault, fakeserver.ByEndpoint(fakeserver.EndpointSendMessage)).Required()
 				ctx, cancel := context.WithCancel(t.Context())
 				if strings.Contains(row.name, "Hang") {
-					go func() {
-						_, _ = fake.AwaitCalls(ctx, 1, fakeserver.ByAgent(agent))
-						cancel()
-					}()
+					fake.OnCall(func(fakeserver.Call) { cancel() }, fakeserver.ByAgent(agent))
 				}
 				got := seen(c.wire, c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"x"}`).WithContext(ctx))
 				cancel()

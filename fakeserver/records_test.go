@@ -257,7 +257,6 @@ var reasons = []struct {
 	}},
 	{"429: Exhaust closed key_day for key_000001; it opens in 24h0m0s.", "GET", anAgent, "", func(f fake, c *caller) { f.Exhaust(c.key, "key_day") }},
 	{"503: the test has made the BYOK store unavailable.", "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, func(f fake, _ *caller) { f.SetBYOKAvailable(false) }},
-	{"Answer(503) answered in place of the service; the call had no effect.", "GET", anAgent, "", injecting(fakeserver.Answer(503, ""))},
 	{"LoseReply(ResetConnection()) ended the connection without an answer; the call had its effect.", "GET", anAgent, "", injecting(fakeserver.LoseReply(fakeserver.ResetConnection()))},
 	{"LoseReply(CloseEarly()) ended the connection without an answer; the agent has the message.", "POST", anAgent + "/messages", `{"text":"x"}`, injecting(fakeserver.LoseReply(fakeserver.CloseEarly()))},
 	{"TruncateReply(5) cut the answer after 5 of 143 bytes; the call had its effect.", "GET", anAgent, "", injecting(fakeserver.TruncateReply(5))},

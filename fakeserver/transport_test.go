@@ -66,21 +66,6 @@ func overTLS(t testing.TB, fake *fakeserver.Server, http2 bool) socket {
 	return socket{server.Client().Transport, "https", server.Listener.Addr().String()}
 }
 
-// sees is all that a client sees of a call but the time, and what the fake recorded of
-// the request.
-func sees(fake *fakeserver.Server, wire http.RoundTripper, req *http.Request) (answer, arrived string) {
-	resp, err := wire.RoundTrip(req)
-	if err != nil {
-		return class(err), fmt.Sprint("calls: ", fake.CallCount())
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	resp.Header.Del("Date")
-	call := append(fake.Calls(), fakeserver.Call{})[0] // net/http refuses some requests by itself
-	return fmt.Sprint(resp.Status, resp.Proto, resp.Header, resp.Trailer, resp.ContentLength, resp.TransferEncoding, resp.Uncompressed, resp.Close, string(body), err),
-		fmt.Sprint(call.Method, call.Path, call.AgentID, call.Header, call.Body, call.BodyBytes)
-}
-
 // requests change a POST with a body of 5 bytes.
 var requests = map[string]func(*http.Request){
 	"POST":   func(*http.Request) {},
@@ -100,15 +85,14 @@ var requests = map[string]func(*http.Request){
 	"value: lines":   func(r *http.Request) { r.Header.Set("X-A", "b\nX-B: c") },
 	"value: DEL":     func(r *http.Request) { r.Header.Set("X-A", "b\x7f") },
 	"method: line":   func(r *http.Request) { r.Method = "GET\n" },
-	"method: space":  func(r *http.Request) { r.Method = "G ET" },
 	"query: space":   func(r *http.Request) { r.URL.RawQuery = "a b" },
 	"close":          func(r *http.Request) { r.Close = true },
 	"go away":        func(r *http.Request) { r.Header.Set("X-Fault", "a") },
 	"header: close":  func(r *http.Request) { r.Header.Set("Connection", "close") },
 }
 
-// What arrives and what the client sees is the same in memory as over a socket, for
-// requests that net/http refuses to send too.
+// What arrives and all that the client sees but the time are the same in memory as over a
+// socket, for requests that net/http refuses to send too.
 func TestRequestsArriveAsOverASocket(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
 	server := httptest.NewServer(fake)
@@ -120,8 +104,18 @@ func TestRequestsArriveAsOverASocket(t *testing.T) {
 			fake.Inject(fakeserver.GoAway(), fakeserver.Where(func(call fakeserver.Call) bool { return call.Header.Get("X-Fault") != "" }))
 			req := c.request("POST", "/v1/agents/agent_000001", "hello")
 			change(req)
-			answer, arrived := sees(fake, wire, req)
-			return []string{answer, arrived}
+			resp, err := wire.RoundTrip(req)
+			if err != nil {
+				return []string{class(err), fmt.Sprint("calls: ", fake.CallCount())}
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			resp.Header.Del("Date")
+			call := append(fake.Calls(), fakeserver.Call{})[0] // net/http refuses some requests by itself
+			return []string{
+				fmt.Sprint(resp.Status, resp.Proto, resp.Header, resp.Trailer, resp.ContentLength, resp.TransferEncoding, resp.Uncompressed, resp.Close, string(body), err),
+				fmt.Sprint(call.Method, call.Path, call.AgentID, call.Header, call.Body, call.BodyBytes),
+			}
 		}
 		want := outcome(overSocket)
 		for way, wire := range transports(t, fake) {
@@ -619,23 +613,16 @@ func wantDocumented(t *testing.T, status int, body string) {
 	require.Equal(t, status != 200, parsed["error"] != nil, clipped(body))
 }
 
-// callSeeds are Authorization, Content-Type, Content-Encoding, path and body.
-var callSeeds = [][5]string{
-	{"Bearer KEY", "application/json", "identity", "/v1/warmup", `{"mode":"byok"}`},
-	{"Bearer KEY", "KEY", "KEY", "/v1/agents/KEY/messages", ""},
-	{"Bearer KEY", "text/plain; KEY=\"KEY", "gzip", "/v1/agents/%41MK%5Ffake/KEY", "{}"},
-	{"Basic KEY", "application/json;;", "br, gzip", "//v1/%2e%2e/status", "null"},
-	{"Bearer KEY, Bearer KEY", "application/json", "\x00", "/v1/agents/agent_000001/channels/sms", `{"mode":"sandbox"}`},
-	{"Bearer KEY", "application/json", "", "/v1/agents/%61mk_fake_000001", ""},
-	{"Bearer KEY", "application/json", "", "/v1/agents", `{"llm":{"api_key":"sk","provider":"openai","label":"\ud800"}}`},
-	{"Bearer KEY", "application/json", "", "/v1/agents", `{"metadata":{"a":[[[{"a":1}]]]} } `},
-}
-
 // FuzzCall sends any headers and any body to any path. KEY is replaced by the default key.
 func FuzzCall(f *testing.F) {
-	for _, seed := range callSeeds {
-		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4])
-	}
+	f.Add("Bearer KEY", "application/json", "identity", "/v1/warmup", `{"mode":"byok"}`)
+	f.Add("Bearer KEY", "KEY", "KEY", "/v1/agents/KEY/messages", "")
+	f.Add("Bearer KEY", "text/plain; KEY=\"KEY", "gzip", "/v1/agents/%41MK%5Ffake/KEY", "{}")
+	f.Add("Basic KEY", "application/json;;", "br, gzip", "//v1/%2e%2e/status", "null")
+	f.Add("Bearer KEY, Bearer KEY", "application/json", "\x00", "/v1/agents/agent_000001/channels/sms", `{"mode":"sandbox"}`)
+	f.Add("Bearer KEY", "application/json", "", "/v1/agents/%61mk_fake_000001", "")
+	f.Add("Bearer KEY", "application/json", "", "/v1/agents", `{"llm":{"api_key":"sk","provider":"openai","label":"\ud800"}}`)
+	f.Add("Bearer KEY", "application/json", "", "/v1/agents", `{"metadata":{"a":[[[{"a":1}]]]} } `)
 	f.Fuzz(func(t *testing.T, auth, contentType, encoding, path, body string) {
 		fake, c := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithMessageTexts())
 		c.agent(emptyBody)
