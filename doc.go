@@ -99,7 +99,8 @@
 //     the plan, a new client does not wait for the old limit.
 //   - Endpoints where the client has seen the same limit_key wait too. But two limits may
 //     have the same name: so an endpoint that was not refused this time tries one call
-//     after a second, and goes on if the service accepts it.
+//     after a second, and goes on if the service accepts it. Without a limit_key each
+//     endpoint counts as a limit of its own.
 //
 // A call fails with the 429
 //

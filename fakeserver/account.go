@@ -394,8 +394,8 @@ func (s *Server) SetPlan(key string, plan Plan) {
 // Other keys are not affected.
 //
 // The limit opens again after one window from now: a minute, an hour or a day, however
-// the fake counts calls and whatever the key has called before. Closing a limit that is
-// closed changes nothing.
+// the fake counts calls and whatever the key has called before. A limit that Exhaust has
+// closed already opens no later.
 //
 // An unknown limit, and a key that this fake did not issue, panic.
 func (s *Server) Exhaust(key string, limit Limit) {
