@@ -17,7 +17,7 @@
 //
 // The service's dashboard issues API keys; [NewClientFromEnv] takes address and
 // key from the environment. Make one [Client] for each key and keep it for the
-// life of the program. The examples of the methods show each call on a fake of
+// life of the program. The examples show the calls on a fake of
 // the service. The module also has these packages:
 //
 //   - [github.com/agent-messaging-service/agentmessaging-go/fakeserver], the fake,

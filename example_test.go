@@ -75,6 +75,39 @@ func ExampleClient_CreateAgent() {
 	// Output: agent_000001 active needs_compliance
 }
 
+func ExampleClient_SendMessage() {
+	fake, client := onFake()
+	defer fake.Close()
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.OnMessage(fakeserver.ByTextContaining("open")).Reply("We open at nine.")
+
+	reply, err := client.SendMessage(context.Background(), agent.ID, agentmessaging.MessageParams{Text: "When do you open?"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(reply.Text)
+	// Output: We open at nine.
+}
+
+// The agent is enabled for SMS, and the answer is lost. Reading the agent shows what
+// has happened.
+func ExampleClient_EnableSMS() {
+	fake, client := onFake()
+	defer fake.Close()
+	ctx, agent := context.Background(), fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection())).Times(1)
+
+	_, err := client.EnableSMS(ctx, agent.ID, agentmessaging.SMSModeSandbox)
+	if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
+		read, err := client.GetAgent(ctx, agent.ID)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(read.SMS.Status, read.SMS.PhoneNumber)
+	}
+	// Output: active +12025550101
+}
+
 // A provider key is stored once and serves all agents of the API key. What is
 // stored is never returned; nothing stored is no error, but nil.
 func ExampleClient_SetBYOK() {
