@@ -48,9 +48,9 @@ const maxClasses = 32
 type classState struct {
 	limited atomic.Bool // whether the engine must ask for the class
 	gate    *gate       // nil: it was never refused
-	// A class that only shares the name of the refused limit tries the gate from tryAt on
-	// with one call, to see whether it has to wait, and then again tryAfter later. Once the
-	// limit has refused the class itself, tryAt is never.
+	// A class that only shares the name of the refused limit tries the gate from tryAt
+	// on with one call, to see whether it has to wait, and then again tryAfter later.
+	// Once the limit has refused the class itself, tryAt is never.
 	tryAt, tryAfter time.Duration
 }
 
@@ -81,7 +81,7 @@ type gate struct {
 	random        float64       // for jitter, the same for all callers
 	lastPass      time.Duration // when somebody last got through
 	due           time.Duration // when it was to open last; a frozen program opens it later
-	emptyOpenings int           // openings in a row before the last one in which nobody did
+	emptyOpenings int           // how many openings in a row let nobody through, the last one not counted: see emptied
 	ramp          *ramp         // since it opened last; nil: it holds back nobody
 }
 
@@ -131,9 +131,9 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 	return s
 }
 
-// next has callers go in turn at an open gate, one at a time, so that the classes that wait
-// there take turns. A lone caller is not held up by the pace of many, once all who were
-// sent have been answered and everybody who waited has had the time to ask.
+// next has callers go in turn at an open gate, one at a time, so that the classes that
+// wait there take turns. A lone caller is not held up by the pace of many, once all who
+// were sent have been answered and everybody who waited has had the time to ask.
 func (g *gate) next(now time.Duration, alone bool) Schedule {
 	r := g.ramp
 	if r == nil || alone && r.sent == r.passed+r.refused && now-max(r.opened, r.last) >= answerWait {
@@ -209,7 +209,7 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	case *ramp:
 		mark.record(o)
 	case *gate: // it tried whether it has to wait
-		if passed && p.gate == mark {
+		if passed && p.gate == mark && p.tryAt < never { // else the limit has refused the class itself since
 			p.gate = nil
 		}
 	}

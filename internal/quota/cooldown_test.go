@@ -228,6 +228,21 @@ func TestCoolDown(t *testing.T) {
 	}
 }
 
+// TestRefusedDuringATrial: a trial that passes frees its class, but not where the limit
+// has refused another call of the class meanwhile, which has to wait (interface 8.3).
+func TestRefusedDuringATrial(t *testing.T) {
+	p := play(0)
+	p.answer(read, *refuses("k", s)) // so that read shares the name
+	p.now += s
+	p.ask(read, 1)
+	p.answer(message, *refuses("k", 60*s))
+	p.now += s
+	assert.Len(t, p.ask(read, 1).Grants, 1, "the trial")
+	p.Done(p.now, p.sort(read), *refuses("k", 60*s))
+	p.answer(read, *passes)
+	assert.Equal(t, p.now+60*s, p.ask(read, 1).Again)
+}
+
 // TestJitter is for programs that were refused together: up to a tenth of the wait
 // and a quarter of a second, within half of the room that the call has. The limit's key
 // and the service's own time decide who cannot wait.

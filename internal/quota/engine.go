@@ -49,7 +49,8 @@ type Rule interface {
 	// An attempt that was not sent gives its grant back. news: a refusal closed a limit,
 	// or kept it closed for a second longer or more.
 	Done(now time.Duration, w *Waiter, o Outcome) (news bool)
-	// Idle learns that nobody waits any more in a class for which it was to be asked again.
+	// Idle learns that nobody waits any more in a class for which it was to be asked
+	// again.
 	Idle(now time.Duration, class Class)
 }
 
@@ -114,7 +115,7 @@ type attempt struct {
 	rests      bool               // until wake is called, or until the alarm if it is the sleeper
 	wake       context.CancelFunc // ends its rest
 	wakesAt    time.Duration      // the alarm, when it fell asleep
-	told       bool               // OnWait knows how long it will wait
+	informed   bool               // OnWait was called with the length of this wait
 	err        error
 }
 
@@ -155,9 +156,9 @@ type Engine struct {
 
 	mu      sync.Mutex // guards what follows
 	clock   Clock
-	last    time.Time // the clock's latest reading
-	passed  time.Duration
-	rewound func() // the clock was set back
+	last    time.Time     // the clock's latest reading
+	elapsed time.Duration // by the clock, an hour when the engine was made; never goes back
+	rewound func()        // the clock was set back
 	queues  map[Class]*queue
 	grants  int64
 	sleeper *Waiter       // the one of those who rest that sleeps until the alarm; nil: nobody rests
@@ -169,10 +170,10 @@ type queue struct {
 	Class
 	Schedule
 	line
-	untold    []*Waiter // who rest, and are not told yet how long they will wait
-	lastGrant int64     // the number of its last grant, of all
-	asking    bool      // the rule will deliver a Schedule
-	stale     bool      // something has changed since the rule was asked
+	uninformed []*Waiter // resting calls whose OnWait waits for a forecast
+	lastGrant  int64     // the number of its last grant, of all
+	asking     bool      // the rule will deliver a Schedule
+	stale      bool      // something has changed since the rule was asked
 }
 
 // NewEngine returns an engine that waits by clock, or by real time if it is nil.
@@ -181,7 +182,7 @@ func NewEngine(rule Rule, clock Clock) *Engine {
 		clock = RealClock{}
 	}
 	// The engine's time begins at an hour: a moment of 0 means "not set".
-	return &Engine{rule: rule, clock: clock, passed: time.Hour, queues: map[Class]*queue{}}
+	return &Engine{rule: rule, clock: clock, elapsed: time.Hour, queues: map[Class]*queue{}}
 }
 
 // Acquire waits until the attempt may be sent. The error is a *Refusal, the
@@ -267,9 +268,9 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest con
 	defer e.mu.Unlock()
 	now, q, rested := e.nowLocked(), e.queues[w.Class], w.rests
 	if slept {
-		e.passed = max(now, w.wakesAt)
+		e.elapsed = max(now, w.wakesAt)
 		e.serveLocked()
-		now = e.passed
+		now = e.elapsed
 	}
 	if err := ctx.Err(); err != nil && w.waits {
 		e.refuseLocked(q, w, err)
@@ -277,13 +278,13 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest con
 	if w.wake(); !w.waits {
 		return nil, 0, nil
 	}
-	if w.OnWait != nil && !w.told {
+	if w.OnWait != nil && !w.informed {
 		if q.Turn > 0 {
-			w.told, w.rests = true, false
+			w.informed, w.rests = true, false
 			e.wakeAtLocked(e.alarm) // another one may have to sleep
 			return nil, 0, &Wait{Limit: q.Key, Place: w.place, Expected: max(0, q.Turn+time.Duration(w.place-1)*q.Gap-now)}
 		}
-		q.untold = append(q.untold, w)
+		q.uninformed = append(q.uninformed, w)
 	}
 	w.rests = true
 	rest, w.wake = context.WithCancel(ctx)
@@ -416,7 +417,7 @@ func (e *Engine) serveLocked() {
 			switch first := q.first(); {
 			case q.asking, first == nil && q.Again == 0:
 			case first == nil: // nobody waits any more
-				q.Schedule, q.untold = Schedule{}, nil
+				q.Schedule, q.uninformed = Schedule{}, nil
 				e.rule.Idle(now, q.Class)
 			case q.Again > now:
 				until = min(until, q.Again)
@@ -470,10 +471,10 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 		e.refuseLateLocked(q, now)
 	}
 	if q.Turn > 0 {
-		for _, w := range q.untold {
+		for _, w := range q.uninformed {
 			w.wake()
 		}
-		q.untold = nil
+		q.uninformed = nil
 	}
 }
 
@@ -515,7 +516,7 @@ func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {
 	q.remove(w)
 	w.Limit = q.Key
-	w.end(e.passed, err)
+	w.end(e.elapsed, err)
 }
 
 // end ends the wait of a call: it may go at that time, or has an error.
@@ -617,10 +618,10 @@ func (e *Engine) nowLocked() time.Duration {
 	switch d := now.Sub(e.last); {
 	case e.last.IsZero():
 	case d > 0:
-		e.passed += min(d, never/2)
+		e.elapsed += min(d, never/2)
 	case d < -time.Second && e.rewound != nil:
 		e.rewound()
 	}
 	e.last = now
-	return e.passed
+	return e.elapsed
 }
