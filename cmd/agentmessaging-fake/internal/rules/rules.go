@@ -220,6 +220,11 @@ func (s *Set) Add(r Rule) (m *Active, err error) {
 // package fakeserver refuses a step.
 func (m *Active) putInForce(fake *fakeserver.Server, matchers []fakeserver.Matcher) {
 	var ready atomic.Bool
+	defer func() {
+		if !ready.Load() { // a step was refused
+			m.acting.Remove()
+		}
+	}()
 	matchers = append(matchers, fakeserver.Where(func(fakeserver.Call) bool { return ready.Load() }))
 	if m.kind == Replies {
 		m.script(fake.OnMessage(matchers...))
@@ -232,20 +237,20 @@ func (m *Active) putInForce(fake *fakeserver.Server, matchers []fakeserver.Match
 // script gives each reply its own step: the last one repeats. It uses functions, since
 // a reply may be an error or have warnings.
 func (m *Active) script(script *fakeserver.Script) {
+	m.acting = script
 	for _, reply := range m.Replies {
 		script.ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return reply })
 	}
 	setBounds(m.Conditions, script)
-	m.acting = script
 }
 
 // inject makes the fault act, and names it as Go would call it.
 func (m *Active) inject(injection *fakeserver.Injection) {
+	m.Name, m.acting = m.Fault.String(), injection
 	if m.From != nil {
 		injection.From(*m.From)
 	}
 	setBounds(m.Conditions, injection)
-	m.Name, m.acting = m.Fault.String(), injection
 }
 
 // setBounds does what a script and an injection have in common. R is the type of both
