@@ -21,9 +21,10 @@ import (
 // and how an answer was missed.
 
 // reply is a JSON object of the service, of which a result is made by the names of its
-// members. What the interface may add to it one day is passed over. A missing member, or one
-// of another type, fails the reply if its zero value would claim something: an empty text, a
-// warm-up that did not happen. Others stay empty: no reply is lost for want of a trace_id.
+// members. What the interface may add to it one day is passed over. A missing member,
+// or one of another type, fails the reply if its zero value would claim something: an
+// empty text, a warm-up that did not happen. Others stay empty: no reply is lost for
+// want of a trace_id.
 type reply struct {
 	members strictjson.Object
 	traceID string
@@ -198,6 +199,12 @@ func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error
 	}
 	return fmt.Errorf("%s: %w", found, err)
 }
+
+// unconfirmed says how a JSON object does not confirm what it answers. The answer is not
+// lost, so nothing is repeated: to store a key again would spend another BYOK set.
+type unconfirmed string
+
+func (u unconfirmed) Error() string { return "the service answered " + string(u) }
 
 // hostOf is the host of a redirect, without path and query, which may hold a
 // credential.

@@ -94,12 +94,6 @@ func readOK(r *reply) (none struct{}) {
 	return none
 }
 
-// unconfirmed says how a JSON object does not confirm what it answers. The answer is not
-// lost, so nothing is repeated: to store a key again would spend another BYOK set.
-type unconfirmed string
-
-func (u unconfirmed) Error() string { return "the service answered " + string(u) }
-
 // GetBYOK reads what is stored for this API key (interface 4.3). It returns
 // nil and no error when nothing is.
 //

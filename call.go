@@ -18,10 +18,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// This file is one call, from top to bottom: newCall checks and encodes, run has a repeater
-// make the attempts, nextAttempt decides what follows an attempt, and sleep waits. One
-// attempt is in attempt.go, what its answer means in answer.go, and which outcomes are
-// repeated, and how often, in retry.go.
+// This file is one call, from top to bottom: newCall checks and encodes, run has a
+// repeater make the attempts, nextAttempt decides what follows an attempt, and sleep
+// waits. One attempt is in attempt.go, what its answer means in answer.go, and which
+// outcomes are repeated, and how often, in retry.go.
 
 // do is the one path that every call takes. read makes its result of a success body; what
 // it cannot read, it notes in reply.err.
@@ -168,11 +168,11 @@ func (c *call) run() (err error) {
 	}
 }
 
-// A repeater has go-retryablehttp repeat the attempts of one call, as the call says. The
-// http.Client in between adds the cookies. Header and body join in attempt.send: the library
-// and http.Client would copy them for each attempt, at eight more allocations a POST. A
-// repeater takes 700 bytes, a seventh of the memory of a POST, so a client keeps those that
-// no call uses.
+// A repeater has go-retryablehttp repeat the attempts of one call, as the call says.
+// The http.Client in between adds the cookies. Header and body join in attempt.send:
+// the library and http.Client would copy them for each attempt, at eight more
+// allocations a POST. A repeater takes 700 bytes, a seventh of the memory of a POST, so
+// a client keeps those that no call uses.
 type repeater struct {
 	call     *call // nil: none uses it
 	client   retryablehttp.Client
@@ -196,8 +196,8 @@ func newRepeater(jar http.CookieJar) *repeater {
 	return r
 }
 
-// run makes the attempts. What came of them is in call.last. The library's error counts only
-// where no attempt has ended the call: where sleep refused to go on.
+// run makes the attempts. What came of them is in call.last. The library's error counts
+// only where no attempt has ended the call: where sleep refused to go on.
 func (r *repeater) run(c *call) error {
 	r.call = c
 	r.request = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
@@ -231,7 +231,10 @@ func (r *repeater) RoundTrip(req *http.Request) (*http.Response, error) {
 func (c *call) nextAttempt() bool {
 	a := c.last
 	if a.outcome == outcomeRefused && c.previous != nil && c.previous.outcome == outcomeLimited && c.whyOver() != nil {
-		c.last = c.previous // it was over before it could be sent again: it ends with that 429
+		// The call was over before it could be sent again after a 429. It ends with
+		// that 429, not with the refusal here: run then finds actionRetry, and says
+		// why.
+		c.last = c.previous
 		return false
 	}
 	if a.next = a.outcome.idempotent; c.endpoint.Method == http.MethodPost {
@@ -250,9 +253,10 @@ func (c *call) nextAttempt() bool {
 	return false
 }
 
-// takeRetry takes another attempt from what the policy and the time left allow after a failure.
-// It says how long until then: for so long the call sleeps, or its limit is closed and it
-// waits in the line. If there is no other attempt, it adds to the failure why not.
+// takeRetry takes another attempt from what the policy and the time left allow after a
+// failure. It says how long until then: for so long the call sleeps, or its limit is
+// closed and it waits in the line. If there is no other attempt, it adds to the failure
+// why not.
 func (c *call) takeRetry() (wait time.Duration, again bool) {
 	a, policy := c.last, c.client.retry
 	switch c.pause = 0; {
@@ -336,10 +340,11 @@ func (c *call) whyOver() error {
 	return nil
 }
 
-// cause is what an error of the call wraps where others have made it fail: a transport, a
-// limiter, the function of WithBeforeSend, a context. It finds what they return, but no
-// errors of this package, which are about other calls: errgroup ends the context of all
-// with the first one's error. Its text says how ctx ended, and why, whether or not err does.
+// cause is what an error of the call wraps where others have made it fail: a transport,
+// a limiter, the function of WithBeforeSend, a context. It finds what they return, but
+// no errors of this package, which are about other calls: errgroup ends the context of
+// all with the first one's error. Its text says how ctx ended, and why, whether or not
+// err does.
 func (c *call) cause(ctx context.Context, err error) error {
 	return c.secrets.Error(isOwn, cmp.Or(ctx.Err(), c.whyOver()), err, context.Cause(ctx))
 }

@@ -94,9 +94,9 @@ func within(d time.Duration, do doCall) doCall {
 	}
 }
 
-// errLeft is why a caller leaves: another call failed. Its kinds are not those of this one;
-// what is around it stays in reach. Where the context ends with a cause, net/http returns
-// that in place of the context's error.
+// errLeft is why a caller leaves: another call failed. Its kinds are not those of this
+// one; what is around it stays in reach. Where the context ends with a cause, net/http
+// returns that in place of the context's error.
 var errLeft = fmt.Errorf("the user has left: %w", list{
 	io.ErrUnexpectedEOF, agentmessaging.ErrNotFound, &agentmessaging.ValidationError{Field: "f", Reason: "r"},
 	viaIs{agentmessaging.ErrConflict}, viaAs{&agentmessaging.Error{Method: "GET", Path: "/other"}},
@@ -260,7 +260,7 @@ var worded = []callCase{
 	{do: getStatus, given: each(with(400, "Location", "https://elsewhere.example/")), want: "not done: ErrBadRequest"},
 	{rule: "An error body: names are exact, each is there once, and what has another type or name is kept as it came.", do: get, opts: options{once},
 		given: bodies(400,
-			`{"error":"first","error":5,"reason":"r","quota":12345678901234567890}`,
+			`{"error":"first","error":"second","reason":"r","quota":12345678901234567890}`,
 			`{"error":"busy","Error":"other","TRACE_ID":"t","Limit_Key":"k","reason":null}`,
 			"          null", `{"error":"a"}x`, "<html>busy"), want: "not done: ErrBadRequest"},
 	{rule: "The documented error body.", do: get, opts: options{once},
@@ -389,7 +389,8 @@ var updateCalls = flag.Bool("update-calls", false, "write what is seen of the ca
 
 const callsFile = "testdata/calls.txt"
 
-// TestCalls holds the end of each call to its case, and what else is seen of it to callsFile.
+// TestCalls holds the end of each call to its case, and what else is seen of it to
+// callsFile.
 func TestCalls(t *testing.T) {
 	var all strings.Builder
 	for i, r := range slices.Concat(verdicts, worded, reported) {

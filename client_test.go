@@ -319,9 +319,9 @@ func TestAgentIDs(t *testing.T) {
 	}
 }
 
-// FuzzURL: an address or an agent's id is refused, or every call stays below the address,
-// where the id arrives as exactly one segment of the path. It is escaped also where net/url
-// would leave what some proxies cut off, such as a semicolon.
+// FuzzURL: an address or an agent's id is refused, or every call stays below the
+// address, where the id arrives as exactly one segment of the path. It is escaped also
+// where net/url would leave what some proxies cut off, such as a semicolon.
 func FuzzURL(f *testing.F) {
 	for _, id := range []string{
 		"agent_1", "", ".", "..", "a/b", "%2e%2e", "a%2Fb", "a?b", "a#b", "é 語", "\x00", `a\b`, "a;b", "+", "/", "a\nb", "a\xffb", "../status", "...", "a;b,c d",

@@ -83,8 +83,9 @@
 // An attempt spends quota on the six endpoints that may answer 429, unless it is
 // refused (our reading of interface 4 and 8). So a client and all that With makes of it
 // share a budget for retries of failures that the service may have seen: a fifth of the
-// calls that succeed, and two a second, of which ten are saved up at most. If the budget is
-// empty, the error says so. What was never sent, such as a connection refused, draws nothing.
+// calls that succeed, and two a second, of which ten are saved up at most. If the
+// budget is empty, the error says so. What was never sent, such as a connection
+// refused, draws nothing.
 //
 // # Limits
 //

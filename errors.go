@@ -26,9 +26,9 @@ type Error struct {
 	// the cool-down or a [Limiter] refused the call, or its deadline passed in line for
 	// them (see Local). 0 means that there was no answer, and Unwrap tells why.
 	StatusCode int
-	// Code is the body's error member, such as rate_limited (interface 2.1);
-	// empty if the body was not the documented one. Code and Reason are as long as the
-	// service makes them, in a body of which at most 64 KiB are read; secrets are taken out.
+	// Code is the body's error member, such as rate_limited (interface 2.1); empty if
+	// the body was not the documented one. Code and Reason are as long as the service
+	// makes them, in a body of which at most 64 KiB are read; secrets are taken out.
 	Code string
 	// TraceID is the answer's trace_id, or with Local that of the answer that closed
 	// the limit; quote it when reporting an issue. One line of at most 128 bytes.

@@ -39,7 +39,8 @@ type Subject struct {
 	Call uint64
 	// Endpoint is the one that the method calls.
 	Endpoint Endpoint
-	// AgentID names the agent that the call is about, or has created; empty if there is none.
+	// AgentID names the agent that the call is about, or has created; empty if there is
+	// none.
 	AgentID string
 }
 

@@ -168,8 +168,8 @@ var answerBodies = []struct{ name, body string }{
 
 const otherJSON = `{"unknown":[1,2]}`
 
-// TestAnswerMatrix: each status, or the ends of a range that is treated alike in turn, with
-// each body, for every endpoint.
+// TestAnswerMatrix: each status, or the ends of a range that is treated alike in turn,
+// with each body, for every endpoint.
 func TestAnswerMatrix(t *testing.T) {
 	page := page{{"Status", "Body", "GET, PUT, DELETE", "POST"}}
 	for _, statuses := range [][2]int{{200, 299}, {300, 428}, {429, 429}, {430, 499}, {500, 501}, {502, 504}, {505, 599}} {
@@ -193,9 +193,9 @@ func TestAnswerMatrix(t *testing.T) {
 	page.check(t, "answers")
 }
 
-// afterAnswer answers the endpoints with the ends of a range of statuses in turn. It leaves
-// the status out of the outcomes: it names the row. TestCalls has the objects that do not
-// confirm a SetBYOK or ClearBYOK.
+// afterAnswer answers the endpoints with the ends of a range of statuses in turn. It
+// leaves the status out of the outcomes: it names the row. TestCalls has the objects
+// that do not confirm a SetBYOK or ClearBYOK.
 func afterAnswer(t *testing.T, ends [2]int, body string) [2]string {
 	calls, asked := 0, slices.DeleteFunc(slices.Clone(endpoints), func(call endpoint) bool {
 		return ends[0] == http.StatusOK && body == otherJSON && (call.name == "SetBYOK" || call.name == "ClearBYOK")

@@ -29,12 +29,13 @@ type Option func(*settings) error
 // WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which bounds a
 // single attempt if it is more than 0) are used. A nil Transport is
 // http.DefaultTransport, as net/http has it. hc is copied and never changed, its
-// CheckRedirect is not used because no redirect is followed, and its idle connections are
-// never closed. A transport that reads of a request's body before it runs the hooks of
-// net/http/httptrace for a connection counts as having sent the request, whatever it does
-// then. One that returns an error, has run no hooks and has not read the body, such as an
-// open circuit breaker, has not sent it, and cannot read the body later. Without a body, a
-// POST counts as sent then; any other request does too, unless the error is that of a dial.
+// CheckRedirect is not used because no redirect is followed, and its idle connections
+// are never closed. A transport that reads of a request's body before it runs the hooks
+// of net/http/httptrace for a connection counts as having sent the request, whatever it
+// does then. One that returns an error, has run no hooks and has not read the body,
+// such as an open circuit breaker, has not sent it, and cannot read the body later.
+// Without a body, a POST counts as sent then; any other request does too, unless the
+// error is that of a dial.
 //
 // The default is a transport of the client's own: up to 256 idle connections, for
 // 50 s, and pings on HTTP/2 connections that are silent, so that calls do not hang where

@@ -202,7 +202,8 @@ type brokenClock struct{ quota.RealClock }
 
 func (brokenClock) Sleep(context.Context, time.Duration) error { return io.ErrUnexpectedEOF }
 
-// lateClock wakes up a minute late, on the second, as in a program that is frozen meanwhile.
+// lateClock wakes up a minute late, on the second, as in a program that is frozen
+// meanwhile.
 type lateClock struct{ quota.RealClock }
 
 func (c lateClock) Sleep(ctx context.Context, d time.Duration) error {

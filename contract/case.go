@@ -100,7 +100,8 @@ func (s *suite) rows(prefix, sentence string, call step, status int, list ...row
 }
 
 // step is one thing that a case does: it makes a call n times, or arranges something
-// between calls. The calls below make none until is says how they are answered.
+// between calls. The steps below make no call (n is 0) until is, given or limited says how
+// it is answered.
 type step struct {
 	rawcall.Call
 	n        int
@@ -154,7 +155,7 @@ func who(name, plan string) rawcall.Key { return rawcall.Key{Name: name, Plan: p
 
 const (
 	providerKey = rawcall.ProviderKey
-	ownKey      = rawcall.OwnKey
+	keyMembers  = rawcall.KeyMembers
 	noAgent     = rawcall.NoAgent
 	fullMembers = `"base_url":"https://gateway.example/v1","model":"m-1","label":"work"`
 )
@@ -317,9 +318,9 @@ func (s skipped) Error() string { return string(s) }
 
 // shared holds the state that the cases on one target share.
 type shared struct {
-	// shown has, by a rule, the endpoint and status that broke it and what is wrong, the
-	// case that failed for that though it checks another rule. Cases on fresh targets
-	// share it too.
+	// shown maps a failure (the broken rule, endpoint and status, and what is wrong) to
+	// the case that reported it although it checks another rule. Later cases that meet
+	// the failure are skipped. Cases on fresh targets share the map too.
 	shown *sync.Map
 
 	failed bool          // the agent could not be created
@@ -490,9 +491,9 @@ func (s *session) call(st step, i int) (answer, error) {
 	}
 }
 
-// checkTarget ends the run on a shared target after three calls in a row without an answer,
-// and if the target, from the start, refuses Target.Key or answers it with no JSON, as
-// another server does: the rules are not to blame.
+// checkTarget ends the run on a shared target after three calls in a row without an
+// answer, and if the target, from the start, refuses Target.Key or answers it with no
+// JSON, as another server does: the rules are not to blame.
 func (s *session) checkTarget(c rawcall.Call, x rawcall.Exchange, err error) {
 	all, refused := s.all, x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired
 	byOwnKey := err == nil && c.Key == own && c.Header != "Authorization"

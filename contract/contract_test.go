@@ -48,8 +48,8 @@ func TestFake(t *testing.T) {
 }
 
 // TestFakeShared runs the cases one after the other on one target: as a live service
-// would have them, within the default budget, and with all abilities. The decisions of this
-// project are for TestFake.
+// would have them, within the default budget, and with all abilities. The decisions of
+// this project are for TestFake.
 func TestFakeShared(t *testing.T) {
 	target := directly(newFake(t, fakeserver.WithClock(still)))
 	Run(t, Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient})
@@ -163,6 +163,7 @@ func TestPlan(t *testing.T) {
 		"a clock that can be moved":   {Target{Budget: one, Abilities: nothing{}}, []testCase{costs(Spend{Requests: 1, Wait: day})}, []bool{true}},
 		"one agent for all":           {Target{Budget: Spend{Requests: 3, Creations: 1}}, []testCase{ofAgent, ofAgent}, []bool{true, true}},
 		"an agent is a creation":      {Target{Budget: Spend{Requests: 3}}, []testCase{ofAgent}, []bool{false}},
+		"an agent counts as 20 calls": {Target{Budget: Spend{Requests: 19, Creations: 1}}, []testCase{costs(Spend{Requests: 1, Creations: 1}), costs(Spend{Requests: 19})}, []bool{false, true}},
 		"what the target lacks":       {Target{}, []testCase{newCase("", "", getStatus.is(200).by(third)), ofTwoKeys, ofTwoAddresses, {ID: "fake/x"}, exact}, make([]bool, 5)},
 		"a second key":                {Target{SecondKey: "key-2"}, []testCase{ofTwoKeys}, []bool{true}},
 		"a clock that stays":          {Target{FrozenClock: true}, []testCase{exact}, []bool{true}},
@@ -234,8 +235,8 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// TestAgentThatBreaksARule: where a case shows what is wrong with creations, the others skip,
-// and the agent that they share is not created again: each try costs a creation.
+// TestAgentThatBreaksARule: where a case shows what is wrong with creations, the others
+// skip, and the agent that they share is not created again: each try costs a creation.
 func TestAgentThatBreaksARule(t *testing.T) {
 	target, all := wrong(t, calls(createAgent, set("agent_id", "agent_id", 7))), newShared(0)
 	assert.True(t, breaks(byID("4.6/empty-object").check(t.Context(), target, all)))

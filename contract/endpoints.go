@@ -145,7 +145,7 @@ func (s *suite) byokOfCreations() {
 		stored  = "llm.api_key at creation is stored as PUT /v1/byok would store it, for dashboard-issued and other keys alike"
 	)
 	s.rule("4.6/byok-set-earlier", earlier, setBYOK.given(200), byokAgent.is(200), sendMessage.is(200))
-	s.rule("4.6/byok-with-key", earlier, createAgent.with(rawcall.LLM(`"mode":"byok",`+ownKey)).is(200), sendMessage.is(200))
+	s.rule("4.6/byok-with-key", earlier, createAgent.with(rawcall.LLM(`"mode":"byok",`+keyMembers)).is(200), sendMessage.is(200))
 	s.rule("4.6/byok-neither", earlier, noBYOK, byokAgent.is(400))
 	s.rows("2.3/llm.provider-required", "BYOK provider; required when llm.api_key is given", createAgent, 400,
 		row{"hosted", rawcall.LLM(`"api_key":"k"`)},
@@ -156,7 +156,7 @@ func (s *suite) byokOfCreations() {
 		getBYOK.is(200).holdsBYOK("anthropic", "https://gateway.example/v1", "m-1"), byokWarmUp.is(200))
 	s.rule("fake/creation-stores-key-of-any-key", stored, keyedAgent.is(200).by(undashboard), byokAgent.is(200).by(undashboard))
 	s.rule("fake/byok-warmup-forbidden-though-configured", stored, keyedAgent.is(200).by(undashboard), byokWarmUp.is(403).by(undashboard))
-	s.rule("7/400-creation-stores-no-byok", invalidBody, noBYOK, createAgent.with(rawcall.LLM(ownKey+`,"tier":"slow"`)).is(400), none)
+	s.rule("7/400-creation-stores-no-byok", invalidBody, noBYOK, createAgent.with(rawcall.LLM(keyMembers+`,"tier":"slow"`)).is(400), none)
 	s.rule("fake/byok-agent-after-clear", "byok agent after the config was cleared: message answers 400 byok_not_configured",
 		setBYOK.given(200), byokAgent.given(200), clearBYOK.given(200),
 		sendMessage.is(400).holds("error", "byok_not_configured"),
@@ -196,7 +196,7 @@ func (s *suite) secrets() {
 	second := setBYOK.with(strings.Replace(setBYOK.Body, providerKey, providerKey+"2", 1))
 	s.rule("2.4/key-never-returned", never,
 		setBYOK.with(byokBody(`"label":"work"`)).given(200), getBYOK.given(200), byokWarmUp.given(200),
-		createAgent.with(rawcall.LLM(`"mode":"byok",`+ownKey)).given(200), readAgent.given(200))
+		createAgent.with(rawcall.LLM(`"mode":"byok",`+keyMembers)).given(200), readAgent.given(200))
 	s.rule("2.4/key-not-in-errors", never,
 		setBYOK.with(`{"provider":"`+providerKey+`","api_key":"`+providerKey+`"}`).given(400),
 		setBYOK.with(`{"provider":"openai","api_key":["`+providerKey+`"]}`).given(400),

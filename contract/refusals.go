@@ -112,7 +112,7 @@ func (s *suite) order() {
 	order("400-before-operation-429",
 		warmUp.is(200).times(3), badWarmUp.is(400),
 		setBYOK.is(200).times(5), setBYOK.with(`{}`).is(400),
-		createAgent.is(200).times(8), createAgent.with(rawcall.LLM(ownKey+`,"tier":"slow"`)).is(400),
+		createAgent.is(200).times(8), createAgent.with(rawcall.LLM(keyMembers+`,"tier":"slow"`)).is(400),
 		keyedAgent.limited("byok_set_key_hour"))
 	order("409-before-operation-429", warmUp.is(200).times(3), byokWarmUp.is(409), warmUp.limited("warmup_key_hour"))
 	order("503-before-operation-429", setBYOK.is(200).times(5), storeOff, setBYOK.is(503))
@@ -325,9 +325,9 @@ func (s *suite) boundsTogether() {
 	s.rows("8.4/all", "system_prompt at most 2000 characters; customer_ref at most 200; "+ofLLM, createAgent, 200, row{"max",
 		`{"system_prompt":` + x(2000) + `,"customer_ref":` + x(200) + `,"llm":{"model":` + x(200) + `,"base_url":` + url(400) + `,"label":` + x(60) + `}}`})
 	s.rows("8.4/with-key", ofLLM, createAgent, 400,
-		row{"base_url", rawcall.LLM(ownKey + `,"base_url":` + url(401))},
-		row{"label", rawcall.LLM(ownKey + `,"label":` + x(61))},
-		row{"model", rawcall.LLM(ownKey + `,"model":` + x(201))})
+		row{"base_url", rawcall.LLM(keyMembers + `,"base_url":` + url(401))},
+		row{"label", rawcall.LLM(keyMembers + `,"label":` + x(61))},
+		row{"model", rawcall.LLM(keyMembers + `,"model":` + x(201))})
 }
 
 // unknownMembers: every object of a request but a message is closed.

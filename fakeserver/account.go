@@ -319,7 +319,8 @@ type KeyOptions struct {
 }
 
 // labelFromText computes the label from the text of a key of fakes without WithKey. Any
-// other text may be a real key, and is not shown.
+// other text may be a real key, and is not shown. With WithKey and a text of this form,
+// messages show a label that is not the key's.
 func labelFromText(key string) string {
 	if ours := fakesKey.FindStringSubmatch(key); ours != nil {
 		return "key" + ours[1]

@@ -130,7 +130,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	checkMatchers("AwaitCalls", matchers)
 	var mu sync.Mutex // guards found: the goroutines of calls find those that come
 	var found []*entry
-	enough := make(chan struct{}) // of the caller's bubble, where all that add a call are too
+	enough := make(chan struct{}) // made in the caller's bubble, as the calls must be that end the wait
 	add := func(e *entry) {
 		mu.Lock()
 		defer mu.Unlock()

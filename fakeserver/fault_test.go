@@ -306,7 +306,8 @@ func TestTurns(t *testing.T) {
 		"......": func(f *fakeserver.Server) { f.Inject(a).Chance(0, 1) },
 		"AAAA..": func(f *fakeserver.Server) { f.Inject(a).Chance(1, 1).Times(4) },
 		".AA.AA": func(f *fakeserver.Server) { f.Inject(a).Chance(0.5, 10) }, // in every version
-		// The n-th decision of a seed belongs to the n-th call, also where another fault acts.
+		// The n-th decision of a seed belongs to the n-th call, also where another
+		// fault acts.
 		"..A.BA": func(f *fakeserver.Server) { f.Inject(a).Chance(0.5, 10).From(3); f.Inject(b).Nth(5) },
 		"BAAAAA": func(f *fakeserver.Server) { f.Inject(a); f.Inject(b).Times(1) },
 		"BABAAA": func(f *fakeserver.Server) { f.Inject(a); f.Inject(b).Nth(1); f.Inject(b).Nth(3) },

@@ -91,6 +91,12 @@ var likes = []struct {
 		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
 		c.call("POST", "/v1/agents", `{"llm":{"mode":"byok"}}`).wantError(c.t, 400, "byok_not_configured")
 	}},
+	{"retry_after", "false", func(fake *fakeserver.Server, c caller) { // a second too short, but a second at least
+		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
+		c.call("GET", anAgent, noBody).wantLimited(c.t, "key_minute", "59")
+		fake.Advance(59 * time.Second)
+		c.call("GET", anAgent, noBody).wantLimited(c.t, "key_minute", "1")
+	}},
 	{"windows", `"token bucket of 10"`, func(fake *fakeserver.Server, c caller) { // a call a second, and ten at once
 		c.times(10, "GET", anAgent, noBody)
 		c.call("GET", anAgent, noBody).wantLimited(c.t, "key_minute", "1")

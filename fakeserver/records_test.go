@@ -421,9 +421,9 @@ func forms(secret string) []string {
 	return slices.Compact(all) // most secrets have few forms
 }
 
-// canaryCalls are every endpoint (tools/docs checks it), with secrets where they belong and where they do
-// not: <provider> is a provider key, <key> the API key of the call, <ey> that without
-// its first letter.
+// canaryCalls are every endpoint (tools/docs checks it), with secrets where they belong
+// and where they do not: <provider> is a provider key, <key> the API key of the call,
+// <ey> that without its first letter.
 var canaryCalls = []string{
 	`GET /v1/status `,
 	`POST /v1/warmup {"mode":"byok"}`,
@@ -447,7 +447,8 @@ var oddCalls = []string{
 	`POST /v1/agents {"metadata":{"\u0061<ey>":1}}`,
 	`GET /v1/agents/%61<ey> `,
 	`GET /v1/%2F/<half>%0A `,
-	// A provider key before its member, in another object, as a name, in another case and alone.
+	// A provider key before its member, in another object, as a name, in another case
+	// and alone.
 	`PUT /v1/byok {"label":"\u0063nrY-key/+=&<é>\"8","provider":"openai","api_key":<provider>}`,
 	`POST /v1/agents {"metadata":{"provider_key":<provider>},"llm":{"provider":"openai","api_key":<provider>}}`,
 	`POST /v1/agents {"metadata":{"a":[{"API_KEY":[<provider>]}],"b":<provider>}}`,

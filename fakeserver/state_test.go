@@ -346,4 +346,6 @@ func TestLimits(t *testing.T) {
 	fake.Advance(time.Hour)
 	assert.Equal(t, "key_minute 0/300, ip_minute 0/500, key_day 3/10000, agent_create_key_day 1/50, agent_create_ip_minute 0/10, "+
 		"byok_set_key_hour 0/2, warmup_key_hour 0/3", of(address))
+	c.from(fake, "fe80::1%eth0").call("GET", anAgent, noBody)
+	assert.Contains(t, of("fe80::1"), "ip_minute 1/500", "a zone is no part of an address")
 }

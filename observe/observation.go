@@ -17,10 +17,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// Observation says how a target answered the open questions. Its JSON, which
-// WriteFile writes, is the file that fakeserver.Like reads. It holds no key, no agent id
-// and no message: of what the service sends it keeps identifiers, which are single words of
-// at most 64 characters, and the names of the service and of limits, which may be longer
+// Observation says how a target answered the open questions. Its JSON, which WriteFile
+// writes, is the file that fakeserver.Like reads. It holds no key, no agent id and no
+// message: of what the service sends it keeps identifiers, which are single words of at
+// most 64 characters, and the names of the service and of limits, which may be longer
 // than a word.
 type Observation struct {
 	// Format is 1. Any other value in a file is an error of json.Unmarshal.
@@ -276,7 +276,8 @@ func (f Finding) String() string {
 
 // sameFinding reports whether two findings can both be right about one service. Two
 // exact answers must be equal, of objects in the members that both have. If one of them
-// is a bound, an exact number counts as a range of one number, and the ranges must overlap.
+// is a bound, an exact number counts as a range of one number, and the ranges must
+// overlap.
 func sameFinding(a, b Finding) bool {
 	if a.Answer == nil || b.Answer == nil {
 		least, most := a.bounds()

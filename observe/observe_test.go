@@ -143,7 +143,8 @@ func TestFile(t *testing.T) {
 	assert.Error(t, o.WriteFile(filepath.Join(file, "no folder")))
 }
 
-// TestKeep: an answer stays until another is seen. A bound that agrees with it does not replace it.
+// TestKeep: an answer stays until another is seen. A bound that agrees with it does not
+// replace it.
 func TestKeep(t *testing.T) {
 	answer := func(text string) observe.Finding { return observe.Finding{Answer: json.RawMessage(text)} }
 	for _, tt := range []struct {
@@ -257,7 +258,8 @@ func TestBadTargets(t *testing.T) {
 	}
 }
 
-// wantNoAnswers: no question has an answer, but for those of lies, and the baseline keeps its own.
+// wantNoAnswers: no question has an answer, but for those of lies, and the baseline
+// keeps its own.
 func wantNoAnswers(t *testing.T, o, baseline *observe.Observation, lies bool) {
 	assert.Len(t, o.Decisions, len(baseline.Decisions))
 	for id, found := range o.Decisions {
@@ -389,8 +391,9 @@ func TestOtherCalls(t *testing.T) {
 	}
 }
 
-// TestOtherLimits: a limit answers no question about another limit: that of a day, whenever
-// it is spent and however soon it opens, few calls a minute, and that of the address.
+// TestOtherLimits: a limit answers no question about another limit: that of a day,
+// whenever it is spent and however soon it opens, few calls a minute, and that of the
+// address.
 func TestOtherLimits(t *testing.T) {
 	now := []time.Duration{0}
 	late := []time.Duration{0, 23 * time.Hour, 23*time.Hour + 56*time.Minute}

@@ -176,9 +176,10 @@ func (p *probe) playPatiently(c rawcall.Call, statuses ...int) rawcall.Exchange 
 	return x
 }
 
-// wantShortWait fails the question under way if a limit refused a call that the question is
-// not about, such as the limit of a day. Their windows are an hour for warm-ups and a
-// minute for other calls; a limit that weighs the window before may name twice that.
+// wantShortWait fails the question under way if a limit refused a call that the
+// question is not about, such as the limit of a day. Their windows are an hour for
+// warm-ups and a minute for other calls; a limit that weighs the window before may name
+// twice that.
 func (p *probe) wantShortWait(x rawcall.Exchange) {
 	window := minute
 	if x.Name == rawcall.WarmUp.Name {

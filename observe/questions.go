@@ -303,8 +303,9 @@ func fillWarmUps(p *probe) any {
 	more, refused := p.fillLimit(most-passed, rawcall.WarmUp)
 	waited := retryAfter(refused) <= 2*minute
 	if waited {
-		// The refusal came from a limit on requests, or the hour of warm-ups is about to
-		// end. After the wait a full hour can be filled. Wrong creations decide nothing then.
+		// The refusal came from a limit on requests, or the hour of warm-ups is about
+		// to end. After the wait a full hour can be filled. Wrong creations decide
+		// nothing then.
 		p.wait(2 * minute)
 		_, refused = p.fillLimit(most-passed-more, rawcall.WarmUp)
 	}
@@ -459,9 +460,9 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 	p.answer("several_limits", !ofMinute, x)
 }
 
-// spentByRefused makes each kind of call a different number of times, so that the
-// calls that are left of the limit show which kinds were counted. It makes few of those
-// that probably do not count: other calls of the key blur the result by their share of them.
+// spentByRefused makes each kind of call a different number of times, so that the calls
+// that are left of the limit show which kinds were counted. It makes few of those that
+// probably do not count: other calls of the key blur the result by their share of them.
 func spentByRefused(p *probe) any {
 	read := rawcall.ReadAgent
 	if p.meter == nil {

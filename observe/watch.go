@@ -396,7 +396,8 @@ func (w *Watcher) anotherError(p *passing) bool {
 // passed.
 func (w *Watcher) waits(p *passing, key *watchedKey) {
 	if p.Status != http.StatusTooManyRequests {
-		// A second later it would show nothing: a wait that is too short is so by whole seconds.
+		// Only a success within a second after the wait shows something: a Retry-After
+		// that is too short is too short by a whole second or more.
 		if since := p.at.Sub(key.opens[p.Name]); p.Status == http.StatusOK && since >= 0 && since < time.Second {
 			w.found(p, "retry_after", true)
 		}

@@ -172,8 +172,9 @@ func causeType(err error, other string) string {
 	return other
 }
 
-// An endpoint holds the names, options and attributes that the telemetry of its calls has
-// in common. It is made once for each server, since calls that succeed differ in little else.
+// An endpoint holds the names, options and attributes that the telemetry of its calls
+// has in common. It is made once for each server, since calls that succeed differ in
+// little else.
 type endpoint struct {
 	callSpan, requestSpan string                  // names
 	startOptions          []trace.SpanStartOption // of the call's span

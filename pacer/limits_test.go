@@ -180,8 +180,8 @@ func TestSpacing(t *testing.T) {
 	})
 }
 
-// TestRefusalsWithoutACause: a service that refuses every fifth call, whatever came before,
-// slows the calls down, but nobody waits longer than the default policy allows.
+// TestRefusalsWithoutACause: a service that refuses every fifth call, whatever came
+// before, slows the calls down, but nobody waits longer than the default policy allows.
 func TestRefusalsWithoutACause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, began := newPacer(t, perMinute(60)), time.Now()

@@ -131,7 +131,8 @@ const (
 	setBack   = 5 * second
 )
 
-// updateState loads, changes and swaps the state, and again if another process was quicker.
+// updateState loads, changes and swaps the state, and again if another process was
+// quicker.
 func (c *coordinator) updateState(s *step) error {
 	var before string
 	for range mostTries {

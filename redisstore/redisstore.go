@@ -52,9 +52,9 @@ redis.call('SET', KEYS[1], ARGV[2] .. ARGV[3], 'PX', ARGV[4])
 return 1`)
 )
 
-// Load returns the value, its version and the server's time. A key that the server does not
-// have is no error: value and version are empty then. An error begins with "redisstore: " and
-// wraps the one of go-redis, or of ctx.
+// Load returns the value, its version and the server's time. A key that the server does
+// not have is no error: value and version are empty then. An error begins with
+// "redisstore: " and wraps the one of go-redis, or of ctx.
 func (s *Store) Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error) {
 	reply, err := load.Run(ctx, s.client, []string{key}).StringSlice()
 	if err == nil && len(reply) != 3 {
@@ -70,9 +70,9 @@ func (s *Store) Load(ctx context.Context, key string) (value []byte, version str
 }
 
 // Swap sets the value if the key still has the version; an empty version means that the
-// server does not have the key. The value expires after ttl, a millisecond at least. Another
-// version is no error: swapped is false. After an error, which wraps the one of go-redis or
-// of ctx, the value may be set or not.
+// server does not have the key. The value expires after ttl, a millisecond at least.
+// Another version is no error: swapped is false. After an error, which wraps the one of
+// go-redis or of ctx, the value may be set or not.
 func (s *Store) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error) {
 	n, err := swap.Run(ctx, s.client, []string{key}, version, rand.Text(), value, max(1, ttl.Milliseconds())).Int()
 	if err != nil {

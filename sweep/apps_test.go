@@ -87,6 +87,13 @@ var apps = []struct {
 	{"doubt for ever", nil, welcome(deliver, "Ready")},
 	{"another call in place of a look", []string{"swallowed", holds + "0 provider keys instead of 1 provider key"}, broken(looks)},
 	{"a look whether the key is stored", nil, mended(looks)},
+	{"another agent's channel in place of one that failed", []string{"swallowed EnableSMS_1/bad_request/once"}, func(e *sweep.Env) error {
+		for range 2 {
+			id := e.Fake.AddAgent(e.Fake.Key(), fakeserver.Agent{}).ID
+			_, _ = e.Client.EnableSMS(e.Context(), id, agentmessaging.SMSModeSandbox)
+		}
+		return nil
+	}},
 	{"a file whose error nobody reads", []string{"lost agent", "swallowed save_1/fails/once"}, broken(save)},
 	{"a file that cannot be written", nil, mended(save)},
 	{"a key in an error", []string{"secret"}, func(e *sweep.Env) error {

@@ -311,7 +311,7 @@ func (r *run) awaits() bool {
 // restart of this run, the most that one restart of the baseline adds.
 func (r *run) usualMost(leaves func(stage int) int) int {
 	most := 0
-	for stage := 1; stage < len(restarts); stage++ {
+	for stage := 1; stage < len(stages); stage++ {
 		most = max(most, leaves(stage)-leaves(stage-1))
 	}
 	return leaves(0) + most*(len(r.records)-1)

@@ -27,8 +27,9 @@ type Env struct {
 	Client *agentmessaging.Client
 	// Fake is the service. A restart goes on from its state, on another fake.
 	Fake *fakeserver.Server
-	// Dir is a folder, empty at first. A restart finds a copy of it, elsewhere. The process
-	// that died has the same identifier as the one after it: the identifier of the test.
+	// Dir is a folder, empty at first. A restart finds a copy of it, elsewhere. The
+	// process that died has the same identifier as the one after it: the identifier of
+	// the test.
 	Dir string
 
 	execution *execution

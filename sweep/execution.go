@@ -42,13 +42,13 @@ type execution struct {
 
 	serving sync.RWMutex // held while the service is at work, and locked for the picture of a moment
 
-	mu       sync.Mutex // guards what follows; note takes it
-	over     bool       // nothing below changes any more
-	record   record
-	last     moment         // the newest but for torn states, with the folder of the newest note
-	names    map[string]int // how often each name was given
-	dead     map[string]int // answers of 401 and 402 in a row, by goroutine
-	refusals int            // calls after the scenario was ended
+	mu            sync.Mutex // guards what follows; note takes it
+	over          bool       // nothing below changes any more
+	record        record
+	last          moment         // the newest but for torn states, with the folder of the newest note
+	names         map[string]int // how often each name was given
+	dead          map[string]int // answers of 401 and 402 in a row, by goroutine
+	callsAfterEnd int            // calls after the scenario was ended
 }
 
 // The bounds of a run without faults, which nothing can be compared with yet: a scenario
@@ -126,7 +126,7 @@ func (x *execution) open() *fakeserver.Server {
 	if err != nil {
 		panic("sweep: " + err.Error())
 	}
-	if down := restarts[x.stage].down; x.bubble {
+	if down := stages[x.stage].down; x.bubble {
 		time.Sleep(x.from.elapsed + down)
 	} else {
 		fake.Advance(down)
@@ -306,7 +306,7 @@ func (x *execution) imageLocked(dir disk.Image) image {
 	var service bytes.Buffer
 	_ = fake.WriteState(&service)
 	return image{dir: dir, service: service.Bytes(), state: stateOf(fake, left), gone: maps.Clone(left.gone), known: maps.Clone(left.known),
-		elapsed: x.from.elapsed + restarts[x.stage].down + fake.Now().Sub(x.record.begun)}
+		elapsed: x.from.elapsed + stages[x.stage].down + fake.Now().Sub(x.record.begun)}
 }
 
 // clockOf is the clock of the client.

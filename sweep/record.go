@@ -73,17 +73,17 @@ func (c *Call) succeeded() bool { return c.ended && c.Err == nil }
 // onAgent reports a call about an agent that is there.
 func (c *Call) onAgent() bool { return c.AgentID != "" && c.spec != spec.CreateAgent }
 
-// restarts are how long the application is down before each stage of a run: the first
-// execution, and three restarts. A supervisor starts it after half a minute; after half
-// an hour it still meets the limits of the hour; after a day, and a minute so that
-// whatever lasts a day is over, no limit is used up any more.
-var restarts = []struct {
+// stages are the executions of a run, and how long the application is down before each:
+// the first execution, and three stages. A supervisor starts it after half a minute;
+// after half an hour it still meets the limits of the hour; after a day, and a minute
+// so that whatever lasts a day is over, no limit is used up any more.
+var stages = []struct {
 	down  time.Duration
 	later string
 }{{}, {30 * time.Second, "half a minute"}, {30 * time.Minute, "half an hour"}, {24*time.Hour + time.Minute, "a day"}}
 
 // lastStage is the stage of the restart after a day.
-var lastStage = len(restarts) - 1
+var lastStage = len(stages) - 1
 
 // run is a row of executions: the first, which meets a fault or dies, and the restarts
 // after it.
@@ -339,7 +339,7 @@ func (rec *record) when() string {
 	if rec.stage == 0 {
 		return ""
 	}
-	return fmt.Sprintf("after the restart %s later, ", restarts[rec.stage].later)
+	return fmt.Sprintf("after the restart %s later, ", stages[rec.stage].later)
 }
 
 func (r *run) last() *record       { return r.records[len(r.records)-1] }

@@ -175,7 +175,7 @@ func (s *sweep) story(r *run) string {
 	}
 	for i, rec := range r.records {
 		if i > 0 {
-			fmt.Fprintf(&b, "  restart, %s later\n", restarts[rec.stage].later)
+			fmt.Fprintf(&b, "  restart, %s later\n", stages[rec.stage].later)
 		}
 		rec.transcript(&b)
 	}

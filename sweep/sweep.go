@@ -123,7 +123,7 @@ func (s *sweep) runBaseline() {
 	var rows [2][]*record
 	for i := range rows {
 		from := nothing
-		for stage := range restarts {
+		for stage := range stages {
 			rec := s.execute(&execution{from: from, stage: stage, moments: i == 1 && stage == 0 && !s.skip("dies")})
 			s.mustPass(rec)
 			rows[i], from = append(rows[i], rec), rec.left
@@ -139,7 +139,7 @@ func (s *sweep) runBaseline() {
 	case !slices.ContainsFunc(usual.calls, (*Call).succeeded):
 		s.t.Fatal("sweep: no call succeeds without faults")
 	}
-	for stage := range restarts {
+	for stage := range stages {
 		unlike := s.baseline.learnVariation(rows[0][stage], rows[1][stage], func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) })
 		if unlike != nil && !s.single { // which goroutine was first may decide what is said
 			s.t.Logf("sweep: without faults, the scenario says %q and, the second time, %q: such lines count as reports, which excuse what they do not name", unlike[0], unlike[1])
@@ -147,7 +147,8 @@ func (s *sweep) runBaseline() {
 			s.t.Fatalf("sweep: without faults, the scenario says %q and, the second time, %q: nobody can tell such lines from a report, so say them with Env.Log", unlike[0], unlike[1])
 		}
 	}
-	// A third run, in which each answer takes half a minute, shows which numbers waits change.
+	// A third run, in which each answer takes half a minute, shows which numbers waits
+	// change.
 	slow := s.execute(&execution{from: nothing, plan: &plan{target: usual.calls[0].Name, fault: dripping, lasts: fromOn}})
 	if len(slow.calls) == len(usual.calls) && !slices.ContainsFunc(slow.calls, (*Call).failed) {
 		s.baseline.learnVariation(slow, usual, func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") })
@@ -200,7 +201,7 @@ func (s *sweep) runFaults() {
 
 // finish adds to a run the executions from a stage on, and judges it.
 func (s *sweep) finish(r *run, from image, stage int) {
-	for ; stage < len(restarts); stage++ {
+	for ; stage < len(stages); stage++ {
 		if s.stalls >= mostStalls {
 			return
 		}
@@ -256,8 +257,8 @@ func (s *sweep) runDeaths() {
 			s.deaths++
 			dead := queue[0].diesAt(m)
 			key := m.record.left.key()
-			// A report before the death can excuse what the restart does. So a death without
-			// one needs a run, even if a death with one left the same.
+			// A report before the death can excuse what the restart does. So a death
+			// without one needs a run, even if a death with one left the same.
 			known := s.states[key]
 			s.outcomes[dead.name] = cmp.Or(s.outcomes[dead.name], "another death leaves the same, so this one has no run")
 			if known != nil && (dead.excused || !known.excused) || len(s.states) >= mostStates {

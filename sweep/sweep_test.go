@@ -116,8 +116,8 @@ func TestQuota(t *testing.T) {
 	assert.Empty(t, run(t, reporting(tries(2)), sweep.Faults("limited_minute")).found)
 }
 
-// Two sweeps of an application whose calls race try the same faults at the same
-// calls, and find the same. A call keeps its name in all runs, even after its agent is gone.
+// Two sweeps of an application whose calls race try the same faults at the same calls,
+// and find the same. A call keeps its name in all runs, even after its agent is gone.
 func TestTwoSweepsFindTheSame(t *testing.T) {
 	t.Parallel()
 	var tried [2][]string

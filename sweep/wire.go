@@ -56,7 +56,7 @@ func (x *execution) begin(e agentmessaging.CallStart) *Call {
 			if made := len(x.record.calls); made > unsentCalls+2*x.record.maxRequests {
 				x.stopLocked("it has made " + plural(made, "call") + " by then")
 			}
-		} else if x.refusals++; x.refusals > lateCalls {
+		} else if x.callsAfterEnd++; x.callsAfterEnd > lateCalls {
 			runtime.Goexit()
 		}
 	})

@@ -32,7 +32,8 @@ func TestReset(t *testing.T) {
 	)
 }
 
-// A reset ends the calls under way, also those by hand, and they change nothing afterwards.
+// A reset ends the calls under way, also those by hand, and they change nothing
+// afterwards.
 func TestResetLetsCallsGo(t *testing.T) {
 	a := newAPI(t)
 	a.play(step{"POST /faults", `{"fault":{"kind":"latency","duration":"1h"}}`, 201, ""})

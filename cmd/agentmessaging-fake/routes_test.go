@@ -120,7 +120,8 @@ var dialogues = map[string][]step{
 		{"DELETE /faults/fault_000002", "", 204, ""},
 		{"DELETE /faults", "", 204, ""},
 		{"DELETE /v1/byok", "", 200, ""}, // none is left
-		// For a sweep from outside: seven of a status, with a minute and a day, and twelve of the way there.
+		// For a sweep from outside: seven of a status, with a minute and a day, and
+		// twelve of the way there.
 		{"GET /fitting-faults?endpoint=PUT%20/v1/byok", "", 200, `{"faults":[{"name":"bad_request","says":"The service refuses the body."},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}]}`},
 	},
 	"verify": {

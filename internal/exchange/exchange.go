@@ -60,7 +60,7 @@ type Answer struct {
 	Body   []byte      // of a 2xx at most 1 MiB, of another status 64 KiB
 	Err    error       // why no answer came, or why the body of a 2xx is not whole
 	Cut    error       // why the body of another status is not whole
-	Missed Missed      // sorts Err
+	Missed Missed      // how the answer was missed; NotMissed where Err is nil
 	Sent   bool        // the service may have seen the request
 	// Renewed reports that an HTTP/2 connection turned the request away, because it was
 	// closing or had no room: another one can take it at once. Sent says whether the
@@ -105,7 +105,8 @@ type try struct {
 	retire bool      // ask net/http to close the connection when its last request is over
 }
 
-// send returns the answer, and why no connection took the request, if another try may help.
+// send returns the answer, and why no connection took the request, if another try may
+// help.
 func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission) {
 	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
@@ -129,9 +130,9 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission)
 	return rt.read(resp), admitted
 }
 
-// roundTrip is the request of one try, and what net/http's hooks say of it; see build. They
-// run on the transport's goroutines and may fire after RoundTrip has returned, so each try
-// has its own.
+// roundTrip is the request of one try, and what net/http's hooks say of it; see build.
+// They run on the transport's goroutines and may fire after RoundTrip has returned, so
+// each try has its own.
 type roundTrip struct {
 	try
 	sender  *Sender
@@ -205,10 +206,11 @@ const (
 	closed                   // nobody has read the body, or can do so any more
 )
 
-// unseen reports that the request may have been delivered in a way that runs no hooks, such
-// as HTTP/3. Once net/http's own transport looks for a connection, the hooks tell all.
-// Before another one did, it may have delivered a body that it has read. A request without
-// a body is believed to be undelivered then: else each failed dial would put it in doubt.
+// unseen reports that the request may have been delivered in a way that runs no hooks,
+// such as HTTP/3. Once net/http's own transport looks for a connection, the hooks tell
+// all. Before another one did, it may have delivered a body that it has read. A request
+// without a body is believed to be undelivered then: else each failed dial would put it
+// in doubt.
 func (rt *roundTrip) unseen() bool {
 	certain := rt.started.Load() && (rt.own != nil || rt.body.Size() == 0)
 	return !certain && rt.delivery.Load() == possible
@@ -300,8 +302,9 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 	}
 }
 
-// speaksHTTP1 reports that a connection, which is not HTTP/2 by its TLS handshake, is certainly
-// not HTTP/2 without TLS either: others may share that. Only net/http's own transport says so.
+// speaksHTTP1 reports that a connection, which is not HTTP/2 by its TLS handshake, is
+// certainly not HTTP/2 without TLS either: others may share that. Only net/http's own
+// transport says so.
 func (rt *roundTrip) speaksHTTP1(conn net.Conn) bool {
 	_, secure := conn.(*tls.Conn)
 	return secure || rt.own != nil && (rt.own.Protocols == nil || !rt.own.Protocols.UnencryptedHTTP2())

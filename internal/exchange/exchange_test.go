@@ -43,8 +43,9 @@ func packed(text string) string {
 
 // TestBodies are read to their end, which may come after the announced length: some
 // services count a stream that is closed before as abuse. Nothing is read beyond the
-// bounds on what comes and on what it unpacks to. A length that a transport has left when
-// it unpacked the body is not believed. The fault matrix of the client has bodies that are cut.
+// bounds on what comes and on what it unpacks to. A length that a transport has left
+// when it unpacked the body is not believed. The fault matrix of the client has bodies
+// that are cut.
 func TestBodies(t *testing.T) {
 	const text = `{"ok":true}`
 	for name, tt := range map[string]struct {

@@ -84,11 +84,12 @@ func isStreamRefused(err error) bool {
 
 // maybeSent is false only where it is certain that the service has processed nothing. A
 // header that was written counts before the error, because a transport that repeats
-// returns only its last error. While a connection is there, the header may be on its way,
-// which only net/http's own transport knows, and only if nothing ended the try. A transport
-// that runs no hook and has not read the body has given the service nothing to carry out:
-// an open circuit breaker, for one. If it has read the body it may have delivered it, and
-// dialed another address then. A request without a body was not sent if it could not dial.
+// returns only its last error. While a connection is there, the header may be on its
+// way, which only net/http's own transport knows, and only if nothing ended the try. A
+// transport that runs no hook and has not read the body has given the service nothing
+// to carry out: an open circuit breaker, for one. If it has read the body it may have
+// delivered it, and dialed another address then. A request without a body was not sent
+// if it could not dial.
 func (rt *roundTrip) maybeSent(err error, why admission) bool {
 	rt.delivery.CompareAndSwap(unread, closed) // what RoundTrip has left behind cannot read it later
 	var op *net.OpError

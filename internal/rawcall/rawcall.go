@@ -229,14 +229,14 @@ func Metadata(n int, space string) string {
 	return `{"metadata":{` + space + `"a":` + space + `"` + strings.Repeat("x", n-len(`{"a":""}`)) + `"}}`
 }
 
-// OwnKey are the members of llm that bring a provider key.
-const OwnKey = `"provider":"openai","api_key":"` + ProviderKey + `"`
+// KeyMembers are the members of llm that bring a provider key.
+const KeyMembers = `"provider":"openai","api_key":"` + ProviderKey + `"`
 
 // Calls that several questions and cases make.
 var (
 	ReadNobody = ReadAgent.Of(NoAgent)
 	WrongAgent = CreateAgent.With(`{"x":1}`)
-	KeyedAgent = CreateAgent.With(LLM(OwnKey))
+	KeyedAgent = CreateAgent.With(LLM(KeyMembers))
 	BYOKAgent  = CreateAgent.With(LLM(`"mode":"byok"`))
 	BYOKWarmUp = WarmUp.With(`{"mode":"byok"}`)
 	BadWarmUp  = WarmUp.With(`{"mode":"turbo"}`)

@@ -324,8 +324,8 @@ func cover(text string, hidden []bool) string {
 	return shown.String()
 }
 
-// withoutEscapes takes off one layer of escapes. It looks where one may begin: to search all
-// of a text with escape takes many times as long.
+// withoutEscapes takes off one layer of escapes. It looks where one may begin: to
+// search all of a text with escape takes many times as long.
 func withoutEscapes(text string) string {
 	clean := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {
@@ -396,9 +396,9 @@ func (r *Redactor) Quote(text string) string {
 
 // Error redacts errors that led to one another as one error, which says what each adds.
 // errors.Is finds all of them and what they wrap; errors.As and Unwrap only those whose
-// text, and that of what they wrap, shows no secret. Nothing but texts is read: an error may
-// guard its fields by a lock. Neither finds an error of which except reports true, or what
-// that wraps. Errors that are nil are left out.
+// text, and that of what they wrap, shows no secret. Nothing but texts is read: an
+// error may guard its fields by a lock. Neither finds an error of which except reports
+// true, or what that wraps. Errors that are nil are left out.
 func (r *Redactor) Error(except func(error) bool, errs ...error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	e := &redactedError{is: func(target error) bool { return find(errs, target, except) }}
@@ -411,13 +411,13 @@ func (r *Redactor) Error(except func(error) bool, errs ...error) error {
 	return e
 }
 
-// withoutUser cuts an error off where it quotes an address with a user and a password, such
-// as that of a proxy. What follows them is cut too: net/url says which part of an address it
-// cannot read, and that may be the password.
+// withoutUser cuts an error off where it quotes an address with a user and a password,
+// such as that of a proxy. What follows them is cut too: net/url says which part of an
+// address it cannot read, and that may be the password.
 func withoutUser(text string) string { return userInfo.ReplaceAllString(text, "$1$2"+Redacted) }
 
-// userInfo matches all of an error about an invalid proxy address, and elsewhere an address
-// that has an @ before its path, or something else than a port after its colon.
+// userInfo matches all of an error about an invalid proxy address, and elsewhere an
+// address that has an @ before its path, or something else than a port after its colon.
 var userInfo = regexp.MustCompile(`(?s)(invalid proxy address ").*@.*|(://)(?:[^/?#@]*|[^/?#@:[]*:\d*[^\d/?#@][^@]*)@.*`)
 
 // said joins texts, without those that another one has in it.
@@ -432,12 +432,14 @@ func said(texts []string) string {
 	return strings.Join(said, ": ")
 }
 
-// clean returns the text of an error without secrets. If that is all of it, and nothing in it
-// is an exception, causes is the error and whole is true; else causes are those that it wraps.
+// clean returns the text of an error without secrets. If that is all of it, and nothing
+// in it is an exception, causes is the error and whole is true; else causes are those
+// that it wraps.
 //
 // Of an error in which a person's words are found, nothing is shown but what it wraps:
-// "[redacted]ion refused" would tell the words. An error about a connection is not searched
-// for them: it knows nothing of a request, and any of its words may be in a message.
+// "[redacted]ion refused" would tell the words. An error about a connection is not
+// searched for them: it knows nothing of a request, and any of its words may be in a
+// message.
 func (r *Redactor) clean(err error, except func(error) bool) (text string, causes []error, whole bool) {
 	text, whole = err.Error(), !except(err)
 	all, added, inside := text, text, []string{Redacted}
@@ -504,8 +506,8 @@ func find(errs []error, target error, except func(error) bool) bool {
 	})
 }
 
-// is reports whether err is target. Some errors cannot be compared, such as a struct with a
-// slice in an interface: that panics.
+// is reports whether err is target. Some errors cannot be compared, such as a struct
+// with a slice in an interface: that panics.
 func is(err, target error) (found bool) {
 	defer func() { _ = recover() }()
 	x, ok := err.(interface{ Is(error) bool })

@@ -33,8 +33,8 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 	return min(longest, Longest)
 }
 
-// parse reads seconds, whole or with a fraction, and dates. In addition to what HTTP allows
-// it takes quotes and a list, into which proxies join several headers.
+// parse reads seconds, whole or with a fraction, and dates. In addition to what HTTP
+// allows it takes quotes and a list, into which proxies join several headers.
 func parse(list string, now time.Time) (longest time.Duration) {
 	before := ""
 	for item := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ';' }) {

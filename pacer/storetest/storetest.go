@@ -26,8 +26,9 @@ type TB interface {
 // Run checks a store. newStore returns one whenever it is called: each time another
 // connection to the same server, whose keys all connections share. It may be empty or
 // not. Run takes a few seconds, of a store that blocks a minute, and leaves a few small
-// keys that expire. Each failure names the rule that the store broke. Run sees the clock of
-// one machine only: it cannot find out how far apart the clocks of several are.
+// keys that expire. Each failure names the rule that the store broke. Run sees the
+// clock of one machine only: it cannot find out how far apart the clocks of several
+// are.
 func Run(tb TB, newStore func() pacer.Store) {
 	tb.Helper()
 	prefix := "pacer-test:" + strconv.FormatInt(time.Now().UnixNano(), 36) + ":"
@@ -106,7 +107,8 @@ func checkValues(one, two connection) {
 	one.swap("race", "", "expires before checkRace", time.Millisecond)
 	one.swap("kept", "", "old", 50*time.Millisecond)
 	_, version, _ := one.load("kept")
-	// If the old value has expired meanwhile, Swap may refuse: then there is nothing to see.
+	// If the old value has expired meanwhile, Swap may refuse: then there is nothing to
+	// see.
 	kept := one.swap("kept", version, "new", time.Minute)
 	time.Sleep(100 * time.Millisecond) // a store may drop a value late, but not early
 	value, _, _ := two.load("values")

@@ -218,8 +218,8 @@ func TestPagesAreRun(t *testing.T) {
 }
 
 // functions returns the functions of a page with these names. Where the page shows some
-// twice, first with a bug, the later ones keep their names, and "answer" of the earlier ones
-// becomes "firstAnswer".
+// twice, first with a bug, the later ones keep their names, and "answer" of the earlier
+// ones becomes "firstAnswer".
 func functions(t *testing.T, page string, names []string) string {
 	earlier, later := "", ""
 	for _, name := range names {

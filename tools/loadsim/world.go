@@ -335,7 +335,8 @@ func (m Measures) RefusedPerCall() float64 { return share(m.Refused, m.Accepted)
 // share is part/whole.
 func share(part, whole int) float64 { return float64(part) / float64(max(1, whole)) }
 
-// Measure looks at the calls of some classes, or of all. The span is counted from the end of the warm time; to 0 is the end of the run.
+// Measure looks at the calls of some classes, or of all. The span is counted from the
+// end of the warm time; to 0 is the end of the run.
 func (w *World) Measure(from, to time.Duration, classes ...Class) (m Measures) {
 	begins := w.Starts + w.Warm
 	from, to = begins+from, begins+cmp.Or(to, w.Span, clock()-begins)

@@ -92,8 +92,8 @@ func (want target) measure(t *testing.T) (words []string) {
 	return words
 }
 
-// TestPicture plays 20 callers without a Pacer for four minutes. -update-docs draws each of
-// them as a row: its waits, and when the service accepted or refused it.
+// TestPicture plays 20 callers without a Pacer for four minutes. -update-docs draws
+// each of them as a row: its waits, and when the service accepted or refused it.
 func TestPicture(t *testing.T) {
 	play := unpaced(1, slices.Repeat([]loadsim.Load{{Workers: []int{1}}}, 20)...)(loadsim.FromUse)
 	play.Replies, play.Span = 2*time.Second, 4*time.Minute

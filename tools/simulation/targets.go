@@ -293,7 +293,8 @@ func unpaced(programs int, loads ...loadsim.Load) plan {
 	}
 }
 
-// batches are 500 messages of each program, by 20, one and 500 callers, with latency and without.
+// batches are 500 messages of each program, by 20, one and 500 callers, with latency
+// and without.
 func batches(programs int, replies time.Duration) (plans []plan) {
 	for _, callers := range []int{20, 1, 500} {
 		for _, latency := range []time.Duration{0, 40 * time.Millisecond} {

@@ -152,8 +152,9 @@ func namesSecret(name string) bool {
 	return slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(lower, part) })
 }
 
-// secretNames are parts of names, in lower case. plainNames are the headers of nearly every
-// call, none of which has such a part: to know them is faster than to search them.
+// secretNames are parts of names, in lower case. plainNames are the headers of nearly
+// every call, none of which has such a part: to know them is faster than to search
+// them.
 var secretNames = []string{"authorization", "cookie", "key", "token", "secret"}
 var plainNames = map[string]bool{"Accept": true, "Accept-Encoding": true, "Content-Length": true, "Content-Type": true, "User-Agent": true}
 
@@ -270,9 +271,10 @@ type walker struct {
 	isName  bool   // it is the name of a member
 	// member is the name of the member whose value it is, or that it is inside of.
 	member []byte
-	// depth is how many objects and arrays it is inside of. The others are depths of members
-	// whose name or value it is, 0 for none: of api_key, of one that holds the words of
-	// a person or of the agent, and of metadata, which holds what the application likes.
+	// depth is how many objects and arrays it is inside of. The others are depths of
+	// members whose name or value it is, 0 for none: of api_key, of one that holds the
+	// words of a person or of the agent, and of metadata, which holds what the
+	// application likes.
 	depth, keyDepth, wordsDepth, metadataDepth int
 }
 

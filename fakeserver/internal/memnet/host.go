@@ -273,7 +273,8 @@ func (c *conn) Write(p []byte) (int, error) {
 
 // asTCP gives an error of a pipe the shape that it has over TCP. A deadline's and
 // io.EOF have it already. The end that closed sees net.ErrClosed, the other one
-// ECONNRESET after an abort. Who writes to an end that is closed gets the pipe's own error.
+// ECONNRESET after an abort. Who writes to an end that is closed gets the pipe's own
+// error.
 func (c *conn) asTCP(op string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):

@@ -71,7 +71,7 @@ type RequestsSpend struct {
 	Unauthorized      bool `json:"401"` // those of the address
 	NotFound          bool `json:"404"`
 	BYOKNotConfigured bool `json:"409"`
-	Status            bool `json:"status"` // GET /v1/status, and reading and clearing BYOK
+	Unlimited         bool `json:"status"` // calls of endpoints that list no 429: GET /v1/status, and reading and clearing BYOK
 }
 
 // StatusValues are the strings of interface 4.1, which shows only their types.

@@ -16,7 +16,7 @@ type Kind int
 
 // The kinds, in the order of interface 7.
 const (
-	Accepted Kind = iota // no refusal: the answer of Behavior to whether there is one
+	Accepted Kind = iota // not a refusal: the answer 200 to a question of Behavior, such as ClearNothing
 	BadRequest
 	NoToken
 	UnknownKey

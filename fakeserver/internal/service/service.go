@@ -334,7 +334,7 @@ func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 		// GET /v1/status, and reading and clearing BYOK, list no 429. The decision on
 		// whether they spend all the same goes by GET /v1/status.
 		case l.Counts == spec.Requests && !limited:
-			spends[i] = behavior.RequestsSpend.Status
+			spends[i] = behavior.RequestsSpend.Unlimited
 		// Every other call is a request, and its flaw decides what that means.
 		case l.Counts == spec.Requests:
 			mayRefuse[i] = succeeds || behavior.limitComesBefore(flaw)
@@ -375,9 +375,9 @@ func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
 }
 
 // refusedByLimit returns the 429 for an exhausted limit, and nil if none is exhausted.
-// Behavior says which: the one that opens last, as by default, or the first in the order of
-// interface 8.1, which also decides between two that open at the same time. Retry-After
-// is the wait for that limit, in whole seconds (interface 7), rounded up.
+// Behavior says which: the one that opens last, as by default, or the first in the
+// order of interface 8.1, which also decides between two that open at the same time.
+// Retry-After is the wait for that limit, in whole seconds (interface 7), rounded up.
 func (c *call) refusedByLimit(mayRefuse limitSet, ip *Usage) *Refusal {
 	named, latest := -1, c.now
 	for i, may := range mayRefuse {

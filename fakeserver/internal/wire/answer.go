@@ -361,8 +361,8 @@ func (i *InjectedAnswer) Encode(req *Request, behavior *service.Behavior, now ti
 	return a
 }
 
-// headerValue is a header's value. Without one the header is not sent, and net/http does not
-// guess a Content-Type.
+// headerValue is a header's value. Without one the header is not sent, and net/http
+// does not guess a Content-Type.
 func headerValue(value string) []string {
 	if value == "" {
 		return nil

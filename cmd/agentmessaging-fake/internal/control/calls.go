@@ -186,10 +186,6 @@ func (s *Server) forgetCalls(*request) (any, error) {
 	return nil, nil
 }
 
-// batch is how many calls are copied at a time: copies of all would take as much
-// memory again.
-const batch = 100
-
 // allCalls goes through the calls by their numbers, so calls that are dropped or come
 // meanwhile disturb nothing. It copies a batch at a time.
 func (s *Server) allCalls() iter.Seq[fakeserver.Call] {

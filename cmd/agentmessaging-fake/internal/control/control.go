@@ -65,9 +65,9 @@ type route struct {
 	// changes are the kinds of state that a success changes, as feed.wake names them.
 	// The page loads those again.
 	changes string
-	// maxBody is the size of the largest body, in bytes. 0 means that the route takes none,
-	// and refuses one: its sender believes that it has an effect. {} and blanks are
-	// accepted, since some clients always send them.
+	// maxBody is the size of the largest body, in bytes. 0 means that the route takes
+	// none, and refuses one: its sender believes that it has an effect. {} and blanks
+	// are accepted, since some clients always send them.
 	maxBody int64
 	handle  handler
 }

@@ -136,6 +136,10 @@ func (rd *reader) sendUnderWay() {
 	}
 }
 
+// batch is how many calls are copied at a time: copies of all would take as much
+// memory again.
+const batch = 100
+
 // sendCalls sends all calls that are new, and again the calls whose answer has ended. It
 // flushes after each batch, and returns the error of the connection.
 func (rd *reader) sendCalls() error {

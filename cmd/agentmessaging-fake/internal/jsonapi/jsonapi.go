@@ -179,8 +179,8 @@ func (q *Query) Refuse(format string, args ...any) {
 	q.Err = cmp.Or(q.Err, fmt.Errorf(format, args...))
 }
 
-// emptyReason says what is wrong with "". Taken as absent, it would widen a rule or a filter
-// of a script whose variable is not set to every call.
+// emptyReason says what is wrong with "". Taken as absent, it would widen a rule or a
+// filter of a script whose variable is not set to every call.
 const emptyReason = "must not be empty; leave it out instead"
 
 // NonEmpty is a string in a body that is left out rather than empty. Decode refuses ""
