@@ -20,10 +20,11 @@ type coordinator struct {
 	engine *quota.Engine
 
 	// The engine's lock guards what follows.
-	ledger   ledger // this process's, or what it saw in the store last
-	reports  []func(*ledger)
-	answers  []func(now time.Duration) // to the questions among the reports, to be delivered after the step
-	refusing map[costSet]refusals      // since a call with these costs last passed
+	ledger    ledger // this process's, or what it saw in the store last
+	reports   []func(*ledger)
+	questions []func(*ledger)           // for after the reports: a refusal closes the gate for who asks
+	answers   []func(now time.Duration) // to the questions, to be delivered after the step
+	refusing  map[costSet]refusals      // since a call with these costs last passed
 
 	// Steps alone change what follows.
 	stepping  bool          // one is under way
@@ -94,7 +95,8 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	}
 	class, answer := first.Class, turn{}
 	c.answers = append(c.answers, func(now time.Duration) { c.engine.Deliver(class, c.schedule(now, key, answer)) })
-	c.report(now, func(l *ledger) { answer = l.ask(key, int64(waiting)) })
+	c.questions = append(c.questions, func(l *ledger) { answer = l.ask(key, int64(waiting)) })
+	c.startStep()
 	return quota.Schedule{Again: quota.Later}
 }
 

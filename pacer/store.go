@@ -57,7 +57,7 @@ func (c *coordinator) key() string {
 // startStep has the engine take a step, unless one is under way: then another one
 // follows it.
 func (c *coordinator) startStep() {
-	if c.stepping || len(c.reports) == 0 {
+	if c.stepping || len(c.reports)+len(c.questions) == 0 {
 		return
 	}
 	c.stepping = true
@@ -73,7 +73,7 @@ func (c *coordinator) startStep() {
 // step is some work on the way to the shared ledger.
 type step struct {
 	ledger       // a copy of this process's; with a state of the store once that is loaded
-	reports      []func(*ledger)
+	changes      []func(*ledger)
 	answers      []func(now time.Duration)
 	key, version string        // of the store's value
 	now          time.Duration // when the step began
@@ -113,14 +113,14 @@ func (c *coordinator) step() {
 
 // beginStep takes what there is to do.
 func (c *coordinator) beginStep(now time.Duration) *step {
-	s := &step{ledger: c.ledger, key: c.key(), reports: c.reports, answers: c.answers, now: now, began: time.Now()}
-	c.reports, c.answers, c.retryAt = nil, nil, now+storeRetry
+	s := &step{ledger: c.ledger, key: c.key(), changes: append(c.reports, c.questions...), answers: c.answers, now: now, began: time.Now()}
+	c.reports, c.questions, c.answers, c.retryAt = nil, nil, nil, now+storeRetry
 	return s
 }
 
 // apply makes the changes.
 func (s *step) apply(l *ledger) {
-	for _, change := range s.reports {
+	for _, change := range s.changes {
 		change(l)
 	}
 }

@@ -355,3 +355,24 @@ func TestFaultsAreFound(t *testing.T) {
 		assert.Equal(t, rule == "", len(s.rules) == 0, rule)
 	}
 }
+
+// TestRefusalComesFirst: a call that asks while a refusal is on its way to the store waits
+// for Retry-After.
+func TestRefusalComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := loadsim.NewStore()
+		store.Away = 50 * time.Millisecond
+		p := sharing(t, perMinute(600), store)
+		first := acquire(t, p, message)
+		time.Sleep(time.Second)
+		var group sync.WaitGroup
+		group.Go(func() { acquire(t, p, message) }) // a step is under way
+		time.Sleep(10 * time.Millisecond)
+		group.Go(func() { acquire(t, p, creation) })
+		time.Sleep(10 * time.Millisecond)
+		began := time.Now()
+		first.Done(tooMany("", 30*time.Second))
+		group.Wait()
+		assert.GreaterOrEqual(t, time.Since(began), 30*time.Second)
+	})
+}

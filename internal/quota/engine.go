@@ -170,10 +170,12 @@ type queue struct {
 	Class
 	Schedule
 	line
-	uninformed []*Waiter // resting calls whose OnWait waits for a forecast
-	lastGrant  int64     // the number of its last grant, of all
-	asking     bool      // the rule will deliver a Schedule
-	stale      bool      // something has changed since the rule was asked
+	// uninformed has the resting calls whose OnWait waits for a forecast, and what wakes
+	// them. A call that has left meanwhile is not touched: it may wait again.
+	uninformed map[*Waiter]context.CancelFunc
+	lastGrant  int64 // the number of its last grant, of all
+	asking     bool  // the rule will deliver a Schedule
+	stale      bool  // something has changed since the rule was asked
 }
 
 // NewEngine returns an engine that waits by clock, or by real time if it is nil.
@@ -216,7 +218,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	defer e.mu.Unlock()
 	q := e.queues[w.Class]
 	if q == nil {
-		q = &queue{Class: w.Class, line: line{tenants: map[string]tenant{}}}
+		q = &queue{Class: w.Class, line: line{tenants: map[string]tenant{}}, uninformed: map[*Waiter]context.CancelFunc{}}
 		e.queues[w.Class] = q
 	}
 	if w.Clock == nil {
@@ -278,16 +280,16 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest con
 	if w.wake(); !w.waits {
 		return nil, 0, nil
 	}
-	if w.OnWait != nil && !w.informed {
-		if q.Turn > 0 {
-			w.informed, w.rests = true, false
-			e.wakeAtLocked(e.alarm) // another one may have to sleep
-			return nil, 0, &Wait{Limit: q.Key, Place: w.place, Expected: max(0, q.Turn+time.Duration(w.place-1)*q.Gap-now)}
-		}
-		q.uninformed = append(q.uninformed, w)
+	uninformed := w.OnWait != nil && !w.informed
+	if uninformed && q.Turn > 0 {
+		w.informed, w.rests = true, false
+		e.wakeAtLocked(e.alarm) // another one may have to sleep
+		return nil, 0, &Wait{Limit: q.Key, Place: w.place, Expected: max(0, q.Turn+time.Duration(w.place-1)*q.Gap-now)}
 	}
 	w.rests = true
-	rest, w.wake = context.WithCancel(ctx)
+	if rest, w.wake = context.WithCancel(ctx); uninformed {
+		q.uninformed[w] = w.wake
+	}
 	if other := e.sleeper; other == nil || !rested && w.Clock != (RealClock{}) {
 		if e.sleeper = w; other != nil {
 			other.wake()
@@ -417,7 +419,8 @@ func (e *Engine) serveLocked() {
 			switch first := q.first(); {
 			case q.asking, first == nil && q.Again == 0:
 			case first == nil: // nobody waits any more
-				q.Schedule, q.uninformed = Schedule{}, nil
+				q.Schedule = Schedule{}
+				clear(q.uninformed)
 				e.rule.Idle(now, q.Class)
 			case q.Again > now:
 				until = min(until, q.Again)
@@ -471,10 +474,10 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 		e.refuseLateLocked(q, now)
 	}
 	if q.Turn > 0 {
-		for _, w := range q.uninformed {
-			w.wake()
+		for _, wake := range q.uninformed {
+			wake()
 		}
-		q.uninformed = nil
+		clear(q.uninformed)
 	}
 }
 
