@@ -29,9 +29,11 @@ func TestEncoding(t *testing.T) {
 	p := newUsed(t)
 	value, limits := p.coordinator.ledger.state.encode(), len(p.coordinator.ledger.bounds)
 	assert.Equal(t, p.coordinator.ledger.state, decode(value, limits))
-	damaged := slices.Clone(value)
-	damaged[len(value)/2]++
-	assert.Nil(t, decode(damaged, limits))
+	for _, i := range []int{len(value) / 2, len(value) - 8} { // the state, and its checksum
+		damaged := slices.Clone(value)
+		damaged[i]++
+		assert.Nil(t, decode(damaged, limits))
+	}
 	assert.Nil(t, decode(value[:len(value)-1], limits))
 	assert.Nil(t, decode(value, limits+1))
 	p.coordinator.ledger.state.Format++

@@ -75,7 +75,7 @@ func (c *config) options() []option {
 		// Files that it reads and writes.
 		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", takeLike},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", storeIn(&o.Replies, readFile)},
-		{"state", "", "file to begin with, where it exists, and to save to at the end", storePath(&c.statePath)},
+		{"state", "", "file to begin with, where it exists, and to save to at the end; of two programs with one file, the one that ends last has saved", storePath(&c.statePath)},
 		{"ready-file", "", "file to write what is printed to, once the program serves; it stays at the end", storePath(&c.readyFile)},
 		// When it ends, but for a signal, and what it prints.
 		{"until-eof", "false", "end when standard input ends, as a pipe does when the process that started this one is gone", storeIn(&c.untilEOF, boolean)},

@@ -229,7 +229,7 @@ func ReadObject(doc []byte) (Object, error) {
 	if ok && sc.Peek() == 0 && sc.Pos == len(doc) {
 		return o, nil
 	}
-	return nil, cmp.Or(json.Unmarshal(doc, new(any)), errNoObject) // it says what is wrong
+	return nil, cmp.Or(json.Unmarshal(doc, new(json.RawMessage)), errNoObject) // it says what is wrong
 }
 
 // members reads an object in one pass, of a document that Check has not seen: to have

@@ -488,7 +488,7 @@ func PanicAsError(err *error) {
 		if !is {
 			panic(p)
 		}
-		*err = errors.New(reason)
+		*err = errors.New(strings.ToLower(reason[:1]) + reason[1:]) // as the member of the JSON
 	default:
 		panic(p)
 	}
