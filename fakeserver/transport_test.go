@@ -287,7 +287,7 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	}
 	fake, err = fakeserver.Open()
 	require.NoError(t, err)
-	concurrently(8, 1, func() { fake.HTTPClient(nil); assert.NoError(t, fake.Close()) })
+	concurrently(8, func() { fake.HTTPClient(nil); assert.NoError(t, fake.Close()) })
 }
 
 // Close returns the newest 100 errors. Texts and lines tell the rules apart; a text that
