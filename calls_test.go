@@ -266,6 +266,7 @@ var worded = []callCase{
 	{rule: "The documented error body.", do: get, opts: options{once},
 		given: each(answer{Status: 429, Header: http.Header{"Retry-After": {"34"}}, Body: string(must(os.ReadFile("testdata/wire/error.json")))}),
 		want:  "not done: ErrRateLimited"},
+	{rule: "A refused argument leaves no facts of an earlier call.", do: sending(message{}), given: each(okAnswer), want: "no attempt: ErrInvalid"},
 	{rule: "A CallInfo has the facts of the last answer, as it came. Secrets that an error echoes are taken out.", do: get,
 		given: bodies(200, `{"agent_id":"a","trace_id":"t","mood":"good"}`), want: "done"},
 	{do: get, given: bodies(404, "no "+testKey+" here"), want: "not done: ErrNotFound"},

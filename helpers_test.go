@@ -186,6 +186,7 @@ type madeCall struct {
 // without jitter unless opts say otherwise. timeout is the http.Client's; 0: none.
 func makeCall(t *testing.T, timeout time.Duration, do doCall, answers []answer, opts ...agentmessaging.Option) (m madeCall) {
 	synctest.Test(t, func(t *testing.T) {
+		m.Info = agentmessaging.CallInfo{Attempts: 7, StatusCode: http.StatusOK} // of an earlier call
 		service, begin := answering(answers...), time.Now()
 		hc := http.Client{Transport: service, Timeout: timeout}
 		client := newClient(t, service, append(options{jitter(0), agentmessaging.WithHTTPClient(&hc)}, opts...)...)

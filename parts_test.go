@@ -502,14 +502,6 @@ func TestBeforeSend(t *testing.T) {
 	}))), "a nil *Error is none")
 }
 
-// TestCallInfoOfARefusal: a call that is refused here leaves no facts of an earlier one.
-func TestCallInfoOfARefusal(t *testing.T) {
-	old := agentmessaging.CallInfo{Attempts: 7, StatusCode: 200}
-	_, err := newClient(t, answering()).SendMessage(agentmessaging.WithCallInfo(t.Context(), &old), "agent_1", message{})
-	require.ErrorIs(t, err, agentmessaging.ErrInvalid)
-	assert.Zero(t, old)
-}
-
 // contextHandler sees each record with its context.
 type contextHandler struct {
 	slog.Handler

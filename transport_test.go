@@ -162,7 +162,6 @@ func TestRenewals(t *testing.T) {
 		{post, 1, []act{works, away}, []string{success, "2 requests, no answer", noAnswer}},
 		{post, 1, []act{away}, []string{noAnswer, noAnswer, noAnswer}},
 		{post, 1, []act{works, refused}, []string{success, unknown, unknown}},
-		{get, 1, []act{works, refused}, []string{success, noAnswer, noAnswer}},
 		{get, 2, []act{works, refused, works}, []string{success, "2 requests, success, 500ms"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -280,10 +279,7 @@ func TestWhy(t *testing.T) {
 			row.given(f, &c)
 		}
 		_ = seen(c.wire, c.request(row.method, row.path, row.body))
-		call := f.Calls()[f.CallCount()-1]
-		assert.Equal(t, row.why, call.Why, row.why)
-		words := strings.TrimSuffix(row.why[strings.Index(row.why, " ")+1:], ".")
-		assert.Contains(t, call.String(), words, row.why)
+		assert.Equal(t, row.why, f.Calls()[f.CallCount()-1].Why)
 	}
 }
 
@@ -412,13 +408,11 @@ func forms(secret string) []string {
 	e := json.NewEncoder(&plain)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(secret)
-	all := []string{
+	return []string{
 		secret, strings.Trim(string(quoted), `"`), strings.Trim(plain.String(), "\"\n"), strings.Replace(secret, "_", "%5f", 1)[1:], secret[1:],
 		url.QueryEscape(secret), url.PathEscape(secret), fmt.Sprintf("%+q", secret), fmt.Sprintf("%x", secret),
 		base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
 	}
-	slices.Sort(all)
-	return slices.Compact(all) // most secrets have few forms
 }
 
 // canaryCalls are every endpoint (tools/docs checks it), with secrets where they belong

@@ -106,10 +106,8 @@ var dialogues = map[string][]step{
 		{"GET /v1/status", "", 429, ""},
 		{"GET /v1/status", "", 200, ""},
 		{"GET /faults", "", 200, `{"faults":[{"times":1,"hits":1}]}`},
-		{"POST /faults", `{"fault":{"kind":"latency","duration":"1ms"}}`, 201, `{"name":"Latency(1ms)"}`},
 		{"POST /faults", `{"fault":{"kind":"rate_limited"}}`, 201, `{"name":"RateLimited(\"\")"}`},
 		{"POST /faults", `{"fault":{"kind":"close_early"}}`, 201, `{"name":"CloseEarly()"}`},
-		{"POST /faults", `{"fault":{"kind":"reset_connection"}}`, 201, `{"name":"ResetConnection()"}`},
 		{"POST /faults", `{"fault":{"kind":"go_away"}}`, 201, `{"name":"GoAway()"}`},
 		{"POST /faults", `{"fault":{"kind":"lose_reply","how":{"kind":"answer","status":504}}}`, 201, `{"name":"LoseReply(Answer(504))"}`},
 		{"POST /faults", `{"fault":{"kind":"truncate_reply","bytes":0}}`, 201, `{"name":"TruncateReply(0)"}`},
@@ -142,11 +140,9 @@ var dialogues = map[string][]step{
 	"clock": {
 		{"POST /clock", `{"duration":"1500ms"}`, 200, `{"advanced":"1.5s"}`},
 		{"POST /clock", `{"duration":"875999h"}`, 200, `{"advanced":"875999h0m1.5s"}`},
-		{"POST /clock", `{"duration":"0s"}`, 200, `{"advanced":"875999h0m1.5s"}`},
 		{"POST /clock", `{"until":"9999-01-01T00:00:00Z"}`, 400, "until: the clock goes at most 876000h0m0s forward in all"},
 		{"POST /clock", `{"duration":"1h"}`, 400, "duration: the clock goes at most 876000h0m0s forward in all"},
 		{"POST /clock", `{"until":"2020-01-01T00:00:00Z"}`, 200, `{"advanced":"875999h0m1.5s"}`}, // it does not go back
-		{"GET /clock", "", 200, `{"advanced":"875999h0m1.5s"}`},
 	},
 	"forgotten calls": {
 		{"POST /v1/agents", "{}", 200, ""},
@@ -161,8 +157,6 @@ var dialogues = map[string][]step{
 		{"GET //info", "", 404, "no route has this method and path"},
 		{"PUT /keys", "{}", 404, "no route has this method and path"},
 		{"GET /keys/key_000002", "", 404, "no key has this label, such as key_000001; GET keys lists them"},
-		{"PUT /agents/x/sms", "{}", 404, "no agent"},
-		{"DELETE /replies/reply_000001", "", 404, "no reply has this id"},
 		{"DELETE /faults/fault_000001", "", 404, "no fault has this id"},
 	},
 }
@@ -194,7 +188,7 @@ var refusals = []step{
 	{"PUT /state", `{"format":"another"}`, 400, "ReadState: "},
 	{"POST /agents", `{"key":"key_000009"}`, 400, "key: no key has this label"},
 	{"POST /agents", `{"key":"key_000001","llm":{"api_key":"k"}}`, 400, `llm: member "api_key" is not allowed`},
-	{"POST /calls", `{}`, 400, "body: needs method and a path that begins with /v1/"},
+	{"POST /calls", `{"path":"/v1/status"}`, 400, "body: needs method and a path that begins with /v1/"},
 	{"POST /calls", `{"method":"GET","path":"/_fake/v1/info"}`, 400, "body: needs method and a path"},
 	{"POST /calls", `{"method":"B D","path":"/v1/status"}`, 400, "path: no call can be made with this"},
 	{"POST /calls", `{"method":"GET","path":"/v1/status","key":"unknown"}`, 400, "key: no key has this label"},
@@ -216,7 +210,6 @@ var refusals = []step{
 	{"POST /replies", `{"replies":[{"text":"a"}],"chance":1.1}`, 400, "chance: 1.1 is not between 0 and 1"},
 	{"POST /faults", `{}`, 400, "fault: is required"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"Key":"key_000001"}}`, 400, `match: member "Key" is not allowed; allowed: agent_id, endpoint, key, `},
-	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"endpoint":"GET /v1/statu"}}`, 400, "match.endpoint: must be one of GET /v1/status, POST /v1/warmup"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"agent_id":""}}`, 400, "match.agent_id: must not be empty"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"endpoint":""}}`, 400, "match.endpoint: must not be empty"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"key":""}}`, 400, "match.key: must not be empty"},
