@@ -155,19 +155,21 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 // deadline and its patience: it tries once more before it is refused.
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
 	room := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
-	jittered = g.end + Jitter(g.retryAfter, DefaultMinWait, room, g.random)
-	switch empty := g.emptied(); empty {
-	case 0:
-		return g.end, jittered
-	case 1: // who has waited in vain goes before other programs
-		return g.end, g.end + (jittered-g.end)/8
-	default:
-		backoff := min(max(g.retryAfter, LeastClosed)<<min(empty-1, 6), max(crowdBackoff, MostBackoff/time.Duration(max(1, waiting))))
-		backoff += time.Duration(g.random * float64(backoff) / 4) // out of step with others
-		patience := max(g.lastPass, first.limitedSince) + cmp.Or(first.Patience, never/2)
-		opens = max(g.end, min(g.closedAt+backoff, patience, first.deadline-answerWait))
-		return opens, max(opens, jittered)
+	jitter, empty := Jitter(g.retryAfter, DefaultMinWait, room, g.random), g.emptied()
+	if empty == 0 {
+		return g.end, g.end + jitter
 	}
+	// Who has waited in vain goes before other programs: with an eighth of the jitter, 16
+	// programs on a leaky bucket lost two calls in a thousand.
+	jittered = g.end + jitter/32
+	if empty == 1 {
+		return g.end, jittered
+	}
+	backoff := min(max(g.retryAfter, LeastClosed)<<min(empty-1, 6), max(crowdBackoff, MostBackoff/time.Duration(max(1, waiting))))
+	backoff += time.Duration(g.random * float64(backoff) / 4) // out of step with others
+	patience := max(g.lastPass, first.limitedSince) + cmp.Or(first.Patience, never/2)
+	opens = max(g.end, min(g.closedAt+backoff, patience, first.deadline-answerWait))
+	return opens, max(opens, jittered)
 }
 
 // emptied counts the openings, the last one included, in which nobody passed.

@@ -49,8 +49,8 @@ func refuses(key string, asked time.Duration) *Outcome {
 const (
 	firstGap  = 10*s - 10*s*16/512
 	secondGap = firstGap - firstGap*2*16/512
-	// The second wait, of a second, has an eighth of the first one's jitter.
-	second = s + (s/10+s/4)/8
+	// The second wait, of a second, has little of the first one's jitter.
+	second = s + (s/10+s/4)/32
 )
 
 var scenes = []scene{
@@ -154,7 +154,7 @@ var scenes = []scene{
 		{at: h + second, call: message, waiting: 9, until: h + second + 5*s/2}, // 2 s, and a quarter of jitter
 		{at: h + second, call: read, waiting: 9, until: h + second + 2*s},
 		{at: h + second + 2*s, call: read, waiting: 9, goes: 1},
-		{at: h + second + 5*s/2, call: message, waiting: 9, goes: 1, answer: refuses("k", 80*s), until: h + second + 5*s/2 + 80*s + 8*s + s/4}, // a Retry-After beyond the backoff
+		{at: h + second + 5*s/2, call: message, waiting: 9, goes: 1, answer: refuses("k", 80*s), until: h + second + 5*s/2 + 80*s + (8*s+s/4)/32}, // a Retry-After beyond the backoff
 	}},
 }
 
