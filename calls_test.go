@@ -207,7 +207,7 @@ var verdicts = []callCase{
 		given: inOrder(notDialed, okAnswer), want: "not done: io.ErrUnexpectedEOF"},
 	{rule: "A program that was frozen has asked nobody meanwhile: it tries again, also with a Pacer.",
 		do: inTurn(get, by(agentmessaging.WithLimiter(must(pacer.New(pacer.ProLimits()))), get)), opts: append(timed(30*time.Second), agentmessaging.WithClock(lateClock{})),
-		given: inOrder(tooMany("20", "k"), tooMany("20", "k"), okAnswer, tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: "not done, not done, done, not done, not done, done, 6m4s"},
+		given: inOrder(tooMany("20", "k"), tooMany("20", "k"), okAnswer, tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: "not done, not done, done, not done, not done, done, 5m20s"},
 	{rule: "No retries.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: 1, MinWait: time.Hour}), given: each(notDialed), want: "not done"},
 	{do: get, opts: options{once}, given: each(tooMany("3", "k")), want: "not done: ErrRateLimited"},
 	{rule: "A wait up to the deadline is not begun.", do: within(30*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown: ErrUnavailable"},

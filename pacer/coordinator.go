@@ -41,6 +41,10 @@ type refusals struct {
 	since time.Duration // the first
 	until time.Duration // the last, by when the gate was due to open before it
 	opens time.Duration // when the gate opens
+	// backoff is the least time in microseconds for which the next one closes the
+	// gate. It doubles up to quota.MostBackoff: a service that refuses for ever is not
+	// asked for ever.
+	backoff int64
 }
 
 // setBounds reports false where the bounds are the same.
@@ -145,23 +149,23 @@ func (c *coordinator) Idle(now time.Duration, class quota.Class) {
 }
 
 // refused closes the local gate at once, so that further refusals of the same limit
-// are not reported as new. It closes for as long as everything has been refused, up to
-// quota.MostBackoff, so that a service that refuses for ever is not asked for ever.
+// are not reported as new.
 func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
 	l, r := c.here(now), c.refusing[costs]
 	switch {
 	case now > r.opens+quota.MostBackoff: // it was open for long, and nobody asked
-		r.since = now
+		r = refusals{since: now}
 	case now >= r.opens:
 		r.until = r.opens
 	}
 	wait := max(o.RetryAfter, quota.LeastClosed).Microseconds()
-	shut := max(wait, min(now-r.since, quota.MostBackoff).Microseconds())
+	shut := max(wait, r.backoff)
 	r.opens = max(r.opens, now+time.Duration(shut)*time.Microsecond)
-	c.refusing[costs] = r
 	if news = l.Now+wait-max(l.Now, l.last(costs).Opens) >= second; news {
 		l.shut(costs, l.Now+shut, o.LimitKey)
+		r.backoff = min(max(second, 2*r.backoff), quota.MostBackoff.Microseconds())
 	}
+	c.refusing[costs] = r
 	c.report(now, func(l *ledger) {
 		l.shut(costs, l.Now+shut, o.LimitKey)
 		l.refused(costs, granted, wait)
