@@ -3,6 +3,7 @@ package exchange
 import (
 	"context"
 	"crypto/tls"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -86,11 +87,7 @@ func (cs *connections) addLocked(conn *tls.Conn) *connection {
 	if cs.known == nil {
 		cs.known = map[weak.Pointer[tls.Conn]]*connection{}
 	}
-	for key := range cs.known {
-		if key.Value() == nil {
-			delete(cs.known, key)
-		}
-	}
+	maps.DeleteFunc(cs.known, func(key weak.Pointer[tls.Conn], _ *connection) bool { return key.Value() == nil })
 	cs.known[weak.Make(conn)] = c
 	return c
 }
@@ -164,28 +161,37 @@ type dialQueue struct {
 // enter waits for the request's turn to look for a connection, which ends with
 // leave. It reports false where there is no need for one.
 func (q *dialQueue) enter(ctx context.Context) (turn bool, err error) {
+	mine := q.push()
+	if mine == nil {
+		return true, nil
+	}
+	select {
+	case turn = <-mine:
+		return turn, nil
+	case <-ctx.Done():
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if i := slices.Index(q.waiting, mine); i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+		return false, ctx.Err()
+	}
+	return <-mine, ctx.Err()
+}
+
+// push returns what the request has to wait for: its turn, or false where there is no
+// need for one any more. It is nil if it is the request's turn now.
+func (q *dialQueue) push() (mine chan bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.looking {
 		q.looking = true
 		q.reasonsToQueue.Add(1)
-		return true, nil
+		return nil
 	}
-	mine := make(chan bool, 1)
+	mine = make(chan bool, 1)
 	q.waiting = append(q.waiting, mine)
-	q.mu.Unlock()
-	select {
-	case turn = <-mine:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
-	q.mu.Lock()
-	if i := slices.Index(q.waiting, mine); i >= 0 {
-		q.waiting = slices.Delete(q.waiting, i, i+1)
-	} else if err != nil {
-		turn = <-mine
-	}
-	return turn, err
+	return mine
 }
 
 // leave gives the turn to the next in the queue, or lets all go at once.
