@@ -152,7 +152,11 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 // redact takes the secrets out of the members that the interface lists, and bounds names.
 func (e *Error) redact(secrets *redact.Redactor) {
 	e.Code, e.Reason = secrets.Identifier(e.Code), secrets.Answer(e.Reason)
-	e.TraceID, e.LimitKey = printable.Line(secrets.Identifier(e.TraceID), maxTraceID), printable.Name(secrets.Identifier(e.LimitKey))
+	e.TraceID, e.LimitKey = redactTraceID(e.TraceID, secrets), printable.Name(secrets.Identifier(e.LimitKey))
+}
+
+func redactTraceID(id string, secrets *redact.Redactor) string {
+	return printable.Line(secrets.Identifier(id), maxTraceID)
 }
 
 // extra returns the members that the interface does not list, and those that are not

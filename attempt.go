@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -270,7 +269,7 @@ func (a *attempt) safeTraceID() string {
 	case a.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
 	case a.reply != nil && a.traceID == "":
-		a.traceID = printable.Line(a.call.secrets.Identifier(a.reply.traceID), maxTraceID)
+		a.traceID = redactTraceID(a.reply.traceID, &a.call.secrets)
 	}
 	return a.traceID
 }

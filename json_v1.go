@@ -12,8 +12,7 @@ import (
 var replacement = regexp.MustCompile(`[^\\](\\\\)*\\ufffd`)
 
 // losesText reports whether value, which is raw as JSON, holds invalid UTF-8. To match
-// takes
-// 100 ms a megabyte, which most values need not wait for.
+// takes 100 ms a megabyte, which most values need not wait for.
 func losesText(_ any, raw []byte) bool {
 	return bytes.Contains(raw, []byte(`\ufffd`)) && replacement.Match(raw)
 }
