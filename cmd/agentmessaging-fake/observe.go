@@ -156,7 +156,8 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 		}
 		_, _ = fmt.Fprintf(stderr, "observe spends at most %s of the key's limits\n", found.Preview(o.target, o.budget))
 		err = found.Continue(ctx, o.target, o.budget)
-		missing = printMissing(found, earlier, stdout)
+		// Nothing has changed there: the budget may have ended, or a limit was shut.
+		missing = printLines(stdout, "not seen this time:", found.Missing(earlier))
 	}
 	// What the baseline knows is kept after the comparison, or nothing would ever
 	// differ.
@@ -175,27 +176,22 @@ func readHAR(path string) (*observe.Observation, error) {
 	return observe.ReadHAR(file)
 }
 
-// printMissing prints the answers that only the earlier run has, and returns their number.
-// Nothing has changed there: the budget may have ended, or a limit was shut.
-func printMissing(found, earlier *observe.Observation, stdout io.Writer) int {
-	missing := found.Missing(earlier)
-	for _, line := range missing {
-		_, _ = fmt.Fprintln(stdout, "not seen this time:", line)
-	}
-	return len(missing)
-}
-
 // printChanges prints what has changed, and how many answers have not. It returns how
 // many have.
 func printChanges(found, earlier *observe.Observation, stdout io.Writer) int {
-	changes := found.Drift(earlier)
-	for _, line := range changes {
-		_, _ = fmt.Fprintln(stdout, "changed:", line)
-	}
+	changed := printLines(stdout, "changed:", found.Drift(earlier))
 	if n := found.Unchanged(earlier); n > 0 {
 		_, _ = fmt.Fprintf(stdout, "unchanged: %d\n", n)
 	}
-	return len(changes)
+	return changed
+}
+
+// printLines prints lines behind what they have in common, and returns their number.
+func printLines(stdout io.Writer, label string, lines []string) int {
+	for _, line := range lines {
+		_, _ = fmt.Fprintln(stdout, label, line)
+	}
+	return len(lines)
 }
 
 // write writes the findings to --out. Without a baseline, whose run prints what has

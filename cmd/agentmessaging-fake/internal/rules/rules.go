@@ -165,7 +165,7 @@ func (r Script) active() (*Active, error) {
 		isError := reply.Status != 0 && reply.Status != http.StatusOK
 		switch {
 		case isError && !spec.SendMessage.Lists(reply.Status):
-			return nil, fmt.Errorf("replies[%d].status: must be one of %s; a fault of kind answer gives any status", i, strings.Join(strings.Fields(strings.Trim(fmt.Sprint(spec.SendMessage.Errors), "[]")), ", "))
+			return nil, fmt.Errorf("replies[%d].status: must be one of %s; a fault of kind answer gives any status", i, strings.ReplaceAll(strings.Trim(fmt.Sprint(spec.SendMessage.Errors), "[]"), " ", ", "))
 		case isError && (reply.Text != "" || len(reply.Warnings) > 0):
 			return nil, fmt.Errorf("replies[%d]: an error has no text and no warnings, but code and reason", i)
 		case !isError && reply.Code+reply.Reason != "":
