@@ -11,9 +11,9 @@ import (
 
 // Agent is a dedicated conversational agent (interface 2.2).
 type Agent struct {
-	// ID identifies the agent in the other calls. They refuse one that could reach another
-	// path (with a slash, a control character, or a dot segment), and one that holds the
-	// API key.
+	// ID identifies the agent in other calls. They refuse an id that could lead to another
+	// path (a slash, a control character or a dot segment), and one that holds the API
+	// key.
 	ID string `json:"agent_id"`
 	// Status is active at creation; later values are not documented.
 	Status AgentStatus `json:"status"`
@@ -59,12 +59,12 @@ type CreateAgentParams struct {
 	SystemPrompt string
 	// CustomerRef is the caller's own customer identifier. At most 200 characters.
 	CustomerRef string
-	// Metadata is any value that encodes as a JSON object: a map, a struct,
-	// a json.RawMessage, whose numbers are kept digit by digit. Invalid UTF-8,
-	// half a surrogate pair and a member that is there twice are refused. So is
-	// the escape \ufffd in a json.RawMessage inside it, because encoding/json writes
-	// invalid UTF-8 in the same way. The service caps its JSON length; the interface
-	// does not show the cap.
+	// Metadata is any value that encodes as a JSON object: a map, a struct, or a
+	// json.RawMessage, which keeps numbers digit by digit. Invalid UTF-8, half a
+	// surrogate pair and duplicate members are refused. So is the escape \ufffd in a
+	// json.RawMessage inside another value, because encoding/json writes invalid UTF-8
+	// in the same way. The service caps the JSON length, at a value that the interface
+	// does not show.
 	Metadata any
 	// SMS asks for an SMS channel.
 	SMS SMSParams
@@ -74,8 +74,8 @@ type CreateAgentParams struct {
 
 // LLMParams configure an agent's language model (interface 2.3).
 type LLMParams struct {
-	// Mode is hosted or byok; empty means hosted. With byok the key is the
-	// one stored with [Client.SetBYOK], or APIKey.
+	// Mode is hosted or byok; empty means hosted. With byok the model uses APIKey, or
+	// else the key that [Client.SetBYOK] stored.
 	Mode LLMMode
 	// Tier is fast or smart; empty means fast. smart may use a fallback model.
 	Tier Tier
@@ -131,7 +131,7 @@ type llmBody struct {
 	Label    string   `json:"label,omitempty"`
 }
 
-// request is the call that creates the agent.
+// request returns the request that creates the agent.
 func (p CreateAgentParams) request() request {
 	metadata, err := encodeObject(spec.Metadata, p.Metadata)
 	return request{
@@ -168,7 +168,7 @@ func (p CreateAgentParams) validate() error {
 	)
 }
 
-// readAgent reads an agent, at creation and later.
+// readAgent reads an agent, in the answer to its creation and later.
 func readAgent(r *reply) *Agent {
 	agent := &Agent{
 		ID: r.needName("agent_id"), Status: AgentStatus(r.text("status")), TraceID: r.traceID,
@@ -178,7 +178,7 @@ func readAgent(r *reply) *Agent {
 	if sms, ok := r.object("sms"); ok {
 		agent.SMS = &SMS{Status: SMSStatus(sms.text("status")), PhoneNumber: sms.text("phone_number")}
 		if *agent.SMS == (SMS{}) {
-			agent.SMS = nil // it says nothing
+			agent.SMS = nil // an object without a status says nothing
 		}
 	}
 	return agent
@@ -189,8 +189,8 @@ func readAgent(r *reply) *Agent {
 //
 // Errors: [ErrInvalid], [ErrBadRequest] (also for byok mode without a stored
 // key), [ErrUnauthorized], [ErrPaymentRequired], [ErrNotFound],
-// [ErrRateLimited], and [ErrOutcomeUnknown]: an agent may then exist whose
-// id nobody knows.
+// [ErrRateLimited], and [ErrOutcomeUnknown]: then an agent may exist, but its id is
+// lost.
 func (c *Client) CreateAgent(ctx context.Context, params CreateAgentParams) (*Agent, error) {
 	return do(ctx, c, params.request(), readAgent)
 }

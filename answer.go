@@ -17,23 +17,23 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// This file says what an answer means: what a success returns, what an error body says,
-// and how an answer was missed.
+// This file reads answers: the body of a success, the body of an error, and how the
+// answer to a POST was missed.
 
-// reply is a JSON object of the service, of which a result is made by the names of its
-// members. What the interface may add to it one day is passed over. A missing member,
-// or one of another type, fails the reply if its zero value would claim something: an
-// empty text, a warm-up that did not happen. Others stay empty: no reply is lost for
-// want of a trace_id.
+// reply is the JSON object in an answer's body. A reader takes the members that it knows
+// by name and ignores the others, which the interface may add one day.
+//
+// A member that is missing or of another type sets err if its zero value would be a false
+// statement: an empty text, a warm-up that did not happen. Any other member is then just
+// empty: a call does not fail because its trace_id is missing.
 type reply struct {
 	members strictjson.Object
 	traceID string
-	agentID string // of an agent that was made or read
-	err     error  // why it is no object, or what is wrong with the first wrong member
+	agentID string // set by readAgent
+	err     error  // the first error: the body is not an object, or a needed member is wrong
 }
 
-// newReply reads a body, and the trace_id that each has. A number will do for that: it is
-// there to be quoted.
+// newReply reads a body and its trace_id. A trace_id may be a number: people only quote it.
 func newReply(body []byte) *reply {
 	members, err := strictjson.ReadObject(body)
 	r := &reply{members: members, err: err}
@@ -52,8 +52,8 @@ func (r *reply) fail(err error) {
 	}
 }
 
-// need returns the value of a member without which the result would say nothing, or
-// claim something. null is as good as missing.
+// need returns the value of a member that the result needs. If it is missing, null or
+// there twice, need returns nil and sets err.
 func (r *reply) need(name string) []byte {
 	value, err := r.members.Get(name)
 	switch {
@@ -67,15 +67,14 @@ func (r *reply) need(name string) []byte {
 	return nil
 }
 
-// text reads a string; "" if it is missing, there twice or of another type: no reply is
-// lost for that.
+// text reads an optional string: "" if it is missing, there twice or of another type.
 func (r *reply) text(name string) string {
 	value, _ := r.members.Get(name)
 	s, _ := strictjson.String(value)
 	return s
 }
 
-// needText reads a string that may be empty.
+// needText reads a string that must be there, but may be empty.
 func (r *reply) needText(name string) string {
 	value := r.need(name)
 	s, ok := strictjson.String(value)
@@ -85,7 +84,7 @@ func (r *reply) needText(name string) string {
 	return s
 }
 
-// needName reads a string that is not empty.
+// needName reads a string that must be there and not empty.
 func (r *reply) needName(name string) string {
 	s := r.needText(name)
 	if s == "" {
@@ -94,7 +93,7 @@ func (r *reply) needName(name string) string {
 	return s
 }
 
-// needFlag reads a boolean.
+// needFlag reads a boolean that must be there.
 func (r *reply) needFlag(name string) bool {
 	value := string(r.need(name))
 	if value != "" && value != "true" && value != "false" {
@@ -103,14 +102,16 @@ func (r *reply) needFlag(name string) bool {
 	return value == "true"
 }
 
-// object reads an object inside; false if there is none, or there are two.
+// object reads a member that is an object. It reports false if the member is missing,
+// there twice or of another type.
 func (r *reply) object(name string) (*reply, bool) {
 	value, _ := r.members.Get(name)
 	members, err := strictjson.ReadObject(value)
 	return &reply{members: members}, err == nil
 }
 
-// texts reads the strings of an optional array, without the empty ones.
+// texts reads the strings of an optional array. It drops empty strings and entries of
+// another type.
 func (r *reply) texts(name string) (texts []string) {
 	value, _ := r.members.Get(name)
 	if value == nil {
@@ -126,8 +127,8 @@ func (r *reply) texts(name string) (texts []string) {
 	return texts
 }
 
-// readError reads an error body (interface 2.1) of any shape. From a body in another shape
-// it quotes a proxy's words, but nothing that may echo the request.
+// readError reads the body of an error (interface 2.1). If the body has another shape, it
+// quotes a proxy's message, but no text that may echo the request.
 func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 	body := newReply(a.Body)
 	e := &Error{
@@ -140,7 +141,7 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(hostOf(location)))
 	case body.err != nil:
 		e.cause = notDocumented(a, body.err, secrets)
-	case e.Code == "": // as gateways call it, or other services
+	case e.Code == "": // gateways and other services write {"message": ...} or {"error": {"message": ...}}
 		inner, _ := body.object(memberError)
 		if words := secrets.Quote(cmp.Or(body.text("message"), inner.text("message"))); words != "" {
 			e.cause = errors.New(words)
@@ -149,7 +150,8 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 	return e
 }
 
-// redact takes the secrets out of the members that the interface lists, and bounds names.
+// redact takes the secrets out of the members that the interface lists, and bounds the
+// length of the names.
 func (e *Error) redact(secrets *redact.Redactor) {
 	e.Code, e.Reason = secrets.Identifier(e.Code), secrets.Answer(e.Reason)
 	e.TraceID, e.LimitKey = redactTraceID(e.TraceID, secrets), printable.Name(secrets.Identifier(e.LimitKey))
@@ -159,12 +161,12 @@ func redactTraceID(id string, secrets *redact.Redactor) string {
 	return printable.Line(secrets.Identifier(id), maxTraceID)
 }
 
-// extra returns the members that the interface does not list, and those that are not
-// as it says; nil if there are none.
+// extra returns the members that the interface does not list, and the listed ones that
+// are not a string or there twice; nil if there are none.
 func extra(members strictjson.Object, secrets *redact.Redactor) (extra map[string]json.RawMessage) {
 	for _, m := range members {
 		name := string(m.Name)
-		isText := m.Value[0] == '"' || m.Value[0] == 'n' // null is as good as missing
+		isText := m.Value[0] == '"' || m.Value[0] == 'n' // null counts as missing
 		if isText && slices.Contains(errorMembers, name) {
 			if _, twice := members.Get(name); twice == nil {
 				continue
@@ -183,8 +185,8 @@ const memberError, memberTraceID, memberLimitKey, memberReason = "error", "trace
 
 var errorMembers = []string{memberError, memberTraceID, memberLimitKey, memberReason}
 
-// notDocumented says what came in place of the documented body: a proxy's words, where
-// they are safe to show, or else why the body ends, or err.
+// notDocumented returns what came in place of the documented body: a proxy's message if
+// it is safe to show, or else why the body was cut, or else err.
 func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error {
 	found := "the body is not the documented JSON"
 	if strings.HasPrefix(http.DetectContentType(a.Body), "text/html") {
@@ -192,11 +194,11 @@ func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error
 	}
 	words := secrets.Quote(string(a.Body))
 	switch {
-	case errors.As(err, new(unconfirmed)): // it says all
+	case errors.As(err, new(unconfirmed)): // its text needs no addition
 		return err
 	case words != "":
 		return fmt.Errorf("%s: %q", found, words)
-	case a.Cut != nil: // not wrapped: the call did not end for it
+	case a.Cut != nil: // not wrapped, because it is not why the call failed
 		return fmt.Errorf("%s: %s", found, secrets.Text(a.Cut.Error()))
 	case len(a.Body) == 0:
 		return errors.New("the body is empty")
@@ -204,13 +206,14 @@ func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error
 	return fmt.Errorf("%s: %w", found, err)
 }
 
-// unconfirmed says how a JSON object does not confirm what it answers. The answer is not
-// lost, so nothing is repeated: to store a key again would spend another BYOK set.
+// unconfirmed is the error of a success whose JSON object does not confirm that the
+// service did what was asked. The answer is not lost, so the call is not retried: to
+// store a key again would spend another BYOK set.
 type unconfirmed string
 
 func (u unconfirmed) Error() string { return "the service answered " + string(u) }
 
-// hostOf is the host of a redirect, without path and query, which may hold a
+// hostOf returns the host of a redirect. It drops path and query, which may hold a
 // credential.
 func hostOf(location string) string {
 	u, err := url.Parse(location)
@@ -220,7 +223,8 @@ func hostOf(location string) string {
 	return cmp.Or(u.Host, "the same host")
 }
 
-// missed says how the answer was missed, where the outcome is unknown.
+// missed returns how the answer to a POST was missed. ended is why the call cannot go
+// on; nil if it could.
 func missed(a exchange.Answer, ended error) Missed {
 	switch {
 	case isServerError(a.Status):

@@ -15,24 +15,27 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// attempt is one attempt of a call, from top to bottom: run passes the limits, sends
-// and reads, and says how it ended. What an answer means is in answer.go.
+// This file follows one attempt of a call, from top to bottom: run passes the limits,
+// sends the request, reads the answer and sorts the outcome.
+
+// attempt is the state of one attempt.
 type attempt struct {
 	call    *call
 	number  int       // from 1
-	began   time.Time // by the client's clock; if there are observers
-	cookies []string  // of the http.Client's jar
-	permit  Permit    // of the user's limiter, which waits for the outcome; nil: none
+	began   time.Time // by the client's clock; set if there are observers
+	cookies []string  // from the http.Client's jar
+	permit  Permit    // of the user's limiter, to be reported to; nil: none
 	exchange.Answer
-	reply   *reply   // the body of a 2xx; nil: none came
-	traceID string   // that reply's, without secrets, once somebody has asked for it
-	result  any      // of a success, made of the reply
-	failure *Error   // what the answer says, or who refused the attempt, or the Go error; nil: success
-	outcome *outcome // nil: it is not over
-	next    action   // what follows it; empty: not decided yet
+	reply   *reply   // the body of a 2xx; nil: no 2xx came
+	traceID string   // the reply's, without secrets; set by safeTraceID
+	result  any      // of a success
+	failure *Error   // nil: success, or not over
+	outcome *outcome // nil: not over
+	next    action   // what follows the attempt; empty: not decided yet
 }
 
-// run makes the attempt.
+// run makes the attempt. The deferred functions also run if a transport, an observer or
+// a limiter panics.
 func (a *attempt) run() {
 	c := a.call
 	ctx := c.client.handlers.emit(c.ctx, silent, func() Event { return AttemptStart{c.subject, a.number} })
@@ -40,7 +43,7 @@ func (a *attempt) run() {
 		a.observe(ctx)
 		defer a.report(ctx)
 	}
-	defer a.release(ctx) // also when a part of the program panics
+	defer a.release(ctx)
 	if a.failure = a.acquire(ctx); a.failure != nil {
 		a.Err, a.outcome = a.finishFailure(), outcomeRefused
 		return
@@ -52,7 +55,7 @@ func (a *attempt) run() {
 	}
 }
 
-// observe prepares the events of the attempt's wait and of its end.
+// observe prepares the events about the attempt's wait and its end.
 func (a *attempt) observe(ctx context.Context) {
 	c := a.call
 	a.began = c.client.clockOrReal().Now()
@@ -65,14 +68,16 @@ func (a *attempt) observe(ctx context.Context) {
 	}
 }
 
-// leastWait is how long a limiter may take to decide. What takes longer is a wait.
+// leastWait is the shortest wait for a limit that is reported as one: a limiter takes a
+// moment to decide even if it holds nothing back.
 const leastWait = time.Millisecond
 
-// acquire waits until the attempt may be sent: it passes the line, asks the user's limiter
-// and then the function of WithBeforeSend. It returns the refusal, or nil.
+// acquire waits until the attempt may be sent: it asks the engine, then the user's
+// limiter, then the function of WithBeforeSend. It returns the refusal; nil if the
+// attempt may be sent.
 func (a *attempt) acquire(ctx context.Context) *Error {
 	c, w := a.call, &a.call.waiter
-	if err := ctx.Err(); err != nil { // no limit has made it late
+	if err := ctx.Err(); err != nil { // it ended before any limit delayed the call: not a 429
 		return &Error{cause: c.cause(ctx, err)}
 	}
 	err := c.line.Acquire(ctx, w)
@@ -80,7 +85,7 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 	if err == nil && c.client.limiter != nil {
 		var asked time.Duration
 		if asked, err = a.askLimiter(ctx); asked >= leastWait {
-			limitKey, waited = "", waited+asked // no limit_key: it may have been the limiter
+			limitKey, waited = "", waited+asked // perhaps for the user's limiter, which names no limit
 		}
 	}
 	if waited >= leastWait {
@@ -96,8 +101,9 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 	return nil
 }
 
-// askLimiter asks the user's limiter, for a call that has passed the line. Where that
-// makes it wait, a limit may have closed meanwhile, and it passes the line again.
+// askLimiter asks the user's limiter, after the engine has let the attempt pass. If the
+// limiter makes it wait, a limit may have closed meanwhile, so askLimiter asks the engine
+// again. asked is how long all that took.
 func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err error) {
 	c := a.call
 	began := c.client.clockOrReal().Now()
@@ -110,7 +116,7 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err erro
 	}
 	switch none := isNil(permit); {
 	case err != nil && !none:
-		permit.Done(AttemptOutcome{}) // it is not used
+		permit.Done(AttemptOutcome{}) // given back unused
 	case none && err == nil:
 		err = errors.New("the limiter returned neither a permit nor an error")
 	case err == nil:
@@ -125,9 +131,9 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err erro
 	return asked, err
 }
 
-// askBeforeSend asks the function of WithBeforeSend.
+// askBeforeSend calls the function of WithBeforeSend. It returns the refusal, or nil.
 func (a *attempt) askBeforeSend(ctx context.Context) *Error {
-	inside := context.WithValue(ctx, beforeSendKey{}, nil) // its own calls do not ask it
+	inside := context.WithValue(ctx, beforeSendKey{}, nil) // calls that the function makes do not call it again
 	err := a.call.beforeSend(inside, a.number)
 	if isNil(err) { // a nil *Error in an error
 		return nil
@@ -135,12 +141,13 @@ func (a *attempt) askBeforeSend(ctx context.Context) *Error {
 	return &Error{by: "function of WithBeforeSend", cause: a.call.cause(ctx, err), Local: true}
 }
 
-// refusal says who has refused the attempt, and why. The error is a refusal of the line,
-// or whatever the limiter returns.
+// refusal turns the error of the engine or of the user's limiter into the call's error,
+// which says who refused the attempt and why. If a limit is the reason, it is a 429, as
+// the service would have answered.
 func (a *attempt) refusal(ctx context.Context, err error) *Error {
 	var inLine *quota.Refusal
 	var said *Error
-	c, e := a.call, &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true} // as the service would have answered
+	c, e := a.call, &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true}
 	if (errors.As(err, &inLine) || c.client.limiter == nil) && c.client.pacer == nil {
 		e.by = "cool-down"
 	}
@@ -164,17 +171,17 @@ func (a *attempt) refusal(ctx context.Context, err error) *Error {
 	return e
 }
 
-// send makes the request of the attempt and reads what comes back. A failed attempt
-// takes its real length off the call's time. An observer may have shortened its
-// deadline.
+// send sends the attempt's request and reads the answer. A failed attempt takes its time
+// off the call's timeLeft, by the machine's clock. ctx may end before the call's: an
+// observer may have given it a deadline.
 func (a *attempt) send(ctx context.Context) {
 	c, began := a.call, time.Now()
 	limit := c.timeLeft
 	if timeout := c.client.httpClient.Timeout; timeout > 0 {
 		limit = min(limit, timeout)
 	}
-	if a.Err = ctx.Err(); a.Err == nil { // else it ended while the attempt waited, or an observer ended it
-		a.Sent = true // unless Send knows better
+	if a.Err = ctx.Err(); a.Err == nil {
+		a.Sent = true // if Send panics, the service may have seen the request
 		a.Answer = c.client.sender.Send(ctx, exchange.Request{
 			Method: c.endpoint.Method, URL: &c.url, Header: c.client.header(c.payload != nil), Cookies: a.cookies,
 			Body: c.payload, Deadline: began.Add(limit),
@@ -191,7 +198,8 @@ func (a *attempt) send(ctx context.Context) {
 	}
 }
 
-// nameTimeout is a.Err, or says which timeout of the client it is.
+// nameTimeout returns a.Err. If a timeout of the client caused it, the error names it:
+// WithTimeout or the Timeout of the http.Client.
 func (a *attempt) nameTimeout(ctx context.Context) error {
 	over, timeout := a.call.whyOver(), a.call.client.httpClient.Timeout
 	switch {
@@ -203,8 +211,8 @@ func (a *attempt) nameTimeout(ctx context.Context) error {
 	return fmt.Errorf("%w: the Timeout of the http.Client allows %s", a.Err, human(timeout))
 }
 
-// read reads the answer and reports whether it is a documented success. From any other
-// answer it keeps the error body.
+// read reads the answer and reports whether it is a documented success. If not, it sets
+// failure.
 func (a *attempt) read() bool {
 	secrets := &a.call.secrets
 	switch {
@@ -224,12 +232,13 @@ func (a *attempt) read() bool {
 	return false
 }
 
-// release tells the limiters how the attempt ended, or that it was not sent.
+// release reports to the engine and to the user's limiter how the attempt ended, or that
+// it was not sent.
 func (a *attempt) release(ctx context.Context) {
 	c, o := a.call, quota.Outcome{Sent: a.Sent}
 	if a.outcome == outcomeLimited {
 		o.Refused, o.TraceID, o.LimitKey, o.RetryAfter = true, a.failure.TraceID, a.failure.LimitKey, a.failure.RetryAfter
-		if c.line == nil { // without a cool-down, a call that was refused waits alone
+		if c.line == nil { // WithoutCoolDown: this call waits in an engine that no other call uses
 			c.line = quota.NewCoolDown(c.client.clock, c.client.random)
 		}
 	}
@@ -242,7 +251,7 @@ func (a *attempt) release(ctx context.Context) {
 	}
 }
 
-// report tells observers of the attempt's end.
+// report sends observers the attempt's end.
 func (a *attempt) report(ctx context.Context) {
 	c := a.call
 	if a.reply != nil && c.agentID == "" {
@@ -253,7 +262,7 @@ func (a *attempt) report(ctx context.Context) {
 			Subject: c.subject, Attempt: a.number, StatusCode: a.Status, TraceID: a.safeTraceID(),
 			Verdict: a.verdict(), Elapsed: c.client.since(a.began),
 		}
-		if a.outcome != nil { // else a part of the program panicked, and the error may show a secret
+		if a.outcome != nil { // after a panic the error is not redacted yet
 			e.Err = a.Err
 		}
 		if a.outcome == outcomeLimited {
@@ -263,7 +272,7 @@ func (a *attempt) report(ctx context.Context) {
 	})
 }
 
-// safeTraceID is the answer's trace_id without secrets; empty without an answer.
+// safeTraceID returns the answer's trace_id without secrets; empty if there is none.
 func (a *attempt) safeTraceID() string {
 	switch {
 	case a.Status != 0 && a.failure != nil:
@@ -274,11 +283,12 @@ func (a *attempt) safeTraceID() string {
 	return a.traceID
 }
 
-// verdict says whether the service did what the attempt asked for. The POST column of the
-// retry table answers this: a POST is repeated only if the service certainly did nothing.
+// verdict returns whether the service did what the attempt asked for. The POST column of
+// the retry table answers this for every method: a POST is retried only if the service
+// certainly did nothing.
 func (a *attempt) verdict() Verdict {
 	switch {
-	case a.outcome == nil && a.Sent: // a part of the program panicked
+	case a.outcome == nil && a.Sent: // a panic
 		return VerdictUnknown
 	case a.outcome == nil:
 		return VerdictNotDone
@@ -290,19 +300,20 @@ func (a *attempt) verdict() Verdict {
 	return VerdictNotDone
 }
 
-// finishFailure completes the attempt's failure, with which the call ends.
+// finishFailure adds the facts of the call to the attempt's failure, and returns it as the
+// call's error.
 func (a *attempt) finishFailure() *Error {
 	c, e := a.call, a.failure
 	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.attempts, c.refusals
 	return e
 }
 
-// outcomeUnknownError is the failure of a POST that may have been carried out.
+// outcomeUnknownError returns the error of a POST that may have been carried out.
 func (a *attempt) outcomeUnknownError() error {
 	e := a.finishFailure()
 	unknown := &OutcomeUnknownError{Method: e.Method, Path: e.Path, TraceID: e.TraceID, Missed: missed(a.Answer, a.call.whyOver()), Err: e}
 	if e.StatusCode == 0 {
-		unknown.Err = e.cause // the endpoint is named already
+		unknown.Err = e.cause // an Error without an answer would add nothing: unknown names the endpoint
 	}
 	return unknown
 }

@@ -22,8 +22,8 @@ type BYOKConfig struct {
 	TraceID string `json:"trace_id"`
 }
 
-// SetBYOKParams are a provider key to store (interface 4.4), which states no
-// lengths.
+// SetBYOKParams are a provider key to store (interface 4.4). The interface states no
+// bounds on lengths.
 type SetBYOKParams struct {
 	// Provider and APIKey are required.
 	Provider Provider
@@ -54,8 +54,8 @@ func (p SetBYOKParams) validate() error {
 	)
 }
 
-// readBYOK reads the body of GET and PUT. null says that no key is stored, if the answer
-// is ok.
+// readBYOK reads a BYOK configuration. null means that no key is stored, but only if ok
+// is true.
 func readBYOK(r *reply) *BYOKConfig {
 	if value, _ := r.members.Get("byok"); string(value) == "null" {
 		readOK(r)
@@ -74,7 +74,8 @@ func readBYOK(r *reply) *BYOKConfig {
 	return config
 }
 
-// readStored reads the body of PUT.
+// readStored reads the answer to PUT. The service has stored the key only if ok is true
+// and the configuration is there.
 func readStored(r *reply) *BYOKConfig {
 	if readOK(r); r.err != nil {
 		return nil
@@ -86,7 +87,7 @@ func readStored(r *reply) *BYOKConfig {
 	return config
 }
 
-// readOK reads the ok without which nothing is confirmed.
+// readOK fails the reply unless its member ok is true.
 func readOK(r *reply) (none struct{}) {
 	if ok, _ := r.members.Get("ok"); string(ok) != "true" {
 		r.fail(unconfirmed("without ok true"))
@@ -94,8 +95,8 @@ func readOK(r *reply) (none struct{}) {
 	return none
 }
 
-// GetBYOK reads what is stored for this API key (interface 4.3). It returns
-// nil and no error when nothing is.
+// GetBYOK reads the BYOK configuration of this API key (interface 4.3). It returns
+// nil and no error if none is stored.
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden] for a key
 // that the dashboard did not issue, [ErrNotFound].
@@ -105,8 +106,8 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 
 // SetBYOK stores a provider key for this API key, in place of any earlier one
 // (interface 4.4). Agents in byok mode use it. It spends one of 5 BYOK sets
-// an hour (interface 8.1). A JSON object without ok true, or without a
-// configuration, is an error, and not repeated.
+// an hour (interface 8.1). If the answer is a JSON object without ok true, or without a
+// configuration, SetBYOK returns an error and does not retry.
 //
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
@@ -116,8 +117,8 @@ func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig
 	return do(ctx, c, r, readStored)
 }
 
-// ClearBYOK removes what is stored for this API key (interface 4.5). A JSON object
-// without ok true is an error, and not repeated.
+// ClearBYOK removes the provider key of this API key (interface 4.5). If the answer is a
+// JSON object without ok true, ClearBYOK returns an error and does not retry.
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden],
 // [ErrNotFound].

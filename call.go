@@ -18,13 +18,13 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// This file is one call, from top to bottom: newCall checks and encodes, run has a
+// This file follows one call, from top to bottom: newCall checks and encodes, run has a
 // repeater make the attempts, nextAttempt decides what follows an attempt, and sleep
-// waits. One attempt is in attempt.go, what its answer means in answer.go, and which
-// outcomes are repeated, and how often, in retry.go.
+// waits. attempt.go makes one attempt, answer.go reads its answer, and retry.go says
+// which outcomes are retried, and how often.
 
-// do is the one path that every call takes. read makes its result of a success body; what
-// it cannot read, it notes in reply.err.
+// do makes a call: every method ends in it. read turns the body of a success into the
+// result. If it cannot, it sets reply.err.
 func do[T any](ctx context.Context, c *Client, r request, read func(*reply) T) (result T, err error) {
 	call, err := c.newCall(ctx, r, func(body *reply) any { return read(body) })
 	if err == nil {
@@ -39,17 +39,17 @@ func do[T any](ctx context.Context, c *Client, r request, read func(*reply) T) (
 // request is what a method hands to do.
 type request struct {
 	endpoint *spec.Endpoint
-	agentID  string
-	invalid  error // why the arguments are refused, if they are
-	body     any   // encoded as JSON; nil sends no body
-	setsBYOK bool  // spends the BYOK set limit (interface 8.1)
-	// providerKey and words, which a person wrote, are what no error of this call
-	// may show.
+	agentID  string // empty if the endpoint's path has none
+	invalid  error  // why the method refuses its arguments; nil: they are valid
+	body     any    // encoded as JSON; nil sends no body
+	setsBYOK bool   // spends the BYOK set limit (interface 8.1)
+	// providerKey and words are secrets: no error of this call shows them. words is the
+	// text that a person wrote, a system prompt or a message.
 	providerKey, words string
 }
 
-// url returns where the request goes. An agent id is opaque but always exactly one
-// path segment.
+// url returns the address of the request. An agent id is opaque, but always exactly
+// one path segment.
 func (r *request) url(base *url.URL) (url.URL, error) {
 	u := *base
 	before, after, hasID := strings.Cut(r.endpoint.Path, "{agent_id}")
@@ -58,8 +58,8 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 			return u, err
 		}
 	}
-	// A prefix's escapes must stay as they are, and net/url leaves ; and , as they are,
-	// after which some proxies drop the rest of a segment.
+	// RawPath keeps the escapes of the base address, and those of PathEscape: by itself
+	// net/url does not escape ; and , and some proxies drop what follows one of them.
 	if escaped := url.PathEscape(r.agentID); u.RawPath != "" || escaped != r.agentID {
 		u.RawPath = u.EscapedPath() + before + escaped + after
 	}
@@ -67,36 +67,36 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 	return u, nil
 }
 
-// call is the state of one call of a method. What belongs to a single attempt is in
-// last.
+// call is the state of one call of a method. The state of a single attempt is in
+// attempt.
 type call struct {
 	request
 	client     *Client
-	readResult func(*reply) any // makes the result of a success body
-	ctx        context.Context  // the caller's, or what observers have made of it
+	readResult func(*reply) any // turns the body of a success into the result
+	ctx        context.Context  // the caller's, or the one that an observer returned
 	url        url.URL
 	payload    []byte          // request.body, encoded
-	secrets    redact.Redactor // hides what no error may show
+	secrets    redact.Redactor // hides the API key, providerKey and words
 
 	beforeSend func(context.Context, int) error // see WithBeforeSend; nil: none
-	info       *CallInfo                        // to be filled at the end; nil: none
+	info       *CallInfo                        // see WithCallInfo; nil: none
 	subject    Subject                          // for observers
-	began      time.Time                        // by the client's clock; if there are observers
+	began      time.Time                        // by the client's clock; set if there are observers
 
-	line   *quota.Engine // of the limits: a Pacer's, the cool-down, or of this call alone; nil: none
-	waiter quota.Waiter  // in the line
+	line   *quota.Engine // where the call waits: Client.limits, or after a 429 without it an engine of this call alone; nil: it does not wait
+	waiter quota.Waiter  // the call's place in line
 
 	first    attempt       // allocated together with the call
-	last     *attempt      // that has begun
-	previous *attempt      // the one before last; nil: there was none
-	timeLeft time.Duration // left of the client's timeout, for attempts and pauses
+	last     *attempt      // the one that began last
+	previous *attempt      // the one before last; nil: none
+	timeLeft time.Duration // of WithTimeout, for attempts and pauses
 	pause    time.Duration // before the next attempt
 
-	attempts, renewals, refusals int           // that passed the limiter, see CallInfo
-	waited                       time.Duration // by them
+	attempts, renewals, refusals int           // as in CallInfo
+	waited                       time.Duration // for limits and between attempts
 }
 
-// newCall checks what every call shares and encodes the body.
+// newCall makes the checks that all calls share, and encodes the body.
 func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) (_ *call, err error) {
 	if c == nil || c.base == nil {
 		return nil, errNoClient
@@ -109,7 +109,7 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) 
 	call.first.call, call.last = call, &call.first
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
 	if call.info, _ = ctx.Value(callInfoKey{}).(*CallInfo); call.info != nil {
-		*call.info = CallInfo{} // for a call that is refused below
+		*call.info = CallInfo{} // nobody fills it if the call is refused below
 	}
 	if r.invalid != nil {
 		return nil, r.invalid
@@ -121,10 +121,10 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) 
 		return nil, err
 	}
 	if r.body != nil {
-		call.payload, _ = encode(r.body) // strings, and metadata that are JSON
+		call.payload, _ = encode(r.body) // cannot fail: strings, and metadata that is JSON already
 	}
 	if _, has := ctx.Deadline(); has {
-		call.timeLeft = math.MaxInt64 // the deadline bounds the call, and nothing else
+		call.timeLeft = math.MaxInt64 // the deadline bounds the call, WithTimeout does not
 	}
 	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {
@@ -134,8 +134,9 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) 
 	return call, nil
 }
 
-// run makes the attempts and reports the call. Observers get quota.ErrPanic as its error
-// if a part of the program panicked: a transport, an observer, a limiter.
+// run makes the attempts and returns the call's error. If a transport, an observer or a
+// limiter panics, the deferred functions still run, and observers get quota.ErrPanic as
+// the error.
 func (c *call) run() (err error) {
 	err = quota.ErrPanic
 	if c.client.handlers != nil {
@@ -152,7 +153,7 @@ func (c *call) run() (err error) {
 	if over == nil {
 		r := c.client.repeaters.Get().(*repeater)
 		over = r.run(c)
-		c.client.repeaters.Put(r) // but not after a panic
+		c.client.repeaters.Put(r) // not deferred: after a panic nobody knows what still uses it
 	}
 	switch c.last.next {
 	case actionSuccess:
@@ -161,20 +162,21 @@ func (c *call) run() (err error) {
 		return c.last.outcomeUnknownError()
 	case actionError:
 		return c.last.finishFailure()
-	default: // it ended before its first attempt, or while it waited for the next
+	default: // the call ended before its first attempt, or in the wait for the next one
 		c.last.failure = cmp.Or(c.last.failure, new(Error))
 		c.last.failure.cause = c.cause(c.ctx, cmp.Or(c.whyOver(), over))
 		return c.last.finishFailure()
 	}
 }
 
-// A repeater has go-retryablehttp repeat the attempts of one call, as the call says.
-// The http.Client in between adds the cookies. Header and body join in attempt.send:
-// the library and http.Client would copy them for each attempt, at eight more
-// allocations a POST. A repeater takes 700 bytes, a seventh of the memory of a POST, so
-// a client keeps those that no call uses.
+// A repeater lets go-retryablehttp drive the attempts of one call: the library calls an
+// http.Client, which handles cookies, and that calls RoundTrip, which makes the attempt.
+// The request between them has no body and an empty header, because the library and
+// http.Client would copy both for each attempt, at eight more allocations a POST.
+// attempt.send has the real ones. A repeater takes 700 bytes, a seventh of the memory
+// of a POST, so a client reuses them.
 type repeater struct {
-	call     *call // nil: none uses it
+	call     *call // nil: no call is using it
 	client   retryablehttp.Client
 	http     http.Client
 	request  http.Request
@@ -186,32 +188,33 @@ func newRepeater(jar http.CookieJar) *repeater {
 	r.http = http.Client{Transport: r, Jar: jar, CheckRedirect: noRedirect}
 	r.client = retryablehttp.Client{
 		HTTPClient:   &r.http,
-		RetryMax:     math.MaxInt, // nextAttempt counts
+		RetryMax:     math.MaxInt, // nextAttempt decides
 		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return r.call.nextAttempt(), nil },
 		PrepareRetry: func(*http.Request) error { return r.call.sleep() },
-		// sleep has waited by the client's clock, which the library does not know.
+		// No backoff here: sleep has waited already, by the client's clock, which the
+		// library does not know.
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
 	return r
 }
 
-// run makes the attempts. What came of them is in call.last. The library's error counts
-// only where no attempt has ended the call: where sleep refused to go on.
+// run makes the attempts, and leaves their result in call.last. Its error matters only if
+// the call ended between two attempts, in sleep.
 func (r *repeater) run(c *call) error {
 	r.call = c
 	r.request = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
-	_, err := r.client.Do(&retryablehttp.Request{Request: &r.request}) //nolint:bodyclose // RoundTrip has read it
+	_, err := r.client.Do(&retryablehttp.Request{Request: &r.request}) //nolint:bodyclose // it is http.NoBody
 	r.call, r.request, r.response = nil, http.Request{}, http.Response{}
 	return err
 }
 
-// noRedirect hands a redirect to the caller as any other answer: to follow it
-// would send the credential and the body to an address that nobody chose.
+// noRedirect makes http.Client return a redirect like any other answer. To follow it
+// would send the key and the body to an address that the caller did not choose.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// RoundTrip makes one attempt. The body is read and decoded here, within the attempt. The
-// library never gets the user's transport, whose idle connections it would close.
+// RoundTrip makes one attempt, the reading of the body included. The library never gets
+// the user's transport, because it would close the idle connections.
 func (r *repeater) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := r.call
 	if c.last.number != 0 {
@@ -227,13 +230,13 @@ func (r *repeater) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &r.response, nil
 }
 
-// nextAttempt decides whether there is another attempt.
+// nextAttempt decides whether there is another attempt, and sets last.next.
 func (c *call) nextAttempt() bool {
 	a := c.last
 	if a.outcome == outcomeRefused && c.previous != nil && c.previous.outcome == outcomeLimited && c.whyOver() != nil {
-		// The call was over before it could be sent again after a 429. It ends with
-		// that 429, not with the refusal here: run then finds actionRetry, and says
-		// why.
+		// The service answered 429, and the call's time ran out in line for the next
+		// attempt. The call ends with that 429, not with the refusal here. Its next is
+		// actionRetry, so run adds why there was no retry.
 		c.last = c.previous
 		return false
 	}
@@ -253,14 +256,14 @@ func (c *call) nextAttempt() bool {
 	return false
 }
 
-// takeRetry takes another attempt from what the policy and the time left allow after a
-// failure. It says how long until then: for so long the call sleeps, or its limit is
-// closed and it waits in the line. If there is no other attempt, it adds to the failure
-// why not.
+// takeRetry decides whether the policy, the time left and the retry budget allow another
+// attempt, and takes it from them. wait is how long until then. After a 429 the call
+// spends it in line for the limit, else in sleep. If the limit or the budget forbids the
+// attempt, takeRetry adds the reason to the failure.
 func (c *call) takeRetry() (wait time.Duration, again bool) {
 	a, policy := c.last, c.client.retry
 	switch c.pause = 0; {
-	case a.Renewed && c.renewals < maxRenewals: // on another connection, at once
+	case a.Renewed && c.renewals < maxRenewals: // at once, on another connection
 		c.renewals++
 		return 0, true
 	case a.outcome == outcomeLimited && policy.MaxAttempts > 1:
@@ -275,7 +278,7 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 	}
 	longest, _ := c.longestWait()
 	wait, again = policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.timeLeft-1), c.client.random())
-	if again && a.Sent && !c.client.retries.take(c.client.clockOrReal().Now()) { // what was never sent spends no quota
+	if again && a.Sent && !c.client.retries.take(c.client.clockOrReal().Now()) { // an attempt that was not sent has spent no quota
 		a.failure.add(errWithheld)
 		return 0, false
 	}
@@ -283,24 +286,24 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 	return wait, again
 }
 
-// failures counts the attempts that the policy counts: a renewed connection and a
-// 429 are no failures.
+// failures counts the attempts that count against MaxAttempts: not a 429, and not one
+// that is repeated on a new connection.
 func (c *call) failures() int { return c.attempts - c.renewals - c.refusals }
 
-// longestWait is how long one wait may be, by the policy or the deadline, and what a
-// longer one would be.
+// longestWait returns how long one wait may be, by MaxWait and the deadline, and words
+// for a wait that is longer.
 func (c *call) longestWait() (longest time.Duration, beyond string) {
 	longest, beyond = c.client.retry.MaxWait, "later than the RetryPolicy waits"
 	if deadline, has := c.ctx.Deadline(); has && time.Until(deadline) < longest {
-		longest, beyond = max(0, time.Until(deadline)-1), "after the call's deadline" // until the deadline would be too long
+		longest, beyond = max(0, time.Until(deadline)-1), "after the call's deadline" // 1 ns before it: an attempt at the deadline is too late
 	}
 	return longest, beyond
 }
 
-// tooLong says why a call does not wait until its limit opens: either the service has
-// refused every call for the call's Patience, or the limit opens after the longest wait
-// that is allowed. WithTimeout does not count here: it is the Patience. It is nil if the
-// policy and the deadline allow the wait.
+// tooLong returns why a call does not wait until its limit opens: the service has refused
+// every call for patience, or the limit opens after the longest wait that is allowed. It
+// returns nil if patience is 0 and the wait is allowed. WithTimeout does not bound the
+// wait: it is the patience.
 func (c *call) tooLong(patience, opens time.Duration) error {
 	longest, beyond := c.longestWait()
 	switch {
@@ -312,8 +315,8 @@ func (c *call) tooLong(patience, opens time.Duration) error {
 	return nil
 }
 
-// sleep waits out the pause. It takes the whole of it off the time left, however long the
-// clock took for it.
+// sleep waits for the pause, and takes it off the time left: all of it, even if a fake
+// clock took no time.
 func (c *call) sleep() error {
 	if c.pause > 0 {
 		clock := c.client.clockOrReal()
@@ -328,8 +331,8 @@ func (c *call) sleep() error {
 	return c.whyOver()
 }
 
-// whyOver is why the call cannot go on: its context has ended, or the client's timeout
-// has passed.
+// whyOver returns why the call cannot go on: its context has ended, or its time under
+// WithTimeout is used up. It returns nil if the call can go on.
 func (c *call) whyOver() error {
 	switch {
 	case c.ctx.Err() != nil:
@@ -340,16 +343,18 @@ func (c *call) whyOver() error {
 	return nil
 }
 
-// cause is what an error of the call wraps where others have made it fail: a transport,
-// a limiter, the function of WithBeforeSend, a context. It finds what they return, but
-// no errors of this package, which are about other calls: errgroup ends the context of
-// all with the first one's error. Its text says how ctx ended, and why, whether or not
-// err does.
+// cause returns err, the error of a transport, a limiter, a context or a BeforeSend
+// function, as a cause that an error of this package may wrap: without secrets, and with
+// how ctx ended and why.
+//
+// errors.Is and errors.As find err in it, but no error of this package. Such an error is
+// about another call: errgroup, for one, cancels the context of all calls with the first
+// one's error.
 func (c *call) cause(ctx context.Context, err error) error {
 	return c.secrets.Error(isOwn, cmp.Or(ctx.Err(), c.whyOver()), err, context.Cause(ctx))
 }
 
-// fillInfo fills the CallInfo.
+// fillInfo fills the caller's CallInfo.
 func (c *call) fillInfo() {
 	a, info := c.last, c.info
 	*info = CallInfo{

@@ -16,33 +16,38 @@ import (
 )
 
 // A Client calls the service with one API key. It is safe for concurrent use
-// and should be kept for the life of the program: it holds the connections.
+// and should be kept for the life of the program, because it holds the connections.
 // It never prints its key. Make one with [NewClient] or [NewClientFromEnv];
 // the zero value returns an error from every method.
 type Client struct {
 	settings
-	base     *url.URL
-	header   func(hasBody bool) http.Header // a function, so that no print of the Client shows the key
-	apiKey   func() string                  // a function for the same reason
-	redactor func() *redact.Redactor        // of the key, and a function for the same reason
-	sender   *exchange.Sender
-	limits   *quota.Engine  // nil: none
-	retries  *retryBudget   // shared by a client and its siblings
-	calls    *atomic.Uint64 // how many calls had observers or a logger
+	base   *url.URL
+	sender *exchange.Sender
+	limits *quota.Engine // in which calls wait for limits; nil: they do not wait
 
-	repeaters *sync.Pool // that no call uses
+	// These are functions because fmt prints a function as an address: %+v of a struct
+	// that holds a Client does not show the key.
+	header   func(hasBody bool) http.Header
+	apiKey   func() string
+	redactor func() *redact.Redactor // hides the key
+
+	// The clients that With makes share these.
+	retries *retryBudget
+	calls   *atomic.Uint64 // numbers the calls that have observers or a logger
+
+	repeaters *sync.Pool // of the repeaters that no call is using
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
 // of /v1, that authenticates with apiKey (interface 5). It checks its
-// arguments and never dials. Over HTTP/2, many first calls at once share a new
-// connection: they wait for its first answer, 2 s at most.
+// arguments and never dials. Over HTTP/2, calls that start at once share one new
+// connection. All but the first wait until that one is answered, for at most 2 s.
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
 // has no user, query or fragment; a path is kept as a prefix. apiKey is the
-// bare key, visible ASCII; one of fewer than six bytes is not redacted, and may show
-// in errors. A [*ValidationError] says what is wrong with either,
-// or with an option.
+// bare key in visible ASCII. A key of fewer than six bytes is not redacted, and may
+// show in errors. If an argument or an option is wrong, the error is a
+// [*ValidationError].
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	base, err := parseBaseURL(baseURL, apiKey)
 	if err != nil {
@@ -107,9 +112,9 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	}, nil
 }
 
-// limitEngine is the engine in which calls wait for limits: a Pacer's or a cool-down's.
-// A client made by With shares the cool-down if the clock is the same. It is nil if the
-// cool-down is turned off.
+// limitEngine returns the engine in which calls wait for limits: the Pacer's, or else
+// the parent's cool-down if the clock is the same, or else a new cool-down. It returns
+// nil under WithoutCoolDown.
 func (s *settings) limitEngine(parent *Client) *quota.Engine {
 	switch {
 	case s.pacer != nil:
@@ -125,7 +130,7 @@ func (s *settings) limitEngine(parent *Client) *quota.Engine {
 // Every method of a zero Client returns errNoClient.
 var errNoClient = &ValidationError{Field: "client", Reason: "was not made by NewClient"}
 
-// String says where the client sends its calls, and nothing of its key.
+// String returns the base address, and nothing of the key.
 func (c *Client) String() string {
 	if c == nil || c.base == nil {
 		return "agentmessaging.Client(unset)"
@@ -136,15 +141,15 @@ func (c *Client) String() string {
 // GoString is String, so that %#v shows no more than %v.
 func (c *Client) GoString() string { return c.String() }
 
-// headers returns the headers of requests, with and without a body. They are
-// shared and never written to.
+// headers returns a function that gives the header of a request with or without a body.
+// All calls share the two maps: nobody writes to them.
 func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
 	var (
 		auth  = []string{"Bearer " + apiKey}
 		json  = []string{"application/json"}
 		agent = []string{userAgent}
-		// Bodies of a few kilobytes are not worth unpacking, and one that is
-		// packed by somebody else could not be bounded.
+		// To decompress a few kilobytes costs more than it saves. And if net/http
+		// decompressed them, exchange could not bound how much it reads.
 		plain = []string{"identity"}
 	)
 	without := http.Header{"Authorization": auth, "Accept": json, "Accept-Encoding": plain, "User-Agent": agent}

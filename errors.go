@@ -15,23 +15,24 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Error says why a call failed. StatusCode is set if the service, or a proxy before
+// Error says why a call failed. StatusCode is set if the service, or a proxy in front of
 // it, answered with anything but a documented success, and if a limit refused the
-// call in this process. Otherwise Unwrap tells why no answer came. A POST that
-// returns an Error without an [*OutcomeUnknownError] around it was not carried out,
-// unless a proxy passed it on and then answered it with a 4xx itself. The text is one line
-// and holds no key and no message.
+// call in this process. Otherwise Unwrap returns why no answer came.
+//
+// If a POST returns an Error without an [*OutcomeUnknownError] around it, the service did
+// not carry it out. The one exception is a proxy that forwards the request and then
+// answers with a 4xx itself. The text is one line and holds no key and no message.
 type Error struct {
-	// StatusCode is the answer's HTTP status. It is 429, without an answer, where
-	// the cool-down or a [Limiter] refused the call, or its deadline passed in line for
-	// them (see Local). 0 means that there was no answer, and Unwrap tells why.
+	// StatusCode is the answer's HTTP status; 0 if there was no answer: then Unwrap
+	// returns why. It is also 429 if the cool-down or a [Limiter] refused the call, or
+	// its deadline passed in line for them (see Local).
 	StatusCode int
 	// Code is the body's error member, such as rate_limited (interface 2.1); empty if
-	// the body was not the documented one. Code and Reason are as long as the service
-	// makes them, in a body of which at most 64 KiB are read; secrets are taken out.
+	// the body was not the documented one. Only secrets are taken out of Code and Reason:
+	// they can be as long as the 64 KiB that are read of a body.
 	Code string
-	// TraceID is the answer's trace_id, or with Local that of the answer that closed
-	// the limit; quote it when reporting an issue. One line of at most 128 bytes.
+	// TraceID is the answer's trace_id; quote it when reporting an issue. With Local it
+	// belongs to the answer that closed the limit. One line of at most 128 bytes.
 	TraceID string
 	// LimitKey names the limiter that refused the call (interface 7). One line of at most
 	// 64 bytes.
@@ -39,27 +40,27 @@ type Error struct {
 	// Reason is the body's reason member.
 	Reason string
 	// RetryAfter is how long the service, the cool-down or the limiter asks to wait
-	// before the same call can succeed; 0 if none did.
+	// before the same call can succeed; 0 if none does.
 	RetryAfter time.Duration
-	// Extra are the body's other members: those that the interface does not list, and
-	// listed ones of another type or there twice. Secrets are taken out.
+	// Extra holds the body's members that the interface does not list, and listed ones
+	// that have another type or are there twice. Secrets are taken out.
 	Extra map[string]json.RawMessage
 	// Method and Path name the endpoint; Path is the template, such as
 	// /v1/agents/{agent_id}.
 	Method, Path string
-	// Attempts is how many attempts the call made. It counts those that did not reach
-	// the service, and not those that were refused here.
+	// Attempts is how many attempts the call made. Attempts that did not reach the
+	// service count, attempts that were refused here do not.
 	Attempts int
 	// Refusals is how many of them the service refused with status 429.
 	// [RetryPolicy].MaxAttempts does not count them.
 	Refusals int
-	// Local is true where the call was refused here, by the cool-down, by a
-	// [Limiter] of yours or by the function of [WithBeforeSend], or its deadline passed
-	// in line for a limit, and its last attempt was not sent.
+	// Local is true if the last attempt was not sent, because the cool-down, a [Limiter]
+	// of yours or the function of [WithBeforeSend] refused it, or because the deadline
+	// passed in line for a limit.
 	Local bool
 
 	cause error
-	by    string // who refused the call, where Local is set; empty: the limiter
+	by    string // who refused the call if Local is true; empty: the limiter
 }
 
 // Error returns one line of at most 512 bytes.
@@ -81,7 +82,7 @@ func (e *Error) Error() string {
 	return printable.Line(b.String(), maxErrorText)
 }
 
-// What an error shows, in bytes. The parts leave room for one another.
+// What an error's text shows at most, in bytes. The parts leave room for one another.
 const (
 	maxErrorText = 512
 	maxTraceID   = 128
@@ -90,7 +91,7 @@ const (
 	maxLimitKey  = 40
 )
 
-// words are the service's own, or the status's name without them.
+// words returns the answer's code, or else the name of the status, and the reason.
 func (e *Error) words() string {
 	words := cmp.Or(printable.Name(e.Code), http.StatusText(e.StatusCode), "unknown status")
 	if e.Reason != "" {
@@ -117,7 +118,7 @@ func (e *Error) details() []string {
 	return details
 }
 
-// add adds why the call does not go on to what the answer says.
+// add adds the reason why the call was not retried.
 func (e *Error) add(why error) {
 	if why != nil && e.cause != nil {
 		why = fmt.Errorf("%w (%w)", e.cause, why)
@@ -125,7 +126,7 @@ func (e *Error) add(why error) {
 	e.cause = cmp.Or(why, e.cause)
 }
 
-// human rounds a duration to what a person wants to know: 250ms, 1.5s, 4m59s.
+// human rounds a duration for a message: 250ms, 1.5s, 4m59s.
 func human(d time.Duration) time.Duration {
 	if d < 10*time.Second {
 		return cmp.Or(d.Round(time.Millisecond), d)
@@ -136,21 +137,24 @@ func human(d time.Duration) time.Duration {
 // GoString is Error, so that %#v shows no more than %v.
 func (e *Error) GoString() string { return e.Error() }
 
-// Is reports whether target is the kind of the error's status.
+// Is reports whether target is the kind of the error's status, such as [ErrNotFound].
 func (e *Error) Is(target error) bool { return target != nil && target == kindOf(e.StatusCode) }
 
-// Unwrap returns what kept the call from an answer, such as a net.Error or the
-// context's error and its cause, or from waiting after a 429; nil where the answer says
-// it all. It holds no error of this package: one that came from a context's cause, a
-// [Limiter], the function of [WithBeforeSend] or a transport is about another call, and
-// only in the text. So is an error that answers errors.Is or errors.As for one.
+// Unwrap returns why no answer came, such as a net.Error or the context's error and its
+// cause, or why the call did not wait after a 429. It returns nil if the answer says
+// everything.
+//
+// errors.Is and errors.As find no error of this package in it. If a context's cause, a
+// [Limiter], the function of [WithBeforeSend] or a transport brought one, it is about
+// another call, so it is only in the text. The same holds for errors whose methods Is or
+// As answer for one.
 func (e *Error) Unwrap() error { return e.cause }
 
-// RetryAfter is how long the service, or the client's limiter, asks to wait
-// before the call that returned err can succeed: [Error].RetryAfter, wherever in err it
-// is, and the longest if there are several. It reports false where nothing was asked.
+// RetryAfter returns how long the service, or the client's limiter, asks to wait
+// before the call that returned err can succeed: the longest [Error].RetryAfter that err
+// wraps. It reports false if there is none.
 func RetryAfter(err error) (longest time.Duration, asked bool) {
-	if e := (*Error)(nil); errors.As(err, &e) { // which also finds what Unwrap does not return
+	if e := (*Error)(nil); errors.As(err, &e) { // also asks the As methods of errors that wrap nothing
 		longest = e.RetryAfter
 	}
 	for _, inner := range redact.Wrapped(err) {
@@ -160,11 +164,12 @@ func RetryAfter(err error) (longest time.Duration, asked bool) {
 	return longest, longest > 0
 }
 
-// OutcomeUnknownError is a POST that may have been carried out: its request may
-// have reached the service, and the answer was lost, cannot be read, or is a 5xx
+// OutcomeUnknownError is the error of a POST that may have been carried out: its request
+// may have reached the service, but the answer was lost, cannot be read, or is a 5xx
 // other than the documented 503 of the endpoint (interface 4.2). The client does not
-// repeat it after that; whether to do so is the caller's decision. After EnableSMS,
-// GetAgent shows the channel; nothing shows whether a message or an agent exists.
+// retry it, because only the caller knows whether doing it twice is worse than not doing
+// it. After EnableSMS, GetAgent shows the channel. No call shows whether a message or an
+// agent exists.
 type OutcomeUnknownError struct {
 	// Method and Path name the endpoint; Path is the template.
 	Method, Path string
@@ -218,9 +223,9 @@ func (e *OutcomeUnknownError) Is(target error) bool { return target == ErrOutcom
 // Unwrap returns Err.
 func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 
-// ValidationError is an argument or an option that was refused before anything
-// was sent: the interface says that the service would refuse it, or it can mean
-// nothing, such as a timeout of 0.
+// ValidationError is the error of an argument or an option that was refused before
+// anything was sent: by the interface the service would refuse it, or it makes no sense,
+// such as a timeout of 0.
 type ValidationError struct {
 	// Field names what was refused: a member of the request in wire names, such
 	// as llm.model; else a parameter of the function, such as apiKey, the
@@ -236,14 +241,13 @@ func (e *ValidationError) Error() string { return "agentmessaging: " + e.Field +
 // Is reports whether target is [ErrInvalid].
 func (e *ValidationError) Is(target error) bool { return target == ErrInvalid }
 
-// kind is the type of the kinds of errors, by which isOwn knows them.
+// kind is the type of the kinds of errors: isOwn recognizes them by it.
 type kind string
 
 func (k kind) Error() string { return string(k) }
 
-// isOwn reports whether an error is of this package, or answers for one where errors.Is or
-// errors.As asks its methods, as some lists of errors do. One that came by way of a
-// context's cause, a limiter or a transport is about another call.
+// isOwn reports whether an error belongs to this package, or has a method As or Is that
+// answers for one, as some lists of errors do.
 func isOwn(err error) bool {
 	switch err.(type) {
 	case *Error, *OutcomeUnknownError, *ValidationError, kind:
@@ -257,8 +261,8 @@ func isOwn(err error) bool {
 	return ok && slices.ContainsFunc(allKinds, list.Is)
 }
 
-// Kinds of errors, for errors.Is. Statuses that the interface does not list
-// and that are not 5xx have no kind; [Error].StatusCode tells them.
+// Kinds of errors, for errors.Is. A status that the interface does not list has no kind,
+// unless it is a 5xx: look at [Error].StatusCode.
 var (
 	// ErrBadRequest is status 400: the service refused the body. Do not
 	// repeat the call unchanged (interface 7).
@@ -284,12 +288,12 @@ var (
 	// error is context.DeadlineExceeded too.
 	ErrRateLimited error = kind("agentmessaging: rate limited")
 	// ErrUnavailable is status 503: BYOK is not available (interface 7), or a proxy
-	// could not reach the service. Try later. To a POST it comes inside an
+	// could not reach the service. Try later. For a POST it comes inside an
 	// [*OutcomeUnknownError], unless the endpoint lists 503 and the body has an error
 	// code.
 	ErrUnavailable error = kind("agentmessaging: unavailable")
-	// ErrServer is any other 5xx, from the service or a proxy before it. To a
-	// POST, it comes inside an [*OutcomeUnknownError]. Else try later.
+	// ErrServer is any other 5xx, from the service or a proxy in front of it. Try later.
+	// For a POST it comes inside an [*OutcomeUnknownError].
 	ErrServer error = kind("agentmessaging: server error")
 	// ErrOutcomeUnknown is the kind of every [*OutcomeUnknownError]. A repeat may
 	// do it twice.
@@ -299,14 +303,14 @@ var (
 	ErrInvalid error = kind("agentmessaging: invalid argument")
 )
 
-// allKinds are the kinds that errors.Is can look for.
+// allKinds lists the kinds for isOwn.
 var allKinds = []error{
 	ErrBadRequest, ErrUnauthorized, ErrPaymentRequired, ErrForbidden, ErrNotFound, ErrConflict,
 	ErrRateLimited, ErrUnavailable, ErrServer, ErrOutcomeUnknown, ErrInvalid,
 }
 
-// kinds has the kind of each status that the interface lists, and what to do
-// next, where neither a wait nor the cause says it.
+// kinds has the kind of each status that the interface lists, and advice for the message;
+// "" if RetryAfter or the cause already says what to do.
 var kinds = map[int]struct {
 	err    error
 	advice string
@@ -321,16 +325,16 @@ var kinds = map[int]struct {
 	http.StatusServiceUnavailable: {ErrUnavailable, ""},
 }
 
-// adviceOn says what to do next, where neither a wait nor the cause does. A 400 that
-// names no error, and a 403 or 409 that the interface does not list, come from a
-// proxy and mean something else.
+// adviceOn returns what to do next, for the message; "" if RetryAfter or the cause says it.
+// A 400 without an error code, and a 403 or 409 that the endpoint does not list, come from
+// a proxy and mean something else.
 func adviceOn(status int, code, method, path string) string {
-	of := spec.Find(method, path)
-	listed := of != nil && of.Lists(status)
+	endpoint := spec.Find(method, path)
+	listed := endpoint != nil && endpoint.Lists(status)
 	switch {
 	case status == http.StatusNotFound && strings.Contains(path, "{agent_id}"):
 		return "check the agent's id and the key"
-	case status == http.StatusNotFound && of == spec.ClearBYOK:
+	case status == http.StatusNotFound && endpoint == spec.ClearBYOK:
 		return "there may be nothing to clear"
 	case status == http.StatusBadRequest && code == "", !listed && (status == http.StatusForbidden || status == http.StatusConflict):
 		return ""
@@ -348,6 +352,6 @@ func kindOf(status int) error {
 	return nil
 }
 
-// isServerError counts what is above 599 too, which HTTP does not know: the service
-// may have done the work.
+// isServerError is also true above 599, where HTTP defines no status: the service may
+// have done the work.
 func isServerError(status int) bool { return status >= 500 }

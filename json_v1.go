@@ -7,12 +7,12 @@ import (
 	"regexp"
 )
 
-// replacement matches the escape that encoding/json writes for invalid UTF-8 in a
-// string of Go. U+FFFD itself it writes without an escape.
+// replacement matches the escape \ufffd, which encoding/json writes for invalid UTF-8 in
+// a Go string. It writes U+FFFD itself without an escape.
 var replacement = regexp.MustCompile(`[^\\](\\\\)*\\ufffd`)
 
-// losesText reports whether value, which is raw as JSON, holds invalid UTF-8. To match
-// takes 100 ms a megabyte, which most values need not wait for.
+// losesText reports whether the value that was encoded as raw holds invalid UTF-8. The
+// match takes 100 ms a megabyte, so most values skip it.
 func losesText(_ any, raw []byte) bool {
 	return bytes.Contains(raw, []byte(`\ufffd`)) && replacement.Match(raw)
 }

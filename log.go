@@ -10,7 +10,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
-// write writes an event to a logger, if it concerns one.
+// write writes a record of an event. Events of other types are not logged.
 func write(ctx context.Context, logger *slog.Logger, event Event) {
 	switch e := event.(type) {
 	case AttemptEnd:
@@ -40,7 +40,8 @@ func write(ctx context.Context, logger *slog.Logger, event Event) {
 	}
 }
 
-// writeRecord writes what every record has, and attrs without the empty strings.
+// writeRecord writes a record of the attributes that all records share, and of attrs. It
+// leaves out empty strings.
 func writeRecord(ctx context.Context, logger *slog.Logger, level slog.Level, message string, s Subject, attrs ...slog.Attr) {
 	all := append(make([]slog.Attr, 0, 12), // on the stack
 		slog.String("method", s.Endpoint.Method), slog.String("path", s.Endpoint.Path), slog.Uint64("call", s.Call), slog.String("agent_id", s.AgentID))
@@ -48,7 +49,7 @@ func writeRecord(ctx context.Context, logger *slog.Logger, level slog.Level, mes
 	logger.LogAttrs(ctx, level, message, slices.DeleteFunc(all, func(a slog.Attr) bool { return a.Value.Kind() == slog.KindString && a.Value.String() == "" })...)
 }
 
-// errorAttr is empty where there was no error.
+// errorAttr returns an empty attribute, which writeRecord leaves out, if err is nil.
 func errorAttr(err error) slog.Attr {
 	if err == nil {
 		return slog.String("error", "")
@@ -56,9 +57,9 @@ func errorAttr(err error) slog.Attr {
 	return slog.String("error", printable.Line(err.Error(), maxErrorText))
 }
 
-// callLevel is the level of a call's end: Warn for one that failed though it was
-// right, which somebody should know of. An answer such as 404 is the
-// application's own affair.
+// callLevel returns the level of a call's end. A failed call is a Warn, because an
+// operator may have to act. But the application handles an answer such as 404, and knows
+// of a cancellation.
 func callLevel(status int, err error) slog.Level {
 	refused := status >= 400 && status <= 499 && status != http.StatusTooManyRequests
 	switch {

@@ -33,13 +33,13 @@ type messageBody struct {
 // SendMessage sends text to an agent and returns its reply (interface 4.8).
 // Replies can take long; bound the wait with the context's deadline.
 //
-// Errors: [ErrInvalid]; of the service [ErrBadRequest], [ErrUnauthorized],
+// Errors: [ErrInvalid]; from the service [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrNotFound] (no such agent for this key) and
-// [ErrRateLimited], which may come from the cool-down here; [ErrOutcomeUnknown],
-// also with [ErrServer] or [ErrUnavailable]: the agent may have read the message,
-// and sending it again may show it twice. An [*Error] without StatusCode is a
-// message that did not get there; it wraps the cause, such as a net.Error or
-// context.DeadlineExceeded.
+// [ErrRateLimited], which may also come from the client's cool-down; and
+// [ErrOutcomeUnknown], alone or with [ErrServer] or [ErrUnavailable]: the agent may have
+// read the message, so it may read it twice if you send it again. An [*Error] without
+// StatusCode means that the message did not reach the service; it wraps the cause, such
+// as a net.Error or context.DeadlineExceeded.
 func (c *Client) SendMessage(ctx context.Context, agentID string, params MessageParams) (*Reply, error) {
 	invalid := cmp.Or(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef))
 	r := request{endpoint: spec.SendMessage, agentID: agentID, invalid: invalid, body: messageBody(params), words: params.Text}

@@ -26,23 +26,28 @@ const Version = "0.2.0"
 // http.Client that holds one.
 type Option func(*settings) error
 
-// WithHTTPClient sends calls through hc: its Transport, Jar and Timeout (which bounds a
-// single attempt if it is more than 0) are used. A nil Transport is
-// http.DefaultTransport, as net/http has it. hc is copied and never changed, its
-// CheckRedirect is not used because no redirect is followed, and its idle connections
-// are never closed. A transport that reads of a request's body before it runs the hooks
-// of net/http/httptrace for a connection counts as having sent the request, whatever it
-// does then. One that returns an error, has run no hooks and has not read the body,
-// such as an open circuit breaker, has not sent it, and cannot read the body later.
-// Without a body, a POST counts as sent then; any other request does too, unless the
-// error is that of a dial.
+// WithHTTPClient sends calls through hc: the client uses its Transport, Jar and Timeout.
+// A Timeout of more than 0 bounds each attempt. A nil Transport is http.DefaultTransport,
+// as in net/http. hc is copied and never changed, its CheckRedirect is not used because
+// the client follows no redirect, and its idle connections are never closed.
 //
-// The default is a transport of the client's own: up to 256 idle connections, for
-// 50 s, and pings on HTTP/2 connections that are silent, so that calls do not hang where
-// the path has gone dead. It goes through the proxy that HTTPS_PROXY and NO_PROXY name.
-// Behind a front end that closes idle HTTP/1.1 connections after N seconds, N below 50,
-// use an http.Transport with an IdleConnTimeout below N. Else a POST may meet the close,
-// and have an unknown outcome.
+// By default the client makes a transport for itself. It keeps up to 256 idle
+// connections for 50 s, and pings HTTP/2 connections that are silent, so that calls do
+// not hang on a dead path. It uses the proxy that HTTPS_PROXY and NO_PROXY name. If a
+// front end closes idle HTTP/1.1 connections after less than 50 s, use an http.Transport
+// with an IdleConnTimeout below that time. Otherwise a POST may be sent while the
+// connection closes, and have an unknown outcome.
+//
+// Whether a failed attempt was sent decides whether a POST is retried. An http.Transport
+// tells the client through net/http/httptrace. For other transports, such as an open
+// circuit breaker or an HTTP/3 client:
+//
+//   - A transport that reads any of the body, before it runs the hooks of httptrace for
+//     a connection, counts as having sent the request.
+//   - One that fails without hooks and without reading the body has not sent it. It
+//     cannot read the body later.
+//   - A request without a body counts as sent if the transport fails without hooks. The
+//     exception is a dial error of any request but a POST.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(s *settings) error {
 		if hc == nil || hc.Transport != nil && isNil(hc.Transport) || hc.Jar != nil && isNil(hc.Jar) {
@@ -63,8 +68,8 @@ func WithRetry(policy RetryPolicy) Option {
 	}
 }
 
-// WithLimiter makes every attempt of every call, retries included, ask limiter
-// too, after the cool-down has let it pass. A Pacer of package pacer takes the place
+// WithLimiter makes every attempt, retries included, ask limiter before it is sent,
+// after the cool-down has let it pass. A Pacer of package pacer takes the place
 // of the cool-down. The default is none.
 func WithLimiter(limiter Limiter) Option {
 	return plugIn("WithLimiter", limiter, func(s *settings) {
@@ -74,10 +79,10 @@ func WithLimiter(limiter Limiter) Option {
 	})
 }
 
-// WithoutCoolDown turns the cool-down off (see [Limiter]). A call that is
-// refused still waits for Retry-After before it tries again, and longer and longer
-// where that is short, but alone: other calls are sent, and refused, meanwhile. By
-// default a client has a cool-down.
+// WithoutCoolDown turns the cool-down off (see [Limiter]). A call that the service
+// refuses still waits for Retry-After before it tries again, and longer and longer if
+// Retry-After is short. But other calls do not wait for the limit: they are sent
+// meanwhile, and refused. By default a client has a cool-down.
 func WithoutCoolDown() Option {
 	return func(s *settings) error {
 		s.noCoolDown = true
@@ -86,24 +91,28 @@ func WithoutCoolDown() Option {
 }
 
 // WithClock makes the client read the time from clock, and wait by it: between
-// attempts, in the cool-down and in the [Limiter]. It is for tests: under
-// WithClock(fake), with a *fakeserver.Server, no test waits, and the client
-// notices what Advance does. Timeouts and deadlines of contexts go by the clock
-// of this machine all the same.
+// attempts, in the cool-down and in the [Limiter]. It is for tests: with a
+// *fakeserver.Server as the clock, waits take no time, and the client notices when
+// Advance moves the clock. Timeouts and the deadlines of contexts still go by the clock
+// of this machine.
 //
 // The default is the clock of this machine.
 func WithClock(clock Clock) Option {
 	return plugIn("WithClock", clock, func(s *settings) { s.clock, s.newClock = clock, true })
 }
 
-// WithLogger writes records of calls to logger: at Debug one for each attempt and
-// retry, and one when a wait for a limit begins and ends; at Info one when a 429
-// begins a cool-down or prolongs it by a second at least; at Warn one for a call
-// that gave up, that is, failed otherwise than by a 4xx answer (429 aside) or a
-// cancellation, or whose outcome is unknown. Each has the number of the call, its
-// endpoint and agent and, if the service sent them, trace_id and limit_key. The
-// handler gets the caller's context, or what an [Observer] has made of it. Keys,
-// texts and bodies are never logged. The default is to log nothing.
+// WithLogger writes records of calls to logger:
+//
+//   - at Debug for each attempt and each retry, and when a wait for a limit begins and
+//     ends,
+//   - at Info when a 429 begins a cool-down, or prolongs it by a second or more,
+//   - at Warn for a call whose outcome is unknown, and for one that failed, unless a 4xx
+//     answer other than 429 or a cancellation is the reason.
+//
+// Each record has the number of the call, its endpoint and agent and, if the service
+// sent them, trace_id and limit_key. The handler gets the caller's context, or the one
+// that an [Observer] returned. Keys, texts and bodies are never logged. The default is
+// to log nothing.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil || isNil(logger.Handler()) { // new(slog.Logger) has no handler
@@ -121,7 +130,7 @@ func WithLogger(logger *slog.Logger) Option {
 }
 
 // WithObserver reports what happens inside calls to observer; see [Event].
-// Given more than once, it adds an observer, and each event goes to all in order.
+// If it is given more than once, each event goes to all observers in order.
 // The default is none.
 func WithObserver(observer Observer) Option {
 	return plugIn("WithObserver", observer, func(s *settings) {
@@ -131,8 +140,7 @@ func WithObserver(observer Observer) Option {
 }
 
 // WithUserAgent puts product, such as "shop/1.4", in front of the User-Agent
-// that names this module, its version and the Go version. It is printable ASCII.
-// By default nothing is in front.
+// that names this module, its version and the Go version. product is printable ASCII.
 func WithUserAgent(product string) Option {
 	return func(s *settings) error {
 		switch {
@@ -147,11 +155,13 @@ func WithUserAgent(product string) Option {
 }
 
 // WithTimeout bounds a call whose context has no deadline: its attempts and the
-// waits between them. Time in line for the cool-down or a [Limiter], after a 429 too,
-// does not count, so that no call fails because others came first: no single wait for a
-// limit is too long for WithTimeout. But it says for how long a limit may let nobody
-// through, with a deadline or without: when the service refuses again after that, the
-// call fails. It is more than 0; the default is 5 minutes.
+// waits between them. The time in line for the cool-down or a [Limiter] does not count,
+// not even after a 429, so that no call fails because others came first.
+//
+// It also bounds how long a limit may let nobody through: if the service refuses a call
+// again after that time, the call fails, with a deadline or without.
+//
+// The timeout must be more than 0. The default is 5 minutes.
 func WithTimeout(timeout time.Duration) Option {
 	return func(s *settings) error {
 		if timeout <= 0 {
@@ -162,7 +172,7 @@ func WithTimeout(timeout time.Duration) Option {
 	}
 }
 
-// plugIn is an option that takes a part of the caller's.
+// plugIn returns an option that sets a part of the client. It refuses a nil part.
 func plugIn(name string, part any, set func(*settings)) Option {
 	return func(s *settings) error {
 		if isNil(part) {
@@ -177,8 +187,8 @@ func nilOption(name string) error {
 	return &ValidationError{Field: name, Reason: "was given nil; leave the option out for the default"}
 }
 
-// isNil also finds a nil pointer inside an interface, which would panic only
-// at the first call.
+// isNil also finds a nil pointer inside an interface: its methods would panic only at
+// the first call.
 func isNil(v any) bool {
 	if v == nil {
 		return true
@@ -193,12 +203,12 @@ func isNil(v any) bool {
 // settings hold what the options set.
 type settings struct {
 	httpClient *http.Client
-	retry      RetryPolicy   // with its defaults in place
-	limiter    Limiter       // of the user's; nil: none
-	pacer      *quota.Engine // of a Pacer; nil: there is none
+	retry      RetryPolicy   // defaults filled in
+	limiter    Limiter       // the user's; nil: none
+	pacer      *quota.Engine // a Pacer's; nil: none
 	noCoolDown bool
 	clock      Clock // nil: real time
-	newClock   bool  // the clock is not that of the client before With
+	newClock   bool  // the options of this With had WithClock
 	handlers   handlers
 	userAgent  string
 	timeout    time.Duration // of one call
@@ -230,7 +240,7 @@ func init() {
 
 func (s *settings) apply(opts []Option) error {
 	s.newClock = false
-	s.handlers = slices.Clip(s.handlers) // another client shares them: append to a copy
+	s.handlers = slices.Clip(s.handlers) // c.With shares the array with c: an append must copy it
 	for i, opt := range opts {
 		if opt == nil {
 			return &ValidationError{Field: "opts", Reason: fmt.Sprintf("option %d is nil", i+1)}
@@ -242,7 +252,7 @@ func (s *settings) apply(opts []Option) error {
 	return nil
 }
 
-// clockOrReal is the clock of all waits.
+// clockOrReal returns the clock by which the client waits.
 func (s *settings) clockOrReal() Clock {
 	if s.clock == nil {
 		return quota.RealClock{}
@@ -250,7 +260,7 @@ func (s *settings) clockOrReal() Clock {
 	return s.clock
 }
 
-// since is what has passed by that clock; 0 if it went back.
+// since returns the time that has passed by the client's clock; 0 if the clock went back.
 func (s *settings) since(began time.Time) time.Duration {
 	return max(0, s.clockOrReal().Now().Sub(began))
 }

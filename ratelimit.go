@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// What a client and a limiter exchange, and the Clock by which both wait.
+// This file has what a client and a limiter exchange, and the Clock by which both wait.
 
-// A Limiter decides when an attempt may be sent, so that calls wait here
-// instead of being refused there (interface 8). Every attempt, retries
+// A Limiter decides when an attempt may be sent, so that calls wait in the program
+// instead of being refused by the service (interface 8). Every attempt, retries
 // included, acquires a [Permit] first, also after the wait that Retry-After
-// asked for. Implementations are safe for concurrent use.
+// asked for. Implementations must be safe for concurrent use.
 //
-// A Limiter of yours is asked in addition to the client's cool-down, and after it: a 429
-// parks the callers of the limit that it names until its Retry-After has passed.
-// [WithoutCoolDown] turns that off. A Pacer of package pacer takes the place of the
-// cool-down, since it does the same itself.
+// The client asks a Limiter of yours after its own cool-down, in which calls wait after a
+// 429 until Retry-After has passed. [WithoutCoolDown] turns the cool-down off. A Pacer of
+// package pacer takes the place of the cool-down, because it does the same itself.
 //
-// docs/migration.md of the repository has one around a rate.Limiter of golang.org/x/time.
+// docs/migration.md in the repository wraps a rate.Limiter of golang.org/x/time.
 type Limiter interface {
-	// Acquire waits until the attempt may be sent, callers of the same kind
-	// in about the order in which they came. It waits by the attempt's Clock
-	// and returns ctx's error as soon as ctx ends. ctx has the caller's
-	// deadline, if any, and none of [WithTimeout]. Where the wait would pass
-	// it, or nobody could go for longer than the attempt's MaxWait, Acquire
-	// returns at once, with an [*Error] of status 429 that has RetryAfter set,
-	// which the caller of the method gets with Local set. Any other error is
-	// the cause of an [*Error] with Local set.
+	// Acquire waits until the attempt may be sent. It lets attempts of the same kind go
+	// in about the order in which they came, waits by the attempt's Clock, and returns
+	// ctx's error as soon as ctx ends. ctx has the caller's deadline, if any, but none
+	// for [WithTimeout].
+	//
+	// If the wait would pass that deadline, or a limit lets no attempt go for longer than
+	// MaxWait, Acquire returns at once with an [*Error] of status 429 that has RetryAfter
+	// set. The method returns it with Local set. Any other error becomes the cause of an
+	// [*Error] with Local set.
 	Acquire(ctx context.Context, attempt LimitedAttempt) (Permit, error)
 }
 
@@ -37,24 +37,22 @@ type LimitedAttempt struct {
 	Method, Path string
 	// Number counts the attempts of the call from 1.
 	Number int
-	// SetsBYOK is true where the call also spends the BYOK set limit:
+	// SetsBYOK is true if the call also spends the BYOK set limit:
 	// SetBYOK, and CreateAgent with LLM.APIKey (interface 8.1).
 	SetsBYOK bool
-	// MaxWait is the client's [RetryPolicy].MaxWait; 0 means 90 s. Refuse the
-	// attempt at once when a limit lets nobody pass for longer than that. A long
-	// line before it is no reason: a caller waits for its turn as long as its
-	// context lasts.
+	// MaxWait is the client's [RetryPolicy].MaxWait; 0 means 90 s. Refuse the attempt at
+	// once if a limit lets no attempt go for longer than that. Do not refuse it because
+	// many others wait: it waits for its turn until its context ends.
 	MaxWait time.Duration
 	// Clock is the client's; nil means real time.
 	Clock Clock
 }
 
-// A Permit is the leave to send one attempt. Done is called exactly once, even
-// where the transport panics or Acquire returns an error with the permit. The client
-// measures how long Acquire took, for [LimiterWait] and [CallInfo].
+// A Permit allows one attempt to be sent. The client calls Done exactly once, even
+// if the transport panics, or if Acquire returned an error together with the permit.
 type Permit interface {
-	// Done reports how the attempt ended. An attempt with Sent false has
-	// spent nothing: it gives its permit back. It must not block.
+	// Done gets how the attempt ended. An attempt with Sent false has spent nothing, so
+	// the limiter may give its place to another. Done must not block.
 	Done(AttemptOutcome)
 }
 
@@ -62,23 +60,23 @@ type Permit interface {
 type AttemptOutcome struct {
 	// StatusCode is the answer's status; 0 means that there was none.
 	StatusCode int
-	// Sent is false where it is certain that the service saw no request.
+	// Sent is false if the service certainly saw no request.
 	Sent bool
-	// LimitKey and RetryAfter come from a 429: the limiter that refused, in the
-	// service's words (interface 7), and the wait that it asks for. Either is
-	// zero where the answer did not tell.
+	// LimitKey and RetryAfter come from a 429: the service's name of the limiter that
+	// refused (interface 7), and the wait that the service asks for. Each is zero if the
+	// answer does not have it.
 	LimitKey   string
 	RetryAfter time.Duration
 }
 
-// A Clock tells a client the time and waits for it; see [WithClock]. It is
-// used by many goroutines at once. The client calls Now while it holds a lock, so
-// Now must not call the client or its limiter.
+// A Clock is the time by which a client waits; see [WithClock]. Many goroutines use it
+// at once. The client calls Now while it holds a lock, so Now must not call the client or
+// its limiter.
 type Clock interface {
-	// Now is the present time. Cool-downs, and the waits that the client
-	// reports, are measured by it.
+	// Now returns the present time. The client measures cool-downs and the waits that it
+	// reports by it.
 	Now() time.Time
-	// Sleep returns nil when Now has moved on by d, and ctx's error as soon as
+	// Sleep returns nil once Now has moved on by d, and ctx's error as soon as
 	// ctx ends.
 	Sleep(ctx context.Context, d time.Duration) error
 }

@@ -17,30 +17,31 @@ import (
 // value is the default. Which outcomes are retried is fixed: the package
 // documentation has the table.
 type RetryPolicy struct {
-	// MaxAttempts is how many requests a call sends at most, the first
-	// included. 0 means 3, 1 means no retries. A 429 does not count. With 1, a 429 is
-	// not repeated either, so a batch at a limit loses calls. Over HTTP/2 there may be
-	// two more, which do not count here: a service replaces its connections now
-	// and then, and the client sends again at once, on a new connection, what the
-	// old one did not take ([CallInfo].Renewals). Limiters and observers see
-	// each attempt.
+	// MaxAttempts is how many requests a call sends at most, the first included. 0 means
+	// 3, 1 means no retries.
+	//
+	// A 429 does not count: the call is sent again however often the service refuses it.
+	// With 1 it is not, so a batch at a limit loses calls. Over HTTP/2 a call may make two
+	// more requests that do not count: when an old connection is closing and does not take
+	// the request, the client sends it at once on a new one ([CallInfo].Renewals).
+	// Limiters and observers see every attempt.
 	MaxAttempts int
-	// MinWait is the wait before the second attempt where the service does not ask for
-	// a longer one. It doubles with each attempt, up to 8 s or to MaxWait, unless MinWait
-	// itself is longer than 8 s. Half of it is added as jitter at most. 0 means 500 ms,
-	// or MaxWait if that is shorter. NewClient refuses one that is longer than MaxWait,
-	// unless MaxAttempts is 1.
+	// MinWait is the wait before the second attempt, unless the service asks for a longer
+	// one. It doubles with each attempt, up to 8 s or MaxWait, whichever is shorter; a
+	// MinWait above 8 s stays as it is. Jitter adds up to half of it. 0 means 500 ms, or
+	// MaxWait if that is shorter. NewClient refuses a MinWait longer than MaxWait, unless
+	// MaxAttempts is 1.
 	MinWait time.Duration
-	// MaxWait is the longest single wait, for a limit or between attempts. Where the
-	// service asks for more, as a daily limit does, the error is returned at once with
-	// RetryAfter set. 0 means 90 s, enough for a minute limit. After a 429, [WithTimeout]
-	// bounds no single wait: only MaxWait and the deadline do. MaxWait does not bound the
-	// time in line with other calls; a deadline does.
+	// MaxWait is the longest single wait, for a limit or between attempts. If the service
+	// asks for more, as for a daily limit, the error is returned at once with RetryAfter
+	// set. 0 means 90 s, enough for a minute limit. A wait after a 429 is bounded by
+	// MaxWait and the context's deadline, not by [WithTimeout]. The time in line behind
+	// other calls is bounded by the deadline only.
 	MaxWait time.Duration
 }
 
-// The default waits are quota.DefaultMinWait, by which the cool-down jitters, and
-// DefaultMaxWait, which the pacer uses too.
+// The other defaults are quota.DefaultMinWait and quota.DefaultMaxWait, because the
+// cool-down and package pacer use them too.
 const (
 	defaultAttempts = 3
 	maxBackoff      = 8 * time.Second
@@ -76,9 +77,9 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	return p
 }
 
-// wait is how long to wait after the given attempt. asked is what Retry-After asks
-// for, or 0; no wait may be longer than longest; random is in [0, 1). It reports
-// false where not even the shortest allowed wait fits.
+// wait returns how long to wait after a failed attempt, numbered from 1. asked is the
+// answer's Retry-After, or 0. longest bounds the wait. random, in [0, 1), decides the
+// jitter. wait reports false if the shortest allowed wait is longer than longest.
 func (p RetryPolicy) wait(attempt int, asked, longest time.Duration, random float64) (time.Duration, bool) {
 	backoff := p.backoff(attempt)
 	shortest := max(asked, backoff)
@@ -88,7 +89,8 @@ func (p RetryPolicy) wait(attempt int, asked, longest time.Duration, random floa
 	return shortest + quota.Jitter(asked, backoff, longest-shortest, random), true
 }
 
-// backoff doubles from MinWait, up to maxBackoff and MaxWait. No wait is shorter.
+// backoff returns the shortest wait after an attempt. It doubles from MinWait up to
+// maxBackoff and MaxWait.
 func (p RetryPolicy) backoff(attempt int) time.Duration {
 	wait := p.MinWait
 	for n := 1; n < attempt && wait < maxBackoff; n++ {
@@ -97,23 +99,24 @@ func (p RetryPolicy) backoff(attempt int) time.Duration {
 	return wait
 }
 
-// retryBudget bounds what an outage costs: the retries of failures that the service may
-// have seen, of a client and all that With has made of it, are a fifth of the calls that
-// succeed, and a floor that comes back with time. Refusals draw nothing from it: their own
-// line bounds them. Nor does what was never sent, such as a dial that failed.
+// retryBudget bounds the retries during an outage. A client and all that With makes of it
+// share one. A retry is paid for by five calls that succeeded, or by the floor, which
+// gets one retry back every floorEvery. It is for failures that the service may have
+// seen. A 429 draws nothing, because the cool-down bounds its retries. Nor does an
+// attempt that was never sent, such as a dial that failed.
 type retryBudget struct {
-	successes atomic.Int64 // that have not paid for a retry yet
+	successes atomic.Int64 // calls that succeeded and have not paid for a retry yet
 
 	mu    sync.Mutex // guards what follows
-	floor float64    // retries
-	at    time.Time  // when floor was counted
+	floor float64    // retries that need no success
+	at    time.Time  // when floor was last updated
 }
 
 const (
-	perRetry   = 5 // successes that earn a retry
+	perRetry   = 5 // successes that pay for a retry
 	mostEarned = 100 * perRetry
 	mostFloor  = 10.0                   // the retries of five failing calls
-	floorEvery = 500 * time.Millisecond // one comes back, so that a single caller retries as without a budget
+	floorEvery = 500 * time.Millisecond // a single caller that always fails retries no more often
 )
 
 func newRetryBudget() *retryBudget { return &retryBudget{floor: mostFloor} }
@@ -124,7 +127,7 @@ func (b *retryBudget) succeed() {
 	}
 }
 
-// take takes a retry, if there is one.
+// take takes a retry from the budget. It reports false if the budget is empty.
 func (b *retryBudget) take(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -143,7 +146,7 @@ func (b *retryBudget) take(now time.Time) bool {
 	return true
 }
 
-// errWithheld says why a failure that may be repeated was not.
+// errWithheld is why a call was not retried though the retry table allows it.
 var errWithheld = errors.New("not retried, since too many calls fail: retries are a fifth of the calls that succeed, and two a second")
 
 // action is what follows an attempt.
@@ -156,14 +159,14 @@ const (
 	actionUnknown action = "outcome unknown"
 )
 
-// outcome is how an attempt ended, as far as retries are concerned.
+// outcome is how an attempt ended: a row of the retry table.
 type outcome struct {
 	name             string
 	idempotent, post action // what follows it: after GET, PUT and DELETE, and after POST
 }
 
-// The outcomes, in the order of the table of the package documentation; a test holds the
-// two together.
+// The outcomes, in the order of the table in the package documentation. A test compares
+// the two.
 var (
 	outcomeSuccess     = &outcome{"2xx with a readable documented body", actionSuccess, actionSuccess}
 	outcomeUnsent      = &outcome{"never sent", actionRetry, actionRetry}
@@ -179,8 +182,8 @@ var (
 	outcomeRefused     = &outcome{"refused by the limiter", actionError, actionError}
 )
 
-// classify sorts the outcome. ctxErr is why the call cannot go on, if it cannot: it
-// counts only where there is no answer, since what has arrived is kept.
+// classify returns the outcome of an attempt that was not refused here. ctxErr is why the
+// call cannot go on; nil if it can. It does not matter once a complete answer has come.
 func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr error) *outcome {
 	switch {
 	case a.Status == 0:
@@ -190,7 +193,7 @@ func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr
 	case a.Status == http.StatusTooManyRequests:
 		return outcomeLimited
 	case a.Status == http.StatusServiceUnavailable && endpoint.Lists(a.Status) && failure.Code != "":
-		return outcomeUnavailable // the one 5xx after which nothing was done
+		return outcomeUnavailable // the only 5xx after which nothing was done (interface 4.2, 4.4)
 	case a.Status >= http.StatusBadGateway && a.Status <= http.StatusGatewayTimeout:
 		return outcomeDown
 	case isServerError(a.Status):

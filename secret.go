@@ -7,13 +7,13 @@ import (
 )
 
 // Secret is a string that does not show when it is printed: fmt, slog and
-// encoders give "[redacted]" instead. Convert it with string(s) to read it. One that was
-// encoded and read again is "[redacted]" too, which is refused as a key.
+// encoders write "[redacted]" instead. Convert it with string(s) to read it. A Secret that
+// was encoded and decoded is "[redacted]", which the client refuses as a key.
 //
-// It does show where nobody asks its methods: as the verb %p, as %w of fmt.Errorf, which
-// go vet refuses, as a key of a map that is written as JSON, to printers that go by
-// reflection, such as cmp.Diff, and in an unexported field of a struct of your own that
-// is printed.
+// It does show where its methods are not called: under the verb %p, under %w of
+// fmt.Errorf (go vet complains), as a key of a map that is encoded as JSON, in printers
+// that use reflection, such as cmp.Diff, and in a printed struct that has it in an
+// unexported field.
 type Secret string
 
 // String returns "[redacted]", or "" for an empty secret.
@@ -24,11 +24,11 @@ func (s Secret) String() string {
 	return redact.Redacted
 }
 
-// GoString quotes String.
+// GoString returns String in quotes.
 func (s Secret) GoString() string { return fmt.Sprintf("%q", s.String()) }
 
-// Format writes String for every verb, %x and %d included, but %p and %w, for which
-// package fmt does not ask.
+// Format writes String for every verb, %x and %d included. Package fmt does not call it
+// for %p and %w.
 func (s Secret) Format(f fmt.State, verb rune) {
 	if verb == 'q' || verb == 'v' && f.Flag('#') {
 		fmt.Fprint(f, s.GoString())
@@ -37,8 +37,8 @@ func (s Secret) Format(f fmt.State, verb rune) {
 	fmt.Fprint(f, s.String())
 }
 
-// MarshalText returns String; the encoders of JSON, XML and slog use it.
+// MarshalText returns String. The encoders of JSON, XML and slog call it.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// MarshalBinary returns String; encoding/gob uses it.
+// MarshalBinary returns String. encoding/gob calls it.
 func (s Secret) MarshalBinary() ([]byte, error) { return s.MarshalText() }

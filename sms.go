@@ -13,7 +13,7 @@ type SMS struct {
 	// PhoneNumber may be set by [Client.GetAgent], and never by
 	// [Client.CreateAgent] (interface 4.6 and 4.7).
 	PhoneNumber string `json:"phone_number,omitempty"`
-	// TraceID is always empty, since the interface shows none inside sms: use
+	// TraceID is always empty, because the interface has none inside sms: use
 	// [Agent].TraceID.
 	TraceID string `json:"trace_id,omitempty"`
 }
@@ -42,7 +42,7 @@ const (
 // SMSMode says how an SMS channel is run (interface 2.3).
 type SMSMode string
 
-// The modes. None is accepted at agent creation only, not by EnableSMS.
+// The modes. EnableSMS does not accept SMSModeNone; agent creation does.
 const (
 	SMSModeNone      SMSMode = "none"
 	SMSModeSandbox   SMSMode = "sandbox"
@@ -63,7 +63,7 @@ func (p SMSParams) validate() error {
 	return check(spec.AgentSMSMode, string(p.Mode))
 }
 
-// modeBody is a request, or the part of one, that only chooses a mode.
+// modeBody is a request body, or a part of one, whose only member is a mode.
 type modeBody struct {
 	Mode string `json:"mode"`
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// parseBaseURL refuses whatever could send a call, or its credential, where
-// the caller did not mean it to go. Its errors never quote baseURL, which may
-// hold a password or, with swapped arguments, the key.
+// parseBaseURL refuses an address that could send a call, or the API key, to a place that
+// the caller did not mean. Its errors never quote baseURL: it may hold a password or, if
+// the arguments are swapped, the key.
 func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 	refuse := func(reason string) (*url.URL, error) {
 		return nil, &ValidationError{Field: "baseURL", Reason: reason}
@@ -59,8 +59,8 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 	return withoutTrailingSlash(u), nil
 }
 
-// withoutTrailingSlash keeps the escapes of the path as they are: a last
-// segment of %2F is no slash.
+// withoutTrailingSlash keeps the escapes of the path as they are: a trailing %2F is not a
+// slash.
 func withoutTrailingSlash(u *url.URL) *url.URL {
 	escaped := strings.TrimRight(u.EscapedPath(), "/")
 	u.Path, _ = url.PathUnescape(escaped)
@@ -80,11 +80,11 @@ func isPort(port string) bool {
 	return err == nil && n > 0
 }
 
-// dotSegment matches a segment of a path that a proxy may take for . or ..: some take
-// escapes off twice, drop what follows a semicolon, or trim spaces.
+// dotSegment matches a path segment that a proxy may read as . or ..: some proxies decode
+// escapes twice, drop what follows a semicolon, or trim spaces.
 var dotSegment = regexp.MustCompile(`(?i)^(\s|%(25)*20)*(\.|%(25)*2e){1,2}(\s|%(25)*20)*((;|\?|#|%(25)*(3b|3f|23))(?s:.*))?$`)
 
-// checkAPIKey accepts visible ASCII, what a bearer token can hold.
+// checkAPIKey accepts visible ASCII: a bearer token can hold nothing else.
 func checkAPIKey(key string) error {
 	refuse := func(reason string) error { return &ValidationError{Field: "apiKey", Reason: reason} }
 	switch i := strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }); {
@@ -103,18 +103,18 @@ func checkAPIKey(key string) error {
 	return nil
 }
 
-// encodedSecret is why the text of an encoded Secret is no key: it would take the place of
-// the real one.
+// encodedSecret is why "[redacted]" is refused as a key: it is what a Secret becomes when
+// it is encoded, and would be sent or stored in place of the real key.
 const encodedSecret = "is what a Secret is encoded as, not the key itself: keep string(secret) where the key is safe"
 
-// checkAgentID refuses ids that could reach another path even when escaped:
-// proxies are known to decode %2F and to fold dot segments.
+// checkAgentID refuses ids that could lead to another path even when escaped: some
+// proxies decode %2F and resolve dot segments.
 func checkAgentID(id string) error {
 	refuse := func(reason string) error { return &ValidationError{Field: "agent_id", Reason: reason} }
 	switch {
 	case id == "":
 		return refuse("is empty; give Agent.ID")
-	case strings.ContainsAny(id, ".%") && dotSegment.MatchString(id): // most ids have neither
+	case strings.ContainsAny(id, ".%") && dotSegment.MatchString(id): // most ids skip the slow match
 		return refuse("must not be a dot segment, escaped or with ; after it")
 	case strings.ContainsAny(id, `/\`):
 		return refuse("must not contain a slash")
@@ -124,8 +124,8 @@ func checkAgentID(id string) error {
 	return nil
 }
 
-// check holds a value against the documented bounds of its field. An empty
-// value is an absent one.
+// check checks a value against the documented bounds of its field. An empty value counts
+// as absent.
 func check(field *spec.Field, value string) error {
 	refuse := func(format string, args ...any) error {
 		return &ValidationError{Field: field.Path, Reason: fmt.Sprintf(format, args...)}
@@ -155,8 +155,8 @@ func checkProviderKey(field *spec.Field, key Secret) error {
 	return check(field, string(key))
 }
 
-// encodeObject writes a value that must be a JSON object which the service can
-// accept; nil, and what encodes as null, is absent.
+// encodeObject encodes a value that must be a JSON object. A nil, or a value that encodes
+// as null, counts as absent.
 func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil
@@ -164,14 +164,14 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	refuse := func(reason string) (json.RawMessage, error) {
 		return nil, &ValidationError{Field: field.Path, Reason: reason}
 	}
-	raw, err := encode(value) // it may be large: once only
+	raw, err := encode(value)
 	var foreign *json.UnsupportedTypeError
 	switch {
 	case errors.As(err, &foreign):
 		return refuse("cannot be written as JSON: a " + foreign.Type.String() + " has no JSON form")
 	case err != nil:
 		return refuse(fmt.Sprintf("cannot be written as JSON: malformed JSON, a number that is not finite "+
-			"or not a number, a value that holds itself, or a MarshalJSON that fails (%T)", err)) // its text may quote the value
+			"or not a number, a value that holds itself, or a MarshalJSON that fails (%T)", err)) // only the type: the text may quote the value
 	case bytes.Equal(raw, []byte("null")):
 		return nil, nil
 	case raw[0] != '{':
@@ -181,16 +181,16 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 		return refuse(strictjson.ErrUTF8.Error())
 	}
 	switch err := strictjson.CheckMembers(raw); {
-	case errors.As(err, new(strictjson.Twice)): // which quotes the name
-		return refuse("must not have a member twice")
+	case errors.As(err, new(strictjson.Twice)):
+		return refuse("must not have a member twice") // the text of err would quote the name
 	case err != nil:
 		return refuse(err.Error())
 	}
 	return raw, nil
 }
 
-// encode writes a value as JSON, with <, > and & as they are: nothing here is
-// embedded in HTML, and texts stay short.
+// encode encodes a value as JSON. It does not escape <, > and &: the JSON is not embedded
+// in HTML, and a text of the longest length stays short.
 func encode(value any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

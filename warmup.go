@@ -6,9 +6,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// The calls that concern no agent and store nothing: Status and WarmUp.
+// This file has the calls that are about no agent and store nothing: Status and WarmUp.
 
-// ServiceStatus is what the service says of itself (interface 4.1).
+// ServiceStatus is what the service says about itself (interface 4.1).
 type ServiceStatus struct {
 	OK      bool   `json:"ok"`
 	Service string `json:"service"`
@@ -18,7 +18,8 @@ type ServiceStatus struct {
 	TraceID string `json:"trace_id"`
 }
 
-// Status reads the service's status (interface 4.1), which lists no 429 for it.
+// Status reads the service's status (interface 4.1). The interface lists no 429 for it,
+// so it spends no limit.
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrNotFound].
 func (c *Client) Status(ctx context.Context) (*ServiceStatus, error) {
