@@ -59,21 +59,21 @@ const (
 	pacedSlots    = 240    // of a window; with 120 a few calls exceeded the limit
 	countedSlots  = 60     // of a window that is only counted, and may be a day
 	trialWait     = second // services refuse quickly
-	mostAtOnce    = 10
+	maxAtOnce     = 10
 	atOnceAtFirst = 3
 	climb         = 1.5  // a window
 	shortHold     = 2.25 // windows in which a level that was cut does not climb
 	longHold      = 40.0 // of a process that looks for its share
 	nearlyFull    = 0.8  // of what the pace sends
 	lonelyCut     = 0.8
-	leastLevel    = 0.25 // with fewer calls it takes too long to find out that more may go
-	// A refusal of a nearly full window has Extra grow by grow, up to mostExtra. Each
-	// call that passes shrinks it by its square, but not by more than mostShrink: a small
+	minLevel      = 0.25 // with fewer calls it takes too long to find out that more may go
+	// A refusal of a nearly full window has Extra grow by grow, up to maxExtra. Each
+	// call that passes shrinks it by its square, but not by more than maxShrink: a small
 	// distance, which costs little, is kept for long. On a leaky bucket, where a delay of
 	// 80 ms costs a second, one call in 80 is refused.
-	grow       = 1.8
-	mostExtra  = 1.5 // so that refusals without a cause do not stop the calls
-	mostShrink = 1.0 / 140
+	grow      = 1.8
+	maxExtra  = 1.5 // so that refusals without a cause do not stop the calls
+	maxShrink = 1.0 / 140
 )
 
 // level returns how many calls a window may hold now.
@@ -151,7 +151,7 @@ func (b budget) spend(at int64) {
 	}
 	b.add(b.now, b.calls)
 	b.Due = max(b.Due, b.now-b.credit) + max(b.calls*b.pace, b.widest())
-	b.Extra = b.extra - b.extra*min(mostShrink, b.extra*b.extra)*float64(b.calls)
+	b.Extra = b.extra - b.extra*min(maxShrink, b.extra*b.extra)*float64(b.calls)
 }
 
 // spendCounted counts a call of a limit without a pace. Once Max calls have gone, and
@@ -199,9 +199,9 @@ func (b budget) refused(opens, granted int64, lonely bool) {
 	case lonely:
 		b.Level, hold = max(1, b.allowed/2, min(seen, lonelyCut*b.allowed))/b.max, longHold
 	case seen < nearlyFull*expected:
-		b.Level = max(b.allowed/2, seen, leastLevel*b.max) / b.max
+		b.Level = max(b.allowed/2, seen, minLevel*b.max) / b.max
 	default:
-		b.Extra = min(mostExtra, grow*b.extra)
+		b.Extra = min(maxExtra, grow*b.extra)
 	}
 	b.Corrected, b.Quiet = b.now, b.now+int64(hold*float64(b.window))
 }

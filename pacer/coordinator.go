@@ -42,7 +42,7 @@ type refusals struct {
 	until time.Duration // the last, by when the gate was due to open before it
 	opens time.Duration // when the gate opens
 	// backoff is the least time in microseconds for which the next one closes the
-	// gate. It doubles up to quota.MostBackoff: a service that refuses for ever is not
+	// gate. It doubles up to quota.MaxBackoff: a service that refuses for ever is not
 	// asked for ever.
 	backoff int64
 }
@@ -153,17 +153,17 @@ func (c *coordinator) Idle(now time.Duration, class quota.Class) {
 func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
 	l, r := c.here(now), c.refusing[costs]
 	switch {
-	case now > r.opens+quota.MostBackoff: // it was open for long, and nobody asked
+	case now > r.opens+quota.MaxBackoff: // it was open for long, and nobody asked
 		r = refusals{since: now}
 	case now >= r.opens:
 		r.until = r.opens
 	}
-	wait := max(o.RetryAfter, quota.LeastClosed).Microseconds()
+	wait := max(o.RetryAfter, quota.MinClosed).Microseconds()
 	shut := max(wait, r.backoff)
 	r.opens = max(r.opens, now+time.Duration(shut)*time.Microsecond)
 	if news = l.Now+wait-max(l.Now, l.last(costs).Opens) >= second; news {
 		l.shut(costs, l.Now+shut, o.LimitKey)
-		r.backoff = min(max(second, 2*r.backoff), quota.MostBackoff.Microseconds())
+		r.backoff = min(max(second, 2*r.backoff), quota.MaxBackoff.Microseconds())
 	}
 	c.refusing[costs] = r
 	c.report(now, func(l *ledger) {

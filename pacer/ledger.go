@@ -61,7 +61,7 @@ func (l *ledger) budget(i int) budget {
 		if l.peersUnknown { // others may have begun with a part too
 			most = b.allowed
 		}
-		atOnce := min(mostAtOnce, max(2, math.Floor(most/6)))
+		atOnce := min(maxAtOnce, max(2, math.Floor(most/6)))
 		b.credit = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // who spaces calls wants no burst
 	}
 	return b
@@ -206,9 +206,9 @@ type ticket struct {
 }
 
 const (
-	ticketFor  = 1500 * int64(1000) // a ticket is dropped this long (1.5 s) after its Due
-	batchTurn  = 8                  // every eighth grant goes to a batch call
-	mostGrants = 10
+	ticketFor = 1500 * int64(1000) // a ticket is dropped this long (1.5 s) after its Due
+	batchTurn = 8                  // every eighth grant goes to a batch call
+	maxGrants = 10
 )
 
 // turn says which calls may go, and when the others will, by the state's clock.
@@ -226,7 +226,7 @@ type turn struct {
 // that take single calls would delay each other.
 func (l *ledger) ask(key queueKey, waits int64) turn {
 	pace := max(1, l.earliest(key.Costs, new([maxLimits]int64)).gap)
-	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, mostGrants, max(1, l.took*l.took/pace/pace))}
+	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, maxGrants, max(1, l.took*l.took/pace/pace))}
 	var got turn
 	var grants []int64
 	for int64(len(grants)) < t.Calls {

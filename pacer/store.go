@@ -127,7 +127,7 @@ func (s *step) apply(l *ledger) {
 
 const (
 	storeWait = 250 * time.Millisecond
-	mostTries = 20
+	maxTries  = 20
 	setBack   = 5 * second
 )
 
@@ -135,7 +135,7 @@ const (
 // quicker.
 func (c *coordinator) updateState(s *step) error {
 	var before string
-	for range mostTries {
+	for range maxTries {
 		before = s.version
 		if err := c.load(s); err != nil {
 			return err
@@ -263,8 +263,8 @@ func (s *state) encode() []byte {
 	return value.Bytes()
 }
 
-// mostBytes bounds the JSON that is read; 64 processes need about 10 kB.
-const mostBytes = 1 << 20
+// maxBytes bounds the JSON that is read; 64 processes need about 10 kB.
+const maxBytes = 1 << 20
 
 // decode returns nil for a value that is damaged, or has another format.
 func decode(value []byte, limits int) *state {
@@ -272,7 +272,7 @@ func decode(value []byte, limits int) *state {
 	if err != nil {
 		return nil
 	}
-	plain, err := io.ReadAll(io.LimitReader(unzipper, mostBytes))
+	plain, err := io.ReadAll(io.LimitReader(unzipper, maxBytes))
 	s := &state{}
 	if err != nil || json.Unmarshal(plain, s) != nil ||
 		s.Format != format || len(s.Limits) != limits || s.Members == nil {

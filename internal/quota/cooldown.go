@@ -10,52 +10,53 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// The default waits of agentmessaging.RetryPolicy.
+// The default waits of agentmessaging.RetryPolicy, which documents them.
 const (
 	DefaultMinWait = 500 * time.Millisecond
 	DefaultMaxWait = 90 * time.Second
 )
 
 const (
-	// LeastClosed is for a 429 that does not say how long. The pacer closes for no less.
-	LeastClosed = time.Second
-	// A class that only shares the name of a refused limit tries after firstTrial, then
-	// after twice as long each time, up to mostTrial: a service may give one name to
-	// several limits.
+	// MinClosed is how long a 429 without Retry-After closes a limit. The pacer closes
+	// a limit for no less either.
+	MinClosed = time.Second
+	// A service may give one name to several limits. So a class that was not refused
+	// itself, and waits only because its limit has the refused name, tries with one call
+	// after firstTrial, then after twice as long each time, up to maxTrial.
 	firstTrial = time.Second
-	mostTrial  = time.Minute
-	// MostBackoff is the longest wait of a lone caller at a gate whose openings let
-	// nobody through, each longer than the one before, so that a service that refuses
-	// for ever is not asked for ever. Of n callers the longest wait is MostBackoff/n, or
-	// crowdBackoff if that is longer: they need every chance.
-	MostBackoff  = 64 * time.Second
+	maxTrial   = time.Minute
+	// A gate whose openings let nobody through stays closed longer each time, so that a
+	// service that refuses every call is asked less and less often. MaxBackoff is the
+	// longest time for a lone caller. For n callers it is MaxBackoff/n, but not less
+	// than crowdBackoff: a crowd needs more chances.
+	MaxBackoff   = 64 * time.Second
 	crowdBackoff = 5 * time.Second
 )
 
-// A CoolDown is the rule of a client without limits of its own: after a 429, calls
-// to where its limit_key was seen wait until Retry-After has passed, and then go
-// in turn, since not all of them will fit into the limit. The engine's lock guards it.
+// A CoolDown is the rule of a client without a Pacer. After a 429, the calls of every
+// class that has met the limit wait until Retry-After has passed. Then they go in turn,
+// because not all of them will fit into the limit. The engine's lock guards it.
 type CoolDown struct {
 	random  func() float64         // in [0, 1), for jitter
 	queues  map[Class]*queue       // the engine's
 	classes [maxClasses]classState // by Class.ID
 }
 
-// maxClasses bounds the classes: two for each endpoint.
+// maxClasses is at least two for each endpoint; see Sort.
 const maxClasses = 32
 
-// classState is where the calls of a class wait.
+// classState is what the cool-down knows of a class.
 type classState struct {
-	limited atomic.Bool // whether the engine must ask for the class
-	gate    *gate       // nil: it was never refused
-	// A class that only shares the name of the refused limit tries the gate from tryAt
-	// on with one call, to see whether it has to wait, and then again tryAfter later.
-	// Once the limit has refused the class itself, tryAt is never.
+	limited atomic.Bool // the engine must ask about the class; Sort reads it without the lock
+	gate    *gate       // where its calls wait; nil: no limit holds it back
+	// tryAt is when a class that was not refused itself tries whether the gate holds it
+	// back at all, and tryAfter how long after that it tries again. never: the limit has
+	// refused the class itself.
 	tryAt, tryAfter time.Duration
 }
 
-// NewCoolDown returns an engine with a cool-down, by clock, or by real time if it
-// is nil.
+// NewCoolDown returns an engine whose rule is a CoolDown. It waits by clock, or by real
+// time if clock is nil. When the clock is set back, it forgets all refusals.
 func NewCoolDown(clock Clock, random func() float64) *Engine {
 	c := &CoolDown{random: random}
 	e := NewEngine(c, clock)
@@ -67,26 +68,26 @@ func NewCoolDown(clock Clock, random func() float64) *Engine {
 	return e
 }
 
-// gate is a limit that has refused something. Which classes it holds back is
-// learned from where its name was seen: the interface shows neither the values of
-// limit_key nor what each of them covers.
+// gate is a limit that has refused a call. It holds back the classes in whose 429 its
+// name was seen: the interface shows neither the values of limit_key nor which calls
+// each of them covers.
 type gate struct {
-	key           string
+	key           string // the limit_key; may be empty
 	closed        bool
-	closedAt      time.Duration // when it closed
-	retryAfter    time.Duration // for how long, at that time
-	end           time.Duration // when it opens, in the service's words
-	announced     time.Duration // the end in the last report of a cool-down
-	trace         string        // of the answer that closed it
-	random        float64       // for jitter, the same for all callers
-	lastPass      time.Duration // when somebody last got through
-	due           time.Duration // when it was to open last; a frozen program opens it later
-	emptyOpenings int           // how many openings in a row let nobody through, the last one not counted: see emptied
-	ramp          *ramp         // since it opened last; nil: it holds back nobody
+	closedAt      time.Duration // when it closed last
+	retryAfter    time.Duration // what the service asked for then
+	end           time.Duration // when it opens, by Retry-After
+	announced     time.Duration // the end of which Done last reported news
+	trace         string        // trace_id of the answer that closed it
+	random        float64       // for jitter: the same for all callers, so that they stay in order
+	lastPass      time.Duration // when a call last got through
+	due           time.Duration // when it was to open last; it opens later if the program was frozen
+	emptyOpenings int           // the openings in a row that let nobody through, before the last one: see emptied
+	ramp          *ramp         // the turns since it opened last; nil: it holds no call back
 }
 
-// Sort implements Rule. A class is an endpoint, and whether the call also spends the BYOK
-// set limit, so that this limit does not stop the rest.
+// Sort implements Rule. Each endpoint has two classes: the calls that also spend the BYOK
+// set limit are one, so that this limit does not stop the other calls of the endpoint.
 func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
 	w.Class = Class{ID: 2 * slices.Index(spec.Endpoints, w.Endpoint)}
 	if w.SetsBYOK {
@@ -111,11 +112,11 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 				Opens: opens, Turn: jittered, Again: min(jittered, p.tryAt),
 				Estimated: true, Key: g.key, TraceID: g.trace,
 			}
-			if g.emptied() > 0 { // else it has never opened
+			if g.emptied() > 0 { // it has opened before, and let nobody through
 				s.RefusedSince, s.RefusedUntil = g.lastPass, g.due
 			}
 			if waiting > 0 && now >= p.tryAt {
-				p.tryAt, p.tryAfter = now+p.tryAfter, min(2*p.tryAfter, mostTrial)
+				p.tryAt, p.tryAfter = now+p.tryAfter, min(2*p.tryAfter, maxTrial)
 				s.Grants, s.Again = []Grant{{At: now, ReportSuccess: true, Mark: g}}, min(jittered, p.tryAt)
 			}
 			return s
@@ -131,9 +132,10 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 	return s
 }
 
-// next has callers go in turn at an open gate, one at a time, so that the classes that
-// wait there take turns. A lone caller is not held up by the pace of many, once all who
-// were sent have been answered and everybody who waited has had the time to ask.
+// next grants the next call at an open gate. It grants one call at a time, so that the
+// classes that wait there take turns. The ramp ends, and the gate holds no call back any
+// more, once a call is alone: all calls that went are answered, and every call that
+// waited has had the time to ask.
 func (g *gate) next(now time.Duration, alone bool) Schedule {
 	r := g.ramp
 	if r == nil || alone && r.sent == r.passed+r.refused && now-max(r.opened, r.last) >= answerWait {
@@ -150,29 +152,30 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 	return s
 }
 
-// opens returns when the gate lets the next call go: after Retry-After or the
-// backoff, with jitter (interface 8.3). Both leave the first caller its MaxWait, its
-// deadline and its patience: it tries once more before it is refused.
+// opens returns when the gate opens, after Retry-After or the backoff, and when it lets
+// the next call go, after jitter (interface 8.3). waiting is the number of calls that wait
+// at the gate, first the next of them. Backoff and jitter end before first's MaxWait,
+// deadline and patience do, so that it tries once more before it is refused.
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
 	room := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
 	jitter, empty := Jitter(g.retryAfter, DefaultMinWait, room, g.random), g.emptied()
 	if empty == 0 {
 		return g.end, g.end + jitter
 	}
-	// Who has waited in vain goes before other programs: with an eighth of the jitter, 16
-	// programs on a leaky bucket lost two calls in a thousand.
+	// Callers that have waited in vain get little jitter, and so go before other programs.
+	// With jitter/8, 16 programs on a leaky bucket lost two calls in a thousand.
 	jittered = g.end + jitter/32
 	if empty == 1 {
 		return g.end, jittered
 	}
-	backoff := min(max(g.retryAfter, LeastClosed)<<min(empty-1, 6), max(crowdBackoff, MostBackoff/time.Duration(max(1, waiting))))
-	backoff += time.Duration(g.random * float64(backoff) / 4) // out of step with others
+	backoff := min(max(g.retryAfter, MinClosed)<<min(empty-1, 6), max(crowdBackoff, MaxBackoff/time.Duration(max(1, waiting))))
+	backoff += time.Duration(g.random * float64(backoff) / 4) // so that programs do not try in step
 	patience := max(g.lastPass, first.limitedSince) + cmp.Or(first.Patience, never/2)
 	opens = max(g.end, min(g.closedAt+backoff, patience, first.deadline-answerWait))
 	return opens, max(opens, jittered)
 }
 
-// emptied counts the openings, the last one included, in which nobody passed.
+// emptied counts the openings in a row that let nobody through, the last one included.
 func (g *gate) emptied() int {
 	if g.ramp != nil && g.ramp.through() == 0 {
 		return g.emptyOpenings + 1
@@ -180,8 +183,8 @@ func (g *gate) emptied() int {
 	return 0
 }
 
-// open begins the turns at the gate, by what the last opening has taught, which a refusal
-// has ended.
+// open opens the gate and begins a new ramp. It sets the ramp's pace by how many calls
+// passed in the last opening, and how long that lasted until a refusal ended it.
 func (g *gate) open(now time.Duration) {
 	last, next := g.ramp, &ramp{opened: now, last: now}
 	g.emptyOpenings = g.emptied()
@@ -189,10 +192,10 @@ func (g *gate) open(now time.Duration) {
 		return
 	}
 	passed := last.through()
-	next.before = max(passed, last.before/2) // others may have been quicker this time
+	next.before = max(passed, last.before/2) // a small number may mean that other programs were quicker this time
 	next.gap = last.gap * 5 / 4
 	if passed > 0 {
-		g.lastPass = max(g.lastPass, g.closedAt) // some got through before, answered or not
+		g.lastPass = max(g.lastPass, g.closedAt) // calls without an answer have got through too
 		average := (now - last.opened) / time.Duration(passed)
 		if average < next.gap || last.gap == 0 || passed <= last.before {
 			next.gap = average
@@ -205,30 +208,30 @@ func (g *gate) open(now time.Duration) {
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	p, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	if p.gate != nil && passed && w.Grant.Mark != nil {
-		p.gate.lastPass = now // also for a class that then leaves: the limit may be the same
+		p.gate.lastPass = now // even if the class leaves the gate below: the limit may be the same
 	}
 	switch mark := w.Grant.Mark.(type) {
 	case *ramp:
 		mark.record(o)
-	case *gate: // it tried whether it has to wait
-		if passed && p.gate == mark && p.tryAt < never { // else the limit has refused the class itself since
+	case *gate: // the class tried whether the gate holds it back; see classState
+		if passed && p.gate == mark && p.tryAt < never { // and the limit has not refused the class itself since
 			p.gate = nil
 		}
 	}
 	if !o.Refused {
 		return false
 	}
-	c.Sort(context.Background(), w) // a call may make its engine only when it is refused
+	c.Sort(context.Background(), w) // under WithoutCoolDown, a call has no engine until it is refused, so no class yet
 	return c.close(now, w.Class.ID, o)
 }
 
 // Idle implements Rule.
 func (*CoolDown) Idle(time.Duration, Class) {}
 
-// close shuts the gate of a limit that has refused a class. A gate that is closed
-// for longer already stays closed for longer.
+// close closes the gate of the limit that has refused a call of a class. If the class
+// waits at another gate that opens later, it stays there.
 func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
-	asked, g := cmp.Or(o.RetryAfter, LeastClosed), c.gateOf(o.LimitKey, class)
+	asked, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOf(o.LimitKey, class)
 	end := now + asked
 	if old := c.classes[class].gate; old == nil || !old.closed || old.end <= end {
 		c.classes[class].gate = g
@@ -248,7 +251,7 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	}
 	first := firstTrial
 	if asked <= firstTrial {
-		first = 2 * firstTrial // the gate opens before, unless it backs off
+		first = 2 * firstTrial // the gate opens sooner than a trial, unless it backs off
 	}
 	for i := range c.classes {
 		p := &c.classes[i]
@@ -265,7 +268,8 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	return news
 }
 
-// gateOf returns the gate of a name, or the class's own where there is none.
+// gateOf returns the gate with a limit_key, or a new one. Without a limit_key each class
+// has its own gate.
 func (c *CoolDown) gateOf(key string, class int) *gate {
 	for i := range c.classes {
 		if g := c.classes[i].gate; g != nil && g.key == key && (key != "" || i == class) {
@@ -275,36 +279,37 @@ func (c *CoolDown) gateOf(key string, class int) *gate {
 	return &gate{key: key}
 }
 
-// ramp lets callers go in turn behind a gate that has opened, so that few of them
-// meet the refusal that shows where the limit is: one goes, then two for each that
-// has passed, up to the number that passed last time. From there on one goes
-// after each gap: last time's average distance. The n-th that passes then shrinks it by
-// n/512, or by more where it is long: the program may have had a small share of a limit
-// that it has for itself now, and would take minutes to find that out call by call.
+// ramp paces the calls at a gate that has opened, so that few of them meet the refusal
+// that shows where the limit is. One call goes, then two for each that has passed, up to
+// the number that passed in the last opening. From there on one call goes after each gap,
+// the average distance of the calls that passed then. The n-th call that passes beyond
+// that number shrinks the gap by n/512, and a long gap by more: the program may have had
+// a small share of a limit that it now has for itself, and would take minutes to find
+// that out call by call.
 type ramp struct {
-	before  int           // how many passed when the gate was open last; 0: not known
-	gap     time.Duration // the distance beyond before; 0: not known
-	sent    int           // since the opening
-	passed  int           // of them
-	refused int           // of them
+	before  int           // the calls that passed in the last opening; 0: not known
+	gap     time.Duration // between calls once before have gone; 0: not known
+	sent    int           // calls since the opening
+	passed  int           // of sent, those that the service accepted
+	refused int           // of sent, those that it refused
 	opened  time.Duration
-	last    time.Duration // when one was sent, or the opening
+	last    time.Duration // when the last call was sent; at first, opened
 }
 
 const (
-	// answerWait is how long an answer is waited for before the next caller goes
-	// all the same: services refuse quickly, but replies can take minutes. It also
-	// bounds what the pace of many costs a lone caller.
+	// answerWait is how long the next call waits for the answer to the one before it. A
+	// refusal comes within that time, but a reply can take minutes. It also bounds how
+	// long the gap holds up a lone caller.
 	answerWait = time.Second
-	// maxGap bounds the distance: to be wrong by more would cost a caller more
-	// than a refusal.
+	// maxGap bounds the gap: one that is longer by mistake would cost a caller more time
+	// than a refusal does.
 	maxGap = 15 * time.Second
-	// longGap in seconds, squared, is how much faster a long gap shrinks than one of a
-	// second. With 15, 16 programs on a token bucket met a quarter more refusals.
+	// A gap of n seconds shrinks n*n times as fast as one of a second, with n up to
+	// longGap. With 15, 16 programs on a token bucket met a quarter more refusals.
 	longGap = 4.0
 )
 
-// due is when the next caller may go.
+// due returns when the next call may go. alone is true if no other call waits.
 func (r *ramp) due(now time.Duration, alone bool) time.Duration {
 	wait := max(answerWait, r.gap)
 	switch {
@@ -321,7 +326,7 @@ func (r *ramp) due(now time.Duration, alone bool) time.Duration {
 	return max(now, r.last+wait)
 }
 
-// record counts how a caller that was sent has ended.
+// record counts how a call of the ramp has ended.
 func (r *ramp) record(o Outcome) {
 	switch {
 	case o.Refused:
@@ -337,11 +342,12 @@ func (r *ramp) record(o Outcome) {
 	}
 }
 
-// through counts those who got through, answered or not: refusals come quickly.
+// through counts the calls that got through. One without an answer has, because a refusal
+// comes quickly.
 func (r *ramp) through() int { return r.sent - r.refused }
 
-// Jitter spreads out callers that were refused together: by half of the
-// backoff, and by a tenth of a long Retry-After, within half of the room.
+// Jitter returns a random wait that spreads out callers that were refused together: up to
+// half of the backoff and a tenth of the Retry-After (asked), but at most half of the room.
 func Jitter(asked, backoff, room time.Duration, random float64) time.Duration {
 	return min(time.Duration(random*(float64(asked)/10+float64(backoff)/2)), room/2)
 }

@@ -1,18 +1,20 @@
 // Package quota holds calls back that the service would refuse (interface 8).
 //
-// An [Engine] keeps those who wait: a queue for each class of calls. It counts no
-// limits. A [Rule] says when the next call of a class may go, and learns how each one
-// ended. [CoolDown] is the rule of every client that is given no other; the one of
-// package pacer acts before a refusal.
+// An [Engine] keeps the waiting calls, in one queue for each class of calls. It knows no
+// limits. A [Rule] decides when the next call of a class may go, and learns how each
+// attempt ended. [CoolDown] is the default rule of a client: it learns from refusals. The
+// rule of package pacer knows the limits, and acts before a refusal.
 //
-// The way of a call: Acquire has the rule sort it into a class. enter puts it into the
-// queue, and serveLocked asks the rule for all queues that are due. If the call may not
-// go at once, it rests in wait until its grant, or a refusal, wakes it. Done has the rule
-// learn how the attempt ended, and serves again: the rule may now answer something else.
+// What happens to a call: Acquire asks the rule for the call's class. enter puts the call
+// into the queue of the class, and serveLocked asks the rule about all queues that are
+// due. If the call may not go at once, it rests in wait, until a grant or a refusal wakes
+// it. When its attempt is over, Done passes the outcome to the rule, and serves again,
+// because the rule may decide differently now.
 //
-// No goroutine serves the queues: one of the calls that rest, the sleeper, sleeps until
-// the next queue is due, and then serves. A rule that asks a store does so on a goroutine
-// of Go, which uses Do and Deliver.
+// No goroutine serves the queues. One of the resting calls is the sleeper: it sleeps until
+// the next queue is due (the alarm), and then serves. When it leaves, another resting call
+// becomes the sleeper. A rule that asks a store does so on a goroutine that Go starts; the
+// goroutine returns to the engine through Do and Deliver.
 package quota
 
 import (
@@ -30,100 +32,101 @@ import (
 // Class names calls that spend the same limits and wait in one queue.
 type Class struct {
 	ID    int
-	Batch bool // else interactive, for Waiting; the rule decides who goes first
+	Batch bool // for Waiting; the rule decides whether interactive calls go first
 }
 
-// A Rule decides when calls go. Times are by the engine's clock, which never goes
-// back. The engine's lock guards the rule: all methods but Sort are called under it. They
-// return at once, and call neither the engine (but for Go) nor the client.
+// A Rule decides when calls go. Its times are by the engine's clock, which never goes
+// back. The engine calls all methods but Sort under its lock, so the lock guards the
+// rule's state too. They return at once, and call neither the client nor any method of
+// the engine but Go.
 type Rule interface {
-	// Sort sets the waiter's Class and Tenant. False: nothing can hold it back.
+	// Sort sets the waiter's Class and Tenant. It reports false if nothing can hold the
+	// call back at the moment.
 	Sort(ctx context.Context, w *Waiter) bool
 	// Ask grants some of the waiting calls of a class, or says when to ask again. first
-	// is the next of them. If waiting is 0, the question is only how long first would
-	// wait, as far as the rule knows at once. A slow rule returns the Again Later. It then
-	// works on a goroutine that it starts with Engine.Go, and passes the result to
-	// Engine.Deliver. Until then the last Schedule holds.
+	// is the next call. If waiting is 0, the engine only asks how long first would wait,
+	// as far as the rule knows without a store. A slow rule returns a Schedule whose Again
+	// is Later. It then works on a goroutine that it starts with Engine.Go, and passes the
+	// result to Engine.Deliver. Until then the last Schedule holds.
 	Ask(now time.Duration, first *Waiter, waiting int) Schedule
-	// Done learns how a granted attempt ended, and the engine asks anew for all classes.
-	// An attempt that was not sent gives its grant back. news: a refusal closed a limit,
-	// or kept it closed for a second longer or more.
+	// Done learns how a granted attempt ended. After it, the engine asks again about all
+	// classes. An attempt that was not sent gives its grant back. news is true if a
+	// refusal closed a limit, or kept it closed for at least a second longer.
 	Done(now time.Duration, w *Waiter, o Outcome) (news bool)
-	// Idle learns that nobody waits any more in a class for which it was to be asked
-	// again.
+	// Idle learns that the last waiting call of a class has left, so that the engine does
+	// not ask again about the class.
 	Idle(now time.Duration, class Class)
 }
 
-// Schedule is what a Rule says about a class. The zero Schedule is out of date: the engine
-// asks at once, and refuses nobody until then.
+// Schedule is a Rule's answer about a class. The zero Schedule means "not known": the
+// engine asks at once, and refuses no call until it has the answer.
 type Schedule struct {
-	Grants       []Grant       // for the first in the queue
-	Again        time.Duration // when to ask for the others; or Later
-	Opens        time.Duration // no call of the class goes before this time; 0: the limit is open
-	Turn         time.Duration // when the next one goes; 0: not known
+	Grants       []Grant       // for the first calls in the queue
+	Again        time.Duration // when to ask about the others; or Later
+	Opens        time.Duration // when the limit opens: no call of the class goes before; 0: it is open
+	Turn         time.Duration // when the next call goes; 0: not known
 	Gap          time.Duration // between the turns after that
-	Estimated    bool          // Turn and Gap are estimates: nobody is refused because of them
-	RefusedSince time.Duration // since when the service has refused all, though the limit has opened; 0: it has not
-	RefusedUntil time.Duration // when the last opening in which it did was due
-	Key          string        // the limit_key of the limit that they wait for
-	TraceID      string        // of the refusal that closed it; empty if not known
+	Estimated    bool          // Turn and Gap are estimates: no call is refused because of them
+	RefusedSince time.Duration // since when the service refuses every call though the limit has opened; 0: it does not
+	RefusedUntil time.Duration // when the limit was due to open last; every call was refused then too
+	Key          string        // the limit_key of the limit that the calls wait for
+	TraceID      string        // of the refusal that closed the limit; empty if not known
 }
 
-// Moments beyond all others.
+// Times that lie beyond all others.
 const (
 	never = 1 << 62
-	Later = never - 1 // the Again of a Schedule that is still to come
+	Later = never - 1 // the Again of a Schedule that the rule will Deliver
 )
 
-// Grant is the leave to send one attempt.
+// Grant allows one attempt to be sent.
 type Grant struct {
 	At            time.Duration // when it may be sent
-	ReportSuccess bool          // the rule learns something if the service accepts it
-	Mark          any           // by which the rule knows it again
+	ReportSuccess bool          // Done is called for a success too, because the rule learns from it
+	Mark          any           // for the rule: identifies the grant in Done
 }
 
-// Waiter is the part of a call that an engine keeps. The same Waiter serves all
-// attempts of a call.
+// Waiter is an engine's view of a call. The same Waiter serves all attempts of a call.
 type Waiter struct {
 	Endpoint *spec.Endpoint
 	SetsBYOK bool
-	MaxWait  time.Duration // a limit that is closed for longer refuses the call
-	Patience time.Duration // a limit that has let nobody through for this long, and closes again, refuses it; 0: no bound
+	MaxWait  time.Duration // if the limit is closed for longer, the call is refused
+	Patience time.Duration // if the limit closes again after it has let nobody through for this long, the call is refused; 0: no bound
 	Clock    Clock         // nil: the engine's
-	OnWait   func(Wait)    // is called when a wait has begun and its length is known; may be nil
+	OnWait   func(Wait)    // is called once a wait has begun and its length is known; may be nil
 
 	Class        Class
-	Tenant       string        // tenants take turns
-	Refused      bool          // by the service: it goes before those who came later
-	limitedSince time.Duration // it first met a limit
+	Tenant       string        // see line
+	Refused      bool          // the service refused the last attempt: the call goes before new ones
+	limitedSince time.Duration // when a limit first held the call back
 	attempt
 }
 
-// attempt is what is known of the last Acquire.
+// attempt is the state of the last Acquire.
 type attempt struct {
 	Grant  Grant
 	Waited time.Duration
 	Limit  string // the limit_key of the limit that Acquire waited for
 
-	entered    time.Duration
-	deadline   time.Duration
-	untilGrant time.Duration // before the Grant's time
-	round      int
-	place      int                // in the line when it entered, from 1
-	waits      bool               // in the line
-	granted    bool               // it has a Grant, whose end is not reported yet
-	rests      bool               // until wake is called, or until the alarm if it is the sleeper
-	wake       context.CancelFunc // ends its rest
-	wakesAt    time.Duration      // the alarm, when it fell asleep
-	informed   bool               // OnWait was called with the length of this wait
-	err        error
+	entered    time.Duration      // when Acquire was called
+	deadline   time.Duration      // of the context; never: none
+	untilGrant time.Duration      // from the grant to Grant.At
+	round      int                // in the line
+	place      int                // in the line when the call entered, from 1
+	waits      bool               // the call is in the line
+	granted    bool               // the call has a Grant, and Done was not called yet
+	rests      bool               // the call is blocked in wait: until wake is called or, if it is the sleeper, until the alarm
+	wake       context.CancelFunc // ends the rest
+	wakesAt    time.Duration      // the alarm for which the sleeper sleeps
+	informed   bool               // OnWait was called
+	err        error              // the refusal, or the context's error
 }
 
-// Wait is what is known when a wait begins.
+// Wait is a forecast of a wait that has begun.
 type Wait struct {
 	Limit    string        // limit_key; empty if not known
 	Place    int           // in the line of its class, from 1
-	Expected time.Duration // how long it will probably take
+	Expected time.Duration // an estimate of the whole wait
 }
 
 // Outcome is how a granted attempt ended.
@@ -135,34 +138,35 @@ type Outcome struct {
 	RetryAfter time.Duration // 0: the answer did not say
 }
 
-// Refusal is the error of a call for which it is no use to wait.
+// Refusal is the error of a call that would wait in vain: its turn comes after its
+// deadline, its limit is closed for longer than MaxWait, or its Patience is over.
 type Refusal struct {
 	LimitKey   string
 	TraceID    string        // of the answer that closed the limit
-	RetryAfter time.Duration // until its turn
-	Patience   time.Duration // if over 0, the reason: nobody got through for this long
+	RetryAfter time.Duration // until the call's turn
+	Patience   time.Duration // if over 0, the reason is that nobody got through for this long
 }
 
-// Error is for callers that do not look at the fields.
+// Error implements error, for callers that do not look at the fields.
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("limit %s is closed for %s", r.LimitKey, r.RetryAfter)
 }
 
-// An Engine holds the calls of one API key. It keeps no timer and no goroutine
-// while nobody waits, so that several synctest bubbles can share it, as long as
-// those who wait at the same time are in one bubble. A nil Engine holds back nobody.
+// An Engine holds the waiting calls of one API key. While no call waits it keeps no timer
+// and no goroutine. So several synctest bubbles can share it, as long as all calls that
+// wait at the same time are in one bubble. A nil Engine holds no call back.
 type Engine struct {
 	rule Rule
 
-	mu      sync.Mutex // guards what follows
-	clock   Clock
-	last    time.Time     // the clock's latest reading
-	elapsed time.Duration // by the clock, an hour when the engine was made; never goes back
-	rewound func()        // the clock was set back
+	mu      sync.Mutex    // guards what follows
+	clock   Clock         // of the call that entered last
+	last    time.Time     // the clock's last reading
+	elapsed time.Duration // the engine's time: begins at an hour, moves with the clock, never goes back
+	rewound func()        // is called when the clock was set back by more than a second; may be nil
 	queues  map[Class]*queue
-	grants  int64
-	sleeper *Waiter       // the one of those who rest that sleeps until the alarm; nil: nobody rests
-	alarm   time.Duration // when the next queue is due; never: not before something happens
+	grants  int64         // counts deliveries that granted something, for queue.lastGrant
+	sleeper *Waiter       // the resting call that sleeps until the alarm; nil: no call rests
+	alarm   time.Duration // when the next queue is due; never: none is, until a call comes, leaves or is done
 }
 
 // queue holds the waiting calls of a class.
@@ -170,11 +174,12 @@ type queue struct {
 	Class
 	Schedule
 	line
-	// uninformed has the resting calls whose OnWait waits for a forecast, and what wakes
-	// them. A call that has left meanwhile is not touched: it may wait again.
+	// uninformed has the wake functions of the resting calls whose OnWait waits for a
+	// forecast. It holds the functions, not only the calls, because a Waiter that has
+	// left may rest again by now, with another wake.
 	uninformed map[*Waiter]context.CancelFunc
-	lastGrant  int64 // the number of its last grant, of all
-	asking     bool  // the rule will deliver a Schedule
+	lastGrant  int64 // Engine.grants at its last grant
+	asking     bool  // the rule will Deliver a Schedule
 	stale      bool  // something has changed since the rule was asked
 }
 
@@ -183,13 +188,13 @@ func NewEngine(rule Rule, clock Clock) *Engine {
 	if clock == nil {
 		clock = RealClock{}
 	}
-	// The engine's time begins at an hour: a moment of 0 means "not set".
+	// The engine's time begins at an hour, because a time of 0 means "not set".
 	return &Engine{rule: rule, clock: clock, elapsed: time.Hour, queues: map[Class]*queue{}}
 }
 
-// Acquire waits until the attempt may be sent. The error is a *Refusal, the
-// context's, or what broke the clock or the rule. A call that leaves for any reason, a
-// panic of OnWait or of the clock included, leaves the line or gives its grant back.
+// Acquire waits until the attempt may be sent. Its error is a *Refusal, the context's, or
+// one that names what broke the clock or the rule. Whenever it does not succeed, even if
+// OnWait or the clock panics, the call leaves the line or gives its grant back.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	w.attempt = attempt{}
 	if e == nil || !e.rule.Sort(ctx, w) {
@@ -212,7 +217,8 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	return err
 }
 
-// enter puts a call into its queue, and serves. It reports whether the call has to wait.
+// enter puts a call into the queue of its class, and serves. It reports whether the call
+// has to wait.
 func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -233,13 +239,13 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 		return false
 	}
 	if w.Refused {
-		q.Again = 0 // when the rule was asked last, this call did not wait yet
+		q.Again = 0 // ask anew: the rule does not know of this call yet, and it may be first in line
 	}
 	e.serveLocked()
 	return w.waits
 }
 
-// wait lets a call rest until it may go or is refused.
+// wait blocks until the call may go or is refused.
 func (e *Engine) wait(ctx context.Context, w *Waiter) error {
 	for slept := false; ; {
 		rest, sleep, forecast := e.beginRest(ctx, w, slept)
@@ -259,12 +265,19 @@ func (e *Engine) wait(ctx context.Context, w *Waiter) error {
 	}
 }
 
-// beginRest returns a context that ends when the call is woken; nil if it waits no longer,
-// or has a forecast to tell first, which may take long.
+// beginRest prepares one round of wait. It returns
 //
-// The call becomes the sleeper if nobody is. So does one that brings a clock, when it
-// first rests: the clock of another may stand still. A sleeper that has slept serves. A
-// sleep that nobody cut short has taken its time, even if the clock stands still.
+//   - a context that ends when the call is woken. If sleep is over 0, the call is the
+//     sleeper, and sleeps for at most that long.
+//   - or a forecast, with which wait calls OnWait outside the lock,
+//   - or nothing: the call waits no longer.
+//
+// slept says that the call was the sleeper and slept until the alarm: then it serves. It
+// counts the time as passed even if its clock stands still.
+//
+// The call becomes the sleeper if there is none. A call with a clock other than real time
+// also takes over from the present sleeper when it first rests, because the clock of the
+// other may stand still.
 func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest context.Context, sleep time.Duration, forecast *Wait) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -283,7 +296,7 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest con
 	uninformed := w.OnWait != nil && !w.informed
 	if uninformed && q.Turn > 0 {
 		w.informed, w.rests = true, false
-		e.wakeAtLocked(e.alarm) // another one may have to sleep
+		e.wakeAtLocked(e.alarm) // if this call is the sleeper, another must take over
 		return nil, 0, &Wait{Limit: q.Key, Place: w.place, Expected: max(0, q.Turn+time.Duration(w.place-1)*q.Gap-now)}
 	}
 	w.rests = true
@@ -302,8 +315,8 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest con
 	return rest, sleep, nil
 }
 
-// wakeAtLocked sets the alarm. It wakes the sleeper, to sleep anew, or somebody to become
-// the sleeper.
+// wakeAtLocked sets the alarm. It wakes the sleeper, so that beginRest computes its sleep
+// anew. If there is none, or it rests no more, it wakes any resting call to take its place.
 func (e *Engine) wakeAtLocked(at time.Duration) {
 	sleeps := e.sleeper != nil && e.sleeper.rests
 	if sleeps && at == e.alarm {
@@ -322,11 +335,11 @@ func (e *Engine) wakeAtLocked(at time.Duration) {
 	}
 }
 
-// startWaitLocked notes when a call enters, and for how long it can wait.
+// startWaitLocked sets when a call entered, and for how long it can wait.
 func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Duration) {
 	now = e.nowLocked()
 	w.entered, w.deadline, w.wake = now, never, func() {}
-	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // moments are added
+	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // so that a time plus one of them does not overflow
 	if w.limitedSince == 0 {
 		w.limitedSince = now
 	}
@@ -336,8 +349,8 @@ func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Durat
 	return now
 }
 
-// Forecast returns for how long the limit of a call is closed, and why it is no use
-// for the call to wait; nil if it is. Both as far as they are known.
+// Forecast returns how long a call would wait, and the refusal if it would wait in vain;
+// 0 and nil if the rule does not know.
 func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refusal) {
 	if !e.rule.Sort(ctx, w) {
 		return 0, nil
@@ -349,12 +362,12 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 	return max(0, s.Turn-now), s.refusal(w, 0, now)
 }
 
-// Done reports how an attempt ended that Acquire let pass, and whether that
-// began a cool-down, or prolonged one by a second at least.
+// Done gets how an attempt ended that Acquire let pass. news is true if that began a
+// cool-down, or prolonged one by a second or more.
 func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	w.Refused = o.Refused
-	// The rule learns nothing of a call that it did not hold back, or whose success is no
-	// news. Then no lock is taken.
+	// No lock for a call that the rule did not hold back, or whose success teaches the rule
+	// nothing: this is the way of nearly every call.
 	if !o.Refused && (!w.granted || o.Sent && !w.Grant.ReportSuccess) {
 		w.granted = false // a second report would give the grant back
 		return false
@@ -362,8 +375,8 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	return e.leave(w, o)
 }
 
-// leave takes a call out of the line, if it waits there, and has the rule learn how its
-// attempt ended, if it was granted or refused.
+// leave takes a call out of the line, if it is there. If the call had a grant or was
+// refused, leave passes the outcome to the rule.
 func (e *Engine) leave(w *Waiter, o Outcome) (news bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -387,8 +400,8 @@ func (e *Engine) Do(f func(now time.Duration)) {
 	e.serveLocked()
 }
 
-// Forget makes all schedules out of date, those that are still to come too. It is for
-// functions that Do runs.
+// Forget resets all schedules, so that the rule is asked again. A Schedule that the rule
+// is still to Deliver will not refuse anybody. Call it only in a function that Do runs.
 func (e *Engine) Forget() {
 	for _, q := range e.queues {
 		q.Schedule, q.stale = Schedule{}, true
@@ -407,10 +420,11 @@ func (e *Engine) Waiting(batch bool) (n int) {
 	return n
 }
 
-// serveLocked asks the rule for all classes that are due, and sets the alarm for the next.
+// serveLocked asks the rule about all classes that are due, and sets the alarm for the
+// next one.
 //
-// Of several classes it asks for the one that was served the longest ago: a light user
-// of one endpoint does not wait for a batch on another.
+// If several are due, it begins with the class whose last grant is the oldest: a light
+// user of one endpoint does not wait for a batch on another.
 func (e *Engine) serveLocked() {
 	for {
 		now, until := e.nowLocked(), time.Duration(never)
@@ -440,11 +454,12 @@ func (e *Engine) serveLocked() {
 	}
 }
 
-// leastAgain keeps a rule that grants nothing from being asked without a pause.
-const leastAgain = time.Millisecond
+// minAgain is the least time until a rule that grants nothing is asked again: a broken
+// rule must not keep a processor busy.
+const minAgain = time.Millisecond
 
-// Deliver hands grants on, and refuses those who cannot go in time any more. It is for
-// functions that Do runs on behalf of a slow rule.
+// Deliver takes a rule's Schedule for a class: it grants calls, and refuses calls that
+// can no longer go in time. A slow rule calls it in a function that Do runs.
 func (e *Engine) Deliver(class Class, s Schedule) {
 	q := e.queues[class]
 	now, granted := e.nowLocked(), len(s.Grants)
@@ -453,16 +468,16 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 		e.grants++
 		q.lastGrant = e.grants
 	case s.Again <= now:
-		s.Again = now + leastAgain
+		s.Again = now + minAgain
 	}
 	if q.stale {
 		s = Schedule{Grants: s.Grants, Key: s.Key} // it refuses nobody, and the rule is asked again
 	}
-	// Those who wait are looked at only if their turns come later than was known, by more
-	// than half a gap: to look at 500 of them after each grant would be slow.
+	// Look for calls to refuse only if the turns come later than known, by more than half a
+	// gap: to look at 500 waiting calls after each grant would be slow.
 	later := s.earliest(0) > q.earliest(granted)+q.Gap/2
 	for _, g := range s.Grants {
-		if w := q.pop(); w == nil { // nobody waits for it any more
+		if w := q.pop(); w == nil { // the call that it was for has left: give it back
 			e.Forget()
 			e.rule.Done(now, &Waiter{Class: class, attempt: attempt{Grant: g}}, Outcome{})
 		} else {
@@ -481,7 +496,8 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 	}
 }
 
-// earliest is when a call can go at the earliest that has ahead calls in front of it.
+// earliest returns the earliest time at which a call can go that has ahead calls in front
+// of it.
 func (s *Schedule) earliest(ahead int) time.Duration {
 	if s.Estimated {
 		return s.Opens
@@ -489,13 +505,14 @@ func (s *Schedule) earliest(ahead int) time.Duration {
 	return max(s.Opens, s.Turn+time.Duration(ahead)*s.Gap)
 }
 
-// refusal returns why a call cannot go in time; nil if it can, as far as that is known.
+// refusal returns why a call cannot go in time; nil if it can, or that is not known.
 func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	turn, closed := max(now, s.earliest(ahead)), s.Opens-now
 	var patience time.Duration
 	switch {
 	case closed > w.MaxWait, turn > now && turn >= w.deadline:
-	// Until now would be too long: a program that was frozen has not asked meanwhile.
+	// The time until RefusedUntil counts, not until now: if the program was frozen, nobody
+	// tried meanwhile.
 	case s.RefusedUntil > 0 && closed > 0 && w.Patience > 0 && s.RefusedUntil-max(s.RefusedSince, w.limitedSince) >= w.Patience:
 		patience = w.Patience
 	default:
@@ -504,7 +521,7 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	return &Refusal{LimitKey: s.Key, TraceID: s.TraceID, RetryAfter: max(1, turn-now), Patience: patience}
 }
 
-// refuseLateLocked refuses those who cannot go in time any more.
+// refuseLateLocked refuses the calls that can no longer go in time.
 func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 	ahead := 0
 	for _, w := range q.all() {
@@ -522,14 +539,14 @@ func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {
 	w.end(e.elapsed, err)
 }
 
-// end ends the wait of a call: it may go at that time, or has an error.
+// end ends the wait of a call: it goes at that time, or fails with err.
 func (w *Waiter) end(at time.Duration, err error) {
 	w.Waited, w.err, w.rests = at-w.entered, err, false
 	w.wake()
 }
 
-// Go does what takes time without the lock. If it panics, which would end the program
-// here, all waiting calls end.
+// Go runs work on a goroutine, without the lock. A panic there would end the program, so
+// Go turns it into an error of all waiting calls.
 func (e *Engine) Go(work func()) {
 	go func() {
 		err := Protect(func() error {
@@ -542,7 +559,7 @@ func (e *Engine) Go(work func()) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		for _, q := range e.queues {
-			q.Schedule, q.asking = Schedule{}, false // what the rule was to deliver may never come
+			q.Schedule, q.asking = Schedule{}, false // do not wait for a Deliver that may never come
 			for _, w := range q.all() {
 				e.refuseLocked(q, w, err)
 			}
@@ -550,8 +567,8 @@ func (e *Engine) Go(work func()) {
 	}()
 }
 
-// Protect turns a panic of a part that somebody else wrote into an error for
-// those who wait: here it would end the program.
+// Protect turns a panic of f into an error. It is for code of others (a store, a logger)
+// on goroutines of this module, where a panic would end the program.
 func Protect(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -561,23 +578,23 @@ func Protect(f func() error) (err error) {
 	return f()
 }
 
-// ErrPanic is the error of calls in which a part of the program panicked that
-// somebody else wrote.
+// ErrPanic is the error of a call in which code of others panicked: a transport, an
+// observer, a limiter, a store.
 var ErrPanic = errors.New("a part of the program panicked")
 
-// A Holder is embedded in a limiter that waits by an engine. A client that is given the
-// limiter uses the engine in place of its cool-down.
+// A Holder is embedded in a limiter that is built on an engine, such as a Pacer. A client
+// that is given the limiter uses the engine directly, in place of its cool-down.
 type Holder struct {
 	limiter any
 	engine  *Engine
 }
 
-// NewHolder is for the limiter in which it is embedded.
+// NewHolder returns the Holder to embed in limiter.
 func NewHolder(limiter any, e *Engine) Holder { return Holder{limiter, e} }
 
-// engineOf is found by EngineOf only: no package but this one can declare it.
+// engineOf is unexported, so that only a type with a Holder in it can have the method.
 func (h Holder) engineOf(limiter any) *Engine {
-	if h.limiter != limiter { // a part of the user's that embeds the limiter, and may do something else
+	if h.limiter != limiter { // a type of the user's embeds the limiter: its own Acquire must be called
 		return nil
 	}
 	return h.engine
@@ -597,7 +614,7 @@ type Clock interface {
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// RealClock is the time of this machine, or of the synctest bubble.
+// RealClock is package time: the clock of this machine, or of the synctest bubble.
 type RealClock struct{}
 
 // Now is time.Now.
@@ -614,8 +631,8 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// nowLocked is what has passed by the clock. It never goes back: a clock that is set
-// back goes on from there.
+// nowLocked reads the clock and returns the engine's time. If the clock was set back, the
+// engine's time stays where it is, and moves on with the clock from there.
 func (e *Engine) nowLocked() time.Duration {
 	now := e.clock.Now()
 	switch d := now.Sub(e.last); {

@@ -2,13 +2,13 @@ package quota
 
 import "slices"
 
-// line holds waiting calls in the order of their turns: tenants take turns, each with
-// one call in every round.
+// line holds waiting calls in the order in which they go. Tenants take turns: in each
+// round, one call of every tenant goes.
 type line struct {
-	calls   []*Waiter         // by rounds; some wait no more
-	waiting int               // how many do
+	calls   []*Waiter         // ordered by round; calls that have left may still be in it
+	waiting int               // the calls that have not left
 	round   int               // of the call that went last
-	tenants map[string]tenant // that have calls here
+	tenants map[string]tenant // the tenants with waiting calls
 }
 
 type tenant struct {
@@ -16,9 +16,10 @@ type tenant struct {
 	last    int // the round of its last call
 }
 
-// push puts a call into its place, and counts who goes before it. A new call does not go
-// in the round that is being served, or new tenants could keep all others waiting. One
-// that the service has refused does, since it waited before.
+// push puts a call into its place, and returns how many calls go before it. A new call
+// joins the round after the current one at the earliest: otherwise ever new tenants could
+// keep all others waiting. A call that the service has refused joins the current round,
+// because it has waited before.
 func (l *line) push(w *Waiter) (before int) {
 	t := l.tenants[w.Tenant]
 	w.round = l.round
@@ -35,8 +36,8 @@ func (l *line) push(w *Waiter) (before int) {
 	return before
 }
 
-// first is the call that goes next; nil if nobody waits. Its round begins only when it
-// leaves: until then another tenant can still join that round.
+// first returns the call that goes next; nil if none waits. The call's round begins only
+// when pop takes it: until then calls of other tenants can still join that round.
 func (l *line) first() *Waiter {
 	if l.waiting == 0 {
 		clear(l.calls) // for the garbage collector
@@ -59,8 +60,9 @@ func (l *line) pop() *Waiter {
 	return w
 }
 
-// remove takes out a call, if it waits. The line drops it later, since many can leave
-// at once. The place of a tenant's last call is free for its next one.
+// remove takes out a call, if it still waits. first and all drop it from the slice later:
+// if a thousand calls leave at once, the slice is copied once. If the call was the last of
+// its tenant, the tenant's next call takes its round.
 func (l *line) remove(w *Waiter) {
 	if !w.waits {
 		return
@@ -76,7 +78,7 @@ func (l *line) remove(w *Waiter) {
 	}
 }
 
-// all are those who wait, in order.
+// all returns the waiting calls in order.
 func (l *line) all() []*Waiter {
 	if len(l.calls) > l.waiting {
 		l.calls = slices.DeleteFunc(l.calls, func(w *Waiter) bool { return !w.waits })
