@@ -145,7 +145,7 @@ func (p CreateAgentParams) request() request {
 			Metadata:     metadata,
 		},
 		providerKey: string(p.LLM.APIKey),
-		words:       p.SystemPrompt,
+		userText:    p.SystemPrompt,
 		setsBYOK:    p.LLM.APIKey != "",
 	}
 }
@@ -169,13 +169,13 @@ func (p CreateAgentParams) validate() error {
 }
 
 // readAgent reads an agent, in the answer to its creation and later.
-func readAgent(r *reply) *Agent {
+func readAgent(b *answerBody) *Agent {
 	agent := &Agent{
-		ID: r.needName("agent_id"), Status: AgentStatus(r.text("status")), TraceID: r.traceID,
-		CreatedAt: Timestamp(r.text("created_at")), UpdatedAt: Timestamp(r.text("updated_at")),
+		ID: b.needNonEmpty("agent_id"), Status: AgentStatus(b.text("status")), TraceID: b.traceID,
+		CreatedAt: Timestamp(b.text("created_at")), UpdatedAt: Timestamp(b.text("updated_at")),
 	}
-	r.agentID = agent.ID
-	if sms, ok := r.object("sms"); ok {
+	b.agentID = agent.ID
+	if sms, ok := b.object("sms"); ok {
 		agent.SMS = &SMS{Status: SMSStatus(sms.text("status")), PhoneNumber: sms.text("phone_number")}
 		if *agent.SMS == (SMS{}) {
 			agent.SMS = nil // an object without a status says nothing

@@ -20,47 +20,47 @@ import (
 // This file reads answers: the body of a success, the body of an error, and how the
 // answer to a POST was missed.
 
-// reply is the JSON object in an answer's body. A reader takes the members that it knows
+// answerBody is the JSON object in an answer's body. A reader takes the members that it knows
 // by name and ignores the others, which the interface may add one day.
 //
 // A member that is missing or of another type sets err if its zero value would be a false
 // statement: an empty text, a warm-up that did not happen. Any other member is then just
 // empty: a call does not fail because its trace_id is missing.
-type reply struct {
+type answerBody struct {
 	members strictjson.Object
 	traceID string
 	agentID string // set by readAgent
 	err     error  // the first error: the body is not an object, or a needed member is wrong
 }
 
-// newReply reads a body and its trace_id. A trace_id may be a number: people only quote it.
-func newReply(body []byte) *reply {
-	members, err := strictjson.ReadObject(body)
-	r := &reply{members: members, err: err}
+// parseBody reads a body and its trace_id. A trace_id may be a number: people only quote it.
+func parseBody(text []byte) *answerBody {
+	members, err := strictjson.ReadObject(text)
+	b := &answerBody{members: members, err: err}
 	if id, _ := members.Get(memberTraceID); len(id) > 0 && strings.IndexByte("-0123456789", id[0]) >= 0 {
-		r.traceID = string(id)
+		b.traceID = string(id)
 	} else {
-		r.traceID, _ = strictjson.String(id)
+		b.traceID, _ = strictjson.String(id)
 	}
-	return r
+	return b
 }
 
 // fail keeps the first error.
-func (r *reply) fail(err error) {
-	if r.err == nil {
-		r.err = err
+func (b *answerBody) fail(err error) {
+	if b.err == nil {
+		b.err = err
 	}
 }
 
 // need returns the value of a member that the result needs. If it is missing, null or
 // there twice, need returns nil and sets err.
-func (r *reply) need(name string) []byte {
-	value, err := r.members.Get(name)
+func (b *answerBody) need(name string) []byte {
+	value, err := b.members.Get(name)
 	switch {
 	case err != nil:
-		r.fail(err)
+		b.fail(err)
 	case value == nil || string(value) == "null":
-		r.fail(errors.New(name + " is missing"))
+		b.fail(errors.New(name + " is missing"))
 	default:
 		return value
 	}
@@ -68,52 +68,52 @@ func (r *reply) need(name string) []byte {
 }
 
 // text reads an optional string: "" if it is missing, there twice or of another type.
-func (r *reply) text(name string) string {
-	value, _ := r.members.Get(name)
+func (b *answerBody) text(name string) string {
+	value, _ := b.members.Get(name)
 	s, _ := strictjson.String(value)
 	return s
 }
 
 // needText reads a string that must be there, but may be empty.
-func (r *reply) needText(name string) string {
-	value := r.need(name)
+func (b *answerBody) needText(name string) string {
+	value := b.need(name)
 	s, ok := strictjson.String(value)
 	if value != nil && !ok {
-		r.fail(errors.New(name + " is not a string"))
+		b.fail(errors.New(name + " is not a string"))
 	}
 	return s
 }
 
-// needName reads a string that must be there and not empty.
-func (r *reply) needName(name string) string {
-	s := r.needText(name)
+// needNonEmpty reads a string that must be there and not empty.
+func (b *answerBody) needNonEmpty(name string) string {
+	s := b.needText(name)
 	if s == "" {
-		r.fail(errors.New(name + " is missing"))
+		b.fail(errors.New(name + " is missing"))
 	}
 	return s
 }
 
-// needFlag reads a boolean that must be there.
-func (r *reply) needFlag(name string) bool {
-	value := string(r.need(name))
+// needBool reads a boolean that must be there.
+func (b *answerBody) needBool(name string) bool {
+	value := string(b.need(name))
 	if value != "" && value != "true" && value != "false" {
-		r.fail(errors.New(name + " is not a boolean"))
+		b.fail(errors.New(name + " is not a boolean"))
 	}
 	return value == "true"
 }
 
 // object reads a member that is an object. It reports false if the member is missing,
 // there twice or of another type.
-func (r *reply) object(name string) (*reply, bool) {
-	value, _ := r.members.Get(name)
+func (b *answerBody) object(name string) (*answerBody, bool) {
+	value, _ := b.members.Get(name)
 	members, err := strictjson.ReadObject(value)
-	return &reply{members: members}, err == nil
+	return &answerBody{members: members}, err == nil
 }
 
 // texts reads the strings of an optional array. It drops empty strings and entries of
 // another type.
-func (r *reply) texts(name string) (texts []string) {
-	value, _ := r.members.Get(name)
+func (b *answerBody) texts(name string) (texts []string) {
+	value, _ := b.members.Get(name)
 	if value == nil {
 		return nil
 	}
@@ -130,7 +130,7 @@ func (r *reply) texts(name string) (texts []string) {
 // readError reads the body of an error (interface 2.1). If the body has another shape, it
 // quotes a proxy's message, but no text that may echo the request.
 func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
-	body := newReply(a.Body)
+	body := parseBody(a.Body)
 	e := &Error{
 		Code: body.text(memberError), TraceID: body.traceID, LimitKey: body.text(memberLimitKey), Reason: body.text(memberReason),
 		Extra: extra(body.members, secrets),

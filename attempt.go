@@ -26,12 +26,12 @@ type attempt struct {
 	cookies []string  // from the http.Client's jar
 	permit  Permit    // of the user's limiter, to be reported to; nil: none
 	exchange.Answer
-	reply   *reply   // the body of a 2xx; nil: no 2xx came
-	traceID string   // the reply's, without secrets; set by safeTraceID
-	result  any      // of a success
-	failure *Error   // nil: success, or not over
-	outcome *outcome // nil: not over
-	next    action   // what follows the attempt; empty: not decided yet
+	parsed  *answerBody // the body of a 2xx; nil: no 2xx came
+	traceID string      // parsed.traceID without secrets; set by safeTraceID
+	result  any         // of a success
+	failure *Error      // nil: success, or not over
+	outcome *outcome    // nil: not over
+	next    action      // what follows the attempt; empty: not decided yet
 }
 
 // run makes the attempt. The deferred functions also run if a transport, an observer or
@@ -50,7 +50,7 @@ func (a *attempt) run() {
 	}
 	c.attempts++
 	a.send(c.client.handlers.emit(ctx, silent, func() Event { return RequestStart{c.subject, a.number} }))
-	if a.outcome = classify(a.Answer, a.failure, c.endpoint, c.whyOver()); a.outcome == outcomeLimited {
+	if a.outcome = classify(a.Answer, a.failure, c.endpoint, c.ctxErr()); a.outcome == outcomeLimited {
 		c.refusals++
 	}
 }
@@ -68,9 +68,9 @@ func (a *attempt) observe(ctx context.Context) {
 	}
 }
 
-// leastWait is the shortest wait for a limit that is reported as one: a limiter takes a
+// minReportedWait is the shortest wait for a limit that is reported as one: a limiter takes a
 // moment to decide even if it holds nothing back.
-const leastWait = time.Millisecond
+const minReportedWait = time.Millisecond
 
 // acquire waits until the attempt may be sent: it asks the engine, then the user's
 // limiter, then the function of WithBeforeSend. It returns the refusal; nil if the
@@ -78,17 +78,17 @@ const leastWait = time.Millisecond
 func (a *attempt) acquire(ctx context.Context) *Error {
 	c, w := a.call, &a.call.waiter
 	if err := ctx.Err(); err != nil { // it ended before any limit delayed the call: not a 429
-		return &Error{cause: c.cause(ctx, err)}
+		return &Error{cause: c.redactCause(ctx, err)}
 	}
-	err := c.line.Acquire(ctx, w)
+	err := c.engine.Acquire(ctx, w)
 	limitKey, waited := w.Limit, w.Waited
 	if err == nil && c.client.limiter != nil {
 		var asked time.Duration
-		if asked, err = a.askLimiter(ctx); asked >= leastWait {
+		if asked, err = a.askLimiter(ctx); asked >= minReportedWait {
 			limitKey, waited = "", waited+asked // perhaps for the user's limiter, which names no limit
 		}
 	}
-	if waited >= leastWait {
+	if waited >= minReportedWait {
 		c.waited += waited
 		c.client.handlers.emit(ctx, slog.LevelDebug, func() Event { return LimiterWait{c.subject, a.number, limitKey, waited} })
 	}
@@ -123,9 +123,9 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err erro
 		a.permit = permit
 	}
 	asked = c.client.since(began)
-	if err == nil && asked >= leastWait {
-		c.line.Done(&c.waiter, quota.Outcome{})
-		err = c.line.Acquire(ctx, &c.waiter)
+	if err == nil && asked >= minReportedWait {
+		c.engine.Done(&c.waiter, quota.Outcome{})
+		err = c.engine.Acquire(ctx, &c.waiter)
 		asked += c.waiter.Waited
 	}
 	return asked, err
@@ -138,35 +138,35 @@ func (a *attempt) askBeforeSend(ctx context.Context) *Error {
 	if isNil(err) { // a nil *Error in an error
 		return nil
 	}
-	return &Error{by: "function of WithBeforeSend", cause: a.call.cause(ctx, err), Local: true}
+	return &Error{by: "function of WithBeforeSend", cause: a.call.redactCause(ctx, err), Local: true}
 }
 
 // refusal turns the error of the engine or of the user's limiter into the call's error,
 // which says who refused the attempt and why. If a limit is the reason, it is a 429, as
 // the service would have answered.
 func (a *attempt) refusal(ctx context.Context, err error) *Error {
-	var inLine *quota.Refusal
-	var said *Error
+	var refused *quota.Refusal
+	var answered *Error
 	c, e := a.call, &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true}
-	if (errors.As(err, &inLine) || c.client.limiter == nil) && c.client.pacer == nil {
+	if (errors.As(err, &refused) || c.client.limiter == nil) && c.client.pacer == nil {
 		e.by = "cool-down"
 	}
 	switch {
-	case inLine != nil:
-		e.TraceID, e.LimitKey, e.RetryAfter = inLine.TraceID, inLine.LimitKey, inLine.RetryAfter
-		e.cause = c.tooLong(inLine.Patience, e.RetryAfter)
+	case refused != nil:
+		e.TraceID, e.LimitKey, e.RetryAfter = refused.TraceID, refused.LimitKey, refused.RetryAfter
+		e.cause = c.whyNotWait(refused.Patience, e.RetryAfter)
 	case ctx.Err() != nil:
-		e.LimitKey, e.cause = c.waiter.Limit, c.cause(ctx, fmt.Errorf("in line for a limit: %w", err))
+		e.LimitKey, e.cause = c.waiter.Limit, c.redactCause(ctx, fmt.Errorf("in line for a limit: %w", err))
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return &Error{cause: e.cause}
 		}
-	case errors.As(err, &said) && said.StatusCode == http.StatusTooManyRequests:
-		e.Code, e.TraceID, e.LimitKey, e.Reason = said.Code, said.TraceID, said.LimitKey, said.Reason
+	case errors.As(err, &answered) && answered.StatusCode == http.StatusTooManyRequests:
+		e.Code, e.TraceID, e.LimitKey, e.Reason = answered.Code, answered.TraceID, answered.LimitKey, answered.Reason
 		e.redact(&c.secrets)
-		e.RetryAfter = max(0, said.RetryAfter)
-		e.cause = c.tooLong(0, e.RetryAfter)
+		e.RetryAfter = max(0, answered.RetryAfter)
+		e.cause = c.whyNotWait(0, e.RetryAfter)
 	default:
-		return &Error{Local: true, by: e.by, cause: c.cause(ctx, err)}
+		return &Error{Local: true, by: e.by, cause: c.redactCause(ctx, err)}
 	}
 	return e
 }
@@ -193,7 +193,7 @@ func (a *attempt) send(ctx context.Context) {
 	c.timeLeft -= time.Since(began)
 	if a.Err != nil {
 		a.failure = cmp.Or(a.failure, new(Error))
-		a.Err = c.cause(ctx, a.nameTimeout(ctx))
+		a.Err = c.redactCause(ctx, a.nameTimeout(ctx))
 		a.failure.cause = a.Err
 	}
 }
@@ -201,14 +201,14 @@ func (a *attempt) send(ctx context.Context) {
 // nameTimeout returns a.Err. If a timeout of the client caused it, the error names it:
 // WithTimeout or the Timeout of the http.Client.
 func (a *attempt) nameTimeout(ctx context.Context) error {
-	over, timeout := a.call.whyOver(), a.call.client.httpClient.Timeout
+	over, timeout := a.call.ctxErr(), a.call.client.httpClient.Timeout
 	switch {
 	case a.Err != context.DeadlineExceeded, ctx.Err() != nil, over == nil && timeout <= 0:
 		return a.Err
 	case over != nil:
 		return over
 	}
-	return fmt.Errorf("%w: the Timeout of the http.Client allows %s", a.Err, human(timeout))
+	return fmt.Errorf("%w: the Timeout of the http.Client allows %s", a.Err, roundDuration(timeout))
 }
 
 // read reads the answer and reports whether it is a documented success. If not, it sets
@@ -221,11 +221,11 @@ func (a *attempt) read() bool {
 	case a.Err != nil:
 		a.failure = new(Error)
 	default:
-		a.reply = newReply(a.Body)
-		if a.result = a.call.readResult(a.reply); a.reply.err == nil {
+		a.parsed = parseBody(a.Body)
+		if a.result = a.call.readResult(a.parsed); a.parsed.err == nil {
 			return true
 		}
-		a.Err, a.Missed = notDocumented(a.Answer, a.reply.err, secrets), exchange.Unreadable
+		a.Err, a.Missed = notDocumented(a.Answer, a.parsed.err, secrets), exchange.Unreadable
 		a.failure = &Error{TraceID: a.safeTraceID()}
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, a.call.client.clockOrReal().Now())
@@ -238,15 +238,15 @@ func (a *attempt) release(ctx context.Context) {
 	c, o := a.call, quota.Outcome{Sent: a.Sent}
 	if a.outcome == outcomeLimited {
 		o.Refused, o.TraceID, o.LimitKey, o.RetryAfter = true, a.failure.TraceID, a.failure.LimitKey, a.failure.RetryAfter
-		if c.line == nil { // WithoutCoolDown: this call waits in an engine that no other call uses
-			c.line = quota.NewCoolDown(c.client.clock, c.client.random)
+		if c.engine == nil { // WithoutCoolDown: this call waits in an engine that no other call uses
+			c.engine = quota.NewCoolDown(c.client.clock, c.client.random)
 		}
 	}
-	closed := c.line.Done(&c.waiter, o)
+	closed := c.engine.Done(&c.waiter, o)
 	if a.permit != nil {
 		a.permit.Done(AttemptOutcome{StatusCode: a.Status, Sent: a.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})
 	}
-	if closed && c.client.limits != nil {
+	if closed && c.client.engine != nil {
 		c.client.handlers.emit(ctx, slog.LevelInfo, func() Event { return CoolDown{c.subject, o.LimitKey, o.RetryAfter} })
 	}
 }
@@ -254,8 +254,8 @@ func (a *attempt) release(ctx context.Context) {
 // report sends observers the attempt's end.
 func (a *attempt) report(ctx context.Context) {
 	c := a.call
-	if a.reply != nil && c.agentID == "" {
-		c.subject.AgentID = c.secrets.Identifier(a.reply.agentID) // of the agent that was made
+	if a.parsed != nil && c.agentID == "" {
+		c.subject.AgentID = c.secrets.Identifier(a.parsed.agentID) // of the agent that was made
 	}
 	c.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
 		e := AttemptEnd{
@@ -277,8 +277,8 @@ func (a *attempt) safeTraceID() string {
 	switch {
 	case a.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
-	case a.reply != nil && a.traceID == "":
-		a.traceID = redactTraceID(a.reply.traceID, &a.call.secrets)
+	case a.parsed != nil && a.traceID == "":
+		a.traceID = redactTraceID(a.parsed.traceID, &a.call.secrets)
 	}
 	return a.traceID
 }
@@ -311,7 +311,7 @@ func (a *attempt) finishFailure() *Error {
 // outcomeUnknownError returns the error of a POST that may have been carried out.
 func (a *attempt) outcomeUnknownError() error {
 	e := a.finishFailure()
-	unknown := &OutcomeUnknownError{Method: e.Method, Path: e.Path, TraceID: e.TraceID, Missed: missed(a.Answer, a.call.whyOver()), Err: e}
+	unknown := &OutcomeUnknownError{Method: e.Method, Path: e.Path, TraceID: e.TraceID, Missed: missed(a.Answer, a.call.ctxErr()), Err: e}
 	if e.StatusCode == 0 {
 		unknown.Err = e.cause // an Error without an answer would add nothing: unknown names the endpoint
 	}

@@ -56,41 +56,41 @@ func (p SetBYOKParams) validate() error {
 
 // readBYOK reads a BYOK configuration. null means that no key is stored, but only if ok
 // is true.
-func readBYOK(r *reply) *BYOKConfig {
-	if value, _ := r.members.Get("byok"); string(value) == "null" {
-		readOK(r)
+func readBYOK(b *answerBody) *BYOKConfig {
+	if value, _ := b.members.Get("byok"); string(value) == "null" {
+		readOK(b)
 		return nil
 	}
-	byok, ok := r.object("byok")
+	byok, ok := b.object("byok")
 	if !ok {
-		r.fail(errors.New("byok is not an object"))
+		b.fail(errors.New("byok is not an object"))
 		return nil
 	}
 	config := &BYOKConfig{
-		Provider: Provider(byok.needName("provider")), BaseURL: byok.text("base_url"), Model: byok.text("model"),
-		Fingerprint: byok.text("fingerprint"), UpdatedAt: Timestamp(byok.text("updated_at")), TraceID: r.traceID,
+		Provider: Provider(byok.needNonEmpty("provider")), BaseURL: byok.text("base_url"), Model: byok.text("model"),
+		Fingerprint: byok.text("fingerprint"), UpdatedAt: Timestamp(byok.text("updated_at")), TraceID: b.traceID,
 	}
-	r.fail(byok.err)
+	b.fail(byok.err)
 	return config
 }
 
-// readStored reads the answer to PUT. The service has stored the key only if ok is true
+// readSetBYOK reads the answer to PUT. The service has stored the key only if ok is true
 // and the configuration is there.
-func readStored(r *reply) *BYOKConfig {
-	if readOK(r); r.err != nil {
+func readSetBYOK(b *answerBody) *BYOKConfig {
+	if readOK(b); b.err != nil {
 		return nil
 	}
-	config := readBYOK(r)
-	if config == nil || r.err != nil {
-		r.err = unconfirmed("without a configuration")
+	config := readBYOK(b)
+	if config == nil || b.err != nil {
+		b.err = unconfirmed("without a configuration")
 	}
 	return config
 }
 
-// readOK fails the reply unless its member ok is true.
-func readOK(r *reply) (none struct{}) {
-	if ok, _ := r.members.Get("ok"); string(ok) != "true" {
-		r.fail(unconfirmed("without ok true"))
+// readOK fails the body unless its member ok is true.
+func readOK(b *answerBody) (none struct{}) {
+	if ok, _ := b.members.Get("ok"); string(ok) != "true" {
+		b.fail(unconfirmed("without ok true"))
 	}
 	return none
 }
@@ -114,7 +114,7 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig, error) {
 	r := request{endpoint: spec.SetBYOK, invalid: params.validate(), providerKey: string(params.APIKey), setsBYOK: true}
 	r.body = setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label}
-	return do(ctx, c, r, readStored)
+	return do(ctx, c, r, readSetBYOK)
 }
 
 // ClearBYOK removes the provider key of this API key (interface 4.5). If the answer is a

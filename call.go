@@ -19,14 +19,14 @@ import (
 )
 
 // This file follows one call, from top to bottom: newCall checks and encodes, run has a
-// repeater make the attempts, nextAttempt decides what follows an attempt, and sleep
+// retrier make the attempts, nextAttempt decides what follows an attempt, and sleep
 // waits. attempt.go makes one attempt, answer.go reads its answer, and retry.go says
 // which outcomes are retried, and how often.
 
 // do makes a call: every method ends in it. read turns the body of a success into the
-// result. If it cannot, it sets reply.err.
-func do[T any](ctx context.Context, c *Client, r request, read func(*reply) T) (result T, err error) {
-	call, err := c.newCall(ctx, r, func(body *reply) any { return read(body) })
+// result. If it cannot, it sets answerBody.err.
+func do[T any](ctx context.Context, c *Client, r request, read func(*answerBody) T) (result T, err error) {
+	call, err := c.newCall(ctx, r, func(body *answerBody) any { return read(body) })
 	if err == nil {
 		err = call.run()
 	}
@@ -43,9 +43,9 @@ type request struct {
 	invalid  error  // why the method refuses its arguments; nil: they are valid
 	body     any    // encoded as JSON; nil sends no body
 	setsBYOK bool   // spends the BYOK set limit (interface 8.1)
-	// providerKey and words are secrets: no error of this call shows them. words is the
+	// providerKey and userText are secrets: no error of this call shows them. userText is the
 	// text that a person wrote, a system prompt or a message.
-	providerKey, words string
+	providerKey, userText string
 }
 
 // url returns the address of the request. An agent id is opaque, but always exactly
@@ -72,19 +72,21 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 type call struct {
 	request
 	client     *Client
-	readResult func(*reply) any // turns the body of a success into the result
-	ctx        context.Context  // the caller's, or the one that an observer returned
+	readResult func(*answerBody) any // turns the body of a success into the result
+	ctx        context.Context       // the caller's, or the one that an observer returned
 	url        url.URL
 	payload    []byte          // request.body, encoded
-	secrets    redact.Redactor // hides the API key, providerKey and words
+	secrets    redact.Redactor // hides the API key, providerKey and userText
 
 	beforeSend func(context.Context, int) error // see WithBeforeSend; nil: none
 	info       *CallInfo                        // see WithCallInfo; nil: none
 	subject    Subject                          // for observers
 	began      time.Time                        // by the client's clock; set if there are observers
 
-	line   *quota.Engine // where the call waits: Client.limits, or after a 429 without it an engine of this call alone; nil: it does not wait
-	waiter quota.Waiter  // the call's place in line
+	// engine is where the call waits for limits: the client's. Under WithoutCoolDown it is
+	// nil until the first 429, and then an engine that no other call uses.
+	engine *quota.Engine
+	waiter quota.Waiter // the call's place in the engine
 
 	first    attempt       // allocated together with the call
 	last     *attempt      // the one that began last
@@ -97,15 +99,15 @@ type call struct {
 }
 
 // newCall makes the checks that all calls share, and encodes the body.
-func (c *Client) newCall(ctx context.Context, r request, read func(*reply) any) (_ *call, err error) {
+func (c *Client) newCall(ctx context.Context, r request, read func(*answerBody) any) (_ *call, err error) {
 	if c == nil || c.base == nil {
 		return nil, errNoClient
 	}
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
-	call := &call{request: r, readResult: read, client: c, ctx: ctx, line: c.limits, timeLeft: c.timeout}
-	call.secrets = c.redactor().With(r.providerKey, r.words)
+	call := &call{request: r, readResult: read, client: c, ctx: ctx, engine: c.engine, timeLeft: c.timeout}
+	call.secrets = c.redactor().With(r.providerKey, r.userText)
 	call.first.call, call.last = call, &call.first
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
 	if call.info, _ = ctx.Value(callInfoKey{}).(*CallInfo); call.info != nil {
@@ -149,11 +151,11 @@ func (c *call) run() (err error) {
 	if c.info != nil {
 		defer c.fillInfo()
 	}
-	over := c.whyOver()
+	over := c.ctxErr()
 	if over == nil {
-		r := c.client.repeaters.Get().(*repeater)
+		r := c.client.retriers.Get().(*retrier)
 		over = r.run(c)
-		c.client.repeaters.Put(r) // not deferred: after a panic nobody knows what still uses it
+		c.client.retriers.Put(r) // not deferred: after a panic nobody knows what still uses it
 	}
 	switch c.last.next {
 	case actionSuccess:
@@ -164,18 +166,18 @@ func (c *call) run() (err error) {
 		return c.last.finishFailure()
 	default: // the call ended before its first attempt, or in the wait for the next one
 		c.last.failure = cmp.Or(c.last.failure, new(Error))
-		c.last.failure.cause = c.cause(c.ctx, cmp.Or(c.whyOver(), over))
+		c.last.failure.cause = c.redactCause(c.ctx, cmp.Or(c.ctxErr(), over))
 		return c.last.finishFailure()
 	}
 }
 
-// A repeater lets go-retryablehttp drive the attempts of one call: the library calls an
+// A retrier lets go-retryablehttp drive the attempts of one call: the library calls an
 // http.Client, which handles cookies, and that calls RoundTrip, which makes the attempt.
 // The request between them has no body and an empty header, because the library and
 // http.Client would copy both for each attempt, at eight more allocations a POST.
-// attempt.send has the real ones. A repeater takes 700 bytes, a seventh of the memory
+// attempt.send has the real ones. A retrier takes 700 bytes, a seventh of the memory
 // of a POST, so a client reuses them.
-type repeater struct {
+type retrier struct {
 	call     *call // nil: no call is using it
 	client   retryablehttp.Client
 	http     http.Client
@@ -183,8 +185,8 @@ type repeater struct {
 	response http.Response
 }
 
-func newRepeater(jar http.CookieJar) *repeater {
-	r := new(repeater)
+func newRetrier(jar http.CookieJar) *retrier {
+	r := new(retrier)
 	r.http = http.Client{Transport: r, Jar: jar, CheckRedirect: noRedirect}
 	r.client = retryablehttp.Client{
 		HTTPClient:   &r.http,
@@ -201,7 +203,7 @@ func newRepeater(jar http.CookieJar) *repeater {
 
 // run makes the attempts, and leaves their result in call.last. Its error matters only if
 // the call ended between two attempts, in sleep.
-func (r *repeater) run(c *call) error {
+func (r *retrier) run(c *call) error {
 	r.call = c
 	r.request = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
 	_, err := r.client.Do(&retryablehttp.Request{Request: &r.request}) //nolint:bodyclose // it is http.NoBody
@@ -215,7 +217,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 
 // RoundTrip makes one attempt, the reading of the body included. The library never gets
 // the user's transport, because it would close the idle connections.
-func (r *repeater) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := r.call
 	if c.last.number != 0 {
 		c.previous, c.last = c.last, new(attempt)
@@ -233,7 +235,7 @@ func (r *repeater) RoundTrip(req *http.Request) (*http.Response, error) {
 // nextAttempt decides whether there is another attempt, and sets last.next.
 func (c *call) nextAttempt() bool {
 	a := c.last
-	if a.outcome == outcomeRefused && c.previous != nil && c.previous.outcome == outcomeLimited && c.whyOver() != nil {
+	if a.outcome == outcomeRefused && c.previous != nil && c.previous.outcome == outcomeLimited && c.ctxErr() != nil {
 		// The service answered 429, and the call's time ran out in line for the next
 		// attempt. The call ends with that 429, not with the refusal here. Its next is
 		// actionRetry, so run adds why there was no retry.
@@ -245,7 +247,7 @@ func (c *call) nextAttempt() bool {
 	}
 	switch a.next {
 	case actionSuccess:
-		c.client.retries.succeed()
+		c.client.retryBudget.succeed()
 	case actionRetry:
 		if wait, again := c.takeRetry(); again {
 			c.client.handlers.emit(c.ctx, slog.LevelDebug, func() Event { return Retry{c.subject, a.number, a.outcome.name, wait} })
@@ -267,10 +269,10 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 		c.renewals++
 		return 0, true
 	case a.outcome == outcomeLimited && policy.MaxAttempts > 1:
-		closed, refusal := c.line.Forecast(c.ctx, &c.waiter)
+		closed, refusal := c.engine.Forecast(c.ctx, &c.waiter)
 		if refusal != nil {
 			a.failure.RetryAfter = max(a.failure.RetryAfter, refusal.RetryAfter)
-			a.failure.add(c.tooLong(refusal.Patience, a.failure.RetryAfter))
+			a.failure.add(c.whyNotWait(refusal.Patience, a.failure.RetryAfter))
 		}
 		return closed, refusal == nil
 	case a.outcome == outcomeLimited, c.failures() >= policy.MaxAttempts:
@@ -278,7 +280,7 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 	}
 	longest, _ := c.longestWait()
 	wait, again = policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.timeLeft-1), c.client.random())
-	if again && a.Sent && !c.client.retries.take(c.client.clockOrReal().Now()) { // an attempt that was not sent has spent no quota
+	if again && a.Sent && !c.client.retryBudget.take(c.client.clockOrReal().Now()) { // an attempt that was not sent has spent no quota
 		a.failure.add(errWithheld)
 		return 0, false
 	}
@@ -300,17 +302,17 @@ func (c *call) longestWait() (longest time.Duration, beyond string) {
 	return longest, beyond
 }
 
-// tooLong returns why a call does not wait until its limit opens: the service has refused
+// whyNotWait returns why a call does not wait until its limit opens: the service has refused
 // every call for patience, or the limit opens after the longest wait that is allowed. It
 // returns nil if patience is 0 and the wait is allowed. WithTimeout does not bound the
 // wait: it is the patience.
-func (c *call) tooLong(patience, opens time.Duration) error {
+func (c *call) whyNotWait(patience, opens time.Duration) error {
 	longest, beyond := c.longestWait()
 	switch {
 	case patience > 0:
-		return fmt.Errorf("the service has refused every call for %s", human(patience))
+		return fmt.Errorf("the service has refused every call for %s", roundDuration(patience))
 	case opens > longest:
-		return fmt.Errorf("the next attempt is due in %s, %s (%s)", human(opens), beyond, human(longest))
+		return fmt.Errorf("the next attempt is due in %s, %s (%s)", roundDuration(opens), beyond, roundDuration(longest))
 	}
 	return nil
 }
@@ -328,30 +330,30 @@ func (c *call) sleep() error {
 			return err
 		}
 	}
-	return c.whyOver()
+	return c.ctxErr()
 }
 
-// whyOver returns why the call cannot go on: its context has ended, or its time under
+// ctxErr returns why the call cannot go on: its context has ended, or its time under
 // WithTimeout is used up. It returns nil if the call can go on.
-func (c *call) whyOver() error {
+func (c *call) ctxErr() error {
 	switch {
 	case c.ctx.Err() != nil:
 		return c.ctx.Err()
 	case c.timeLeft <= 0:
-		return fmt.Errorf("%w: WithTimeout allows %s", context.DeadlineExceeded, human(c.client.timeout))
+		return fmt.Errorf("%w: WithTimeout allows %s", context.DeadlineExceeded, roundDuration(c.client.timeout))
 	}
 	return nil
 }
 
-// cause returns err, the error of a transport, a limiter, a context or a BeforeSend
+// redactCause returns err, the error of a transport, a limiter, a context or a BeforeSend
 // function, as a cause that an error of this package may wrap: without secrets, and with
 // how ctx ended and why.
 //
 // errors.Is and errors.As find err in it, but no error of this package. Such an error is
 // about another call: errgroup, for one, cancels the context of all calls with the first
 // one's error.
-func (c *call) cause(ctx context.Context, err error) error {
-	return c.secrets.Error(isOwn, cmp.Or(ctx.Err(), c.whyOver()), err, context.Cause(ctx))
+func (c *call) redactCause(ctx context.Context, err error) error {
+	return c.secrets.Error(isOwn, cmp.Or(ctx.Err(), c.ctxErr()), err, context.Cause(ctx))
 }
 
 // fillInfo fills the caller's CallInfo.

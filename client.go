@@ -23,7 +23,7 @@ type Client struct {
 	settings
 	base   *url.URL
 	sender *exchange.Sender
-	limits *quota.Engine // in which calls wait for limits; nil: they do not wait
+	engine *quota.Engine // in which calls wait for limits; nil: they do not wait
 
 	// These are functions because fmt prints a function as an address: %+v of a struct
 	// that holds a Client does not show the key.
@@ -32,10 +32,10 @@ type Client struct {
 	redactor func() *redact.Redactor // hides the key
 
 	// The clients that With makes share these.
-	retries *retryBudget
-	calls   *atomic.Uint64 // numbers the calls that have observers or a logger
+	retryBudget *retryBudget
+	calls       *atomic.Uint64 // numbers the calls that have observers or a logger
 
-	repeaters *sync.Pool // of the repeaters that no call is using
+	retriers *sync.Pool // of the retriers that no call is using
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -58,7 +58,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	}
 	redactor := redact.New(apiKey)
 	c := &Client{
-		settings: defaultSettings(), base: base, calls: new(atomic.Uint64), retries: newRetryBudget(),
+		settings: defaultSettings(), base: base, calls: new(atomic.Uint64), retryBudget: newRetryBudget(),
 		apiKey: func() string { return apiKey }, redactor: func() *redact.Redactor { return redactor },
 	}
 	return c.With(opts...)
@@ -98,17 +98,17 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		sender = exchange.New(s.httpClient.Transport)
 	}
 	return &Client{
-		settings: s,
-		base:     c.base,
-		header:   headers(c.apiKey(), s.userAgent),
-		apiKey:   c.apiKey,
-		redactor: c.redactor,
-		sender:   sender,
-		limits:   s.limitEngine(c),
-		retries:  c.retries,
-		calls:    c.calls,
+		settings:    s,
+		base:        c.base,
+		header:      headers(c.apiKey(), s.userAgent),
+		apiKey:      c.apiKey,
+		redactor:    c.redactor,
+		sender:      sender,
+		engine:      s.limitEngine(c),
+		retryBudget: c.retryBudget,
+		calls:       c.calls,
 
-		repeaters: &sync.Pool{New: func() any { return newRepeater(s.httpClient.Jar) }},
+		retriers: &sync.Pool{New: func() any { return newRetrier(s.httpClient.Jar) }},
 	}, nil
 }
 
@@ -121,8 +121,8 @@ func (s *settings) limitEngine(parent *Client) *quota.Engine {
 		return s.pacer
 	case s.noCoolDown:
 		return nil
-	case parent.limits != nil && parent.pacer == nil && !s.newClock:
-		return parent.limits
+	case parent.engine != nil && parent.pacer == nil && !s.clockGiven:
+		return parent.engine
 	}
 	return quota.NewCoolDown(s.clock, s.random)
 }

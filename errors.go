@@ -68,7 +68,7 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "agentmessaging: %s %s: ", e.Method, e.Path)
 	if e.StatusCode != 0 {
-		fmt.Fprintf(&b, "%d %s", e.StatusCode, e.words())
+		fmt.Fprintf(&b, "%d %s", e.StatusCode, e.codeAndReason())
 	}
 	if e.cause != nil {
 		if e.StatusCode != 0 {
@@ -91,8 +91,8 @@ const (
 	maxLimitKey  = 40
 )
 
-// words returns the answer's code, or else the name of the status, and the reason.
-func (e *Error) words() string {
+// codeAndReason returns the answer's code, or else the name of the status, and the reason.
+func (e *Error) codeAndReason() string {
 	words := cmp.Or(printable.Name(e.Code), http.StatusText(e.StatusCode), "unknown status")
 	if e.Reason != "" {
 		words += ": " + printable.Line(e.Reason, maxReason)
@@ -109,7 +109,7 @@ func (e *Error) details() []string {
 	}
 	add(e.Local, "refused here by the %s", cmp.Or(e.by, "limiter"))
 	add(e.LimitKey != "", "limit %s", printable.Line(e.LimitKey, maxLimitKey))
-	add(e.RetryAfter > 0, "retry after %s", human(e.RetryAfter))
+	add(e.RetryAfter > 0, "retry after %s", roundDuration(e.RetryAfter))
 	advice := adviceOn(e.StatusCode, e.Code, e.Method, e.Path)
 	add(advice != "", "%s", advice)
 	add(e.TraceID != "", "trace %s", printable.Name(e.TraceID))
@@ -126,8 +126,8 @@ func (e *Error) add(why error) {
 	e.cause = cmp.Or(why, e.cause)
 }
 
-// human rounds a duration for a message: 250ms, 1.5s, 4m59s.
-func human(d time.Duration) time.Duration {
+// roundDuration rounds a duration for a message: 250ms, 1.5s, 4m59s.
+func roundDuration(d time.Duration) time.Duration {
 	if d < 10*time.Second {
 		return cmp.Or(d.Round(time.Millisecond), d)
 	}

@@ -11,8 +11,8 @@ import (
 // a Go string. It writes U+FFFD itself without an escape.
 var replacement = regexp.MustCompile(`[^\\](\\\\)*\\ufffd`)
 
-// losesText reports whether the value that was encoded as raw holds invalid UTF-8. The
+// hasInvalidUTF8 reports whether the value that was encoded as raw holds invalid UTF-8. The
 // match takes 100 ms a megabyte, so most values skip it.
-func losesText(_ any, raw []byte) bool {
+func hasInvalidUTF8(_ any, raw []byte) bool {
 	return bytes.Contains(raw, []byte(`\ufffd`)) && replacement.Match(raw)
 }

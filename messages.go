@@ -42,8 +42,8 @@ type messageBody struct {
 // as a net.Error or context.DeadlineExceeded.
 func (c *Client) SendMessage(ctx context.Context, agentID string, params MessageParams) (*Reply, error) {
 	invalid := cmp.Or(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef))
-	r := request{endpoint: spec.SendMessage, agentID: agentID, invalid: invalid, body: messageBody(params), words: params.Text}
-	return do(ctx, c, r, func(r *reply) *Reply {
-		return &Reply{Text: r.needText("reply_text"), Warnings: r.texts("warnings"), TraceID: r.traceID}
+	r := request{endpoint: spec.SendMessage, agentID: agentID, invalid: invalid, body: messageBody(params), userText: params.Text}
+	return do(ctx, c, r, func(b *answerBody) *Reply {
+		return &Reply{Text: b.needText("reply_text"), Warnings: b.texts("warnings"), TraceID: b.traceID}
 	})
 }

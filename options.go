@@ -72,7 +72,7 @@ func WithRetry(policy RetryPolicy) Option {
 // after the cool-down has let it pass. A Pacer of package pacer takes the place
 // of the cool-down. The default is none.
 func WithLimiter(limiter Limiter) Option {
-	return plugIn("WithLimiter", limiter, func(s *settings) {
+	return nonNilOption("WithLimiter", limiter, func(s *settings) {
 		if s.limiter, s.pacer = limiter, quota.EngineOf(limiter); s.pacer != nil {
 			s.limiter = nil
 		}
@@ -98,7 +98,7 @@ func WithoutCoolDown() Option {
 //
 // The default is the clock of this machine.
 func WithClock(clock Clock) Option {
-	return plugIn("WithClock", clock, func(s *settings) { s.clock, s.newClock = clock, true })
+	return nonNilOption("WithClock", clock, func(s *settings) { s.clock, s.clockGiven = clock, true })
 }
 
 // WithLogger writes records of calls to logger:
@@ -133,7 +133,7 @@ func WithLogger(logger *slog.Logger) Option {
 // If it is given more than once, each event goes to all observers in order.
 // The default is none.
 func WithObserver(observer Observer) Option {
-	return plugIn("WithObserver", observer, func(s *settings) {
+	return nonNilOption("WithObserver", observer, func(s *settings) {
 		all := func(context.Context, slog.Level) bool { return true }
 		s.handlers = append(s.handlers, handler{wants: all, handle: observer.Observe})
 	})
@@ -172,8 +172,8 @@ func WithTimeout(timeout time.Duration) Option {
 	}
 }
 
-// plugIn returns an option that sets a part of the client. It refuses a nil part.
-func plugIn(name string, part any, set func(*settings)) Option {
+// nonNilOption returns an option that sets a part of the client. It refuses a nil part.
+func nonNilOption(name string, part any, set func(*settings)) Option {
 	return func(s *settings) error {
 		if isNil(part) {
 			return nilOption(name)
@@ -208,7 +208,7 @@ type settings struct {
 	pacer      *quota.Engine // a Pacer's; nil: none
 	noCoolDown bool
 	clock      Clock // nil: real time
-	newClock   bool  // the options of this With had WithClock
+	clockGiven bool  // the options of this With had WithClock
 	handlers   handlers
 	userAgent  string
 	timeout    time.Duration // of one call
@@ -239,7 +239,7 @@ func init() {
 }
 
 func (s *settings) apply(opts []Option) error {
-	s.newClock = false
+	s.clockGiven = false
 	s.handlers = slices.Clip(s.handlers) // c.With shares the array with c: an append must copy it
 	for i, opt := range opts {
 		if opt == nil {

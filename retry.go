@@ -114,15 +114,15 @@ type retryBudget struct {
 
 const (
 	perRetry   = 5 // successes that pay for a retry
-	mostEarned = 100 * perRetry
-	mostFloor  = 10.0                   // the retries of five failing calls
+	maxEarned  = 100 * perRetry
+	maxFloor   = 10.0                   // the retries of five failing calls
 	floorEvery = 500 * time.Millisecond // a single caller that always fails retries no more often
 )
 
-func newRetryBudget() *retryBudget { return &retryBudget{floor: mostFloor} }
+func newRetryBudget() *retryBudget { return &retryBudget{floor: maxFloor} }
 
 func (b *retryBudget) succeed() {
-	if b.successes.Load() < mostEarned {
+	if b.successes.Load() < maxEarned {
 		b.successes.Add(1)
 	}
 }
@@ -132,7 +132,7 @@ func (b *retryBudget) take(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if passed := now.Sub(b.at); passed > 0 {
-		b.floor = min(mostFloor, b.floor+passed.Seconds()/floorEvery.Seconds())
+		b.floor = min(maxFloor, b.floor+passed.Seconds()/floorEvery.Seconds())
 	}
 	b.at = now
 	switch {

@@ -76,7 +76,7 @@ type modeBody struct {
 // [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], [ErrOutcomeUnknown].
 func (c *Client) EnableSMS(ctx context.Context, agentID string, mode SMSMode) (*SMSChannel, error) {
 	r := request{endpoint: spec.EnableSMS, agentID: agentID, invalid: check(spec.SMSChannelMode, string(mode)), body: modeBody{string(mode)}}
-	return do(ctx, c, r, func(r *reply) *SMSChannel {
-		return &SMSChannel{Status: SMSStatus(r.needName("status")), TraceID: r.traceID}
+	return do(ctx, c, r, func(b *answerBody) *SMSChannel {
+		return &SMSChannel{Status: SMSStatus(b.needNonEmpty("status")), TraceID: b.traceID}
 	})
 }

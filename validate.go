@@ -89,7 +89,7 @@ func checkAPIKey(key string) error {
 	refuse := func(reason string) error { return &ValidationError{Field: "apiKey", Reason: reason} }
 	switch i := strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }); {
 	case key == redact.Redacted:
-		return refuse(encodedSecret)
+		return refuse(reasonRedacted)
 	case key == "":
 		return refuse("is empty; issue one in the service's dashboard")
 	case len(key) > 7 && strings.EqualFold(key[:7], "Bearer "):
@@ -103,9 +103,9 @@ func checkAPIKey(key string) error {
 	return nil
 }
 
-// encodedSecret is why "[redacted]" is refused as a key: it is what a Secret becomes when
+// reasonRedacted is why "[redacted]" is refused as a key: it is what a Secret becomes when
 // it is encoded, and would be sent or stored in place of the real key.
-const encodedSecret = "is what a Secret is encoded as, not the key itself: keep string(secret) where the key is safe"
+const reasonRedacted = "is what a Secret is encoded as, not the key itself: keep string(secret) where the key is safe"
 
 // checkAgentID refuses ids that could lead to another path even when escaped: some
 // proxies decode %2F and resolve dot segments.
@@ -150,7 +150,7 @@ func check(field *spec.Field, value string) error {
 // checkProviderKey is check for a provider key.
 func checkProviderKey(field *spec.Field, key Secret) error {
 	if key == redact.Redacted {
-		return &ValidationError{Field: field.Path, Reason: encodedSecret}
+		return &ValidationError{Field: field.Path, Reason: reasonRedacted}
 	}
 	return check(field, string(key))
 }
@@ -177,7 +177,7 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	case raw[0] != '{':
 		return refuse("must be a JSON object")
 	}
-	if _, asWritten := value.(json.RawMessage); !asWritten && losesText(value, raw) {
+	if _, asWritten := value.(json.RawMessage); !asWritten && hasInvalidUTF8(value, raw) {
 		return refuse(strictjson.ErrUTF8.Error())
 	}
 	switch err := strictjson.CheckMembers(raw); {

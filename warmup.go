@@ -23,8 +23,8 @@ type ServiceStatus struct {
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrNotFound].
 func (c *Client) Status(ctx context.Context) (*ServiceStatus, error) {
-	return do(ctx, c, request{endpoint: spec.Status}, func(r *reply) *ServiceStatus {
-		return &ServiceStatus{OK: r.needFlag("ok"), Service: r.text("service"), Version: r.text("version"), Mode: r.text("mode"), TraceID: r.traceID}
+	return do(ctx, c, request{endpoint: spec.Status}, func(b *answerBody) *ServiceStatus {
+		return &ServiceStatus{OK: b.needBool("ok"), Service: b.text("service"), Version: b.text("version"), Mode: b.text("mode"), TraceID: b.traceID}
 	})
 }
 
@@ -38,8 +38,8 @@ type WarmUpResult struct {
 	TraceID string `json:"trace_id"`
 }
 
-func readWarmUp(r *reply) *WarmUpResult {
-	return &WarmUpResult{OK: r.needFlag("ok"), Warmed: r.needFlag("warmed"), Mode: LLMMode(r.text("mode")), TraceID: r.traceID}
+func readWarmUp(b *answerBody) *WarmUpResult {
+	return &WarmUpResult{OK: b.needBool("ok"), Warmed: b.needBool("warmed"), Mode: LLMMode(b.text("mode")), TraceID: b.traceID}
 }
 
 // WarmUp starts the gateway so that the first reply is faster (interface
