@@ -95,7 +95,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	}
 	sender := c.sender
 	if sender == nil || s.httpClient != c.httpClient {
-		sender = exchange.New(s.httpClient.Transport)
+		sender = exchange.New(s.httpClient.Transport, c.base)
 	}
 	return &Client{
 		settings:    s,

@@ -29,7 +29,9 @@ type Option func(*settings) error
 // WithHTTPClient sends calls through hc: the client uses its Transport, Jar and Timeout.
 // A Timeout of more than 0 bounds each attempt. A nil Transport is http.DefaultTransport,
 // as in net/http. hc is copied and never changed, its CheckRedirect is not used because
-// the client follows no redirect, and its idle connections are never closed.
+// the client follows no redirect, and its idle connections are never closed. Clients of
+// many API keys share connections if all get one http.Transport. Give it a
+// MaxIdleConnsPerHost: net/http's default keeps only two.
 //
 // By default the client makes a transport for itself. It keeps up to 256 idle
 // connections for 50 s, and pings HTTP/2 connections that are silent, so that calls do

@@ -272,7 +272,7 @@ func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return new(net.UnixAddr) }
 
 // TestBurst: a service that allows few streams refuses none of many first calls,
-// and is not dialed for each of them.
+// and is not dialed for each of them, though each caller has a client of its own.
 func TestBurst(t *testing.T) {
 	const work, callers = 100 * time.Millisecond, 50
 	for _, tt := range []struct {
@@ -282,14 +282,16 @@ func TestBurst(t *testing.T) {
 	}{{post, 1, callers, 50 * work}, {get, 4, 25, 25 * work}, {post, 10, 15, 15 * work}, {get, 100, 1, 2 * work}, {post, 100, 1, 2 * work}} {
 		overHTTP2Server(t, tt.streams, func(int, http.ResponseWriter, *http.Request) {
 			time.Sleep(work)
-		}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
+		}, func(t *testing.T, server *memoryServer, _ *agentmessaging.Client) {
 			dial := server.transport.DialContext
 			server.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 				conn, err := dial(ctx, network, address)
 				return slowReads{conn}, err
 			}
 			begin := time.Now()
-			together(callers, func(int) { assert.NoError(t, tt.do(t.Context(), client), "%d streams", tt.streams) })
+			together(callers, func(int) {
+				assert.NoError(t, tt.do(t.Context(), newClient(t, server.transport, once)), "%d streams", tt.streams)
+			})
 			assert.LessOrEqual(t, time.Since(begin), tt.within+time.Millisecond, "%d streams", tt.streams)
 			assert.LessOrEqual(t, int(server.dials.Load()), tt.connections, "connections for %d streams", tt.streams)
 		})

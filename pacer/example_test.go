@@ -28,10 +28,7 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	agent, err := client.CreateAgent(context.Background(), agentmessaging.CreateAgentParams{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
 	for range 20 {
 		if _, err := client.SendMessage(context.Background(), agent.ID, agentmessaging.MessageParams{Text: "Hello"}); err != nil {
 			log.Fatal(err)
@@ -39,5 +36,5 @@ func ExampleNew() {
 	}
 	limit := p.State().Limits[0]
 	fmt.Printf("%d calls were sent; %s: %d of %.0f\n", fake.CallCount(), limit.Key, limit.Used, limit.Level)
-	// Output: 21 calls were sent; key_minute: 21 of 60
+	// Output: 20 calls were sent; key_minute: 20 of 60
 }

@@ -6,6 +6,7 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/tls"
@@ -19,28 +20,52 @@ import (
 	"net/textproto"
 	"net/url"
 	"reflect"
+	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 )
 
 // A Sender sends requests to one service. It holds what its requests share.
 type Sender struct {
-	transport   http.RoundTripper
-	hooked      atomic.Bool // the transport has run a hook
-	answered    atomic.Bool // the service has answered a request
-	connections connections
+	transport http.RoundTripper
+	hooked    atomic.Bool // the transport has run a hook
+	answered  atomic.Bool // the service has answered a request
+	queue     dialQueue   // for an HTTP/2 connection
 }
 
-// New returns a Sender through transport; nil is what http.DefaultTransport is when
-// a request is sent, as net/http has it.
-func New(transport http.RoundTripper) *Sender {
+// New returns the Sender to the service at base through transport; nil is what
+// http.DefaultTransport is when a request is sent, as net/http has it. All clients of an
+// http.Transport share a Sender, whatever their keys: else each would dial for its first
+// request, as net/http does.
+func New(transport http.RoundTripper, base *url.URL) *Sender {
 	s := &Sender{transport: transport}
-	if _, ok := transport.(*http.Transport); ok { // other transports may not run GotConn
-		s.connections.queue.unused = 1
-		s.connections.queue.reasonsToQueue.Store(1)
+	own, ok := cmp.Or(transport, http.DefaultTransport).(*http.Transport)
+	if !ok { // others may not run GotConn
+		return s
 	}
+	s.queue.unused = 1
+	s.queue.reasonsToQueue.Store(1)
+	on, mine := route{weak.Make(own), transport == nil, base.Scheme, base.Host}, weak.Make(s)
+	runtime.AddCleanup(s, func(on route) { senders.CompareAndDelete(on, mine) }, on)
+	known, _ := senders.LoadOrStore(on, mine)
+	if shared := known.(weak.Pointer[Sender]).Value(); shared != nil {
+		return shared
+	}
+	senders.Store(on, mine) // no client has the known one any more
 	return s
+}
+
+// senders has a weak.Pointer[Sender] for each route in use.
+var senders sync.Map
+
+// route is where a Sender sends, and how.
+type route struct {
+	transport    weak.Pointer[http.Transport]
+	byDefault    bool // it is asked because it is http.DefaultTransport
+	scheme, host string
 }
 
 // Request is what to send.
@@ -118,7 +143,7 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission)
 	}
 	rt.own, _ = transport.(*http.Transport)
 	rt.build(r)
-	if t.after != admitted || s.connections.queue.reasonsToQueue.Load() != 0 {
+	if t.after != admitted || s.queue.reasonsToQueue.Load() != 0 {
 		if err := rt.queueUp(); err != nil {
 			return Answer{Err: err, Missed: NoAnswer}, admitted
 		}
@@ -255,7 +280,7 @@ func (rt *roundTrip) queueUp() error {
 		case <-rt.ctx.Done():
 		}
 	}
-	turn, err := rt.sender.connections.queue.enter(rt.ctx)
+	turn, err := rt.sender.queue.enter(rt.ctx)
 	if turn {
 		rt.turnTimer = time.AfterFunc(firstAnswerWait, func() { rt.leaveQueue(false) })
 	}
@@ -268,7 +293,7 @@ func (rt *roundTrip) queueUp() error {
 func (rt *roundTrip) leaveQueue(http2 bool) {
 	if rt.looking.CompareAndSwap(true, false) {
 		rt.turnTimer.Stop()
-		rt.sender.connections.queue.leave(!http2)
+		rt.sender.queue.leave(!http2)
 	}
 }
 
@@ -286,7 +311,7 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 	rt.connected.Store(true)
 	var conn *connection // nil: it is not HTTP/2
 	if secure, ok := info.Conn.(*tls.Conn); ok {
-		conn = rt.sender.connections.find(secure)
+		conn = rt.sender.queue.connectionOf(secure)
 	}
 	rt.leaveQueue(conn != nil)
 	if rt.preventRepeat() {

@@ -80,7 +80,7 @@ func TestBodies(t *testing.T) {
 					StatusCode: cmp.Or(tt.status, http.StatusOK), ContentLength: tt.length,
 					Header: http.Header{"Content-Encoding": {tt.coding}}, Body: io.NopCloser(body),
 				}, nil
-			}))
+			}), nil)
 			answer := sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Header: http.Header{}, Deadline: soon()})
 			assert.Equal(t, tt.want, string(answer.Body), name)
 			assert.Equal(t, tt.err, answer.Err, name)
@@ -90,14 +90,25 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreForgotten when net/http has let go of them.
-func TestConnectionsAreForgotten(t *testing.T) {
-	known := new(connections)
-	for range 3 {
-		known.addLocked(tls.Client(nil, nil))
+// TestSharing: all clients of a transport and a service share a Sender. Senders and
+// connections are forgotten when nobody has them any more.
+func TestSharing(t *testing.T) {
+	transport, base := NewTransport(), &url.URL{Scheme: "https", Host: "service.example"}
+	sender, conn := New(transport, base), tls.Client(nil, nil)
+	assert.Same(t, sender, New(transport, base.JoinPath("prefix")))
+	assert.NotSame(t, sender, New(transport, &url.URL{Scheme: "https", Host: "other.example"}))
+	assert.NotSame(t, sender, New(NewTransport(), base))
+	assert.Same(t, New(nil, base), New(nil, base))
+	assert.NotSame(t, New(http.DefaultTransport, base), New(nil, base), "the default may change")
+
+	assert.Same(t, new(dialQueue).add(conn), new(dialQueue).add(conn), "Senders may share a connection")
+	key := weak.Make(conn)
+	assert.Eventually(t, func() bool {
 		runtime.GC()
-	}
-	assert.Len(t, known.known, 1, "the last one is found dead when another one comes")
+		_, known := connections.Load(key)
+		senders.Range(func(_, _ any) bool { known = true; return false })
+		return !known
+	}, 20*time.Second, time.Millisecond)
 }
 
 // failures are what the fault matrix of the client cannot time. Only what cannot have
@@ -216,7 +227,7 @@ func TestFailures(t *testing.T) {
 				}
 				return nil, cmp.Or(err, tt.err, req.Context().Err())
 			})
-			sender, own := New(transport), new(http.Transport)
+			sender, own := New(transport, nil), new(http.Transport)
 			own.RegisterProtocol("other", transport)
 			own.Protocols = new(http.Protocols)
 			own.Protocols.SetUnencryptedHTTP2(strings.Contains(tt.does, "shared"))
@@ -224,7 +235,8 @@ func TestFailures(t *testing.T) {
 				sender.transport = own
 			}
 			sender.hooked.Store(strings.Contains(tt.does, "hooked"))
-			sender.connections.known = map[weak.Pointer[tls.Conn]]*connection{weak.Make(conn): newConnection(), weak.Make(other): newConnection()}
+			connections.Store(weak.Make(conn), newConnection())
+			connections.Store(weak.Make(other), newConnection())
 			method, body, _ := strings.Cut(cmp.Or(tt.request, "GET"), " ")
 			r := Request{Method: method, URL: &url.URL{Scheme: "other"}, Header: http.Header{}, Deadline: soon()}
 			if body != "" {
@@ -275,7 +287,7 @@ func TestProxyThatRefuses(t *testing.T) {
 		own := NewTransport()
 		own.Proxy = http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("user", "canary"), Host: host})
 		service := &url.URL{Scheme: "https", Host: "service.example"}
-		answer := New(own).Send(t.Context(), Request{Method: http.MethodPost, URL: service, Header: http.Header{}, Deadline: soon()})
+		answer := New(own, service).Send(t.Context(), Request{Method: http.MethodPost, URL: service, Header: http.Header{}, Deadline: soon()})
 		proxy.Close()
 		assert.EqualError(t, answer.Err, "the proxy "+host+" answered CONNECT with "+status)
 		assert.False(t, answer.Sent)

@@ -3,7 +3,7 @@ package exchange
 import (
 	"context"
 	"crypto/tls"
-	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -58,38 +58,34 @@ func (rt *roundTrip) refuse(why admission) {
 	rt.stop()
 }
 
-// connections knows the HTTP/2 connections that are in use.
-type connections struct {
-	queue dialQueue // for one
-	mu    sync.Mutex
-	known map[weak.Pointer[tls.Conn]]*connection // net/http lets go of them without a word
+// connections are the HTTP/2 connections of all Senders, since several may share one: a
+// *connection for each weak.Pointer[tls.Conn]. net/http lets go of them without a word.
+var connections sync.Map
+
+// connectionOf returns nil for a connection that is not HTTP/2.
+func (q *dialQueue) connectionOf(conn *tls.Conn) *connection {
+	if c, known := connections.Load(weak.Make(conn)); known {
+		return c.(*connection)
+	}
+	if conn.ConnectionState().NegotiatedProtocol != "h2" {
+		return nil
+	}
+	return q.add(conn)
 }
 
-// find returns nil for a connection that is not HTTP/2.
-func (cs *connections) find(conn *tls.Conn) *connection {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	c := cs.known[weak.Make(conn)]
-	if c == nil && conn.ConnectionState().NegotiatedProtocol == "h2" {
-		c = cs.addLocked(conn)
+// add has requests queue for a connection while this one is young.
+func (q *dialQueue) add(conn *tls.Conn) *connection {
+	var key any = weak.Make(conn)
+	c, known := connections.LoadOrStore(key, newConnection())
+	if !known {
+		runtime.AddCleanup(conn, connections.Delete, key)
+		q.reasonsToQueue.Add(1)
+		time.AfterFunc(firstAnswerWait, func() {
+			c.(*connection).share()
+			q.reasonsToQueue.Add(-1)
+		})
 	}
-	return c
-}
-
-// addLocked also forgets the connections of which net/http has let go.
-func (cs *connections) addLocked(conn *tls.Conn) *connection {
-	c := newConnection()
-	cs.queue.reasonsToQueue.Add(1)
-	time.AfterFunc(firstAnswerWait, func() {
-		c.share()
-		cs.queue.reasonsToQueue.Add(-1)
-	})
-	if cs.known == nil {
-		cs.known = map[weak.Pointer[tls.Conn]]*connection{}
-	}
-	maps.DeleteFunc(cs.known, func(key weak.Pointer[tls.Conn], _ *connection) bool { return key.Value() == nil })
-	cs.known[weak.Make(conn)] = c
-	return c
+	return c.(*connection)
 }
 
 // connection is what the requests on one HTTP/2 connection share.
