@@ -115,8 +115,8 @@
 //     [WithTimeout],
 //   - if MaxAttempts is 1, which retries nothing. The call still waits in line before it is sent.
 //
-// The error has RetryAfter set, unless the deadline passed in line, and [Error].Local if
-// the last attempt was not sent.
+// The error has RetryAfter set, unless the deadline passed in line, or MaxAttempts is 1 and
+// the answer named no wait. It has [Error].Local set if the last attempt was not sent.
 //
 // With [WithoutCoolDown] each refused call waits alone. [WithLimiter] adds a [Limiter]
 // that the client asks after the cool-down. A Pacer of package pacer takes the place of
