@@ -1,6 +1,6 @@
 .PHONY: check test race lint fuzz simulation bench
 
-# Everything; the same script that continuous integration runs.
+# What a change can break. Continuous integration runs the same script, with its rare steps.
 check:
 	.ci/run
 
