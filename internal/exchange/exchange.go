@@ -1,7 +1,11 @@
-// Package exchange makes one request and reads its answer. It sends a request
-// once, and keeps net/http from sending it again where no retry policy, limiter
-// or observer would know of it. It knows whether the service can have seen the
-// request, and reads answers within bounds of size and time.
+// Package exchange sends one request and reads its answer. It sends the request at most
+// once: it keeps net/http from repeating it, because no retry policy, limiter or observer
+// would notice. It tells whether the service may have seen the request, and reads answers
+// within bounds of size and time.
+//
+// A [Sender.Send] may take several tries. Each try looks for a connection. If an HTTP/2
+// connection cannot take the request, nothing of it is written, and the next try looks for
+// another one. The hooks of net/http/httptrace show what happens in a try.
 package exchange
 
 import (
@@ -31,19 +35,19 @@ import (
 // A Sender sends requests to one service. It holds what its requests share.
 type Sender struct {
 	transport http.RoundTripper
-	hooked    atomic.Bool // the transport has run a hook
+	hooked    atomic.Bool // the transport has run a hook of httptrace
 	answered  atomic.Bool // the service has answered a request
 	queue     dialQueue   // for an HTTP/2 connection
 }
 
-// New returns the Sender to the service at base through transport; nil is what
-// http.DefaultTransport is when a request is sent, as net/http has it. All clients of an
-// http.Transport share a Sender, whatever their keys: else each would dial for its first
-// request, as net/http does.
+// New returns the Sender to the service at base through transport. nil means the value of
+// http.DefaultTransport when a request is sent, as in net/http. All clients that use the
+// same http.Transport share a Sender, whatever their keys: otherwise each would dial for
+// its first request.
 func New(transport http.RoundTripper, base *url.URL) *Sender {
 	s := &Sender{transport: transport}
 	own, ok := cmp.Or(transport, http.DefaultTransport).(*http.Transport)
-	if !ok { // others may not run GotConn
+	if !ok { // the queue needs GotConn, which other transports may not run
 		return s
 	}
 	s.queue.unused = 1
@@ -54,7 +58,7 @@ func New(transport http.RoundTripper, base *url.URL) *Sender {
 	if shared := known.(weak.Pointer[Sender]).Value(); shared != nil {
 		return shared
 	}
-	senders.Store(on, mine) // no client has the known one any more
+	senders.Store(on, mine) // the known one was garbage already
 	return s
 }
 
@@ -78,18 +82,18 @@ type Request struct {
 	Deadline time.Time   // for the request and its answer
 }
 
-// Answer is what came of a request.
+// Answer is the result of a request.
 type Answer struct {
 	Status int         // 0: none came
 	Header http.Header // may belong to the transport: read it, or change a clone
 	Body   []byte      // of a 2xx at most 1 MiB, of another status 64 KiB
-	Err    error       // why no answer came, or why the body of a 2xx is not whole
-	Cut    error       // why the body of another status is not whole
-	Missed Missed      // how the answer was missed; NotMissed where Err is nil
+	Err    error       // why no answer came, or why the body of a 2xx is incomplete
+	Cut    error       // why the body of another status is incomplete
+	Missed Missed      // how the answer was missed; NotMissed if Err is nil
 	Sent   bool        // the service may have seen the request
-	// Renewed reports that an HTTP/2 connection turned the request away, because it was
-	// closing or had no room: another one can take it at once. Sent says whether the
-	// service may have seen it.
+	// Renewed is true if an HTTP/2 connection turned the request away, because it was
+	// closing or had no room: another connection can take it at once. Sent still tells
+	// whether the service may have seen it.
 	Renewed bool
 }
 
@@ -98,15 +102,15 @@ type Missed int
 
 const (
 	NotMissed     Missed = iota
-	NoAnswer             // none before the context, or a timeout, ended the request
+	NoAnswer             // none came before the context or a timeout ended the request
 	Broken               // the connection could not be made, or broke
 	StreamRefused        // the HTTP/2 stream was refused (REFUSED_STREAM)
-	Denied               // a certificate, or CONNECT by a proxy, was refused: nothing was carried out
-	Unreadable           // it is not HTTP, or its body does not end within the bounds
+	Denied               // a certificate was refused, or a proxy refused CONNECT: the service has done nothing
+	Unreadable           // the answer is not HTTP, or its body is larger than the bound
 )
 
-// Send sends the request once, whatever the transport would do, and reads the
-// answer. When it returns, both are over.
+// Send sends the request at most once and reads the answer. When it returns, the
+// request's context has ended.
 func (s *Sender) Send(ctx context.Context, r Request) Answer {
 	t := try{number: 1}
 	for {
@@ -118,20 +122,19 @@ func (s *Sender) Send(ctx context.Context, r Request) Answer {
 	}
 }
 
-// maxTries bounds how often a request may look for an HTTP/2 connection that takes
-// it. A service may have room on none.
+// maxTries bounds how often a request looks for an HTTP/2 connection that takes it: maybe
+// none of the service's has room.
 const maxTries = 50
 
-// A try to have a connection take a request. Until one does, nothing of the request
-// is written.
+// A try is one search for a connection that takes the request.
 type try struct {
 	number int       // from 1
-	after  admission // of the try before
-	retire bool      // ask net/http to close the connection when its last request is over
+	after  admission // why the try before failed; admitted: this is the first
+	retire bool      // ask net/http to close the connection after its last request
 }
 
-// send returns the answer, and why no connection took the request, if another try may
-// help.
+// send makes one try. If no connection took the request and another try may help, it
+// returns why; otherwise admitted.
 func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission) {
 	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
@@ -155,39 +158,40 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission)
 	return rt.read(resp), admitted
 }
 
-// roundTrip is the request of one try, and what net/http's hooks say of it; see build.
-// They run on the transport's goroutines and may fire after RoundTrip has returned, so
-// each try has its own.
+// roundTrip is the request of one try, and what the hooks have seen of it; build sets the
+// hooks. They run on the transport's goroutines, maybe after RoundTrip has returned. So
+// each try has a roundTrip of its own, and what the hooks set is atomic.
 type roundTrip struct {
 	try
 	sender  *Sender
-	own     *http.Transport // net/http's, if that is asked directly
-	ctx     context.Context // that stop ends
-	stop    func()          // ends the try
+	own     *http.Transport // the transport, if it is net/http's; nil: it is another
+	ctx     context.Context // of the try
+	stop    func()          // ends ctx, and so the try
 	request http.Request
 	url     url.URL
 	body    bytes.Reader
 	hooks   httptrace.ClientTrace
 
-	started, connected atomic.Bool
-	delivery           atomic.Int32 // what is known of it without hooks: a delivery
-	headers            atomic.Int32 // written; a transport that repeats writes more than one
-	answers            atomic.Int32 // of which the first byte has come; interim answers (1xx) do not count
-	hints              atomic.Int32 // interim answers
-	repeat             atomic.Bool  // net/http was about to repeat, which ended the try
-	reused             atomic.Bool  // the connection was used before
-	sameConn           atomic.Bool  // net/http was about to repeat on the same connection: it is not closing
+	started   atomic.Bool  // the transport has looked for a connection (GetConn or GotConn)
+	connected atomic.Bool  // it has one (GotConn)
+	delivery  atomic.Int32 // a delivery: what the body shows if no hook runs
+	headers   atomic.Int32 // how often the header was written; more than once by a transport that repeats
+	answers   atomic.Int32 // how many answers have begun; interim answers (1xx) do not count
+	interim   atomic.Int32 // how many interim answers have come
+	repeat    atomic.Bool  // the transport was about to repeat the request, so the try was ended
+	sameConn  atomic.Bool  // it was about to do so on the same connection, so that is not closing
+	reused    atomic.Bool  // the connection was used before
 
 	conn          atomic.Pointer[connection] // nil: none yet, or not HTTP/2
-	answersBefore atomic.Int64               // answers of conn before this request
-	firstOn       atomic.Pointer[connection] // that has this request alone until its first answer; nil: none
+	answersBefore atomic.Int64               // how many answers conn had before this request
+	firstOn       atomic.Pointer[connection] // the connection whose first request this is; nil: none
 	admission     atomic.Int32               // an admission
-	looking       atomic.Bool                // it is this request's turn to look for a connection
+	looking       atomic.Bool                // this request has the turn in the dialQueue
 	turnTimer     *time.Timer                // ends the turn
 }
 
-// build makes the request. All that it refers to is its own: what a transport
-// changes there ends with the try.
+// build makes the request. A transport may change it: nothing in it but the header's
+// values is shared with other tries.
 func (rt *roundTrip) build(r Request) {
 	rt.hooks = httptrace.ClientTrace{
 		GetConn:              rt.getConn,
@@ -215,33 +219,34 @@ func (rt *roundTrip) build(r Request) {
 		rt.delivery.Store(possible)
 	case r.Body == nil:
 	case rt.own != nil && rt.sender.hooked.Load():
-		rt.delivery.Store(possible)              // nobody sees who reads it
-		rt.request.Body = io.NopCloser(&rt.body) // net/http sees that it is in memory: header and body leave in one write
+		rt.delivery.Store(possible)              // this body does not note who reads it: assume the worst, unless hooks run
+		rt.request.Body = io.NopCloser(&rt.body) // net/http knows this type: it writes header and body at once
 	default:
 		rt.request.Body = requestBody{rt}
 	}
 }
 
-// delivery is what is known of a request's delivery where no hook runs, from its body.
+// delivery says whether a transport that runs no hooks may have sent the request. The
+// body shows it: the transport has to read the body first.
 type delivery = int32
 
 const (
-	unread   delivery = iota // nobody has read the body, or there is none and a repeat does no harm
-	possible                 // somebody read the body before there was a connection, or may have sent a POST without one
-	closed                   // nobody has read the body, or can do so any more
+	unread   delivery = iota // the body was not read; or there is none, and the method is not POST
+	possible                 // the body was read before there was a connection; or there is none, and the method is POST
+	closed                   // the body was not read, and cannot be read any more
 )
 
-// unseen reports that the request may have been delivered in a way that runs no hooks,
-// such as HTTP/3. Once net/http's own transport looks for a connection, the hooks tell
-// all. Before another one did, it may have delivered a body that it has read. A request
-// without a body is believed to be undelivered then: else each failed dial would put it
-// in doubt.
+// unseen reports that the transport may have sent the request in a way that runs no
+// hooks, such as HTTP/3. Once net/http's own transport looks for a connection, the hooks
+// show everything. Another transport that looks for a connection may have sent a body that
+// it read before. If there is no body, unseen believes the hooks: otherwise each failed
+// dial would leave the request in doubt.
 func (rt *roundTrip) unseen() bool {
 	certain := rt.started.Load() && (rt.own != nil || rt.body.Size() == 0)
 	return !certain && rt.delivery.Load() == possible
 }
 
-// requestBody notes that a transport reads it.
+// requestBody is a body that notes when the transport reads it.
 type requestBody struct{ *roundTrip }
 
 func (b requestBody) Read(p []byte) (int, error) {
@@ -256,9 +261,9 @@ func (b requestBody) Read(p []byte) (int, error) {
 
 func (requestBody) Close() error { return nil }
 
-// PeekBody returns the body of a request that a Sender has given to a transport, without
-// reading it: what was read before a dial that fails counts as sent. It is nil if the
-// transport is net/http's.
+// PeekBody returns the body of a request that a Sender has given to a transport, and does
+// not count as reading it. It is for transports of tests. It returns nil if the transport
+// is net/http's.
 func PeekBody(req *http.Request) []byte {
 	b, ok := req.Body.(requestBody)
 	if !ok {
@@ -272,9 +277,9 @@ func PeekBody(req *http.Request) []byte {
 // queueUp waits for the request's turn to look for a connection.
 func (rt *roundTrip) queueUp() error {
 	if rt.after == stalled {
-		// For a try with retire set, a goroutine of net/http retires the connection. It
-		// may run late, and does nothing if it sees first that the try has ended. So
-		// more tries may follow, and each waits 1 ms longer than the one before.
+		// If retire is set, a goroutine of net/http retires the connection. It may run
+		// late, and does nothing if it notices first that the try has ended. So several
+		// tries may be needed. Each waits 1 ms longer than the one before.
 		select {
 		case <-time.After(time.Duration(rt.number) * time.Millisecond):
 		case <-rt.ctx.Done():
@@ -288,8 +293,9 @@ func (rt *roundTrip) queueUp() error {
 	return err
 }
 
-// leaveQueue ends the request's turn, if it has one. If it found an HTTP/2 connection,
-// which others may share, the next in the queue takes its turn. Otherwise all go at once.
+// leaveQueue ends the request's turn, if it has one. If the request has found an HTTP/2
+// connection, the next in the queue gets the turn, because it may share the connection.
+// Otherwise all that wait may look at once.
 func (rt *roundTrip) leaveQueue(http2 bool) {
 	if rt.looking.CompareAndSwap(true, false) {
 		rt.turnTimer.Stop()
@@ -300,9 +306,9 @@ func (rt *roundTrip) leaveQueue(http2 bool) {
 func (rt *roundTrip) getConn(string) {
 	rt.sender.hooked.Store(true)
 	rt.started.Store(true)
-	rt.connected.Store(false) // an earlier connection did not take the header
+	rt.connected.Store(false) // net/http has given up an earlier connection
 	if !rt.preventRepeat() && rt.conn.Load() != nil && rt.headers.Load() == 0 && !rt.unseen() {
-		rt.refuse(full) // and saves the dial
+		rt.refuse(full) // the next try waits its turn; here net/http would dial for each request
 	}
 }
 
@@ -316,7 +322,7 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 	rt.leaveQueue(conn != nil)
 	if rt.preventRepeat() {
 		if conn == nil && rt.speaksHTTP1(info.Conn) {
-			info.Conn.Close() // it may write to an idle connection though the context has ended
+			info.Conn.Close() // net/http may write to an idle connection even after the context has ended
 		}
 		rt.sameConn.Store(conn != nil && conn == rt.conn.Load())
 		return
@@ -327,19 +333,20 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 	}
 }
 
-// speaksHTTP1 reports that a connection, which is not HTTP/2 by its TLS handshake, is
-// certainly not HTTP/2 without TLS either: others may share that. Only net/http's own
-// transport says so.
+// speaksHTTP1 reports that a connection which is not HTTP/2 by its TLS handshake is
+// certainly HTTP/1.1. Without TLS it may still be HTTP/2, which other requests share;
+// only net/http's own transport tells whether it speaks that.
 func (rt *roundTrip) speaksHTTP1(conn net.Conn) bool {
 	_, secure := conn.(*tls.Conn)
 	return secure || rt.own != nil && (rt.own.Protocols == nil || !rt.own.Protocols.UnencryptedHTTP2())
 }
 
-// preventRepeat ends the try if net/http is about to send the request again: it
-// looks for a connection, though the request was written and is not answered. A
-// transport of the caller's may repeat what was answered. Both getConn and gotConn
-// ask: getConn saves the dial, but does not run for an HTTP/2 connection that was
-// dialed for another request.
+// preventRepeat ends the try if the transport is about to send the request again: it
+// looks for a connection although the request was written and is not answered. After an
+// answer a transport of the caller's may send it again, for example with a credential
+// that the answer asked for. getConn and gotConn both call preventRepeat: getConn runs
+// before a dial, but net/http skips it for an HTTP/2 connection that it dialed for
+// another request.
 func (rt *roundTrip) preventRepeat() bool {
 	if rt.headers.Load() > rt.answers.Load() {
 		rt.repeat.Store(true)
@@ -355,30 +362,32 @@ func (rt *roundTrip) answered() {
 	}
 }
 
-// got1xx sets answers back to 0: the first byte was that of an interim answer, after
-// which net/http may still repeat the request. net/http bounds the number of interim
-// answers only where this hook is not set. So the bound is here.
+// got1xx sets answers back to 0: the first byte belonged to an interim answer, after
+// which net/http may still repeat the request. It also bounds how many come, because
+// net/http does so only if this hook is not set.
 func (rt *roundTrip) got1xx(int, textproto.MIMEHeader) error {
 	rt.answers.Store(0)
-	if rt.hints.Add(1) > maxHints {
-		return errTooManyHints
+	if rt.interim.Add(1) > maxInterim {
+		return errTooManyInterim
 	}
 	return nil
 }
 
-// maxHints lets a service that works on a slow reply say so every second.
-const maxHints = 1000
+// maxInterim is enough for a service that sends one each second while it works on a slow
+// reply.
+const maxInterim = 1000
 
-var errTooManyHints = errors.New("too many 1xx answers before the answer")
+var errTooManyInterim = errors.New("too many 1xx answers before the answer")
 
-// finish is called when the request is over.
+// finish ends the try: it passes the turn on, gives the first token back, and counts a
+// connection that stayed silent.
 func (rt *roundTrip) finish() {
 	rt.leaveQueue(false)
 	conn := rt.conn.Load()
-	if conn == nil || rt.answers.Load() > 0 || rt.hints.Load() > 0 {
+	if conn == nil || rt.answers.Load() > 0 || rt.interim.Load() > 0 {
 		return
 	}
-	if held := rt.firstOn.Load(); held != nil { // not always conn: net/http may have found another one
+	if held := rt.firstOn.Load(); held != nil { // may differ from conn: net/http may have found another one since
 		<-held.firstToken
 	}
 	if rt.ctx.Err() != nil && rt.headers.Load() == 1 && !rt.repeat.Load() {
@@ -395,21 +404,21 @@ func (rt *roundTrip) read(resp *http.Response) Answer {
 	rt.sender.answered.Store(true)
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
 	if resp.StatusCode < 200 {
-		return answer // a protocol switch: what follows is not a body, and may never end
+		return answer // 101 Switching Protocols: what follows is not a body, and may never end
 	}
 	body, err := readBody(resp, rt.stop)
 	switch answer.Body = body; {
 	case err == nil:
 	case resp.StatusCode > 299:
-		answer.Cut = err // part of the body is enough: the status is known
+		answer.Cut = err // not a failure: the status is known, and a part of the body is enough
 	default:
 		answer.Err, answer.Missed = err, rt.missed(err)
 	}
 	return answer
 }
 
-// checked makes up for transports that break the rules of RoundTripper, as some
-// do that were written for a test.
+// checked corrects the result of transports that break the rules of RoundTripper, as some
+// do that were written for tests.
 func checked(resp *http.Response, err error) (*http.Response, error) {
 	if resp != nil && resp.Body == nil {
 		resp.Body = http.NoBody
@@ -426,14 +435,13 @@ func checked(resp *http.Response, err error) (*http.Response, error) {
 	return resp, err
 }
 
-// Bounds on what is read of an answer, packed and unpacked. The documented bodies
-// take a few kilobytes.
+// Bounds on a body, in bytes, compressed and decompressed. The documented bodies take a
+// few kilobytes.
 const (
 	maxSuccessBody = 1 << 20
 	maxErrorBody   = 64 << 10
-	// bodyWait is how long is waited for what the answer does not need: the rest of
-	// an error's body, whose status is known, and the end of a body after its
-	// announced length.
+	// bodyWait is how long readBody waits for what the answer does not need: the rest of
+	// an error's body, and the end of a body that has its announced length already.
 	bodyWait = 5 * time.Second
 )
 
@@ -442,12 +450,12 @@ var (
 	errLate     = fmt.Errorf("the rest did not come within %s", bodyWait)
 )
 
-// readBody skips the byte order mark that some gateways put before JSON (RFC 8259, 8.1).
-// With an error it returns what it has read. Requests ask for no gzip, which would cost
-// more than it saves; some gateways send it all the same.
+// readBody reads a body. If it fails, it returns what it has read so far. It drops the
+// byte order mark that some gateways put before JSON (RFC 8259, 8.1), and decompresses
+// gzip, which some gateways send although the request did not ask for it.
 //
-// stop ends the try. To close the body instead would be a race where another
-// goroutine unpacks it, and the reading would go on.
+// stop ends the try, and so a Read that hangs. To close the body instead would race with
+// a decompressor that is reading it.
 func readBody(resp *http.Response, stop func()) (body []byte, err error) {
 	limit := maxSuccessBody
 	if resp.StatusCode > 299 {
@@ -463,7 +471,7 @@ func readBody(resp *http.Response, stop func()) (body []byte, err error) {
 		body, err = unpack(resp.Body, limit)
 	} else {
 		if resp.ProtoMajor == 1 {
-			stop = nil // the end comes with the last byte
+			stop = nil // HTTP/1.1: the end comes with the last byte
 		}
 		body, err = readWhole(resp.Body, resp.ContentLength, limit, stop)
 	}
@@ -473,7 +481,8 @@ func readBody(resp *http.Response, stop func()) (body []byte, err error) {
 	return bytes.TrimPrefix(body, []byte("\ufeff")), err
 }
 
-// unpack bounds what it reads as well: what is packed can be endless and empty.
+// unpack decompresses gzip. It also bounds the compressed bytes, because an endless stream
+// of empty gzip members decompresses to nothing.
 func unpack(body io.Reader, limit int) ([]byte, error) {
 	packed := &io.LimitedReader{R: body, N: int64(limit) + 1}
 	unpacked, err := gzip.NewReader(packed)
@@ -487,11 +496,12 @@ func unpack(body io.Reader, limit int) ([]byte, error) {
 	return whole, err
 }
 
-// readWhole reads to the end, or beyond the limit: over HTTP/2, a body that is
-// closed before its end costs the service a RST_STREAM. length is what was
-// announced, or -1. It is believed where the end does not come, but not where more
-// comes: a transport that has unpacked the body may have left it as it was. stop ends
-// the wait for an end that is late; nil: it comes with the last byte.
+// readWhole reads to the end of the body, or until it has more than limit bytes. It waits
+// for the end even if it has length bytes, the announced length (-1: none): over HTTP/2,
+// to close a body before its end resets the stream. If the body breaks off after exactly
+// length bytes, it is complete. If more bytes come, length is ignored, because a
+// transport that decompressed the body may have left the old length. stop ends the wait
+// for an end that is late; nil: the end comes with the last byte.
 func readWhole(r io.Reader, length int64, limit int, stop func()) ([]byte, error) {
 	size := int64(512)
 	if length > 0 && length <= int64(limit) {

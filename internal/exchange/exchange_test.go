@@ -139,7 +139,7 @@ var failures = map[string]struct {
 	"the service demands a certificate":       {request: "POST x", does: "looks HTTP/2 wrote reads", err: errAlert, missed: Denied},
 	"another alert":                           {does: "looks HTTP/2 wrote", err: &net.OpError{Op: "remote error", Err: io.EOF}, sent: true},
 	"the words of an alert, not the alert":    {does: "looks HTTP/2 wrote", err: &net.OpError{Op: "read", Err: errAlert.Err}, sent: true},
-	"1xx without end":                         {does: "looks HTTP/2 wrote 1000 1", err: io.EOF, sent: true, instead: errTooManyHints},
+	"1xx without end":                         {does: "looks HTTP/2 wrote 1000 1", err: io.EOF, sent: true, instead: errTooManyInterim},
 
 	"no room, looks for another connection": {does: "looks HTTP/2 looks", missed: NoAnswer, instead: errCrowded, tries: 50},
 	"no room, finds another connection":     {does: "looks HTTP/2 other", missed: NoAnswer, instead: errCrowded, tries: 50},

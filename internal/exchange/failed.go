@@ -9,15 +9,18 @@ import (
 	"strings"
 )
 
-// This file says what is known of a request that got no answer.
+// This file turns the error of a request without an answer into what is known about it:
+// may the service have seen it, how was the answer missed, may another try help. net/http
+// exports few of its errors, so some are known by their words. The tests of the client
+// run them against a real net/http.
 
 var (
 	errNoAnswer = errors.New("the connection, or the HTTP/2 stream, was ended without an answer")
 	errCrowded  = errors.New("the HTTP/2 connection was full or closing")
 )
 
-// failed says what is known of a request that got no answer, and why no connection took
-// it, if another try may help.
+// failed returns the Answer of a request that got no answer. If no connection took the
+// request and another try may help, it also returns why; otherwise admitted.
 func (rt *roundTrip) failed(err error) (Answer, admission) {
 	words, unwritten, why := rt.http2Words(err), rt.headers.Load() == 0, admission(rt.admission.Load())
 	if unwritten && words == "net/http: cannot rewind body after connection loss" {
@@ -30,8 +33,8 @@ func (rt *roundTrip) failed(err error) (Answer, admission) {
 	case unwritten && why == full:
 		answer.Err, answer.Renewed = errCrowded, true
 	case rt.conn.Load() != nil && rt.reused.Load() && rt.sender.answered.Load():
-		// As a rule, the service replaces its connections now and then, and net/http would
-		// have sent the request again at once. A service that never answered does not.
+		// Services replace their connections now and then, and net/http would have sent the
+		// request again at once. A service that has never answered does something else.
 		answer.Renewed = rt.repeat.Load() && !rt.sameConn.Load() || isGoAway(words)
 	}
 	if !unwritten || why == late {
@@ -40,14 +43,15 @@ func (rt *roundTrip) failed(err error) (Answer, admission) {
 	return answer, why
 }
 
-// reason is why the try failed. If we stopped a repeat, net/http's own error is lost.
-// If net/http could not repeat, it complains about GetBody, which no caller can set.
+// reason returns the error of the Answer. If preventRepeat ended the try, net/http's own
+// error is lost. If net/http could not repeat the request, its error asks for GetBody,
+// which no caller can set: reason returns only the cause.
 func (rt *roundTrip) reason(err error) error {
 	why, kept := strings.CutPrefix(err.Error(), notRepeated)
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
-		return http.ErrSchemeMismatch // as http.Client says, which is not between
+		return http.ErrSchemeMismatch // as http.Client does, which is not used here
 	case rt.repeat.Load():
 		return errNoAnswer
 	case kept:
@@ -57,11 +61,11 @@ func (rt *roundTrip) reason(err error) error {
 	return err
 }
 
-// notRepeated is how net/http's error of a request with a body begins that it
-// would have sent again over HTTP/2.
+// notRepeated begins net/http's error for a request that it would have sent again over
+// HTTP/2, if it could have read the body again.
 const notRepeated = "http2: Transport: cannot retry err ["
 
-// missed sorts err.
+// missed returns how the answer was missed.
 func (rt *roundTrip) missed(err error) Missed {
 	switch {
 	case rt.ctx.Err() != nil && !rt.repeat.Load(), isTimeout(err):
@@ -76,22 +80,28 @@ func (rt *roundTrip) missed(err error) Missed {
 	return Broken
 }
 
-// isStreamRefused reports net/http's words for a stream that the service refused.
+// isStreamRefused recognizes net/http's words for a stream that the service refused.
 func isStreamRefused(err error) bool {
 	text := strings.TrimPrefix(err.Error(), notRepeated)
 	return strings.HasPrefix(text, "stream error: stream ID ") && strings.Contains(text, "; REFUSED_STREAM; ")
 }
 
-// maybeSent is false only where it is certain that the service has processed nothing. A
-// header that was written counts before the error, because a transport that repeats
-// returns only its last error. While a connection is there, the header may be on its
-// way, which only net/http's own transport knows, and only if nothing ended the try. A
-// transport that runs no hook and has not read the body has given the service nothing
-// to carry out: an open circuit breaker, for one. If it has read the body it may have
-// delivered it, and dialed another address then. A request without a body was not sent
-// if it could not dial.
+// maybeSent reports whether the service may have processed the request. It is false only
+// if that is impossible. The cases, in order:
+//
+//   - The TLS handshake failed because of a certificate: nothing was processed.
+//   - The header was written more than once, or a body was read that no hook shows: it may
+//     have been sent. The error does not matter, because a transport that repeats returns
+//     only the last one.
+//   - The header was written once: only a GOAWAY tells that the service did not process it.
+//   - No HTTP/2 connection took the request: nothing was written.
+//   - There is a connection, and the header may be on its way. Only net/http's own
+//     transport is sure that it is not, and only if nothing ended the try.
+//   - Hooks ran but found no connection, or the transport has not read the body, for
+//     example an open circuit breaker: nothing was sent.
+//   - Otherwise no hook ran and there is no body: only a failed dial is certain.
 func (rt *roundTrip) maybeSent(err error, why admission) bool {
-	rt.delivery.CompareAndSwap(unread, closed) // what RoundTrip has left behind cannot read it later
+	rt.delivery.CompareAndSwap(unread, closed) // a goroutine that RoundTrip left behind cannot read it later
 	var op *net.OpError
 	ended := rt.ctx.Err() != nil
 	switch headers := rt.headers.Load(); {
@@ -100,7 +110,7 @@ func (rt *roundTrip) maybeSent(err error, why admission) bool {
 	case headers > 1, rt.unseen():
 		return true
 	case headers == 1:
-		return rt.answers.Load() > 0 || rt.hints.Load() > 0 || !isGoAway(rt.http2Words(err))
+		return rt.answers.Load() > 0 || rt.interim.Load() > 0 || !isGoAway(rt.http2Words(err))
 	case why != admitted:
 		return false
 	case rt.connected.Load():
@@ -111,9 +121,10 @@ func (rt *roundTrip) maybeSent(err error, why admission) bool {
 	return ended || !errors.As(err, &op) || op.Op != "dial"
 }
 
-// http2Words are what net/http says of the HTTP/2 connection that had the request. They
-// are empty where others may have made the error: when a context has ended, HTTP/1.1
-// returns its cause, such as the error of a request to another service.
+// http2Words returns the text of net/http's error about the HTTP/2 connection that had the
+// request. It is empty if the error may come from elsewhere: once a context has ended,
+// net/http returns the context's cause, which may be the error of a request to another
+// service.
 func (rt *roundTrip) http2Words(err error) string {
 	if rt.conn.Load() == nil || rt.ctx.Err() != nil {
 		return ""
@@ -121,28 +132,30 @@ func (rt *roundTrip) http2Words(err error) string {
 	return strings.TrimPrefix(err.Error(), notRepeated)
 }
 
-// isGoAway reports the words by which net/http says that an HTTP/2 service ended
-// its connection with a GOAWAY that names an earlier stream: it has not processed
-// the request (RFC 9113, 8.7). The error's type is not exported. An error around it is
-// not asked: a transport of the user's may have made it of another service's.
+// isGoAway recognizes net/http's words for a GOAWAY that names an earlier stream: the
+// service has not processed the request (RFC 9113, 8.7). The error's type is not exported.
+// The words must begin the text: in an error that wraps another one, they may be about
+// another service.
 //
-// REFUSED_STREAM promises the same, but HAProxy sends it when its backend
-// went away with the request in hand, and means it as an invitation to retry.
+// REFUSED_STREAM promises the same. But HAProxy also sends it when the server behind it
+// went away after it had the request, to invite a retry.
 func isGoAway(words string) bool {
 	return strings.HasPrefix(words, "http2: Transport received GOAWAY from server") ||
 		strings.HasPrefix(words, "http2: Transport received Server's graceful shutdown GOAWAY")
 }
 
-// isCertificateError reports that one side refused the other's certificate, or refused it
-// for having none. With TLS 1.3 a request may be on its way when the service says so, but
-// the handshake is not over yet: nothing was carried out. Who has answered has taken the
-// certificate, and of a context that has ended the error may be the cause: then it is
-// about another connection. So it may be where the request was delivered unseen.
+// isCertificateError reports that the client or the service refused the other's
+// certificate, or missed one. With TLS 1.3 the request may be on its way already when the
+// service says so, but the handshake is not over: nothing was processed.
+//
+// The error may be about another connection: if the context has ended (it may be the
+// context's cause), if an answer has come (the service took the certificate), or if the
+// request may have been sent unseen.
 func (rt *roundTrip) isCertificateError(err error) bool {
 	var refused *tls.CertificateVerificationError
 	var alert *net.OpError
 	switch {
-	case rt.ctx.Err() != nil, rt.answers.Load() > 0, rt.hints.Load() > 0, rt.unseen():
+	case rt.ctx.Err() != nil, rt.answers.Load() > 0, rt.interim.Load() > 0, rt.unseen():
 		return false
 	case errors.As(err, &refused):
 		return rt.headers.Load() == 0

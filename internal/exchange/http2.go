@@ -11,25 +11,28 @@ import (
 	"weak"
 )
 
-// How many requests an HTTP/2 connection takes at a time is known when the
-// service's SETTINGS have arrived; until then net/http assumes 100, and what is
-// too many is refused when it has been written (RFC 9113, 5.1.2). So a new
-// connection carries one request until its first answer.
+// This file keeps HTTP/2 connections from refusing a request after it was written, which
+// would leave the outcome of a POST unknown, and from keeping requests when they are dead.
 //
-// firstAnswerWait bounds how long the others wait for that: then the SETTINGS
-// have come, though the answer takes its time. It also bounds how long one
-// request may look for a connection before the others do so too.
+// The service's SETTINGS say how many requests a connection takes at a time. Until they
+// arrive, net/http assumes 100, and the service refuses the requests above its limit after
+// they were written (RFC 9113, 5.1.2). So a new connection carries one request until its
+// first answer.
+//
+// firstAnswerWait bounds how long other requests wait for that answer: the answer may be
+// slow, but the SETTINGS have come by then. It also bounds a request's turn to look for a
+// connection.
 const firstAnswerWait = 2 * time.Second
 
-// useHTTP2 waits until the request may be written to conn, or refuses it. What is
-// refused is not written: net/http looks at the context before.
+// useHTTP2 waits until the request may be written to conn, or refuses it. gotConn calls
+// it. net/http checks the context after that hook, so it does not write a refused request.
 func (rt *roundTrip) useHTTP2(conn *connection) {
 	switch before := rt.conn.Swap(conn); {
-	case rt.unseen(): // it is not sent again if it is refused
-	case before != nil && rt.headers.Load() == 0:
+	case rt.unseen(): // never refuse it: it could not be sent again
+	case before != nil && rt.headers.Load() == 0: // before had no room
 		rt.refuse(full)
 		return
-	case conn.stalled() && rt.number <= maxTries/2: // perhaps no other takes it
+	case conn.stalled() && rt.number <= maxTries/2: // in the later tries a stalled connection is better than none
 		rt.refuse(stalled)
 		return
 	}
@@ -43,26 +46,29 @@ func (rt *roundTrip) useHTTP2(conn *connection) {
 	}
 }
 
-// admission is whether an HTTP/2 connection takes a request, or why not.
+// admission says whether an HTTP/2 connection took a request, or why not.
 type admission int32
 
 const (
 	admitted admission = iota
-	full               // net/http looks for another one
-	stalled            // nothing comes back on it
-	late               // its first answer did not come before the context ended
+	full               // the connection has no room: net/http looks for another one
+	stalled            // nothing comes back on the connection
+	late               // the connection's first answer did not come before the context ended
 )
 
+// refuse ends the try before the request is written. The first reason counts.
 func (rt *roundTrip) refuse(why admission) {
 	rt.admission.CompareAndSwap(int32(admitted), int32(why))
 	rt.stop()
 }
 
-// connections are the HTTP/2 connections of all Senders, since several may share one: a
-// *connection for each weak.Pointer[tls.Conn]. net/http lets go of them without a word.
+// connections has the HTTP/2 connections of all Senders, because several Senders may share
+// one: a *connection for each weak.Pointer[tls.Conn]. The pointer is weak, because net/http
+// does not tell when it drops a connection.
 var connections sync.Map
 
-// connectionOf returns nil for a connection that is not HTTP/2.
+// connectionOf returns the state of a connection, a new one if it is not known; nil if it is
+// not HTTP/2.
 func (q *dialQueue) connectionOf(conn *tls.Conn) *connection {
 	if c, known := connections.Load(weak.Make(conn)); known {
 		return c.(*connection)
@@ -73,7 +79,8 @@ func (q *dialQueue) connectionOf(conn *tls.Conn) *connection {
 	return q.add(conn)
 }
 
-// add has requests queue for a connection while this one is young.
+// add adds the state of a connection, if it is not known. While the connection is younger
+// than firstAnswerWait, requests use the queue.
 func (q *dialQueue) add(conn *tls.Conn) *connection {
 	var key any = weak.Make(conn)
 	c, known := connections.LoadOrStore(key, newConnection())
@@ -90,11 +97,11 @@ func (q *dialQueue) add(conn *tls.Conn) *connection {
 
 // connection is what the requests on one HTTP/2 connection share.
 type connection struct {
-	firstToken chan struct{} // full while a request waits for the first answer
-	shared     chan struct{} // closed when more than one request may use it
+	firstToken chan struct{} // has a token while the first request waits for its answer
+	shared     chan struct{} // closed once more than one request may use the connection
 	share      func()        // closes shared
-	answers    atomic.Int64  // that have begun to arrive
-	silent     atomic.Int64  // requests that ended without one, since the last
+	answers    atomic.Int64  // how many have begun to arrive
+	silent     atomic.Int64  // requests in a row that ended without a byte of an answer
 }
 
 func newConnection() *connection {
@@ -102,11 +109,11 @@ func newConnection() *connection {
 	return &connection{firstToken: make(chan struct{}, 1), shared: shared, share: sync.OnceFunc(func() { close(shared) })}
 }
 
-// admit waits until a request may be written, and reports whether it is the first on the
-// connection. Then it takes its token out when it ends without an answer. ctx bounds the
-// wait.
+// admit waits until a request may be written, at most until ctx ends. It reports whether
+// the request is the first on the connection. If so, and the request ends without an
+// answer, it must take the token out of firstToken.
 func (c *connection) admit(ctx context.Context) (first bool, err error) {
-	if c.answers.Load() > 0 { // as for nearly all: many at once would contend for the locks of select
+	if c.answers.Load() > 0 { // true for nearly all requests, which would contend for the locks of select
 		return false, nil
 	}
 	select {
@@ -126,36 +133,36 @@ func (c *connection) answered() {
 	c.share()
 }
 
-// stalledAfter is how many requests in a row end without a byte before a
-// connection counts as stalled, while nothing else arrives on it. One may have
-// been given up by its caller early.
+// stalledAfter is how many requests in a row must end without a byte before a connection
+// counts as stalled. One is not enough: its caller may have given up early.
 const stalledAfter = 2
 
 func (c *connection) stalled() bool { return c.silent.Load() >= stalledAfter }
 
-// countSilent counts a request that ended without a byte. answers is what the
-// connection had answered before it.
+// countSilent counts a request that ended without a byte, unless the connection has
+// answered another since. answers is the number of its answers before the request.
 func (c *connection) countSilent(answers int64) {
 	if c.answers.Load() == answers {
 		c.silent.Add(1)
 	}
 }
 
-// A dialQueue lets requests look for a connection one after the other, so that each
-// sees what those before it have opened. net/http would dial for each.
+// A dialQueue lets requests look for a connection one after the other, so that each can
+// share an HTTP/2 connection that one before it opened. Without it, net/http would dial
+// for each.
 type dialQueue struct {
-	// Requests queue for a connection while reasonsToQueue is not 0. It counts the request
-	// that looks for one, the connections that are younger than firstAnswerWait, and
+	// Requests use the queue only while reasonsToQueue is not 0. It counts the request
+	// that has the turn, the connections that are younger than firstAnswerWait, and
 	// unused.
 	reasonsToQueue atomic.Int32
-	mu             sync.Mutex
-	unused         int32 // 1 until the first request has looked for a connection, then 0
-	looking        bool
-	waiting        []chan bool
+	mu             sync.Mutex  // guards what follows
+	unused         int32       // 1 until the first request has looked for a connection, then 0
+	looking        bool        // a request has the turn
+	waiting        []chan bool // of the others; each gets true for its turn, or false if it needs none
 }
 
-// enter waits for the request's turn to look for a connection, which ends with
-// leave. It reports false where there is no need for one.
+// enter waits for the request's turn to look for a connection. leave ends the turn. enter
+// reports false if the request need not wait for a turn any more.
 func (q *dialQueue) enter(ctx context.Context) (turn bool, err error) {
 	mine := q.push()
 	if mine == nil {
@@ -175,8 +182,8 @@ func (q *dialQueue) enter(ctx context.Context) (turn bool, err error) {
 	return <-mine, ctx.Err()
 }
 
-// push returns what the request has to wait for: its turn, or false where there is no
-// need for one any more. It is nil if it is the request's turn now.
+// push puts the request into the queue, and returns the channel from which it gets its
+// turn; nil if it has the turn now.
 func (q *dialQueue) push() (mine chan bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -190,7 +197,7 @@ func (q *dialQueue) push() (mine chan bool) {
 	return mine
 }
 
-// leave gives the turn to the next in the queue, or lets all go at once.
+// leave ends a turn: the next in the queue gets it or, if all is true, all go at once.
 func (q *dialQueue) leave(all bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// NewTransport returns a transport with its own connections, for a client to which
-// its user gives none.
+// NewTransport returns the transport of a client without WithHTTPClient. It shares no
+// connections with http.DefaultTransport.
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -23,20 +23,20 @@ func NewTransport() *http.Transport {
 		TLSHandshakeTimeout:    10 * time.Second,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: 256 << 10,
-		// Shorter than that of common front ends, such as the 60 s of AWS's load balancers
-		// and the 75 s of nginx: over HTTP/1.1 a POST may meet their close on its way, and
-		// then nobody knows whether it arrived.
+		// Common front ends close idle connections later: AWS's load balancers after 60 s,
+		// nginx after 75 s. If they closed first, a POST over HTTP/1.1 could be on its way
+		// at that moment, and its outcome unknown.
 		IdleConnTimeout: 50 * time.Second,
 	}
 }
 
-// pingAfter is how long an HTTP/2 connection may be silent before a ping, and how long
-// the ping may go unanswered. Without pings, each call on a connection whose path has
-// gone dead hangs until its deadline, for a quarter of an hour.
+// pingAfter is how long an HTTP/2 connection may be silent before net/http sends a ping,
+// and how long it waits for the answer. Without pings, when the network path has gone
+// dead, calls on the connection hang until their deadlines, for a quarter of an hour.
 const pingAfter = 15 * time.Second
 
-// connectAnswer names the proxy, and its status, where net/http would quote the
-// status text as if it were the service's.
+// connectAnswer makes the error of a proxy that refuses CONNECT. It names the proxy:
+// net/http's own error is only the status text, which looks like the service's.
 func connectAnswer(_ context.Context, proxy *url.URL, _ *http.Request, resp *http.Response) error {
 	if resp.StatusCode == http.StatusOK {
 		return nil
@@ -48,5 +48,5 @@ func connectAnswer(_ context.Context, proxy *url.URL, _ *http.Request, resp *htt
 	return err
 }
 
-// proxyDenial is the answer of a proxy that would not change if it was asked again.
+// proxyDenial is a 4xx of a proxy to CONNECT. A retry would get the same answer.
 type proxyDenial struct{ error }
