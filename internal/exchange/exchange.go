@@ -174,7 +174,7 @@ type roundTrip struct {
 
 	started   atomic.Bool  // the transport has looked for a connection (GetConn or GotConn)
 	connected atomic.Bool  // it has one (GotConn)
-	delivery  atomic.Int32 // a delivery: what the body shows if no hook runs
+	delivery  atomic.Int32 // unread, possible or closed
 	headers   atomic.Int32 // how often the header was written; more than once by a transport that repeats
 	answers   atomic.Int32 // how many answers have begun; interim answers (1xx) do not count
 	interim   atomic.Int32 // how many interim answers have come
@@ -226,14 +226,12 @@ func (rt *roundTrip) build(r Request) {
 	}
 }
 
-// delivery says whether a transport that runs no hooks may have sent the request. The
-// body shows it: the transport has to read the body first.
-type delivery = int32
-
+// The values of delivery: whether a transport that runs no hooks may have sent the
+// request. The body shows it, because the transport has to read the body first.
 const (
-	unread   delivery = iota // the body was not read; or there is none, and the method is not POST
-	possible                 // the body was read before there was a connection; or there is none, and the method is POST
-	closed                   // the body was not read, and cannot be read any more
+	unread   = iota // the body was not read; or there is none, and the method is not POST
+	possible        // the body was read before there was a connection; or there is none, and the method is POST
+	closed          // the body was not read, and cannot be read any more
 )
 
 // unseen reports that the transport may have sent the request in a way that runs no
