@@ -61,9 +61,9 @@ type Exchange struct {
 	TraceID   string    `json:"trace_id,omitempty"`
 }
 
-// shownAgent copies an agent out of the state: nothing that the fake stores can be
+// copyAgent copies an agent out of the state: nothing that the fake stores can be
 // reached from the result, so it may leave the lock.
-func shownAgent(a *service.Agent) Agent {
+func copyAgent(a *service.Agent) Agent {
 	shown := Agent{
 		ID: a.ID, Status: a.Status, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, Key: a.Owner,
 		SystemPrompt: a.SystemPrompt, CustomerRef: a.CustomerRef, LLM: LLM(a.LLM),
@@ -78,8 +78,8 @@ func shownAgent(a *service.Agent) Agent {
 	return shown
 }
 
-// shownExchanges copies exchanges out of the state, with their lists of warnings.
-func shownExchanges(exchanges []service.Exchange) []Exchange {
+// copyExchanges copies exchanges out of the state, with their lists of warnings.
+func copyExchanges(exchanges []service.Exchange) []Exchange {
 	shown := make([]Exchange, len(exchanges))
 	for i, e := range exchanges {
 		shown[i] = Exchange(e)
@@ -93,7 +93,7 @@ func (s *Server) Agents() []Agent {
 	defer s.lock().Unlock()
 	all := make([]Agent, 0, len(s.gen.service.Agents()))
 	for _, a := range s.gen.service.Agents() {
-		all = append(all, shownAgent(a))
+		all = append(all, copyAgent(a))
 	}
 	return all
 }
@@ -106,7 +106,7 @@ func (s *Server) Agent(agentID string) (copied Agent, found bool) {
 	if a == nil {
 		return Agent{}, false
 	}
-	return shownAgent(a), true
+	return copyAgent(a), true
 }
 
 // agentLocked finds an agent. An unknown one panics, in the name of the method that was
@@ -131,7 +131,7 @@ func (s *Server) RemoveAgent(agentID string) {
 // errors are not among them. An unknown agent panics.
 func (s *Server) Conversation(agentID string) []Exchange {
 	defer s.lock().Unlock()
-	return shownExchanges(s.agentLocked("Conversation", agentID).Exchanges)
+	return copyExchanges(s.agentLocked("Conversation", agentID).Exchanges)
 }
 
 // SetSMS gives an agent's SMS channel a status of interface 3 (disabled,
@@ -168,7 +168,7 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 	if s.gen.service.Agent(a.ID) != nil {
 		misuse("AddAgent", "there is an agent with this ID already")
 	}
-	return shownAgent(s.gen.service.AddAgent(owner, stored, now))
+	return copyAgent(s.gen.service.AddAgent(owner, stored, now))
 }
 
 // storedAgent returns the agent as the state keeps it, with times without monotonic
@@ -261,8 +261,8 @@ type BYOK struct {
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 
-// shownBYOK copies a configuration out of the state, without the encrypted key.
-func shownBYOK(c *service.BYOK) BYOK {
+// copyBYOK copies a configuration out of the state, without the encrypted key.
+func copyBYOK(c *service.BYOK) BYOK {
 	return BYOK{c.Provider, c.BaseURL, c.Model, c.Label, c.Fingerprint, c.UpdatedAt}
 }
 
@@ -284,7 +284,7 @@ func (s *Server) BYOK(key string) (c BYOK, set bool) {
 	if stored == nil {
 		return BYOK{}, false
 	}
-	return shownBYOK(stored), true
+	return copyBYOK(stored), true
 }
 
 // StoreBYOK stores a provider key and its configuration for key, as if PUT
@@ -305,7 +305,7 @@ func (s *Server) StoreBYOK(key, providerKey string, c BYOK) BYOK {
 	k.BYOK = s.gen.service.Seal(providerKey, service.BYOK{
 		Provider: c.Provider, BaseURL: c.BaseURL, Model: c.Model, Label: c.Label, UpdatedAt: now,
 	})
-	return shownBYOK(k.BYOK)
+	return copyBYOK(k.BYOK)
 }
 
 // KeyOptions say what kind of key IssueKey makes. The zero value makes a key
@@ -322,14 +322,14 @@ type KeyOptions struct {
 // other text may be a real key, and is not shown. With WithKey and a text of this form,
 // messages show a label that is not the key's.
 func labelFromText(key string) string {
-	if ours := fakesKey.FindStringSubmatch(key); ours != nil {
+	if ours := keyPattern.FindStringSubmatch(key); ours != nil {
 		return "key" + ours[1]
 	}
 	return mask.Withheld
 }
 
-// fakesKey matches the text of a key, and its number.
-var fakesKey = regexp.MustCompile(`^` + keyKind + `(_\d{6,9})$`)
+// keyPattern matches the text of a key, and its number.
+var keyPattern = regexp.MustCompile(`^` + keyPrefix + `(_\d{6,9})$`)
 
 // Key returns the default API key: dashboard-issued, on the plan of WithPlan or
 // else the preview plan. Its text is that of WithKey, or else amk_fake_000001 in

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 )
 
-// Package fakeadmin cannot import this package, which imports it. So this package hands
-// it the way in.
+// Package fakeadmin cannot import this package, which imports it. So this package gives
+// it the function that opens a fake.
 func init() { fakeadmin.Open = func(fake any) any { return admin{fake.(*Server)} } }
 
 // admin is a fakeadmin.Admin, which documents the methods. It is not exported: tests
@@ -78,7 +78,7 @@ func (a admin) rewindClock() {
 	a.s.offset.Store(0)
 }
 
-// WhyUnused asks a copy, as the report at the end of a test does.
+// WhyUnused works on a copy, since other calls may match the rule meanwhile.
 func (a admin) WhyUnused(made any) string {
 	r := made.(interface{ snapshot() rule }).snapshot()
 	return fmt.Sprintf("calls that it matched: %d; %s", r.matched, r.nearMiss(a.s.kept()))

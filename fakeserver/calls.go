@@ -130,7 +130,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	checkMatchers("AwaitCalls", matchers)
 	var mu sync.Mutex // guards found: the goroutines of calls find those that come
 	var found []*entry
-	enough := make(chan struct{}) // made in the caller's bubble, as the calls must be that end the wait
+	enough := make(chan struct{}) // belongs to the caller's synctest bubble: only a call made there may close it
 	add := func(e *entry) {
 		mu.Lock()
 		defer mu.Unlock()

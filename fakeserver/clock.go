@@ -75,9 +75,9 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 		if earlier > 0 {
 			waited = 0
 		}
-		d := pause * time.Duration(min(1+earlier, longestPause))
-		waited += d
-		if memnet.Pause(ctx, d); ctx.Err() != nil {
+		next := pause * time.Duration(min(1+earlier, longestPause))
+		waited += next
+		if memnet.Pause(ctx, next); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
@@ -94,7 +94,7 @@ const (
 	pause        = 500 * time.Microsecond
 	quietPauses  = 4                      // 2 ms
 	longestPause = 20                     // pauses, 10 ms
-	patience     = 500 * time.Millisecond // of the next to wake, with a program that never stops calling
+	patience     = 500 * time.Millisecond // after which the earliest sleeper wakes, even if calls never stop
 )
 
 // tryWake moves the clock to the wake time of a sleeper, if no other wakes earlier. The

@@ -37,7 +37,7 @@ func (s *Server) Decisions() []Decision {
 	return all
 }
 
-// answersOf are the answers of a Behavior as JSON, by the ids of their questions.
+// answersOf returns the answers of a Behavior as JSON, by the ids of their questions.
 func answersOf(b *service.Behavior) (answers map[string]json.RawMessage) {
 	_ = json.Unmarshal(encode(b), &answers)
 	return answers
@@ -159,7 +159,7 @@ func Like(observed []byte) Option {
 			return fmt.Errorf("Like: the format is %d, not 1; write the file with observe.Run of this version", file.Format)
 		}
 		for id, found := range file.Decisions {
-			err := c.decide(id, found.answer)
+			err := c.setDecision(id, found.answer)
 			if found.AtMost > 0 && found.AtLeast > found.AtMost {
 				err = fmt.Errorf("at_least is %d, more than at_most, which is %d", found.AtLeast, found.AtMost)
 			}
@@ -171,9 +171,9 @@ func Like(observed []byte) Option {
 	}
 }
 
-// decide takes the answer to a question, if there is one. The first decision of a fake
-// makes its own Behavior, since defaultBehavior is shared.
-func (c *config) decide(id string, answerTo func(decisions.Question) (json.RawMessage, source)) error {
+// setDecision sets the answer to the question with this id, if answerTo returns one. The
+// first decision of a fake gives it its own Behavior, since defaultBehavior is shared.
+func (c *config) setDecision(id string, answerTo func(decisions.Question) (json.RawMessage, source)) error {
 	i := slices.IndexFunc(decisions.All, func(q decisions.Question) bool { return q.ID == id })
 	if i < 0 {
 		var known []string
@@ -206,7 +206,7 @@ func WithDecision(id string, answer any) Option {
 	return func(c *config) error {
 		value, err := json.Marshal(answer)
 		if err == nil {
-			err = c.decide(id, func(decisions.Question) (json.RawMessage, source) { return value, chosen })
+			err = c.setDecision(id, func(decisions.Question) (json.RawMessage, source) { return value, chosen })
 		}
 		if err != nil {
 			return fmt.Errorf("WithDecision: %s: %w", quoteName(id), err)

@@ -80,8 +80,8 @@
 // (WithUnknownRoutes allows it), a Required script or fault that was never used, a
 // callback or a clock that panics, a ReplyFunc with a status that interface 4.8 does not
 // list, and a key whose time goes back by more than a day, as from the outside into a
-// bubble. Messages about a script or fault name the line of the test that made it, and one
-// that was never used the call that came nearest.
+// bubble. A message about a script or fault names the line of the test that made it. If the
+// rule was never used, the message also names the call that came nearest to it.
 //
 // AddAgent, AddExchanges and StoreBYOK set up state without calls. WriteState
 // writes the state to a file, and ReadState reads it back.
@@ -95,8 +95,8 @@
 //
 // By default a call is checked in this order: route 404, method 405, key 401,
 // plan 402, request limits 429, permission 403, body 400, agent 404, state 503
-// and 409, operation limits 429. A warm-up with a wrong body asks for no mode, so it
-// is answered 400 where byok would be 403. Request limits count every call to an endpoint
+// and 409, operation limits 429. A warm-up with a wrong body has no mode, so a key that
+// is not dashboard-issued gets 400 for it and not 403. Request limits count every call to an endpoint
 // that may answer 429, once it has passed the checks before them; operation limits
 // count only creations, BYOK sets or warm-ups.
 //
@@ -109,7 +109,7 @@
 // A call goes through four packages below internal. memnet carries requests and
 // answers in memory. wire reads a request, checks its body and writes the answer.
 // service decides: it is the interface document as a state machine, without HTTP,
-// clock or lock. mask hides keys and texts in what is kept. This package is around
+// clock or lock. mask hides keys and texts in what is kept. This package joins
 // them: it takes the lock, reads the clock, applies the faults and scripts of a test,
 // and keeps the records.
 //

@@ -408,8 +408,8 @@ func TestUnusedRequired(t *testing.T) {
 		{"OnMessage(ByAgent(agent_000001)).Nth(2)", 1, message + "which matches: the rule waits for match 2", func(f fake, calls func()) { f.OnMessage(byAgent).Nth(2).Required(); calls() }},
 		{injected, 0, get + "200, which matches: it came before the rule was made", func(f fake, calls func()) { calls(); inject(f) }},
 		{injected + ".From(3).Times(2)", 1, get + "200, which matches: the rule waits for match 3", func(f fake, calls func()) { inject(f).Times(2).From(3); calls() }},
-		{injected + ".Chance(0, 7)", 1, get + "200, which matches: Chance ruled out the calls that it matched, or another acted on them", func(f fake, calls func()) { inject(f).Chance(0, 7); calls() }},
-		{injected + ".Nth(1)", 1, get + "404: Answer(404) answered in place of the service; the call had no effect, which matches: another acted on match 1", func(f fake, calls func()) {
+		{injected + ".Chance(0, 7)", 1, get + "200, which matches: Chance ruled out the calls that it matched, or another rule acted on them", func(f fake, calls func()) { inject(f).Chance(0, 7); calls() }},
+		{injected + ".Nth(1)", 1, get + "404: Answer(404) answered in place of the service; the call had no effect, which matches: another rule acted on match 1", func(f fake, calls func()) {
 			assert.Equal(t, injected+".Nth(1)", fmt.Sprint(inject(f).Nth(1)))
 			f.Inject(fakeserver.Answer(404, ""), byGet)
 			calls()

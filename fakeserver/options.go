@@ -16,7 +16,7 @@ import (
 )
 
 // Option changes how a Server behaves. A nil option or an unusable value makes
-// New panic and Open return an error. Of two options that set the same, the later
+// New panic and Open return an error. If two options set the same thing, the later
 // one counts.
 type Option func(*config) error
 
@@ -40,8 +40,8 @@ type config struct {
 	coldStart    time.Duration
 	messageTexts bool
 	callLimit    int
-	exchanges    int // kept of each conversation; 0: as many as calls, and spec.KeptExchanges at least
-	unknownOK    bool
+	exchanges    int                  // kept of each conversation; 0 means as many as calls, but at least spec.KeptExchanges
+	unknownOK    bool                 // calls to unknown paths and methods do not fail the test
 	behavior     *service.Behavior    // what the fake does where the interface is silent; never changes
 	sources      map[string]source    // where the answers come from, by id; nil before the first decision
 	maxima       [spec.LimitCount]int // 0 means the plan's maximum
@@ -98,8 +98,9 @@ func WithColdStart(d time.Duration) Option {
 // WithMessageTexts keeps system prompts, message texts and replies readable in Calls, and
 // shows the texts of ByText and ByTextContaining in messages about scripts and faults,
 // unless one looks like a key. The default is to redact them. The API key and the
-// provider key that a call sends are always redacted. A key of another call that a text
-// or a path repeats is not known as one, and is shown.
+// provider key that a call sends are always redacted. A text or a
+// path that repeats a key of another call shows it: the fake knows only the keys of the
+// call itself.
 func WithMessageTexts() Option {
 	return set(func(c *config) { c.messageTexts = true })
 }
@@ -234,20 +235,20 @@ func limitKeys() string {
 }
 
 // keyKind begins the keys of a fake without WithKey.
-const keyKind = "amk_fake"
+const keyPrefix = "amk_fake"
 
 // keyText is the text of the n-th key, from 1. It is computed and never stored.
 func (c *config) keyText(n int) string {
 	if n == 1 && c.key != "" {
 		return c.key
 	}
-	return service.Numbered(cmp.Or(c.key, keyKind), n)
+	return service.Numbered(cmp.Or(c.key, keyPrefix), n)
 }
 
-// maxShown bounds each foreign part of a sentence, in bytes.
+// maxShown bounds each part of a message that comes from a test or a call, in bytes.
 const maxShown = 100
 
-// quoteName quotes a foreign name.
+// quoteName quotes a name that a test or a call gave, shortened and on one line.
 func quoteName(name string) string { return strconv.Quote(printable.Name(name)) }
 
 // misuse panics because the author of a test passed a wrong argument: the method's
@@ -257,11 +258,11 @@ func misuse(method, format string, args ...any) {
 	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
 }
 
-// defaultBehavior has the fake's own answers. They are guesses; an observation of a real
-// service replaces them. All fakes that nobody changed share it. Like and WithDecision
-// start from a new one.
+// defaultBehavior is shared by all fakes without Like and WithDecision, which change a
+// Behavior of their own fake. Its answers are guesses: nobody has asked a real service.
 var defaultBehavior = newBehavior()
 
+// newBehavior returns a Behavior with the default answer to each question.
 func newBehavior() *service.Behavior {
 	answers, b := map[string]any{}, new(service.Behavior)
 	for _, q := range decisions.All {

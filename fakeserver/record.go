@@ -99,7 +99,7 @@ const (
 // broke names the endings that cut an answer.
 var broke = map[memnet.Ending]string{memnet.Closes: "closed", memnet.Resets: "reset", memnet.Hangs: "hung"}
 
-// outcome is what the client got, in a few words: a status, and where the answer broke
+// outcome says what the client got, in a few words: a status, and where the answer broke
 // off.
 func (s Sent) outcome() string {
 	switch {
@@ -163,7 +163,7 @@ func (l *callLog) addLocked(e *entry, ended bool) {
 	}
 	if n := len(l.kept); n > 0 {
 		last := &l.kept[n-1].call
-		e.call.Header, e.call.Sent.Header = shared(last.Header, e.call.Header), shared(last.Sent.Header, e.call.Sent.Header)
+		e.call.Header, e.call.Sent.Header = shareHeader(last.Header, e.call.Header), shareHeader(last.Sent.Header, e.call.Sent.Header)
 	}
 	l.total++
 	l.kept = append(l.kept, e)
@@ -173,10 +173,10 @@ func (l *callLog) addLocked(e *entry, ended bool) {
 	}
 }
 
-// shared returns the header of the record before if the next one has the same, so that
+// shareHeader returns the header of the record before if the next one has the same, so that
 // they share memory. A header takes half as much memory as the rest of a record without
 // its bodies, and most clients send the same each time.
-func shared(before, header http.Header) http.Header {
+func shareHeader(before, header http.Header) http.Header {
 	if maps.EqualFunc(before, header, slices.Equal[[]string]) {
 		return before
 	}
@@ -188,8 +188,8 @@ func (l *callLog) endLocked(e *entry) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(other *entry) bool { return other == e })
 }
 
-// copied is the record of the call for a user, with the part of the answer that was
-// sent so far. Texts are shared, headers are not.
+// copied returns the record of the call for a user, with the part of the answer that was
+// sent so far. The copy shares texts, which never change, and has its own headers.
 func (e *entry) copied() Call {
 	c := e.call
 	if sent := e.sent.Load(); sent != nil {

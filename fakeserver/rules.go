@@ -23,14 +23,14 @@ import (
 // match. The zero Matcher panics where it is used.
 type Matcher struct {
 	matches func(*entry) bool
-	says    string // the matcher in messages, without texts and keys
-	// withText is says with the text of ByText or ByTextContaining, nil for the others. A
-	// function, since a Matcher may be printed with %#v.
-	withText func() string
+	name    string // the Go call that made it, without texts and keys
+	// nameWithText returns the name with the text of ByText or ByTextContaining; nil for
+	// the other matchers. It is a function, since a Matcher may be printed with %#v.
+	nameWithText func() string
 }
 
 // String returns the Go call that made the matcher, without texts and keys.
-func (m Matcher) String() string { return m.says }
+func (m Matcher) String() string { return m.name }
 
 // ByEndpoint matches calls to an endpoint. Anything but one of the Endpoint
 // constants panics.
@@ -41,7 +41,7 @@ func ByEndpoint(endpoint Endpoint) Matcher {
 	}
 	return Matcher{
 		matches: func(e *entry) bool { return e.call.Endpoint == endpoint },
-		says:    "ByEndpoint(" + string(endpoint) + ")",
+		name:    "ByEndpoint(" + string(endpoint) + ")",
 	}
 }
 
@@ -51,7 +51,7 @@ func ByKey(key string) Matcher {
 	want := service.DigestOf(key)
 	return Matcher{
 		matches: func(e *entry) bool { return e.token == want },
-		says:    "ByKey(" + labelFromText(key) + ")",
+		name:    "ByKey(" + labelFromText(key) + ")",
 	}
 }
 
@@ -64,7 +64,7 @@ func ByAgent(agentID string) Matcher {
 	recorded := mask.Clip(agentID, wire.MaxRecorded)
 	return Matcher{
 		matches: func(e *entry) bool { return e.call.AgentID == recorded },
-		says:    "ByAgent(" + describeID(agentID) + ")",
+		name:    "ByAgent(" + describeID(agentID) + ")",
 	}
 }
 
@@ -80,15 +80,15 @@ func ByTextContaining(part string) Matcher {
 	return textMatcher("ByTextContaining", part, func(sent string) bool { return strings.Contains(sent, part) })
 }
 
-// textMatcher makes a matcher of the texts of messages. Messages show its own text with
-// WithMessageTexts, unless it looks like a key.
+// textMatcher makes a matcher of the texts of messages. A message of the fake names it
+// with its own text if WithMessageTexts is set, unless the text looks like a key.
 func textMatcher(method, text string, matches func(string) bool) Matcher {
 	m := Matcher{
 		matches: func(e *entry) bool { return e.hasText && matches(e.text) },
-		says:    method + "(" + characters(text) + ")",
+		name:    method + "(" + characters(text) + ")",
 	}
 	if !mask.LooksSecret(text) {
-		m.withText = func() string { return method + "(" + strconv.Quote(printable.Line(text, maxShown)) + ")" }
+		m.nameWithText = func() string { return method + "(" + strconv.Quote(printable.Line(text, maxShown)) + ")" }
 	}
 	return m
 }
@@ -103,12 +103,13 @@ func Where(f func(Call) bool) Matcher {
 	}
 	return Matcher{
 		matches: func(e *entry) bool { return f(e.copied()) },
-		says:    "Where(" + callerLine(2) + ")",
+		name:    "Where(" + callerLine(2) + ")",
 	}
 }
 
-// callerLine is a line of the test, which names a function or a rule better than anything
-// else. It looks so many calls up; its own is the first.
+// callerLine returns the file and line of a call in the test, by which messages name a
+// function or a rule. With calls 1 that is the call of callerLine, with 2 the call of the
+// function around it, and so on.
 func callerLine(calls int) string {
 	_, file, line, _ := runtime.Caller(calls)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
@@ -127,8 +128,8 @@ func describeID(id string) string {
 func (s *Server) describe(matchers []Matcher) string {
 	names := make([]string, len(matchers))
 	for i, m := range matchers {
-		if names[i] = m.says; s.config.messageTexts && m.withText != nil {
-			names[i] = m.withText()
+		if names[i] = m.name; s.config.messageTexts && m.nameWithText != nil {
+			names[i] = m.nameWithText()
 		}
 	}
 	return strings.Join(names, ", ")
@@ -159,14 +160,14 @@ func checkMatchers(method string, matchers []Matcher) {
 // others.
 type rule struct {
 	method   string // OnMessage or Inject
-	says     string // the rule in messages, without keys, and with texts only by WithMessageTexts
+	name     string // the Go call that made it, without keys, and with texts only by WithMessageTexts
 	at       string // the line of the test that made it
 	matchers []Matcher
 	fault    *wire.Fault // of an Injection
 	server   *Server     // whose lock guards what follows
-	list     *[]*rule    // of the generation, from which Remove takes the rule
+	list     *[]*rule    // the list of the generation that holds the rule
 	steps    []step      // of a Script
-	matched  int         // the calls that matched, also where another rule acted
+	matched  int         // the calls that matched, even if another rule acted on them
 	hits     int         // the calls that the rule acted on
 	nth      int         // acts only at this match; 0 means at any
 	from     int         // acts only from this match on; 0 means from the first
@@ -192,7 +193,7 @@ func (r *rule) snapshot() rule {
 
 // description is what Format prints, of a copy.
 func (r *rule) description() string {
-	said := r.says
+	said := r.name
 	for _, bound := range []struct {
 		method string
 		n      int
@@ -204,14 +205,14 @@ func (r *rule) description() string {
 	return said + r.odds
 }
 
-// newRule makes a rule. fault names that of an Injection. Its caller is the method of
-// Server that the test has called.
+// newRule makes a rule. fault is the name of the fault of an Injection, "" for a Script.
+// It must be called by the method that the test has called, whose caller callerLine names.
 func newRule(s *Server, method, fault string, matchers []Matcher) *rule {
 	checkMatchers(method, matchers)
 	args := []string{fault, s.describe(matchers)}
 	args = slices.DeleteFunc(args, func(arg string) bool { return arg == "" })
 	return &rule{
-		server: s, method: method, says: method + "(" + strings.Join(args, ", ") + ")", at: callerLine(3),
+		server: s, method: method, name: method + "(" + strings.Join(args, ", ") + ")", at: callerLine(3),
 		matchers: slices.Clone(matchers),
 	}
 }
@@ -243,8 +244,8 @@ func (r *rule) countHitLocked() {
 	}
 }
 
-// setNumber sets Times, Nth or From, for both kinds of rule. number points into the
-// rule. Nth and From panic if no call is both.
+// setNumber sets Times, Nth or From, for both kinds of rule. number is the field of the
+// rule. An Nth below From panics, since the rule would never act.
 func (r *rule) setNumber(method string, n int, number *int) {
 	if n < 1 {
 		misuse(method, "%d is less than 1; the first call is 1", n)
@@ -272,14 +273,14 @@ func (r *rule) require() {
 	r.required = true
 }
 
-// Hits counts the calls that it has acted on.
+// Hits returns how many calls the rule has acted on.
 func (r *rule) Hits() int {
 	defer r.server.lock().Unlock()
 	return r.hits
 }
 
-// Remove ends it; if it was Required, it no longer is. It changes no call that it acts
-// on already. Removing it again does nothing.
+// Remove ends the rule; if it was Required, it no longer is. A call that it acts on
+// already goes on unchanged. Removing it again does nothing.
 func (r *rule) Remove() {
 	defer r.server.lock().Unlock()
 	r.removed = true
@@ -336,9 +337,9 @@ func (r *rule) nearMiss(entries []*entry) string {
 	return fmt.Sprintf("nearest: %s, which matches: %s", nearest.copied(), r.whyUnused(nearest.copied()))
 }
 
-// whyUnused is the reason why a rule has not acted, although its matchers match a call. A
-// script counts only messages that the service has accepted, and no rule counts a call
-// that came before it, or one whose connection another refused.
+// whyUnused says why a rule has not acted, although its matchers match call c. A script
+// counts only messages that the service has accepted. No rule counts a call that came
+// before it was made, or whose connection another rule refused.
 func (r *rule) whyUnused(c Call) string {
 	isScript := r.method == "OnMessage"
 	switch {
@@ -353,18 +354,18 @@ func (r *rule) whyUnused(c Call) string {
 	case r.matched < max(r.nth, r.from):
 		return fmt.Sprintf("the rule waits for match %d", max(r.nth, r.from))
 	case r.nth > 0:
-		return fmt.Sprintf("another acted on match %d", r.nth)
+		return fmt.Sprintf("another rule acted on match %d", r.nth)
 	case r.chance != nil:
-		return "Chance ruled out the calls that it matched, or another acted on them"
+		return "Chance ruled out the calls that it matched, or another rule acted on them"
 	}
-	return "another acted on the calls that it matched"
+	return "another rule acted on the calls that it matched"
 }
 
 // Message is the argument of a ReplyFunc: a copy that the function may keep and
 // change.
 type Message struct {
-	Agent   Agent      // that the message was sent to
-	Text    string     // of the message, not redacted
+	Agent   Agent      // the agent that the message was sent to
+	Text    string     // the text of the message, not redacted
 	UserRef string     // "" when not given
 	History []Exchange // earlier exchanges with the agent, as Conversation returns them
 }
@@ -393,7 +394,7 @@ type Script struct{ *rule }
 type step struct {
 	text    *string
 	f       func(Message) Reply
-	of      *rule    // the script, for messages
+	rule    *rule    // the script, for messages
 	message *Message // for f
 }
 
@@ -434,7 +435,7 @@ func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 
 // add appends a step. A Script may get more steps while it answers.
 func (sc *Script) add(st step) *Script {
-	st.of = sc.rule
+	st.rule = sc.rule
 	defer sc.server.lock().Unlock()
 	sc.steps = append(sc.steps, st)
 	return sc

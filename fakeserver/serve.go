@@ -58,14 +58,14 @@ type call struct {
 	delivery     memnet.Delivery // how toClient leaves
 }
 
-// callback names a function of the test: what it is, and of which rule. The zero value
-// means none.
+// callback names a function of the test in messages: what it is, and whose. The zero
+// value means that none runs.
 type callback struct {
 	what string
-	of   *rule
+	rule *rule
 }
 
-func (f *callback) String() string { return fmt.Sprintf("%s of %v at %s", f.what, f.of, f.of.at) }
+func (f *callback) String() string { return fmt.Sprintf("%s of %v at %s", f.what, f.rule, f.rule.at) }
 
 // noAnswer is the delivery of a call that gets no answer: its client has left, or
 // a callback of the test panicked.
@@ -83,7 +83,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ServeHTTP. A panic fails the test, and the client gets no answer.
 func (s *Server) serve(r *http.Request) (a memnet.Answer) {
 	a.Delivery = noAnswer
-	s.guarded(func() { a = s.answer(r) }, itself)
+	s.catchPanic(func() { a = s.answer(r) }, fakeItself)
 	return a
 }
 
@@ -120,24 +120,26 @@ func (s *Server) answer(r *http.Request) memnet.Answer {
 // giveUp leaves a call without an answer, since a function of the test failed.
 func (c *call) giveUp() {
 	c.fault, c.delivery = nil, noAnswer
-	if c.callback.of != nil {
+	if c.callback.rule != nil {
 		c.record.Why = c.callback.String() + " failed, so there was no answer."
 	}
 }
 
-// itself names what panicked, where it is neither a callback nor a matcher.
-const itself = "the fake, or the function of WithClock,"
+// fakeItself names what panicked in a message, if it was neither a callback nor a
+// matcher.
+const fakeItself = "the fake, or the function of WithClock,"
 
-// guarded runs f, reports a panic of it, and says whether there was none. what and args
-// name f. It reports runtime.Goexit too, which nothing stops: the goroutine of the call
-// ends, and with it the connection.
-func (s *Server) guarded(f func(), what string, args ...any) (ok bool) {
+// catchPanic runs f and reports whether it returned. If f panics, the test fails with a
+// message in which what and args name f. If f calls runtime.Goexit, as require does, the
+// test fails too; nothing can stop a Goexit, so the goroutine of the call ends, and with
+// it the connection.
+func (s *Server) catchPanic(f func(), what string, args ...any) (ok bool) {
 	defer func() {
 		switch p := recover(); {
 		case ok || p == http.ErrAbortHandler: //nolint:errorlint // panicked with as it is
 		case p != nil:
 			s.reportf(what+" panicked: %v%s", append(args, p, stackTrace())...)
-		case what != itself: // which runs the callbacks, and they were reported
+		case what != fakeItself: // the fake runs the callbacks, each in a catchPanic that has reported it
 			s.reportf(what+" ended its goroutine, as require and FailNow do; use assert there%s", append(args, stackTrace())...)
 		}
 	}()
@@ -145,31 +147,31 @@ func (s *Server) guarded(f func(), what string, args ...any) (ok bool) {
 	return true
 }
 
-// stackTrace is the stack from the function that failed out to guarded, which asks for it
-// while it is still there. Go leaves out the middle of a stack of more than 100 functions,
-// and perhaps guarded with it.
+// stackTrace returns the part of the stack from the function that failed to catchPanic,
+// whose deferred function must call it: after that the stack is gone. Go leaves out the
+// middle of a stack of more than 100 functions, and perhaps catchPanic with it.
 func stackTrace() []byte {
 	stack := debug.Stack()
 	stack = stack[max(0, bytes.Index(stack, []byte("\npanic(")), bytes.Index(stack, []byte("\nruntime.Goexit("))):]
-	stack, _, _ = bytes.Cut(stack, []byte(".(*Server).guarded("))
+	stack, _, _ = bytes.Cut(stack, []byte(".(*Server).catchPanic("))
 	return stack[:bytes.LastIndexByte(stack, '\n')]
 }
 
-// callBack runs f, which calls functions of the test. If one panics or ends its
+// runCallback runs f, which calls functions of the test. If one panics or ends its
 // goroutine, the test fails and the connection is aborted: net/http does not log
 // http.ErrAbortHandler. The lock must not be held: the function may call the fake.
-func (s *Server) callBack(c *call, what string, of *rule, f func()) {
+func (s *Server) runCallback(c *call, what string, of *rule, f func()) {
 	c.callback = callback{what, of}
-	if !s.guarded(f, "%v", &c.callback) {
+	if !s.catchPanic(f, "%v", &c.callback) {
 		panic(http.ErrAbortHandler)
 	}
 	c.callback = callback{}
 }
 
-// read reads a call and begins its record. It waits for the body, so the time of
-// arrival is that of the last byte.
+// read reads a call with its whole body, and begins its record. The time of arrival is
+// when the last byte of the body came.
 func (s *Server) read(r *http.Request) *call {
-	c := &call{Request: wire.Read(r, s.config.behavior, host, s.config.messageTexts), now: s.Now()}
+	c := &call{Request: wire.Read(r, s.config.behavior, hostName, s.config.messageTexts), now: s.Now()}
 	shown := &c.Shown
 	c.record = Call{
 		Time: c.now, Method: shown.Method, URL: shown.URL, Path: shown.Path, AgentID: shown.AgentID,
@@ -194,9 +196,9 @@ func (s *Server) read(r *http.Request) *call {
 	return c
 }
 
-// begin takes a call into the present generation: it gets its trace identifier, the
-// label of its key and the rules of the test as they are now, and is under way. A rule
-// that is made later does not act on it.
+// begin adds a call to the present generation, as one under way. It sets the trace
+// identifier, the label of the key, and the rules that may act on the call: a rule that
+// is made later does not.
 func (s *Server) begin(c *call) {
 	defer s.lock().Unlock()
 	s.activity++
@@ -244,9 +246,9 @@ func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
 	if len(rules) == 0 {
 		return nil
 	}
-	s.callBack(c, "a matcher", nil, func() {
+	s.runCallback(c, "a matcher", nil, func() {
 		for _, r := range rules {
-			if c.callback.of = r; matchesAll(r.matchers, c.entry) {
+			if c.callback.rule = r; matchesAll(r.matchers, c.entry) {
 				matching = append(matching, r)
 			}
 		}
@@ -304,13 +306,13 @@ func (s *Server) reachesService(r *http.Request, c *call) bool {
 		c.neverArrived, c.now = r.Context().Err() != nil, s.Now()
 	}
 	for _, in := range c.changes {
-		s.callBack(c, "the function", in, in.fault.Change)
+		s.runCallback(c, "the function", in, in.fault.Change)
 	}
 	return !c.neverArrived && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
 }
 
-// askService has the service decide, makes the reply of a message, and words the answer.
-// It puts into the record why the service refused, cleaned of the keys of the call.
+// askService has the service decide, makes the reply to a message, and encodes the answer.
+// If the service refused, it records why, without the keys of the call.
 func (s *Server) askService(ctx context.Context, c *call) wire.Answer {
 	answer, st := s.decide(c)
 	// The limits have started afresh. Without this sentence a test would see them as
@@ -335,8 +337,8 @@ func (s *Server) askService(ctx context.Context, c *call) wire.Answer {
 }
 
 // decide is the one critical section of a call: the key, the limits and the effect
-// are decided on the same state. Of a message it also takes the step of the script that
-// answers it, and copies what the step's function gets.
+// are decided on the same state. For a message it also takes the next step of the script
+// that answers it, and copies what the function of the step will get.
 func (s *Server) decide(c *call) (answer service.Answer, st step) {
 	defer s.lock().Unlock()
 	answer = c.gen.service.Do(c.now, &c.Request.Request)
@@ -348,7 +350,7 @@ func (s *Server) decide(c *call) (answer service.Answer, st step) {
 	// refused uses up none.
 	if st = nextStepLocked(c.scripts); st.f != nil {
 		st.message = &Message{
-			Agent: shownAgent(m.Agent), Text: m.Exchange.Text, UserRef: m.Exchange.UserRef, History: shownExchanges(m.Agent.Exchanges),
+			Agent: copyAgent(m.Agent), Text: m.Exchange.Text, UserRef: m.Exchange.UserRef, History: copyExchanges(m.Agent.Exchanges),
 		}
 	}
 	return answer, st
@@ -367,7 +369,7 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	r := Reply{Text: "You wrote: " + m.Exchange.Text}
 	switch {
 	case st.f != nil:
-		s.callBack(c, "the ReplyFunc", st.of, func() { r = st.f(*st.message) })
+		s.runCallback(c, "the ReplyFunc", st.rule, func() { r = st.f(*st.message) })
 	case st.text != nil:
 		r = Reply{Text: *st.text}
 	}
@@ -380,8 +382,8 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	return nil
 }
 
-// chooseAnswer sends what the service decided as it is, unless a fault replaces it. The
-// decision on a call that never reached the service is empty.
+// chooseAnswer chooses the answer of the service, unless a fault replaces it. The answer
+// of the service to a call that never reached it is empty.
 func (s *Server) chooseAnswer(c *call) {
 	c.toClient = c.fromService
 	switch {
@@ -417,7 +419,7 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 	if slow {
 		part = nil
 	}
-	if record.Sent = s.sentPart(c, len(part), c.left || !slow); c.left {
+	if record.Sent = s.sentSoFar(c, len(part), c.left || !slow); c.left {
 		record.Why = strings.TrimSpace(record.Why + " " + wire.WhyLeft(record.Took, !c.neverArrived))
 	}
 	for _, w := range slices.Backward(s.addToLog(c)) {
@@ -440,16 +442,16 @@ func (s *Server) addToLog(c *call) []*watcher {
 
 // showTo shows a call to a watcher. A panic fails the test, and the call goes on.
 func (s *Server) showTo(w *watcher, e *entry) {
-	s.guarded(func() {
+	s.catchPanic(func() {
 		if matchesAll(w.matchers, e) {
 			w.see(e)
 		}
 	}, "%s", w.name)
 }
 
-// sentPart is the record of an answer of which n bytes of the body have left. It is
-// asked once for an answer that leaves at once, and again and again for one that drips.
-func (s *Server) sentPart(c *call, n int, ended bool) (sent Sent) {
+// sentSoFar returns the record of an answer of which n bytes of the body have left. It is
+// called once for an answer that leaves at once, and for each part of one that drips.
+func (s *Server) sentSoFar(c *call, n int, ended bool) (sent Sent) {
 	if ended {
 		sent.Ended = s.Now()
 	}
@@ -482,10 +484,11 @@ func (s *Server) sentPart(c *call, n int, ended bool) (sent Sent) {
 	return sent
 }
 
-// progress records how much of an answer has left that drips or hangs, or that its
-// client did not take whole. For a drip memnet calls it before the bytes leave.
+// progress records how much of an answer has left. memnet calls it while an answer drips
+// or hangs, and if the client did not take all of one. Before each part of a drip leaves,
+// it is already counted here.
 func (s *Server) progress(c *call, n int, ended bool) {
-	sent := s.sentPart(c, n, ended)
+	sent := s.sentSoFar(c, n, ended)
 	c.entry.sent.Store(&sent)
 	if ended {
 		defer s.lock().Unlock()
@@ -510,8 +513,8 @@ func (s *Server) reportUnknown(c *call) {
 }
 
 // refuseConnection returns the error of a request whose connection an injection
-// refuses, and records the call; nil for any other request. It leaves the body to the
-// sender, and reads a copy if the request can give one. Only HTTPClient and Direct can
+// refuses, and records the call; nil for any other request. The body still belongs to the
+// sender, so the record has the one that GetBody copies, if there is a GetBody. Only HTTPClient and Direct can
 // be refused so: a socket has been accepted when the fake learns of the call.
 func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 	if !s.refusing.Load() {
@@ -527,7 +530,7 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 	}
 	c := s.read(asked)
 	refusals := s.connectionRules(c)
-	if !s.guarded(func() { s.applyFaults(c, s.matchingRules(c, refusals)) }, itself) {
+	if !s.catchPanic(func() { s.applyFaults(c, s.matchingRules(c, refusals)) }, fakeItself) {
 		c.giveUp()
 	} else if c.fault == nil {
 		return nil

@@ -33,16 +33,16 @@ type Server struct {
 
 	config config
 	tb     TB          // nil when made by Open
-	host   memnet.Host // which HTTPClient and Direct reach
+	host   memnet.Host // the address that clients of HTTPClient and Direct reach
 
 	// Atomic, since each is read where the lock would cost every call time, or must not
 	// be held because a TB may be called next.
-	refusing atomic.Bool  // a RefuseConnection was injected; before that, no call is asked for it
+	refusing atomic.Bool  // a RefuseConnection was injected; until then refuseConnection returns at once
 	offset   atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
 	closed   atomic.Bool
 	unknown  atomic.Int32 // calls to paths and methods that no endpoint has
 
-	mu       sync.Mutex // guards what follows, and writes of offset; only lock takes it
+	mu       sync.Mutex // guards the fields below, and writes of offset; only Server.lock takes it
 	gen      *generation
 	activity int        // counts arrivals, answers, and beginnings and ends of Sleep
 	problems []error    // what Close reports when tb is nil
@@ -106,7 +106,7 @@ func Open(opts ...Option) (*Server, error) {
 	}
 	s := &Server{config: c}
 	s.gen = s.newGeneration()
-	s.host.Addr, s.host.Answer, s.host.Refuse = host+":443", s.serve, s.refuseConnection
+	s.host.Addr, s.host.Answer, s.host.Refuse = hostName+":443", s.serve, s.refuseConnection
 	return s, nil
 }
 
@@ -129,7 +129,7 @@ func (s *Server) newGeneration() *generation {
 // reports Required scripts and injections that were never used, as Close does.
 func (s *Server) Reset() {
 	s.reportUnused(s.reportf)
-	g := s.newGeneration() // which reads the clock, perhaps of the test, without the lock
+	g := s.newGeneration() // without the lock: it calls the function of WithClock
 	defer s.lock().Unlock()
 	s.gen = g // calls under way keep theirs
 }
@@ -165,16 +165,16 @@ func (s *Server) reportf(format string, args ...any) {
 	}
 }
 
-// failf is reportf for Close itself. The lock must not be held: a TB is foreign code.
+// failf is reportf for Close itself. The lock must not be held: a TB may call the fake.
 func (s *Server) failf(format string, args ...any) {
 	if s.tb != nil {
 		s.tb.Helper()
 		s.tb.Errorf("fakeserver: "+format, args...)
 		return
 	}
-	problem := fmt.Errorf("fakeserver: "+format, args...) // a rule takes the lock to print itself
+	problem := fmt.Errorf("fakeserver: "+format, args...) // before the lock is taken: a rule among args takes it to print itself
 	defer s.lock().Unlock()
-	kept := s.problems[max(0, len(s.problems)-maxProblems+1):] // what Close finds comes last, and is never lost
+	kept := s.problems[max(0, len(s.problems)-maxProblems+1):] // drop the oldest, and never what Close reports: it comes last
 	s.problems = append(kept, problem)
 }
 
@@ -182,18 +182,18 @@ func (s *Server) failf(format string, args ...any) {
 // not get into a log.
 func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Server")) }
 
-// host is a name that cannot be found, so that the error of a client that does not
+// hostName is a name that cannot be found, so that the error of a client that does not
 // use HTTPClient says what is missing: "dial tcp: lookup
 // WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid: no such host". It is no
 // domain name, so net asks no name server for it.
-const host = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"
+const hostName = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"
 
 // BaseURL returns the base address (interface 1) of the fake for the clients
 // that HTTPClient and Direct make. Any other client fails to dial it, and its
 // error names what is missing. It is https, since clients refuse plain http to
 // another machine, but nothing is encrypted. For a socket, put the Server into
 // an httptest.Server and use that one's URL.
-func (s *Server) BaseURL() string { return "https://" + host }
+func (s *Server) BaseURL() string { return "https://" + hostName }
 
 // HTTPClient returns a client whose every call goes to the fake, through real
 // net/http at both ends and an in-memory connection between them. It reaches no
@@ -213,8 +213,8 @@ func (s *Server) HTTPClient(tb TB, from ...FromIP) *http.Client {
 // without connection or goroutine. It is about twice as fast as HTTPClient,
 // and nothing needs closing. Requests reach the fake and answers reach the
 // caller in the shape that net/http gives them, and what net/http's server cannot
-// read gets its 400. A header has no bound: net/http's server answers 431 to one of more
-// than a megabyte. A call whose context has ended never yields a response. Direct
+// read gets its 400. A header may have any size here; net/http's server answers 431 to one
+// of more than a megabyte. A call whose context has ended never yields a response. Direct
 // reaches no host but the one in BaseURL.
 //
 // It does not model connections: none is reused, and the timeouts of a

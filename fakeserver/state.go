@@ -107,7 +107,7 @@ func decodeState(r io.Reader) (*stateFile, error) {
 		return nil, err
 	}
 	f := new(stateFile)
-	_ = json.Unmarshal(raw, f) // what has another type makes another sum
+	_ = json.Unmarshal(raw, f) // a value of a wrong type stays zero; the file was edited then, which the sum shows
 	switch {
 	case !json.Valid(raw):
 		return nil, fmt.Errorf("not one JSON document, so no state of a fake, or not all of one (%d bytes)", len(raw))

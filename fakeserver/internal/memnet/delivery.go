@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Answer is an answer to a request, and how it leaves. Nobody changes its parts once
-// it is sent.
+// Answer is an answer to a request, and how it leaves. Its parts do not change once it is
+// sent.
 type Answer struct {
 	Response
 	Delivery
@@ -115,7 +115,7 @@ func (a *Answer) send(ctx context.Context, w http.ResponseWriter, part []byte) {
 			}
 		}
 		drip := part[sent:min(sent+a.Drip, len(part))]
-		a.Progress(sent+len(drip), sent+len(drip) == len(part)) // before it leaves, so that nobody has it before it is recorded
+		a.Progress(sent+len(drip), sent+len(drip) == len(part)) // recorded before a client can have it
 		_, _ = w.Write(drip)                                    // where it fails, the client has left
 		sent += len(drip)
 	}

@@ -34,7 +34,7 @@ type direct struct {
 
 // RoundTrip implements http.RoundTripper. It does what a Transport would do, in the
 // same order: check what is sent, connect, send, and read the answer. The context
-// decides last: a call whose context has ended yields its cause, whatever the service
+// decides last: if it has ended, RoundTrip returns its cause, whatever the service
 // answered.
 func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
@@ -59,7 +59,8 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 		answer.hang(req.Context())
 	}
 	switch ctx := req.Context(); {
-	// As over a connection: who has given up gets no answer, even if one is ready.
+	// As over a connection: a client that has given up gets no answer, even if one is
+	// ready.
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case answer.Sent == Nothing:
@@ -134,8 +135,8 @@ func runGetConn(req *http.Request, address string) {
 	}
 }
 
-// asSent is the request in bytes, as net/http writes it. An error of the body's reader is
-// returned to the caller, and nothing was sent.
+// asSent returns the request in bytes, as net/http writes it. If the body's reader fails,
+// asSent returns that error, and nothing was sent.
 func asSent(req *http.Request) (*bytes.Buffer, error) {
 	written, body := *req, callersBody{ReadCloser: req.Body}
 	if req.Body != nil && req.Body != http.NoBody {
@@ -150,9 +151,9 @@ func asSent(req *http.Request) (*bytes.Buffer, error) {
 	return &sent, nil
 }
 
-// asReceived is the request as a handler gets it: net/http reads what it has written. So
-// names of headers, the length and the host are as over a connection. net/http's server
-// also refuses a header of more than a megabyte, with 431: here it has no bound.
+// asReceived returns the request as a handler gets it: net/http reads what it has written,
+// so names of headers, the length and the host are as over a connection. Unlike net/http's
+// server, which answers 431 to a header of more than a megabyte, it has no bound.
 func (d *direct) asReceived(req *http.Request, sent *bytes.Buffer) (*http.Request, error) {
 	r, err := http.ReadRequest(bufio.NewReaderSize(sent, 512))
 	if err != nil {
@@ -165,7 +166,7 @@ func (d *direct) asReceived(req *http.Request, sent *bytes.Buffer) (*http.Reques
 	return r.WithContext(req.Context()), nil
 }
 
-// unreadable is the answer of net/http's server to a request that it cannot read. No
+// unreadable returns the answer of net/http's server to a request that it cannot read. No
 // handler sees such a request, and the connection ends.
 func unreadable(req *http.Request) (*http.Response, error) {
 	const answer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
@@ -188,10 +189,10 @@ func (b *callersBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// response is the answer as a client gets it. Its body has no more than the delivery
-// leaves, and ends with the error that a broken connection would give. Names of headers
-// without values keep net/http from adding its own; no client sees them. closes says that
-// the client asked for the end of the connection.
+// response returns the answer as a client gets it. Its body has only the part that the
+// delivery lets through, and ends with the error that a broken connection would give. A
+// header without values keeps net/http from adding its own, so it is left out here. closes
+// says that the client asked for the connection to be closed.
 func (a *Answer) response(req *http.Request, closes bool) *http.Response {
 	header := a.Header.Clone()
 	maps.DeleteFunc(header, func(_ string, values []string) bool { return len(values) == 0 })
@@ -215,8 +216,8 @@ func (a *Answer) response(req *http.Request, closes bool) *http.Response {
 	return resp
 }
 
-// endError is what a client reads where the connection ends too early. Before any byte
-// of the answer that is io.EOF, and after it io.ErrUnexpectedEOF.
+// endError returns what a client reads where the connection ends too early: io.EOF before
+// the first byte of the answer, and io.ErrUnexpectedEOF after it.
 func (a *Answer) endError() error {
 	switch {
 	case a.Ends == Resets:
@@ -232,9 +233,9 @@ func (a *Answer) endError() error {
 type directBody struct {
 	ctx    context.Context
 	answer *Answer
-	part   []byte // of the answer's body, which the delivery leaves
-	// arrived is how much the connection has brought, read how much the client has
-	// taken.
+	part   []byte // of the answer's body, as much as the delivery lets through
+	// arrived is how many bytes have come over the connection, read how many of them the
+	// client has read.
 	arrived, read int
 	end           error // follows the part
 	closed        bool

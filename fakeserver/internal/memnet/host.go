@@ -43,8 +43,8 @@ type Host struct {
 	ports  atomic.Uint32
 	closed atomic.Bool
 
-	mu       sync.Mutex // guards what follows
-	networks []*network // of clients without a TB, for Close
+	mu        sync.Mutex     // guards what follows
+	withoutTB []*clientConns // of clients without a TB, for Close
 }
 
 // TB is the part of testing.TB that a client needs. Every fakeserver.TB is one.
@@ -56,9 +56,9 @@ type TB interface {
 // A cleanup of tb closes its connections and waits until their servers have
 // ended, and so for calls that ignore their context. With a nil tb, Close closes them.
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
-	n := &network{host: h, ip: ip, open: map[*conn]chan struct{}{}}
+	n := &clientConns{host: h, ip: ip, open: map[*conn]chan struct{}{}}
 	n.transport = &http.Transport{
-		Proxy:          n.proxy,
+		Proxy:          n.refuse,
 		DialTLSContext: n.dial,
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
 			return nil, h.unreachable("http", address) // the host is reached as https
@@ -67,14 +67,14 @@ func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	}
 	if tb != nil {
 		tb.Cleanup(func() {
-			for _, done := range n.hangUp() {
+			for _, done := range n.closeAll() {
 				<-done
 			}
 		})
 	} else {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		h.networks = append(h.networks, n)
+		h.withoutTB = append(h.withoutTB, n)
 	}
 	return &http.Client{Transport: n.transport}
 }
@@ -85,8 +85,8 @@ func (h *Host) Close() {
 	h.closed.Store(true)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, n := range h.networks {
-		n.hangUp()
+	for _, n := range h.withoutTB {
+		n.closeAll()
 	}
 }
 
@@ -153,9 +153,9 @@ func (l *oneConn) Accept() (net.Conn, error) {
 func (l *oneConn) Close() error   { return nil }
 func (l *oneConn) Addr() net.Addr { return addr("memory") }
 
-// network holds the connections of one client. Each belongs to the bubble that dials
-// it, so there is no WaitGroup for all of them: hangUp returns a channel for each.
-type network struct {
+// clientConns holds the connections of one client. Each belongs to the bubble that dials
+// it, so one WaitGroup cannot wait for all of them: closeAll returns a channel for each.
+type clientConns struct {
 	host      *Host
 	ip        netip.Addr
 	transport *http.Transport
@@ -171,7 +171,7 @@ type network struct {
 // server starts on the goroutine that dials, and so in the bubble of the client. One
 // server for all clients would tie the host to one bubble. Nothing is encrypted: there
 // is nobody to listen in, and certificates would only cost time.
-func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
+func (n *clientConns) dial(_ context.Context, _, address string) (net.Conn, error) {
 	if err := n.host.unreachable("https", address); err != nil {
 		return nil, err
 	}
@@ -203,11 +203,11 @@ func (n *network) dial(_ context.Context, _, address string) (net.Conn, error) {
 	return client, nil
 }
 
-// proxy is where net/http asks about each request before it looks for a connection, so
-// it is the place to refuse one even if an idle connection is there. There is no proxy.
-// Host.Close may run outside the bubble of a client, so it cannot close the connections
-// that are open.
-func (n *network) proxy(req *http.Request) (*url.URL, error) {
+// refuse is the Proxy function of the Transport, though there is never a proxy. net/http
+// calls it for each request before it looks for a connection, so it can refuse a request
+// even if an idle connection is open. After Host.Close it has to: Close may run outside the
+// bubble of the client, so it cannot close that connection.
+func (n *clientConns) refuse(req *http.Request) (*url.URL, error) {
 	if n.host.closed.Load() {
 		return nil, dialError(fakeAddr, errClosed)
 	}
@@ -218,9 +218,9 @@ func (n *network) proxy(req *http.Request) (*url.URL, error) {
 	return nil, err
 }
 
-// hangUp closes all connections, and returns a channel for each that is closed when its
+// closeAll closes all connections, and returns a channel for each that is closed when its
 // server has ended. Later dials fail.
-func (n *network) hangUp() []chan struct{} {
+func (n *clientConns) closeAll() []chan struct{} {
 	n.transport.CloseIdleConnections()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -233,7 +233,7 @@ func (n *network) hangUp() []chan struct{} {
 
 // conn is one end of a net.Pipe whose errors look as over TCP, and that can be aborted.
 // Nothing is buffered: a write waits for its reader. Neither direction can end alone,
-// which net/http needs of no connection. Deadlines are those of the pipe.
+// which net/http never needs. Deadlines are those of the pipe.
 type conn struct {
 	net.Conn
 	local, remote net.Addr
@@ -253,10 +253,10 @@ func newConns(client, server net.Addr) (dialled, accepted *conn) {
 		&conn{Conn: far, local: server, remote: client, reset: reset}
 }
 
-// closedConn is the client's end of a connection that was closed. It is for hooks that
-// ask a connection for its addresses; who reads or writes gets net.ErrClosed.
+// closedConn returns the client's end of a closed connection, for hooks that ask a
+// connection for its addresses. Reads and writes return net.ErrClosed.
 func closedConn(client net.Addr) *conn {
-	c := &conn{Conn: new(net.TCPConn), local: client, remote: fakeAddr} // which nobody has opened
+	c := &conn{Conn: new(net.TCPConn), local: client, remote: fakeAddr} // it was never opened
 	c.closed.Store(true)
 	return c
 }
@@ -271,10 +271,10 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, c.asTCP("write", err)
 }
 
-// asTCP gives an error of a pipe the shape that it has over TCP. A deadline's and
-// io.EOF have it already. The end that closed sees net.ErrClosed, the other one
-// ECONNRESET after an abort. Who writes to an end that is closed gets the pipe's own
-// error.
+// asTCP gives an error of a pipe the shape that it has over TCP. The error of a deadline
+// and io.EOF have it already. The end that closed sees net.ErrClosed, the other one
+// ECONNRESET after an abort. A write to an end that was closed without an abort returns
+// the pipe's own error.
 func (c *conn) asTCP(op string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):
@@ -301,7 +301,7 @@ func (c *conn) SetLinger(seconds int) error {
 }
 
 // Close ends both directions. The reset is marked before the pipe closes, so that the
-// other end, which then wakes, sees it.
+// other end sees it when the close wakes that end.
 func (c *conn) Close() error {
 	if c.closed.Swap(true) {
 		return nil

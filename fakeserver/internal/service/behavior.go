@@ -81,15 +81,15 @@ type StatusValues struct {
 	Mode    string `json:"mode"`
 }
 
-// IsBucket reports whether a kind is a token bucket: WindowsBucket, or one with a
-// size for limits per minute, such as "token bucket of 10".
-func IsBucket(kind string) bool { return kind == decisions.WindowsBucket || burstOf(kind) > 0 }
+// IsBucket reports whether an answer to the question windows is a token bucket:
+// WindowsBucket, or one with a size for limits per minute, such as "token bucket of 10".
+func IsBucket(windows string) bool { return windows == decisions.WindowsBucket || burstOf(windows) > 0 }
 
 // burstOf is how many calls a bucket saves up; 0 means as many as the limit has. A
 // number with a leading zero or a sign makes no bucket, so that each bucket has one
 // name.
-func burstOf(kind string) int {
-	n, isBucket := strings.CutPrefix(kind, decisions.WindowsBucket+" of ")
+func burstOf(windows string) int {
+	n, isBucket := strings.CutPrefix(windows, decisions.WindowsBucket+" of ")
 	if !isBucket {
 		return 0
 	}
@@ -100,11 +100,11 @@ func burstOf(kind string) int {
 	return burst
 }
 
-// ErrorName is the error of a body: the name that Behavior has for one of the fake's
-// own codes. Scripts may ask for any other, which goes out as it is.
+// ErrorName returns the error member of a body: the name that Behavior has for one of the
+// fake's own codes. A script may ask for any other code, which is not changed.
 func (b *Behavior) ErrorName(code string) string { return cmp.Or(b.ErrorNames[code], code) }
 
-// LimitName is the limit_key of a 429 (interface 7), whose values the interface does
+// LimitName returns the limit_key of a 429 (interface 7), whose values the interface does
 // not list; "" for no limit. Two limits may have one name: a real service may not tell
 // them apart.
 func (b *Behavior) LimitName(limit spec.LimitKey) string {
@@ -142,8 +142,8 @@ func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
 	return true
 }
 
-// spendsDespite reports whether a call with a flaw spends a request. Any other
-// flaw than those that the decision asks about spends one.
+// spendsDespite reports whether a call with a flaw spends a request all the same. The
+// decision asks about four kinds of flaws; a call with any other spends one.
 func (b *Behavior) spendsDespite(flaw *Refusal) bool {
 	switch flaw.AnsweredAs {
 	case BadRequest:

@@ -10,14 +10,14 @@ import (
 )
 
 // Window is what was counted against one limit, in the form that a state file keeps.
-// Which fields are in use depends on Kind: a bucket has only Full, the other kinds have
-// Calls and Used.
+// CountedBy is Behavior.Windows of the fake that counted; "" before the first call. A
+// token bucket uses Full, every other way of counting Calls and Used.
 type Window struct {
-	Kind  string    `json:"kind,omitempty"`
-	Calls []Tally   `json:"calls,omitempty"`     // oldest first; of a window that starts at one time, all have that time
-	Used  int       `json:"used,omitempty"`      // the sum of Calls
-	Full  time.Time `json:"full,omitzero"`       // when a bucket is full again
-	Shut  time.Time `json:"shut_until,omitzero"` // until when Exhaust keeps the limit closed
+	CountedBy      string    `json:"kind,omitempty"`
+	Calls          []Tally   `json:"calls,omitempty"`     // oldest first; of a window that starts at one time, all have that time
+	Used           int       `json:"used,omitempty"`      // the sum of Calls
+	Full           time.Time `json:"full,omitzero"`       // when a bucket is full again
+	ExhaustedUntil time.Time `json:"shut_until,omitzero"` // until when Exhaust keeps the limit closed
 }
 
 // Tally is how many calls were counted at a time. For a window that starts at one time
@@ -28,21 +28,22 @@ type Tally struct {
 	Calls int       `json:"calls"`
 }
 
-// limit is one limit for one key at work: what it allows, and what was used of it. It
-// is made for one call, by State.limit, and writes through to the Usage that it points
-// to. Its answers depend only on the calls that it counted and on its arguments.
+// limit is one limit as it applies to one key: what it allows, and what was used of it.
+// State.limit makes it for one call. Its methods change the Usage that it points to, and
+// their results depend only on what it holds and on the arguments.
 type limit struct {
-	// windows, bucket and burst are Behavior.Windows, taken apart once for all limits.
-	windows string
-	bucket  bool
-	burst   int // of a bucket for a minute; 0 means max
+	// counting is Behavior.Windows; bucket and burst are what it says, read once for all
+	// limits.
+	counting string
+	bucket   bool
+	burst    int // of a bucket for a minute; 0 means max
 	// length and max are those of the row of spec.Limits, max by plan or WithLimit.
 	length time.Duration
 	max    int
 
-	*Window           // of usage
-	usage   *Usage    // of the key, or of the address for a limit per address
-	shut    time.Time // until when Exhaust keeps the limit closed for the key
+	*Window                  // of usage
+	usage          *Usage    // of the key, or of the address for a limit per address
+	exhaustedUntil time.Time // until when Exhaust keeps the limit closed for the key
 }
 
 // perCall is the time in which a bucket gains one call. It is never 0, however high
@@ -61,11 +62,11 @@ func (l limit) headStart() time.Duration {
 	return time.Duration(calls) * l.perCall()
 }
 
-// dropExpired forgets the calls that count no more. A weighted window needs those of
-// the window before too, so it keeps a call for two lengths.
+// dropExpired forgets the calls that no longer count. A weighted window also needs the
+// calls of the window before, so it keeps a call for two lengths.
 func (l limit) dropExpired(now time.Time) {
 	counts := l.length
-	if l.windows == decisions.WindowsWeighted {
+	if l.counting == decisions.WindowsWeighted {
 		counts *= 2
 	}
 	for len(l.Calls) > 0 && !l.Calls[0].At.Add(counts).After(now) {
@@ -74,9 +75,9 @@ func (l limit) dropExpired(now time.Time) {
 	}
 }
 
-// count counts a call that passes now. A call that is refused is not counted: see
-// refuseOrSpend. A call may be counted under another kind of window than those before
-// it, if the state was read from a file; the count then starts anew.
+// count counts a call that passes now; refuseOrSpend counts no call that it refuses. If
+// the calls before were counted in another way, by the fake that wrote a state file, the
+// count starts anew.
 //
 // A bucket is one time, Full: each call moves it later by perCall. The bucket is empty
 // when Full is headStart after now, and full when Full has passed.
@@ -84,8 +85,8 @@ func (l limit) count(now time.Time) {
 	if now.After(l.usage.Last) {
 		l.usage.Last = now
 	}
-	if l.Kind != l.windows {
-		*l.Window = Window{Kind: l.windows, Shut: l.Shut} // as it was read from the file of another service
+	if l.CountedBy != l.counting {
+		*l.Window = Window{CountedBy: l.counting, ExhaustedUntil: l.ExhaustedUntil}
 	}
 	if l.bucket {
 		if l.Full.Before(now) {
@@ -96,13 +97,13 @@ func (l limit) count(now time.Time) {
 	}
 	l.dropExpired(now)
 	l.Used++
-	// at is when the window began that the call counts in. In a sliding one each call
-	// begins its own.
+	// at is the start of the window in which the call counts. A sliding window starts
+	// with each call.
 	at, last := now, len(l.Calls)-1
 	switch {
-	case l.windows == decisions.WindowsAligned || l.windows == decisions.WindowsWeighted:
+	case l.counting == decisions.WindowsAligned || l.counting == decisions.WindowsWeighted:
 		at = now.Truncate(l.length)
-	case l.windows == decisions.WindowsFixed && last >= 0:
+	case l.counting == decisions.WindowsFixed && last >= 0:
 		at = l.Calls[0].At
 	}
 	// Calls may be counted in another order than they read the clock.
@@ -114,17 +115,17 @@ func (l limit) count(now time.Time) {
 }
 
 // opens returns when the next call passes; a time not after now means that it passes
-// now. For a window with a start that is the end of the window; for a sliding one it is
-// the moment when the oldest calls that are too many count no more. A lower maximum, by
+// now. A window with a start opens at its end. A sliding window opens when enough of its
+// oldest calls no longer count. A lower maximum, by
 // SetPlan, applies to calls that were counted under a higher one.
 func (l limit) opens(now time.Time) time.Time {
 	l.dropExpired(now)
 	opens, left := now, l.Used
 	switch {
-	case l.Kind != l.windows: // nothing was counted yet
+	case l.CountedBy != l.counting: // nothing was counted yet
 	case l.bucket:
 		opens = l.Full.Add(l.perCall() - l.headStart())
-	case l.windows == decisions.WindowsWeighted:
+	case l.counting == decisions.WindowsWeighted:
 		opens = l.weightedOpens(now)
 	default:
 		for _, t := range l.Calls {
@@ -134,19 +135,19 @@ func (l limit) opens(now time.Time) time.Time {
 			opens, left = t.At.Add(l.length), left-t.Calls
 		}
 	}
-	if opens.Before(l.shut) {
-		return l.shut
+	if opens.Before(l.exhaustedUntil) {
+		return l.exhaustedUntil
 	}
 	return opens
 }
 
-// weightedOpens finds the first time at which the calls of the present window,
-// and the part of those before that still counts, leave room for one call.
+// weightedOpens returns the first time at which the calls of the present window, and the
+// part of the window before that still counts, leave room for one call.
 func (l limit) weightedOpens(now time.Time) time.Time {
 	start := now.Truncate(l.length)
 	before := l.callsBefore(start)
 	present := l.Used - before
-	if present >= l.max { // not before the next window, in which these are the calls before
+	if present >= l.max { // it opens in the next window, for which these are the calls before
 		start, before, present = start.Add(l.length), present, 0
 	}
 	room := l.max - 1 - present
@@ -155,7 +156,7 @@ func (l limit) weightedOpens(now time.Time) time.Time {
 	}
 	// Until the share of the window that has passed, before*(1-share) + present stays
 	// above max-1; then there is room for one call.
-	share := 1 - float64(room)/float64(before) // of the window, after which little enough counts
+	share := 1 - float64(room)/float64(before) // of the window that has to pass
 	return start.Add(time.Duration(math.Ceil(share * float64(l.length))))
 }
 
@@ -173,13 +174,13 @@ func (w *Window) callsBefore(start time.Time) (calls int) {
 // which refuses the next call never shows one left.
 func (l limit) used(now time.Time) int {
 	switch {
-	case l.Kind != l.windows:
+	case l.CountedBy != l.counting:
 		return 0
 	case l.bucket:
 		return int(max(0, l.Full.Sub(now)+l.perCall()-1) / l.perCall())
 	}
 	l.dropExpired(now)
-	if l.windows != decisions.WindowsWeighted {
+	if l.counting != decisions.WindowsWeighted {
 		return l.Used
 	}
 	start := now.Truncate(l.length)
@@ -203,12 +204,12 @@ type Usage struct {
 }
 
 // The longest windows of the limits of a key, and of an address (interface 8.1).
-const longestOfKey, longestOfAddress = spec.Day, time.Minute
+const longestKeyWindow, longestAddressWindow = spec.Day, time.Minute
 
-// usageByClock returns u, or an empty Usage if u is nil or comes from another clock: its
+// usageIfSameClock returns u, or an empty Usage if u is nil or comes from another clock: its
 // newest call is later than now by more than the longest window. A bubble starts in the
 // year 2000, and a test does not set its clock back by more.
-func usageByClock(u *Usage, now time.Time, longest time.Duration) *Usage {
+func usageIfSameClock(u *Usage, now time.Time, longest time.Duration) *Usage {
 	if u == nil || u.Last.After(now.Add(longest)) {
 		return new(Usage)
 	}

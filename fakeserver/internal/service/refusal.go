@@ -75,8 +75,8 @@ func (k *Kind) UnmarshalJSON(status []byte) error {
 	return err
 }
 
-// byStatus has the kind that a status names by itself, in an answer to a question or in a
-// fault.
+// byStatus has the kind of refusal for a status that is given without a kind: in an answer
+// to a question, or in a fault.
 var byStatus = map[int]Kind{
 	200: Accepted, 400: BadRequest, 401: UnknownKey, 402: PaymentRequired, 403: NotDashboard, 404: NoSuchAgent,
 	405: MethodNotAllowed, 409: BYOKNotConfigured, 429: RateLimited, 503: BYOKUnavailable,

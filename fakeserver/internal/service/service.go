@@ -14,8 +14,8 @@
 // document leaves open.
 //
 // A Refusal has the status of the interface, and the types that a file holds have JSON
-// tags. Everything else about HTTP and JSON, the lock and the clock is with the caller,
-// which makes one call at a time. A test holds that nothing of that is imported here.
+// tags. The caller does everything else about HTTP and JSON, holds the lock, reads the
+// clock, and makes one call at a time. A test fails if this package imports any of that.
 package service
 
 import (
@@ -46,9 +46,9 @@ type Request struct {
 // that the body does not have, or has as an accepted null, is not in the map.
 type Fields map[*spec.Field]string
 
-// Answer is what the service decided: a Refusal, or what the endpoint returns. Later calls
-// change nothing of it but Message.Agent, which is the stored agent: read that under the
-// caller's lock. The rest may leave the lock. Package wire makes JSON of it.
+// Answer is what the service decided: a Refusal, or what the endpoint returns. Package wire
+// makes JSON of it. Message.Agent is the stored agent, which later calls change: it must be
+// read under the caller's lock. Nothing else in an Answer changes any more.
 type Answer struct {
 	Refusal *Refusal     // nil for a call that succeeded; its values are then in the fields below
 	Status  StatusValues // 4.1
@@ -93,8 +93,8 @@ var rows = map[*spec.Endpoint]row{
 	spec.EnableSMS:   {act: (*call).enableSMS, checks: []check{wellFormed, agentFound}},
 }
 
-// call is a request at a moment, with what was found out about it. It lives as long as
-// Do: the fields from key on are empty until the step that their comment names.
+// call is a request, the time at which it came, and what Do has found out about it so far:
+// the fields from key on are empty until the step that their comment names.
 type call struct {
 	state *State
 	req   *Request
@@ -141,7 +141,7 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 // limit ip_minute. No such call is refused for it: the interface does not say that 429
 // may come before 401.
 func (s *State) countUnknownCaller(ip netip.Addr, now time.Time) {
-	nobody, usage := &Key{Usage: new(Usage)}, usageByClock(s.ips[ip], now, longestOfAddress)
+	nobody, usage := &Key{Usage: new(Usage)}, usageIfSameClock(s.ips[ip], now, longestAddressWindow)
 	s.ips[ip] = usage
 	s.limit(spec.LimitIndex(spec.IPMinute), nobody, usage).count(now)
 }
@@ -200,7 +200,7 @@ func fromDashboard(c *call) *Refusal {
 	return c.refuse(NotDashboard)
 }
 
-// wantsBYOK reports whether the body asks for byok mode.
+// wantsBYOK reports whether the body of the call asks for byok mode.
 func (c *call) wantsBYOK() bool { return c.req.Fields[c.row.mode] == spec.ModeBYOK }
 
 // storeAvailable is the 503 of 4.2 and 4.4. For a creation with llm.api_key, 4.6 lists
@@ -248,8 +248,8 @@ func (c *call) refuse(kind Kind) *Refusal {
 	return r
 }
 
-// refuseBYOK has its usual status where the endpoint lists it, and that of BadRequest
-// elsewhere. field is the member that needs what is missing.
+// refuseBYOK makes a refusal with the usual status of its kind if the endpoint lists that,
+// and with 400 if not. field is the member that needs what is missing.
 func (c *call) refuseBYOK(kind Kind, field *spec.Field) *Refusal {
 	r := c.refuse(kind)
 	r.Field = field.Path
@@ -358,9 +358,10 @@ func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
 	if mayRefuse == (limitSet{}) && spends == (limitSet{}) {
 		return flaw
 	}
-	// A wait from the year 2000 of a bubble until today would be 26 years. Bubbles and
-	// the outside may share an address, which starts afresh in silence, but not a key.
-	usage, ip := usageByClock(c.key.Usage, c.now, longestOfKey), usageByClock(c.state.ips[c.req.IP], c.now, longestOfAddress)
+	// A synctest bubble starts in the year 2000. Without this a key that was used outside
+	// would have to wait 26 years there. The caller reports that for a key (TwoClocks); an
+	// address starts afresh in silence, since bubbles and the outside may share one.
+	usage, ip := usageIfSameClock(c.key.Usage, c.now, longestKeyWindow), usageIfSameClock(c.state.ips[c.req.IP], c.now, longestAddressWindow)
 	c.twoClocks = usage != c.key.Usage
 	c.key.Usage, c.state.ips[c.req.IP] = usage, ip
 	if limited := c.refusedByLimit(mayRefuse, ip); limited != nil {

@@ -59,7 +59,7 @@ const s = time.Second
 
 func limitOf(kind string, most int) limit {
 	u := new(Usage)
-	return limit{windows: kind, length: time.Minute, max: most, bucket: IsBucket(kind), burst: burstOf(kind), usage: u, Window: &u.Windows[0]}
+	return limit{counting: kind, length: time.Minute, max: most, bucket: IsBucket(kind), burst: burstOf(kind), usage: u, Window: &u.Windows[0]}
 }
 
 // Each rule of a way to count is a row: calls counted at some times, and when the next one
@@ -112,7 +112,7 @@ func TestUsed(t *testing.T) {
 // What Exhaust has closed stays closed, where the file has windows of another kind.
 func TestKindOfAFile(t *testing.T) {
 	shut := limitOf(decisions.WindowsSliding, 1)
-	shut.Kind, shut.Shut = decisions.WindowsFixed, start.Add(s)
+	shut.CountedBy, shut.ExhaustedUntil = decisions.WindowsFixed, start.Add(s)
 	shut.count(start)
-	assert.Equal(t, start.Add(s), shut.Shut)
+	assert.Equal(t, start.Add(s), shut.ExhaustedUntil)
 }

@@ -18,12 +18,12 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// State is the memory of the service: accounts, agents and what was counted. It shares
-// nothing with another State but what never changes. It has no lock; the pointers that
-// its methods return are good while the caller holds its own.
+// State is the memory of the service: accounts, agents and what was counted. Two States
+// share only what never changes. A State has no lock: the caller needs one, and may use
+// the pointers that its methods return while it holds that.
 type State struct {
 	behavior  *Behavior            // never changes
-	blank     limit                // without numbers: State.limit fills in a copy
+	template  limit                // what all limits have in common; State.limit fills in a copy
 	maxima    [spec.LimitCount]int // of calls, in the order of spec.Limits; 0 means the plan's
 	exchanges int                  // kept of each conversation, the newest
 	vault     *vault               // nil until a provider key is stored
@@ -42,7 +42,7 @@ type State struct {
 func New(behavior *Behavior, maxima [spec.LimitCount]int, exchanges int) *State {
 	return &State{
 		behavior: behavior, maxima: maxima, exchanges: exchanges,
-		blank:    limit{windows: behavior.Windows, bucket: IsBucket(behavior.Windows), burst: burstOf(behavior.Windows)},
+		template: limit{counting: behavior.Windows, bucket: IsBucket(behavior.Windows), burst: burstOf(behavior.Windows)},
 		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, inOrder: []*Agent{}, ips: map[netip.Addr]*Usage{},
 	}
 }
@@ -70,11 +70,11 @@ type Key struct {
 	Usage     *Usage    `json:"counts"`
 }
 
-// Numbered is kind, an underscore, and n in at least six digits, such as agent_000001.
-// The interface shows no form for the names of agents, keys and traces.
-func Numbered(kind string, n int) string {
+// Numbered returns prefix, an underscore, and n in at least six digits, such as
+// agent_000001. The interface shows no form for the names of agents, keys and traces.
+func Numbered(prefix string, n int) string {
 	digits := strconv.Itoa(n)
-	return kind + "_" + "000000"[min(len(digits), 6):] + digits
+	return prefix + "_" + "000000"[min(len(digits), 6):] + digits
 }
 
 // Issue makes a key, labelled by the order of issue. Only its digest is known here. A
@@ -184,7 +184,9 @@ func (s *State) RemoveAgent(a *Agent) {
 // identifier, the times, the owner, and the defaults of interface 2.3. The identifier
 // of the agent must not be taken. The result is the stored agent itself.
 func (s *State) AddAgent(k *Key, a Agent, now time.Time) *Agent {
-	for s.numbers++; s.agents[Numbered("agent", s.numbers)] != nil; s.numbers++ { // AddAgent was given some identifiers
+	s.numbers++
+	for s.agents[Numbered("agent", s.numbers)] != nil { // a test has given an agent this identifier
+		s.numbers++
 	}
 	a.Number = s.numbers
 	a.ID = cmp.Or(a.ID, Numbered("agent", a.Number))
@@ -222,16 +224,16 @@ func (s *State) openChannel(a *Agent, mode string) {
 	}
 }
 
-// limit finds limit i of spec.Limits for a key: its maximum by WithLimit, or else by
-// the key's plan (interface 8.2). ip is used only for a limit per address. Exhaust
-// closes such a limit for the key alone, whatever address its calls come from.
+// limit returns limit i of spec.Limits as it applies to a key. Its maximum is by WithLimit,
+// or else by the key's plan (interface 8.2). ip is what the address has used, for a limit
+// per address. Exhaust closes even such a limit for the key, whatever address it calls from.
 func (s *State) limit(i int, k *Key, ip *Usage) limit {
-	// Server.Limits shows the limits of a key on the free plan too, of whose calls
-	// authenticate lets none come this far.
+	// A key on the free plan has limits too, which Server.Limits shows. No call of it comes
+	// this far: authenticate refuses it.
 	plan, _ := spec.PlanNamed(k.Plan)
-	l := s.blank
+	l := s.template
 	l.length, l.max = spec.Limits[i].Window, cmp.Or(s.maxima[i], plan.Max[i])
-	l.usage, l.shut = k.Usage, k.Usage.Windows[i].Shut
+	l.usage, l.exhaustedUntil = k.Usage, k.Usage.Windows[i].ExhaustedUntil
 	if spec.Limits[i].PerIP {
 		l.usage = ip
 	}
@@ -242,8 +244,8 @@ func (s *State) limit(i int, k *Key, ip *Usage) limit {
 // Exhaust closes limit i for a key for one window from now, unless it is closed
 // already. It counts no calls, so used does not change.
 func (s *State) Exhaust(k *Key, i int, now time.Time) {
-	if w := &k.Usage.Windows[i]; !w.Shut.After(now) {
-		w.Shut = now.Add(spec.Limits[i].Window)
+	if w := &k.Usage.Windows[i]; !w.ExhaustedUntil.After(now) {
+		w.ExhaustedUntil = now.Add(spec.Limits[i].Window)
 	}
 	if now.After(k.Usage.Last) {
 		k.Usage.Last = now
@@ -253,7 +255,7 @@ func (s *State) Exhaust(k *Key, i int, now time.Time) {
 // LimitStates describes the limits of a key, and those of an address if ip is
 // valid. Looking spends nothing.
 func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []LimitState) {
-	usage := cmp.Or(s.ips[ip], new(Usage)) // looked at, and not kept
+	usage := cmp.Or(s.ips[ip], new(Usage)) // an address without calls gets no entry
 	for i, l := range spec.Limits {
 		if !l.PerIP || ip.IsValid() {
 			states = append(states, s.limitState(i, k, usage, now))
@@ -265,7 +267,7 @@ func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []Limi
 // limitState describes limit i for a key and an address.
 func (s *State) limitState(i int, k *Key, ip *Usage, now time.Time) LimitState {
 	l := s.limit(i, k, ip)
-	state := LimitState{Limit: spec.Limits[i].Key, Max: l.max, Used: l.used(now), Exhausted: l.shut.After(now)}
+	state := LimitState{Limit: spec.Limits[i].Key, Max: l.max, Used: l.used(now), Exhausted: l.exhaustedUntil.After(now)}
 	if opens := l.opens(now); opens.After(now) {
 		state.Opens = opens
 	}
@@ -303,14 +305,14 @@ func (s *State) Save() Saved {
 // if they were used under another clock than now's.
 func (s *State) Load(saved Saved, now time.Time, digest func(n int) Digest) *State {
 	c := New(s.behavior, s.maxima, s.exchanges)
-	// The pointers of saved become those of the state: nobody else holds them.
+	// The new state takes over the pointers of saved, which nobody else holds.
 	c.numbers, c.BYOKDown = saved.Numbers, saved.BYOKDown
 	for i, k := range saved.Keys {
-		k.Usage = usageByClock(k.Usage, now, longestOfKey)
+		k.Usage = usageIfSameClock(k.Usage, now, longestKeyWindow)
 		c.addKey(digest(i+1), k)
 	}
 	for _, a := range saved.Addresses {
-		c.ips[a.Address] = usageByClock(a.Usage, now, longestOfAddress)
+		c.ips[a.Address] = usageIfSameClock(a.Usage, now, longestAddressWindow)
 	}
 	for _, a := range saved.Agents {
 		c.agents[a.ID] = a

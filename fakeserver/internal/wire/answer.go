@@ -20,7 +20,7 @@ import (
 // Answer is a complete answer, ready to be sent: by the service, or by a test.
 type Answer struct {
 	memnet.Response
-	FromTest bool // the body is one that the test wrote
+	FromTest bool // a test wrote the body, so nobody knows which of its strings are keys
 }
 
 // errorReply is interface 2.1. Client and fake each declare their own structs of the
@@ -74,8 +74,8 @@ type (
 	}
 )
 
-// replyOf is the body for a call of an endpoint that succeeded. The prompt, the metadata
-// and the model of an agent are no members of any reply.
+// replyOf returns the body for a call of an endpoint that succeeded. No reply has the
+// prompt, the metadata or the model of an agent.
 func replyOf(e *spec.Endpoint, a *service.Answer, times string) any {
 	switch e {
 	case spec.Status:
@@ -96,8 +96,8 @@ func replyOf(e *spec.Endpoint, a *service.Answer, times string) any {
 	panic("no reply for " + e.Call)
 }
 
-// agentOf is the agent of a creation, and with the times and the phone number that of a
-// read.
+// agentOf returns the body of a creation, or of a read, which adds the times and the phone
+// number.
 func agentOf(e *spec.Endpoint, a *service.Answer, times string) agentReply {
 	reply := agentReply{ID: a.Agent.ID, Status: a.Agent.Status}
 	if sms := a.Agent.SMS; sms != nil {
@@ -180,16 +180,16 @@ func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date st
 	return Answer{Response: memnet.Response{Status: status, Header: h, Body: raw}}
 }
 
-// Show is what a record may show of the first n bytes of the answer's body, at most 64
-// KiB of it. Nobody knows which strings of a body that a test wrote are words or keys,
+// Show returns what a record may show of the first n bytes of the answer's body, at most
+// 64 KiB of it. Nobody knows which strings of a body that a test wrote are words or keys,
 // so such a body is hidden unless texts are shown.
-func (a *Answer) Show(n int, secrets mask.Secrets, texts bool) string {
-	body := mask.Body{Texts: texts, Secrets: secrets, Unchecked: a.FromTest}
+func (a *Answer) Show(n int, secrets mask.Secrets, showTexts bool) string {
+	body := mask.Body{Texts: showTexts, Secrets: secrets, Unchecked: a.FromTest}
 	return mask.Clip(body.Show(a.Body, n), spec.KeptBody)
 }
 
-// Reason is the reason of an error's body: the field and its bound, if it is about
-// one. It quotes no value.
+// Reason returns the reason member of an error's body: the field and its bound, if it is
+// about a field. It quotes no value.
 func Reason(r *service.Refusal) string {
 	reason := cmp.Or(r.Broken, service.Kinds[r.Kind].Reason)
 	if r.Field != "" {
@@ -225,7 +225,7 @@ func why(r *service.Refusal, now time.Time) string {
 }
 
 // whyLimited explains a 429: whose limit it is, how much of it is used, and when it opens.
-// A limit that Exhaust closed has no used calls to speak of.
+// For a limit that Exhaust closed, the number of used calls explains nothing.
 func whyLimited(r *service.Refusal, now time.Time) string {
 	who := r.Key
 	if r.IP.IsValid() {
@@ -280,8 +280,8 @@ func WhyLeft(after time.Duration, reached bool) string {
 	return "The client left after " + passed(after) + ", before it had the answer."
 }
 
-// passed is a time that has passed, in whole seconds: a golden file may hold it, and in
-// real time it is always a little longer than it was meant to be.
+// passed prints a time that has passed, in whole seconds, so that a golden file may hold
+// it: real time adds some milliseconds to each wait.
 func passed(d time.Duration) string {
 	if d < time.Second {
 		return "less than 1s"
@@ -361,8 +361,8 @@ func (i *InjectedAnswer) Encode(req *Request, behavior *service.Behavior, now ti
 	return a
 }
 
-// headerValue is a header's value. Without one the header is not sent, and net/http
-// does not guess a Content-Type.
+// headerValue returns the values of a header: one, or none for "". A header without a
+// value is not sent, and keeps net/http from guessing a Content-Type.
 func headerValue(value string) []string {
 	if value == "" {
 		return nil
@@ -370,9 +370,9 @@ func headerValue(value string) []string {
 	return []string{value}
 }
 
-// refusal has the error that the service itself answers with this status at the
-// endpoint, where interface 4 lists it. A client that goes by error identifiers then
-// sees what it would see from the service.
+// refusal returns the refusal that the service itself would make with this status, if
+// interface 4 lists it for the endpoint. So a client that goes by error identifiers sees
+// what it would see from the service.
 func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refusal {
 	r := &service.Refusal{Status: i.Status, Code: Code(i.Status), Broken: "injected by the test"}
 	if e != nil && e.Lists(i.Status) {
@@ -388,8 +388,8 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 	return r
 }
 
-// Code is the error identifier for the status of a fault or a script: the name of the
-// status, such as bad_gateway. The service's own errors have theirs in service.Kinds.
+// Code returns the error identifier for the status of a fault or a script: the name of the
+// status, such as bad_gateway. service.Kinds has those of the service's own errors.
 func Code(status int) string {
 	if status == http.StatusTooManyRequests {
 		return spec.RateLimited

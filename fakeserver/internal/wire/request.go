@@ -51,10 +51,10 @@ type Request struct {
 }
 
 // Read reads a request with its whole body, even if that is wrong, so that the answer
-// does not depend on the speed of the client. own is the host that is reached as https
-// without TLS. texts shows people's words. Read returns no error: what is wrong is in
+// does not depend on the speed of the client. fakeHost is the host that clients reach as
+// https without TLS. showTexts leaves people's words readable. Read returns no error: what is wrong is in
 // Unrouted (404, 405) or Malformed (400).
-func Read(r *http.Request, behavior *service.Behavior, own string, texts bool) *Request {
+func Read(r *http.Request, behavior *service.Behavior, fakeHost string, showTexts bool) *Request {
 	req := new(Request)
 	req.IP = callerIP(r.RemoteAddr)
 	var body []byte
@@ -80,7 +80,7 @@ func Read(r *http.Request, behavior *service.Behavior, own string, texts bool) *
 			req.Malformed.Broken = req.Secrets.Clean(req.Malformed.Broken)
 		}
 	}
-	req.fillShown(r, path, body, own, texts)
+	req.fillShown(r, path, body, fakeHost, showTexts)
 	return req
 }
 
@@ -99,13 +99,11 @@ func callerIP(remote string) netip.Addr {
 
 // readBody reads at most one byte more than a body may have: size bytes. A body that is
 // longer or breaks off is a 400, and its beginning is still returned, for the record.
-// Where Behavior accepts something after the document, that is cut off, so that nobody
-// looks at it and no record shows it.
-func readBody(sent io.Reader, behavior *service.Behavior) (body []byte, size int, malformed *service.Refusal) {
-	if sent == nil || sent == http.NoBody {
+func readBody(from io.Reader, behavior *service.Behavior) (body []byte, size int, malformed *service.Refusal) {
+	if from == nil || from == http.NoBody {
 		return nil, 0, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(sent, spec.MaxBody+1))
+	body, err := io.ReadAll(io.LimitReader(from, spec.MaxBody+1))
 	switch {
 	case err != nil:
 		malformed = service.BadField("body", "it did not arrive whole")
@@ -113,6 +111,7 @@ func readBody(sent io.Reader, behavior *service.Behavior) (body []byte, size int
 		malformed = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
 	}
 	size = len(body)
+	// What follows the document is cut off, so that no check and no record sees it.
 	if behavior.BehindBody {
 		decoder := json.NewDecoder(bytes.NewReader(body))
 		if decoder.Decode(new(json.RawMessage)) == nil {
@@ -123,8 +122,8 @@ func readBody(sent io.Reader, behavior *service.Behavior) (body []byte, size int
 }
 
 // bearer returns the token of the one Authorization header: interface 5. The scheme's
-// case does not matter, and a token has no spaces (RFC 9110, 11.4). Two headers are
-// none: nobody can say which of them counts.
+// case does not matter, and a token has no spaces (RFC 9110, 11.4). Two headers count as
+// none, since nothing says which of them is meant.
 func bearer(headers []string) (token string, ok bool) {
 	if len(headers) != 1 {
 		return "", false
@@ -143,7 +142,7 @@ const MaxRecorded = 256
 
 // fillShown masks what a record keeps of a request. A secret may be in the path or the
 // host too, when the arguments of a client are mixed up, and may be escaped there.
-func (req *Request) fillShown(r *http.Request, path string, sent []byte, own string, texts bool) {
+func (req *Request) fillShown(r *http.Request, path string, sent []byte, fakeHost string, showTexts bool) {
 	clip := func(part string) string { return mask.Clip(req.Secrets.Clean(part), MaxRecorded) }
 	path = req.Secrets.Clean(path)
 	// A secret may be escaped in the path. Then the path is kept unescaped, cleaned,
@@ -153,14 +152,14 @@ func (req *Request) fillShown(r *http.Request, path string, sent []byte, own str
 	}
 	shown := &req.Shown
 	shown.Header = req.Secrets.CleanHeader(r.Header)
-	body := mask.Body{Texts: texts, Secrets: req.Secrets, Unchecked: req.Malformed != nil || req.Unrouted != nil}
+	body := mask.Body{Texts: showTexts, Secrets: req.Secrets, Unchecked: req.Malformed != nil || req.Unrouted != nil}
 	if body.Unchecked || req.Endpoint.Body != nil {
 		shown.Body = mask.Clip(body.Show(sent, len(sent)), spec.KeptBody)
 	}
 	// Copies let go of the rest of the request's first line, which may be a megabyte.
 	shown.Method, shown.AgentID = strings.Clone(clip(r.Method)), strings.Clone(clip(req.AgentID))
 	origin := "http://" + clip(r.Host)
-	if r.TLS != nil || r.Host == own {
+	if r.TLS != nil || r.Host == fakeHost {
 		origin = "https://" + clip(r.Host)
 	}
 	shown.URL = origin + clip(path)
@@ -299,8 +298,8 @@ func (p *parser) value(f *spec.Field) (given bool) {
 	case first == 'n' && p.behavior.NullMembers:
 		p.Value()
 		return false
-	// The type is checked before anything is read, so that the scanner is asked for
-	// what is there.
+	// The type is checked before the scanner reads the value: its methods expect one
+	// type each.
 	case f.Kind == spec.String && first != '"':
 		p.refuse(f.Path, "must be a string")
 	case f.Kind == spec.String:
