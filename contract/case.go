@@ -31,14 +31,14 @@ type testCase struct {
 	Spends Spend // at most
 	steps  []step
 
-	// It needs an agent that was created with an empty body. Cases that share a target
-	// share it; it is one request and one creation of the budget.
+	// agent is set for a case that needs an agent, created with an empty body. Cases on
+	// one target share it; it costs the budget one request and one creation.
 	agent bool
-	// It needs these fields of Target.
+	// The fields of Target that the case needs.
 	abilities, secondKey, clientFrom, frozenClock bool
 
-	fillsLimit bool
-	metadata   bool // it sends metadata
+	fillsLimit bool // a call must be refused with 429
+	metadata   bool // a call sends metadata
 	creations  int  // calls that create an agent, or are refused for their body
 }
 
@@ -83,19 +83,20 @@ func (c testCase) decision() bool { return c.section() == "fake" }
 // rule is the rule that the case checks.
 func (c testCase) rule() rawcall.Rule { return rawcall.Rule{Section: c.section(), Sentence: c.Rule} }
 
+// suite collects the cases; its methods each add those of one subject.
 type suite []testCase
 
-func (s *suite) rule(id, sentence string, steps ...step) {
+func (s *suite) add(id, sentence string, steps ...step) {
 	*s = append(*s, newCase(id, sentence, steps...))
 }
 
-// row is a body and its name in a case id.
+// row is a body, and the end of the id of the case that sends it.
 type row struct{ name, body string }
 
-// rows adds a case of each row: the call with its body is answered with status.
-func (s *suite) rows(prefix, sentence string, call step, status int, list ...row) {
+// addRows adds a case of each row: the call with its body is answered with status.
+func (s *suite) addRows(prefix, sentence string, call step, status int, list ...row) {
 	for _, r := range list {
-		s.rule(prefix+"/"+r.name, sentence, call.with(r.body).is(status))
+		s.add(prefix+"/"+r.name, sentence, call.with(r.body).is(status))
 	}
 }
 
@@ -106,16 +107,16 @@ type step struct {
 	rawcall.Call
 	n        int
 	statuses []int                 // each call is answered with one of them
-	prepares bool                  // its status is not what the case checks: see given
-	limitKey string                // the name of the limit that must have refused it; "": any
-	checks   []func(answer) string // what else the answer must have; "" where it has
+	prepares bool                  // the call only prepares what the case checks: see given
+	limitKey string                // the limit that must refuse the call; "" means any
+	checks   []func(answer) string // each says what is wrong with the answer, "" for nothing
 	exact    bool                  // a check needs a clock that moves only during waits
 
 	// A step without calls has one of these.
-	wait      time.Duration    // let this time pass
-	untilOpen bool             // with wait: let the last Retry-After pass; one longer than wait fails the case
-	arrange   func(s *session) // let Target.Abilities arrange something
-	inner     []step           // a group: these steps, n times
+	wait      time.Duration    // waits so long
+	untilOpen bool             // waits for the last Retry-After, which must not be longer than wait
+	arrange   func(s *session) // has Target.Abilities arrange something
+	inner     []step           // a group: takes these steps, n times
 }
 
 var (
@@ -131,10 +132,10 @@ var (
 var endpoints = []step{getStatus, warmUp, getBYOK, setBYOK, clearBYOK, createAgent, readAgent, sendMessage, enableSMS}
 
 var (
-	// noBYOK clears the stored provider key. Where none is stored the interface
+	// clearStored clears the stored provider key. Where none is stored the interface
 	// allows 404 too: 4.5 lists it.
-	noBYOK = clearBYOK.given(200, 404)
-	none   = getBYOK.is(200).holds("byok", nil)
+	clearStored = clearBYOK.given(200, 404)
+	byokIsNull  = getBYOK.is(200).holds("byok", nil)
 )
 
 func at(method, path string) step { return step{Call: rawcall.At(method, path)} }
@@ -143,15 +144,15 @@ func at(method, path string) step { return step{Call: rawcall.At(method, path)} 
 var (
 	own         = rawcall.Key{}
 	another     = rawcall.Another
-	third       = who("third", "preview")
-	fourth      = who("fourth", "preview")
-	fifth       = who("fifth", "preview")
+	third       = key("third", "preview")
+	fourth      = key("fourth", "preview")
+	fifth       = key("fifth", "preview")
 	undashboard = rawcall.Key{Name: "undashboard", Plan: "preview"} // on an active plan, but not dashboard-issued
 	unpaid      = rawcall.Key{Name: "unpaid", Plan: "free"}         // on an inactive plan, and not dashboard-issued
 )
 
-// who is a dashboard-issued key.
-func who(name, plan string) rawcall.Key { return rawcall.Key{Name: name, Plan: plan, Dashboard: true} }
+// key is a dashboard-issued key on a plan, which Abilities issue under this name.
+func key(name, plan string) rawcall.Key { return rawcall.Key{Name: name, Plan: plan, Dashboard: true} }
 
 const (
 	providerKey = rawcall.ProviderKey
@@ -177,14 +178,14 @@ func (st step) with(body string) step {
 	return st
 }
 
-// is makes the call once: it is answered with one of the statuses.
+// is makes the call once, and wants one of the statuses.
 func (st step) is(statuses ...int) step {
 	st.n, st.statuses = 1, statuses
 	return st
 }
 
-// given makes a call that prepares what the case checks. Another status than these
-// breaks another rule than the case's.
+// given makes a call that prepares what the case checks, and wants one of the statuses. Any
+// other status fails the case in the name of another rule.
 func (st step) given(statuses ...int) step {
 	st.prepares = true
 	return st.is(statuses...)
@@ -193,8 +194,8 @@ func (st step) given(statuses ...int) step {
 // listed makes the call, and accepts any status that section 4 lists.
 func (st step) listed() step { return st.is(append([]int{200}, st.Errors...)...) }
 
-// limited makes the call, which a limit refuses. The limit's name is this project's,
-// so it counts only for a target that claims the decisions.
+// limited makes the call, and wants this limit to refuse it. The names of limits are this
+// project's, so the name is checked only on a target with Target.Decisions.
 func (st step) limited(limitKey string) step {
 	st.limitKey = limitKey
 	return st.is(429)
@@ -247,14 +248,14 @@ func (st step) opensIn(wait time.Duration) step {
 	st.exact = true
 	return st.check(func(a answer) string {
 		got, _ := a.RetryAfter()
-		return unless(got == wait, "Retry-After is %v, want %v", got, wait)
+		return problemUnless(got == wait, "Retry-After is %v, want %v", got, wait)
 	})
 }
 
 func wait(d time.Duration) step { return step{wait: d} }
 
-// untilOpen waits as long as Retry-After of the last answer says. A longer wait than
-// most, with a tenth in reserve, fails the case.
+// untilOpen waits as long as Retry-After of the last answer says. The case fails if that
+// is longer than most and a tenth.
 func untilOpen(most time.Duration) step { return step{wait: most, untilOpen: true} }
 
 var (
@@ -266,7 +267,7 @@ func revoke(key rawcall.Key) step {
 	return step{arrange: func(s *session) { s.target.Abilities.RevokeKey(s.KeyOf(key)) }}
 }
 
-// flat returns the steps, with those of a group in its place, as often as it is repeated.
+// flat returns the steps with each group replaced by its own steps, repeated.
 func flat(steps []step) (all []step) {
 	for _, st := range steps {
 		if st.inner == nil {
@@ -280,15 +281,15 @@ func flat(steps []step) (all []step) {
 	return all
 }
 
-// check runs the case on target. Its error is the broken rule, or skipped, or why no
+// runOn runs the case on target. Its error is the broken rule, or skipped, or why no
 // case can be checked on the target.
-func (c testCase) check(ctx context.Context, target Target, all *shared) error {
+func (c testCase) runOn(ctx context.Context, target Target, all *shared) error {
 	if all.unusable != nil {
 		return skipped(all.unusable.Error())
 	}
 	player := rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
 	player.ClientFrom = target.ClientFrom
-	s := &session{Player: player, ctx: ctx, target: target, running: c, all: all, done: map[string]int{}}
+	s := &session{Player: player, ctx: ctx, target: target, running: c, all: all, made: map[string]int{}}
 	if target.Abilities != nil && target.Fresh == nil { // earlier cases used limits, or switched the store off
 		target.Abilities.Advance(2 * day)
 		target.Abilities.SetBYOKAvailable(true)
@@ -311,28 +312,28 @@ func (c testCase) check(ctx context.Context, target Target, all *shared) error {
 	return nil
 }
 
-// skipped says why a case was given up that blames no rule.
+// skipped is the error of a case that was given up without a broken rule: the reason.
 type skipped string
 
 func (s skipped) Error() string { return string(s) }
 
 // shared holds the state that the cases on one target share.
 type shared struct {
-	// shown maps a failure (the broken rule, endpoint and status, and what is wrong) to
+	// reported maps a failure (the broken rule, endpoint and status, and what is wrong) to
 	// the case that reported it although it checks another rule. Later cases that meet
 	// the failure are skipped. Cases on fresh targets share the map too.
-	shown *sync.Map
+	reported *sync.Map
 
 	failed bool          // the agent could not be created
 	agent  string        // the one that cases share
-	wait   time.Duration // that is left to wait for limits
+	wait   time.Duration // how much waiting for limits the budget has left
 
 	accepted   bool  // a call with Target.Key was answered with JSON, and neither 401 nor 402
 	unanswered int   // calls in a row without an answer
 	unusable   error // why no further case can be checked
 }
 
-func newShared(wait time.Duration) *shared { return &shared{wait: wait, shown: new(sync.Map)} }
+func newShared(wait time.Duration) *shared { return &shared{wait: wait, reported: new(sync.Map)} }
 
 // session is one case under way.
 type session struct {
@@ -341,17 +342,17 @@ type session struct {
 	target  Target
 	running testCase
 	all     *shared
-	earlier []answer // so far, without those of steps that make many calls
+	earlier []answer // the answers so far, except to steps that make many calls
 	broke   bool     // an answer broke a rule
 
-	done   map[string]int // how often it made which call with which status, for a failure to tell
-	waited time.Duration  // in all
+	made   map[string]int // how often it made each call with each status, for the text of a failure
+	waited time.Duration  // the sum of its waits
 	opened time.Duration  // the Retry-After that has just passed; 0 if a call came after it
 }
 
-// takeAgent takes the agent that the cases share, made at the first call. It is not
-// made again after a failure, since each try may cost a creation, but it is where a limit
-// refused it: that cost none.
+// takeAgent gives the case the agent that the cases share, and creates it for the first
+// one. After a failure no later case tries again, since each try may cost a creation; a
+// creation that a limit refused cost nothing, so the next case tries again.
 func (s *session) takeAgent() error {
 	if s.all.failed {
 		return skipped("an earlier case could not create the agent that the cases share")
@@ -367,8 +368,8 @@ func (s *session) takeAgent() error {
 	return nil
 }
 
-// take takes one step. Of many calls it looks at the status only: a daily
-// limit takes thousands.
+// take takes one step. If a step makes many calls, only their statuses are checked: to
+// fill a daily limit takes thousands.
 func (s *session) take(st step) error {
 	if st.arrange != nil {
 		st.arrange(s)
@@ -379,13 +380,13 @@ func (s *session) take(st step) error {
 	for i := range st.n {
 		a, err := s.call(st, i)
 		if err == nil && st.n == 1 {
-			err = s.broken(a, a.problems(st)...)
+			err = s.failure(a, a.problems(st)...)
 			s.earlier = append(s.earlier, a)
 		}
 		if err != nil {
 			return err
 		}
-		s.done[fmt.Sprint(a.Line(), " ", a.Status)]++
+		s.made[fmt.Sprint(a.Line(), " ", a.Status)]++
 		s.opened = 0
 	}
 	return nil
@@ -397,31 +398,32 @@ type problem struct {
 	text string
 }
 
-// broken fails the case with the first broken rule, what is wrong and the exchange that
-// shows it; nil if there is none. Where that is not the rule that the case checks, only
-// one case fails for it: the others are skipped, and name that case.
-func (s *session) broken(a answer, problems ...problem) error {
+// failure returns the error of the first problem: the broken rule, what is wrong, and the
+// exchange that shows it; nil if there is no problem. If another rule is broken than the
+// one that the case checks, only the first case that meets the problem fails. The others
+// are skipped, and name that case.
+func (s *session) failure(a answer, problems ...problem) error {
 	i := slices.IndexFunc(problems, func(p problem) bool { return p.text != "" })
 	if i < 0 {
 		return nil
 	}
 	s.broke = true
 	p := problems[i]
-	failure := fmt.Sprintf("broken rule %s\n%s\n%s%s", p.rule, p.text, s.Describe(a.Exchange), s.before())
+	text := fmt.Sprintf("broken rule %s\n%s\n%s%s", p.rule, p.text, s.Describe(a.Exchange), s.before())
 	if p.rule == s.running.rule() {
-		return errors.New(failure)
+		return errors.New(text)
 	}
 	met := fmt.Sprint(p.rule, " by ", a.Name, a.Status, ": ", p.text)
-	if first, again := s.all.shown.LoadOrStore(met, s.running.ID); again {
+	if first, again := s.all.reported.LoadOrStore(met, s.running.ID); again {
 		return skipped(fmt.Sprintf("not checked: case %s shows a broken rule %s", first, p.rule))
 	}
-	return fmt.Errorf("%s\n%s", failure, s.unchecked())
+	return fmt.Errorf("%s\n%s", text, s.unchecked())
 }
 
-// before tells in a line what the case did before the call that failed it, if anything.
+// before says in a line what the case did before the call that failed it, if anything.
 func (s *session) before() (done string) {
-	for _, call := range slices.Sorted(maps.Keys(s.done)) {
-		done += fmt.Sprintf(", %d x %s", s.done[call], call)
+	for _, call := range slices.Sorted(maps.Keys(s.made)) {
+		done += fmt.Sprintf(", %d x %s", s.made[call], call)
 	}
 	if s.waited > 0 {
 		done += fmt.Sprintf(", %v of waiting", s.waited)
@@ -429,19 +431,19 @@ func (s *session) before() (done string) {
 	return strings.Replace(done, ",", "\nbefore that", 1)
 }
 
-// unchecked names the rule of a case that ended before it.
+// unchecked names the rule of a case that ended before it could check that.
 func (s *session) unchecked() string {
 	return "before this rule could be checked " + s.running.rule().String()
 }
 
-// wait lets the step's time pass. With untilOpen that is the last Retry-After, which
-// may be a tenth longer than the step says: a service may keep a reserve.
+// wait lets the time of a step pass. With untilOpen that is the last Retry-After. It may be
+// a tenth longer than the step says, since a service may name more than it needs.
 func (s *session) wait(st step) error {
 	wait := st.wait
 	if st.untilOpen {
 		last := s.earlier[len(s.earlier)-1]
 		if wait, _ = last.RetryAfter(); wait > st.wait+st.wait/10 {
-			return s.broken(last, problem{s.running.rule(), fmt.Sprintf("Retry-After is %v, but the limit opens in %v", wait, st.wait)})
+			return s.failure(last, problem{s.running.rule(), fmt.Sprintf("Retry-After is %v, but the limit opens in %v", wait, st.wait)})
 		}
 		s.opened = wait
 	}
@@ -456,10 +458,10 @@ func (s *session) wait(st step) error {
 	return nil
 }
 
-// call makes the i-th call of a step, whose status must be right. A shared target may be
-// busy with other calls of the key: a limit that refuses a call in the middle of a case
-// is waited for, or skips the case. With Abilities a case that fills a limit began with
-// an unused one, so it fails there.
+// call makes the i-th call of a step, whose status must be right. On a shared target other
+// calls with the key may have used a limit. If it refuses a call in the middle of a case,
+// the case waits until it opens, or is skipped. With Abilities, a case that fills a limit
+// has begun with an unused one, so such a refusal fails it.
 func (s *session) call(st step, i int) (answer, error) {
 	mayBeLimited := (s.target.live() || s.target.Fresh == nil && !s.running.fillsLimit) && (st.Limited() || !st.IsEndpoint())
 	for tries := 0; ; tries++ {
@@ -474,10 +476,10 @@ func (s *session) call(st step, i int) (answer, error) {
 		case slices.Contains(st.statuses, a.Status):
 			return a, nil
 		case a.Status == http.StatusTooManyRequests && s.running.section() == "8.2" && i == 59 && !s.target.Decisions:
-			// A creation and 59 reads by this key passed.
+			// This key had the 60 requests of 8.1: a creation and 59 reads.
 			return a, skipped("the plan has the 60 requests a minute of interface 8.1: the caps of 8.2 are not enabled")
 		case a.Status != http.StatusTooManyRequests || !mayBeLimited:
-			return a, s.broken(a, a.statusProblem(st, i))
+			return a, s.failure(a, a.statusProblem(st, i))
 		case s.running.fillsLimit || tries == 3:
 			return a, skipped("a limit of the target refused a call in the middle: " + s.Describe(a.Exchange))
 		}
@@ -524,7 +526,7 @@ func (s *session) pause(wait time.Duration, why string) error {
 	return s.wait(step{wait: wait})
 }
 
-// answer is an exchange of a case, and what the interface says of it.
+// answer is an exchange of a case, which its methods hold to the rules.
 type answer struct {
 	rawcall.Exchange
 	s *session
@@ -549,8 +551,8 @@ func rule(section, sentence string) rawcall.Rule {
 
 const listed = "Which endpoints can return which status: see section 4."
 
-// statusProblem says what is wrong with the answer to the i-th call of a step, whose
-// status the step does not want.
+// statusProblem says which rule the answer to the i-th call of a step breaks: its status
+// is not one that the step wants.
 func (a answer) statusProblem(st step, i int) problem {
 	wanted := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
 	p := problem{a.s.running.rule(), "want status " + wanted}
@@ -589,18 +591,18 @@ func (a answer) problems(st step) []problem {
 	shape, documented := a.Documented()
 	success, mediaType := a.Status == http.StatusOK, a.Header.Get("Content-Type")
 	media, _, _ := mime.ParseMediaType(mediaType)
-	all := []problem{ // first the keys, which no later problem may quote
+	all := []problem{ // the keys come first: a later problem would quote one in its text
 		{rule("2.4", "The plaintext provider key is never returned."), a.shows(providerKey)},
 		{rule("fake", "no answer shows an API key"), a.shows(slices.Collect(maps.Values(a.s.Keys))...)},
-		{rule("1", "All request and response bodies are JSON."), unless(media == "application/json", "Content-Type is %q", rawcall.Clip(mediaType))},
+		{rule("1", "All request and response bodies are JSON."), problemUnless(media == "application/json", "Content-Type is %q", rawcall.Clip(mediaType))},
 		{documented, shape.Problem(a.Value, success && a.Name == getStatus.Name)},
 	}
 	if a.Status == http.StatusTooManyRequests {
 		wait, ok := a.RetryAfter()
 		digits := strings.Trim(a.Header.Get("Retry-After"), "0123456789") == ""
 		all = append(all,
-			problem{condition(a.Status), unless(ok && wait > 0, "Retry-After names no wait in seconds")},
-			problem{rule("RFC 9110, 10.2.3", "Retry-After is a date or a whole number of seconds."), unless(digits, "Retry-After is no whole number")})
+			problem{condition(a.Status), problemUnless(ok && wait > 0, "Retry-After names no wait in seconds")},
+			problem{rule("RFC 9110, 10.2.3", "Retry-After is a date or a whole number of seconds."), problemUnless(digits, "Retry-After is no whole number")})
 	}
 	if a.s.target.Decisions {
 		exact := problem{rule("fake", "error values: one for each status; every error has a trace_id"),
@@ -610,10 +612,10 @@ func (a answer) problems(st step) []problem {
 		}
 		repeated := slices.ContainsFunc(a.s.earlier, func(other answer) bool { return a.At("trace_id") == other.At("trace_id") })
 		all = append(all, exact,
-			problem{rule("fake", "ids: trace_000001 in order"), unless(!repeated, "an earlier answer had this trace_id")},
-			problem{rule("fake", "ok is true where something was done"), unless(a.At("ok") != false, "ok is false")},
+			problem{rule("fake", "ids: trace_000001 in order"), problemUnless(!repeated, "an earlier answer had this trace_id")},
+			problem{rule("fake", "ok is true where something was done"), problemUnless(a.At("ok") != false, "ok is false")},
 			problem{rule("fake", "limit_key values: one for each limit of interface 8.1"),
-				unless(st.limitKey == "" || a.At("limit_key") == st.limitKey, "want limit_key %s", st.limitKey)})
+				problemUnless(st.limitKey == "" || a.At("limit_key") == st.limitKey, "want limit_key %s", st.limitKey)})
 	}
 	for _, check := range st.checks {
 		all = append(all, problem{a.s.running.rule(), check(a)})
@@ -625,14 +627,14 @@ func (a answer) problems(st step) []problem {
 func (a answer) shows(keys ...string) string {
 	all := fmt.Sprint(a.Header) + string(a.Body)
 	shown := slices.ContainsFunc(keys, func(key string) bool { return key != "" && strings.Contains(all, key) })
-	return unless(!shown, "the answer shows a key")
+	return problemUnless(!shown, "the answer shows a key")
 }
 
 // holds says what is wrong with the member at a dotted path, or "". A check sees it with
 // its value in the first answer of the case that has one.
 func (a answer) holds(path string, want any) string {
 	got, problem := a.At(path), ""
-	if holds, ok := want.(check); ok {
+	if holds, ok := want.(valueCheck); ok {
 		var then any
 		for _, earlier := range a.s.earlier {
 			if then == nil {
@@ -641,59 +643,60 @@ func (a answer) holds(path string, want any) string {
 		}
 		problem = holds(got, then)
 	} else {
-		problem = unless(reflect.DeepEqual(got, want), "got %s, want %s", rawcall.Brief(got), rawcall.Brief(want))
+		problem = problemUnless(reflect.DeepEqual(got, want), "got %s, want %s", rawcall.Brief(got), rawcall.Brief(want))
 	}
-	return unless(problem == "", "member %q: %s", path, problem)
+	return problemUnless(problem == "", "member %q: %s", path, problem)
 }
 
-// unless returns "" if ok, and otherwise the problem in words.
-func unless(ok bool, format string, args ...any) string {
+// problemUnless returns "" if ok, and otherwise the problem in words.
+func problemUnless(ok bool, format string, args ...any) string {
 	if ok {
 		return ""
 	}
 	return fmt.Sprintf(format, args...)
 }
 
-func like(form string) check {
+func like(form string) valueCheck {
 	pattern := regexp.MustCompile(form)
 	return func(v, _ any) string {
 		s, _ := v.(string)
-		return unless(pattern.MatchString(s), "got %s, want %s", rawcall.Brief(v), form)
+		return problemUnless(pattern.MatchString(s), "got %s, want %s", rawcall.Brief(v), form)
 	}
 }
 
-// check says what is wrong with a decoded JSON value, given the first of the case, or "".
-type check = func(now, then any) string
+// valueCheck says what is wrong with a decoded JSON value, "" for nothing. then is the value
+// of the same member in the first answer of the case that had one.
+type valueCheck = func(now, then any) string
 
 // same, differs and follows compare a value with the earlier one.
 func same(now, then any) string {
-	return unless(reflect.DeepEqual(now, then), "got %s, it was %s", rawcall.Brief(now), rawcall.Brief(then))
+	return problemUnless(reflect.DeepEqual(now, then), "got %s, it was %s", rawcall.Brief(now), rawcall.Brief(then))
 }
 
 func differs(now, then any) string {
-	return unless(now != then, "got %s as before", rawcall.Brief(now))
+	return problemUnless(now != then, "got %s as before", rawcall.Brief(now))
 }
 
 func follows(now, then any) string {
-	return unless(fmt.Sprint(now) > fmt.Sprint(then), "got %s, which does not come after %s", rawcall.Brief(now), rawcall.Brief(then))
+	return problemUnless(fmt.Sprint(now) > fmt.Sprint(then), "got %s, which does not come after %s", rawcall.Brief(now), rawcall.Brief(then))
 }
 
-// later wants a time that much later, to the minute: some targets have a clock
-// that runs.
-func later(d time.Duration) check {
+// later wants a time that is later by d, give or take a minute: the clock of some targets
+// runs while the case makes its calls.
+func later(d time.Duration) valueCheck {
 	return func(now, then any) string {
 		off := timeOf(now).Sub(timeOf(then).Add(d)).Abs()
-		return unless(isUTC(now, nil) == "" && off < time.Minute, "got %s, want %v after %s", rawcall.Brief(now), d, rawcall.Brief(then))
+		return problemUnless(isUTC(now, nil) == "" && off < time.Minute, "got %s, want %v after %s", rawcall.Brief(now), d, rawcall.Brief(then))
 	}
 }
 
 func isUTC(v, _ any) string {
 	_, offset := timeOf(v).Zone()
-	return unless(!timeOf(v).IsZero() && offset == 0, "got %s, want a time of RFC 3339 in UTC", rawcall.Brief(v))
+	return problemUnless(!timeOf(v).IsZero() && offset == 0, "got %s, want a time of RFC 3339 in UTC", rawcall.Brief(v))
 }
 
 func timeOf(v any) time.Time {
 	s, _ := v.(string)
-	at, _ := time.Parse(time.RFC3339Nano, s) // the zero time is no answer's
+	at, _ := time.Parse(time.RFC3339Nano, s) // zero if it is no such time
 	return at
 }

@@ -15,12 +15,12 @@
 // A case that fails prints the broken rule and the exchange that broke it. That may be
 // another rule than the one of the case: every answer is held to what the document says
 // of all answers of its endpoint, and a call that prepares a case may go wrong. Such a
-// failure also says which rule could not be checked. Further cases that meet the same are
-// skipped, and name the case that failed.
+// failure also says which rule could not be checked. Further cases that meet the same
+// failure are skipped, and name the case that reported it.
 //
 // Cases whose id starts with "fake/" check decisions of this project where the
 // interface is silent. The service itself never has to pass them, so they run only
-// with Target.Decisions. One rule of this project counts on every target: no answer shows
+// with Target.Decisions. One rule of this project holds on every target: no answer shows
 // an API key. What a service does where the interface is silent, package
 // observe finds out.
 //
@@ -71,12 +71,12 @@ func Run(t *testing.T, target Target) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := target.renew(t)
+	first := target.forCase(t)
 	if first.BaseURL == "" || first.Key == "" {
 		t.Fatal("contract: Target.BaseURL or Target.Key is empty; both are needed")
 	}
 	p, left := newPlan(cases(), first, done)
-	if !p.checks(done) {
+	if !p.runsAny(done) {
 		t.Fatal(p)
 	}
 	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
@@ -88,7 +88,7 @@ func Run(t *testing.T, target Target) {
 	}
 }
 
-// run is the subtest of a case.
+// run runs a planned case as a subtest.
 func (c planned) run(t *testing.T, target Target, all *shared, done progress) {
 	if c.leftOut != "" {
 		t.Skip("left out: " + c.leftOut)
@@ -96,9 +96,9 @@ func (c planned) run(t *testing.T, target Target, all *shared, done progress) {
 	file := target.Progress
 	if target.Fresh != nil {
 		t.Parallel()
-		all, file = &shared{shown: all.shown}, ""
+		all, file = &shared{reported: all.reported}, ""
 	}
-	err := c.check(t.Context(), target.renew(t), all)
+	err := c.runOn(t.Context(), target.forCase(t), all)
 	if errors.As(err, new(skipped)) {
 		t.Skip(err)
 	}
@@ -142,8 +142,8 @@ func readProgress(path string) (progress, error) {
 	return done, nil
 }
 
-// pass writes down that a case passed. Cases with a progress run one after the
-// other.
+// pass writes down that a case passed. It needs no lock: cases with a Progress file run
+// one after the other.
 func (done progress) pass(id, path string) error {
 	if path == "" {
 		return nil
@@ -155,11 +155,11 @@ func (done progress) pass(id, path string) error {
 // defaultBudget is the budget of a shared target that states none.
 var defaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
 
-// planned is a case. If it is left out, it says why and what would let it run.
+// planned is a case with the decision whether it runs.
 type planned struct {
 	testCase
-	rank           int // for the budget: the lowest first
-	leftOut, wants string
+	rank           int    // the lowest is paid first from the budget
+	leftOut, needs string // why it does not run, and what would let it run; "" if it runs
 }
 
 type plan []planned
@@ -179,7 +179,7 @@ var valuable = []string{
 	"7/endpoints-without-429", "8.1/agent_create_ip_minute", "4.7/created-at-stays", "2.4/fingerprint", "7/400-changes-no-sms",
 }
 
-func (c testCase) in(list []string) bool {
+func (c testCase) matchesAny(list []string) bool {
 	return slices.ContainsFunc(list, func(pattern string) bool {
 		matched, _ := path.Match(pattern, c.ID)
 		return matched
@@ -206,15 +206,15 @@ func newPlan(cases []testCase, target Target, done progress) (plan, Spend) {
 		if c.agent && !hasAgent {
 			price = price.Plus(Spend{Requests: 1, Creations: 1})
 		}
-		if c.leftOut, c.wants = target.lacks(c.testCase); c.leftOut != "" {
+		if c.leftOut, c.needs = target.lacks(c.testCase); c.leftOut != "" {
 			continue
 		}
 		over := price.Over(left)
 		switch day := done[c.ID]; {
 		case day != "":
-			c.leftOut, c.wants = "it passed on "+day, "another Target.Progress"
+			c.leftOut, c.needs = "it passed on "+day, "another Target.Progress"
 		case bounded && over != "":
-			c.leftOut, c.wants = "it takes more than the budget has: "+over, "a larger Target.Budget, or Target.Fresh"
+			c.leftOut, c.needs = "it takes more than the budget has: "+over, "a larger Target.Budget, or Target.Fresh"
 		case target.Fresh == nil:
 			left, hasAgent = left.Minus(price), hasAgent || c.agent
 		}
@@ -222,9 +222,9 @@ func newPlan(cases []testCase, target Target, done progress) (plan, Spend) {
 	return p, left
 }
 
-// checks reports whether a case runs, or has passed in an earlier run. Without one a green
+// runsAny reports whether a case runs, or has passed in an earlier run. Without one a green
 // test would say that all is well.
-func (p plan) checks(done progress) bool {
+func (p plan) runsAny(done progress) bool {
 	return slices.ContainsFunc(p, func(c planned) bool { return c.leftOut == "" || done[c.ID] != "" })
 }
 
@@ -233,9 +233,9 @@ func (p plan) checks(done progress) bool {
 // (50 a day), a provider key or a warm-up as 50 (few an hour).
 func (c testCase) rank() int {
 	switch {
-	case c.in(core):
+	case c.matchesAny(core):
 		return 0
-	case c.in(valuable):
+	case c.matchesAny(valuable):
 		return 1
 	}
 	return c.Spends.Requests + 20*c.Spends.Creations + 50*(c.Spends.BYOKSets+c.Spends.WarmUps) + int(c.Spends.Wait/time.Second)
@@ -245,7 +245,7 @@ func (c testCase) rank() int {
 // the target offers all that it needs.
 func (target Target) lacks(c testCase) (why, wants string) {
 	field := target.missingField(c)
-	unlike, most := target.countsOtherwise(), target.metadataCap()
+	unlike, most := target.whyLimitsDiffer(), target.metadataCap()
 	switch {
 	case field != "":
 		return "the target has no " + field, "Target." + field
@@ -292,7 +292,7 @@ func (p plan) String() string {
 	const decisions = "Target.Decisions"
 	wants := map[string]int{}
 	for _, c := range p {
-		wants[c.wants]++
+		wants[c.needs]++
 	}
 	text := fmt.Sprintf("contract: %d of %d cases run.", wants[""], len(p))
 	for _, want := range slices.Sorted(maps.Keys(wants)) {

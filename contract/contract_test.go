@@ -182,7 +182,7 @@ func TestPlan(t *testing.T) {
 		for i, p := range plan {
 			assert.Equal(t, tt.runs[i], p.leftOut == "", "%s: case %d: %s", name, i, p.leftOut)
 		}
-		assert.Equal(t, slices.Contains(tt.runs, true), plan.checks(nil), "%s: %s", name, plan)
+		assert.Equal(t, slices.Contains(tt.runs, true), plan.runsAny(nil), "%s: %s", name, plan)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestProgress(t *testing.T) {
 	for _, p := range plan {
 		assert.Equal(t, p.ID == "4.8/reply", strings.Contains(p.leftOut, "it passed on 2"), p.ID)
 	}
-	assert.True(t, plan[:1].checks(done), "nothing is left to run")
+	assert.True(t, plan[:1].runsAny(done), "nothing is left to run")
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err = readProgress(file)
 	assert.ErrorContains(t, err, "remove the file to start with every case")
@@ -228,10 +228,10 @@ func TestUnusable(t *testing.T) {
 	} {
 		all, target := newShared(0), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: tt.transport}}
 		for range tt.calls - 1 {
-			assert.ErrorContains(t, tt.c.check(t.Context(), target, all), tt.first, tt.want)
+			assert.ErrorContains(t, tt.c.runOn(t.Context(), target, all), tt.first, tt.want)
 		}
-		assert.ErrorContains(t, tt.c.check(t.Context(), target, all), tt.want, tt.want)
-		assert.ErrorAs(t, tt.c.check(t.Context(), target, all), new(skipped), tt.want)
+		assert.ErrorContains(t, tt.c.runOn(t.Context(), target, all), tt.want, tt.want)
+		assert.ErrorAs(t, tt.c.runOn(t.Context(), target, all), new(skipped), tt.want)
 	}
 }
 
@@ -239,9 +239,9 @@ func TestUnusable(t *testing.T) {
 // skip, and the agent that they share is not created again: each try costs a creation.
 func TestAgentThatBreaksARule(t *testing.T) {
 	target, all := wrong(t, calls(createAgent, set("agent_id", "agent_id", 7))), newShared(0)
-	assert.True(t, breaks(byID("4.6/empty-object").check(t.Context(), target, all)))
+	assert.True(t, breaks(byID("4.6/empty-object").runOn(t.Context(), target, all)))
 	for _, want := range []string{"not checked: case 4.6/empty-object shows a broken rule", "an earlier case could not create the agent"} {
-		err := byID("4.7/read").check(t.Context(), target, all)
+		err := byID("4.7/read").runOn(t.Context(), target, all)
 		assert.ErrorContains(t, err, want)
 		assert.False(t, breaks(err), want)
 	}
@@ -278,7 +278,7 @@ func TestLiveRefusals(t *testing.T) {
 				return stranger.Answering(200, `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`)(req)
 			})}
 			all := newShared(tt.wait)
-			err := tt.c.check(t.Context(), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: tt.can}, all)
+			err := tt.c.runOn(t.Context(), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: tt.can}, all)
 			assert.False(t, all.failed, "the next case may create the agent")
 			assert.Equal(t, tt.calls == 1 && !tt.skipped, breaks(err), err)
 			assert.Equal(t, tt.calls, calls, err)
@@ -292,9 +292,9 @@ func TestWithoutPlanCaps(t *testing.T) {
 	target := directly(newFake(t, fakeserver.WithClock(still), fakeserver.WithLimit(fakeserver.LimitKeyMinute, 60)))
 	for _, id := range []string{"8.2/pro/key_minute", "8.2/byok/ip_minute", "8.2/pro/key_day"} {
 		target.Decisions = true
-		assert.True(t, breaks(byID(id).check(t.Context(), target, newShared(0))), id)
+		assert.True(t, breaks(byID(id).runOn(t.Context(), target, newShared(0))), id)
 		target.Decisions = false
-		assert.ErrorContains(t, byID(id).check(t.Context(), target, newShared(0)), "the caps of 8.2 are not enabled", id)
+		assert.ErrorContains(t, byID(id).runOn(t.Context(), target, newShared(0)), "the caps of 8.2 are not enabled", id)
 	}
 }
 
@@ -304,10 +304,10 @@ func TestPlanOfDefaultBudget(t *testing.T) {
 	plan, _ := newPlan(cases(), Target{}, nil)
 	for _, p := range plan {
 		assert.False(t, p.leftOut == "" && p.decision(), "%s is a decision, and runs", p.ID)
-		assert.True(t, p.leftOut == "" || !p.in(core), "%s is left out: %s", p.ID, p.leftOut)
+		assert.True(t, p.leftOut == "" || !p.matchesAny(core), "%s is left out: %s", p.ID, p.leftOut)
 	}
 	for _, pattern := range slices.Concat(core, valuable) {
-		assert.True(t, slices.ContainsFunc(cases(), func(c testCase) bool { return c.in([]string{pattern}) }), "no case is %s", pattern)
+		assert.True(t, slices.ContainsFunc(cases(), func(c testCase) bool { return c.matchesAny([]string{pattern}) }), "no case is %s", pattern)
 	}
 }
 
@@ -368,7 +368,7 @@ func TestFailurePrintsRule(t *testing.T) {
 		{"8.4/text/max", calls(sendMessage, func(r *reply) { r.refuse(500, "crashed") }), "(interface 8.4): message text at most 4000", ""},
 	} {
 		c := byID(tt.id)
-		check := func() error { return c.check(t.Context(), wrong(t, tt.tamper), &shared{shown: shown}) }
+		check := func() error { return c.runOn(t.Context(), wrong(t, tt.tamper), &shared{reported: shown}) }
 		first, second, own := check(), check(), c.rule().String()
 		require.ErrorContains(t, first, "broken rule "+tt.broken, tt.id)
 		assert.ErrorContains(t, first, tt.says, tt.id)
@@ -468,7 +468,7 @@ func TestStrangers(t *testing.T) {
 			for _, c := range plan {
 				if c.leftOut == "" {
 					ran++
-					err := c.check(t.Context(), target, all)
+					err := c.runOn(t.Context(), target, all)
 					assert.False(t, breaks(err), "seed %d: %s: %v", seed, c.ID, err)
 				}
 			}
@@ -688,5 +688,5 @@ func wrong(t *testing.T, tamper func(*reply)) Target {
 func tampered(t *testing.T, c testCase, decisions bool, tamper func(*reply)) error {
 	target := wrong(t, tamper)
 	target.Decisions = decisions
-	return c.check(t.Context(), target, newShared(0))
+	return c.runOn(t.Context(), target, newShared(0))
 }

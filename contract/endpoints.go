@@ -11,53 +11,53 @@ import (
 )
 
 func (s *suite) agents() {
-	s.rule("4.6/empty-object", "The body may be an empty object because all members are optional.",
+	s.add("4.6/empty-object", "The body may be an empty object because all members are optional.",
 		createAgent.with(`{}`).is(200).holds("status", "active"))
-	s.rule("2.3/every-member", "Every top-level field is optional.",
+	s.add("2.3/every-member", "Every top-level field is optional.",
 		createAgent.with(`{
 			"system_prompt": "Be brief.", "customer_ref": "customer-1", "metadata": {"team": "a", "n": [1, null]},
 			"sms": {"mode": "none"}, "llm": {"mode": "hosted", "tier": "smart", "model": "m-1", "label": "work"}
 		}`).is(200))
-	s.rows("2.3/llm-optional", "llm members (all optional, no additional properties)", createAgent, 200, row{"empty", rawcall.LLM("")})
-	s.rule("4.7/read", readAgent.Rule.Sentence,
+	s.addRows("2.3/llm-optional", "llm members (all optional, no additional properties)", createAgent, 200, row{"empty", rawcall.LLM("")})
+	s.add("4.7/read", readAgent.Rule.Sentence,
 		readAgent.is(200).check(func(a answer) string { return a.holds("agent_id", a.s.Agents[own]) }))
-	s.rule("4.7/created-at-stays", readAgent.Rule.Sentence,
+	s.add("4.7/created-at-stays", readAgent.Rule.Sentence,
 		createAgent.given(200), readAgent.is(200), wait(time.Second), sendMessage.given(200), enableSMS.given(200), readAgent.is(200).holds("created_at", same))
-	s.rule("1/ids-differ", "The service creates an agent for the caller and returns its identifier.",
+	s.add("1/ids-differ", "The service creates an agent for the caller and returns its identifier.",
 		createAgent.is(200), createAgent.is(200).holds("agent_id", differs))
-	s.rule("5/agents-of-any-key", dashboardNeeded, repeat(1,
+	s.add("5/agents-of-any-key", dashboardNeeded, repeat(1,
 		createAgent.is(200), readAgent.is(200), sendMessage.is(200), enableSMS.is(200)).by(undashboard))
 	for _, e := range []step{readAgent, sendMessage, enableSMS} {
-		s.rule("7/agent-unknown/"+e.Name, condition(404).Sentence, e.of(noAgent).is(404))
-		s.rule("fake/agent-of-another-key/"+e.Name, "who sees an agent: the key that created it; any other key gets 404",
+		s.add("7/agent-unknown/"+e.Name, condition(404).Sentence, e.of(noAgent).is(404))
+		s.add("fake/agent-of-another-key/"+e.Name, "who sees an agent: the key that created it; any other key gets 404",
 			createAgent.given(200).by(another), e.is(404).by(third), e.is(200).by(another))
 	}
 
-	s.rule("fake/read-after-creation", "an agent stays active; ids, times: RFC 3339 UTC",
+	s.add("fake/read-after-creation", "an agent stays active; ids, times: RFC 3339 UTC",
 		createAgent.given(200),
 		readAgent.is(200).holds("status", "active").holds("created_at", isUTC).holds("updated_at", isUTC).check(
 			func(a answer) string {
-				return unless(!timeOf(a.At("updated_at")).Before(timeOf(a.At("created_at"))), "updated before it was created")
+				return problemUnless(!timeOf(a.At("updated_at")).Before(timeOf(a.At("created_at"))), "updated before it was created")
 			}))
-	s.rule("fake/updated-at", "enabling SMS moves updated_at, a message does not; nothing moves created_at; all go by the clock of the limits",
+	s.add("fake/updated-at", "enabling SMS moves updated_at, a message does not; nothing moves created_at; all go by the clock of the limits",
 		createAgent.given(200), readAgent.given(200), wait(time.Hour),
 		sendMessage.given(200), readAgent.is(200).holds("updated_at", same), enableSMS.given(200),
 		readAgent.is(200).holds("created_at", same).holds("updated_at", later(time.Hour)),
 		createAgent.given(200), readAgent.is(200).holds("created_at", later(time.Hour)))
-	s.rule("fake/ids-in-order", "ids: agent_000001, trace_000001 in order",
+	s.add("fake/ids-in-order", "ids: agent_000001, trace_000001 in order",
 		createAgent.is(200).holds("agent_id", like(`^agent_\d{6}$`)).holds("trace_id", like(`^trace_\d{6}$`)),
 		createAgent.is(200).holds("agent_id", follows).holds("trace_id", follows))
 }
 
-// sms: which status each mode leads to is decided by this project. An active
-// channel has a phone number, and no other has.
+// sms checks which status each mode leads to, which is this project's decision. Only an
+// active channel has a phone number.
 func (s *suite) sms() {
 	const (
 		creation = "SMS at creation: none: disabled; sandbox: active; managed: needs_compliance; byo_twilio: needs_setup; absent: no sms member"
 		enabling = "enabling uses the same table; phone number once active"
 	)
-	s.rows("4.9/mode", "The value none is not accepted here.", enableSMS, 400, row{"none-refused", `{"mode":"none"}`})
-	s.rule("fake/sms-absent", creation, createAgent.is(200).holds("sms", nil), readAgent.is(200).holds("sms", nil))
+	s.addRows("4.9/mode", "The value none is not accepted here.", enableSMS, 400, row{"none-refused", `{"mode":"none"}`})
+	s.add("fake/sms-absent", creation, createAgent.is(200).holds("sms", nil), readAgent.is(200).holds("sms", nil))
 	for _, c := range []struct {
 		mode, status string
 		phone        any
@@ -69,37 +69,37 @@ func (s *suite) sms() {
 	} {
 		mode := `{"mode":"` + c.mode + `"}`
 		read := readAgent.is(200).holds("sms.status", c.status).holds("sms.phone_number", c.phone)
-		s.rule("fake/sms-created/"+c.mode, creation,
+		s.add("fake/sms-created/"+c.mode, creation,
 			createAgent.with(`{"sms":`+mode+`}`).is(200).holds("sms.status", c.status), read)
 		if c.mode != "none" {
-			s.rule("fake/sms-enabled/"+c.mode, enabling,
+			s.add("fake/sms-enabled/"+c.mode, enabling,
 				createAgent.with(`{"sms":{"mode":"sandbox"}}`).given(200), enableSMS.with(mode).is(200).holds("status", c.status), read)
 		}
 	}
 }
 
-// metadata: the cap that the interface does not show is 4096 characters of
-// compact JSON on a target that claims the decisions.
+// metadata checks metadata and its cap. The interface does not show the cap; with
+// Target.Decisions it is 4096 characters of compact JSON.
 func (s *suite) metadata() {
 	const capped = "metadata cap: 4096 characters of compact JSON"
-	s.rows("2.3/metadata", "metadata | object | any properties", createAgent, 200,
+	s.addRows("2.3/metadata", "metadata | object | any properties", createAgent, 200,
 		row{"empty", `{"metadata":{}}`},
 		row{"null-member", `{"metadata":{"a":null}}`},
 		row{"nested", `{"metadata":{"a":{"b":[1,2.5,true,null,"x",{"c":{}}]},"":"empty name"}}`},
 		row{"names-of-other-members", `{"metadata":{"llm":1,"sms":2,"api_key_hint":"x"}}`})
-	s.rows("fake/metadata-cap", capped, createAgent, 200,
+	s.addRows("fake/metadata-cap", capped, createAgent, 200,
 		row{"at", strings.ReplaceAll(rawcall.Metadata(4096, ""), "x", "é")},
 		row{"at-with-space", rawcall.Metadata(4096, strings.Repeat(" ", 500))})
-	s.rows("fake/metadata-cap", capped, createAgent, 400, row{"over", rawcall.Metadata(4097, "")})
+	s.addRows("fake/metadata-cap", capped, createAgent, 400, row{"over", rawcall.Metadata(4097, "")})
 }
 
 func (s *suite) messages() {
 	one, two := sendMessage.with(`{"text":"one"}`), sendMessage.with(`{"text":"two"}`)
-	s.rule("4.8/reply", sendMessage.Rule.Sentence, sendMessage.is(200))
-	s.rows("2.5/accepted", "user_ref (string, optional, reserved for future multi-user routing)", sendMessage, 200,
+	s.add("4.8/reply", sendMessage.Rule.Sentence, sendMessage.is(200))
+	s.addRows("2.5/accepted", "user_ref (string, optional, reserved for future multi-user routing)", sendMessage, 200,
 		row{"user_ref", `{"text":"Hello","user_ref":"user-1"}`},
 		row{"any-script", `{"text":"Grüße 你好 😀 \u00e9 \ud83d\ude00 \n\t\""}`})
-	s.rule("fake/reply-fixed", "default reply: a fixed function of the text",
+	s.add("fake/reply-fixed", "default reply: a fixed function of the text",
 		one.is(200), one.is(200).holds("reply_text", same), two.is(200).holds("reply_text", differs))
 }
 
@@ -110,61 +110,61 @@ func (st step) holdsBYOK(provider string, baseURL, model any) step {
 func (s *suite) byok() {
 	const sets = "Sets BYOK for the calling API key."
 	full := setBYOK.with(byokBody(fullMembers))
-	s.rule("4.4/set-read-clear", sets,
+	s.add("4.4/set-read-clear", sets,
 		full.is(200).holdsBYOK("anthropic", "https://gateway.example/v1", "m-1"),
-		getBYOK.is(200).holds("byok", same), clearBYOK.given(200), none)
-	s.rule("4.4/set-again", sets, setBYOK.given(200), full.is(200), getBYOK.is(200).holds("byok.provider", "anthropic"))
-	s.rule("4.3/null", "byok (a BYOK configuration per 2.4, or null when none is set)", noBYOK, none)
-	s.rule("fake/clear-with-none-set", "DELETE with none set: 200", clearBYOK.is(200), clearBYOK.is(200), none)
-	s.rule("fake/set-replaces-all", "PUT /v1/byok replaces the configuration: what the new body leaves out is gone",
+		getBYOK.is(200).holds("byok", same), clearBYOK.given(200), byokIsNull)
+	s.add("4.4/set-again", sets, setBYOK.given(200), full.is(200), getBYOK.is(200).holds("byok.provider", "anthropic"))
+	s.add("4.3/null", "byok (a BYOK configuration per 2.4, or null when none is set)", clearStored, byokIsNull)
+	s.add("fake/clear-with-none-set", "DELETE with none set: 200", clearBYOK.is(200), clearBYOK.is(200), byokIsNull)
+	s.add("fake/set-replaces-all", "PUT /v1/byok replaces the configuration: what the new body leaves out is gone",
 		full.given(200), setBYOK.is(200).holdsBYOK("openai", nil, nil), getBYOK.is(200).holdsBYOK("openai", nil, nil))
 
 	// The store of provider keys may be down.
-	s.rule("4.4/unavailable", "503 (BYOK not available)", storeOff, setBYOK.is(503), storeOn, setBYOK.is(200))
-	s.rule("fake/stored-key-while-unavailable", "No endpoint ever answers a status that section 4 does not list for it",
+	s.add("4.4/unavailable", "503 (BYOK not available)", storeOff, setBYOK.is(503), storeOn, setBYOK.is(200))
+	s.add("fake/stored-key-while-unavailable", "No endpoint ever answers a status that section 4 does not list for it",
 		setBYOK.given(200), storeOff, byokAgent.is(200), sendMessage.is(200), getBYOK.is(200), clearBYOK.is(200))
-	s.rule("fake/creation-while-unavailable", "llm.api_key at creation, BYOK store unavailable: 400",
+	s.add("fake/creation-while-unavailable", "llm.api_key at creation, BYOK store unavailable: 400",
 		storeOff, keyedAgent.is(400), createAgent.is(200))
 }
 
-// byokOfAnotherKey: one key does not see, change or use what another has stored.
+// byokOfAnotherKey checks that a key does not see, change or use what another has stored.
 func (s *suite) byokOfAnotherKey() {
 	const bound = "BYOK is bound to the API key that set it."
 	mine, still := setBYOK.given(200).by(another), getBYOK.is(200).holds("byok.provider", "openai").by(another)
-	s.rule("4.6/byok-of-another-key", bound, mine, byokAgent.is(400))
-	s.rule("5/byok-read-of-another-key", bound, mine, none.by(third), still)
-	s.rule("5/byok-cleared-by-another-key", bound, mine, noBYOK.by(third), still)
-	s.rule("5/byok-set-by-another-key", bound, mine, setBYOK.with(byokBody(`"label":"b"`)).is(200).by(third), still)
+	s.add("4.6/byok-of-another-key", bound, mine, byokAgent.is(400))
+	s.add("5/byok-read-of-another-key", bound, mine, byokIsNull.by(third), still)
+	s.add("5/byok-cleared-by-another-key", bound, mine, clearStored.by(third), still)
+	s.add("5/byok-set-by-another-key", bound, mine, setBYOK.with(byokBody(`"label":"b"`)).is(200).by(third), still)
 }
 
-// byokOfCreations: a creation takes the key that is stored, or brings one,
-// which is stored by this project's decision.
+// byokOfCreations checks creations that use the stored provider key, and creations that
+// bring one, which is stored by this project's decision.
 func (s *suite) byokOfCreations() {
 	const (
 		earlier = "With llm.mode byok, the caller either has set BYOK earlier with PUT /v1/byok, or supplies llm.api_key (with llm.provider) in the request."
 		stored  = "llm.api_key at creation is stored as PUT /v1/byok would store it, for dashboard-issued and other keys alike"
 	)
-	s.rule("4.6/byok-set-earlier", earlier, setBYOK.given(200), byokAgent.is(200), sendMessage.is(200))
-	s.rule("4.6/byok-with-key", earlier, createAgent.with(rawcall.LLM(`"mode":"byok",`+keyMembers)).is(200), sendMessage.is(200))
-	s.rule("4.6/byok-neither", earlier, noBYOK, byokAgent.is(400))
-	s.rows("2.3/llm.provider-required", "BYOK provider; required when llm.api_key is given", createAgent, 400,
+	s.add("4.6/byok-set-earlier", earlier, setBYOK.given(200), byokAgent.is(200), sendMessage.is(200))
+	s.add("4.6/byok-with-key", earlier, createAgent.with(rawcall.LLM(`"mode":"byok",`+keyMembers)).is(200), sendMessage.is(200))
+	s.add("4.6/byok-neither", earlier, clearStored, byokAgent.is(400))
+	s.addRows("2.3/llm.provider-required", "BYOK provider; required when llm.api_key is given", createAgent, 400,
 		row{"hosted", rawcall.LLM(`"api_key":"k"`)},
 		row{"byok", rawcall.LLM(`"mode":"byok","api_key":"k"`)})
 
-	s.rule("fake/creation-stores-key", stored,
+	s.add("fake/creation-stores-key", stored,
 		createAgent.with(rawcall.LLM(`"provider":"anthropic","api_key":"`+providerKey+`",`+fullMembers)).is(200),
 		getBYOK.is(200).holdsBYOK("anthropic", "https://gateway.example/v1", "m-1"), byokWarmUp.is(200))
-	s.rule("fake/creation-stores-key-of-any-key", stored, keyedAgent.is(200).by(undashboard), byokAgent.is(200).by(undashboard))
-	s.rule("fake/byok-warmup-forbidden-though-configured", stored, keyedAgent.is(200).by(undashboard), byokWarmUp.is(403).by(undashboard))
-	s.rule("7/400-creation-stores-no-byok", invalidBody, noBYOK, createAgent.with(rawcall.LLM(keyMembers+`,"tier":"slow"`)).is(400), none)
-	s.rule("fake/byok-agent-after-clear", "byok agent after the config was cleared: message answers 400 byok_not_configured",
+	s.add("fake/creation-stores-key-of-any-key", stored, keyedAgent.is(200).by(undashboard), byokAgent.is(200).by(undashboard))
+	s.add("fake/byok-warmup-forbidden-though-configured", stored, keyedAgent.is(200).by(undashboard), byokWarmUp.is(403).by(undashboard))
+	s.add("7/400-creation-stores-no-byok", invalidBody, clearStored, createAgent.with(rawcall.LLM(keyMembers+`,"tier":"slow"`)).is(400), byokIsNull)
+	s.add("fake/byok-agent-after-clear", "byok agent after the config was cleared: message answers 400 byok_not_configured",
 		setBYOK.given(200), byokAgent.given(200), clearBYOK.given(200),
 		sendMessage.is(400).holds("error", "byok_not_configured"),
 		setBYOK.given(200), sendMessage.is(200))
-	s.rule("fake/hosted-agent-after-clear", "a hosted agent does not need BYOK", createAgent.given(200), clearBYOK.given(200), sendMessage.is(200))
+	s.add("fake/hosted-agent-after-clear", "a hosted agent does not need BYOK", createAgent.given(200), clearBYOK.given(200), sendMessage.is(200))
 }
 
-// warmUps also has the status, which no other case is about.
+// warmUps checks warm-ups, and GET /v1/status, which has one case only.
 func (s *suite) warmUps() {
 	const (
 		modes       = "When present: `mode` (string, hosted or byok; default hosted)."
@@ -173,40 +173,39 @@ func (s *suite) warmUps() {
 		forbidden   = "403 (byok mode with a key that is not dashboard-issued)"
 	)
 	without := warmUp.with("")
-	s.rule("4.1/shape", getStatus.Rule.Sentence, getStatus.is(200))
-	s.rule("4.2/body-absent", "Body is optional.", without.is(200).holds("mode", "hosted"))
-	s.rule("4.2/mode-absent", modes, warmUp.with(`{}`).is(200).holds("mode", "hosted"))
-	s.rule("4.2/mode-hosted", modes, warmUp.is(200).holds("mode", "hosted"))
-	s.rule("4.2/byok-mode", "The byok mode requires BYOK to be configured and a dashboard-issued key.",
+	s.add("4.1/shape", getStatus.Rule.Sentence, getStatus.is(200))
+	s.add("4.2/body-absent", "Body is optional.", without.is(200).holds("mode", "hosted"))
+	s.add("4.2/mode-absent", modes, warmUp.with(`{}`).is(200).holds("mode", "hosted"))
+	s.add("4.2/mode-hosted", modes, warmUp.is(200).holds("mode", "hosted"))
+	s.add("4.2/byok-mode", "The byok mode requires BYOK to be configured and a dashboard-issued key.",
 		setBYOK.given(200), byokWarmUp.is(200).holds("mode", "byok"))
-	s.rule("4.2/byok-not-configured", conflict, noBYOK, byokWarmUp.is(409))
-	s.rule("4.2/byok-cleared", conflict, setBYOK.given(200), clearBYOK.given(200), byokWarmUp.is(409))
-	s.rule("4.2/byok-of-another-key", conflict, setBYOK.given(200).by(another), byokWarmUp.is(409))
-	s.rule("4.2/byok-unavailable", unavailable, setBYOK.given(200), storeOff, byokWarmUp.is(503))
-	s.rule("4.2/hosted-without-byok", unavailable, storeOff, warmUp.is(200))
-	s.rule("4.2/byok-forbidden", forbidden, byokWarmUp.is(403).by(undashboard)) // before 409
-	s.rule("4.2/hosted-allowed", forbidden, without.is(200).by(undashboard), warmUp.is(200).by(undashboard))
+	s.add("4.2/byok-not-configured", conflict, clearStored, byokWarmUp.is(409))
+	s.add("4.2/byok-cleared", conflict, setBYOK.given(200), clearBYOK.given(200), byokWarmUp.is(409))
+	s.add("4.2/byok-of-another-key", conflict, setBYOK.given(200).by(another), byokWarmUp.is(409))
+	s.add("4.2/byok-unavailable", unavailable, setBYOK.given(200), storeOff, byokWarmUp.is(503))
+	s.add("4.2/hosted-without-byok", unavailable, storeOff, warmUp.is(200))
+	s.add("4.2/byok-forbidden", forbidden, byokWarmUp.is(403).by(undashboard)) // before 409
+	s.add("4.2/hosted-allowed", forbidden, without.is(200).by(undashboard), warmUp.is(200).by(undashboard))
 }
 
-// secrets concerns the stored key. That no answer shows it is checked on
-// every answer of every case; here are the answers that come nearest to
-// showing it, and the fingerprint.
+// secrets checks the fingerprint, and the answers that are most likely to show the stored
+// key. In every case each answer is checked for the key; see problems.
 func (s *suite) secrets() {
 	const never = "The plaintext provider key is never returned."
 	second := setBYOK.with(strings.Replace(setBYOK.Body, providerKey, providerKey+"2", 1))
-	s.rule("2.4/key-never-returned", never,
+	s.add("2.4/key-never-returned", never,
 		setBYOK.with(byokBody(`"label":"work"`)).given(200), getBYOK.given(200), byokWarmUp.given(200),
 		createAgent.with(rawcall.LLM(`"mode":"byok",`+keyMembers)).given(200), readAgent.given(200))
-	s.rule("2.4/key-not-in-errors", never,
+	s.add("2.4/key-not-in-errors", never,
 		setBYOK.with(`{"provider":"`+providerKey+`","api_key":"`+providerKey+`"}`).given(400),
 		setBYOK.with(`{"provider":"openai","api_key":["`+providerKey+`"]}`).given(400),
 		setBYOK.with(`{"provider":"openai","api_key":"`+providerKey+`"`).given(400),
 		createAgent.with(rawcall.LLM(`"api_key":"`+providerKey+`"`)).given(400),
 		createAgent.with(rawcall.LLM(`"provider":"openai","api_key":{"`+providerKey+`":1}`)).given(400))
-	s.rule("2.4/fingerprint", "Non-reversible value for debugging or display", setBYOK.is(200).holds("byok.fingerprint", irreversible))
-	s.rule("fake/fingerprint-tells-keys-apart", "fingerprint is a keyed hash",
+	s.add("2.4/fingerprint", "Non-reversible value for debugging or display", setBYOK.is(200).holds("byok.fingerprint", irreversible))
+	s.add("fake/fingerprint-tells-keys-apart", "fingerprint is a keyed hash",
 		setBYOK.given(200), setBYOK.is(200).holds("byok.fingerprint", same), second.is(200).holds("byok.fingerprint", differs))
-	s.rule("fake/byok-updated-at", "ids, times: RFC 3339 UTC",
+	s.add("fake/byok-updated-at", "ids, times: RFC 3339 UTC",
 		setBYOK.given(200), wait(time.Hour), setBYOK.is(200).holds("byok.updated_at", later(time.Hour)))
 }
 
@@ -220,7 +219,7 @@ func irreversible(fingerprint, _ any) string {
 	for _, form := range [][]byte{[]byte(providerKey), hash[:]} {
 		found = found || sharesRun(shown, hex.EncodeToString(form), 8) || sharesRun(shown, base64.StdEncoding.EncodeToString(form), 8)
 	}
-	return unless(!found, "it shows a part of the key, or of a form of it that a reader can turn back")
+	return problemUnless(!found, "it shows a part of the key, or of a form of it that a reader can turn back")
 }
 
 // sharesRun reports whether both texts have some n characters in a row.

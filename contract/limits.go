@@ -16,8 +16,8 @@ type limit struct {
 	rule   string        // the row
 	window time.Duration // how long it lasts from its first call
 	fill   step          // spends it to the last call, and meets no other limit
-	next   step          // the call after those
-	by     rawcall.Key   // who makes it
+	next   step          // the call that it then refuses
+	by     rawcall.Key   // the key of next
 	perIP  bool
 }
 
@@ -49,36 +49,36 @@ func requests(n, perMinute int) step {
 func (s *suite) limits() {
 	for _, l := range limits {
 		took, passes, refused := newCase("", "", l.fill).Spends.Wait, l.next.is(200).by(l.by), l.next.limited(l.key).by(l.by)
-		s.rule("8.1/"+l.key, l.rule, l.fill, refused, untilOpen(l.window-took), passes)
+		s.add("8.1/"+l.key, l.rule, l.fill, refused, untilOpen(l.window-took), passes)
 		// The same to the nanosecond: a limit opens neither late nor early.
-		s.rule("fake/window-exact/"+l.key, windowFixed+". "+waitRounded,
+		s.add("fake/window-exact/"+l.key, windowFixed+". "+waitRounded,
 			l.fill, refused.opensIn(l.window-took), wait(l.window-took-1), refused.opensIn(time.Second), wait(1), passes)
 		if l.perIP {
-			s.rule("8.1/"+l.key+"-of-one-address", l.rule, l.fill, refused, refused.by(fifth), passes.from(thereIP))
+			s.add("8.1/"+l.key+"-of-one-address", l.rule, l.fill, refused, refused.by(fifth), passes.from(thereIP))
 		} else {
-			s.rule("8.1/"+l.key+"-of-one-key", l.rule, l.fill, passes.by(another), refused.from(thereIP))
+			s.add("8.1/"+l.key+"-of-one-key", l.rule, l.fill, passes.by(another), refused.from(thereIP))
 		}
 	}
 	for _, e := range []step{sendMessage, enableSMS} {
-		s.rule("8.1/key_minute-counts/"+e.Name, "Per API key | 60 requests/minute", createAgent.given(200), e.is(200).times(59), readAgent.limited("key_minute"))
+		s.add("8.1/key_minute-counts/"+e.Name, "Per API key | 60 requests/minute", createAgent.given(200), e.is(200).times(59), readAgent.limited("key_minute"))
 	}
 }
 
-// sharedLimits: PUT and creation with a provider key share one limit, and so
-// do warm-ups in both modes.
+// sharedLimits has the limits that two kinds of calls share: PUT and creation with a
+// provider key, and warm-ups in both modes.
 func (s *suite) sharedLimits() {
 	const sets = "applies to PUT /v1/byok and to llm.api_key on agent creation"
 	set, keyed := setBYOK.is(200).times(2), keyedAgent.is(200).times(3)
-	s.rule("8.1/byok-set-shared/set-refused", sets, set, keyed, setBYOK.limited("byok_set_key_hour"))
-	s.rule("8.1/byok-set-shared/creation-refused", sets, keyed, set, keyedAgent.limited("byok_set_key_hour"))
-	s.rule("8.1/byok-set-shared/creation-without-key", sets, set, keyed, createAgent.is(200), byokAgent.is(200))
-	s.rule("8.1/warmup_key_hour-of-both-modes", "Warm-up, per API key | 3/hour; applies to POST /v1/warmup",
+	s.add("8.1/byok-set-shared/set-refused", sets, set, keyed, setBYOK.limited("byok_set_key_hour"))
+	s.add("8.1/byok-set-shared/creation-refused", sets, keyed, set, keyedAgent.limited("byok_set_key_hour"))
+	s.add("8.1/byok-set-shared/creation-without-key", sets, set, keyed, createAgent.is(200), byokAgent.is(200))
+	s.add("8.1/warmup_key_hour-of-both-modes", "Warm-up, per API key | 3/hour; applies to POST /v1/warmup",
 		set, byokWarmUp.is(200).times(2), warmUp.is(200), warmUp.is(429), byokWarmUp.limited("warmup_key_hour"))
 }
 
-// plans: the caps of interface 8.2, and the defaults of 8.1 for a key as it is
-// issued. Free is inactive: every call answers 402, which is section 5's
-// cases. A plan changes the limits on requests and no other.
+// plans checks the caps of interface 8.2, and the defaults of 8.1 for a key as it is
+// issued. The plan Free is inactive; the cases of section 5 check that every call of it is
+// answered 402. A plan changes the limits on requests and no others.
 func (s *suite) plans() {
 	const caps = "Plan caps (default overrides, if enabled) | "
 	for _, p := range []struct {
@@ -90,17 +90,17 @@ func (s *suite) plans() {
 		{"pro", "8.2/pro/", caps + "Pro | 300 | 500 | 10,000", 300, 500, 10_000},
 		{"byok", "8.2/byok/", caps + "BYOK | 600 | 1,000 | 50,000", 600, 1000, 50_000},
 	} {
-		one, two, three := who("one", p.plan), who("two", p.plan), who("three", p.plan)
+		one, two, three := key("one", p.plan), key("two", p.plan), key("three", p.plan)
 		half := requests(p.ipMinute/2, p.keyMinute)
 		for i, steps := range [][]step{
 			{requests(p.keyMinute, p.keyMinute).by(one), readAgent.limited("key_minute").by(one)},
 			{half.by(one), half.by(two), createAgent.limited("ip_minute").by(three)},
 			{requests(p.keyDay, p.keyMinute).by(one), readAgent.limited("key_day").by(one)},
 		} {
-			s.rule(p.id+limits[i].key, cmp.Or(p.rule, limits[i].rule), steps...)
+			s.add(p.id+limits[i].key, cmp.Or(p.rule, limits[i].rule), steps...)
 		}
-		for _, l := range limits[4:] { // those that are filled within a minute
-			s.rule("8.1/"+p.plan+"-key/"+l.key, l.rule, l.fill.by(one), l.next.limited(l.key).by(one))
+		for _, l := range limits[4:] { // the limits that a case can fill within a minute
+			s.add("8.1/"+p.plan+"-key/"+l.key, l.rule, l.fill.by(one), l.next.limited(l.key).by(one))
 		}
 	}
 }
@@ -112,16 +112,16 @@ const (
 	lastIsNamed   = "of several exhausted limits the one that opens last is named"
 )
 
-// counted: refused calls count as any other.
+// counted has cases in which refused calls spend a limit on requests as others do.
 func (s *suite) counted() {
 	refused := createAgent.limited("key_minute")
-	s.rule("fake/counted/400-404-409", requestsSpent,
+	s.add("fake/counted/400-404-409", requestsSpent,
 		wrongAgent.given(400).times(20), readNobody.given(404).times(20), byokWarmUp.given(409).times(20), refused)
-	s.rule("fake/counted/403", requestsSpent, setBYOK.given(403).times(60).by(undashboard), refused.by(undashboard))
-	s.rule("fake/counted/503", requestsSpent, storeOff, setBYOK.given(503).times(60), storeOn, refused)
-	s.rule("fake/counted/operation-429", requestsSpent, // what the limit on creations refuses spends no request
+	s.add("fake/counted/403", requestsSpent, setBYOK.given(403).times(60).by(undashboard), refused.by(undashboard))
+	s.add("fake/counted/503", requestsSpent, storeOff, setBYOK.given(503).times(60), storeOn, refused)
+	s.add("fake/counted/operation-429", requestsSpent, // what the limit on creations refuses spends no request
 		createAgent.is(200).times(10), createAgent.is(429), readNobody.is(404).times(50), wrongAgent.limited("key_minute"))
-	s.rule("fake/counted/every-limited-endpoint", requestsSpent,
+	s.add("fake/counted/every-limited-endpoint", requestsSpent,
 		createAgent.is(200), warmUp.is(200), setBYOK.is(200),
 		readAgent.is(200).times(19), sendMessage.is(200).times(19), enableSMS.is(200).times(19),
 		warmUp.limited("key_minute"), setBYOK.limited("key_minute"), refused,
@@ -132,14 +132,14 @@ func (s *suite) counted() {
 // if they counted.
 func (s *suite) uncounted() {
 	const unlimited = "GET /v1/status, GET and DELETE /v1/byok are never limited and spend nothing"
-	s.rule("fake/uncounted/401", requestsSpent, createAgent.given(401).times(130).keyless(), createAgent.is(200))
-	s.rule("fake/uncounted/402", requestsSpent, createAgent.given(402).times(130).by(unpaid), createAgent.is(200))
-	s.rule("fake/uncounted/404-405-of-routes", requestsSpent,
+	s.add("fake/uncounted/401", requestsSpent, createAgent.given(401).times(130).keyless(), createAgent.is(200))
+	s.add("fake/uncounted/402", requestsSpent, createAgent.given(402).times(130).by(unpaid), createAgent.is(200))
+	s.add("fake/uncounted/404-405-of-routes", requestsSpent,
 		at("GET", "/v1/nothing").is(404).times(65), at("PATCH", "/v1/agents").is(405).times(65), createAgent.is(200))
-	s.rule("fake/uncounted/endpoints-without-429", unlimited,
+	s.add("fake/uncounted/endpoints-without-429", unlimited,
 		getStatus.is(200).times(130), getBYOK.is(200).times(130), clearBYOK.is(200).times(130),
 		createAgent.is(200), readNobody.is(404).times(59), createAgent.limited("key_minute"))
-	s.rule("fake/uncounted/429", requestsSpent,
+	s.add("fake/uncounted/429", requestsSpent,
 		requests(60, 60), createAgent.is(429).times(60),
 		requests(60, 60).by(another), // the address has its other half
 		readAgent.limited("key_minute").by(another), untilOpen(time.Minute), readNobody.is(404).times(59))
@@ -147,7 +147,7 @@ func (s *suite) uncounted() {
 
 func (s *suite) operations() {
 	operation := func(id string, steps ...step) {
-		s.rule("fake/operation/"+id,
+		s.add("fake/operation/"+id,
 			"operation limits: only an operation that goes through; all its limits are checked before any is taken", steps...)
 	}
 	created, set := createAgent.is(200).times(10), setBYOK.is(200).times(5)
@@ -164,19 +164,19 @@ func (s *suite) operations() {
 		createAgent.limited("agent_create_key_day"))
 }
 
-// exhausted has two spent limits at a time, on a clock that moves only during waits.
+// exhausted has two spent limits at a time, and wants the one that opens last to be named.
 func (s *suite) exhausted() {
-	s.rule("fake/opens-last-is-named/operations", lastIsNamed,
+	s.add("fake/opens-last-is-named/operations", lastIsNamed,
 		keyedAgent.is(200).times(5), createAgent.is(200).times(5), keyedAgent.limited("byok_set_key_hour").opensIn(time.Hour))
-	s.rule("fake/opens-last-is-named/creation", lastIsNamed,
+	s.add("fake/opens-last-is-named/creation", lastIsNamed,
 		repeat(4, createAgent.is(200).times(10), wait(time.Minute)), createAgent.is(200).times(10),
 		createAgent.limited("agent_create_key_day").opensIn(day-4*time.Minute))
-	s.rule("fake/opens-last-is-named/request-and-operation", lastIsNamed+"; "+waitRounded,
+	s.add("fake/opens-last-is-named/request-and-operation", lastIsNamed+"; "+waitRounded,
 		warmUp.is(200).times(3), requests(57, 57), warmUp.limited("warmup_key_hour").opensIn(time.Hour),
 		// A call that would be refused for its body needs the request limit only.
 		badWarmUp.limited("key_minute").opensIn(time.Minute),
 		createAgent.limited("key_minute").opensIn(time.Minute))
-	s.rule("fake/opens-last-is-named/requests", lastIsNamed,
+	s.add("fake/opens-last-is-named/requests", lastIsNamed,
 		requests(60, 60).by(another), wait(20*time.Second), requests(60, 60).by(third),
 		readAgent.limited("key_minute").opensIn(time.Minute).by(third)) // the address opens in 40 s, the key in 60 s
 }

@@ -28,23 +28,23 @@ var credentials = []struct {
 	{"other-case", func(key string) string { return "Bearer " + swapCase(key) }},
 }
 
-// credentials: every endpoint refuses every credential but a key that was
-// issued and not revoked, on an active plan. The BYOK endpoints refuse a key
-// that is not dashboard-issued too.
+// credentials checks that every endpoint refuses every credential but a key that was
+// issued, is not revoked, and is on an active plan. The BYOK endpoints also refuse a key
+// that is not dashboard-issued.
 func (s *suite) credentials() {
 	const credential = "A missing or invalid credential gives 401."
 	for _, e := range endpoints {
 		for _, c := range credentials {
-			s.rule("5/credential-"+c.name+"/"+e.Name, credential, e.is(401).header("Authorization", c.of))
+			s.add("5/credential-"+c.name+"/"+e.Name, credential, e.is(401).header("Authorization", c.of))
 		}
-		s.rule("fake/credential-spaced/"+e.Name, "a space inside the token makes it another",
+		s.add("fake/credential-spaced/"+e.Name, "a space inside the token makes it another",
 			e.is(401).header("Authorization", func(key string) string { return "Bearer " + key[:4] + " " + key[4:] }))
-		s.rule("5/credential-revoked/"+e.Name, credential, getStatus.given(200).by(another), revoke(another), e.is(401).by(another))
-		s.rule("5/plan-inactive/"+e.Name, "An inactive plan gives 402 (payment required).", e.is(402).by(unpaid))
+		s.add("5/credential-revoked/"+e.Name, credential, getStatus.given(200).by(another), revoke(another), e.is(401).by(another))
+		s.add("5/plan-inactive/"+e.Name, "An inactive plan gives 402 (payment required).", e.is(402).by(unpaid))
 	}
-	s.rule("5/not-dashboard-allowed/status", dashboardNeeded, getStatus.is(200).by(undashboard))
+	s.add("5/not-dashboard-allowed/status", dashboardNeeded, getStatus.is(200).by(undashboard))
 	for _, e := range []step{getBYOK, setBYOK, clearBYOK} {
-		s.rule("5/not-dashboard/"+e.Name, dashboardNeeded, e.is(403).by(undashboard))
+		s.add("5/not-dashboard/"+e.Name, dashboardNeeded, e.is(403).by(undashboard))
 	}
 }
 
@@ -57,42 +57,42 @@ func swapCase(key string) string {
 	return key[:i] + string(key[i]^0x20) + key[i+1:]
 }
 
-// unchanged: a refused call changes nothing.
+// unchanged checks that a refused call changes nothing.
 func (s *suite) unchanged() {
 	full, still := setBYOK.with(byokBody(fullMembers)), getBYOK.is(200).holds("byok", same)
-	s.rule("7/400-changes-no-byok", invalidBody,
+	s.add("7/400-changes-no-byok", invalidBody,
 		setBYOK.given(200),
 		setBYOK.with(`{"provider":"anthropic"}`).is(400), setBYOK.with(byokBody(`"tier":"fast"`)).is(400),
 		createAgent.with(rawcall.LLM(`"provider":"anthropic","api_key":"`+providerKey+`","tier":"slow"`)).is(400),
 		still)
-	s.rule("7/400-changes-no-sms", invalidBody,
+	s.add("7/400-changes-no-sms", invalidBody,
 		createAgent.given(200), readAgent.given(200), enableSMS.with(`{"mode":"sandbox","x":1}`).is(400),
 		readAgent.is(200).holds("sms.status", same))
-	s.rule("7/429-changes-no-byok", condition(429).Sentence, setBYOK.given(200).times(5), getBYOK.given(200), full.limited("byok_set_key_hour"), still)
-	s.rule("7/429-creation-stores-no-byok", condition(429).Sentence,
-		noBYOK, createAgent.given(200).times(10), keyedAgent.limited("agent_create_ip_minute"), none)
+	s.add("7/429-changes-no-byok", condition(429).Sentence, setBYOK.given(200).times(5), getBYOK.given(200), full.limited("byok_set_key_hour"), still)
+	s.add("7/429-creation-stores-no-byok", condition(429).Sentence,
+		clearStored, createAgent.given(200).times(10), keyedAgent.limited("agent_create_ip_minute"), byokIsNull)
 }
 
-// unlisted: no endpoint refuses with a status that section 4 does not list for
+// unlisted checks that no endpoint refuses with a status that section 4 does not list for
 // it.
 func (s *suite) unlisted() {
-	s.rule("7/status-without-429", listed, getStatus.is(200).times(65))
-	s.rule("7/endpoints-without-429", listed,
-		requests(60, 60), readAgent.limited("key_minute"), getStatus.is(200), getBYOK.is(200), noBYOK)
-	s.rule("7/endpoints-without-503", listed,
+	s.add("7/status-without-429", listed, getStatus.is(200).times(65))
+	s.add("7/endpoints-without-429", listed,
+		requests(60, 60), readAgent.limited("key_minute"), getStatus.is(200), getBYOK.is(200), clearStored)
+	s.add("7/endpoints-without-503", listed,
 		createAgent.given(200), setBYOK.given(200), storeOff, sendMessage.listed(),
 		storeOn, byokAgent.given(200), storeOff, sendMessage.listed(), enableSMS.listed(), readAgent.listed(),
 		getBYOK.listed(), clearBYOK.listed())
-	s.rule("7/creation-without-503", listed, storeOff, keyedAgent.listed())
+	s.add("7/creation-without-503", listed, storeOff, keyedAgent.listed())
 	for _, e := range []step{readAgent, sendMessage, enableSMS} {
-		s.rule("7/agent-of-another-key/"+e.Name, listed, createAgent.given(200).by(another), e.listed().by(third))
+		s.add("7/agent-of-another-key/"+e.Name, listed, createAgent.given(200).by(another), e.listed().by(third))
 	}
 }
 
-// order makes calls that break two rules and sees which one is answered.
+// order makes calls that break two rules, and checks which of them is answered.
 func (s *suite) order() {
 	order := func(id string, steps ...step) {
-		s.rule("fake/order/"+id, "order of checks: route 404, method 405 -> 401 -> 402 -> request limits 429 -> 403 -> body 400 -> "+
+		s.add("fake/order/"+id, "order of checks: route 404, method 405 -> 401 -> 402 -> request limits 429 -> 403 -> body 400 -> "+
 			"agent 404 -> state 409/503 -> operation limits 429 -> act", steps...)
 	}
 	var (
@@ -124,8 +124,8 @@ func noRoute(method, path string) step {
 	return repeat(1, at(method, path).is(404), at(method, path).is(404).keyless())
 }
 
-// routes: a path that interface 4 does not have is answered with 404, and with the error
-// body that every error has.
+// routes checks that a path which interface 4 does not have is answered 404, with the body
+// that every error has.
 func (s *suite) routes() {
 	for _, path := range []string{
 		"/", "/v1", "/v1/", "/v2/status", "/status", "/v1/Status", "/V1/status", "/v1/status/", "/v1//status",
@@ -133,19 +133,19 @@ func (s *suite) routes() {
 		"/v1/agents/a/channels", "/v1/agents/a/channels/email", "/v1/agents/a/channels/sms/", "/v1/byok/x", "/v1/warmup/x",
 	} {
 		for _, method := range []string{"GET", "POST"} {
-			s.rule("fake/path-unknown/"+method+path, routing, noRoute(method, path))
+			s.add("fake/path-unknown/"+method+path, routing, noRoute(method, path))
 		}
 	}
 	read := func(id string) step { return at("GET", "/v1/agents/"+id).is(404) }
 	// A path is not cleaned. A service that removes dots or slashes from it answers a
 	// different call.
-	s.rule("fake/path-with-dots", routing,
+	s.add("fake/path-with-dots", routing,
 		noRoute("GET", "/v1/agents/.."), noRoute("GET", "/v1/agents/."), read("%2e%2e"), noRoute("GET", "/v1/byok/../status"))
-	s.rule("7/agent-id-is-one-segment", condition(404).Sentence, read("a%2Fmessages"), read("%2e%2e%2fstatus"), read("%20"))
+	s.add("7/agent-id-is-one-segment", condition(404).Sentence, read("a%2Fmessages"), read("%2e%2e%2fstatus"), read("%20"))
 }
 
-// methods: a path has no other methods than those of interface 4. HEAD is left
-// out: its answer has no body to look at.
+// methods checks that a path has no methods but those of interface 4. HEAD is left out,
+// since its answer has no body to check.
 func (s *suite) methods() {
 	has := map[string][]string{} // by path
 	for _, e := range endpoints {
@@ -157,7 +157,7 @@ func (s *suite) methods() {
 				continue // each path once
 			}
 			unknown := at(method, e.of(noAgent).Path).is(405)
-			s.rule("fake/method/"+e.Name+"/"+method, routing+"; an answer 405 names the methods in Allow (RFC 9110, 15.5.6)",
+			s.add("fake/method/"+e.Name+"/"+method, routing+"; an answer 405 names the methods in Allow (RFC 9110, 15.5.6)",
 				unknown.check(allows(has[e.Path])), unknown.keyless())
 		}
 	}
@@ -167,7 +167,7 @@ func allows(methods []string) func(answer) string {
 	want := slices.Sorted(slices.Values(methods))
 	return func(a answer) string {
 		named := strings.Split(strings.ReplaceAll(a.Header.Get("Allow"), " ", ""), ",")
-		return unless(slices.Equal(slices.Sorted(slices.Values(named)), want), "Allow names %v, not %v", named, want)
+		return problemUnless(slices.Equal(slices.Sorted(slices.Values(named)), want), "Allow names %v, not %v", named, want)
 	}
 }
 
@@ -253,15 +253,14 @@ func (s *suite) members() {
 		}
 		if m.required {
 			without := regexp.MustCompile(`,"\w+":VALUE|"\w+":VALUE,?`).ReplaceAllString(m.body, "")
-			s.rows(sectionOf[m.e.Name]+"/required", m.rule, m.e, 400, row{m.name, without})
+			s.addRows(sectionOf[m.e.Name]+"/required", m.rule, m.e, 400, row{m.name, without})
 		}
 	}
 	s.boundsTogether()
 }
 
-// typesOf gives the member every JSON type but the documented one. For a required
-// member null breaks the interface; that an optional one may not be null is this
-// project's decision.
+// typesOf sends every JSON type but the documented one. A null breaks the interface if the
+// member is required; that an optional member may not be null is this project's decision.
 func (s *suite) typesOf(m member) {
 	own, null := row{"object", "{}"}, "fake"
 	if m.object {
@@ -271,9 +270,9 @@ func (s *suite) typesOf(m member) {
 		null = "7"
 	}
 	in := "/type/" + m.e.Name + "/" + m.name
-	s.rows("7"+in, invalidBody, m.e, 400,
+	s.addRows("7"+in, invalidBody, m.e, 400,
 		row{"number", m.of("1")}, row{"boolean", m.of("true")}, row{"array", m.of(`["hosted"]`)}, row{own.name, m.of(own.body)})
-	s.rows(null+in, invalidBody, m.e, 400, row{"null", m.of("null")})
+	s.addRows(null+in, invalidBody, m.e, 400, row{"null", m.of("null")})
 }
 
 // valuesOf sends each value that is accepted, and values that only look like one.
@@ -281,24 +280,23 @@ func (s *suite) valuesOf(m member) {
 	values := strings.Fields(m.values)
 	at := sectionOf[m.e.Name] + "/" + m.name
 	for _, value := range values {
-		s.rows(at, m.rule, m.e, 200, row{value, m.ofText(value, 1)})
+		s.addRows(at, m.rule, m.e, 200, row{value, m.ofText(value, 1)})
 	}
-	s.rows(at+"-refused", m.rule, m.e, 400,
+	s.addRows(at+"-refused", m.rule, m.e, 400,
 		row{"empty", m.ofText("", 1)}, row{"unknown", m.ofText("turbo", 1)},
 		row{"upper-case", m.ofText(strings.ToUpper(values[0]), 1)}, row{"shortened", m.ofText(values[0][:3], 1)})
 }
 
-// lengthsOf hold each bound at its last value and one past it. The interface
-// counts characters: neither bytes nor what JSON escapes take. Where a
-// character is more than one UTF-16 unit, or combines with its neighbour, it
-// does not say what counts; that code points do is this project's reading. An address
-// is ASCII.
+// lengthsOf sends texts of exactly the bound, and of one character more. The interface
+// counts characters: neither bytes nor the letters of a JSON escape. It does not say what
+// counts where a character has two UTF-16 units, or combines with the one before; by this
+// project's decision code points count. An address is ASCII.
 func (s *suite) lengthsOf(m member) {
 	const noBound = "a bound that the interface does not state is not invented"
 	in := m.e.Name + "/" + m.name
-	s.rows("fake/empty", noBound, m.e, 200, row{in, m.ofText("", 1)})
+	s.addRows("fake/empty", noBound, m.e, 200, row{in, m.ofText("", 1)})
 	if m.max == 0 {
-		s.rows("fake/long", noBound, m.e, 200, row{in, m.ofLength("x", 10_000)})
+		s.addRows("fake/long", noBound, m.e, 200, row{in, m.ofLength("x", 10_000)})
 		return
 	}
 	for _, c := range []struct{ id, char string }{
@@ -311,26 +309,27 @@ func (s *suite) lengthsOf(m member) {
 		if m.address && c.char > "~" {
 			continue
 		}
-		s.rows(c.id, m.rule, m.e, 200, row{"max", m.ofLength(c.char, m.max)})
-		s.rows(c.id, m.rule, m.e, 400, row{"over", m.ofLength(c.char, m.max+1)})
+		s.addRows(c.id, m.rule, m.e, 200, row{"max", m.ofLength(c.char, m.max)})
+		s.addRows(c.id, m.rule, m.e, 400, row{"over", m.ofLength(c.char, m.max+1)})
 	}
 }
 
-// boundsTogether has one creation with each of its members as long as it may
-// be, which spares a small budget five, and each bound of llm together with a key.
+// boundsTogether checks the bounds of a creation in one call, which costs a small budget
+// one request in place of five, and each bound of llm together with a provider key.
 func (s *suite) boundsTogether() {
 	const ofLLM = "llm.model at most 200; llm.base_url at most 400; llm.label at most 60"
 	x := func(n int) string { return `"` + strings.Repeat("x", n) + `"` }
 	url := func(n int) string { return `"` + host + strings.Repeat("x", n-len(host)) + `"` }
-	s.rows("8.4/all", "system_prompt at most 2000 characters; customer_ref at most 200; "+ofLLM, createAgent, 200, row{"max",
+	s.addRows("8.4/all", "system_prompt at most 2000 characters; customer_ref at most 200; "+ofLLM, createAgent, 200, row{"max",
 		`{"system_prompt":` + x(2000) + `,"customer_ref":` + x(200) + `,"llm":{"model":` + x(200) + `,"base_url":` + url(400) + `,"label":` + x(60) + `}}`})
-	s.rows("8.4/with-key", ofLLM, createAgent, 400,
+	s.addRows("8.4/with-key", ofLLM, createAgent, 400,
 		row{"base_url", rawcall.LLM(keyMembers + `,"base_url":` + url(401))},
 		row{"label", rawcall.LLM(keyMembers + `,"label":` + x(61))},
 		row{"model", rawcall.LLM(keyMembers + `,"model":` + x(201))})
 }
 
-// unknownMembers: every object of a request but a message is closed.
+// unknownMembers checks that no object of a request may have further members. For a message
+// that is this project's decision.
 func (s *suite) unknownMembers() {
 	const closed = "No additional properties"
 	for _, c := range []struct {
@@ -347,7 +346,7 @@ func (s *suite) unknownMembers() {
 		{e: sendMessage, section: "fake", name: "message", body: `{"text":"Hello",MORE}`, rule: "bodies: no unknown members, exact-case names"},
 	} {
 		for _, more := range []row{{"", `"status":"active"`}, {"-null", `"status":null`}} {
-			s.rows(c.section+"/no-other-member", c.rule, c.e, 400, row{c.name + more.name, strings.Replace(c.body, "MORE", more.body, 1)})
+			s.addRows(c.section+"/no-other-member", c.rule, c.e, 400, row{c.name + more.name, strings.Replace(c.body, "MORE", more.body, 1)})
 		}
 	}
 }
@@ -356,15 +355,15 @@ const strict = "bodies: JSON object, no duplicate members, valid UTF-8, nothing 
 
 var withBody = []step{warmUp, setBYOK, createAgent, sendMessage, enableSMS}
 
-// bodies: what no reading of "a JSON object" admits, and what this project's reading
-// does not, for each endpoint that takes a body.
+// bodies sends, to each endpoint that takes a body, what no reading of "a JSON object"
+// allows, and what this project's strict reading does not allow.
 func (s *suite) bodies() {
 	for _, e := range withBody[1:] { // warm-up's is optional
-		s.rows(sectionOf[e.Name]+"/body", "Body (required)", e, 400, row{"absent", ""})
+		s.addRows(sectionOf[e.Name]+"/body", "Body (required)", e, 400, row{"absent", ""})
 	}
 	for _, e := range withBody {
 		opened, spaces := strings.TrimSuffix(e.Body, "}"), func(n int) string { return strings.Repeat(" ", n-len(e.Body)) }
-		s.rows("7/body-invalid/"+e.Name, invalidBody, e, 400,
+		s.addRows("7/body-invalid/"+e.Name, invalidBody, e, 400,
 			row{"array", `[]`},
 			row{"array-around", `[` + e.Body + `]`},
 			row{"string", `"text"`},
@@ -375,21 +374,21 @@ func (s *suite) bodies() {
 			row{"not-json", `mode=hosted&text=Hello`},
 			row{"trailing-comma", opened + `,}`},
 			row{"single-quotes", `{'text':'Hello'}`})
-		s.rows("fake/body/"+e.Name, strict, e, 400,
+		s.addRows("fake/body/"+e.Name, strict, e, 400,
 			row{"trailing-garbage", e.Body + `x`},
 			row{"trailing-document", e.Body + `{}`},
 			row{"space-alone", " \n"},
 			row{"byte-order-mark", "\ufeff" + e.Body},
 			row{"over-1-MiB", e.Body + spaces(1<<20+1)})
-		s.rows("fake/body/"+e.Name, strict, e, 200,
+		s.addRows("fake/body/"+e.Name, strict, e, 200,
 			row{"space-around", " \n" + e.Body + "\t\r\n"},
 			row{"at-1-MiB", e.Body + spaces(1<<20)})
 	}
 	// The defaults of most parsers accept these.
-	s.rows("fake/body/send-message", strict+", exact-case names", sendMessage, 400,
+	s.addRows("fake/body/send-message", strict+", exact-case names", sendMessage, 400,
 		row{"duplicate", `{"text":"Hello","t\u0065xt":"Hello"}`}, row{"other-case", `{"Text":"Hello"}`}, row{"utf-8", "{\"text\":\"caf\xe9\"}"})
 	for _, e := range []step{getStatus, getBYOK, clearBYOK, readAgent} {
-		s.rows("fake/body/"+e.Name, "where an endpoint takes no body, one is ignored", e, 200, row{"ignored-over-1-MiB", "x" + strings.Repeat(" ", 1<<20)})
+		s.addRows("fake/body/"+e.Name, "where an endpoint takes no body, one is ignored", e, 200, row{"ignored-over-1-MiB", "x" + strings.Repeat(" ", 1<<20)})
 	}
 }
 
@@ -404,7 +403,7 @@ func (s *suite) contentTypes() {
 			{"absent", "", 200},
 			{"charset", "Application/JSON; charset=utf-8", 200},
 		} {
-			s.rule("fake/content-type/"+e.Name+"/"+c.name, "Content-Type, when sent, is JSON: else 400",
+			s.add("fake/content-type/"+e.Name+"/"+c.name, "Content-Type, when sent, is JSON: else 400",
 				e.is(c.status).header("Content-Type", rawcall.Always(c.value)))
 		}
 	}

@@ -89,8 +89,8 @@ type Spend = observe.Spend
 // nothing can be arranged, so its clock runs in real time.
 func (target Target) live() bool { return target.Fresh == nil && target.Abilities == nil }
 
-// renew makes a fresh target for one case, if the target can.
-func (target Target) renew(tb testing.TB) Target {
+// forCase returns the target for one case: a fresh one if the target makes those.
+func (target Target) forCase(tb testing.TB) Target {
 	if target.Fresh == nil {
 		return target
 	}
@@ -116,9 +116,9 @@ func (target Target) metadataCap() (most int) {
 	return most
 }
 
-// countsOtherwise says why the cases that fill limits cannot blame a live target;
-// "" if it has the limits of a preview key, in fixed or sliding windows.
-func (target Target) countsOtherwise() string {
+// whyLimitsDiffer says why the cases that fill limits would prove nothing on a live target;
+// "" if it is known to have the limits of a preview key, in fixed or sliding windows.
+func (target Target) whyLimitsDiffer() string {
 	if !target.live() {
 		return ""
 	}

@@ -234,7 +234,7 @@ func limitKeys() string {
 	return strings.Join(names, ", ")
 }
 
-// keyKind begins the keys of a fake without WithKey.
+// keyPrefix begins the keys of a fake without WithKey.
 const keyPrefix = "amk_fake"
 
 // keyText is the text of the n-th key, from 1. It is computed and never stored.

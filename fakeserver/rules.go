@@ -251,7 +251,8 @@ func (r *rule) setNumber(method string, n int, number *int) {
 		misuse(method, "%d is less than 1; the first call is 1", n)
 	}
 	defer r.server.lock().Unlock()
-	if *number = n; r.nth > 0 && r.from > r.nth {
+	*number = n
+	if r.nth > 0 && r.from > r.nth {
 		misuse(method, "Nth(%d) and From(%d) never act together", r.nth, r.from)
 	}
 }

@@ -248,7 +248,8 @@ func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
 	}
 	s.runCallback(c, "a matcher", nil, func() {
 		for _, r := range rules {
-			if c.callback.rule = r; matchesAll(r.matchers, c.entry) {
+			c.callback.rule = r
+			if matchesAll(r.matchers, c.entry) {
 				matching = append(matching, r)
 			}
 		}
@@ -419,7 +420,8 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 	if slow {
 		part = nil
 	}
-	if record.Sent = s.sentSoFar(c, len(part), c.left || !slow); c.left {
+	record.Sent = s.sentSoFar(c, len(part), c.left || !slow)
+	if c.left {
 		record.Why = strings.TrimSpace(record.Why + " " + wire.WhyLeft(record.Took, !c.neverArrived))
 	}
 	for _, w := range slices.Backward(s.addToLog(c)) {

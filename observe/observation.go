@@ -133,7 +133,7 @@ func (o *Observation) Keep(earlier *Observation) {
 	o.init()
 	earlier = cmp.Or(earlier, new(Observation))
 	for id, then := range earlier.Decisions {
-		o.Decisions[id], _ = o.Decisions[id].with(then)
+		o.Decisions[id], _ = o.Decisions[id].mergedWith(then)
 	}
 	for name, n := range earlier.Limits {
 		o.Limits[name] = cmp.Or(o.Limits[name], n)
@@ -144,10 +144,10 @@ func (o *Observation) Keep(earlier *Observation) {
 	o.Spent = o.Spent.Plus(earlier.Spent)
 }
 
-// with returns what is known after an earlier finding and f: f, with the parts of the
+// mergedWith returns what is known after an earlier finding and f: f, with the parts of the
 // earlier answer that f does not have. They were not seen again: all of it (""), or
 // members of an object. Seen is then the earlier day.
-func (f Finding) with(then Finding) (all Finding, unseen []string) {
+func (f Finding) mergedWith(then Finding) (all Finding, unseen []string) {
 	old, members := membersOf(then.Answer), membersOf(f.Answer)
 	switch {
 	case !then.Known():
@@ -176,7 +176,7 @@ func (o *Observation) Missing(earlier *Observation) (lines []string) {
 	earlier = cmp.Or(earlier, new(Observation))
 	for _, q := range decisions.Asked {
 		then, now := earlier.Decisions[q.ID], o.Decisions[q.ID]
-		_, unseen := now.with(then)
+		_, unseen := now.mergedWith(then)
 		for _, member := range unseen {
 			lines = append(lines, fmt.Sprintf("%s (last seen %s): %s", strings.TrimSuffix(q.ID+"."+member, "."),
 				cmp.Or(then.Seen, "on an unknown day"), cmp.Or(now.NotAsked, "not asked")))
@@ -352,7 +352,6 @@ var (
 )
 
 const (
-	minute = time.Minute
 	// callTime bounds one call, and with it a target that hangs or drips.
 	callTime = 10 * time.Second
 	// notReached is why a question was not asked after the run had to stop.

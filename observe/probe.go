@@ -181,7 +181,7 @@ func (p *probe) playPatiently(c rawcall.Call, statuses ...int) rawcall.Exchange 
 // warm-ups and a minute for other calls; a limit that weighs the window before may name
 // twice that.
 func (p *probe) wantShortWait(x rawcall.Exchange) {
-	window := minute
+	window := time.Minute
 	if x.Name == rawcall.WarmUp.Name {
 		window = time.Hour
 	}
@@ -233,10 +233,8 @@ func (p *probe) playOnce(c rawcall.Call) rawcall.Exchange {
 	if !rawcall.Unsent(err) {
 		p.spent = p.spent.Plus(Spend(c.Cost(x.Status)))
 	}
-	problem := ""
-	if err == nil {
-		problem = undocumented(x)
-	} else {
+	problem := undocumented(x)
+	if err != nil {
 		problem = "no answer: " + p.Redact(rawcall.Cause(err))
 	}
 	if p.badAnswers++; p.badAnswers == 3 && problem != "" {
@@ -300,7 +298,7 @@ func (p *probe) wait(d time.Duration) {
 // more. That takes two minutes: weighted windows weigh the minute before too.
 func (p *probe) emptyMinute() {
 	if len(p.counted) > 0 {
-		p.wait(2*minute - p.now().Sub(p.counted[len(p.counted)-1].at))
+		p.wait(2*time.Minute - p.now().Sub(p.counted[len(p.counted)-1].at))
 	}
 	p.counted = nil
 }

@@ -16,21 +16,21 @@ import (
 )
 
 var (
-	patching = rawcall.At("PATCH", "/v1/agents")
-	one      = Spend{Requests: 1}
-	oneAgent = Spend{Requests: 2, Creations: 1}
+	patching    = rawcall.At("PATCH", "/v1/agents")
+	oneRequest  = Spend{Requests: 1}
+	oneCreation = Spend{Requests: 2, Creations: 1}
 )
 
 // questions are how Run asks, in this order. The ids are those of decisions.Asked, which
 // has the words. A question that is not here is among the alsoAnswers of another one.
 var questions = []question{
-	{id: "status", costs: one, find: each(200, rawcall.GetStatus), read: readStatus},
+	{id: "status", costs: oneRequest, find: each(200, rawcall.GetStatus), read: readStatus},
 	{id: "error_names", costs: Spend{Requests: 12}, find: errorNames, read: readErrorName},
-	{id: "reason", costs: one, find: each(400, rawcall.WrongAgent), read: readReason},
-	{id: "unknown_method", costs: one, find: func(p *probe) any { return p.take(patching, 404, 405).Status }},
+	{id: "reason", costs: oneRequest, find: each(400, rawcall.WrongAgent), read: readReason},
+	{id: "unknown_method", costs: oneRequest, find: func(p *probe) any { return p.take(patching, 404, 405).Status }},
 	oneCall("path_before_key", rawcall.At("GET", "/v1/nothing").Keyless(), 404, 401),
 	oneCall("body_before_agent", rawcall.SendMessage.Of(rawcall.NoAgent).With(`{}`), 400, 404),
-	{id: "times", costs: oneAgent, find: each(200, rawcall.ReadAgent), read: readTimes},
+	{id: "times", costs: oneCreation, find: each(200, rawcall.ReadAgent), read: readTimes},
 
 	accepts("unknown_members", `{"text":"Hello","mood":"good"}`),
 	accepts("null_members", `{"text":"Hello","user_ref":null}`),
@@ -41,7 +41,7 @@ var questions = []question{
 	{id: "length_unit", costs: Spend{Requests: 2, Creations: 2}, find: lengthUnit},
 	{id: "metadata_cap", costs: Spend{Requests: 32, Creations: 12}, find: metadataCap},
 
-	{id: "agent_of_another_key", costs: oneAgent, secondKey: true,
+	{id: "agent_of_another_key", costs: oneCreation, secondKey: true,
 		find: func(p *probe) any {
 			p.agent(rawcall.Key{})
 			p.Last = p.Agents[rawcall.Key{}]
@@ -79,16 +79,16 @@ var questions = []question{
 		alsoAnswers: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 33, Creations: 1, WarmUps: 8}},
 	{id: "minute_limit_name", find: fillMinute,
 		alsoAnswers: []string{"windows", "retry_after", "several_limits", "limit_before_body"},
-		fillsMinute: true, costs: Spend{Requests: 210, Creations: 1, Wait: 4 * minute}},
+		fillsMinute: true, costs: Spend{Requests: 210, Creations: 1, Wait: 4 * time.Minute}},
 	{id: "refused_requests_spend", find: spentByRefused,
-		fillsMinute: true, costs: Spend{Requests: 125, Creations: 1, Wait: 2 * minute}},
+		fillsMinute: true, costs: Spend{Requests: 125, Creations: 1, Wait: 2 * time.Minute}},
 }
 
 // oneCall makes a question that the status of one call answers: yes or no.
 func oneCall(id string, c rawcall.Call, yes, no int) question {
-	q := question{id: id, costs: one, find: func(p *probe) any { return p.yes(c, yes, no) }}
+	q := question{id: id, costs: oneRequest, find: func(p *probe) any { return p.yes(c, yes, no) }}
 	if c.OfAgent() {
-		q.costs = oneAgent
+		q.costs = oneCreation
 	}
 	return q
 }
@@ -163,15 +163,15 @@ func readStatus(x rawcall.Exchange) any {
 	return object(map[string]any{"service": labelAt(x, "service"), "version": labelAt(x, "version"), "mode": labelAt(x, "mode")})
 }
 
-// causes are the statuses that have one cause only.
-var causes = map[int]string{
+// nameByStatus are the statuses that have one cause only.
+var nameByStatus = map[int]string{
 	401: names.Unauthorized, 402: names.PaymentRequired, 403: names.Forbidden,
 	405: names.MethodNotAllowed, 409: names.BYOKNotConfigured, 503: names.BYOKUnavailable,
 }
 
 // readErrorName names the errors that have one cause only.
 func readErrorName(x rawcall.Exchange) any {
-	name := causes[x.Status]
+	name := nameByStatus[x.Status]
 	switch {
 	case x.Status == http.StatusOK:
 		return nil
@@ -257,14 +257,15 @@ func metadataCap(p *probe) any {
 	const least, most = 8, 1 << 16
 	fits := func(n int) bool { return p.fits(rawcall.Metadata(n, "")) }
 	low, high := least-1, 4096
-	if fits(4096) { // the fake's cap, which spares the search where it is the answer
-		if low, high = 4096, most+1; !fits(4097) {
-			return low
+	if fits(4096) { // the fake's cap is tried first: if it is the answer, two calls find it
+		if !fits(4097) {
+			return 4096
 		}
 		if fits(most) {
 			p.bound("metadata_cap", most, 0)
 			p.fail("the cap is larger than the search goes")
 		}
+		low, high = 4096, most+1
 	}
 	low = largest(low, high, fits)
 	if low < least {
@@ -301,12 +302,12 @@ func fillWarmUps(p *probe) any {
 		}
 	}
 	more, refused := p.fillLimit(most-passed, rawcall.WarmUp)
-	waited := retryAfter(refused) <= 2*minute
+	waited := retryAfter(refused) <= 2*time.Minute
 	if waited {
 		// The refusal came from a limit on requests, or the hour of warm-ups is about
 		// to end. After the wait a full hour can be filled. Wrong creations decide
 		// nothing then.
-		p.wait(2 * minute)
+		p.wait(2 * time.Minute)
 		_, refused = p.fillLimit(most-passed-more, rawcall.WarmUp)
 	}
 	p.answerRefusedWarmUp(refused)
@@ -327,14 +328,14 @@ func fillWarmUps(p *probe) any {
 // answerRefusedWarmUp answers what the refusal of a warm-up shows, and what a wrong body
 // gets while the limit on warm-ups is spent.
 func (p *probe) answerRefusedWarmUp(refused rawcall.Exchange) {
-	if wait, _ := refused.RetryAfter(); p.playOnce(rawcall.ReadNobody).Status == http.StatusTooManyRequests || 0 < wait && wait <= 2*minute {
+	if wait, _ := refused.RetryAfter(); p.playOnce(rawcall.ReadNobody).Status == http.StatusTooManyRequests || 0 < wait && wait <= 2*time.Minute {
 		p.fail("no clear answer: a limit on requests refused the warm-ups") // of a day, or of few calls a minute
 	}
 	p.warmUpsName, p.warmUpsOpen = labelAt(refused, "limit_key"), p.now().Add(retryAfter(refused))
 	p.answer("warmup_limit_name", p.warmUpsName, refused)
 	wrongBody := p.take(rawcall.BadWarmUp, 400, 429)
-	if wrongBody.Status == http.StatusTooManyRequests && retryAfter(wrongBody) <= 2*minute { // a limit on requests
-		p.wait(2 * minute)
+	if wrongBody.Status == http.StatusTooManyRequests && retryAfter(wrongBody) <= 2*time.Minute { // a limit on requests
+		p.wait(2 * time.Minute)
 		wrongBody = p.take(rawcall.BadWarmUp, 400, 429)
 	}
 	p.answer("body_before_operation_limit", wrongBody.Status == 400, wrongBody)
@@ -348,7 +349,7 @@ func (p *probe) wrongCreationsSpend() bool {
 		p.take(rawcall.WrongAgent, 400, 429)
 	}
 	refused := p.playOnce(rawcall.CreateAgent)
-	return refused.Status == http.StatusTooManyRequests && retryAfter(refused) <= minute
+	return refused.Status == http.StatusTooManyRequests && retryAfter(refused) <= time.Minute
 }
 
 // fillMinute spends the minute of the key three times: at once; then half of it
@@ -446,7 +447,7 @@ func (p *probe) ofKey(limit int) bool {
 // key are spent. The name in the refusal shows which limit is meant, or its wait where
 // both have one name or none.
 func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
-	if p.warmUpsOpen.Sub(p.now()) < 2*minute {
+	if p.warmUpsOpen.Sub(p.now()) < 2*time.Minute {
 		p.reasons["several_limits"] = "no clear answer: the limit on warm-ups was not spent for longer than a minute"
 		return
 	}
@@ -455,7 +456,7 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 		if named := labelAt(x, "limit_key"); named != nil && first != p.warmUpsName {
 			return named == first
 		}
-		return retryAfter(x) <= minute
+		return retryAfter(x) <= time.Minute
 	}, 429)
 	p.answer("several_limits", !ofMinute, x)
 }

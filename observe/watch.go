@@ -57,7 +57,7 @@ const (
 // How much a Watcher remembers.
 const (
 	mostRemembered = 10_000   // keys, agents
-	mostFacts      = 300      // in Observation.Traffic
+	mostSights     = 300      // in Observation.Traffic
 	mostRead       = 64 << 10 // bytes of a body
 )
 
@@ -114,33 +114,34 @@ func (w *Watcher) CloseIdleConnections() {
 // RoundTrip sends the call with the transport. The Watcher learns from the answer
 // when its body has been read or closed.
 func (w *Watcher) RoundTrip(req *http.Request) (*http.Response, error) {
-	p, req := w.begin(req)
+	p, req := w.noteRequest(req)
 	res, err := w.transport.RoundTrip(req)
 	if p != nil && err == nil && res != nil && res.Body != nil {
-		w.pass(p, res, time.Now())
+		w.readAnswer(p, res, time.Now())
 	}
 	return res, err
 }
 
-// begin notes what is sent, and returns the request to send in place of this one. A call
+// noteRequest notes what is sent, and returns the request to send in place of this one. A call
 // of no endpoint is not noted.
-func (w *Watcher) begin(req *http.Request) (*passing, *http.Request) {
+func (w *Watcher) noteRequest(req *http.Request) (*watchedCall, *http.Request) {
 	call, agent, ok := rawcall.Find(req.Method, req.URL.EscapedPath())
 	if !ok {
 		return nil, req
 	}
 	authorization := req.Header.Get("Authorization")
-	p := &passing{key: w.hash(authorization), agent: w.hash(agent), secret: strings.TrimPrefix(authorization, "Bearer ")}
-	if p.Call = call; call.Name == rawcall.CreateAgent.Name || call.Name == rawcall.WarmUp.Name || call.Name == rawcall.EnableSMS.Name {
+	p := &watchedCall{key: w.hash(authorization), agent: w.hash(agent), secret: strings.TrimPrefix(authorization, "Bearer ")}
+	p.Call = call
+	if call.Name == rawcall.CreateAgent.Name || call.Name == rawcall.WarmUp.Name || call.Name == rawcall.EnableSMS.Name {
 		p.Call.Body, req = sentBody(req)
 	}
 	return p, req
 }
 
-// pass learns from an answer that came at that time. If it needs the body, it
+// readAnswer learns from an answer that came at that time. If it needs the body, it
 // replaces the body by one that copies what the caller reads. It leaves the body of a
 // 101, which callers also write to.
-func (w *Watcher) pass(p *passing, res *http.Response, at time.Time) {
+func (w *Watcher) readAnswer(p *watchedCall, res *http.Response, at time.Time) {
 	p.Status, p.Header, p.at = res.StatusCode, res.Header, at
 	if _, writes := res.Body.(io.Writer); writes || !w.samples(p) {
 		w.learn(p)
@@ -160,7 +161,7 @@ func (w *Watcher) hash(text string) uint64 { return maphash.String(w.seed, text)
 
 // samples reports whether the body of an answer is looked at: decoding each of
 // them would cost a busy program more than the answers can teach.
-func (w *Watcher) samples(p *passing) bool {
+func (w *Watcher) samples(p *watchedCall) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := w.passed[p.Name]
@@ -226,9 +227,9 @@ func (t *tap) end(whole bool) {
 	})
 }
 
-// passing is a call that passes. Where its answer depends on what was sent, its
+// watchedCall is a call that passes. Where its answer depends on what was sent, its
 // endpoint has that as Body.
-type passing struct {
+type watchedCall struct {
 	rawcall.Exchange
 	key, agent uint64
 	secret     string // the API key
@@ -237,7 +238,7 @@ type passing struct {
 
 // learn takes what an answer shows. It recovers from every panic: neither a strange answer
 // nor a bug of this package may fail the call.
-func (w *Watcher) learn(p *passing) {
+func (w *Watcher) learn(p *watchedCall) {
 	defer func() { _ = recover() }()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -251,38 +252,38 @@ func (w *Watcher) learn(p *passing) {
 	}
 	w.today = today(p.at)
 	answer := p.Method + " " + p.Path + " " + strconv.Itoa(p.Status)
-	w.fact(answer)
+	w.countSight(answer)
 	if p.Status != http.StatusOK && !slices.Contains(p.Errors, p.Status) {
-		w.fact("not documented: " + answer)
+		w.countSight("not documented: " + answer)
 	}
 	if p.Body != nil && undocumented(p.Exchange) != "" {
-		w.fact("not documented: a body of " + answer)
+		w.countSight("not documented: a body of " + answer)
 		return // of another sender, perhaps
 	}
 	if p.Body != nil {
-		w.members(p, " of "+answer)
-		w.metadata(p)
+		w.countMembers(p, " of "+answer)
+		w.learnMetadata(p)
 		for _, q := range questions {
 			if q.read != nil {
-				w.found(p, q.id, q.read(p.Exchange))
+				w.keepAnswer(p, q.id, q.read(p.Exchange))
 			}
 		}
 	}
-	w.states(p, key)
-	w.waits(p, key)
+	w.learnStates(p, key)
+	w.learnWaits(p, key)
 }
 
-// fact counts a sight that answers no question.
-func (w *Watcher) fact(what string) {
+// countSight counts a sight that answers no question.
+func (w *Watcher) countSight(what string) {
 	s, known := w.o.Traffic[what]
-	if known || len(w.o.Traffic) < mostFacts {
+	if known || len(w.o.Traffic) < mostSights {
 		w.o.Traffic[what] = Sight{s.Count + 1, w.today}
 	}
 }
 
-// found keeps an answer, or more members of one. A different answer replaces the
+// keepAnswer keeps an answer, or more members of one. A different answer replaces the
 // one before.
-func (w *Watcher) found(p *passing, id string, answer any) {
+func (w *Watcher) keepAnswer(p *watchedCall, id string, answer any) {
 	if answer == nil {
 		return
 	}
@@ -297,31 +298,31 @@ func (w *Watcher) found(p *passing, id string, answer any) {
 	w.o.Decisions[id] = Finding{Answer: value, Evidence: evidenceOf(p.Exchange, ""), Seen: w.today, Count: f.Count + 1}
 }
 
-// members counts the members that the document does not show, the names of headers, and
+// countMembers counts the members that the document does not show, the names of headers, and
 // the values of errors, limits and statuses.
-func (w *Watcher) members(p *passing, of string) {
+func (w *Watcher) countMembers(p *watchedCall, of string) {
 	object, _ := p.Value.(map[string]any)
 	shape, _ := p.Documented()
 	for name := range object {
 		if identifier.MatchString(name) && !strings.Contains(", "+string(shape), ", "+name+" ") {
-			w.fact("member " + name + of)
+			w.countSight("member " + name + of)
 		}
 	}
 	for name := range p.Header {
 		if identifier.MatchString(name) {
-			w.fact("header " + name)
+			w.countSight("header " + name)
 		}
 	}
 	for _, path := range []string{"error", "limit_key", "status", "sms.status"} {
 		if value := labelAt(p.Exchange, path); value != nil {
-			w.fact(fmt.Sprint(path, " ", value, of))
+			w.countSight(fmt.Sprint(path, " ", value, of))
 		}
 	}
 }
 
-// metadata learns the size of metadata that was accepted. It skips metadata with
+// learnMetadata learns the size of metadata that was accepted. It skips metadata with
 // characters that JSON can spell in more than one way: their length is not known.
-func (w *Watcher) metadata(p *passing) {
+func (w *Watcher) learnMetadata(p *watchedCall) {
 	var sent struct{ Metadata json.RawMessage }
 	var compacted bytes.Buffer
 	switch {
@@ -335,51 +336,52 @@ func (w *Watcher) metadata(p *passing) {
 	}
 }
 
-// states learns from what earlier calls of the process did to key and agent.
-func (w *Watcher) states(p *passing, key *watchedKey) {
+// learnStates learns from what earlier calls of the process did to key and agent.
+func (w *Watcher) learnStates(p *watchedCall, key *watchedKey) {
 	ok, missing := p.Status == http.StatusOK, p.Status == http.StatusNotFound
 	agent, known := w.agents[p.agent]
 	switch p.Name {
 	case rawcall.SetBYOK.Name:
-		key.byok = after(ok, byokSet)
+		key.byok = stateAfter(ok, byokSet)
 	case rawcall.GetBYOK.Name:
 		if !ok || p.Body == nil {
 			break
 		}
 		stored := p.At("byok") != nil
 		if key.byok == byokUnclear {
-			w.found(p, "creation_stores_key", stored)
+			w.keepAnswer(p, "creation_stores_key", stored)
 		}
-		if key.byok = byokNone; stored {
+		key.byok = byokNone
+		if stored {
 			key.byok = byokSet
 		}
 	case rawcall.ClearBYOK.Name:
 		if key.byok == byokNone && (ok || missing) {
-			w.found(p, "clear_nothing", p.Status)
+			w.keepAnswer(p, "clear_nothing", p.Status)
 		}
-		key.byok = after(ok || missing, byokNone)
+		key.byok = stateAfter(ok || missing, byokNone)
 	case rawcall.CreateAgent.Name:
 		keyed := strings.Contains(p.Call.Body, `"api_key"`)
 		if id, _ := p.At("agent_id").(string); ok && id != "" {
 			w.agents[w.hash(id)] = watchedAgent{p.key, strings.Contains(p.Call.Body, `"byok"`) && !keyed}
 		}
 		if keyed {
-			key.byok = after(ok && key.byok == byokNone, byokUnclear)
+			key.byok = stateAfter(ok && key.byok == byokNone, byokUnclear)
 		}
 	case rawcall.ReadAgent.Name:
 		if known && agent.owner != p.key && (ok || missing) {
-			w.found(p, "agent_of_another_key", p.Status)
+			w.keepAnswer(p, "agent_of_another_key", p.Status)
 		}
 	case rawcall.SendMessage.Name:
 		if known && agent.owner == p.key && agent.byok && key.byok == byokNone && (ok || missing || p.Status == 400 && w.anotherError(p)) {
-			w.found(p, "byok_cleared", p.Status)
+			w.keepAnswer(p, "byok_cleared", p.Status)
 		}
 	}
 }
 
-// after returns the state after a call: unknown unless its answer shows that it went
+// stateAfter returns the state after a call: unknown unless its answer shows that it went
 // through.
-func after(wentThrough bool, state byokState) byokState {
+func stateAfter(wentThrough bool, state byokState) byokState {
 	if wentThrough {
 		return state
 	}
@@ -387,24 +389,24 @@ func after(wentThrough bool, state byokState) byokState {
 }
 
 // anotherError reports whether an error has another name than a wrong body has.
-func (w *Watcher) anotherError(p *passing) bool {
+func (w *Watcher) anotherError(p *watchedCall) bool {
 	wrongBody := membersOf(w.o.Decisions["error_names"].Answer)[names.BadRequest]
 	return wrongBody != nil && wrongBody != p.At("error")
 }
 
-// waits learns the form of Retry-After, and whether a call went through as soon as it had
+// learnWaits learns the form of Retry-After, and whether a call went through as soon as it had
 // passed.
-func (w *Watcher) waits(p *passing, key *watchedKey) {
+func (w *Watcher) learnWaits(p *watchedCall, key *watchedKey) {
 	if p.Status != http.StatusTooManyRequests {
 		// Only a success within a second after the wait shows something: a Retry-After
 		// that is too short is too short by a whole second or more.
 		if since := p.at.Sub(key.opens[p.Name]); p.Status == http.StatusOK && since >= 0 && since < time.Second {
-			w.found(p, "retry_after", true)
+			w.keepAnswer(p, "retry_after", true)
 		}
 		delete(key.opens, p.Name)
 		return
 	}
-	w.fact("Retry-After of " + retryAfterForm(p.Exchange))
+	w.countSight("Retry-After of " + retryAfterForm(p.Exchange))
 	if wait, _ := p.RetryAfter(); wait > 2*time.Second { // shorter ones are right by chance
 		key.opens[p.Name] = p.at.Add(wait)
 	}
@@ -451,12 +453,12 @@ func (w *Watcher) readEntry(entry harEntry) {
 		return
 	}
 	req.Header = sent.header()
-	p, _ := w.begin(req)
+	p, _ := w.noteRequest(req)
 	if p == nil {
 		return
 	}
 	res := &http.Response{StatusCode: answer.Status, Header: answer.header(), Body: io.NopCloser(strings.NewReader(answer.Content.Text))}
-	w.pass(p, res, entry.StartedDateTime)
+	w.readAnswer(p, res, entry.StartedDateTime)
 	_, _ = io.Copy(io.Discard, res.Body) // reads memory
 }
 

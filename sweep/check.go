@@ -268,7 +268,7 @@ func (r *run) lostAgent(found found) {
 		return // it notes no identifiers, so it cannot note that there may be one
 	}
 	lost, usual := unknownAgents(r.records), func(stage int) int { return len(unknownAgents(r.baseline()[:stage+1])) }
-	if len(lost) > r.usualMost(usual) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
+	if len(lost) > r.allowedCount(usual) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
 		found(LostAgent, spec.CreateAgent, "nobody knows of %s: it is neither in Env.Dir nor in what was said", strings.Join(lost, ", "))
 	}
 }
@@ -306,10 +306,10 @@ func (r *run) awaits() bool {
 	return r.doubtNamed(subject{spec.CreateAgent, ""}) && r.vagueReports(r.last()) > 0
 }
 
-// usualMost is how many of something this run may leave. leaves is how many the baseline
+// allowedCount is how many of something this run may leave. leaves is how many the baseline
 // leaves at a stage. It allows what the baseline's first execution leaves and, for each
 // restart of this run, the most that one restart of the baseline adds.
-func (r *run) usualMost(leaves func(stage int) int) int {
+func (r *run) allowedCount(leaves func(stage int) int) int {
 	most := 0
 	for stage := 1; stage < len(stages); stage++ {
 		most = max(most, leaves(stage)-leaves(stage-1))
@@ -323,7 +323,7 @@ func (r *run) doubled(found found) {
 		unsaved := slices.DeleteFunc(s.calls(r.calls()), func(c *Call) bool { // agents whose identifier a report names
 			return c.spec != spec.CreateAgent || !r.named(c.AgentID, nil)
 		})
-		usual := max(1, r.usualMost(func(stage int) int { return r.baseline()[stage].left.state.held[s] }))
+		usual := max(1, r.allowedCount(func(stage int) int { return r.baseline()[stage].left.state.held[s] }))
 		if n := last.held[s]; n-len(unsaved) > usual && !r.doubtNamed(s) {
 			again := ""
 			if r.died() {

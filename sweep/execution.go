@@ -27,18 +27,18 @@ import (
 // execution runs the scenario in a process, from its start to its end.
 type execution struct {
 	*sweep
-	name    string // of its run, or of the first run that it is a part of
-	from    image  // what it finds
-	stage   int    // 0: the first execution of its run; 1 to 3: the restarts after it
-	plan    *plan  // nil: nothing goes wrong
-	moments bool   // collect the moments at which the process might die
+	name           string    // of its run, or of the first run that it is a part of
+	from           persisted // what it finds
+	stage          int       // 0: the first execution of its run; 1 to 3: the restarts after it
+	plan           *plan     // nil: nothing goes wrong
+	collectMoments bool      // collect the moments at which the process might die
 
-	clock    agentmessaging.Clock // of the client
-	routine  string               // the scenario's goroutine
-	label    string               // of its goroutines; the folder tells executions of one name apart
-	ctx      context.Context      // of the scenario
-	cancel   context.CancelFunc
-	finished bool // the scenario has returned
+	clock     agentmessaging.Clock // of the client
+	goroutine string               // the scenario's goroutine
+	label     string               // of its goroutines; the folder tells executions of one name apart
+	ctx       context.Context      // of the scenario
+	cancel    context.CancelFunc
+	finished  bool // the scenario has returned
 
 	serving sync.RWMutex // held while the service is at work, and locked for the picture of a moment
 
@@ -47,7 +47,7 @@ type execution struct {
 	record        record
 	last          moment         // the newest but for torn states, with the folder of the newest note
 	names         map[string]int // how often each name was given
-	dead          map[string]int // answers of 401 and 402 in a row, by goroutine
+	refusedInARow map[string]int // answers of 401 and 402 in a row, by goroutine
 	callsAfterEnd int            // calls after the scenario was ended
 }
 
@@ -67,7 +67,7 @@ func (s *sweep) execute(x *execution) *record {
 	s.executions++
 	s.restored = s.restored || len(x.from.dir) > 0
 	x.sweep, x.label = s, fmt.Sprintf("%s/%s in %s", s.t.Name(), cmp.Or(x.name, "baseline"), dir)
-	x.names, x.dead = map[string]int{}, map[string]int{}
+	x.names, x.refusedInARow = map[string]int{}, map[string]int{}
 	x.record = record{baseline: s.baseline, stage: x.stage, dir: dir, maxRequests: mostRequests, maxLasted: mostTime}
 	x.record.left.gone, x.record.left.known = maps.Clone(x.from.gone), maps.Clone(x.from.known)
 	if usual := x.record.baselines(); usual != nil {
@@ -95,8 +95,8 @@ func (x *execution) run(t *testing.T) {
 	defer fake.Close()
 	x.clock = x.clockOf(fake)
 	x.record.fake, x.record.begun = fake, fake.Now()
-	x.last = moment{name: "start/dies", says: "after its start", record: record{left: x.from}}
-	if x.moments {
+	x.last = moment{name: "start/dies", when: "after its start", record: record{left: x.from}}
+	if x.collectMoments {
 		x.watch.Start(x.record.dir)
 	}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
@@ -112,7 +112,7 @@ func (x *execution) run(t *testing.T) {
 	x.moment("end/dies", "after its last call")
 	x.note(func() {
 		x.over, x.finished, x.record.lasted = true, true, fake.Now().Sub(x.record.begun)
-		x.record.left = x.imageLocked(disk.Look(x.record.dir))
+		x.record.left = x.persistedLocked(disk.Look(x.record.dir))
 	})
 }
 
@@ -143,7 +143,7 @@ func (x *execution) perform(env *Env) {
 		defer x.recovered()
 		defer env.finish()
 		defer x.recovered() // of the scenario, so that the cleanups run
-		x.routine = routine()
+		x.goroutine = currentGoroutine()
 		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, x.label)))
 		x.scenario(env)
 	}()
@@ -163,7 +163,7 @@ func (x *execution) recovered() {
 func (x *execution) client() (*agentmessaging.Client, error) {
 	fake := x.record.fake
 	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
-		agentmessaging.WithHTTPClient(&http.Client{Transport: &wire{x, fake.Direct()}}),
+		agentmessaging.WithHTTPClient(&http.Client{Transport: &transport{x, fake.Direct()}}),
 		agentmessaging.WithObserver(x),
 		agentmessaging.WithClock(x.clock),
 		testoption.WithRandom(func() float64 { return 0.5 }).(agentmessaging.Option)) // so that all runs wait alike
@@ -208,7 +208,7 @@ func (x *execution) addStatement(t statement) {
 		x.settleLocked()
 		if m := x.last; m.record.left.dir.String() != before {
 			line := len(x.record.statements) + 1
-			m.name, m.says = fmt.Sprintf("%s_before_line_%d", m.name, line), fmt.Sprintf("%s, and before it said line %d", m.says, line)
+			m.name, m.when = fmt.Sprintf("%s_before_line_%d", m.name, line), fmt.Sprintf("%s, and before it said line %d", m.when, line)
 			x.addMomentLocked(m)
 		}
 		x.record.statements = append(x.record.statements, t)
@@ -256,7 +256,7 @@ const mostTries = 1000
 // moment notes what the process would leave if it died now. It waits until no call is
 // at work in the service, so that folder and service belong together.
 func (x *execution) moment(name, says string) {
-	if !x.moments {
+	if !x.collectMoments {
 		return
 	}
 	for tries := 0; !x.serving.TryLock(); tries++ {
@@ -268,7 +268,7 @@ func (x *execution) moment(name, says string) {
 	defer x.serving.Unlock()
 	x.note(func() {
 		x.settleLocked()
-		x.last = moment{name: name, says: says, record: record{left: x.imageLocked(x.last.record.left.dir)}}
+		x.last = moment{name: name, when: says, record: record{left: x.persistedLocked(x.last.record.left.dir)}}
 		x.addMomentLocked(x.last)
 	})
 }
@@ -285,7 +285,7 @@ var random = regexp.MustCompile(`[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d{4,}`)
 // settleLocked adds the states that a death in the middle of the writes since the last
 // note leaves. It comes before each note that later writes must find.
 func (x *execution) settleLocked() {
-	if !x.moments {
+	if !x.collectMoments {
 		return
 	}
 	before := x.last.record.left
@@ -293,19 +293,19 @@ func (x *execution) settleLocked() {
 	for _, torn := range disk.Torn(before.dir, dir, changes) {
 		m := x.last
 		m.name += "_" + strings.ReplaceAll(random.ReplaceAllString(torn.Says, "*"), " ", "_") // the same when it runs again
-		m.says += ", and " + torn.Says
+		m.when += ", and " + torn.Says
 		m.whole, m.record.left.dir = before.key(), torn.Image
 		x.addMomentLocked(m)
 	}
 	x.last.record.left.dir = dir
 }
 
-// imageLocked returns the folder as given, and the service and the time as they are now.
-func (x *execution) imageLocked(dir disk.Image) image {
+// persistedLocked returns the folder as given, and the service and the time as they are now.
+func (x *execution) persistedLocked(dir disk.Image) persisted {
 	fake, left := x.record.fake, x.record.left
 	var service bytes.Buffer
 	_ = fake.WriteState(&service)
-	return image{dir: dir, service: service.Bytes(), state: stateOf(fake, left), gone: maps.Clone(left.gone), known: maps.Clone(left.known),
+	return persisted{dir: dir, service: service.Bytes(), state: stateOf(fake, left), gone: maps.Clone(left.gone), known: maps.Clone(left.known),
 		elapsed: x.from.elapsed + stages[x.stage].down + fake.Now().Sub(x.record.begun)}
 }
 
@@ -315,16 +315,16 @@ func (x *execution) clockOf(fake *fakeserver.Server) agentmessaging.Clock {
 	case x.bubble:
 		return quota.RealClock{} // which is the bubble's
 	case x.single:
-		return alone{fake}
+		return instantClock{fake}
 	}
 	return fake
 }
 
-// alone is the clock of a scenario whose calls come from one goroutine: the time moves
+// instantClock is the clock of a scenario whose calls come from one goroutine: the time moves
 // on at once, without waiting until the other goroutines have nothing to do.
-type alone struct{ *fakeserver.Server }
+type instantClock struct{ *fakeserver.Server }
 
-func (a alone) Sleep(ctx context.Context, d time.Duration) error {
+func (a instantClock) Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 && ctx.Err() == nil {
 		a.Advance(d)
 	}
@@ -401,8 +401,8 @@ func labelled(execution string) (stacks []string) {
 	return stacks
 }
 
-// routine is the caller's goroutine: "goroutine 12".
-func routine() string {
+// currentGoroutine is the caller's goroutine: "goroutine 12".
+func currentGoroutine() string {
 	var head [32]byte
 	words := strings.Fields(string(head[:runtime.Stack(head[:], false)]))
 	return strings.Join(words[:2], " ")

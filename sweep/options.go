@@ -66,8 +66,8 @@ func Without(check Check, endpoints ...fakeserver.Endpoint) Option {
 	return func(c *config) { c.without = append(c.without, without{check, endpoints}) }
 }
 
-// off reports a finding that [Without] drops.
-func (c *config) off(f Finding) bool {
+// drops reports a finding that [Without] drops.
+func (c *config) drops(f Finding) bool {
 	return slices.ContainsFunc(c.without, func(w without) bool {
 		return w.check == f.Check && (len(w.endpoints) == 0 || slices.Contains(w.endpoints, f.Endpoint))
 	})

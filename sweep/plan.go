@@ -94,22 +94,22 @@ func (p *plan) next(stage int, name string, c *Call) (none faults.Fault) {
 	case p == nil:
 		return none
 	case p.stage == stage && p.target == name:
-		first := !p.struck
-		if p.struck = true; c != nil {
-			p.at = c.spec
-		}
-		if !first && p.lasts == once {
+		if p.struck && p.lasts == once {
 			return none
 		}
-	case !p.struck || p.lasts != fromOn || !p.befalls(c):
+		p.struck = true
+		if c != nil {
+			p.at = c.spec
+		}
+	case !p.struck || p.lasts != fromOn || !p.strikesLater(c):
 		return none
 	}
 	return p.fault
 }
 
-// befalls reports whether the fault strikes a later call than the one at which it began.
+// strikesLater reports whether the fault strikes a later call than the one at which it began.
 // Points fail one by one.
-func (p *plan) befalls(c *Call) bool {
+func (p *plan) strikesLater(c *Call) bool {
 	switch {
 	case c == nil || p.at == nil:
 		return c == nil && p.at == nil

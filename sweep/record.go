@@ -49,15 +49,15 @@ type Call struct {
 	Attempts []Attempt // that left the client
 	Err      error     // what the client returned; nil too while the call is under way
 
-	spec    *spec.Endpoint
-	begun   time.Time // by the fake's clock
-	ended   bool
-	routine string // that made it
-	own     bool   // that is the scenario's own goroutine
-	expired bool   // its deadline has passed by the fake's clock, though not yet in real time
-	content uint64 // digest of what it sends, and of the agent; 0 while it has sent nothing
-	subject string // of the content: the text, or the customer_ref
-	key     string // the provider key that it sends; "" for none
+	spec      *spec.Endpoint
+	begun     time.Time // by the fake's clock
+	ended     bool
+	goroutine string // that made it
+	own       bool   // that is the scenario's own goroutine
+	expired   bool   // its deadline has passed by the fake's clock, though not yet in real time
+	content   uint64 // digest of what it sends, and of the agent; 0 while it has sent nothing
+	subject   string // of the content: the text, or the customer_ref
+	key       string // the provider key that it sends; "" for none
 }
 
 // Attempt is one request.
@@ -97,7 +97,7 @@ type run struct {
 
 	// Of the baseline alone: the same executions once more, and patterns of the lines
 	// that the two say with different words.
-	twin   []*record
+	repeat []*record
 	varied []string
 }
 
@@ -128,8 +128,8 @@ type record struct {
 	maxRequests     int           // see Quota
 	maxLasted       time.Duration // of virtual time
 
-	left    image    // what the next execution finds
-	moments []moment // at which the process might die, in order
+	left    persisted // what the next execution finds
+	moments []moment  // at which the process might die, in order
 }
 
 // baselines returns the executions of the baseline to compare an execution with. A
@@ -139,11 +139,11 @@ func (rec *record) baselines() []*record {
 	if len(rec.baseline.records) == 0 {
 		return nil
 	}
-	return []*record{rec.baseline.records[0], rec.baseline.records[rec.stage], rec.baseline.twin[0], rec.baseline.twin[rec.stage]}
+	return []*record{rec.baseline.records[0], rec.baseline.records[rec.stage], rec.baseline.repeat[0], rec.baseline.repeat[rec.stage]}
 }
 
-// image is all that outlives a process: the service, the folder, the time.
-type image struct {
+// persisted is all that outlives a process: the service, the folder, the time.
+type persisted struct {
 	dir     disk.Image
 	service []byte            // as fakeserver.WriteState writes it
 	elapsed time.Duration     // since the first execution began
@@ -152,23 +152,23 @@ type image struct {
 	state   state
 }
 
-// nothing is what the first execution finds.
-var nothing = image{gone: map[string]bool{}, known: map[string]string{}}
+// nothingPersisted is what the first execution finds.
+var nothingPersisted = persisted{gone: map[string]bool{}, known: map[string]string{}}
 
 // key is equal where a restart would find the same.
-func (i image) key() string { return i.state.key() + i.dir.String() }
+func (i persisted) key() string { return i.state.key() + i.dir.String() }
 
 // moment is a point in time at which the process might die.
 type moment struct {
 	name   string // SendMessage_1/dies_arrived
-	says   string // after SendMessage_1 had arrived
+	when   string // after SendMessage_1 had arrived
 	whole  string // of a torn state: the key of the image before it
 	record record // what was done by then
 }
 
 // snapshot copies what a process that dies now has done, and leaves. Statements and
 // attempts are only ever added, so that the copy may share their memory.
-func (rec *record) snapshot(left image) record {
+func (rec *record) snapshot(left persisted) record {
 	r := *rec
 	r.calls, r.moments, r.left = nil, nil, left
 	for _, c := range rec.calls {
@@ -222,10 +222,10 @@ var volatile = regexp.MustCompile(`\b(?:(?:\d+(?:\.\d+)?(?:ns|µs|ms|s|m|h))+\b|
 // word matches a word of a line, or a value of a record.
 var word = regexp.MustCompile(`[^\s="',;()\[\]]+`)
 
-// common is the pattern of two lines: "*" for each word in which they differ, "#" if both
+// commonPattern is the pattern of two lines: "*" for each word in which they differ, "#" if both
 // have digits there; "" where more than words differ. It is the pattern of a line and a
 // pattern that the line fits as well.
-func common(a, b string) string {
+func commonPattern(a, b string) string {
 	others, i := word.FindAllString(b, -1), -1
 	if word.ReplaceAllString(a, "*") != word.ReplaceAllString(b, "*") {
 		return ""
@@ -247,7 +247,7 @@ func common(a, b string) string {
 func (r *run) normalized(line string) string {
 	line = volatile.ReplaceAllString(line, "#")
 	for _, pattern := range r.varied {
-		if common(line, pattern) == pattern {
+		if commonPattern(line, pattern) == pattern {
 			line = pattern
 		}
 	}
@@ -261,7 +261,7 @@ func (r *run) learnVariation(a, b *record, enough func(pattern string) bool) (un
 	others := b.newStatements(a)
 	for _, t := range a.newStatements(b) {
 		line := r.normalized(t.text)
-		pattern := func(o statement) string { return common(line, r.normalized(o.text)) }
+		pattern := func(o statement) string { return commonPattern(line, r.normalized(o.text)) }
 		if len(others) == 0 {
 			break
 		}
@@ -408,7 +408,7 @@ func (s state) subjects() []subject {
 	})
 }
 
-func stateOf(fake *fakeserver.Server, before image) state {
+func stateOf(fake *fakeserver.Server, before persisted) state {
 	s := state{held: map[subject]int{}}
 	for _, a := range fake.Agents() {
 		if !before.gone[a.ID] {

@@ -25,9 +25,9 @@ type cause struct {
 	died, silent bool
 }
 
-// judge runs the checks, and keeps what they find. Of the baseline Secret and the user's
+// runChecks runs the checks, and keeps what they find. Of the baseline Secret and the user's
 // own checks are looked at.
-func (s *sweep) judge(r *run) {
+func (s *sweep) runChecks(r *run) {
 	s.t.Helper()
 	var struck *spec.Endpoint // by the plan, first
 	if r.plan != nil {
@@ -41,7 +41,7 @@ func (s *sweep) judge(r *run) {
 		rec.check(func(check Check, about *spec.Endpoint, says string, args ...any) {
 			if !seen[check] && (r.name != "" || check == Secret) {
 				seen[check] = true
-				s.blame(r, false, Finding{check, r.name, endpointOf(cmp.Or(about, struck)), rec.when() + fmt.Sprintf(says, args...)})
+				s.addToCause(r, false, Finding{check, r.name, endpointOf(cmp.Or(about, struck)), rec.when() + fmt.Sprintf(says, args...)})
 			}
 		})
 	}
@@ -50,21 +50,21 @@ func (s *sweep) judge(r *run) {
 	}
 	if r.name != "" {
 		r.check(func(check Check, about *spec.Endpoint, says string, args ...any) {
-			s.blame(r, true, Finding{check, r.name, endpointOf(cmp.Or(about, struck)), fmt.Sprintf(says, args...)})
+			s.addToCause(r, true, Finding{check, r.name, endpointOf(cmp.Or(about, struck)), fmt.Sprintf(says, args...)})
 		})
 	}
 	for _, own := range s.ownChecks {
 		if err := own.check(r.public()); err != nil {
-			s.blame(r, false, Finding{Check(own.name), r.name, endpointOf(struck), err.Error()})
+			s.addToCause(r, false, Finding{Check(own.name), r.name, endpointOf(struck), err.Error()})
 		}
 	}
 }
 
-// blame adds a finding, about a whole run or not, to its cause.
-func (s *sweep) blame(r *run, whole bool, f Finding) {
+// addToCause adds a finding, about a whole run or not, to its cause.
+func (s *sweep) addToCause(r *run, whole bool, f Finding) {
 	s.t.Helper()
 	switch {
-	case s.off(f):
+	case s.drops(f):
 		return
 	case r.name == "":
 		s.t.Fatalf("sweep: the check %q fails without faults: %s", f.Check, f.Says)
@@ -108,7 +108,7 @@ func (s *sweep) report() {
 		report := ""
 		for _, c := range s.causes {
 			if c.finding.Plan == plan {
-				found, report = append(found, c.finding), report+s.says(c)
+				found, report = append(found, c.finding), report+s.describeCause(c)
 			}
 		}
 		report += s.story(s.causes[0].first)
@@ -128,7 +128,8 @@ func (s *sweep) report() {
 			s.t.Log("sweep: there is no such run")
 		}
 	}
-	if s.t.Log(s.summary()); s.collect != nil {
+	s.t.Log(s.summary())
+	if s.collect != nil {
 		s.collect(s.summary(), nil)
 	}
 }
@@ -152,8 +153,8 @@ func (s *sweep) summary() string {
 	return fmt.Sprintf("swept %s: %s", plural(len(s.baseline.records[0].calls), "call"), strings.Join(parts, ", "))
 }
 
-// says says what is wrong, and in which other runs.
-func (s *sweep) says(c *cause) string {
+// describeCause says what is wrong, and in which other runs.
+func (s *sweep) describeCause(c *cause) string {
 	says := fmt.Sprintf("%s: %s\n", c.finding.Check, c.finding.Says)
 	if others := c.plans[1:]; len(others) > 0 {
 		says += fmt.Sprintf("  the same in %s, perhaps for another cause (go test -v -run '%s/NAME'), such as %s\n",

@@ -29,7 +29,7 @@ import (
 //
 //   - sweep.go decides which runs there are: the baseline, one for each plan of plan.go,
 //     and one for each state that a death leaves.
-//   - execution.go runs the scenario once, with the client's transport of wire.go and the
+//   - execution.go runs the scenario once, with the transport of transport.go and the
 //     Env of env.go, and returns a record of it.
 //   - record.go has what is recorded. A run is a row of records: the first execution and
 //     the restarts after it.
@@ -92,7 +92,7 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	s := &sweep{
 		config: newConfig(opts), t: t, scenario: scenario, baseline: new(run),
 		restarted: map[string]*record{}, states: map[string]*run{}, outcomes: map[string]string{},
-		faults: map[string]bool{}, reached: map[string]bool{},
+		faults: map[string]bool{}, reached: map[string]bool{}, started: time.Now(),
 	}
 	switch err := cmp.Or(s.validate(), s.tryOptions()); {
 	case scenario == nil:
@@ -102,7 +102,6 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	case inBubble():
 		t.Fatal("sweep: Test is called inside of a bubble. Call it outside, with the option InBubble: each run then has a bubble")
 	}
-	s.started = time.Now()
 	s.watch = disk.NewWatch()
 	defer s.watch.Close()
 	s.runBaseline()
@@ -122,16 +121,16 @@ func (s *sweep) runBaseline() {
 	s.t.Helper()
 	var rows [2][]*record
 	for i := range rows {
-		from := nothing
+		from := nothingPersisted
 		for stage := range stages {
-			rec := s.execute(&execution{from: from, stage: stage, moments: i == 1 && stage == 0 && !s.skip("dies")})
+			rec := s.execute(&execution{from: from, stage: stage, collectMoments: i == 1 && stage == 0 && !s.skip("dies")})
 			s.mustPass(rec)
 			rows[i], from = append(rows[i], rec), rec.left
 		}
 		s.single = !slices.ContainsFunc((&run{records: rows[0]}).calls(), func(c *Call) bool { return !c.own })
 	}
 	first, usual := rows[0][0], rows[1][0]
-	*s.baseline = run{records: rows[1], twin: rows[0]}
+	*s.baseline = run{records: rows[1], repeat: rows[0]}
 	switch {
 	case len(usual.calls) < len(first.calls):
 		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
@@ -149,7 +148,7 @@ func (s *sweep) runBaseline() {
 	}
 	// A third run, in which each answer takes half a minute, shows which numbers waits
 	// change.
-	slow := s.execute(&execution{from: nothing, plan: &plan{target: usual.calls[0].Name, fault: dripping, lasts: fromOn}})
+	slow := s.execute(&execution{from: nothingPersisted, plan: &plan{target: usual.calls[0].Name, fault: dripping, lasts: fromOn}})
 	if len(slow.calls) == len(usual.calls) && !slices.ContainsFunc(slow.calls, (*Call).failed) {
 		s.baseline.learnVariation(slow, usual, func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") })
 	}
@@ -157,7 +156,7 @@ func (s *sweep) runBaseline() {
 		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")
 		s.without = append(s.without, without{check: Truth}, without{check: Lost})
 	}
-	s.judge(s.baseline)
+	s.runChecks(s.baseline)
 }
 
 // mustPass ends the test where the scenario does not work without faults.
@@ -194,13 +193,13 @@ func (s *sweep) runFaults() {
 			continue
 		}
 		r := &run{name: p.String(), plan: p}
-		s.finish(r, nothing, 0)
+		s.finish(r, nothingPersisted, 0)
 		retried = slices.ContainsFunc(r.calls(), func(c *Call) bool { return c.Name == p.target && len(c.Attempts) > 1 })
 	}
 }
 
 // finish adds to a run the executions from a stage on, and judges it.
-func (s *sweep) finish(r *run, from image, stage int) {
+func (s *sweep) finish(r *run, from persisted, stage int) {
 	for ; stage < len(stages); stage++ {
 		if s.stalls >= mostStalls {
 			return
@@ -222,20 +221,20 @@ func (s *sweep) finish(r *run, from image, stage int) {
 	case r.plan != nil:
 		s.faults[r.plan.fault.Name] = true
 	}
-	s.judge(r)
+	s.runChecks(r)
 }
 
 // nextExecution returns the execution of a stage. What a restart does depends on what it
 // finds, so it is executed once for each image, unless a plan strikes it.
-func (s *sweep) nextExecution(r *run, from image, stage int) *record {
-	x := &execution{name: r.name, from: from, stage: stage, moments: stage == 1 && r.died()}
+func (s *sweep) nextExecution(r *run, from persisted, stage int) *record {
+	x := &execution{name: r.name, from: from, stage: stage, collectMoments: stage == 1 && r.died()}
 	if r.plan != nil && stage == r.plan.stage {
 		x.plan = r.plan
 		return s.execute(x)
 	}
 	key := fmt.Sprint(stage, from.key())
 	rec := s.restarted[key]
-	if rec == nil || x.moments && rec.moments == nil {
+	if rec == nil || x.collectMoments && rec.moments == nil {
 		rec = s.execute(x)
 		s.restarted[key] = rec
 	}
@@ -301,14 +300,14 @@ func (r *run) diesAt(m moment) *run {
 	if len(before) > 0 {
 		name = r.name + ",restart." + name
 	}
-	m.record.died = m.says
+	m.record.died = m.when
 	dead := &run{name: name, records: append(before, &m.record)}
 	dead.excused = len(dead.reports()) > 0
 	return dead
 }
 
 // faultsInRestart lets the calls of a restart after a death fail.
-func (s *sweep) faultsInRestart(dead *run, restarted *record, from image) {
+func (s *sweep) faultsInRestart(dead *run, restarted *record, from persisted) {
 	for _, c := range restarted.calls {
 		for _, p := range plansInRestart(c) {
 			r := &run{name: dead.name + "," + p.String(), plan: p, records: slices.Clone(dead.records)}

@@ -207,7 +207,6 @@ var refusals = []step{
 	{"POST /replies", `{"replies":[{"text":"a"}],"match":{"key":"amk_fake_000001"}}`, 400, "match.key: no key has this label"},
 	{"POST /faults", `{"fault":{"kind":"answer","status":503},"times":0}`, 400, "times: 0 is less than 1; the first call is 1"},
 	{"POST /replies", `{"replies":[{"text":"a"}],"from":2}`, 400, `body: member "from" is not allowed; allowed: chance, match, nth, replies, required, seed, times`},
-	{"POST /replies", `{"replies":[{"text":"a"}],"chance":1.1}`, 400, "chance: 1.1 is not between 0 and 1"},
 	{"POST /faults", `{}`, 400, "fault: is required"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"Key":"key_000001"}}`, 400, `match: member "Key" is not allowed; allowed: agent_id, endpoint, key, `},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"agent_id":""}}`, 400, "match.agent_id: must not be empty"},

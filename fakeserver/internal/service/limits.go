@@ -197,7 +197,7 @@ const rounding = 1e-6
 // Usage is what one API key, or one client address, has used of each limit. A key uses
 // nothing of the limits per address, and an address nothing of those per key.
 //
-// Last shows when a Usage comes from another clock: see usageByClock.
+// Last shows when a Usage comes from another clock: see usageIfSameClock.
 type Usage struct {
 	Windows [spec.LimitCount]Window `json:"windows"` // in the order of spec.Limits
 	Last    time.Time               `json:"last"`    // the time of the newest counted call

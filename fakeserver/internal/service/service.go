@@ -151,13 +151,12 @@ func (s *State) countUnknownCaller(ip netip.Addr, now time.Time) {
 // the caller's address at the key, which the control interface shows.
 func (c *call) authenticate() *Refusal {
 	c.key = c.state.byDigest[c.req.Token]
-	known := c.key != nil
 	switch {
-	case c.req.Unrouted != nil && (known && !c.key.Revoked || c.state.behavior.PathBeforeKey):
+	case c.req.Unrouted != nil && (c.key != nil && !c.key.Revoked || c.state.behavior.PathBeforeKey):
 		return c.req.Unrouted
 	case c.req.Token == Digest{}:
 		return Refuse(NoToken) // 5.4
-	case !known:
+	case c.key == nil:
 		return Refuse(UnknownKey) // 5.4
 	case c.key.Revoked:
 		r := c.refuse(RevokedKey)

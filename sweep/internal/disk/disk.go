@@ -135,7 +135,8 @@ func Torn(before, after Image, changes []Change) (states []State) {
 		switch c.Kind {
 		case Created:
 			add("missing")
-			if now[c.Path] = content; content.Mode&fs.ModeSymlink == 0 { // a link is whole at once
+			now[c.Path] = content
+			if content.Mode&fs.ModeSymlink == 0 { // only a link is whole at once; a file is empty at first
 				now[c.Path] = Entry{Mode: cmp.Or(content.Mode, 0o600)}
 			}
 		case Written:

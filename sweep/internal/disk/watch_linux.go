@@ -16,7 +16,7 @@ type Watch struct {
 	folders map[int32]string // by the kernel's number of the watch
 }
 
-const asked = syscall.IN_CREATE | syscall.IN_MODIFY | syscall.IN_MOVED_FROM | syscall.IN_MOVED_TO | syscall.IN_DELETE
+const watchedEvents = syscall.IN_CREATE | syscall.IN_MODIFY | syscall.IN_MOVED_FROM | syscall.IN_MOVED_TO | syscall.IN_DELETE
 
 // NewWatch returns a watch of no folder yet.
 func NewWatch() *Watch {
@@ -37,7 +37,7 @@ func (w *Watch) Start(dir string) {
 }
 
 func (w *Watch) add(folder string) {
-	number, err := syscall.InotifyAddWatch(w.fd, filepath.Join(w.dir, folder), asked)
+	number, err := syscall.InotifyAddWatch(w.fd, filepath.Join(w.dir, folder), watchedEvents)
 	if err != nil {
 		return
 	}

@@ -62,14 +62,14 @@ func (s *Server) stream(*request) (any, error) {
 	return jsonapi.Stream(func(w http.ResponseWriter, r *http.Request) {
 		seen, _ := s.feed.current() // so that nothing is missed from the first byte of the answer on
 		w.Header().Set("Content-Type", "text/event-stream")
-		rd := &reader{Server: s, w: w, control: http.NewResponseController(w), seq: s.admin.LastSeq(), seen: seen}
-		rd.follow(r.Context())
+		es := &eventStream{Server: s, w: w, control: http.NewResponseController(w), seq: s.admin.LastSeq(), seen: seen}
+		es.follow(r.Context())
 	}), nil
 }
 
-// reader is one stream, and what it has sent so far. Only the goroutine of the stream
+// eventStream is one stream, and what it has sent so far. Only the goroutine of the stream
 // uses it. Errors of writing show at the next flush.
-type reader struct {
+type eventStream struct {
 	*Server
 	w       io.Writer
 	control *http.ResponseController
@@ -86,53 +86,53 @@ type reader struct {
 
 // follow sends until the client or the program goes. In each round it reads the counts
 // of changes before the calls: a change that comes in between wakes it again.
-func (rd *reader) follow(ctx context.Context) {
+func (es *eventStream) follow(ctx context.Context) {
 	// Three things end a pause: news, the next look at the calls under way, and the
 	// heartbeat.
 	beat, check := time.NewTicker(heartbeat), time.NewTicker(recheck)
 	defer beat.Stop()
 	defer check.Stop()
-	rd.comment("calls and changes")
+	es.comment("calls and changes")
 	for {
-		changes, news := rd.feed.current()
-		rd.sendChanges(changes)
-		rd.sendUnderWay()
-		if rd.sendCalls() != nil {
+		changes, news := es.feed.current()
+		es.sendChanges(changes)
+		es.sendUnderWay()
+		if es.sendCalls() != nil {
 			return
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-rd.ended.Done():
+		case <-es.ended.Done():
 			return
 		case <-news:
 		case <-check.C:
 		case <-beat.C:
-			rd.comment("still here")
+			es.comment("still here")
 		}
 	}
 }
 
 // sendChanges sends each kind once, however often it has changed since the last round.
-func (rd *reader) sendChanges(changes map[string]int) {
+func (es *eventStream) sendChanges(changes map[string]int) {
 	for _, kind := range slices.Sorted(maps.Keys(changes)) {
-		if changes[kind] > rd.seen[kind] {
-			rd.event("state", map[string]string{"what": kind})
+		if changes[kind] > es.seen[kind] {
+			es.event("state", map[string]string{"what": kind})
 		}
 	}
-	rd.seen = changes
+	es.seen = changes
 }
 
 // sendUnderWay sends the calls under way whenever they are others than before. No event
 // of the fake says that a call has arrived, so this is asked at least twice a second.
-func (rd *reader) sendUnderWay() {
-	calls, traces := append([]fakeserver.Call{}, rd.fake.UnderWay()...), []string(nil)
+func (es *eventStream) sendUnderWay() {
+	calls, traces := append([]fakeserver.Call{}, es.fake.UnderWay()...), []string(nil)
 	for _, c := range calls {
 		traces = append(traces, c.TraceID)
 	}
-	if !slices.Equal(traces, rd.underWay) {
-		rd.underWay = traces
-		rd.event("under_way", map[string]any{"calls": calls})
+	if !slices.Equal(traces, es.underWay) {
+		es.underWay = traces
+		es.event("under_way", map[string]any{"calls": calls})
 	}
 }
 
@@ -142,26 +142,26 @@ const batch = 100
 
 // sendCalls sends all calls that are new, and again the calls whose answer has ended. It
 // flushes after each batch, and returns the error of the connection.
-func (rd *reader) sendCalls() error {
+func (es *eventStream) sendCalls() error {
 	for {
 		// In batches, so that a stream that has fallen back far does not copy all calls
 		// at once.
-		dropped, calls := rd.admin.DroppedCalls(), rd.admin.CallsAfter(rd.seq, batch)
+		dropped, calls := es.admin.DroppedCalls(), es.admin.CallsAfter(es.seq, batch)
 		// Numbers that are missing were dropped by the fake, before this stream read
 		// them.
-		if len(calls) > 0 && dropped > 0 && calls[0].Seq > rd.seq+1 {
-			rd.event("gap", map[string]int{"missed": min(dropped, calls[0].Seq-rd.seq-1)})
+		if len(calls) > 0 && dropped > 0 && calls[0].Seq > es.seq+1 {
+			es.event("gap", map[string]int{"missed": min(dropped, calls[0].Seq-es.seq-1)})
 		}
 		for _, c := range calls {
-			rd.event("call", c)
-			rd.seq = c.Seq
+			es.event("call", c)
+			es.seq = c.Seq
 			// Its answer still drips or hangs; it is sent again once that has ended.
 			if c.Sent.Ended.IsZero() {
-				rd.sending = append(rd.sending, c.Seq)
+				es.sending = append(es.sending, c.Seq)
 			}
 		}
-		rd.sending = slices.DeleteFunc(rd.sending, rd.sendAgain)
-		if err := rd.control.Flush(); err != nil || len(calls) < batch {
+		es.sending = slices.DeleteFunc(es.sending, es.sendAgain)
+		if err := es.control.Flush(); err != nil || len(calls) < batch {
 			return err
 		}
 	}
@@ -169,33 +169,33 @@ func (rd *reader) sendCalls() error {
 
 // sendAgain sends a call once nothing more of its answer can come. It reports whether
 // that is so, for DeleteFunc.
-func (rd *reader) sendAgain(seq int) bool {
-	found := rd.admin.CallsAfter(seq-1, 1)
+func (es *eventStream) sendAgain(seq int) bool {
+	found := es.admin.CallsAfter(seq-1, 1)
 	if len(found) == 0 || found[0].Seq != seq {
 		return true // it is no longer kept
 	}
 	if found[0].Sent.Ended.IsZero() {
 		return false
 	}
-	rd.event("call", found[0])
+	es.event("call", found[0])
 	return true
 }
 
 // event writes one event. JSON as Go encodes it holds no line feed, and the encoder
 // ends it with one; the empty line after it ends the event. It writes to w directly,
 // since eight readers of long texts would need as many copies of them.
-func (rd *reader) event(name string, data any) {
-	rd.write("event: " + name + "\ndata: ")
-	_ = json.NewEncoder(rd.w).Encode(data)
-	_, _ = io.WriteString(rd.w, "\n")
+func (es *eventStream) event(name string, data any) {
+	es.write("event: " + name + "\ndata: ")
+	_ = json.NewEncoder(es.w).Encode(data)
+	_, _ = io.WriteString(es.w, "\n")
 }
 
 // comment writes what an EventSource skips. It shows that the connection works.
-func (rd *reader) comment(text string) { rd.write(": " + text + "\n\n") }
+func (es *eventStream) comment(text string) { es.write(": " + text + "\n\n") }
 
 // write gives the reader another 30 s for each event, so that only one that takes nothing
 // at all is given up.
-func (rd *reader) write(text string) {
-	_ = rd.control.SetWriteDeadline(time.Now().Add(writeLimit))
-	_, _ = io.WriteString(rd.w, text)
+func (es *eventStream) write(text string) {
+	_ = es.control.SetWriteDeadline(time.Now().Add(writeLimit))
+	_, _ = io.WriteString(es.w, text)
 }

@@ -37,9 +37,9 @@ func (x *execution) Observe(ctx context.Context, event agentmessaging.Event) con
 }
 
 const (
-	// unsentCalls is how many calls a scenario may make beyond two for each request that
+	// extraCalls is how many calls a scenario may make beyond two for each request that
 	// it may send. A call that the client refuses sends none, and a 429 does not count.
-	unsentCalls = 100
+	extraCalls = 100
 	// lateCalls is how many calls a scenario may make after its context has ended, before
 	// the goroutine that makes them is ended.
 	lateCalls = 10
@@ -47,13 +47,13 @@ const (
 
 // begin notes a call that starts. It ends a scenario that goes on calling without end.
 func (x *execution) begin(e agentmessaging.CallStart) *Call {
-	c := &Call{AgentID: e.AgentID, spec: spec.Find(e.Endpoint.Method, e.Endpoint.Path), begun: x.record.fake.Now(), routine: routine()}
-	c.Endpoint, c.own = endpointOf(c.spec), c.routine == x.routine
+	c := &Call{AgentID: e.AgentID, spec: spec.Find(e.Endpoint.Method, e.Endpoint.Path), begun: x.record.fake.Now(), goroutine: currentGoroutine()}
+	c.Endpoint, c.own = endpointOf(c.spec), c.goroutine == x.goroutine
 	x.note(func() {
 		if x.record.ended == "" {
 			x.settleLocked()
 			x.record.calls = append(x.record.calls, c)
-			if made := len(x.record.calls); made > unsentCalls+2*x.record.maxRequests {
+			if made := len(x.record.calls); made > extraCalls+2*x.record.maxRequests {
 				x.stopLocked("it has made " + plural(made, "call") + " by then")
 			}
 		} else if x.callsAfterEnd++; x.callsAfterEnd > lateCalls {
@@ -73,8 +73,8 @@ func (x *execution) end(c *Call, e agentmessaging.CallEnd) {
 	x.note(func() { c.ended, c.Err = true, e.Err })
 }
 
-// sent has the members of a request's body that identify its call.
-type sent struct {
+// sentBody has the members of a request's body that identify its call.
+type sentBody struct {
 	Text        string `json:"text"`
 	CustomerRef string `json:"customer_ref"`
 	APIKey      string `json:"api_key"`
@@ -85,7 +85,7 @@ type sent struct {
 
 // identify learns from its first request what a call does, and names it.
 func (x *execution) identify(c *Call, body []byte) {
-	var s sent
+	var s sentBody
 	_ = json.Unmarshal(body, &s)
 	h := fnv.New64a()
 	_, _ = h.Write(body)
@@ -116,8 +116,8 @@ func (x *execution) nameLocked(c *Call, does string) {
 	}
 }
 
-// wire is the transport of a client that is swept.
-type wire struct {
+// transport is the transport of a client that is swept.
+type transport struct {
 	*execution
 	direct http.RoundTripper
 }
@@ -126,7 +126,7 @@ type wire struct {
 const planHeader = "Sweep-Plan"
 
 // RoundTrip implements http.RoundTripper.
-func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+func (w *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := req.Context().Value(callKey{}).(*Call)
 	if c.Name == "" {
 		w.identify(c, exchange.PeekBody(req))
@@ -139,17 +139,17 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // attempt sends a request, with the fault that befalls it, and notes how it ended. It
 // refuses the requests of a scenario that would go on without end.
-func (w *wire) attempt(req *http.Request, c *Call) (*http.Response, error) {
+func (w *transport) attempt(req *http.Request, c *Call) (*http.Response, error) {
 	w.serving.RLock()
 	defer w.serving.RUnlock()
 	fault, ended := w.nextFault(c)
 	if ended {
 		return nil, context.Canceled
 	}
-	a := Attempt{Fault: fault.Name}
 	before := w.fingerprint()
 	resp, err := w.send(req, c, fault)
-	if a.Err = err; resp != nil {
+	a := Attempt{Fault: fault.Name, Err: err}
+	if resp != nil {
 		a.Status = resp.StatusCode
 	}
 	w.note(func() {
@@ -162,8 +162,8 @@ func (w *wire) attempt(req *http.Request, c *Call) (*http.Response, error) {
 			w.record.left.known["byok "+stored] = c.key // each fake has another fingerprint for the same key
 		}
 		w.record.cleared = w.record.cleared || before != "" && stored == ""
-		if w.dead[c.routine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
-			w.dead[c.routine] = 0
+		if w.refusedInARow[c.goroutine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
+			w.refusedInARow[c.goroutine] = 0
 		}
 	})
 	return resp, err
@@ -180,7 +180,7 @@ func (x *execution) nextFault(c *Call) (f faults.Fault, ended bool) {
 	ended = true // unless the execution goes on
 	x.note(func() {
 		r := &x.record
-		r.deadKeyRequests = max(r.deadKeyRequests, x.dead[c.routine])
+		r.deadKeyRequests = max(r.deadKeyRequests, x.refusedInARow[c.goroutine])
 		if elapsed := r.fake.Now().Sub(r.begun); elapsed > r.maxLasted {
 			x.overdueLocked(elapsed)
 		}
@@ -195,7 +195,7 @@ func (x *execution) nextFault(c *Call) (f faults.Fault, ended bool) {
 }
 
 // send makes an attempt, with its fault if it has one.
-func (w *wire) send(req *http.Request, c *Call, f faults.Fault) (*http.Response, error) {
+func (w *transport) send(req *http.Request, c *Call, f faults.Fault) (*http.Response, error) {
 	fake := w.record.fake
 	if _, found := fake.Agent(c.AgentID); found && f == agentGone {
 		fake.RemoveAgent(c.AgentID)
@@ -225,7 +225,7 @@ func (w *wire) send(req *http.Request, c *Call, f faults.Fault) (*http.Response,
 }
 
 // inject applies a fault of the fake to one request.
-func (w *wire) inject(req *http.Request, f fakeserver.Fault) (*http.Response, error) {
+func (w *transport) inject(req *http.Request, f fakeserver.Fault) (*http.Response, error) {
 	mine := fakeserver.Where(func(c fakeserver.Call) bool { return c.Header.Get(planHeader) != "" })
 	injection := w.record.fake.Inject(f, mine)
 	defer injection.Remove()
@@ -237,7 +237,7 @@ func (w *wire) inject(req *http.Request, f fakeserver.Fault) (*http.Response, er
 // of the context. Inside a bubble the fake's own faults take their time. If it comes to
 // the deadline the call is marked as expired: outside of a bubble the context ends in
 // real time, so another attempt could be sent.
-func (w *wire) passTime(ctx context.Context, c *Call, d time.Duration) error {
+func (w *transport) passTime(ctx context.Context, c *Call, d time.Duration) error {
 	deadline, has := ctx.Deadline()
 	left := time.Until(deadline)
 	switch {
