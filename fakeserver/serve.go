@@ -480,7 +480,7 @@ func (s *Server) sentSoFar(c *call, n int, ended bool) (sent Sent) {
 	if c.fault != nil || n < len(c.toClient.Body) {
 		sent.Body = c.toClient.Show(n, c.Secrets, s.config.messageTexts)
 	}
-	if c.fault != nil && c.fault.Answer != nil {
+	if c.fault != nil {
 		sent.Header = mask.AnswerHeader(c.toClient.Header, !s.config.messageTexts)
 	}
 	return sent

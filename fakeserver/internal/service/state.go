@@ -332,15 +332,9 @@ type vault struct {
 // newVault makes a vault with a new key for AES-256-GCM and another for fingerprints.
 func newVault() *vault {
 	secret := make([]byte, 64)
-	_, _ = rand.Read(secret)                 // never fails: it ends the program instead
-	block, err := aes.NewCipher(secret[:32]) // AES-256
-	if err != nil {
-		panic(err) // only a wrong key length fails
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		panic(err) // only a wrong block size fails
-	}
+	_, _ = rand.Read(secret)                       // never fails: it ends the program instead
+	block, _ := aes.NewCipher(secret[:32])         // AES-256; only another length fails
+	aead, _ := cipher.NewGCMWithRandomNonce(block) // a block of AES always fits
 	return &vault{aead: aead, macKey: secret[32:]}
 }
 

@@ -29,7 +29,6 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
@@ -185,14 +184,11 @@ func findEndpoint(method, path string) (e *spec.Endpoint, agentID string, unrout
 		if !starts || !ends || hasID == (id == "") || id == "." || id == ".." || strings.Contains(id, "/") {
 			continue
 		}
-		id, err := url.PathUnescape(id)
-		switch {
-		case err != nil:
-		case e.Method == method:
+		if e.Method == method {
+			id, _ = url.PathUnescape(id) // EscapedPath is always well escaped
 			return e, id, nil
-		default:
-			allowed = append(allowed, e.Method)
 		}
+		allowed = append(allowed, e.Method)
 	}
 	if allowed == nil {
 		return nil, "", service.Refuse(service.NoSuchPath)
@@ -316,16 +312,15 @@ func (p *parser) value(f *spec.Field) (given bool) {
 	return true
 }
 
-// text reads a string and checks its length and its list of values. f.Fits counts code
-// points, as interface 8.4 does by the fake's own decision; another unit is checked as
-// well.
+// text reads a string and checks its length, in the unit of Behavior, and its list of
+// values.
 func (p *parser) text(f *spec.Field) {
 	s := p.Text()
 	switch {
 	// Half a surrogate pair is no text, though JSON can write it.
 	case p.Torn:
 		p.refuse(f.Path, strictjson.ErrHalfPair.Error())
-	case !f.Fits(s), p.behavior.LengthUnit != decisions.UnitPoints && f.MaxLen > 0 && p.behavior.Length(s) > f.MaxLen:
+	case f.MaxLen > 0 && p.behavior.Length(s) > f.MaxLen:
 		p.refuse(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
 		p.flaw.Length, p.flaw.Max = p.behavior.Length(s), f.MaxLen
 	case !f.Allows(s):

@@ -216,15 +216,10 @@ func (s *Set) Add(r Rule) (m *Active, err error) {
 	return m, nil
 }
 
-// putInForce makes the rule in steps. It must not act before the last, and never where
+// putInForce makes the rule in steps. It does not act before the last, and never where
 // package fakeserver refuses a step.
 func (m *Active) putInForce(fake *fakeserver.Server, matchers []fakeserver.Matcher) {
 	var ready atomic.Bool
-	defer func() {
-		if !ready.Load() { // a step was refused
-			m.acting.Remove()
-		}
-	}()
 	matchers = append(matchers, fakeserver.Where(func(fakeserver.Call) bool { return ready.Load() }))
 	if m.kind == Replies {
 		m.script(fake.OnMessage(matchers...))
