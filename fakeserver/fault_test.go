@@ -258,7 +258,7 @@ func TestSentIsWhatLeft(t *testing.T) {
 			time.Sleep(time.Second)
 			under := fake.UnderWay()
 			require.Len(t, under, 1, row.fault)
-			assert.Equal(t, []any{begun, time.Time{}, row.bytes}, []any{under[0].Time, under[0].Sent.Ended, under[0].Sent.Bytes}, row.fault)
+			assert.Equal(t, []any{begun, time.Time{}, row.bytes, false}, []any{under[0].Time, under[0].Sent.Ended, under[0].Sent.Bytes, under[0].Sent.Broke == "left"}, row.fault)
 			assert.Contains(t, <-ended, "DeadlineExceeded", row.fault)
 			synctest.Wait()
 			assert.Empty(t, fake.UnderWay(), row.fault)

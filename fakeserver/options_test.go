@@ -42,7 +42,7 @@ func TestLikeWithBounds(t *testing.T) {
 		`"at_least":3100`: "4096", `"at_least":65536`: "65536", `"at_most":6`: "6", `"at_least":5000,"at_most":6000`: "5000",
 		`"answer":8192`: "8192",
 	} {
-		fake, _ := newFake(t, fakeserver.Like(fmt.Appendf(nil, `{"format":1,"decisions":{"metadata_cap":{%s},"windows":{"at_least":3}}}`, bounds)))
+		fake, _ := newFake(t, fakeserver.Like(fmt.Appendf(nil, `{"format":1,"decisions":{"metadata_cap":{%s},"windows":{"at_least":3},"unknown_method":{"at_least":450}}}`, bounds)))
 		for _, d := range fake.Decisions() {
 			isCap := d.ID == "metadata_cap"
 			assert.Equal(t, []bool{isCap && d.Answer == "8192", isCap && d.Answer != "8192"}, []bool{d.Observed, d.Inferred}, d.ID)
@@ -85,7 +85,8 @@ var likes = []struct {
 	}},
 	{"refused_operations_spend", "true", func(fake *fakeserver.Server, c caller) { // a byok mode without a configuration is a wrong body
 		c.call("POST", "/v1/agents", `{"llm":{"mode":"byok"}}`).wantError(c.t, 400, "byok_not_configured")
-		assert.Equal(c.t, 1, fake.Limits(c.key)[2].Used, "agent_create_key_day")
+		c.call("POST", "/v1/warmup", `{"mode":"byok"}`).wantError(c.t, 409, "byok_not_configured")
+		assert.Regexp(c.t, "agent_create_key_day 1/50, .*warmup_key_hour 0/3", spent(fake.Limits(c.key)))
 	}},
 	{"limit_before_body", "false", func(fake *fakeserver.Server, c caller) { // likewise
 		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
@@ -156,6 +157,7 @@ var misuses = map[string]func(fake){
 	"more would be beyond":                                                    func(f fake) { f.Advance(1); f.Advance(1<<63 - 1) },
 	"Inject: the fault is the zero Fault; RefuseConnection, Change, Answer, ": func(f fake) { f.Inject(fakeserver.Fault{}) },
 	"Answer: 199 is no status from 200 to 599":                                func(f fake) { fakeserver.Answer(199, "") },
+	"RawAnswer: 600 is no status from 200 to 599":                             func(f fake) { fakeserver.RawAnswer(600, "", "") },
 	"RawAnswer: the header's value holds a control":                           func(f fake) { fakeserver.RawAnswer(200, "a\nsk-canary", "") },
 	"Latency: -1ns is negative":                                               func(f fake) { fakeserver.Latency(-1) },
 	"LoseReply: Fault{} is no way to lose a reply; Answer, ":                  func(f fake) { fakeserver.LoseReply(fakeserver.Fault{}) },
@@ -167,6 +169,7 @@ var misuses = map[string]func(fake){
 	"Chance: NaN is not between 0 and 1":                                      func(f fake) { f.OnMessage().Chance(math.NaN(), 0) },
 	"AddAgent: this fake did not issue that key":                              func(f fake) { f.AddAgent("amk_other", fakeserver.Agent{}) },
 	"AddExchanges: Text: at most 4000 characters":                             func(f fake) { f.AddExchanges("agent_000001", fakeserver.Exchange{Text: tooLong}) },
+	"AddExchanges: Text: at most 4000 characters, in valid UTF-8":             func(f fake) { f.AddExchanges("agent_000001", fakeserver.Exchange{Text: "\xff"}) },
 	"StoreBYOK: a provider key is required":                                   func(f fake) { f.StoreBYOK(f.Key(), "", fakeserver.BYOK{Provider: "openai"}) },
 	"Provider: one of openai_compat":                                          func(f fake) { f.StoreBYOK(f.Key(), "amk_x", fakeserver.BYOK{Provider: "amk_x"}) },
 	"Change: the function is nil":                                             func(f fake) { fakeserver.Change("x", nil) },

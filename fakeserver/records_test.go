@@ -32,7 +32,7 @@ func TestRefusedBodies(t *testing.T) {
 	for _, row := range []struct{ method, path, body, shown, member string }{
 		{"POST", "/v1/agents/a/messages", `{"text":5}`, `{"text":5}`, "text"},
 		{"POST", "/v1/agents/a/messages", `{"text": "` + long + `"}`, `{"text": "` + long + `"}`, "text"},
-		{"POST", "/v1/agents/a/messages", `text=Hello&api_key=abc`, `[redacted, 22 characters]`, "body"},
+		{"POST", "/v1/agents/a/messages", `1 :text=Hello&api_key=abc`, `[redacted, 25 characters]`, "body"},
 		{"POST", "/v1/agents", `{"llm":{"mode":"turbo","api_key":"k","label":"x"}}`, `{"llm":{"mode":"turbo","api_key":"[redacted]","label":"x"}}`, "llm.mode"},
 		{"POST", "/v1/agents", `{"llm":{"secret":"k"}}`, `{"llm":{"secret":"[redacted]"}}`, "llm.secret"},
 		{"POST", "/v1/agents", `{"customer_ref":["sk-proj-1"]}`, `{"customer_ref":["[redacted]"]}`, "customer_ref"},
@@ -329,6 +329,7 @@ func TestPartsThatFail(t *testing.T) {
 			assert.Equal(t, decided, len(fake.Conversation(agent)) == 1, part)
 			last := fake.Calls()[1]
 			assert.Equal(t, got == "EOF", last.Sent.Broke == "closed", "%s: what is recorded is what the client got", part)
+			assert.NotZero(t, last.Sent.Ended, part)
 			assert.Equal(t, decided, last.Why == "", part)
 			assert.Regexp(t, "^("+part+" failed, so there was no answer.)?$", last.Why)
 			assert.Empty(t, fake.UnderWay(), part)
@@ -423,7 +424,7 @@ var canaryCalls = []string{
 	`POST /v1/warmup {"mode":"byok"}`,
 	`PUT /v1/byok {"provider":"openai","api_key":<provider>,"label":<provider>}`,
 	`PUT /v1/byok {"provider":"no","api_key":<provider>}`,
-	`GET /v1/byok `,
+	`GET /v1/byok {"x":<text>}`,
 	`POST /v1/agents {"system_prompt":<prompt>,"llm":{"mode":"byok","provider":"openai","api_key":<provider>},"metadata":{"k":<provider>}}`,
 	`POST /v1/agents {"customer_ref":"<key>","llm":{"provider":"openai","api_key":<provider>},<provider>:1}`,
 	`GET /v1/agents/agent_000001 `,
@@ -445,7 +446,7 @@ var oddCalls = []string{
 	// and alone.
 	`PUT /v1/byok {"label":"\u0063nrY-key/+=&<é>\"8","provider":"openai","api_key":<provider>}`,
 	`POST /v1/agents {"metadata":{"provider_key":<provider>},"llm":{"provider":"openai","api_key":<provider>}}`,
-	`POST /v1/agents {"metadata":{"a":[{"API_KEY":[<provider>]}],"b":<provider>}}`,
+	`POST /v1/agents {"metadata":{"a":[{"API_KEY":[{"api_key":1,"x":<provider>}]}],"b":<provider>}}`,
 	`PUT /v1/byok {<provider>:1,"provider":"openai","api_key":<provider>}`,
 	`PUT /v1/byok {"cnrY-only":1,"provider":"openai","api_key":"cnrY-only"}`,
 	`POST /v1/agents {"customer_ref":"cnrY-1234-cnrY-only","metadata":{"api_key":["cnrY-1234","cnrY-1234-cnrY-only"]}}`,
@@ -525,6 +526,7 @@ func showCanaries(t *testing.T, hidden []string, opts ...fakeserver.Option) stri
 	var out bytes.Buffer
 	require.NoError(t, fake.WriteCalls(&out))
 	require.Contains(t, out.String(), "LoseReply", "the faults acted")
+	require.Contains(t, out.String(), `"path":"/v1/agents/%5Bredacted%5D"`, "where a key was escaped")
 	require.Contains(t, out.String(), `\"base_url\":\"https://[redacted]@x/v1\"`, "an address shows, without its password")
 	for _, v := range shown {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {

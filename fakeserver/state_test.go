@@ -34,7 +34,7 @@ func TestCopies(t *testing.T) {
 	}
 	fake.OnMessage().ReplyFunc(func(m fakeserver.Message) fakeserver.Reply {
 		spoil(m.Agent, m.History)
-		return fakeserver.Reply{Text: "yes", Warnings: replied}
+		return fakeserver.Reply{Text: "yes to " + m.Text, Warnings: replied, Status: 200}
 	})
 	matchers := []fakeserver.Matcher{fakeserver.Where(func(call fakeserver.Call) bool {
 		call.Header.Set("User-Agent", "x")
@@ -51,7 +51,7 @@ func TestCopies(t *testing.T) {
 		a, _ := fake.Agent(agent)
 		said := fake.Conversation(agent)
 		assert.Equal(t, []string{`{"a":1}`, "active"}, []string{string(a.Metadata), a.SMS.Status}, "read %d", i+1)
-		assert.Equal(t, []string{"yes", "w", "w"}, []string{said[0].ReplyText, said[0].Warnings[0], said[2].Warnings[0]}, "read %d", i+1)
+		assert.Equal(t, []string{"yes to one", "w", "w"}, []string{said[0].ReplyText, said[0].Warnings[0], said[2].Warnings[0]}, "read %d", i+1)
 		assert.Equal(t, []time.Time{then, fake.Now()}, []time.Time{said[2].Time, said[3].Time}, "read %d", i+1)
 		assert.Equal(t, "Go-http-client/1.1", fake.Calls()[1].Header.Get("User-Agent"), "read %d", i+1)
 		spoil(a, said)

@@ -111,9 +111,11 @@ func TestRequestsArriveAsOverASocket(t *testing.T) {
 			defer resp.Body.Close()
 			body, err := io.ReadAll(resp.Body)
 			resp.Header.Del("Date")
+			_ = resp.Body.Close()
+			_, closed := resp.Body.Read(make([]byte, 1))
 			call := append(fake.Calls(), fakeserver.Call{})[0] // net/http refuses some requests by itself
 			return []string{
-				fmt.Sprint(resp.Status, resp.Proto, resp.Header, resp.Trailer, resp.ContentLength, resp.TransferEncoding, resp.Uncompressed, resp.Close, string(body), err),
+				fmt.Sprint(resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor, resp.Header, resp.Trailer, resp.ContentLength, resp.TransferEncoding, resp.Uncompressed, resp.Close, string(body), err, closed != nil, resp.Request != nil),
 				fmt.Sprint(call.Method, call.Path, call.AgentID, call.Header, call.Body, call.BodyBytes),
 			}
 		}
@@ -145,20 +147,22 @@ func TestHooks(t *testing.T) {
 	fake, c := newFake(t)
 	for way, wire := range transports(t, fake) {
 		var ran []string
+		var conn net.Conn
 		wrote := make(chan bool, 1) // a Transport runs this hook on another goroutine, which may be late
 		req := c.request("GET", "/v1/status", noBody)
 		resp, err := wire.RoundTrip(req.WithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
 			GetConn: func(hostPort string) { ran = append(ran, hostPort) },
 			GotConn: func(info httptrace.GotConnInfo) {
 				ran = append(ran, info.Conn.LocalAddr().(*net.TCPAddr).IP.String(), info.Conn.RemoteAddr().String())
-				if _, err := info.Conn.Write(nil); way == "direct" {
-					assert.ErrorIs(t, err, net.ErrClosed, way)
-				}
+				conn = info.Conn
 			},
 			WroteHeaders: func() { wrote <- true },
 		})))
 		require.NoError(t, err, way)
 		read(t, resp).wantOK(t)
+		_ = conn.Close()
+		_, err = conn.Write(nil)
+		assert.ErrorIs(t, err, net.ErrClosed, way)
 		assert.True(t, <-wrote, way)
 		assert.Equal(t, []string{req.URL.Host + ":443", "192.0.2.1", "fake:443"}, ran, way)
 	}
@@ -526,6 +530,7 @@ var badBodies = map[string][]struct{ body, reason string }{
 	},
 	"POST /v1/agents": {
 		{`{"metadata":{"a":null,"b":[1,-2.5e3,true,false,{"a":{"a":1}}],"":"x","A":1,"c":[{"b":1},{"b":1}]}}`, ""},
+		{`{"metadata":{"a":"\ud800"}}`, "metadata: " + half},
 		{`{"llm":{"x":1}}`, `llm: member "x" is not allowed`},
 		{`{"metadata":[]}`, "metadata: must be an object"},
 		{`{"metadata":{"a":` + nested(9998) + `}}`, "metadata: at most 4096 characters of compact JSON"},
@@ -557,6 +562,8 @@ func TestReasonsOfBodies(t *testing.T) {
 			assert.Equal(t, row.reason == "", r.status == 200, clipped(row.body))
 		}
 	}
+	coded := c.call("POST", "/v1/warmup", emptyBody, "Content-Encoding: gzip")
+	assert.Equal(t, "Content-Encoding: only identity is accepted", coded.text("reason"))
 }
 
 // The service also answers requests that no client of net/http sends, and records the
