@@ -73,7 +73,7 @@ func TestAwait(t *testing.T) {
 // A name that an attacker's site resolves to 127.0.0.1 reaches nothing, and neither do
 // a page of another site and what a form of one can send.
 func TestOtherSites(t *testing.T) {
-	a := newAPI(t)
+	a, issued := newAPI(t), 1
 	for header, want := range map[string]int{
 		"Host: 127.0.0.1:8460": 201, "Host: 127.0.0.1": 201, "Host: 127.9.9.9": 201, "Host: localhost:1": 201, "Host: LOCALHOST": 201, "Host: localhost.:80": 201,
 		"Host: app.localhost": 201, "Host: [::1]:8460": 201, "Host: [::1]": 201, "Host: [::ffff:127.0.0.1]:1": 201,
@@ -87,6 +87,8 @@ func TestOtherSites(t *testing.T) {
 	} {
 		answer := a.send("POST", "/_fake/v1/keys", "{}", header)
 		assert.Equal(t, want, answer.status, header)
+		issued += strings.Count(answer.raw, `"label"`)
+		assert.Equal(t, issued, strings.Count(a.get("/keys"), `"label"`), "%s: what is refused has no effect", header)
 		assert.Empty(t, answer.header.Get("Access-Control-Allow-Origin"), header)
 		name, _, _ := strings.Cut(header, ":")
 		assert.Equal(t, want != 201, strings.Contains(answer.raw, ": must be"), header)

@@ -90,6 +90,12 @@ func (a api) underWay() net.Conn {
 	return conn
 }
 
+// Standard input is empty here.
+func TestUntilEOF(t *testing.T) {
+	cmd, _ := process(t, sameSignal, "--until-eof")
+	assert.NoError(t, cmd.Wait())
+}
+
 // Who does not want to wait for a call that hangs, says so again.
 func TestSecondSignalEnds(t *testing.T) {
 	cmd, a := process(t, time.Millisecond)
