@@ -155,6 +155,7 @@ func TestKeep(t *testing.T) {
 		{answer("4096"), observe.Finding{}, "4096"},
 		{answer("4096"), observe.Finding{AtLeast: 3000}, "4096"},
 		{answer("4096"), observe.Finding{AtLeast: 5000}, "at least 5000"},
+		{observe.Finding{AtLeast: 3, AtMost: 5}, observe.Finding{}, "3 to 5"},
 		{answer(`{"a":1,"b":2}`), answer(`{"b":3,"c":4}`), `{"a":1,"b":3,"c":4}`},
 	} {
 		o := &observe.Observation{Decisions: map[string]observe.Finding{"metadata_cap": tt.later}}

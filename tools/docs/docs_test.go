@@ -380,13 +380,19 @@ func TestErrorsPage(t *testing.T) {
 	}
 }
 
-// TestSweepPageNamesEveryFault, under the name that sweep prints.
+// TestSweepPageNamesEveryFault, under the name that sweep prints. The control interface
+// has each fault of package fakeserver.
 func TestSweepPageNamesEveryFault(t *testing.T) {
 	t.Chdir(root)
 	page := read(t, "docs/sweep.md")
 	_, names := faults.Named("")
 	for _, name := range append(names, "agent_gone", "fails") {
 		assert.Contains(t, page, "`"+name+"`", name)
+	}
+	// docs/standalone.md says which faults have no JSON.
+	rules := read(t, "cmd/agentmessaging-fake/internal/rules/rules.go")
+	for _, maker := range regexp.MustCompile(`(?m)^func ([A-Z]\w*)\(.*\) Fault {`).FindAllStringSubmatch(read(t, "fakeserver/fault.go"), -1) {
+		assert.Equal(t, maker[1] != "Change" && maker[1] != "RefuseConnection", strings.Contains(rules, "fakeserver."+maker[1]+"("), maker[1])
 	}
 }
 
