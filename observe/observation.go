@@ -250,7 +250,7 @@ func (o *Observation) Markdown() string {
 	return page
 }
 
-// cell is the evidence inside a table, where a bar would end the cell.
+// cell returns the evidence for a cell of a table, where a bar would end the cell.
 func cell(e *Evidence) string {
 	if e == nil {
 		return ""
@@ -341,7 +341,7 @@ func evidenceOf(x rawcall.Exchange, body string) *Evidence {
 // booleans.
 var evidenceMembers = []string{"error", "limit_key", "status", "sms.status", "mode", "ok", "warmed", "byok.provider", "created_at", "updated_at"}
 
-// compact is JSON inside a table.
+// compact returns a value as JSON for a cell of a table, where a bar would end the cell.
 func compact(v any) string { return strings.ReplaceAll(string(jsonOf(v)), "|", "/") }
 
 // identifier matches identifiers and times, label names of a service or a limit too, which

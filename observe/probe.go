@@ -21,7 +21,7 @@ type probe struct {
 	asked        question
 	budget       Spend
 	spent        Spend
-	mostRequests int               // spent.Requests when the current question must end; see find
+	mostRequests int               // the value of spent.Requests at which the current question must end
 	stopped      error             // no further call is made
 	badAnswers   int               // calls in a row without a documented answer
 	latest       rawcall.Exchange  // of the question under way
@@ -30,8 +30,8 @@ type probe struct {
 	meter        *meter            // how the key's minute counts, once it is known
 	reasons      map[string]string // by question: why it has no answer, though its find went on
 
-	warmUpsName any       // the limit_key of the limit on warm-ups; nil before it was met, or without one
-	warmUpsOpen time.Time // when that limit opens, once it was met
+	warmUpsName any       // the limit_key of the limit on warm-ups; nil before it has refused one, or without a name
+	warmUpsOpen time.Time // when that limit opens, once it has refused one
 }
 
 func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend) *probe {
@@ -294,8 +294,8 @@ func (p *probe) wait(d time.Duration) {
 	}
 }
 
-// emptyMinute waits until no call of the key counts in a limit by the minute any
-// more. That takes two minutes: weighted windows weigh the minute before too.
+// emptyMinute waits until no call of the key counts in a limit by the minute. That takes
+// two minutes, since weighted windows also count a part of the minute before.
 func (p *probe) emptyMinute() {
 	if len(p.counted) > 0 {
 		p.wait(2*time.Minute - p.now().Sub(p.counted[len(p.counted)-1].at))

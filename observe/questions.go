@@ -163,7 +163,7 @@ func readStatus(x rawcall.Exchange) any {
 	return object(map[string]any{"service": labelAt(x, "service"), "version": labelAt(x, "version"), "mode": labelAt(x, "mode")})
 }
 
-// nameByStatus are the statuses that have one cause only.
+// nameByStatus has the fake's name of the error for each status that has one cause only.
 var nameByStatus = map[int]string{
 	401: names.Unauthorized, 402: names.PaymentRequired, 403: names.Forbidden,
 	405: names.MethodNotAllowed, 409: names.BYOKNotConfigured, 503: names.BYOKUnavailable,

@@ -65,7 +65,7 @@ type Spend struct {
 
 // part is a countable part of a Spend.
 type part struct {
-	name, unit string // in a flag, in words
+	name, unit string // what it is called in a flag, and in words
 	n          *int
 }
 

@@ -159,8 +159,8 @@ func (w *Watcher) readAnswer(p *watchedCall, res *http.Response, at time.Time) {
 // hash identifies a key or an agent in memory.
 func (w *Watcher) hash(text string) uint64 { return maphash.String(w.seed, text) }
 
-// samples reports whether the body of an answer is looked at: decoding each of
-// them would cost a busy program more than the answers can teach.
+// samples decides whether the body of an answer is decoded. To decode each would cost a
+// busy program more than the Watcher would learn.
 func (w *Watcher) samples(p *watchedCall) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -227,8 +227,8 @@ func (t *tap) end(whole bool) {
 	})
 }
 
-// watchedCall is a call that passes. Where its answer depends on what was sent, its
-// endpoint has that as Body.
+// watchedCall is a call that passes through. Its Call.Body is the body that was sent, for the
+// endpoints whose answers say nothing without it.
 type watchedCall struct {
 	rawcall.Exchange
 	key, agent uint64
@@ -258,7 +258,7 @@ func (w *Watcher) learn(p *watchedCall) {
 	}
 	if p.Body != nil && undocumented(p.Exchange) != "" {
 		w.countSight("not documented: a body of " + answer)
-		return // of another sender, perhaps
+		return // perhaps a proxy answered
 	}
 	if p.Body != nil {
 		w.countMembers(p, " of "+answer)

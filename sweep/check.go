@@ -42,9 +42,9 @@ const (
 	// customer never got an agent that the baseline has, and the
 	// application has not named it: by its text, or by the error of its call. A
 	// report that names no message and is the error of no call excuses one that was
-	// tried. Nothing but its text names what met 401, 402 or 429: the application
-	// can make that call again. It excuses all that was not tried where a creation is
-	// in doubt and the application waits for somebody; see Resumes.
+	// tried. A call that met 401, 402 or 429 is named by its text alone, since the
+	// application can make it again. All that was not tried is excused if a creation is
+	// in doubt and the application waits for somebody to decide; see Resumes.
 	Lost Check = "lost"
 	// LostAgent: there is an agent whose identifier is neither in Env.Dir, in a file or
 	// in the name of one, nor in what was said, and there are more of them than in the
@@ -72,7 +72,7 @@ const (
 	// requests without end, or stalls in real time ([Watchdog]).
 	Ends Check = "ends"
 	// Panics: the scenario's goroutine panicked. A panic on another goroutine ends the
-	// process; with GODEBUG=tracebacklabels=1, Go 1.26 prints the run's name beside it.
+	// process; with GODEBUG=tracebacklabels=1, Go 1.26 prints the run's name with it.
 	Panics Check = "panics"
 	// Leak: goroutines are left that the baseline has not left.
 	Leak Check = "leak"
@@ -179,8 +179,9 @@ func (c *Call) madeGood(later []*Call) bool {
 	return false
 }
 
-// calls are those about the subject; about any where its text is "". A call that has sent
-// nothing, such as one that a death cut off, may be about each.
+// calls returns the calls about the subject, or about any subject of its endpoint if its
+// text is "". A call that has sent nothing, such as one that a death cut off, may be about
+// any subject, so it is among them.
 func (s subject) calls(all []*Call) []*Call {
 	return slices.DeleteFunc(slices.Clone(all), func(c *Call) bool {
 		return c.spec != s.endpoint || s.text != "" && c.subject != s.text && c.content != 0
@@ -288,16 +289,16 @@ func unknownAgents(records []*record) (lost []string) {
 	return lost
 }
 
-// keepsAgents reports an application that keeps identifiers of agents in Env.Dir.
+// keepsAgents reports whether the application keeps identifiers of agents in Env.Dir.
 func (r *run) keepsAgents() bool {
 	usual := r.baseline()[0].left
 	return slices.ContainsFunc(usual.state.ids, func(id string) bool { return strings.Contains(usual.dir.String(), id) })
 }
 
-// awaitsDecision reports an application that may do no more: a creation is in doubt,
-// somebody has to decide, and the application says so at each start. That is no excuse
-// after a death that tore a file, unless the application also waits where the same death
-// left the file whole: else it waits because it cannot read the file.
+// awaitsDecision reports whether the application rightly does no more: a creation is in
+// doubt, somebody has to decide, and the application says so at each start. After a death
+// that tore a file, it must also wait if the same death left the file whole: otherwise it
+// waits only because it cannot read the file.
 func (r *run) awaitsDecision() bool { return r.awaits() && (r.whole == nil || r.whole.awaits()) }
 
 // awaits reports whether the application may wait for somebody's decision, whatever a
@@ -375,8 +376,8 @@ func (r *run) notResumed(found found) {
 	}
 }
 
-// shown is a subject in a sentence. Its text may be somebody's words, so it is named by a
-// call that sends it.
+// shown names a subject in a sentence: by a call that sends it, since its text may be
+// somebody's words.
 func (r *run) shown(s subject) string {
 	what := map[*spec.Endpoint]string{spec.SendMessage: "the message", spec.CreateAgent: "the agent"}[s.endpoint]
 	for _, c := range slices.Concat(r.baseline()[0].calls, r.calls()) {
@@ -387,10 +388,10 @@ func (r *run) shown(s subject) string {
 	return fmt.Sprintf("%s with a text of %s", what, plural(len([]rune(s.text)), "character"))
 }
 
-// maxLine bounds what a report quotes.
+// maxLine bounds each thing that a report quotes, in bytes.
 const maxLine = 300
 
-// endpointOf is an endpoint as users know it; "" for none.
+// endpointOf returns an endpoint as users know it; "" for nil.
 func endpointOf(e *spec.Endpoint) fakeserver.Endpoint {
 	if e == nil {
 		return ""

@@ -87,7 +87,7 @@ func (e *Env) Output() io.Writer {
 	return lines{e.execution}
 }
 
-// Point is a place of the application's own, such as a write to a database. It
+// Point marks a place in the application, such as a write to a database. It
 // returns nil or, in the runs that test this place, an error: the application has to
 // report it, or come to the place once more and pass it; see [Swallowed]. The process
 // can also die there.

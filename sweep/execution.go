@@ -35,24 +35,24 @@ type execution struct {
 
 	clock     agentmessaging.Clock // of the client
 	goroutine string               // the scenario's goroutine
-	label     string               // of its goroutines; the folder tells executions of one name apart
+	label     string               // marks its goroutines; it has the folder too, since executions may share a name
 	ctx       context.Context      // of the scenario
 	cancel    context.CancelFunc
 	finished  bool // the scenario has returned
 
-	serving sync.RWMutex // held while the service is at work, and locked for the picture of a moment
+	serving sync.RWMutex // read-locked while the service is at work, locked while a moment is recorded
 
 	mu            sync.Mutex // guards what follows; note takes it
 	over          bool       // nothing below changes any more
 	record        record
-	last          moment         // the newest but for torn states, with the folder of the newest note
+	last          moment         // the newest that is no torn state; settleLocked keeps its folder up to date
 	names         map[string]int // how often each name was given
 	refusedInARow map[string]int // answers of 401 and 402 in a row, by goroutine
 	callsAfterEnd int            // calls after the scenario was ended
 }
 
-// The bounds of a run without faults, which nothing can be compared with yet: a scenario
-// that needs more goes on without end.
+// The bounds of a run without faults, for which there is no baseline yet. A scenario that
+// needs more is taken to go on without end.
 const (
 	mostRequests = 10_000
 	mostTime     = 1000 * time.Hour
@@ -159,7 +159,8 @@ func (x *execution) recovered() {
 	}
 }
 
-// client is a new client of the execution's fake whose every attempt passes the wire.
+// client returns a new client of the execution's fake, which sends its attempts through
+// transport.
 func (x *execution) client() (*agentmessaging.Client, error) {
 	fake := x.record.fake
 	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
@@ -282,8 +283,8 @@ func (x *execution) addMomentLocked(m moment) {
 // random matches what os.CreateTemp and the like put into the name of a file.
 var random = regexp.MustCompile(`[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d{4,}`)
 
-// settleLocked adds the states that a death in the middle of the writes since the last
-// note leaves. It comes before each note that later writes must find.
+// settleLocked adds the states that a death leaves in the middle of the writes since its
+// last call. Call it before you record anything that came after these writes.
 func (x *execution) settleLocked() {
 	if !x.collectMoments {
 		return
@@ -300,7 +301,8 @@ func (x *execution) settleLocked() {
 	x.last.record.left.dir = dir
 }
 
-// persistedLocked returns the folder as given, and the service and the time as they are now.
+// persistedLocked returns what would outlive the process now: the folder as given, and the
+// service and the time as they are.
 func (x *execution) persistedLocked(dir disk.Image) persisted {
 	fake, left := x.record.fake, x.record.left
 	var service bytes.Buffer
@@ -331,9 +333,9 @@ func (a instantClock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// leftovers are the goroutines of an execution that do not end by themselves: each by
-// its stack, innermost function first. One that is about to end may need longer on a
-// slow machine: the fake's Sleep returns when nothing runs any more.
+// leftovers returns the goroutines of an execution that do not end by themselves: each by
+// its stack, innermost function first. The fake's Sleep, which needs at least 2 ms, lets
+// goroutines end that are about to.
 func (x *execution) leftovers() []string {
 	if len(labelled(x.label)) == 0 {
 		return nil
@@ -372,17 +374,18 @@ func (x *execution) wait(done <-chan struct{}) {
 	x.stall(fmt.Sprintf("has not ended in %s of real time (%s)", x.watchdog, advice))
 }
 
-// stall ends a record whose execution goes on: what it still does is not of interest.
+// stall ends the record of an execution that does not end. What it still does is ignored.
 func (x *execution) stall(why string) {
 	stacks := labelled(x.label)
 	x.note(func() { x.over, x.record.stalled = true, why+":\n"+strings.Join(stacks, "\n") })
 }
 
-// labelKey marks the goroutines of an execution. A panic that ends the process shows the
-// name of the run by it where GODEBUG has tracebacklabels=1, from Go 1.26 on.
+// labelKey is the key of the label on the goroutines of an execution. With
+// GODEBUG=tracebacklabels=1, from Go 1.26 on, a panic that ends the process shows it, and
+// so the name of the run.
 const labelKey = "sweep"
 
-// labelled are the stacks of an execution's goroutines, without addresses.
+// labelled returns the stacks of an execution's goroutines, without addresses.
 func labelled(execution string) (stacks []string) {
 	var profile strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&profile, 1)
@@ -408,7 +411,7 @@ func currentGoroutine() string {
 	return strings.Join(words[:2], " ")
 }
 
-// inBubble reports a caller in a testing/synctest bubble.
+// inBubble reports whether the caller is in a testing/synctest bubble.
 func inBubble() (inside bool) {
 	defer func() { inside = recover() == nil }()
 	synctest.Wait() // panics outside

@@ -66,7 +66,7 @@ func Without(check Check, endpoints ...fakeserver.Endpoint) Option {
 	return func(c *config) { c.without = append(c.without, without{check, endpoints}) }
 }
 
-// drops reports a finding that [Without] drops.
+// drops reports whether [Without] drops a finding.
 func (c *config) drops(f Finding) bool {
 	return slices.ContainsFunc(c.without, func(w without) bool {
 		return w.check == f.Check && (len(w.endpoints) == 0 || slices.Contains(w.endpoints, f.Endpoint))

@@ -15,7 +15,7 @@ const (
 	fromOn = "from_on" // from the call on, until the restart
 )
 
-// dripping has each answer take half a minute.
+// dripping makes each answer take half a minute.
 var dripping, _ = faults.Named(faults.Dripping)
 
 // The faults that package faults does not have. agent_gone removes the agent before the
@@ -25,8 +25,8 @@ var (
 	agentGone = faults.Fault{Name: "agent_gone", Says: "The agent is gone, for good.", Status: 404}
 )
 
-// plan is the fault of one run, at one call or point, and what it has done so far; nil:
-// nothing goes wrong. The lock of the execution guards it.
+// plan is the fault of one run, at one call or point, and what it has done so far. A nil
+// plan lets nothing go wrong. The lock of the execution guards it.
 type plan struct {
 	stage  int    // of the execution: 0, or 1 for the first restart
 	target string // the name of the call or of the point
@@ -37,8 +37,8 @@ type plan struct {
 	at     *spec.Endpoint // of the call that it struck first; nil for a point
 }
 
-// plansOf are the plans of an execution: each fault at one attempt of each call, at the
-// whole call, and from then on.
+// plansOf returns the plans for an execution: each fault at one attempt of each call, at
+// the whole call, and from the call on.
 func plansOf(usual *record, single bool) (plans []*plan) {
 	add := func(target string, f faults.Fault, lasts ...string) {
 		for _, l := range lasts {
@@ -63,8 +63,8 @@ func plansOf(usual *record, single bool) (plans []*plan) {
 	return plans
 }
 
-// plansInRestart are the plans of a call in a restart after a death: one fault without and
-// one with an effect, and one that lasts longer than the client waits.
+// plansInRestart returns the plans for a call in a restart after a death. There are three
+// faults: the call has no effect, its effect is not seen, and the client does not wait.
 func plansInRestart(c *Call) (plans []*plan) {
 	lasts := map[string]string{faults.Refused: atCall, faults.ReplyLost: once, faults.LimitedDay: once}
 	for _, f := range faults.For(c.spec) {
@@ -87,8 +87,8 @@ func (p *plan) place() string {
 	return p.target
 }
 
-// next returns the fault that strikes the next attempt of a call, or a point,
-// where c is nil; one without a name if there is none.
+// next returns the fault that strikes the next attempt of call c, or a point if c is nil.
+// The fault has no name if none strikes.
 func (p *plan) next(stage int, name string, c *Call) (none faults.Fault) {
 	switch {
 	case p == nil:
@@ -107,8 +107,8 @@ func (p *plan) next(stage int, name string, c *Call) (none faults.Fault) {
 	return p.fault
 }
 
-// strikesLater reports whether the fault strikes a later call than the one at which it began.
-// Points fail one by one.
+// strikesLater reports whether a fault that lasts from a call on also strikes the later call
+// c. A fault that lasts from a point on strikes all later points (c is nil), and no call.
 func (p *plan) strikesLater(c *Call) bool {
 	switch {
 	case c == nil || p.at == nil:

@@ -53,18 +53,18 @@ type Call struct {
 	begun     time.Time // by the fake's clock
 	ended     bool
 	goroutine string // that made it
-	own       bool   // that is the scenario's own goroutine
+	own       bool   // the goroutine is the scenario's own
 	expired   bool   // its deadline has passed by the fake's clock, though not yet in real time
-	content   uint64 // digest of what it sends, and of the agent; 0 while it has sent nothing
-	subject   string // of the content: the text, or the customer_ref
+	content   uint64 // digest of the body that it sends, and of the agent; 0 before it has sent one
+	subject   string // what it is about: the text, or the customer_ref
 	key       string // the provider key that it sends; "" for none
 }
 
 // Attempt is one request.
 type Attempt struct {
 	Status int    // 0: no answer
-	Fault  string // of the plan, by name; "" where it was left alone
-	Err    error  // no answer, or none that is whole
+	Fault  string // name of the fault that struck it; "" for none
+	Err    error  // set if no whole answer came
 }
 
 func (c *Call) failed() bool    { return c.ended && c.Err != nil }
@@ -92,7 +92,7 @@ type run struct {
 	plan    *plan  // nil: no fault
 	records []*record
 
-	whole   *run // after a death that tore a file: the run after the same death before the write
+	whole   *run // for a death that tore a file: the run after a death just before that write
 	excused bool // a report came before the death
 
 	// Of the baseline alone: the same executions once more, and patterns of the lines
@@ -162,7 +162,7 @@ func (i persisted) key() string { return i.state.key() + i.dir.String() }
 type moment struct {
 	name   string // SendMessage_1/dies_arrived
 	when   string // after SendMessage_1 had arrived
-	whole  string // of a torn state: the key of the image before it
+	whole  string // for a torn state: the key of what a death before the write leaves
 	record record // what was done by then
 }
 
@@ -182,10 +182,10 @@ func (rec *record) snapshot(left persisted) record {
 type way int
 
 const (
-	said way = iota // and nothing is wrong
-	reported
-	asserted
-	warned // in another way: the baseline may say the same
+	said     way = iota // nothing is wrong
+	reported            // by Env.Reports
+	asserted            // by a failed assertion, or a panic
+	warned              // in any other way; it counts if the baseline does not say the same
 )
 
 // statement is one thing that the application said.
@@ -204,7 +204,7 @@ func (t statement) contains(subject string) bool {
 	return strings.Contains(t.text, subject) && regexp.MustCompile(outside+regexp.QuoteMeta(subject)+outside).MatchString(t.text)
 }
 
-// said is all that the application said, as text.
+// said returns all that the application said, as text.
 func (rec *record) said() (all string) {
 	for _, t := range rec.statements {
 		if t.text != "" {
@@ -242,8 +242,8 @@ func commonPattern(a, b string) string {
 	})
 }
 
-// normalized is a line without what varies even where nothing fails: it is equal for
-// lines that say the same.
+// normalized returns a line without the words that vary even if nothing fails: it is equal
+// for lines that say the same.
 func (r *run) normalized(line string) string {
 	line = volatile.ReplaceAllString(line, "#")
 	for _, pattern := range r.varied {
@@ -276,12 +276,12 @@ func (r *run) learnVariation(a, b *record, enough func(pattern string) bool) (un
 	return unlike
 }
 
-// reports are what the application said is wrong, more often than it says it in the
-// baseline.
+// reports returns the statements that something is wrong which the baseline does not have,
+// or not as often.
 func (rec *record) reports() []statement { return rec.newStatements(rec.baselines()...) }
 
-// newStatements are what the application said is wrong, more often than in the others,
-// or about a call that fails in none of them.
+// newStatements returns the statements that something is wrong which the others do not have
+// as often, or which quote the error of a call that does not usually fail.
 func (rec *record) newStatements(others ...*record) (fresh []statement) {
 	usually := mostOften(others, func(u *record) []statement { return u.statements })
 	for _, t := range rec.statements {
@@ -327,14 +327,14 @@ func (rec *record) usuallyFails(c *Call) bool {
 	})
 }
 
-// clears reports whether the application tried to clear what it had, perhaps,
-// stored last.
+// clears reports whether the last change that the application tried to make to the stored
+// provider key was to clear it.
 func (rec *record) clears() bool {
 	changes := slices.DeleteFunc(slices.Clone(rec.calls), func(c *Call) bool { return c.spec != spec.SetBYOK && c.spec != spec.ClearBYOK })
 	return len(changes) > 0 && changes[len(changes)-1].spec == spec.ClearBYOK
 }
 
-// when is the beginning of a sentence about an execution.
+// when begins a sentence about an execution.
 func (rec *record) when() string {
 	if rec.stage == 0 {
 		return ""
@@ -348,7 +348,7 @@ func (r *run) died() bool {
 	return slices.ContainsFunc(r.records, func(rec *record) bool { return rec.died != "" })
 }
 
-// calls are those of all executions, and reports what they said is wrong.
+// calls returns the calls of all executions.
 func (r *run) calls() (all []*Call) {
 	for _, rec := range r.records {
 		all = append(all, rec.calls...)
@@ -356,6 +356,7 @@ func (r *run) calls() (all []*Call) {
 	return all
 }
 
+// reports returns the reports of all executions.
 func (r *run) reports() (all []statement) {
 	for _, rec := range r.records {
 		all = append(all, rec.reports()...)
@@ -363,7 +364,7 @@ func (r *run) reports() (all []statement) {
 	return all
 }
 
-// public is the run as a check of the user sees it.
+// public returns the run as a check of the user sees it.
 func (r *run) public() *Run {
 	public := &Run{Plan: r.name, Fake: r.last().fake, Dir: r.last().dir, Lasted: r.records[0].lasted}
 	for i, rec := range r.records {
@@ -388,7 +389,7 @@ func (r *run) public() *Run {
 type state struct {
 	ids    []string        // of the agents that no plan took away
 	agents []string        // each without identifiers and times, a member in each line
-	held   map[subject]int // how often: messages to one agent, at most, and agents that no plan took away
+	held   map[subject]int // how often: a message to the agent that has it most often, an agent among all that no plan took away
 	sent   int             // messages to all agents
 	byok   string          // the stored configuration, a member in each line; "" where there is none
 	keys   string          // the API keys and what became of them
@@ -401,7 +402,7 @@ type subject struct {
 	text     string
 }
 
-// subjects are what the service holds, messages first.
+// subjects returns what the service holds, messages first.
 func (s state) subjects() []subject {
 	return slices.SortedFunc(maps.Keys(s.held), func(a, b subject) int {
 		return cmp.Or(strings.Compare(b.endpoint.Name, a.endpoint.Name), strings.Compare(a.text, b.text))
@@ -446,7 +447,7 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 // key is equal for states between which an application sees no difference.
 func (s state) key() string { return fmt.Sprintf("%q %q %q %q\n", s.ids, s.agents, s.byok, s.keys) }
 
-// unlike says in what two states differ, without anybody's words; "" where they are equal.
+// unlike names what differs between two states, without anybody's words; "" for nothing.
 func (s state) unlike(usual state) string {
 	got, want := s.parts(), usual.parts()
 	for i, part := range got {

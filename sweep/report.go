@@ -25,15 +25,15 @@ type cause struct {
 	died, silent bool
 }
 
-// runChecks runs the checks, and keeps what they find. Of the baseline Secret and the user's
-// own checks are looked at.
+// runChecks runs the checks, and keeps what they find. On the baseline it runs only
+// Secret and the user's own checks.
 func (s *sweep) runChecks(r *run) {
 	s.t.Helper()
-	var struck *spec.Endpoint // by the plan, first
+	var struck *spec.Endpoint // the endpoint of the call that the plan struck first
 	if r.plan != nil {
 		struck = r.plan.at
 	}
-	seen := map[Check]bool{} // in an execution before
+	seen := map[Check]bool{} // the checks that an earlier execution of the run has failed
 	for _, rec := range r.records {
 		if rec.died != "" {
 			continue
@@ -74,7 +74,7 @@ func (s *sweep) addToCause(r *run, whole bool, f Finding) {
 			f.Says = "the process died " + rec.died + "; " + f.Says
 		}
 	}
-	died := whole && r.died() && r.plan == nil // a fault in the restart is to blame first
+	died := whole && r.died() && r.plan == nil // a fault in the restart is a nearer cause than the death
 	silent := whole && len(r.reports()) == 0
 	i := slices.IndexFunc(s.causes, func(c *cause) bool {
 		alike := c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died && c.silent == silent
@@ -100,7 +100,7 @@ func (s *sweep) oneRun() bool {
 // the same are reported together.
 func (s *sweep) report() {
 	s.t.Helper()
-	asked := false // for a run that there is
+	asked := false // -run asked for a run that there is
 	slices.SortStableFunc(s.causes, func(a, b *cause) int { return len(b.plans) - len(a.plans) })
 	for len(s.causes) > 0 {
 		plan := s.causes[0].finding.Plan

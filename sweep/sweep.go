@@ -53,8 +53,8 @@ type sweep struct {
 	single   bool // all calls come from the scenario's goroutine
 
 	restarted map[string]*record // executions, by their stage and what they found
-	states    map[string]*run    // by the image that a death left, the run that goes on from there
-	outcomes  map[string]string  // by the name of a run, what is said of it if it is asked for and no check failed
+	states    map[string]*run    // by the key of what a death left: the run that goes on from it
+	outcomes  map[string]string  // by the name of a run: what is printed if -run asks for it and no check failed
 
 	executions int
 	stalls     int             // runs that the watchdog ended
@@ -225,7 +225,7 @@ func (s *sweep) finish(r *run, from persisted, stage int) {
 }
 
 // nextExecution returns the execution of a stage. What a restart does depends on what it
-// finds, so it is executed once for each image, unless a plan strikes it.
+// finds, so it is executed once for each thing that it may find, unless a plan strikes it.
 func (s *sweep) nextExecution(r *run, from persisted, stage int) *record {
 	x := &execution{name: r.name, from: from, stage: stage, collectMoments: stage == 1 && r.died()}
 	if r.plan != nil && stage == r.plan.stage {

@@ -66,7 +66,7 @@ func (x *execution) begin(e agentmessaging.CallStart) *Call {
 // end notes how a call ended. The process may die before the application knows it.
 func (x *execution) end(c *Call, e agentmessaging.CallEnd) {
 	x.note(func() {
-		x.nameLocked(c, "unsent") // unless it has a name: nothing was sent
+		x.nameLocked(c, "unsent") // a call that has no name yet has sent nothing
 		c.AgentID = e.AgentID
 	})
 	x.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
@@ -83,7 +83,7 @@ type sentBody struct {
 	} `json:"llm"`
 }
 
-// identify learns from its first request what a call does, and names it.
+// identify reads from the first request of a call what the call does, and names the call.
 func (x *execution) identify(c *Call, body []byte) {
 	var s sentBody
 	_ = json.Unmarshal(body, &s)
@@ -100,8 +100,9 @@ func (x *execution) identify(c *Call, body []byte) {
 	})
 }
 
-// nameLocked gives a call its name: its number among those of its endpoint or, on a
-// goroutine that may race, among those that do the same.
+// nameLocked names a call by its endpoint and its number among the calls of that. Calls of
+// other goroutines than the scenario's may come in any order, so the name of such a call
+// also has a digest of what it does, and its number is among the calls that do the same.
 func (x *execution) nameLocked(c *Call, does string) {
 	if c.Name != "" {
 		return
@@ -116,7 +117,7 @@ func (x *execution) nameLocked(c *Call, does string) {
 	}
 }
 
-// transport is the transport of a client that is swept.
+// transport sends the requests of a client, and lets the plan of the run strike them.
 type transport struct {
 	*execution
 	direct http.RoundTripper
@@ -137,7 +138,7 @@ func (w *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// attempt sends a request, with the fault that befalls it, and notes how it ended. It
+// attempt sends a request, with the fault that strikes it, and notes how it ended. It
 // refuses the requests of a scenario that would go on without end.
 func (w *transport) attempt(req *http.Request, c *Call) (*http.Response, error) {
 	w.serving.RLock()
@@ -175,9 +176,10 @@ func (x *execution) fingerprint() string {
 	return stored.Fingerprint
 }
 
-// nextFault counts a request and finds the fault that befalls it, if any.
+// nextFault returns the fault that strikes a request, if any, and whether the scenario was
+// ended, so that nothing may be sent.
 func (x *execution) nextFault(c *Call) (f faults.Fault, ended bool) {
-	ended = true // unless the execution goes on
+	ended = true // note runs nothing after the end of the execution
 	x.note(func() {
 		r := &x.record
 		r.deadKeyRequests = max(r.deadKeyRequests, x.refusedInARow[c.goroutine])

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/atomicfile"
 )
 
-// facts are what the program says when it serves: on standard output, and in the file
-// of --ready-file. With --json these are the names of the members, and a program may
+// facts are what the program prints when it serves, and writes to the file of
+// --ready-file. With --json these are the names of the members, and a program may
 // wait for the file and read it.
 type facts struct {
 	BaseURL    string `json:"base_url"`

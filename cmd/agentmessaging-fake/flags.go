@@ -38,7 +38,7 @@ type config struct {
 	log string
 	// allowRemote accepts an address that other machines reach.
 	allowRemote bool
-	// calls is how many calls are kept, by which serve sets the collector.
+	// calls is how many calls are kept. serve sets the garbage collector by it.
 	calls int
 	// control is what package control needs, filled by the flags and by prepare.
 	control control.Options
@@ -395,7 +395,7 @@ func takeColdStart(value string) ([]fakeserver.Option, error) {
 }
 
 // takeCalls bounds the memory of the program: 60,000 calls with texts of 4 KB take about
-// 600 MB. c.calls tells serve how the collector should treat them.
+// 600 MB. serve sets the garbage collector by c.calls.
 func (c *config) takeCalls(value string) (_ []fakeserver.Option, err error) {
 	if c.calls, err = strconv.Atoi(value); err != nil || c.calls < 1 || c.calls > 1_000_000 {
 		return nil, errors.New("must be an integer from 1 to 1000000")

@@ -19,7 +19,7 @@ var logForms = []string{"auto", "text", "json", "off"}
 // holds no key and no text of a message, as a fakeserver.Call prints itself. It writes
 // on the goroutine of the call, so a slow standard error slows calls.
 func newLog(form string, out io.Writer) func(fakeserver.Call) {
-	// Nobody reads along where standard error is a file or a pipe: a program does.
+	// A file or a pipe is read by a program, a terminal by a person.
 	if form == "auto" {
 		form = "json"
 		if isTerminal(out) {
@@ -56,8 +56,8 @@ func logRecord(c fakeserver.Call) slog.Record {
 	return record
 }
 
-// isTerminal reports whether a person reads along. /dev/null counts too, where it does
-// not matter: nobody reads it.
+// isTerminal reports whether a person may read the output as it is written. It does so
+// for /dev/null too, which nobody reads.
 func isTerminal(out io.Writer) bool {
 	file, is := out.(*os.File)
 	if !is {

@@ -156,7 +156,7 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 		}
 		_, _ = fmt.Fprintf(stderr, "observe spends at most %s of the key's limits\n", found.Preview(o.target, o.budget))
 		err = found.Continue(ctx, o.target, o.budget)
-		// Nothing has changed there: the budget may have ended, or a limit was shut.
+		// What was not seen has not changed: the budget was spent, or a limit was closed.
 		missing = printLines(stdout, "not seen this time:", found.Missing(earlier))
 	}
 	// What the baseline knows is kept after the comparison, or nothing would ever
@@ -186,7 +186,7 @@ func printChanges(found, earlier *observe.Observation, stdout io.Writer) int {
 	return changed
 }
 
-// printLines prints lines behind what they have in common, and returns their number.
+// printLines prints each line after a label, and returns how many lines there are.
 func printLines(stdout io.Writer, label string, lines []string) int {
 	for _, line := range lines {
 		_, _ = fmt.Fprintln(stdout, label, line)

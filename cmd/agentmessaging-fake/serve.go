@@ -37,8 +37,8 @@ type program struct {
 	facts    facts
 }
 
-// manyCalls are more than the collector should let memory double for: by default Go
-// lets a program grow to twice what is in use before it collects.
+// manyCalls is from how many kept calls on the garbage collector runs more often. By
+// default Go lets a program grow to twice the memory in use before it collects.
 const manyCalls = 10_000
 
 // serve runs until ctx ends, drains, and saves the state. It returns the exit status.
@@ -46,12 +46,12 @@ const manyCalls = 10_000
 // standard input end serving too.
 func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	if c.calls > manyCalls {
-		debug.SetGCPercent(5) // long texts cost little to look at, and much to keep twice
+		debug.SetGCPercent(5) // collecting long texts costs little, and keeping them twice much
 	}
 	p, err := start(c, stderr)
 	if err != nil {
 		complain(stderr, err)
-		// The exit status of a wrong flag, although only the start has found it.
+		// A wrong flag has its own exit status, even if only the start could find it.
 		if usage := new(usageError); errors.As(err, usage) {
 			return exitUsage
 		}
@@ -109,7 +109,7 @@ func listen(c *config) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--addr: %w; give an address of this machine such as 127.0.0.1:8460, where port 0 takes a free one", err)
 	}
-	// Only now, and of the listener: a name like localhost may lead anywhere.
+	// The listener has the real address: a name like localhost may lead anywhere.
 	if !c.allowRemote && !isLoopback(listener) {
 		_ = listener.Close()
 		return nil, usageError{errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")}
@@ -158,7 +158,7 @@ func (p *program) requireToken(g *jsonapi.Guard) (made string) {
 	g.AnyHost = !isLoopback(p.listener)
 	switch {
 	case !g.AnyHost:
-		g.Token = "" // exported for another fake, it must not lock this one
+		g.Token = "" // a token that the shell has exported for another fake must not lock this one
 	case g.Token == "":
 		made = rand.Text()
 		g.Token = made
@@ -174,7 +174,7 @@ func (p *program) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if p.server.Shutdown(ctx) != nil {
-		_ = p.server.Close() // a fault that hangs, hangs no longer
+		_ = p.server.Close() // ends the calls that a fault still keeps
 	}
 	return p.saveState()
 }

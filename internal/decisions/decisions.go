@@ -37,7 +37,7 @@ const (
 type object = map[string]any
 type list = []any
 
-// named is the answer of the fake to a question about names: each thing has its own.
+// named returns the fake's answer to a question about names: each value, by itself.
 func named(values ...string) object {
 	all := object{}
 	for _, name := range values {
@@ -66,7 +66,7 @@ var Asked = []Question{
 	{"null_members", "Is null for a member accepted, as if it were absent?", false, nil},
 	{"duplicate_members", "Is a member that is there twice accepted?", false, nil},
 	{"other_case_members", "Is a member in another case accepted?", false, nil},
-	{"behind_body", "Is anything behind the JSON document accepted?", false, nil},
+	{"behind_body", "Is anything after the JSON document accepted?", false, nil},
 	{"content_type", "Is a Content-Type other than JSON accepted?", false, nil},
 	{"length_unit", "What does a bound on a text count?", UnitPoints, list{UnitPoints, UnitUTF16, UnitBytes}},
 	{"metadata_cap", "How many characters of compact JSON may metadata have?", 4096, nil},
@@ -90,8 +90,8 @@ var Asked = []Question{
 	{"refused_requests_spend", "Which refused calls spend the limit on requests?", object{"401": false, "404": true, "400": true, "409": true, "status": false}, nil},
 }
 
-// Unasked are those that no call answers: somebody would have to arrange keys of other
-// kinds, a store that is down, or a spent day.
+// Unasked are the questions that no call answers: they need keys of other kinds, a store
+// that is down, or the whole day of a key.
 var Unasked = []Question{
 	{"other_limit_names", "Which limit_key have the other limits?",
 		named(names.IPMinute, names.KeyDay, names.AgentCreateKeyDay, names.AgentCreateIPMinute, names.BYOKSetKeyHour), nil},

@@ -21,8 +21,8 @@ type Fault struct {
 	Fault fakeserver.Fault `json:"-"`
 	// Takes is how long the answer takes; ForEver where none comes.
 	Takes time.Duration `json:"-"`
-	// Own faults stay at their endpoint when they last; the others then befall
-	// every endpoint.
+	// Own is set for a fault that, if it lasts, strikes only calls of the endpoint where it
+	// began. The others then strike calls of every endpoint that may answer so.
 	Own bool `json:"-"`
 }
 

@@ -50,8 +50,8 @@ func (w *Watch) add(folder string) {
 	}
 }
 
-// changes returns what has happened since it was asked last, in order, if the kernel
-// tells. The parts of one write are one change.
+// changes returns what has happened since its last call, in order. known is false if the
+// kernel gave the watch no events. The parts of one write are one change.
 func (w *Watch) changes() (all []Change, known bool) {
 	var buffer [1 << 14]byte
 	moves := map[uint32]string{} // where an entry was that moves, by the kernel's cookie

@@ -175,15 +175,15 @@ func newCallsUntilReset() *callsUntilReset {
 	return &callsUntilReset{ctx, end}
 }
 
-// reset is POST reset. Calls under way are let go first: one that hangs would keep a
-// connection of the next test.
+// reset is POST reset. It first ends the calls under way: one that hangs would keep a
+// connection that the next test needs.
 func (s *Server) reset(*request) (any, error) {
 	s.calls.Swap(newCallsUntilReset()).end()
 	s.admin.Restart()
 	return nil, s.applyOptions()
 }
 
-// Service is the service itself: the fake, with calls that end at a reset.
+// Service returns the service itself: the fake, whose calls a reset ends.
 func (s *Server) Service() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, end := s.untilReset(r.Context())

@@ -67,8 +67,8 @@ func (s *Server) stream(*request) (any, error) {
 	}), nil
 }
 
-// eventStream is one stream, and what it has sent so far. Only the goroutine of the stream
-// uses it. Errors of writing show at the next flush.
+// eventStream is the answer to one reader, and what it has sent so far. Only the goroutine
+// of the request uses it. An error of a write shows at the next flush.
 type eventStream struct {
 	*Server
 	w       io.Writer
@@ -144,8 +144,7 @@ const batch = 100
 // flushes after each batch, and returns the error of the connection.
 func (es *eventStream) sendCalls() error {
 	for {
-		// In batches, so that a stream that has fallen back far does not copy all calls
-		// at once.
+		// A stream that is far behind must not copy all calls at once.
 		dropped, calls := es.admin.DroppedCalls(), es.admin.CallsAfter(es.seq, batch)
 		// Numbers that are missing were dropped by the fake, before this stream read
 		// them.

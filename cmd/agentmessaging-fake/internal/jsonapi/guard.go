@@ -12,8 +12,8 @@ import (
 // every request, Admit for those of the control interface: the service itself asks for
 // API keys.
 type Guard struct {
-	// AnyHost accepts every Host, for an address that is not loopback: there the
-	// token protects what is worth it.
+	// AnyHost accepts every Host, for an address that is not loopback: there the token
+	// protects the program.
 	AnyHost bool
 	// Token is what Admit asks for, as a bearer token; "" lets everybody in.
 	Token string

@@ -4,8 +4,8 @@
 //
 // A request comes in by Read, which checks the query and takes the body, and Decode,
 // which makes a value of the body. It goes out by Answer, which knows values, streams
-// and errors. A Guard says beforehand who may call at all. Routes and the meaning of
-// values are with the package that uses this one, which is control.
+// and errors. A Guard says beforehand who may call at all. Package control,
+// which uses this one, has the routes and knows what the values mean.
 package jsonapi
 
 import (
@@ -106,7 +106,7 @@ func Read(w http.ResponseWriter, r *http.Request, allowed string, most int64) (q
 			return q, nil, fmt.Errorf("query: parameter %s", notAllowed(name, names))
 		case len(values) > 1:
 			return q, nil, fmt.Errorf("%s: is there twice", name)
-		// As in a body, a parameter that is there and empty is no value.
+		// An empty parameter is refused, as an empty member of a body is.
 		case values[0] == "":
 			return q, nil, fmt.Errorf("%s: %s", name, emptyReason)
 		}
@@ -179,8 +179,8 @@ func (q *Query) Refuse(format string, args ...any) {
 	q.Err = cmp.Or(q.Err, fmt.Errorf(format, args...))
 }
 
-// emptyReason says what is wrong with "". Taken as absent, it would widen a rule or a
-// filter of a script whose variable is not set to every call.
+// emptyReason says what is wrong with "". If it counted as absent, a script whose variable
+// is not set would make a rule or a filter for every call.
 const emptyReason = "must not be empty; leave it out instead"
 
 // NonEmpty is a string in a body that is left out rather than empty. Decode refuses ""

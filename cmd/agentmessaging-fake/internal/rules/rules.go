@@ -319,11 +319,11 @@ func (s *Set) Remove(kind Kind, id string) bool {
 	return len(s.rules) < before
 }
 
-// Fault is a fault as an object: its kind, and the members that the kind takes. written
-// is that object, so that a rule is shown as it was given.
+// Fault is a fault that was given as an object: its kind, and the members that the kind
+// takes.
 type Fault struct {
 	fakeserver.Fault
-	// written is the object that the fault was made of.
+	// written is that object, so that a rule is shown as it was given.
 	written json.RawMessage
 }
 
@@ -450,9 +450,9 @@ func (k faultKind) check(name string, given map[string]json.RawMessage) error {
 	return nil
 }
 
-// faultNamed finds a fault of the list that package sweep has too. Over a socket the
-// connection is accepted before the fake sees it, so it cannot be refused: that fault is
-// left out.
+// faultNamed finds a fault by its name in package faults, whose list package sweep uses too.
+// It leaves out the refused connection: a socket accepts a connection before the fake
+// sees it.
 func faultNamed(name string) (fakeserver.Fault, error) {
 	found, names := faults.Named(name)
 	if found.Name == "" || name == faults.Refused {

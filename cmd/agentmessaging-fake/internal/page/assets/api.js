@@ -12,8 +12,8 @@ export class Failure extends Error {
   }
 }
 
-// The token lives as long as the tab: it opens the whole fake. So it is in
-// sessionStorage, and in no address and no cookie.
+// setToken keeps the token for as long as the tab is open. It opens the whole fake, so it
+// is in sessionStorage, and in no address and no cookie.
 export function setToken(token) {
   sessionStorage.setItem(tokenName, token);
   change({ locked: '' });

@@ -26,7 +26,7 @@ export function oneAtATime(load) {
   };
 }
 
-// A lost connection shows in the header; other failures are shown as a notice.
+// loadFailed shows a failure as a notice. A lost connection shows in the header.
 export function loadFailed(err) {
   // A 401 has the page ask for the token, and a 404 is what get answers with null.
   if (err instanceof Failure && err.status !== 401 && err.status !== 404) notice('bad', sentence(err));

@@ -65,7 +65,8 @@ function readTraffic(query) {
   if (seq !== (state.openCall?.seq ?? 0)) openCall(seq);
 }
 
-// A part that is not URL encoded was typed by hand, and is taken as it is.
+// decode reads a part of the address. One that is not URL encoded was typed by hand, and
+// is taken as it is.
 function decode(id) {
   try {
     return decodeURIComponent(id);

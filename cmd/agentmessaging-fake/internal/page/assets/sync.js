@@ -82,7 +82,8 @@ function onEvent({ event, data }) {
   change(state.openCall?.seq === found.seq ? { openCall: found } : {});
 }
 
-// A reset or the end of all calls empties the list; the calls that come then are new.
+// onState takes a change of some kind of state. A reset, and a request to forget the calls,
+// empty the list; calls that come after that are new.
 function onState(what) {
   if (what === 'reset' || what === 'calls') {
     log.replace({ calls: [], total: 0 });

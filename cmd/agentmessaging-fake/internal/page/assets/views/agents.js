@@ -32,7 +32,7 @@ export function Agents() {
   );
 }
 
-// What the middle says where no agent is open: which of four cases it is.
+// nothing is what the middle shows while no agent is open, for each of four reasons.
 function nothing(agents) {
   if (state.agents === null) return null;
   if (state.route.id) return empty('No such agent', h('p', 'It may have gone with a reset. Open one from the list.'));
@@ -79,7 +79,7 @@ function smsTag(status, before = '') {
   return tag(before + status, tones[status]);
 }
 
-// What was said with an agent, and a line to say more.
+// Conversation is what was said with an agent, and a line to say more.
 function Conversation({ agent }) {
   const id = agent.agent_id;
   // The conversation of another agent may still be there while this one's is loaded.

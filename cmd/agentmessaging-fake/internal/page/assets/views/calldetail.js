@@ -110,7 +110,7 @@ function bodyOf(label, body, bytes) {
   return [code(label, indentJSON(body)), isLong(body) && h('small', `Only the beginning of ${plural(bytes, 'byte')} was kept.`)];
 }
 
-// Seldom what one is looking for, so it is closed at first.
+// header shows a header, closed at first: one seldom looks for it.
 function header(values = {}) {
   const lines = Object.entries(values).flatMap(([name, all]) => all.map((value) => `${name}: ${value}`));
   return lines.length > 0 && h('details', h('summary', h('small', plural(lines.length, 'header'))), h('pre', lines.join('\n')));

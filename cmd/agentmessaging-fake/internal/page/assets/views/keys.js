@@ -167,7 +167,7 @@ function share({ left, max }) {
   return max ? Math.min(1, (max - left) / max) : 0;
 }
 
-// From four fifths on a limit is worth a look.
+// toneOf is the colour of a limit: from four fifths on it is a warning.
 function toneOf(row) {
   if (row.left === 0) return 'bad';
   return share(row) >= 0.8 ? 'warn' : 'good';

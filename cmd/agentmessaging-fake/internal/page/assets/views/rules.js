@@ -25,7 +25,7 @@ export function Rules() {
   );
 }
 
-// What there is to say where no rule is in force.
+// nothing is what the list shows while no rule is in force.
 function nothing() {
   return empty(
     'Every call goes through',
@@ -34,15 +34,15 @@ function nothing() {
   );
 }
 
-// A first fault for a shell: the next call is answered 429. Away from loopback the call
-// needs the token.
+// firstFault is a call for a shell that makes a first fault: the next call is answered 429.
+// If the program is not on loopback, the call needs the token.
 function firstFault() {
   const body = '{"fault":{"kind":"rate_limited","retry_after":"30"},"times":1}';
   return { method: 'POST', path: controlPath('faults'), body, key: state.info?.remote ? '' : 'missing' };
 }
 
-// A fault and a script in the list: what they do, how often they did, and on which
-// calls.
+// faultRow and replyRow are a fault and a script in the list: what each does, how often it
+// has acted, and on which calls.
 function faultRow(fault) {
   return row(['faults', fault.id], fault.name, fault.hits, conditions(fault, 'every call'));
 }

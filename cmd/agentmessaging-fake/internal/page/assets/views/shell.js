@@ -88,7 +88,7 @@ const steps = [
   ['24h', '+1 day'],
 ];
 
-// The clock shows where the fake's time is, and how far it was moved.
+// Clock shows the fake's time, and how far it was moved.
 function Clock() {
   const { advanced } = state.clock;
   return h(
@@ -106,7 +106,8 @@ function advance(duration, label) {
   act(`The clock moved ${label}. Only a reset takes it back.`, () => control('POST', ['clock'], { duration }));
 }
 
-// The browser opens and closes a popover, and gives the focus back.
+// Reset asks before it resets the fake. It is a popover: the browser opens and closes it, and
+// gives the focus back.
 function Reset() {
   // Both buttons close the question; the focus begins at the one that changes nothing.
   const hide = { popovertarget: 'reset', popovertargetaction: 'hide' };

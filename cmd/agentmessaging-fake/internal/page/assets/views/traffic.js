@@ -94,7 +94,7 @@ function Filter() {
   );
 }
 
-// What there is to say before there is a list.
+// content is the list, or what to show while there is none.
 function content(attempts) {
   // Before the fake has answered, nobody knows whether there are calls.
   if (!state.info) return empty('Connecting to the fake');
@@ -107,7 +107,7 @@ function content(attempts) {
   return h(List, { key: log.listNumber, attempts });
 }
 
-// What to do where nothing has happened yet.
+// Connect says how to make a first call.
 function Connect() {
   // A key that was chosen with --key may be a secret, so the fake does not show it.
   const { key } = state.info;
@@ -215,7 +215,7 @@ function UnderWay() {
   );
 }
 
-// The list is drawn before a row of it takes the focus.
+// close closes the open call, and gives the focus to a row once the list is drawn.
 function close() {
   change({ openCall: null });
   go('traffic');
