@@ -1,5 +1,5 @@
-// Package atomicfile writes files that are there whole or not at all: a program that
-// dies while it writes leaves the old content.
+// Package atomicfile writes files atomically: a program that dies while it writes leaves
+// the old content.
 package atomicfile
 
 import (
@@ -11,8 +11,7 @@ import (
 	"path/filepath"
 )
 
-// target is the file that a path means. A link stays, and the file that it leads to
-// is replaced.
+// target follows symbolic links, so that Write replaces the file and not the link.
 func target(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -20,8 +19,8 @@ func target(path string) string {
 	return path
 }
 
-// Writable returns why Write would refuse the path, before hours of work have made what
-// there is to write.
+// Writable returns why Write would refuse the path. Call it before hours of work whose
+// result is to be written there.
 func Writable(path string) error {
 	temporary, err := nextTo(path)
 	if err != nil {
@@ -31,9 +30,9 @@ func Writable(path string) error {
 	return os.Remove(temporary.Name())
 }
 
-// nextTo makes a temporary file of mode 0600 that can replace the one that the path means:
-// a file can be renamed over another one of the same file system only. A device or a
-// folder must not be replaced by a file.
+// nextTo makes a temporary file of mode 0600 in the folder of the file that it will
+// replace, because a rename works only within one file system. It refuses a path that is
+// a device or a folder.
 func nextTo(path string) (*os.File, error) {
 	file := target(path)
 	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
@@ -46,7 +45,7 @@ func nextTo(path string) (*os.File, error) {
 	return temporary, nil
 }
 
-// Write replaces or makes a file that nobody else can read.
+// Write replaces or makes a file. Only its owner can read it (mode 0600).
 func Write(path string, content []byte) error {
 	temporary, err := nextTo(path)
 	if err != nil {
@@ -63,7 +62,7 @@ func Write(path string, content []byte) error {
 	return err
 }
 
-// ReadJSON decodes the file into v. A file that is not there changes nothing.
+// ReadJSON decodes the file into v. If there is no file, it leaves v as it is.
 func ReadJSON(path string, v any) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +74,7 @@ func ReadJSON(path string, v any) error {
 	return err
 }
 
-// WriteJSON writes v as Write does, for people to read too.
+// WriteJSON writes v as indented JSON, in the way of Write.
 func WriteJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// Write writes calls as an HTTP archive (HAR 1.2), which the developer tools of
-// browsers open, one call at a time. Each response is the one that was sent. Where
-// the service had decided something else, the member _decided holds that.
+// Write writes calls as an HTTP archive (HAR 1.2), which the developer tools of browsers
+// open. It needs the memory of one call only. Each response is the one that was sent. If a
+// fault replaced the answer that the fake had decided on, that is in the member _decided.
 func Write(w io.Writer, calls iter.Seq[fakeserver.Call]) error {
 	if _, err := io.WriteString(w, `{"log":{"version":"1.2","creator":{"name":"agentmessaging fakeserver","version":"1"},"entries":[`); err != nil {
 		return err
@@ -39,9 +39,9 @@ func Write(w io.Writer, calls iter.Seq[fakeserver.Call]) error {
 
 type object map[string]any
 
-// harEntry has -1 for sizes that the fake does not know, as the format wants, and all of
-// the time as waiting: the fake does not measure sending and receiving. The query is
-// redacted in every record, so none is listed.
+// harEntry returns the entry of a call. Sizes that the fake does not know are -1, as the
+// format demands. All of the time is waiting time, because the fake does not measure
+// sending and receiving. No query is listed, because records redact it.
 func harEntry(c fakeserver.Call) object {
 	none := []any{}
 	request := object{
@@ -59,8 +59,8 @@ func harEntry(c fakeserver.Call) object {
 	}
 }
 
-// harResponse is what the client got. The format leaves names that begin with _ to the
-// programs that write it.
+// harResponse returns the response that the client got. The format allows programs to add
+// members whose names begin with _.
 func harResponse(c fakeserver.Call) object {
 	response := object{
 		"status": c.Sent.Status, "statusText": http.StatusText(c.Sent.Status), "httpVersion": "HTTP/1.1",

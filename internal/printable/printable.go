@@ -17,7 +17,7 @@ const maxName = 64
 // other control characters, at most limit bytes.
 func Line(text string, limit int) string {
 	if len(text) <= limit && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return text // as nearly all are
+		return text // nearly all texts
 	}
 	if len(text) > 4*limit {
 		text = text[:4*limit]

@@ -1,5 +1,9 @@
-// Package redact takes secrets out of what the service, a proxy or a transport
-// said. It imports nothing of the module. The tests of the client, in secret_test.go,
+// Package redact takes secrets out of texts that the service, a proxy or a transport
+// wrote. A secret is an API key, a provider key, or the user text of a call: the system
+// prompt or the message that a person wrote. A text may hold a secret as a whole, in
+// part, or encoded, because gateways echo requests in many ways.
+//
+// The package imports nothing of the module. The tests of the client, in secret_test.go,
 // are its tests.
 package redact
 
@@ -23,12 +27,12 @@ import (
 // Redacted replaces a secret.
 const Redacted = "[redacted]"
 
-// Redactor hides what a call has sent. The zero value hides nothing. Only With may be
+// Redactor hides the secrets of a call. The zero value hides nothing. Only With may be
 // called by several goroutines at once.
 type Redactor struct {
-	secrets []secret // the keys; then the words, once a text was long enough to show them
-	keys    int      // how many of the secrets are keys
-	words   string   // that are not among the secrets yet
+	secrets  []secret // the keys; then the user text, once all has prepared it
+	keys     int      // how many of the secrets are keys
+	userText string   // the user text, until all has made a secret of it; most calls never need it
 }
 
 // New returns a Redactor that hides an API key.
@@ -38,80 +42,81 @@ func New(apiKey string) *Redactor {
 }
 
 // With returns a Redactor that also hides another key, such as the provider key, and the
-// words of a person that a call has sent. Either may be empty.
-func (r *Redactor) With(key, words string) Redactor {
+// user text of a call. Either may be empty.
+func (r *Redactor) With(key, userText string) Redactor {
 	with := Redactor{secrets: r.secrets[:r.keys:r.keys], keys: r.keys}
 	if len(key) >= minSecret {
 		with.secrets, with.keys = append(with.secrets, newSecret(key, keyParts)), r.keys+1
 	}
-	if len(words) >= minSecret {
-		with.words = words
+	if len(userText) >= minSecret {
+		with.userText = userText
 	}
 	return with
 }
 
-// minSecret is the length in bytes below which a secret is not searched for: to replace
-// "a" everywhere would destroy the text and hide nothing.
+// minSecret is the shortest secret, in bytes, that is hidden: to replace each "a" would
+// destroy the text and hide nothing.
 const minSecret = 6
 
-// HasKey reports whether a text has a whole key in it.
+// HasKey reports whether a text contains a whole key.
 func (r *Redactor) HasKey(text string) bool {
 	return slices.ContainsFunc(r.secrets[:r.keys], func(key secret) bool { return strings.Contains(text, key.text) })
 }
 
-// place says where a text comes from. How much of a secret it may show depends on that.
+// place says where a text comes from. It decides how long a part of a secret the text may
+// show.
 type place int
 
 const (
-	inText   place = iota // this machine has made it, such as a Go error
-	inAnswer              // the words of an answer, which may quote a part of what was sent
+	inText   place = iota // made on this machine, such as a Go error
+	inAnswer              // a member of an answer, which may quote a part of the request
 	inName                // a name that programs switch on, such as a limit_key
-	inQuote               // what came in place of an answer: nobody knows who wrote it
+	inQuote               // in place of an answer: nobody knows who wrote it
 )
 
-// parts say which part of a secret shows it. What is shorter may be shown.
+// parts says how long a part of a secret must be to be hidden. A shorter part may show.
 type parts struct {
-	first       int    // so many bytes from its beginning
-	firstBase64 int    // so many letters from the beginning of its base64
-	letters     [4]int // by place: so many of its letters and digits in a row, whatever is between them
+	first       int    // bytes from its beginning
+	firstBase64 int    // letters from the beginning of its base64
+	letters     [4]int // by place: letters and digits in a row, with anything in between
 }
 
-// whole is longer than any secret: only the whole of it shows it.
+// whole is longer than any secret: no part is hidden, only the whole.
 const whole = math.MaxInt
 
-// A name may have a word in common with a key, such as "provider-1", and all of a person's
-// words, which are not searched for in names. Other texts have several ordinary words in
-// common with them.
+// A name may have a word in common with a key, such as "provider-1". Other texts may have
+// several ordinary words in common with a user text, and a name may be all of one, so names
+// are not searched for user text.
 var (
-	keyParts   = &parts{first: 8, firstBase64: 10, letters: [4]int{inText: whole, inAnswer: 8, inName: 16, inQuote: 8}}
-	wordsParts = &parts{first: whole, firstBase64: 32, letters: [4]int{inText: whole, inAnswer: 20, inName: whole, inQuote: 8}}
+	keyParts      = &parts{first: 8, firstBase64: 10, letters: [4]int{inText: whole, inAnswer: 8, inName: 16, inQuote: 8}}
+	userTextParts = &parts{first: whole, firstBase64: 32, letters: [4]int{inText: whole, inAnswer: 20, inName: whole, inQuote: 8}}
 )
 
-// A secret is a key, or the words of a person.
+// A secret is a key or a user text, prepared for the search.
 type secret struct {
-	text    string
-	parts   *parts
-	firsts  [4][]byte // folded: the first bytes of the text, and of its base64
-	letters []byte    // of the text, in lower case
+	text       string
+	parts      *parts
+	beginnings [4][]byte // folded: the beginnings of the text, and of its base64 in three positions
+	letters    []byte    // the letters and digits of the text, in lower case
 }
 
-// newSecret prepares what is searched for. In base64, three bytes are four letters: what
-// comes before the secret decides whether its first, second or third byte begins such a
-// group.
+// newSecret prepares a secret for the search. Base64 turns each group of three bytes into
+// four letters. The number of bytes before the secret decides whether its first, second
+// or third byte begins a group, so the secret has three encodings.
 func newSecret(text string, shown *parts) secret {
 	s := secret{text: text, parts: shown, letters: appendLetters(make([]byte, 0, len(text)), text)}
-	s.firsts[0] = fold([]byte(text[:min(shown.first, len(text))]))
+	s.beginnings[0] = fold([]byte(text[:min(shown.first, len(text))]))
 	for skip := range 3 {
 		part := []byte(text[skip:min(len(text), skip+shown.firstBase64)])
-		letters := min(shown.firstBase64, len(part)*8/6) // without one that the next byte has a part in
-		s.firsts[1+skip] = fold(base64.RawStdEncoding.AppendEncode(nil, part))[:letters]
+		letters := min(shown.firstBase64, len(part)*8/6) // without the last letter if the byte after part changes it
+		s.beginnings[1+skip] = fold(base64.RawStdEncoding.AppendEncode(nil, part))[:letters]
 	}
 	return s
 }
 
-// fold makes letters that become one another the same, in place: net/http changes the case
-// of header names, "+" is a space in a query, and "-" and "_" are + and / in the base64 of
-// URLs.
+// fold replaces bytes that turn into one another by the same byte, in place: net/http
+// changes the case of header names, "+" is a space in a query, and the base64 of URLs has
+// "-" and "_" in place of "+" and "/".
 func fold(text []byte) []byte {
 	for i, c := range text {
 		switch {
@@ -136,8 +141,8 @@ func appendLetters(letters []byte, text string) []byte {
 	return letters
 }
 
-// letter is a letter or digit in lower case, and less than 0 for anything else. It is
-// short enough to be inlined, for most are one already.
+// letter returns a letter in lower case or a digit; -1 for any other character. Most
+// characters take the short way, which the compiler inlines.
 func letter(c rune) rune {
 	if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' {
 		return c
@@ -152,15 +157,15 @@ func lowered(c rune) rune {
 	return -1
 }
 
-// Text hides keys and words in a text that this machine has made, such as a Go error.
+// Text hides secrets in a text that was made on this machine, such as a Go error.
 func (r *Redactor) Text(text string) string { return hide(r.all(), text, inText) }
 
-// Answer is Text for the words of an answer, which may quote a part of what was sent.
+// Answer hides secrets in a member of an answer, which may quote a part of the request.
 func (r *Redactor) Answer(text string) string { return hide(r.all(), text, inAnswer) }
 
 // Identifier hides keys, whole or in part, in a name that programs switch on, such as a
-// limit_key. A word of a message that is a part of it, such as "minute", stays. What does
-// not look like an identifier is the words of an answer.
+// limit_key. User text stays, because a message may contain the name or a word of it, such
+// as "minute". A text that does not look like an identifier is redacted as by Answer.
 func (r *Redactor) Identifier(name string) string {
 	isOther := func(c rune) bool { return c > '~' || letter(c) < 0 && !strings.ContainsRune("-./:_=+", c) }
 	if len(name) > 128 || strings.ContainsFunc(name, isOther) {
@@ -169,16 +174,16 @@ func (r *Redactor) Identifier(name string) string {
 	return hide(r.secrets[:r.keys], name, inName)
 }
 
-// all returns the keys and, last, the words.
+// all returns the keys and, last, the user text.
 func (r *Redactor) all() []secret {
-	if r.words != "" {
-		r.secrets, r.words = append(r.secrets, newSecret(r.words, wordsParts)), ""
+	if r.userText != "" {
+		r.secrets, r.userText = append(r.secrets, newSecret(r.userText, userTextParts)), ""
 	}
 	return r.secrets
 }
 
-// JSON hides secrets in a JSON value. Where that leaves no JSON, as in a number, it
-// hides all of the value.
+// JSON hides secrets in a JSON value. If the result is not JSON, as for a number, it hides
+// the whole value.
 func (r *Redactor) JSON(value json.RawMessage) json.RawMessage {
 	text := r.Answer(string(value))
 	if !json.Valid([]byte(text)) {
@@ -187,7 +192,7 @@ func (r *Redactor) JSON(value json.RawMessage) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// Header returns a copy without secrets in names and values.
+// Header returns a copy of a header without secrets in names and values.
 func (r *Redactor) Header(header http.Header) http.Header {
 	shown := header.Clone()
 	for name, values := range shown {
@@ -202,8 +207,8 @@ func (r *Redactor) Header(header http.Header) http.Header {
 	return shown
 }
 
-// hide replaces secrets that are whole and not encoded, and parts of them. Where they are
-// encoded, it replaces all of the text.
+// hide replaces whole secrets and their parts. If a secret is still there, because it is
+// encoded, hide replaces the whole text.
 func hide(secrets []secret, text string, in place) string {
 	if len(text) < minSecret || !shown(secrets, text, in) {
 		return text
@@ -219,21 +224,21 @@ func hide(secrets []secret, text string, in place) string {
 	return strings.ReplaceAll(text, hole, Redacted)
 }
 
-// hole is where a secret was, until all are found. It is no character of Unicode.
+// hole marks where a secret was, until all are found. Unicode has no such character.
 const hole = "\ufffe"
 
-// shown reports whether a text shows a secret, as it is or under its escapes.
+// shown reports whether a text shows a secret, as it is or after escapes are decoded.
 func shown(secrets []secret, text string, in place) bool {
-	var room [2][64]byte // most texts are short
+	var room [2][64]byte // keeps short texts, as most are, off the heap
 	for range maxLayers + 1 {
 		folded, letters := fold(append(room[0][:0], text...)), room[1][:0]
-		if in != inText { // where no letters in a row show a secret
+		if in != inText { // there, letters is whole: nothing to search for
 			letters = appendLetters(letters, text)
 		}
 		for i := range secrets {
 			s := &secrets[i]
 			isIn := func(first []byte) bool { return bytes.Contains(folded, first) }
-			if slices.ContainsFunc(s.firsts[:], isIn) {
+			if slices.ContainsFunc(s.beginnings[:], isIn) {
 				return true
 			}
 			if s.mayHavePart(letters, in) && hideParts(secrets[i:i+1], text, in) != text {
@@ -248,12 +253,13 @@ func shown(secrets []secret, text string, in place) bool {
 	return false
 }
 
-// maxLayers is how many escapes inside one another are taken off.
+// maxLayers is how often escapes are decoded: proxies escape what is escaped already.
 const maxLayers = 4
 
-// mayHavePart reports whether a part of the secret with as many bytes as it takes letters
-// is among the letters. A secret that does not have the last half of such a part has no
-// part that this half is in: most are passed over.
+// mayHavePart reports whether letters has a part of the secret that is long enough to be
+// hidden, counting bytes as letters. It looks at the last half of each window first: if the
+// secret does not have this half, mayHavePart skips all windows that contain it. Most
+// texts are searched in a few steps.
 func (s *secret) mayHavePart(letters []byte, in place) bool {
 	least := s.parts.letters[in]
 	for end := least; end <= len(letters); {
@@ -270,7 +276,7 @@ func (s *secret) mayHavePart(letters []byte, in place) bool {
 	return false
 }
 
-// hideWhole replaces secrets that are whole, but for what folding changes.
+// hideWhole replaces whole secrets, folded or not.
 func hideWhole(secrets []secret, text string) string {
 	folded, hidden := fold([]byte(text)), make([]bool, len(text))
 	for _, s := range secrets {
@@ -286,11 +292,11 @@ func hideWhole(secrets []secret, text string) string {
 	return cover(text, hidden)
 }
 
-// hideParts replaces the letters and digits in a row that show a secret, and what is
-// between them.
+// hideParts replaces parts of a secret: letters and digits in a row, and anything between
+// them.
 func hideParts(secrets []secret, text string, in place) string {
 	var letters []rune
-	var from, to []int // where each is in the text
+	var from, to []int // the place of each in the text
 	for i, c := range text {
 		if l := letter(c); l >= 0 {
 			letters, from, to = append(letters, l), append(from, i), append(to, i+utf8.RuneLen(c))
@@ -310,7 +316,7 @@ func hideParts(secrets []secret, text string, in place) string {
 	return cover(text, hidden)
 }
 
-// cover puts a hole where bytes in a row are hidden.
+// cover replaces each run of hidden bytes by a hole.
 func cover(text string, hidden []bool) string {
 	var shown strings.Builder
 	for i := range len(text) {
@@ -324,8 +330,8 @@ func cover(text string, hidden []bool) string {
 	return shown.String()
 }
 
-// withoutEscapes takes off one layer of escapes. It looks where one may begin: to
-// search all of a text with escape takes many times as long.
+// withoutEscapes decodes one layer of escapes. It tries the regular expression only where
+// an escape may begin: to search the whole text with it takes many times as long.
 func withoutEscapes(text string) string {
 	clean := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {
@@ -343,16 +349,16 @@ func withoutEscapes(text string) string {
 	return string(clean)
 }
 
-// escape matches the escapes of URLs, of JSON and of HTML, and \x of Go.
+// escape matches the escapes of URLs, JSON and HTML, and Go's \x.
 var escape = regexp.MustCompile(`(?i)^(?:%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/nrt]|&(?:amp|lt|gt|quot|apos);|&#[0-9]{1,7};|&#x[0-9a-f]{1,6};)`)
 
-// named are the names that keys and JSON need in HTML. Package html, which knows
-// all, would add 80 KiB to every program.
-var named = map[string]string{"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": `"`, "&apos;": "'"}
+// htmlEntities has the HTML entities that keys and JSON need. Package html, which has all of them,
+// would add 80 KiB to every program.
+var htmlEntities = map[string]string{"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": `"`, "&apos;": "'"}
 
 func unescape(escape string) string {
 	escape = strings.ToLower(escape)
-	if text, ok := named[escape]; ok {
+	if text, ok := htmlEntities[escape]; ok {
 		return text
 	}
 	if escape[0] == '\\' && escape[1] != 'x' {
@@ -375,14 +381,14 @@ const maxQuote = 160
 
 var (
 	htmlTitle = regexp.MustCompile(`<title>([^<]*)</title>`)
-	// sentence has none of what JSON, HTML, forms and escapes need, and no word that is
-	// long enough to be a whole secret in any encoding.
+	// sentence matches words without the characters that JSON, HTML, forms and escapes
+	// need. No word is long enough to be a whole secret in an encoding.
 	sentence = regexp.MustCompile(`^([\pL\pN.,:;!?'()/|-]{1,32}( |$))+$`)
 )
 
-// Quote is what a proxy says in place of the documented body, as one line: the title of
-// an HTML page, or the whole of a short text. It is empty where it may come from a
-// request: proxies echo requests, whole or in part.
+// Quote returns what a proxy says in place of the documented body, as one line: the title
+// of an HTML page, or the whole of a short text. It returns "" if the text may come from a
+// request, because proxies echo requests, whole or in part.
 func (r *Redactor) Quote(text string) string {
 	if title := htmlTitle.FindStringSubmatch(text); title != nil {
 		text = title[1]
@@ -394,52 +400,58 @@ func (r *Redactor) Quote(text string) string {
 	return text
 }
 
-// Error redacts errors that led to one another as one error, which says what each adds.
-// errors.Is finds all of them and what they wrap; errors.As and Unwrap only those whose
-// text, and that of what they wrap, shows no secret. Nothing but texts is read: an
-// error may guard its fields by a lock. Neither finds an error of which except reports
-// true, or what that wraps. Errors that are nil are left out.
+// Error joins errors that belong together, such as a context's error, a transport's and
+// the context's cause, into one error without secrets. Its text leaves out repetitions;
+// nil errors are left out.
+//
+// errors.Is finds all of the errors and what they wrap. errors.As and Unwrap find only
+// errors whose text, and the text of everything that they wrap, shows no secret: a field
+// may hold what the text shows. (Error reads no fields itself, because an error may guard
+// them by a lock.) None of the three finds an error for which except reports true, or what
+// it wraps.
 func (r *Redactor) Error(except func(error) bool, errs ...error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	e := &redactedError{is: func(target error) bool { return find(errs, target, except) }}
+	e := &redactedError{is: func(target error) bool { return anyIs(errs, target, except) }}
 	var texts []string
 	for _, err := range errs {
 		text, causes, _ := r.clean(err, except)
 		e.causes, texts = append(e.causes, causes...), append(texts, text)
 	}
-	e.text = said(texts)
+	e.text = joinTexts(texts)
 	return e
 }
 
-// withoutUser cuts an error off where it quotes an address with a user and a password,
-// such as that of a proxy. What follows them is cut too: net/url says which part of an
-// address it cannot read, and that may be the password.
-func withoutUser(text string) string { return userInfo.ReplaceAllString(text, "$1$2"+Redacted) }
+// hideUserInfo cuts an error's text off where it quotes an address with a user and a
+// password, such as a proxy's. The rest is cut off too: net/url names the part of an
+// address that it cannot read, and that may be the password.
+func hideUserInfo(text string) string { return userInfo.ReplaceAllString(text, "$1$2"+Redacted) }
 
-// userInfo matches all of an error about an invalid proxy address, and elsewhere an
-// address that has an @ before its path, or something else than a port after its colon.
+// userInfo matches an error about an invalid proxy address to its end. In other texts it
+// matches from an address that has an @ before its path, or an @ later if its colon is
+// not followed by a port.
 var userInfo = regexp.MustCompile(`(?s)(invalid proxy address ").*@.*|(://)(?:[^/?#@]*|[^/?#@:[]*:\d*[^\d/?#@][^@]*)@.*`)
 
-// said joins texts, without those that another one has in it.
-func said(texts []string) string {
-	var said []string
+// joinTexts joins texts, without those that another one contains.
+func joinTexts(texts []string) string {
+	var joined []string
 	for i, text := range texts {
 		isIn := func(other string) bool { return other != text && strings.Contains(other, text) }
 		if !slices.ContainsFunc(texts, isIn) && !slices.Contains(texts[:i], text) {
-			said = append(said, text)
+			joined = append(joined, text)
 		}
 	}
-	return strings.Join(said, ": ")
+	return strings.Join(joined, ": ")
 }
 
-// clean returns the text of an error without secrets. If that is all of it, and nothing
-// in it is an exception, causes is the error and whole is true; else causes are those
-// that it wraps.
+// clean returns the text of an error without secrets, and the errors that Unwrap may
+// return for it: causes. If nothing had to be hidden, and except is false for the error
+// and all that it wraps, causes is the error itself and whole is true. Otherwise causes
+// are what clean returns for the errors that it wraps.
 //
-// Of an error in which a person's words are found, nothing is shown but what it wraps:
-// "[redacted]ion refused" would tell the words. An error about a connection is not
-// searched for them: it knows nothing of a request, and any of its words may be in a
-// message.
+// If an error's own text shows user text, clean drops all of it but the texts of what it
+// wraps: "[redacted]ion refused" would give the hidden word away. Errors about a
+// connection are not searched for user text. They know nothing of a request, and a message
+// may contain any word of theirs.
 func (r *Redactor) clean(err error, except func(error) bool) (text string, causes []error, whole bool) {
 	text, whole = err.Error(), !except(err)
 	all, added, inside := text, text, []string{Redacted}
@@ -449,9 +461,9 @@ func (r *Redactor) clean(err error, except func(error) bool) (text string, cause
 		added = strings.ReplaceAll(added, inner.Error(), "")
 		causes, whole, inside = append(causes, some...), whole && isWhole, append(inside, redacted)
 	}
-	text = hide(r.secrets[:r.keys], withoutUser(text), inText)
-	if words := r.all()[r.keys:]; !isOfConnection(err) && shown(words, added, inText) {
-		text = said(inside)
+	text = hide(r.secrets[:r.keys], hideUserInfo(text), inText)
+	if userText := r.all()[r.keys:]; !isOfConnection(err) && shown(userText, added, inText) {
+		text = joinTexts(inside)
 	}
 	switch {
 	case except(err):
@@ -462,8 +474,8 @@ func (r *Redactor) clean(err error, except func(error) bool) (text string, cause
 	return text, causes, false
 }
 
-// isOfConnection reports an error about a connection or a context, as the standard library
-// makes them. What it wraps may be of others.
+// isOfConnection reports whether the standard library made the error, about a connection
+// or a context. It may wrap errors of others.
 func isOfConnection(err error) bool {
 	kind := reflect.TypeOf(err)
 	if kind.Kind() == reflect.Pointer {
@@ -476,7 +488,7 @@ func isOfConnection(err error) bool {
 	return err == context.Canceled || err == io.EOF || err == io.ErrUnexpectedEOF
 }
 
-// Wrapped are the errors that err wraps.
+// Wrapped returns the errors that err wraps directly.
 func Wrapped(err error) (all []error) {
 	switch err := err.(type) {
 	case interface{ Unwrap() error }:
@@ -487,11 +499,12 @@ func Wrapped(err error) (all []error) {
 	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
 }
 
-// redactedError is a pointer, so that it can be compared and be the key of a map.
+// redactedError is the result of Redactor.Error. It is used as a pointer, so that it can
+// be compared and be the key of a map.
 type redactedError struct {
 	text   string
 	causes []error
-	is     func(error) bool // a function, so that no print shows the errors, which may show a secret
+	is     func(error) bool // a function, because fmt would print errors in a field, with their secrets
 }
 
 func (e *redactedError) Error() string        { return e.text }
@@ -499,15 +512,15 @@ func (e *redactedError) GoString() string     { return e.text }
 func (e *redactedError) Unwrap() []error      { return e.causes }
 func (e *redactedError) Is(target error) bool { return e.is(target) }
 
-// find is errors.Is without the exceptions.
-func find(errs []error, target error, except func(error) bool) bool {
+// anyIs is errors.Is for several errors. It passes over those for which except is true.
+func anyIs(errs []error, target error, except func(error) bool) bool {
 	return slices.ContainsFunc(errs, func(err error) bool {
-		return !except(err) && (is(err, target) || find(Wrapped(err), target, except))
+		return !except(err) && (is(err, target) || anyIs(Wrapped(err), target, except))
 	})
 }
 
-// is reports whether err is target. Some errors cannot be compared, such as a struct
-// with a slice in an interface: that panics.
+// is reports whether err itself is target. To compare some errors panics, for example a
+// struct with a slice in it: then they are not the same.
 func is(err, target error) (found bool) {
 	defer func() { _ = recover() }()
 	x, ok := err.(interface{ Is(error) bool })

@@ -13,14 +13,13 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Longest is the longest window that the interface documents (8.1); nothing
-// beyond it is believed.
+// Longest bounds what Read returns: the longest window that the interface documents (8.1).
 const Longest = spec.Day
 
-// Read is what the Retry-After of an answer asks for, the longest of several, at
-// most Longest; 0 if nothing, or nothing that can be read, or what has passed. A date is
-// measured against the answer's own Date, so that the two clocks need not agree, and
-// without one against now.
+// Read returns the wait that the Retry-After of an answer asks for: the longest of
+// several, at most Longest. It returns 0 if there is none, or none that can be read, or
+// its date has passed. The wait until a date counts from the answer's Date, because the
+// clocks of service and client may differ, and from now if there is no Date.
 func Read(header http.Header, now time.Time) (longest time.Duration) {
 	if sent, err := http.ParseTime(header.Get("Date")); err == nil {
 		now = sent
@@ -33,19 +32,19 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 	return min(longest, Longest)
 }
 
-// parse reads seconds, whole or with a fraction, and dates. In addition to what HTTP
-// allows it takes quotes and a list, into which proxies join several headers.
+// parse reads seconds, with or without a fraction, and dates. Beyond what HTTP allows, it
+// accepts quotes, and a list: proxies join several headers into one.
 func parse(list string, now time.Time) (longest time.Duration) {
 	before := ""
 	for item := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ';' }) {
 		item = strings.Trim(item, " \t\"'")
-		longest = max(longest, seconds(item), until(item, now), until(before+", "+item, now)) // most dates have a comma
+		longest = max(longest, seconds(item), until(item, now), until(before+", "+item, now)) // two of the three forms of a date have a comma
 		before = item
 	}
 	return longest
 }
 
-// seconds is never less than the service asked for.
+// seconds rounds up, so that the client never comes earlier than the service asked.
 func seconds(text string) time.Duration {
 	n, err := strconv.ParseFloat(text, 64)
 	switch {
@@ -62,5 +61,5 @@ func until(date string, now time.Time) time.Duration {
 	if err != nil {
 		return 0
 	}
-	return at.Sub(now) // which saturates
+	return at.Sub(now) // cannot overflow: Sub returns the longest Duration instead
 }

@@ -1,9 +1,9 @@
 package spec
 
-// Bounds of the fake, our decisions, as the interface states none. The
-// standalone fake's control interface goes by them too.
+// Bounds of the fake, and of the standalone fake's control interface. They are our
+// decisions: the interface states none.
 const (
 	MaxBody       = 1 << 20  // bytes of a request body
-	KeptExchanges = 1000     // of each conversation, the newest, at least
-	KeptBody      = 64 << 10 // bytes of each body in a record
+	KeptExchanges = 1000     // at least so many of the newest exchanges of a conversation
+	KeptBody      = 64 << 10 // bytes of a body in a record
 )

@@ -2,10 +2,10 @@
 // with the statuses that each may answer, request members with their bounds,
 // closed lists of values, limits and plans.
 //
-// Every number and every closed list of the interface is here, once; package
+// Every number and every closed list of the interface is here, and only here; package
 // agentmessaging names the values of the lists as constants. The client's validation,
-// the fake's rules and the tables of docs/limits.md read it; the contract suite does
-// not, so that it notices when a table is wrong.
+// the fake's rules and the tables of docs/limits.md read this package. The contract suite
+// does not, so that it notices when a table is wrong.
 package spec
 
 import (
@@ -26,11 +26,11 @@ type Endpoint struct {
 	Call, Method, Path string
 	// Errors are the statuses other than 200 that section 4 lists.
 	Errors []int
-	// Spends is what a call of the endpoint counts as in Limits. An endpoint that
-	// lists no 429 counts as nothing.
+	// Spends is what a call of the endpoint counts as in Limits; nil if section 4 lists
+	// no 429 for it.
 	Spends []Counted
-	// Body is the object of the request body, which may be absent unless it is
-	// Required; nil means that the endpoint takes none.
+	// Body is the object of the request body; nil if the endpoint takes none. A body that
+	// is not Required may be absent.
 	Body *Field
 }
 
@@ -56,8 +56,7 @@ func endpoint(call, name string, errors list, spends counts, body *Field) *Endpo
 	return &Endpoint{name, call, method, path, errors, spends, body}
 }
 
-// LimitKey names a limiter, as the service names it in limit_key. The
-// interface shows no values; these are the fake's.
+// LimitKey is a value of limit_key. The interface shows no values; these are the fake's.
 type LimitKey string
 
 // The limiters of interface 8.1. The constants are untyped: some uses are a
@@ -92,8 +91,8 @@ type Limit struct {
 	Window time.Duration
 }
 
-// Limits are the preview defaults of interface 8.1, in its order: first those
-// that every request spends, then those of single operations.
+// Limits are the preview defaults of interface 8.1, in its order: first the limits that
+// every request spends, then the limits of single operations.
 var Limits = limits[:]
 
 var limits = [...]Limit{
@@ -115,7 +114,7 @@ const Day = 24 * time.Hour
 // Plan is a row of interface 8.2, or the preview defaults of 8.1.
 type Plan struct {
 	Name   string
-	Active bool            // false where every call answers 402 (interface 5)
+	Active bool            // false: every call answers 402 (interface 5)
 	Max    [LimitCount]int // of each limit, in the order of Limits
 }
 
@@ -135,7 +134,8 @@ var Plans = []Plan{
 	{BYOKPlan, true, maxima(600, 1000, 50_000)},
 }
 
-// maxima are those of 8.1, but for the limits on requests, which come first in Limits.
+// maxima returns the maxima of 8.1, with other values for the limits on requests, which
+// come first in Limits.
 func maxima(requests ...int) (all [LimitCount]int) {
 	for i, l := range limits {
 		all[i] = l.Max
@@ -147,7 +147,7 @@ func maxima(requests ...int) (all [LimitCount]int) {
 // RateLimited is the error member of every documented 429 (interface 7).
 const RateLimited = "rate_limited"
 
-// Endpoints are all of them, in the order of interface section 4.
+// Endpoints lists all endpoints, in the order of interface section 4.
 var Endpoints = []*Endpoint{
 	Status, WarmUp, GetBYOK, SetBYOK, ClearBYOK, CreateAgent, GetAgent, SendMessage, EnableSMS,
 }
@@ -178,9 +178,9 @@ func (e *Endpoint) Lists(status int) bool {
 	return status == http.StatusOK || slices.Contains(e.Errors, status)
 }
 
-// Counts reports whether a call of the endpoint is one of what. setsBYOK says
-// that the call stores a provider key, which CreateAgent does with llm.api_key
-// (interface 4.6, rule 2). A nil endpoint is a request.
+// Counts reports whether a call of the endpoint counts as what. setsBYOK is true if the
+// call stores a provider key, as CreateAgent does with llm.api_key (interface 4.6, rule
+// 2). A nil endpoint counts as a request.
 func (e *Endpoint) Counts(what Counted, setsBYOK bool) bool {
 	spends := []Counted{Requests}
 	if e != nil {

@@ -1,8 +1,8 @@
-// Package strictjson steps through a JSON document so that its reader can refuse
-// what encoding/json passes over: members of another name, members that are
-// there twice, and half surrogate pairs. The client reads replies with it (ReadObject
-// accepts what encoding/json accepts), the fake the bodies of calls, and the standalone
-// fake those of its control interface. The client's wire_test.go tests it.
+// Package strictjson steps through a JSON document so that its reader can refuse what
+// encoding/json accepts in silence: unknown members, duplicate members, names in another
+// case, and half surrogate pairs. The fake reads requests with it, and the standalone fake
+// the requests to its control interface. The client reads answers with ReadObject, which
+// accepts what encoding/json accepts. The client's wire_test.go tests the package.
 package strictjson
 
 import (
@@ -16,8 +16,9 @@ import (
 	"unicode/utf8"
 )
 
-// The flaws of a document as such. encoding/json bounds how deep it nests. ErrHalfPair is
-// an escape that encodes no character; a decoder would replace it in silence.
+// Why a document is refused, whatever its members are. encoding/json sets the bound on
+// nesting. Half a surrogate pair is an escape that encodes no character; encoding/json
+// would replace it in silence.
 var (
 	ErrUTF8     = errors.New("must be valid UTF-8")
 	ErrJSON     = errors.New("must be one JSON document and nothing else, at most 10,000 levels deep")
@@ -36,7 +37,7 @@ type Twice string
 
 func (t Twice) Error() string { return "member " + string(t) + " is there twice" }
 
-// Check says whether a Scanner can step through a document.
+// Check returns why a Scanner cannot step through a document; nil if it can.
 func Check(doc []byte) error {
 	switch {
 	case !utf8.Valid(doc):
@@ -47,7 +48,7 @@ func Check(doc []byte) error {
 	return nil
 }
 
-// CheckMembers is Check, and refuses what Free refuses.
+// CheckMembers returns the error of Check, or else of Scanner.Free.
 func CheckMembers(doc []byte) error {
 	if err := Check(doc); err != nil {
 		return err
@@ -59,13 +60,12 @@ func CheckMembers(doc []byte) error {
 type Scanner struct {
 	Data []byte
 	Pos  int
-	Torn bool // the last string that was read holds half a surrogate pair
+	Torn bool // the last string that was read has half a surrogate pair
 
-	Duplicates bool // Free accepts a member twice
+	Duplicates bool // Free accepts duplicate members
 }
 
-// Peek returns the first byte of the next value, and Pos is there. At the end it
-// returns 0, with which nothing in JSON begins.
+// Peek steps over white space to the next byte, and returns it; 0 at the end.
 func (sc *Scanner) Peek() byte {
 	for ; sc.Pos < len(sc.Data); sc.Pos++ {
 		switch c := sc.Data[sc.Pos]; c {
@@ -103,8 +103,8 @@ func (sc *Scanner) Name() string {
 	return name
 }
 
-// Text reads a string. The result shares no memory with the document, so that a
-// name that is kept does not keep a key of the same document.
+// Text reads a string, and sets Torn. The result shares no memory with the document:
+// otherwise a name that the caller keeps would keep a provider key in memory.
 func (sc *Scanner) Text() string {
 	quoted := sc.Value()
 	sc.Torn = bytes.IndexByte(quoted, '\\') >= 0 && surrogate.Match(quoted) && !paired.Match(quoted)
@@ -112,13 +112,14 @@ func (sc *Scanner) Text() string {
 	return s
 }
 
-// Value steps over any value, and returns it as it was written.
+// Value steps over any value, and returns its JSON.
 func (sc *Scanner) Value() []byte {
 	value, _ := sc.value()
 	return value
 }
 
-// value also reports that the value is a string without escapes and control characters.
+// value is Value. It also reports whether the value is a string that is valid without a
+// closer look: it ends, and has no escapes and no control characters.
 func (sc *Scanner) value() (value []byte, isPlain bool) {
 	first, from := sc.Peek(), sc.Pos
 	switch first {
@@ -134,7 +135,7 @@ func (sc *Scanner) value() (value []byte, isPlain bool) {
 	return sc.Data[from:sc.Pos], isPlain
 }
 
-// text steps over a string, and reports that it ends and needs no closer look.
+// text steps over a string. See value for isPlain.
 func (sc *Scanner) text() (isPlain bool) {
 	isPlain = true
 	for i := sc.Pos + 1; i < len(sc.Data); i++ {
@@ -171,9 +172,8 @@ func (sc *Scanner) brackets() {
 	}
 }
 
-// Free steps over any value. Objects in it may have any members, but none
-// twice: nobody could know which of the two counts. The error is ErrHalfPair or
-// a Twice.
+// Free steps over a value in which objects may have any members, but none twice, because
+// nobody could know which of the two counts. Its error is ErrHalfPair or a Twice.
 func (sc *Scanner) Free() error {
 	first := sc.Peek()
 	if first == '"' {
@@ -186,7 +186,7 @@ func (sc *Scanner) Free() error {
 		sc.Value()
 		return nil
 	}
-	seen := map[string]bool{} // names, of an object
+	seen := map[string]bool{} // the names, if it is an object
 	for sc.Enter(); sc.More(); {
 		if first == '{' {
 			name := sc.Name()
@@ -205,40 +205,41 @@ func (sc *Scanner) Free() error {
 	return nil
 }
 
-// surrogate matches a string that may have half a surrogate pair in it, and paired one
-// in which each half has its other half.
+// surrogate matches a string that has surrogates, perhaps only half of a pair. paired
+// matches a string in which each half of a pair is followed by the other half.
 var (
 	surrogate = regexp.MustCompile(`\\u[dD]`)
 	paired    = regexp.MustCompile(`^([^\\]|\\[^u]|\\u[^dD]|\\u[dD][0-7]|\\u[dD][89abAB]..\\u[dD][c-fC-F])*$`)
 )
 
-// Object is the members of a JSON object, in their order.
+// Object has the members of a JSON object, in their order.
 type Object []Member
 
-// Member is a name and a value, which is as it was written.
+// Member is a name, without escapes, and the JSON of a value.
 type Member struct{ Name, Value []byte }
 
 var errNoObject = errors.New("not an object")
 
-// ReadObject reads a document that is one object. It accepts what encoding/json
-// accepts: invalid UTF-8 and half surrogate pairs too, and names that are there
-// twice. It may nest one level deeper. The object shares the document's memory.
+// ReadObject reads a document that is one object. It accepts what encoding/json accepts:
+// invalid UTF-8, half surrogate pairs and duplicate members too. The document may nest one
+// level deeper. The object shares the document's memory.
 func ReadObject(doc []byte) (Object, error) {
 	sc := Scanner{Data: doc}
 	o, ok := sc.members()
 	if ok && sc.Peek() == 0 && sc.Pos == len(doc) {
 		return o, nil
 	}
-	return nil, cmp.Or(json.Unmarshal(doc, new(json.RawMessage)), errNoObject) // it says what is wrong
+	return nil, cmp.Or(json.Unmarshal(doc, new(json.RawMessage)), errNoObject) // encoding/json says what is wrong
 }
 
-// members reads an object in one pass, of a document that Check has not seen: to have
-// encoding/json check all of it first would take four times as long.
+// members reads an object in one pass. It does not need Check: only strings with escapes,
+// and values that are no strings, go through json.Valid. To check the whole document first
+// would take four times as long.
 func (sc *Scanner) members() (o Object, ok bool) {
 	if sc.Peek() != '{' {
 		return nil, false
 	}
-	o = make(Object, 0, min(8, bytes.Count(sc.Data, []byte(":")))) // no member is without a colon
+	o = make(Object, 0, min(8, bytes.Count(sc.Data, []byte(":")))) // at most one member for each colon
 	for sc.Pos++; len(o) > 0 || sc.Peek() != '}'; sc.Pos++ {
 		quoted, isPlain := sc.value()
 		if !isPlain && !json.Valid(quoted) || quoted[0] != '"' || sc.Peek() != ':' {
@@ -265,8 +266,8 @@ func (sc *Scanner) members() (o Object, ok bool) {
 	return o, true
 }
 
-// Get returns the value of the member with exactly that name; nil if it is
-// missing. The error is a Twice: nobody could know which of the two counts.
+// Get returns the JSON of the member with exactly that name; nil if it is missing. If it
+// is there twice, the error is a Twice, because nobody could know which of the two counts.
 func (o Object) Get(name string) (value []byte, err error) {
 	for _, m := range o {
 		if string(m.Name) != name {
@@ -280,8 +281,9 @@ func (o Object) Get(name string) (value []byte, err error) {
 	return value, nil
 }
 
-// String reads a value that is a string, as encoding/json reads it: invalid UTF-8
-// and half surrogate pairs become U+FFFD. It shares no memory with the value.
+// String decodes a JSON string as encoding/json does: invalid UTF-8 and half surrogate
+// pairs become U+FFFD. It reports false if the value is not a string. The result shares no
+// memory with the value.
 func String(value []byte) (s string, ok bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false
@@ -289,7 +291,7 @@ func String(value []byte) (s string, ok bool) {
 	if bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value) {
 		return string(value[1 : len(value)-1]), true
 	}
-	var unescaped string // not s, which would be moved to the heap
+	var unescaped string // decoding into s would move s to the heap in every call
 	err := json.Unmarshal(value, &unescaped)
 	return unescaped, err == nil
 }

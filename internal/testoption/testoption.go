@@ -1,6 +1,6 @@
-// Package testoption has the option of a client that only this module's own tests
-// and test packages may use. The root package fills it in when it is loaded, because
-// it cannot be imported from here.
+// Package testoption has an option of the client for the tests and test packages of this
+// module only. The root package sets it in an init function, because it cannot be imported
+// from here.
 package testoption
 
 // WithRandom returns an agentmessaging.Option under which random, with values in
