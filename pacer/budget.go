@@ -7,23 +7,24 @@ import (
 	"time"
 )
 
-// budget is a bound and its count, at a moment.
+// budget is a bound and its count at a moment, with what follows from them; see
+// ledger.budget. Times and durations are in microseconds.
 type budget struct {
 	*bound
 	*count
-	index   int
+	index   int // in ledger.bounds
 	now     int64
-	calls   int64   // what a call counts as
-	slot    int64   // the time that a slot counts calls of
-	guard   int64   // kept between two windows, since calls arrive later than they are sent
-	allowed float64 // calls in a window, by now
-	pace    int64   // their even distance
-	extra   float64 // of this distance
-	credit  int64   // how far they may be ahead of it after quiet; not those of a share
+	calls   int64   // how many calls one call counts as: see ledger.calls
+	slot    int64   // the length of a slot
+	guard   int64   // added to each window, because calls arrive later than they are sent
+	allowed float64 // the level now: calls in a window
+	pace    int64   // the even distance between calls, extra included
+	extra   float64 // the part of pace that is added to window/allowed; at least the guard's
+	credit  int64   // how far calls may be ahead of the pace after quiet: the burst; 0 on a share
 }
 
-// next returns when a call may go after before other calls. On a share a call
-// counts as several, and may go if there is room for one of them.
+// next returns when a call may go, after before other calls. On a share a call counts as
+// several, but may go if there is room for one.
 func (b budget) next(before int64) int64 {
 	if !b.paced() {
 		return max(b.Due, b.now)
@@ -33,46 +34,46 @@ func (b budget) next(before int64) int64 {
 
 const second = int64(time.Second / time.Microsecond)
 
-// count is what is known of a bound: the calls of the last window, and what refusals have
+// count is the state of a bound: the calls of the last window, and what refusals have
 // taught. If the window is below an hour, calls go at an even pace, a few at once after
 // quiet, and never more than the level in one window. The calls of a longer window are
-// only counted: when the service begins it anew, only the service knows, and its refusal
+// only counted: only the service knows when such a window begins anew, so its refusal
 // closes the limit. See spendCounted.
 type count struct {
-	Due       int64   // when the next call may go, at an even pace
+	Due       int64   // when the next call may go, by the pace
 	Slots     []slot  // the calls of the last window, oldest first
 	Held      int64   // the calls of all slots
-	Level     float64 // the calls that a window holds, as a part of Max
-	Extra     float64 // what is added to the even distance, as a part of it; at least the guard
-	Corrected int64   // when the level was last cut; 0: never
-	Quiet     int64   // from then on it climbs to Max
-	Trials    int64   // of a limit that is only counted: see spendCounted; 0: none yet
+	Level     float64 // how many calls a window allows, as a part of Max
+	Extra     float64 // how much longer than window/level the pace is, as a part of it
+	Corrected int64   // when a refusal last changed Level or Extra; 0: never
+	Quiet     int64   // when Level begins to climb back to Max
+	Trials    int64   // of a limit that is only counted, see spendCounted; 0: none yet
 }
 
 // slot counts the calls of a part of the window: 1/pacedSlots or 1/countedSlots.
 type slot struct {
-	Leaves int64 // the window, and the guard after it
+	Leaves int64 // when its calls leave the window and the guard
 	Calls  int64
 }
 
 const (
-	pacedSlots    = 240    // of a window; with 120 a few calls exceeded the limit
-	countedSlots  = 60     // of a window that is only counted, and may be a day
-	trialWait     = second // services refuse quickly
-	maxAtOnce     = 10
-	atOnceAtFirst = 3
-	climb         = 1.5  // a window
-	shortHold     = 2.25 // windows in which a level that was cut does not climb
-	longHold      = 40.0 // of a process that looks for its share
-	nearlyFull    = 0.8  // of what the pace sends
-	lonelyCut     = 0.8
-	minLevel      = 0.25 // with fewer calls it takes too long to find out that more may go
-	// A refusal of a nearly full window has Extra grow by grow, up to maxExtra. Each
-	// call that passes shrinks it by its square, but not by more than maxShrink: a small
-	// distance, which costs little, is kept for long. On a leaky bucket, where a delay of
-	// 80 ms costs a second, one call in 80 is refused.
+	pacedSlots    = 240    // slots of a paced window; with 120 a few calls exceeded the limit
+	countedSlots  = 60     // slots of a window that is only counted, which may be a day
+	trialWait     = second // how long a trial is waited for: services refuse quickly
+	maxAtOnce     = 10     // calls of a burst
+	atOnceAtFirst = 3      // calls of the first burst of a process
+	climb         = 1.5    // the factor by which the level grows in a window
+	shortHold     = 2.25   // windows for which a level that was cut does not climb
+	longHold      = 40.0   // the same for a process that looks for its share
+	nearlyFull    = 0.8    // the part of a window that explains a refusal: see refused
+	lonelyCut     = 0.8    // the factor by which a lonely process cuts its level
+	minLevel      = 0.25   // with fewer calls it takes too long to find out that more may go
+	// A refusal in a nearly full window multiplies Extra by grow, up to maxExtra. Each call
+	// that passes shrinks it by its square, but not by more than maxShrink: a small Extra,
+	// which costs little, is kept for long. On a leaky bucket, where a delay of 80 ms costs
+	// a second, one call in 80 is refused.
 	grow      = 1.8
-	maxExtra  = 1.5 // so that refusals without a cause do not stop the calls
+	maxExtra  = 1.5 // bounds what refusals without a cause can cost
 	maxShrink = 1.0 / 140
 )
 
@@ -85,8 +86,7 @@ func (b budget) level() float64 {
 	return min(b.max, level*math.Pow(climb, float64(b.now-b.Quiet)/float64(b.window)))
 }
 
-// pause holds all calls back until a time. After it they go at an even pace, without a
-// burst.
+// pause holds all calls back until a time. After it they go at the pace, without a burst.
 func (b budget) pause(until int64) { b.Due = max(b.Due, until) }
 
 // sent counts the calls of the last window, and forgets those before.
@@ -120,8 +120,8 @@ func (b budget) add(at, calls int64) {
 	b.Held += calls
 }
 
-// even puts calls at even distances into the last window. It is for calls that
-// went without the store: their number counts, and a process on its share counts each as
+// even replaces the slots by a number of calls at even distances in the last window. It is
+// for calls that went without the store: there a process on its share counted each call as
 // several at once, which would leave the window together.
 func (b budget) even(calls int64) {
 	b.Slots, b.Held = nil, 0
@@ -155,8 +155,8 @@ func (b budget) spend(at int64) {
 }
 
 // spendCounted counts a call of a limit without a pace. Once Max calls have gone, and
-// after each refusal, the next one is a trial: the others wait as long as its refusal
-// would take, and then one more goes, two, four, eight.
+// after each refusal, the next call is a trial: the others wait for as long as its refusal
+// would take. After it one call goes, then two, four, eight, each time followed by a wait.
 func (b budget) spendCounted() {
 	if sent := b.sent(); sent >= int64(b.max) && sent-b.calls < int64(b.max) {
 		b.Trials = 1
@@ -170,8 +170,8 @@ func (b budget) spendCounted() {
 	}
 }
 
-// widest returns the distance between calls at which the window does not fill up
-// before its oldest calls leave.
+// widest returns the distance to the next call that keeps the window from filling up before
+// its oldest calls leave.
 func (b budget) widest() (distance int64) {
 	room := int64(b.allowed) - b.Held
 	for _, s := range b.Slots {
@@ -183,17 +183,20 @@ func (b budget) widest() (distance int64) {
 	return distance
 }
 
-// refused learns from a refusal. If much fewer calls than the pace sends are in the
-// window when the limit opens, the window holds no more: others use it, or the limit is
-// lower. It does not climb for some windows. Otherwise the calls came closer together
-// than they were sent, for a service that spaces them or refuses a full window. A lonely
-// process looks for its share.
+// refused learns from a refusal of a call that was granted at a time; opens is when the
+// limit opens again.
+//
+// If the window then holds far fewer calls than the pace sends, it allows no more: others
+// use the limit, or it is lower than Max. The level is cut, and does not climb for some
+// windows. Otherwise the calls came too close together, for a service that spaces them or
+// refuses a full window: Extra grows. A lonely process, which knows no other, looks for its
+// share: it cuts the level more.
 func (b budget) refused(opens, granted int64, lonely bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
-		return // it was under way when the level was cut, or the cut had no time to work
+		return // the call was under way at the last correction, or that had no time to work
 	}
 	expected, hold := float64(b.window)/float64(b.pace), shortHold
-	seen := float64(b.sentAt(opens) - 1) // without the refused one
+	seen := float64(b.sentAt(opens) - 1) // without the refused call
 	b.Level = b.allowed / b.max
 	switch {
 	case lonely:
@@ -206,8 +209,9 @@ func (b budget) refused(opens, granted int64, lonely bool) {
 	b.Corrected, b.Quiet = b.now, b.now+int64(hold*float64(b.window))
 }
 
-// full is how much of a limit is used. A limit that is only counted explains no refusal
-// before it is used up, so it is emptier than all others until then.
+// full returns how much of a limit is used, to find the limit that explains a refusal. A
+// limit that is only counted explains none before it is used up: until then full is below
+// that of all others.
 func (b budget) full() float64 {
 	full := float64(b.sent()) / b.allowed
 	if !b.paced() && full < 1 {

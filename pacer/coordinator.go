@@ -10,9 +10,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// coordinator is the quota.Rule of a pacer. Without a store that answers it asks its own
-// ledger, at once. Otherwise reports and questions wait for the next step, which changes
-// the ledger that all processes share.
+// coordinator is the quota.Rule of a pacer. If there is no store, or it does not answer,
+// the coordinator asks its own ledger at once. Otherwise it collects questions and reports
+// for the next step, which puts them to the ledger that all processes share.
 type coordinator struct {
 	store  Store // nil: this process is alone
 	apiKey func() string
@@ -20,34 +20,35 @@ type coordinator struct {
 	engine *quota.Engine
 
 	// The engine's lock guards what follows.
-	ledger    ledger // this process's, or what it saw in the store last
-	reports   []func(*ledger)
-	questions []func(*ledger)           // for after the reports: a refusal closes the gate for who asks
-	answers   []func(now time.Duration) // to the questions, to be delivered after the step
-	refusing  map[costSet]refusals      // since a call with these costs last passed
+	ledger    ledger                    // of this process alone, or the state that the last step left in the store
+	reports   []func(*ledger)           // changes for the next step: refusals, calls that were not sent
+	questions []func(*ledger)           // for the next step, after its reports, so that a refusal holds back those who ask
+	answers   []func(now time.Duration) // deliver the answers to the questions after the step
+	refusing  map[costSet]refusals      // the refusals since a call with these costs last passed
 
-	// Steps alone change what follows.
-	stepping  bool          // one is under way
-	down      bool          // there is no store, or it does not answer: the ledger is this process's share
+	// Only steps change what follows.
+	stepping  bool          // a step is under way
+	down      bool          // there is no store, or it does not answer: the process keeps to its share
 	downSince time.Time     // by the machine's clock; zero: the store answers, or there is none
 	retryAt   time.Duration // when a step tries the store again
-	seen      string        // the key of the value that was seen last
-	offset    int64         // what the state's clock is ahead of the pacer's
-	lostUntil time.Duration // the end of an episode in which the state was lost
+	seen      string        // the store's key in the last step that succeeded; empty: none has
+	offset    int64         // how far the state's clock is ahead of the engine's, in microseconds
+	lostUntil time.Duration // until then a lost state is not logged again
 }
 
-// refusals are all that became of one kind of call for a while.
+// refusals is a series of refusals of calls with the same costs, with no success between
+// them.
 type refusals struct {
-	since time.Duration // the first
-	until time.Duration // the last, by when the gate was due to open before it
+	since time.Duration // when the first came
+	until time.Duration // when the gate was due to open before the last one
 	opens time.Duration // when the gate opens
-	// backoff is the least time in microseconds for which the next one closes the
-	// gate. It doubles up to quota.MaxBackoff: a service that refuses for ever is not
-	// asked for ever.
+	// backoff is the shortest time for which the next refusal closes the gate, in
+	// microseconds. It doubles up to quota.MaxBackoff, so that a service that refuses
+	// every call is asked less and less often.
 	backoff int64
 }
 
-// setBounds reports false where the bounds are the same.
+// setBounds replaces the limits. It reports false if they are the same.
 func (c *coordinator) setBounds(now time.Duration, bounds []bound) (changed bool) {
 	if slices.Equal(bounds, c.ledger.bounds) {
 		return false
@@ -63,7 +64,7 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) (changed bool
 	return true
 }
 
-// here is the ledger as this process knows it, at a time.
+// here returns the ledger of this process, brought to a time of the engine's clock.
 func (c *coordinator) here(now time.Duration) *ledger {
 	l := &c.ledger
 	l.at(now.Microseconds() + c.offset)
@@ -74,8 +75,8 @@ func (c *coordinator) here(now time.Duration) *ledger {
 	return l
 }
 
-// Sort of quota.Rule: calls that spend the same limits with the same priority wait in
-// one queue.
+// Sort implements quota.Rule. Calls that spend the same limits with the same priority wait
+// in one queue.
 func (c *coordinator) Sort(ctx context.Context, w *quota.Waiter) bool {
 	w.Class = quota.Class{ID: int(costsOf(w.Endpoint, w.SetsBYOK)), Batch: ctx.Value(priorityKey{}) == PriorityBatch}
 	w.Tenant, _ = ctx.Value(tenantKey{}).(string)
@@ -84,11 +85,13 @@ func (c *coordinator) Sort(ctx context.Context, w *quota.Waiter) bool {
 
 func keyOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
 
+// onItsOwn reports whether the process works without the store, and it is not time to try
+// the store again.
 func (c *coordinator) onItsOwn(now time.Duration) bool {
 	return c.down && now < c.retryAt
 }
 
-// Ask of quota.Rule. A call that nothing holds back need not ask the store.
+// Ask implements quota.Rule. For calls that no limit counts it does not ask the store.
 func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) quota.Schedule {
 	key, l := keyOf(first.Class), c.here(now)
 	switch {
@@ -104,7 +107,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	return quota.Schedule{Again: quota.Later}
 }
 
-// schedule puts a turn into the engine's words and time.
+// schedule translates a turn into the engine's Schedule and time.
 func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Schedule {
 	here := func(at int64) time.Duration { return time.Duration(at-c.offset) * time.Microsecond }
 	s := quota.Schedule{
@@ -114,18 +117,18 @@ func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Sc
 	for _, at := range t.grants {
 		s.Grants = append(s.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: s.RefusedSince > 0})
 	}
-	s.Again = min(s.Turn-claimAhead*7/8, now+longestSleep) // the two clocks are compared with an error
+	s.Again = min(s.Turn-claimAhead*7/8, now+longestSleep) // 1/8 less: offset is not exact, and the ledger must not find the question too early
 	if c.down {
 		s.Again = min(s.Turn, c.retryAt, now+longestSleep)
 	}
 	return s
 }
 
-// longestSleep is how long a process waits before it asks anew: others may have opened a
-// limit early.
+// longestSleep bounds the time until a process asks again: another process may have opened
+// a limit early, by SetLimits.
 const longestSleep = 10 * time.Minute
 
-// Done of quota.Rule.
+// Done implements quota.Rule.
 func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) (news bool) {
 	costs := costSet(w.Class.ID)
 	granted, _ := w.Grant.Mark.(int64)
@@ -140,7 +143,7 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	return false
 }
 
-// Idle of quota.Rule.
+// Idle implements quota.Rule.
 func (c *coordinator) Idle(now time.Duration, class quota.Class) {
 	key := keyOf(class)
 	if slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same) {
@@ -148,12 +151,12 @@ func (c *coordinator) Idle(now time.Duration, class quota.Class) {
 	}
 }
 
-// refused closes the local gate at once, so that further refusals of the same limit
-// are not reported as new.
+// refused reports a refusal to the ledger, and closes the gate of this process at once, so
+// that further refusals of the same limit are not news.
 func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
 	l, r := c.here(now), c.refusing[costs]
 	switch {
-	case now > r.opens+quota.MaxBackoff: // it was open for long, and nobody asked
+	case now > r.opens+quota.MaxBackoff: // the gate was open for long, and no call came
 		r = refusals{since: now}
 	case now >= r.opens:
 		r.until = r.opens
@@ -173,8 +176,8 @@ func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o
 	return news
 }
 
-// report applies a change to the ledger of a process on its own. Else it leaves it
-// to the next step.
+// report changes the ledger at once if the process is on its own. Otherwise it leaves the
+// change to the next step.
 func (c *coordinator) report(now time.Duration, change func(*ledger)) {
 	if c.onItsOwn(now) {
 		change(c.here(now))

@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// state is all that the processes of one API key share: the value in the store.
-// Times are in microseconds of the state's clock; 0 means never.
+// state is what the processes of one API key share: the value in the store. Times are in
+// microseconds of the state's clock, which is the store's time; 0 means never.
 type state struct {
 	Format  int
-	Now     int64 // the latest time that was seen
-	Fresh   int64 // since when the calls of all processes are in it
-	Limits  []count
+	Now     int64   // the latest time that was seen
+	Fresh   int64   // since when it has the calls of all processes
+	Limits  []count // in the order of ledger.bounds
 	Gates   []gate
-	Members map[int64]int64 // when each process asked last
+	Members map[int64]int64 // when each process took its last step
 	Tickets []ticket
 }
 
-const memberFor = 120 * second // a process is counted, after its last step
+const memberFor = 120 * second // how long a process counts as a member after its last step
 
 func newState(bounds []bound, now int64) *state {
 	unused := count{Level: 1}
@@ -38,15 +38,17 @@ func (s *state) at(now int64) {
 	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketFor })
 }
 
-// ledger is the state machine: state, time and a question give an answer.
+// ledger decides, from a state and the time, which calls may go. It reads no clock.
 type ledger struct {
 	*state
 	bounds       []bound
-	member       int64 // this process
-	took         int64 // how long a step takes: microseconds of the last one
-	calls        int64 // what each counts as: more than 1 for a process on its share
-	peersUnknown bool  // the number of processes is not known
+	member       int64 // this process, in Members
+	took         int64 // an estimate of how long a step takes, in microseconds
+	calls        int64 // how many calls one call counts as: on a share, the number of processes; else 1
+	peersUnknown bool  // this process has never seen the others: it is lonely
 }
+
+// budget returns the budget of a limit at the state's time.
 
 func (l *ledger) budget(i int) budget {
 	b := budget{bound: &l.bounds[i], count: &l.Limits[i], index: i, now: l.Now, calls: l.calls}
@@ -58,11 +60,11 @@ func (l *ledger) budget(i int) budget {
 	b.extra = max(b.Extra, least)
 	b.pace = int64(float64(b.window) / b.allowed * (1 + b.extra))
 	if most := b.max; b.calls == 1 {
-		if l.peersUnknown { // others may have begun with a part too
+		if l.peersUnknown { // others may use the limit too: no larger burst than the level allows
 			most = b.allowed
 		}
 		atOnce := min(maxAtOnce, max(2, math.Floor(most/6)))
-		b.credit = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // who spaces calls wants no burst
+		b.credit = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // smaller as Extra grows: a service that spaces calls refuses bursts
 	}
 	return b
 }
@@ -91,19 +93,20 @@ func (l *ledger) giveBack(k costSet, at int64) {
 	}
 }
 
-// refused lets the limit that is to blame learn: a call that counted as k, and was
-// granted at a time, shall wait.
+// refused learns from the refusal of a call with the costs k that was granted at a time;
+// wait is the Retry-After. It finds the limit that explains the refusal best, and pauses
+// it. When the limit opens again, its calls go at the pace, as they did when they filled
+// it, because a sliding window frees its room at that pace.
 //
-// When the limit opens again, the calls go at an even pace, as they did when they filled
-// it: a sliding window frees its room at that pace. A level is learned only where the
-// calls of a whole window are known, from a call that was not held up on its way, and for
-// limits on single operations only where most of it was used: else others may be to
-// blame. A limit that is only counted begins its count anew.
+// A paced limit also learns its level or Extra, but only if it knows the calls of a whole
+// window, if the call was not held up on its way, and if the limit is on requests or was
+// half used. Otherwise another limit may explain the refusal. A limit that is only counted
+// begins its count anew.
 func (l *ledger) refused(k costSet, granted, wait int64) {
 	if k != request {
 		k &^= request // the operation's own limit may have refused it
 	}
-	var b budget // to blame
+	var b budget // of the limit that explains the refusal best
 	fullest := math.Inf(-1)
 	for o := range l.budgets(k) {
 		if full := o.full(); wait <= o.window+second && full > fullest {
@@ -125,7 +128,7 @@ func (l *ledger) refused(k costSet, granted, wait int64) {
 	}
 }
 
-// reopen forgets what refusals have shut.
+// reopen opens all gates and ends all pauses.
 func (l *ledger) reopen() {
 	l.Gates = nil
 	for b := range l.budgets(everything) {
@@ -133,12 +136,12 @@ func (l *ledger) reopen() {
 	}
 }
 
-// gate holds back all calls that spend at least the limits that a refused call
-// spent.
+// gate is closed by a refusal. It holds back all calls that spend at least the limits that
+// the refused call spent.
 type gate struct {
-	Costs costSet
+	Costs costSet // of the refused call
 	Opens int64
-	Key   string // the limit_key of the service's answer
+	Key   string // the limit_key of the refusal
 }
 
 // shut closes a gate, or keeps it closed for longer.
@@ -154,8 +157,8 @@ func (s *state) shut(k costSet, opens int64, key string) {
 	}
 }
 
-// last returns the gate that opens latest among the gates for a call with the costs
-// k; the zero gate if there is none.
+// last returns the gate that opens last among the gates that hold back a call with the
+// costs k; the zero gate if there is none.
 func (s *state) last(k costSet) (last gate) {
 	for _, g := range s.Gates {
 		if g.Costs&^k == 0 && g.Opens > last.Opens {
@@ -165,8 +168,8 @@ func (s *state) last(k costSet) (last gate) {
 	return last
 }
 
-// join adds the counts of another ledger: of each limit the larger count is kept. A
-// level that a lonely process learned is a share of the limit, so it is left out.
+// join adds what another ledger knows. For each limit it keeps the larger count. It does
+// not take over a level that a lonely process learned: that is only a share of the limit.
 func (l *ledger) join(other *ledger) {
 	ahead := l.Now - other.Now
 	for _, g := range other.Gates {
@@ -195,42 +198,43 @@ type queueKey struct {
 	Batch bool
 }
 
-// ticket is the place of a process's waiting calls of a class. Tickets go by rank,
-// and then in the order in which they were taken.
+// ticket is the place of a process in the line of all processes, for its waiting calls of
+// one queue. Tickets are ordered by rank, and then as they were taken.
 type ticket struct {
 	queueKey
 	Member int64
-	Passed int   // interactive calls that went before it, the first batch ticket
-	Calls  int64 // that it will take at once
-	Due    int64 // when the process is expected back
+	Passed int   // of the first batch ticket: interactive calls that went before it
+	Calls  int64 // how many calls it will be granted at once
+	Due    int64 // when the process is expected to ask again
 }
 
 const (
 	ticketFor = 1500 * int64(1000) // a ticket is dropped this long (1.5 s) after its Due
 	batchTurn = 8                  // every eighth grant goes to a batch call
-	maxGrants = 10
+	maxGrants = 10                 // at once, for one queue
 )
 
-// turn says which calls may go, and when the others will, by the state's clock.
+// turn is the ledger's answer about a queue: which calls may go, and when the others will,
+// by the state's clock.
 type turn struct {
-	grants []int64
-	due    int64   // the next of the others
-	opens  int64   // when the limits or a Retry-After let the next call go
-	gap    int64   // of the process's turns
-	counts costSet // of the limit that keeps them waiting
-	key    string  // of the limit, or the limit_key of the refusal that holds the calls back
+	grants []int64 // when each granted call may go
+	due    int64   // when the next of the others may go
+	opens  int64   // when the limits and gates let a call go at all
+	gap    int64   // between the turns of this process
+	counts costSet // what the limit counts for which the others wait
+	key    string  // of that limit, or the limit_key of the refusal that closed the gate
 }
 
-// ask grants calls to a process in which waits calls wait, and keeps a ticket for
-// the others. It grants more than one call if the store is so slow that processes
-// that take single calls would delay each other.
+// ask grants calls to a process with waits waiting calls, and keeps a ticket for the
+// others. It grants several calls at once if the store is so slow that processes would
+// delay each other by taking single calls.
 func (l *ledger) ask(key queueKey, waits int64) turn {
 	pace := max(1, l.earliest(key.Costs, new([maxLimits]int64)).gap)
 	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, maxGrants, max(1, l.took*l.took/pace/pace))}
 	var got turn
 	var grants []int64
 	for int64(len(grants)) < t.Calls {
-		if got = l.turn(t); got.due > l.Now+6*l.took { // so early that the way to the store is hidden
+		if got = l.turn(t); got.due > l.Now+6*l.took { // late enough for a later step to grant it in time
 			break
 		}
 		at := max(got.due, l.Now)
@@ -244,7 +248,7 @@ func (l *ledger) ask(key queueKey, waits int64) turn {
 		}
 	}
 	granted := int64(len(grants))
-	if granted > 0 { // a process with a grant goes to the end of the line
+	if granted > 0 { // the process goes to the end of the line
 		l.withdraw(key)
 	}
 	if t.Calls = min(t.Calls, waits-granted); t.Calls > 0 {
@@ -262,8 +266,8 @@ func (l *ledger) withdraw(key queueKey) {
 	l.Tickets = slices.DeleteFunc(l.Tickets, ticket{queueKey: key, Member: l.member}.same)
 }
 
-// turn forecasts when a ticket comes to its turn: after the tickets that go before
-// it and are due by then. It keeps the ticket, in its old place where it has one.
+// turn computes when it is a ticket's turn: after the tickets that go before it and are due
+// by then. It keeps the ticket in the state, in its old place if it has one.
 func (l *ledger) turn(t ticket) turn {
 	if !slices.ContainsFunc(l.Tickets, t.same) {
 		l.Tickets = append(l.Tickets, t)
@@ -288,8 +292,8 @@ func (l *ledger) turn(t ticket) turn {
 	return got
 }
 
-// rank puts interactive tickets before batch ones, but the first batch ticket
-// before all when its turn has come.
+// rank puts interactive tickets before batch tickets. But a batch ticket that enough
+// interactive calls have passed goes before all.
 func (t ticket) rank() int {
 	switch {
 	case t.Passed >= batchTurn-1:
@@ -300,9 +304,9 @@ func (t ticket) rank() int {
 	return 2
 }
 
-// earliest is when all limits of a call with the costs k let it go, after the calls in
-// before. If a gate decides, the turn names the first limit and the gate's key. What was
-// learned delays a call, but does not close a limit: that is for the service, and for Max.
+// earliest returns when all limits of a call with the costs k let it go, after the calls in
+// before: a number for each limit. If a gate decides, the turn has the gate's key. opens
+// depends on gates and Max only: a learned level delays calls, but does not close a limit.
 func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 	shut := l.last(k)
 	got := turn{due: max(l.Now, shut.Opens), opens: shut.Opens}
@@ -321,8 +325,8 @@ func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 	return got
 }
 
-// turnOf returns when this process would have been next. If it had no ticket, it
-// picks a random time within a round.
+// turnOf returns when this process would have been next. If it has no ticket, that is a
+// random time within a round.
 func (l *ledger) turnOf(counts costSet, round int64) int64 {
 	for _, t := range l.Tickets {
 		if t.Member == l.member && t.Costs&counts != 0 {
@@ -332,6 +336,6 @@ func (l *ledger) turnOf(counts costSet, round int64) int64 {
 	return l.Now + rand.Int64N(round+1)
 }
 
-// format numbers the layout of a value. Raise it where decode would misread an
-// older one.
+// format is the version of the state's layout. Raise it if decode would misread an older
+// value.
 const format = 7

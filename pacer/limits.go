@@ -57,19 +57,19 @@ func limitsOf(plan string) (limits []Limit) {
 	return limits
 }
 
-// costSet is the set of operations that an attempt counts as.
+// costSet is the set of operations that an attempt counts as: a bit for each of counted.
 type costSet uint8
 
 const (
 	nothing    costSet = 0
-	request    costSet = 1      // the first of counted
-	uncounted  costSet = 1 << 7 // an endpoint that no limit counts
+	request    costSet = 1      // CountsRequests
+	uncounted  costSet = 1 << 7 // for an endpoint that no limit counts
 	everything costSet = 1<<8 - 1
 )
 
 var counted = []Counted{CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps}
 
-// bound is a limit as the state machine reads it.
+// bound is a Limit in the ledger's units.
 type bound struct {
 	Limit
 	max    float64
@@ -79,10 +79,11 @@ type bound struct {
 
 const hour = int64(time.Hour / time.Microsecond)
 
-// paced reports whether calls go evenly: the calls of a longer window are only counted.
+// paced reports whether calls go at an even pace. The calls of a window of an hour or more
+// are only counted.
 func (b *bound) paced() bool { return b.window < hour }
 
-// maxLimits bounds the value in the store.
+// maxLimits bounds the size of the value in the store.
 const maxLimits = 30
 
 func boundsOf(limits []Limit) ([]bound, error) {

@@ -16,10 +16,11 @@
 // docs/limits.md of this module describes the behavior, with measurements.
 package pacer
 
-// The calls of a process wait in an engine of package quota. Its rule is the coordinator,
-// which keeps its state in a ledger, and the ledger in a store if there is one. The ledger
-// decides which limit a refusal is about and which process goes next; a budget counts
-// one limit.
+// How the parts work together: the calls of a process wait in an engine of package quota.
+// Its rule is the coordinator. The coordinator asks the ledger, which decides which process
+// goes next and which limit a refusal is about. A budget counts one limit of the ledger.
+// If there is a store, all processes share the state of the ledger through it; then each
+// question to the ledger is part of a step, which loads, changes and swaps the state.
 
 import (
 	"cmp"
@@ -38,7 +39,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// A Pacer is an agentmessaging.Limiter: calls wait in it, so that the service need
+// A Pacer is an agentmessaging.Limiter: calls wait in it, so that the service does
 // not refuse them. After a quiet time it lets a few calls go at once. If there are
 // more calls than the limits allow, it sends them at an even pace, in the order in
 // which they came, interactive ones before batch ones ([WithPriority]) and tenants
@@ -47,8 +48,8 @@ import (
 //
 // A call fails with a local [*agentmessaging.Error] of status 429, without being
 // sent, if it could not go before its deadline, or if its limits let no call go for
-// longer than agentmessaging.RetryPolicy.MaxWait. That may happen at once, or later:
-// calls of higher priority, other processes and refusals can delay a waiting call.
+// longer than agentmessaging.RetryPolicy.MaxWait. That can happen while it waits, too,
+// because calls of higher priority, other processes and refusals can delay it.
 //
 // One Pacer is for one API key: give it to all clients of the key in the process. It
 // waits by the client's clock (agentmessaging.WithClock). A client with
@@ -128,9 +129,9 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	return nil
 }
 
-// Acquire waits until the attempt may be sent; see agentmessaging.Limiter. A client
-// calls it; your code calls it only from a Limiter that wraps the Pacer. Its error is
-// ctx.Err() or the local 429 that Pacer describes.
+// Acquire waits until the attempt may be sent; see agentmessaging.Limiter. It is for a
+// Limiter of yours that wraps the Pacer. Its error is ctx.Err(), or the local 429 that
+// Pacer describes.
 func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
 	if p.engine == nil {
 		return nil, &agentmessaging.ValidationError{Field: "Pacer", Reason: "is the zero value; make one with New"}

@@ -12,8 +12,8 @@ type State struct {
 	// minutes; 1 without a store. While the store does not answer, it is the number
 	// that was seen last, and 0 if the store has never answered.
 	Processes int
-	// StoreDown is the time, by this machine's clock, since which the store has not
-	// answered; the zero time if it answers, or there is none.
+	// StoreDown is when the store stopped answering, by this machine's clock; the zero
+	// time if it answers, or there is none.
 	StoreDown time.Time
 }
 

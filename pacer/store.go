@@ -44,8 +44,8 @@ type Store interface {
 	Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error)
 }
 
-// key names the value that holds the state of the API key under the limits,
-// whatever their Max.
+// key returns the store's key for the API key and the limits. Processes whose limits
+// differ only in Max have the same key.
 func (c *coordinator) key() string {
 	hash := hmac.New(sha256.New, []byte(c.apiKey()))
 	for _, b := range c.ledger.bounds {
@@ -54,8 +54,8 @@ func (c *coordinator) key() string {
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// startStep has the engine take a step, unless one is under way: then another one
-// follows it.
+// startStep starts a step if there is something to do. If one is under way, the next
+// follows when it ends.
 func (c *coordinator) startStep() {
 	if c.stepping || len(c.reports)+len(c.questions) == 0 {
 		return
@@ -70,20 +70,20 @@ func (c *coordinator) startStep() {
 	})
 }
 
-// step is some work on the way to the shared ledger.
+// step is one round trip to the store: the reports and questions that it takes along.
 type step struct {
-	ledger       // a copy of this process's; with a state of the store once that is loaded
+	ledger       // a copy of this process's; load puts the store's state into it
 	changes      []func(*ledger)
 	answers      []func(now time.Duration)
 	key, version string        // of the store's value
-	now          time.Duration // when the step began
-	began        time.Time     // then too: the way to the store takes real time, whatever the client's clock
-	offset       int64         // what the store's time is ahead of the pacer's
-	lost         bool          // the state begins afresh, though it was there before
+	now          time.Duration // when the step began, by the engine's clock
+	began        time.Time     // the same in real time, which the way to the store takes whatever the client's clock
+	offset       int64         // how far the store's time is ahead of the engine's, in microseconds
+	lost         bool          // the store has no state, or a damaged one, although it had one before
 }
 
-// step takes the reports and the questions to the ledger. The lock is free while the
-// store works and while the user's logger writes.
+// step takes the reports and questions to the shared ledger. It does not hold the engine's
+// lock while the store or the user's logger works.
 func (c *coordinator) step() {
 	var s *step
 	c.engine.Do(func(now time.Duration) { s = c.beginStep(now) })
@@ -111,7 +111,7 @@ func (c *coordinator) step() {
 	}
 }
 
-// beginStep takes what there is to do.
+// beginStep collects what the step has to do.
 func (c *coordinator) beginStep(now time.Duration) *step {
 	s := &step{ledger: c.ledger, key: c.key(), changes: append(c.reports, c.questions...), answers: c.answers, now: now, began: time.Now()}
 	c.reports, c.questions, c.answers, c.retryAt = nil, nil, nil, now+storeRetry
@@ -126,13 +126,13 @@ func (s *step) apply(l *ledger) {
 }
 
 const (
-	storeWait = 250 * time.Millisecond
-	maxTries  = 20
-	setBack   = 5 * second
+	storeWait = 250 * time.Millisecond // for one call of the store
+	maxTries  = 20                     // of a Swap that other processes get ahead of
+	setBack   = 5 * second             // a store whose time is this far behind the state's was set back
 )
 
-// updateState loads, changes and swaps the state, and again if another process was
-// quicker.
+// updateState loads, changes and swaps the state. If another process swaps first, it tries
+// again.
 func (c *coordinator) updateState(s *step) error {
 	var before string
 	for range maxTries {
@@ -158,8 +158,9 @@ func (c *coordinator) updateState(s *step) error {
 	return errors.New("too many processes change the value at once")
 }
 
-// load reads the store's state and adds this process as a member. If this process
-// counted calls elsewhere (alone on its share, or under other limits), load adds them.
+// load reads the store's state and adds this process as a member. If this process has
+// counted calls that the state does not have (on its share, or under other limits), load
+// adds them.
 func (c *coordinator) load(s *step) error {
 	before := time.Since(s.began)
 	var value []byte
@@ -184,7 +185,7 @@ func (c *coordinator) load(s *step) error {
 	s.took, s.calls, s.peersUnknown = max(claimAhead.Microseconds()/6, 2*took), 1, false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
-	if c.down && s.last(nothing).Opens == 0 { // others may still be on their shares
+	if c.down && s.last(nothing).Opens == 0 { // wait until the others have left their shares too
 		s.shut(nothing, s.Now+returnHold, "")
 	}
 	if c.down || s.lost || c.seen != "" && c.seen != s.key {
@@ -204,8 +205,8 @@ func callStore(call func(context.Context) error) error {
 	return <-first
 }
 
-// endStep goes on from the state that the store has taken or, if it has not, from this
-// process's.
+// endStep adopts the state that the store has taken. If the step failed, it applies the
+// changes to the process's own state. Then it delivers the answers.
 func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 	if err != nil {
 		if !c.down {
@@ -214,7 +215,7 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 		s.apply(c.here(now))
 	} else {
 		c.offset, c.down, c.downSince, c.seen = s.offset, false, time.Time{}, s.key
-		if slices.Equal(s.bounds, c.ledger.bounds) { // else SetLimits came in between
+		if slices.Equal(s.bounds, c.ledger.bounds) { // not after a SetLimits in between
 			c.ledger.state = s.state
 		}
 	}
@@ -223,9 +224,10 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 	}
 }
 
-// takeShare makes the state this process's share: each call now counts once per
-// known process, and the first goes when this process's ticket was due. A process that
-// knows of no other begins with a part, and finds its share by refusals.
+// takeShare turns the state into this process's share of the limits, when the store stops
+// answering. From now on each call counts once for each known process, and the first goes
+// when this process's ticket was due. A lonely process begins with lonelyPart, and finds
+// its share by refusals.
 func (c *coordinator) takeShare(now time.Duration) {
 	l := c.here(now)
 	for b := range l.budgets(everything) {
@@ -242,17 +244,17 @@ func (c *coordinator) takeShare(now time.Duration) {
 }
 
 const (
-	claimAhead = 250 * time.Millisecond // before its turn a process asks for it, which hides the way to the store
-	storeRetry = 1700 * time.Millisecond
-	returnHold = 2 * second // the last process has found the store by then
-	lonelyPart = 0.25       // of Max, for a process that knows of no other
+	claimAhead = 250 * time.Millisecond  // how long before its turn a process asks for it, so that the way to the store delays no call
+	storeRetry = 1700 * time.Millisecond // until a process tries a store again that does not answer
+	returnHold = 2 * second              // by then the last process has found the store again
+	lonelyPart = 0.25                    // the part of Max with which a lonely process begins
 )
 
-// zippers are reused, since a new one costs more than what it does here.
+// zippers is a pool, because a new gzip.Writer costs more than the work that it does here.
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
-// encode is the state as the store keeps it. gzip makes the JSON small, and its
-// checksum finds out whether a value is damaged.
+// encode returns the state as the store keeps it. gzip makes the JSON small, and its
+// checksum shows whether a value is damaged.
 func (s *state) encode() []byte {
 	var value bytes.Buffer
 	zipper := zippers.Get().(*gzip.Writer)
@@ -263,7 +265,7 @@ func (s *state) encode() []byte {
 	return value.Bytes()
 }
 
-// maxBytes bounds the JSON that is read; 64 processes need about 10 kB.
+// maxBytes bounds the JSON that decode reads; 64 processes need about 10 kB.
 const maxBytes = 1 << 20
 
 // decode returns nil for a value that is damaged, or has another format.

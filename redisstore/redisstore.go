@@ -26,8 +26,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// Store is a pacer.Store in Redis. It is safe for concurrent use, holds no
-// connection of its own and nothing to close.
+// Store is a pacer.Store in Redis. It is safe for concurrent use. It opens no connection,
+// so there is nothing to close.
 type Store struct{ client redis.Scripter }
 
 var _ pacer.Store = (*Store)(nil)
@@ -42,7 +42,8 @@ func New(client redis.Scripter) *Store {
 	return &Store{client}
 }
 
-// What is kept begins with the version: the 26 characters of a rand.Text.
+// A key's value in Redis is the version, the 26 characters of a rand.Text, and then the
+// value of the pacer.
 var (
 	load = redis.NewScript(`local time = redis.call('TIME')
 return {redis.call('GET', KEYS[1]) or '', time[1], time[2]}`)

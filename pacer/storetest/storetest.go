@@ -1,4 +1,4 @@
-// Package storetest checks a pacer.Store of yours, in a test of yours:
+// Package storetest checks your implementation of pacer.Store, in one of your tests:
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func() pacer.Store { return newStore(t) })
@@ -23,12 +23,11 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// Run checks a store. newStore returns one whenever it is called: each time another
-// connection to the same server, whose keys all connections share. It may be empty or
-// not. Run takes a few seconds, of a store that blocks a minute, and leaves a few small
-// keys that expire. Each failure names the rule that the store broke. Run sees the
-// clock of one machine only: it cannot find out how far apart the clocks of several
-// are.
+// Run checks a store. newStore returns a new connection each time, to one server whose
+// keys all connections share. The server need not be empty. Run takes a few seconds, or a
+// minute if the store blocks, and leaves a few small keys that expire. Each failure names
+// the rule that the store broke. Run sees the clock of one machine only: it cannot tell
+// how far the clocks of several machines differ.
 func Run(tb TB, newStore func() pacer.Store) {
 	tb.Helper()
 	prefix := "pacer-test:" + strconv.FormatInt(time.Now().UnixNano(), 36) + ":"
@@ -51,7 +50,7 @@ func Run(tb TB, newStore func() pacer.Store) {
 	}
 }
 
-// connection is a store of which each call has to succeed.
+// connection is a store whose calls must all succeed.
 type connection struct {
 	TB
 	store  pacer.Store
@@ -59,8 +58,8 @@ type connection struct {
 	ctx    context.Context
 }
 
-// want reports a rule that the store broke, but nothing once ctx has ended: the test may
-// be over.
+// want reports a rule that the store broke. Once ctx has ended it reports nothing, because
+// the test may be over.
 func (c connection) want(holds bool, rule string) {
 	if !holds && c.ctx.Err() == nil {
 		c.Errorf("the store breaks a rule: %s", rule)
@@ -107,8 +106,8 @@ func checkValues(one, two connection) {
 	one.swap("race", "", "expires before checkRace", time.Millisecond)
 	one.swap("kept", "", "old", 50*time.Millisecond)
 	_, version, _ := one.load("kept")
-	// If the old value has expired meanwhile, Swap may refuse: then there is nothing to
-	// see.
+	// On a slow machine the old value may have expired, so that Swap refuses. Then the last
+	// check below is left out.
 	kept := one.swap("kept", version, "new", time.Minute)
 	time.Sleep(100 * time.Millisecond) // a store may drop a value late, but not early
 	value, _, _ := two.load("values")
@@ -126,8 +125,8 @@ func checkValues(one, two connection) {
 	one.want(quickest <= 250*time.Millisecond, "a call takes at most 250 ms: the pacer counts a slower store as away")
 }
 
-// checkRace lets eight callers count their Swaps together. They begin with a key that has
-// expired, or that a store drops late, while they do so.
+// checkRace lets eight callers count their Swaps in one value. The key has expired when
+// they begin, but a store may drop the old value only while they work.
 func checkRace(connections ...connection) {
 	var swaps atomic.Int64
 	var group sync.WaitGroup
