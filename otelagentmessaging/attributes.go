@@ -46,12 +46,12 @@ var operations = map[string]attribute.KeyValue{
 	"CreateAgent": semconv.GenAIOperationNameCreateAgent,
 }
 
-// provider tells the service apart from model providers, whose formats the convention's
-// own values name.
+// provider names the service. The values of the convention name model providers, whose
+// formats the service does not speak.
 var provider = semconv.GenAIProviderNameKey.String("agent_messaging_service")
 
-// endAttributes include those of the request if the call made only one. The requests of a
-// repeated call have spans.
+// endAttributes returns the attributes of a call's end. If the call made only one request,
+// they include the request's; otherwise each request has a span.
 func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribute.KeyValue {
 	attrs := append(make([]attribute.KeyValue, 0, 10), keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
 	if e.Refusals > 0 {
@@ -60,7 +60,7 @@ func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribu
 	attrs = appendIdentifier(attrs, semconv.GenAIAgentIDKey, e.AgentID)
 	refused := new(agentmessaging.Error)
 	errors.As(e.Err, &refused)
-	attrs = appendIdentifier(attrs, keyTraceID, cmp.Or(e.TraceID, refused.TraceID)) // of the answer that closed the limit
+	attrs = appendIdentifier(attrs, keyTraceID, cmp.Or(e.TraceID, refused.TraceID)) // refused here: of the answer that closed the limit
 	attrs = c.appendVerdict(attrs)
 	if unknown := (*agentmessaging.OutcomeUnknownError)(nil); errors.As(e.Err, &unknown) {
 		attrs = append(attrs, keyMissed.String(string(unknown.Missed)))
@@ -75,7 +75,7 @@ func (c *call) appendRequest(attrs []attribute.KeyValue) []attribute.KeyValue {
 	return append(append(attrs, c.requestAttributes...), semconv.URLFull(c.url.String()))
 }
 
-// appendVerdict adds the verdict of the last attempt that is over, if it is not done.
+// appendVerdict adds the verdict of the last attempt, unless it is VerdictDone.
 func (c *call) appendVerdict(attrs []attribute.KeyValue) []attribute.KeyValue {
 	if verdict := c.request.verdict; verdict != "" && verdict != agentmessaging.VerdictDone {
 		attrs = append(attrs, keyVerdict.String(string(verdict)))
@@ -94,10 +94,10 @@ func appendOutcome(attrs []attribute.KeyValue, status int, failure string) []att
 	return attrs
 }
 
-// appendIdentifier adds a word of the service, unless it is empty, long or a sentence,
-// such as a request that a proxy echoes.
+// appendIdentifier adds an identifier of the service. It leaves it out if it is empty, long
+// or not an identifier: a proxy may echo a request there.
 func appendIdentifier(attrs []attribute.KeyValue, key attribute.Key, word string) []attribute.KeyValue {
-	foreign := func(r rune) bool { // to letters, _ and -./0123456789:, which are in a row
+	foreign := func(r rune) bool { // not a letter, _ or one of -./0123456789: (consecutive in ASCII)
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && (r < '-' || r > ':')
 	}
 	if word == "" || len(word) > 128 || strings.ContainsFunc(word, foreign) {
@@ -106,16 +106,16 @@ func appendIdentifier(attrs []attribute.KeyValue, key attribute.Key, word string
 	return append(attrs, key.String(word))
 }
 
-// fail marks the span of what failed; failure is "" for what did not. The
-// description stays empty: error texts may hold the service's words.
+// fail marks a span as failed, unless failure is "". The description stays empty, because
+// error texts may hold the service's words.
 func fail(span trace.Span, failure string) {
 	if failure != "" {
 		span.SetStatus(codes.Error, "")
 	}
 }
 
-// callErrorType is why a call failed: a status, or one of a few fixed words, as
-// metrics need; "" if it did not fail.
+// callErrorType returns why a call failed: a status, or one of a few fixed words, because a
+// metric must not have many values; "" if it did not fail.
 func callErrorType(err error) string {
 	if err == nil {
 		return ""
@@ -125,7 +125,7 @@ func callErrorType(err error) string {
 	switch {
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
 		return "outcome_unknown"
-	case failure.Local && failure.StatusCode == 0: // there was no limit that was spent
+	case failure.Local && failure.StatusCode == 0: // not by a limit
 		return "refused_here"
 	case failure.Local:
 		return "limiter_refused"
@@ -137,8 +137,8 @@ func callErrorType(err error) string {
 	return causeType(err, "_OTHER")
 }
 
-// requestErrorType is why a request failed, as the HTTP conventions see it: a
-// redirect is an answer like any other.
+// requestErrorType returns why a request failed; "" if it did not. By the HTTP conventions
+// a redirect is not a failure.
 func requestErrorType(e agentmessaging.AttemptEnd) string {
 	switch {
 	case e.StatusCode >= 400:
@@ -151,8 +151,8 @@ func requestErrorType(e agentmessaging.AttemptEnd) string {
 	return causeType(e.Err, "_OTHER") // without an error, the transport panicked
 }
 
-// causeType sorts what kept a call from an answer. A context's end comes first:
-// transports wrap it in errors of every kind.
+// causeType sorts an error without an answer; other is for those of no known kind. It looks
+// for a context's end first, because transports wrap it in errors of every kind.
 func causeType(err error, other string) string {
 	var (
 		timeout net.Error
@@ -166,31 +166,30 @@ func causeType(err error, other string) string {
 		return "timeout"
 	case errors.As(err, &refused):
 		return "certificate_refused"
-	case errors.As(err, &op) && op.Op == "dial": // also for a name that does not resolve
+	case errors.As(err, &op) && op.Op == "dial": // includes a host name that does not resolve
 		return "connection_failed"
 	}
 	return other
 }
 
-// An endpoint holds the names, options and attributes that the telemetry of its calls
-// has in common. It is made once for each server, since calls that succeed differ in
-// little else.
+// An endpoint has the names, options and attributes that the telemetry of all its calls
+// shares. It is made once for each server: a call that succeeds adds little.
 type endpoint struct {
 	callSpan, requestSpan string                  // names
 	startOptions          []trace.SpanStartOption // of the call's span
 
 	requestAttributes []attribute.KeyValue // of a span that covers one request
-	callMetric        []attribute.KeyValue // of the metrics of this package
-	operationMetric   []attribute.KeyValue // of the metric of agent operations; nil where the method is none
+	callMetric        []attribute.KeyValue // of this package's metrics
+	operationMetric   []attribute.KeyValue // of the metric of agent operations; nil: the method is not an operation
 	requestMetric     []attribute.KeyValue // of the metric of requests
 
-	// The attributes of the metrics where the call, operation or request succeeds.
+	// The same as options, for a call, operation or request that succeeds.
 	callSuccess, operationSuccess, requestSuccess []metric.RecordOption
 }
 
-// newEndpoint gives a call's span the kind CLIENT. With noHTTP the transport makes CLIENT
-// spans, so the call's is INTERNAL, unless the call is an agent operation: the convention
-// of those asks for CLIENT.
+// newEndpoint returns the endpoint of a server. The spans of calls are of kind CLIENT. With
+// noHTTP the transport makes CLIENT spans, so the spans of calls are INTERNAL, except for
+// agent operations: their convention asks for CLIENT.
 func newEndpoint(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoint {
 	x := &endpoint{
 		callSpan: "agentmessaging." + e.Name, requestSpan: e.Method + " " + e.Path,
@@ -213,12 +212,12 @@ func newEndpoint(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoin
 	return x
 }
 
-// recorded makes one option of the attributes of a measurement.
+// recorded returns the attributes of a measurement as an option.
 func recorded(attrs []attribute.KeyValue, more ...attribute.KeyValue) []metric.RecordOption {
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(slices.Concat(attrs, more)...))}
 }
 
-// server are the attributes of the client's address.
+// server returns the attributes of the client's address.
 func server(u *url.URL) []attribute.KeyValue {
 	port := 443
 	if u.Scheme == "http" {

@@ -18,8 +18,8 @@
 // have names such as agentmessaging.GetAgent. Retries, waits for the limiter and
 // cool-downs are events of this span.
 //
-// The span of a call that makes one request is the request's HTTP span too.
-// Where a call is repeated, each request has an HTTP span below the call's, with
+// If a call makes one request, the call's span is the request's HTTP span too.
+// If it makes several, each request has an HTTP span below the call's, with
 // a name such as "POST /v1/agents". All are of kind CLIENT.
 //
 // A call whose arguments are refused (agentmessaging.ErrInvalid) has no span:
@@ -35,19 +35,19 @@
 // # What is never recorded
 //
 // No API key or provider key, no message, reply, prompt or other content, no
-// error text and no header. Identifiers, namely the agent's, its URL, the
-// service's trace_id and limit_key, are on spans only, since each has too many
-// values for a metric. A status has no description: error.type tells the kind
-// of the failure, and the method's error the rest.
+// error text and no header. Identifiers (the agent's, its URL, the service's
+// trace_id and limit_key) are on spans only, because each has too many values for
+// a metric. A span's status has no description: error.type is the kind of the
+// failure, and the error that the method returns has the details.
 //
 // # Trace context
 //
-// An observer sees no header, so the requests carry no traceparent by
-// themselves. Where the service, or a gateway before it, should get one, use
-// otelhttp as the client's transport. With [WithoutHTTP] its HTTP spans and
-// metrics take the place of those of this package, so that none is doubled.
+// An observer cannot set a header, so it adds no traceparent to requests. If the
+// service, or a gateway in front of it, should get one, use otelhttp as the client's
+// transport, and [WithoutHTTP]: then this package leaves the HTTP spans and metrics
+// to otelhttp, so that none is doubled.
 //
-// The names are those of the semantic conventions 1.41.0, the last release
-// that held the HTTP conventions, which are stable, and the GenAI conventions,
-// which are in development, together.
+// The names come from the semantic conventions 1.41.0, the last release that had both
+// the HTTP conventions, which are stable, and the GenAI conventions, which are in
+// development.
 package otelagentmessaging

@@ -13,9 +13,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go"
 )
 
-// Bounds of the histograms' buckets, in seconds. The GenAI convention asks for those of
-// calls. Those of waits fit limits that open after seconds or a minute, and the longest
-// default wait of 90 s. Package httpconv has the bounds of requests.
+// Bounds of the histograms' buckets, in seconds. callBuckets are the bounds of the GenAI
+// convention. waitBuckets fit limits that open after seconds or a minute, and the longest
+// default wait of 90 s. Package httpconv has the bounds for requests.
 var (
 	callBuckets = []float64{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
 	waitBuckets = []float64{0.01, 0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90}
@@ -49,7 +49,7 @@ func newInstruments(s *settings) (*instruments, error) {
 	return &m, errors.Join(errs[:]...)
 }
 
-// enabled reports whether anybody reads one of the instruments.
+// enabled reports whether one of the instruments is read.
 func (m *instruments) enabled(ctx context.Context) bool {
 	return m.request.Enabled(ctx) || m.operation.Enabled(ctx) || m.call.Enabled(ctx) || m.wait.Enabled(ctx) ||
 		m.retries.Enabled(ctx)

@@ -19,9 +19,9 @@ import (
 // ScopeName is the instrumentation scope of all spans and metrics.
 const ScopeName = "github.com/agent-messaging-service/agentmessaging-go/otelagentmessaging"
 
-// NewObserver returns an observer for agentmessaging.WithObserver. Its error
-// is an *agentmessaging.ValidationError for an option, or what the meter
-// provider says of an instrument.
+// NewObserver returns an observer for agentmessaging.WithObserver. Its error is an
+// *agentmessaging.ValidationError about an option, or the meter provider's about an
+// instrument.
 func NewObserver(opts ...Option) (agentmessaging.Observer, error) {
 	settings := &settings{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
 	for i, opt := range opts {
@@ -47,12 +47,12 @@ type observer struct {
 	tracer      trace.Tracer
 	instruments *instruments
 	noHTTP      bool
-	endpoints   atomic.Pointer[map[endpointKey]*endpoint] // of the calls so far; read without a lock
+	endpoints   atomic.Pointer[map[endpointKey]*endpoint] // of the calls so far; copied on write
 }
 
-// call is what an observer keeps of a call that is under way, and the context
-// of that call, with its span. The events of a call come one after the other,
-// so it needs no lock.
+// call is what an observer knows of a call that is under way. It is also the call's
+// context, which has the span. The events of a call come one after the other, so it needs
+// no lock.
 type call struct {
 	context.Context
 	*endpoint
@@ -62,7 +62,8 @@ type call struct {
 	request  request
 }
 
-// A request is kept until it is known whether the call repeats it.
+// A request is the last request of a call. Its telemetry is recorded once it is known
+// whether the call repeats it.
 type request struct {
 	attempt int // from 1; 0: nothing was sent
 	began   time.Time
@@ -71,8 +72,8 @@ type request struct {
 	failure string
 }
 
-// callKey finds the call in a context. It holds the observer, because a client
-// may have two, with other providers.
+// callKey is the context key of the call. It has the observer in it, because a client may
+// have two, with different providers.
 type callKey struct{ *observer }
 
 // Value implements context.Context.
@@ -89,11 +90,11 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 	case agentmessaging.CallStart:
 		return o.startCall(ctx, e)
 	case agentmessaging.AttemptStart, agentmessaging.LimiterWaitStart:
-		return nil // before ctx is searched for the call
+		return nil // spare the search of ctx for the call
 	}
 	c, ok := ctx.Value(callKey{o}).(*call)
 	if !ok {
-		return nil // nobody wants this one, or another observer has replaced the context
+		return nil // startCall left the call out, or another observer has replaced the context
 	}
 	switch e := event.(type) {
 	case agentmessaging.RequestStart:
@@ -125,7 +126,7 @@ func (o *observer) startCall(ctx context.Context, e agentmessaging.CallStart) co
 	c.Context, c.span = o.tracer.Start(ctx, c.callSpan, c.startOptions...)
 	if !c.span.IsRecording() && !o.instruments.enabled(c.Context) {
 		c.span.End()
-		return c.Context // without the call: nobody wants its other events
+		return c.Context // without the call: its other events need no telemetry
 	}
 	kept := c
 	return &kept
@@ -142,9 +143,9 @@ func (o *observer) endCall(c *call, e agentmessaging.CallEnd) {
 	o.instruments.recordCall(c, e.Elapsed.Seconds(), failure)
 }
 
-// endRequest records the attempt's request, if one was sent. It is called right
-// after the attempt's end, so the request ends now. In a repeated call it gets a
-// further span, and else it has the call's. An exemplar leads there.
+// endRequest records the last request, if one was sent. It runs right after the attempt's
+// end, so the request ends now. If the call is repeated, the request gets a span below the
+// call's. The metric's exemplar points to that span, or else to the call's.
 func (o *observer) endRequest(c *call, repeated bool) {
 	if c.request.attempt == 0 {
 		return
@@ -176,7 +177,7 @@ type settings struct {
 }
 
 // WithTracerProvider makes the spans with provider. The default is the global
-// one, also where it is set after the observer was made.
+// one, even if that is set after the observer was made.
 func WithTracerProvider(provider trace.TracerProvider) Option {
 	return func(s *settings) error {
 		s.tracers = provider
@@ -185,7 +186,7 @@ func WithTracerProvider(provider trace.TracerProvider) Option {
 }
 
 // WithMeterProvider records the metrics with provider. The default is the
-// global one, also where it is set after the observer was made.
+// global one, even if that is set after the observer was made.
 func WithMeterProvider(provider metric.MeterProvider) Option {
 	return func(s *settings) error {
 		s.meters = provider
@@ -194,8 +195,8 @@ func WithMeterProvider(provider metric.MeterProvider) Option {
 }
 
 // WithoutHTTP leaves the HTTP spans and http.client.request.duration to the
-// client's transport, such as one of otelhttp. Its spans are then children of
-// the call's.
+// client's transport, such as otelhttp's. The transport's spans are children of the
+// call's span.
 func WithoutHTTP() Option {
 	return func(s *settings) error {
 		s.noHTTP = true
