@@ -21,7 +21,7 @@ type limit struct {
 	Rule
 }
 
-// service makes a service with these limits, of which nothing is spent.
+// service returns a service with these limits, of which nothing is spent yet.
 func (m Model) service(limits []pacer.Limit) *service {
 	s := &service{}
 	for _, l := range limits {
@@ -30,8 +30,8 @@ func (m Model) service(limits []pacer.Limit) *service {
 	return s
 }
 
-// call counts a call against all its limits, or against none if one is spent;
-// then wait is until that one has room again.
+// call counts a call against all its limits. If one of them is spent, it counts nothing, and
+// wait is how long until that one has room.
 func (s *service) call(endpoint *spec.Endpoint, now time.Duration) (wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,9 +52,9 @@ func (l limit) counts(e *spec.Endpoint) bool {
 	return l.Counts == "" || e.Counts(spec.Counted(l.Counts), false)
 }
 
-// allowed counts the messages that are accepted in from..to if a caller without latency
-// sends each at the moment when there is room, from begins on. That is the quota that
-// pacers can use.
+// allowed returns the quota that pacers could use between from and to: the messages that the
+// service accepts if a caller without latency sends one whenever there is room, beginning
+// at begins.
 func (s *service) allowed(begins, from, to time.Duration) (accepted int) {
 	for now := begins; now < to; {
 		wait := s.call(spec.SendMessage, now)
@@ -71,7 +71,7 @@ type Model func(*pacer.Limit) Rule
 
 // A Rule counts the calls of one limit. Times are since midnight, UTC, of the first day.
 type Rule interface {
-	// Wait is how long until a call would be accepted; 0 if now.
+	// Wait returns how long until the limit has room for a call; 0: it has.
 	Wait(now time.Duration) time.Duration
 	// Spend counts a call, whether or not there was room for it.
 	Spend(now time.Duration)
@@ -104,15 +104,15 @@ func Burst(l *pacer.Limit) Rule { return &tokenBucket{Limit: l, burst: 10} }
 // Leaky lets one call go at a time, as nginx's limit_req does without a burst.
 func Leaky(l *pacer.Limit) Rule { return &tokenBucket{Limit: l, burst: 1} }
 
-// Refusing lets nobody through, and has everybody come back in a second.
+// Refusing refuses every call, with a Retry-After of a second.
 func Refusing(*pacer.Limit) Rule { return FromUse(&pacer.Limit{Max: 0, Window: time.Second}) }
 
 // windows follow each other, and count the calls in them.
 type windows struct {
 	*pacer.Limit
 	fromUse bool
-	// sliding weighs the count of the window before by how much of that window still
-	// lies within the last length.
+	// sliding also counts the window before, weighted by how much of it is still within
+	// the last Window.
 	sliding        bool
 	begins         time.Duration
 	before, within int
@@ -126,7 +126,7 @@ func (w *windows) Wait(now time.Duration) time.Duration {
 	return w.Window - (now - w.begins) + w.room(w.within, 0)
 }
 
-// room is how far into a window one more call fits.
+// room returns how far into a window there is room for one more call.
 func (w *windows) room(before, within int) time.Duration {
 	free := w.Max - within - 1 // without the call itself
 	if !w.sliding || before <= free {
@@ -140,7 +140,7 @@ func (w *windows) Spend(now time.Duration) {
 	w.within++
 }
 
-// roll goes on to the window of now.
+// roll moves on to the window of now.
 func (w *windows) roll(now time.Duration) {
 	if w.fromUse && (w.within == 0 || now >= w.begins+w.Window) {
 		w.begins, w.within = now, 0

@@ -29,20 +29,20 @@ type server struct {
 	dead, hung moment
 }
 
-// NewStore is empty. Who asks it belongs to no World.
+// NewStore returns an empty store that belongs to no World.
 func NewStore() *Store {
 	ctx := context.Background()
 	return &Store{&server{Clock: quota.RealClock{}, values: map[string]Entry{}}, &Process{world: &World{ctx: ctx}, ctx: ctx}}
 }
 
-// Entry is what a store keeps for a key.
+// Entry is the value of a key.
 type Entry struct {
 	Value   []byte
 	Expires time.Time
 	version string
 }
 
-// Load is of pacer.Store.
+// Load implements pacer.Store.
 func (s *Store) Load(_ context.Context, key string) (value []byte, version string, now time.Time, err error) {
 	err = s.visit(func() Kind {
 		now = s.Clock.Now()
@@ -53,7 +53,7 @@ func (s *Store) Load(_ context.Context, key string) (value []byte, version strin
 	return value, version, now, err
 }
 
-// Swap is of pacer.Store.
+// Swap implements pacer.Store.
 func (s *Store) Swap(_ context.Context, key, version string, value []byte, ttl time.Duration) (done bool, err error) {
 	err = s.visit(func() Kind {
 		if s.entry(key).version != version {
@@ -74,8 +74,8 @@ func (s *server) entry(key string) (e Entry) {
 	return e
 }
 
-// visit carries something out on its server. It does not heed a context, as
-// some clients of a store do not. What was sent while it hung is carried out late.
+// visit runs do on the server. It ignores contexts, as some store clients do. If the server
+// hangs, do runs when it answers again.
 func (s *Store) visit(do func() Kind) error {
 	if err := s.by.pass(0); err != nil {
 		return err
@@ -95,10 +95,10 @@ func (s *Store) visit(do func() Kind) error {
 // Kill makes the store refuse connections for a while.
 func (s *server) Kill(during time.Duration) { s.dead.set(during) }
 
-// Hang makes it answer nobody for a while.
+// Hang makes the store answer nobody for a while.
 func (s *server) Hang(during time.Duration) { s.hung.set(during) }
 
-// Values lets f see, and change, all that is kept.
+// Values calls f with all entries, which f may change.
 func (s *server) Values(f func(map[string]Entry)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,5 +110,5 @@ type moment struct{ at atomic.Int64 }
 
 func (m *moment) set(in time.Duration) { m.at.Store(int64(clock() + in)) }
 
-// left is how long until the moment; less than 0 if it has passed.
+// left returns how long until the moment; less than 0 if it has passed.
 func (m *moment) left() time.Duration { return time.Duration(m.at.Load()) - clock() }

@@ -1,6 +1,6 @@
-// Package loadsim plays programs that share an API key, with pacers or without, a
-// store, a network and a service that counts calls in one of the usual ways, in
-// virtual time.
+// Package loadsim simulates programs that share an API key, in virtual time: their pacers,
+// if they have any, a store, a network, and a service that counts calls in one of the usual
+// ways.
 package loadsim
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// Scenario is what is played: the same seed gives the same draws.
+// Scenario is a simulation to run. The same seed gives the same random numbers.
 type Scenario struct {
 	Model     Model
 	Limits    []pacer.Limit // as the pacers know them; nil: clients without a pacer
@@ -41,7 +41,7 @@ type Scenario struct {
 	Meanwhile  func(*World) // runs from the start
 }
 
-// Class of calls, which are measured apart.
+// Class is a class of calls. Each is measured separately.
 type Class int
 
 const (
@@ -49,12 +49,12 @@ const (
 	Batch Class = iota
 	// Interactive calls go first.
 	Interactive
-	// Elsewhere is somebody else who has the key, and no pacer.
+	// Elsewhere are the calls of another program with the same key, without a pacer.
 	Elsewhere
 )
 
-// Load is one sort of calls. Either workers of each process make them one after the
-// other, or they arrive at random, that many a minute in the whole fleet.
+// Load is a kind of calls. Either the workers of each process make them one after the other,
+// or they come at random times, a number per minute in the whole fleet.
 type Load struct {
 	Class     Class
 	Call      *spec.Endpoint // GetAgent, CreateAgent; nil: SendMessage
@@ -65,7 +65,7 @@ type Load struct {
 	PerMinute float64
 }
 
-// do makes a call with the client.
+// do makes a call.
 func (l Load) do(ctx context.Context, client *agentmessaging.Client) (err error) {
 	switch l.Call {
 	case spec.GetAgent:
@@ -78,7 +78,7 @@ func (l Load) do(ctx context.Context, client *agentmessaging.Client) (err error)
 	return err
 }
 
-// World is a scenario that runs, or has run.
+// World is the run of a scenario.
 type World struct {
 	Scenario
 	Fleet   []*Process
@@ -89,7 +89,7 @@ type World struct {
 	mu      sync.Mutex // guards Events
 }
 
-// Process is one of those that share the key, and the transport of its client.
+// Process is a program that shares the key. It is also the transport of its client.
 type Process struct {
 	*pacer.Pacer        // nil: the client does without
 	Kill         func() // ends the process in the middle of what it does
@@ -103,8 +103,9 @@ type Process struct {
 // Freeze stops the process's network for a while, as a long pause would.
 func (p *Process) Freeze(during time.Duration) { p.frozen.set(during) }
 
-// pass travels for so long, and waits while the process is frozen. A killed
-// process cannot pass. At the end of the run all may finish what they do.
+// pass takes a message across the network: it sleeps for travel, and for as long as the
+// process is frozen. It fails if the process was killed, unless the run is over, when all
+// may finish what they do.
 func (p *Process) pass(travel time.Duration) error {
 	time.Sleep(travel)
 	time.Sleep(p.frozen.left())
@@ -114,16 +115,16 @@ func (p *Process) pass(travel time.Duration) error {
 	return p.ctx.Err()
 }
 
-// Key is the API key of all.
+// Key is the API key that all processes share.
 const Key = "amk_canary_9f2c71"
 
-// midnight is when the clock of a bubble starts.
+// midnight is when the clock of a synctest bubble starts.
 var midnight = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // clock is the time since midnight of the first day.
 func clock() time.Duration { return time.Since(midnight) }
 
-// Run plays the scenario to its end. It belongs into a bubble.
+// Run runs the scenario to its end. Call it in a synctest bubble.
 func Run(s Scenario) *World {
 	if s.Real == nil {
 		s.Real = s.Limits
@@ -158,8 +159,8 @@ func (w *World) Resize(most int) {
 	w.service.limits[0].Max = most
 }
 
-// Start begins a process and its workers, maybe in the place of another. Its pacer
-// has unlimited patience.
+// Start starts a process and its workers, in the place of any earlier one with the same
+// number. Its pacer has unlimited patience.
 func (w *World) Start(i int) {
 	p := &Process{world: w, index: i}
 	p.ctx, p.Kill = context.WithCancel(w.ctx)
@@ -192,7 +193,7 @@ func must[T any](made T, err error) T {
 	return made
 }
 
-// work makes the calls of a worker.
+// work is the loop of a worker.
 func (p *Process) work(load int, random *rand.Rand) {
 	l := p.world.Loads[load]
 	time.Sleep(l.Begin)
@@ -202,7 +203,8 @@ func (p *Process) work(load int, random *rand.Rand) {
 	}
 }
 
-// arrivals come to a process at random. Somebody else does not wait.
+// arrivals makes calls at random times, each in a random process. Calls from elsewhere do not
+// wait for limits.
 func (w *World) arrivals(load int) {
 	l, random := w.Loads[load], source(w.Seed, load, 2)
 	for n := 0; w.ctx.Err() == nil; n++ {
@@ -216,7 +218,7 @@ func (w *World) arrivals(load int) {
 	}
 }
 
-// call is one that is being made.
+// call is a call under way.
 type call struct {
 	load   int
 	began  time.Duration
@@ -225,7 +227,7 @@ type call struct {
 
 type callKey struct{}
 
-// call makes a call, and notes how it ended.
+// call makes a call, and records how it ended.
 func (p *Process) call(load int, random *rand.Rand) {
 	c, l := &call{load, clock(), random}, p.world.Loads[load]
 	ctx := context.WithValue(p.ctx, callKey{}, c)
@@ -241,7 +243,7 @@ func (p *Process) call(load int, random *rand.Rand) {
 	}
 }
 
-// RoundTrip answers as the service does.
+// RoundTrip implements http.RoundTripper: it takes the request to the service and back.
 func (p *Process) RoundTrip(req *http.Request) (*http.Response, error) {
 	w, c := p.world, req.Context().Value(callKey{}).(*call)
 	attempt := Event{Kind: Accepted, Load: c.load, Wait: clock() - c.began, process: p.index}
@@ -267,13 +269,13 @@ func (p *Process) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer.Result(), nil
 }
 
-// draw is how long a message travels: log-normal, as between data centres, where
-// most are quick and a few are late.
+// draw returns a random travel time of a message: log-normal, as between data centres, where
+// most messages are quick and a few are late.
 func draw(median time.Duration, random *rand.Rand) time.Duration {
 	return time.Duration(float64(median) * math.Exp(0.6*random.NormFloat64()))
 }
 
-// source is another random source for each who draws.
+// source returns a random source that depends on the seed and on who uses it.
 func source(seed uint64, who ...int) *rand.Rand {
 	second := uint64(0)
 	for _, n := range who {
@@ -291,12 +293,11 @@ type Event struct {
 	process int
 }
 
-// Kind of an Event. The service accepts or refuses an attempt. A call is done in the end,
-// or lost.
+// Kind is the kind of an Event. The service accepts or refuses an attempt. In the end a call
+// is done or lost.
 type Kind int
 
-// The kinds. Those without a class are the accepted calls of somebody else, and the
-// operations of the store.
+// The kinds. Accepted calls from elsewhere, and operations of the store, have no class.
 const (
 	Accepted Kind = iota
 	Refused
@@ -315,7 +316,7 @@ func (w *World) note(e Event) {
 	w.Events = append(w.Events, e)
 }
 
-// Measures are what a span of a run comes to.
+// Measures are the results of a span of a run.
 type Measures struct {
 	Accepted, Refused int           // attempts
 	Done, Lost        int           // calls
@@ -329,14 +330,14 @@ type Measures struct {
 	Conflicts         float64       // of the swaps
 }
 
-// RefusedPerCall is refusals for each accepted call.
+// RefusedPerCall returns the number of refusals for each accepted call.
 func (m Measures) RefusedPerCall() float64 { return share(m.Refused, m.Accepted) }
 
-// share is part/whole.
+// share returns part/whole; whole counts as 1 if it is 0.
 func share(part, whole int) float64 { return float64(part) / float64(max(1, whole)) }
 
-// Measure looks at the calls of some classes, or of all. The span is counted from the
-// end of the warm time; to 0 is the end of the run.
+// Measure measures a span of the run, which counts from the end of the warm-up; to 0 means
+// the end of the run. It looks at the calls of some classes, or of all if none is given.
 func (w *World) Measure(from, to time.Duration, classes ...Class) (m Measures) {
 	begins := w.Starts + w.Warm
 	from, to = begins+from, begins+cmp.Or(to, w.Span, clock()-begins)
@@ -374,7 +375,7 @@ func (w *World) Measure(from, to time.Duration, classes ...Class) (m Measures) {
 	return m
 }
 
-// jain is Jain's index: 1 where all are equal, 1/n where one has everything.
+// jain returns Jain's fairness index: 1 if all shares are equal, 1/n if one has everything.
 func jain(shares []int) float64 {
 	sum, squares := 0, 0
 	for _, n := range shares {

@@ -19,9 +19,9 @@ import (
 
 var updateDocs = flag.Bool("update-docs", false, "play all runs of each row, and write the measured tables into README.md, and the picture")
 
-// TestTargets holds the figures of each row to their targets, and the page to the
-// rows. Goroutines that are due at the same instant run in no fixed order, so the
-// last digit may differ from run to run.
+// TestTargets compares the figures of each row with their targets, and the page with the
+// rows. Goroutines that wake at the same instant run in no fixed order, so the last digit
+// may differ from run to run.
 func TestTargets(t *testing.T) {
 	for name, targets := range map[string][]target{"client": clientTargets, "pacer": pacerTargets} {
 		rows := make([]string, len(targets))
@@ -40,8 +40,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// section returns a file's text between two comments with this name. -update-docs
-// replaces it first.
+// section returns a file's text between two comments with a name. Under -update-docs it
+// first replaces this text.
 func section(t *testing.T, file, name, text string) string {
 	t.Helper()
 	all, err := os.ReadFile(file)
@@ -57,7 +57,7 @@ func section(t *testing.T, file, name, text string) string {
 	return begin + shown
 }
 
-// measure plays the runs of a row, and returns its figures in words. CI has time for one
+// measure runs the scenarios of a row, and returns its figures as text. CI has time for one
 // seed and four runs, or for the first and the last.
 func (want target) measure(t *testing.T) (words []string) {
 	runs, seeds := want.runs, max(1, want.seeds)
@@ -92,8 +92,8 @@ func (want target) measure(t *testing.T) (words []string) {
 	return words
 }
 
-// TestPicture plays 20 callers without a Pacer for four minutes. -update-docs draws
-// each of them as a row: its waits, and when the service accepted or refused it.
+// TestPicture runs 20 callers without a Pacer for four minutes. -update-docs draws a row for
+// each caller: its waits, and when the service accepted or refused it.
 func TestPicture(t *testing.T) {
 	play := unpaced(1, slices.Repeat([]loadsim.Load{{Workers: []int{1}}}, 20)...)(loadsim.FromUse)
 	play.Replies, play.Span = 2*time.Second, 4*time.Minute
@@ -116,7 +116,7 @@ func TestPicture(t *testing.T) {
 	section(t, "../../docs/pictures/limit.svg", "calls", waits+answers)
 }
 
-// at is a call, and how long the rule would have it wait; 0 means accepted.
+// at is the time of a call, and the wait that the rule returns; 0 means accepted.
 type at struct{ now, wait time.Duration }
 
 func TestRules(t *testing.T) {

@@ -17,7 +17,7 @@ type (
 	world    = loadsim.World
 )
 
-// target is a row of a table: the figures of its runs, and their bounds.
+// target is a row of a table: scenarios, and bounds for their figures.
 type target struct {
 	name   string
 	runs   []scenario
@@ -29,13 +29,13 @@ type target struct {
 	missed string // what is missed, and why
 }
 
-// bounds of the figures that a row shows.
+// bounds are the figures that a row shows, each with its bound.
 type bounds []struct {
 	figure
 	bound float64
 }
 
-// figure is the worst of all runs, or their mean.
+// figure is a measure: the worst of all runs, or their mean.
 type figure struct {
 	name   string
 	side   string // of its bound on which it should be
@@ -61,12 +61,12 @@ var (
 	conflicts  = figure{"conflicts", atMost, false, "%.1f %%", func(m loadsim.Measures) float64 { return 100 * m.Conflicts }}
 )
 
-// holds reports whether a figure is as good as another.
+// holds reports whether the figure got is as good as its bound.
 func (f figure) holds(got, want float64) bool {
 	return got == want || (got < want) == (f.side == atMost)
 }
 
-// overall is the figure of several runs.
+// overall returns the figure of several runs.
 func (f figure) overall(runs []loadsim.Measures) (got float64) {
 	for i, m := range runs {
 		switch one := f.of(m); {
@@ -81,9 +81,9 @@ func (f figure) overall(runs []loadsim.Measures) (got float64) {
 
 var all = slices.Concat(loadsim.Models, loadsim.Strict)
 
-// The bounds of 429s and minutes are those of the client before refusals ceased to
-// count as failures, which lost up to 16 calls of 1,000 (132 with two programs), and 1.1
-// times that with one program, 1.3 times with two.
+// The bounds on refusals and minutes come from an older client, in which a 429 counted as a
+// failure, and which lost up to 16 calls of 1,000 (132 with two programs): its figures
+// times 1.1 for one program, and times 1.3 for two.
 var clientTargets = []target{
 	{name: "batch of 500, one program", runs: on(all, batches(1, 0)...), seeds: 4, want: bounds{{lostCalls, 0}, {meanOf429s, 0.45}, {minutes, 9.3}}},
 	{name: "the same, replies of 8 s", runs: on(all, batches(1, 8*time.Second)...), seeds: 2, want: bounds{{lostCalls, 0}, {meanOf429s, 0.21}, {minutes, 36}}},
@@ -134,10 +134,10 @@ var pacerTargets = []target{
 		want: bounds{{used, 98}, {refused, 0.002}, {conflicts, 15}}},
 }
 
-// plan makes a scenario for each way of counting.
+// plan returns the scenario for a way of counting.
 type plan func(model) scenario
 
-// on makes the scenarios of all plans and models.
+// on returns the scenarios of all plans on all models.
 func on(models []model, plans ...plan) (runs []scenario) {
 	for _, p := range plans {
 		for _, m := range models {
@@ -147,7 +147,7 @@ func on(models []model, plans ...plan) (runs []scenario) {
 	return runs
 }
 
-// but is the plan with a change.
+// but returns the plan with a change.
 func (p plan) but(change func(*scenario)) plan {
 	return func(m model) scenario {
 		s := p(m)
@@ -156,7 +156,7 @@ func (p plan) but(change func(*scenario)) plan {
 	}
 }
 
-// then adds what happens so long after what was added before.
+// then adds an event, a time after the event that was added before.
 func (p plan) then(after time.Duration, do func(*world)) plan {
 	return p.but(func(s *scenario) {
 		before := s.Meanwhile
@@ -170,7 +170,7 @@ func (p plan) then(after time.Duration, do func(*world)) plan {
 	})
 }
 
-// perMinute is a limit under another name than the service's.
+// perMinute returns a limit with another name than the service's.
 func perMinute(n int) []pacer.Limit {
 	return []pacer.Limit{{Key: "ours", Max: n, Window: time.Minute}}
 }
@@ -180,8 +180,7 @@ const (
 	midway = warm + 17*time.Second
 )
 
-// saturated is so many processes with so many workers each, who always want more
-// than 60 calls a minute.
+// saturated has processes with workers that always want more than 60 calls a minute.
 func saturated(processes, workers int) plan {
 	return func(m model) scenario {
 		s := scenario{
@@ -198,7 +197,7 @@ func saturated(processes, workers int) plan {
 	}
 }
 
-// fleets is 1, 4 and 16 processes with so many workers each.
+// fleets has 1, 4 and 16 processes, with a number of workers each.
 func fleets(workers ...int) (plans []plan) {
 	for _, n := range workers {
 		plans = append(plans, saturated(1, n), saturated(4, n), saturated(16, n))
@@ -206,10 +205,10 @@ func fleets(workers ...int) (plans []plan) {
 	return plans
 }
 
-// alone is a process without a store.
+// alone has one process without a store.
 var alone = saturated(1, 8).but(func(s *scenario) { s.Store = nil })
 
-// greedy is one process with 64 workers among 15 with one.
+// greedy has a process with 64 workers among 15 with one.
 var greedy = saturated(16, 1).but(func(s *scenario) { s.Loads[0].Workers = []int{64, 1} })
 
 // and adds a load.
@@ -217,18 +216,18 @@ func (p plan) and(l loadsim.Load, span time.Duration) plan {
 	return p.but(func(s *scenario) { s.Loads, s.Span = append(s.Loads, l), span })
 }
 
-// atRandom is calls at random, at 80 % of the limit.
+// atRandom has calls at random times, at 80 % of the limit.
 func atRandom(processes int) plan {
 	return saturated(processes, 0).and(loadsim.Load{Class: loadsim.Interactive, PerMinute: 48}, 30*time.Minute)
 }
 
-// halved is a limit that is halved for five minutes; measured from four minutes
-// after it came back.
+// halved halves the limit for five minutes, and measures from four minutes after it came
+// back.
 var halved = saturated(4, 8).but(func(s *scenario) { s.Warm += 9 * time.Minute }).
 	then(warm, func(w *world) { w.Resize(30) }).
 	then(5*time.Minute, func(w *world) { w.Resize(60) })
 
-// outages is a store that fails for a minute in either way, for 4 and 16 processes.
+// outages has a store that is dead for a minute, or hangs for one, for 4 and 16 processes.
 func outages() (plans []plan) {
 	for _, fail := range []func(*loadsim.Store, time.Duration){(*loadsim.Store).Kill, (*loadsim.Store).Hang} {
 		for _, processes := range []int{4, 16} {
@@ -238,26 +237,26 @@ func outages() (plans []plan) {
 	return plans
 }
 
-// flushed is a store that loses its values twice.
+// flushed has a store that loses its values twice.
 func flushed(processes int) plan {
 	lose := func(w *world) { w.Store.Values(func(values map[string]loadsim.Entry) { clear(values) }) }
 	return saturated(processes, 8).then(midway, lose).then(midway, lose)
 }
 
-// neverSeen is a store that is dead from the start on.
+// neverSeen has a store that is dead from the start.
 func neverSeen(processes int) plan {
 	return saturated(processes, 8).but(func(s *scenario) { s.Warm += 5 * time.Minute }).
 		then(0, func(w *world) { w.Store.Kill(time.Hour) })
 }
 
-// lost is one process of four that is killed, and one that is frozen for two
-// minutes, at a moment of the minute that the shift chooses.
+// lost has four processes, of which one is killed, and one frozen for two minutes. shift
+// chooses the moment in the minute.
 func lost(shift time.Duration) plan {
 	return saturated(4, 8).but(func(s *scenario) { s.Starts += shift }).
 		then(warm+20*time.Second, func(w *world) { w.Fleet[0].Kill(); w.Fleet[1].Freeze(2 * time.Minute) })
 }
 
-// restarted is a fleet of which a process is restarted every minute.
+// restarted restarts a process of the fleet every minute.
 var restarted = saturated(4, 8).but(func(s *scenario) {
 	s.Meanwhile = func(w *world) {
 		for i := range 31 { // until the end
@@ -268,7 +267,7 @@ var restarted = saturated(4, 8).but(func(s *scenario) {
 	}
 })
 
-// hourly is workers in four processes who want more than a limit of an hour.
+// hourly has workers in four processes that want more than an hourly limit allows.
 func hourly(most int) plan {
 	return saturated(4, 2).but(func(s *scenario) {
 		s.Limits = append(s.Limits, pacer.Limit{Key: "hour", Max: most, Window: time.Hour})
@@ -276,24 +275,24 @@ func hourly(most int) plan {
 	})
 }
 
-// slowReplies is a service whose answers take long.
+// slowReplies has a service whose replies take long.
 func slowReplies(replies time.Duration) plan {
 	return saturated(4, 64).but(func(s *scenario) { s.Replies = replies })
 }
 
-// farAway is a fleet at a high rate whose store is 80 ms away, there and back.
+// farAway has a fleet at a high rate whose store takes 80 ms for an answer.
 var farAway = saturated(16, 8).but(func(s *scenario) {
 	s.Limits, s.Store.Away, s.Span = perMinute(600), 40*time.Millisecond, 4*time.Minute
 })
 
-// unpaced is programs that use the client as it comes, 40 ms away.
+// unpaced has programs with a client as it is, without a Pacer, 40 ms from the service.
 func unpaced(programs int, loads ...loadsim.Load) plan {
 	return func(m model) scenario {
 		return scenario{Model: m, Real: perMinute(60), Processes: programs, Latency: 40 * time.Millisecond, Loads: loads}
 	}
 }
 
-// batches are 500 messages of each program, by 20, one and 500 callers, with latency
+// batches has programs that send 500 messages each, by 20, one and 500 callers, with latency
 // and without.
 func batches(programs int, replies time.Duration) (plans []plan) {
 	for _, callers := range []int{20, 1, 500} {
@@ -305,14 +304,14 @@ func batches(programs int, replies time.Duration) (plans []plan) {
 	return plans
 }
 
-// short is two programs, of which the one with the larger share of a minute ends first.
+// short has two programs. The one with the larger share of a minute ends first.
 var short = unpaced(2, loadsim.Load{Workers: []int{10}, Calls: 8})
 
-// many is 16 programs with eight callers each.
+// many has 16 programs with eight callers each.
 var many = unpaced(16, loadsim.Load{Workers: []int{8}}).but(func(s *scenario) { s.Span = 20 * time.Minute })
 
-// innocent is messages next to creations that are refused under the same name. The
-// windows have room for them: they come every 6 s.
+// innocent has messages, every 6 s, and creations that are refused under the same name. The
+// limits have room for the messages.
 var innocent = unpaced(1,
 	loadsim.Load{Workers: []int{70}, Calls: 1}, // refused at first
 	loadsim.Load{Workers: []int{96}, Calls: 1, Begin: 4 * time.Minute, Call: spec.CreateAgent},
@@ -321,8 +320,8 @@ var innocent = unpaced(1,
 	s.Real = append(s.Real, pacer.Limit{Max: 10, Window: time.Minute, Counts: pacer.CountsAgentCreations})
 })
 
-// shared is messages and reads under one limit.
+// shared has messages and reads under one limit.
 var shared = unpaced(1, loadsim.Load{Workers: []int{8}, Calls: 31}, loadsim.Load{Workers: []int{8}, Calls: 31, Call: spec.GetAgent})
 
-// refusing is a service that refuses each of so many callers for ever.
+// refusing has a service that refuses every call of a number of callers.
 func refusing(callers int) plan { return unpaced(1, loadsim.Load{Workers: []int{callers}, Calls: 1}) }
