@@ -30,13 +30,13 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// A callCase makes a call for each list of answers. All calls end alike.
+// A callCase is one or several calls that end alike, each with a list of answers.
 type callCase struct {
-	rule    string // "": that of the case above
+	rule    string // what the case shows; "": the same as the case above
 	do      doCall
 	opts    options
 	timeout time.Duration // of the http.Client
-	given   [][]answer    // to the attempts of each call; the last one repeats
+	given   [][]answer    // one call each: the answers to its attempts; the last one repeats
 	want    string        // see madeCall.end
 }
 
@@ -45,10 +45,10 @@ const (
 	gaveUp  = "not done, not done, not done, 1.5s" // the three attempts of the default policy
 )
 
-// inOrder is one call, with an answer for each attempt.
+// inOrder makes one call, with an answer for each attempt.
 func inOrder(answers ...answer) [][]answer { return [][]answer{answers} }
 
-// each is one call for each answer.
+// each makes one call for each answer.
 func each(answers ...answer) (calls [][]answer) {
 	for _, a := range answers {
 		calls = append(calls, []answer{a})
@@ -56,7 +56,7 @@ func each(answers ...answer) (calls [][]answer) {
 	return calls
 }
 
-// bodies is one call for each body of an answer with the status.
+// bodies makes one call for each body, in an answer with the status.
 func bodies(status int, bodies ...string) (calls [][]answer) {
 	for _, body := range bodies {
 		calls = append(calls, []answer{{Status: status, Body: body}})
@@ -64,14 +64,14 @@ func bodies(status int, bodies ...string) (calls [][]answer) {
 	return calls
 }
 
-// with is an answer without a body.
+// with returns an answer without a body.
 func with(status int, header, value string) answer {
 	return answer{Status: status, Header: http.Header{header: {value}}}
 }
 
 func busy(retryAfter string) answer { return with(503, "Retry-After", retryAfter) }
 
-// slow answers after a time, or when the attempt ends.
+// slow delays an answer, but not beyond the end of the attempt.
 func slow(d time.Duration, a answer) answer {
 	a.Before = func(req *http.Request) {
 		select {
@@ -85,7 +85,7 @@ func slow(d time.Duration, a answer) answer {
 // hang is never answered.
 var hang = slow(math.MaxInt64, answer{Err: context.DeadlineExceeded})
 
-// within makes a call that has so much time.
+// within makes a call with a deadline.
 func within(d time.Duration, do doCall) doCall {
 	return func(ctx context.Context, client *agentmessaging.Client) error {
 		ctx, cancel := context.WithTimeout(ctx, d)
@@ -94,9 +94,9 @@ func within(d time.Duration, do doCall) doCall {
 	}
 }
 
-// errLeft is why a caller leaves: another call failed. Its kinds are not those of this
-// one; what is around it stays in reach. Where the context ends with a cause, net/http
-// returns that in place of the context's error.
+// errLeft is the cause with which leaving cancels a call's context: another call failed.
+// The call's error must not have the kinds of these errors, but errors.Is must find what is
+// no error of the package. net/http returns the cause in place of the context's error.
 var errLeft = fmt.Errorf("the user has left: %w", list{
 	io.ErrUnexpectedEOF, agentmessaging.ErrNotFound, &agentmessaging.ValidationError{Field: "f", Reason: "r"},
 	viaIs{agentmessaging.ErrConflict}, viaAs{&agentmessaging.Error{Method: "GET", Path: "/other"}},
@@ -115,7 +115,7 @@ type viaAs struct{ error }
 func (v viaIs) Is(target error) bool { return errors.Is(v.error, target) }
 func (v viaAs) As(target any) bool   { return errors.As(v.error, target) }
 
-// leaving makes a call that its caller gives up after a time, or when a transport calls
+// leaving makes a call whose context is canceled after a time, or when a transport calls
 // leave.
 func leaving(after time.Duration, do doCall) doCall {
 	return func(ctx context.Context, client *agentmessaging.Client) error {
@@ -128,7 +128,7 @@ func leaving(after time.Duration, do doCall) doCall {
 	}
 }
 
-// When the caller of leaving gives up.
+// When leaving cancels the context.
 const (
 	beforeTheCall time.Duration = 0
 	onlyByLeave                 = time.Hour // later than any call ends
@@ -138,7 +138,7 @@ type leaveKey struct{}
 
 func leave(req *http.Request) { req.Context().Value(leaveKey{}).(context.CancelCauseFunc)(errLeft) }
 
-// inTurn makes one call after the other and returns the last one's error.
+// inTurn makes one call after the other, and returns the error of the last.
 func inTurn(calls ...doCall) doCall {
 	return func(ctx context.Context, client *agentmessaging.Client) (err error) {
 		for _, do := range calls {
@@ -180,8 +180,8 @@ var hurry = agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx con
 	return ctx
 }))
 
-// verdicts are causes and what follows from them: the policy of the client. The cases of
-// worded and the tables of docs/faults.md belong to it too.
+// verdicts are answers and what follows from them: together with worded and the tables of
+// docs/faults.md, they are the policy of the client.
 var verdicts = []callCase{
 	{rule: "Statuses that HTTP does not know.", do: post,
 		given: each(answer{Status: 0, Body: anyReply}, answer{Status: 99, Body: anyReply}, answer{Status: 600, Body: anyReply}), want: inDoubt},
@@ -236,7 +236,7 @@ var verdicts = []callCase{
 		given: each(slow(3*time.Second, busy("4"))), want: "unknown, unknown, unknown: ErrUnavailable, 15s"},
 }
 
-// tireless calls try again at once, as often as they may.
+// tireless makes a call try often, with short waits.
 var tireless = retries(agentmessaging.RetryPolicy{MaxAttempts: math.MaxInt, MinWait: 1})
 
 // worded are failures whose words callsFile shows.
@@ -338,13 +338,13 @@ var worded = []callCase{
 	{do: get, opts: options{once}, given: each(answer{Err: errors.New(strings.Repeat("Z", 200))}, answer{Err: errors.New(strings.Repeat("Z", 201))}), want: "unknown"},
 }
 
-// longWords is an error body whose members are as long as they are shown, and longer.
+// longWords is an error body with members that are longer than an error shows.
 func longWords(longer int) string {
 	word := func(length int) string { return strings.Repeat("Z", length+longer) }
 	return fmt.Sprintf(`{"error":%q,"reason":%q,"limit_key":%q,"trace_id":%q}`, word(64), word(160), word(40), word(128))
 }
 
-// reported are calls of which callsFile shows what observers and a log get.
+// reported are calls for which callsFile shows the events and the log records.
 var reported = []callCase{
 	{rule: "A message.", do: post, given: each(okAnswer), want: "done"},
 	{rule: "An agent that is made: its id is known at the end.", do: sending(create{}), given: each(okAnswer), want: "done"},
@@ -390,8 +390,8 @@ var updateCalls = flag.Bool("update-calls", false, "write what is seen of the ca
 
 const callsFile = "testdata/calls.txt"
 
-// TestCalls holds the end of each call to its case, and what else is seen of it to
-// callsFile.
+// TestCalls compares the end of each call with its case, and the texts, events and log
+// records of worded and reported with callsFile.
 func TestCalls(t *testing.T) {
 	var all strings.Builder
 	for i, r := range slices.Concat(verdicts, worded, reported) {
@@ -420,7 +420,7 @@ func TestCalls(t *testing.T) {
 	assert.Equal(t, strings.Split(string(want), "\n"), strings.Split(all.String(), "\n"), "read the difference; to accept it: go test -run TestCalls . -update-calls")
 }
 
-// causesOf are the answers in words.
+// causesOf describes the answers.
 func causesOf(answers []answer) string {
 	var b strings.Builder
 	for _, a := range answers {
@@ -437,8 +437,8 @@ func causesOf(answers []answer) string {
 	return b.String()
 }
 
-// make makes a call, and returns the verdicts of its attempts. What observers and, with
-// logged, the log get of it is written to reports.
+// make makes a call, and returns the verdicts of its attempts. It writes the events to
+// reports, and with logged the log records too.
 func (r callCase) make(t *testing.T, answers []answer, reports *strings.Builder, logged bool) (madeCall, []string) {
 	observer := &reporter{t: t, reports: reports}
 	opts := append(slices.Clone(r.opts), agentmessaging.WithObserver(observer))
@@ -462,9 +462,9 @@ func (r callCase) make(t *testing.T, answers []answer, reports *strings.Builder,
 	return made, observer.verdicts
 }
 
-// end is how a call ended: the verdict of each attempt, the kinds of its error and the
-// time that it took. "not done, done, 3s" is a success with the second attempt, after
-// 3 s. Where an attempt sent nothing, the number of requests follows.
+// end describes how a call ended: the verdict of each attempt, the kinds of its error and
+// the time that it took. "not done, done, 3s" is a success of the second attempt, after
+// 3 s. If an attempt sent nothing, the number of requests follows.
 func (m madeCall) end(verdicts []string) string {
 	text := cmp.Or(strings.Join(verdicts, ", "), "no attempt")
 	if kinds := kindsOf(m.Err); kinds != nil {
@@ -479,7 +479,7 @@ func (m madeCall) end(verdicts []string) string {
 	return text
 }
 
-// words are what a program sees of the call.
+// words describes what the caller sees: CallInfo and the error.
 func (m madeCall) words() string {
 	var b strings.Builder
 	if len(m.Info.Body) > 60 {
@@ -498,16 +498,16 @@ func (m madeCall) words() string {
 	return b.String()
 }
 
-// reportKey finds in the caller's context where its reports are written, stageKey in an
-// event's which events led to it.
+// reportKey is the context key of the caller's reports. stageKey is that of the events to
+// which a context belongs.
 type reportKey struct{}
 type stageKey struct{}
 
-// reporter is an observer that writes each event, after the events that its context
-// comes from: an attempt's is inside its call's.
+// reporter is an observer that writes each event, after the events whose contexts are
+// around it: an attempt's context is inside its call's.
 type reporter struct {
 	t        *testing.T
-	mu       sync.Mutex // guards what follows, where a client has several callers
+	mu       sync.Mutex // guards what follows, if a client has several callers
 	reports  *strings.Builder
 	verdicts []string // of the attempts
 }
@@ -521,7 +521,7 @@ func (r *reporter) Observe(ctx context.Context, event agentmessaging.Event) cont
 	assert.NotContains(r.t, fmt.Sprintf("%v %+v %#v", event, event, event), "canary")
 	switch e := event.(type) {
 	case agentmessaging.CallStart:
-		e.URL.Host = "elsewhere.example" // a copy, which leads no request astray
+		e.URL.Host = "elsewhere.example" // a copy: the request must not go there
 		return context.WithValue(ctx, stageKey{}, "call: ")
 	case agentmessaging.AttemptStart:
 		return context.WithValue(ctx, stageKey{}, strings.Replace(stage, ":", ", attempt:", 1))
@@ -533,7 +533,7 @@ func (r *reporter) Observe(ctx context.Context, event agentmessaging.Event) cont
 	return nil
 }
 
-// kindsOf names what errors.Is finds in the error of a call.
+// kindsOf names the kinds that errors.Is finds in an error.
 func kindsOf(err error) (names []string) {
 	kinds := map[string]error{
 		"ErrBadRequest": agentmessaging.ErrBadRequest, "ErrUnauthorized": agentmessaging.ErrUnauthorized, "ErrPaymentRequired": agentmessaging.ErrPaymentRequired,
@@ -550,7 +550,7 @@ func kindsOf(err error) (names []string) {
 	return names
 }
 
-// fieldsOf are the exported fields that are set.
+// fieldsOf describes the exported fields that are not zero.
 func fieldsOf(v any) (line string) {
 	fields := reflect.ValueOf(v)
 	for i := range fields.NumField() {
@@ -576,13 +576,13 @@ func fieldsOf(v any) (line string) {
 	return line
 }
 
-// TestDeadlineInLine: a call whose deadline comes before its turn has met a limit.
-func TestDeadlineInLine(t *testing.T) {
+// The error is a 429, because the call has met a limit, and the deadline too.
+func TestDeadlineThatPassesInLineIsA429(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newClient(t, answering(tooMany("20", "k"), slow(time.Minute, okAnswer)), jitter(0))
 		var batch sync.WaitGroup
 		defer batch.Wait()
-		for range 50 { // of which one a second goes, as long as nobody is answered
+		for range 50 { // one goes each second while no answer comes
 			batch.Go(func() { assert.NoError(t, get(t.Context(), client)) })
 			synctest.Wait()
 		}

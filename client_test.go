@@ -175,7 +175,6 @@ func TestNewClientRefusesOptions(t *testing.T) {
 	}
 }
 
-// TestWithKeepsKeyAndConnections, and changes what the options say.
 func TestWithKeepsKeyAndConnections(t *testing.T) {
 	first, second := answering(okAnswer), answering(okAnswer)
 	client := newClient(t, first, agentmessaging.WithUserAgent("shop/1"))
@@ -211,8 +210,8 @@ func wantRefusedField(t *testing.T, params any, field, reason string) {
 	wantInvalid(t, sending(params)(t.Context(), newClient(t, answering())), field, reason, "%T %.100v", params, params)
 }
 
-// wantInvalid: the argument was refused for a reason that does not quote it. input
-// is shown where it was not.
+// wantInvalid checks that err refuses the field, for a reason that does not quote the
+// value. input is for the message of a failure.
 func wantInvalid(t *testing.T, err error, field, reason string, input ...any) {
 	t.Helper()
 	var invalid *agentmessaging.ValidationError
@@ -225,8 +224,8 @@ func wantInvalid(t *testing.T, err error, field, reason string, input ...any) {
 	}
 }
 
-// TestBounds states every documented bound in its own digits, counted in code
-// points, with letters that take one, three and four bytes.
+// TestBounds states each documented bound in digits of its own, and counts code points
+// with letters of one, three and four bytes.
 func TestBounds(t *testing.T) {
 	for _, tt := range []struct {
 		field string
@@ -262,7 +261,7 @@ func TestNoBoundIsInvented(t *testing.T) {
 	}
 }
 
-// TestEnums: the constants are the closed lists of the interface.
+// TestEnums compares the constants with the closed lists of the interface.
 func TestEnums(t *testing.T) {
 	const providers = "openai_compat, openai, anthropic"
 	for _, tt := range []struct {
@@ -319,9 +318,9 @@ func TestAgentIDs(t *testing.T) {
 	}
 }
 
-// FuzzURL: an address or an agent's id is refused, or every call stays below the
-// address, where the id arrives as exactly one segment of the path. It is escaped also
-// where net/url would leave what some proxies cut off, such as a semicolon.
+// FuzzURL checks that an address or an agent's id is refused, or that every call stays
+// below the address and the id arrives as exactly one path segment. A proxy that decodes
+// escapes and drops what follows a semicolon must not change that.
 func FuzzURL(f *testing.F) {
 	for _, id := range []string{
 		"agent_1", "", ".", "..", "a/b", "%2e%2e", "a%2Fb", "a?b", "a#b", "é 語", "\x00", `a\b`, "a;b", "+", "/", "a\nb", "a\xffb", "../status", "...", "a;b,c d",
@@ -351,7 +350,7 @@ func FuzzURL(f *testing.F) {
 		assert.Equal(t, (&url.URL{Scheme: sent.Scheme, Host: want.Host}).String()+path, sent.String())
 		assert.Regexp(t, `(?i)^(https://|http://(127\.|localhost|\[))`, sent.String(), "plain http")
 		arrived := id
-		for range 3 { // a proxy that takes escapes off, and what follows a semicolon
+		for range 3 { // a proxy that decodes escapes, and drops what follows a semicolon
 			name, _, _ := strings.Cut(arrived, ";")
 			assert.NotRegexp(t, `^\.{1,2}$`, name, "%q may reach another path", id)
 			if unescaped, err := url.PathUnescape(arrived); err == nil {
@@ -361,7 +360,7 @@ func FuzzURL(f *testing.F) {
 	})
 }
 
-// telling quotes itself in its error.
+// telling is a value whose MarshalJSON quotes it in an error.
 type telling struct{}
 
 func (telling) MarshalJSON() ([]byte, error) { return nil, errors.New("canary cannot be written") }

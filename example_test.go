@@ -13,8 +13,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// A whole program, on a fake of the service. Against the service itself,
-// NewClient takes its address and an API key and needs no options.
+// A whole program, on a fake of the service. For the service itself, give NewClient its
+// address and an API key, and no options.
 func Example() {
 	fake, err := fakeserver.Open()
 	if err != nil {
@@ -89,8 +89,7 @@ func ExampleClient_SendMessage() {
 	// Output: We open at nine.
 }
 
-// The agent is enabled for SMS, and the answer is lost. Reading the agent shows what
-// has happened.
+// EnableSMS loses its answer. GetAgent shows whether the service has enabled the channel.
 func ExampleClient_EnableSMS() {
 	fake, client := onFake()
 	defer fake.Close()
@@ -108,8 +107,8 @@ func ExampleClient_EnableSMS() {
 	// Output: active +12025550101
 }
 
-// A provider key is stored once and serves all agents of the API key. What is
-// stored is never returned; nothing stored is no error, but nil.
+// A provider key is stored once and serves all agents of the API key. The service never
+// returns it. If none is stored, GetBYOK returns nil and no error.
 func ExampleClient_SetBYOK() {
 	fake, client := onFake()
 	defer fake.Close()
@@ -153,7 +152,7 @@ func ExampleWithCallInfo() {
 	// Output: 200 1 0s trace_000001 application/json
 }
 
-// A journal knows at any moment whether the message may be with the agent.
+// A journal records at each moment whether the agent may have the message.
 func ExampleWithBeforeSend() {
 	closing := agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
 		if end, ok := event.(agentmessaging.AttemptEnd); ok {
@@ -172,7 +171,7 @@ func ExampleWithBeforeSend() {
 
 	ctx := agentmessaging.WithBeforeSend(context.Background(), func(_ context.Context, attempt int) error {
 		fmt.Println("journal: sending, attempt", attempt)
-		return nil // an error would keep the message here
+		return nil // an error would keep the message from being sent
 	})
 	_, err = client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "Order 4711: two chairs."})
 	fmt.Println(err)
@@ -206,9 +205,9 @@ func ExampleWithLogger() {
 	// level=WARN msg="agentmessaging gave up" method=GET path=/v1/agents/{agent_id} call=1 agent_id=agent_000007 attempts=1 refusals=1 waited=0s trace_id=trace_000001 limit_key=key_day error="agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: the next attempt is due in 24h0m0s, later than the RetryPolicy waits (1m30s) (limit key_day, retry after 24h0m0s, trace trace_000001)"
 }
 
-// A minute limit is waited out by default; a wait that would pass the
-// context's deadline is not begun, and the error says how long it would be. The
-// second call is refused by the cool-down: nothing was sent.
+// By default a call waits for a minute limit to open. If the wait would pass the context's
+// deadline, the call fails at once, and the error says how long the wait is. The cool-down
+// refuses the second call: nothing is sent.
 func ExampleError_rateLimited() {
 	fake, client := onFake()
 	defer fake.Close()

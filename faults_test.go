@@ -38,11 +38,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 )
 
-// A fault is a way for a call to go wrong: a row of the matrix.
+// A fault is a way in which a call goes wrong: a row of the matrix.
 type fault struct {
 	name        string
-	fake        fakeserver.Fault // of a fake, to which the client is connected; else:
-	dial        error            // instead of a connection
+	fake        fakeserver.Fault // if set, the client is connected to a fake with this fault; otherwise:
+	dial        error            // the dial fails with it
 	tls         bool             // the client speaks TLS
 	http2       bool             // and trusts the certificate: serve speaks HTTP/2
 	serve       func(peer) error // what the service does on each connection
@@ -51,17 +51,17 @@ type fault struct {
 	postVaries  bool             // the client may notice before or after it has written a POST's header
 }
 
-// methods are a GET, a PUT and a POST. A fault knows no other difference between
-// endpoints: to net/http a DELETE is like a PUT, and TestAnswerMatrix shows that the
-// client tries it again like a GET.
+// methods are a GET, a PUT and a POST. For a fault, endpoints differ in nothing else: to
+// net/http a DELETE is like a PUT, and TestAnswerMatrix shows that the client retries it
+// like a GET.
 var methods = slices.DeleteFunc(slices.Clone(endpoints), func(call endpoint) bool {
 	return !slices.Contains([]string{"GetAgent", "SetBYOK", "SendMessage"}, call.name)
 })
 
-// TestFaultMatrix makes the calls over connections with every fault, and holds
-// docs/faults.md to what comes of it.
+// TestFaultMatrix makes the calls over connections with each fault, and compares the
+// outcomes with docs/faults.md.
 func TestFaultMatrix(t *testing.T) {
-	log.SetOutput(io.Discard) // net/http tells of answers that are longer than announced
+	log.SetOutput(io.Discard) // net/http logs answers that are longer than announced
 	defer log.SetOutput(os.Stderr)
 	for table, faults := range map[string][]fault{"connections": http1Faults, "http2": http2Faults, "fake": fakeFaults} {
 		page := page{{"How an attempt goes wrong", "GET, PUT, DELETE", "POST"}}
@@ -99,10 +99,10 @@ func (f fault) run(t *testing.T, call endpoint) cell {
 	return c
 }
 
-// client returns a client that meets the fault, and what counts the requests that are
-// read. It makes a connection for each attempt: whether one that brought more than it
-// announced is noticed before it is used again is a race. TestWarmConnection has the
-// others.
+// client returns a client that meets the fault, and a function that counts the requests
+// that the service has read. The client makes a connection for each attempt, because
+// otherwise it is a race whether net/http reuses a connection that has sent too much.
+// TestWarmConnection covers reuse.
 func (f fault) client(t *testing.T) (client *agentmessaging.Client, requests func() int) {
 	if f.fake != (fakeserver.Fault{}) {
 		fake := fakeserver.New(t, fakeserver.WithKey(testKey))
@@ -115,7 +115,7 @@ func (f fault) client(t *testing.T) (client *agentmessaging.Client, requests fun
 	transport := dialsTo(t, read, net.Pipe, f.serve)
 	transport.DisableKeepAlives, transport.MaxResponseHeaderBytes = true, 256<<10
 	if !f.http2 {
-		transport.TLSClientConfig = nil // trusts nobody whom the machine does not trust
+		transport.TLSClientConfig = nil // trusts only the machine's roots
 	}
 	if f.dial != nil {
 		transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, f.dial }
@@ -125,18 +125,18 @@ func (f fault) client(t *testing.T) (client *agentmessaging.Client, requests fun
 		baseURL = "https://service.example:1"
 	}
 	client = clientAt(t, baseURL, through(transport), jitter(0),
-		agentmessaging.WithUserAgent(strings.Repeat("x", 5000))) // no buffer takes it whole
+		agentmessaging.WithUserAgent(strings.Repeat("x", 5000))) // longer than net/http's buffer
 	return client, func() int { return int(read.Load()) }
 }
 
-// trusting is a transport that trusts certificate, and may speak HTTP/2.
+// trusting returns a transport that trusts certificate and may speak HTTP/2.
 func trusting() *http.Transport {
 	return &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{
 		RootCAs: roots(), ServerName: "example.com", CurvePreferences: []tls.CurveID{tls.CurveP256}, // the fastest
 	}}
 }
 
-// dialsTo is a transport for whose connections serve speaks.
+// dialsTo returns a transport on whose connections serve acts as the service.
 func dialsTo(t *testing.T, requests *atomic.Int32, connect func() (client, service net.Conn), serve func(peer) error) *http.Transport {
 	t.Helper()
 	transport := trusting()
@@ -155,7 +155,7 @@ func dialsTo(t *testing.T, requests *atomic.Int32, connect func() (client, servi
 
 // The fault matrix, continued: answers that arrive whole, and contexts that end.
 
-// answerBodies are what a service, or a proxy before it, may answer with.
+// answerBodies are bodies that a service, or a proxy in front of it, may answer with.
 var answerBodies = []struct{ name, body string }{
 	{"documented", anyReply},
 	{"other JSON", otherJSON},
@@ -168,8 +168,8 @@ var answerBodies = []struct{ name, body string }{
 
 const otherJSON = `{"unknown":[1,2]}`
 
-// TestAnswerMatrix: each status, or the ends of a range that is treated alike in turn,
-// with each body, for every endpoint.
+// TestAnswerMatrix answers every endpoint with each status and each body. For a range of
+// statuses that are treated alike it uses the first and the last, in turn.
 func TestAnswerMatrix(t *testing.T) {
 	page := page{{"Status", "Body", "GET, PUT, DELETE", "POST"}}
 	for _, statuses := range [][2]int{{200, 299}, {300, 428}, {429, 429}, {430, 499}, {500, 501}, {502, 504}, {505, 599}} {
@@ -193,9 +193,9 @@ func TestAnswerMatrix(t *testing.T) {
 	page.check(t, "answers")
 }
 
-// afterAnswer answers the endpoints with the ends of a range of statuses in turn. It
-// leaves the status out of the outcomes: it names the row. TestCalls has the objects
-// that do not confirm a SetBYOK or ClearBYOK.
+// afterAnswer answers the endpoints with the first and the last of a range of statuses, in
+// turn. It leaves the status out of the outcomes, because it names the row. TestCalls has
+// the answers that do not confirm a SetBYOK or ClearBYOK.
 func afterAnswer(t *testing.T, ends [2]int, body string) [2]string {
 	calls, asked := 0, slices.DeleteFunc(slices.Clone(endpoints), func(call endpoint) bool {
 		return ends[0] == http.StatusOK && body == otherJSON && (call.name == "SetBYOK" || call.name == "ClearBYOK")
@@ -234,7 +234,7 @@ func TestRetryAfterMatrix(t *testing.T) {
 	page.check(t, "retry-after")
 }
 
-// TestOddRetryAfter has forms that the page leaves out.
+// TestOddRetryAfter checks forms that the page does not show.
 func TestOddRetryAfter(t *testing.T) {
 	now := time.Date(1994, time.November, 6, 8, 49, 0, 0, time.UTC)
 	const date = "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -250,7 +250,7 @@ func TestOddRetryAfter(t *testing.T) {
 		{http.Header{"Retry-After": {"1s", "Inf", "-Inf", "-1e309", "s", "-0.5", "1_000", "1e3", "0x1p4"}}, 0},
 		{http.Header{"Retry-After": {"1, " + date}}, 37 * time.Second},
 		{http.Header{"Retry-After": {`"Sunday, 06-Nov-94 08:49:38 GMT", "` + date + `", 2`}}, 38 * time.Second},
-		{http.Header{"Retry-After": {"Mon, 23 Nov 2026 07:01:00 UTC"}}, 0}, // no date of HTTP
+		{http.Header{"Retry-After": {"Mon, 23 Nov 2026 07:01:00 UTC"}}, 0}, // not a date of HTTP
 		{http.Header{"Retry-After": {"86400.1"}}, 24 * time.Hour},
 		{http.Header{"Retry-After": {"Fri, 31 Dec 9999 23:59:59 GMT"}}, 24 * time.Hour},
 		{http.Header{"Retry-After": {date}}, 37 * time.Second},          // by the clock of the caller
@@ -262,7 +262,7 @@ func TestOddRetryAfter(t *testing.T) {
 	}
 }
 
-// TestContextMatrix: the context ends at each moment of a call.
+// TestContextMatrix ends the context at each moment of a call.
 func TestContextMatrix(t *testing.T) {
 	page := page{{"The context ends", "GET, PUT, DELETE", "POST"}}
 	cut := func() io.Reader {
@@ -293,9 +293,9 @@ func TestContextMatrix(t *testing.T) {
 	page.check(t, "context")
 }
 
-// fakeFaults are the fake's catalogue, so that what a user injects in a test has the
-// effect that the page states. The fake's own tests show that a fault looks the same over
-// every transport.
+// fakeFaults are the faults of the fake, so that a fault that a user injects has the effect
+// that the page states. The tests of the fake show that a fault looks the same over every
+// transport.
 var fakeFaults = []fault{
 	{name: "`Answer(500)`", fake: fakeserver.Answer(500, "")},
 	{name: "`RawAnswer(502, HTML)`", fake: fakeserver.RawAnswer(502, "text/html", "<h1>Bad gateway</h1>")},
@@ -320,18 +320,18 @@ var updateFaults = flag.Bool("update-faults", false, "write what the fault matri
 
 const faultsPage = "docs/faults.md"
 
-// cell is what came of one call.
+// cell is the outcome of one call.
 type cell struct {
 	requests int
 	outcome  string
 	elapsed  time.Duration // virtual time only
 }
 
-// eitherWay is what becomes of a POST where the client may notice the failure
-// before or after it has written the request's header: both are right.
+// eitherWay is the outcome of a POST whose failure the client may notice before or after it
+// has written the request's header: both outcomes are right.
 const eitherWay = "tried again or outcome unknown"
 
-// String leaves out what is usual: one request, and no wait.
+// String describes the outcome. It leaves out the usual: one request, and no wait.
 func (c cell) String() string {
 	if c.outcome == eitherWay {
 		return c.outcome
@@ -346,8 +346,8 @@ func (c cell) String() string {
 	return text
 }
 
-// outcomesByMethod makes the calls, and returns what becomes of GET, PUT and DELETE and of
-// POST, where all must agree. A POST is sent once, unless repeatsPost.
+// outcomesByMethod makes the calls, and returns the outcome of GET, PUT and DELETE, on which
+// all must agree, and that of POST. It checks that a POST is sent once, unless repeatsPost.
 func outcomesByMethod(t *testing.T, what string, calls []endpoint, repeatsPost bool, run func(call endpoint) cell) (found [2]string) {
 	t.Helper()
 	for _, call := range calls {
@@ -365,10 +365,10 @@ func outcomesByMethod(t *testing.T, what string, calls []endpoint, repeatsPost b
 	return found
 }
 
-// A page is one table of docs/faults.md, between two marks; the first row is its head.
+// A page is one table of docs/faults.md, between two marks. Its first row is the head.
 type page [][]string
 
-// row adds a row, or joins its first cell to the row that ends alike.
+// row adds a row. If a row has the same outcomes already, it adds only the first cell there.
 func (p *page) row(cells ...string) {
 	for _, row := range *p {
 		if slices.Equal(row[1:], cells[1:]) {
@@ -379,7 +379,7 @@ func (p *page) row(cells ...string) {
 	*p = append(*p, cells)
 }
 
-// check compares the table with the page, or writes it there under the flag.
+// check compares the table with the page. Under the flag -update-faults it writes it there.
 func (p *page) check(t *testing.T, name string) {
 	t.Helper()
 	found := "begin -->\n"
@@ -528,8 +528,7 @@ func continuation(h *http2Peer) error {
 // What a run leaves behind goes with it: a fifth of its time went into collecting it.
 func init() { debug.SetGCPercent(400) }
 
-// certificate is made out to example.com. Only who has it in
-// roots trusts it.
+// certificate is for example.com. It signs itself: a client trusts it if it has roots.
 var certificate = sync.OnceValue(func() tls.Certificate {
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) // httptest's RSA key takes long to sign
 	template := &x509.Certificate{
@@ -546,14 +545,13 @@ var roots = sync.OnceValue(func() *x509.CertPool {
 	return pool
 })
 
-// peer is the service's end of a connection that goes wrong.
+// peer is the service's end of a connection on which it misbehaves.
 type peer struct {
 	net.Conn
 	requests *atomic.Int32 // whole request headers read
 }
 
-// readHeader reads a request's header, and nothing after it if the client
-// has not yet sent more.
+// readHeader reads a request's header. It does not wait for more.
 func (p peer) readHeader() (*http.Request, error) {
 	req, err := http.ReadRequest(bufio.NewReader(p.Conn))
 	if err == nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
 
-// What the tests of the client share: a transport that answers from a list, a call
-// of each endpoint, and the laws of every failure.
+// This file has what the tests of the client share: a transport that answers from a list,
+// a call of each endpoint, and checks that hold for every failure.
 
 // The address and the key of every client of newClient.
 const (
@@ -34,7 +34,7 @@ const (
 )
 
 // newClient returns a client that sends its calls through transport.
-// No body of a stub may be open at the end.
+// If transport is a stub, it checks at the end that no body was left open.
 func newClient(t testing.TB, transport http.RoundTripper, opts ...agentmessaging.Option) *agentmessaging.Client {
 	if s, ok := transport.(*stub); ok {
 		t.Cleanup(func() { assert.Zero(t, s.open.Load(), "open bodies") })
@@ -55,13 +55,13 @@ func through(transport http.RoundTripper) agentmessaging.Option {
 }
 
 var (
-	// once has a call try once.
+	// once makes a call try once.
 	once = agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1})
 	// quick keeps waits on real sockets too short to notice.
 	quick = agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: time.Microsecond})
 )
 
-// jitter fixes the random share of every wait, in [0, 1).
+// jitter fixes the random number, in [0, 1), that decides the jitter of every wait.
 func jitter(random float64) agentmessaging.Option {
 	return testoption.WithRandom(func() float64 { return random }).(agentmessaging.Option)
 }
@@ -85,7 +85,7 @@ var (
 // post calls an endpoint whose requests must not be repeated.
 var post = sending(message{Text: "message-canary"})
 
-// sending makes the call that fits the type of params.
+// sending makes the call whose parameters have the type of params.
 func sending(params any) doCall {
 	return func(ctx context.Context, client *agentmessaging.Client) (err error) {
 		switch p := params.(type) {
@@ -109,11 +109,11 @@ func sending(params any) doCall {
 // endpoint is a call of one endpoint.
 type endpoint struct {
 	method, name string
-	secret       string // that the call sends, in addition to the API key
+	secret       string // sent by the call, in addition to the API key
 	call         doCall
 }
 
-// isPost reports that the call must not be repeated.
+// isPost reports whether the call is a POST, which must not be repeated.
 func (e endpoint) isPost() bool { return e.method == http.MethodPost }
 
 // endpoints are in the order of interface section 4.
@@ -129,7 +129,7 @@ var endpoints = []endpoint{
 	{name: "EnableSMS", method: "POST", call: sending(agentmessaging.SMSModeSandbox)},
 }
 
-// The outcomes of a call, as outcome names them.
+// The results of outcome.
 const (
 	success  = "success"
 	unknown  = "outcome unknown"
@@ -150,8 +150,8 @@ func outcome(err error) string {
 	return noAnswer
 }
 
-// holdsLaws checks what is true of every failure: it is of one of three types,
-// and its text is short, one line, and without the secret.
+// holdsLaws checks what must hold for every failure: it has one of three types, and its
+// text is one short line without the secret.
 func holdsLaws(t testing.TB, err error, secret string) {
 	if err == nil {
 		return
@@ -174,7 +174,7 @@ func holdsLaws(t testing.TB, err error, secret string) {
 	}
 }
 
-// madeCall is what came of one call.
+// madeCall is the result of makeCall.
 type madeCall struct {
 	Err     error
 	Info    agentmessaging.CallInfo
@@ -182,17 +182,17 @@ type madeCall struct {
 	Elapsed time.Duration
 }
 
-// makeCall makes one call in virtual time, which is answered from a list, and
-// without jitter unless opts say otherwise. timeout is the http.Client's; 0: none.
+// makeCall makes one call in virtual time, and answers it from a list. There is no jitter
+// unless opts set it. timeout is the http.Client's; 0: none.
 func makeCall(t *testing.T, timeout time.Duration, do doCall, answers []answer, opts ...agentmessaging.Option) (m madeCall) {
 	synctest.Test(t, func(t *testing.T) {
-		m.Info = agentmessaging.CallInfo{Attempts: 7, StatusCode: http.StatusOK} // of an earlier call
+		m.Info = agentmessaging.CallInfo{Attempts: 7, StatusCode: http.StatusOK} // as if an earlier call had filled it
 		service, begin := answering(answers...), time.Now()
 		hc := http.Client{Transport: service, Timeout: timeout}
 		client := newClient(t, service, append(options{jitter(0), agentmessaging.WithHTTPClient(&hc)}, opts...)...)
 		m.Err = do(agentmessaging.WithCallInfo(t.Context(), &m.Info), client)
 		m.Sent, m.Elapsed = service.Sent(), time.Since(begin)
-		assert.Equal(t, http.Client{Transport: service, Timeout: timeout}, hc, "it is the caller's")
+		assert.Equal(t, http.Client{Transport: service, Timeout: timeout}, hc, "the caller's http.Client is unchanged")
 		for _, sent := range m.Sent {
 			assert.Error(t, sent.Context().Err(), "the context of an attempt ends with it")
 		}
@@ -205,8 +205,8 @@ type answer struct {
 	Status int
 	Body   string
 	Header http.Header
-	Err    error               // instead of an answer
-	Reader func() io.Reader    // instead of Body
+	Err    error               // the transport returns it instead of an answer
+	Reader func() io.Reader    // if set, replaces Body
 	Before func(*http.Request) // is called first
 }
 
@@ -222,28 +222,28 @@ func tooMany(retryAfter, limitKey string) answer {
 	return a
 }
 
-// okAnswer answers every call with its documented success.
+// okAnswer is a documented success of every call.
 var okAnswer = answer{Status: http.StatusOK, Body: anyReply}
 
 // anyReply satisfies the documented success body of every endpoint.
 const anyReply = `{"ok":true,"agent_id":"a","status":"active","reply_text":"hi","warmed":true,"mode":"hosted","trace_id":"t",` +
 	`"byok":{"provider":"openai","fingerprint":"f","updated_at":"2026-01-01T00:00:00Z"}}`
 
-// notDialed is what net/http returns where nothing listens.
+// notDialed is what net/http returns if it cannot connect.
 var notDialed = answer{Err: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "service.example"}}}
 
-// stub is a transport that answers from a list; the last answer repeats. It
-// runs no httptrace hooks but for notDialed, so that the client has to assume that every
-// other request was sent.
+// stub is a transport that answers from a list; the last answer repeats. It runs a hook
+// of httptrace only for notDialed, so the client has to assume that every other request
+// was sent.
 type stub struct {
 	answers []answer
-	open    atomic.Int32 // bodies
+	open    atomic.Int32 // bodies that are not closed
 
 	mu   sync.Mutex
 	sent []sentRequest
 }
 
-// answering returns a stub; without answers, none may be asked for.
+// answering returns a stub. If it has no answers, every request panics.
 func answering(answers ...answer) *stub { return &stub{answers: answers} }
 
 // sentRequest is a request and its body.
@@ -259,7 +259,7 @@ func (s *stub) Sent() []sentRequest {
 	return s.sent
 }
 
-// RoundTrip answers.
+// RoundTrip implements http.RoundTripper.
 func (s *stub) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := req.Context().Err(); err != nil {
 		return nil, err
@@ -293,7 +293,7 @@ func (s *stub) record(req *http.Request) answer {
 		panic(req.Method + " " + req.URL.Path + " was sent, and should have been refused here")
 	}
 	a := s.answers[min(1+len(s.sent), len(s.answers))-1]
-	body := exchange.PeekBody(req) // a dial that fails reads nothing
+	body := exchange.PeekBody(req) // a failed dial does not read the body
 	if req.Body != nil && a.Err != notDialed.Err {
 		body, _ = io.ReadAll(req.Body)
 	}
@@ -301,7 +301,7 @@ func (s *stub) record(req *http.Request) answer {
 	return a
 }
 
-// CloseIdleConnections is for the owner of the transport alone.
+// CloseIdleConnections panics: only the owner of a transport may call it.
 func (s *stub) CloseIdleConnections() { panic("the client closed the idle connections of its caller") }
 
 type stubBody struct {
@@ -311,13 +311,13 @@ type stubBody struct {
 
 func (b *stubBody) Close() error { b.open.Add(-1); return nil }
 
-// answered makes one call that is always answered with a, in virtual time.
+// answered makes one call in virtual time, and answers each attempt with a.
 func answered(t *testing.T, a answer, do doCall) (c cell, err error) {
 	t.Helper()
 	made := makeCall(t, 0, do, []answer{a})
 	holdsLaws(t, made.Err, "canary")
 	if failure := (*agentmessaging.Error)(nil); errors.As(made.Err, &failure) {
-		assert.Len(t, made.Sent, failure.Attempts, "%d: what the error says it took", a.Status)
+		assert.Len(t, made.Sent, failure.Attempts, "%d: Error.Attempts counts the requests", a.Status)
 	}
 	return cell{len(made.Sent), outcome(made.Err), made.Elapsed}, made.Err
 }

@@ -17,9 +17,9 @@ var retryTable = []*outcome{
 	outcomeDenied, outcomeEnded, outcomeEndedSent, outcomeRefused,
 }
 
-// TestRetryTableIsThatOfTheDocumentation holds the table in the package
-// documentation, row by row, to that of the code.
-func TestRetryTableIsThatOfTheDocumentation(t *testing.T) {
+// TestRetryTableMatchesTheDocumentation compares the table in the package documentation,
+// row by row, with the outcomes in the code.
+func TestRetryTableMatchesTheDocumentation(t *testing.T) {
 	source, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(source), "---------------\n")
@@ -32,14 +32,14 @@ func TestRetryTableIsThatOfTheDocumentation(t *testing.T) {
 	assert.Equal(t, len(retryTable), strings.Count(table, "\n"), "rows")
 }
 
-// TestRetryBudget: ten retries at once, two more a second, and one for each five calls
-// that succeeded, up to a hundred.
+// TestRetryBudget checks that the budget gives ten retries at once, two more each second,
+// and one for each five calls that succeeded, up to a hundred.
 func TestRetryBudget(t *testing.T) {
 	budget, now := newRetryBudget(), time.Unix(0, 0)
 	for _, tt := range []struct {
 		after     time.Duration
 		successes int
-		want      int // retries that it gives now
+		want      int // retries that the budget gives now
 	}{
 		{0, 0, 10}, {time.Second, 0, 2}, {0, 0, 0}, {4 * time.Second, 0, 8}, {time.Hour, 0, 10},
 		{0, 4, 0}, {0, 1, 1}, {0, 10_000, 100}, {-time.Hour, 0, 0}, {time.Second, 5, 3},

@@ -27,7 +27,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// mischief makes one part of a client misbehave, once.
+// mischief makes one part of a client (a transport, an observer, a limiter, a clock) misbehave
+// once.
 type mischief struct {
 	t       *testing.T
 	way     string
@@ -37,9 +38,9 @@ type mischief struct {
 	limiter *limiterStub
 }
 
-// misbehave does what every part can do alike, the first time that it is called. It
-// returns the way, for what needs the part's cooperation, and "" at later calls. While
-// it blocks, other callers get through.
+// misbehave misbehaves at its first call, in the ways that every part can. It returns the
+// way, so that the part itself acts out the others, and "" at later calls. While it blocks,
+// it checks that other callers get through.
 func (m *mischief) misbehave(ctx context.Context) (way string) {
 	if !m.armed.CompareAndSwap(true, false) {
 		return ""
@@ -76,7 +77,7 @@ func badTransport(m *mischief) http.RoundTripper {
 			return nil, nil
 		case "returns both":
 			return resp, io.ErrUnexpectedEOF
-		case "lies": // that there is no body
+		case "lies": // it says that there is no body
 			resp.Body.Close()
 			resp.Body = nil
 		}
@@ -119,7 +120,7 @@ func (r *badReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// badObserver misbehaves at the events of one type.
+// badObserver misbehaves at events of one type.
 func badObserver(event agentmessaging.Event) func(m *mischief) agentmessaging.Option {
 	return func(m *mischief) agentmessaging.Option {
 		return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
@@ -194,16 +195,16 @@ func (c badClock) Sleep(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// backward is a clock that goes back.
+// backward is a clock that goes backwards.
 var backward = agentmessaging.WithClock(badClock{mischief: &mischief{way: "lies"}})
 
-// brokenClock does not wait.
+// brokenClock is a clock that does not wait.
 type brokenClock struct{ quota.RealClock }
 
 func (brokenClock) Sleep(context.Context, time.Duration) error { return io.ErrUnexpectedEOF }
 
-// lateClock wakes up a minute late, on the second, as in a program that is frozen
-// meanwhile.
+// lateClock is a clock whose Sleep returns a minute late, on a full second, as if the
+// program had been frozen.
 type lateClock struct{ quota.RealClock }
 
 func (c lateClock) Sleep(ctx context.Context, d time.Duration) error {
@@ -228,17 +229,18 @@ func (j badJar) Cookies(*url.URL) []*http.Cookie {
 	return nil
 }
 
-// What becomes of the call in which a part misbehaves; cannot: the part has no such way.
+// The outcomes of a call in which a part misbehaves. cannot: the part cannot misbehave in
+// this way.
 const limited, panics, cannot = "error 429", "panic", ""
 
-type ways map[string]string // what becomes of the call, by what the part does
+type ways map[string]string // from what the part does to the outcome of the call
 
 var usual = ways{"panics": panics, "blocks": noAnswer, "returns nil": success, "re-enters": success, "is late": success, "lies": success}
 
 var badParts = []struct {
 	part string
 	bad  func(*mischief) agentmessaging.Option
-	but  ways // other than usual
+	but  ways // where it differs from usual
 }{
 	{"transport", transportOf(badTransport), ways{"blocks": noAnswer, "returns nil": unknown, "returns both": unknown}},
 	{"body of a 429", transportOf(badBody(429)), ways{"blocks": success, "returns both": success}},
@@ -268,9 +270,9 @@ func transportOf(f func(*mischief) http.RoundTripper) func(*mischief) agentmessa
 	return func(m *mischief) agentmessaging.Option { return through(f(m)) }
 }
 
-// TestPartsThatMisbehave: whatever a user plugs in and whatever it does, the call
-// ends as documented, within its deadline; a panic reaches its caller; no permit, no
-// open body and no goroutine is left; and other callers get through.
+// TestPartsThatMisbehave checks that, whatever a user's part does, the call ends as
+// documented and within its deadline, a panic reaches the caller, no permit, open body or
+// goroutine is left, and other callers get through.
 func TestPartsThatMisbehave(t *testing.T) {
 	for _, tt := range badParts {
 		wants := maps.Clone(usual)
@@ -317,7 +319,7 @@ func callWithBadPart(t *testing.T, part, way string, bad func(*mischief) agentme
 	}
 	assert.GreaterOrEqual(t, info.Waited, time.Duration(0))
 	assert.False(t, m.armed.Load(), "it never did")
-	time.Sleep(time.Minute) // for other callers, and sleeps that nobody waits for
+	time.Sleep(time.Minute) // lets other callers, and sleeps that were given up, end
 	assert.Zero(t, m.limiter.out(), "permits are out")
 	assert.Zero(t, m.service.open.Load(), "bodies are open")
 	events := observer.reports.String()
@@ -325,8 +327,8 @@ func callWithBadPart(t *testing.T, part, way string, bad func(*mischief) agentme
 	assert.NoError(t, post(t.Context(), m.client), "the next call")
 }
 
-// limiterStub records what it is asked, after a wait, and what comes of it. It refuses
-// if it has a refusal.
+// limiterStub is a limiter that waits, and records the attempts and their outcomes. If it
+// has a refusal, it refuses every attempt.
 type limiterStub struct {
 	wait    time.Duration
 	refusal error
@@ -354,15 +356,15 @@ func (l *limiterStub) Done(outcome agentmessaging.AttemptOutcome) {
 	l.done = append(l.done, outcome)
 }
 
-// out is how many permits have not come back.
+// out returns how many permits have not come back.
 func (l *limiterStub) out() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.asked) - len(l.done)
 }
 
-// TestLimiterIsAskedForEveryAttempt, and whether the call sets a provider key: SetBYOK
-// does, and CreateAgent with a key.
+// It also learns whether the call sets a provider key, as SetBYOK does, and CreateAgent
+// with a key.
 func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 	limiter := new(limiterStub)
 	service := answering(notDialed, tooMany("3", "key_minute"), okAnswer)
@@ -385,8 +387,8 @@ func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 	}
 }
 
-// TestLimiterIsAskedAfterTheCoolDown, and the cool-down again where the limiter
-// made the call wait; its permit goes back if that refuses.
+// If the limiter makes the call wait, the cool-down is asked again after it. If that
+// refuses, the limiter's permit is given back.
 func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &limiterStub{wait: time.Minute}
@@ -412,8 +414,7 @@ func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
 	})
 }
 
-// TestObserversOfSiblings: an observer that With adds gets the calls of that client alone.
-func TestObserversOfSiblings(t *testing.T) {
+func TestObserverOfWithGetsOnlyThatClientsCalls(t *testing.T) {
 	called := ""
 	noting := func(name string) agentmessaging.Option {
 		return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
@@ -423,26 +424,26 @@ func TestObserversOfSiblings(t *testing.T) {
 			return nil
 		}))
 	}
-	client := newClient(t, answering(okAnswer), noting("a"), noting("b"), noting("c ")) // append makes room for a fourth
+	client := newClient(t, answering(okAnswer), noting("a"), noting("b"), noting("c ")) // with three, append leaves room for a fourth
 	other, err := client.With(noting("other "))
 	require.NoError(t, err)
-	_, err = client.With(noting("third ")) // takes no place in the other's list
+	_, err = client.With(noting("third ")) // must not overwrite other's observer
 	require.NoError(t, err)
 	require.NoError(t, post(t.Context(), other))
 	require.NoError(t, post(t.Context(), client))
 	assert.Equal(t, "abc other abc ", called)
 }
 
-// TestSiblingWithoutThePacer has a cool-down of its own, not the Pacer's limits.
-func TestSiblingWithoutThePacer(t *testing.T) {
+// It has a new cool-down instead.
+func TestWithAnotherLimiterLeavesThePacer(t *testing.T) {
 	p := must(pacer.New([]pacer.Limit{{Max: 1, Window: time.Hour}}))
 	paced := newClient(t, answering(okAnswer), agentmessaging.WithLimiter(p))
 	require.NoError(t, by(agentmessaging.WithLimiter(new(limiterStub)), get)(t.Context(), paced))
 	assert.Zero(t, p.State().Limits[0].Used)
 }
 
-// TestEventsHaveTheClientsTime, as its waits do. So has a Retry-After that is a date.
-func TestEventsHaveTheClientsTime(t *testing.T) {
+// Waits, and a Retry-After that is a date, go by the client's clock too.
+func TestEventsGoByTheClientsClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := fakeserver.New(t)
 		clock.Advance(10 * time.Hour)
@@ -454,10 +455,10 @@ func TestEventsHaveTheClientsTime(t *testing.T) {
 	})
 }
 
-// lookedInto is an error that panics at one of the times that the client looks into it.
+// lookedInto is an error that panics when the client unwraps it for the n-th time.
 type lookedInto struct {
 	error
-	looks int // until then
+	looks int // calls of Unwrap until then
 }
 
 func (e *lookedInto) Unwrap() error {
@@ -467,8 +468,8 @@ func (e *lookedInto) Unwrap() error {
 	return nil
 }
 
-// TestPanicShowsNoError: no event shows an error of a transport before its secrets are
-// taken out.
+// TestPanicShowsNoError checks that no event shows a transport's error before the secrets
+// are taken out, even if the program panics while they are.
 func TestPanicShowsNoError(t *testing.T) {
 	for looks := range 20 {
 		broken := &lookedInto{errors.New("sent " + testKey), looks}
@@ -481,13 +482,13 @@ func TestPanicShowsNoError(t *testing.T) {
 	}
 }
 
-// TestBeforeSend: its error is the call's, and costs no permit: the limiter has been asked
-// before. ExampleWithBeforeSend shows when it is asked.
-func TestBeforeSend(t *testing.T) {
+// The limiter, which was asked before, gets its permit back. ExampleWithBeforeSend shows
+// when the function is called.
+func TestErrorOfBeforeSendEndsTheCall(t *testing.T) {
 	limiter, full := &limiterStub{}, errors.New("the journal is full of "+testKey)
 	client := newClient(t, answering(okAnswer), agentmessaging.WithLimiter(limiter))
 	refuse := agentmessaging.WithBeforeSend(t.Context(), func(ctx context.Context, _ int) error {
-		return cmp.Or(post(ctx, newClient(t, answering(okAnswer))), full) // a call of its own, which does not ask it
+		return cmp.Or(post(ctx, newClient(t, answering(okAnswer))), full) // this call does not call the function again
 	})
 	err := post(refuse, client)
 	assert.ErrorIs(t, err, full)
@@ -502,7 +503,7 @@ func TestBeforeSend(t *testing.T) {
 	}))), "a nil *Error is none")
 }
 
-// contextHandler sees each record with its context.
+// contextHandler passes each record and its context to a function.
 type contextHandler struct {
 	slog.Handler
 	see func(context.Context, slog.Record)

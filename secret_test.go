@@ -29,8 +29,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
-// prints are all that a careless program writes of a value: every verb of fmt,
-// JSON and both handlers of slog.
+// prints returns a value as a careless program prints it: with every verb of fmt, as JSON
+// and through both handlers of slog.
 func prints(t *testing.T, v any) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -66,8 +66,8 @@ func TestSecretNeverShows(t *testing.T) {
 	assert.Equal(t, canary, string(secret))
 }
 
-// holdsNone checks that no string that reflection reaches from held, as a
-// debugger does, has a secret.
+// holdsNone checks that no string that reflection reaches from held has a secret. A
+// debugger reaches as much.
 func holdsNone(t *testing.T, held any, secrets ...string) {
 	t.Helper()
 	reachable(reflect.ValueOf(held), map[uintptr]bool{}, func(text string) {
@@ -107,10 +107,9 @@ func reachable(v reflect.Value, seen map[uintptr]bool, found func(string)) {
 	}
 }
 
-// TestNothingReachableHoldsASecret walks what a call leaves in the hands of
-// the application, of every endpoint and of a service or a transport that echoes
-// what it was sent: not even a debugger's dump of a client, an error or the facts of
-// a call shows a key.
+// TestNothingReachableHoldsASecret calls every endpoint of a service or a transport that
+// echoes the request. Not even a debugger's dump of the client, the error or the CallInfo
+// shows a key.
 func TestNothingReachableHoldsASecret(t *testing.T) {
 	client := newClient(t, nil)
 	holdsNone(t, client, testKey)
@@ -134,7 +133,7 @@ func TestNothingReachableHoldsASecret(t *testing.T) {
 			err := call.call(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, answering(a), once))
 			assert.Equal(t, header, a.Header, "it is the transport's")
 			if err == nil {
-				info.Body = nil // the reply is the caller's
+				info.Body = nil // of a success: the caller needs it as it is
 			}
 			holdsNone(t, info, testKey, call.secret)
 			if err == nil {
@@ -150,7 +149,7 @@ func TestNothingReachableHoldsASecret(t *testing.T) {
 	}
 }
 
-// encodings are what a service or a proxy may do to what it echoes.
+// encodings are the forms in which a service or a proxy may echo a text.
 var encodings = map[string]func(string) string{
 	"as it is":    func(s string) string { return s },
 	"header name": http.CanonicalHeaderKey,
@@ -178,8 +177,7 @@ func redactorOf(apiKey, providerKey, words string) *redact.Redactor {
 	return &r
 }
 
-// TestKeysShowInNoEncoding, nor in one inside another, nor cut short in one, with
-// anything around them.
+// The keys are encoded once or twice, whole or cut off, with other text around them.
 func TestKeysShowInNoEncoding(t *testing.T) {
 	for i, key := range []string{"key-canary-4711", "zabcde", `k<&"'>/?+~=%2fcanary\n%`, "sk_live_" + strings.Repeat("aB3/", 8), "???>>>~~~canary"} {
 		redactor := redact.New(key)
@@ -223,8 +221,8 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 	assert.Equal(t, "short", redact.New("short").Text("short"), "too short to be found")
 }
 
-// TestWordsOfAPersonStayInIdentifiers, which programs switch on, and nowhere else.
-func TestWordsOfAPersonStayInIdentifiers(t *testing.T) {
+// Programs switch on identifiers. In other texts the user text is hidden.
+func TestUserTextStaysInIdentifiersOnly(t *testing.T) {
 	for _, words := range []string{"minute", "Grüße 😀\n\"you\" <b>"} {
 		redactor := redactorOf("key-canary-4711", "", words)
 		for _, name := range []string{"as it is", "query", "lower query", "path", "percent", "JSON", "HTML"} {
@@ -256,7 +254,7 @@ func TestWordsOfAPersonStayInIdentifiers(t *testing.T) {
 	assert.Len(t, header["X-Key-Canary-4711"], 2, "a copy")
 }
 
-// guardedError guards what it holds by a lock: only its text may be read.
+// guardedError is an error whose fields a lock guards: nobody else may print it.
 type guardedError struct {
 	error
 	t *testing.T
@@ -266,7 +264,8 @@ func (e guardedError) Format(fmt.State, rune) { e.t.Error("an error was printed"
 
 func none(error) bool { return false }
 
-// TestCausesShowNoKey: what can be unwrapped is found, and its text shows nothing.
+// TestCausesShowNoKey checks that errors.Is finds each error, and that what can be
+// unwrapped shows no key.
 func TestCausesShowNoKey(t *testing.T) {
 	const key = "key-canary-4711"
 	redactor := redact.New(key)
@@ -282,9 +281,9 @@ func TestCausesShowNoKey(t *testing.T) {
 	assert.ErrorIs(t, redactor.Error(none, deep), io.ErrUnexpectedEOF)
 }
 
-// TestWordsInErrors: an error about a connection has words that a message has too. It is
-// found and shown all the same, but of an error by others that has them nothing is.
-func TestWordsInErrors(t *testing.T) {
+// An error about a connection is shown although a message may contain its words. Of any
+// other error that has words of the message, nothing is shown.
+func TestErrorsWithWordsOfTheUserText(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	for _, words := range []string{"Connect", "refused", "connection refused", "syscall", "unexpected"} {
 		redactor := redactorOf("key-canary-4711", "", words)
@@ -300,8 +299,7 @@ func TestWordsInErrors(t *testing.T) {
 	}
 }
 
-// TestErrorsShowNoPasswordOfAProxy: a transport's Proxy
-// function may put it into its error.
+// A transport's Proxy function may put the password into its error.
 func TestErrorsShowNoPasswordOfAProxy(t *testing.T) {
 	for said, shown := range map[string]string{
 		`invalid proxy address "http://u:1a/canary@h": parse "http://u:1a/canary@h": invalid port ":1a"`: `invalid proxy address "[redacted]`,
@@ -318,9 +316,9 @@ func TestErrorsShowNoPasswordOfAProxy(t *testing.T) {
 	}
 }
 
-// TestQuotesAreOfNoRequest: what a proxy says is shown where no part of a request
-// can be in it, whole, cut off or in other letters.
-func TestQuotesAreOfNoRequest(t *testing.T) {
+// A proxy's words are shown only if no part of the request can be in them: whole, cut off
+// or in another case.
+func TestQuotesHoldNothingOfTheRequest(t *testing.T) {
 	redactor := redactorOf("amk-0123456789abcdef", "pin 77", "R&D pays Anna\nZoë a bonus of 5,000 euros. 请付款")
 	for said, quote := range map[string]string{
 		"502 Bad Gateway | nginx\n": "502 Bad Gateway | nginx", "<html><title>Just a\nmoment...</title>": "Just a moment...",
@@ -339,7 +337,7 @@ func TestQuotesAreOfNoRequest(t *testing.T) {
 	} {
 		assert.Equal(t, shown, redactor.Answer(said), said)
 	}
-	long := redactorOf("", "", strings.Repeat("a", 4000)) // which any letter of the next text may begin: that must not take seconds
+	long := redactorOf("", "", strings.Repeat("a", 4000)) // the next text may match at every letter: the search must not take seconds
 	assert.Equal(t, redact.Redacted, long.Answer(strings.Repeat("a", 256_000)))
 	for _, said := range []string{
 		"pays Anna", "ANNA (Zoë) a", "no amk-01234", "89ABCDEF?", "your pin 77", "bad 616d6b2d303132333435363738396162636465", `{"a":1}`, "R&amp;D",

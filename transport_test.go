@@ -28,15 +28,16 @@ import (
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 )
 
-// Transports of the caller's, as tests and gateways have them.
+// This file tests transports: the caller's, as tests and gateways have them, and net/http's
+// over HTTP/1.1 and HTTP/2.
 
 // tripper is a transport.
 type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// TestTransportThatRewritesItsRequest, as RoundTrippers must not and do: the next attempt
-// starts anew, with the cookies of the http.Client as it was given.
+// A RoundTripper must not change its request, but some do. The next attempt begins with a
+// fresh request, and with the cookies of the http.Client that was given.
 func TestTransportThatRewritesItsRequest(t *testing.T) {
 	var came []string
 	service := answering(answer{Status: 503}, answer{Status: 503}, okAnswer)
@@ -54,15 +55,13 @@ func TestTransportThatRewritesItsRequest(t *testing.T) {
 	jar.SetCookies(must(url.Parse(serviceURL)), []*http.Cookie{{Name: "gateway", Value: "blue"}})
 	hc := &http.Client{Transport: transport, Jar: jar}
 	client := clientAt(t, serviceURL, quick, agentmessaging.WithHTTPClient(hc))
-	hc.Jar = nil // its owner may change it: it was copied
+	hc.Jar = nil // the client has a copy
 	require.NoError(t, get(t.Context(), client))
 	const whole = "GET service.example /v1/agents/agent_1 gateway=blue"
 	assert.Equal(t, []string{whole, whole, whole}, came)
 }
 
-// TestDefaultTransport is what http.Client uses where it has none, as it is when a
-// call is made.
-func TestDefaultTransport(t *testing.T) {
+func TestNilTransportIsTheDefaultOfThatMoment(t *testing.T) {
 	standard := http.DefaultTransport
 	t.Cleanup(func() { http.DefaultTransport = standard })
 	client := clientAt(t, serviceURL, agentmessaging.WithHTTPClient(http.DefaultClient))
@@ -74,9 +73,9 @@ func TestDefaultTransport(t *testing.T) {
 	}
 }
 
-// TestWarmConnection: a connection is kept across a refusal, whose body is read to its
-// end. On a connection that was used before, net/http would send a GET again on its own;
-// here the retry policy does, or nobody.
+// TestWarmConnection checks that a connection is kept after a refusal, because the body is
+// read to its end. On a connection that was used before, net/http would repeat a GET by
+// itself. Here only the retry policy does.
 func TestWarmConnection(t *testing.T) {
 	refuse := respond("429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 2", "{}")
 	thenCloses := func(p peer) error {
@@ -113,9 +112,9 @@ func TestWarmConnection(t *testing.T) {
 	}
 }
 
-// TestRecycledConnections: a service that replaces its connections now and
-// then costs no call an error or a wait, not even one that tries once; what it
-// did not take is sent again.
+// TestRecycledConnections checks that no call fails or waits because a service replaces its
+// connections now and then, not even a call that tries once: a request that a closing
+// connection did not take is sent again.
 func TestRecycledConnections(t *testing.T) {
 	const calls, callers, each = 480, 8, 60
 	overHTTP2Server(t, 0, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -137,7 +136,7 @@ func TestRecycledConnections(t *testing.T) {
 	})
 }
 
-// together runs a function for each caller at once, and waits for all.
+// together runs a function for several callers at once, and waits for all.
 func together(callers int, do func(caller int)) {
 	var group sync.WaitGroup
 	for caller := range callers {
@@ -146,11 +145,11 @@ func together(callers int, do func(caller int)) {
 	group.Wait()
 }
 
-// TestRenewals: what a connection that had worked turns away is sent again at
-// once, twice at most and on top of the policy's attempts, but not where the next
-// connection, or the service, never answered. A stream that is refused on a connection
-// which stays open is an ordinary failure. A spare connection that net/http may have
-// dialed for a GET counts as an old one: TestRecycledConnections has both.
+// TestRenewals checks when a request that a connection turned away is sent again at once,
+// without counting as an attempt: if that connection has answered before, and at most
+// twice in a call; not if the service has never answered. A stream that is refused on a
+// connection which stays open is an ordinary failure. A spare connection that net/http may
+// have dialed for a GET counts as an old one: see TestRecycledConnections.
 func TestRenewals(t *testing.T) {
 	works, away, refused := reply(200, anyReply), goAwayBelow(noError), reset(refusedStream)
 	for _, tt := range []struct {
@@ -177,14 +176,14 @@ func TestRenewals(t *testing.T) {
 				assert.Equal(t, want, cell{sent, outcome(err), time.Since(began)}.String(), "call %d: %v", i+1, err)
 				assert.Equal(t, sent, info.Attempts, "call %d", i+1)
 				assert.LessOrEqual(t, sent-info.Renewals, tt.attempts, "call %d", i+1)
-				client, err = client.With() // which knows that the service has answered
+				client, err = client.With() // it shares the Sender, which knows that the service has answered
 				assert.NoError(t, err, "call %d", i+1)
 			}
 		})
 	}
 }
 
-// TestRenewalsAreBounded: no HTTP/2 connection ever takes the request.
+// No HTTP/2 connection ever takes the request.
 func TestRenewalsAreBounded(t *testing.T) {
 	near, far := net.Pipe()
 	go tls.Server(far, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}}).Handshake()
@@ -194,7 +193,7 @@ func TestRenewalsAreBounded(t *testing.T) {
 		hooks := httptrace.ContextClientTrace(req.Context())
 		hooks.GetConn("")
 		hooks.GotConn(httptrace.GotConnInfo{Conn: conn})
-		hooks.GetConn("") // for another one
+		hooks.GetConn("") // net/http looks for another connection
 		return nil, req.Context().Err()
 	})
 	var info agentmessaging.CallInfo
@@ -211,9 +210,9 @@ type memoryServer struct {
 	dials, closed, requests atomic.Int32
 }
 
-// overHTTP2Server runs a test with a server that allows so many streams on a connection
-// (0: as many as net/http does), and a client that tries once. The server calls handle
-// with the number of each request, and then answers with success.
+// overHTTP2Server runs a test with a server and a client that tries once. The server allows
+// a number of streams on a connection (0: net/http's default), calls handle with the
+// number of each request, and then answers with success.
 func overHTTP2Server(t *testing.T, streams int, handle func(n int, w http.ResponseWriter, r *http.Request), test func(*testing.T, *memoryServer, *agentmessaging.Client)) {
 	if strings.HasPrefix(runtime.Version(), "go1.25") {
 		t.Skip("servers of net/http in Go 1.25 share channels, which no two bubbles may")
@@ -241,24 +240,24 @@ func overHTTP2Server(t *testing.T, streams int, handle func(n int, w http.Respon
 			dialed <- far
 			return near, nil
 		}
-		defer time.Sleep(time.Second) // of the bubble: reads that are under way end
+		defer time.Sleep(time.Second) // virtual: lets reads that are under way end
 		defer s.Close()
 		defer s.transport.CloseIdleConnections()
 		test(t, s, newClient(t, s.transport, once))
 	})
 }
 
-// slowReads lets the server do all that it can before the client sees what it wrote: a
-// server of net/http may count a stream as open when its answer has arrived.
+// slowReads lets the server finish all that it can before the client reads what it wrote:
+// otherwise net/http's server may count a stream as open although its answer has arrived.
 type slowReads struct{ net.Conn }
 
 func (c slowReads) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	time.Sleep(time.Nanosecond) // of the bubble, whose time passes once all others wait
+	time.Sleep(time.Nanosecond) // virtual time passes only when all other goroutines wait
 	return n, err
 }
 
-// pipes is a listener for the service's ends of connections.
+// pipes is a listener that accepts the service's ends of pipes.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -271,9 +270,9 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return new(net.UnixAddr) }
 
-// TestBurst: a service that allows few streams refuses none of many first calls,
-// and is not dialed for each of them, though each caller has a client of its own.
-func TestBurst(t *testing.T) {
+// The service allows few streams on a connection. The clients do not dial for each call
+// either, though each caller has a client.
+func TestBurstOfFirstCallsIsNotRefused(t *testing.T) {
 	const work, callers = 100 * time.Millisecond, 50
 	for _, tt := range []struct {
 		do                   doCall
@@ -298,10 +297,9 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestFirstAnswerTakesLong: the others wait for it for 2 s, within their contexts, and a
-// POST that has waited in vain was not sent. If the first call ends without an answer,
-// the next one takes its place.
-func TestFirstAnswerTakesLong(t *testing.T) {
+// Other calls wait for it for 2 s, unless their contexts end before: then even a POST was
+// certainly not sent. If the first call ends without an answer, the next takes its place.
+func TestSlowFirstAnswer(t *testing.T) {
 	came := make(chan time.Time, 10)
 	overHTTP2Server(t, 0, func(_ int, _ http.ResponseWriter, r *http.Request) {
 		came <- time.Now()
@@ -324,7 +322,7 @@ func TestFirstAnswerTakesLong(t *testing.T) {
 	})
 }
 
-// TestFailingDials: callers take turns only where they may share a connection.
+// TestFailingDials checks that callers take turns only if they may share a connection.
 func TestFailingDials(t *testing.T) {
 	for takes, want := range map[time.Duration]time.Duration{time.Second: 2 * time.Second, 10 * time.Second: 12 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -339,8 +337,8 @@ func TestFailingDials(t *testing.T) {
 	}
 }
 
-// TestStalledConnection: when two calls in a row have ended without a byte, the next ones
-// go to a new connection, also where the transport is wrapped. The old one is closed when
+// TestStalledConnection checks that after two calls in a row without a byte the next calls
+// use a new connection, even if the transport is wrapped. The old connection is closed when
 // its last answer has come. Slow calls do not count while others are answered.
 func TestStalledConnection(t *testing.T) {
 	for _, wrapped := range []bool{false, true} {
@@ -359,7 +357,7 @@ func TestStalledConnection(t *testing.T) {
 			}
 			var patient sync.WaitGroup
 			patient.Go(func() { assert.NoError(t, within(2*time.Hour, post)(t.Context(), client)) })
-			time.Sleep(10 * time.Second) // the others no longer wait for its answer
+			time.Sleep(10 * time.Second) // so long that the others no longer wait for its answer
 			slow := func(int) { assert.Error(t, within(5*time.Second, post)(t.Context(), client)) }
 			go together(2, slow)
 			time.Sleep(3 * time.Second)
@@ -389,10 +387,10 @@ type http2Peer struct {
 	conn    *tls.Conn
 	headers chan uint32 // streams whose request has begun; closed when the client has gone
 	whole   chan uint32 // streams whose request has come whole
-	stream  uint32      // of the request that was read last
+	stream  uint32      // of the last request that was read
 }
 
-// The frames that are written or looked at.
+// The types of the frames that the peer writes or reads.
 const (
 	frameData, frameHeaders, frameReset, frameSettings, frameGoAway, frameContinuation = 0, 1, 3, 4, 7, 9
 
@@ -401,10 +399,10 @@ const (
 	noError, protocolError, internalError, refusedStream, cancelled = 0, 1, 2, 7, 8
 )
 
-// noWindow are settings that let nothing of a request's body through (RFC 9113, 6.5.2).
+// noWindow are settings that keep the client from sending any of a body (RFC 9113, 6.5.2).
 var noWindow = []byte{0, 4, 0, 0, 0, 0}
 
-// act is what the service does next on a connection; after an error, nothing.
+// act is what the service does next on a connection. An error ends the connection.
 type act func(*http2Peer) error
 
 // overHTTP2 shakes hands and acts.
@@ -437,7 +435,7 @@ func script(acts ...act) act {
 	}
 }
 
-// forever acts until the client goes.
+// forever repeats an act until the client closes the connection.
 func forever(acts ...act) act {
 	return func(h *http2Peer) error {
 		for {
@@ -455,8 +453,8 @@ func (h *http2Peer) write(kind, flags byte, stream uint32, payload []byte) error
 	return err
 }
 
-// receive sorts what the client sends. Settings stay unacknowledged, which net/http
-// does not mind: on a pipe both ends would wait for each other.
+// receive reads what the client sends. It does not acknowledge settings, because on a pipe
+// both ends could wait for each other; net/http does not need the acknowledgement.
 func (h *http2Peer) receive() {
 	defer close(h.headers)
 	defer close(h.whole)
@@ -478,7 +476,7 @@ func (h *http2Peer) receive() {
 	}
 }
 
-// header reads until a request's header has come.
+// header waits for the header of a request.
 func header(h *http2Peer) error {
 	stream, ok := <-h.headers
 	if !ok {
@@ -489,7 +487,7 @@ func header(h *http2Peer) error {
 	return nil
 }
 
-// request reads until a request has come whole.
+// request waits for a whole request.
 func request(h *http2Peer) error {
 	if err := header(h); err != nil {
 		return err
@@ -500,7 +498,7 @@ func request(h *http2Peer) error {
 	return nil
 }
 
-// keepOpen keeps the connection until the client goes.
+// keepOpen keeps the connection open until the client closes it.
 func keepOpen(h *http2Peer) error {
 	for range h.headers {
 	}
@@ -515,8 +513,8 @@ func reset(code uint32) act {
 	}
 }
 
-// goAway names the request's stream as the last one that is processed;
-// goAwayBelow names the one before it.
+// goAway sends a GOAWAY that names the request's stream as the last that the service
+// processes. That of goAwayBelow names the stream before.
 func goAway(h *http2Peer) error { return h.goAway(h.stream, noError) }
 
 func goAwayBelow(code uint32) act {
@@ -527,14 +525,14 @@ func (h *http2Peer) goAway(last, code uint32) error {
 	return h.write(frameGoAway, 0, 0, binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, last), code))
 }
 
-// status answers with a header of a status and pairs of a name and a value.
+// status sends an answer's header: a status, and pairs of a name and a value.
 func status(code int, pairs ...string) act {
 	return func(h *http2Peer) error {
 		return h.write(frameHeaders, flagEndHeaders, h.stream, fields(code, pairs...))
 	}
 }
 
-// fields are a status and pairs as HPACK literals.
+// fields encodes a status and pairs as HPACK literals.
 func fields(code int, pairs ...string) []byte {
 	block := append([]byte{0x08, 3}, fmt.Sprintf("%03d", code)...) // 8 is :status in the static table
 	for i, text := range pairs {
@@ -550,5 +548,5 @@ func body(text string, flags byte) act {
 	return func(h *http2Peer) error { return h.write(frameData, flags, h.stream, []byte(text)) }
 }
 
-// reply is a whole answer.
+// reply sends a whole answer.
 func reply(code int, text string) act { return script(status(code), body(text, flagEndStream)) }

@@ -29,7 +29,7 @@ func document(t *testing.T, name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// What the documents hold, in Go.
+// The values of the documents in Go.
 var (
 	needsSetup = agentmessaging.Agent{ID: "agent_1", Status: "active", TraceID: "trace_1", SMS: &agentmessaging.SMS{Status: "needs_setup"}}
 	read       = agentmessaging.Agent{ID: "agent_1", Status: "active", TraceID: "trace_1",
@@ -52,8 +52,8 @@ var (
 type client = *agentmessaging.Client
 
 var documents = []struct {
-	call           string // with agent_1 for {agent_id}
-	request, reply string // "" is no body
+	call           string // method and path, with agent_1 for {agent_id}
+	request, reply string // names of documents; "": no body
 	do             func(context.Context, client) (any, error)
 	want           any
 }{
@@ -80,8 +80,8 @@ var documents = []struct {
 		}, &agentmessaging.SMSChannel{Status: agentmessaging.SMSStatusNeedsCompliance, TraceID: "trace_1"}},
 }
 
-// TestDocuments: each call sends the documented request, and returns what the documented
-// reply says. A program that stores the result as JSON writes the same members.
+// TestDocuments checks that each call sends the documented request, and returns what the
+// documented reply says. The JSON of the result has the same members as the reply.
 func TestDocuments(t *testing.T) {
 	for _, tt := range documents {
 		var info agentmessaging.CallInfo
@@ -96,7 +96,7 @@ func TestDocuments(t *testing.T) {
 		}
 		sent := transport.Sent()[0]
 		assert.Equal(t, tt.call+" "+want, sent.Method+" "+sent.URL.RequestURI()+" "+sent.Text)
-		if !strings.Contains(tt.reply, "byok") { // whose members are inside another one
+		if !strings.Contains(tt.reply, "byok") { // its members are one level deeper
 			assert.JSONEq(t, document(t, tt.reply), string(must(json.Marshal(got))), tt.reply)
 		}
 	}
@@ -106,9 +106,8 @@ func TestDocuments(t *testing.T) {
 	assert.Equal(t, `{"status":"","trace_id":"t"}`, string(must(json.Marshal(agentmessaging.SMS{TraceID: "t"}))))
 }
 
-// TestRepliesAreTolerant: what the service adds or leaves out of the optional
-// members never fails a call. One of another type counts as left out.
-func TestRepliesAreTolerant(t *testing.T) {
+// A member of another type counts as missing.
+func TestUnknownAndMissingMembersDoNotFailACall(t *testing.T) {
 	for body, want := range map[string]*agentmessaging.Agent{
 		`{"agent_id":"a","status":"hibernating","sms":null,"created_at":null,"new":{"x":1},"trace_id":null}`: {ID: "a", Status: "hibernating"},
 		`{"agent_id":"a","sms":5,"trace_id":"t"}`:                                                            {ID: "a", TraceID: "t"},
@@ -134,9 +133,8 @@ func TestRepliesAreTolerant(t *testing.T) {
 	}
 }
 
-// TestUselessReplies lack what makes them a result, under its exact name, once and of
-// its type.
-func TestUselessReplies(t *testing.T) {
+// A needed member must be there once, under its exact name and of its type.
+func TestAnswersWithoutANeededMemberFail(t *testing.T) {
 	useless := map[string][]string{
 		"Status":      {`{"service":"x"}`, `{"ok":"true"}`},
 		"WarmUp":      {`{"warmed":true}`, `{"ok":true,"mode":"hosted"}`, `{"ok":true,"warmed":1}`},
@@ -163,10 +161,10 @@ var fuzzedBodies = []string{
 	`{"error":"` + testKey + `","extra":{"` + testKey + `":["` + testKey + `"]}}`,
 }
 
-// FuzzAnswer: whatever answer comes, and wherever it is cut, each endpoint sends once
-// and returns a result only of a whole 2xx, or one of the error types. No error and no
-// CallInfo shows a secret. A status stays as it came, and no wait of more than a day
-// is believed.
+// FuzzAnswer answers each endpoint with any status and body, whole or cut. The call sends
+// one request, and returns a result only for a whole 2xx, and else one of the error types.
+// No error and no CallInfo shows a secret. The status is unchanged, and RetryAfter is at
+// most a day.
 func FuzzAnswer(f *testing.F) {
 	f.Add(0, 200, "", strings.Repeat("x", 1<<20), -1)
 	for i, body := range fuzzedBodies {
@@ -208,7 +206,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// FuzzReadObject: the verdict and the values are those of encoding/json.
+// FuzzReadObject checks that ReadObject accepts the same documents as encoding/json, with the
+// same values.
 func FuzzReadObject(f *testing.F) {
 	for _, doc := range []string{
 		"", "null", "[]", `{}`, ` { "a" : 1 , "b" : [ { "c" : "}" } , 2 ] } `, `{"a":"\"\\"}`, `{"\u0061":"\ud800\u00e9","b":"é` + "\xff" + `"}`,
