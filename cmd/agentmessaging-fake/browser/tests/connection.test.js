@@ -81,7 +81,7 @@ test('reset asks first, and empties the fake', async (t) => {
   await page.getByRole('banner').getByRole('button', { name: 'Reset' }).click();
   await dialog.getByRole('button', { name: 'Reset' }).click();
   await wantText(page.locator('main'), /No calls yet/);
-  await page.getByText('The fake is empty again.').waitFor();
+  await page.getByText('The fake is as it was when it started.').waitFor();
   await page.getByRole('button', { name: 'Dismiss' }).click();
   await wantCount(page.getByRole('button', { name: 'Dismiss' }), 0);
   assert.equal((await fake.control('GET', 'agents')).agents.length, 0);

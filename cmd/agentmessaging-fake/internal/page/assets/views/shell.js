@@ -111,14 +111,14 @@ function advance(duration, label) {
 function Reset() {
   // Both buttons close the question; the focus begins at the one that changes nothing.
   const hide = { popovertarget: 'reset', popovertargetaction: 'hide' };
-  const reset = () => act('The fake is empty again.', () => control('POST', ['reset']));
+  const reset = () => act('The fake is as it was when it started.', () => control('POST', ['reset']));
   return h(
     'div.card',
     { id: 'reset', popover: 'auto', role: 'dialog', 'aria-label': 'Reset the fake?' },
     h(
       'div.stack',
       h('h2', 'Reset the fake?'),
-      h('p', 'You cannot undo this. Agents, conversations, calls, rules and all keys but the first are deleted, and every limit is open again. The clock goes back to the present. The first key and the settings stay as they are.'),
+      h('p', 'You cannot undo this. The fake goes back to how it started: with what the files of --state and --replies had, or else empty. Every call and every change since then is gone, and the clock goes back to the present. The first key keeps its text.'),
       h('div.row.end', button('Cancel', null, { autofocus: true, ...hide }), button('Reset', reset, { class: 'bad', ...hide })),
     ),
   );
