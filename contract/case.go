@@ -70,7 +70,7 @@ func newCase(id, sentence string, steps ...step) testCase {
 	return c
 }
 
-// section is the section of the interface that states the rule, or "fake".
+// section returns the section of the interface that states the rule, or "fake".
 func (c testCase) section() string {
 	section, _, _ := strings.Cut(c.ID, "/")
 	return section
@@ -80,7 +80,7 @@ func (c testCase) section() string {
 // than a sentence of the interface.
 func (c testCase) decision() bool { return c.section() == "fake" }
 
-// rule is the rule that the case checks.
+// rule returns the rule that the case checks.
 func (c testCase) rule() rawcall.Rule { return rawcall.Rule{Section: c.section(), Sentence: c.Rule} }
 
 // suite collects the cases; its methods each add those of one subject.
@@ -151,7 +151,7 @@ var (
 	unpaid      = rawcall.Key{Name: "unpaid", Plan: "free"}         // on an inactive plan, and not dashboard-issued
 )
 
-// key is a dashboard-issued key on a plan, which Abilities issue under this name.
+// key returns a dashboard-issued key on a plan, which Abilities issue under this name.
 func key(name, plan string) rawcall.Key { return rawcall.Key{Name: name, Plan: plan, Dashboard: true} }
 
 const (
@@ -163,7 +163,7 @@ const (
 
 var invalidBody = condition(400).Sentence
 
-// byokBody is a PUT /v1/byok body with further members.
+// byokBody returns a PUT /v1/byok body with further members.
 func byokBody(members string) string {
 	return `{"provider":"anthropic","api_key":"` + providerKey + `",` + members + `}`
 }
@@ -206,7 +206,7 @@ func (st step) times(n int) step {
 	return st
 }
 
-// repeat is a group of steps, taken n times in a row.
+// repeat returns a group of steps, taken n times in a row.
 func repeat(n int, steps ...step) step { return step{n: n, inner: steps} }
 
 func (st step) by(key rawcall.Key) step {
@@ -540,7 +540,7 @@ var conditions = map[int]string{
 	429: "Rate limited; carries Retry-After header (string, seconds until a retry is allowed)",
 }
 
-// condition is the row of a status.
+// condition returns the row of a status.
 func condition(status int) rawcall.Rule {
 	return rule("7", fmt.Sprint(status, " | ", conditions[status]))
 }

@@ -275,7 +275,7 @@ func (target Target) missingField(c testCase) string {
 	return ""
 }
 
-// price is what the case spends at most on this target, without the shared agent.
+// price returns what the case spends at most on this target, without the shared agent.
 func (target Target) price(c testCase) Spend {
 	price := c.Spends
 	if target.observed("refused_operations_spend") == "true" {

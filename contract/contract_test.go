@@ -98,7 +98,7 @@ func directly(fake *fakeserver.Server) Target {
 	return targetOf(fake, func(ip string) http.RoundTripper { return fake.Direct(fakeserver.FromIP(ip)) })
 }
 
-// targetOf is the fake with all its abilities, reached by the transport of an
+// targetOf returns the fake with all its abilities, reached by the transport of an
 // address.
 func targetOf(fake *fakeserver.Server, transport func(ip string) http.RoundTripper) Target {
 	client := func(ip string) *http.Client { return &http.Client{Transport: transport(ip)} }
@@ -113,7 +113,7 @@ func newFake(tb testing.TB, opts ...fakeserver.Option) *fakeserver.Server {
 	return fakeserver.New(quiet{tb}, append(opts, fakeserver.WithUnknownRoutes())...)
 }
 
-// still is the clock of a fake that waits for Advance.
+// still is a clock that only Advance moves.
 func still() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 type quiet struct{ testing.TB }
@@ -129,6 +129,7 @@ func byID(id string) testCase {
 	panic(fmt.Sprintf("no case %q; a new endpoint needs a row of answered", id))
 }
 
+// TestCaseIDs: ids are unique and begin with a section, and cases are in the order of these.
 func TestCaseIDs(t *testing.T) {
 	ids := map[string]bool{}
 	for _, c := range cases() {
@@ -669,7 +670,7 @@ func (r *reply) refuse(status int, code string) {
 	r.status, r.body = status, map[string]any{"error": code, "trace_id": "trace_of_the_proxy"}
 }
 
-// providerKey is the provider key that was sent, or "".
+// providerKey returns the provider key that was sent, or "".
 func (r *reply) providerKey() string {
 	_, key, _ := strings.Cut(r.sent, `"api_key":"`)
 	key, _, _ = strings.Cut(key, `"`)
@@ -678,7 +679,7 @@ func (r *reply) providerKey() string {
 
 func (r *reply) key() string { return strings.TrimPrefix(r.req.Header.Get("Authorization"), "Bearer ") }
 
-// wrong is a fake with a proxy before it. The fake's clock moves by waits only.
+// wrong returns a fake with a proxy before it. The fake's clock moves by waits only.
 func wrong(t *testing.T, tamper func(*reply)) Target {
 	fake := newFake(t, fakeserver.WithClock(still))
 	return targetOf(fake, func(ip string) http.RoundTripper { return proxy(fake, ip, tamper) })

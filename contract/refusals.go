@@ -227,10 +227,10 @@ var sectionOf = map[string]string{
 
 func (m member) of(value string) string { return strings.Replace(m.body, "VALUE", value, 1) }
 
-// ofText is the body with a text n times.
+// ofText returns the body with a text n times.
 func (m member) ofText(text string, n int) string { return m.of(`"` + strings.Repeat(text, n) + `"`) }
 
-// ofLength is the body with a value of n characters.
+// ofLength returns the body with a value of n characters.
 func (m member) ofLength(char string, n int) string {
 	if !m.address {
 		return m.ofText(char, n)

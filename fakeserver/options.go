@@ -237,7 +237,7 @@ func limitKeys() string {
 // keyPrefix begins the keys of a fake without WithKey.
 const keyPrefix = "amk_fake"
 
-// keyText is the text of the n-th key, from 1. It is computed and never stored.
+// keyText returns the text of the n-th key, from 1. It is computed and never stored.
 func (c *config) keyText(n int) string {
 	if n == 1 && c.key != "" {
 		return c.key

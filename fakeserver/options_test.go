@@ -14,13 +14,15 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// like is a fake that answers one question otherwise.
+// like returns a fake that answers one question otherwise.
 func like(t testing.TB, id, answer string, opts ...fakeserver.Option) (*fakeserver.Server, caller) {
 	t.Helper()
 	file := fmt.Sprintf(`{"format":1,"decisions":{"times":{"not_asked":"needs a key"},%q:{"answer":%s,"evidence":{}}},"spent":{}}`, id, answer)
 	return newFake(t, append(opts, fakeserver.Like([]byte(file)), fakeserver.WithUnknownRoutes())...)
 }
 
+// Like refuses an answer that the fake cannot give, and a file that observe did not write.
+// The error names the question.
 func TestLikeRefusesWhatItCannotBe(t *testing.T) {
 	for id, answer := range map[string]string{
 		"metadata_cap": `1`, "times": `"rfc850"`, "unknown_method": `403`, "reason": `"yes"`, "minute_limit_name": `""`,
@@ -116,7 +118,7 @@ var likes = []struct {
 	}},
 }
 
-// What no question of the suite reaches.
+// What the fake does by another answer, in details that package contract does not reach.
 func TestLikeInDetail(t *testing.T) {
 	for _, row := range likes {
 		fake, c := like(t, row.id, row.answer, frozen())
@@ -186,7 +188,7 @@ var misuses = map[string]func(fake){
 	"AddAgent: unknown status":                         adding(fakeserver.Agent{SMS: &fakeserver.SMS{Status: "on"}}),
 }
 
-// TestMisuse repeats nothing that may be a key or a message.
+// A misuse changes nothing, and its message repeats nothing that may be a key or a message.
 func TestMisuse(t *testing.T) {
 	fake, c := newFake(t)
 	fake.AddAgent(c.key, fakeserver.Agent{})
@@ -200,6 +202,8 @@ func TestMisuse(t *testing.T) {
 	assert.Len(t, fake.Agents(), 1, "nothing happened, and no lock is held")
 }
 
+// Open returns, and New panics with, the error of an unusable option: what is wrong, and what
+// is allowed.
 func TestOptionsRefuse(t *testing.T) {
 	for want, opt := range map[string]fakeserver.Option{
 		"option 1 is nil":             nil,

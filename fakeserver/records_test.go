@@ -108,6 +108,7 @@ func TestWriteCalls(t *testing.T) {
 	}
 }
 
+// A test that fails logs the newest 50 calls, with the time since the first of them.
 func TestTranscript(t *testing.T) {
 	watch, fake, c := newSpied(t, frozen(), fakeserver.WithCallLimit(60))
 	for range 69 {
@@ -209,6 +210,7 @@ func TestTextsAreShared(t *testing.T) {
 	assert.Same(t, sender(2), sender(3))
 }
 
+// OnCall shows each matching call once it is in Calls, over a Reset, until stop is called.
 func TestOnCall(t *testing.T) {
 	fake, c := newFake(t)
 	var seen []fakeserver.Call
@@ -272,6 +274,7 @@ func injecting(fault fakeserver.Fault) func(fake, *caller) {
 	return func(f fake, c *caller) { c.agent(emptyBody); f.Inject(fault) }
 }
 
+// Why explains each refusal and each fault in a sentence.
 func TestWhy(t *testing.T) {
 	for _, row := range reasons {
 		f, c := newFake(t, frozen(), fakeserver.WithUnknownRoutes())
@@ -401,8 +404,8 @@ const (
 	canaryStranger = "amk_cnrY-stranger" // no key of the fake
 )
 
-// forms are a secret and what encodings make of it. That of a key shows without its
-// first letter too, which a call may escape.
+// forms returns a secret and what encodings make of it. It has a key without its first
+// letter too, since a call may escape that.
 func forms(secret string) []string {
 	quoted, _ := json.Marshal(secret)
 	var plain bytes.Buffer

@@ -185,13 +185,13 @@ func (r *rule) Format(f fmt.State, _ rune) {
 	_, _ = io.WriteString(f, unlocked.description())
 }
 
-// snapshot is a copy, since other calls may match the rule meanwhile.
+// snapshot returns a copy, since other calls may match the rule meanwhile.
 func (r *rule) snapshot() rule {
 	defer r.server.lock().Unlock()
 	return *r
 }
 
-// description is what Format prints, of a copy.
+// description returns what Format prints. It takes no lock, so r must be a snapshot.
 func (r *rule) description() string {
 	said := r.name
 	for _, bound := range []struct {
@@ -477,7 +477,7 @@ func nextStepLocked(scripts []*rule) (next step) {
 	return next
 }
 
-// scriptedRefusal is the refusal that a ReplyFunc asks for, nil for a reply. A status
+// scriptedRefusal returns the refusal that a ReplyFunc asks for, nil for a reply. A status
 // that interface 4.8 does not list fails the test, and becomes a 500: a client must not
 // learn to handle what the service never sends.
 func (s *Server) scriptedRefusal(r Reply) *service.Refusal {

@@ -211,7 +211,7 @@ func (s *Server) begin(c *call) {
 	c.scripts, c.injections = c.gen.scripts, c.gen.injections
 }
 
-// keyLabelLocked is what a record shows of the key of a request.
+// keyLabelLocked returns what a record shows of the key of a request.
 func (g *generation) keyLabelLocked(r *wire.Request) string {
 	k := g.service.Key(r.Token)
 	switch {

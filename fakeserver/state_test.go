@@ -110,7 +110,7 @@ func TestAddAgentAndTheNextIdentifiers(t *testing.T) {
 	assert.Equal(t, []string{"agent_000003", "agent_000002", "agent_000004", "support", "agent_000007"}, ids)
 }
 
-// furnished is a fake with something of everything in its state.
+// furnished returns a fake with something of everything in its state.
 func furnished(t testing.TB, opts ...fakeserver.Option) (*fakeserver.Server, caller) {
 	fake, c := newFake(t, append([]fakeserver.Option{frozen()}, opts...)...)
 	second := fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanPro, NotDashboard: true})
@@ -326,6 +326,8 @@ func spent(states []fakeserver.LimitState) string {
 	return strings.Join(lines, ", ")
 }
 
+// Limits shows what a key has used of each limit, by its plan and WithLimit, and what an
+// address has used, by all keys.
 func TestLimits(t *testing.T) {
 	fake, c := newFake(t, frozen(), fakeserver.WithLimit("byok_set_key_hour", 2))
 	const address = "203.0.113.7"

@@ -29,7 +29,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// transports are the two in-memory ways to a fake.
+// transports returns the two in-memory ways to a fake.
 func transports(t testing.TB, fake *fakeserver.Server, opts ...fakeserver.FromIP) map[string]http.RoundTripper {
 	return map[string]http.RoundTripper{"wire": fake.HTTPClient(t, opts...).Transport, "direct": fake.Direct(opts...)}
 }
@@ -46,8 +46,8 @@ func (s socket) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(req)
 }
 
-// ways are the four ways to a fake. Over HTTP/1.1 each call has a connection of
-// its own: net/http repeats some requests by itself on one that was used before.
+// ways returns the four ways to a fake. Over HTTP/1.1 each call has a connection of its
+// own: net/http repeats some requests by itself on one that was used before.
 func ways(t testing.TB, fake *fakeserver.Server) map[string]http.RoundTripper {
 	all, secure := transports(t, fake), overTLS(t, fake, false)
 	secure.RoundTripper.(*http.Transport).DisableKeepAlives = true
@@ -56,7 +56,7 @@ func ways(t testing.TB, fake *fakeserver.Server) map[string]http.RoundTripper {
 	return all
 }
 
-// overTLS is the way to a fake over TLS on a socket, with HTTP/2 or HTTP/1.1.
+// overTLS returns the way to a fake over TLS on a socket, with HTTP/2 or HTTP/1.1.
 func overTLS(t testing.TB, fake *fakeserver.Server, http2 bool) socket {
 	server := httptest.NewUnstartedServer(fake)
 	server.EnableHTTP2 = http2
@@ -168,6 +168,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
+// An in-memory client refuses every other host, and ignores the proxies of the environment.
 func TestClientsReachNothingElse(t *testing.T) {
 	fake, _ := newFake(t)
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
@@ -273,6 +274,8 @@ func TestCloseOutsideTheBubbleOfAClient(t *testing.T) {
 	})
 }
 
+// After Close every in-memory client is refused, on open connections too. A second Close
+// returns nil, and concurrent ones do not race.
 func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	fake, err := fakeserver.Open()
 	require.NoError(t, err)
@@ -435,6 +438,7 @@ func TestSleepersWakeAtTheirTimes(t *testing.T) {
 	})
 }
 
+// Sleep ends with its context, and a negative Sleep at once; neither moves the clock.
 func TestSleepEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, _ := newFake(t, frozen())
@@ -544,7 +548,7 @@ var badBodies = map[string][]struct{ body, reason string }{
 	"PUT /v1/byok":    {{`{"provider":"openai","api_key":"sk"}`, "api_key: " + storeIsDown}},
 }
 
-// nested is an array of arrays, so many levels deep.
+// nested returns an array of arrays, so many levels deep.
 func nested(levels int) string {
 	return strings.Repeat("[", levels) + strings.Repeat("]", levels)
 }

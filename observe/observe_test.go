@@ -31,7 +31,7 @@ import (
 
 var plenty = observe.Spend{Requests: 5000, Creations: 300, BYOKSets: 10, WarmUps: 10, Wait: time.Hour}
 
-// observedFake is a fake as Run calls it, with its clock to move.
+// observedFake returns a fake as Run calls it, with its clock to move.
 func observedFake(t testing.TB, opts ...fakeserver.Option) (observe.Target, *fakeserver.Server) {
 	fake := fakeserver.New(t, append(opts, fakeserver.WithUnknownRoutes())...)
 	return observe.Target{
@@ -39,7 +39,7 @@ func observedFake(t testing.TB, opts ...fakeserver.Option) (observe.Target, *fak
 	}, fake
 }
 
-// decided is the observation of a service that decides so.
+// decided returns the observation of a service that decides so.
 func decided(t testing.TB, answers map[string]any) *observe.Observation {
 	o := &observe.Observation{Format: 1, Decisions: map[string]observe.Finding{}}
 	for id, answer := range answers {
@@ -48,7 +48,7 @@ func decided(t testing.TB, answers map[string]any) *observe.Observation {
 	return o
 }
 
-// asTheFake is the observation of a service that decides as the fake does.
+// asTheFake returns the observation of a service that decides as the fake does.
 func asTheFake(t testing.TB) *observe.Observation {
 	answers := map[string]any{}
 	for _, q := range decisions.Asked {

@@ -147,7 +147,7 @@ func labelAt(x rawcall.Exchange, path string) any {
 	return nil
 }
 
-// object is an answer with the members that are known, and nil without any.
+// object returns an answer with the members that are known, and nil without any.
 func object(members map[string]any) any {
 	maps.DeleteFunc(members, func(name string, v any) bool { return name == "" || v == nil })
 	if len(members) == 0 {

@@ -222,7 +222,7 @@ func forget404(e *sweep.Env, err error) error {
 	return err
 }
 
-// mine is an agent that somebody else sees to: it costs no call.
+// mine returns an agent that somebody else sees to: it costs no call.
 func mine(e *sweep.Env) (id string) {
 	if _, found := e.Fake.Agent("mine"); !found {
 		e.Fake.AddAgent(e.Fake.Key(), fakeserver.Agent{ID: "mine"})

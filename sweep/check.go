@@ -274,7 +274,7 @@ func (r *run) lostAgent(found found) {
 	}
 }
 
-// unknownAgents are the agents whose identifier is neither kept nor said.
+// unknownAgents returns the agents whose identifier is neither kept nor said.
 func unknownAgents(records []*record) (lost []string) {
 	known, last := "", records[len(records)-1]
 	for _, rec := range records {
@@ -307,9 +307,9 @@ func (r *run) awaits() bool {
 	return r.doubtNamed(subject{spec.CreateAgent, ""}) && r.vagueReports(r.last()) > 0
 }
 
-// allowedCount is how many of something this run may leave. leaves is how many the baseline
-// leaves at a stage. It allows what the baseline's first execution leaves and, for each
-// restart of this run, the most that one restart of the baseline adds.
+// allowedCount returns how many of something this run may leave. leaves is how many the
+// baseline leaves at a stage. It allows what the baseline's first execution leaves and,
+// for each restart of this run, the most that one restart of the baseline adds.
 func (r *run) allowedCount(leaves func(stage int) int) int {
 	most := 0
 	for stage := 1; stage < len(stages); stage++ {

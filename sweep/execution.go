@@ -311,7 +311,7 @@ func (x *execution) persistedLocked(dir disk.Image) persisted {
 		elapsed: x.from.elapsed + stages[x.stage].down + fake.Now().Sub(x.record.begun)}
 }
 
-// clockOf is the clock of the client.
+// clockOf returns the clock of the client.
 func (x *execution) clockOf(fake *fakeserver.Server) agentmessaging.Clock {
 	switch {
 	case x.bubble:
@@ -404,7 +404,7 @@ func labelled(execution string) (stacks []string) {
 	return stacks
 }
 
-// currentGoroutine is the caller's goroutine: "goroutine 12".
+// currentGoroutine returns the caller's goroutine: "goroutine 12".
 func currentGoroutine() string {
 	var head [32]byte
 	words := strings.Fields(string(head[:runtime.Stack(head[:], false)]))

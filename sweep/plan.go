@@ -75,7 +75,7 @@ func plansInRestart(c *Call) (plans []*plan) {
 	return plans
 }
 
-// String is the name of the plan.
+// String returns the name of the plan.
 func (p *plan) String() string {
 	return p.place() + "/" + p.fault.Name + "/" + p.lasts
 }

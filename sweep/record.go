@@ -222,9 +222,9 @@ var volatile = regexp.MustCompile(`\b(?:(?:\d+(?:\.\d+)?(?:ns|µs|ms|s|m|h))+\b|
 // word matches a word of a line, or a value of a record.
 var word = regexp.MustCompile(`[^\s="',;()\[\]]+`)
 
-// commonPattern is the pattern of two lines: "*" for each word in which they differ, "#" if both
-// have digits there; "" where more than words differ. It is the pattern of a line and a
-// pattern that the line fits as well.
+// commonPattern returns the pattern of two lines: "*" for each word in which they differ,
+// "#" if both have digits there; "" where more than words differ. It is the pattern of a
+// line and a pattern that the line fits as well.
 func commonPattern(a, b string) string {
 	others, i := word.FindAllString(b, -1), -1
 	if word.ReplaceAllString(a, "*") != word.ReplaceAllString(b, "*") {
@@ -462,7 +462,7 @@ func (s state) unlike(usual state) string {
 	return ""
 }
 
-// parts are three counts, and the members of all agents and of the BYOK configuration.
+// parts returns three counts, and the members of all agents and of the BYOK configuration.
 func (s state) parts() []string {
 	counts := []string{plural(len(s.agents), "agent"), plural(s.sent, "message"), plural(min(1, len(s.byok)), "provider key")}
 	things := append(slices.Sorted(slices.Values(s.agents)), s.byok)

@@ -208,7 +208,7 @@ func shorten(lines []string) []string {
 	return lines
 }
 
-// line is what became of a call: 502 bad_gateway, 200.
+// line returns what became of a call: 502 bad_gateway, 200.
 func (c *Call) line() string {
 	var parts []string
 	for _, a := range c.Attempts {

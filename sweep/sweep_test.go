@@ -57,7 +57,8 @@ func run(t *testing.T, scenario func(*sweep.Env), opts ...sweep.Option) *swept {
 	return s
 }
 
-// checks are the checks that found something: each alone, with the run, with what it says.
+// checks returns the checks that found something: each alone, with the run, with what it
+// says.
 func (s *swept) checks() (found []string) {
 	for _, f := range s.found {
 		found = append(found, string(f.Check), string(f.Check)+" "+f.Plan, string(f.Check)+" "+f.Says)
@@ -81,9 +82,11 @@ var quick = []sweep.Option{sweep.InBubble(), once, sweep.Faults("bad_request", "
 // alive is quick without deaths, which take most of the time.
 var alive = []sweep.Option{sweep.InBubble(), once, sweep.Faults("bad_request", "payment_required", "reply_lost")}
 
-// reporting is a scenario that reports what the application returns.
+// reporting returns a scenario that reports what the application returns.
 func reporting(run app) func(*sweep.Env) { return func(e *sweep.Env) { e.Reports(run(e)) } }
 
+// Each bug of apps is found by the checks that its row names, and an application without a
+// bug has no finding.
 func TestBugsAreFoundAndWhatIsRightIsNotBlamed(t *testing.T) {
 	for _, app := range apps {
 		t.Run(app.name, func(t *testing.T) {
@@ -137,6 +140,7 @@ func TestTwoSweepsFindTheSame(t *testing.T) {
 	assert.Equal(t, tried[0], tried[1], "in the same order")
 }
 
+// A report says where the process died, what the restart did, and shows no text.
 func TestADeathIsReportedInWords(t *testing.T) {
 	t.Parallel()
 	s := run(t, reporting(markAfter), quick...)
@@ -223,6 +227,7 @@ func write(t *testing.T, file, content string) {
 	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
 }
 
+// Without drops the findings of its check, about its endpoints if it names any, and no others.
 func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
 	t.Parallel()
 	for want, opts := range map[int][]sweep.Option{
@@ -233,6 +238,8 @@ func TestAnOptOutIsForACheckAndItsEndpoints(t *testing.T) {
 	}
 }
 
+// A check of WithCheck sees the calls, reports and state of a run; its error, or its panic, is
+// a finding.
 func TestOwnChecksSeeTheRun(t *testing.T) {
 	t.Parallel()
 	s := run(t, reporting(mended(notify)), append(quick, sweep.FakeOptions(fakeserver.WithKey("sk-mine")), sweep.WithCheck("one agent for a customer", func(run *sweep.Run) error {
@@ -276,6 +283,7 @@ func TestEnvIsATB(t *testing.T) {
 	assert.Equal(t, []int{2, 1, 2, 1}, cleaned[:4], "cleanups, the last first, of each of two runs")
 }
 
+// A fault strikes once, all attempts of a call, or all calls from one on, as its plan says.
 func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 	t.Parallel()
 	runs := run(t, func(e *sweep.Env) {
@@ -327,6 +335,7 @@ func TestRestartsComeAtTheirTimes(t *testing.T) {
 	}
 }
 
+// A run that does not end is cut off, and its finding says what it waits for.
 func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
 	alarm := make(chan time.Time)
 	outside := make(chan int)
@@ -431,6 +440,7 @@ func child(t *testing.T, run string) string {
 	return string(out)
 }
 
+// TestChild sweeps each of misuses, and fails for each. Other tests run it as a process.
 func TestChild(t *testing.T) {
 	if os.Getenv("SWEEP_CHILD") == "" {
 		t.Skip("is run by other tests")
@@ -444,6 +454,7 @@ func TestChild(t *testing.T) {
 	t.Run("a bubble", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { sweep.Test(t, status) }) })
 }
 
+// Each misuse fails the test with its sentence, and the flag -run repeats single runs.
 func TestWhatCannotBeMeantIsSaid(t *testing.T) {
 	t.Parallel()
 	out := child(t, "^TestChild$")

@@ -55,6 +55,8 @@ func TestResetLetsCallsGo(t *testing.T) {
 	)
 }
 
+// GET calls with a timeout waits for n calls. It answers 504 if they do not come in time, or
+// if the program ends.
 func TestAwait(t *testing.T) {
 	a := newAPI(t)
 	var waiting sync.WaitGroup
@@ -100,6 +102,7 @@ func TestOtherSites(t *testing.T) {
 	a.play(step{"GET /calls?status=403", "", 200, `{"calls":[]}`}) // a refused call does not reach the fake
 }
 
+// Beyond loopback the control interface asks for the token, and for nothing that looks like it.
 func TestToken(t *testing.T) {
 	const token = "a-token-of-16-or-more"
 	a := newAPI(t, "--allow-remote", "--addr=0.0.0.0:0", "--token", token)

@@ -26,7 +26,7 @@ func complain(stderr io.Writer, err error) {
 	_, _ = fmt.Fprintf(stderr, "agentmessaging-fake: %v\n", err)
 }
 
-// version is the version of the module that was built, or devel for a build from a
+// version returns the version of the module that was built, or devel for a build from a
 // working copy.
 func version() string {
 	build, ok := debug.ReadBuildInfo()

@@ -28,8 +28,9 @@ type facts struct {
 	PID     int    `json:"pid"`
 }
 
-// text is the facts as lines for a shell, or as one line of JSON. A shell that sources
-// the lines has the environment of the client; the page's address is a comment to it.
+// text returns the facts as lines for a shell, or as one line of JSON. A shell that
+// sources the lines has the environment of the client; the page's address is a comment to
+// it.
 func (f facts) text(asJSON bool) []byte {
 	if asJSON {
 		// One line, so that a program can read up to the line feed and go on.

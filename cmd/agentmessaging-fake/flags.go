@@ -91,7 +91,8 @@ var commands = []string{"version", "observe", "help"}
 // observe begin as the client's do.
 const variablePrefix = "AGENT_MESSAGING_FAKE_"
 
-// variable is the name of the variable: AGENT_MESSAGING_FAKE_COLD_START for cold-start.
+// variable returns the name of the variable: AGENT_MESSAGING_FAKE_COLD_START for
+// cold-start.
 func (o *option) variable() string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(o.name, "-", "_"))
 }
@@ -138,7 +139,7 @@ func (c *config) readFlags(args []string, settings map[string]setting) error {
 	return nil
 }
 
-// flagSet has the flags, each of which keeps its value in settings.
+// flagSet returns the flags, each of which keeps its value in settings.
 func (c *config) flagSet(settings map[string]setting) *flag.FlagSet {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the error says it in one sentence
@@ -206,9 +207,8 @@ func (c *config) openFake(settings map[string]setting) error {
 	return nil
 }
 
-// namingFlag has the error of an option of the fake name the flag or the variable in
-// place of the Go function. C is fakeserver's own type, which has no name outside that
-// package.
+// namingFlag returns an option of the fake whose error names the flag or the variable, and
+// not the Go function. C is fakeserver's own type, which has no name outside that package.
 func namingFlag[C any](from string, opt func(C) error) func(C) error {
 	return func(c C) error {
 		err := opt(c)
@@ -312,7 +312,7 @@ func takePlan(name string) ([]fakeserver.Option, error) {
 	return []fakeserver.Option{fakeserver.WithPlan(fakeserver.Plan(name))}, nil
 }
 
-// planNames are the plans of interface 8.2 in the order in which it lists them.
+// planNames returns the plans of interface 8.2 in the order in which it lists them.
 func planNames() (all []string) {
 	for _, p := range spec.Plans {
 		all = append(all, p.Name)

@@ -67,6 +67,7 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
+// Each flag of the fake has its effect, as the control interface shows it.
 func TestFlags(t *testing.T) {
 	a := newAPI(t,
 		"--key=k", "--plan=pro", "--limits=key_day=3,key_minute=2", "--decisions=windows=sliding,clear_nothing=404", "--cold-start=1ms",
@@ -108,6 +109,7 @@ func TestEnvironment(t *testing.T) {
 	assert.Equal(t, ":0", c.addr)
 }
 
+// Help and version are printed on standard output.
 func TestHelpAndVersion(t *testing.T) {
 	for _, command := range []string{"--help", "-h", "help"} {
 		status, errs, out := ended(t, []string{command})
@@ -134,6 +136,8 @@ func TestReadOnlyState(t *testing.T) {
 	assert.Contains(t, sentence, "permission denied; move it away to begin anew")
 }
 
+// --state saves at the end and is where a program begins, also after a reset. A file that
+// cannot be read is refused, and left as it is.
 func TestState(t *testing.T) {
 	path := tempFile(t, "")
 	a := newAPI(t, "--state", path)

@@ -28,8 +28,8 @@ type api struct {
 	server *http.Server  // it does not serve
 }
 
-// newAPI is the program with these flags, without a socket and a goroutine. Most tests
-// need no more, and it can be used in a bubble.
+// newAPI returns the program with these flags, without a socket and a goroutine. Most
+// tests need no more, and it can be used in a bubble.
 func newAPI(t testing.TB, flags ...string) api {
 	t.Helper()
 	c, err := parse(append([]string{"--addr=127.0.0.1:0", "--log=off"}, flags...), nil)
@@ -61,7 +61,8 @@ func ended(t testing.TB, args []string, environment ...string) (status int, stde
 	return status, errs.String(), out.String()
 }
 
-// tempFile is the path of a file with this content, or for "" of one that is not there.
+// tempFile returns the path of a file with this content, or for "" of one that is not
+// there.
 func tempFile(t testing.TB, content string) string {
 	path := filepath.Join(t.TempDir(), "file")
 	if content != "" {

@@ -41,7 +41,7 @@ const sameSignal = 500 * time.Millisecond
 
 func main() { os.Exit(runUntilSignal(sameSignal)) }
 
-// runUntilSignal is the program with the process around it, and returns the exit status.
+// runUntilSignal runs the program with the process around it, and returns the exit status.
 // The first signal ends ctx, and with it serving; same is how long further ones count as
 // the first. A SIGHUP saves the state as a SIGTERM does: it comes when the terminal is
 // closed.
@@ -55,7 +55,7 @@ func runUntilSignal(same time.Duration) int {
 	return run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 }
 
-// run is the program without the process around it, so that a test can run it: environ
+// run runs the program without the process around it, so that a test can run it: environ
 // holds "NAME=value", and the result is the exit status.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "observe" {

@@ -102,6 +102,7 @@ func TestObserveHAR(t *testing.T) {
 	assert.Equal(t, "404", answerIn(t, out, "clear_nothing"))
 }
 
+// A file that cannot be read ends observe, with a sentence that names the flag.
 func TestObserveRefuses(t *testing.T) {
 	broken := tempFile(t, `{"format":2}`)
 	for _, tt := range []struct {

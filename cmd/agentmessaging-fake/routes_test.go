@@ -163,6 +163,7 @@ var dialogues = map[string][]step{
 
 const scripted = `{"match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},"replies":[{"text":"one","warnings":["w"]},{"status":404,"code":"odd","reason":"r"}],"times":3}`
 
+// The calls of a dialogue, made one after the other, are answered as its steps say.
 func TestDialogues(t *testing.T) {
 	for name, steps := range dialogues {
 		t.Run(name, func(t *testing.T) {
@@ -280,6 +281,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
+// GET calls returns the calls that all its parameters match, and shows no key.
 func TestCalls(t *testing.T) {
 	a := newAPI(t, "--calls=5")
 	a.play(
@@ -303,7 +305,7 @@ func TestCalls(t *testing.T) {
 	assert.Equal(t, 5, strings.Count(a.play(step{"GET /calls.har", "", 200, ""}), `"startedDateTime"`))
 }
 
-// seqs are the calls of an answer with these numbers.
+// seqs returns the calls of an answer with these numbers.
 func seqs(all ...int) string {
 	calls := []map[string]int{}
 	for _, seq := range all {

@@ -179,7 +179,7 @@ func (p *program) stop() error {
 	return p.saveState()
 }
 
-// baseURL is an address at which clients on this machine reach what listens on addr.
+// baseURL returns an address at which clients on this machine reach what listens on addr.
 // Nobody can call 0.0.0.0 or ::, which mean every address. Clients on other machines use a
 // name of this one, and the same port.
 func baseURL(addr string) string {

@@ -14,6 +14,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/openapi"
 )
 
+// Each path is answered by the part of the program that it belongs to, and the service gets
+// all the others.
 func TestServe(t *testing.T) {
 	a := newAPI(t)
 	assert.Equal(t, "amk_fake_000001", a.facts.APIKey)
@@ -83,6 +85,7 @@ func TestRemote(t *testing.T) {
 	assert.Contains(t, string(facts{Token: "t"}.text(false)), "export AGENT_MESSAGING_FAKE_TOKEN=t\n")
 }
 
+// A port that is taken is an error of the start, with the advice to take another.
 func TestPortInUse(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -219,10 +219,10 @@ func (b *Body) hidden(body string, n int) string {
 	return Text(sent)
 }
 
-// masked is the JSON that is shown in place of a piece; "" if the piece is shown as it was
-// written. A piece is masked if it is under api_key, if it may be a key in a body that
-// nobody checked, if it is a base_url with a password, if it holds a person's words, or if
-// it repeats a secret of the call.
+// masked returns the JSON that is shown in place of a piece; "" if the piece is shown as
+// it was written. A piece is masked if it is under api_key, if it may be a key in a body
+// that nobody checked, if it is a base_url with a password, if it holds a person's words,
+// or if it repeats a secret of the call.
 func (b *Body) masked(p *walker) string {
 	isString, isURL := p.written[0] == '"', !p.isName && bytes.EqualFold(p.member, baseURL)
 	switch {
@@ -322,7 +322,7 @@ func (p *walker) track(depth *int, names ...string) {
 	}
 }
 
-// text is a string as it reads, and anything else as it is.
+// text returns a string as it reads, and anything else as it is.
 func (p *walker) text() string {
 	if text, isString := strictjson.String(p.written); isString {
 		return text

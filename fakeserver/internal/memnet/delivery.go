@@ -58,8 +58,8 @@ type Delivery struct {
 	Every time.Duration
 }
 
-// Part is the part of a body that leaves, and whether that is the whole. A body that is
-// not longer than Sent arrives whole.
+// Part returns the part of a body that leaves, and whether that is the whole. A body that
+// is not longer than Sent arrives whole.
 func (d Delivery) Part(body []byte) (part []byte, whole bool) {
 	if d.Ends == Stays || d.Ends == GoesAway || d.Sent >= len(body) {
 		return body, true

@@ -90,14 +90,14 @@ func (h *Host) Close() {
 	}
 }
 
-// nextAddr is an address of a client, with a port that no other of the last 16,384
+// nextAddr returns an address of a client, with a port that no other of the last 16,384
 // connections had, so that hooks can tell connections apart.
 func (h *Host) nextAddr(ip netip.Addr) netip.AddrPort {
 	const first, count = 49152, 16384 // the ports for clients
 	return netip.AddrPortFrom(ip, uint16(first+h.ports.Add(1)%count))
 }
 
-// unreachable is the error of a dial to another address, or to a closed host; nil for
+// unreachable returns the error of a dial to another address, or to a closed host; nil for
 // any other dial.
 func (h *Host) unreachable(scheme, address string) error {
 	switch {
@@ -117,8 +117,8 @@ var errClosed = fmt.Errorf("the fake is closed: %w", syscall.ECONNREFUSED)
 // and the errno of a refused TCP connection.
 var ErrRefused = dialError(fakeAddr, os.NewSyscallError("connect", syscall.ECONNREFUSED))
 
-// dialError has the type that net.Dial returns, which clients look for to learn that
-// nothing was sent.
+// dialError returns an error of the type that net.Dial returns, which clients look for to
+// learn that nothing was sent.
 func dialError(address addr, err error) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: address, Err: err}
 }

@@ -85,9 +85,8 @@ type StatusValues struct {
 // WindowsBucket, or one with a size for limits per minute, such as "token bucket of 10".
 func IsBucket(windows string) bool { return windows == decisions.WindowsBucket || burstOf(windows) > 0 }
 
-// burstOf is how many calls a bucket saves up; 0 means as many as the limit has. A
-// number with a leading zero or a sign makes no bucket, so that each bucket has one
-// name.
+// burstOf returns how many calls a bucket saves up; 0 means as many as the limit has. A
+// number with a leading zero or a sign makes no bucket, so that each bucket has one name.
 func burstOf(windows string) int {
 	n, isBucket := strings.CutPrefix(windows, decisions.WindowsBucket+" of ")
 	if !isBucket {
@@ -117,7 +116,7 @@ func (b *Behavior) LimitName(limit spec.LimitKey) string {
 	return b.OtherLimitNames[string(limit)]
 }
 
-// Length is how long a text is for the bounds of interface 8.4, which speaks of
+// Length returns how long a text is for the bounds of interface 8.4, which speaks of
 // characters without saying which.
 func (b *Behavior) Length(text string) int {
 	switch b.LengthUnit {

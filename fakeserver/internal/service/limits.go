@@ -46,14 +46,13 @@ type limit struct {
 	exhaustedUntil time.Time // until when Exhaust keeps the limit closed for the key
 }
 
-// perCall is the time in which a bucket gains one call. It is never 0, however high
+// perCall returns the time in which a bucket gains one call. It is never 0, however high
 // WithLimit has set the maximum, since used divides by it.
 func (l limit) perCall() time.Duration { return max(1, l.length/time.Duration(l.max)) }
 
-// headStart is how far the count of a full bucket may run ahead of the clock: the time
-// in which as many calls are gained as the bucket holds. Only the limits per minute
-// have the burst that the kind names: with a bucket of 10 for the day too, the eleventh
-// call would wait for 87 s.
+// headStart returns how far Full may be ahead of the clock: the time in which an empty
+// bucket fills. Only limits per minute have the size that "token bucket of 10" names: with
+// it for the day too, the eleventh call would wait for 87 s.
 func (l limit) headStart() time.Duration {
 	calls := l.max
 	if l.length <= time.Minute {
@@ -160,7 +159,7 @@ func (l limit) weightedOpens(now time.Time) time.Time {
 	return start.Add(time.Duration(math.Ceil(share * float64(l.length))))
 }
 
-// callsBefore is how many of the counted calls came before a time.
+// callsBefore returns how many of the counted calls came before a time.
 func (w *Window) callsBefore(start time.Time) (calls int) {
 	for _, t := range w.Calls {
 		if t.At.Before(start) {
@@ -170,8 +169,8 @@ func (w *Window) callsBefore(start time.Time) (calls int) {
 	return calls
 }
 
-// used is how many calls count now. A part of a call counts as a call, so that a limit
-// which refuses the next call never shows one left.
+// used returns how many calls count now. A part of a call counts as a call, so that a
+// limit which refuses the next call never shows one left.
 func (l limit) used(now time.Time) int {
 	switch {
 	case l.CountedBy != l.counting:

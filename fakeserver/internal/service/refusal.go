@@ -82,7 +82,7 @@ var byStatus = map[int]Kind{
 	405: MethodNotAllowed, 409: BYOKNotConfigured, 429: RateLimited, 503: BYOKUnavailable,
 }
 
-// KindOf is the kind that a status of interface 7 names.
+// KindOf returns the kind that a status of interface 7 names.
 func KindOf(status int) Kind { return byStatus[status] }
 
 // Refusal is the decision not to carry out a call, and the facts that led to it. What it
@@ -127,8 +127,8 @@ func Refuse(kind Kind) *Refusal {
 	return &Refusal{Kind: kind, AnsweredAs: kind, Status: Kinds[kind].Status, Code: Kinds[kind].Code}
 }
 
-// BadField is a 400 about a member of the body. Neither argument may quote a
-// value, which may be a key or a message.
+// BadField returns a 400 about a member of the body. Neither argument may quote a value,
+// which may be a key or a message.
 func BadField(field, broken string) *Refusal {
 	r := Refuse(BadRequest)
 	r.Field, r.Broken = field, broken

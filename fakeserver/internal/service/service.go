@@ -146,9 +146,10 @@ func (s *State) countUnknownCaller(ip netip.Addr, now time.Time) {
 	s.limit(spec.LimitIndex(spec.IPMinute), nobody, usage).count(now)
 }
 
-// authenticate is interface 5: 401 and 402. A path or method that no endpoint has is
-// refused here too, since Behavior decides whether that comes before the key. It notes
-// the caller's address at the key, which the control interface shows.
+// authenticate makes the checks of interface 5, which answer 401 and 402. A path or method
+// that no endpoint has is refused here too, since Behavior decides whether that comes
+// before the key. It notes the caller's address at the key, which the control interface
+// shows.
 func (c *call) authenticate() *Refusal {
 	c.key = c.state.byDigest[c.req.Token]
 	switch {
@@ -176,8 +177,8 @@ func (c *call) authenticate() *Refusal {
 // does not apply.
 type check func(*call) *Refusal
 
-// wellFormed is the 400 for a body that breaks section 2 or 8.4. If Behavior looks for
-// the agent first, a wrong body for an unknown agent is answered 404.
+// wellFormed returns the 400 for a body that breaks section 2 or 8.4. If Behavior looks
+// for the agent first, a wrong body for an unknown agent is answered 404.
 func wellFormed(c *call) *Refusal {
 	if c.req.Malformed != nil && c.req.AgentID != "" && !c.state.behavior.BodyBeforeAgent {
 		if unknown := agentFound(c); unknown != nil {
@@ -187,7 +188,7 @@ func wellFormed(c *call) *Refusal {
 	return c.req.Malformed
 }
 
-// fromDashboard is the 403 of section 5.3. A warm-up needs no permission in hosted
+// fromDashboard returns the 403 of section 5.3. A warm-up needs no permission in hosted
 // mode. For PUT /v1/byok Behavior says whether a wrong body is noticed first.
 func fromDashboard(c *call) *Refusal {
 	switch {
@@ -202,8 +203,8 @@ func fromDashboard(c *call) *Refusal {
 // wantsBYOK reports whether the body of the call asks for byok mode.
 func (c *call) wantsBYOK() bool { return c.req.Fields[c.row.mode] == spec.ModeBYOK }
 
-// storeAvailable is the 503 of 4.2 and 4.4. For a creation with llm.api_key, 4.6 lists
-// no 503. Behavior says whether a missing configuration is noticed first.
+// storeAvailable returns the 503 of 4.2 and 4.4. For a creation with llm.api_key, 4.6
+// lists no 503. Behavior says whether a missing configuration is noticed first.
 func storeAvailable(c *call) *Refusal {
 	_, needed := c.req.Fields[c.row.byok]
 	if c.row.byok == c.row.mode {
@@ -218,10 +219,10 @@ func storeAvailable(c *call) *Refusal {
 	return c.refuseBYOK(BYOKUnavailable, c.row.byok)
 }
 
-// byokStored is the 409 of 4.2, rule 1 of 4.6, and the refusal of a message to a byok
-// agent whose configuration was cleared, which section 4.8 does not show. A creation
-// that brings its own provider key needs no stored one. For a message the stored key of
-// the agent's owner counts, which need not be the key of the call.
+// byokStored returns the 409 of 4.2, rule 1 of 4.6, and the refusal of a message to a byok
+// agent whose configuration was cleared, which section 4.8 does not show. A creation that
+// brings its own provider key needs no stored one. For a message the stored key of the
+// agent's owner counts, which need not be the key of the call.
 func byokStored(c *call) *Refusal {
 	_, bringsKey := c.req.Fields[spec.LLMAPIKey]
 	key, needed := c.key, c.wantsBYOK() && !bringsKey
@@ -240,7 +241,7 @@ func byokStored(c *call) *Refusal {
 	return r
 }
 
-// refuse is a refusal of a call whose key is known.
+// refuse returns a refusal of a call whose key is known.
 func (c *call) refuse(kind Kind) *Refusal {
 	r := Refuse(kind)
 	r.Key = c.key.Label
@@ -258,7 +259,7 @@ func (c *call) refuseBYOK(kind Kind, field *spec.Field) *Refusal {
 	return r
 }
 
-// owner is the key that created the agent. There always is one: keys are revoked and
+// owner returns the key that created the agent. There always is one: keys are revoked and
 // never removed.
 func (s *State) owner(a *Agent) *Key {
 	i := slices.IndexFunc(s.keys, func(k *Key) bool { return k.Label == a.Owner })
@@ -287,7 +288,7 @@ func creationFits(c *call) *Refusal {
 	return nil
 }
 
-// CheckMetadata is the 400 for metadata above the cap, whose value section 2.3 does
+// CheckMetadata returns the 400 for metadata above the cap, whose value section 2.3 does
 // not show.
 func (b *Behavior) CheckMetadata(metadata string) *Refusal {
 	most, length := b.MetadataCap, b.Length(metadata)
@@ -299,8 +300,8 @@ func (b *Behavior) CheckMetadata(metadata string) *Refusal {
 	return r
 }
 
-// agentFound is the 404 for an agent. A key that did not create the agent does
-// not find it, unless Behavior says otherwise.
+// agentFound returns the 404 for an agent. A key that did not create the agent does not
+// find it, unless Behavior says otherwise.
 func agentFound(c *call) *Refusal {
 	a := c.state.agents[c.req.AgentID]
 	if a != nil && (a.Owner == c.key.Label || c.state.behavior.AgentOfAnotherKey == Accepted) {
@@ -404,28 +405,28 @@ func (c *call) refusedByLimit(mayRefuse limitSet, ip *Usage) *Refusal {
 	return r
 }
 
-// status is interface 4.1. It reads nothing of the state.
+// status carries out interface 4.1. It reads nothing of the state.
 func (c *call) status() Answer { return Answer{Status: c.state.behavior.Status} }
 
-// warmUp is interface 4.2. From now on the first message of the key has no cold start.
-// Warming up a key that is warm succeeds too.
+// warmUp carries out interface 4.2. From now on the first message of the key has no cold
+// start. Warming up a key that is warm succeeds too.
 func (c *call) warmUp() Answer {
 	c.key.Warm = true
 	return Answer{Mode: cmp.Or(c.req.Fields[spec.WarmUpMode], spec.ModeHosted)}
 }
 
-// getBYOK is interface 4.3. Reading does not need the store to be available: 503
+// getBYOK carries out interface 4.3. Reading does not need the store to be available: 503
 // is not listed for it.
 func (c *call) getBYOK() Answer { return Answer{BYOK: c.key.BYOK} }
 
-// setBYOK is interface 4.4. A key that is stored already is replaced, and the answer is
-// the same as that of reading it.
+// setBYOK carries out interface 4.4. A key that is stored already is replaced, and the
+// answer is the same as that of reading it.
 func (c *call) setBYOK() Answer {
 	c.key.BYOK = c.newBYOK(spec.BYOKAPIKey, spec.BYOKProvider, spec.BYOKBaseURL, spec.BYOKModel, spec.BYOKLabel)
 	return c.getBYOK()
 }
 
-// clearBYOK is interface 4.5. Clearing succeeds when nothing is set, unless
+// clearBYOK carries out interface 4.5. Clearing succeeds when nothing is set, unless
 // Behavior says otherwise.
 func (c *call) clearBYOK() Answer {
 	if c.key.BYOK != nil {
@@ -445,8 +446,8 @@ func (c *call) newBYOK(apiKey, provider, baseURL, model, label *spec.Field) *BYO
 	})
 }
 
-// createAgent is interface 4.6. By the fake's own decision llm.api_key is stored for
-// the API key, as PUT /v1/byok would do it, and every agent with this API key uses it
+// createAgent carries out interface 4.6. By the fake's own decision llm.api_key is stored
+// for the API key, as PUT /v1/byok would do it, and every agent with this API key uses it
 // (2.4). By the other decision it serves the new agent alone, and is not kept at all,
 // since no provider is called.
 func (c *call) createAgent() Answer {
@@ -460,7 +461,7 @@ func (c *call) createAgent() Answer {
 	return Answer{Agent: *c.state.AddAgent(c.key, a, c.now)}
 }
 
-// AgentOf is an agent with the parameters of a creation (interface 2.3), without
+// AgentOf returns an agent with the parameters of a creation (interface 2.3), without
 // identifier, times and owner. AddAgent fills those, and the defaults of what was left
 // out.
 func AgentOf(f Fields) Agent {
@@ -477,10 +478,10 @@ func AgentOf(f Fields) Agent {
 	return a
 }
 
-// getAgent is interface 4.7.
+// getAgent carries out interface 4.7.
 func (c *call) getAgent() Answer { return Answer{Agent: *c.agent} }
 
-// enableSMS is interface 4.9. A channel that the agent has already is replaced.
+// enableSMS carries out interface 4.9. A channel that the agent has already is replaced.
 func (c *call) enableSMS() Answer {
 	c.state.openChannel(c.agent, c.req.Fields[spec.SMSChannelMode])
 	c.agent.UpdatedAt = c.now
@@ -496,8 +497,8 @@ type Message struct {
 	Cold     bool     // the first message of a key that is not warm: interface 4.2
 }
 
-// sendMessage is interface 4.8. The message has spent its limits by now, whatever the
-// script answers.
+// sendMessage carries out interface 4.8. The message has spent its limits by now, whatever
+// the script answers.
 func (c *call) sendMessage() Answer {
 	m := &Message{Agent: c.agent, Cold: !c.key.Warm, Exchange: Exchange{
 		Text: c.req.Fields[spec.MessageText], UserRef: c.req.Fields[spec.MessageUserRef],

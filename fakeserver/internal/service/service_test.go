@@ -14,6 +14,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 )
 
+// A vault encrypts with its own key and a new nonce each time, and its fingerprints are keyed.
 func TestVault(t *testing.T) {
 	v := newVault()
 	sealed := v.seal("sk-canary")

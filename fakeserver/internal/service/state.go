@@ -96,7 +96,7 @@ func (s *State) addKey(digest Digest, k *Key) {
 // Key finds a key, also one that is revoked; nil if the service issued none.
 func (s *State) Key(digest Digest) *Key { return s.byDigest[digest] }
 
-// Keys are all keys in the order of issue.
+// Keys returns all keys in the order of issue.
 func (s *State) Keys() []*Key { return s.keys }
 
 // BYOK is a stored BYOK configuration: interface 2.4, and the label, which no answer
@@ -171,7 +171,7 @@ type Exchange struct {
 // Agent finds an agent, whichever key created it; nil if there is none.
 func (s *State) Agent(id string) *Agent { return s.agents[id] }
 
-// Agents are all agents in the order of creation.
+// Agents returns all agents in the order of creation.
 func (s *State) Agents() []*Agent { return s.inOrder }
 
 // RemoveAgent deletes an agent and its conversation. Its number is not given again.
@@ -345,7 +345,7 @@ func (v *vault) seal(plaintext string) []byte { return v.aead.Seal(nil, nil, []b
 // keys apart, too few to rebuild one.
 const fingerprintBytes = 8
 
-// fingerprint is a keyed hash, so that nobody outside can confirm a guessed key. The
+// fingerprint returns a keyed hash, so that nobody outside can confirm a guessed key. The
 // same provider key has the same fingerprint within one fake (interface 2.4: for
 // debugging).
 func (v *vault) fingerprint(plaintext string) string {

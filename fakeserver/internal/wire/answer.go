@@ -112,7 +112,7 @@ func agentOf(e *spec.Endpoint, a *service.Answer, times string) agentReply {
 	return reply
 }
 
-// configOf is a stored BYOK configuration without its label (interface 2.4), nil for
+// configOf returns a stored BYOK configuration without its label (interface 2.4), nil for
 // none.
 func configOf(stored *service.BYOK, times string) *byokConfig {
 	if stored == nil {

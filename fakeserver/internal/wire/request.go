@@ -83,10 +83,10 @@ func Read(r *http.Request, behavior *service.Behavior, fakeHost string, showText
 	return req
 }
 
-// callerIP is the address that a call comes from, for the limits per address of
-// interface 8.1. Calls without an address share the zero address. An IPv4 address in
-// the form of IPv6 and the same address without it are one; a zone is dropped, since it
-// names a local network card.
+// callerIP returns the address that a call comes from, for the limits per address of
+// interface 8.1. Calls without an address share the zero address. An IPv4 address in the
+// form of IPv6 and the same address without it are one; a zone is dropped, since it names
+// a local network card.
 func callerIP(remote string) netip.Addr {
 	address, _, err := net.SplitHostPort(remote)
 	if err != nil { // a middleware may have set it to the address that a proxy names
@@ -199,8 +199,8 @@ func findEndpoint(method, path string) (e *spec.Endpoint, agentID string, unrout
 	return nil, "", r
 }
 
-// headerFlaw is the 400 for a body that its headers say is no JSON. Both may be left out.
-// A coding such as gzip would need another parser, and no section of the interface
+// headerFlaw returns the 400 for a body that its headers say is no JSON. Both may be left
+// out. A coding such as gzip would need another parser, and no section of the interface
 // mentions one.
 func headerFlaw(behavior *service.Behavior, header http.Header) *service.Refusal {
 	for _, coding := range header["Content-Encoding"] {

@@ -165,7 +165,7 @@ func Torn(before, after Image, changes []Change) (states []State) {
 
 type part struct{ how, content string }
 
-// partlyWritten is what a file can hold in the middle of a write.
+// partlyWritten returns what a file can hold in the middle of a write.
 func partlyWritten(old, content string) []part {
 	if added, appended := strings.CutPrefix(content, old); appended && old != "" {
 		return []part{{"cut in half", old + added[:len(added)/2]}}
@@ -173,7 +173,7 @@ func partlyWritten(old, content string) []part {
 	return []part{{"empty", ""}, {"cut in half", content[:len(content)/2]}}
 }
 
-// content is what a file holds after the changes, which may move it.
+// content returns what a file holds after the changes, which may move it.
 func content(after Image, changes []Change, path string) (Entry, bool) {
 	for _, c := range changes {
 		switch {

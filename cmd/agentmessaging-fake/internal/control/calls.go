@@ -69,7 +69,7 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	return all
 }
 
-// sentStatus is the status of an answer that arrived whole, 0 for any other: a client
+// sentStatus returns the status of an answer that arrived whole, 0 for any other: a client
 // that got half an answer has got none.
 func sentStatus(c fakeserver.Call) int {
 	if c.Sent.Broke != "" {
@@ -105,7 +105,7 @@ func bySearch(typed string) fakeserver.Matcher {
 	})
 }
 
-// withoutEscapes is a body as a person reads it: its strings without the escapes of
+// withoutEscapes returns a body as a person reads it: its strings without the escapes of
 // JSON, and then the body itself, for its names, numbers and a body that is not JSON.
 func withoutEscapes(body string) string {
 	var b strings.Builder
@@ -150,8 +150,8 @@ func (s *Server) listCalls(r *request) (any, error) {
 	return s.viewOfCalls(calls[max(0, len(calls)-limit):], len(calls)), nil
 }
 
-// viewOfCalls is a list of calls, with how many there are and how many were dropped. It
-// never has null for a list: clients go through it without asking first.
+// viewOfCalls returns a list of calls, with how many there are and how many were dropped.
+// It never has null for a list: clients go through it without asking first.
 func (s *Server) viewOfCalls(calls []fakeserver.Call, total int) map[string]any {
 	return map[string]any{
 		"calls": calls, "total": total, "dropped": s.admin.DroppedCalls(),

@@ -87,9 +87,9 @@ const (
 	filter = "endpoint status decided key agent_id text text_containing search after before"
 )
 
-// routes is the whole interface: method and path, below root, with status, query,
-// changes, maxBody and handle. The module tools/openapi holds the answers of all tests
-// to openapi.yaml. POST agents makes what the service would have made before the test,
+// routes returns the whole interface: method and path, below root, with status, query,
+// changes, maxBody and handle. The module tools/openapi holds the answers of all tests to
+// openapi.yaml. POST agents makes what the service would have made before the test,
 // without a call; POST calls makes a call.
 func (s *Server) routes() map[string]route {
 	return map[string]route{
@@ -136,7 +136,8 @@ func (s *Server) routes() map[string]route {
 	}
 }
 
-// newMux has the router of net/http pick the row and read the names in the path.
+// newMux returns a router of net/http, which picks the row and reads the names in the
+// path.
 func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, row := range s.routes() {

@@ -175,7 +175,7 @@ func newCallsUntilReset() *callsUntilReset {
 	return &callsUntilReset{ctx, end}
 }
 
-// reset is POST reset. It first ends the calls under way: one that hangs would keep a
+// reset answers POST reset. It first ends the calls under way: one that hangs would keep a
 // connection that the next test needs.
 func (s *Server) reset(*request) (any, error) {
 	s.calls.Swap(newCallsUntilReset()).end()
@@ -241,8 +241,7 @@ func (s *Server) decisions(*request) (any, error) {
 	return map[string]any{"decisions": views}, nil
 }
 
-// clock is GET clock, and what POST clock answers: the fake's time, and by how much it
-// was moved.
+// clock answers GET clock and POST clock: the fake's time, and by how much it was moved.
 func (s *Server) clock(*request) (any, error) {
 	return map[string]any{"now": s.fake.Now(), "advanced": s.admin.Advanced().String()}, nil
 }
@@ -270,7 +269,8 @@ func (s *Server) advance(_ *request, body struct {
 	return s.clock(nil)
 }
 
-// listRules is the answer for both kinds of rules, in a member with the given name.
+// listRules returns the handler that lists the rules of a kind, in a member with the given
+// name.
 func (s *Server) listRules(name string, kind rules.Kind) handler {
 	return func(*request) (any, error) {
 		return map[string]any{name: s.rules.All(kind)}, nil

@@ -21,7 +21,7 @@ type keyView struct {
 // viewOfKey marks the first key, which a reset does not remove.
 func viewOfKey(k fakeadmin.Key) keyView { return keyView{k, k.Label == fakeadmin.KeyDefault} }
 
-// listKeys is GET keys, in the order of issue.
+// listKeys answers GET keys, in the order of issue.
 func (s *Server) listKeys(*request) (any, error) {
 	views := []keyView{}
 	for _, k := range s.admin.Keys() {
@@ -172,7 +172,7 @@ func (s *Server) listAgents(r *request) (any, error) {
 	return map[string]any{"agents": views, "total": len(all)}, nil
 }
 
-// getAgent is GET agents/{agent_id}. resolvePath has found the agent.
+// getAgent answers GET agents/{agent_id}. resolvePath has found the agent.
 func (s *Server) getAgent(r *request) (any, error) {
 	return s.viewOfAgent(r.agent), nil
 }

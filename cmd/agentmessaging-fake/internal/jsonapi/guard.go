@@ -29,7 +29,7 @@ func (g *Guard) CheckHost(r *http.Request) error {
 	return forbidden("Host: must be a loopback name or address; with --allow-remote, any")
 }
 
-// forbidden is a 403, whose reason begins with the header that is wrong.
+// forbidden returns a 403, whose reason begins with the header that is wrong.
 func forbidden(reason string) *Refusal { return Refuse(http.StatusForbidden, "forbidden", reason) }
 
 // isOwnHost reports whether a Host means this machine and nothing else: localhost, a

@@ -40,7 +40,7 @@ type Refusal struct {
 	Reason string `json:"reason"`
 }
 
-// Error is the reason, which says what is wrong and what is allowed.
+// Error returns the reason, which says what is wrong and what is allowed.
 func (f *Refusal) Error() string { return f.Reason }
 
 // ServeHTTP answers any request with the refusal. A 401 says how to authenticate, as
@@ -295,7 +295,7 @@ func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// fieldsOf are the fields of a struct by the names that they have in JSON. A field
+// fieldsOf returns the fields of a struct by the names that they have in JSON. A field
 // without a tag has its own name in lower case. Fields of an embedded struct count as its
 // own, as in encoding/json.
 func fieldsOf(v reflect.Value) map[string]reflect.Value {

@@ -55,7 +55,7 @@ func Handler() http.Handler {
 	})
 }
 
-// fileAt is the file that is served at a path, "" for none. The index has one address
+// fileAt returns the file that is served at a path, "" for none. The index has one address
 // only, and embed refuses a name with "..".
 func fileAt(at string) string {
 	name, below := strings.CutPrefix(at, "/_fake/assets/")

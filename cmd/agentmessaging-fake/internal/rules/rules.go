@@ -428,7 +428,7 @@ func parseFault(raw []byte, allowed []string) (f Fault, _ error) {
 	return f, err
 }
 
-// insteadOfTheCall are the kinds that can lose a reply.
+// insteadOfTheCall returns the kinds that can lose a reply.
 func insteadOfTheCall() []string {
 	all := slices.Sorted(maps.Keys(faultKinds))
 	return slices.DeleteFunc(all, func(name string) bool { return !faultKinds[name].insteadOf })
