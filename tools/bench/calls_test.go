@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package bench_test measures the client next to the same calls by hand, and the fake's
-// program next to a mux. In a benchmark's name of=base is what the client is compared
+// Package bench_test measures the client next to the same calls by hand, and the start of
+// the fake's program. In a benchmark's name of=base is what the client is compared
 // with:
 //
 //	make bench
