@@ -229,12 +229,15 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 func (*CoolDown) Idle(time.Duration, Class) {}
 
 // close closes the gate of the limit that has refused a call of a class. If the class
-// waits at another gate that opens later, it stays there.
+// waits at another gate that opens later, it stays there. A creation with a provider key
+// (class|1) spends all that one without spends, so the gate holds it back too.
 func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	asked, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOf(o.LimitKey, class)
 	end := now + asked
-	if old := c.classes[class].gate; old == nil || !old.closed || old.end <= end {
-		c.classes[class].gate = g
+	for _, i := range []int{class, class | 1} {
+		if old := c.classes[i].gate; old == nil || !old.closed || old.end <= end {
+			c.classes[i].gate = g
+		}
 	}
 	closes := !g.closed
 	switch {
@@ -258,7 +261,7 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 		switch {
 		case p.gate != g:
 			continue
-		case i == class:
+		case i == class, i == class|1:
 			p.tryAt = never
 		case closes:
 			p.tryAt, p.tryAfter = now+first, 2*firstTrial

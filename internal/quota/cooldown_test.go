@@ -243,6 +243,17 @@ func TestRefusedDuringATrial(t *testing.T) {
 	assert.Equal(t, p.now+60*s, p.ask(read, 1).Again)
 }
 
+// TestRefusedCreation: a creation with a provider key spends what one without spends, so
+// it waits too (interface 8.3). The limit on BYOK sets holds back nobody else.
+func TestRefusedCreation(t *testing.T) {
+	for _, keyed := range [][2]bool{{false, true}, {true, true}, {true, false}} { // the refused one, the next
+		p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: keyed[1], MaxWait: never / 4, attempt: attempt{deadline: never}}
+		p.Done(p.now, &Waiter{Endpoint: create, SetsBYOK: keyed[0]}, *refuses("", h))
+		p.now += h / 2
+		assert.Equal(t, keyed[1], p.Sort(t.Context(), w) && p.Ask(p.now, w, 1).Grants == nil, keyed)
+	}
+}
+
 // TestJitter is for programs that were refused together: up to a tenth of the wait
 // and a quarter of a second, within half of the room that the call has. The limit's key
 // and the service's own time decide who cannot wait.
