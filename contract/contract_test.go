@@ -54,7 +54,8 @@ func TestFakeShared(t *testing.T) {
 	target := directly(newFake(t, fakeserver.WithClock(still)))
 	Run(t, Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient})
 	target.Budget, target.Decisions = aDay, false
-	target.Abilities.SetBYOKAvailable(false) // as a case that failed may leave it
+	target.SecondKey = target.Abilities.IssueKeyOn("preview", true) // which no case may revoke
+	target.Abilities.SetBYOKAvailable(false)                        // as a case that failed may leave it
 	t.Run("abilities", func(t *testing.T) { Run(t, target) })
 }
 
@@ -475,6 +476,27 @@ func TestStrangers(t *testing.T) {
 			}
 			assert.Greater(t, ran, 150, "cases that run")
 		})
+	}
+}
+
+// TestOtherWindows: the interface does not say how a limit counts, so a service that
+// counts in another way than the fake fails no case that fills one.
+func TestOtherWindows(t *testing.T) {
+	afternoon := func() time.Time { return still().Add(15*time.Hour + 34*time.Minute + 56*time.Second) }
+	for _, windows := range []string{"sliding", "aligned", "weighted", "token bucket"} {
+		for _, c := range cases() {
+			if !c.fillsLimit || c.decision() || c.Spends.Requests > 2100 {
+				continue
+			}
+			target := directly(newFake(t, fakeserver.WithClock(afternoon), fakeserver.WithDecision("windows", windows)))
+			target.Decisions = false
+			assert.NoError(t, c.runOn(t.Context(), target, newShared(0)), "%s: %s", windows, c.ID)
+		}
+	}
+	for calls, want := range map[int]string{1010: "10 calls too many passed, and the limit opens in 23h", 1e6: "want status 429"} {
+		target := directly(newFake(t, fakeserver.WithClock(still), fakeserver.WithLimit(fakeserver.LimitKeyDay, calls)))
+		target.Decisions = false
+		assert.ErrorContains(t, byID("8.1/key_day").runOn(t.Context(), target, newShared(0)), want)
 	}
 }
 

@@ -39,7 +39,7 @@ func (s *suite) credentials() {
 		}
 		s.add("fake/credential-spaced/"+e.Name, "a space inside the token makes it another",
 			e.is(401).header("Authorization", func(key string) string { return "Bearer " + key[:4] + " " + key[4:] }))
-		s.add("5/credential-revoked/"+e.Name, credential, getStatus.given(200).by(another), revoke(another), e.is(401).by(another))
+		s.add("5/credential-revoked/"+e.Name, credential, getStatus.given(200).by(third), revoke(third), e.is(401).by(third))
 		s.add("5/plan-inactive/"+e.Name, "An inactive plan gives 402 (payment required).", e.is(402).by(unpaid))
 	}
 	s.add("5/not-dashboard-allowed/status", dashboardNeeded, getStatus.is(200).by(undashboard))
