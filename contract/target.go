@@ -33,9 +33,7 @@ type Target struct {
 	// that need them are skipped, and other cases wait in real time.
 	Abilities Abilities
 	// FrozenClock says that the target's clock moves only when Abilities.Advance moves
-	// it. Cases that are exact to the nanosecond need that. The default is false. On a
-	// clock that runs, a limit that gives calls back one by one (a token bucket) lets a
-	// few more through while a case fills it, which fails cases of interface 8.2.
+	// it. Cases that are exact to the nanosecond need that. The default is false.
 	FrozenClock bool
 	// Decisions says that the target follows this project's decisions where the
 	// interface is silent. Run then includes the cases "fake/...". In all cases it
