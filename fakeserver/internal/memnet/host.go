@@ -57,7 +57,7 @@ type TB interface {
 // ended, and so for calls that ignore their context. With a nil tb, Close closes them.
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	n := &clientConns{host: h, ip: ip, open: map[*conn]chan struct{}{}}
-	n.transport = &http.Transport{
+	transport := &http.Transport{
 		Proxy:          n.refuse,
 		DialTLSContext: n.dial,
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
@@ -76,7 +76,7 @@ func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 		defer h.mu.Unlock()
 		h.withoutTB = append(h.withoutTB, n)
 	}
-	return &http.Client{Transport: n.transport}
+	return &http.Client{Transport: transport}
 }
 
 // Close refuses every later call, on open connections too. It ends the connections
@@ -156,9 +156,8 @@ func (l *oneConn) Addr() net.Addr { return addr("memory") }
 // clientConns holds the connections of one client. Each belongs to the bubble that dials
 // it, so one WaitGroup cannot wait for all of them: closeAll returns a channel for each.
 type clientConns struct {
-	host      *Host
-	ip        netip.Addr
-	transport *http.Transport
+	host *Host
+	ip   netip.Addr
 
 	mu sync.Mutex // guards what follows
 	// open has the client's end of each connection, with a channel that closes when its
@@ -221,7 +220,6 @@ func (n *clientConns) refuse(req *http.Request) (*url.URL, error) {
 // closeAll closes all connections, and returns a channel for each that is closed when its
 // server has ended. Later dials fail.
 func (n *clientConns) closeAll() []chan struct{} {
-	n.transport.CloseIdleConnections()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ended = true

@@ -282,10 +282,7 @@ func creationFits(c *call) *Refusal {
 	if hasKey && !hasProvider {
 		return BadField(spec.LLMProvider.Path, "is required when llm.api_key is given")
 	}
-	if metadata, given := c.req.Fields[spec.Metadata]; given {
-		return c.state.behavior.CheckMetadata(metadata)
-	}
-	return nil
+	return c.state.behavior.CheckMetadata(c.req.Fields[spec.Metadata])
 }
 
 // CheckMetadata returns the 400 for metadata above the cap, whose value section 2.3 does
