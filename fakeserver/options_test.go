@@ -176,6 +176,7 @@ var misuses = map[string]func(fake){
 	"Provider: one of openai_compat":                                          func(f fake) { f.StoreBYOK(f.Key(), "amk_x", fakeserver.BYOK{Provider: "amk_x"}) },
 	"Change: the function is nil":                                             func(f fake) { fakeserver.Change("x", nil) },
 	"OnCall: the function is nil":                                             func(f fake) { f.OnCall(nil) },
+	"OnCall: matcher 1 is the zero Matcher":                                   func(f fake) { f.OnCall(func(fakeserver.Call) {}, fakeserver.Matcher{}) },
 	"AwaitCalls: 0 calls cannot be waited for":                                func(f fake) { _, _ = f.AwaitCalls(context.Background(), 0) },
 
 	"AddAgent: there is an agent with this ID already": adding(fakeserver.Agent{ID: "agent_000001"}),

@@ -243,7 +243,7 @@ var reasons = []struct {
 		func(f fake, c *caller) { c.key = f.IssueKey(fakeserver.KeyOptions{NotDashboard: true}) }},
 	{"404: the agent belongs to key_000001.", "GET", anAgent, "", agentOfAnother},
 	{"404: no endpoint has this path.", "GET", "/v1/nothing", "", nil},
-	{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", `{"mode":"byok"}`, nil},
+	{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", `{"mode":"byok"}`, func(_ fake, c *caller) { c.call("DELETE", "/v1/byok", noBody) }},
 	{"409: the BYOK configuration of key_000001 was cleared less than 1s ago.", "POST", "/v1/warmup", `{"mode":"byok"}`, func(f fake, c *caller) {
 		c.setBYOK()
 		c.call("DELETE", "/v1/byok", noBody).wantOK(c.t)
@@ -472,7 +472,7 @@ func (c caller) sendCanaries(calls []string) (refusals string) {
 			note += canaryKey
 		}
 		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
-		got := seen(c.wire, c.request(call[0], call[1], call[2], note, "X-"+c.key+": 1", "X-Api-Key: "+canaryKey).WithContext(ctx))
+		got := seen(c.wire, c.request(call[0], call[1], call[2], note, "X-"+c.key+": 1", "X-Api-Key: "+canaryKey, "Cookie: "+canaryKey, "X-Token: "+canaryKey, "Secret: "+canaryKey).WithContext(ctx))
 		cancel()
 		if strings.HasPrefix(got, "4") || strings.HasPrefix(got, "5") {
 			refusals += got

@@ -314,13 +314,17 @@ func TestCloseReturnsTheNewest(t *testing.T) {
 	assert.Equal(t, fmt.Sprintf(`fakeserver: OnMessage(ByTextContaining(4 characters)) at transport_test.go:%d`, line+4)+unused, problems[99])
 }
 
-// A callback may close the fake: Close does not wait for the call that runs it.
+// A callback may close the fake: Close does not wait for the call that runs it. It ends the
+// connections, as the end of the bubble shows.
 func TestCloseInACallback(t *testing.T) {
-	fake, err := fakeserver.Open()
-	require.NoError(t, err)
-	c := caller{t, fake.HTTPClient(nil).Transport, fake.Key()}
-	fake.OnCall(func(fakeserver.Call) { assert.NoError(t, fake.Close()) })
-	_ = seen(c.wire, c.request("GET", "/v1/status", noBody))
+	synctest.Test(t, func(t *testing.T) {
+		fake, err := fakeserver.Open()
+		require.NoError(t, err)
+		c := caller{t, fake.HTTPClient(nil).Transport, fake.Key()}
+		c.call("GET", "/v1/status", noBody).wantOK(t)
+		fake.OnCall(func(fakeserver.Call) { assert.NoError(t, fake.Close()) })
+		_ = seen(c.wire, c.request("GET", "/v1/status", noBody))
+	})
 }
 
 // After a Reset the fake is as a new one is, but for its clock.

@@ -102,6 +102,7 @@ var dialogues = map[string][]step{
 	"faults": {
 		{"POST /faults", `{"fault":{"kind":"rate_limited","retry_after":"7"},"match":{"endpoint":"GET /v1/status","key":"key_000001"},"from":2,"times":1}`, 201,
 			`{"id":"fault_000001","fault":{"kind":"rate_limited","retry_after":"7"},"name":"RateLimited(\"7\")","match":{"endpoint":"GET /v1/status","key":"key_000001"},"from":2,"times":1,"hits":0}`},
+		{"GET /v1/status other", "", 401, ""},
 		{"GET /v1/status", "", 200, ""},
 		{"GET /v1/status", "", 429, ""},
 		{"GET /v1/status", "", 200, ""},
@@ -226,6 +227,7 @@ var refusals = []step{
 	{"GET /calls?Key=key_000001", "", 400, "allowed: endpoint, status, decided, key,"},
 	{"GET /calls?limit=1&limit=2", "", 400, "limit: is there twice"},
 	{"GET /calls?limit=%zz", "", 400, "query: must be names and values"},
+	{"GET /calls?after=x", "", 400, "after: must be an integer from 0"},
 	{"GET /calls?limit=0", "", 400, "limit: must be an integer from 1 to 10000"},
 	{"GET /calls?endpoint=Status", "", 400, "endpoint: must be one of GET /v1/status, POST /v1/warmup"},
 	{"GET /keys/key_000001?address=here", "", 400, "address: must be an IP address"},
