@@ -180,10 +180,8 @@ type check func(*call) *Refusal
 // wellFormed returns the 400 for a body that breaks section 2 or 8.4. If Behavior looks
 // for the agent first, a wrong body for an unknown agent is answered 404.
 func wellFormed(c *call) *Refusal {
-	if c.req.Malformed != nil && c.req.AgentID != "" && !c.state.behavior.BodyBeforeAgent {
-		if unknown := agentFound(c); unknown != nil {
-			return unknown
-		}
+	if c.req.AgentID != "" && !c.state.behavior.BodyBeforeAgent && agentFound(c) != nil {
+		return nil // the next check refuses it
 	}
 	return c.req.Malformed
 }
