@@ -97,9 +97,7 @@ func (es *eventStream) follow(ctx context.Context) {
 		changes, news := es.feed.current()
 		es.sendChanges(changes)
 		es.sendUnderWay()
-		if es.sendCalls() != nil {
-			return
-		}
+		es.sendCalls()
 		select {
 		case <-ctx.Done():
 			return
@@ -141,8 +139,8 @@ func (es *eventStream) sendUnderWay() {
 const batch = 100
 
 // sendCalls sends all calls that are new, and again the calls whose answer has ended. It
-// flushes after each batch, and returns the error of the connection.
-func (es *eventStream) sendCalls() error {
+// flushes after each batch. Where the connection fails, net/http ends the context.
+func (es *eventStream) sendCalls() {
 	for {
 		// A stream that is far behind must not copy all calls at once.
 		dropped, calls := es.admin.DroppedCalls(), es.admin.CallsAfter(es.seq, batch)
@@ -160,8 +158,8 @@ func (es *eventStream) sendCalls() error {
 			}
 		}
 		es.sending = slices.DeleteFunc(es.sending, es.sendAgain)
-		if err := es.control.Flush(); err != nil || len(calls) < batch {
-			return err
+		if es.control.Flush() != nil || len(calls) < batch {
+			return
 		}
 	}
 }
