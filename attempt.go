@@ -239,7 +239,7 @@ func (a *attempt) release(ctx context.Context) {
 	if a.outcome == outcomeLimited {
 		o.Refused, o.TraceID, o.LimitKey, o.RetryAfter = true, a.failure.TraceID, a.failure.LimitKey, a.failure.RetryAfter
 		if c.engine == nil { // WithoutCoolDown: this call waits in an engine that no other call uses
-			c.engine = quota.NewCoolDown(c.client.clock, c.client.random)
+			c.engine = quota.NewCoolDown(c.client.random)
 		}
 	}
 	closed := c.engine.Done(&c.waiter, o)

@@ -128,7 +128,7 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*answerBody) 
 	if _, has := ctx.Deadline(); has {
 		call.timeLeft = math.MaxInt64 // the deadline bounds the call, WithTimeout does not
 	}
-	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
+	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clockOrReal()}
 	if c.handlers != nil {
 		call.began = c.clockOrReal().Now()
 		call.subject = Subject{c.calls.Add(1), Endpoint{r.endpoint.Name, r.endpoint.Method, r.endpoint.Path}, r.agentID}

@@ -124,7 +124,7 @@ func (s *settings) limitEngine(parent *Client) *quota.Engine {
 	case parent.engine != nil && parent.pacer == nil && !s.clockGiven:
 		return parent.engine
 	}
-	return quota.NewCoolDown(s.clock, s.random)
+	return quota.NewCoolDown(s.random)
 }
 
 // Every method of a zero Client returns errNoClient.

@@ -48,11 +48,12 @@ type refusals struct {
 	backoff int64
 }
 
-// setBounds replaces the limits. It reports false if they are the same.
-func (c *coordinator) setBounds(now time.Duration, bounds []bound) (changed bool) {
+// setBounds replaces the limits.
+func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 	if slices.Equal(bounds, c.ledger.bounds) {
-		return false
+		return
 	}
+	c.engine.Forget()
 	old := c.here(now)
 	l := ledger{state: newState(bounds, old.Now), bounds: bounds, calls: 1}
 	l.join(old)
@@ -61,7 +62,6 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) (changed bool
 	clear(c.refusing)
 	c.here(now).reopen()
 	c.report(now, (*ledger).reopen)
-	return true
 }
 
 // here returns the ledger of this process, brought to a time of the engine's clock.

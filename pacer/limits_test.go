@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
@@ -296,41 +295,6 @@ func TestReopenedByAnotherProcess(t *testing.T) {
 		acquire(t, other, patient())
 		assert.InDelta(t, 10, time.Since(begin).Minutes(), 1)
 	})
-}
-
-// shifted is a clock that was set back.
-type shifted struct {
-	quota.RealClock
-	years int
-	back  time.Duration
-}
-
-func (s *shifted) Now() time.Time { return time.Now().AddDate(-s.years, 0, 0).Add(-s.back) }
-
-// TestClockSetBack changes nothing, whether it is the client's or the store's, and
-// neither does a client's clock that begins in the year 1.
-func TestClockSetBack(t *testing.T) {
-	for _, test := range []struct {
-		isStores bool
-		years    int
-	}{{}, {isStores: true}, {years: 1999}} {
-		synctest.Test(t, func(t *testing.T) {
-			clock, store, attempt := &shifted{years: test.years}, loadsim.NewStore(), patient()
-			p := newPacer(t, perMinute(60))
-			if attempt.Clock = clock; test.isStores {
-				p, attempt.Clock, store.Clock = sharing(t, perMinute(60), store), nil, clock
-			}
-			for i := range 120 {
-				_, err := p.Acquire(within(t, 2*time.Second), attempt)
-				require.NoError(t, err, "call %d", i)
-				if i%60 == 30 {
-					synctest.Wait() // nobody reads it
-					clock.back += time.Hour
-				}
-			}
-			assert.InDelta(t, 60, p.State().Limits[0].Used, 2, "%+v", test)
-		})
-	}
 }
 
 // TestWhoShares a value: processes with the same key and the same limits, but

@@ -77,7 +77,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 		return nil, err
 	}
 	c := &coordinator{logger: slog.New(slog.DiscardHandler), refusing: map[costSet]refusals{}}
-	p := &Pacer{engine: quota.NewEngine(c, nil), coordinator: c}
+	p := &Pacer{engine: quota.NewEngine(c), coordinator: c}
 	c.engine = p.engine
 	p.holder = quota.NewHolder(p, p.engine)
 	for _, opt := range opts {
@@ -121,11 +121,7 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	if err != nil {
 		return err
 	}
-	p.engine.Do(func(now time.Duration) {
-		if p.coordinator.setBounds(now, bounds) {
-			p.engine.Forget()
-		}
-	})
+	p.engine.Do(func(now time.Duration) { p.coordinator.setBounds(now, bounds) })
 	return nil
 }
 
@@ -141,7 +137,7 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	}
 	permit := &permit{p.engine, quota.Waiter{
 		Endpoint: spec.Find(attempt.Method, attempt.Path), SetsBYOK: attempt.SetsBYOK,
-		MaxWait: cmp.Or(attempt.MaxWait, quota.DefaultMaxWait), Clock: attempt.Clock,
+		MaxWait: cmp.Or(attempt.MaxWait, quota.DefaultMaxWait), Clock: cmp.Or[quota.Clock](attempt.Clock, quota.RealClock{}),
 	}}
 	err := p.engine.Acquire(ctx, &permit.waiter)
 	if refusal := (*quota.Refusal)(nil); errors.As(err, &refusal) {

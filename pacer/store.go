@@ -61,12 +61,9 @@ func (c *coordinator) startStep() {
 		return
 	}
 	c.stepping = true
-	c.engine.Go(func() {
-		defer c.engine.Do(func(time.Duration) {
-			c.stepping = false
-			c.startStep()
-		})
-		c.step()
+	c.engine.Go(c.step, func() {
+		c.stepping = false
+		c.startStep()
 	})
 }
 

@@ -55,11 +55,11 @@ type classState struct {
 	tryAt, tryAfter time.Duration
 }
 
-// NewCoolDown returns an engine whose rule is a CoolDown. It waits by clock, or by real
-// time if clock is nil. When the clock is set back, it forgets all refusals.
-func NewCoolDown(clock Clock, random func() float64) *Engine {
+// NewCoolDown returns an engine whose rule is a CoolDown. When the clock is set back, it
+// forgets all refusals.
+func NewCoolDown(random func() float64) *Engine {
 	c := &CoolDown{random: random}
-	e := NewEngine(c, clock)
+	e := NewEngine(c)
 	c.queues, e.rewound = e.queues, func() {
 		for i := range c.classes {
 			c.classes[i].gate = nil

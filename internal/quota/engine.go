@@ -92,7 +92,7 @@ type Waiter struct {
 	SetsBYOK bool
 	MaxWait  time.Duration // if the limit is closed for longer, the call is refused
 	Patience time.Duration // if the limit closes again after it has let nobody through for this long, the call is refused; 0: no bound
-	Clock    Clock         // nil: the engine's
+	Clock    Clock         // the client's, by which the call waits
 	OnWait   func(Wait)    // is called once a wait has begun and its length is known; may be nil
 
 	Class        Class
@@ -159,10 +159,10 @@ type Engine struct {
 	rule Rule
 
 	mu      sync.Mutex    // guards what follows
-	clock   Clock         // of the call that entered last
+	clock   Clock         // of the last call that entered or was done
 	last    time.Time     // the clock's last reading
 	elapsed time.Duration // the engine's time: begins at an hour, moves with the clock, never goes back
-	rewound func()        // is called when the clock was set back by more than a second; may be nil
+	rewound func()        // is called when the clock was set back by more than a second, or is another one
 	queues  map[Class]*queue
 	grants  int64         // counts deliveries that granted something, for queue.lastGrant
 	sleeper *Waiter       // the resting call that sleeps until the alarm; nil: no call rests
@@ -174,22 +174,18 @@ type queue struct {
 	Class
 	Schedule
 	line
-	// uninformed has the wake functions of the resting calls whose OnWait waits for a
-	// forecast. It holds the functions, not only the calls, because a Waiter that has
-	// left may rest again by now, with another wake.
-	uninformed map[*Waiter]context.CancelFunc
+	// uninformed wakes the resting calls whose OnWait waits for a forecast. A function of a
+	// call that has left does nothing.
+	uninformed []context.CancelFunc
 	lastGrant  int64 // Engine.grants at its last grant
 	asking     bool  // the rule will Deliver a Schedule
 	stale      bool  // something has changed since the rule was asked
 }
 
-// NewEngine returns an engine that waits by clock, or by real time if it is nil.
-func NewEngine(rule Rule, clock Clock) *Engine {
-	if clock == nil {
-		clock = RealClock{}
-	}
+// NewEngine returns an engine that goes by the clocks of its calls.
+func NewEngine(rule Rule) *Engine {
 	// The engine's time begins at an hour, because a time of 0 means "not set".
-	return &Engine{rule: rule, clock: clock, elapsed: time.Hour, queues: map[Class]*queue{}}
+	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, rewound: func() {}, queues: map[Class]*queue{}}
 }
 
 // Acquire waits until the attempt may be sent. Its error is a *Refusal, the context's, or
@@ -210,7 +206,7 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	if e.enter(ctx, w) {
 		err = e.wait(ctx, w)
 	}
-	if err = cmp.Or(err, w.err, ctx.Err()); err == nil && w.untilGrant > 0 {
+	if err = cmp.Or(err, w.err); err == nil && w.untilGrant > 0 {
 		err = w.Clock.Sleep(ctx, w.untilGrant)
 	}
 	passed = err == nil
@@ -224,13 +220,9 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	defer e.mu.Unlock()
 	q := e.queues[w.Class]
 	if q == nil {
-		q = &queue{Class: w.Class, line: line{tenants: map[string]tenant{}}, uninformed: map[*Waiter]context.CancelFunc{}}
+		q = &queue{Class: w.Class, line: line{tenants: map[string]tenant{}}}
 		e.queues[w.Class] = q
 	}
-	if w.Clock == nil {
-		w.Clock = e.clock
-	}
-	e.clock = w.Clock
 	now := e.startWaitLocked(ctx, w)
 	ahead := q.push(w)
 	w.place = ahead + 1
@@ -281,27 +273,26 @@ func (e *Engine) wait(ctx context.Context, w *Waiter) error {
 func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest context.Context, sleep time.Duration, forecast *Wait) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now, q, rested := e.nowLocked(), e.queues[w.Class], w.rests
-	if slept {
+	q, rested := e.queues[w.Class], w.rests
+	if now := e.nowLocked(); slept {
 		e.elapsed = max(now, w.wakesAt)
 		e.serveLocked()
-		now = e.elapsed
 	}
 	if err := ctx.Err(); err != nil && w.waits {
 		e.refuseLocked(q, w, err)
 	}
-	if w.wake(); !w.waits {
+	if !w.waits {
 		return nil, 0, nil
 	}
 	uninformed := w.OnWait != nil && !w.informed
 	if uninformed && q.Turn > 0 {
 		w.informed, w.rests = true, false
 		e.wakeAtLocked(e.alarm) // if this call is the sleeper, another must take over
-		return nil, 0, &Wait{Limit: q.Key, Place: w.place, Expected: max(0, q.Turn+time.Duration(w.place-1)*q.Gap-now)}
+		return nil, 0, &Wait{Limit: q.Key, Place: w.place, Expected: max(0, q.Turn+time.Duration(w.place-1)*q.Gap-e.elapsed)}
 	}
 	w.rests = true
 	if rest, w.wake = context.WithCancel(ctx); uninformed {
-		q.uninformed[w] = w.wake
+		q.uninformed = append(q.uninformed, w.wake)
 	}
 	if other := e.sleeper; other == nil || !rested && w.Clock != (RealClock{}) {
 		if e.sleeper = w; other != nil {
@@ -310,7 +301,7 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest con
 	}
 	if e.sleeper == w && e.alarm < never {
 		w.wakesAt = e.alarm
-		sleep = max(1, w.wakesAt-now)
+		sleep = max(1, w.wakesAt-e.elapsed)
 	}
 	return rest, sleep, nil
 }
@@ -337,6 +328,7 @@ func (e *Engine) wakeAtLocked(at time.Duration) {
 
 // startWaitLocked sets when a call entered, and for how long it can wait.
 func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Duration) {
+	e.clock = w.Clock
 	now = e.nowLocked()
 	w.entered, w.deadline, w.wake = now, never, func() {}
 	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // so that a time plus one of them does not overflow
@@ -380,15 +372,15 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 func (e *Engine) leave(w *Waiter, o Outcome) (news bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	defer e.serveLocked() // even if the clock panics: w may have been the sleeper
 	if w.waits {
 		e.refuseLocked(e.queues[w.Class], w, nil)
 	}
 	if w.granted || o.Refused {
-		w.granted = false
+		w.granted, e.clock = false, w.Clock
 		e.Forget()
 		news = e.rule.Done(e.nowLocked(), w, o)
 	}
-	e.serveLocked()
 	return news
 }
 
@@ -425,7 +417,12 @@ func (e *Engine) Waiting(batch bool) (n int) {
 //
 // If several are due, it begins with the class whose last grant is the oldest: a light
 // user of one endpoint does not wait for a batch on another.
+//
+// If the clock or the rule panics, it sets the alarm to now. The sleeper then serves, so
+// that the calls that wait do not depend on the call in which the panic was.
 func (e *Engine) serveLocked() {
+	alarm := e.elapsed
+	defer func() { e.wakeAtLocked(alarm) }()
 	for {
 		now, until := e.nowLocked(), time.Duration(never)
 		var due *queue
@@ -433,8 +430,7 @@ func (e *Engine) serveLocked() {
 			switch first := q.first(); {
 			case q.asking, first == nil && q.Again == 0:
 			case first == nil: // nobody waits any more
-				q.Schedule = Schedule{}
-				clear(q.uninformed)
+				q.Schedule, q.uninformed = Schedule{}, nil
 				e.rule.Idle(now, q.Class)
 			case q.Again > now:
 				until = min(until, q.Again)
@@ -443,7 +439,7 @@ func (e *Engine) serveLocked() {
 			}
 		}
 		if due == nil {
-			e.wakeAtLocked(until)
+			alarm = until
 			return
 		}
 		due.stale = false
@@ -462,7 +458,7 @@ const minAgain = time.Millisecond
 // can no longer go in time. A slow rule calls it in a function that Do runs.
 func (e *Engine) Deliver(class Class, s Schedule) {
 	q := e.queues[class]
-	now, granted := e.nowLocked(), len(s.Grants)
+	now, granted := e.elapsed, len(s.Grants)
 	switch {
 	case granted > 0:
 		e.grants++
@@ -492,7 +488,7 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 		for _, wake := range q.uninformed {
 			wake()
 		}
-		clear(q.uninformed)
+		q.uninformed = nil
 	}
 }
 
@@ -545,26 +541,34 @@ func (w *Waiter) end(at time.Duration, err error) {
 	w.wake()
 }
 
-// Go runs work on a goroutine, without the lock. A panic there would end the program, so
-// Go turns it into an error of all waiting calls.
-func (e *Engine) Go(work func()) {
+// Go runs work on a goroutine, without the lock, and after it after, with the lock. A
+// panic of work would end the program, so Go turns it into an error of all waiting calls.
+func (e *Engine) Go(work, after func()) {
 	go func() {
-		err := Protect(func() error {
+		failure := ErrPanic // if work ends its goroutine
+		defer func() {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if failure != nil {
+				e.endLocked(failure)
+			}
+			after()
+		}()
+		failure = Protect(func() error {
 			work()
 			return nil
 		})
-		if err == nil {
-			return
-		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		for _, q := range e.queues {
-			q.Schedule, q.asking = Schedule{}, false // do not wait for a Deliver that may never come
-			for _, w := range q.all() {
-				e.refuseLocked(q, w, err)
-			}
-		}
 	}()
+}
+
+// endLocked ends all waiting calls.
+func (e *Engine) endLocked(err error) {
+	for _, q := range e.queues {
+		q.Schedule, q.asking = Schedule{}, false // do not wait for a Deliver that may never come
+		for _, w := range q.all() {
+			e.refuseLocked(q, w, err)
+		}
+	}
 }
 
 // Protect turns a panic of f into an error. It is for code of others (a store, a logger)
@@ -631,16 +635,20 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// nowLocked reads the clock and returns the engine's time. If the clock was set back, the
-// engine's time stays where it is, and moves on with the clock from there.
+// maxJump is longer than any wait. A clock that is further ahead of its last reading is
+// another clock: a synctest bubble begins in the year 2000, and is followed by real time.
+const maxJump = 10 * 365 * 24 * time.Hour
+
+// nowLocked reads the clock and returns the engine's time. If the clock was set back, or
+// is another one, the engine's time stays where it is, and moves on with the clock from
+// there.
 func (e *Engine) nowLocked() time.Duration {
 	now := e.clock.Now()
 	switch d := now.Sub(e.last); {
-	case e.last.IsZero():
-	case d > 0:
-		e.elapsed += min(d, never/2)
-	case d < -time.Second && e.rewound != nil:
+	case d < -time.Second || d > maxJump:
 		e.rewound()
+	case d > 0:
+		e.elapsed += d
 	}
 	e.last = now
 	return e.elapsed

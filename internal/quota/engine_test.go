@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -19,12 +20,12 @@ import (
 
 // reading is a call of a client with the default policy.
 func reading() *Waiter {
-	return &Waiter{Endpoint: spec.GetAgent, MaxWait: DefaultMaxWait, Patience: 5 * time.Minute}
+	return &Waiter{Endpoint: spec.GetAgent, MaxWait: DefaultMaxWait, Patience: 5 * time.Minute, Clock: RealClock{}}
 }
 
 // closed is a cool-down in which somebody was refused.
-func closed(clock Clock, d time.Duration) *Engine {
-	e := NewCoolDown(clock, func() float64 { return 0 })
+func closed(d time.Duration) *Engine {
+	e := NewCoolDown(func() float64 { return 0 })
 	e.Done(reading(), *refuses("k", d))
 	return e
 }
@@ -32,7 +33,7 @@ func closed(clock Clock, d time.Duration) *Engine {
 // TestUnlimitedCallIsFree: it takes no memory, nor the lock, for which it would wait
 // here for ever. So does a nil engine.
 func TestUnlimitedCallIsFree(t *testing.T) {
-	held := NewCoolDown(nil, nil)
+	held := NewCoolDown(nil)
 	held.mu.Lock()
 	defer held.mu.Unlock()
 	ctx, w := t.Context(), reading()
@@ -82,7 +83,7 @@ func TestPatience(t *testing.T) {
 // refuseAll refuses callers until each has given up, but for one who gets through. It
 // returns the seconds of the requests that came after the burst.
 func refuseAll(t *testing.T, callers int, within, asked, through time.Duration) (sent []int) {
-	e, began := NewCoolDown(nil, func() float64 { return 0 }), time.Now()
+	e, began := NewCoolDown(func() float64 { return 0 }), time.Now()
 	var mu sync.Mutex
 	answer := func() Outcome {
 		mu.Lock()
@@ -119,59 +120,68 @@ func refuseAll(t *testing.T, callers int, within, asked, through time.Duration) 
 	return sent
 }
 
-// failingClock panics once, at a reading from now on.
-type failingClock struct {
+// badClock is ahead of the real one, and panics once.
+type badClock struct {
 	RealClock
-	readings int // until then; 0: never
+	by       time.Duration
+	readings int // until it panics; 0: never
 }
 
-func (c *failingClock) Now() time.Time {
+func (c *badClock) Now() time.Time {
 	if c.readings--; c.readings == 0 {
 		panic("clock")
 	}
-	return time.Now()
+	return time.Now().Add(c.by)
 }
 
-// TestClockThatPanics does so in the call that reads it, or ends the calls that wait, and
-// keeps nothing: the next call waits alone, until the limit opens.
+// TestClockThatPanics does so in the call that reads it, which keeps nothing. Others wait
+// until the limit opens, though the one that slept for all has left.
 func TestClockThatPanics(t *testing.T) {
-	for last := range 8 {
+	for last := range 12 {
 		synctest.Test(t, func(t *testing.T) {
-			clock := &failingClock{}
-			e := closed(clock, 10*s)
-			clock.readings = 1 + last
-			func() {
-				defer func() { _ = recover() }()
-				_ = e.Acquire(t.Context(), reading())
-			}()
-			clock.readings = 0
+			e, clock, began := closed(10*s), &badClock{readings: 1 + last}, time.Now()
+			leaves, leave := context.WithCancel(t.Context())
+			time.AfterFunc(5*s, leave)
+			var group sync.WaitGroup
+			for _, ctx := range []context.Context{t.Context(), leaves} {
+				group.Go(func() {
+					defer func() { _ = recover() }()
+					_ = e.Acquire(ctx, &Waiter{Endpoint: read, MaxWait: h, Clock: clock})
+				})
+				synctest.Wait()
+			}
+			group.Wait()
 			assert.Zero(t, e.Waiting(false), "reading %d", 1+last)
 			assert.NoError(t, e.Acquire(t.Context(), reading()))
+			assert.LessOrEqual(t, time.Since(began), 11*s, "reading %d", 1+last)
 		})
 	}
 }
 
-// TestAnotherClock, which was set back by more than a second, forgets the cool-down: a
-// client may be shared by several synctest bubbles, each of which begins in the year 2000.
+// TestAnotherClock forgets the cool-down if it goes back by more than a second: a client
+// may be shared by several synctest bubbles, each of which begins in the year 2000, and by
+// what is outside. However often that changes, calls wait until the limit opens.
 func TestAnotherClock(t *testing.T) {
-	for back, forgets := range map[time.Duration]bool{time.Second: false, time.Second + 1: true, time.Hour: true} {
-		e := NewCoolDown(nil, func() float64 { return 0 })
-		synctest.Test(t, func(t *testing.T) {
-			time.Sleep(back)
-			e.Done(reading(), *refuses("k", time.Hour))
-			assert.Error(t, e.Acquire(t.Context(), reading()), back)
-		})
-		synctest.Test(t, func(t *testing.T) {
-			assert.Equal(t, forgets, e.Acquire(t.Context(), reading()) == nil, back)
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		for by, forgets := range map[time.Duration]bool{-s: false, -s - 1: true, -h: true, 0: false, maxJump + 1: true} {
+			w := &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{by: by}}
+			assert.Equal(t, forgets, closed(2*h).Acquire(t.Context(), w) == nil, by)
+		}
+		e := closed(s)
+		for i := range 10 {
+			w := &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{by: time.Duration(i%2) * 10 * maxJump}}
+			e.Done(w, *refuses("k", s))
+			require.NoError(t, e.Acquire(t.Context(), w))
+			assert.Equal(t, s, w.Waited)
+		}
+	})
 }
 
 // TestClassesTakeTurns at a gate, so that a message does not wait for all who read before
 // it. While no answer comes, one call goes each second.
 func TestClassesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := closed(nil, 9*s)
+		e := closed(9 * s)
 		w := reading()
 		w.Endpoint = message
 		e.Done(w, *refuses("k", 9*s)) // under the same name
@@ -192,11 +202,12 @@ type stub struct {
 	engine *Engine
 	answer func() Schedule
 	asked  int
+	ended  int
 }
 
 func newStub(answer func() Schedule) *stub {
 	r := &stub{answer: answer}
-	r.engine = NewEngine(r, nil)
+	r.engine = NewEngine(r)
 	return r
 }
 
@@ -207,7 +218,7 @@ func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 		r.asked++
 		answer := r.answer()
 		r.engine.Do(func(time.Duration) { r.engine.Deliver(class, answer) })
-	})
+	}, func() { r.ended++ })
 	return Schedule{Again: Later}
 }
 
@@ -221,18 +232,53 @@ func TestRulesThatFail(t *testing.T) {
 		asked  int // give or take one
 	}{
 		{"a panic", func() Schedule { panic("rule") }, ErrPanic, 1},
+		{"the end of its goroutine", func() Schedule { runtime.Goexit(); return Schedule{} }, ErrPanic, 1},
 		{"no grant, ever, and no time", func() Schedule { return Schedule{} }, context.DeadlineExceeded, 1000},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			rule := newStub(tt.answer)
 			for range 2 {
-				rule.asked = 0
+				rule.asked, rule.ended = 0, 0
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				assert.ErrorIs(t, rule.engine.Acquire(ctx, reading()), tt.want, tt.name)
 				synctest.Wait()
 				assert.InDelta(t, tt.asked, rule.asked, 1, tt.name)
+				assert.Equal(t, rule.asked, rule.ended, tt.name)
 			}
+		})
+	}
+}
+
+// TestOnWaitThatBlocks delays its own call only, though this one slept for all. All are
+// told at once how long they will wait.
+func TestOnWaitThatBlocks(t *testing.T) {
+	for _, calls := range [][]time.Duration{{h, 0, 0}, {-1, h, 0}} { // the first of the latter has no OnWait
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			rule := newStub(func() Schedule {
+				time.Sleep(s / 2)
+				if now := h + time.Since(began); now < h+10*s {
+					return Schedule{Turn: h + 10*s, Again: now + s}
+				}
+				return Schedule{Grants: make([]Grant, len(calls))}
+			})
+			var group sync.WaitGroup
+			for _, blocks := range calls {
+				w := reading()
+				if blocks >= 0 {
+					w.OnWait = func(Wait) {
+						assert.Equal(t, s/2, time.Since(began))
+						time.Sleep(blocks)
+					}
+				}
+				group.Go(func() {
+					assert.NoError(t, rule.engine.Acquire(t.Context(), w))
+					assert.InDelta(t, max(10*s, blocks), time.Since(began), float64(s))
+				})
+				synctest.Wait()
+			}
+			group.Wait()
 		})
 	}
 }
@@ -263,7 +309,6 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 				l.remove(waiting[at])
 				after, others := l.tenants[waiting[at].Tenant]
 				require.Equal(t, others && before == waiting[at].round, others && after.last < before, "a tenant's last place is free again")
-				l.remove(waiting[at]) // it waits no more
 				waiting = slices.Delete(waiting, at, at+1)
 			}
 			require.True(t, slices.Equal(waiting, l.all()), "seed %d", seed)

@@ -60,13 +60,10 @@ func (l *line) pop() *Waiter {
 	return w
 }
 
-// remove takes out a call, if it still waits. first and all drop it from the slice later:
-// if a thousand calls leave at once, the slice is copied once. If the call was the last of
-// its tenant, the tenant's next call takes its round.
+// remove takes out a call that waits. first and all drop it from the slice later: if a
+// thousand calls leave at once, the slice is copied once. If the call was the last of its
+// tenant, the tenant's next call takes its round.
 func (l *line) remove(w *Waiter) {
-	if !w.waits {
-		return
-	}
 	w.waits = false
 	l.waiting--
 	t := l.tenants[w.Tenant]
