@@ -75,11 +75,11 @@ func Run(t *testing.T, target Target) {
 	if first.BaseURL == "" || first.Key == "" {
 		t.Fatal("contract: Target.BaseURL or Target.Key is empty; both are needed")
 	}
-	p, left := newPlan(cases(), first, done)
+	p, left := newSchedule(cases(), first, done)
 	if !p.runsAny(done) {
 		t.Fatal(p)
 	}
-	if slices.ContainsFunc(p, func(c planned) bool { return c.leftOut != "" }) {
+	if slices.ContainsFunc(p, func(c scheduled) bool { return c.leftOut != "" }) {
 		fmt.Fprintln(os.Stderr, p)
 	}
 	all := newShared(left.Wait)
@@ -89,7 +89,7 @@ func Run(t *testing.T, target Target) {
 }
 
 // run runs a planned case as a subtest.
-func (c planned) run(t *testing.T, target Target, all *shared, done progress) {
+func (c scheduled) run(t *testing.T, target Target, all *shared, done progress) {
 	if c.leftOut != "" {
 		t.Skip("left out: " + c.leftOut)
 	}
@@ -155,14 +155,14 @@ func (done progress) pass(id, path string) error {
 // defaultBudget is the budget of a shared target that states none.
 var defaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
 
-// planned is a case with the decision whether it runs.
-type planned struct {
+// scheduled is a case with the decision whether it runs.
+type scheduled struct {
 	testCase
 	rank           int    // the lowest is paid first from the budget
 	leftOut, needs string // why it does not run, and what would let it run; "" if it runs
 }
 
-type plan []planned
+type schedule []scheduled
 
 // core lists the cases that a small budget is spent on first: one for each
 // endpoint, and the refusals that cost one request only.
@@ -186,20 +186,20 @@ func (c testCase) matchesAny(list []string) bool {
 	})
 }
 
-// newPlan decides which cases run on the target, and returns what they leave of the
+// newSchedule decides which cases run on the target, and returns what they leave of the
 // budget. On a shared target the core cases take from it first, then the cheapest; the
 // order in which cases run stays. With Fresh each case has the whole budget for itself.
-func newPlan(cases []testCase, target Target, done progress) (plan, Spend) {
+func newSchedule(cases []testCase, target Target, done progress) (schedule, Spend) {
 	left, bounded := target.Budget, target.Fresh == nil || target.Budget != Spend{}
 	if left == (Spend{}) {
 		left = defaultBudget
 	}
-	p, byRank := make(plan, len(cases)), make([]*planned, len(cases))
+	p, byRank := make(schedule, len(cases)), make([]*scheduled, len(cases))
 	for i, c := range cases {
-		p[i] = planned{testCase: c, rank: c.rank()}
+		p[i] = scheduled{testCase: c, rank: c.rank()}
 		byRank[i] = &p[i]
 	}
-	slices.SortStableFunc(byRank, func(a, b *planned) int { return cmp.Compare(a.rank, b.rank) })
+	slices.SortStableFunc(byRank, func(a, b *scheduled) int { return cmp.Compare(a.rank, b.rank) })
 	hasAgent := false
 	for _, c := range byRank {
 		price := target.price(c.testCase)
@@ -224,8 +224,8 @@ func newPlan(cases []testCase, target Target, done progress) (plan, Spend) {
 
 // runsAny reports whether a case runs, or has passed in an earlier run. Without one a green
 // test would say that all is well.
-func (p plan) runsAny(done progress) bool {
-	return slices.ContainsFunc(p, func(c planned) bool { return c.leftOut == "" || done[c.ID] != "" })
+func (p schedule) runsAny(done progress) bool {
+	return slices.ContainsFunc(p, func(c scheduled) bool { return c.leftOut == "" || done[c.ID] != "" })
 }
 
 // rank orders the cases for a budget: core cases, valuable cases, then the others by
@@ -288,7 +288,7 @@ func (target Target) price(c testCase) Spend {
 }
 
 // String says how many cases run, and what would let the others run.
-func (p plan) String() string {
+func (p schedule) String() string {
 	const decisions = "Target.Decisions"
 	wants := map[string]int{}
 	for _, c := range p {

@@ -180,7 +180,7 @@ func TestPlan(t *testing.T) {
 		"refused creations count": {Target{Budget: Spend{Requests: 9, Creations: 1}, Observed: observed("refused_operations_spend", "true", 60)},
 			[]testCase{newCase("", "", wrongAgent.is(400), createAgent.is(200)), newCase("", "", wrongAgent.is(400))}, []bool{false, true}},
 	} {
-		plan, _ := newPlan(tt.cases, tt.target, nil)
+		plan, _ := newSchedule(tt.cases, tt.target, nil)
 		for i, p := range plan {
 			assert.Equal(t, tt.runs[i], p.leftOut == "", "%s: case %d: %s", name, i, p.leftOut)
 		}
@@ -199,7 +199,7 @@ func TestProgress(t *testing.T) {
 	require.NoError(t, progress{}.pass("4.8/other", ""))
 	done, err := readProgress(file)
 	require.NoError(t, err)
-	plan, _ := newPlan([]testCase{{ID: "4.8/reply"}, {ID: "4.8/other"}}, Target{}, done)
+	plan, _ := newSchedule([]testCase{{ID: "4.8/reply"}, {ID: "4.8/other"}}, Target{}, done)
 	for _, p := range plan {
 		assert.Equal(t, p.ID == "4.8/reply", strings.Contains(p.leftOut, "it passed on 2"), p.ID)
 	}
@@ -303,7 +303,7 @@ func TestWithoutPlanCaps(t *testing.T) {
 // TestPlanOfDefaultBudget: what a live run with the default budget is there
 // for are the core cases.
 func TestPlanOfDefaultBudget(t *testing.T) {
-	plan, _ := newPlan(cases(), Target{}, nil)
+	plan, _ := newSchedule(cases(), Target{}, nil)
 	for _, p := range plan {
 		assert.False(t, p.leftOut == "" && p.decision(), "%s is a decision, and runs", p.ID)
 		assert.True(t, p.leftOut == "" || !p.matchesAny(core), "%s is left out: %s", p.ID, p.leftOut)
@@ -317,9 +317,9 @@ func TestPlanOfDefaultBudget(t *testing.T) {
 // most wrong services (TestTampering).
 func TestPlanOfLiveDay(t *testing.T) {
 	var missed []string
-	plan, _ := newPlan(cases(), Target{SecondKey: "key-2", Budget: aDay, Observed: observed("windows", `"fixed"`, 60)}, nil)
+	plan, _ := newSchedule(cases(), Target{SecondKey: "key-2", Budget: aDay, Observed: observed("windows", `"fixed"`, 60)}, nil)
 	for _, tt := range wrongServices() {
-		if slices.ContainsFunc(plan, func(p planned) bool { return p.ID == tt.fails && p.leftOut != "" }) {
+		if slices.ContainsFunc(plan, func(p scheduled) bool { return p.ID == tt.fails && p.leftOut != "" }) {
 			missed = append(missed, tt.name)
 		}
 	}
@@ -465,7 +465,7 @@ func TestStrangers(t *testing.T) {
 			require.NoError(t, err, "seed %d", seed)
 			time.Sleep(24 * time.Hour)
 			target := Target{BaseURL: "http://stranger.example", Key: "sk-one", SecondKey: "sk-two", HTTPClient: client, Budget: aDay, Observed: o}
-			plan, left := newPlan(cases(), target, nil)
+			plan, left := newSchedule(cases(), target, nil)
 			all, ran := newShared(left.Wait), 0
 			for _, c := range plan {
 				if c.leftOut == "" {

@@ -65,7 +65,8 @@ var faults = []faultRow{
 	{fakeserver.GoAway(), "GoAway()", whole, "200", 1},
 }
 
-// Each fault looks the same on every way, and has or has no effect as it says.
+// Each fault looks the same over every transport, and the call has its effect or not as the
+// row says.
 func TestFaults(t *testing.T) {
 	fake, c := newFake(t)
 	all := ways(t, fake)
@@ -191,7 +192,7 @@ func TestInjectedStatusesAreTheServices(t *testing.T) {
 	}
 }
 
-// inBubbles runs f in a bubble for each of the in-memory ways.
+// inBubbles runs f in a bubble for each of the in-memory transports.
 func inBubbles(t *testing.T, f func(t *testing.T, fake *fakeserver.Server, c caller), opts ...fakeserver.Option) {
 	for _, name := range []string{"wire", "direct"} {
 		t.Run(name, func(t *testing.T) {

@@ -286,8 +286,8 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// plugged are the parts that a test brings, each as it installs f, by the name that a
-// report gives it.
+// plugged has the kinds of functions that a test can give the fake, by the name that a
+// report has for each. The value installs do as such a function.
 var plugged = map[string]func(f fake, do func()){
 	`the ReplyFunc of OnMessage\(ByText\(1 characters\)\) at records_test.go:\d+`: func(f fake, do func()) {
 		f.OnMessage(fakeserver.ByText("x")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply { do(); return fakeserver.Reply{} })
@@ -302,10 +302,10 @@ var plugged = map[string]func(f fake, do func()){
 	`the function of Inject\(Change\(x\)\) at records_test.go:\d+`: func(f fake, do func()) { f.Inject(fakeserver.Change("x", do)) },
 }
 
-// A part that panics, or ends the goroutine of its call as require does, fails the test
-// and the call. Only OnCall comes after the answer was decided. The call is recorded all
-// the same, and shown to whom else waits for it.
-func TestPartsThatFail(t *testing.T) {
+// A function of the test that panics, or ends the goroutine of its call as require does,
+// fails the test and the call; OnCall alone comes after the answer was decided. The call is
+// recorded all the same, and shown to the other watchers.
+func TestFunctionsThatFail(t *testing.T) {
 	for _, row := range []struct {
 		way, report string
 		fail        func()
@@ -340,8 +340,8 @@ func TestPartsThatFail(t *testing.T) {
 	}
 }
 
-// While a part waits other callers are served, and it may call the fake.
-func TestPluggedInParts(t *testing.T) {
+// While a function of the test waits, other callers are served. It may call the fake.
+func TestFunctionsMayWaitAndCallTheFake(t *testing.T) {
 	for part, plug := range plugged {
 		inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
 			agent := c.agent(emptyBody)

@@ -254,7 +254,7 @@ func frozen() fakeserver.Option {
 
 const anAgent = "/v1/agents/agent_000001"
 
-// Exhaust shuts one limit of one key for a window from now, from every address and on
+// Exhaust closes one limit of one key for a window from now, from every address and on
 // every plan. Doing it twice changes nothing.
 func TestExhaust(t *testing.T) {
 	for limit, seconds := range map[fakeserver.Limit]int{fakeserver.LimitKeyMinute: 60, fakeserver.LimitIPMinute: 60, fakeserver.LimitKeyDay: 24 * 60 * 60} {
@@ -275,14 +275,14 @@ func TestExhaust(t *testing.T) {
 }
 
 // A key that is used under two clocks, more than a day apart, fails the test, once. Its
-// limits start afresh, also one that Exhaust has shut. An address does so in silence, and
+// limits start afresh, also one that Exhaust has closed. An address does so in silence, and
 // after a minute: bubbles and the outside share the default one.
 func TestTwoClocks(t *testing.T) {
 	now := time.Unix(year2040, 0)
 	clock := fakeserver.WithClock(func() time.Time { return now })
 	watch, fake, c := newSpied(t, clock, fakeserver.WithLimit("key_minute", 2), fakeserver.WithLimit("ip_minute", 4))
-	shut := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
-	fake.Exhaust(shut.key, "key_day")
+	closed := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
+	fake.Exhaust(closed.key, "key_day")
 	other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
 	c.times(2, "GET", anAgent, noBody)
 	now = now.Add(-time.Minute)
@@ -299,7 +299,7 @@ func TestTwoClocks(t *testing.T) {
 	c.times(1, "GET", anAgent, noBody)
 	require.Len(t, watch.errors, 1)
 	assert.Contains(t, watch.errors[0], "key_000001 was used under two clocks")
-	shut.times(1, "GET", anAgent, noBody)
+	closed.times(1, "GET", anAgent, noBody)
 	c.call("GET", anAgent, noBody).wantLimited(t, "ip_minute", "60")
 	assert.Len(t, watch.errors, 2)
 }

@@ -29,7 +29,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// transports returns the two in-memory ways to a fake.
+// transports returns the two in-memory transports to a fake.
 func transports(t testing.TB, fake *fakeserver.Server, opts ...fakeserver.FromIP) map[string]http.RoundTripper {
 	return map[string]http.RoundTripper{"wire": fake.HTTPClient(t, opts...).Transport, "direct": fake.Direct(opts...)}
 }
@@ -46,7 +46,7 @@ func (s socket) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(req)
 }
 
-// ways returns the four ways to a fake. Over HTTP/1.1 each call has a connection of its
+// ways returns the four transports to a fake: two in memory, two over a socket. Over HTTP/1.1 each call has a connection of its
 // own: net/http repeats some requests by itself on one that was used before.
 func ways(t testing.TB, fake *fakeserver.Server) map[string]http.RoundTripper {
 	all, secure := transports(t, fake), overTLS(t, fake, false)
@@ -56,7 +56,7 @@ func ways(t testing.TB, fake *fakeserver.Server) map[string]http.RoundTripper {
 	return all
 }
 
-// overTLS returns the way to a fake over TLS on a socket, with HTTP/2 or HTTP/1.1.
+// overTLS returns a transport to a fake over TLS on a socket, with HTTP/2 or HTTP/1.1.
 func overTLS(t testing.TB, fake *fakeserver.Server, http2 bool) socket {
 	server := httptest.NewUnstartedServer(fake)
 	server.EnableHTTP2 = http2
@@ -237,7 +237,7 @@ func spendTogether(t *testing.T, key string, ways map[string]http.RoundTripper) 
 	}
 }
 
-// A client ends with its test, and only when the fake is done with its calls.
+// The cleanup of a client closes its connections, and waits until its calls have ended.
 func TestClientEndsWithItsTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, watch := fakeserver.New(t), new(spy)
@@ -255,7 +255,7 @@ func TestClientEndsWithItsTest(t *testing.T) {
 	})
 }
 
-// The bubble's channels are not touched by a Close outside.
+// A Close outside the bubble of a client touches no channel of the bubble.
 func TestCloseOutsideTheBubbleOfAClient(t *testing.T) {
 	fake := fakeserver.New(t)
 	next, closed := make(chan bool), make(chan bool)
@@ -419,8 +419,8 @@ func newSpied(t testing.TB, opts ...fakeserver.Option) (*spy, *fakeserver.Server
 	return watch, fake, caller{t, fake.Direct(), fake.Key()}
 }
 
-// Each wakes at its own time, whoever began first, and those who sleep together
-// move the clock once. A poller sleeps again and again meanwhile.
+// Each sleeper wakes at its own time, whichever began first, and sleepers with the same
+// wake time move the clock once. A poller sleeps again and again meanwhile.
 func TestSleepersWakeAtTheirTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, c := newFake(t, frozen())

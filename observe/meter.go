@@ -19,8 +19,8 @@ type countedCall struct {
 
 // meter is one way of counting a minute's calls.
 type meter struct {
-	kind  string
-	limit float64
+	counting string
+	limit    float64
 	// minuteStart is how many seconds the minutes of the target's clock start after the
 	// minutes of Unix time: 0 to 59. The methods take times without it, in seconds: a
 	// minute of the target's clock then starts at each multiple of 60.
@@ -32,7 +32,7 @@ type meter struct {
 func (m *meter) used(calls []float64, t float64) float64 {
 	since := func(start float64) float64 { return float64(len(calls) - sort.SearchFloat64s(calls, start)) }
 	start := math.Floor(t/60) * 60 // of the clock's minute
-	switch m.kind {
+	switch m.counting {
 	case decisions.WindowsSliding:
 		return since(t - 60 + 1e-4) // a call a minute ago counts no more
 	case decisions.WindowsAligned:
@@ -114,7 +114,7 @@ func fitMeter(calls []countedCall, limit int) *meter {
 	var meters []*meter
 	var costs []int
 	for _, kind := range []string{decisions.WindowsFixed, decisions.WindowsAligned, decisions.WindowsSliding, decisions.WindowsWeighted, decisions.WindowsBucket} {
-		m, cost := fitKind(kind, reads, float64(limit))
+		m, cost := fitCounting(kind, reads, float64(limit))
 		meters, costs = append(meters, m), append(costs, cost)
 	}
 	// A call that was under way while a window ended can cost even the right meter
@@ -127,9 +127,9 @@ func fitMeter(calls []countedCall, limit int) *meter {
 }
 
 // fitKind tries each second of a minute as the start of the clock's minute.
-func fitKind(kind string, reads []countedCall, limit float64) (best *meter, least int) {
+func fitCounting(counting string, reads []countedCall, limit float64) (best *meter, least int) {
 	seconds := 1
-	switch kind {
+	switch counting {
 	case decisions.WindowsAligned, decisions.WindowsWeighted:
 		seconds = 60
 	case decisions.WindowsBucket: // it fills during the first burst
@@ -138,7 +138,7 @@ func fitKind(kind string, reads []countedCall, limit float64) (best *meter, leas
 	}
 	least = math.MaxInt
 	for second := range seconds {
-		m := &meter{kind: kind, limit: limit, minuteStart: float64(second)}
+		m := &meter{counting: counting, limit: limit, minuteStart: float64(second)}
 		if cost := m.cost(reads, func(x rawcall.Exchange) bool { return x.Status == http.StatusOK }); cost < least {
 			best, least = m, cost
 		}
@@ -162,7 +162,7 @@ func (m *meter) fitSpent(calls []countedCall, kinds []callKind) map[string]any {
 	// Each kind of call is made a different number of times, so another set of kinds
 	// leaves room for at least one call more or less.
 	margin := 1
-	if m.kind == decisions.WindowsWeighted || m.kind == decisions.WindowsBucket { // they open bit by bit, so a difference of one or two is chance
+	if m.counting == decisions.WindowsWeighted || m.counting == decisions.WindowsBucket { // they open bit by bit, so a difference of one or two is chance
 		margin = 3
 	}
 	set, clear := clearest(costs, 0, margin)

@@ -391,7 +391,7 @@ func fillMinute(p *probe) any {
 func (p *probe) answerWindows(first, second int, refused rawcall.Exchange) {
 	p.reasons["windows"] = "no clear answer: none of the ways of counting explains the calls, or more than one does"
 	if p.meter = fitMeter(p.counted, first); p.meter != nil {
-		p.answer("windows", p.meter.kind, refused)
+		p.answer("windows", p.meter.counting, refused)
 	}
 	if !p.ofKey(first) {
 		p.fail("no clear answer: the limit that refused calls may be that of the address")

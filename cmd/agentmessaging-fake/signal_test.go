@@ -96,7 +96,7 @@ func TestUntilEOF(t *testing.T) {
 	assert.NoError(t, cmd.Wait())
 }
 
-// Who does not want to wait for a call that hangs, says so again.
+// A second signal ends the program at once, even if a call hangs.
 func TestSecondSignalEnds(t *testing.T) {
 	cmd, a := process(t, time.Millisecond)
 	a.underWay()

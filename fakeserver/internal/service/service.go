@@ -61,8 +61,8 @@ type Answer struct {
 	TwoClocks bool
 }
 
-// row has the rules of an endpoint that only the service knows. The others are in its
-// row of package spec, which the client reads too.
+// row has what only the service knows of an endpoint. Package spec has a row with the rest,
+// which the client reads too.
 type row struct {
 	// act carries out a call that no check refused and that no limit holds back.
 	act func(*call) Answer
@@ -79,7 +79,7 @@ type row struct {
 
 // rows is interface 4 as a table. The checks are in the order of the fake's own
 // decisions, where the interface shows none; some of them ask Behavior whether another
-// rule comes first. Paths, statuses and what a call spends are in the rows of package
+// check comes first. Paths, statuses and what a call spends are in the rows of package
 // spec. CreateAgent spends a BYOK set too if it has llm.api_key.
 var rows = map[*spec.Endpoint]row{
 	spec.Status:      {act: (*call).status},
@@ -173,8 +173,8 @@ func (c *call) authenticate() *Refusal {
 	return nil
 }
 
-// check is a rule of an endpoint. It returns nil where the call keeps it, or it
-// does not apply.
+// check is one check of an endpoint. It returns the refusal that it asks for, and nil if
+// the call passes or the check does not apply.
 type check func(*call) *Refusal
 
 // wellFormed returns the 400 for a body that breaks section 2 or 8.4. If Behavior looks

@@ -102,8 +102,8 @@ func TestUsed(t *testing.T) {
 
 // What Exhaust has closed stays closed, where the file has windows of another kind.
 func TestKindOfAFile(t *testing.T) {
-	shut := limitOf(decisions.WindowsSliding, 1)
-	shut.CountedBy, shut.ExhaustedUntil = decisions.WindowsFixed, start.Add(s)
-	shut.count(start)
-	assert.Equal(t, start.Add(s), shut.ExhaustedUntil)
+	read := limitOf(decisions.WindowsSliding, 1)
+	read.CountedBy, read.ExhaustedUntil = decisions.WindowsFixed, start.Add(s)
+	read.count(start)
+	assert.Equal(t, start.Add(s), read.ExhaustedUntil, "of a state that was read from a file")
 }

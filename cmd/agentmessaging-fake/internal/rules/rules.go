@@ -269,13 +269,13 @@ func setBounds[R interface {
 
 // All returns the rules of a kind.
 func (s *Set) All(kind Kind) []Active {
-	return s.selected(func(m *Active) bool { return m.kind == kind })
+	return s.copiesOf(func(m *Active) bool { return m.kind == kind })
 }
 
 // Unmet returns the required rules that have not acted as often as they must. A program
 // in another language asks for them at the end of a test.
 func (s *Set) Unmet() []Active {
-	unmet := s.selected(func(m *Active) bool {
+	unmet := s.copiesOf(func(m *Active) bool {
 		wanted := 1
 		if m.Times != nil && m.Nth == nil { // with Nth it never acts twice
 			wanted = *m.Times
@@ -292,8 +292,9 @@ func (s *Set) Unmet() []Active {
 	return unmet
 }
 
-// selected returns copies with the hits of this moment. The list is never null in JSON.
-func (s *Set) selected(wanted func(*Active) bool) []Active {
+// copiesOf returns copies of the wanted rules, with their hits so far. The list is never null
+// in JSON.
+func (s *Set) copiesOf(wanted func(*Active) bool) []Active {
 	all := []Active{}
 	for _, m := range s.rules {
 		if wanted(m) {

@@ -138,12 +138,12 @@ function Gauge({ label, row }) {
   );
 }
 
-// Strip is the limits of a key in one line, for above the traffic: what is shut, and what
+// Strip is the limits of a key in one line, for above the traffic: which limits are closed, and what
 // is left of the others that something was spent of. A 429 chooses the key that met
 // it. The strip is always there, so that nothing moves when the first call comes.
 export function Strip() {
   const { key, rows = [] } = state.limits ?? {};
-  // What is shut comes first: it is what one looks for.
+  // Closed limits come first: they are what one looks for.
   const spent = rows.filter((row) => row.max !== null && row.left < row.max).sort((a, b) => (a.left > 0) - (b.left > 0));
   // A fake that was started with --limits=off has limits without a maximum.
   const none = rows.some((row) => row.max !== null) ? 'nothing spent' : 'no limits';
