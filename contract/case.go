@@ -469,7 +469,8 @@ func (s *session) call(st step, i int) (answer, error) {
 	for tries := 0; ; tries++ {
 		x, err := s.Play(s.ctx, st.Call)
 		a := answer{Exchange: x, s: s}
-		if s.checkTarget(st.Call, x, err); s.all.unusable != nil {
+		s.checkTarget(st.Call, x, err)
+		if s.all.unusable != nil {
 			return a, s.all.unusable
 		}
 		switch {
@@ -533,7 +534,8 @@ func (s *session) checkTarget(c rawcall.Call, x rawcall.Exchange, err error) {
 	if byOwnKey && !all.accepted {
 		err = fmt.Errorf("%d without JSON", x.Status)
 	}
-	if all.unanswered++; err == nil {
+	all.unanswered++
+	if err == nil {
 		all.unanswered = 0
 	}
 	switch {

@@ -77,7 +77,8 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 		}
 		next := pause * time.Duration(min(1+earlier, longestPause))
 		waited += next
-		if memnet.Pause(ctx, next); ctx.Err() != nil {
+		memnet.Pause(ctx, next)
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}

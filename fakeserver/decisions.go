@@ -117,9 +117,7 @@ type finding struct {
 // answer returns the answer that the fake takes from the finding, and nil if the
 // finding has neither an answer nor a bound.
 func (f finding) answer(q decisions.Question) (json.RawMessage, source) {
-	switch text := string(f.Answer); text {
-	case "", "null", `"unknown"`:
-	default:
+	if text := string(f.Answer); text != "" && text != "null" && text != `"unknown"` {
 		return f.Answer, observed
 	}
 	own, isNumber := q.Default.(int)

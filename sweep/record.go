@@ -232,7 +232,8 @@ func commonPattern(a, b string) string {
 	}
 	const digits = "0123456789#"
 	return word.ReplaceAllStringFunc(a, func(w string) string {
-		switch i++; {
+		i++
+		switch {
 		case w == others[i]:
 			return w
 		case strings.ContainsAny(w, digits) && strings.ContainsAny(others[i], digits):

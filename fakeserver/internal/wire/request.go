@@ -231,7 +231,8 @@ func Parse(behavior *service.Behavior, e *spec.Endpoint, raw []byte) (service.Fi
 	if p.Peek() != '{' {
 		return nil, service.BadField("body", "must be a JSON object")
 	}
-	if p.object(e.Body); p.flaw != nil {
+	p.object(e.Body)
+	if p.flaw != nil {
 		return nil, p.flaw
 	}
 	return p.found, nil
