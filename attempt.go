@@ -180,11 +180,16 @@ func (a *attempt) send(ctx context.Context) {
 	if timeout := c.client.httpClient.Timeout; timeout > 0 {
 		limit = min(limit, timeout)
 	}
+	deadline := began.Add(limit)
+	calls, has := c.ctx.Deadline()
+	if _, kept := ctx.Deadline(); has && !kept && calls.Before(deadline) { // an observer keeps the end of c.ctx from the request
+		deadline = calls
+	}
 	if a.Err = ctx.Err(); a.Err == nil {
 		a.Sent = true // if Send panics, the service may have seen the request
 		a.Answer = c.client.sender.Send(ctx, exchange.Request{
 			Method: c.endpoint.Method, URL: &c.url, Header: c.client.header(c.payload != nil), Cookies: a.cookies,
-			Body: c.payload, Deadline: began.Add(limit),
+			Body: c.payload, Deadline: deadline,
 		})
 		if a.Status != 0 && a.read() {
 			return

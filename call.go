@@ -125,9 +125,6 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*answerBody) 
 	if r.body != nil {
 		call.payload, _ = encode(r.body) // cannot fail: strings, and metadata that is JSON already
 	}
-	if _, has := ctx.Deadline(); has {
-		call.timeLeft = math.MaxInt64 // the deadline bounds the call, WithTimeout does not
-	}
 	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clockOrReal()}
 	if c.handlers != nil {
 		call.began = c.clockOrReal().Now()
@@ -147,6 +144,9 @@ func (c *call) run() (err error) {
 			shown := c.url
 			return CallStart{c.subject, &shown}
 		})
+	}
+	if _, has := c.ctx.Deadline(); has {
+		c.timeLeft = math.MaxInt64 // the deadline bounds the call, WithTimeout does not
 	}
 	if c.info != nil {
 		defer c.fillInfo()

@@ -75,6 +75,9 @@ type AttemptStart struct {
 // RequestStart is the start of an attempt's request, after the limiter has let it pass.
 // If the limiter, or the function of [WithBeforeSend], refuses the attempt, nothing is
 // sent, and there is no RequestStart: the next event is the [AttemptEnd].
+//
+// An Observer that returns context.WithoutCancel(ctx) here lets a request that has left
+// finish when the caller's context is canceled. The deadline still holds.
 type RequestStart struct {
 	Subject
 	Attempt int // from 1
