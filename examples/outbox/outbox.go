@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 )
@@ -17,12 +18,15 @@ const Schema = `CREATE TABLE outbox (
 	id       INTEGER PRIMARY KEY,
 	agent_id TEXT NOT NULL,
 	text     TEXT NOT NULL,
-	state    TEXT NOT NULL DEFAULT 'planned')`
+	state    TEXT NOT NULL DEFAULT 'planned',
+	since    INTEGER NOT NULL DEFAULT 0)` // seconds since 1970
 
-// Recover marks what a death left open as in doubt. Call it when the program starts,
-// before SendNext, and only where no other process sends from the table.
-func Recover(ctx context.Context, db *sql.DB) error {
-	_, err := db.ExecContext(ctx, `UPDATE outbox SET state = 'in doubt' WHERE state = 'sending'`)
+// Recover marks as in doubt what has been sending for longer than age: a death left it
+// open. A program that sends alone calls Recover when it starts, with an age of 0. If
+// several processes send, each calls it every few minutes, with an age that is longer
+// than their clocks differ and a request takes (WithTimeout: 5 minutes).
+func Recover(ctx context.Context, db *sql.DB, age time.Duration) error {
+	_, err := db.ExecContext(ctx, `UPDATE outbox SET state = 'in doubt' WHERE state = 'sending' AND since <= ?`, time.Now().Add(-age).Unix())
 	return err
 }
 
@@ -33,8 +37,10 @@ var errChanged = errors.New("another worker has changed its state")
 // and nil also if the message is refused, or if another worker sends it first: any number
 // of workers may call it for one table, in any number of processes.
 //
-// An unknown outcome, an error of the database and the end of the process leave the message
+// An unknown outcome, an error of the database and the death of the process leave the message
 // sending or in doubt. After any other error it is planned, and the next call begins with it.
+// The end of ctx ends a wait, but not a request that has left: a program that cancels ctx
+// on SIGTERM and waits for SendNext leaves nothing in doubt.
 func SendNext(ctx context.Context, db *sql.DB, client *agentmessaging.Client) error {
 	m, err := oldestPlanned(ctx, db)
 	if err != nil {
@@ -83,7 +89,8 @@ func (m *message) note(ctx context.Context, next string) error {
 	if m.failed != nil {
 		return m.failed
 	}
-	result, err := m.db.ExecContext(context.WithoutCancel(ctx), `UPDATE outbox SET state = ? WHERE id = ? AND state = ?`, next, m.id, m.state)
+	result, err := m.db.ExecContext(context.WithoutCancel(ctx), `UPDATE outbox SET state = ?, since = ? WHERE id = ? AND state = ?`,
+		next, time.Now().Unix(), m.id, m.state)
 	var rows int64
 	if err == nil {
 		rows, err = result.RowsAffected()
@@ -95,11 +102,16 @@ func (m *message) note(ctx context.Context, next string) error {
 	return err
 }
 
-// observe notes, before the wait for the next attempt begins, that the service has not
-// carried this one out.
+// observe keeps the end of ctx from a request that has left. It notes, before the wait for
+// the next attempt begins, that the service has not carried this one out.
 func (m *message) observe(ctx context.Context, event agentmessaging.Event) context.Context {
-	if end, ok := event.(agentmessaging.AttemptEnd); ok && end.Verdict == agentmessaging.VerdictNotDone && m.state == "sending" {
-		_ = m.note(ctx, "planned")
+	switch e := event.(type) {
+	case agentmessaging.RequestStart:
+		return context.WithoutCancel(ctx)
+	case agentmessaging.AttemptEnd:
+		if e.Verdict == agentmessaging.VerdictNotDone && m.state == "sending" {
+			_ = m.note(ctx, "planned")
+		}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -19,18 +20,21 @@ import (
 // Each message ends in the state that fits what the agent has.
 func TestStates(t *testing.T) {
 	client, fake := agentmessagingtest.New(t)
-	db, agent := table(t, fake, "waits a minute", "is refused", "loses its reply", "finds no agent", "waits a day")
+	db, agent := table(t, fake, "waits a minute", "is refused", "loses its reply", "finds no agent", "has left when the program ends", "waits a day")
+	ctx, stop := context.WithCancel(t.Context())
 	fake.Inject(fakeserver.RateLimited("60"), fakeserver.ByText("waits a minute")).Times(1)
 	fake.OnMessage(fakeserver.ByText("is refused")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return fakeserver.Reply{Status: 400} })
 	fake.Inject(fakeserver.LoseReply(fakeserver.CloseEarly()), fakeserver.ByText("loses its reply"))
 	fake.Inject(fakeserver.Answer(404, ""), fakeserver.ByText("finds no agent"))
+	fake.Inject(fakeserver.Change("the program ends", stop), fakeserver.ByText("has left when the program ends"))
 	fake.Inject(fakeserver.RateLimited("86400"), fakeserver.ByText("waits a day"))
 
-	for _, want := range []error{nil, nil, agentmessaging.ErrOutcomeUnknown, nil, agentmessaging.ErrRateLimited} {
-		require.ErrorIs(t, outbox.SendNext(t.Context(), db, client), want)
+	for _, want := range []error{nil, nil, agentmessaging.ErrOutcomeUnknown, nil, nil, context.Canceled} {
+		require.ErrorIs(t, outbox.SendNext(ctx, db, client), want)
 	}
-	assert.Equal(t, "sent, refused, in doubt, refused, planned", states(t, db))
-	assert.Len(t, fake.Conversation(agent), 2)
+	require.ErrorIs(t, outbox.SendNext(t.Context(), db, client), agentmessaging.ErrRateLimited)
+	assert.Equal(t, "sent, refused, in doubt, refused, sent, planned", states(t, db))
+	assert.Len(t, fake.Conversation(agent), 3)
 }
 
 // While one worker sends a message, those that have chosen it too leave it alone. If the
@@ -54,7 +58,9 @@ func TestWorkers(t *testing.T) {
 	assert.NoError(t, outbox.SendNext(t.Context(), db, late))
 	assert.NoError(t, outbox.SendNext(t.Context(), db, client))
 	assert.Equal(t, "sending, sent", states(t, db))
-	assert.NoError(t, outbox.Recover(t.Context(), db))
+	assert.NoError(t, outbox.Recover(t.Context(), db, time.Minute))
+	assert.Equal(t, "sending, sent", states(t, db), "its process may be alive")
+	assert.NoError(t, outbox.Recover(t.Context(), db, 0))
 	underWay <- true
 	require.ErrorContains(t, <-first, "message 1 is no longer sending")
 	assert.Equal(t, "in doubt, sent", states(t, db))
