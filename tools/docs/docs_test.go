@@ -52,7 +52,7 @@ const module = "github.com/agent-messaging-service/agentmessaging-go"
 
 // known are the packages that a block may use without an import.
 var known = []string{
-	"bytes", "context", "encoding/json", "errors", "fmt", "log/slog", "net/http", "net/http/httptest", "os", "path/filepath", "strings", "testing", "testing/synctest", "time",
+	"bytes", "context", "encoding/json", "errors", "fmt", "log/slog", "net/http", "net/http/httptest", "os", "path/filepath", "strings", "sync", "testing", "testing/synctest", "time",
 	"github.com/stretchr/testify/assert", "github.com/stretchr/testify/require",
 	module, module + "/agentmessagingtest", module + "/contract", module + "/observe", module + "/fakeserver", module + "/pacer", module + "/sweep",
 }
@@ -176,7 +176,7 @@ var update = flag.Bool("update", false, "write the Go of the pages into internal
 // ran has nil for a page whose tests run as they are. For any other page it has the
 // functions that are swept.
 var ran = map[string][]string{
-	"README.md": nil, "docs/design.md": nil, "docs/faults.md": nil, "docs/limits.md": nil, "docs/migration.md": nil, "docs/testing.md": nil,
+	"README.md": nil, "docs/design.md": nil, "docs/faults.md": nil, "docs/limits.md": nil, "docs/migration.md": nil, "docs/tenants.md": nil, "docs/testing.md": nil,
 	"docs/sweep.md":  {"answer", "agentOf", "replace"},
 	"docs/errors.md": {"advice", "enableSMS"},
 }

@@ -10,6 +10,7 @@ import "net/http"
 import "net/http/httptest"
 import "os"
 import "path/filepath"
+import "strings"
 import "testing"
 import "testing/synctest"
 import "time"
@@ -285,6 +286,76 @@ func firstReplace(file, content string) error {
 	}
 	return os.Rename(file+".new", file)
 }
+
+// addressLimiter holds the clients of all keys to the limits of their address.
+type addressLimiter struct{ shared *pacer.Pacer }
+
+func newAddressLimiter() (addressLimiter, error) {
+	shared, err := pacer.New([]pacer.Limit{
+		{Key: "ip_minute", Max: 120, Window: time.Minute},
+		{Key: "agent_create_ip_minute", Max: 10, Window: time.Minute, Counts: pacer.CountsAgentCreations},
+	})
+	return addressLimiter{shared}, err
+}
+
+func (l addressLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	permit, err := l.shared.Acquire(ctx, attempt)
+	if err != nil {
+		return nil, err
+	}
+	return addressPermit{permit}, nil
+}
+
+type addressPermit struct{ agentmessaging.Permit }
+
+// Done tells the shared pacer nothing of a limit that only one key has spent.
+func (p addressPermit) Done(outcome agentmessaging.AttemptOutcome) {
+	if !strings.Contains(outcome.LimitKey, "ip_minute") { // the fake's names: see which ones your service uses
+		outcome = agentmessaging.AttemptOutcome{Sent: outcome.Sent}
+	}
+	p.Permit.Done(outcome)
+}
+
+func TestAddressLimit(t *testing.T) {
+	fake := fakeserver.New(t)
+	limiter, err := newAddressLimiter()
+	require.NoError(t, err)
+	send := func(key string) error {
+		client, err := agentmessaging.NewClient(fake.BaseURL(), key, agentmessaging.WithLimiter(limiter),
+			agentmessaging.WithHTTPClient(fake.HTTPClient(t)), agentmessaging.WithClock(fake))
+		require.NoError(t, err)
+		agent := fake.AddAgent(key, fakeserver.Agent{})
+		_, err = client.SendMessage(t.Context(), agent.ID, agentmessaging.MessageParams{Text: "Hello"})
+		return err
+	}
+	spent := fake.IssueKey(fakeserver.KeyOptions{})
+	fake.Exhaust(spent, fakeserver.LimitKeyDay)
+	require.ErrorIs(t, send(spent), agentmessaging.ErrRateLimited)
+	for range 150 {
+		require.NoError(t, send(fake.IssueKey(fakeserver.KeyOptions{})))
+	}
+	require.Equal(t, 1+150, fake.CallCount(), "the address was never refused")
+}
+
+// finishRequests keeps the end of a context from a request that has left.
+var finishRequests = agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
+	if _, leaves := event.(agentmessaging.RequestStart); leaves {
+		return context.WithoutCancel(ctx)
+	}
+	return nil
+})
+
+func TestShutdown(t *testing.T) {
+	client, fake := agentmessagingtest.New(t, agentmessaging.WithObserver(finishRequests))
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
+	ctx, stop := context.WithCancel(t.Context()) // in a program: signal.NotifyContext
+	fake.Inject(fakeserver.Change("SIGTERM", stop))
+	_, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "has left"})
+	require.NoError(t, err)
+	_, err = client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "waits"})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, fake.Conversation(agent.ID), 1)
+}
 func TestMessageArrives(t *testing.T) {
 	client, fake := agentmessagingtest.New(t)
 	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
@@ -362,6 +433,8 @@ var Tests = []testing.InternalTest{
 	{"TestIsOutage", TestIsOutage},
 	{"TestRateLimiter", TestRateLimiter},
 	{"TestSend", TestSend},
+	{"TestAddressLimit", TestAddressLimit},
+	{"TestShutdown", TestShutdown},
 	{"TestMessageArrives", TestMessageArrives},
 	{"TestRefusals", TestRefusals},
 	{"TestMinuteLimit", TestMinuteLimit},
