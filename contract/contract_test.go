@@ -237,8 +237,8 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// TestAgentThatBreaksARule: where a case shows what is wrong with creations, the others
-// skip, and the agent that they share is not created again: each try costs a creation.
+// TestAgentThatBreaksARule: after a case has failed for the creation of an agent, the others
+// are skipped, and do not try to create their shared agent again: each try costs a creation.
 func TestAgentThatBreaksARule(t *testing.T) {
 	target, all := wrong(t, calls(createAgent, set("agent_id", "agent_id", 7))), newShared(0)
 	assert.True(t, breaks(byID("4.6/empty-object").runOn(t.Context(), target, all)))
@@ -249,8 +249,8 @@ func TestAgentThatBreaksARule(t *testing.T) {
 	}
 }
 
-// TestLiveRefusals: a 429 in the middle of a case is waited for within the budget,
-// and else skips the case: no rule is blamed.
+// TestLiveRefusals: after a 429 in the middle of a case the case waits, if the budget allows,
+// and is skipped otherwise. It fails only where no other call can have used the limit.
 func TestLiveRefusals(t *testing.T) {
 	once, fills, unlimited := newCase("", "", warmUp.is(200)), newCase("", "", warmUp.is(200), warmUp.is(429)), newCase("", "", getStatus.is(200))
 	for _, tt := range []struct {
@@ -289,7 +289,8 @@ func TestLiveRefusals(t *testing.T) {
 	}
 }
 
-// TestWithoutPlanCaps: where the caps of interface 8.2 are not enabled, only a fake fails.
+// TestWithoutPlanCaps: if the caps of interface 8.2 are not enabled, only a target with
+// Decisions fails.
 func TestWithoutPlanCaps(t *testing.T) {
 	target := directly(newFake(t, fakeserver.WithClock(still), fakeserver.WithLimit(fakeserver.LimitKeyMinute, 60)))
 	for _, id := range []string{"8.2/pro/key_minute", "8.2/byok/ip_minute", "8.2/pro/key_day"} {
@@ -617,11 +618,12 @@ func change(name string, to func(in map[string]any, name string)) func(*reply) {
 	}
 }
 
-// set sets a member in the objects that have the member where.
+// set sets the member name in each object that has the member where.
 func set(where, name string, value any) func(*reply) {
 	return change(where, func(in map[string]any, _ string) { in[name] = value })
 }
 
+// on tampers with the answers of one status.
 func on(status int, tamper func(*reply)) func(*reply) {
 	return func(r *reply) {
 		if r.status == status {
@@ -630,6 +632,7 @@ func on(status int, tamper func(*reply)) func(*reply) {
 	}
 }
 
+// retryAfter changes the Retry-After of an answer that has one.
 func retryAfter(other func(seconds int) string) func(*reply) {
 	return func(r *reply) {
 		if n, err := strconv.Atoi(r.header.Get("Retry-After")); err == nil {
@@ -683,11 +686,13 @@ func (r *reply) send(method, path, body string) {
 	}
 }
 
+// also makes another call, of which the case sees nothing.
 func (r *reply) also(method, path, body string) {
 	other := *r
 	other.send(method, path, body)
 }
 
+// refuse replaces the answer by an error of the proxy.
 func (r *reply) refuse(status int, code string) {
 	r.status, r.body = status, map[string]any{"error": code, "trace_id": "trace_of_the_proxy"}
 }
@@ -701,7 +706,8 @@ func (r *reply) providerKey() string {
 
 func (r *reply) key() string { return strings.TrimPrefix(r.req.Header.Get("Authorization"), "Bearer ") }
 
-// wrong returns a fake with a proxy before it. The fake's clock moves by waits only.
+// wrong returns a fake behind a proxy that tampers with each answer. Its clock moves only
+// during waits.
 func wrong(t *testing.T, tamper func(*reply)) Target {
 	fake := newFake(t, fakeserver.WithClock(still))
 	return targetOf(fake, func(ip string) http.RoundTripper { return proxy(fake, ip, tamper) })

@@ -253,6 +253,7 @@ func giveUp(failed func(e *sweep.Env, name string, err error) error, texts ...st
 	}, texts...)
 }
 
+// notify sends a text to the agent that it keeps. Broken, it swallows the error.
 func notify(e *sweep.Env, mended bool) error {
 	e.Logger().Warn("no cache") // in each run, so it reports nothing
 	id, err := agentOf(e)
@@ -316,6 +317,7 @@ func differs(second agentmessaging.CreateAgentParams) app {
 	}
 }
 
+// namesAgent logs the identifier of its agent, and keeps it nowhere.
 func namesAgent(e *sweep.Env) error {
 	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
 	if err == nil {
@@ -342,7 +344,8 @@ func store(e *sweep.Env, key agentmessaging.Secret) error {
 	return err
 }
 
-// looks whether a key is stored, where no answer said so.
+// looks reads the BYOK configuration after a store that failed, to learn whether the key is
+// stored all the same. Broken, it asks for the status in place of that.
 func looks(e *sweep.Env, mended bool) error {
 	failed := store(e, "sk-today")
 	if failed == nil {
@@ -358,7 +361,8 @@ func looks(e *sweep.Env, mended bool) error {
 	return err
 }
 
-// barred stores a provider key for a trial, and clears it.
+// barred stores a provider key for a trial, and clears it. Broken, a key that it finds
+// stored bars its start.
 func barred(e *sweep.Env, mended bool) error {
 	config, err := e.Client.GetBYOK(e.Context())
 	if err == nil && config != nil && !mended {
@@ -370,13 +374,15 @@ func barred(e *sweep.Env, mended bool) error {
 	return err
 }
 
+// readFirst uses the agent of the answer before it looks at the error.
 func readFirst(e *sweep.Env) error {
 	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
 	fmt.Fprintln(e.Output(), agent.ID)
 	return err
 }
 
-// storeOnce gives a key up that is refused, and reports that.
+// storeOnce stores a key at its first start only, and reports a refusal. Broken, it notes
+// that it has tried before it tries.
 func storeOnce(e *sweep.Env, mended bool) error {
 	switch {
 	case get(e, "key") != "":
@@ -387,6 +393,7 @@ func storeOnce(e *sweep.Env, mended bool) error {
 	return errors.Join(put(e, "key", "tried"), store(e, "sk-today"))
 }
 
+// save keeps an agent at a point of its own. Broken, it does not report that it could not.
 func save(e *sweep.Env, mended bool) error {
 	_, err := created(e, func(id string) error {
 		err := e.Point("save")
@@ -404,7 +411,7 @@ func save(e *sweep.Env, mended bool) error {
 	return errors.Join(err, e.Point("close"))
 }
 
-// newAgent goes on with another agent where one is gone, without a word.
+// newAgent goes on with another agent if its own is gone, and reports nothing.
 func newAgent(e *sweep.Env) error {
 	id, err := agentOf(e)
 	if err == nil {
@@ -431,7 +438,8 @@ var markAfter = welcome(func(e *sweep.Env, id, name, s string) error {
 	return err
 }, "Ready")
 
-// waitsForSomebody also asks in vain, at later starts, for an agent that never was.
+// waitsForSomebody says at each start that a creation is in doubt, until somebody removes
+// the note. At later starts it also reads an agent that never existed.
 func waitsForSomebody(e *sweep.Env, mended bool) (err error) {
 	id, note := get(e, "agent"), get(e, "creating")
 	if id+note != "" {
@@ -460,6 +468,7 @@ func dropsInDoubt(e *sweep.Env) error {
 	return deliver(e, mine(e), "message0", "Ready")
 }
 
+// emptyFile writes the identifier in place, and does not expect to find the file empty.
 func emptyFile(e *sweep.Env) error {
 	file := filepath.Join(e.Dir, "agent")
 	if _, err := os.Stat(file); err != nil {
@@ -471,8 +480,8 @@ func emptyFile(e *sweep.Env) error {
 	return errors.Join(err, forget404(e, send(e, string(id), "Your parcel has arrived.")))
 }
 
-// firstFailure reports one message that failed, by name or not, at each start, whatever
-// else fails. The name of the other is no word of it.
+// firstFailure reports at each start that a message failed, by its text or not, and is silent
+// about a second one. The text of the second is only a part of the first.
 func firstFailure(e *sweep.Env, byName bool) error {
 	failed := map[bool]string{false: "a message could not be sent", true: "not sent: PreOrder 1, Order 10"}[byName]
 	if get(e, "failed") != "" {
@@ -561,8 +570,8 @@ func broadcast(turn int) app {
 	}
 }
 
-// forgetsDoubt reports what it had planned at once, and what it was sending after a call.
-// Both leave the same at that call.
+// forgetsDoubt reports a doubt about a planned message at once, and a doubt about one that it
+// was sending only after a call. A death before that call leaves the same in both cases.
 var forgetsDoubt = welcome(func(e *sweep.Env, id, name, s string) error {
 	note, next := get(e, name), "sent"
 	switch note {
@@ -595,7 +604,8 @@ func forgetful(e *sweep.Env) error {
 	return err
 }
 
-// fanOut asks at once, more often than a goroutine may ask with a dead key.
+// fanOut makes five calls at once, each on its own goroutine: more than one goroutine may
+// make with a dead key.
 func fanOut(e *sweep.Env) error {
 	var all sync.WaitGroup
 	for range 5 {
