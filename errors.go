@@ -65,21 +65,21 @@ type Error struct {
 
 // Error returns one line of at most 512 bytes.
 func (e *Error) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "agentmessaging: %s %s: ", e.Method, e.Path)
+	parts := []string{"agentmessaging"}
+	if e.Method != "" { // the error of a Limiter has none before the call returns it
+		parts = append(parts, e.Method+" "+e.Path)
+	}
 	if e.StatusCode != 0 {
-		fmt.Fprintf(&b, "%d %s", e.StatusCode, e.codeAndReason())
+		parts = append(parts, fmt.Sprintf("%d %s", e.StatusCode, e.codeAndReason()))
 	}
 	if e.cause != nil {
-		if e.StatusCode != 0 {
-			b.WriteString(": ")
-		}
-		b.WriteString(printable.Line(e.cause.Error(), maxCause))
+		parts = append(parts, printable.Line(e.cause.Error(), maxCause))
 	}
+	text := strings.Join(parts, ": ")
 	if details := e.details(); len(details) > 0 {
-		b.WriteString(" (" + strings.Join(details, ", ") + ")")
+		text += " (" + strings.Join(details, ", ") + ")"
 	}
-	return printable.Line(b.String(), maxErrorText)
+	return printable.Line(text, maxErrorText)
 }
 
 // What an error's text shows at most, in bytes. The parts leave room for one another.

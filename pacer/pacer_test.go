@@ -373,7 +373,7 @@ func TestRefusedAtOnce(t *testing.T) {
 			w.enter(t.Context(), patient(), 'a')
 		}
 		refusal := wantRefusal(t, w.pacer, within(t, 110*time.Second), message)
-		assert.Equal(t, "minute", refusal.LimitKey)
+		assert.ErrorContains(t, refusal, "agentmessaging: 429 rate_limited (limit minute, retry after ")
 		assert.InDelta(t, 121, refusal.RetryAfter.Seconds(), 15)
 		w.enter(within(t, 150*time.Second), message, 'b')
 		acquire(t, w.pacer, message).Done(tooMany("hourly", time.Hour))
