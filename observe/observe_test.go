@@ -368,6 +368,8 @@ func TestStrangers(t *testing.T) {
 		})
 	}
 	assert.Greater(t, answers, near*25, "answers; not answered: %v", unanswered)
+	const unclear = "refused_requests_spend: no clear answer: which calls went through does not show it, or the key made other calls meanwhile"
+	assert.LessOrEqual(t, unanswered[unclear], max(2, near/7), "limits that open bit by bit show it too")
 }
 
 // TestOtherCalls: where the key makes other calls, Run rarely takes the nearest way of

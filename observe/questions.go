@@ -472,11 +472,8 @@ func spentByRefused(p *probe) any {
 	p.agent(rawcall.Key{})
 	conflicts := p.playPatiently(rawcall.BYOKWarmUp, 409, 429, 200).Status == 409 // not where a key is stored or the limit comes first
 	p.emptyMinute()
-	unit := 1
-	if p.meter.limit >= 40 {
-		unit = 2
-	}
-	kinds := []callKind{{"status", rawcall.GetStatus, 200, unit}, {"400", rawcall.WrongAgent, 400, 2 * unit}, {"404", rawcall.ReadNobody, 404, 4 * unit}}
+	unit := max(1, min(3, int(p.meter.limit)/20)) // 3: fewer are chance where a limit opens bit by bit
+	kinds := []callKind{{"status", rawcall.GetStatus, 200, unit}, {"400", rawcall.SendMessage.With(`{}`), 400, 2 * unit}, {"404", rawcall.ReadNobody, 404, 4 * unit}}
 	if conflicts {
 		kinds = append(kinds, callKind{"409", rawcall.BYOKWarmUp, 409, 8 * unit})
 	}
