@@ -58,11 +58,10 @@ func TestOptionsRefuseNil(t *testing.T) {
 	}
 }
 
-// global is where the global providers record: the first ones that are set are for good.
+// global is what the global providers record. They can be set only once in a process.
 var global = newTelemetry()
 
-// TestTheGlobalProvidersAreTheDefault, also where they are set after the observer was
-// made, as programs do.
+// Programs may set the global providers after they make the observer.
 func TestTheGlobalProvidersAreTheDefault(t *testing.T) {
 	observer, err := otelagentmessaging.NewObserver()
 	require.NoError(t, err)
@@ -80,8 +79,8 @@ func TestTheGlobalProvidersAreTheDefault(t *testing.T) {
 	assert.Equal(t, "https://opentelemetry.io/schemas/1.41.0", scope.SchemaURL)
 }
 
-// TestEachMetricAlone reads one metric of a story that has all of them, and drops the
-// other metrics and all spans.
+// TestEachMetricAlone runs a story that records all metrics, once for each metric, with the
+// other metrics and all spans dropped.
 func TestEachMetricAlone(t *testing.T) {
 	for _, name := range rows(t, "metrics", 1) {
 		others := func(i metric.Instrument) (metric.Stream, bool) {
@@ -95,8 +94,8 @@ func TestEachMetricAlone(t *testing.T) {
 	}
 }
 
-// TestTwoObserversOfOneClient checks that each has its own calls, whatever the
-// other has put into the context.
+// TestTwoObserversOfOneClient checks that each observer finds its call, whatever the other
+// has put into the context.
 func TestTwoObserversOfOneClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second, fake := newTelemetry(), newTelemetry(), fakeserver.New(t)
@@ -138,8 +137,8 @@ func TestOtelhttpBelowTheObserver(t *testing.T) {
 	})
 }
 
-// TestTheTransportSeesTheSpanOfItsCall also where nothing is recorded: a transport
-// that has its own instruments continues the trace.
+// It sees the span even if nothing is recorded, so that a transport with its own instruments
+// continues the trace.
 func TestTheTransportSeesTheSpanOfItsCall(t *testing.T) {
 	r, fake := newTelemetry(sdktrace.WithSampler(sdktrace.NeverSample())), fakeserver.New(t)
 	base, seen := fake.HTTPClient(t).Transport, trace.SpanContext{}
@@ -154,8 +153,8 @@ func TestTheTransportSeesTheSpanOfItsCall(t *testing.T) {
 
 const canaryKey = "key-canary-4711"
 
-// TestTelemetryHoldsNoSecret checks what every method leaves behind on a service that
-// repeats the key and a message. The stories have errors of a transport.
+// TestTelemetryHoldsNoSecret checks the telemetry of every method on a service that repeats
+// the key and a message. The stories have the errors of transports.
 func TestTelemetryHoldsNoSecret(t *testing.T) {
 	said := "Bearer " + canaryKey + ` {"text":"message-canary"}`
 	echo, err := json.Marshal(map[string]any{
@@ -174,8 +173,8 @@ func TestTelemetryHoldsNoSecret(t *testing.T) {
 	}
 }
 
-// TestOnlyIdentifiersOfTheServiceAreRecorded gives the service's words to a
-// span, as long as they are names and no sentences.
+// TestOnlyIdentifiersOfTheServiceAreRecorded checks that a span has the service's words only
+// if they are names, not sentences.
 func TestOnlyIdentifiersOfTheServiceAreRecorded(t *testing.T) {
 	longest := strings.Repeat("x", 128)
 	for word, recorded := range map[string]bool{
@@ -188,8 +187,8 @@ func TestOnlyIdentifiersOfTheServiceAreRecorded(t *testing.T) {
 	}
 }
 
-// TestServerAddress checks the port that the scheme implies, and a prefix, with
-// one observer for several servers.
+// TestServerAddress checks ports, also those that the scheme implies, and a prefix in the
+// address, with one observer for several servers.
 func TestServerAddress(t *testing.T) {
 	r := newTelemetry()
 	observer := r.observer(t)
@@ -203,8 +202,8 @@ func TestServerAddress(t *testing.T) {
 	}
 }
 
-// statusFrom asks a service at base for its status, whose answer has traceID,
-// and returns the attributes of the call.
+// statusFrom calls Status of a service at base, which answers with traceID, and returns the
+// attributes of the call's span.
 func (r *telemetry) statusFrom(t *testing.T, observer agentmessaging.Option, base, traceID string) string {
 	r.spans.Reset()
 	body := fmt.Sprintf(`{"ok": true, "service": "s", "version": "v", "mode": "m", "trace_id": %q}`, traceID)
@@ -227,8 +226,8 @@ func through(f roundTripper) agentmessaging.Option {
 
 var update = flag.Bool("update", false, "rewrite "+storiesFile)
 
-// storiesFile shows what each of the stories leaves behind: its spans with
-// their durations, in virtual time, and what the metrics count.
+// storiesFile shows the telemetry of each story: the spans with their durations, in virtual
+// time, and the metrics.
 const storiesFile = "testdata/stories.txt"
 
 type story struct {
@@ -282,16 +281,16 @@ var stories = []story{
 	{"every method, once", every, nil},
 }
 
-// run runs the story in a bubble, observed by r.
+// run runs the story in a synctest bubble, and records its telemetry in r.
 func (s story) run(t *testing.T, r *telemetry) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := fakeserver.New(t)
-		_ = s.call(t.Context(), fake, newClient(t, fake, append(s.opts, r.observer(t))...)) // error.type says how it ended
+		_ = s.call(t.Context(), fake, newClient(t, fake, append(s.opts, r.observer(t))...)) // the telemetry has the error: error.type
 	})
 }
 
-// TestStories compares what the stories leave behind with the file, and finds all of it in
-// the tables of the README, and no more.
+// TestStories compares the telemetry of the stories with the file. The tables of the README
+// must have every name in it, and no other.
 func TestStories(t *testing.T) {
 	var all strings.Builder
 	inREADME := map[string]map[string]bool{"attributes": {}, "events": {}, "metrics": {}, "buckets": {}, "errors": {}}
@@ -312,7 +311,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// addRows adds the rows that the README's tables need for what was recorded.
+// addRows adds the rows that the README's tables need for the recorded telemetry.
 func (r *telemetry) addRows(t *testing.T, tables map[string]map[string]bool) {
 	types := strings.NewReplacer("STRING", "string", "INT64", "int", "FLOAT64", "double")
 	for _, s := range r.spans.GetSpans() {
@@ -344,7 +343,7 @@ func (r *telemetry) addRows(t *testing.T, tables map[string]map[string]bool) {
 
 type call = func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error
 
-// every calls each method once, with words that no telemetry may hold.
+// every calls each method once, with texts that no telemetry may have.
 func every(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
 	_, _ = client.Status(ctx)
 	_, _ = client.SetBYOK(ctx, agentmessaging.SetBYOKParams{
@@ -362,7 +361,7 @@ func every(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Cli
 	return client.ClearBYOK(ctx)
 }
 
-// send makes an agent without a trace, and sends it a message.
+// send makes an agent, which leaves no telemetry, and sends it a message.
 func send(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
 	id := fake.AddAgent(fake.Key(), fakeserver.Agent{}).ID
 	_, err := client.SendMessage(ctx, id, agentmessaging.MessageParams{Text: "message-canary"})
@@ -379,7 +378,7 @@ func status(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Cl
 	return err
 }
 
-// with is a call whose first attempt meets a fault.
+// with returns a call whose first attempt meets a fault.
 func with(fault fakeserver.Fault, then call) call {
 	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
 		fake.Inject(fault).Times(1)
@@ -389,7 +388,7 @@ func with(fault fakeserver.Fault, then call) call {
 
 func limitedOnce(then call) call { return with(fakeserver.RateLimited("3"), then) }
 
-// inTurn is several calls, whatever becomes of them.
+// inTurn returns a call that makes several calls, and ignores their errors.
 func inTurn(calls ...call) call {
 	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
 		var errs []error
@@ -400,7 +399,7 @@ func inTurn(calls ...call) call {
 	}
 }
 
-// failing makes one attempt, over a transport that fails.
+// failing returns a story with one attempt over a transport that fails.
 func failing(err error) []agentmessaging.Option {
 	return []agentmessaging.Option{retries(1), through(func(req *http.Request) (*http.Response, error) {
 		httptrace.ContextClientTrace(req.Context()).GetConn("") // as net/http does before it dials
@@ -408,8 +407,7 @@ func failing(err error) []agentmessaging.Option {
 	})}
 }
 
-// onlyOnce is a limiter that lets the first attempt pass, after 250 ms of the story's
-// virtual time, and no other.
+// onlyOnce is a limiter that lets only the first attempt pass, after 250 ms of virtual time.
 type onlyOnce struct{}
 
 func (onlyOnce) Acquire(_ context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
@@ -447,8 +445,8 @@ type telemetry struct {
 	meter  *metric.MeterProvider
 }
 
-// starts exports spans, and has the number of attributes with which each began: those
-// that samplers see.
+// starts exports spans, and records with how many attributes each began: samplers see only
+// these.
 type starts struct {
 	sdktrace.SpanProcessor
 	attributes map[trace.SpanID]int
@@ -479,8 +477,8 @@ func (r *telemetry) observer(t testing.TB, opts ...otelagentmessaging.Option) ag
 	return agentmessaging.WithObserver(observer)
 }
 
-// retries makes so many attempts. A longest wait of 3 s leaves no room for
-// jitter on top of a Retry-After of 3 s.
+// retries allows a number of attempts. Its MaxWait of 3 s leaves no room for jitter after a
+// Retry-After of 3 s.
 func retries(attempts int) agentmessaging.Option {
 	return agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: attempts, MaxWait: 3 * time.Second})
 }
@@ -506,8 +504,8 @@ func (r *telemetry) story(t testing.TB) string {
 	return strings.ReplaceAll(b.String()+strings.Join(r.points(t), ""), "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid", "service.example")
 }
 
-// below prints the children of a span: the attributes that a sampler sees, and after a
-// slash the others.
+// below prints the children of a span, with the attributes that a sampler sees, and the
+// others after a slash.
 func (r *telemetry) below(b *strings.Builder, parent trace.SpanID, indent string) {
 	for i, s := range r.spans.GetSpans() {
 		if s.Parent.SpanID() != parent {

@@ -16,9 +16,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
-// TestNeverMoreThanTheLimit is the property that everything else rests on:
-// whoever asks when, no window holds more calls than its limit, counted from any
-// moment as they arrive, and most of it is used.
+// TestNeverMoreThanTheLimit checks the property on which everything else rests: with random
+// limits, processes and calls, no window holds more calls than its limit, counted from any
+// moment as they arrive at the service, and most of the limit is used.
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {
@@ -46,8 +46,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	}
 }
 
-// TestBurst of some calls at first, and of more after quiet.
-func TestBurst(t *testing.T) {
+func TestBurstAtFirstAndAfterQuiet(t *testing.T) {
 	for name, want := range map[string]struct{ most, first, afterQuiet int }{
 		"a large limit allows three at first and nine after quiet": {600, 3, 9},
 		"the preview's limit allows as many after quiet":           {60, 2, 9},
@@ -64,16 +63,17 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestLongLimits: as many calls in each period as the service allows, and then refusals:
-// one of a trial, or those of all eight callers where the service allows another number. A
-// limit that the service does not have costs some seconds.
+// TestLongLimits checks that in each period as many calls go as the service allows, and then
+// few are refused: a trial or, if the service allows another number than the pacer knows,
+// one call of each of the eight callers. A limit that the service does not have costs some
+// seconds.
 func TestLongLimits(t *testing.T) {
 	for _, test := range []struct {
 		name        string
 		model       loadsim.Model
 		given, real int // calls an hour
 		span        time.Duration
-		most, least int // accepted calls
+		most, least int // bounds on accepted calls
 		refused     int // at most
 	}{
 		{"3 an hour", loadsim.FromUse, 3, 3, 5 * h, 15, 15, 5},
@@ -94,9 +94,9 @@ func TestLongLimits(t *testing.T) {
 	}
 }
 
-// TestLongLimitIsTried after a refusal by one call, whatever became of those that were
-// under way. The refusal of a shorter limit does not count for a long one.
-func TestLongLimitIsTried(t *testing.T) {
+// It does not matter what became of other calls that were under way. A refusal that a shorter
+// limit explains does not count for a long one.
+func TestLongLimitIsTriedWithOneCallAfterARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, []pacer.Limit{{Key: "minute", Max: 1000, Window: time.Minute}, {Key: "hour", Max: 2200, Window: h}})
 		refused, unsent := acquire(t, p, message), acquire(t, p, message)
@@ -112,7 +112,7 @@ func TestLongLimitIsTried(t *testing.T) {
 	})
 }
 
-// fill sends as many messages as may go during that time.
+// fill sends as many messages as may go in a time.
 func fill(t *testing.T, p *pacer.Pacer, during time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(during); time.Now().Before(end); {
@@ -123,8 +123,7 @@ func fill(t *testing.T, p *pacer.Pacer, during time.Duration) {
 // level returns the level of the first limit.
 func level(p *pacer.Pacer) float64 { return p.State().Limits[0].Level }
 
-// TestLevel: a refusal lowers the level, which climbs again later.
-func TestLevel(t *testing.T) {
+func TestRefusalLowersTheLevelWhichClimbsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(60))
 		fill(t, p, 2*time.Minute)
@@ -150,9 +149,8 @@ func TestLevel(t *testing.T) {
 	})
 }
 
-// TestSpacing: refusals of a window that is nearly full put the calls further apart, and
-// end the burst after quiet. While calls pass, they close up again.
-func TestSpacing(t *testing.T) {
+// They also end the burst after quiet. While calls pass, the distance shrinks again.
+func TestRefusalsOfANearlyFullWindowSpaceTheCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(60))
 		distance := func() float64 {
@@ -164,7 +162,7 @@ func TestSpacing(t *testing.T) {
 		fill(t, p, 2*time.Minute)
 		assert.InDelta(t, 1+0.4/60, distance(), 0.001, "a guard of 0.4 s a window")
 		acquire(t, p, patient()).Done(tooMany("", time.Second))
-		acquire(t, p, patient()).Done(tooMany("", time.Second)) // the first had no time to work
+		acquire(t, p, patient()).Done(tooMany("", time.Second)) // ignored: the correction by the first had no time to work
 		assert.InDelta(t, 1+1.8*0.4/60, distance(), 0.001, "a refusal makes it 1.8 times as large")
 		for range 3 {
 			fill(t, p, 5*time.Second)
@@ -179,8 +177,8 @@ func TestSpacing(t *testing.T) {
 	})
 }
 
-// TestRefusalsWithoutACause: a service that refuses every fifth call, whatever came
-// before, slows the calls down, but nobody waits longer than the default policy allows.
+// A service that refuses every fifth call, whatever came before, slows the calls down, but
+// no call waits longer than the default policy allows.
 func TestRefusalsWithoutACause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, began := newPacer(t, perMinute(60)), time.Now()
@@ -197,7 +195,7 @@ func TestRefusalsWithoutACause(t *testing.T) {
 	})
 }
 
-// TestRefusalsThatTeachNothing about the level, though they close the limit.
+// TestRefusalsThatTeachNothing has refusals that close the limit, but do not lower the level.
 func TestRefusalsThatTeachNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		after   time.Duration // since the start
@@ -225,8 +223,8 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 	}
 }
 
-// TestSetLimits: what was sent counts on, but not what was learned, and who waits
-// goes by the new limits.
+// TestSetLimits checks that calls that were sent still count, that learned levels do not, and
+// that waiting calls go by the new limits.
 func TestSetLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(6))
@@ -251,8 +249,7 @@ func TestSetLimits(t *testing.T) {
 	})
 }
 
-// TestSetLimitsReopens what refusals have shut, here and in the store.
-func TestSetLimitsReopens(t *testing.T) {
+func TestSetLimitsOpensGatesHereAndInTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := pacer.PreviewLimits()
 		limits[2].Max = 2
@@ -283,8 +280,7 @@ func TestSetLimitsReopens(t *testing.T) {
 	})
 }
 
-// TestReopenedByAnotherProcess: a process whose calls wait reads the store every ten
-// minutes.
+// A process with waiting calls reads the store every ten minutes.
 func TestReopenedByAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, begin := loadsim.NewStore(), time.Now()
@@ -323,7 +319,7 @@ func TestWhoShares(t *testing.T) {
 	})
 }
 
-// rejection is an attempt that is refused, with a Retry-After.
+// rejection is an attempt that the service refuses with a Retry-After.
 type rejection struct {
 	attempt agentmessaging.LimitedAttempt
 	wait    time.Duration
@@ -331,7 +327,7 @@ type rejection struct {
 
 const s, h = time.Second, time.Hour
 
-// heldBack are refusals in turn, and how long each kind of call then waits.
+// heldBack are refusals in order, and how long each kind of call waits after them.
 var heldBack = []struct {
 	key                                string
 	refused                            []rejection
@@ -349,8 +345,8 @@ var heldBack = []struct {
 	{"", []rejection{{withKey, h}, {creation, h / 2}}, 0, h / 2, h, 0},
 }
 
-// TestWhoIsHeldBack by refusals: the calls that count as what was refused, or as
-// more, until the latest Retry-After has passed.
+// TestWhoIsHeldBack checks that a refusal holds back the calls that count as what the
+// refused call counted as, or as more, until the latest Retry-After has passed.
 func TestWhoIsHeldBack(t *testing.T) {
 	for _, test := range heldBack {
 		synctest.Test(t, func(t *testing.T) {
@@ -368,7 +364,7 @@ func TestWhoIsHeldBack(t *testing.T) {
 				message: test.message, creation: test.creation, withKey: test.withKey, warmUp: test.warmUp,
 			} {
 				_, wait := ask(t, p, attempt)
-				assert.InDelta(t, (want + s/2).Seconds(), wait.Seconds(), 0.51, "%+v: %s", test, attempt.Path) // and a turn
+				assert.InDelta(t, (want + s/2).Seconds(), wait.Seconds(), 0.51, "%+v: %s", test, attempt.Path) // and the wait for its turn
 				if want > 90*s {
 					assert.Equal(t, test.key, wantRefusal(t, p, t.Context(), attempt).LimitKey, "the service's word")
 				}
@@ -377,7 +373,7 @@ func TestWhoIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestLongRefusals: no call comes before the service's time, however long that is.
+// No call comes before Retry-After has passed, however long that is.
 func TestLongRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, begin := newPacer(t, pacer.PreviewLimits()), time.Now()

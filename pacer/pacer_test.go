@@ -27,7 +27,7 @@ var (
 	status   = agentmessaging.LimitedAttempt{Method: "GET", Path: "/v1/status"}
 )
 
-// patient is a message that waits for as long as it takes.
+// patient returns a message that waits for any time.
 func patient() agentmessaging.LimitedAttempt {
 	a := message
 	a.MaxWait = 1000 * time.Hour
@@ -52,7 +52,7 @@ func acquire(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt
 	return permit
 }
 
-// within is a context that ends after so long.
+// within returns a context with a timeout.
 func within(t *testing.T, limit time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -60,7 +60,7 @@ func within(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// ask makes a call that does not wait. It gets a permit, or the time to wait.
+// ask makes a call that does not wait. It returns a permit, or how long the call would wait.
 func ask(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) (permit agentmessaging.Permit, wait time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
@@ -74,7 +74,7 @@ func ask(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) (p
 	return nil, refusal.RetryAfter
 }
 
-// use takes what may go without a wait.
+// use sends calls until the next would have to wait, and counts them.
 func use(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) (n int) {
 	t.Helper()
 	for permit, _ := ask(t, p, attempt); permit != nil; permit, _ = ask(t, p, attempt) {
@@ -128,7 +128,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestLimitSets are those of the plans that they are named after.
+// TestLimitSets compares each set of limits with the plan of its name.
 func TestLimitSets(t *testing.T) {
 	for perDay, limits := range map[int][]pacer.Limit{1000: pacer.PreviewLimits(), 10_000: pacer.ProLimits(), 50_000: pacer.BYOKPlanLimits()} {
 		assert.Len(t, limits, 7, perDay)
@@ -166,8 +166,8 @@ func callers(m loadsim.Model, real []pacer.Limit, n int, opts ...agentmessaging.
 	return loadsim.Run(loadsim.Scenario{Model: m, Real: real, Client: opts, Loads: []loadsim.Load{{Workers: []int{n}, Calls: 1}}}).Measure(0, 0)
 }
 
-// TestClientShowsItsPlace in the pacer's line when its wait begins, and the time until its
-// turn, alone and beside another process.
+// TestClientShowsItsPlace checks that the event at the begin of a wait has the place in line
+// and the time until the turn, for one process and for two.
 func TestClientShowsItsPlace(t *testing.T) {
 	for others, opts := range [][]pacer.Option{nil, {pacer.WithStore(loadsim.NewStore(), loadsim.Key)}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -198,9 +198,8 @@ func TestClientShowsItsPlace(t *testing.T) {
 	}
 }
 
-// TestClientGivesUp when the service has refused all for the time of its patience, and
-// asks it less and less often until then.
-func TestClientGivesUp(t *testing.T) {
+// Until then it asks less and less often.
+func TestClientGivesUpWhenAllAreRefusedForItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := callers(loadsim.Refusing, perMinute(60), 1, agentmessaging.WithLimiter(newPacer(t, perMinute(60))))
 		assert.Equal(t, 1, got.Lost)
@@ -209,7 +208,7 @@ func TestClientGivesUp(t *testing.T) {
 	})
 }
 
-// TestClientWaitsForTomorrow if it may, and is refused once only.
+// MaxWait allows the wait. The service refuses the call only once.
 func TestClientWaitsForTomorrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		perDay := []pacer.Limit{{Max: 1, Window: 24 * h}}
@@ -221,7 +220,7 @@ func TestClientWaitsForTomorrow(t *testing.T) {
 	})
 }
 
-// counting is a limiter of the user's around a pacer.
+// counting is a user's limiter that wraps a pacer.
 type counting struct {
 	*pacer.Pacer
 	asked atomic.Int32
@@ -232,8 +231,7 @@ func (c *counting) Acquire(ctx context.Context, attempt agentmessaging.LimitedAt
 	return c.Pacer.Acquire(ctx, attempt)
 }
 
-// TestLimiterAroundAPacer is asked, and not passed by.
-func TestLimiterAroundAPacer(t *testing.T) {
+func TestLimiterThatWrapsAPacerIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &counting{Pacer: newPacer(t, perMinute(60))}
 		began := time.Now()
@@ -243,8 +241,8 @@ func TestLimiterAroundAPacer(t *testing.T) {
 	})
 }
 
-// TestUnsentAttempt gives its permit back, and its place in the even pace, also
-// where it was a trial.
+// TestUnsentAttempt checks that an attempt that was not sent gives back its permit and its
+// place in the pace, even if it was a trial.
 func TestUnsentAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, append(perMinute(60), pacer.Limit{Key: "hour", Max: 2, Window: time.Hour}))
@@ -257,15 +255,15 @@ func TestUnsentAttempt(t *testing.T) {
 				assert.Equal(t, used, l.Used, l.Key)
 			}
 			permit := acquire(t, p, message)
-			permit.Done(agentmessaging.AttemptOutcome{Sent: true}) // its fate is unknown: it counts
-			permit.Done(agentmessaging.AttemptOutcome{})           // as a deferred call may do, to be sure
+			permit.Done(agentmessaging.AttemptOutcome{Sent: true}) // without a status: it may have arrived, so it counts
+			permit.Done(agentmessaging.AttemptOutcome{})           // a second Done, as of a deferred call, is ignored
 		}
 		assert.Less(t, time.Since(began), 3*time.Second)
 	})
 }
 
-// TestUncountedCalls: no limit counts them (interface 4), so that only their own
-// refusals hold them back.
+// TestUncountedCalls checks that calls that no limit counts (interface 4) wait only after
+// they were refused themselves.
 func TestUncountedCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(1))
@@ -285,7 +283,7 @@ func TestUncountedCalls(t *testing.T) {
 	})
 }
 
-// waiting are calls by the names of their callers.
+// waiting has the calls of a test by their names.
 type waiting struct {
 	pacer *pacer.Pacer
 	group sync.WaitGroup
@@ -309,7 +307,7 @@ func (w *waiting) enter(ctx context.Context, attempt agentmessaging.LimitedAttem
 	synctest.Wait()
 }
 
-// orders are calls as they came, by the names of their callers, and what became of them.
+// orders are calls in the order in which they came, and how they ended.
 var orders = []struct {
 	came, served, refused string
 	shut                  time.Duration
@@ -323,10 +321,10 @@ var orders = []struct {
 	{"ma", "a", "m", 2 * time.Minute},
 }
 
-// TestOrder of the calls that wait: interactive ones first but for every eighth,
-// tenants by turns, and otherwise as they came. Who leaves keeps no place. When a
-// limit shuts for longer than a call may take, the call is refused, and the
-// others go when it opens.
+// TestOrder checks the order of waiting calls: interactive calls first, but every eighth
+// grant to a batch call; tenants in turn; and otherwise as they came. A call that leaves
+// keeps no place. If a limit closes for longer than a call may wait, that call is refused,
+// and the others go when it opens.
 func TestOrder(t *testing.T) {
 	for _, test := range orders {
 		synctest.Test(t, func(t *testing.T) {
@@ -358,9 +356,9 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRefusedAtOnce: a call is refused at once if its turn would come after the
-// deadline, or if the limits let no call go for longer than MaxWait. A long line is
-// no reason. A refused call keeps no place in the line.
+// TestRefusedAtOnce checks that a call is refused at once if its turn would come after the
+// deadline, or if the limits let no call go for longer than MaxWait, but not because the
+// line is long. A refused call keeps no place in line.
 func TestRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := waiting{pacer: newPacer(t, perMinute(60))}

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go"
 )
 
-// newUsed is a pacer whose state is not empty.
+// newUsed returns a pacer whose state is not empty.
 func newUsed(t testing.TB) *Pacer {
 	t.Helper()
 	p, err := New(PreviewLimits())
@@ -40,8 +40,8 @@ func TestEncoding(t *testing.T) {
 	assert.Nil(t, decode(p.coordinator.ledger.state.encode(), limits))
 }
 
-// TestValueInTheStore: processes of other versions read the members by these
-// names. Who renames one, or counts otherwise, raises format.
+// TestValueInTheStore pins the names of the value's members, by which processes of other
+// versions read it. If you rename one, or change what one counts, raise format.
 func TestValueInTheStore(t *testing.T) {
 	const value = `{"Format":8,"Now":1,"Fresh":2,"Limits":[` +
 		`{"Due":4,"Slots":[{"Leaves":5,"Calls":6}],"Level":0.5,"Extra":0.25,"Corrected":8,"Quiet":9,"Trials":10}],` +
@@ -56,7 +56,7 @@ func TestValueInTheStore(t *testing.T) {
 	assert.Equal(t, value+"\n", string(written), "another layout: raise format")
 }
 
-// FuzzDecode: a value that another program wrote is refused, or used without harm.
+// FuzzDecode checks that a value of another program is refused, or does no harm.
 func FuzzDecode(f *testing.F) {
 	used := newUsed(f)
 	f.Add(used.coordinator.ledger.state.encode())

@@ -19,8 +19,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
-// TestStoreFails: the processes go on with their shares, and return. Each logs
-// one record when the store fails, and one when it is back.
+// TestStoreFails checks that the processes go on with their shares, and return to the store.
+// Each logs one record when the store fails, and one when it is back.
 func TestStoreFails(t *testing.T) {
 	for name, fail := range map[string]func(*loadsim.Store, time.Duration){"dead": (*loadsim.Store).Kill, "hung": (*loadsim.Store).Hang} {
 		synctest.Test(t, func(t *testing.T) {
@@ -50,8 +50,8 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
-// TestStoreLosesItsValue: a process writes again what was learned, and how much of a long
-// limit is used.
+// TestStoreLosesItsValue checks that a process writes back what was learned, and how much of
+// a long limit is used.
 func TestStoreLosesItsValue(t *testing.T) {
 	for name, lose := range map[string]func(*loadsim.Entry){
 		"flushed": func(e *loadsim.Entry) { *e = loadsim.Entry{} },
@@ -81,8 +81,8 @@ func TestStoreLosesItsValue(t *testing.T) {
 	}
 }
 
-// TestStoreFailsBetween a call and its end: the process counts on alone.
-func TestStoreFailsBetween(t *testing.T) {
+// The process counts on alone.
+func TestStoreFailsBetweenACallAndItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := loadsim.NewStore()
 		p := sharing(t, perMinute(60), store)
@@ -97,7 +97,7 @@ func TestStoreFailsBetween(t *testing.T) {
 
 func slow(by time.Duration) func(*loaded) { return func(*loaded) { time.Sleep(by) } }
 
-// TestBrokenStore is one that does not answer, or that shows an earlier time than before.
+// TestBrokenStore has stores that do not answer, or whose time goes back.
 func TestBrokenStore(t *testing.T) {
 	setBack := func(by time.Duration) func(*loaded) {
 		return func(l *loaded) {
@@ -139,8 +139,8 @@ func logging() (*bytes.Buffer, pacer.Option) {
 
 func count(log *bytes.Buffer, words string) int { return strings.Count(log.String(), words) }
 
-// fleet plays processes with four workers each, which share 60 calls a
-// minute for six minutes. Without latency no window has more.
+// fleet returns a scenario of processes with four workers each, which share 60 calls a minute
+// for six minutes. It has no latency, so no window may have more.
 func fleet(processes int) (s loadsim.Scenario, log *bytes.Buffer) {
 	log, option := logging()
 	return loadsim.Scenario{
@@ -155,7 +155,8 @@ func sharing(t *testing.T, limits []pacer.Limit, store pacer.Store, opts ...pace
 	return newPacer(t, limits, append(opts, pacer.WithStore(store, loadsim.Key))...)
 }
 
-// TestStoreAppears: what the processes found by trial is no level of the fleet.
+// TestStoreAppears checks that a share that a process found by trial does not become the level
+// of the fleet.
 func TestStoreAppears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := fleet(4)
@@ -187,8 +188,8 @@ func TestStoreAppears(t *testing.T) {
 	})
 }
 
-// TestWayToTheStore: the store's time is that of half the way, and a process that is wrong
-// by some milliseconds does not ask too early for its turn.
+// TestWayToTheStore checks that a process takes the store's time for that of half the way,
+// and that an error of some milliseconds does not make it ask too early for its turn.
 func TestWayToTheStore(t *testing.T) {
 	for away, want := range map[time.Duration]float64{0: 60.4, 100 * time.Millisecond: 60.57} {
 		synctest.Test(t, func(t *testing.T) {
@@ -208,9 +209,9 @@ func TestWayToTheStore(t *testing.T) {
 	}
 }
 
-// TestProcesses: a grant whose call no longer waits is given back, also one
-// that was under way; a process is forgotten two minutes after its last step.
-// TestReopenedByAnotherProcess has a refusal that reaches all.
+// TestProcesses checks that a grant is given back if its call no longer waits, even if the
+// grant comes later, and that a process is forgotten two minutes after its last step.
+// TestReopenedByAnotherProcess shows that a refusal reaches all processes.
 func TestProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, began := loadsim.NewStore(), time.Now()
@@ -243,8 +244,8 @@ func TestProcesses(t *testing.T) {
 	})
 }
 
-// TestValue of the store is small, shows the API key neither in its own key nor in print,
-// and is kept for as long as anything in it matters. TestValueInTheStore has its members.
+// TestValue checks that the store's value is small, that neither its key nor a print of the
+// pacer shows the API key, and that the store keeps the value for as long as it matters.
 func TestValue(t *testing.T) {
 	for processes, most := range map[int]int{1: 500, 16: 700} {
 		synctest.Test(t, func(t *testing.T) {
@@ -265,7 +266,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// said collects what storetest finds.
+// said collects the failures that storetest reports.
 type said struct {
 	mu    sync.Mutex
 	rules []string
@@ -322,8 +323,8 @@ func TestNilStoreIsFound(t *testing.T) {
 	assert.Equal(t, []string{"newStore returned a nil store"}, s.rules)
 }
 
-// TestFaultsAreFound: each broken store is refused, with the rule that it breaks, and the
-// store of the simulation is not.
+// TestFaultsAreFound checks that storetest refuses each broken store with the rule that it
+// breaks, and accepts the store of the simulation.
 func TestFaultsAreFound(t *testing.T) {
 	kept := map[string][]byte{}
 	for rule, store := range map[string]*broken{
@@ -356,8 +357,7 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// TestRefusalComesFirst: a call that asks while a refusal is on its way to the store waits
-// for Retry-After.
+// A call that asks while a refusal is on its way to the store waits for Retry-After.
 func TestRefusalComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := loadsim.NewStore()

@@ -23,7 +23,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/redisstore"
 )
 
-// TestMain is a process of the fleet, where the environment says so.
+// TestMain runs a process of the fleet, if the environment says so.
 func TestMain(m *testing.M) {
 	if socket := os.Getenv("FLEET_REDIS"); socket != "" {
 		work(socket)
@@ -57,9 +57,8 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
-// TestFleet is eight processes of the operating system on a real Redis, of
-// which one is killed, one is stopped for a while, and whose Redis is flushed,
-// stopped and restarted.
+// TestFleet runs eight processes of the operating system on a real Redis. It kills one,
+// stops another for a while, and flushes, stops and restarts Redis.
 func TestFleet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 80 s")
@@ -115,8 +114,7 @@ func start(t *testing.T, environment ...string) *os.Process {
 	return process.Process
 }
 
-// measure counts the calls of a span; pause is the longest time without an
-// accepted one.
+// measure counts the calls of a span; pause is the longest time without an accepted call.
 func measure(calls []fakeserver.Call, from, to time.Time) (accepted, refused int, pause time.Duration) {
 	last := from
 	for _, call := range calls {

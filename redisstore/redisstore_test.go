@@ -29,7 +29,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func() pacer.Store { return redisstore.New(server.client(t)) })
 }
 
-// TestCluster of one, which refuses a script whose keys are in several slots.
+// The cluster has one server. It refuses a script whose keys are in several slots.
 func TestCluster(t *testing.T) {
 	t.Parallel() // a new cluster takes no writes for two seconds
 	port := freePort(t)
@@ -44,7 +44,7 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// freePort is below 55,536, since a cluster also takes the port 10,000 above.
+// freePort returns a port below 55,536, because a cluster also uses the port 10,000 above it.
 func freePort(tb testing.TB) int {
 	for {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -63,7 +63,7 @@ func TestNilClient(t *testing.T) {
 	}
 }
 
-// TestRefusal is a server's own words, without the password.
+// TestRefusal checks that an error has the server's words, and no password.
 func TestRefusal(t *testing.T) {
 	options := recommended(newServer(t, "--requirepass", "secret").socket)
 	options.Password = "wrong"
@@ -74,8 +74,8 @@ func TestRefusal(t *testing.T) {
 	assert.NotContains(t, err.Error(), options.Password+" ")
 }
 
-// server is a redis-server process, or the program that REDIS_SERVER names, on
-// another socket than all others.
+// server is a process of redis-server, or of the program that REDIS_SERVER names, on a socket
+// that no other uses.
 type server struct {
 	socket  string
 	args    []string
@@ -89,7 +89,7 @@ func newServer(tb testing.TB, args ...string) *server {
 	dir, err := os.MkdirTemp("", "redisstore")
 	require.NoError(tb, err)
 	s := &server{socket: filepath.Join(dir, "redis.sock")}
-	s.args = append([]string{ // where an option is given twice, the last one counts
+	s.args = append([]string{ // the last of two equal options counts
 		"--port", "0", "--unixsocket", s.socket, "--dir", dir, "--save", "", "--appendonly", "no", "--daemonize", "no",
 	}, args...)
 	tb.Cleanup(func() {
@@ -100,8 +100,8 @@ func newServer(tb testing.TB, args ...string) *server {
 	return s
 }
 
-// start returns once the server takes connections. It skips the test where none is
-// installed.
+// start starts the server and waits until it takes connections. It skips the test if no
+// server is installed.
 func (s *server) start(tb testing.TB) {
 	tb.Helper()
 	program, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
@@ -130,7 +130,7 @@ func (s *server) kill() {
 	s.process = nil
 }
 
-// client returns one with the options that README.md recommends.
+// client returns a client with the options that README.md recommends.
 func (s *server) client(tb testing.TB) *redis.Client {
 	client := redis.NewClient(recommended(s.socket))
 	tb.Cleanup(func() { client.Close() })

@@ -25,7 +25,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// until is the rest of a body that does not come before its context ends.
+// until is a body that sends nothing, and breaks off when its context ends.
 type until struct{ context.Context }
 
 func (u until) Read([]byte) (int, error) {
@@ -41,12 +41,12 @@ func packed(text string) string {
 	return packed.String()
 }
 
-// TestBodies are read to their end, which may come after the announced length: some
-// services count a stream that is closed before as abuse. Nothing is read beyond the
-// bounds on what comes and on what it unpacks to. A length that a transport has left
-// when it unpacked the body is not believed. The fault matrix of the client has bodies
-// that are cut.
-func TestBodies(t *testing.T) {
+// TestBodyIsReadToItsEnd checks that the client reads a body to its end, even after the
+// announced length, because some services count a stream that is closed earlier as abuse. It
+// reads nothing beyond the bounds on compressed and decompressed bytes, and does not rely on
+// a length that a transport has left when it decompressed the body. The fault matrix of the
+// client has bodies that break off.
+func TestBodyIsReadToItsEnd(t *testing.T) {
 	const text = `{"ok":true}`
 	for name, tt := range map[string]struct {
 		status       int // 0: 200
@@ -90,9 +90,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestSharing: all clients of a transport and a service share a Sender. Senders and
-// connections are forgotten when nobody has them any more.
-func TestSharing(t *testing.T) {
+// Senders and connections are forgotten once they are garbage.
+func TestClientsOfATransportAndAServiceShareASender(t *testing.T) {
 	transport, base := NewTransport(), &url.URL{Scheme: "https", Host: "service.example"}
 	sender, conn := New(transport, base), tls.Client(nil, nil)
 	assert.Same(t, sender, New(transport, base.JoinPath("prefix")))
@@ -111,16 +110,16 @@ func TestSharing(t *testing.T) {
 	}, 20*time.Second, time.Millisecond)
 }
 
-// failures are what the fault matrix of the client cannot time. Only what cannot have
-// reached the service was not sent.
+// failures are failures whose moment the fault matrix of the client cannot choose. Only what
+// cannot have reached the service counts as not sent.
 var failures = map[string]struct {
 	request string // method and body; "": GET
 	does    string // what the transport does, in turn: see TestFailures
-	err     error
-	missed  Missed // Broken, if it is not set
+	err     error  // of the transport
+	missed  Missed // 0: Broken
 	sent    bool
-	instead error // of err
-	tries   int   // more than one
+	instead error // what Answer.Err is, if not err
+	tries   int   // 0: one
 	closes  bool  // the client closes the connection
 }{
 	"reset, but the header may be on its way": {does: "looks HTTP/2", err: io.EOF, sent: true},
@@ -145,9 +144,9 @@ var failures = map[string]struct {
 	"no room, finds another connection":     {does: "looks HTTP/2 other", missed: NoAnswer, instead: errCrowded, tries: 50},
 	"no room, gives up":                     {does: "looks HTTP/2", err: errGaveUp, instead: errCrowded, tries: 50},
 
-	// A connection for a repeat is closed before net/http can write to it, which it may do
-	// though the try has ended. One for the first try, or for another after an answer, is
-	// not, nor one that may be HTTP/2 without TLS, which others share.
+	// A connection for a repeat is closed, because net/http may write to it even after the
+	// try has ended. A connection for the first request, or for another after an answer, is
+	// not closed. Nor is one that may be HTTP/2 without TLS, which other requests share.
 	"reuses":                   {does: "TLS", err: io.EOF, sent: true},
 	"repeats":                  {does: "TLS wrote TLS", sent: true, instead: errNoAnswer, closes: true},
 	"repeats after an answer":  {does: "TLS wrote answer TLS", err: io.EOF, sent: true},
@@ -156,8 +155,8 @@ var failures = map[string]struct {
 	"repeats, perhaps HTTP/2":  {does: "plain wrote plain", sent: true, instead: errNoAnswer},
 	"repeats HTTP/2":           {does: "own shared plain wrote plain", sent: true, instead: errNoAnswer},
 
-	// Transports that run no hooks may have delivered what they have read, by another
-	// protocol, and looked for a connection then.
+	// A transport may have sent a body that it has read by another protocol, which runs no
+	// hooks, and looked for a connection after that.
 	"no dial":                              {request: "POST x", err: errDial},
 	"no dial, read before":                 {request: "POST x", does: "reads", err: errDial, sent: true},
 	"net/http's dial":                      {request: "POST x", does: "looks", err: errDial},
@@ -266,8 +265,8 @@ var (
 
 func soon() time.Time { return time.Now().Add(time.Minute) }
 
-// TestOwnTransport closes idle connections before common front ends do, and notices over
-// HTTP/2 when the path is dead.
+// TestOwnTransport checks that the default transport closes idle connections before common
+// front ends do, and notices a dead path over HTTP/2.
 func TestOwnTransport(t *testing.T) {
 	own := NewTransport()
 	assert.Equal(t, 50*time.Second, own.IdleConnTimeout)
@@ -275,9 +274,9 @@ func TestOwnTransport(t *testing.T) {
 	assert.Equal(t, 256, own.MaxIdleConnsPerHost, "the default of 2 would end the connections of callers in parallel")
 }
 
-// TestProxyThatRefuses to connect is named, without its password. net/http would
-// quote its status text as if the service had said so.
-func TestProxyThatRefuses(t *testing.T) {
+// The error has no password. net/http's own error would be the status text, as if it came
+// from the service.
+func TestErrorNamesAProxyThatRefusesConnect(t *testing.T) {
 	for status, missed := range map[string]Missed{"407 Proxy Authentication Required": Denied, "429 Too Many Requests": Denied, "502 Bad Gateway": Broken} {
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			code, _ := strconv.Atoi(status[:3])

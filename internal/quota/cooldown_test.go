@@ -19,26 +19,26 @@ const (
 // The endpoints that the scenes call.
 var message, read, create, warmUp = spec.SendMessage, spec.GetAgent, spec.CreateAgent, spec.WarmUp
 
-// scene is what a cool-down does, step by step.
+// scene is a test of a cool-down, step by step.
 type scene struct {
 	name   string
 	random float64 // for jitter
 	steps  []step
 }
 
-// step is a moment at which calls of an endpoint wait. So many of them go, each of which
-// the service answers at once; nil answers nobody yet. Where nobody goes, it answers those
-// who are under way. Then nobody goes before the time until.
+// step is a moment at which calls of an endpoint wait. goes of them are granted, and the
+// service answers each at once with answer; nil: not yet. If goes is 0, answer is for the
+// calls that are under way. After that no call is granted before until.
 type step struct {
 	at      time.Duration
 	call    *spec.Endpoint
 	waiting int
 	goes    int
 	answer  *Outcome
-	until   time.Duration // 0: that is not checked
+	until   time.Duration // 0: not checked
 }
 
-// Answers of the service; unsent is a call that never left.
+// Outcomes of a call: the service accepts it; it is never sent.
 var passes, unsent = &Outcome{Sent: true}, &Outcome{}
 
 func refuses(key string, asked time.Duration) *Outcome {
@@ -177,7 +177,7 @@ func (p *played) sort(call *spec.Endpoint) *Waiter {
 	return w
 }
 
-// ask is for the first of those who wait.
+// ask asks for the first of the waiting calls.
 func (p *played) ask(call *spec.Endpoint, waiting int) Schedule {
 	w := p.sort(call)
 	p.queues[w.Class] = &queue{line: line{waiting: waiting}}
@@ -190,7 +190,7 @@ func (p *played) ask(call *spec.Endpoint, waiting int) Schedule {
 
 // answer ends the calls that are under way.
 func (p *played) answer(call *spec.Endpoint, o Outcome) (news bool) {
-	if p.underWay[call] == nil { // it went before the limit closed
+	if p.underWay[call] == nil { // the call went before the limit closed
 		p.underWay[call] = []*Waiter{{Endpoint: call}}
 	}
 	for _, w := range p.underWay[call] {
@@ -228,11 +228,11 @@ func TestCoolDown(t *testing.T) {
 	}
 }
 
-// TestRefusedDuringATrial: a trial that passes frees its class, but not where the limit
-// has refused another call of the class meanwhile, which has to wait (interface 8.3).
+// A trial that passes frees its class, unless the limit has refused another call of the class
+// meanwhile: that call has to wait (interface 8.3).
 func TestRefusedDuringATrial(t *testing.T) {
 	p := play(0)
-	p.answer(read, *refuses("k", s)) // so that read shares the name
+	p.answer(read, *refuses("k", s)) // so that read and message share the name
 	p.now += s
 	p.ask(read, 1)
 	p.answer(message, *refuses("k", 60*s))
@@ -243,10 +243,10 @@ func TestRefusedDuringATrial(t *testing.T) {
 	assert.Equal(t, p.now+60*s, p.ask(read, 1).Again)
 }
 
-// TestRefusedCreation: a creation with a provider key spends what one without spends, so
-// it waits too (interface 8.3). The limit on BYOK sets holds back nobody else.
+// A creation with a provider key spends what one without spends, so it waits too (interface
+// 8.3). A creation without a key does not wait for the limit on BYOK sets.
 func TestRefusedCreation(t *testing.T) {
-	for _, keyed := range [][2]bool{{false, true}, {true, true}, {true, false}} { // the refused one, the next
+	for _, keyed := range [][2]bool{{false, true}, {true, true}, {true, false}} { // whether the refused creation, and the next, have a key
 		p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: keyed[1], MaxWait: never / 4, attempt: attempt{deadline: never}}
 		p.Done(p.now, &Waiter{Endpoint: create, SetsBYOK: keyed[0]}, *refuses("", h))
 		p.now += h / 2
@@ -254,9 +254,9 @@ func TestRefusedCreation(t *testing.T) {
 	}
 }
 
-// TestJitter is for programs that were refused together: up to a tenth of the wait
-// and a quarter of a second, within half of the room that the call has. The limit's key
-// and the service's own time decide who cannot wait.
+// TestJitter checks the jitter, which keeps programs that were refused together apart: up to
+// a tenth of the wait and a quarter of a second, but at most half of the time that the call
+// has left. It does not delay Opens, by which calls are refused.
 func TestJitter(t *testing.T) {
 	for _, tt := range []struct{ deadline, maxWait, want time.Duration }{
 		{never, never / 4, 22*s + s/4},
@@ -276,7 +276,7 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// TestNews: the begin of a cool-down, and each second that is added.
+// TestNews checks that the begin of a cool-down is news, and each second that is added.
 func TestNews(t *testing.T) {
 	p := play(0)
 	for _, step := range []struct {
@@ -296,8 +296,8 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestOpenGateIsForgotten when nobody has come for a while: calls are as quick as
-// before the refusal, and those of other endpoints are all the time.
+// When no call has come for a while, calls are as quick as before the refusal. Calls of other
+// endpoints are quick all the time.
 func TestOpenGateIsForgotten(t *testing.T) {
 	p := play(0)
 	held := func(e *spec.Endpoint) bool { return p.Sort(t.Context(), &Waiter{Endpoint: e}) }
@@ -312,9 +312,9 @@ func TestOpenGateIsForgotten(t *testing.T) {
 	assert.False(t, held(read))
 }
 
-// TestTrialThatPasses under a name keeps those patient who wait for it: their limit may be
-// the same.
-func TestTrialThatPasses(t *testing.T) {
+// A call that passes in one class counts for the patience of a class that waits under the
+// same name, because the limit may be the same.
+func TestTrialThatPassesKeepsOthersPatient(t *testing.T) {
 	p := play(0)
 	p.answer(message, *refuses("k", s))
 	p.now += s
@@ -331,7 +331,7 @@ func TestTrialThatPasses(t *testing.T) {
 	assert.Equal(t, passed, p.ask(create, 1).RefusedSince)
 }
 
-// TestClasses: no two endpoints share one, nor do calls that set BYOK and others.
+// No two endpoints share a class, nor do calls of an endpoint with and without a BYOK set.
 func TestClasses(t *testing.T) {
 	seen := map[Class]bool{}
 	for _, e := range spec.Endpoints {

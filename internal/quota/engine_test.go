@@ -18,7 +18,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// reading is a call of a client with the default policy.
+// reading returns a GetAgent call of a client with the default policy.
 func reading() *Waiter {
 	return &Waiter{Endpoint: spec.GetAgent, MaxWait: DefaultMaxWait, Patience: 5 * time.Minute, Clock: RealClock{}}
 }
@@ -30,8 +30,8 @@ func closed(d time.Duration) *Engine {
 	return e
 }
 
-// TestUnlimitedCallIsFree: it takes no memory, nor the lock, for which it would wait
-// here for ever. So does a nil engine.
+// TestUnlimitedCallIsFree checks that a call that no limit holds back takes no memory and no
+// lock: the test holds the lock. The same is true of a nil engine.
 func TestUnlimitedCallIsFree(t *testing.T) {
 	held := NewCoolDown(nil)
 	held.mu.Lock()
@@ -47,9 +47,9 @@ func TestUnlimitedCallIsFree(t *testing.T) {
 	}
 }
 
-// crowds are callers whom the service refuses. The engine lets them try less and less
-// often, a small crowd least of all, and never before Retry-After. All give up once nobody
-// has got through for five minutes. If one gets through, all others wait on.
+// crowds are callers that the service refuses. The engine lets them try less and less often,
+// a small crowd less often than a large one, and never before Retry-After. All give up once
+// nobody has got through for five minutes. If one gets through, the others keep waiting.
 var crowds = []struct {
 	name    string
 	callers int
@@ -80,8 +80,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// refuseAll refuses callers until each has given up, but for one who gets through. It
-// returns the seconds of the requests that came after the burst.
+// refuseAll refuses callers until each has given up, except one that gets through. It
+// returns when requests came after the burst, in seconds.
 func refuseAll(t *testing.T, callers int, within, asked, through time.Duration) (sent []int) {
 	e, began := NewCoolDown(func() float64 { return 0 }), time.Now()
 	var mu sync.Mutex
@@ -177,14 +177,14 @@ func TestAnotherClock(t *testing.T) {
 	})
 }
 
-// TestClassesTakeTurns at a gate, so that a message does not wait for all who read before
-// it. While no answer comes, one call goes each second.
+// A message does not wait for all calls of another class that came before it. While no answer
+// comes, one call goes each second.
 func TestClassesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := closed(9 * s)
 		w := reading()
 		w.Endpoint = message
-		e.Done(w, *refuses("k", 9*s)) // under the same name
+		e.Done(w, *refuses("k", 9*s)) // so that both classes wait at the same gate
 		var group sync.WaitGroup
 		for range 20 {
 			group.Go(func() { assert.NoError(t, e.Acquire(t.Context(), reading())) })
@@ -196,7 +196,7 @@ func TestClassesTakeTurns(t *testing.T) {
 	})
 }
 
-// stub is a rule that takes time for its answer.
+// stub is a slow rule: it delivers its answer from a goroutine.
 type stub struct {
 	CoolDown
 	engine *Engine
@@ -222,14 +222,14 @@ func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 	return Schedule{Again: Later}
 }
 
-// TestRulesThatFail end the calls that wait, on the goroutines of these, and are asked
-// again for the calls that come later.
+// TestRulesThatFail checks that a rule that panics, or never grants, ends the calls that wait,
+// and is asked again for later calls.
 func TestRulesThatFail(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		answer func() Schedule
 		want   error
-		asked  int // give or take one
+		asked  int // how often the rule is asked, give or take one
 	}{
 		{"a panic", func() Schedule { panic("rule") }, ErrPanic, 1},
 		{"the end of its goroutine", func() Schedule { runtime.Goexit(); return Schedule{} }, ErrPanic, 1},
