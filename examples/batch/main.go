@@ -1,18 +1,18 @@
-// Batch sends each line of a file to an agent, as a message. It loses none and sends
-// none twice, wherever its process is killed: it notes in a journal what becomes of
-// each. Started again with the same file it goes on where it was.
+// Batch sends each line of a file to an agent, as a message. It loses no message and sends
+// none twice, whenever its process is killed, because it writes the state of each to a
+// journal. If you start it again with the same file, it goes on where it was.
 //
 //	go run . agent_000001 monday.txt
 //
-// A message is in doubt if the process died after its request had left, or if its
-// answer was missed: no call tells whether it arrived. The program names such messages,
-// and those that were refused, and leaves them alone until somebody has appended a line
-// to the journal: {"message":17,"state":"sent"} where nothing more is to do, or
-// {"message":17} to have line 17 of the file sent again.
+// A message is in doubt if the process died after its request had left, or if its answer was
+// missed: no call tells whether it arrived. The program prints such messages, and those that
+// were refused, and does not send them until you append a decision to the journal:
+// {"message":17,"state":"sent"} if nothing is left to do, or {"message":17} to send line 17
+// of the file again.
 //
-// Ctrl-C ends every wait, and lets requests that have left finish; a second one ends the
-// process at once. The service is the one that AGENT_MESSAGING_BASE_URL and
-// AGENT_MESSAGING_API_KEY name; the program agentmessaging-fake prints both.
+// Ctrl-C ends every wait, but lets requests that have left finish. A second Ctrl-C ends the
+// process at once. AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY name the service; the
+// program agentmessaging-fake prints both for a fake.
 package main
 
 import (
@@ -50,13 +50,13 @@ func main() {
 	}
 }
 
-// run sends what the journal does not know as finished. Its error names what is left.
+// run sends the messages that are not finished by the journal. Its error names what is left.
 func run(ctx context.Context, client *agentmessaging.Client, agentID, path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	lock := flock.New(path + ".lock") // the system opens it when the process dies
+	lock := flock.New(path + ".lock") // the system releases it when the process dies
 	if locked, err := lock.TryLock(); err != nil || !locked {
 		return fmt.Errorf("%s: another process works on it, or it cannot be locked (%v)", path, err)
 	}
@@ -69,8 +69,8 @@ func run(ctx context.Context, client *agentmessaging.Client, agentID, path strin
 	return errors.Join(j.sendAll(ctx, client, agentID, strings.Split(string(content), "\n")), j.undecided())
 }
 
-// workers is how many messages are under way at once. No more than that many can
-// become doubtful in one run.
+// workers is how many messages are under way at once: so many at most are in doubt after a
+// crash.
 const workers = 4
 
 // sendAll sends the messages that are planned.
@@ -86,7 +86,7 @@ func (j *journal) sendAll(ctx context.Context, client *agentmessaging.Client, ag
 	var group sync.WaitGroup
 	for w := range workers {
 		group.Go(func() {
-			// What is not the fault of a message would happen to the next one too.
+			// An error that is not about this message would end the next one too.
 			for n := range messages {
 				if errs[w] = j.send(ctx, client, agentID, n, texts[n-1]); errs[w] != nil {
 					return
@@ -98,10 +98,10 @@ func (j *journal) sendAll(ctx context.Context, client *agentmessaging.Client, ag
 	return errors.Join(errs...)
 }
 
-// send sends message n of the batch, and notes what becomes of it.
+// send sends message n of the batch, and notes its state.
 func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agentID string, n int, text string) error {
-	// Runs when the message has waited for every limit and is about to leave: from then
-	// on it may be in doubt.
+	// The client calls this when the message has waited for every limit and is about to
+	// leave. From then on it may be in doubt.
 	before := agentmessaging.WithBeforeSend(ctx, func(context.Context, int) error {
 		return j.note(record{Message: n, State: inDoubt})
 	})
@@ -109,7 +109,7 @@ func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agent
 		switch e := event.(type) {
 		case agentmessaging.RequestStart: // an interrupt ends every wait, but no request
 			return context.WithoutCancel(ctx)
-		case agentmessaging.AttemptEnd: // the wait for the next attempt may take a minute
+		case agentmessaging.AttemptEnd: // do not leave it in doubt while it waits for the next attempt, maybe a minute
 			if e.Verdict == agentmessaging.VerdictNotDone {
 				_ = j.note(record{Message: n, State: planned}) // if it fails, so does every later note
 			}
@@ -126,12 +126,12 @@ func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agent
 	case errors.Is(err, agentmessaging.ErrInvalid), errors.Is(err, agentmessaging.ErrBadRequest):
 		return j.note(record{Message: n, State: refused, Detail: err.Error()})
 	}
-	return fmt.Errorf("message %d: %w", n, err) // planned, or in doubt if the outcome is unknown
+	return fmt.Errorf("message %d: %w", n, err) // the journal has it as planned, or as in doubt if the outcome is unknown
 }
 
 // The states of a message.
 const (
-	planned = ""         // also where the journal has no line: the service certainly does not have it
+	planned = ""         // also if the journal has no line: the service certainly does not have it
 	inDoubt = "in doubt" // its request may have left
 	sent    = "sent"
 	refused = "refused" // the service, or the client, does not accept the text
@@ -150,7 +150,7 @@ type journal struct {
 	mu     sync.Mutex     // guards what follows
 	states map[int]string // by message, as the file has them
 	file   *os.File
-	size   int64 // without what a note that failed has left
+	size   int64 // without the rest of a note that failed
 }
 
 func openJournal(path string) (*journal, error) {
@@ -160,11 +160,11 @@ func openJournal(path string) (*journal, error) {
 		return nil, err
 	}
 	j.size = int64(len(lines))
-	lines = lines[:bytes.LastIndexByte(lines, '\n')+1] // a death leaves half a line; nothing was done after it
+	lines = lines[:bytes.LastIndexByte(lines, '\n')+1] // a crash leaves half a line; nothing was done after it
 	for line := range bytes.Lines(lines) {
 		var r record
-		// The next record follows half a line without a break. No text has the first
-		// characters of a record: JSON escapes its quotes.
+		// A record may follow half a line without a line break. Its first characters are in
+		// no text, because JSON escapes quotes.
 		line = line[max(0, bytes.LastIndex(line, []byte(`{"message":`))):]
 		if err := json.Unmarshal(line, &r); err != nil {
 			return nil, fmt.Errorf("%s is damaged: %w", path, err)
@@ -175,13 +175,13 @@ func openJournal(path string) (*journal, error) {
 	return j, err
 }
 
-// note appends a line and returns when it is on the disk. A write that fails, as on a full
-// disk, changes no state. What it has left of its line is cut off, which needs no space,
-// and the journal is closed: every later note fails too.
+// note appends a line, and returns when it is on the disk. If the write fails, for example
+// because the disk is full, the state does not change. note then cuts off what was written
+// of the line, which needs no space, and closes the journal: every later note fails too.
 func (j *journal) note(r record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	line, _ := json.Marshal(r) // strings and a number can always be
+	line, _ := json.Marshal(r) // cannot fail: strings and a number
 	size, err := j.file.Write(append(line, '\n'))
 	if err == nil {
 		err = j.file.Sync()
@@ -196,8 +196,8 @@ func (j *journal) note(r record) error {
 	return nil
 }
 
-// undecided is an error that names the messages that wait for somebody's decision; nil
-// if there are none.
+// undecided returns an error that names the messages that wait for a decision; nil if there
+// are none.
 func (j *journal) undecided() (err error) {
 	for n, state := range j.states {
 		if state == inDoubt || state == refused {

@@ -16,19 +16,20 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
-// Whatever fails, and wherever the process dies, no message is lost or doubled.
+// Whatever fails, and whenever the process dies, no message is lost or doubled.
 func TestSurvives(t *testing.T) {
 	sweep.Test(t, func(env *sweep.Env) {
 		path := filepath.Join(env.Dir, "texts")
 		require.NoError(env, os.WriteFile(path, []byte("one\ntwo\n"), 0o600))
-		if len(env.Fake.Agents()) == 0 { // else the process has died and begins again
+		if len(env.Fake.Agents()) == 0 { // otherwise the process died and starts again
 			env.Fake.AddAgent(env.Fake.Key(), fakeserver.Agent{ID: "agent_1"})
 		}
 		env.Reports(run(env.Context(), env.Client, "agent_1", path))
 	})
 }
 
-// An interrupt ends the wait for a limit, but not the request that has left. It leaves no doubt.
+// An interrupt ends the wait for a limit, but not a request that has left: no message is in
+// doubt.
 func TestInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := fakeserver.New(t)

@@ -1,6 +1,6 @@
-// Package outbox sends the messages of a SQL table and loses none, wherever its
-// process is killed. A transaction of the application inserts a message together
-// with what it belongs to, in the state planned.
+// Package outbox sends the messages of a SQL table and loses none, whenever its process is
+// killed. A transaction of the application inserts a message, in the state planned, together
+// with the data that it belongs to.
 package outbox
 
 import (
@@ -21,23 +21,23 @@ const Schema = `CREATE TABLE outbox (
 	state    TEXT NOT NULL DEFAULT 'planned',
 	since    INTEGER NOT NULL DEFAULT 0)` // seconds since 1970
 
-// Recover marks as in doubt what has been sending for longer than age: a death left it
-// open. A program that sends alone calls Recover when it starts, with an age of 0. If
-// several processes send, each calls it every few minutes, with an age that is longer
-// than their clocks differ and a request takes (WithTimeout: 5 minutes).
+// Recover marks the messages that have been in the state sending for longer than age as in
+// doubt: a crash left them there. A program that sends alone calls Recover when it starts,
+// with an age of 0. If several processes send, each calls it every few minutes, with an age
+// that is longer than a request takes (WithTimeout: 5 minutes) and their clocks differ.
 func Recover(ctx context.Context, db *sql.DB, age time.Duration) error {
 	_, err := db.ExecContext(ctx, `UPDATE outbox SET state = 'in doubt' WHERE state = 'sending' AND since <= ?`, time.Now().Add(-age).Unix())
 	return err
 }
 
-// errChanged is why a note fails if the message has another state by now.
+// errChanged is the error of a note if the message has another state by now.
 var errChanged = errors.New("another worker has changed its state")
 
 // SendNext sends the oldest planned message. It returns [sql.ErrNoRows] if there is none,
 // and nil also if the message is refused, or if another worker sends it first: any number
 // of workers may call it for one table, in any number of processes.
 //
-// An unknown outcome, an error of the database and the death of the process leave the message
+// If the outcome is unknown, the database fails or the process dies, the message is left
 // sending or in doubt. After any other error it is planned, and the next call begins with it.
 // The end of ctx ends a wait, but not a request that has left: a program that cancels ctx
 // on SIGTERM and waits for SendNext leaves nothing in doubt.
@@ -72,8 +72,8 @@ type message struct {
 	db            *sql.DB
 	id            int
 	agentID, text string
-	state         string // of the row, as far as this worker knows
-	failed        error  // of the first note that failed
+	state         string // the row's, as far as this worker knows
+	failed        error  // of the first note that failed; nil: none has
 }
 
 func oldestPlanned(ctx context.Context, db *sql.DB) (*message, error) {
@@ -82,9 +82,10 @@ func oldestPlanned(ctx context.Context, db *sql.DB) (*message, error) {
 	return m, row.Scan(&m.id, &m.agentID, &m.text)
 }
 
-// note writes the next state. It fails if another worker has changed the state: two cannot
-// both send a message. After a note that failed, the worker no longer knows the state, and
-// all others fail too. The end of ctx must not keep a note of what has happened.
+// note writes the next state. It fails if another worker has changed the state, so that two
+// workers never both send a message. After a note that failed, this worker does not know the
+// state, so later notes fail too. A note is written even if ctx has ended, because it records
+// what has happened.
 func (m *message) note(ctx context.Context, next string) error {
 	if m.failed != nil {
 		return m.failed

@@ -17,7 +17,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// Each message ends in the state that fits what the agent has.
+// The state of each message in the end fits what the agent has received.
 func TestStates(t *testing.T) {
 	client, fake := agentmessagingtest.New(t)
 	db, agent := table(t, fake, "waits a minute", "is refused", "loses its reply", "finds no agent", "has left when the program ends", "waits a day")
@@ -37,7 +37,7 @@ func TestStates(t *testing.T) {
 	assert.Len(t, fake.Conversation(agent), 3)
 }
 
-// While one worker sends a message, those that have chosen it too leave it alone. If the
+// While one worker sends a message, other workers that have chosen it leave it alone. If the
 // process dies meanwhile, the message is in doubt.
 func TestWorkers(t *testing.T) {
 	client, fake := agentmessagingtest.New(t)

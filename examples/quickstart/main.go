@@ -29,7 +29,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("agent:     %s (%s)\n", agent.ID, agent.Status) // first of all: what follows may fail
+	fmt.Printf("agent:     %s (%s)\n", agent.ID, agent.Status) // print it first: the next call may fail
 	reply, err := client.SendMessage(ctx, agent.ID, agentmessaging.MessageParams{Text: "When do you open?"})
 	if err != nil {
 		log.Fatal(err)
@@ -39,8 +39,8 @@ func main() {
 }
 
 // connect returns a client of the service that AGENT_MESSAGING_BASE_URL and
-// AGENT_MESSAGING_API_KEY name, or of a fake in this program where neither is
-// set. A program of your own needs NewClientFromEnv only.
+// AGENT_MESSAGING_API_KEY name or, if neither is set, of a fake in this program. Your own
+// program needs only NewClientFromEnv.
 func connect() (*agentmessaging.Client, error) {
 	if os.Getenv("AGENT_MESSAGING_BASE_URL") != "" || os.Getenv("AGENT_MESSAGING_API_KEY") != "" {
 		return agentmessaging.NewClientFromEnv()

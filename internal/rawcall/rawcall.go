@@ -1,7 +1,6 @@
-// Package rawcall calls the service over raw HTTP and knows what the interface
-// document says of each answer. It is the outsider: it shares no table, type or
-// digit with the client and the fake, so that a mistake there shows. Packages
-// contract and observe play their calls with it.
+// Package rawcall calls the service over raw HTTP and knows what the interface document says
+// about each answer. It shares no table, type or digit with the client and the fake, so that
+// a mistake there shows. Packages contract and observe make their calls with it.
 package rawcall
 
 import (
@@ -24,22 +23,22 @@ import (
 // NoAgent is an agent id that no service has.
 const NoAgent = "agent-of-nobody"
 
-// Key names an API key that makes calls. The zero value is the target's own; any
-// other is issued when it first calls.
+// Key names an API key. The zero value is the target's own key. Any other is issued before
+// its first call.
 type Key struct {
 	Name, Plan string
 	Dashboard  bool
 }
 
-// Another is a second key where a target has one, and else issued.
+// Another is the target's second key, or is issued if it has none.
 var Another = Key{"another", "preview", true}
 
-// Rule is a sentence of the interface document and the section that states it. The
-// section "fake" marks a decision of this project, where the interface is silent, and
-// one such as "RFC 9110, 10.2.3" a rule of HTTP.
+// Rule is a sentence of the interface document, and its section. The section "fake" marks a
+// decision of this project where the interface is silent, and a section such as "RFC 9110,
+// 10.2.3" a rule of HTTP.
 type Rule struct{ Section, Sentence string }
 
-// String puts the source before the sentence, in brackets: "(interface 4.8): ...".
+// String returns the source and the sentence: "(interface 4.8): ...".
 func (r Rule) String() string {
 	source := "interface " + r.Section
 	switch {
@@ -51,44 +50,43 @@ func (r Rule) String() string {
 	return "(" + source + "): " + r.Sentence
 }
 
-// Call is one request to make: a row of interface 4, and who makes it.
+// Call is a request to make: a row of interface 4, and the key that makes it.
 type Call struct {
 	Name   string // such as create-agent
 	Method string
 	Path   string
-	Body   string // one that is accepted; "" where none is taken
-	Rule   Rule   // what interface 4 says of the success body
-	Reply  Shape  // its members
+	Body   string // a body that the endpoint accepts; "": it takes none
+	Rule   Rule   // what interface 4 says about the body of a success
+	Reply  Shape  // the members of that body
 	Errors []int  // the other statuses that interface 4 lists
 
 	Key    Key
-	IP     string                  // the address that calls; "": the one that the client has
+	IP     string                  // the address from which to call; "": the client's
 	Header string                  // the name of a header to set
 	Value  func(key string) string // its value; "" leaves it out
 }
 
-// At is a call of a method and a path other than the endpoints.
+// At returns a call of a method and a path that are no endpoint.
 func At(method, path string) Call { return Call{Name: "unknown", Method: method, Path: path} }
 
-// IsEndpoint reports whether the call is of an endpoint, and not made by At.
+// IsEndpoint reports whether the call is of an endpoint; it is false for a call of At.
 func (c Call) IsEndpoint() bool { return c.Rule.Section != "" }
 
-// row makes one of the endpoints. title is the heading of its section: number, method and
-// path.
+// row returns an endpoint. title is the heading of its section: number, method and path.
 func row(name, title, body, response string, reply Shape, errors ...int) Call {
 	words := strings.Fields(title)
 	return Call{Name: name, Method: words[1], Path: words[2], Body: body, Rule: Rule{words[0], "Response: " + response}, Reply: reply, Errors: errors}
 }
 
-// ProviderKey is the provider key in every body that is sent. It must never come
-// back: answers are searched for it. Any four characters of it hold one that no
-// hash in hexadecimal or base64 has, so a fingerprint never has a part of it by chance.
+// ProviderKey is the provider key in every body. No answer may contain it, or a part of it.
+// Any four characters in a row have one that hexadecimal and base64 do not use, so a
+// fingerprint never contains a part by chance.
 const ProviderKey = "sk-contract~7f3~a9c~2e4~not~own~Jw4"
 
 const (
 	smsStatus = "disabled|needs_compliance|pending|active|needs_setup"
-	// byokConfig is closed, as is the answer of status: the interface allows
-	// no additional properties there, and says nothing of the others.
+	// byokConfig and the answer of status are closed: the interface allows no additional
+	// properties there. It says nothing about additional properties of other answers.
 	byokConfig = "byok.provider openai_compat|openai|anthropic, byok.base_url string null optional, byok.model string null optional, " +
 		"byok.fingerprint text, byok.updated_at string"
 )
@@ -130,7 +128,7 @@ var (
 	}
 )
 
-// Of is the call with an agent id in its path.
+// Of returns the call with an agent id in its path.
 func (c Call) Of(agentID string) Call {
 	c.Path = strings.ReplaceAll(c.Path, "{agent_id}", url.PathEscape(agentID))
 	return c
@@ -157,7 +155,8 @@ func Find(method, path string) (c Call, agentID string, ok bool) {
 	return Call{}, "", false
 }
 
-// Line is the method, the path, and who calls where it is not the target's own key.
+// Line returns the method and the path, and the key and the address if they are not the
+// target's own.
 func (c Call) Line() string {
 	line := c.Method + " " + c.Path
 	if c.Key != (Key{}) {
@@ -169,29 +168,29 @@ func (c Call) Line() string {
 	return line
 }
 
-// With is the call with another body.
+// With returns the call with another body.
 func (c Call) With(body string) Call {
 	c.Body = body
 	return c
 }
 
-// By is the call made by another key than the target's own.
+// By returns the call made by another key.
 func (c Call) By(key Key) Call {
 	c.Key = key
 	return c
 }
 
-// WithHeader is the call with a header whose value may depend on the key; "" leaves
-// the header out.
+// WithHeader returns the call with a header whose value may depend on the key. The value ""
+// leaves the header out.
 func (c Call) WithHeader(name string, value func(key string) string) Call {
 	c.Header, c.Value = name, value
 	return c
 }
 
-// Always is a header's value for every key.
+// Always returns the same header value for every key.
 func Always(value string) func(key string) string { return func(string) string { return value } }
 
-// Keyless is the call without a credential.
+// Keyless returns the call without a credential.
 func (c Call) Keyless() Call { return c.WithHeader("Authorization", Always("")) }
 
 // Limited reports whether interface 4 lists 429 for the endpoint.
@@ -203,8 +202,8 @@ type Cost struct {
 	Wait                                   time.Duration
 }
 
-// Cost is what one call spends that was answered with status. A refused operation
-// spends no limit on operations, as far as the interface shows.
+// Cost returns what a call spends that was answered with status. As far as the interface
+// shows, a refused operation does not spend the limits on operations.
 func (c Call) Cost(status int) Cost {
 	spent := Cost{Requests: 1}
 	switch {
@@ -220,16 +219,16 @@ func (c Call) Cost(status int) Cost {
 	return spent
 }
 
-// LLM is a creation body with those members of llm.
+// LLM returns a creation body with members of llm.
 func LLM(members string) string { return `{"llm":{` + members + `}}` }
 
-// Metadata is a creation body. Its metadata has n characters as compact JSON, at
-// least 8, and space in two places that compact JSON does not have.
+// Metadata returns a creation body. Its metadata has n characters as compact JSON, at least
+// 8. space is put in two places where compact JSON has none.
 func Metadata(n int, space string) string {
 	return `{"metadata":{` + space + `"a":` + space + `"` + strings.Repeat("x", n-len(`{"a":""}`)) + `"}}`
 }
 
-// KeyMembers are the members of llm that bring a provider key.
+// KeyMembers are the members of llm for a provider key.
 const KeyMembers = `"provider":"openai","api_key":"` + ProviderKey + `"`
 
 // Calls that several questions and cases make.
@@ -242,15 +241,14 @@ var (
 	BadWarmUp  = WarmUp.With(`{"mode":"turbo"}`)
 )
 
-// Player makes calls. It knows the keys in use and the agents that they created
-// last.
+// Player makes calls. It knows the keys in use, and the agent that each created last.
 type Player struct {
 	BaseURL    string
 	Client     *http.Client
 	ClientFrom func(ip string) *http.Client
 	Keys       map[Key]string
 	Agents     map[Key]string
-	Last       string // the agent that any of the keys created last
+	Last       string // the agent that was created last, by any key
 	issuer     Issuer
 }
 
@@ -259,8 +257,8 @@ type Issuer interface {
 	IssueKeyOn(plan string, dashboard bool) string
 }
 
-// NewPlayer returns a player with a key and another, which may be empty. Other keys
-// come from issuer. A nil client means one with a timeout of two minutes.
+// NewPlayer returns a player with the target's key and its second key, which may be empty.
+// issuer issues other keys. A nil client means a client with a timeout of two minutes.
 func NewPlayer(baseURL string, client *http.Client, key, another string, issuer Issuer) Player {
 	return Player{
 		BaseURL: baseURL, Client: cmp.Or(client, &http.Client{Timeout: 2 * time.Minute}), issuer: issuer,
@@ -268,9 +266,8 @@ func NewPlayer(baseURL string, client *http.Client, key, another string, issuer 
 	}
 }
 
-// Play makes one call, and reads at most 8 MiB of the answer. {agent_id} in its
-// path is the agent of the key that calls, or else of any key, or one that does
-// not exist.
+// Play makes one call, and reads at most 8 MiB of the answer. {agent_id} in its path becomes
+// the last agent of the calling key, or else of any key, or else NoAgent.
 func (p *Player) Play(ctx context.Context, c Call) (Exchange, error) {
 	path := c.Of(cmp.Or(p.Agents[c.Key], p.Last, NoAgent)).Path
 	req, err := http.NewRequestWithContext(ctx, c.Method, strings.TrimSuffix(p.BaseURL, "/")+path, strings.NewReader(c.Body))
@@ -306,7 +303,7 @@ func (p *Player) setHeader(req *http.Request, c Call) {
 	}
 }
 
-// clientOf is the client of the call's address. It follows no redirect: a
+// clientOf returns a client for the call's address. It follows no redirect, because a
 // redirect is an answer to look at.
 func (p *Player) clientOf(c Call) *http.Client {
 	client := *p.Client
@@ -317,7 +314,7 @@ func (p *Player) clientOf(c Call) *http.Client {
 	return &client
 }
 
-// KeyOf is the key, issued where it has not called before.
+// KeyOf returns the text of a key. It issues the key if that is its first use.
 func (p *Player) KeyOf(key Key) string {
 	if p.Keys[key] == "" {
 		p.Keys[key] = p.issuer.IssueKeyOn(key.Plan, key.Dashboard)
@@ -325,7 +322,7 @@ func (p *Player) KeyOf(key Key) string {
 	return p.Keys[key]
 }
 
-// Redact replaces every key in a text, also in one that the target sent.
+// Redact replaces every key in a text.
 func (p *Player) Redact(text string) string {
 	for _, secret := range append(slices.Collect(maps.Values(p.Keys)), ProviderKey) {
 		if secret != "" {
@@ -335,8 +332,8 @@ func (p *Player) Redact(text string) string {
 	return text
 }
 
-// Describe has a line for the call of an exchange, and one for the answer: of an error its
-// documented members, else the body on one line. It shows no key.
+// Describe returns a line about the call of an exchange, and a line about the answer: the
+// documented members of an error, or else the body. It shows no key.
 func (p *Player) Describe(x Exchange) string {
 	short := func(text string) string { return Clip(p.Redact(strings.Join(strings.Fields(text), " "))) }
 	answer := fmt.Sprint("answered ", x.Status)
@@ -361,10 +358,10 @@ type Exchange struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Value  any // the decoded body; nil where it is not JSON
+	Value  any // the decoded body; nil: it is not JSON
 }
 
-// Answered is the exchange with the body that was answered.
+// Answered returns the exchange with the body of an answer.
 func (x Exchange) Answered(body []byte) Exchange {
 	x.Body, x.Value = body, nil
 	if json.Unmarshal(body, &x.Value) != nil {
@@ -373,8 +370,8 @@ func (x Exchange) Answered(body []byte) Exchange {
 	return x
 }
 
-// Clip shortens a text to 80 characters. Some cases send bytes that no log
-// should hold: it replaces what is not UTF-8.
+// Clip shortens a text to 80 characters. It replaces invalid UTF-8, which some cases send, and
+// which no log should contain.
 func Clip(text string) string { return clip(text, 80) }
 
 func clip(text string, most int) string {
@@ -385,9 +382,9 @@ func clip(text string, most int) string {
 	return string(runes[:most-3]) + "..."
 }
 
-// Cause says in at most 300 characters why a call got no answer. It leaves out the
-// address that net/http and net/url put first: it may hold a password, and the words
-// that help come after it. A proxy's address is one more, inside the first.
+// Cause returns why a call got no answer, in at most 300 characters. It leaves out the address
+// that net/http and net/url put first: it may hold a password, and the useful words come
+// after it. A proxy's address is a second one inside the first.
 func Cause(err error) string {
 	for address := new(url.Error); errors.As(err, &address); {
 		err = address.Err
@@ -395,14 +392,14 @@ func Cause(err error) string {
 	return clip(err.Error(), 300)
 }
 
-// Unsent reports whether a call failed before it was sent: no connection was made, or
-// the address is none.
+// Unsent reports whether a call failed before it was sent: it could not connect, or the
+// address is not valid.
 func Unsent(err error) bool {
 	dial, address := new(net.OpError), new(url.Error)
 	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &address) && address.Op == "parse"
 }
 
-// At is the member at a dotted path of the answer, nil where there is none.
+// At returns the member of the answer at a dotted path; nil if there is none.
 func (x Exchange) At(path string) any {
 	v := x.Value
 	for name := range strings.SplitSeq(path, ".") {
@@ -412,8 +409,9 @@ func (x Exchange) At(path string) any {
 	return v
 }
 
-// RetryAfter is the wait that the one Retry-After header names in seconds, which may be
-// a fraction; ok is false if the header names no wait, or more than ten years.
+// RetryAfter returns the wait of the Retry-After header: seconds, with or without a fraction.
+// ok is false if there is not exactly one header, or it is no such number, or more than ten
+// years.
 func (x Exchange) RetryAfter() (wait time.Duration, ok bool) {
 	const most = 10 * 365 * 24 * 3600
 	seconds, err := strconv.ParseFloat(strings.Join(x.Header.Values("Retry-After"), " and "), 64)
@@ -423,7 +421,8 @@ func (x Exchange) RetryAfter() (wait time.Duration, ok bool) {
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// Documented is the body that the interface gives the answer, and where it says so.
+// Documented returns what the interface says about the body of an answer with the status,
+// and where.
 func (x Exchange) Documented() (Shape, Rule) {
 	switch x.Status {
 	case http.StatusOK:
@@ -437,12 +436,12 @@ func (x Exchange) Documented() (Shape, Rule) {
 	}
 }
 
-// Shape is what an object holds: its members with commas between, each with
-// its path, its type or its values, and where it may be so null or optional.
-// An object that is not closed may have others: this is a preview.
+// Shape describes an object: its members, separated by commas. Each member is a path, a type
+// or a list of values, and null or optional if it may be that. An object that is not closed
+// may have more members, because the interface is a preview.
 type Shape string
 
-// Problem says what is wrong with the decoded body, or "".
+// Problem returns what is wrong with a decoded body; "" if nothing is.
 func (sh Shape) Problem(body any, closed bool) string {
 	top, ok := body.(map[string]any)
 	if !ok {
@@ -483,8 +482,8 @@ func (sh Shape) undocumented(object map[string]any, prefix string) string {
 	return ""
 }
 
-// fits reports whether a value is of that type, or one of the values with bars
-// between. A text is a string that names something, so it may not be empty.
+// fits reports whether a value has a type, or is one of several values, which bars separate.
+// A text is a string that names something, so it must not be empty.
 func fits(v any, kind string) (ok bool) {
 	s, isString := v.(string)
 	switch kind {
@@ -505,7 +504,7 @@ func fits(v any, kind string) (ok bool) {
 	return ok
 }
 
-// Brief shows a decoded value as JSON, in at most 80 characters.
+// Brief returns a decoded value as JSON, in at most 80 characters.
 func Brief(v any) string { return Clip(jsonOf(v)) }
 
 func jsonOf(v any) string {

@@ -1,9 +1,8 @@
-// Package stranger is a service that was written from the interface document
-// alone, for tests. It shares nothing with the fake, and decides at random what
-// the document leaves open. What no question asks it does in ways that the document
-// allows and the fake does not choose: an agent is idle when it is read, each has a
-// channel, replies and trace_ids are empty, warnings come along, errors have an
-// undocumented member and no trace_id.
+// Package stranger is a service for tests, written from the interface document alone. It
+// shares nothing with the fake. Where the document is silent and package observe has a
+// question, it decides at random. Elsewhere it does what the document allows and the fake
+// does not do: a read agent is idle, each agent has an SMS channel, replies and trace_ids
+// are empty, messages have warnings, errors have an undocumented member and no trace_id.
 package stranger
 
 import (
@@ -28,14 +27,13 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// Service is such a service: an http.Handler for one call at a time. Its clock is
-// time.Now.
+// Service is the service: an http.Handler for one call at a time. Its clock is time.Now.
 type Service struct {
-	// Decides are its answers to the open questions, by the id of the question.
+	// Decides has its answers to the questions of package observe, by their ids.
 	Decides  map[string]any
 	limits   []limit
-	nameless bool                 // its refusals have no limit_key
-	spent    map[string][]float64 // when calls counted, by counter
+	nameless bool                 // a 429 has no limit_key
+	spent    map[string][]float64 // the times of the calls that counted, by counter
 	keys     map[string]*apiKey   // by the value of Authorization
 	agents   map[string]*agent
 	calls    int
@@ -62,7 +60,7 @@ type agent struct {
 	at    time.Time
 }
 
-// New decides by the seed. The keys are dashboard-issued.
+// New returns a service that decides by the seed. The keys are dashboard-issued.
 func New(seed uint64, keys ...string) *Service {
 	s := &Service{spent: map[string][]float64{}, keys: map[string]*apiKey{}, agents: map[string]*agent{}}
 	for _, key := range keys {
@@ -73,7 +71,7 @@ func New(seed uint64, keys ...string) *Service {
 	return s
 }
 
-// decideLimits makes the limits and their names; one draws one of some answers.
+// decideLimits chooses the limits and their names. one returns one of its arguments at random.
 func (s *Service) decideLimits(one func(of ...any) any) {
 	keyMinute, warmUps := one(60, 60, 60, 33, 100).(int), one(3, 3, 3, 5, 1).(int)
 	s.limits = []limit{
@@ -92,11 +90,11 @@ func (s *Service) decideLimits(one func(of ...any) any) {
 	}
 }
 
-// decide makes the decisions about the limits first, and then the others.
+// decide makes all decisions, first those about the limits.
 func (s *Service) decide(one func(of ...any) any) {
 	s.decideLimits(one)
 	coin := func() any { return one(false, true) }
-	// each draws a value for each of the names.
+	// each chooses a value for each name.
 	each := func(names string, draw func(name string) any) map[string]any {
 		drawn := map[string]any{}
 		for name := range strings.FieldsSeq(names) {
@@ -126,10 +124,10 @@ func (s *Service) decide(one func(of ...any) any) {
 
 func (s *Service) yes(id string) bool { return s.Decides[id].(bool) }
 
-// member is the answer to a question whose answer is an object.
+// member returns a member of an answer that is an object.
 func (s *Service) member(id, name string) any { return s.Decides[id].(map[string]any)[name] }
 
-// counter names what counts a call with a key against the limit.
+// counter returns the key of spent for a limit: one for all, or one for each API key.
 func (l limit) counter(key *apiKey) string {
 	if l.perIP {
 		return l.id
@@ -146,7 +144,7 @@ func (s *Service) spend(key *apiKey, now float64, ids ...string) {
 	}
 }
 
-// used is how much of a limit is spent if one more call is counted at a time, by the
+// used returns how much of a limit is spent if it counts one more call at a time, by the
 // definition of each way to count.
 func (s *Service) used(l limit, key *apiKey, at float64) (n float64) {
 	start, last, windows := math.Inf(-1), 0.0, s.Decides["windows"].(string)
@@ -179,7 +177,7 @@ func (s *Service) used(l limit, key *apiKey, at float64) (n float64) {
 	return n
 }
 
-// refusal returns the wait and the name of those of the limits that are spent; a wait
+// refusal returns the wait and the limit_key of a 429, if one of the limits is spent; a wait
 // of 0: none is.
 func (s *Service) refusal(key *apiKey, now float64, ids []string) (wait int, name string) {
 	for _, l := range s.limits {
@@ -222,8 +220,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// answer finds out what is wrong with a call, in the order that the decisions give,
-// or carries it out.
+// answer checks a call, in the order that the decisions give, and carries it out if nothing
+// is wrong.
 func (s *Service) answer(header http.Header, r *http.Request) (flaw, map[string]any) {
 	now := float64(time.Now().UnixMilli()) / 1000
 	key := s.keys[r.Header.Get("Authorization")]
@@ -264,13 +262,13 @@ func (s *Service) answer(header http.Header, r *http.Request) (flaw, map[string]
 var (
 	requests = []string{"key_minute", "ip_minute", "key_day"}
 
-	// operations are the limits that a call spends, other than those on requests.
+	// operations are the limits that a call spends besides those on requests.
 	operations = map[string][]string{
 		"warmup": {"warmup_key_hour"}, "set-byok": {"byok_set_key_hour"}, "create-agent": {"agent_create_key_day", "agent_create_ip_minute"},
 	}
 )
 
-// cost says which limits may refuse a call, and which it spends.
+// cost returns which limits may refuse a call, and which it spends.
 func (s *Service) cost(f flaw, e rawcall.Call, body map[string]any) (asked, spent []string) {
 	own := operations[e.Name]
 	if llm, _ := body["llm"].(map[string]any); llm["api_key"] != nil {
@@ -383,8 +381,8 @@ func (s *Service) time(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// fieldsOf are the members of each body and of the objects in it (interface 2.3 to 2.5
-// and 4): a type, or a bound, or the values with bars between; ! marks the required ones.
+// fieldsOf has the members of each body and of the objects in it (interface 2.3 to 2.5 and
+// 4): a type, the longest length, or values separated by bars. ! means required.
 var fieldsOf = map[string]map[string]string{
 	"warmup":       {"mode": "hosted|byok"},
 	"set-byok":     {"provider": "!openai_compat|openai|anthropic", "api_key": "!text", "base_url": "text", "model": "text", "label": "text"},
@@ -396,7 +394,7 @@ var fieldsOf = map[string]map[string]string{
 		"base_url": "400", "api_key": "text", "label": "60"},
 }
 
-// body reads the call's body; bad is a 400.
+// body reads the call's body. bad is true for a 400.
 func (s *Service) body(r *http.Request, e rawcall.Call) (body map[string]any, bad bool) {
 	text, _ := io.ReadAll(r.Body)
 	switch {
@@ -415,8 +413,8 @@ func (s *Service) body(r *http.Request, e rawcall.Call) (body map[string]any, ba
 		strings.Count(string(text), `"text":`) > 1 && !s.yes("duplicate_members") || s.wrong(e.Name, body)
 }
 
-// wrong reports whether an object has a member that its fields do not allow, or lacks
-// one that they require.
+// wrong reports whether an object has a member that fieldsOf does not allow, or lacks one that
+// it requires.
 func (s *Service) wrong(fields string, object map[string]any) bool {
 	for name, v := range object {
 		lower := strings.ToLower(name)
@@ -463,8 +461,7 @@ func (s *Service) misfit(kind string, v any) bool {
 	return !isText || !slices.Contains(strings.Split(kind, "|"), text)
 }
 
-// After returns a transport that reaches the service after a random latency below
-// most.
+// After returns a transport to the service with a random latency below most.
 func (s *Service) After(random *rand.Rand, most time.Duration) http.RoundTripper {
 	return RoundTrip(func(req *http.Request) (*http.Response, error) {
 		time.Sleep(time.Duration(random.Int64N(int64(most))))
@@ -474,13 +471,14 @@ func (s *Service) After(random *rand.Rand, most time.Duration) http.RoundTripper
 	})
 }
 
-// RoundTrip is a function as an http.RoundTripper.
+// RoundTrip is an http.RoundTripper that calls the function.
 type RoundTrip func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (f RoundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-// Answering answers every call alike, as JSON and with a Retry-After of a second.
+// Answering returns a transport that answers every call in the same way, as JSON and with a
+// Retry-After of a second.
 func Answering(status int, body string) RoundTrip {
 	return func(req *http.Request) (*http.Response, error) {
 		header := http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}}

@@ -50,15 +50,15 @@ var (
 	refusal = `{"error":"rate_limited","limit_key":"requests_per_minute","trace_id":"trace_01jb2m7vqk8rs4d1"}`
 )
 
-// subject has the calls that are measured: by hand, which is the base, or the client's.
+// subject makes the calls that are measured: by hand (the base) or with the client.
 type subject struct {
 	send, read func(context.Context) error
 }
 
-// opener makes a subject that calls over a transport.
+// opener returns a subject that calls over a transport.
 type opener func(b *testing.B, transport http.RoundTripper, baseURL string) subject
 
-// compare runs a benchmark for both subjects, each over a way that it has for itself.
+// compare runs a benchmark for both subjects, each over a way of its own.
 func compare(b *testing.B, name, over string, base, ours opener, run func(*testing.B, subject)) {
 	for i, of := range []string{"base", "client"} {
 		b.Run(name+"/of="+of, func(b *testing.B) {
@@ -68,8 +68,8 @@ func compare(b *testing.B, name, over string, base, ours opener, run func(*testi
 	}
 }
 
-// hand is what a program needs that has no client: JSON, a deadline, and the
-// checks of status and size without which an answer cannot be trusted.
+// hand calls without the client. It has what any program needs: JSON, a deadline, and the
+// checks of status and size without which it cannot trust an answer.
 type hand struct {
 	client  *http.Client
 	baseURL string
@@ -140,7 +140,7 @@ func (h hand) call(ctx context.Context, method, path string, body io.Reader, out
 	return json.Unmarshal(raw, out)
 }
 
-// withOptions is the client, with its own transport where none is given.
+// withOptions calls with the client, over its default transport if none is given.
 func withOptions(opts ...agentmessaging.Option) opener {
 	return func(b *testing.B, transport http.RoundTripper, baseURL string) subject {
 		all := opts
@@ -161,8 +161,8 @@ func withOptions(opts ...agentmessaging.Option) opener {
 	}
 }
 
-// answers is a transport and a server that has both answers in memory. With
-// refuse, every other one is a 429 that asks to come back at once.
+// answers is a transport and a server that has both answers in memory. With refuse, every
+// other answer is a 429 with a Retry-After of 0.
 type answers struct {
 	refuse bool
 	turn   atomic.Int64
@@ -201,8 +201,8 @@ func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, body)
 }
 
-// ways are how an answer comes to a subject. In memory the time is the subject's and
-// net/http's own; the others add a server in the same process.
+// ways are the ways from a subject to a server. In memory the time is that of the subject and
+// net/http alone. The other ways add a server in the same process.
 var ways = map[string]func(b *testing.B) (http.RoundTripper, string){
 	"memory":   func(*testing.B) (http.RoundTripper, string) { return new(answers), memory },
 	"refusing": func(*testing.B) (http.RoundTripper, string) { return &answers{refuse: true}, memory },
@@ -210,14 +210,14 @@ var ways = map[string]func(b *testing.B) (http.RoundTripper, string){
 	"http2":    func(b *testing.B) (http.RoundTripper, string) { return serve(b, true, nil) },
 }
 
-// serve starts a server, in a network that takes time unless it is nil.
+// serve starts a server. If a network is given, messages take time on it.
 func serve(b *testing.B, http2 bool, in *network) (*http.Transport, string) {
 	server := httptest.NewUnstartedServer(new(answers))
 	if in != nil {
 		in.Listener = server.Listener
 		server.Listener = in
 	}
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that a herd opened and did not need
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log connections that were opened and not needed
 	if server.EnableHTTP2 = http2; http2 {
 		server.StartTLS()
 	} else {
@@ -227,13 +227,13 @@ func serve(b *testing.B, http2 bool, in *network) (*http.Transport, string) {
 	return pooled(server.Client().Transport.(*http.Transport)), server.URL
 }
 
-// pooled keeps a connection for each caller.
+// pooled returns a transport that keeps a connection for each caller.
 func pooled(t *http.Transport) *http.Transport {
 	t.MaxIdleConnsPerHost = 1000
 	return t
 }
 
-// BenchmarkCall is one call after another.
+// BenchmarkCall measures one call after another.
 func BenchmarkCall(b *testing.B) {
 	for _, over := range []string{"memory", "http1", "http2"} {
 		compare(b, "over="+over+"/call=post", over, byHand, withOptions(), func(b *testing.B, s subject) { repeat(b, s.send) })
@@ -252,16 +252,16 @@ func repeat(b *testing.B, call func(context.Context) error) {
 	}
 }
 
-// BenchmarkCallers is a POST where 64 goroutines share a client: the processor
-// time of the whole process, the server included.
+// BenchmarkCallers measures a POST of 64 goroutines that share a client: the processor time
+// of the whole process, the server included.
 func BenchmarkCallers(b *testing.B) {
 	for _, over := range []string{"http1", "http2"} {
 		compare(b, "over="+over, over, byHand, withOptions(), func(b *testing.B, s subject) { parallel(b, s.send) })
 	}
 }
 
-// parallel calls from 64 goroutines, each under another context, since a shared one is
-// a lock.
+// parallel calls from 64 goroutines, each under its own context, because all calls under one
+// context share its lock.
 func parallel(b *testing.B, call func(context.Context) error) {
 	const callers = 64
 	b.SetParallelism(callers / max(1, min(callers, runtime.GOMAXPROCS(0))))
@@ -281,7 +281,7 @@ func parallel(b *testing.B, call func(context.Context) error) {
 	b.ReportMetric(float64(processorTime()-begun)/float64(b.N), "cpu-ns/op")
 }
 
-// processorTime is what this process has used so far, of all its threads.
+// processorTime returns the processor time of this process so far, in all threads.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -290,8 +290,8 @@ func processorTime() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// BenchmarkRefused is a GET that is refused once: the client's one call with its
-// cool-down, and by hand two calls.
+// BenchmarkRefused measures a GET that is refused once: one call of the client with its
+// cool-down, and two calls by hand.
 func BenchmarkRefused(b *testing.B) {
 	twice := func(b *testing.B, transport http.RoundTripper, baseURL string) subject {
 		read := byHand(b, transport, baseURL).read
@@ -304,14 +304,14 @@ func BenchmarkRefused(b *testing.B) {
 	compare(b, "call=get", "refusing", twice, client, func(b *testing.B, s subject) { repeat(b, s.read) })
 }
 
-// jumping is a clock that jumps over waits.
+// jumping is a clock whose waits take no time.
 type jumping struct{ ahead time.Duration }
 
 func (j *jumping) Now() time.Time { return time.Now().Add(j.ahead) }
 
 func (j *jumping) Sleep(_ context.Context, d time.Duration) error { j.ahead += d; return nil }
 
-// BenchmarkWith is a POST in memory with one thing switched on; the base has nothing on.
+// BenchmarkWith measures a POST in memory with one option; the base has none.
 func BenchmarkWith(b *testing.B) {
 	p, err := pacer.New([]pacer.Limit{{Max: 1 << 30, Window: time.Second}})
 	require.NoError(b, err)
@@ -330,7 +330,7 @@ func BenchmarkWith(b *testing.B) {
 	}
 }
 
-// withCallInfo is the client where each call has a CallInfo.
+// withCallInfo calls with the client, each time with a CallInfo.
 func withCallInfo(b *testing.B, transport http.RoundTripper, baseURL string) subject {
 	send := withOptions()(b, transport, baseURL).send
 	return subject{send: func(ctx context.Context) error {
@@ -338,8 +338,8 @@ func withCallInfo(b *testing.B, transport http.RoundTripper, baseURL string) sub
 	}}
 }
 
-// telemetry is what README.md of that module recommends for a service, with an
-// exporter that drops what it is given.
+// telemetry is the observer as the README of otelagentmessaging recommends it, with an
+// exporter that drops everything.
 func telemetry(b *testing.B, sampler sdktrace.Sampler, meters otelmetric.MeterProvider) opener {
 	tracers := sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler), sdktrace.WithBatcher(tracetest.NewNoopExporter()))
 	observer, err := otelagentmessaging.NewObserver(otelagentmessaging.WithTracerProvider(tracers), otelagentmessaging.WithMeterProvider(meters))
@@ -347,7 +347,7 @@ func telemetry(b *testing.B, sampler sdktrace.Sampler, meters otelmetric.MeterPr
 	return withOptions(agentmessaging.WithObserver(observer))
 }
 
-// discard is a handler that drops records, those below its level unformatted.
+// discard is a slog handler that drops records. slog does not make those below its level.
 type discard slog.Level
 
 func (d discard) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.Level(d) }

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// oneWay is half of the 20 ms there and back.
+// oneWay is the latency of a message: half of 20 ms.
 const oneWay = 10 * time.Millisecond
 
-// BenchmarkNetwork measures callers who share a new client, 20 ms away from the service.
-// All begin at once, and each makes 20 calls. ns/op is for all of them.
+// BenchmarkNetwork measures callers that share a new client, 20 ms away from the service. All
+// begin at once, and each makes 20 calls. ns/op is the time for all calls.
 func BenchmarkNetwork(b *testing.B) {
 	counts := []int{1, 600}
 	if testing.Short() {
@@ -38,7 +38,7 @@ func BenchmarkNetwork(b *testing.B) {
 						case of == "base":
 						case over == "http1":
 							s = withOptions()(b, nil, url) // the client's own pool
-						default: // it cannot be given the certificate of the test's server
+						default: // that pool does not trust the test server's certificate
 							s = withOptions()(b, pool, url)
 						}
 						took = append(took, begin(b, s, callers)...)
@@ -74,8 +74,7 @@ func begin(b *testing.B, s subject, callers int) []time.Duration {
 	return took
 }
 
-// network is a listener whose connections take their time, there, back and for the
-// handshake.
+// network is a listener on whose connections messages and the handshake take time.
 type network struct {
 	net.Listener
 	opened atomic.Int64
@@ -96,7 +95,7 @@ func (n *network) Accept() (net.Conn, error) {
 	return server, nil
 }
 
-// pass copies each piece that arrives, when its time on the way is over.
+// pass copies each piece after its time on the way.
 func pass(to, from net.Conn) {
 	type piece struct {
 		due   time.Time
@@ -107,7 +106,7 @@ func pass(to, from net.Conn) {
 		defer to.Close()
 		for p := range underway {
 			time.Sleep(time.Until(p.due))
-			_, _ = to.Write(p.bytes) // a connection that is gone is read to its end
+			_, _ = to.Write(p.bytes) // go on reading even if the other end is gone
 		}
 	}()
 	defer close(underway)

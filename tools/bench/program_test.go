@@ -15,7 +15,7 @@ import (
 
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
-// BenchmarkStart starts the fake's program, to its first answer, and ends it.
+// BenchmarkStart measures the fake's program from its start to its first answer.
 func BenchmarkStart(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "program")
 	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "../../cmd/agentmessaging-fake").CombinedOutput()
@@ -28,7 +28,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// awaitAnswer runs a program until it has answered once.
+// awaitAnswer starts a program, and waits until it has answered once.
 func awaitAnswer(b *testing.B, program *exec.Cmd) {
 	output, err := program.StdoutPipe()
 	require.NoError(b, err)

@@ -1,6 +1,6 @@
-// Package docs_test holds README.md and the pages of docs to the code: their Go
-// compiles, the names that they mention exist, their links lead somewhere, and
-// their tables and numbers are those of internal/spec.
+// Package docs_test checks README.md and the pages of docs against the code: their Go
+// compiles, the names that they mention exist, their links lead somewhere, and their tables
+// and numbers agree with internal/spec.
 package docs_test
 
 import (
@@ -43,22 +43,21 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/tools/docs/internal/pages"
 )
 
-// root is the root of the repository, where the pages are. Each test goes there
-// itself: go test then sees which pages it read, and runs it again when one
-// changes.
+// root is the root of the repository, where the pages are. Each test changes to it by itself:
+// then go test knows which pages the test read, and runs it again when one changes.
 const root = "../.."
 
 const module = "github.com/agent-messaging-service/agentmessaging-go"
 
-// known are the packages that a block may use without an import.
+// known are packages that a block may use without an import.
 var known = []string{
 	"bytes", "context", "encoding/json", "errors", "fmt", "log/slog", "net/http", "net/http/httptest", "os", "path/filepath", "strings", "sync", "testing", "testing/synctest", "time",
 	"github.com/stretchr/testify/assert", "github.com/stretchr/testify/require",
 	module, module + "/agentmessagingtest", module + "/contract", module + "/observe", module + "/fakeserver", module + "/pacer", module + "/sweep",
 }
 
-// TestPagesCompile type-checks the Go of the README, of docs and of what package
-// documentation begins with. A block is a file, declarations or statements.
+// TestPagesCompile type-checks the Go blocks of the README, of docs, and of the beginning of
+// package documentation. A block is a file, declarations or statements.
 func TestPagesCompile(t *testing.T) {
 	t.Chdir(root)
 	fset := token.NewFileSet()
@@ -73,7 +72,7 @@ func TestPagesCompile(t *testing.T) {
 				continue
 			}
 			config := types.Config{Importer: imports, GoVersion: "go1.25", Error: func(err error) {
-				unused := err.(types.Error).Soft // a name that the reader of an excerpt may use
+				unused := err.(types.Error).Soft // an unused name: the excerpt leaves its use to the reader
 				assert.True(t, unused && !whole, "%s", err)
 			}}
 			_, _ = config.Check("block", fset, []*ast.File{file}, nil)
@@ -87,8 +86,8 @@ func docs(t *testing.T) []string {
 	return pages
 }
 
-// blocks returns a page's blocks of Go by line. Of a Go file it returns the first block of
-// the package documentation.
+// blocks returns the Go blocks of a page, by their lines. For a Go file it returns the first
+// block of the package documentation.
 func blocks(t *testing.T, page string) map[int]string {
 	pattern, most, text := "(?s)```go\n(.*?)```", -1, read(t, page)
 	if strings.HasSuffix(page, ".go") {
@@ -102,14 +101,14 @@ func blocks(t *testing.T, page string) map[int]string {
 	return found
 }
 
-// listed is what the go command says of a package.
+// listed is what go list says about a package.
 type listed struct {
-	export string   // the file in which the compiler keeps what it exports
-	deps   []string // what it imports, directly or not
+	export string   // the file with its export data
+	deps   []string // the packages that it imports, directly or not
 }
 
-// packages are those that a block may import, and all that they import. The working
-// directory is root.
+// packages returns the packages that a block may import, and all that they import. The
+// working directory must be root.
 var packages = sync.OnceValues(func() (map[string]listed, error) {
 	list := exec.Command("go", append([]string{"list", "-e", "-export", "-deps", "-f", `{{.ImportPath}} {{or .Export "-"}} {{join .Deps " "}}`, "log", "net"}, known...)...)
 	list.Stderr = os.Stderr
@@ -122,8 +121,8 @@ var packages = sync.OnceValues(func() (map[string]listed, error) {
 	return all, err
 })
 
-// TestWhoImportsWhom holds the packages to CONTRIBUTING.md. What users compile with the
-// client and the pacer imports go-retryablehttp, and nothing else of other modules.
+// TestWhoImportsWhom checks the imports against CONTRIBUTING.md. The packages that users
+// compile for the client and the pacer import go-retryablehttp, and no other module.
 func TestWhoImportsWhom(t *testing.T) {
 	t.Chdir(root)
 	all, err := packages()
@@ -149,7 +148,7 @@ func TestWhoImportsWhom(t *testing.T) {
 	}
 }
 
-// complete makes a file of a block, unless it is one; line says where it begins.
+// complete returns a block as a whole file. line is where the block begins.
 func complete(block, line string) (file string, whole bool) {
 	if strings.HasPrefix(block, "package ") {
 		return line + block, true
@@ -173,18 +172,19 @@ func read(t *testing.T, name string) string {
 
 var update = flag.Bool("update", false, "write the Go of the pages into internal/pages")
 
-// ran has nil for a page whose tests run as they are. For any other page it has the
-// functions that are swept.
+// ran has the pages whose code is run. It is nil for a page whose tests run as they are. For
+// other pages it has the functions that are swept.
 var ran = map[string][]string{
 	"README.md": nil, "docs/design.md": nil, "docs/faults.md": nil, "docs/limits.md": nil, "docs/migration.md": nil, "docs/tenants.md": nil, "docs/testing.md": nil,
 	"docs/sweep.md":  {"answer", "agentOf", "replace"},
 	"docs/errors.md": {"advice", "enableSMS"},
 }
 
-// header is what a whole file begins with, up to its imports.
+// header matches the beginning of a whole file, up to its imports.
 var header = regexp.MustCompile(`(?s)^package .*?\n\)\n`)
 
-// TestPagesAreRun: internal/pages, which the tests below run, is the code of the pages.
+// TestPagesAreRun checks that internal/pages, which the tests below run, has the code of the
+// pages.
 func TestPagesAreRun(t *testing.T) {
 	t.Chdir(root)
 	source := ""
@@ -217,9 +217,9 @@ func TestPagesAreRun(t *testing.T) {
 	assert.True(t, read(t, file) == string(formatted), "%s is out of date; to rewrite it: go test ./tools/docs -update", file)
 }
 
-// functions returns the functions of a page with these names. Where the page shows some
-// twice, first with a bug, the later ones keep their names, and "answer" of the earlier
-// ones becomes "firstAnswer".
+// functions returns the functions of a page with these names. If the page shows one twice,
+// first with a bug, the later one keeps its name, and the first "answer" becomes
+// "firstAnswer".
 func functions(t *testing.T, page string, names []string) string {
 	earlier, later := "", ""
 	for _, name := range names {
@@ -250,7 +250,7 @@ func TestApplicationsOfThePagesSurvive(t *testing.T) {
 	pages.Survive(t)
 }
 
-// keepInMemory has the folders of a test in memory, where thousands of small files are
+// keepInMemory puts the folders of a test into memory, where thousands of small files are
 // faster.
 func keepInMemory(t *testing.T) {
 	if _, err := os.Stat("/dev/shm"); err == nil {
@@ -258,8 +258,8 @@ func keepInMemory(t *testing.T) {
 	}
 }
 
-// The picture of the sweep shows what go test prints of its first bot, but for times, the
-// numbers of lines, and the ends of long lines.
+// The picture of the sweep shows what go test prints for the first bot, except times, line
+// numbers, and the ends of long lines.
 func TestBotSurvives(t *testing.T) {
 	if os.Getenv("SWEEP_THE_BOT") != "" {
 		pages.SurviveNot(t)
@@ -282,7 +282,7 @@ func TestBotSurvives(t *testing.T) {
 
 const limitsPage, errorsPage, fakePage = "docs/limits.md", "docs/errors.md", "docs/fake.md"
 
-// TestDecisions: the fake's page has a table of what it decides.
+// TestDecisions checks the table of the fake's decisions on the fake's page.
 func TestDecisions(t *testing.T) {
 	t.Chdir(root)
 	table := ""
@@ -294,8 +294,8 @@ func TestDecisions(t *testing.T) {
 
 func code(s string) string { return "`" + s + "`" }
 
-// TestLimitsPage: the page has each endpoint, each member of a
-// request with its bound, and the numbers of each limit and plan.
+// TestLimitsPage checks that the page has each endpoint, each member of a request with its
+// bound, and the numbers of each limit and plan.
 func TestLimitsPage(t *testing.T) {
 	t.Chdir(root)
 	page := read(t, limitsPage)
@@ -312,13 +312,13 @@ func TestLimitsPage(t *testing.T) {
 		wantRow(t, page, thousands(l.Max)+windows[l.Window], perIP[l.PerIP], code(string(l.Key)))
 	}
 	for _, p := range spec.Plans {
-		if p.Name != spec.PreviewPlan { // whose limits the table above has
+		if p.Name != spec.PreviewPlan { // the table above has its limits
 			wantRow(t, page, titles[p.Name], thousands(p.Max[0]), thousands(p.Max[1]), thousands(p.Max[2]))
 		}
 	}
 }
 
-// wantRow looks for a table's row that has these cells in this order.
+// wantRow checks that a table has a row with these cells in this order.
 func wantRow(t *testing.T, page string, cells ...string) {
 	t.Helper()
 	var row []string
@@ -353,8 +353,8 @@ func thousands(n int) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// TestErrorsPage: the page explains each status of each method once, and has each
-// kind.
+// TestErrorsPage checks that the page explains each status of each method once, and has each
+// kind of error.
 func TestErrorsPage(t *testing.T) {
 	t.Chdir(root)
 	page := read(t, errorsPage)
@@ -380,7 +380,7 @@ func TestErrorsPage(t *testing.T) {
 	}
 }
 
-// TestSweepPageNamesEveryFault, under the name that sweep prints. The control interface
+// The page has the names that sweep prints. The control interface
 // has each fault of package fakeserver.
 func TestSweepPageNamesEveryFault(t *testing.T) {
 	t.Chdir(root)
@@ -406,8 +406,8 @@ var (
 	unnamed = regexp.MustCompile(`[^\pL\pN_-]`)
 )
 
-// TestLinks follows the relative links of every page, to headings too. Others are
-// only public addresses: nothing is fetched.
+// TestLinks follows the relative links of every page, to headings too. It fetches nothing:
+// any other link must only look like a public address.
 func TestLinks(t *testing.T) {
 	t.Chdir(root)
 	assert.Error(t, problem(t, "README.md", "docs/fake.md#gone"))
@@ -420,7 +420,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// problem says why a page's link leads nowhere; nil if it leads somewhere.
+// problem returns why a page's link leads nowhere; nil if it leads somewhere.
 func problem(t *testing.T, page, link string) error {
 	if public.MatchString(link) {
 		return nil
@@ -439,8 +439,8 @@ func problem(t *testing.T, page, link string) error {
 	return nil
 }
 
-// anchors are the names that a forge gives to the headings of a page: small
-// letters, digits, and hyphens for spaces.
+// anchors returns the names that a forge gives to the headings of a page: lower-case letters,
+// digits, and hyphens for spaces.
 func anchors(text string) (names []string) {
 	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
 		slug := strings.ToLower(titled.ReplaceAllString(m[1], "$1"))
@@ -466,9 +466,8 @@ func filesOf(t *testing.T, ending string) (files []string) {
 
 func noPartOfAName(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// TestDocsNames looks in the code for each exported name that a page mentions; in
-// SECURITY.md these are tests, too, which only their functions prove. words begins with
-// names of other projects.
+// TestDocsNames looks in the code for each exported name that a page mentions. SECURITY.md
+// also mentions tests. words begins with names of other projects.
 func TestDocsNames(t *testing.T) {
 	t.Chdir(root)
 	words := map[string]bool{"Create": true, "MaxConnsPerHost": true, "StandardClient": true}
@@ -491,7 +490,7 @@ func TestDocsNames(t *testing.T) {
 	}
 }
 
-// TestEveryEndpoint: whatever lists the endpoints by itself lists those of internal/spec.
+// TestEveryEndpoint checks that every list of the endpoints agrees with internal/spec.
 func TestEveryEndpoint(t *testing.T) {
 	t.Chdir(root)
 	client := reflect.TypeFor[*agentmessaging.Client]()
@@ -518,8 +517,8 @@ func TestEveryEndpoint(t *testing.T) {
 	}
 }
 
-// TestVersionsAgree: Version, what the modules below the root require, and the
-// newest section of the changelog are all of the next release.
+// TestVersionsAgree checks that Version, the requirements of the modules below the root, and
+// the newest section of the changelog name the same release, the next one.
 func TestVersionsAgree(t *testing.T) {
 	t.Chdir(root)
 	required := regexp.MustCompile(regexp.QuoteMeta(module) + `(?:/\w+)? (v\S+)`)

@@ -19,7 +19,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
-	_ "github.com/oapi-codegen/runtime" // what the clients import
+	_ "github.com/oapi-codegen/runtime" // imported by the generated clients
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -32,7 +32,7 @@ const (
 	controlFile  = "../../cmd/agentmessaging-fake/internal/control/openapi.yaml"
 )
 
-// load reads a document, which is valid, its examples included.
+// load reads a document, and checks that it and its examples are valid.
 func load(t testing.TB, file string) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromFile(file)
@@ -41,7 +41,7 @@ func load(t testing.TB, file string) *openapi3.T {
 	return doc
 }
 
-// operations returns the document's operations by call, such as "GET /v1/status".
+// operations returns the document's operations by their calls, such as "GET /v1/status".
 func operations(doc *openapi3.T) map[string]*openapi3.Operation {
 	all := map[string]*openapi3.Operation{}
 	for path, item := range doc.Paths.Map() {
@@ -52,7 +52,7 @@ func operations(doc *openapi3.T) map[string]*openapi3.Operation {
 	return all
 }
 
-// TestDefaults of interface 2.3 and 4.2, which no run shows.
+// TestDefaults checks the defaults of interface 2.3 and 4.2, which no call shows.
 func TestDefaults(t *testing.T) {
 	schemas := load(t, documentFile).Components.Schemas
 	for member, want := range map[string]string{"WarmUpRequest.mode": "hosted", "AgentLlm.mode": "hosted", "AgentLlm.tier": "fast"} {
@@ -108,7 +108,8 @@ func wantBounds(t *testing.T, where string, schema *openapi3.Schema, field *spec
 	}
 }
 
-// variants are an example, and others with one member less or more, or with another value.
+// variants returns an example, and copies of it with one member less or more, or with another
+// value.
 func variants(example map[string]any) []map[string]any {
 	all := []map[string]any{example}
 	with := func(name string, value any) {
@@ -132,10 +133,9 @@ func variants(example map[string]any) []map[string]any {
 	return all
 }
 
-// TestControl holds every reply that the tests of the control interface get to its
-// document, and wants a success of each operation among them. One of these tests calls
-// every route, so none is missing in the document. What a test adds to the fake has the
-// bounds of a request.
+// TestControl compares every reply that the tests of the control interface get with its
+// document. There must be a success of each operation. One of these tests calls every route,
+// so the document misses none. What a test adds to the fake has the bounds of a request.
 func TestControl(t *testing.T) {
 	for _, kind := range []string{"text/event-stream", "application/yaml"} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.FileBodyDecoder)
@@ -182,7 +182,7 @@ func TestControl(t *testing.T) {
 	assert.Empty(t, slices.Collect(maps.Keys(untested)), "no test has these succeed")
 }
 
-// TestClientsCanBeGenerated of both documents, and compile.
+// TestClientsCanBeGenerated checks that generated clients of both documents compile.
 func TestClientsCanBeGenerated(t *testing.T) {
 	for _, document := range []string{documentFile, controlFile} {
 		client := filepath.Join(t.TempDir(), "client.gen.go")
@@ -196,8 +196,8 @@ func TestClientsCanBeGenerated(t *testing.T) {
 	}
 }
 
-// startPrism returns the address of Prism, a mock server of the document that others
-// wrote. It checks each request by a validator of its own.
+// startPrism starts Prism, a mock server that others wrote, on the document, and returns its
+// address. Prism checks each request with its own validator.
 func startPrism(t *testing.T) string {
 	prism, err := exec.LookPath("node_modules/.bin/prism")
 	if err != nil {
@@ -217,14 +217,14 @@ func startPrism(t *testing.T) string {
 	return address
 }
 
-// beyondPrism matches the cases of rules that Prism does not know. It keeps nothing,
-// takes any key and any agent, and answers JSON that it cannot read in its own way.
+// beyondPrism matches the cases of rules that Prism does not know. Prism keeps no state,
+// accepts any key and any agent, and has other errors for JSON that it cannot read.
 const beyondPrism = "TestLive/.*/(ids-differ|null|set-|byok-(mode|not|cleared|of|neither)|400-(changes|creation)|" +
 	"credential-(unknown|shortened|lengthened|two-keys|other-case)|agent-(unknown|id)|body-invalid|key-not-in-errors)"
 
 // TestContractOnPrism runs the contract suite as on the live service. Its cases try each
-// bound of a request on both sides, and calls without a key: the document takes and
-// refuses the same.
+// bound of a request on both sides, and calls without a key, so the document must accept
+// and refuse the same.
 func TestContractOnPrism(t *testing.T) {
 	progress, passed := filepath.Join(t.TempDir(), "progress.json"), map[string]string{}
 	cases := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run=TestLive$", "-skip="+beyondPrism, "./contract",
