@@ -98,8 +98,8 @@ func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
 
 // Ask implements Rule.
 func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
-	p, waitHere := &c.classes[first.Class.ID], 0
-	g := cmp.Or(p.gate, new(gate))
+	state, waitHere := &c.classes[first.Class.ID], 0
+	g := cmp.Or(state.gate, new(gate))
 	for class, q := range c.queues {
 		if c.classes[class.ID].gate == g {
 			waitHere += q.waiting
@@ -109,15 +109,15 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 		opens, jittered := g.opens(waitHere, first)
 		if now < jittered {
 			s := Schedule{
-				Opens: opens, Turn: jittered, Again: min(jittered, p.tryAt),
+				Opens: opens, Turn: jittered, Again: min(jittered, state.tryAt),
 				Estimated: true, Key: g.key, TraceID: g.trace,
 			}
 			if g.emptied() > 0 { // it has opened before, and let nobody through
 				s.RefusedSince, s.RefusedUntil = g.lastPass, g.due
 			}
-			if waiting > 0 && now >= p.tryAt {
-				p.tryAt, p.tryAfter = now+p.tryAfter, min(2*p.tryAfter, maxTrial)
-				s.Grants, s.Again = []Grant{{At: now, ReportSuccess: true, Mark: g}}, min(jittered, p.tryAt)
+			if waiting > 0 && now >= state.tryAt {
+				state.tryAt, state.tryAfter = now+state.tryAfter, min(2*state.tryAfter, maxTrial)
+				s.Grants, s.Again = []Grant{{At: now, ReportSuccess: true, Mark: g}}, min(jittered, state.tryAt)
 			}
 			return s
 		}
@@ -128,7 +128,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 		return Schedule{}
 	}
 	s := g.next(now, waitHere <= 1)
-	p.limited.Store(g.ramp != nil)
+	state.limited.Store(g.ramp != nil)
 	return s
 }
 
@@ -206,16 +206,16 @@ func (g *gate) open(now time.Duration) {
 
 // Done implements Rule.
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
-	p, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
-	if p.gate != nil && passed && w.Grant.Mark != nil {
-		p.gate.lastPass = now // even if the class leaves the gate below: the limit may be the same
+	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
+	if state.gate != nil && passed && w.Grant.Mark != nil {
+		state.gate.lastPass = now // even if the class leaves the gate below: the limit may be the same
 	}
 	switch mark := w.Grant.Mark.(type) {
 	case *ramp:
 		mark.record(o)
 	case *gate: // the class tried whether the gate holds it back; see classState
-		if passed && p.gate == mark && p.tryAt < never { // and the limit has not refused the class itself since
-			p.gate = nil
+		if passed && state.gate == mark && state.tryAt < never { // and the limit has not refused the class itself since
+			state.gate = nil
 		}
 	}
 	if !o.Refused {
@@ -257,16 +257,16 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 		first = 2 * firstTrial // the gate opens sooner than a trial, unless it backs off
 	}
 	for i := range c.classes {
-		p := &c.classes[i]
+		state := &c.classes[i]
 		switch {
-		case p.gate != g:
+		case state.gate != g:
 			continue
 		case i == class, i == class|1:
-			p.tryAt = never
+			state.tryAt = never
 		case closes:
-			p.tryAt, p.tryAfter = now+first, 2*firstTrial
+			state.tryAt, state.tryAfter = now+first, 2*firstTrial
 		}
-		p.limited.Store(true)
+		state.limited.Store(true)
 	}
 	return news
 }

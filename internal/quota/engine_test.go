@@ -23,7 +23,7 @@ func reading() *Waiter {
 	return &Waiter{Endpoint: spec.GetAgent, MaxWait: DefaultMaxWait, Patience: 5 * time.Minute, Clock: RealClock{}}
 }
 
-// closed is a cool-down in which somebody was refused.
+// closed returns a cool-down whose limit k is closed for d.
 func closed(d time.Duration) *Engine {
 	e := NewCoolDown(func() float64 { return 0 })
 	e.Done(reading(), *refuses("k", d))
@@ -120,11 +120,11 @@ func refuseAll(t *testing.T, callers int, within, asked, through time.Duration) 
 	return sent
 }
 
-// badClock is ahead of the real one, and panics once.
+// badClock is ahead of the real clock, and panics once, at the n-th reading.
 type badClock struct {
 	RealClock
-	by       time.Duration
-	readings int // until it panics; 0: never
+	by       time.Duration // ahead
+	readings int           // n; 0: never
 }
 
 func (c *badClock) Now() time.Time {
@@ -134,9 +134,9 @@ func (c *badClock) Now() time.Time {
 	return time.Now().Add(c.by)
 }
 
-// TestClockThatPanics does so in the call that reads it, which keeps nothing. Others wait
-// until the limit opens, though the one that slept for all has left.
-func TestClockThatPanics(t *testing.T) {
+// The panic reaches the call that reads the clock, which leaves the line. Other calls wait
+// until the limit opens, even if the call that left was the sleeper.
+func TestClockThatPanicsLeavesNoCallInLine(t *testing.T) {
 	for last := range 12 {
 		synctest.Test(t, func(t *testing.T) {
 			e, clock, began := closed(10*s), &badClock{readings: 1 + last}, time.Now()
@@ -158,9 +158,9 @@ func TestClockThatPanics(t *testing.T) {
 	}
 }
 
-// TestAnotherClock forgets the cool-down if it goes back by more than a second: a client
-// may be shared by several synctest bubbles, each of which begins in the year 2000, and by
-// what is outside. However often that changes, calls wait until the limit opens.
+// TestAnotherClock checks that a clock that is back by more than a second forgets the
+// cool-down. Several synctest bubbles, each of which begins in the year 2000, and code outside
+// may share a client. However often the clock changes, calls wait until the limit opens.
 func TestAnotherClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for by, forgets := range map[time.Duration]bool{-s: false, -s - 1: true, -h: true, 0: false, maxJump + 1: true} {
@@ -250,10 +250,10 @@ func TestRulesThatFail(t *testing.T) {
 	}
 }
 
-// TestOnWaitThatBlocks delays its own call only, though this one slept for all. All are
-// told at once how long they will wait.
-func TestOnWaitThatBlocks(t *testing.T) {
-	for _, calls := range [][]time.Duration{{h, 0, 0}, {-1, h, 0}} { // the first of the latter has no OnWait
+// It delays only its own call, even if that is the sleeper. OnWait of all calls is called at
+// once with the length of the wait.
+func TestOnWaitThatBlocksDelaysNoOtherCall(t *testing.T) {
+	for _, calls := range [][]time.Duration{{h, 0, 0}, {-1, h, 0}} { // how long OnWait blocks; -1: the call has none
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			rule := newStub(func() Schedule {
@@ -283,9 +283,9 @@ func TestOnWaitThatBlocks(t *testing.T) {
 	}
 }
 
-// TestLineAgainstANaiveOne: tenants take turns, each in the order in which its calls
-// came, those that the service has refused go first, and before is how many really go
-// before.
+// TestLineAgainstANaiveOne compares a line with a sorted slice, by random steps: tenants take
+// turns, the calls of a tenant go in order, refused calls go first, and push returns how
+// many calls go before.
 func TestLineAgainstANaiveOne(t *testing.T) {
 	for seed := range uint64(4) {
 		random := rand.New(rand.NewPCG(seed, 1))
