@@ -44,13 +44,15 @@ func (a *attempt) run() {
 		defer a.report(ctx)
 	}
 	defer a.release(ctx)
-	if a.failure = a.acquire(ctx); a.failure != nil {
+	a.failure = a.acquire(ctx)
+	if a.failure != nil {
 		a.Err, a.outcome = a.finishFailure(), outcomeRefused
 		return
 	}
 	c.attempts++
 	a.send(c.client.handlers.emit(ctx, silent, func() Event { return RequestStart{c.subject, a.number} }))
-	if a.outcome = classify(a.Answer, a.failure, c.endpoint, c.ctxErr()); a.outcome == outcomeLimited {
+	a.outcome = classify(a.Answer, a.failure, c.endpoint, c.ctxErr())
+	if a.outcome == outcomeLimited {
 		c.refusals++
 	}
 }

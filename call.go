@@ -264,7 +264,8 @@ func (c *call) nextAttempt() bool {
 // attempt, takeRetry adds the reason to the failure.
 func (c *call) takeRetry() (wait time.Duration, again bool) {
 	a, policy := c.last, c.client.retry
-	switch c.pause = 0; {
+	c.pause = 0
+	switch {
 	case a.Renewed && c.renewals < maxRenewals: // at once, on another connection
 		c.renewals++
 		return 0, true

@@ -144,17 +144,14 @@ func (c *Client) GoString() string { return c.String() }
 // headers returns a function that gives the header of a request with or without a body.
 // All calls share the two maps: nobody writes to them.
 func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
-	var (
-		auth  = []string{"Bearer " + apiKey}
-		json  = []string{"application/json"}
-		agent = []string{userAgent}
+	without := http.Header{
+		"Authorization": {"Bearer " + apiKey}, "Accept": {"application/json"}, "User-Agent": {userAgent},
 		// To decompress a few kilobytes costs more than it saves. And if net/http
 		// decompressed them, exchange could not bound how much it reads.
-		plain = []string{"identity"}
-	)
-	without := http.Header{"Authorization": auth, "Accept": json, "Accept-Encoding": plain, "User-Agent": agent}
+		"Accept-Encoding": {"identity"},
+	}
 	withBody := maps.Clone(without)
-	withBody["Content-Type"] = json
+	withBody["Content-Type"] = []string{"application/json"}
 	return func(hasBody bool) http.Header {
 		if hasBody {
 			return withBody
