@@ -344,16 +344,8 @@ func (w *Watcher) learnStates(p *watchedCall, key *watchedKey) {
 	case rawcall.SetBYOK.Name:
 		key.byok = stateAfter(ok, byokSet)
 	case rawcall.GetBYOK.Name:
-		if !ok || p.Body == nil {
-			break
-		}
-		stored := p.At("byok") != nil
-		if key.byok == byokUnclear {
-			w.keepAnswer(p, "creation_stores_key", stored)
-		}
-		key.byok = byokNone
-		if stored {
-			key.byok = byokSet
+		if ok && p.Body != nil {
+			w.learnStored(p, key, p.At("byok") != nil)
 		}
 	case rawcall.ClearBYOK.Name:
 		if key.byok == byokNone && (ok || missing) {
@@ -376,6 +368,17 @@ func (w *Watcher) learnStates(p *watchedCall, key *watchedKey) {
 		if known && agent.owner == p.key && agent.byok && key.byok == byokNone && (ok || missing || p.Status == 400 && w.anotherError(p)) {
 			w.keepAnswer(p, "byok_cleared", p.Status)
 		}
+	}
+}
+
+// learnStored learns from an answer that says whether the key has a BYOK configuration.
+func (w *Watcher) learnStored(p *watchedCall, key *watchedKey, stored bool) {
+	if key.byok == byokUnclear {
+		w.keepAnswer(p, "creation_stores_key", stored)
+	}
+	key.byok = byokNone
+	if stored {
+		key.byok = byokSet
 	}
 }
 
