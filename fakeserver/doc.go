@@ -9,6 +9,10 @@
 //	}
 //	req.Header.Set("Authorization", "Bearer "+fake.Key())
 //	resp, err := client.Do(req)
+//	if err != nil {
+//		t.Fatal(err)
+//	}
+//	defer resp.Body.Close() // 200, and {"ok":true,"service":"agent-messaging-fake", ...}
 //
 // "Interface 4.6" in these pages names a section of the service's interface
 // document.

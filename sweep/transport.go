@@ -177,7 +177,8 @@ func (x *execution) fingerprint() string {
 }
 
 // nextFault returns the fault that strikes a request, if any, and whether the scenario was
-// ended, so that nothing may be sent.
+// ended, so that nothing may be sent. It ends a scenario that takes too long, and records
+// how often the key was refused before this request, and an agent that the fault takes away.
 func (x *execution) nextFault(c *Call) (f faults.Fault, ended bool) {
 	ended = true // note runs nothing after the end of the execution
 	x.note(func() {

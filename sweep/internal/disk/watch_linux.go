@@ -51,7 +51,7 @@ func (w *Watch) add(folder string) {
 }
 
 // changes returns what has happened since its last call, in order. known is false if the
-// kernel gave the watch no events. The parts of one write are one change.
+// kernel had no watch to give. The parts of one write are one change.
 func (w *Watch) changes() (all []Change, known bool) {
 	var buffer [1 << 14]byte
 	moves := map[uint32]string{} // where an entry was that moves, by the kernel's cookie

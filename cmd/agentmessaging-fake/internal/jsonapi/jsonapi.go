@@ -106,7 +106,7 @@ func Read(w http.ResponseWriter, r *http.Request, allowed string, most int64) (q
 			return q, nil, fmt.Errorf("query: parameter %s", notAllowed(name, names))
 		case len(values) > 1:
 			return q, nil, fmt.Errorf("%s: is there twice", name)
-		// An empty parameter is refused, as an empty member of a body is.
+		// As a NonEmpty in a body, a parameter is left out rather than empty.
 		case values[0] == "":
 			return q, nil, fmt.Errorf("%s: %s", name, emptyReason)
 		}
