@@ -78,9 +78,10 @@ func (s *Server) encodeState() ([]byte, error) {
 // The clock moves forward to at least the advance that was written; it never goes back.
 // The document has no keys: the key labelled key_000002 gets the text that the first
 // IssueKey of this fake returns, which depends on WithKey. If the decision "windows" of
-// this fake differs from the writer's, all limits start empty. So do limits whose
-// newest call was more than a day later than this fake's time, of an address more than
-// a minute, as in a synctest bubble that reads a file from outside.
+// this fake differs from the writer's, all limits start empty, and only what Exhaust
+// closed stays closed. Limits also start empty if their newest call was more than a day
+// later than this fake's time, of an address more than a minute, as in a synctest bubble
+// that reads a file from outside.
 //
 // A document that WriteState did not write, that was cut or edited, or that has
 // another version is an error. The state is then unchanged.
