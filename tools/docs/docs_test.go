@@ -51,7 +51,7 @@ const module = "github.com/agent-messaging-service/agentmessaging-go"
 
 // known are packages that a block may use without an import.
 var known = []string{
-	"bytes", "context", "encoding/json", "errors", "fmt", "log/slog", "net/http", "net/http/httptest", "os", "path/filepath", "strings", "sync", "testing", "testing/synctest", "time",
+	"bytes", "context", "encoding/json", "errors", "fmt", "log/slog", "net/http", "net/http/httptest", "os", "path/filepath", "slices", "strings", "sync", "testing", "testing/synctest", "time",
 	"github.com/stretchr/testify/assert", "github.com/stretchr/testify/require",
 	module, module + "/agentmessagingtest", module + "/contract", module + "/observe", module + "/fakeserver", module + "/pacer", module + "/sweep",
 }

@@ -10,6 +10,7 @@ import "net/http"
 import "net/http/httptest"
 import "os"
 import "path/filepath"
+import "slices"
 import "strings"
 import "testing"
 import "testing/synctest"
@@ -287,40 +288,57 @@ func firstReplace(file, content string) error {
 	return os.Rename(file+".new", file)
 }
 
-// addressLimiter holds the clients of all keys to the limits of their address.
-type addressLimiter struct{ shared *pacer.Pacer }
-
-func newAddressLimiter() (addressLimiter, error) {
-	shared, err := pacer.New([]pacer.Limit{
-		{Key: "ip_minute", Max: 120, Window: time.Minute},
-		{Key: "agent_create_ip_minute", Max: 10, Window: time.Minute, Counts: pacer.CountsAgentCreations},
-	})
-	return addressLimiter{shared}, err
+// customerLimiter is the limiter of one customer's client.
+type customerLimiter struct {
+	customer string
+	key      *pacer.Pacer // of this customer
+	address  *pacer.Pacer // of all
 }
 
-func (l addressLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	permit, err := l.shared.Acquire(ctx, attempt)
+// ofAddress tells limits of the address by the fake's names. Look which ones your service uses.
+func ofAddress(limitKey string) bool { return strings.Contains(limitKey, "ip_minute") }
+
+func addressLimits() []pacer.Limit {
+	return slices.DeleteFunc(pacer.PreviewLimits(), func(l pacer.Limit) bool { return !ofAddress(l.Key) })
+}
+
+func newCustomerLimiter(customer string, address *pacer.Pacer) (customerLimiter, error) {
+	key, err := pacer.New(slices.DeleteFunc(pacer.PreviewLimits(), func(l pacer.Limit) bool { return ofAddress(l.Key) }))
+	return customerLimiter{customer, key, address}, err
+}
+
+func (l customerLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	key, err := l.key.Acquire(ctx, attempt)
 	if err != nil {
 		return nil, err
 	}
-	return addressPermit{permit}, nil
-}
-
-type addressPermit struct{ agentmessaging.Permit }
-
-// Done tells the shared pacer nothing of a limit that only one key has spent.
-func (p addressPermit) Done(outcome agentmessaging.AttemptOutcome) {
-	if !strings.Contains(outcome.LimitKey, "ip_minute") { // the fake's names: see which ones your service uses
-		outcome = agentmessaging.AttemptOutcome{Sent: outcome.Sent}
+	address, err := l.address.Acquire(pacer.WithTenant(ctx, l.customer), attempt)
+	if err != nil {
+		key.Done(agentmessaging.AttemptOutcome{}) // not sent
+		return nil, err
 	}
-	p.Permit.Done(outcome)
+	return customerPermit{key, address}, nil
 }
 
-func TestAddressLimit(t *testing.T) {
+type customerPermit struct{ key, address agentmessaging.Permit }
+
+// Done reports a refusal to the pacer whose limit it names, and a success to both.
+func (p customerPermit) Done(outcome agentmessaging.AttemptOutcome) {
+	key, address := outcome, agentmessaging.AttemptOutcome{Sent: outcome.Sent}
+	if ofAddress(outcome.LimitKey) {
+		key, address = address, key
+	}
+	p.key.Done(key)
+	p.address.Done(address)
+}
+
+func TestCustomers(t *testing.T) {
 	fake := fakeserver.New(t)
-	limiter, err := newAddressLimiter()
+	address, err := pacer.New(addressLimits())
 	require.NoError(t, err)
 	send := func(key string) error {
+		limiter, err := newCustomerLimiter("customer of "+key, address)
+		require.NoError(t, err)
 		client, err := agentmessaging.NewClient(fake.BaseURL(), key, agentmessaging.WithLimiter(limiter),
 			agentmessaging.WithHTTPClient(fake.HTTPClient(t)), agentmessaging.WithClock(fake))
 		require.NoError(t, err)
@@ -433,7 +451,7 @@ var Tests = []testing.InternalTest{
 	{"TestIsOutage", TestIsOutage},
 	{"TestRateLimiter", TestRateLimiter},
 	{"TestSend", TestSend},
-	{"TestAddressLimit", TestAddressLimit},
+	{"TestCustomers", TestCustomers},
 	{"TestShutdown", TestShutdown},
 	{"TestMessageArrives", TestMessageArrives},
 	{"TestRefusals", TestRefusals},
