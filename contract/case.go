@@ -21,9 +21,9 @@ const day = 24 * time.Hour
 
 // testCase is one rule of the interface and the steps that check it.
 type testCase struct {
-	// ID is stable: the section that states the rule, a slash and the rule's
-	// short name, as in "4.8/reply". Cases "fake/..." check decisions
-	// of this project where the interface is silent.
+	// ID is stable: the section that states the rule, a slash and the rule's short name, as
+	// in "4.8/reply". Cases "fake/..." check decisions of this project where the interface
+	// is silent.
 	ID string
 	// Rule is the sentence that the case checks, in the words of the
 	// interface, or for a case "fake/..." the decision.

@@ -6,11 +6,11 @@
 //		contract.Run(t, contract.Target{BaseURL: baseURL, Key: key})
 //	}
 //
-// [Run] checks what the interface document of the service says ("interface 8.1" in
-// these pages names a section of it). Each case is a
-// subtest, named by the section of the document that states its rule and a short
-// name, such as "4.8/reply"; go test -v lists all of them. A case is skipped if the
-// target lacks an ability that it needs, or if the budget does not allow what it spends.
+// [Run] checks what the interface document of the service says ("interface 8.1" in these
+// pages names a section of it). Each case is a subtest, named by the section of the
+// document that states its rule and a short name, such as "4.8/reply"; go test -v lists all
+// of them. A case is skipped if the target lacks an ability that it needs, or if the budget
+// does not allow what it spends.
 //
 // A case that fails prints the broken rule and the exchange that broke it. That may be
 // another rule than the one of the case: every answer is held to what the document says

@@ -91,10 +91,9 @@ func answerFault(name string, answer wire.InjectedAnswer) Fault {
 	return Fault{&wire.Fault{Name: name, Did: "answered in place of the service", Answer: &answer}}
 }
 
-// RefuseConnection refuses the client's connection: it sees
-// ECONNREFUSED in a *net.OpError, and has sent nothing. It acts on the calls of
-// HTTPClient and Direct, whether a connection is open already or not, and never
-// on those that come over a socket.
+// RefuseConnection refuses the client's connection: it sees ECONNREFUSED in a *net.OpError,
+// and has sent nothing. It acts on the calls of HTTPClient and Direct, whether a connection
+// is open already or not, and never on those that come over a socket.
 func RefuseConnection() Fault {
 	return Fault{&wire.Fault{Name: "RefuseConnection()", Phase: wire.BeforeConnecting}}
 }

@@ -97,10 +97,9 @@ func WithColdStart(d time.Duration) Option {
 
 // WithMessageTexts keeps system prompts, message texts and replies readable in Calls, and
 // shows the texts of ByText and ByTextContaining in messages about scripts and faults,
-// unless one looks like a key. The default is to redact them. The API key and the
-// provider key that a call sends are always redacted. A text or a
-// path that repeats a key of another call shows it: the fake knows only the keys of the
-// call itself.
+// unless one looks like a key. The default is to redact them. The API key and the provider
+// key that a call sends are always redacted. A text or a path that repeats a key of another
+// call shows it: the fake knows only the keys of the call itself.
 func WithMessageTexts() Option {
 	return set(func(c *config) { c.messageTexts = true })
 }

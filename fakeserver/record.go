@@ -16,10 +16,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
-// Call is one call and its answer. It is safe to print: it holds no key, no password of
-// a base_url, and the texts of messages, replies and system prompts only with
-// WithMessageTexts.
-// "" means that a field does not apply, unless its comment says otherwise.
+// Call is one call and its answer. It is safe to print: it holds no key, no password of a
+// base_url, and the texts of messages, replies and system prompts only with
+// WithMessageTexts. "" means that a field does not apply, unless its comment says
+// otherwise.
 type Call struct {
 	Seq      int       `json:"seq"`                // 1 for the call that was answered first; Reset does not start again at 1
 	Time     time.Time `json:"time"`               // of arrival, by the fake's clock

@@ -514,10 +514,10 @@ func (s *Server) reportUnknown(c *call) {
 		printable.Name(method), printable.Line(path, maxShown), spec.EndpointNames())
 }
 
-// refuseConnection returns the error of a request whose connection an injection
-// refuses, and records the call; nil for any other request. The body still belongs to the
-// sender, so the record has the one that GetBody copies, if there is a GetBody. Only HTTPClient and Direct can
-// be refused so: a socket has been accepted when the fake learns of the call.
+// refuseConnection returns the error of a request whose connection an injection refuses,
+// and records the call; nil for any other request. The body still belongs to the sender, so
+// the record has the one that GetBody copies, if there is a GetBody. Only HTTPClient and
+// Direct can be refused so: a socket has been accepted when the fake learns of the call.
 func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 	if !s.refusing.Load() {
 		return nil

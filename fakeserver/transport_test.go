@@ -46,8 +46,9 @@ func (s socket) RoundTrip(req *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(req)
 }
 
-// ways returns the four transports to a fake: two in memory, two over a socket. Over HTTP/1.1 each call has a connection of its
-// own: net/http repeats some requests by itself on one that was used before.
+// ways returns the four transports to a fake: two in memory, two over a socket. Over
+// HTTP/1.1 each call has a connection of its own: net/http repeats some requests by itself
+// on one that was used before.
 func ways(t testing.TB, fake *fakeserver.Server) map[string]http.RoundTripper {
 	all, secure := transports(t, fake), overTLS(t, fake, false)
 	secure.RoundTripper.(*http.Transport).DisableKeepAlives = true

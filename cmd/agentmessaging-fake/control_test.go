@@ -102,7 +102,8 @@ func TestOtherSites(t *testing.T) {
 	a.play(step{"GET /calls?status=403", "", 200, `{"calls":[]}`}) // a refused call does not reach the fake
 }
 
-// Beyond loopback the control interface asks for the token, and for nothing that looks like it.
+// Beyond loopback the control interface asks for the token, and for nothing that looks like
+// it.
 func TestToken(t *testing.T) {
 	const token = "a-token-of-16-or-more"
 	a := newAPI(t, "--allow-remote", "--addr=0.0.0.0:0", "--token", token)

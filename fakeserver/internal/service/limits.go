@@ -113,10 +113,10 @@ func (l limit) count(now time.Time) {
 	l.Calls = append(l.Calls, Tally{at, 1})
 }
 
-// opens returns when the next call passes; a time not after now means that it passes
-// now. A window with a start opens at its end. A sliding window opens when enough of its
-// oldest calls no longer count. A lower maximum, by
-// SetPlan, applies to calls that were counted under a higher one.
+// opens returns when the next call passes; a time not after now means that it passes now. A
+// window with a start opens at its end. A sliding window opens when enough of its oldest
+// calls no longer count. A lower maximum, by SetPlan, applies to calls that were counted
+// under a higher one.
 func (l limit) opens(now time.Time) time.Time {
 	l.dropExpired(now)
 	opens, left := now, l.Used

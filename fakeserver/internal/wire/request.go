@@ -49,10 +49,10 @@ type Request struct {
 	}
 }
 
-// Read reads a request with its whole body, even if that is wrong, so that the answer
-// does not depend on the speed of the client. fakeHost is the host that clients reach as
-// https without TLS. showTexts leaves people's words readable. Read returns no error: what is wrong is in
-// Unrouted (404, 405) or Malformed (400).
+// Read reads a request with its whole body, even if that is wrong, so that the answer does
+// not depend on the speed of the client. fakeHost is the host that clients reach as https
+// without TLS. showTexts leaves people's words readable. Read returns no error: what is
+// wrong is in Unrouted (404, 405) or Malformed (400).
 func Read(r *http.Request, behavior *service.Behavior, fakeHost string, showTexts bool) *Request {
 	req := new(Request)
 	req.IP = callerIP(r.RemoteAddr)

@@ -138,9 +138,9 @@ function Gauge({ label, row }) {
   );
 }
 
-// Strip is the limits of a key in one line, for above the traffic: which limits are closed, and what
-// is left of the others that something was spent of. A 429 chooses the key that met
-// it. The strip is always there, so that nothing moves when the first call comes.
+// Strip is the limits of a key in one line, for above the traffic: which limits are closed,
+// and what is left of the others that something was spent of. A 429 chooses the key that
+// met it. The strip is always there, so that nothing moves when the first call comes.
 export function Strip() {
   const { key, rows = [] } = state.limits ?? {};
   // Closed limits come first: they are what one looks for.
