@@ -26,7 +26,7 @@ var limits = []limit{
 	{key: "key_minute", rule: "Per API key | 60 requests/minute", window: time.Minute, fill: requests(60, 60), next: createAgent},
 	{key: "ip_minute", rule: "Per IP (backstop) | 120 requests/minute", window: time.Minute, perIP: true,
 		fill: repeat(1, requests(60, 60).by(another), requests(60, 60).by(third)), next: createAgent, by: fourth},
-	{key: "key_day", rule: "Per API key | 1,000 requests/day", window: day, fill: requests(1000, 60), next: readAgent},
+	{key: "key_day", rule: "Per API key | 1,000 requests/day", window: day, fill: repeat(1, requests(1000, 60), wait(betweenMinutes)), next: readAgent},
 	{key: "agent_create_key_day", rule: "Agent creation, per API key | 50/day", window: day,
 		fill: repeat(5, createAgent.is(200).times(10), wait(betweenMinutes)), next: createAgent},
 	{key: "agent_create_ip_minute", rule: "Agent creation, per IP | 10/minute", window: time.Minute, perIP: true,
@@ -46,18 +46,15 @@ func windowOf(key string) time.Duration {
 }
 
 // betweenMinutes is the wait after which a whole minute's calls go through, however the
-// service counts: some weigh the minute before.
+// service counts: some weigh the minute before. A refusal after it is that of the day.
 const betweenMinutes = 2 * time.Minute
 
 // requests spends n requests, the first on creating the agent that the others
-// read, and waits betweenMinutes after each perMinute of them, if there are more than that.
+// read, and waits betweenMinutes after each perMinute of them.
 func requests(n, perMinute int) step {
 	steps := []step{createAgent.is(200), readAgent.is(200).times(min(n, perMinute) - 1)}
 	for left := n - perMinute; left > 0; left -= perMinute {
 		steps = append(steps, wait(betweenMinutes), readAgent.is(200).times(min(left, perMinute)))
-	}
-	if n > perMinute {
-		steps = append(steps, wait(betweenMinutes)) // the next refusal is that of the day
 	}
 	return repeat(1, steps...)
 }
@@ -114,7 +111,7 @@ func (s *suite) plans() {
 		for i, steps := range [][]step{
 			{requests(p.keyMinute, p.keyMinute).by(one), readAgent.limited("key_minute").by(one)},
 			{half.by(one), half.by(two), createAgent.limited("ip_minute").by(three)},
-			{requests(p.keyDay, p.keyMinute).by(one), readAgent.limited("key_day").by(one)},
+			{requests(p.keyDay, p.keyMinute).by(one), wait(betweenMinutes), readAgent.limited("key_day").by(one)},
 		} {
 			s.add(p.id+limits[i].key, cmp.Or(p.rule, limits[i].rule), steps...)
 		}

@@ -7,13 +7,11 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
 // BenchmarkStart measures the fake's program from its start to its first answer.
 func BenchmarkStart(b *testing.B) {
@@ -33,11 +31,9 @@ func awaitAnswer(b *testing.B, program *exec.Cmd) {
 	output, err := program.StdoutPipe()
 	require.NoError(b, err)
 	require.NoError(b, program.Start())
-	url := ""
-	for lines := bufio.NewScanner(output); url == "" && lines.Scan(); {
-		url = address.FindString(lines.Text())
-	}
-	resp, err := http.Get(url + "/healthz")
+	line, err := bufio.NewReader(output).ReadString('\n')
+	require.NoError(b, err)
+	resp, err := http.Get(strings.TrimPrefix(strings.TrimSpace(line), "export AGENT_MESSAGING_BASE_URL=") + "/healthz")
 	require.NoError(b, err)
 	require.NoError(b, resp.Body.Close())
 }
