@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
@@ -259,7 +260,8 @@ func (p *probe) playOnce(c rawcall.Call) rawcall.Exchange {
 func undocumented(x rawcall.Exchange) string {
 	shape, _ := x.Documented()
 	switch x.Status {
-	case 200:
+	case 200: // null for an optional member says what its absence says
+		shape = rawcall.Shape(strings.ReplaceAll(string(shape), " optional", " optional null"))
 	case 400, 401, 402, 403, 404, 405, 409, 429, 503:
 		shape = "error text"
 	default:
