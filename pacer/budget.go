@@ -116,10 +116,10 @@ func (b budget) add(at, calls int64) {
 	b.Slots[i].Calls = max(0, b.Slots[i].Calls+calls)
 }
 
-// even replaces the slots by a number of calls at even distances in the last window. It is
+// spreadEvenly replaces the slots by a number of calls at even distances in the last window. It is
 // for calls that went without the store: there a process on its share counted each call as
 // several at once, which would leave the window together.
-func (b budget) even(calls int64) {
+func (b budget) spreadEvenly(calls int64) {
 	b.Slots = nil
 	for i := calls; i > 0; i-- {
 		b.add(b.now-i*(b.window+b.guard)/(calls+1), 1)
@@ -146,7 +146,7 @@ func (b budget) spend(at int64) {
 		return
 	}
 	b.add(b.now, b.calls)
-	b.Due = max(b.Due, b.now-b.credit) + max(b.calls*b.pace, b.widest())
+	b.Due = max(b.Due, b.now-b.credit) + max(b.calls*b.pace, b.safeDistance())
 	b.Extra = b.extra - b.extra*min(maxShrink, b.extra*b.extra)*float64(b.calls)
 }
 
@@ -166,9 +166,9 @@ func (b budget) spendCounted() {
 	}
 }
 
-// widest returns the distance to the next call that keeps the window from filling up before
+// safeDistance returns the distance to the next call that keeps the window from filling up before
 // its oldest calls leave.
-func (b budget) widest() (distance int64) {
+func (b budget) safeDistance() (distance int64) {
 	room := int64(b.allowed) - b.sent()
 	for _, s := range b.Slots {
 		if room >= 0 {
@@ -205,10 +205,10 @@ func (b budget) refused(opens, granted int64, lonely bool) {
 	b.Corrected, b.Quiet = b.now, b.now+int64(hold*float64(b.window))
 }
 
-// full returns how much of a limit is used, to find the limit that explains a refusal. A
-// limit that is only counted explains none before it is used up: until then full is below
+// usedPart returns how much of a limit is used, to find the limit that explains a refusal. A
+// limit that is only counted explains none before it is used up: until then usedPart is below
 // that of all others.
-func (b budget) full() float64 {
+func (b budget) usedPart() float64 {
 	full := float64(b.sent()) / b.allowed
 	if !b.paced() && full < 1 {
 		return full - 2

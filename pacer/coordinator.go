@@ -54,18 +54,18 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 		return
 	}
 	c.engine.Forget()
-	old := c.here(now)
+	old := c.ledgerAt(now)
 	l := ledger{state: newState(bounds, old.Now), bounds: bounds, calls: 1}
 	l.join(old)
 	l.Members = old.Members
 	c.ledger.state, c.ledger.bounds = l.state, bounds
 	clear(c.refusing)
-	c.here(now).reopen()
+	c.ledgerAt(now).reopen()
 	c.report(now, (*ledger).reopen)
 }
 
-// here returns the ledger of this process, brought to a time of the engine's clock.
-func (c *coordinator) here(now time.Duration) *ledger {
+// ledgerAt returns the ledger of this process, brought to a time of the engine's clock.
+func (c *coordinator) ledgerAt(now time.Duration) *ledger {
 	l := &c.ledger
 	l.at(now.Microseconds() + c.offset)
 	l.calls, l.peersUnknown = 1, len(l.Members) == 0
@@ -83,7 +83,7 @@ func (c *coordinator) Sort(ctx context.Context, w *quota.Waiter) bool {
 	return true
 }
 
-func keyOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
+func queueKeyOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
 
 // onItsOwn reports whether the process works without the store, and it is not time to try
 // the store again.
@@ -93,7 +93,7 @@ func (c *coordinator) onItsOwn(now time.Duration) bool {
 
 // Ask implements quota.Rule. For calls that no limit counts it does not ask the store.
 func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) quota.Schedule {
-	key, l := keyOf(first.Class), c.here(now)
+	key, l := queueKeyOf(first.Class), c.ledgerAt(now)
 	switch {
 	case waiting == 0:
 		return c.schedule(now, key, l.earliest(key.Costs, new([maxLimits]int64)))
@@ -145,7 +145,7 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 
 // Idle implements quota.Rule.
 func (c *coordinator) Idle(now time.Duration, class quota.Class) {
-	key := keyOf(class)
+	key := queueKeyOf(class)
 	if slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same) {
 		c.report(now, func(l *ledger) { l.withdraw(key) })
 	}
@@ -154,7 +154,7 @@ func (c *coordinator) Idle(now time.Duration, class quota.Class) {
 // refused reports a refusal to the ledger, and closes the gate of this process at once, so
 // that further refusals of the same limit are not news.
 func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
-	l, r := c.here(now), c.refusing[costs]
+	l, r := c.ledgerAt(now), c.refusing[costs]
 	switch {
 	case now > r.opens+quota.MaxBackoff: // the gate was open for long, and no call came
 		r = refusals{since: now}
@@ -180,7 +180,7 @@ func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o
 // change to the next step.
 func (c *coordinator) report(now time.Duration, change func(*ledger)) {
 	if c.onItsOwn(now) {
-		change(c.here(now))
+		change(c.ledgerAt(now))
 		return
 	}
 	c.reports = append(c.reports, change)

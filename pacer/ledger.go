@@ -109,7 +109,7 @@ func (l *ledger) refused(k costSet, granted, wait int64) {
 	var b budget // of the limit that explains the refusal best
 	fullest := math.Inf(-1)
 	for o := range l.budgets(k) {
-		if full := o.full(); wait <= o.window+second && full > fullest {
+		if full := o.usedPart(); wait <= o.window+second && full > fullest {
 			fullest, b = full, o
 		}
 	}
@@ -182,7 +182,7 @@ func (l *ledger) join(other *ledger) {
 				continue
 			}
 			if calls := o.sent(); calls > b.sent() {
-				b.even(min(calls, int64(b.allowed)-1))
+				b.spreadEvenly(min(calls, int64(b.allowed)-1))
 			}
 			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.peersUnknown {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead

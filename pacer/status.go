@@ -37,7 +37,7 @@ type LimitState struct {
 func (p *Pacer) State() (s State) {
 	s.Interactive, s.Batch = p.engine.Waiting(false), p.engine.Waiting(true)
 	p.engine.Do(func(now time.Duration) {
-		l := p.coordinator.here(now)
+		l := p.coordinator.ledgerAt(now)
 		s.Processes, s.StoreDown = len(l.Members), p.coordinator.downSince
 		for b := range l.budgets(everything) {
 			s.Limits = append(s.Limits, b.status(l.Gates))

@@ -186,7 +186,7 @@ func (c *coordinator) load(s *step) error {
 		s.shut(nothing, s.Now+returnHold, "")
 	}
 	if c.down || s.lost || c.seen != "" && c.seen != s.key {
-		c.engine.Do(func(now time.Duration) { s.join(c.here(now)) })
+		c.engine.Do(func(now time.Duration) { s.join(c.ledgerAt(now)) })
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 		if !c.down {
 			c.takeShare(now)
 		}
-		s.apply(c.here(now))
+		s.apply(c.ledgerAt(now))
 	} else {
 		c.offset, c.down, c.downSince, c.seen = s.offset, false, time.Time{}, s.key
 		if slices.Equal(s.bounds, c.ledger.bounds) { // not after a SetLimits in between
@@ -226,7 +226,7 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 // when this process's ticket was due. A lonely process begins with lonelyPart, and finds
 // its share by refusals.
 func (c *coordinator) takeShare(now time.Duration) {
-	l := c.here(now)
+	l := c.ledgerAt(now)
 	for b := range l.budgets(everything) {
 		switch {
 		case !b.paced():
