@@ -174,8 +174,9 @@ func (a *attempt) refusal(ctx context.Context, err error) *Error {
 }
 
 // send sends the attempt's request and reads the answer. A failed attempt takes its time
-// off the call's timeLeft, by the machine's clock. ctx may end before the call's: an
-// observer may have given it a deadline.
+// off the call's timeLeft, by the machine's clock. ctx may end before the call's, or after
+// it: observers may give it a deadline, or drop the caller's end. The call's deadline still
+// holds.
 func (a *attempt) send(ctx context.Context) {
 	c, began := a.call, time.Now()
 	limit := c.timeLeft
@@ -183,9 +184,9 @@ func (a *attempt) send(ctx context.Context) {
 		limit = min(limit, timeout)
 	}
 	deadline := began.Add(limit)
-	calls, has := c.ctx.Deadline()
-	if _, kept := ctx.Deadline(); has && !kept && calls.Before(deadline) { // an observer keeps the end of c.ctx from the request
-		deadline = calls
+	callDeadline, has := c.ctx.Deadline()
+	if _, kept := ctx.Deadline(); has && !kept && callDeadline.Before(deadline) { // an observer has dropped the deadline from ctx
+		deadline = callDeadline
 	}
 	if a.Err = ctx.Err(); a.Err == nil {
 		a.Sent = true // if Send panics, the service may have seen the request

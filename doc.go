@@ -97,8 +97,8 @@
 // never counts against [RetryPolicy].MaxAttempts. After a 429 comes the cool-down:
 //
 //   - The refused call, and all other calls to its endpoint, wait until Retry-After has
-//     passed (interface 8.3). Only where a creation with a provider key was refused, those
-//     without one go on: it may have met the limit on BYOK sets.
+//     passed (interface 8.3). But if a creation with a provider key was refused, creations
+//     without one go on, because the refused one may have met the limit on BYOK sets.
 //   - Then they go in turn, at the pace of the limit once the client has learned it. A
 //     call keeps waiting as long as others get through its limit.
 //   - While nobody gets through, the client tries less and less often. After an upgrade of

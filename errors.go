@@ -66,7 +66,7 @@ type Error struct {
 // Error returns one line of at most 512 bytes.
 func (e *Error) Error() string {
 	parts := []string{"agentmessaging"}
-	if e.Method != "" { // the error of a Limiter has none before the call returns it
+	if e.Method != "" { // an Error that a Limiter made has none until a call returns it
 		parts = append(parts, e.Method+" "+e.Path)
 	}
 	if e.StatusCode != 0 {

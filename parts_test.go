@@ -455,8 +455,8 @@ func TestEventsGoByTheClientsClock(t *testing.T) {
 	})
 }
 
-// TestObserverThatDropsTheDeadline: its context keeps the end of the caller's from a
-// request, but the deadline still holds, or else WithTimeout.
+// The observer's context keeps the end of the caller's context from a request. The deadline
+// still holds, or else WithTimeout.
 func TestObserverThatDropsTheDeadline(t *testing.T) {
 	for drop, want := range map[agentmessaging.Event]time.Duration{agentmessaging.RequestStart{}: 10 * time.Second, agentmessaging.CallStart{}: 5 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {

@@ -103,8 +103,8 @@ func (m *message) note(ctx context.Context, next string) error {
 	return err
 }
 
-// observe keeps the end of ctx from a request that has left. It notes, before the wait for
-// the next attempt begins, that the service has not carried this one out.
+// observe lets a request that has left finish after the end of ctx. If the service has not
+// carried an attempt out, observe notes that before the wait for the next one begins.
 func (m *message) observe(ctx context.Context, event agentmessaging.Event) context.Context {
 	switch e := event.(type) {
 	case agentmessaging.RequestStart:
