@@ -34,24 +34,21 @@ type Endpoint struct {
 	Body *Field
 }
 
-type list = []int
-type counts = []Counted
-
 // The endpoints, in the order of interface section 4. CreateAgent counts as a BYOK set
 // too if it has llm.api_key: see Counts.
 var (
-	Status      = endpoint("GET /v1/status", "Status", list{401, 402, 404}, nil, nil)
-	WarmUp      = endpoint("POST /v1/warmup", "WarmUp", list{400, 401, 402, 403, 409, 429, 503}, counts{Requests, WarmUps}, warmUpBody)
-	GetBYOK     = endpoint("GET /v1/byok", "GetBYOK", list{401, 402, 403, 404}, nil, nil)
-	SetBYOK     = endpoint("PUT /v1/byok", "SetBYOK", list{400, 401, 402, 403, 429, 503}, counts{Requests, BYOKSets}, byokBody)
-	ClearBYOK   = endpoint("DELETE /v1/byok", "ClearBYOK", list{401, 402, 403, 404}, nil, nil)
-	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", list{400, 401, 402, 404, 429}, counts{Requests, AgentCreations}, agentBody)
-	GetAgent    = endpoint("GET /v1/agents/{agent_id}", "GetAgent", list{401, 402, 404, 429}, counts{Requests}, nil)
-	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", list{400, 401, 402, 404, 429}, counts{Requests}, messageBody)
-	EnableSMS   = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", list{400, 401, 402, 404, 429}, counts{Requests}, smsBody)
+	Status      = endpoint("GET /v1/status", "Status", []int{401, 402, 404}, nil, nil)
+	WarmUp      = endpoint("POST /v1/warmup", "WarmUp", []int{400, 401, 402, 403, 409, 429, 503}, []Counted{Requests, WarmUps}, warmUpBody)
+	GetBYOK     = endpoint("GET /v1/byok", "GetBYOK", []int{401, 402, 403, 404}, nil, nil)
+	SetBYOK     = endpoint("PUT /v1/byok", "SetBYOK", []int{400, 401, 402, 403, 429, 503}, []Counted{Requests, BYOKSets}, byokBody)
+	ClearBYOK   = endpoint("DELETE /v1/byok", "ClearBYOK", []int{401, 402, 403, 404}, nil, nil)
+	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", []int{400, 401, 402, 404, 429}, []Counted{Requests, AgentCreations}, agentBody)
+	GetAgent    = endpoint("GET /v1/agents/{agent_id}", "GetAgent", []int{401, 402, 404, 429}, []Counted{Requests}, nil)
+	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", []int{400, 401, 402, 404, 429}, []Counted{Requests}, messageBody)
+	EnableSMS   = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", []int{400, 401, 402, 404, 429}, []Counted{Requests}, smsBody)
 )
 
-func endpoint(call, name string, errors list, spends counts, body *Field) *Endpoint {
+func endpoint(call, name string, errors []int, spends []Counted, body *Field) *Endpoint {
 	method, path, _ := strings.Cut(call, " ")
 	return &Endpoint{name, call, method, path, errors, spends, body}
 }
