@@ -295,7 +295,8 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest con
 		q.uninformed = append(q.uninformed, w.wake)
 	}
 	if other := e.sleeper; other == nil || !rested && w.Clock != (RealClock{}) {
-		if e.sleeper = w; other != nil {
+		e.sleeper = w
+		if other != nil {
 			other.wake()
 		}
 	}
@@ -313,7 +314,8 @@ func (e *Engine) wakeAtLocked(at time.Duration) {
 	if sleeps && at == e.alarm {
 		return
 	}
-	if e.alarm = at; !sleeps {
+	e.alarm = at
+	if !sleeps {
 		e.sleeper = nil
 		for _, q := range e.queues {
 			if i := slices.IndexFunc(q.calls, func(w *Waiter) bool { return w.rests }); i >= 0 {
