@@ -42,6 +42,7 @@ const second = int64(time.Second / time.Microsecond)
 type count struct {
 	Due       int64   // when the next call may go, by the pace
 	Slots     []slot  // the calls of the last window, oldest first
+	Held      int64   // the calls of all slots
 	Level     float64 // how many calls a window allows, as a part of Max
 	Extra     float64 // how much longer than window/level the pace is, as a part of it
 	Corrected int64   // when a refusal last changed Level or Extra; 0: never
@@ -91,9 +92,10 @@ func (b budget) pause(until int64) { b.Due = max(b.Due, until) }
 // sent counts the calls of the last window, and forgets those before.
 func (b budget) sent() int64 {
 	for len(b.Slots) > 0 && b.Slots[0].Leaves <= b.now {
+		b.Held -= b.Slots[0].Calls
 		b.Slots = b.Slots[1:]
 	}
-	return b.sentAt(b.now)
+	return b.Held
 }
 
 // sentAt counts the calls that will still be in the window at a later time.
@@ -113,14 +115,16 @@ func (b budget) add(at, calls int64) {
 	if !has {
 		b.Slots = slices.Insert(b.Slots, i, slot{Leaves: leaves})
 	}
-	b.Slots[i].Calls = max(0, b.Slots[i].Calls+calls)
+	calls = max(calls, -b.Slots[i].Calls)
+	b.Slots[i].Calls += calls
+	b.Held += calls
 }
 
 // spreadEvenly replaces the slots by a number of calls at even distances in the last window. It is
 // for calls that went without the store: there a process on its share counted each call as
 // several at once, which would leave the window together.
 func (b budget) spreadEvenly(calls int64) {
-	b.Slots = nil
+	b.Slots, b.Held = nil, 0
 	for i := calls; i > 0; i-- {
 		b.add(b.now-i*(b.window+b.guard)/(calls+1), 1)
 	}
@@ -169,7 +173,7 @@ func (b budget) spendCounted() {
 // safeDistance returns the distance to the next call that keeps the window from filling up before
 // its oldest calls leave.
 func (b budget) safeDistance() (distance int64) {
-	room := int64(b.allowed) - b.sent()
+	room := int64(b.allowed) - b.Held
 	for _, s := range b.Slots {
 		if room >= 0 {
 			distance = max(distance, (s.Leaves-b.now)/(room+1))

@@ -122,7 +122,7 @@ func (l *ledger) refused(k costSet, granted, wait int64) {
 	known := l.peersUnknown || l.Now-l.Fresh >= b.window
 	switch {
 	case !b.paced():
-		b.Slots, b.Trials = nil, 1
+		b.Slots, b.Held, b.Trials = nil, 0, 1
 	case known && granted >= l.Now-b.window/2 && (b.counts == request || fullest >= 0.5):
 		b.refused(l.Now+wait, granted, l.peersUnknown)
 	}
@@ -338,4 +338,4 @@ func (l *ledger) turnOf(counts costSet, round int64) int64 {
 
 // format is the version of the state's layout. Raise it if decode would misread an older
 // value.
-const format = 8
+const format = 7
