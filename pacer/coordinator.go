@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -194,8 +195,5 @@ func costsOf(endpoint *spec.Endpoint, setsBYOK bool) (costs costSet) {
 			costs |= 1 << i
 		}
 	}
-	if costs == nothing {
-		return uncounted
-	}
-	return costs
+	return cmp.Or(costs, uncounted)
 }

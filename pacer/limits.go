@@ -77,11 +77,9 @@ type bound struct {
 	counts costSet
 }
 
-const hour = int64(time.Hour / time.Microsecond)
-
 // paced reports whether calls go at an even pace. The calls of a window of an hour or more
 // are only counted.
-func (b *bound) paced() bool { return b.window < hour }
+func (b *bound) paced() bool { return b.Window < time.Hour }
 
 // maxLimits bounds the size of the value in the store.
 const maxLimits = 30

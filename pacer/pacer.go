@@ -57,7 +57,6 @@ import (
 // your own Limiter, the client also waits by itself.
 type Pacer struct {
 	holder
-	engine      *quota.Engine
 	coordinator *coordinator
 }
 
@@ -77,9 +76,9 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 		return nil, err
 	}
 	c := &coordinator{logger: slog.New(slog.DiscardHandler), refusing: map[costSet]refusals{}}
-	p := &Pacer{engine: quota.NewEngine(c), coordinator: c}
-	c.engine = p.engine
-	p.holder = quota.NewHolder(p, p.engine)
+	c.engine = quota.NewEngine(c)
+	p := &Pacer{coordinator: c}
+	p.holder = quota.NewHolder(p, c.engine)
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, invalid("opts", "an option is nil")
@@ -88,7 +87,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 			return nil, err
 		}
 	}
-	p.engine.Do(func(now time.Duration) {
+	c.engine.Do(func(now time.Duration) {
 		c.ledger = ledger{state: newState(bounds, now.Microseconds()), bounds: bounds, member: rand.Int64()}
 	})
 	if c.store == nil {
@@ -121,7 +120,7 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	if err != nil {
 		return err
 	}
-	p.engine.Do(func(now time.Duration) { p.coordinator.setBounds(now, bounds) })
+	p.coordinator.engine.Do(func(now time.Duration) { p.coordinator.setBounds(now, bounds) })
 	return nil
 }
 
@@ -129,17 +128,17 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 // Limiter of yours that wraps the Pacer. Its error is ctx.Err(), or the local 429 that
 // Pacer describes.
 func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	if p.engine == nil {
+	if p.coordinator == nil {
 		return nil, &agentmessaging.ValidationError{Field: "Pacer", Reason: "is the zero value; make one with New"}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	permit := &permit{p.engine, quota.Waiter{
+	permit := &permit{p.coordinator.engine, quota.Waiter{
 		Endpoint: spec.Find(attempt.Method, attempt.Path), SetsBYOK: attempt.SetsBYOK,
 		MaxWait: cmp.Or(attempt.MaxWait, quota.DefaultMaxWait), Clock: cmp.Or[quota.Clock](attempt.Clock, quota.RealClock{}),
 	}}
-	err := p.engine.Acquire(ctx, &permit.waiter)
+	err := permit.engine.Acquire(ctx, &permit.waiter)
 	if refusal := (*quota.Refusal)(nil); errors.As(err, &refusal) {
 		return nil, &agentmessaging.Error{
 			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter,

@@ -35,10 +35,11 @@ type LimitState struct {
 // State returns the state of the pacer. It makes no call to the service or the
 // store.
 func (p *Pacer) State() (s State) {
-	s.Interactive, s.Batch = p.engine.Waiting(false), p.engine.Waiting(true)
-	p.engine.Do(func(now time.Duration) {
-		l := p.coordinator.ledgerAt(now)
-		s.Processes, s.StoreDown = len(l.Members), p.coordinator.downSince
+	c := p.coordinator
+	s.Interactive, s.Batch = c.engine.Waiting(false), c.engine.Waiting(true)
+	c.engine.Do(func(now time.Duration) {
+		l := c.ledgerAt(now)
+		s.Processes, s.StoreDown = len(l.Members), c.downSince
 		for b := range l.budgets(everything) {
 			s.Limits = append(s.Limits, b.status(l.Gates))
 		}

@@ -334,9 +334,7 @@ func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Durat
 	now = e.nowLocked()
 	w.entered, w.deadline, w.wake = now, never, func() {}
 	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // so that a time plus one of them does not overflow
-	if w.limitedSince == 0 {
-		w.limitedSince = now
-	}
+	w.limitedSince = cmp.Or(w.limitedSince, now)
 	if deadline, has := ctx.Deadline(); has {
 		w.deadline = now + min(time.Until(deadline), never/2)
 	}
@@ -344,11 +342,8 @@ func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Durat
 }
 
 // Forecast returns how long a call would wait, and the refusal if it would wait in vain;
-// 0 and nil if the rule does not know.
+// 0 and nil if the rule does not know. It is for a call whose last attempt is done.
 func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refusal) {
-	if !e.rule.Sort(ctx, w) {
-		return 0, nil
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.startWaitLocked(ctx, w)

@@ -134,6 +134,14 @@ func (c *badClock) Now() time.Time {
 	return time.Now().Add(c.by)
 }
 
+// Sleep fails for a wait without an end: a fake clock would move that far.
+func (c *badClock) Sleep(ctx context.Context, d time.Duration) error {
+	if d > maxJump {
+		panic("a wait without an end")
+	}
+	return c.RealClock.Sleep(ctx, d)
+}
+
 // The panic reaches the call that reads the clock, which leaves the line. Other calls wait
 // until the limit opens, even if the call that left was the sleeper.
 func TestClockThatPanicsLeavesNoCallInLine(t *testing.T) {
@@ -182,8 +190,7 @@ func TestAnotherClock(t *testing.T) {
 func TestClassesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := closed(9 * s)
-		w := reading()
-		w.Endpoint = message
+		w := &Waiter{Endpoint: message, MaxWait: h, Clock: RealClock{}}
 		e.Done(w, *refuses("k", 9*s)) // so that both classes wait at the same gate
 		var group sync.WaitGroup
 		for range 20 {
@@ -201,8 +208,8 @@ type stub struct {
 	CoolDown
 	engine *Engine
 	answer func() Schedule
-	asked  int
-	ended  int
+
+	asked, ended int
 }
 
 func newStub(answer func() Schedule) *stub {
@@ -241,7 +248,7 @@ func TestRulesThatFail(t *testing.T) {
 				rule.asked, rule.ended = 0, 0
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				assert.ErrorIs(t, rule.engine.Acquire(ctx, reading()), tt.want, tt.name)
+				assert.ErrorIs(t, rule.engine.Acquire(ctx, &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{}}), tt.want, tt.name)
 				synctest.Wait()
 				assert.InDelta(t, tt.asked, rule.asked, 1, tt.name)
 				assert.Equal(t, rule.asked, rule.ended, tt.name)
