@@ -142,7 +142,7 @@ var dialogues = map[string][]step{
 		{"POST /clock", `{"duration":"1500ms"}`, 200, `{"advanced":"1.5s"}`},
 		{"POST /clock", `{"duration":"875999h"}`, 200, `{"advanced":"875999h0m1.5s"}`},
 		{"POST /clock", `{"until":"9999-01-01T00:00:00Z"}`, 400, "until: the clock goes at most 876000h0m0s forward in all"},
-		{"POST /clock", `{"duration":"1h"}`, 400, "duration: the clock goes at most 876000h0m0s forward in all"},
+		{"POST /clock", `{"duration":"876000h"}`, 400, "duration: the clock goes at most 876000h0m0s forward in all"},
 		{"POST /clock", `{"until":"2020-01-01T00:00:00Z"}`, 200, `{"advanced":"875999h0m1.5s"}`}, // it does not go back
 	},
 	"forgotten calls": {
@@ -234,7 +234,7 @@ var refusals = []step{
 	{"GET /calls?n=2", "", 400, "n: needs timeout"},
 	{"GET /calls?status=6xx", "", 400, "status: must be a status such as 429, a class such as 4xx, or 0"},
 	{"GET /calls?key=key_000002", "", 400, "key: no key has this label"},
-	{"GET /calls?timeout=11m", "", 400, "timeout: must be a duration such as"},
+	{"GET /calls?timeout=10m0.000000001s", "", 400, "timeout: must be a duration such as"},
 	{"GET /fitting-faults", "", 400, "endpoint: must be one of GET /v1/status, POST /v1/warmup"},
 }
 
