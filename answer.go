@@ -76,9 +76,8 @@ func (b *answerBody) text(name string) string {
 
 // needText reads a string that must be there, but may be empty.
 func (b *answerBody) needText(name string) string {
-	value := b.need(name)
-	s, ok := strictjson.String(value)
-	if value != nil && !ok {
+	s, ok := strictjson.String(b.need(name))
+	if !ok {
 		b.fail(errors.New(name + " is not a string"))
 	}
 	return s
@@ -96,7 +95,7 @@ func (b *answerBody) needNonEmpty(name string) string {
 // needBool reads a boolean that must be there.
 func (b *answerBody) needBool(name string) bool {
 	value := string(b.need(name))
-	if value != "" && value != "true" && value != "false" {
+	if value != "true" && value != "false" {
 		b.fail(errors.New(name + " is not a boolean"))
 	}
 	return value == "true"

@@ -173,7 +173,7 @@ func (a *attempt) refusal(ctx context.Context, err error) *Error {
 	return e
 }
 
-// send sends the attempt's request and reads the answer. A failed attempt takes its time
+// send sends the attempt's request and reads the answer. The attempt takes its time
 // off the call's timeLeft, by the machine's clock. ctx may end before the call's, or after
 // it: observers may give it a deadline, or drop the caller's end. The call's deadline still
 // holds.
@@ -194,8 +194,8 @@ func (a *attempt) send(ctx context.Context) {
 			Method: c.endpoint.Method, URL: &c.url, Header: c.client.header(c.payload != nil), Cookies: a.cookies,
 			Body: c.payload, Deadline: deadline,
 		})
-		if a.Status != 0 && a.read() {
-			return
+		if a.Status != 0 {
+			a.read()
 		}
 	}
 	c.timeLeft -= time.Since(began)
@@ -206,22 +206,18 @@ func (a *attempt) send(ctx context.Context) {
 	}
 }
 
-// nameTimeout returns a.Err. If a timeout of the client caused it, the error names it:
-// WithTimeout or the Timeout of the http.Client.
+// nameTimeout returns a.Err. If the Timeout of the http.Client caused it, the error says
+// so. redactCause does the same for WithTimeout.
 func (a *attempt) nameTimeout(ctx context.Context) error {
-	over, timeout := a.call.ctxErr(), a.call.client.httpClient.Timeout
-	switch {
-	case a.Err != context.DeadlineExceeded, ctx.Err() != nil, over == nil && timeout <= 0:
+	timeout := a.call.client.httpClient.Timeout
+	if a.Err != context.DeadlineExceeded || cmp.Or(ctx.Err(), a.call.ctxErr()) != nil || timeout <= 0 {
 		return a.Err
-	case over != nil:
-		return over
 	}
 	return fmt.Errorf("%w: the Timeout of the http.Client allows %s", a.Err, roundDuration(timeout))
 }
 
-// read reads the answer and reports whether it is a documented success. If not, it sets
-// failure.
-func (a *attempt) read() bool {
+// read reads the answer. If it is not a documented success, read sets failure.
+func (a *attempt) read() {
 	secrets := &a.call.secrets
 	switch {
 	case a.Status/100 != 2:
@@ -231,13 +227,12 @@ func (a *attempt) read() bool {
 	default:
 		a.parsed = parseBody(a.Body)
 		if a.result = a.call.readResult(a.parsed); a.parsed.err == nil {
-			return true
+			return
 		}
 		a.Err, a.Missed = notDocumented(a.Answer, a.parsed.err, secrets), exchange.Unreadable
 		a.failure = &Error{TraceID: a.safeTraceID()}
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, a.call.client.clockOrReal().Now())
-	return false
 }
 
 // release reports to the engine and to the user's limiter how the attempt ended, or that

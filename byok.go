@@ -3,7 +3,6 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -61,11 +60,7 @@ func readBYOK(b *answerBody) *BYOKConfig {
 		readOK(b)
 		return nil
 	}
-	byok, ok := b.object("byok")
-	if !ok {
-		b.fail(errors.New("byok is not an object"))
-		return nil
-	}
+	byok, _ := b.object("byok") // one that is missing lacks the provider too
 	config := &BYOKConfig{
 		Provider: Provider(byok.needNonEmpty("provider")), BaseURL: byok.text("base_url"), Model: byok.text("model"),
 		Fingerprint: byok.text("fingerprint"), UpdatedAt: Timestamp(byok.text("updated_at")), TraceID: b.traceID,

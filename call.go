@@ -215,8 +215,9 @@ func (r *retrier) run(c *call) error {
 // would send the key and the body to an address that the caller did not choose.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// RoundTrip makes one attempt, the reading of the body included. The library never gets
-// the user's transport, because it would close the idle connections.
+// RoundTrip makes one attempt, the reading of the body included. What it returns is for
+// http.Client, which keeps the cookies: nextAttempt looks at the attempt. The library
+// never gets the user's transport, because it would close the idle connections.
 func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := r.call
 	if c.last.number != 0 {
@@ -225,9 +226,7 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	a := c.last
 	a.call, a.number, a.cookies = c, c.attempts+1, req.Header["Cookie"]
 	delete(req.Header, "Cookie") // http.Client adds them anew to each attempt
-	if a.run(); a.Status == 0 {
-		return nil, a.Err
-	}
+	a.run()
 	r.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
 	return &r.response, nil
 }
@@ -320,18 +319,15 @@ func (c *call) whyNotWait(patience, opens time.Duration) error {
 
 // sleep waits for the pause, and takes it off the time left: all of it, even if a fake
 // clock took no time.
-func (c *call) sleep() error {
+func (c *call) sleep() (err error) {
 	if c.pause > 0 {
 		clock := c.client.clockOrReal()
 		began := clock.Now()
-		err := clock.Sleep(c.ctx, c.pause)
+		err = clock.Sleep(c.ctx, c.pause)
 		c.waited += c.client.since(began)
 		c.timeLeft -= c.pause
-		if err != nil {
-			return err
-		}
 	}
-	return c.ctxErr()
+	return cmp.Or(err, c.ctxErr())
 }
 
 // ctxErr returns why the call cannot go on: its context has ended, or its time under

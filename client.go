@@ -58,7 +58,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	}
 	redactor := redact.New(apiKey)
 	c := &Client{
-		settings: defaultSettings(), base: base, calls: new(atomic.Uint64), retryBudget: newRetryBudget(),
+		settings: defaultSettings(), base: base, calls: new(atomic.Uint64), retryBudget: new(retryBudget),
 		apiKey: func() string { return apiKey }, redactor: func() *redact.Redactor { return redactor },
 	}
 	return c.With(opts...)

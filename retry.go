@@ -103,7 +103,8 @@ func (p RetryPolicy) backoff(attempt int) time.Duration {
 // share one. A retry is paid for by five calls that succeeded, or by the floor, which
 // gets one retry back every floorEvery. It is for failures that the service may have
 // seen. A 429 draws nothing, because the cool-down bounds its retries. Nor does an
-// attempt that was never sent, such as a dial that failed.
+// attempt that was never sent, such as a dial that failed. The zero value has a full floor,
+// because its last update was long ago.
 type retryBudget struct {
 	successes atomic.Int64 // calls that succeeded and have not paid for a retry yet
 
@@ -118,8 +119,6 @@ const (
 	maxFloor   = 10.0                   // the retries of five failing calls
 	floorEvery = 500 * time.Millisecond // a single caller that always fails retries no more often
 )
-
-func newRetryBudget() *retryBudget { return &retryBudget{floor: maxFloor} }
 
 func (b *retryBudget) succeed() {
 	if b.successes.Load() < maxEarned {

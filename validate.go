@@ -43,7 +43,7 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 		return refuse("must not hold a user or password; the API key is the credential")
 	case u.RawQuery != "" || u.ForceQuery:
 		return refuse("must not have a query")
-	case u.Fragment != "" || strings.Contains(baseURL, "#"):
+	case strings.Contains(baseURL, "#"):
 		return refuse("must not have a fragment")
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
 		return refuse("must be https: plain http would show the API key to the network (http is accepted for loopback hosts only)")
@@ -158,9 +158,6 @@ func checkProviderKey(field *spec.Field, key Secret) error {
 // encodeObject encodes a value that must be a JSON object. A nil, or a value that encodes
 // as null, counts as absent.
 func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
-	if value == nil {
-		return nil, nil
-	}
 	refuse := func(reason string) (json.RawMessage, error) {
 		return nil, &ValidationError{Field: field.Path, Reason: reason}
 	}

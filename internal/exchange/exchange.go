@@ -322,7 +322,7 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 		if conn == nil && rt.speaksHTTP1(info.Conn) {
 			info.Conn.Close() // net/http may write to an idle connection even after the context has ended
 		}
-		rt.sameConn.Store(conn != nil && conn == rt.conn.Load())
+		rt.sameConn.Store(conn == rt.conn.Load())
 		return
 	}
 	rt.reused.Store(info.Reused)

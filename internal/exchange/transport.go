@@ -18,10 +18,8 @@ func NewTransport() *http.Transport {
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAfter},
-		MaxIdleConns:           256,
 		MaxIdleConnsPerHost:    256,
 		TLSHandshakeTimeout:    10 * time.Second,
-		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: 256 << 10,
 		// Common front ends close idle connections later: AWS's load balancers after 60 s,
 		// nginx after 75 s. If they closed first, a POST over HTTP/1.1 could be on its way

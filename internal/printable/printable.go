@@ -16,12 +16,6 @@ const maxName = 64
 // Line makes foreign text fit for a log: valid UTF-8, no line breaks or
 // other control characters, at most limit bytes.
 func Line(text string, limit int) string {
-	if len(text) <= limit && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return text // nearly all texts
-	}
-	if len(text) > 4*limit {
-		text = text[:4*limit]
-	}
 	text = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsGraphic(r) {
 			return ' '

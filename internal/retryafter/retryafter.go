@@ -57,9 +57,6 @@ func seconds(text string) time.Duration {
 }
 
 func until(date string, now time.Time) time.Duration {
-	at, err := http.ParseTime(date)
-	if err != nil {
-		return 0
-	}
-	return at.Sub(now) // cannot overflow: Sub returns the longest Duration instead
+	at, _ := http.ParseTime(date) // a text that is no date gives the year 1
+	return at.Sub(now)            // cannot overflow: Sub returns the longest Duration instead
 }
