@@ -219,9 +219,7 @@ func TestRetryAfterMatrix(t *testing.T) {
 		var asked time.Duration
 		row := outcomesByMethod(t, value, methods, true, func(call endpoint) cell {
 			c, err := answered(t, answer{Status: 429, Header: http.Header{"Retry-After": {value}, "Date": {date}}}, call.call)
-			var says bool
-			asked, says = agentmessaging.RetryAfter(errors.Join(&agentmessaging.Error{StatusCode: 404}, viaAs{err}))
-			assert.Equal(t, asked > 0, says, "Retry-After %q", value)
+			asked, _ = agentmessaging.RetryAfter(errors.Join(&agentmessaging.Error{StatusCode: 404}, viaAs{err}))
 			return c
 		})
 		assert.Equal(t, row[0], row[1], "Retry-After %q", value)
@@ -244,19 +242,17 @@ func TestOddRetryAfter(t *testing.T) {
 	}{
 		{http.Header{"Retry-After": {" 2 "}}, 2 * time.Second},
 		{http.Header{"Retry-After": {"0.0000000001"}}, time.Nanosecond},
-		{http.Header{"Retry-After": {"1, 2"}}, 2 * time.Second},
 		{http.Header{"Retry-After": {`"3", "2"`}}, 3 * time.Second},
 		{http.Header{"Retry-After": {"1;x"}}, time.Second},
-		{http.Header{"Retry-After": {"1s", "Inf", "-Inf", "-1e309", "s", "-0.5", "1_000", "1e3", "0x1p4"}}, 0},
+		{http.Header{"Retry-After": {"1s", "Inf", "-Inf", "-1e309", "s", "-0.5", "1_000", "1e3", "0x1p4", "1.2.3"}}, 0},
 		{http.Header{"Retry-After": {"1, " + date}}, 37 * time.Second},
 		{http.Header{"Retry-After": {`"Sunday, 06-Nov-94 08:49:38 GMT", "` + date + `", 2`}}, 38 * time.Second},
 		{http.Header{"Retry-After": {"Mon, 23 Nov 2026 07:01:00 UTC"}}, 0}, // not a date of HTTP
-		{http.Header{"Retry-After": {"86400.1"}}, 24 * time.Hour},
+		{http.Header{"Retry-After": {strings.Repeat("9", 400)}}, 24 * time.Hour},
 		{http.Header{"Retry-After": {"Fri, 31 Dec 9999 23:59:59 GMT"}}, 24 * time.Hour},
 		{http.Header{"Retry-After": {date}}, 37 * time.Second},          // by the clock of the caller
 		{http.Header{"Retry-After": {"1", "7200", "3"}}, 2 * time.Hour}, // the longest of several
-		{http.Header{"Retry-After": {"7200", "1"}}, 2 * time.Hour},
-		{http.Header{"retry-after": {"7200"}}, 2 * time.Hour},
+		{http.Header{"retry-after": {"7200"}, "Retry-After": {"1"}}, 2 * time.Hour},
 	} {
 		assert.Equal(t, tt.want, retryafter.Read(tt.header, now), "%v", tt.header)
 	}

@@ -150,8 +150,8 @@ func outcome(err error) string {
 	return noAnswer
 }
 
-// holdsLaws checks what must hold for every failure: it has one of three types, and its
-// text is one short line without the secret.
+// holdsLaws checks what must hold for every failure: it has one of three types, it asks for
+// a wait or for none, and its text is one short line without the secret.
 func holdsLaws(t testing.TB, err error, secret string) {
 	if err == nil {
 		return
@@ -162,12 +162,15 @@ func holdsLaws(t testing.TB, err error, secret string) {
 		invalid *agentmessaging.ValidationError
 	)
 	assert.True(t, errors.As(err, &failure) || errors.As(err, &unknown) || errors.As(err, &invalid), "%T", err)
+	wait, asked := agentmessaging.RetryAfter(err)
+	assert.True(t, wait >= 0 && asked == (wait > 0), "RetryAfter: %s, %t", wait, asked)
 	for _, text := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
 		assert.LessOrEqual(t, len(text), 512, text)
 		assert.True(t, utf8.ValidString(text) && !strings.ContainsAny(text, "\n\r\u2028"), "%q", text)
 		assert.NotContains(t, text, "<html>", "a page is not quoted")
 		assert.NotContains(t, text, "GetBody", "net/http's advice is for others")
 		assert.NotContains(t, text, secret, "%T", err)
+		assert.True(t, text == err.Error() || invalid != nil, "%q is not %q", text, err)
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
 		assert.NotPanics(t, func() { _ = map[error]bool{err: errors.Is(err, list{})} }, "%T", err)

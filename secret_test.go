@@ -61,7 +61,7 @@ func TestSecretNeverShows(t *testing.T) {
 	encoded, err := xml.Marshal(secret)
 	require.NoError(t, err)
 	assert.NotContains(t, string(encoded), "canary")
-	assert.Equal(t, `[redacted] "[redacted]" "[redacted]"`, fmt.Sprintf("%v %q %#v", secret, secret, secret))
+	assert.Equal(t, `[redacted] "[redacted]" "[redacted]" "[redacted]"`, fmt.Sprintf("%v %q %#v %s", secret, secret, secret, must(json.Marshal(secret))))
 	assert.Empty(t, agentmessaging.Secret("").String())
 	assert.Equal(t, canary, string(secret))
 }
@@ -179,7 +179,7 @@ func redactorOf(apiKey, providerKey, words string) *redact.Redactor {
 
 // The keys are encoded once or twice, whole or cut off, with other text around them.
 func TestKeysShowInNoEncoding(t *testing.T) {
-	for i, key := range []string{"key-canary-4711", "zabcde", `k<&"'>/?+~=%2fcanary\n%`, "sk_live_" + strings.Repeat("aB3/", 8), "???>>>~~~canary"} {
+	for i, key := range []string{"key-canary-4711", "zabcde", `k<&"'>/?+~=%2fcanary\n%`, "sk_live_" + strings.Repeat("AZ3/", 8), "???>>>~~~canary"} {
 		redactor := redact.New(key)
 		if i%2 == 1 {
 			redactor = redactorOf("another-key", key, "words")
@@ -279,6 +279,7 @@ func TestCausesShowNoKey(t *testing.T) {
 	}
 	assert.ErrorAs(t, redactor.Error(none, deep), new(guardedError))
 	assert.ErrorIs(t, redactor.Error(none, deep), io.ErrUnexpectedEOF)
+	assert.NotErrorIs(t, redactor.Error(func(err error) bool { return err == deep }, deep), io.ErrUnexpectedEOF, "what an exception wraps")
 }
 
 // An error about a connection is shown although a message may contain its words. Of any

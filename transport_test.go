@@ -40,7 +40,7 @@ func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f
 // fresh request, and with the cookies of the http.Client that was given.
 func TestTransportThatRewritesItsRequest(t *testing.T) {
 	var came []string
-	service := answering(answer{Status: 503}, answer{Status: 503}, okAnswer)
+	service := answering(answer{Status: 503}, with(503, "Set-Cookie", "node=7; Path=/"), okAnswer)
 	transport := tripper(func(req *http.Request) (*http.Response, error) {
 		came = append(came, strings.Join([]string{req.Method, req.Host, req.URL.Path, req.Header.Get("Cookie")}, " "))
 		ctx, cancel := context.WithTimeout(req.Context(), time.Minute)
@@ -58,7 +58,7 @@ func TestTransportThatRewritesItsRequest(t *testing.T) {
 	hc.Jar = nil // the client has a copy
 	require.NoError(t, get(t.Context(), client))
 	const whole = "GET service.example /v1/agents/agent_1 gateway=blue"
-	assert.Equal(t, []string{whole, whole, whole}, came)
+	assert.Equal(t, []string{whole, whole, whole + "; node=7"}, came)
 }
 
 func TestNilTransportIsTheDefaultOfThatMoment(t *testing.T) {
@@ -162,6 +162,7 @@ func TestRenewals(t *testing.T) {
 		{post, 1, []act{away}, []string{noAnswer, noAnswer, noAnswer}},
 		{post, 1, []act{works, refused}, []string{success, unknown, unknown}},
 		{get, 2, []act{works, refused, works}, []string{success, "2 requests, success, 500ms"}},
+		{get, 2, []act{works, away, refused, works}, []string{success, "3 requests, success, 500ms"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			requests := new(atomic.Int32)
@@ -330,8 +331,12 @@ func TestFailingDials(t *testing.T) {
 				time.Sleep(takes)
 				return nil, io.ErrUnexpectedEOF
 			}}, once)
-			begin := time.Now()
-			together(20, func(int) { assert.Error(t, get(t.Context(), client), takes) })
+			begin, patient := time.Now(), sync.WaitGroup{}
+			patient.Go(func() { together(20, func(int) { assert.Error(t, get(t.Context(), client), takes) }) })
+			synctest.Wait()
+			assert.Equal(t, noAnswer, outcome(within(time.Second/2, post)(t.Context(), client)), "it was not sent")
+			assert.Equal(t, time.Second/2, time.Since(begin), "in the queue, a deadline counts")
+			patient.Wait()
 			assert.Equal(t, want, time.Since(begin), "dials that take %v", takes)
 		})
 	}

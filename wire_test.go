@@ -114,7 +114,7 @@ func TestUnknownAndMissingMembersDoNotFailACall(t *testing.T) {
 		`{"agent_id":"a","status":5,"created_at":5,"updated_at":"u","updated_at":"v","sms":{"status":5}}`:    {ID: "a"},
 		`{"agent_id":"a","sms":{"phone_number":[5],"status":"pending"},"trace_id":"t"}`:                      {ID: "a", SMS: &agentmessaging.SMS{Status: "pending"}, TraceID: "t"},
 	} {
-		agent, err := newClient(t, answering(answer{Status: 200, Body: body})).GetAgent(t.Context(), "a")
+		agent, err := newClient(t, answering(answer{Status: 200, Body: body})).GetAgent(t.Context(), "a.%")
 		require.NoError(t, err, body)
 		assert.Equal(t, want, agent, body)
 	}
@@ -122,7 +122,7 @@ func TestUnknownAndMissingMembersDoNotFailACall(t *testing.T) {
 		`{"reply_text":"","warnings":null}`:                             {},
 		`{"warnings":5,"reply_text":"hi","trace_id":"t"}`:               {Text: "hi", TraceID: "t"},
 		`{"WARNINGS":["a"],"reply_text":"hi","Trace_ID":"t"}`:           {Text: "hi"},
-		`{"reply_text":"hi","trace_id":17,"a":1,"a":2}`:                 {Text: "hi", TraceID: "17"},
+		`{"reply_text":"hi","trace_id":-17,"a":1,"a":2}`:                {Text: "hi", TraceID: "-17"},
 		`{"reply_text":"hi","trace_id":"a","trace_id":"b"}`:             {Text: "hi"},
 		`{"reply\u005ftext":"h\u0069\ud800\ud83d\ude00` + "\xff" + `"}`: {Text: "hi\ufffd😀\ufffd"},
 		`{"warnings":["a",5,"b"],"reply_text":"hi","trace_id":"t"}`:     {Text: "hi", Warnings: []string{"a", "b"}, TraceID: "t"},
@@ -201,7 +201,6 @@ func FuzzAnswer(f *testing.F) {
 		}
 		assert.Equal(t, status, failure.StatusCode)
 		assert.LessOrEqual(t, failure.RetryAfter, 24*time.Hour)
-		assert.GreaterOrEqual(t, failure.RetryAfter, time.Duration(0))
 		assert.NotContains(t, string(must(json.Marshal(failure))), testKey)
 	})
 }
@@ -211,7 +210,7 @@ func FuzzAnswer(f *testing.F) {
 func FuzzReadObject(f *testing.F) {
 	for _, doc := range []string{
 		"", "null", "[]", `{}`, ` { "a" : 1 , "b" : [ { "c" : "}" } , 2 ] } `, `{"a":"\"\\"}`, `{"\u0061":"\ud800\u00e9","b":"é` + "\xff" + `"}`,
-		`{"a":1,"a":2}`, `{"a":1,}`, `{"a":"` + "\n" + `"}`, `{"a":01}`, `{"a":tru}`, `{"a":1}x`, `{"a"`, `{"\x":1}`, `{"a":{"b":[`, `{"` + "\xff" + `":"\/"}`,
+		`{"a":1,"a":2}`, `{"a":1,}`, `{"a":"x";"b":2}`, `{"a":"` + "\n" + `"}`, `{"a":01}`, `{"a":tru}`, `{"a":1}x`, `{"a"`, `{"\x":1}`, `{"a":{"b":[`, `{"` + "\xff" + `":"\/"}`,
 	} {
 		f.Add(doc)
 	}
