@@ -8,7 +8,8 @@ import (
 
 // This file has the calls that are about no agent and store nothing: Status and WarmUp.
 
-// ServiceStatus is what the service says about itself (interface 4.1).
+// ServiceStatus is what the service says about itself (interface 4.1). The interface shows
+// the types of its members, and no values. OK false is not an error: check it.
 type ServiceStatus struct {
 	OK      bool   `json:"ok"`
 	Service string `json:"service"`
@@ -28,7 +29,8 @@ func (c *Client) Status(ctx context.Context) (*ServiceStatus, error) {
 	})
 }
 
-// WarmUpResult is the outcome of a warm-up (interface 4.2).
+// WarmUpResult is the outcome of a warm-up (interface 4.2), which does not say what OK or
+// Warmed false means. Neither is an error: check them.
 type WarmUpResult struct {
 	OK     bool `json:"ok"`
 	Warmed bool `json:"warmed"`
@@ -36,10 +38,6 @@ type WarmUpResult struct {
 	Mode LLMMode `json:"mode"`
 	// TraceID identifies the call; quote it when reporting an issue.
 	TraceID string `json:"trace_id"`
-}
-
-func readWarmUp(b *answerBody) *WarmUpResult {
-	return &WarmUpResult{OK: b.needBool("ok"), Warmed: b.needBool("warmed"), Mode: LLMMode(b.text("mode")), TraceID: b.traceID}
 }
 
 // WarmUp starts the gateway so that the first reply is faster (interface
@@ -55,5 +53,7 @@ func (c *Client) WarmUp(ctx context.Context, mode LLMMode) (*WarmUpResult, error
 	if mode != "" {
 		r.body = modeBody{string(mode)}
 	}
-	return do(ctx, c, r, readWarmUp)
+	return do(ctx, c, r, func(b *answerBody) *WarmUpResult {
+		return &WarmUpResult{OK: b.needBool("ok"), Warmed: b.needBool("warmed"), Mode: LLMMode(b.text("mode")), TraceID: b.traceID}
+	})
 }

@@ -87,12 +87,12 @@ const (
 	Resumes Check = "resumes"
 )
 
-// Finding is a check that a run failed.
-type Finding struct {
-	Check    Check  // or the name of a check of the user's own
-	Plan     string // of the run: SendMessage_2/reply_lost/once, SendMessage_2/dies_arrived
-	Endpoint fakeserver.Endpoint
-	Says     string // in one sentence
+// finding is a check that a run failed.
+type finding struct {
+	Check    Check               // or the name of a check of WithCheck
+	Plan     string              // of the run: SendMessage_2/reply_lost/once, SendMessage_2/dies_arrived
+	Endpoint fakeserver.Endpoint // of the call that it is about, for Without; "" if there is none
+	Says     string              // in one sentence
 }
 
 // allChecks are the checks, in the order in which they look.

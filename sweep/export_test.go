@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// Finding is a check that a run failed.
+type Finding = finding
+
 // Collect takes what Test finds, in place of failing the test, and last of all
 // the summary, with nothing found.
 func Collect(take func(report string, found []Finding)) Option {

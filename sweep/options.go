@@ -25,7 +25,7 @@ type config struct {
 	watchdog       time.Duration
 
 	// For tests of Test:
-	collect func(report string, found []Finding) // in place of failing the test
+	collect func(report string, found []finding) // in place of failing the test
 	after   func(time.Duration) <-chan time.Time // wakes the watchdog
 	skip    func(fault string) bool              // for speed; of "dies", all deaths
 }
@@ -67,7 +67,7 @@ func Without(check Check, endpoints ...fakeserver.Endpoint) Option {
 }
 
 // drops reports whether [Without] drops a finding.
-func (c *config) drops(f Finding) bool {
+func (c *config) drops(f finding) bool {
 	return slices.ContainsFunc(c.without, func(w without) bool {
 		return w.check == f.Check && (len(w.endpoints) == 0 || slices.Contains(w.endpoints, f.Endpoint))
 	})

@@ -19,7 +19,7 @@ import (
 // it also separates runs in which a process died from others, and runs without any
 // report from runs with one.
 type cause struct {
-	finding      Finding // of the first run
+	finding      finding // of the first run
 	first        *run
 	plans        []string
 	died, silent bool
@@ -41,7 +41,7 @@ func (s *sweep) runChecks(r *run) {
 		rec.check(func(check Check, about *spec.Endpoint, says string, args ...any) {
 			if !seen[check] && (r.name != "" || check == Secret) {
 				seen[check] = true
-				s.addToCause(r, false, Finding{check, r.name, endpointOf(cmp.Or(about, struck)), rec.when() + fmt.Sprintf(says, args...)})
+				s.addToCause(r, false, finding{check, r.name, endpointOf(cmp.Or(about, struck)), rec.when() + fmt.Sprintf(says, args...)})
 			}
 		})
 	}
@@ -50,18 +50,18 @@ func (s *sweep) runChecks(r *run) {
 	}
 	if r.name != "" {
 		r.check(func(check Check, about *spec.Endpoint, says string, args ...any) {
-			s.addToCause(r, true, Finding{check, r.name, endpointOf(cmp.Or(about, struck)), fmt.Sprintf(says, args...)})
+			s.addToCause(r, true, finding{check, r.name, endpointOf(cmp.Or(about, struck)), fmt.Sprintf(says, args...)})
 		})
 	}
 	for _, own := range s.ownChecks {
 		if err := own.check(r.public()); err != nil {
-			s.addToCause(r, false, Finding{Check(own.name), r.name, endpointOf(struck), err.Error()})
+			s.addToCause(r, false, finding{Check(own.name), r.name, endpointOf(struck), err.Error()})
 		}
 	}
 }
 
 // addToCause adds a finding, about a whole run or not, to its cause.
-func (s *sweep) addToCause(r *run, whole bool, f Finding) {
+func (s *sweep) addToCause(r *run, whole bool, f finding) {
 	s.t.Helper()
 	switch {
 	case s.drops(f):
@@ -104,7 +104,7 @@ func (s *sweep) report() {
 	slices.SortStableFunc(s.causes, func(a, b *cause) int { return len(b.plans) - len(a.plans) })
 	for len(s.causes) > 0 {
 		plan := s.causes[0].finding.Plan
-		var found []Finding
+		var found []finding
 		report := ""
 		for _, c := range s.causes {
 			if c.finding.Plan == plan {
