@@ -277,14 +277,14 @@ var (
 	// dashboard did not issue (interface 5). Use a dashboard-issued key.
 	ErrForbidden error = kind("agentmessaging: forbidden")
 	// ErrNotFound is status 404: no such agent for this key. Use the key that
-	// created it. Where no agent is named, check the base address.
+	// created it. If the call names no agent, check the base address.
 	ErrNotFound error = kind("agentmessaging: not found")
 	// ErrConflict is status 409: warm-up in byok mode without a BYOK
 	// configuration (interface 4.2). Call SetBYOK first.
 	ErrConflict error = kind("agentmessaging: conflict")
 	// ErrRateLimited is status 429, answered by the service or, with
 	// [Error].Local set, by the client's cool-down or limiter (interface 8).
-	// Come back after [RetryAfter]. Where a deadline passed in line for a limit, the
+	// Come back after [RetryAfter]. If a deadline passed in line for a limit, the
 	// error is context.DeadlineExceeded too.
 	ErrRateLimited error = kind("agentmessaging: rate limited")
 	// ErrUnavailable is status 503: BYOK is not available (interface 7), or a proxy

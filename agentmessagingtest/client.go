@@ -10,14 +10,15 @@
 //		...
 //	}
 //
-// The client is a real one and the fake is the whole service in memory, with
-// its rules and limits: see package fakeserver for scripts, faults, recorded calls and
-// limits. No wait of the client takes time. Where the client waits a minute for a limit
-// to open, the clock of the fake moves on instead, so no test needs testing/synctest
-// for that. As on the service, a limit that opens tomorrow is an error at once, unless
-// RetryPolicy.MaxWait is that long. Deadlines of contexts are real time. A bubble of
-// testing/synctest works too, but its timers do not notice these waits; docs/testing.md
-// shows the client to use there.
+// The client is a real one, and the fake is the whole service in memory, with its rules
+// and limits: see package fakeserver for scripts, faults, recorded calls and limits. The
+// client's waits take no time: if it waits a minute for a limit to open, the fake's clock
+// moves on by a minute, so no test needs testing/synctest for that. As on the service, a
+// limit that opens tomorrow is an error at once, unless RetryPolicy.MaxWait is that long.
+//
+// Deadlines of contexts are real time. The client also works in a bubble of
+// testing/synctest, but timers there do not notice its waits; docs/testing.md shows the
+// client to use in a bubble.
 //
 // Package sweep runs a scenario of the application once for each failure at each
 // of its calls.
@@ -31,7 +32,7 @@ import (
 )
 
 // New returns a client of a new fake, and the fake. Both live as long as the
-// test. opts are those of the client; for a fake with options, see [NewClient].
+// test. opts are options of the client; for a fake with options, see [NewClient].
 // An unusable option panics.
 func New(t fakeserver.TB, opts ...agentmessaging.Option) (*agentmessaging.Client, *fakeserver.Server) {
 	fake := fakeserver.New(t) // which panics for a nil t
@@ -39,23 +40,21 @@ func New(t fakeserver.TB, opts ...agentmessaging.Option) (*agentmessaging.Client
 	return NewClient(t, fake, opts...), fake
 }
 
-// NewClient returns a client of fake, for instance of one with options of its
-// own:
+// NewClient returns a client of fake, for example of a fake with options:
 //
 //	fake := fakeserver.New(t, fakeserver.WithPlan(fakeserver.PlanPro))
 //	client := agentmessagingtest.NewClient(t, fake)
 //
-// The client has the fake's default key, reaches it as [fakeserver.Server.HTTPClient]
-// does, and waits by its clock. opts come after that, so they may replace it.
-// Several clients of one fake are several processes that share a key. A nil test, a nil
-// fake and an unusable option panic.
+// The client has the fake's default key, the transport of [fakeserver.Server.HTTPClient],
+// and the fake's clock. opts may replace these. Several clients of one fake act as several
+// processes that share a key. A nil test, a nil fake and an unusable option panic.
 func NewClient(t fakeserver.TB, fake *fakeserver.Server, opts ...agentmessaging.Option) *agentmessaging.Client {
 	if t == nil || fake == nil {
 		panic("agentmessagingtest: NewClient needs the *testing.T of a test, and a fake such as fakeserver.New(t)")
 	}
 	t.Helper()
 	for i, opt := range opts {
-		if opt == nil { // NewClient of the client would count the two below
+		if opt == nil { // checked here: agentmessaging.NewClient would also count the two options below
 			panic(fmt.Sprintf("agentmessagingtest: option %d is nil", i+1))
 		}
 	}

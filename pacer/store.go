@@ -29,18 +29,19 @@ import (
 // concurrent use. The pacer gives up each call after 250 ms, even if the method
 // ignores ctx. While calls fail, it keeps to a share of the limits ([WithStore]).
 type Store interface {
-	// Load returns the value of a key, its version, and the store's time, which
-	// is the same for all processes. A store without a clock, such as etcd or DynamoDB,
-	// returns time.Now of hosts that NTP keeps within a few milliseconds of one another:
-	// by as much as they differ, calls go too early or too late. Where they differ by
-	// more than 5 s, processes lose the shared state again and again, which the pacer
-	// logs and storetest cannot see. A key that was never set, or has expired, has no
-	// value and the version "".
+	// Load returns the value of a key, its version, and the store's time, which is the
+	// same for all processes. A key that was never set, or has expired, has no value and
+	// the version "".
+	//
+	// A store without a clock, such as etcd or DynamoDB, returns time.Now of hosts that
+	// NTP keeps within a few milliseconds of one another. Calls go too early or too late
+	// by as much as these differ. If they differ by more than 5 s, processes lose the
+	// shared state again and again: the pacer logs that, but storetest cannot see it.
 	Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error)
 	// Swap sets the value if the key still has this version, and reports whether it
 	// did. The version "" means that the key has no value, or that its value has
-	// expired: then Load returns "" too. After ttl without another Swap the store may
-	// drop the value, or let it expire.
+	// expired, as in Load. After ttl without another Swap the store may drop the value,
+	// or let it expire.
 	Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error)
 }
 
@@ -102,8 +103,8 @@ func (c *coordinator) step() {
 		if s.now >= c.lostUntil {
 			c.logger.Warn("agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its time went back")
 		}
-		// With clocks too far apart, each step may lose the state: losses that follow one
-		// another within this time are one episode, of which one record is enough.
+		// If clocks are too far apart, each step may lose the state: log a series of losses
+		// once. The series is over after two minutes without one.
 		c.lostUntil = s.now + 2*time.Minute
 	}
 }
