@@ -483,6 +483,8 @@ func (s *session) call(st step, i int) (answer, error) {
 		case a.Status == http.StatusTooManyRequests && s.running.section() == "8.2" && i == 59 && !s.target.Decisions:
 			// This key had the 60 requests of 8.1: a creation and 59 reads.
 			return a, skipped("the plan has the 60 requests a minute of interface 8.1: the caps of 8.2 are not enabled")
+		case a.Status == http.StatusServiceUnavailable && s.target.live() && slices.Contains(a.Errors, a.Status) && a.At("error") != nil:
+			return a, skipped("BYOK is not available on the target, which interface 7 allows")
 		case a.Status != http.StatusTooManyRequests || !mayBeLimited:
 			return a, s.failure(a, a.statusProblem(st, i))
 		case s.running.fillsLimit || tries == 3:
@@ -502,12 +504,9 @@ func (s *session) call(st step, i int) (answer, error) {
 // interface does not say how a limit counts, so these may pass too. It is 0 on a live
 // target, and on one that claims the decisions.
 func (s *session) givenBack(st step) int {
-	window, elapsed := windowOf(st.limitKey), s.waited
+	window, elapsed := windowOf(st.limitKey), s.waited+time.Since(s.began)
 	if window == 0 || s.target.live() || s.target.Decisions {
 		return 0
-	}
-	if !s.target.FrozenClock {
-		elapsed += time.Since(s.began)
 	}
 	n := int(float64(s.running.Spends.Requests) * float64(elapsed) / float64(window))
 	if window == time.Minute {

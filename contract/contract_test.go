@@ -227,6 +227,7 @@ func TestUnusable(t *testing.T) {
 		{ofStatus, silent, 3, "got no answer: invalid port \":x\" after host\n", "check Target.BaseURL and whether the service is up: invalid port \":x\" after host"},
 		{ofAgent, silent, 2, "got no answer: invalid port \":x\" after host\n", "an earlier case could not create the agent"}, // which is not tried again
 		{ofStatus, stranger.Answering(401, `{"error":"unauthorized"}`), 1, "", "refuses Target.Key: 401"},
+		{newCase("", "", setBYOK.is(200)), stranger.Answering(503, `{"error":"byok_off"}`), 1, "", "BYOK is not available on the target"},
 	} {
 		all, target := newShared(0), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: tt.transport}}
 		for range tt.calls - 1 {

@@ -112,7 +112,7 @@ func (s *suite) byok() {
 	full := setBYOK.with(byokBody(fullMembers))
 	s.add("4.4/set-read-clear", sets,
 		full.is(200).holdsBYOK("anthropic", "https://gateway.example/v1", "m-1"),
-		getBYOK.is(200).holds("byok", same), clearBYOK.given(200), byokIsNull)
+		getBYOK.is(200).holdsBYOK("anthropic", "https://gateway.example/v1", "m-1").holds("byok.fingerprint", same), clearBYOK.given(200), byokIsNull)
 	s.add("4.4/set-again", sets, setBYOK.given(200), full.is(200), getBYOK.is(200).holds("byok.provider", "anthropic"))
 	s.add("4.3/null", "byok (a BYOK configuration per 2.4, or null when none is set)", clearStored, byokIsNull)
 	s.add("fake/clear-with-none-set", "DELETE with none set: 200", clearBYOK.is(200), clearBYOK.is(200), byokIsNull)

@@ -59,7 +59,7 @@ func swapCase(key string) string {
 
 // unchanged checks that a refused call changes nothing.
 func (s *suite) unchanged() {
-	full, still := setBYOK.with(byokBody(fullMembers)), getBYOK.is(200).holds("byok", same)
+	full, still := setBYOK.with(byokBody(fullMembers)), getBYOK.is(200).holdsBYOK("openai", nil, nil).holds("byok.fingerprint", same)
 	s.add("7/400-changes-no-byok", invalidBody,
 		setBYOK.given(200),
 		setBYOK.with(`{"provider":"anthropic"}`).is(400), setBYOK.with(byokBody(`"tier":"fast"`)).is(400),

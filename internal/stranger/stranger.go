@@ -328,7 +328,7 @@ func (s *Service) act(name string, key *apiKey, body map[string]any, id string) 
 		reply["byok"] = s.config(key)
 	case "set-byok":
 		key.byok, key.updated = body, time.Now()
-		reply["byok"] = s.config(key)
+		reply["byok"], key.updated = s.config(key), key.updated.Truncate(time.Minute) // it stores coarser times than it answers
 	case "clear-byok":
 		if key.byok == nil && s.Decides["clear_nothing"] == 404 {
 			return flaw{404, "not_found"}, nil
