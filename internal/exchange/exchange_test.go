@@ -184,7 +184,6 @@ var failures = map[string]struct {
 	"no dial":                              {request: "POST x", err: errDial},
 	"net/http's dial":                      {request: "POST x", does: "looks", err: errDial},
 	"net/http's dial, in place of another": {request: "POST x", does: "own looks TLS looks", err: os.ErrDeadlineExceeded, missed: NoAnswer},
-	"net/http's dial, read after":          {request: "POST x", does: "looks reads", err: errDial, sent: true},
 	"a certificate, read before":           {request: "POST x", does: "reads looks", err: errCertificate, sent: true},
 	"no room, read before":                 {request: "POST x", does: "reads looks HTTP/2 looks", err: io.EOF, sent: true},
 	"no room elsewhere, read before":       {request: "POST x", does: "reads looks HTTP/2 other", err: io.EOF, sent: true},
