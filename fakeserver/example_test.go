@@ -74,7 +74,7 @@ func ExampleOpen() {
 
 // A script answers with texts, or with what a function makes of the message:
 // warnings and the errors of interface 7 too. The script made last is asked
-// first.
+// first; where it has no turn, the one made before it answers.
 func ExampleServer_OnMessage() {
 	fake := open()
 	defer fake.Close()
@@ -83,10 +83,10 @@ func ExampleServer_OnMessage() {
 	fake.OnMessage(fakeserver.ByTextContaining("price")).ReplyFunc(func(m fakeserver.Message) fakeserver.Reply {
 		return fakeserver.Reply{Text: fmt.Sprintf("After %d exchanges: 5 euros.", len(m.History)), Warnings: []string{"old"}}
 	})
-	fake.OnMessage(fakeserver.ByText("bother")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
+	fake.OnMessage(fakeserver.ByText("bother")).Times(1).ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
 		return fakeserver.Reply{Status: 400, Reason: "not that word"}
 	})
-	for _, text := range []string{"hi", "what is the price?", "bother", "thanks"} {
+	for _, text := range []string{"hi", "what is the price?", "bother", "bother"} {
 		say(fake, text)
 	}
 	// Output:
@@ -94,28 +94,6 @@ func ExampleServer_OnMessage() {
 	// 200 {"reply_text":"After 1 exchanges: 5 euros.","warnings":["old"],"trace_id":"trace_000002"}
 	// 400 {"error":"bad_request","trace_id":"trace_000003","reason":"not that word"}
 	// 200 {"reply_text":"What else?","trace_id":"trace_000004"}
-}
-
-// A script may have its turn only at some messages. Then the one made before it
-// answers the others.
-func ExampleScript() {
-	fake := open()
-	defer fake.Close()
-	fake.AddAgent(fake.Key(), fakeserver.Agent{})
-	fake.OnMessage().Reply("Hello.").Required()
-	third := fake.OnMessage().Reply("The third message.").Nth(3)
-	help := fake.OnMessage(fakeserver.ByText("help")).Reply("Once only.").Times(1)
-	never := fake.OnMessage().Reply("Never.").Chance(0, 7)
-	for _, text := range []string{"help", "help", "hi"} {
-		say(fake, text)
-	}
-	fmt.Println(third.Hits(), help.Hits(), never.Hits())
-	third.Remove()
-	// Output:
-	// 200 {"reply_text":"Once only.","trace_id":"trace_000001"}
-	// 200 {"reply_text":"Hello.","trace_id":"trace_000002"}
-	// 200 {"reply_text":"The third message.","trace_id":"trace_000003"}
-	// 1 1 0
 }
 
 // A limit that is spent, without the calls that would spend it, and opens again.

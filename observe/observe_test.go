@@ -143,11 +143,15 @@ func TestFile(t *testing.T) {
 			"seen":"2026-01-31","count":8,"not_asked":"needs a second key"}},
 		"limits":{"key_minute":60},"traffic":{"GET /v1/status 200":{"count":9,"seen":"2026-01-31"}},
 		"spent":{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":5}}`, string(jsonOf(t, o)))
+	assert.Equal(t, "1 request, 2 creations, 3 BYOK sets, 4 warm-ups, 5ns of waiting", o.Spent.String())
+	assert.Equal(t, "1 request of 0 left, 4 warm-ups of 3 left", o.Spent.Over(observe.Spend{Creations: 2, BYOKSets: 3, WarmUps: 3, Wait: 5}))
 	file := filepath.Join(t.TempDir(), "observed.json")
 	require.NoError(t, o.WriteFile(file))
 	again, err := observe.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, jsonOf(t, o), jsonOf(t, again))
+	o.Keep(again)
+	assert.Equal(t, []any{60, observe.Sight{Count: 18, Seen: "2026-01-31"}}, []any{o.Limits["key_minute"], o.Traffic["GET /v1/status 200"]}, "counts add up")
 	assert.Error(t, o.WriteFile(filepath.Join(file, "no folder")))
 }
 
@@ -485,12 +489,37 @@ func TestWatchStrangers(t *testing.T) {
 				assert.Positive(t, found.Count, id)
 				assert.NotEmpty(t, found.Seen, id)
 			}
+			for what := range o.Traffic {
+				assert.NotRegexp(t, "^not documented|^member [^d]", what, "these services add one member to errors, detail")
+			}
+			assert.Subset(t, slices.Collect(maps.Keys(o.Traffic)), []string{"member detail of POST /v1/agents 400", "error rate_limited of POST /v1/agents 429", "header Retry-After", "Retry-After of whole seconds"})
 			for _, secret := range []string{"sk-", "Ada", "ag~1", "ag%7E1"} {
 				assert.NotContains(t, string(jsonOf(t, o)), secret, "seed %d", seed)
 			}
 		})
 	}
 	assert.Len(t, seen, 11, "questions that a Watcher answers: %v", seen)
+}
+
+// TestWatchForgets: of more than 10,000 agents it forgets all. It counts 300 sights at
+// most, and an Observation is a copy.
+func TestWatchForgets(t *testing.T) {
+	calls := 0
+	w := observe.Watch(stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+		calls++
+		const agent = `{"agent_id":"a%d","status":"active","created_at":"-","updated_at":"-","trace_id":"t","m%[1]d":1}`
+		return stranger.Answering(200, fmt.Sprintf(agent, calls))(req)
+	}))
+	play := playing(t, w, "sk-one", "sk-two")
+	for range 10_002 {
+		play(rawcall.CreateAgent)
+	}
+	play(rawcall.ReadAgent.Of("a10001").By(rawcall.Another))
+	forgotten := w.Observation()
+	play(rawcall.ReadAgent.Of("a10002").By(rawcall.Another))
+	assert.Nil(t, forgotten.Decisions["agent_of_another_key"].Answer)
+	assert.Equal(t, "200", w.Observation().Decisions["agent_of_another_key"].String())
+	assert.Len(t, forgotten.Traffic, 300)
 }
 
 // TestWatchLongBody: a body of less than 64 KiB is read, a longer one is not.
