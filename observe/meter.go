@@ -126,7 +126,7 @@ func fitMeter(calls []countedCall, limit int) *meter {
 	return nil
 }
 
-// fitKind tries each second of a minute as the start of the clock's minute.
+// fitCounting tries each second of a minute as the start of the clock's minute.
 func fitCounting(counting string, reads []countedCall, limit float64) (best *meter, least int) {
 	seconds := 1
 	switch counting {
