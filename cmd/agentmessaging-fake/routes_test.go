@@ -211,7 +211,6 @@ var refusals = []step{
 	{"POST /faults", `{}`, 400, "fault: is required"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"Key":"key_000001"}}`, 400, `match: member "Key" is not allowed; allowed: agent_id, endpoint, key, `},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"agent_id":""}}`, 400, "match.agent_id: must not be empty"},
-	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"endpoint":""}}`, 400, "match.endpoint: must not be empty"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"key":""}}`, 400, "match.key: must not be empty"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"text_containing":""}}`, 400, "match.text_containing: must not be empty"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"seed":-1}`, 400, "seed: must be of type integer, from 0 on"},
