@@ -72,6 +72,8 @@ func TestRefusal(t *testing.T) {
 	_, err := redisstore.New(client).Swap(t.Context(), key, "", []byte("x"), time.Minute)
 	assert.ErrorContains(t, err, "redisstore: WRONGPASS")
 	assert.NotContains(t, err.Error(), options.Password+" ")
+	_, _, _, err = redisstore.New(client).Load(t.Context(), key)
+	assert.ErrorContains(t, err, "redisstore: WRONGPASS")
 }
 
 // server is a process of redis-server, or of the program that REDIS_SERVER names, on a socket
