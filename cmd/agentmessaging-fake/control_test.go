@@ -89,7 +89,7 @@ func TestOtherSites(t *testing.T) {
 	} {
 		answer := a.send("POST", "/_fake/v1/keys", "{}", header)
 		assert.Equal(t, want, answer.status, header)
-		issued += strings.Count(answer.raw, `"label"`)
+		issued += map[int]int{201: 1}[want]
 		assert.Equal(t, issued, strings.Count(a.get("/keys"), `"label"`), "%s: what is refused has no effect", header)
 		assert.Empty(t, answer.header.Get("Access-Control-Allow-Origin"), header)
 		name, _, _ := strings.Cut(header, ":")
