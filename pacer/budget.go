@@ -150,7 +150,7 @@ func (b budget) spend(at int64) {
 		return
 	}
 	b.add(b.now, b.calls)
-	b.Due = max(b.Due, b.now-b.credit) + max(b.calls*b.pace, b.safeDistance())
+	b.Due = max(b.Due, b.now-b.credit) + b.safeDistance()
 	b.Extra = b.extra - b.extra*min(maxShrink, b.extra*b.extra)*float64(b.calls)
 }
 
@@ -170,15 +170,17 @@ func (b budget) spendCounted() {
 	}
 }
 
-// safeDistance returns the distance to the next call that keeps the window from filling up before
-// its oldest calls leave.
-func (b budget) safeDistance() (distance int64) {
-	room := int64(b.allowed) - b.Held
-	for _, s := range b.Slots {
+// safeDistance returns the distance to the next call. It is the pace, or longer if the window
+// would fill up before its next slots leave. Later slots have more room, so the loop ends as
+// soon as even the last one could not make the distance longer.
+func (b budget) safeDistance() int64 {
+	distance, room := b.calls*b.pace, int64(b.allowed)-b.Held
+	latest := b.Slots[len(b.Slots)-1].Leaves - b.now
+	for i := 0; i < len(b.Slots) && latest > distance*(room+1); i++ {
 		if room >= 0 {
-			distance = max(distance, (s.Leaves-b.now)/(room+1))
+			distance = max(distance, (b.Slots[i].Leaves-b.now)/(room+1))
 		}
-		room += s.Calls
+		room += b.Slots[i].Calls
 	}
 	return distance
 }

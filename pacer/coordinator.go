@@ -54,7 +54,7 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 	if slices.Equal(bounds, c.ledger.bounds) {
 		return
 	}
-	c.engine.Forget()
+	c.engine.ForgetLocked()
 	old := c.ledgerAt(now)
 	l := ledger{state: newState(bounds, old.Now), bounds: bounds, calls: 1}
 	l.join(old)
@@ -102,7 +102,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 		return c.schedule(now, key, l.ask(key, int64(waiting)))
 	}
 	class, answer := first.Class, turn{}
-	c.answers = append(c.answers, func(now time.Duration) { c.engine.Deliver(class, c.schedule(now, key, answer)) })
+	c.answers = append(c.answers, func(now time.Duration) { c.engine.DeliverLocked(class, c.schedule(now, key, answer)) })
 	c.questions = append(c.questions, func(l *ledger) { answer = l.ask(key, int64(waiting)) })
 	c.startStep()
 	return quota.Schedule{Again: quota.Later}

@@ -177,16 +177,15 @@ const (
 	PriorityBatch Priority = 1
 )
 
-type (
-	priorityKey struct{}
-	tenantKey   struct{}
-)
+type priorityKey struct{}
 
 // WithPriority returns a context under which calls have the given priority. Without
 // it, calls have PriorityInteractive.
 func WithPriority(ctx context.Context, priority Priority) context.Context {
 	return context.WithValue(ctx, priorityKey{}, priority)
 }
+
+type tenantKey struct{}
 
 // WithTenant returns a context under which calls belong to a tenant, such as
 // one of your customers. The tenants of a process that wait with the same

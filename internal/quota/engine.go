@@ -14,7 +14,7 @@
 // No goroutine serves the queues. One of the resting calls is the sleeper: it sleeps until
 // the next queue is due (the alarm), and then serves. When it leaves, another resting call
 // becomes the sleeper. A rule that asks a store does so on a goroutine that Go starts; the
-// goroutine returns to the engine through Do and Deliver.
+// goroutine returns to the engine through Do and DeliverLocked.
 package quota
 
 import (
@@ -47,7 +47,7 @@ type Rule interface {
 	// is the next call. If waiting is 0, the engine only asks how long first would wait,
 	// as far as the rule knows without a store. A slow rule returns a Schedule whose Again
 	// is Later. It then works on a goroutine that it starts with Engine.Go, and passes the
-	// result to Engine.Deliver. Until then the last Schedule holds.
+	// result to Engine.DeliverLocked. Until then the last Schedule holds.
 	Ask(now time.Duration, first *Waiter, waiting int) Schedule
 	// Done learns how a granted attempt ended. After it, the engine asks again about all
 	// classes. An attempt that was not sent gives its grant back. news is true if a
@@ -76,7 +76,7 @@ type Schedule struct {
 // Times that lie beyond all others.
 const (
 	never = 1 << 62
-	Later = never - 1 // the Again of a Schedule that the rule will Deliver
+	Later = never - 1 // the Again of a Schedule that the rule will deliver
 )
 
 // Grant allows one attempt to be sent.
@@ -178,7 +178,7 @@ type queue struct {
 	// call that has left does nothing.
 	uninformed []context.CancelFunc
 	lastGrant  int64 // Engine.grants at its last grant
-	asking     bool  // the rule will Deliver a Schedule
+	asking     bool  // the rule will deliver a Schedule
 	stale      bool  // something has changed since the rule was asked
 }
 
@@ -375,7 +375,7 @@ func (e *Engine) leave(w *Waiter, o Outcome) (news bool) {
 	}
 	if w.granted || o.Refused {
 		w.granted, e.clock = false, w.Clock
-		e.Forget()
+		e.ForgetLocked()
 		news = e.rule.Done(e.nowLocked(), w, o)
 	}
 	return news
@@ -389,9 +389,9 @@ func (e *Engine) Do(f func(now time.Duration)) {
 	e.serveLocked()
 }
 
-// Forget resets all schedules, so that the rule is asked again. A Schedule that the rule
-// is still to Deliver will not refuse anybody. Call it only in a function that Do runs.
-func (e *Engine) Forget() {
+// ForgetLocked resets all schedules, so that the rule is asked again. A Schedule that the rule
+// is still to deliver will not refuse anybody. Call it only in a function that Do runs.
+func (e *Engine) ForgetLocked() {
 	for _, q := range e.queues {
 		q.Schedule, q.stale = Schedule{}, true
 	}
@@ -442,7 +442,7 @@ func (e *Engine) serveLocked() {
 		due.stale = false
 		s := e.rule.Ask(now, due.first(), due.waiting)
 		if due.asking = s.Again == Later; !due.asking {
-			e.Deliver(due.Class, s)
+			e.DeliverLocked(due.Class, s)
 		}
 	}
 }
@@ -451,9 +451,9 @@ func (e *Engine) serveLocked() {
 // rule must not keep a processor busy.
 const minAgain = time.Millisecond
 
-// Deliver takes a rule's Schedule for a class: it grants calls, and refuses calls that
+// DeliverLocked takes a rule's Schedule for a class: it grants calls, and refuses calls that
 // can no longer go in time. A slow rule calls it in a function that Do runs.
-func (e *Engine) Deliver(class Class, s Schedule) {
+func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	q := e.queues[class]
 	now, granted := e.elapsed, len(s.Grants)
 	switch {
@@ -471,7 +471,7 @@ func (e *Engine) Deliver(class Class, s Schedule) {
 	later := s.earliest(0) > q.earliest(granted)+q.Gap/2
 	for _, g := range s.Grants {
 		if w := q.pop(); w == nil { // the call that it was for has left: give it back
-			e.Forget()
+			e.ForgetLocked()
 			e.rule.Done(now, &Waiter{Class: class, attempt: attempt{Grant: g}}, Outcome{})
 		} else {
 			w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
@@ -561,7 +561,7 @@ func (e *Engine) Go(work, after func()) {
 // endLocked ends all waiting calls.
 func (e *Engine) endLocked(err error) {
 	for _, q := range e.queues {
-		q.Schedule, q.asking = Schedule{}, false // do not wait for a Deliver that may never come
+		q.Schedule, q.asking = Schedule{}, false // do not wait for a DeliverLocked that may never come
 		for _, w := range q.all() {
 			e.refuseLocked(q, w, err)
 		}

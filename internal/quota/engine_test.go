@@ -224,7 +224,7 @@ func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 	r.engine.Go(func() {
 		r.asked++
 		answer := r.answer()
-		r.engine.Do(func(time.Duration) { r.engine.Deliver(class, answer) })
+		r.engine.Do(func(time.Duration) { r.engine.DeliverLocked(class, answer) })
 	}, func() { r.ended++ })
 	return Schedule{Again: Later}
 }
