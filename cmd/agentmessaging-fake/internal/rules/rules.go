@@ -220,6 +220,11 @@ func (s *Set) Add(r Rule) (m *Active, err error) {
 // package fakeserver refuses a step.
 func (m *Active) putInForce(fake *fakeserver.Server, matchers []fakeserver.Matcher) {
 	var ready atomic.Bool
+	defer func() {
+		if !ready.Load() { // every later call would ask the matchers of the refused rule
+			m.acting.Remove()
+		}
+	}()
 	matchers = append(matchers, fakeserver.Where(func(fakeserver.Call) bool { return ready.Load() }))
 	if m.kind == Replies {
 		m.script(fake.OnMessage(matchers...))
