@@ -438,13 +438,12 @@ func (s *session) unchecked() string {
 }
 
 // wait lets the time of a step pass. With untilOpen that is the last Retry-After. It may be
-// longer than the step says by a half: a service may name more than it needs, and one that
-// weighs the window before opens a limit of three calls an hour after 80 minutes.
+// longer than the step says by a tenth: a service may name a little more than it needs.
 func (s *session) wait(st step) error {
 	wait := st.wait
 	if st.untilOpen {
 		last := s.earlier[len(s.earlier)-1]
-		if wait, _ = last.RetryAfter(); wait > st.wait+st.wait/2 {
+		if wait, _ = last.RetryAfter(); wait > st.wait+st.wait/10 {
 			return s.failure(last, problem{s.running.rule(), fmt.Sprintf("Retry-After is %v, but the limit opens in %v", wait, st.wait)})
 		}
 		s.opened = wait
@@ -516,10 +515,11 @@ func (s *session) givenBack(st step) int {
 }
 
 // bucketProblem says what is wrong with a refusal that came some calls too late: the limit
-// is too large, unless it is a bucket, which soon gives the next call back.
+// is too large, unless it is a bucket, which gives the next call back after about the
+// window divided by the calls of the case.
 func (a answer) bucketProblem(st step, tooMany int) problem {
 	wait, _ := a.RetryAfter()
-	soon := wait <= max(time.Minute, windowOf(st.limitKey)/2)
+	soon := wait <= max(time.Minute, 2*windowOf(st.limitKey)/time.Duration(max(1, a.s.running.Spends.Requests)))
 	return problem{a.s.running.rule(), problemUnless(tooMany == 0 || soon, "%d calls too many passed, and the limit opens in %v", tooMany, wait)}
 }
 
