@@ -38,7 +38,8 @@ type attempt struct {
 // a limiter panics.
 func (a *attempt) run() {
 	c := a.call
-	ctx := c.client.handlers.emit(c.ctx, silent, func() Event { return AttemptStart{c.subject, a.number} })
+	ctx, stop := c.keepDeadline(c.client.handlers.emit(c.ctx, silent, func() Event { return AttemptStart{c.subject, a.number} }))
+	defer stop()
 	if c.client.handlers != nil {
 		a.observe(ctx)
 		defer a.report(ctx)
@@ -175,24 +176,20 @@ func (a *attempt) refusal(ctx context.Context, err error) *Error {
 
 // send sends the attempt's request and reads the answer. The attempt takes its time
 // off the call's timeLeft, by the machine's clock. ctx may end before the call's, or after
-// it: observers may give it a deadline, or drop the caller's end. The call's deadline still
-// holds.
+// it: observers may give it a deadline, or drop the caller's end.
 func (a *attempt) send(ctx context.Context) {
 	c, began := a.call, time.Now()
+	ctx, stop := c.keepDeadline(ctx)
+	defer stop()
 	limit := c.timeLeft
 	if timeout := c.client.httpClient.Timeout; timeout > 0 {
 		limit = min(limit, timeout)
-	}
-	deadline := began.Add(limit)
-	callDeadline, has := c.ctx.Deadline()
-	if _, kept := ctx.Deadline(); has && !kept && callDeadline.Before(deadline) { // an observer has dropped the deadline from ctx
-		deadline = callDeadline
 	}
 	if a.Err = ctx.Err(); a.Err == nil {
 		a.Sent = true // if Send panics, the service may have seen the request
 		a.Answer = c.client.sender.Send(ctx, exchange.Request{
 			Method: c.endpoint.Method, URL: &c.url, Header: c.client.header(c.payload != nil), Cookies: a.cookies,
-			Body: c.payload, Deadline: deadline,
+			Body: c.payload, Deadline: began.Add(limit),
 		})
 		if a.Status != 0 {
 			a.read()

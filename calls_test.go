@@ -95,6 +95,23 @@ func within(d time.Duration, do doCall) doCall {
 	}
 }
 
+// freeAt has an observer drop the end of the context at an event, or put it off to d from
+// then.
+func freeAt(event string, d time.Duration) agentmessaging.Option {
+	return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
+		if reflect.TypeOf(e).Name() != event {
+			return nil
+		}
+		free := context.WithoutCancel(ctx)
+		if d > 0 {
+			later, stop := context.WithTimeout(free, d)
+			context.AfterFunc(later, stop)
+			free = later
+		}
+		return free
+	}))
+}
+
 // errLeft is the cause with which leaving cancels a call's context: another call failed.
 // The call's error must not have the kinds of these errors, but errors.Is must find what is
 // no error of the package. net/http returns the cause in place of the context's error.
@@ -350,6 +367,11 @@ var reported = []callCase{
 		given: inOrder(notDialed, okAnswer), want: "not done, done, 2m0.5s"},
 	{rule: "What a limiter takes below a millisecond is a decision and no wait.", do: post,
 		opts: options{agentmessaging.WithLimiter(&limiterStub{wait: time.Millisecond - 1})}, given: each(okAnswer), want: "done, 999.999µs"},
+	{rule: "An observer may drop the deadline, or set a later one. It still holds, or WithTimeout if the call lost it at its start.", do: within(10*time.Second, post),
+		opts: options{freeAt("CallStart", 0)}, given: each(hang), want: inDoubt + " context.DeadlineExceeded, 5m0s"},
+	{do: within(10*time.Second, post), opts: options{freeAt("AttemptStart", 0), agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})},
+		given: each(okAnswer), want: "not done: ErrRateLimited context.DeadlineExceeded, 10s, requests: 0"},
+	{do: within(10*time.Second, post), opts: options{freeAt("RequestStart", time.Hour)}, given: each(hang), want: inDoubt + " context.DeadlineExceeded, 10s"},
 	{rule: "A call that cannot wait for a limit is refused here, at once.", do: inTurn(impatient, within(299*time.Second, get)),
 		opts:  retries(agentmessaging.RetryPolicy{MaxWait: time.Hour}),
 		given: inOrder(tooMany("420", "key_day"), okAnswer), want: "not done, not done: ErrRateLimited, requests: 1"},

@@ -63,7 +63,6 @@ func ExampleClient_CreateAgent() {
 
 	agent, err := client.CreateAgent(context.Background(), agentmessaging.CreateAgentParams{
 		SystemPrompt: "You book tables. Be brief.",
-		CustomerRef:  "customer-42",
 		Metadata:     map[string]any{"branch": "north", "tables": 12},
 		SMS:          agentmessaging.SMSParams{Mode: agentmessaging.SMSModeManaged},
 		LLM:          agentmessaging.LLMParams{Tier: agentmessaging.TierSmart},
@@ -137,19 +136,6 @@ func ExampleClient_SetBYOK() {
 	// Output:
 	// [redacted] anthropic true
 	// true <nil>
-}
-
-func ExampleWithCallInfo() {
-	fake, client := onFake()
-	defer fake.Close()
-
-	var info agentmessaging.CallInfo
-	_, err := client.Status(agentmessaging.WithCallInfo(context.Background(), &info))
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(info.StatusCode, info.Attempts, info.Waited, info.TraceID, info.Header.Get("Content-Type"))
-	// Output: 200 1 0s trace_000001 application/json
 }
 
 // A journal records at each moment whether the agent may have the message.

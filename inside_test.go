@@ -35,7 +35,7 @@ func TestRetryTableMatchesTheDocumentation(t *testing.T) {
 // TestRetryBudget checks that the budget gives ten retries at once, two more each second,
 // and one for each five calls that succeeded, up to a hundred.
 func TestRetryBudget(t *testing.T) {
-	budget, now := new(retryBudget), time.Unix(0, 0)
+	budget, now := new(retryBudget), time.Time{}
 	for _, tt := range []struct {
 		after     time.Duration
 		successes int

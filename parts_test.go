@@ -456,23 +456,6 @@ func TestEventsGoByTheClientsClock(t *testing.T) {
 	})
 }
 
-// The observer's context keeps the end of the caller's context from a request. The deadline
-// still holds, or else WithTimeout.
-func TestObserverThatDropsTheDeadline(t *testing.T) {
-	for drop, want := range map[agentmessaging.Event]time.Duration{agentmessaging.RequestStart{}: 10 * time.Second, agentmessaging.CallStart{}: 5 * time.Minute} {
-		synctest.Test(t, func(t *testing.T) {
-			client := newClient(t, answering(hang), agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
-				if reflect.TypeOf(event) == reflect.TypeOf(drop) {
-					return context.WithoutCancel(ctx)
-				}
-				return nil
-			})))
-			begin, got := time.Now(), outcome(within(10*time.Second, post)(t.Context(), client))
-			assert.Equal(t, []any{unknown, want}, []any{got, time.Since(begin)}, "%T", drop)
-		})
-	}
-}
-
 // lookedInto is an error that panics when the client unwraps it for the n-th time.
 type lookedInto struct {
 	error

@@ -103,14 +103,13 @@ func (p RetryPolicy) backoff(attempt int) time.Duration {
 // share one. A retry is paid for by five calls that succeeded, or by the floor, which
 // gets one retry back every floorEvery. It is for failures that the service may have
 // seen. A 429 draws nothing, because the cool-down bounds its retries. Nor does an
-// attempt that was never sent, such as a dial that failed. The zero value has a full floor,
-// because its last update was long ago.
+// attempt that was never sent, such as a dial that failed. The zero value has a full floor.
 type retryBudget struct {
 	successes atomic.Int64 // calls that succeeded and have not paid for a retry yet
 
 	mu    sync.Mutex // guards what follows
-	floor float64    // retries that need no success
-	at    time.Time  // when floor was last updated
+	taken float64    // of the floor, the retries that need no success
+	at    time.Time  // when taken was last updated
 }
 
 const (
@@ -131,14 +130,14 @@ func (b *retryBudget) take(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if passed := now.Sub(b.at); passed > 0 {
-		b.floor = min(maxFloor, b.floor+passed.Seconds()/floorEvery.Seconds())
+		b.taken = max(0, b.taken-passed.Seconds()/floorEvery.Seconds())
 	}
 	b.at = now
 	switch {
 	case b.successes.Load() >= perRetry:
 		b.successes.Add(-perRetry)
-	case b.floor >= 1:
-		b.floor--
+	case b.taken <= maxFloor-1:
+		b.taken++
 	default:
 		return false
 	}

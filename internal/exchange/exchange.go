@@ -42,12 +42,14 @@ type Sender struct {
 
 // New returns the Sender to the service at base through transport. nil means the value of
 // http.DefaultTransport when a request is sent, as in net/http. All clients that use the
-// same http.Transport share a Sender, whatever their keys: otherwise each would dial for
-// its first request.
+// same http.Transport share a Sender, whatever their keys, if it keeps connections:
+// otherwise each would dial for its first request.
 func New(transport http.RoundTripper, base *url.URL) *Sender {
 	s := &Sender{transport: transport}
 	own, ok := cmp.Or(transport, http.DefaultTransport).(*http.Transport)
-	if !ok { // the queue needs GotConn, which other transports may not run
+	// The queue needs GotConn, which other transports may not run. A transport that keeps no
+	// connection has none to share, but several synctest bubbles may use it at once.
+	if !ok || own.DisableKeepAlives {
 		return s
 	}
 	s.queue.unused = 1

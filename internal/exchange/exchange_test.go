@@ -92,13 +92,14 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 
 // Senders and connections are forgotten once they are garbage.
 func TestClientsOfATransportAndAServiceShareASender(t *testing.T) {
-	transport, base := NewTransport(), &url.URL{Scheme: "https", Host: "service.example"}
+	transport, lone, base := NewTransport(), &http.Transport{DisableKeepAlives: true}, &url.URL{Scheme: "https", Host: "service.example"}
 	sender, conn := New(transport, base), tls.Client(nil, nil)
 	assert.Same(t, sender, New(transport, base.JoinPath("prefix")))
 	assert.NotSame(t, sender, New(transport, &url.URL{Scheme: "https", Host: "other.example"}))
 	assert.NotSame(t, sender, New(NewTransport(), base))
 	assert.Same(t, New(nil, base), New(nil, base))
 	assert.NotSame(t, New(http.DefaultTransport, base), New(nil, base), "the default may change")
+	assert.NotSame(t, New(lone, base), New(lone, base), "several synctest bubbles may use it at once")
 
 	assert.Same(t, new(dialQueue).add(conn), new(dialQueue).add(conn), "Senders may share a connection")
 	key := weak.Make(conn)
