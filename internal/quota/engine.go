@@ -206,7 +206,7 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	if e.enter(ctx, w) {
 		err = e.wait(ctx, w)
 	}
-	if err = cmp.Or(err, w.err); err == nil && w.untilGrant > 0 {
+	if err = cmp.Or(err, w.err, ctx.Err()); err == nil && w.untilGrant > 0 {
 		err = w.Clock.Sleep(ctx, w.untilGrant)
 	}
 	passed = err == nil
