@@ -61,9 +61,9 @@ func requests(n, perMinute int) step {
 
 func (s *suite) limits() {
 	for _, l := range limits {
-		took, passes, refused := newCase("", "", l.fill).Spends.Wait, l.next.is(200).by(l.by), l.next.limited(l.key).by(l.by)
+		spends, passes, refused := newCase("", "", l.fill).Spends, l.next.is(200).by(l.by), l.next.limited(l.key).by(l.by)
 		// A service that weighs the window before opens later by the share of one call.
-		share := l.window / time.Duration(newCase("", "", l.fill).Spends.Requests)
+		took, share := spends.Wait, l.window/time.Duration(spends.Requests)
 		s.add("8.1/"+l.key, l.rule, l.fill, refused, untilOpen(l.window-took+share), passes)
 		// The same to the nanosecond: a limit opens neither late nor early.
 		s.add("fake/window-exact/"+l.key, windowFixed+". "+waitRounded,
