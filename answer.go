@@ -109,8 +109,7 @@ func (b *answerBody) object(name string) (*answerBody, bool) {
 	return &answerBody{members: members}, err == nil
 }
 
-// texts reads the strings of an optional array. It drops empty strings and entries of
-// another type.
+// texts reads the strings of an optional array. It drops entries of another type.
 func (b *answerBody) texts(name string) (texts []string) {
 	value, _ := b.members.Get(name)
 	if value == nil {
@@ -119,7 +118,7 @@ func (b *answerBody) texts(name string) (texts []string) {
 	var entries []any
 	_ = json.Unmarshal(value, &entries)
 	for _, entry := range entries {
-		if s, _ := entry.(string); s != "" {
+		if s, ok := entry.(string); ok {
 			texts = append(texts, s)
 		}
 	}

@@ -53,11 +53,11 @@ func (p SetBYOKParams) validate() error {
 	)
 }
 
-// readBYOK reads a BYOK configuration. null means that no key is stored, but only if ok
-// is true.
+// readBYOK reads a BYOK configuration, which counts only if ok is true. null means that no
+// key is stored. It reads ok last: an answer without a configuration may be asked for again.
 func readBYOK(b *answerBody) *BYOKConfig {
+	defer readOK(b)
 	if value, _ := b.members.Get("byok"); string(value) == "null" {
-		readOK(b)
 		return nil
 	}
 	byok, _ := b.object("byok") // one that is missing lacks the provider too
@@ -91,7 +91,7 @@ func readOK(b *answerBody) (none struct{}) {
 }
 
 // GetBYOK reads the BYOK configuration of this API key (interface 4.3). It returns
-// nil and no error if none is stored.
+// nil and no error if none is stored. An answer without ok true is an error.
 //
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden] for a key
 // that the dashboard did not issue, [ErrNotFound].

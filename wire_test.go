@@ -125,7 +125,7 @@ func TestUnknownAndMissingMembersDoNotFailACall(t *testing.T) {
 		`{"reply_text":"hi","trace_id":-17,"a":1,"a":2}`:                {Text: "hi", TraceID: "-17"},
 		`{"reply_text":"hi","trace_id":"a","trace_id":"b"}`:             {Text: "hi"},
 		`{"reply\u005ftext":"h\u0069\ud800\ud83d\ude00` + "\xff" + `"}`: {Text: "hi\ufffd😀\ufffd"},
-		`{"warnings":["a",5,"b"],"reply_text":"hi","trace_id":"t"}`:     {Text: "hi", Warnings: []string{"a", "b"}, TraceID: "t"},
+		`{"warnings":["a",5,"","b"],"reply_text":"hi","trace_id":"t"}`:  {Text: "hi", Warnings: []string{"a", "", "b"}, TraceID: "t"},
 	} {
 		reply, err := newClient(t, answering(answer{Status: 200, Body: body})).SendMessage(t.Context(), "a", message{Text: "hi"})
 		require.NoError(t, err, body)
@@ -138,7 +138,7 @@ func TestAnswersWithoutANeededMemberFail(t *testing.T) {
 	useless := map[string][]string{
 		"Status":      {`{"service":"x"}`, `{"ok":"true"}`},
 		"WarmUp":      {`{"warmed":true}`, `{"ok":true,"mode":"hosted"}`, `{"ok":true,"warmed":1}`},
-		"GetBYOK":     {`{"ok":true}`, `{"ok":true,"byok":[]}`, `{"ok":true,"byok":{"fingerprint":"f"}}`, `{"ok":false,"byok":null}`, `{"ok":null,"byok":null}`},
+		"GetBYOK":     {`{"ok":true}`, `{"ok":true,"byok":[]}`, `{"ok":true,"byok":{"fingerprint":"f"}}`, `{"ok":false,"byok":{"provider":"openai"}}`, `{"byok":{"provider":"openai"}}`, `{"ok":false,"byok":null}`, `{"ok":null,"byok":null}`},
 		"SetBYOK":     {`{"ok":true,"byok":{"provider":5}}`, `{"ok":true,"byok":{"provider":""}}`},
 		"CreateAgent": {`{"status":"active"}`, `{"agent_id":5}`, `{"agent_id":""}`, `{"agent_id":"a","agent_id":"a"}`},
 		"GetAgent":    {`[]`, `{"agent_id":null}`},
