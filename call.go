@@ -303,14 +303,14 @@ func (c *call) longestWait() (longest time.Duration, beyond string) {
 }
 
 // whyNotWait returns why a call does not wait until its limit opens: the service has refused
-// every call for patience, or the limit opens after the longest wait that is allowed. It
-// returns nil if patience is 0 and the wait is allowed. WithTimeout does not bound the
-// wait: it is the patience.
+// every call in line for patience, or the limit opens after the longest wait that is
+// allowed. Without a cool-down, only this call is in line. It returns nil if patience is 0
+// and the wait is allowed. WithTimeout does not bound the wait: it is the patience.
 func (c *call) whyNotWait(patience, opens time.Duration) error {
 	longest, beyond := c.longestWait()
 	switch {
 	case patience > 0:
-		return fmt.Errorf("the service has refused every call for %s", roundDuration(patience))
+		return fmt.Errorf("the service has refused every call in line for %s", roundDuration(patience))
 	case opens > longest:
 		return fmt.Errorf("the next attempt is due in %s, %s (%s)", roundDuration(opens), beyond, roundDuration(longest))
 	}

@@ -84,7 +84,8 @@ func WithLimiter(limiter Limiter) Option {
 // WithoutCoolDown turns the cool-down off (see [Limiter]). A call that the service
 // refuses still waits for Retry-After before it tries again, and longer and longer if
 // Retry-After is short. But other calls do not wait for the limit: they are sent
-// meanwhile, and refused. By default a client has a cool-down.
+// meanwhile, and refused. The call fails when the service refuses it again after the time
+// of [WithTimeout], also if others got through. By default a client has a cool-down.
 func WithoutCoolDown() Option {
 	return func(s *settings) error {
 		s.noCoolDown = true
