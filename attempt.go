@@ -61,7 +61,7 @@ func (a *attempt) run() {
 // observe prepares the events about the attempt's wait and its end.
 func (a *attempt) observe(ctx context.Context) {
 	c := a.call
-	a.began = c.client.clockOrReal().Now()
+	a.began = c.client.clock.Now()
 	if c.client.handlers.wanted(ctx, slog.LevelDebug) {
 		c.waiter.OnWait = func(w quota.Wait) {
 			c.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
@@ -109,7 +109,7 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 // again. asked is how long all that took.
 func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err error) {
 	c := a.call
-	began := c.client.clockOrReal().Now()
+	began := c.client.clock.Now()
 	permit, err := c.client.limiter.Acquire(ctx, LimitedAttempt{
 		Method: c.endpoint.Method, Path: c.endpoint.Path, Number: a.number, SetsBYOK: c.setsBYOK,
 		MaxWait: c.client.retry.MaxWait, Clock: c.client.clock,
@@ -229,7 +229,7 @@ func (a *attempt) read() {
 		a.Err, a.Missed = notDocumented(a.Answer, a.parsed.err, secrets), exchange.Unreadable
 		a.failure = &Error{TraceID: a.safeTraceID()}
 	}
-	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, a.call.client.clockOrReal().Now())
+	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, a.call.client.clock.Now())
 }
 
 // release reports to the engine and to the user's limiter how the attempt ended, or that

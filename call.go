@@ -125,9 +125,9 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*answerBody) 
 	if r.body != nil {
 		call.payload, _ = encode(r.body) // cannot fail: strings, and metadata that is JSON already
 	}
-	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clockOrReal()}
+	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {
-		call.began = c.clockOrReal().Now()
+		call.began = c.clock.Now()
 		call.subject = Subject{c.calls.Add(1), Endpoint{r.endpoint.Name, r.endpoint.Method, r.endpoint.Path}, r.agentID}
 	}
 	return call, nil
@@ -280,7 +280,7 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 	}
 	longest, _ := c.longestWait()
 	wait, again = policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.timeLeft-1), c.client.random())
-	if again && a.Sent && !c.client.retryBudget.take(c.client.clockOrReal().Now()) { // an attempt that was not sent has spent no quota
+	if again && a.Sent && !c.client.retryBudget.take(c.client.clock.Now()) { // an attempt that was not sent has spent no quota
 		a.failure.add(errWithheld)
 		return 0, false
 	}
@@ -321,9 +321,8 @@ func (c *call) whyNotWait(patience, opens time.Duration) error {
 // clock took no time.
 func (c *call) sleep() (err error) {
 	if c.pause > 0 {
-		clock := c.client.clockOrReal()
-		began := clock.Now()
-		err = clock.Sleep(c.ctx, c.pause)
+		began := c.client.clock.Now()
+		err = c.client.clock.Sleep(c.ctx, c.pause)
 		c.waited += c.client.since(began)
 		c.timeLeft -= c.pause
 	}

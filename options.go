@@ -210,7 +210,7 @@ type settings struct {
 	limiter    Limiter       // the user's; nil: none
 	pacer      *quota.Engine // a Pacer's; nil: none
 	noCoolDown bool
-	clock      Clock // nil: real time
+	clock      Clock // by which the client waits
 	clockGiven bool  // the options of this With had WithClock
 	handlers   handlers
 	userAgent  string
@@ -228,6 +228,7 @@ func defaultSettings() settings {
 		retry:      RetryPolicy{}.withDefaults(),
 		userAgent:  "agentmessaging-go/" + Version + " (" + runtime.Version() + ")",
 		timeout:    defaultTimeout,
+		clock:      quota.RealClock{},
 		random:     rand.Float64,
 	}
 }
@@ -255,15 +256,7 @@ func (s *settings) apply(opts []Option) error {
 	return nil
 }
 
-// clockOrReal returns the clock by which the client waits.
-func (s *settings) clockOrReal() Clock {
-	if s.clock == nil {
-		return quota.RealClock{}
-	}
-	return s.clock
-}
-
 // since returns the time that has passed by the client's clock; 0 if the clock went back.
 func (s *settings) since(began time.Time) time.Duration {
-	return max(0, s.clockOrReal().Now().Sub(began))
+	return max(0, s.clock.Now().Sub(began))
 }

@@ -371,7 +371,7 @@ func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 	service := answering(notDialed, tooMany("3", "key_minute"), okAnswer)
 	synctest.Test(t, func(t *testing.T) {
 		storing := create{LLM: llm{Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary"}}
-		require.NoError(t, sending(storing)(t.Context(), newClient(t, service, agentmessaging.WithLimiter(limiter), agentmessaging.WithClock(quota.RealClock{}))))
+		require.NoError(t, sending(storing)(t.Context(), newClient(t, service, agentmessaging.WithLimiter(limiter))))
 	})
 	attempt := agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents", Number: 1, SetsBYOK: true, MaxWait: 90 * time.Second, Clock: quota.RealClock{}}
 	second, third := attempt, attempt
