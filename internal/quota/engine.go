@@ -108,7 +108,7 @@ type attempt struct {
 	Waited time.Duration
 	Limit  string // the limit_key of the limit that Acquire waited for
 
-	entered    time.Duration      // when Acquire was called
+	entered    time.Duration      // when Acquire was called; 0: it had no need to wait, or Done was called
 	deadline   time.Duration      // of the context; never: none
 	untilGrant time.Duration      // from the grant to Grant.At
 	round      int                // in the line
@@ -199,7 +199,7 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	passed := false
 	defer func() {
 		if !passed {
-			e.leave(w, Outcome{})
+			e.Done(w, Outcome{})
 		}
 	}()
 	var err error
@@ -351,28 +351,24 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 	return max(0, s.Turn-now), s.refusal(w, 0, now)
 }
 
-// Done gets how an attempt ended that Acquire let pass. news is true if that began a
-// cool-down, or prolonged one by a second or more.
+// Done gets how an attempt ended that Acquire let pass. Acquire itself calls it if it does
+// not succeed: then Done takes the call out of the line, if it is there. news is true if a
+// refusal began a cool-down, or prolonged one by a second or more.
 func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	w.Refused = o.Refused
 	// No lock for a call that the rule did not hold back, or whose success teaches the rule
 	// nothing: this is the way of nearly every call.
-	if !o.Refused && (!w.granted || o.Sent && !w.Grant.ReportSuccess) {
+	if !o.Refused && (w.entered == 0 || o.Sent && !w.Grant.ReportSuccess) {
 		w.granted = false // a second report would give the grant back
 		return false
 	}
-	return e.leave(w, o)
-}
-
-// leave takes a call out of the line, if it is there. If the call had a grant or was
-// refused, leave passes the outcome to the rule.
-func (e *Engine) leave(w *Waiter, o Outcome) (news bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer e.serveLocked() // even if the clock panics: w may have been the sleeper
 	if w.waits {
 		e.refuseLocked(e.queues[w.Class], w, nil)
 	}
+	w.entered = 0
 	if w.granted || o.Refused {
 		w.granted, e.clock = false, w.Clock
 		e.ForgetLocked()
