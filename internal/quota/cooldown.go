@@ -102,7 +102,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 	g := cmp.Or(state.gate, new(gate))
 	for class, q := range c.queues {
 		if c.classes[class.ID].gate == g {
-			waitHere += q.waiting
+			waitHere += len(q.calls)
 		}
 	}
 	if g.closed {

@@ -180,7 +180,7 @@ func (p *played) sort(call *spec.Endpoint) *Waiter {
 // ask asks for the first of the waiting calls.
 func (p *played) ask(call *spec.Endpoint, waiting int) Schedule {
 	w := p.sort(call)
-	p.queues[w.Class] = &queue{line: line{waiting: waiting}}
+	p.queues[w.Class] = &queue{line: line{calls: make([]*Waiter, waiting)}}
 	schedule := p.Ask(p.now, w, waiting)
 	for _, w.Grant = range schedule.Grants {
 		p.underWay[call] = append(p.underWay[call], w)

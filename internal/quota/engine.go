@@ -278,10 +278,7 @@ func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest con
 		e.elapsed = max(now, w.wakesAt)
 		e.serveLocked()
 	}
-	if err := ctx.Err(); err != nil && w.waits {
-		e.refuseLocked(q, w, err)
-	}
-	if !w.waits {
+	if !w.waits || ctx.Err() != nil { // Acquire takes a call whose context has ended out of the line
 		return nil, 0, nil
 	}
 	uninformed := w.OnWait != nil && !w.informed
@@ -399,7 +396,7 @@ func (e *Engine) Waiting(batch bool) (n int) {
 	defer e.mu.Unlock()
 	for class, q := range e.queues {
 		if class.Batch == batch {
-			n += q.waiting
+			n += len(q.calls)
 		}
 	}
 	return n
@@ -436,7 +433,7 @@ func (e *Engine) serveLocked() {
 			return
 		}
 		due.stale = false
-		s := e.rule.Ask(now, due.first(), due.waiting)
+		s := e.rule.Ask(now, due.first(), len(due.calls))
 		if due.asking = s.Again == Later; !due.asking {
 			e.DeliverLocked(due.Class, s)
 		}
@@ -512,8 +509,8 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 
 // refuseLateLocked refuses the calls that can no longer go in time.
 func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
-	ahead := 0
-	for _, w := range q.all() {
+	for ahead := 0; ahead < len(q.calls); {
+		w := q.calls[ahead]
 		if refusal := q.refusal(w, ahead, now); refusal != nil {
 			e.refuseLocked(q, w, refusal)
 		} else {
@@ -558,8 +555,8 @@ func (e *Engine) Go(work, after func()) {
 func (e *Engine) endLocked(err error) {
 	for _, q := range e.queues {
 		q.Schedule, q.asking = Schedule{}, false // do not wait for a DeliverLocked that may never come
-		for _, w := range q.all() {
-			e.refuseLocked(q, w, err)
+		for len(q.calls) > 0 {
+			e.refuseLocked(q, q.calls[0], err)
 		}
 	}
 }

@@ -5,8 +5,7 @@ import "slices"
 // line holds waiting calls in the order in which they go. Tenants take turns: in each
 // round, one call of every tenant goes.
 type line struct {
-	calls   []*Waiter         // ordered by round; calls that have left may still be in it
-	waiting int               // the calls that have not left
+	calls   []*Waiter         // ordered by round
 	round   int               // of the call that went last
 	tenants map[string]tenant // the tenants with waiting calls
 }
@@ -29,9 +28,8 @@ func (l *line) push(w *Waiter) (before int) {
 	}
 	t.waiting++
 	l.tenants[w.Tenant] = t
-	before, _ = slices.BinarySearchFunc(l.all(), w.round+1, func(w *Waiter, round int) int { return w.round - round })
+	before, _ = slices.BinarySearchFunc(l.calls, w.round+1, func(w *Waiter, round int) int { return w.round - round })
 	l.calls = slices.Insert(l.calls, before, w)
-	l.waiting++
 	w.waits = true
 	return before
 }
@@ -39,14 +37,8 @@ func (l *line) push(w *Waiter) (before int) {
 // first returns the call that goes next; nil if none waits. The call's round begins only
 // when pop takes it: until then calls of other tenants can still join that round.
 func (l *line) first() *Waiter {
-	if l.waiting == 0 {
-		clear(l.calls) // for the garbage collector
-		l.calls = l.calls[:0]
+	if len(l.calls) == 0 {
 		return nil
-	}
-	for !l.calls[0].waits {
-		l.calls[0] = nil // for the garbage collector
-		l.calls = l.calls[1:]
 	}
 	return l.calls[0]
 }
@@ -60,12 +52,12 @@ func (l *line) pop() *Waiter {
 	return w
 }
 
-// remove takes out a call that waits. first and all drop it from the slice later: if a
-// thousand calls leave at once, the slice is copied once. If the call was the last of its
-// tenant, the tenant's next call takes its round.
+// remove takes out a call that waits. If it was the last of its tenant, the tenant's next
+// call takes its round.
 func (l *line) remove(w *Waiter) {
+	i := slices.Index(l.calls, w)
+	l.calls = slices.Delete(l.calls, i, i+1)
 	w.waits = false
-	l.waiting--
 	t := l.tenants[w.Tenant]
 	if t.waiting--; t.last == w.round {
 		t.last--
@@ -73,12 +65,4 @@ func (l *line) remove(w *Waiter) {
 	if l.tenants[w.Tenant] = t; t.waiting == 0 {
 		delete(l.tenants, w.Tenant)
 	}
-}
-
-// all returns the waiting calls in order.
-func (l *line) all() []*Waiter {
-	if len(l.calls) > l.waiting {
-		l.calls = slices.DeleteFunc(l.calls, func(w *Waiter) bool { return !w.waits })
-	}
-	return l.calls
 }
