@@ -152,11 +152,12 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 // length of the names.
 func (e *Error) redact(secrets *redact.Redactor) {
 	e.Code, e.Reason = secrets.Identifier(e.Code), secrets.Answer(e.Reason)
-	e.TraceID, e.LimitKey = redactTraceID(e.TraceID, secrets), printable.Name(secrets.Identifier(e.LimitKey))
+	e.TraceID, e.LimitKey = safeName(e.TraceID, maxTraceID, secrets), safeName(e.LimitKey, printable.MaxName, secrets)
 }
 
-func redactTraceID(id string, secrets *redact.Redactor) string {
-	return printable.Line(secrets.Identifier(id), maxTraceID)
+// safeName returns a name of an answer without secrets, as one line of at most limit bytes.
+func safeName(name string, limit int, secrets *redact.Redactor) string {
+	return printable.Line(secrets.Identifier(name), limit)
 }
 
 // extra returns the members that the interface does not list, and the listed ones that

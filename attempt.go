@@ -278,7 +278,7 @@ func (a *attempt) safeTraceID() string {
 	case a.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
 	case a.parsed != nil && a.traceID == "":
-		a.traceID = redactTraceID(a.parsed.traceID, &a.call.secrets)
+		a.traceID = safeName(a.parsed.traceID, maxTraceID, &a.call.secrets)
 	}
 	return a.traceID
 }

@@ -9,9 +9,10 @@ import (
 )
 
 // Name makes a foreign name, such as a limit_key, fit to be kept and shown.
-func Name(text string) string { return Line(text, maxName) }
+func Name(text string) string { return Line(text, MaxName) }
 
-const maxName = 64
+// MaxName is the length of a name in bytes.
+const MaxName = 64
 
 // Line makes foreign text fit for a log: valid UTF-8, no line breaks or
 // other control characters, at most limit bytes.
