@@ -108,7 +108,7 @@ type attempt struct {
 	Waited time.Duration
 	Limit  string // the limit_key of the limit that Acquire waited for
 
-	entered    time.Duration      // when Acquire was called; 0: it had no need to wait, or Done was called
+	entered    time.Duration      // when Acquire was called; 0: nothing could hold the call back
 	deadline   time.Duration      // of the context; never: none
 	untilGrant time.Duration      // from the grant to Grant.At
 	round      int                // in the line
@@ -262,7 +262,7 @@ func (e *Engine) wait(ctx context.Context, w *Waiter) error {
 //   - a context that ends when the call is woken. If sleep is over 0, the call is the
 //     sleeper, and sleeps for at most that long.
 //   - or a forecast, with which wait calls OnWait outside the lock,
-//   - or nothing: the call waits no longer.
+//   - or nothing: the call waits no longer, or its context has ended.
 //
 // slept says that the call was the sleeper and slept until the alarm: then it serves. It
 // counts the time as passed even if its clock stands still.
@@ -365,7 +365,6 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	if w.waits {
 		e.refuseLocked(e.queues[w.Class], w, nil)
 	}
-	w.entered = 0
 	if w.granted || o.Refused {
 		w.granted, e.clock = false, w.Clock
 		e.ForgetLocked()
