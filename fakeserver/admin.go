@@ -2,7 +2,6 @@ package fakeserver
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 	"time"
 
@@ -51,21 +50,28 @@ func (a admin) ExchangeCount(agentID string) int {
 func (a admin) Keys() (keys []fakeadmin.Key) {
 	defer a.s.lock().Unlock()
 	for _, k := range a.s.gen.service.Keys() {
-		keys = append(keys, fakeadmin.Key{
-			Label: k.Label, Plan: k.Plan, Dashboard: k.Dashboard, Revoked: k.Revoked, IssuedAt: k.IssuedAt, Address: k.Address,
-		})
+		keys = append(keys, shownKey(k))
 	}
 	return keys
 }
 
-// KeyLabeled computes the text from the number of the key, since it is kept nowhere.
-func (a admin) KeyLabeled(label string) (key string, ok bool) {
+func shownKey(k *service.Key) fakeadmin.Key {
+	return fakeadmin.Key{Label: k.Label, Plan: k.Plan, Dashboard: k.Dashboard, Revoked: k.Revoked, IssuedAt: k.IssuedAt, Address: k.Address}
+}
+
+func (a admin) KeyOf(text string) fakeadmin.Key {
 	defer a.s.lock().Unlock()
-	i := slices.IndexFunc(a.s.gen.service.Keys(), func(k *service.Key) bool { return k.Label == label })
-	if i < 0 {
-		return "", false
+	return shownKey(a.s.keyLocked("KeyOf", text))
+}
+
+// KeyLabeled computes the text from the number of the key, since it is kept nowhere.
+func (a admin) KeyLabeled(label string) (key fakeadmin.Key, text string, ok bool) {
+	defer a.s.lock().Unlock()
+	k, number := a.s.gen.service.KeyLabeled(label)
+	if k == nil {
+		return fakeadmin.Key{}, "", false
 	}
-	return a.s.config.keyText(i + 1), true
+	return shownKey(k), a.s.config.keyText(number), true
 }
 
 // Restart takes back what Advance and Sleep have added, and then resets the fake, so that

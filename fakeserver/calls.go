@@ -124,6 +124,7 @@ func (s *Server) droppedCalls() int {
 // runtime ends a program in which one bubble wakes another, or code outside wakes
 // a bubble. If bubbles share a fake, pass ByKey to wait for the calls of one.
 func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]Call, error) {
+	checkContext("AwaitCalls", ctx)
 	if n < 1 {
 		misuse("AwaitCalls", "%d calls cannot be waited for; at least 1", n)
 	}

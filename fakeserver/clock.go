@@ -55,6 +55,7 @@ func (s *Server) moveToLocked(offset int64) { s.offset.Store(max(offset, s.offse
 // expected. If calls never stop, the clock moves after half a second. Put a test
 // of exact times into a bubble.
 func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
+	checkContext("Sleep", ctx)
 	if d <= 0 || ctx.Err() != nil {
 		return ctx.Err()
 	}

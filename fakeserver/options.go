@@ -2,6 +2,7 @@ package fakeserver
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -255,6 +256,13 @@ func quoteName(name string) string { return strconv.Quote(printable.Name(name)) 
 // agentmessaging-fake makes a 400 of it.
 func misuse(method, format string, args ...any) {
 	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
+}
+
+// checkContext panics for a nil context.
+func checkContext(method string, ctx context.Context) {
+	if ctx == nil {
+		misuse(method, "the context is nil")
+	}
 }
 
 // defaultBehavior is shared by all fakes without Like and WithDecision, which change a

@@ -122,6 +122,20 @@ func TestToken(t *testing.T) {
 	a.play(step{"GET /no/such", "", 401, ""}, step{"GET /v1/status", "", 200, ""}) // the service needs its keys only
 }
 
+// A call that issues or names a key costs the same however many keys there are.
+func TestManyKeys(t *testing.T) {
+	a := newAPI(t)
+	cost := func(method, path string) float64 {
+		return testing.AllocsPerRun(10, func() { a.send(method, "/_fake/v1"+path, "{}") })
+	}
+	issue, get := cost("POST", "/keys"), cost("GET", "/keys/key_000001")
+	for range 1000 {
+		a.send("POST", "/_fake/v1/keys", "{}")
+	}
+	assert.InDelta(t, issue, cost("POST", "/keys"), 4)
+	assert.InDelta(t, get, cost("GET", "/keys/key_000001"), 4)
+}
+
 // changes are calls that change something, and what they change.
 var changes = []struct{ method, path, body, want string }{
 	{"POST", "/keys", `{}`, "keys"},

@@ -17,8 +17,9 @@ type Admin[Call any] interface {
 	KeepExchanges(n int)
 	ExchangeCount(agentID string) int // 0 for an unknown agent
 	Keys() []Key                      // revoked ones included, in the order of issue: the default key first
-	// KeyLabeled returns the text of the API key with a label, and whether there is one.
-	KeyLabeled(label string) (key string, ok bool)
+	KeyOf(text string) Key            // panics for a key that the fake did not issue
+	// KeyLabeled returns the API key with a label, its text, and whether there is one.
+	KeyLabeled(label string) (key Key, text string, ok bool)
 	Advanced() time.Duration // how far Advance and Sleep have moved the clock
 	// Restart is Reset, and takes the clock back to where it would be without Advance
 	// and Sleep. No limit survives it, so none sees a clock that runs backwards.

@@ -22,7 +22,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -225,7 +224,7 @@ func byokStored(c *call) *Refusal {
 	_, bringsKey := c.req.Fields[spec.LLMAPIKey]
 	key, needed := c.key, c.wantsBYOK() && !bringsKey
 	if c.agent != nil {
-		key = c.state.owner(c.agent)
+		key, _ = c.state.KeyLabeled(c.agent.Owner) // there is one: keys are revoked and never removed
 		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.behavior.BYOKCleared != Accepted
 	}
 	if !needed || key.BYOK != nil {
@@ -255,13 +254,6 @@ func (c *call) refuseBYOK(kind Kind, field *spec.Field) *Refusal {
 		r.answerAs(BadRequest)
 	}
 	return r
-}
-
-// owner returns the key that created the agent. There always is one: keys are revoked and
-// never removed.
-func (s *State) owner(a *Agent) *Key {
-	i := slices.IndexFunc(s.keys, func(k *Key) bool { return k.Label == a.Owner })
-	return s.keys[i]
 }
 
 // somethingStored refuses to clear BYOK where none is set, if Behavior says so.

@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -98,6 +99,17 @@ func (s *State) Key(digest Digest) *Key { return s.byDigest[digest] }
 
 // Keys returns all keys in the order of issue.
 func (s *State) Keys() []*Key { return s.keys }
+
+// KeyLabeled finds the key with a label and returns its number, from 1. Both are zero
+// if there is none. The number is in the label, so this costs the same for any number of
+// keys.
+func (s *State) KeyLabeled(label string) (k *Key, number int) {
+	number, _ = strconv.Atoi(strings.TrimLeft(label, "key_0"))
+	if number < 1 || number > len(s.keys) || s.keys[number-1].Label != label {
+		return nil, 0
+	}
+	return s.keys[number-1], number
+}
 
 // BYOK is a stored BYOK configuration: interface 2.4, and the label, which no answer
 // returns. It never changes: setting it anew replaces it, so a pointer to it may leave

@@ -53,7 +53,7 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	// By its label, and not by rules.Match, which takes keys alone: missing and unknown
 	// are labels of calls too.
 	if label := q.Get("key"); q.Has("key") {
-		if _, known := s.admin.KeyLabeled(label); !known && label != fakeadmin.KeyMissing && label != fakeadmin.KeyUnknown {
+		if _, _, known := s.admin.KeyLabeled(label); !known && label != fakeadmin.KeyMissing && label != fakeadmin.KeyUnknown {
 			q.Refuse("key: %s", noSuchKey)
 		}
 		where(func(c fakeserver.Call) bool { return c.Key == label })
@@ -230,7 +230,7 @@ func (s *Server) makeCall(r *request, c struct {
 	// As an application would send it, but for the name of the program.
 	req.Header = http.Header{"Content-Type": {"application/json"}, "User-Agent": {"agentmessaging-fake page"}}
 	if c.Key != "" {
-		key, known := s.admin.KeyLabeled(string(c.Key))
+		_, key, known := s.admin.KeyLabeled(string(c.Key))
 		if !known {
 			return nil, errors.New("key: " + noSuchKey)
 		}

@@ -24,7 +24,6 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -210,13 +209,10 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 func (s *Server) resolvePath(r *http.Request) (*request, error) {
 	found := &request{Request: r}
 	if label := r.PathValue("key"); label != "" {
-		keys := s.admin.Keys()
-		i := slices.IndexFunc(keys, func(k fakeadmin.Key) bool { return k.Label == label })
-		if i < 0 {
+		var known bool
+		if found.key, found.keyText, known = s.admin.KeyLabeled(label); !known {
 			return nil, jsonapi.NotFound(noSuchKey)
 		}
-		found.key = keys[i]
-		found.keyText, _ = s.admin.KeyLabeled(label)
 	}
 	if id := r.PathValue("agent_id"); id != "" {
 		agent, is := s.fake.Agent(id)

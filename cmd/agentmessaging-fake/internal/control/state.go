@@ -37,8 +37,7 @@ func (s *Server) issueKey(_ *request, body struct {
 	Dashboard *bool
 }) (any, error) {
 	text := s.fake.IssueKey(fakeserver.KeyOptions{Plan: body.Plan, NotDashboard: body.Dashboard != nil && !*body.Dashboard})
-	keys := s.admin.Keys()
-	k := keys[len(keys)-1]
+	k := s.admin.KeyOf(text)
 	return map[string]any{"label": k.Label, "key": text, "plan": k.Plan, "dashboard": k.Dashboard}, nil
 }
 
@@ -187,7 +186,7 @@ func (s *Server) removeAgent(r *request) (any, error) {
 // limit, and no call is recorded.
 func (s *Server) addAgent(_ *request, a fakeserver.Agent) (any, error) {
 	// A body names a key by its label, as each answer does.
-	key, found := s.admin.KeyLabeled(a.Key)
+	_, key, found := s.admin.KeyLabeled(a.Key)
 	if !found {
 		return nil, errors.New("key: " + noSuchKey)
 	}

@@ -130,7 +130,7 @@ func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ e
 	}
 	// Users know keys by their labels; package fakeserver wants the text.
 	if m.Key != "" {
-		key, known := fakeadmin.Of[fakeserver.Call](fake).KeyLabeled(string(m.Key))
+		_, key, known := fakeadmin.Of[fakeserver.Call](fake).KeyLabeled(string(m.Key))
 		if !known {
 			return nil, errors.New("key: no key has this label, such as key_000001")
 		}
