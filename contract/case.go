@@ -242,6 +242,10 @@ func (st step) holds(path string, want any) step {
 	return st.check(func(a answer) string { return a.holds(path, want) })
 }
 
+func (st step) holdsBYOK(provider string, baseURL, model any) step {
+	return st.holds("byok.provider", provider).holds("byok.base_url", baseURL).holds("byok.model", model)
+}
+
 // opensIn checks the wait that Retry-After names. It is exact only if no time
 // passes between calls.
 func (st step) opensIn(wait time.Duration) step {
@@ -497,6 +501,13 @@ func (s *session) call(st step, i int) (answer, error) {
 			return a, err
 		}
 	}
+}
+
+// windowOf returns how long a limit lasts from its first call, which the end of its name
+// says; 0 for no name.
+func windowOf(limitKey string) time.Duration {
+	ends := limitKey[strings.LastIndexByte(limitKey, '_')+1:]
+	return map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": day}[ends]
 }
 
 // givenBack is how many calls a token bucket has given back while the case filled it. The

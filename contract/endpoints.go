@@ -103,10 +103,6 @@ func (s *suite) messages() {
 		one.is(200), one.is(200).holds("reply_text", same), two.is(200).holds("reply_text", differs))
 }
 
-func (st step) holdsBYOK(provider string, baseURL, model any) step {
-	return st.holds("byok.provider", provider).holds("byok.base_url", baseURL).holds("byok.model", model)
-}
-
 func (s *suite) byok() {
 	const sets = "Sets BYOK for the calling API key."
 	full := setBYOK.with(byokBody(fullMembers))

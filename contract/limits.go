@@ -2,7 +2,6 @@ package contract
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
@@ -13,36 +12,27 @@ const thereIP = "203.0.113.8"
 
 // limit is one row of interface 8.1.
 type limit struct {
-	key    string        // its limit_key, which is this project's
-	rule   string        // the row
-	window time.Duration // how long it lasts from its first call
-	fill   step          // spends it to the last call, and meets no other limit
-	next   step          // the call that it then refuses
-	by     rawcall.Key   // the key of next
-	perIP  bool
+	key   string      // its limit_key, which is this project's
+	rule  string      // the row
+	fill  step        // spends it to the last call, and meets no other limit
+	next  step        // the call that it then refuses
+	by    rawcall.Key // the key of next
+	perIP bool
 }
 
 var limits = []limit{
-	{key: "key_minute", rule: "Per API key | 60 requests/minute", window: time.Minute, fill: requests(60, 60), next: createAgent},
-	{key: "ip_minute", rule: "Per IP (backstop) | 120 requests/minute", window: time.Minute, perIP: true,
+	{key: "key_minute", rule: "Per API key | 60 requests/minute", fill: requests(60, 60), next: createAgent},
+	{key: "ip_minute", rule: "Per IP (backstop) | 120 requests/minute", perIP: true,
 		fill: repeat(1, requests(60, 60).by(another), requests(60, 60).by(third)), next: createAgent, by: fourth},
-	{key: "key_day", rule: "Per API key | 1,000 requests/day", window: day, fill: repeat(1, requests(1000, 60), wait(betweenMinutes)), next: readAgent},
-	{key: "agent_create_key_day", rule: "Agent creation, per API key | 50/day", window: day,
+	{key: "key_day", rule: "Per API key | 1,000 requests/day", fill: repeat(1, requests(1000, 60), wait(betweenMinutes)), next: readAgent},
+	{key: "agent_create_key_day", rule: "Agent creation, per API key | 50/day",
 		fill: repeat(5, createAgent.is(200).times(10), wait(betweenMinutes)), next: createAgent},
-	{key: "agent_create_ip_minute", rule: "Agent creation, per IP | 10/minute", window: time.Minute, perIP: true,
+	{key: "agent_create_ip_minute", rule: "Agent creation, per IP | 10/minute", perIP: true,
 		fill: createAgent.is(200).times(10), next: createAgent},
-	{key: "byok_set_key_hour", window: time.Hour, fill: setBYOK.is(200).times(5), next: setBYOK,
+	{key: "byok_set_key_hour", fill: setBYOK.is(200).times(5), next: setBYOK,
 		rule: "BYOK set or update, per API key | 5/hour; applies to PUT /v1/byok and to llm.api_key on agent creation"},
-	{key: "warmup_key_hour", window: time.Hour, fill: warmUp.is(200).times(3), next: warmUp,
+	{key: "warmup_key_hour", fill: warmUp.is(200).times(3), next: warmUp,
 		rule: "Warm-up, per API key | 3/hour; applies to POST /v1/warmup"},
-}
-
-// windowOf returns the window of a limit, and 0 if there is none of that name.
-func windowOf(key string) time.Duration {
-	if i := slices.IndexFunc(limits, func(l limit) bool { return l.key == key }); i >= 0 {
-		return limits[i].window
-	}
-	return 0
 }
 
 // betweenMinutes is the wait after which a whole minute's calls go through, however the
@@ -63,11 +53,12 @@ func (s *suite) limits() {
 	for _, l := range limits {
 		spends, passes, refused := newCase("", "", l.fill).Spends, l.next.is(200).by(l.by), l.next.limited(l.key).by(l.by)
 		// A service that weighs the window before opens later by the share of one call.
-		took, share := spends.Wait, l.window/time.Duration(spends.Requests)
-		s.add("8.1/"+l.key, l.rule, l.fill, refused, untilOpen(l.window-took+share), passes)
+		window, took := windowOf(l.key), spends.Wait
+		share := window / time.Duration(spends.Requests)
+		s.add("8.1/"+l.key, l.rule, l.fill, refused, untilOpen(window-took+share), passes)
 		// The same to the nanosecond: a limit opens neither late nor early.
 		s.add("fake/window-exact/"+l.key, windowFixed+". "+waitRounded,
-			l.fill, refused.opensIn(l.window-took), wait(l.window-took-1), refused.opensIn(time.Second), wait(1), passes)
+			l.fill, refused.opensIn(window-took), wait(window-took-1), refused.opensIn(time.Second), wait(1), passes)
 		if l.perIP {
 			s.add("8.1/"+l.key+"-of-one-address", l.rule, l.fill, refused, refused.by(fifth), passes.from(thereIP))
 		} else {
@@ -125,7 +116,7 @@ func (s *suite) plans() {
 
 const (
 	requestsSpent = "request limits: every call that got past 402, on an endpoint that lists 429, unless itself refused with 429"
-	windowFixed   = "window: fixed, from its first counted call"
+	windowFixed   = "from its first counted call"
 	waitRounded   = "Retry-After: whole seconds rounded up, at least 1, and after exactly that wait the call goes through"
 	lastIsNamed   = "of several exhausted limits the one that opens last is named"
 )
