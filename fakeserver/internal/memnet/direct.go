@@ -52,7 +52,9 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	r, err := d.asReceived(req, sent)
 	if err != nil {
-		return unreadable(req)
+		// No handler sees a request that net/http's server cannot read, and the connection ends.
+		const answer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
+		return http.ReadResponse(bufio.NewReader(strings.NewReader(answer)), req)
 	}
 	answer := d.host.Answer(r)
 	if answer.Ends == Hangs {
@@ -128,13 +130,6 @@ func (d *direct) connect(req *http.Request) error {
 	return nil
 }
 
-// runGetConn runs the hook that says that a connection is looked for.
-func runGetConn(req *http.Request, address string) {
-	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GetConn != nil {
-		trace.GetConn(address)
-	}
-}
-
 // asSent returns the request in bytes, as net/http writes it. If the body's reader fails,
 // asSent returns that error, and nothing was sent.
 func asSent(req *http.Request) (*bytes.Buffer, error) {
@@ -164,13 +159,6 @@ func (d *direct) asReceived(req *http.Request, sent *bytes.Buffer) (*http.Reques
 		r.Header.Add("Accept-Encoding", "gzip") // by a Transport, and not by Write
 	}
 	return r.WithContext(req.Context()), nil
-}
-
-// unreadable returns the answer of net/http's server to a request that it cannot read. No
-// handler sees such a request, and the connection ends.
-func unreadable(req *http.Request) (*http.Response, error) {
-	const answer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
-	return http.ReadResponse(bufio.NewReader(strings.NewReader(answer)), req)
 }
 
 // callersBody keeps the error of the caller's own reader, which Request.Write hides

@@ -19,13 +19,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -43,8 +42,8 @@ type Host struct {
 	ports  atomic.Uint32
 	closed atomic.Bool
 
-	mu        sync.Mutex     // guards what follows
-	withoutTB []*clientConns // of clients without a TB, for Close
+	mu   sync.Mutex // guards what follows; only lock takes it
+	open map[*conn]dialled
 }
 
 // TB is the part of testing.TB that a client needs. Every fakeserver.TB is one.
@@ -56,10 +55,10 @@ type TB interface {
 // A cleanup of tb closes its connections and waits until their servers have
 // ended, and so for calls that ignore their context. With a nil tb, Close closes them.
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
-	n := &clientConns{host: h, ip: ip, open: map[*conn]chan struct{}{}}
+	d := &dialer{host: h, ip: ip, waits: tb != nil}
 	transport := &http.Transport{
-		Proxy:          n.refuse,
-		DialTLSContext: n.dial,
+		Proxy:          d.refuse,
+		DialTLSContext: d.dial,
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
 			return nil, h.unreachable("http", address) // the host is reached as https
 		},
@@ -67,27 +66,40 @@ func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	}
 	if tb != nil {
 		tb.Cleanup(func() {
-			for _, done := range n.closeAll() {
+			d.ended.Store(true)
+			for _, done := range h.closeAll(func(by *dialer) bool { return by == d }) {
 				<-done
 			}
 		})
-	} else {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.withoutTB = append(h.withoutTB, n)
 	}
 	return &http.Client{Transport: transport}
+}
+
+// lock takes the lock until the end of the function that calls it:
+// defer h.lock().Unlock().
+func (h *Host) lock() *sync.Mutex {
+	h.mu.Lock()
+	return &h.mu
 }
 
 // Close refuses every later call, on open connections too. It ends the connections
 // of clients without a TB, and does not wait: a callback of a call may close the host.
 func (h *Host) Close() {
 	h.closed.Store(true)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, n := range h.withoutTB {
-		n.closeAll()
+	h.closeAll(func(by *dialer) bool { return !by.waits })
+}
+
+// closeAll closes the connections of some clients, and returns a channel for each that is
+// closed when its server has ended. The caller has made sure that no later dial succeeds.
+func (h *Host) closeAll(of func(*dialer) bool) (servers []chan struct{}) {
+	defer h.lock().Unlock()
+	for c, dialled := range h.open {
+		if of(dialled.by) {
+			_ = c.Close()
+			servers = append(servers, dialled.served)
+		}
 	}
+	return servers
 }
 
 // nextAddr returns an address of a client, with a port that no other of the last 16,384
@@ -153,46 +165,52 @@ func (l *oneConn) Accept() (net.Conn, error) {
 func (l *oneConn) Close() error   { return nil }
 func (l *oneConn) Addr() net.Addr { return addr("memory") }
 
-// clientConns holds the connections of one client. Each belongs to the bubble that dials
-// it, so one WaitGroup cannot wait for all of them: closeAll returns a channel for each.
-type clientConns struct {
-	host *Host
-	ip   netip.Addr
+// dialled is a connection whose server has not ended. Each belongs to the bubble that
+// dials it, so one WaitGroup cannot wait for all of them.
+type dialled struct {
+	by     *dialer
+	served chan struct{} // closed when the server has ended
+}
 
-	mu sync.Mutex // guards what follows
-	// open has the client's end of each connection, with a channel that closes when its
-	// server has ended.
-	open  map[*conn]chan struct{}
-	ended bool // no more connections are made
+// dialer makes the connections of one client.
+type dialer struct {
+	host  *Host
+	ip    netip.Addr
+	waits bool        // it has a TB, whose cleanup closes its connections
+	ended atomic.Bool // that cleanup has run
 }
 
 // dial makes a connection and a server for it, as a Transport asks for https. The
 // server starts on the goroutine that dials, and so in the bubble of the client. One
 // server for all clients would tie the host to one bubble. Nothing is encrypted: there
 // is nobody to listen in, and certificates would only cost time.
-func (n *clientConns) dial(_ context.Context, _, address string) (net.Conn, error) {
-	if err := n.host.unreachable("https", address); err != nil {
+func (d *dialer) dial(_ context.Context, _, to string) (net.Conn, error) {
+	h := d.host
+	if err := h.unreachable("https", to); err != nil {
 		return nil, err
 	}
-	client, accepted := newConns(net.TCPAddrFromAddrPort(n.host.nextAddr(n.ip)), fakeAddr)
-	done := make(chan struct{})
+	near, far := net.Pipe()
+	address, reset, served := net.TCPAddrFromAddrPort(h.nextAddr(d.ip)), new(atomic.Bool), make(chan struct{})
+	client := &conn{Conn: near, local: address, remote: fakeAddr, reset: reset}
+	accepted := &conn{Conn: far, local: fakeAddr, remote: address, reset: reset}
 	// The server closes its end when it is through with the connection. That is what
 	// the cleanup of a client waits for.
 	accepted.onClose = func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.open, client)
-		close(done)
+		defer h.lock().Unlock()
+		delete(h.open, client)
+		close(served)
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.ended {
+	defer h.lock().Unlock()
+	if d.ended.Load() || h.closed.Load() {
 		return nil, dialError(fakeAddr, errClosed)
 	}
-	n.open[client] = done
+	if h.open == nil {
+		h.open = map[*conn]dialled{}
+	}
+	h.open[client] = dialled{d, served}
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			answer := n.host.Answer(r)
+			answer := h.Answer(r)
 			answer.Write(w, r)
 		}),
 		// Not nil, so that HTTP/2 is not set up for each connection.
@@ -206,27 +224,22 @@ func (n *clientConns) dial(_ context.Context, _, address string) (net.Conn, erro
 // calls it for each request before it looks for a connection, so it can refuse a request
 // even if an idle connection is open. After Host.Close it has to: Close may run outside the
 // bubble of the client, so it cannot close that connection.
-func (n *clientConns) refuse(req *http.Request) (*url.URL, error) {
-	if n.host.closed.Load() {
+func (d *dialer) refuse(req *http.Request) (*url.URL, error) {
+	if d.host.closed.Load() {
 		return nil, dialError(fakeAddr, errClosed)
 	}
-	err := n.host.Refuse(req, n.ip)
+	err := d.host.Refuse(req, d.ip)
 	if err != nil {
-		runGetConn(req, n.host.Addr) // as net/http would, before it dials
+		runGetConn(req, d.host.Addr) // as net/http would, before it dials
 	}
 	return nil, err
 }
 
-// closeAll closes all connections, and returns a channel for each that is closed when its
-// server has ended. Later dials fail.
-func (n *clientConns) closeAll() []chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.ended = true
-	for c := range n.open {
-		_ = c.Close()
+// runGetConn runs the hook that says that a connection is looked for.
+func runGetConn(req *http.Request, address string) {
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GetConn != nil {
+		trace.GetConn(address)
 	}
-	return slices.Collect(maps.Values(n.open))
 }
 
 // conn is one end of a net.Pipe whose errors look as over TCP, and that can be aborted.
@@ -240,15 +253,6 @@ type conn struct {
 	// reset is set when one end has aborted the connection. Both ends share it.
 	reset   *atomic.Bool
 	onClose func() // called by the first Close; nil means none
-}
-
-// newConns returns the two ends of a connection with the addresses of client and
-// server. Each end sees the other's as remote.
-func newConns(client, server net.Addr) (dialled, accepted *conn) {
-	reset := new(atomic.Bool)
-	near, far := net.Pipe()
-	return &conn{Conn: near, local: client, remote: server, reset: reset},
-		&conn{Conn: far, local: server, remote: client, reset: reset}
 }
 
 // closedConn returns the client's end of a closed connection, for hooks that ask a
