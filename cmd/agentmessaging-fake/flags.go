@@ -66,17 +66,17 @@ func (c *config) options() []option {
 		{"token", "", "token that the control interface and the page ask for beyond loopback; if you give none, one is made and printed", storeIn(&o.Guard.Token, token)},
 		// What the fake is like. Most of these are options of package fakeserver.
 		{"key", "", "text of the first API key, instead of amk_fake_000001", c.takeKey},
-		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(planNames(), ", "), takePlan},
+		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(planNames(), ", "), ofFake(plan, fakeserver.WithPlan)},
 		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", takeLimits},
 		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", takeDecisions},
-		{"cold-start", "0s", "how much longer the first message of a key takes", takeColdStart},
+		{"cold-start", "0s", "how much longer the first message of a key takes", ofFake(duration, fakeserver.WithColdStart)},
 		{"latency", "0s", "how long every call takes to arrive", storeIn(&o.Latency, duration)},
 		{"calls", "10000", "how many calls are kept", c.takeCalls},
 		// Files that it reads and writes.
-		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", takeLike},
+		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", ofFake(readFile, fakeserver.Like)},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", storeIn(&o.Replies, readFile)},
-		{"state", "", "file to begin with, where it exists, and to save to at the end; of two programs with one file, the one that ends last has saved", storePath(&c.statePath)},
-		{"ready-file", "", "file to write what is printed to, once the program serves; it stays at the end", storePath(&c.readyFile)},
+		{"state", "", "file to begin with, where it exists, and to save to at the end; of two programs with one file, the one that ends last has saved", storeIn(&c.statePath, writable)},
+		{"ready-file", "", "file to write what is printed to, once the program serves; it stays at the end", storeIn(&c.readyFile, writable)},
 		// When it ends, but for a signal, and what it prints.
 		{"until-eof", "false", "end when standard input ends, as a pipe does when the process that started this one is gone", storeIn(&c.untilEOF, boolean)},
 		{"json", "false", "print one line of JSON instead of lines for a shell", storeIn(&c.json, boolean)},
@@ -258,6 +258,17 @@ func storeIn[T any](field *T, read func(value string) (T, error)) func(string) (
 	}
 }
 
+// ofFake gives what read makes of the value to an option of the fake.
+func ofFake[T any](read func(value string) (T, error), option func(T) fakeserver.Option) func(string) ([]fakeserver.Option, error) {
+	return func(value string) ([]fakeserver.Option, error) {
+		v, err := read(value)
+		return []fakeserver.Option{option(v)}, err
+	}
+}
+
+// plan leaves it to package fakeserver to know the plans.
+func plan(name string) (fakeserver.Plan, error) { return fakeserver.Plan(name), nil }
+
 // boolean takes what strconv takes: 1, t, true and the like.
 func boolean(value string) (bool, error) {
 	b, err := strconv.ParseBool(value)
@@ -290,8 +301,9 @@ func logForm(value string) (string, error) {
 	return value, nil
 }
 
-// readFile repeats the path in its error: other values may be secrets, a path is not, and
-// the system says why it cannot be read.
+// readFile reads a file now, so that a wrong path is refused before the program serves. It
+// repeats the path in its error: other values may be secrets, a path is not, and the
+// system says why it cannot be read.
 func readFile(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -305,11 +317,6 @@ func readFile(path string) ([]byte, error) {
 func (c *config) takeKey(text string) ([]fakeserver.Option, error) {
 	c.control.KeyChosen = true
 	return []fakeserver.Option{fakeserver.WithKey(text)}, nil
-}
-
-// takePlan leaves it to package fakeserver to know the plans.
-func takePlan(name string) ([]fakeserver.Option, error) {
-	return []fakeserver.Option{fakeserver.WithPlan(fakeserver.Plan(name))}, nil
 }
 
 // planNames returns the plans of interface 8.2 in the order in which it lists them.
@@ -387,13 +394,6 @@ func pairs(text, wanted string) (all []pair, _ error) {
 	return all, nil
 }
 
-// takeColdStart takes the time that the first message of a key that is not warm takes
-// longer (interface 4.2).
-func takeColdStart(value string) ([]fakeserver.Option, error) {
-	d, err := duration(value)
-	return []fakeserver.Option{fakeserver.WithColdStart(d)}, err
-}
-
 // takeCalls bounds the memory of the program: 60,000 calls with texts of 4 KB take about
 // 600 MB. serve sets the garbage collector by c.calls.
 func (c *config) takeCalls(value string) (_ []fakeserver.Option, err error) {
@@ -403,20 +403,11 @@ func (c *config) takeCalls(value string) (_ []fakeserver.Option, err error) {
 	return []fakeserver.Option{fakeserver.WithCallLimit(c.calls)}, nil
 }
 
-// takeLike reads the file now, so that a wrong path is refused before the program
-// serves.
-func takeLike(path string) ([]fakeserver.Option, error) {
-	content, err := readFile(path)
-	return []fakeserver.Option{fakeserver.Like(content)}, err
-}
-
-// storePath takes the path of a file to write, and tries whether it can be written: at the
+// writable takes the path of a file to write, and tries whether it can be written: at the
 // end of the program it would be too late to say so.
-func storePath(field *string) func(string) ([]fakeserver.Option, error) {
-	return func(path string) ([]fakeserver.Option, error) {
-		if *field = path; path == "" {
-			return nil, errors.New("must be the path of a file")
-		}
-		return nil, atomicfile.Writable(path)
+func writable(path string) (string, error) {
+	if path == "" {
+		return "", errors.New("must be the path of a file")
 	}
+	return path, atomicfile.Writable(path)
 }

@@ -59,10 +59,7 @@ func logRecord(c fakeserver.Call) slog.Record {
 // isTerminal reports whether a person may read the output as it is written. It does so
 // for /dev/null too, which nobody reads.
 func isTerminal(out io.Writer) bool {
-	file, is := out.(*os.File)
-	if !is {
-		return false
-	}
-	info, err := file.Stat()
+	file, _ := out.(*os.File)
+	info, err := file.Stat() // of a nil file it is an error
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
