@@ -4,89 +4,16 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
-
-// Agent is an agent as the fake keeps it: interface 2.2 and 2.3. It does not hold the
-// provider key of its creation. The fake stores that for the API key, encrypted, or
-// keeps none of it where the decision creation_stores_key is false.
-type Agent struct {
-	ID           string          `json:"agent_id"`
-	Status       string          `json:"status"` // active; AddAgent may set another
-	CreatedAt    time.Time       `json:"created_at"`
-	UpdatedAt    time.Time       `json:"updated_at"`
-	Key          string          `json:"key"` // label of the API key that created it, as in Call.Key
-	SystemPrompt string          `json:"system_prompt,omitempty"`
-	CustomerRef  string          `json:"customer_ref,omitempty"`
-	Metadata     json.RawMessage `json:"metadata,omitempty"` // compact JSON; nil when not given
-	SMS          *SMS            `json:"sms,omitempty"`      // nil until a call or SetSMS makes a channel
-	LLM          LLM             `json:"llm"`
-}
-
-// LLM is an agent's language-model configuration without the provider key:
-// interface 2.3.
-type LLM struct {
-	Mode     string `json:"mode"`               // hosted or byok; hosted when not given
-	Tier     string `json:"tier"`               // fast or smart; fast when not given
-	Model    string `json:"model,omitempty"`    // "" when not given, as the members below
-	Provider string `json:"provider,omitempty"` // openai_compat, openai or anthropic
-	BaseURL  string `json:"base_url,omitempty"`
-	Label    string `json:"label,omitempty"`
-}
-
-// SMS is an agent's SMS channel: interface 2.2 and 3.
-type SMS struct {
-	Mode        string `json:"mode,omitempty"`         // the mode of the last request; "" when SetSMS made the channel
-	Status      string `json:"status"`                 // disabled, needs_compliance, pending, active or needs_setup
-	PhoneNumber string `json:"phone_number,omitempty"` // "" when it has none
-}
-
-// Exchange is a message and the reply to it.
-type Exchange struct {
-	Text      string    `json:"text"`
-	UserRef   string    `json:"user_ref,omitempty"` // "" when not given
-	ReplyText string    `json:"reply_text"`
-	Warnings  []string  `json:"warnings,omitempty"`
-	Time      time.Time `json:"time"` // when the message arrived, by the fake's clock
-	TraceID   string    `json:"trace_id,omitempty"`
-}
-
-// copyAgent copies an agent out of the state: nothing that the fake stores can be
-// reached from the result, so it may leave the lock.
-func copyAgent(a *service.Agent) Agent {
-	shown := Agent{
-		ID: a.ID, Status: a.Status, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, Key: a.Owner,
-		SystemPrompt: a.SystemPrompt, CustomerRef: a.CustomerRef, LLM: LLM(a.LLM),
-	}
-	if a.Metadata != "" {
-		shown.Metadata = json.RawMessage(a.Metadata)
-	}
-	if a.SMS != nil {
-		sms := SMS(*a.SMS)
-		shown.SMS = &sms
-	}
-	return shown
-}
-
-// copyExchanges copies exchanges out of the state, with their lists of warnings.
-func copyExchanges(exchanges []service.Exchange) []Exchange {
-	shown := make([]Exchange, len(exchanges))
-	for i, e := range exchanges {
-		shown[i] = Exchange(e)
-		shown[i].Warnings = slices.Clone(e.Warnings)
-	}
-	return shown
-}
 
 // Agents returns copies of all agents, of every key, in the order of creation.
 func (s *Server) Agents() []Agent {
@@ -317,19 +244,6 @@ type KeyOptions struct {
 	// BYOK operations and warm-up in byok mode answer 403 (interface 5).
 	NotDashboard bool
 }
-
-// labelFromText computes the label from the text of a key of fakes without WithKey. Any
-// other text may be a real key, and is not shown. With WithKey and a text of this form,
-// messages show a label that is not the key's.
-func labelFromText(key string) string {
-	if ours := keyPattern.FindStringSubmatch(key); ours != nil {
-		return "key" + ours[1]
-	}
-	return mask.Withheld
-}
-
-// keyPattern matches the text of a key, and its number.
-var keyPattern = regexp.MustCompile(`^` + keyPrefix + `(_\d{6,9})$`)
 
 // Key returns the default API key: dashboard-issued, on the plan of WithPlan or
 // else the preview plan. Its text is that of WithKey, or else amk_fake_000001 in

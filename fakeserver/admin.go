@@ -87,7 +87,7 @@ func (a admin) rewindClock() {
 // WhyUnused works on a copy, since other calls may match the rule meanwhile.
 func (a admin) WhyUnused(made any) string {
 	r := made.(interface{ snapshot() rule }).snapshot()
-	return fmt.Sprintf("calls that it matched: %d; %s", r.matched, r.nearMiss(a.s.kept()))
+	return fmt.Sprintf("calls that it matched: %d; %s", r.matched, r.nearMiss(&a.s.config, a.s.kept()))
 }
 
 func (a admin) ForgetCalls() {

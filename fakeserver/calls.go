@@ -139,7 +139,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 			close(enough)
 		}
 	}
-	w := &watcher{name: "a matcher of AwaitCalls(" + s.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: add}
+	w := &watcher{name: "a matcher of AwaitCalls(" + s.config.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: add}
 	earlier := s.addWatcher(w)
 	defer s.removeWatcher(w)
 	for _, e := range earlier {
@@ -159,15 +159,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	if len(calls) == n { // even if the last came as ctx ended
 		return calls, nil
 	}
-	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, cmp.Or(s.describe(matchers), "every call"), ctx.Err())
-}
-
-// watcher is shown each call that is recorded: one OnCall, or one AwaitCalls
-// under way.
-type watcher struct {
-	name     string // for messages
-	matchers []Matcher
-	see      func(*entry)
+	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, cmp.Or(s.config.describe(matchers), "every call"), ctx.Err())
 }
 
 // addWatcher shows w every later call, and returns the earlier ones. A call that is
@@ -200,7 +192,7 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 		misuse("OnCall", "the function is nil")
 	}
 	checkMatchers("OnCall", matchers)
-	w := &watcher{name: "the function of OnCall(" + s.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
+	w := &watcher{name: "the function of OnCall(" + s.config.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
 	s.addWatcher(w)
 	return func() { s.removeWatcher(w) }
 }

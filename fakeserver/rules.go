@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -55,6 +56,19 @@ func ByKey(key string) Matcher {
 	}
 }
 
+// labelFromText computes the label from the text of a key of fakes without WithKey. Any
+// other text may be a real key, and is not shown. With WithKey and a text of this form,
+// messages show a label that is not the key's.
+func labelFromText(key string) string {
+	if ours := keyPattern.FindStringSubmatch(key); ours != nil {
+		return "key" + ours[1]
+	}
+	return mask.Withheld
+}
+
+// keyPattern matches the text of a key, and its number.
+var keyPattern = regexp.MustCompile(`^` + keyPrefix + `(_\d{6,9})$`)
+
 // ByAgent matches calls whose path names this agent. An empty identifier, which no path
 // can name, panics.
 func ByAgent(agentID string) Matcher {
@@ -66,6 +80,15 @@ func ByAgent(agentID string) Matcher {
 		matches: func(e *entry) bool { return e.call.AgentID == recorded },
 		name:    "ByAgent(" + describeID(agentID) + ")",
 	}
+}
+
+// describeID quotes the identifier of an agent. Anything that does not look
+// like one may be a key, and is not shown.
+func describeID(id string) string {
+	if !strings.HasPrefix(id, "agent_") {
+		return mask.Withheld
+	}
+	return strings.Trim(quoteName(id), `"`)
 }
 
 // ByText matches messages with exactly this text. It works on the real text,
@@ -115,20 +138,11 @@ func callerLine(calls int) string {
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
 
-// describeID quotes the identifier of an agent. Anything that does not look
-// like one may be a key, and is not shown.
-func describeID(id string) string {
-	if !strings.HasPrefix(id, "agent_") {
-		return mask.Withheld
-	}
-	return strings.Trim(quoteName(id), `"`)
-}
-
 // describe names matchers for a message; "" for none. WithMessageTexts shows their texts.
-func (s *Server) describe(matchers []Matcher) string {
+func (c *config) describe(matchers []Matcher) string {
 	names := make([]string, len(matchers))
 	for i, m := range matchers {
-		if names[i] = m.name; s.config.messageTexts && m.nameWithText != nil {
+		if names[i] = m.name; c.messageTexts && m.nameWithText != nil {
 			names[i] = m.nameWithText()
 		}
 	}
@@ -156,15 +170,13 @@ func checkMatchers(method string, matchers []Matcher) {
 }
 
 // rule is a Script or an Injection: which calls it is for, at which of them it acts,
-// and what it does. The fields up to server never change; the server's lock guards the
-// others.
+// and what it does. The fields before guard never change.
 type rule struct {
-	method   string // OnMessage or Inject
 	name     string // the Go call that made it, without keys, and with texts only by WithMessageTexts
 	at       string // the line of the test that made it
 	matchers []Matcher
-	fault    *wire.Fault // of an Injection
-	server   *Server     // whose lock guards what follows
+	fault    *wire.Fault // of an Injection; nil for a Script
+	*guard               // of the fake, for what follows
 	list     *[]*rule    // the list of the generation that holds the rule
 	steps    []step      // of a Script
 	matched  int         // the calls that matched, even if another rule acted on them
@@ -187,7 +199,7 @@ func (r *rule) Format(f fmt.State, _ rune) {
 
 // snapshot returns a copy, since other calls may match the rule meanwhile.
 func (r *rule) snapshot() rule {
-	defer r.server.lock().Unlock()
+	defer r.lock().Unlock()
 	return *r
 }
 
@@ -203,18 +215,6 @@ func (r *rule) description() string {
 		}
 	}
 	return said + r.odds
-}
-
-// newRule makes a rule. fault is the name of the fault of an Injection, "" for a Script.
-// It must be called by the method that the test has called, whose caller callerLine names.
-func newRule(s *Server, method, fault string, matchers []Matcher) *rule {
-	checkMatchers(method, matchers)
-	args := []string{fault, s.describe(matchers)}
-	args = slices.DeleteFunc(args, func(arg string) bool { return arg == "" })
-	return &rule{
-		server: s, method: method, name: method + "(" + strings.Join(args, ", ") + ")", at: callerLine(3),
-		matchers: slices.Clone(matchers),
-	}
 }
 
 // addToLocked puts the rule into a list of a generation, and remembers the list for
@@ -250,7 +250,7 @@ func (r *rule) setNumber(method string, n int, number *int) {
 	if n < 1 {
 		misuse(method, "%d is less than 1; the first call is 1", n)
 	}
-	defer r.server.lock().Unlock()
+	defer r.lock().Unlock()
 	*number = n
 	if r.nth > 0 && r.from > r.nth {
 		misuse(method, "Nth(%d) and From(%d) never act together", r.nth, r.from)
@@ -264,26 +264,26 @@ func (r *rule) setChance(p float64, seed uint64) {
 		misuse("Chance", "%v is not between 0 and 1", p)
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
-	defer r.server.lock().Unlock()
+	defer r.lock().Unlock()
 	r.chance, r.odds = func() bool { return random.Float64() < p }, fmt.Sprintf(".Chance(%v, %d)", p, seed)
 }
 
 // require makes the rule fail the test if it is never used.
 func (r *rule) require() {
-	defer r.server.lock().Unlock()
+	defer r.lock().Unlock()
 	r.required = true
 }
 
 // Hits returns how many calls the rule has acted on.
 func (r *rule) Hits() int {
-	defer r.server.lock().Unlock()
+	defer r.lock().Unlock()
 	return r.hits
 }
 
 // Remove ends the rule; if it was Required, it no longer is. A call that it acts on
 // already goes on unchanged. Removing it again does nothing.
 func (r *rule) Remove() {
-	defer r.server.lock().Unlock()
+	defer r.lock().Unlock()
 	r.removed = true
 	*r.list = without(*r.list, r)
 }
@@ -293,32 +293,13 @@ func without[T comparable](list []T, item T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == item })
 }
 
-// reportUnused reports the required rules that were never used, scripts first, each in
-// its own sentence with the call that came nearest.
-func (s *Server) reportUnused(reportf func(format string, args ...any)) {
-	for _, r := range s.unusedRules() {
-		reportf("%s at %s is required and was never used; calls that it matched: %d; %s", r.description(), r.at, r.matched, r.nearMiss(s.kept()))
-	}
-}
-
-// unusedRules returns copies, since other calls may match the rules meanwhile.
-func (s *Server) unusedRules() (unused []rule) {
-	defer s.lock().Unlock()
-	for _, r := range slices.Concat(s.gen.scripts, s.gen.injections, s.gen.refusals) {
-		if r.required && r.hits == 0 {
-			unused = append(unused, *r)
-		}
-	}
-	return unused
-}
-
 // nearMiss names the call that the most matchers of a rule matched, and the
 // matchers that refused it. Of equally near calls it takes the last.
-func (r *rule) nearMiss(entries []*entry) string {
+func (r *rule) nearMiss(c *config, entries []*entry) string {
 	var nearest *entry
 	var refused []Matcher
 	for _, e := range slices.Backward(entries) {
-		if r.method == "OnMessage" && e.call.Endpoint != EndpointSendMessage {
+		if r.fault == nil && e.call.Endpoint != EndpointSendMessage {
 			continue
 		}
 		refusing := slices.DeleteFunc(slices.Clone(r.matchers), func(m Matcher) (matched bool) {
@@ -333,7 +314,7 @@ func (r *rule) nearMiss(entries []*entry) string {
 	case nearest == nil:
 		return "no call came near"
 	case len(refused) > 0:
-		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.copied(), r.server.describe(refused))
+		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.copied(), c.describe(refused))
 	}
 	return fmt.Sprintf("nearest: %s, which matches: %s", nearest.copied(), r.whyUnused(nearest.copied()))
 }
@@ -342,7 +323,7 @@ func (r *rule) nearMiss(entries []*entry) string {
 // counts only messages that the service has accepted. No rule counts a call that came
 // before it was made, or whose connection another rule refused.
 func (r *rule) whyUnused(c Call) string {
-	isScript := r.method == "OnMessage"
+	isScript := r.fault == nil
 	switch {
 	case r.matched == 0 && c.Fault != "" && (c.Sent.Broke == brokeRefused || isScript && c.Status == 0):
 		return c.Fault + " took the call before it reached the service"
@@ -362,34 +343,6 @@ func (r *rule) whyUnused(c Call) string {
 	return "another rule acted on the calls that it matched"
 }
 
-// Message is the argument of a ReplyFunc: a copy that the function may keep and
-// change.
-type Message struct {
-	Agent   Agent      // the agent that the message was sent to
-	Text    string     // the text of the message, not redacted
-	UserRef string     // "" when not given
-	History []Exchange // earlier exchanges with the agent, as Conversation returns them
-}
-
-// Reply is the result of a ReplyFunc.
-type Reply struct {
-	Text     string   `json:"text,omitempty"`     // the reply_text; used with Status 0 and 200 only
-	Warnings []string `json:"warnings,omitempty"` // the warnings; an empty list is left out of the answer
-	// Status is 0 or 200 for a reply, or an error status that interface 4.8 lists:
-	// 400, 401, 402, 404, 429. A 429 carries Retry-After: 1. Any other status fails
-	// the test, and the message is answered 500. The message has spent its limits
-	// before the function runs; for a 429 that spends nothing, Inject RateLimited.
-	Status int    `json:"status,omitempty"`
-	Code   string `json:"code,omitempty"`   // the error of the error body; "" means the fake's own code for the status
-	Reason string `json:"reason,omitempty"` // the reason of the error body
-}
-
-// Script answers messages instead of the default reply, which is "You wrote: "
-// and the text. OnMessage makes a script; Reply and ReplyFunc add steps, one for
-// each message that it answers. A script without steps counts its messages and
-// leaves the default reply. The zero Script is of no use.
-type Script struct{ *rule }
-
 // step is one reply of a script: a text, or f if it is set. The zero step is
 // the default reply.
 type step struct {
@@ -398,67 +351,6 @@ type step struct {
 	rule    *rule    // the script, for messages
 	message *Message // for f
 }
-
-// OnMessage makes a script for the messages that all matchers match. Without
-// matchers it is for all messages. If several scripts match, the newest answers
-// whose Times, Nth and Chance allow it; if none does, the default reply is sent. A
-// message that the service refuses, for example by a limit, uses up no step. A
-// zero Matcher panics.
-func (s *Server) OnMessage(matchers ...Matcher) *Script {
-	sc := &Script{newRule(s, "OnMessage", "", matchers)}
-	defer s.lock().Unlock()
-	sc.addToLocked(&s.gen.scripts)
-	return sc
-}
-
-// Reply adds a step for each text: the script answers one message with it. The
-// last step of a script repeats. Without any text, Reply panics.
-func (sc *Script) Reply(texts ...string) *Script {
-	if len(texts) == 0 {
-		misuse("Reply", "needs at least one text")
-	}
-	for _, text := range texts {
-		sc.add(step{text: &text})
-	}
-	return sc
-}
-
-// ReplyFunc adds a step that calls f for the answer. f may call the fake and
-// wait. Concurrent messages call it concurrently. A panic in f fails the test and
-// aborts the connection, and so does require, which may end the goroutine of a test
-// only: use assert. A nil f panics.
-func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
-	if f == nil {
-		misuse("ReplyFunc", "the function is nil")
-	}
-	return sc.add(step{f: f})
-}
-
-// add appends a step. A Script may get more steps while it answers.
-func (sc *Script) add(st step) *Script {
-	st.rule = sc.rule
-	defer sc.server.lock().Unlock()
-	sc.steps = append(sc.steps, st)
-	return sc
-}
-
-// Times ends the script once it has answered n messages; a later Times cannot begin it
-// anew. On its own, it answers the first n messages that match. Times, Nth and Chance may
-// be combined: the script answers where all of them allow it. An n below 1 panics.
-func (sc *Script) Times(n int) *Script { sc.setNumber("Times", n, &sc.times); return sc }
-
-// Nth makes the script answer only the n-th message that matches, counted from
-// 1. A message that another script answers counts too. An n below 1 panics.
-func (sc *Script) Nth(n int) *Script { sc.setNumber("Nth", n, &sc.nth); return sc }
-
-// Chance makes the script answer with probability p. The seed fixes the
-// decisions: the n-th message that matches gets the same decision in every run.
-// A p outside 0 to 1 panics.
-func (sc *Script) Chance(p float64, seed uint64) *Script { sc.setChance(p, seed); return sc }
-
-// Required fails the test if the script has answered no message when the fake is
-// closed or reset.
-func (sc *Script) Required() *Script { sc.require(); return sc }
 
 // nextStepLocked counts a message for all scripts that match it, newest first,
 // and returns the step of the first whose turn it is, or the zero step.
@@ -476,75 +368,3 @@ func nextStepLocked(scripts []*rule) (next step) {
 	}
 	return next
 }
-
-// scriptedRefusal returns the refusal that a ReplyFunc asks for, nil for a reply. A status
-// that interface 4.8 does not list fails the test, and becomes a 500: a client must not
-// learn to handle what the service never sends.
-func (s *Server) scriptedRefusal(r Reply) *service.Refusal {
-	if r.Status == 0 || r.Status == http.StatusOK {
-		return nil
-	}
-	refusal := &service.Refusal{Kind: service.Scripted, Status: r.Status, Code: r.Code, Broken: r.Reason}
-	if !spec.SendMessage.Lists(r.Status) {
-		s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
-		refusal.Status, refusal.Broken = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
-	}
-	if refusal.Status == http.StatusTooManyRequests {
-		refusal.Limit, refusal.Wait = spec.KeyMinute, 1
-	}
-	if refusal.Code == "" {
-		refusal.Code = wire.Code(refusal.Status)
-	}
-	return refusal
-}
-
-// Injection is a fault and the calls that it acts on. Inject makes one; the zero Injection
-// is of no use.
-type Injection struct{ *rule }
-
-// Inject makes a fault act on the calls that all matchers match, even on calls
-// that the service would refuse. Without matchers it acts on all calls, from now
-// until Remove or Reset. Times, Nth, From and Chance narrow that. It may come too
-// late for calls that are already under way.
-//
-// If several injections match a call, every Change and every Latency acts, and the
-// latencies add up. Of the other faults only one acts: the newest whose Times, Nth,
-// From and Chance allow it. The zero Fault and a zero Matcher panic.
-func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
-	if fault.f == nil {
-		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)
-	}
-	in := &Injection{newRule(s, "Inject", fault.String(), matchers)}
-	in.fault = fault.f
-	defer s.lock().Unlock()
-	if in.fault.Phase == wire.BeforeConnecting {
-		s.refusing.Store(true)
-		in.addToLocked(&s.gen.refusals)
-	} else {
-		in.addToLocked(&s.gen.injections)
-	}
-	return in
-}
-
-// Times ends the injection once it has acted on n calls; a later Times cannot begin it
-// anew. On its own, it acts on the first n calls that match. Times, Nth, From and Chance
-// may be combined: the fault acts where all of them allow it. An n below 1 panics.
-func (in *Injection) Times(n int) *Injection { in.setNumber("Times", n, &in.times); return in }
-
-// Nth makes the fault act only on the n-th call that matches, counted from 1. A
-// call that another fault acts on counts too. An n below 1 panics, and so does one
-// below that of From, since no call would be both.
-func (in *Injection) Nth(n int) *Injection { in.setNumber("Nth", n, &in.nth); return in }
-
-// From makes the fault act on the n-th call that matches and on later ones,
-// counted from 1. An n below 1 panics, and so does one above that of Nth.
-func (in *Injection) From(n int) *Injection { in.setNumber("From", n, &in.from); return in }
-
-// Chance makes the fault act with probability p. The seed fixes the decisions:
-// the n-th call that matches gets the same decision in every run. Which of
-// several concurrent calls is the n-th is not fixed. A p outside 0 to 1 panics.
-func (in *Injection) Chance(p float64, seed uint64) *Injection { in.setChance(p, seed); return in }
-
-// Required fails the test if the fault has acted on no call when the fake is
-// closed or reset.
-func (in *Injection) Required() *Injection { in.require(); return in }

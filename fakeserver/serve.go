@@ -243,17 +243,13 @@ func (s *Server) carryOut(r *http.Request, c *call) {
 // matchingRules returns the rules that match a call, oldest first. No lock is held,
 // since matchers may be functions of the test.
 func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
-	if len(rules) == 0 {
-		return nil
-	}
-	s.runCallback(c, "a matcher", nil, func() {
-		for _, r := range rules {
-			c.callback.rule = r
+	for _, r := range rules {
+		s.runCallback(c, "a matcher", r, func() {
 			if matchesAll(r.matchers, c.entry) {
 				matching = append(matching, r)
 			}
-		}
-	})
+		})
+	}
 	return matching
 }
 
@@ -379,8 +375,29 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 		return refusal
 	}
 	defer s.lock().Unlock()
-	c.gen.service.Finish(m)
+	c.gen.service.AddExchange(m.Agent, m.Exchange)
 	return nil
+}
+
+// scriptedRefusal returns the refusal that a ReplyFunc asks for, nil for a reply. A status
+// that interface 4.8 does not list fails the test, and becomes a 500: a client must not
+// learn to handle what the service never sends.
+func (s *Server) scriptedRefusal(r Reply) *service.Refusal {
+	if r.Status == 0 || r.Status == http.StatusOK {
+		return nil
+	}
+	refusal := &service.Refusal{Kind: service.Scripted, Status: r.Status, Code: r.Code, Broken: r.Reason}
+	if !spec.SendMessage.Lists(r.Status) {
+		s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
+		refusal.Status, refusal.Broken = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
+	}
+	if refusal.Status == http.StatusTooManyRequests {
+		refusal.Limit, refusal.Wait = spec.KeyMinute, 1
+	}
+	if refusal.Code == "" {
+		refusal.Code = wire.Code(refusal.Status)
+	}
+	return refusal
 }
 
 // chooseAnswer chooses the answer of the service, unless a fault replaces it. The answer

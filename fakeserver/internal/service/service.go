@@ -115,10 +115,13 @@ type call struct {
 func (s *State) Do(now time.Time, req *Request) Answer {
 	c := &call{state: s, req: req, now: now, row: rows[req.Endpoint]}
 	if refusal := c.authenticate(); refusal != nil {
-		// Without a valid key only the limit per address can count the call.
+		// Without a valid key only the limit ip_minute can count the call. It refuses none:
+		// the interface does not say that 429 may come before 401.
 		invalid := refusal.Kind == NoToken || refusal.Kind == UnknownKey || refusal.Kind == RevokedKey
 		if invalid && s.behavior.spendsDespite(refusal) {
-			s.countUnknownCaller(req.IP, now)
+			nobody, usage := &Key{Usage: new(Usage)}, usageIfSameClock(s.ips[req.IP], now, longestAddressWindow)
+			s.ips[req.IP] = usage
+			s.limit(spec.LimitIndex(spec.IPMinute), nobody, usage).count(now)
 		}
 		return Answer{Refusal: refusal}
 	}
@@ -134,15 +137,6 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 	}
 	answer.TwoClocks = c.twoClocks
 	return answer
-}
-
-// countUnknownCaller counts a call without a valid key against its address, by the
-// limit ip_minute. No such call is refused for it: the interface does not say that 429
-// may come before 401.
-func (s *State) countUnknownCaller(ip netip.Addr, now time.Time) {
-	nobody, usage := &Key{Usage: new(Usage)}, usageIfSameClock(s.ips[ip], now, longestAddressWindow)
-	s.ips[ip] = usage
-	s.limit(spec.LimitIndex(spec.IPMinute), nobody, usage).count(now)
 }
 
 // authenticate makes the checks of interface 5, which answer 401 and 402. A path or method
@@ -476,8 +470,8 @@ func (c *call) enableSMS() Answer {
 }
 
 // Message is a message that was accepted and not answered yet. The caller makes the
-// reply without its lock, since a script may wait, writes it into Exchange, and calls
-// Finish.
+// reply without its lock, since a script may wait, writes it into Exchange, and keeps that
+// with AddExchange.
 type Message struct {
 	Agent    *Agent   // the stored one, which may change
 	Exchange Exchange // at first without the reply
@@ -494,7 +488,3 @@ func (c *call) sendMessage() Answer {
 	c.key.Warm = true
 	return Answer{Message: m}
 }
-
-// Finish keeps the exchange of a message that is answered. Exchanges are kept in the
-// order in which they are answered, which may differ from the order of their times.
-func (s *State) Finish(m *Message) { s.AddExchange(m.Agent, m.Exchange) }

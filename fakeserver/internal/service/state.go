@@ -217,7 +217,8 @@ func (s *State) AddAgent(k *Key, a Agent, now time.Time) *Agent {
 	return &a
 }
 
-// AddExchange keeps an exchange, and drops the oldest beyond what is kept.
+// AddExchange keeps an exchange, and drops the oldest beyond what is kept. Exchanges are
+// in the order in which they are answered, which may differ from the order of their times.
 func (s *State) AddExchange(a *Agent, e Exchange) {
 	a.Exchanges = append(a.Exchanges, e)
 	if over := len(a.Exchanges) - s.exchanges; over > 0 {
