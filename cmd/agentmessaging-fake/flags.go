@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -378,10 +379,11 @@ func takeDecisions(text string) (opts []fakeserver.Option, _ error) {
 type pair struct{ name, value string }
 
 // pairs reads a list such as key_minute=5,key_day=100, and refuses anything else in the
-// words of wanted. A name that is there twice is refused: nobody could know which of its
-// values counts.
+// words of wanted. A comma ends a value only in front of a name, because a value may be a
+// JSON object. A name that is there twice is refused: nobody could know which of its values
+// counts.
 func pairs(text, wanted string) (all []pair, _ error) {
-	for part := range strings.SplitSeq(text, ",") {
+	for part := range strings.SplitSeq(regexp.MustCompile(`, *(\w+=)`).ReplaceAllString(text, "\n$1"), "\n") {
 		name, value, given := strings.Cut(strings.TrimSpace(part), "=")
 		switch {
 		case !given:

@@ -23,7 +23,6 @@ var badFlags = []struct{ flag, want string }{
 	{"--limits=key_minute=5,key_minute=6", "--limits: a name is there twice"},
 	{"--limits=key_hour=5", "--limits: \"key_hour\": unknown limit; the limits are key_minute, "},
 	{"--decisions=window=fixed", "--decisions: \"window\": unknown question; the questions are status, error_names, "},
-	{"--decisions=windows", "--decisions: must be questions with answers, such as windows=sliding"},
 	{"--decisions=windows=rolling", `--decisions: "windows": the answer is not "fixed", "sliding", "aligned", "weighted", "token bucket" or "token bucket of 10" (of any number)`},
 	{"--cold-start=-1s", "--cold-start: must be a duration such as 250ms, 90s or 1h30m, from 0s to 876000h0m0s"},
 	{"--latency=5", "--latency: must be a duration"},
@@ -68,7 +67,7 @@ func TestBadFlags(t *testing.T) {
 // Each flag of the fake has its effect, as the control interface shows it.
 func TestFlags(t *testing.T) {
 	a := newAPI(t,
-		"--key=k", "--plan=pro", "--limits=key_day=3,key_minute=2", "--decisions=windows=sliding,clear_nothing=404", "--cold-start=1ms",
+		"--key=k", "--plan=pro", "--limits=key_day=3,key_minute=2", `--decisions=windows=sliding,sms_status={"none":"disabled","sandbox":"pending"}, clear_nothing=404`, "--cold-start=1ms",
 		"--latency=1ms", "--calls=1", "--replies", tempFile(t, `{"replies":[{"text":"from the file"}]}`),
 		"--like", tempFile(t, `{"format":1,"decisions":{"metadata_cap":{"answer":100}}}`),
 	)
@@ -76,7 +75,7 @@ func TestFlags(t *testing.T) {
 	assert.NotContains(t, a.get("/info"), `"key"`, "a key that was chosen may be a secret")
 	assert.Contains(t, a.get("/keys"), `"plan":"pro"`)
 	assert.Contains(t, a.get("/keys/key_000001"), `{"limit_key":"key_minute","max":2,`)
-	assert.Regexp(t, `{"answer":"sliding","default":"fixed","id":"windows","observed":false,"question":"[^"]+"}`, a.get("/decisions"))
+	assert.Regexp(t, `"none":"disabled","sandbox":"pending"},"default":.*{"answer":"sliding","default":"fixed","id":"windows","observed":false,"question":"[^"]+"}`, a.get("/decisions"))
 	assert.Regexp(t, `{"answer":100,"default":4096,"id":"metadata_cap","observed":true,"question":"[^"]+"}`, a.get("/decisions"))
 	assert.Contains(t, a.get("/faults"), `"name":"Latency(1ms)"`)
 	assert.Contains(t, a.get("/replies"), `"text":"from the file"`)
