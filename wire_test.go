@@ -46,7 +46,10 @@ var (
 			BaseURL: "https://gateway.example/v1", APIKey: "pk-1", Label: "main",
 		},
 	}
-	provider = setBYOK{Provider: agentmessaging.ProviderAnthropic, APIKey: "pk-1", BaseURL: "https://gateway.example", Model: "m-1", Label: "main"}
+	hello        = message{Text: "Hello"}
+	hosted       = create{LLM: llm{Mode: agentmessaging.LLMModeHosted}}
+	bareProvider = setBYOK{Provider: agentmessaging.ProviderOpenAI, APIKey: "pk-1"}
+	provider     = setBYOK{Provider: agentmessaging.ProviderAnthropic, APIKey: "pk-1", BaseURL: "https://gateway.example", Model: "m-1", Label: "main"}
 )
 
 type client = *agentmessaging.Client
@@ -65,15 +68,18 @@ var documents = []struct {
 	{"GET /v1/byok", "", "byok.reply.bare", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, &bareConfig},
 	{"GET /v1/byok", "", "byok.reply.none", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, (*agentmessaging.BYOKConfig)(nil)},
 	{"PUT /v1/byok", "set_byok.request", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.SetBYOK(ctx, provider) }, &config},
+	{"PUT /v1/byok", "set_byok.request.bare", "byok.reply.bare", func(ctx context.Context, c client) (any, error) { return c.SetBYOK(ctx, bareProvider) }, &bareConfig},
 	{"DELETE /v1/byok", "", "clear_byok.reply", func(ctx context.Context, c client) (any, error) { return nil, c.ClearBYOK(ctx) }, nil},
 	{"POST /v1/agents", "create_agent.request", "create_agent.reply", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, everything) }, &needsSetup},
-	{"POST /v1/agents", "create_agent.request.empty", "create_agent.reply.bare", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, create{}) },
+	{"POST /v1/agents", "create_agent.request.hosted", "create_agent.reply.bare", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, hosted) },
 		&agentmessaging.Agent{ID: "agent_1", Status: agentmessaging.AgentStatusActive, TraceID: "trace_1"}},
 	{"GET /v1/agents/agent_1", "", "get_agent.reply", func(ctx context.Context, c client) (any, error) { return c.GetAgent(ctx, "agent_1") }, &read},
 	{"POST /v1/agents/agent_1/messages", "send_message.request", "send_message.reply",
 		func(ctx context.Context, c client) (any, error) {
 			return c.SendMessage(ctx, "agent_1", message{Text: "Hello <you> & 語", UserRef: "u-1"})
 		}, &agentmessaging.Reply{Text: "Hi", Warnings: []string{"slow"}, TraceID: "trace_1"}},
+	{"POST /v1/agents/agent_1/messages", "send_message.request.bare", "send_message.reply.bare",
+		func(ctx context.Context, c client) (any, error) { return c.SendMessage(ctx, "agent_1", hello) }, &agentmessaging.Reply{Text: "Hi", TraceID: "trace_1"}},
 	{"POST /v1/agents/agent_1/channels/sms", "enable_sms.request", "enable_sms.reply",
 		func(ctx context.Context, c client) (any, error) {
 			return c.EnableSMS(ctx, "agent_1", agentmessaging.SMSModeSandbox)
@@ -102,6 +108,7 @@ func TestDocuments(t *testing.T) {
 	}
 	assert.JSONEq(t, `{"provider":"openai","base_url":"https://gateway.example/v1","model":"m-1","fingerprint":"f00d",
 		"updated_at":"2026-01-02T03:04:05Z","trace_id":"trace_1"}`, string(must(json.Marshal(config))))
+	assert.Equal(t, `{"provider":"","fingerprint":"","updated_at":"","trace_id":""}`, string(must(json.Marshal(agentmessaging.BYOKConfig{}))))
 	assert.Equal(t, 3, must(read.CreatedAt.Time()).Hour())
 	assert.Equal(t, `{"status":"","trace_id":"t"}`, string(must(json.Marshal(agentmessaging.SMS{TraceID: "t"}))))
 }
