@@ -476,8 +476,8 @@ func TestOtherWindows(t *testing.T) {
 	afternoon := func() time.Time { return still().Add(15*time.Hour + 34*time.Minute + 56*time.Second) }
 	for _, windows := range []string{"sliding", "aligned", "weighted", "token bucket"} {
 		for _, c := range cases() {
-			if !c.fillsLimit || c.decision() || c.Spends.Requests > 2100 {
-				continue
+			if !c.fillsLimit || c.decision() || c.Spends.Requests > 130 && c.ID != "8.1/key_day" {
+				continue // more calls than a minute of the preview allows, but for one day
 			}
 			target := directly(newFake(t, fakeserver.WithClock(afternoon), fakeserver.WithDecision("windows", windows)))
 			target.Decisions = false

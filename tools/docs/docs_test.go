@@ -243,19 +243,7 @@ func TestThePagesTestsPass(t *testing.T) {
 }
 
 func TestApplicationsOfThePagesSurvive(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes as long as all other tests of this package")
-	}
-	keepInMemory(t)
 	pages.Survive(t)
-}
-
-// keepInMemory puts the folders of a test into memory, where thousands of small files are
-// faster.
-func keepInMemory(t *testing.T) {
-	if _, err := os.Stat("/dev/shm"); err == nil {
-		t.Setenv("TMPDIR", "/dev/shm")
-	}
 }
 
 // The picture of the sweep shows what go test prints for the first bot, except times, line
@@ -265,7 +253,6 @@ func TestBotSurvives(t *testing.T) {
 		pages.SurviveNot(t)
 		return
 	}
-	keepInMemory(t)
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestBotSurvives$")
 	cmd.Env = append(os.Environ(), "SWEEP_THE_BOT=yes")
 	printed, err := cmd.CombinedOutput()
