@@ -248,9 +248,12 @@ func TestUnsentAttempt(t *testing.T) {
 		p := newPacer(t, append(perMinute(60), pacer.Limit{Key: "hour", Max: 2, Window: time.Hour}))
 		began := time.Now()
 		for used := range 3 {
+			var unsent agentmessaging.Permit
 			for range 100 {
-				acquire(t, p, message).Done(agentmessaging.AttemptOutcome{})
+				unsent = acquire(t, p, message)
+				unsent.Done(agentmessaging.AttemptOutcome{})
 			}
+			unsent.Done(agentmessaging.AttemptOutcome{}) // gives nothing back a second time
 			for _, l := range p.State().Limits {
 				assert.Equal(t, used, l.Used, l.Key)
 			}
