@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -174,11 +175,7 @@ func Like(observed []byte) Option {
 func (c *config) setDecision(id string, answerTo func(decisions.Question) (json.RawMessage, source)) error {
 	i := slices.IndexFunc(decisions.All, func(q decisions.Question) bool { return q.ID == id })
 	if i < 0 {
-		var known []string
-		for _, q := range decisions.All {
-			known = append(known, q.ID)
-		}
-		return errors.New("unknown question; the questions are " + strings.Join(known, ", "))
+		return errors.New("unknown question; the questions are " + strings.Join(slices.Sorted(maps.Keys(answersOf(defaultBehavior))), ", "))
 	}
 	answer, from := answerTo(decisions.All[i])
 	if answer == nil {

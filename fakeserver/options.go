@@ -155,7 +155,7 @@ func WithKey(text string) Option {
 func WithPlan(plan Plan) Option {
 	plan = cmp.Or(plan, PlanPreview)
 	_, known := spec.PlanNamed(string(plan))
-	return set(func(c *config) { c.plan = plan }).unless(!known, "WithPlan: unknown plan; the plans are %s", planNames)
+	return set(func(c *config) { c.plan = plan }).unless(!known, "WithPlan: unknown plan; the plans are %s", strings.Join(spec.PlanNames(), ", "))
 }
 
 // FromIP is the IP address that a client calls from, such as "203.0.113.7", for
@@ -193,14 +193,11 @@ const (
 	PlanBYOK    Plan = spec.BYOKPlan    // byok: active, with the BYOK limits of interface 8.2
 )
 
-// planNames lists the plans for messages.
-const planNames = spec.PreviewPlan + ", " + spec.FreePlan + ", " + spec.ProPlan + " and " + spec.BYOKPlan
-
 // checked returns the plan's name, or panics for an unknown plan.
 func (p Plan) checked(method string) string {
 	name := string(cmp.Or(p, PlanPreview))
 	if _, known := spec.PlanNamed(name); !known {
-		misuse(method, "unknown plan %q; the plans are %s", name, planNames)
+		misuse(method, "unknown plan %q; the plans are %s", name, strings.Join(spec.PlanNames(), ", "))
 	}
 	return name
 }
@@ -226,13 +223,7 @@ const (
 )
 
 // limitKeys lists the limits for messages.
-func limitKeys() string {
-	var names []string
-	for _, l := range spec.Limits {
-		names = append(names, string(l.Key))
-	}
-	return strings.Join(names, ", ")
-}
+func limitKeys() string { return strings.Join(spec.LimitNames(), ", ") }
 
 // keyPrefix begins the keys of a fake without WithKey.
 const keyPrefix = "amk_fake"

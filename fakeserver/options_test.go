@@ -139,8 +139,6 @@ func panicOf(f func()) (text string) {
 
 type fake = *fakeserver.Server
 
-var noContext context.Context
-
 var tooLong = strings.Repeat("é", 4001)
 
 func adding(a fakeserver.Agent) func(fake) { return func(f fake) { f.AddAgent(f.Key(), a) } }
@@ -180,8 +178,8 @@ var misuses = map[string]func(fake){
 	"OnCall: the function is nil":                                             func(f fake) { f.OnCall(nil) },
 	"OnCall: matcher 1 is the zero Matcher":                                   func(f fake) { f.OnCall(func(fakeserver.Call) {}, fakeserver.Matcher{}) },
 	"AwaitCalls: 0 calls cannot be waited for":                                func(f fake) { _, _ = f.AwaitCalls(context.Background(), 0) },
-	"AwaitCalls: the context is nil":                                          func(f fake) { _, _ = f.AwaitCalls(noContext, 1) },
-	"Sleep: the context is nil":                                               func(f fake) { _ = f.Sleep(noContext, 0) },
+	"AwaitCalls: the context is nil":                                          func(f fake) { _, _ = f.AwaitCalls(context.Context(nil), 1) },
+	"Sleep: the context is nil":                                               func(f fake) { _ = f.Sleep(context.Context(nil), 0) },
 
 	"AddAgent: there is an agent with this ID already": adding(fakeserver.Agent{ID: "agent_000001"}),
 	"AddAgent: no path can name the ID":                adding(fakeserver.Agent{ID: ".."}),

@@ -27,9 +27,9 @@ import (
 // is written under the server's lock.
 //
 // The way, in the order of this file: answer calls read, begin, carryOut and
-// finishRecord; carryOut finds the rules that act, and calls reachesService, askService,
-// which asks the service and a script, and chooseAnswer; package memnet then delivers the
-// answer and reports to progress.
+// finishRecord; carryOut finds the rules that act, and calls reachesService and askService,
+// which asks the service and a script; package memnet then delivers the answer and
+// reports to progress.
 type call struct {
 	*wire.Request
 	// entry is what the log, matchers and watchers see of the call.
@@ -224,8 +224,8 @@ func (g *generation) keyLabelLocked(r *wire.Request) string {
 }
 
 // carryOut finds the scripts that match a call and the faults that act on it, has the
-// service decide, if they let the call through, and chooses the answer. Only messages
-// have scripts.
+// service decide, if they let the call through, and chooses the answer: that of the
+// service, unless a fault replaces it. Only messages have scripts.
 func (s *Server) carryOut(r *http.Request, c *call) {
 	if c.Unrouted != nil {
 		s.reportUnknown(c)
@@ -237,7 +237,16 @@ func (s *Server) carryOut(r *http.Request, c *call) {
 	if s.reachesService(r, c) {
 		c.fromService = s.askService(r.Context(), c)
 	}
-	s.chooseAnswer(c)
+	c.toClient = c.fromService // which is empty for a call that never reached the service
+	switch {
+	case c.neverArrived:
+		c.fault, c.delivery = nil, noAnswer
+	case c.fault != nil:
+		c.delivery = c.fault.Delivery
+		if c.fault.Answer != nil {
+			c.toClient = c.fault.Answer.Encode(c.Request, s.config.behavior, s.Now())
+		}
+	}
 }
 
 // matchingRules returns the rules that match a call, oldest first. No lock is held,
@@ -398,21 +407,6 @@ func (s *Server) scriptedRefusal(r Reply) *service.Refusal {
 		refusal.Code = wire.Code(refusal.Status)
 	}
 	return refusal
-}
-
-// chooseAnswer chooses the answer of the service, unless a fault replaces it. The answer
-// of the service to a call that never reached it is empty.
-func (s *Server) chooseAnswer(c *call) {
-	c.toClient = c.fromService
-	switch {
-	case c.neverArrived:
-		c.fault, c.delivery = nil, noAnswer
-	case c.fault != nil:
-		c.delivery = c.fault.Delivery
-		if c.fault.Answer != nil {
-			c.toClient = c.fault.Answer.Encode(c.Request, s.config.behavior, s.Now())
-		}
-	}
 }
 
 // finishRecord completes the record of a call, puts it into the log, and shows it to

@@ -67,7 +67,7 @@ func (c *config) options() []option {
 		{"token", "", "token that the control interface and the page ask for beyond loopback; if you give none, one is made and printed", storeIn(&o.Guard.Token, token)},
 		// What the fake is like. Most of these are options of package fakeserver.
 		{"key", "", "text of the first API key, instead of amk_fake_000001", c.takeKey},
-		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(planNames(), ", "), ofFake(plan, fakeserver.WithPlan)},
+		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(spec.PlanNames(), ", "), ofFake(plan, fakeserver.WithPlan)},
 		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", takeLimits},
 		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", takeDecisions},
 		{"cold-start", "0s", "how much longer the first message of a key takes", ofFake(duration, fakeserver.WithColdStart)},
@@ -320,26 +320,18 @@ func (c *config) takeKey(text string) ([]fakeserver.Option, error) {
 	return []fakeserver.Option{fakeserver.WithKey(text)}, nil
 }
 
-// planNames returns the plans of interface 8.2 in the order in which it lists them.
-func planNames() (all []string) {
-	for _, p := range spec.Plans {
-		all = append(all, p.Name)
-	}
-	return all
-}
-
 // takeLimits reads the limits of all keys: "off" leaves them none, the name of a plan
 // gives them those, and calls in each window, such as "key_minute=5,warmup_key_hour=1",
 // change some. A limit that is off has a maximum which no test reaches.
 func takeLimits(text string) (opts []fakeserver.Option, _ error) {
-	plan := slices.Index(planNames(), text)
+	plan := slices.Index(spec.PlanNames(), text)
 	switch {
 	case plan >= 0:
 		return everyLimit(func(i int) int { return spec.Plans[plan].Max[i] }), nil
 	case text == "off":
 		return everyLimit(func(int) int { return control.NoLimit }), nil
 	}
-	wanted := fmt.Sprintf("must be off, one of %s, or calls in a window such as key_minute=5", strings.Join(planNames(), ", "))
+	wanted := fmt.Sprintf("must be off, one of %s, or calls in a window such as key_minute=5", strings.Join(spec.PlanNames(), ", "))
 	all, err := pairs(text, wanted)
 	for _, p := range all {
 		calls, wrong := strconv.Atoi(p.value)

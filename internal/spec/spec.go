@@ -186,6 +186,22 @@ func (e *Endpoint) Counts(what Counted, setsBYOK bool) bool {
 	return slices.Contains(spends, what) || what == BYOKSets && setsBYOK
 }
 
+// LimitNames returns the names of Limits.
+func LimitNames() (names []string) {
+	for _, l := range Limits {
+		names = append(names, string(l.Key))
+	}
+	return names
+}
+
+// PlanNames returns the names of Plans.
+func PlanNames() (names []string) {
+	for _, p := range Plans {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 // LimitIndex finds a limit in Limits, or returns -1.
 func LimitIndex(key LimitKey) int {
 	return slices.IndexFunc(Limits, func(l Limit) bool { return l.Key == key })
