@@ -46,8 +46,7 @@ func Open(opts ...Option) (*Server, error) {
 func (s *Server) newGeneration() *generation {
 	c := &s.config
 	exchanges := cmp.Or(c.exchanges, max(c.callLimit, spec.KeptExchanges))
-	g := &generation{service: service.New(c.behavior, c.maxima, exchanges)}
-	g.log.limit = c.callLimit
+	g := &generation{service: service.New(c.behavior, c.maxima, exchanges), log: callLog{limit: c.callLimit}}
 	g.service.Issue(service.DigestOf(c.keyText(1)), string(c.plan), true, s.Now())
 	return g
 }

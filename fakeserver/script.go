@@ -129,8 +129,7 @@ func (in *Injection) Required() *Injection { in.require(); return in }
 // It must be called by the method that the test has called, whose caller callerLine names.
 func newRule(s *Server, method, fault string, matchers []Matcher) *rule {
 	checkMatchers(method, matchers)
-	args := []string{fault, s.config.describe(matchers)}
-	args = slices.DeleteFunc(args, func(arg string) bool { return arg == "" })
+	args := slices.DeleteFunc([]string{fault, s.config.describe(matchers)}, func(arg string) bool { return arg == "" })
 	return &rule{
 		guard: &s.guard, name: method + "(" + strings.Join(args, ", ") + ")", at: callerLine(3),
 		matchers: slices.Clone(matchers),
