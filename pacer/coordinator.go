@@ -25,7 +25,6 @@ type coordinator struct {
 	reports   []func(*ledger)           // changes for the next step: refusals, calls that were not sent
 	questions []func(*ledger)           // for the next step, after its reports, so that a refusal holds back those who ask
 	answers   []func(now time.Duration) // deliver the answers to the questions after the step
-	refusing  map[costSet]refusals      // the refusals since a call with these costs last passed
 
 	// Only steps change what follows.
 	stepping  bool          // a step is under way
@@ -35,18 +34,6 @@ type coordinator struct {
 	seen      string        // the store's key in the last step that succeeded; empty: none has
 	offset    int64         // how far the state's clock is ahead of the engine's, in microseconds
 	lostUntil time.Duration // until then a lost state is not logged again
-}
-
-// refusals is a series of refusals of calls with the same costs, with no success between
-// them.
-type refusals struct {
-	since time.Duration // when the first came
-	until time.Duration // when the gate was due to open before the last one
-	opens time.Duration // when the gate opens
-	// backoff is the shortest time for which the next refusal closes the gate, in
-	// microseconds. It doubles up to quota.MaxBackoff, so that a service that refuses
-	// every call is asked less and less often.
-	backoff int64
 }
 
 // setBounds replaces the limits.
@@ -60,7 +47,6 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 	l.join(old)
 	l.Members = old.Members
 	c.ledger.state, c.ledger.bounds = l.state, bounds
-	clear(c.refusing)
 	c.ledgerAt(now).reopen()
 	c.report(now, (*ledger).reopen)
 }
@@ -113,7 +99,10 @@ func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Sc
 	here := func(at int64) time.Duration { return time.Duration(at-c.offset) * time.Microsecond }
 	s := quota.Schedule{
 		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond,
-		Key: t.key, RefusedSince: c.refusing[key.Costs].since, RefusedUntil: c.refusing[key.Costs].until,
+		Key: t.key,
+	}
+	if g := c.ledger.gate(key.Costs); g.Since > 0 {
+		s.RefusedSince, s.RefusedUntil = max(1, here(g.Since)), here(g.Until)
 	}
 	for _, at := range t.grants {
 		s.Grants = append(s.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: s.RefusedSince > 0})
@@ -135,13 +124,15 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	granted, _ := w.Grant.Mark.(int64)
 	switch {
 	case o.Refused:
-		return c.refused(now, costs, granted, o)
+		wait := max(o.RetryAfter, quota.MinClosed).Microseconds()
+		news = c.ledgerAt(now).shut(costs, wait, o.LimitKey) // at once, so that more refusals of the same limit are not news
+		c.report(now, func(l *ledger) { l.refused(costs, granted, wait, o.LimitKey) })
 	case o.Sent:
-		delete(c.refusing, costs)
+		c.report(now, func(l *ledger) { l.gate(costs).Since = 0 })
 	default:
 		c.report(now, func(l *ledger) { l.giveBack(costs, granted) })
 	}
-	return false
+	return news
 }
 
 // Idle implements quota.Rule.
@@ -150,31 +141,6 @@ func (c *coordinator) Idle(now time.Duration, class quota.Class) {
 	if slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same) {
 		c.report(now, func(l *ledger) { l.withdraw(key) })
 	}
-}
-
-// refused reports a refusal to the ledger, and closes the gate of this process at once, so
-// that further refusals of the same limit are not news.
-func (c *coordinator) refused(now time.Duration, costs costSet, granted int64, o quota.Outcome) (news bool) {
-	l, r := c.ledgerAt(now), c.refusing[costs]
-	switch {
-	case now > r.opens+quota.MaxBackoff: // the gate was open for long, and no call came
-		r = refusals{since: now}
-	case now >= r.opens:
-		r.until = r.opens
-	}
-	wait := max(o.RetryAfter, quota.MinClosed).Microseconds()
-	shut := max(wait, r.backoff)
-	r.opens = max(r.opens, now+time.Duration(shut)*time.Microsecond)
-	if news = l.Now+wait-max(l.Now, l.last(costs).Opens) >= second; news {
-		l.shut(costs, l.Now+shut, o.LimitKey)
-		r.backoff = min(max(second, 2*r.backoff), quota.MaxBackoff.Microseconds())
-	}
-	c.refusing[costs] = r
-	c.report(now, func(l *ledger) {
-		l.shut(costs, l.Now+shut, o.LimitKey)
-		l.refused(costs, granted, wait)
-	})
-	return news
 }
 
 // report changes the ledger at once if the process is on its own. Otherwise it leaves the

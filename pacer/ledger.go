@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
 // state is what the processes of one API key share: the value in the store. Times are in
@@ -34,7 +36,7 @@ func newState(bounds []bound, now int64) *state {
 // at brings the state to a time.
 func (s *state) at(now int64) {
 	s.Now = max(s.Now, now)
-	s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Opens <= s.Now })
+	s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Opens <= s.Now-quota.MaxBackoff.Microseconds() })
 	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketFor })
 }
 
@@ -82,7 +84,7 @@ func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 
 // free reports whether nothing holds back a call with the costs k.
 func (l *ledger) free(k costSet) bool {
-	return l.last(k).Opens == 0 && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.counts&k != 0 })
+	return l.last(k).Opens <= l.Now && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.counts&k != 0 })
 }
 
 // giveBack takes back a call that was not sent.
@@ -93,16 +95,19 @@ func (l *ledger) giveBack(k costSet, at int64) {
 	}
 }
 
-// refused learns from the refusal of a call with the costs k that was granted at a time;
-// wait is the Retry-After. It finds the limit that explains the refusal best, and pauses
-// it. When the limit opens again, its calls go at the pace, as they did when they filled
-// it, because a sliding window frees its room at that pace.
+// refused shuts the gate, and learns from the refusal of a call with the costs k that was
+// granted at a time; wait is the Retry-After, key the limit_key. It finds the limit that
+// explains the refusal best, and pauses it until the gate opens. Then its calls go at the
+// pace, as they did when they filled it, because a sliding window frees its room at that
+// pace.
 //
 // A paced limit also learns its level or Extra, but only if it knows the calls of a whole
 // window, if the call was not held up on its way, and if the limit is on requests or was
 // half used. Otherwise another limit may explain the refusal. A limit that is only counted
 // begins its count anew.
-func (l *ledger) refused(k costSet, granted, wait int64) {
+func (l *ledger) refused(k costSet, granted, wait int64, key string) {
+	l.shut(k, wait, key)
+	opens := l.last(k).Opens
 	if k != request {
 		k &^= request // the operation's own limit may have refused it
 	}
@@ -117,7 +122,7 @@ func (l *ledger) refused(k costSet, granted, wait int64) {
 		return
 	}
 	for o := range l.budgets(b.counts) {
-		o.pause(l.Now + wait)
+		o.pause(opens)
 	}
 	known := l.peersUnknown || l.Now-l.Fresh >= b.window
 	switch {
@@ -137,24 +142,50 @@ func (l *ledger) reopen() {
 }
 
 // gate is closed by a refusal. It holds back all calls that spend at least the limits that
-// the refused call spent.
+// the refused call spent. It stays in the state for quota.MaxBackoff after it opened.
 type gate struct {
 	Costs costSet // of the refused call
 	Opens int64
 	Key   string // the limit_key of the refusal
+	Since int64  // when the first refusal came after which no call passed in any process; 0: one did
+	Until int64  // when the gate was due to open before the last refusal; 0: there was only one
+	// Backoff is the least time for which the next refusal closes the gate. It doubles, so
+	// that a service that refuses every call is asked less and less often.
+	Backoff int64
 }
 
-// shut closes a gate, or keeps it closed for longer.
+// shut closes a gate after a refusal. It reports whether the refusal is news: of several
+// calls that were under way together, only the first is.
 //
 // A refusal makes only one thing certain: a call that spends at least the limits of
 // the refused call would be refused too. Only such calls wait, however the limit is
 // named, so no call is held back that the service would have accepted. If a plain
 // request is then refused as well, it shuts the gate for all calls.
-func (s *state) shut(k costSet, opens int64, key string) {
-	if opens > s.last(k).Opens {
-		s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Costs == k })
-		s.Gates = append(s.Gates, gate{k, opens, key})
+func (s *state) shut(k costSet, wait int64, key string) (news bool) {
+	g, opens, last := s.gate(k), s.Now+wait, s.last(k).Opens
+	if g.Since == 0 {
+		g.Since, g.Until, g.Backoff = s.Now, 0, 0
+	} else if g.Opens <= s.Now {
+		g.Until = g.Opens
 	}
+	if news = opens-max(s.Now, last) >= second; news {
+		opens = max(opens, s.Now+g.Backoff)
+		g.Backoff = min(max(second, 2*g.Backoff), quota.MaxBackoff.Microseconds())
+	}
+	if opens > last {
+		g.Opens, g.Key = opens, key
+	}
+	return news
+}
+
+// gate returns the gate of calls with exactly the costs k. If there is none, it adds one
+// that is open.
+func (s *state) gate(k costSet) *gate {
+	i := slices.IndexFunc(s.Gates, func(g gate) bool { return g.Costs == k })
+	if i < 0 {
+		i, s.Gates = len(s.Gates), append(s.Gates, gate{Costs: k})
+	}
+	return &s.Gates[i]
 }
 
 // last returns the gate that opens last among the gates that hold back a call with the
@@ -173,7 +204,9 @@ func (s *state) last(k costSet) (last gate) {
 func (l *ledger) join(other *ledger) {
 	ahead := l.Now - other.Now
 	for _, g := range other.Gates {
-		l.shut(g.Costs, g.Opens+ahead, g.Key)
+		if opens := g.Opens + ahead; opens > l.last(g.Costs).Opens {
+			*l.gate(g.Costs) = gate{Costs: g.Costs, Opens: opens, Key: g.Key}
+		}
 	}
 	l.Fresh = l.Now
 	for b := range l.budgets(everything) {
@@ -338,4 +371,4 @@ func (l *ledger) turnOf(counts costSet, round int64) int64 {
 
 // format is the version of the state's layout. Raise it if decode would misread an older
 // value.
-const format = 7
+const format = 8

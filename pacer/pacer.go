@@ -75,7 +75,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &coordinator{logger: slog.New(slog.DiscardHandler), refusing: map[costSet]refusals{}}
+	c := &coordinator{logger: slog.New(slog.DiscardHandler)}
 	c.engine = quota.NewEngine(c)
 	p := &Pacer{coordinator: c}
 	p.holder = quota.NewHolder(p, c.engine)

@@ -48,12 +48,12 @@ func (p *Pacer) State() (s State) {
 }
 
 func (b budget) status(gates []gate) LimitState {
-	opens, s := b.next(0), LimitState{Limit: b.Limit, Used: int(b.sent()), Level: b.allowed}
+	opens, s := max(b.now, b.next(0)), LimitState{Limit: b.Limit, Used: int(b.sent()), Level: b.allowed}
 	if opens > b.now {
 		s.ClosedBy = "used up"
 	}
 	for _, g := range gates {
-		if g.Costs&b.counts != 0 && g.Costs&^(b.counts|request) == 0 && g.Opens >= opens {
+		if g.Costs&b.counts != 0 && g.Costs&^(b.counts|request) == 0 && g.Opens >= opens && g.Opens > b.now {
 			opens, s.ClosedBy = g.Opens, g.Key
 		}
 	}

@@ -183,8 +183,8 @@ func (c *coordinator) load(s *step) error {
 	s.took, s.calls, s.peersUnknown = max(claimAhead.Microseconds()/6, 2*took), 1, false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
-	if c.down && s.last(nothing).Opens == 0 { // wait until the others have left their shares too
-		s.shut(nothing, s.Now+returnHold, "")
+	if c.down && s.last(nothing).Opens <= s.Now { // wait until the others have left their shares too
+		s.gate(nothing).Opens = s.Now + returnHold
 	}
 	if c.down || s.lost || c.seen != "" && c.seen != s.key {
 		c.engine.Do(func(now time.Duration) { s.join(c.ledgerAt(now)) })

@@ -376,3 +376,23 @@ func TestRefusalComesFirst(t *testing.T) {
 		assert.GreaterOrEqual(t, time.Since(began), 30*time.Second)
 	})
 }
+
+// TestRefusalsInARow checks that a process whose calls are refused does not close the limit
+// for longer and longer, if calls of another pass. If none passes, it does. When the limit
+// opens then, one call goes, and not as many as after quiet.
+func TestRefusalsInARow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, began := loadsim.NewStore(), time.Now()
+		unlucky, lucky := sharing(t, perMinute(60), store), sharing(t, perMinute(60), store)
+		for i := range 10 {
+			acquire(t, unlucky, patient()).Done(tooMany("", time.Second))
+			synctest.Wait()
+			if i < 5 {
+				acquire(t, lucky, patient()).Done(accepted)
+			}
+		}
+		acquire(t, unlucky, patient()).Done(accepted)
+		assert.InDelta(t, 26, time.Since(began).Seconds(), 2)
+		assert.Zero(t, use(t, unlucky, message))
+	})
+}
