@@ -44,13 +44,17 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// freePort returns a port below 55,536, because a cluster also uses the port 10,000 above it.
+// freePort returns a port that is free together with the one 10,000 above it, which a cluster
+// also uses.
 func freePort(tb testing.TB) int {
 	for {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(tb, err)
+		port := listener.Addr().(*net.TCPAddr).Port
+		above, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+10_000))
 		listener.Close()
-		if port := listener.Addr().(*net.TCPAddr).Port; port < 55_536 {
+		if err == nil {
+			above.Close()
 			return port
 		}
 	}
@@ -114,14 +118,16 @@ func (s *server) start(tb testing.TB) {
 	output, err := s.process.StdoutPipe()
 	require.NoError(tb, err)
 	require.NoError(tb, s.process.Start())
+	var said []string
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
+		said = append(said, lines.Text())
 		if strings.Contains(lines.Text(), "eady to accept connections") {
 			go io.Copy(io.Discard, output) // a full pipe would stop the server
 			return
 		}
 	}
-	require.Fail(tb, "the server ended before it was ready", "%v", s.process.Wait())
+	require.Fail(tb, "the server ended before it was ready", "%v\n%s", s.process.Wait(), strings.Join(said, "\n"))
 }
 
 func (s *server) kill() {
@@ -132,9 +138,12 @@ func (s *server) kill() {
 	s.process = nil
 }
 
-// client returns a client with the options that README.md recommends.
+// client returns a client with the options that README.md recommends, but for the time that an
+// answer may take: a rule of the store holds on a busy machine too.
 func (s *server) client(tb testing.TB) *redis.Client {
-	client := redis.NewClient(recommended(s.socket))
+	options := recommended(s.socket)
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = time.Minute, time.Minute, time.Minute
+	client := redis.NewClient(options)
 	tb.Cleanup(func() { client.Close() })
 	return client
 }
