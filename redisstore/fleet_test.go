@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // work sends messages with eight workers until the process is killed.
 func work(socket string) {
 	redis.SetLogger(silent{}) // go-redis writes failed dials to standard error
-	store := redisstore.New(redis.NewClient(recommended(socket)))
+	store := redisstore.New(redis.NewClient(recommended(socket, 250*time.Millisecond)))
 	p, err := pacer.New(pacer.BYOKPlanLimits(), pacer.WithStore(store, os.Getenv("AGENT_MESSAGING_API_KEY")))
 	if err != nil {
 		panic(err)
