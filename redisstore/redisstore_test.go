@@ -51,9 +51,8 @@ func freePort(tb testing.TB) int {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(tb, err)
 		port := listener.Addr().(*net.TCPAddr).Port
-		above, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+10_000))
 		listener.Close()
-		if err == nil {
+		if above, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+10_000)); err == nil {
 			above.Close()
 			return port
 		}
@@ -133,7 +132,6 @@ func (s *server) kill() {
 		s.process.Process.Kill()
 		s.process.Wait()
 	}
-	s.process = nil
 }
 
 // client returns a client that waits long enough for an answer of a busy machine.
