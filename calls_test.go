@@ -222,7 +222,6 @@ var verdicts = []callCase{
 	{rule: "A program that was frozen has asked nobody meanwhile: it tries again, also with a Pacer.",
 		do: inTurn(get, by(agentmessaging.WithLimiter(must(pacer.New(pacer.ProLimits()))), get)), opts: append(timed(30*time.Second), agentmessaging.WithClock(lateClock{})),
 		given: inOrder(tooMany("20", "k"), tooMany("20", "k"), okAnswer, tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: "not done, not done, done, not done, not done, done, 5m20s"},
-	{rule: "No retries.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: 1, MinWait: time.Hour}), given: each(notDialed), want: "not done"},
 	{rule: "A wait up to the deadline is not begun.", do: within(30*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown: ErrUnavailable"},
 	{rule: "A shorter one is.", do: within(31*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown, done, 30s"},
 	{rule: "Nor is one begun that the policy does not allow, with a later deadline or without one.", do: inTurn(get, within(time.Hour, get)),

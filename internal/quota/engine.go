@@ -206,8 +206,10 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 	if e.enter(ctx, w) {
 		err = e.wait(ctx, w)
 	}
-	if err = cmp.Or(err, w.err, ctx.Err()); err == nil && w.untilGrant > 0 {
-		err = w.Clock.Sleep(ctx, w.untilGrant)
+	if err == nil { // otherwise the call may still be in line, where others write w.err
+		if err = cmp.Or(w.err, ctx.Err()); err == nil && w.untilGrant > 0 {
+			err = w.Clock.Sleep(ctx, w.untilGrant)
+		}
 	}
 	passed = err == nil
 	return err
@@ -237,7 +239,8 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	return w.waits
 }
 
-// wait blocks until the call may go or is refused.
+// wait blocks until the call may go or is refused. If it returns an error, the call may
+// still be in line.
 func (e *Engine) wait(ctx context.Context, w *Waiter) error {
 	for slept := false; ; {
 		rest, sleep, forecast := e.beginRest(ctx, w, slept)
@@ -245,7 +248,7 @@ func (e *Engine) wait(ctx context.Context, w *Waiter) error {
 		case forecast != nil:
 			w.OnWait(*forecast)
 		case rest == nil:
-			return nil
+			return ctx.Err()
 		case sleep == 0:
 			<-rest.Done()
 		default:

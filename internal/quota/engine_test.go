@@ -63,7 +63,6 @@ var crowds = []struct {
 	{"of four, one asks every 16 s at least", 4, 0, s, 0, []int{1, 2, 4, 8, 16, 32, 48, 64}, 300 * s},
 	{"of 500, one asks every 5 s at least", 500, 0, s, 0, []int{1, 2, 4, 8, 13, 18}, 300 * s},
 	{"nobody asks before Retry-After", 500, 0, 30 * s, 0, []int{30, 60, 90}, 300 * s},
-	{"without Retry-After the first wait is a second", 1, 0, 0, 0, []int{1, 2, 4}, 300 * s},
 	{"a wait beyond MaxWait is not begun", 1, 0, time.Hour, 0, nil, 0},
 	{"a deadline cuts the last wait, which leaves a second for the answer", 1, 300 * s, s, 0, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 299}, 299 * s},
 	{"one who gets through keeps all others waiting", 20, 0, 30 * s, 299 * s, []int{30, 60}, 600 * s},
