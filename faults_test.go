@@ -502,7 +502,7 @@ var http2Faults = []fault{
 	{name: "103, then REFUSED_STREAM", serve: overHTTP2(request, status(103), reset(refusedStream), keepOpen)},
 	{name: "103 before the answer", serve: overHTTP2(request, status(103), reply(200, anyReply), keepOpen)},
 	{name: "103 without end", serve: overHTTP2(request, forever(status(103)))},
-	{name: "header without end", serve: overHTTP2(request, beginHeader(200), forever(continuation))},
+	{name: "header without end", serve: overHTTP2(request, beginHeader, forever(continuation))},
 	{name: "status 000", serve: overHTTP2(request, reply(0, anyReply), keepOpen)},
 	{name: "no window for the request's body", serve: overHTTP2With(noWindow, header, keepOpen), deadline: 10 * time.Second},
 	{name: "no answer until the deadline", serve: overHTTP2(request, keepOpen), deadline: 10 * time.Second},
@@ -511,9 +511,7 @@ var http2Faults = []fault{
 }
 
 // beginHeader begins an answer's header, which continuation goes on with.
-func beginHeader(code int) act {
-	return func(h *http2Peer) error { return h.write(frameHeaders, 0, h.stream, fields(code)) }
-}
+func beginHeader(h *http2Peer) error { return h.write(frameHeaders, 0, h.stream, fields(200)) }
 
 func continuation(h *http2Peer) error {
 	field := "\x00\x01x\x7e" + strings.Repeat("x", 126)

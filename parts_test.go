@@ -134,10 +134,6 @@ func badObserver(event agentmessaging.Event) func(m *mischief) agentmessaging.Op
 	}
 }
 
-func badHandler(m *mischief) agentmessaging.Option {
-	return agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, _ slog.Record) { m.misbehave(ctx) }}))
-}
-
 // badLimiter misbehaves when it is asked, or when a permit is given back.
 type badLimiter struct {
 	*mischief
@@ -253,7 +249,9 @@ var badParts = []struct {
 	{"observer of LimiterWait", badObserver(agentmessaging.LimiterWait{}), nil},
 	{"observer of CoolDown", badObserver(agentmessaging.CoolDown{}), ways{"blocks": limited}},
 	{"observer of CallEnd", badObserver(agentmessaging.CallEnd{}), ways{"blocks": success}},
-	{"slog handler", badHandler, ways{"returns nil": cannot, "lies": cannot}},
+	{"slog handler", func(m *mischief) agentmessaging.Option {
+		return agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, _ slog.Record) { m.misbehave(ctx) }}))
+	}, ways{"returns nil": cannot, "lies": cannot}},
 	{"limiter", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, false}) },
 		ways{"blocks": limited, "returns nil": noAnswer, "returns both": noAnswer, "lies": limited}},
 	{"permit", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, true}) },
