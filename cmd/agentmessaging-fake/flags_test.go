@@ -23,6 +23,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--limits=key_minute=5,key_minute=6", "--limits: a name is there twice"},
 	{"--limits=key_hour=5", "--limits: \"key_hour\": unknown limit; the limits are key_minute, "},
 	{"--decisions=window=fixed", "--decisions: \"window\": unknown question; the questions are agent_of_another_key, behind_body, "},
+	{"--decisions=windows", "--decisions: must be questions with answers, such as windows=sliding"},
 	{"--decisions=windows=rolling", `--decisions: "windows": the answer is not "fixed", "sliding", "aligned", "weighted", "token bucket" or "token bucket of 10" (of any number)`},
 	{"--cold-start=-1s", "--cold-start: must be a duration such as 250ms, 90s or 1h30m, from 0s to 876000h0m0s"},
 	{"--latency=5", "--latency: must be a duration"},

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -200,8 +201,7 @@ func NewSet(fake *fakeserver.Server) *Set {
 // an older one where both match.
 func (s *Set) Add(r Rule) (m *Active, err error) {
 	defer PanicAsError(&err)
-	m, err = r.active()
-	if err != nil {
+	if m, err = r.active(); err != nil {
 		return nil, err
 	}
 	matchers, err := m.Match.Matchers(s.fake)
@@ -479,18 +479,19 @@ func Fitting(endpoint string) ([]faults.Fault, error) {
 }
 
 // PanicAsError is deferred. It makes an error of the panic with which package fakeserver
-// refuses a wrong argument: its sentence names the argument and what is allowed. Other
-// panics go on.
+// refuses a wrong argument: its sentence names the argument, here as JSON does, and what
+// is allowed. Other panics go on.
 func PanicAsError(err *error) {
-	switch p := recover().(type) {
-	case nil:
-	case string:
-		reason, is := strings.CutPrefix(p, "fakeserver: ")
-		if !is {
-			panic(p)
-		}
-		*err = errors.New(strings.ToLower(reason[:1]) + reason[1:]) // as the member of the JSON
-	default:
+	p := recover()
+	text, _ := p.(string)
+	reason, refused := strings.CutPrefix(text, "fakeserver: ")
+	switch method, why, _ := strings.Cut(reason, ":"); {
+	case refused:
+		*err = errors.New(strings.ToLower(wordEnd.ReplaceAllString(method, "${1}_$2")) + ":" + why)
+	case p != nil:
 		panic(p)
 	}
 }
+
+// wordEnd finds where a word ends in a Go name.
+var wordEnd = regexp.MustCompile(`([a-z])([A-Z])`)
