@@ -98,10 +98,10 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Schedule {
 	here := func(at int64) time.Duration { return time.Duration(at-c.offset) * time.Microsecond }
 	s := quota.Schedule{
-		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond,
-		Key: t.key,
+		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond, Key: t.key,
 	}
-	if g := c.ledger.gate(key.Costs); g.Since > 0 {
+	if i := slices.IndexFunc(c.ledger.Gates, func(g gate) bool { return g.Costs == key.Costs && g.Since > 0 }); i >= 0 {
+		g := c.ledger.Gates[i]
 		s.RefusedSince, s.RefusedUntil = max(1, here(g.Since)), here(g.Until)
 	}
 	for _, at := range t.grants {
