@@ -58,14 +58,14 @@ func section(t *testing.T, file, name, text string) string {
 }
 
 // measure runs the scenarios of a row, and returns its figures as text. CI has time for one
-// seed and four runs, or for the first and the last.
+// seed, and for the first run and the last.
 func (want target) measure(t *testing.T) (words []string) {
 	runs, seeds := want.runs, max(1, want.seeds)
 	switch {
 	case *updateDocs:
 	case want.seeds > 0:
 		seeds = 1
-	case len(runs) > 4:
+	case len(runs) > 2:
 		runs = []scenario{runs[0], runs[len(runs)-1]}
 	}
 	var measured []loadsim.Measures
