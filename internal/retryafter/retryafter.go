@@ -20,43 +20,40 @@ const Longest = spec.Day
 // several, at most Longest. It returns 0 if there is none, or none that can be read, or
 // its date has passed. The wait until a date counts from the answer's Date, because the
 // clocks of service and client may differ, and from now if there is no Date.
+//
+// Beyond what HTTP allows, Read accepts quotes, and a list: proxies join several headers
+// into one.
 func Read(header http.Header, now time.Time) (longest time.Duration) {
 	if sent, err := http.ParseTime(header.Get("Date")); err == nil {
 		now = sent
 	}
 	for name, values := range header {
-		if strings.EqualFold(name, "Retry-After") {
-			longest = max(longest, parse(strings.Join(values, ","), now))
+		if !strings.EqualFold(name, "Retry-After") {
+			continue
+		}
+		before := ""
+		for item := range strings.FieldsFuncSeq(strings.Join(values, ","), func(r rune) bool { return r == ',' || r == ';' }) {
+			item = strings.Trim(item, " \t\"'")
+			longest = max(longest, wait(item, now), wait(before+", "+item, now)) // two of the three forms of a date have a comma
+			before = item
 		}
 	}
 	return min(longest, Longest)
 }
 
-// parse reads seconds, with or without a fraction, and dates. Beyond what HTTP allows, it
-// accepts quotes, and a list: proxies join several headers into one.
-func parse(list string, now time.Time) (longest time.Duration) {
-	before := ""
-	for item := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ';' }) {
-		item = strings.Trim(item, " \t\"'")
-		longest = max(longest, seconds(item), until(item, now), until(before+", "+item, now)) // two of the three forms of a date have a comma
-		before = item
+// wait reads seconds, with or without a fraction, or a date. It rounds seconds up, so that
+// the client never comes earlier than the service asked.
+func wait(text string, now time.Time) time.Duration {
+	if strings.Trim(text, "0123456789.") != "" { // ParseFloat reads more than HTTP knows, such as 1e3
+		at, _ := http.ParseTime(text) // a text that is no date gives the year 1
+		return at.Sub(now)            // cannot overflow: Sub returns the longest Duration instead
 	}
-	return longest
-}
-
-// seconds rounds up, so that the client never comes earlier than the service asked.
-func seconds(text string) time.Duration {
 	n, err := strconv.ParseFloat(text, 64)
 	switch {
-	case strings.Trim(text, "0123456789.") != "", err != nil && !errors.Is(err, strconv.ErrRange):
-		return 0 // ParseFloat reads more than HTTP knows, such as 1e3
+	case err != nil && !errors.Is(err, strconv.ErrRange):
+		return 0
 	case n >= Longest.Seconds():
 		return Longest
 	}
 	return time.Duration(math.Ceil(n * float64(time.Second)))
-}
-
-func until(date string, now time.Time) time.Duration {
-	at, _ := http.ParseTime(date) // a text that is no date gives the year 1
-	return at.Sub(now)            // cannot overflow: Sub returns the longest Duration instead
 }
