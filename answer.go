@@ -136,7 +136,7 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 	e.redact(secrets)
 	switch location := a.Header.Get("Location"); {
 	case a.Status >= 300 && a.Status <= 399 && location != "":
-		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Text(hostOf(location)))
+		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Hide(hostOf(location), redact.InText))
 	case body.err != nil:
 		e.cause = notDocumented(a, body.err, secrets)
 	case e.Code == "": // gateways and other services write {"message": ...} or {"error": {"message": ...}}
@@ -151,13 +151,13 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 // redact takes the secrets out of the members that the interface lists, and bounds the
 // length of the names.
 func (e *Error) redact(secrets *redact.Redactor) {
-	e.Code, e.Reason = secrets.Identifier(e.Code), secrets.Answer(e.Reason)
+	e.Code, e.Reason = secrets.Hide(e.Code, redact.InName), secrets.Hide(e.Reason, redact.InAnswer)
 	e.TraceID, e.LimitKey = safeName(e.TraceID, maxTraceID, secrets), safeName(e.LimitKey, printable.MaxName, secrets)
 }
 
 // safeName returns a name of an answer without secrets, as one line of at most limit bytes.
 func safeName(name string, limit int, secrets *redact.Redactor) string {
-	return printable.Line(secrets.Identifier(name), limit)
+	return printable.Line(secrets.Hide(name, redact.InName), limit)
 }
 
 // extra returns the members that the interface does not list, and the listed ones that
@@ -174,7 +174,7 @@ func extra(members strictjson.Object, secrets *redact.Redactor) (extra map[strin
 		if extra == nil {
 			extra = make(map[string]json.RawMessage)
 		}
-		extra[secrets.Identifier(strings.ToValidUTF8(name, "\ufffd"))] = secrets.JSON(m.Value)
+		extra[secrets.Hide(strings.ToValidUTF8(name, "\ufffd"), redact.InName)] = secrets.JSON(m.Value)
 	}
 	return extra
 }
@@ -198,7 +198,7 @@ func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error
 	case words != "":
 		return fmt.Errorf("%s: %q", found, words)
 	case a.Cut != nil: // not wrapped, because it is not why the call failed
-		return fmt.Errorf("%s: %s", found, secrets.Text(a.Cut.Error()))
+		return fmt.Errorf("%s: %s", found, secrets.Hide(a.Cut.Error(), redact.InText))
 	case len(a.Body) == 0:
 		return errors.New("the body is empty")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -255,7 +256,7 @@ func (a *attempt) release(ctx context.Context) {
 func (a *attempt) report(ctx context.Context) {
 	c := a.call
 	if a.parsed != nil && c.agentID == "" {
-		c.subject.AgentID = c.secrets.Identifier(a.parsed.agentID) // of the agent that was made
+		c.subject.AgentID = c.secrets.Hide(a.parsed.agentID, redact.InName) // of the agent that was made
 	}
 	c.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
 		e := AttemptEnd{

@@ -116,7 +116,7 @@ func (c *Client) newCall(ctx context.Context, r request, read func(*answerBody) 
 	if r.invalid != nil {
 		return nil, r.invalid
 	}
-	if call.secrets.HasKey(r.agentID) { // URLs, events and logs show ids
+	if key := c.apiKey(); len(key) >= redact.MinSecret && strings.Contains(r.agentID, key) { // URLs, events and logs show ids
 		return nil, &ValidationError{Field: "agent_id", Reason: "holds the API key; give Agent.ID"}
 	}
 	if call.url, err = r.url(c.base); err != nil {
@@ -370,7 +370,7 @@ func (c *call) fillInfo() {
 		StatusCode: a.Status, Header: c.secrets.Header(a.Header), TraceID: a.safeTraceID(), Body: a.Body,
 	}
 	if a.failure != nil && a.Body != nil {
-		info.Body = []byte(c.secrets.Text(string(a.Body)))
+		info.Body = []byte(c.secrets.Hide(string(a.Body), redact.InText))
 	}
 }
 

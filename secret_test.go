@@ -192,7 +192,7 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 					}
 					encoded := encode(first(echo))
 					for _, text := range []string{"%6 no " + encoded + `, \n no`, `{"x":"` + encoded + `"}`} {
-						shown := redactor.Text(text)
+						shown := redactor.Hide(text, redact.InText)
 						assert.Contains(t, shown, redact.Redacted, "%s of %s of %s", outer, inner, echo)
 						assert.Empty(t, strings.Trim(strings.Replace(shown, redact.Redacted, "", 1), `{}":xno, %6\`), "%s of %s of %s", outer, inner, echo)
 					}
@@ -200,25 +200,25 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 			}
 		}
 		for cut := min(10, len(key)); cut <= len(key); cut++ {
-			assert.Equal(t, redact.Redacted, redactor.Text(key[:cut]), key[:cut])
+			assert.Equal(t, redact.Redacted, redactor.Hide(key[:cut], redact.InText), key[:cut])
 			for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 				for _, before := range []string{"", "u", "u:", `{"n":1,"key":"`} {
 					encoded := encoding.EncodeToString([]byte(before + key[:cut] + `","more":5}`))
-					assert.Equal(t, redact.Redacted, redactor.Text("Basic "+encoded), "%s%s", before, key[:cut])
+					assert.Equal(t, redact.Redacted, redactor.Hide("Basic "+encoded, redact.InText), "%s%s", before, key[:cut])
 				}
 			}
 		}
 	}
-	assert.Equal(t, "no SECRET-"+redact.Redacted, redact.New("key-canary-4711").Text("no SECRET-Key-Canary-4711"), "in other letters")
+	assert.Equal(t, "no SECRET-"+redact.Redacted, redact.New("key-canary-4711").Hide("no SECRET-Key-Canary-4711", redact.InText), "in other letters")
 	for _, redactor := range []*redact.Redactor{redactorOf("secret", "before-secret-after", ""), redactorOf("before-secret-after", "", "secret"), redactorOf("secret", "", "before-secret-after")} {
-		assert.Equal(t, "x [redacted] y [redacted] z", redactor.Text("x before-secret-after y secret z"), "the longest is replaced first")
+		assert.Equal(t, "x [redacted] y [redacted] z", redactor.Hide("x before-secret-after y secret z", redact.InText), "the longest is replaced first")
 	}
-	assert.Equal(t, "x [redacted] y", redactorOf("secret", "secret-after", "").Text("x secret-after y"), "the longest of two that begin alike")
+	assert.Equal(t, "x [redacted] y", redactorOf("secret", "secret-after", "").Hide("x secret-after y", redact.InText), "the longest of two that begin alike")
 	redactor := redact.New("amk_fake_000001")
 	for _, harmless := range []string{"", "trace_000001", "amk_fak", "000001", "application/json", "100%", `\`, "&;", "%zz&#xq;", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="} {
-		assert.Equal(t, harmless, redactor.Text(harmless), harmless)
+		assert.Equal(t, harmless, redactor.Hide(harmless, redact.InText), harmless)
 	}
-	assert.Equal(t, "short", redact.New("short").Text("short"), "too short to be found")
+	assert.Equal(t, "short", redact.New("short").Hide("short", redact.InText), "too short to be found")
 }
 
 // Programs switch on identifiers. In other texts the user text is hidden.
@@ -226,23 +226,23 @@ func TestUserTextStaysInIdentifiersOnly(t *testing.T) {
 	for _, words := range []string{"minute", "Grüße 😀\n\"you\" <b>"} {
 		redactor := redactorOf("key-canary-4711", "", words)
 		for _, name := range []string{"as it is", "query", "lower query", "path", "percent", "JSON", "HTML"} {
-			assert.NotContains(t, redactor.Text("<"+encodings[name](words)+">"), encodings[name](words), name)
+			assert.NotContains(t, redactor.Hide("<"+encodings[name](words)+">", redact.InText), encodings[name](words), name)
 		}
-		assert.Equal(t, redact.Redacted, redactor.Text(base64.RawStdEncoding.EncodeToString([]byte(words))), words)
-		assert.Equal(t, "key_minute", redactor.Identifier("key_minute"), words)
-		assert.Equal(t, "[redacted]_minute", redactor.Identifier("key-canary-4711_minute"), words)
+		assert.Equal(t, redact.Redacted, redactor.Hide(base64.RawStdEncoding.EncodeToString([]byte(words)), redact.InText), words)
+		assert.Equal(t, "key_minute", redactor.Hide("key_minute", redact.InName), words)
+		assert.Equal(t, "[redacted]_minute", redactor.Hide("key-canary-4711_minute", redact.InName), words)
 		long := redact.New("sk-provider-0123456789")
 		for n := range 20 {
 			before := strings.Repeat("x", n)
-			assert.Equal(t, before+"[redacted]_minute", long.Identifier(before+"ovider-01234-56789_minute"), "a part of the key")
+			assert.Equal(t, before+"[redacted]_minute", long.Hide(before+"ovider-01234-56789_minute", redact.InName), "a part of the key")
 		}
-		assert.Equal(t, "provider_0123456", long.Identifier("provider_0123456"), "a word of it")
+		assert.Equal(t, "provider_0123456", long.Hide("provider_0123456", redact.InName), "a word of it")
 	}
 	long := strings.Repeat("Grüße an alle, ", 3)
-	assert.Equal(t, redact.Redacted, redactorOf("", "", long).Text(base64.RawStdEncoding.EncodeToString([]byte(long))[:32]))
-	assert.Equal(t, redact.Redacted, redactorOf("", "", "Grüße 😀").Text(`Gr\u00fc&#xDF;e \ud83d\ude00`))
+	assert.Equal(t, redact.Redacted, redactorOf("", "", long).Hide(base64.RawStdEncoding.EncodeToString([]byte(long))[:32], redact.InText))
+	assert.Equal(t, redact.Redacted, redactorOf("", "", "Grüße 😀").Hide(`Gr\u00fc&#xDF;e \ud83d\ude00`, redact.InText))
 	redactor := redactorOf("key-canary-4711", "", "a minute")
-	assert.Equal(t, "not in [redacted]", redactor.Identifier("not in a minute"))
+	assert.Equal(t, "not in [redacted]", redactor.Hide("not in a minute", redact.InName))
 	for value, want := range map[string]string{
 		`{"n": 1}`: `{"n": 1}`, `["key-canary-4711"]`: `["[redacted]"]`, `["key-canary\u002d4711"]`: `"[redacted]"`, `{"a minute":"\n"}`: `{"[redacted]":"\n"}`,
 	} {
@@ -336,10 +336,10 @@ func TestQuotesHoldNothingOfTheRequest(t *testing.T) {
 		`{"a":["R\u0026D pays","Anna, Zoë a bonus of"],"b":"ok"}`: `{"a":["R\u0026[redacted]"],"b":"ok"}`,
 		"no 6789%61bcd": redact.Redacted, "no 345 678, 9abc": "no [redacted]",
 	} {
-		assert.Equal(t, shown, redactor.Answer(said), said)
+		assert.Equal(t, shown, redactor.Hide(said, redact.InAnswer), said)
 	}
 	long := redactorOf("", "", strings.Repeat("a", 4000)) // the next text may match at every letter: the search must not take seconds
-	assert.Equal(t, redact.Redacted, long.Answer(strings.Repeat("a", 256_000)))
+	assert.Equal(t, redact.Redacted, long.Hide(strings.Repeat("a", 256_000), redact.InAnswer))
 	for _, said := range []string{
 		"pays Anna", "ANNA (Zoë) a", "no amk-01234", "89ABCDEF?", "your pin 77", "bad 616d6b2d303132333435363738396162636465", `{"a":1}`, "R&amp;D",
 		"pa\u200dys", strings.Repeat("a ", 81), "<title>a page cut short",

@@ -45,40 +45,41 @@ func New(apiKey string) *Redactor {
 // user text of a call. Either may be empty.
 func (r *Redactor) With(key, userText string) Redactor {
 	with := Redactor{secrets: r.secrets[:r.keys:r.keys], keys: r.keys}
-	if len(key) >= minSecret {
+	if len(key) >= MinSecret {
 		with.secrets, with.keys = append(with.secrets, newSecret(key, keyParts)), r.keys+1
 	}
-	if len(userText) >= minSecret {
+	if len(userText) >= MinSecret {
 		with.userText = userText
 	}
 	return with
 }
 
-// minSecret is the shortest secret, in bytes, that is hidden: to replace each "a" would
+// MinSecret is the shortest secret, in bytes, that is hidden: to replace each "a" would
 // destroy the text and hide nothing.
-const minSecret = 6
+const MinSecret = 6
 
-// HasKey reports whether a text contains a whole key.
-func (r *Redactor) HasKey(text string) bool {
-	return slices.ContainsFunc(r.secrets[:r.keys], func(key secret) bool { return strings.Contains(text, key.text) })
-}
-
-// place says where a text comes from. It decides how long a part of a secret the text may
-// show.
-type place int
+// Place says where a text comes from. It decides which secrets are hidden, and how long a
+// part of a secret the text may show.
+type Place int
 
 const (
-	inText   place = iota // made on this machine, such as a Go error
-	inAnswer              // a member of an answer, which may quote a part of the request
-	inName                // a name that programs switch on, such as a limit_key
-	inQuote               // in place of an answer: nobody knows who wrote it
+	// InText is a text that was made on this machine, such as a Go error.
+	InText Place = iota
+	// InAnswer is a member of an answer, which may quote a part of the request.
+	InAnswer
+	// InName is a name that programs switch on, such as a limit_key. User text stays,
+	// because a message may contain the name or a word of it, such as "minute". A text that
+	// does not look like a name counts as InAnswer.
+	InName
+	// inQuote is a text in place of an answer: nobody knows who wrote it.
+	inQuote
 )
 
 // parts says how long a part of a secret must be to be hidden. A shorter part may show.
 type parts struct {
 	first       int    // bytes from its beginning
 	firstBase64 int    // letters from the beginning of its base64
-	letters     [4]int // by place: letters and digits in a row, with anything in between
+	letters     [4]int // by Place: letters and digits in a row, with anything in between
 }
 
 // whole is longer than any secret: no part is hidden, only the whole.
@@ -88,8 +89,8 @@ const whole = math.MaxInt
 // several ordinary words in common with a user text, and a name may be all of one, so names
 // are not searched for user text.
 var (
-	keyParts      = &parts{first: 8, firstBase64: 10, letters: [4]int{inText: whole, inAnswer: 8, inName: 16, inQuote: 8}}
-	userTextParts = &parts{first: whole, firstBase64: 32, letters: [4]int{inText: whole, inAnswer: 20, inName: whole, inQuote: 8}}
+	keyParts      = &parts{first: 8, firstBase64: 10, letters: [4]int{InText: whole, InAnswer: 8, InName: 16, inQuote: 8}}
+	userTextParts = &parts{first: whole, firstBase64: 32, letters: [4]int{InText: whole, InAnswer: 20, InName: whole, inQuote: 8}}
 )
 
 // A secret is a key or a user text, prepared for the search.
@@ -97,14 +98,14 @@ type secret struct {
 	text       string
 	parts      *parts
 	beginnings [4][]byte // folded: the beginnings of the text, and of its base64 in three positions
-	letters    []byte    // the letters and digits of the text, in lower case
+	letters    string    // the letters and digits of the text, in lower case
 }
 
 // newSecret prepares a secret for the search. Base64 turns each group of three bytes into
 // four letters. The number of bytes before the secret decides whether its first, second
 // or third byte begins a group, so the secret has three encodings.
 func newSecret(text string, shown *parts) secret {
-	s := secret{text: text, parts: shown, letters: appendLetters(make([]byte, 0, len(text)), text)}
+	s := secret{text: text, parts: shown, letters: strings.Map(letter, text)}
 	s.beginnings[0] = fold([]byte(text[:min(shown.first, len(text))]))
 	for skip := range 3 {
 		part := []byte(text[skip:min(len(text), skip+shown.firstBase64)])
@@ -131,48 +132,53 @@ func fold(text []byte) []byte {
 	return text
 }
 
-// appendLetters appends the letters and digits of a text, in lower case.
-func appendLetters(letters []byte, text string) []byte {
-	for _, c := range text {
-		if l := letter(c); l >= 0 {
-			letters = utf8.AppendRune(letters, l)
-		}
-	}
-	return letters
-}
-
-// letter returns a letter in lower case or a digit; -1 for any other character. Most
-// characters take the short way, which the compiler inlines.
+// letter returns a letter in lower case or a digit; -1 for any other character, which
+// strings.Map drops.
 func letter(c rune) rune {
-	if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' {
+	switch {
+	case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
 		return c
-	}
-	return lowered(c)
-}
-
-func lowered(c rune) rune {
-	if unicode.IsLetter(c) || unicode.IsNumber(c) {
+	case unicode.IsLetter(c), unicode.IsNumber(c):
 		return unicode.ToLower(c)
 	}
 	return -1
 }
 
-// Text hides secrets in a text that was made on this machine, such as a Go error.
-func (r *Redactor) Text(text string) string { return hide(r.all(), text, inText) }
-
-// Answer hides secrets in a member of an answer, which may quote a part of the request.
-func (r *Redactor) Answer(text string) string { return hide(r.all(), text, inAnswer) }
-
-// Identifier hides keys, whole or in part, in a name that programs switch on, such as a
-// limit_key. User text stays, because a message may contain the name or a word of it, such
-// as "minute". A text that does not look like an identifier is redacted as by Answer.
-func (r *Redactor) Identifier(name string) string {
-	isOther := func(c rune) bool { return c > '~' || letter(c) < 0 && !strings.ContainsRune("-./:_=+", c) }
-	if len(name) > 128 || strings.ContainsFunc(name, isOther) {
-		return r.Answer(name)
+// Hide replaces whole secrets and their parts. If a secret is still there, because it is
+// encoded, Hide replaces the whole text.
+func (r *Redactor) Hide(text string, in Place) string {
+	if len(text) < MinSecret {
+		return text
 	}
-	return hide(r.secrets[:r.keys], name, inName)
+	if in == InName && (len(text) > maxName || strings.Trim(text, nameCharacters) != "") {
+		in = InAnswer
+	}
+	secrets := r.secrets[:r.keys]
+	if in != InName {
+		secrets = r.all()
+	}
+	if !shown(secrets, text, in) {
+		return text
+	}
+	text = hideWhole(secrets, strings.ReplaceAll(text, Redacted, hole))
+	if shown(secrets, text, InText) {
+		return Redacted
+	}
+	text = hideParts(secrets, text, in)
+	if shown(secrets, text, in) {
+		return Redacted
+	}
+	return strings.ReplaceAll(text, hole, Redacted)
 }
+
+// What a text must be to look like a name.
+const (
+	maxName        = 128
+	nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./:_=+"
+)
+
+// hole marks where a secret was, until all are found. Unicode has no such character.
+const hole = "\ufffe"
 
 // all returns the keys and, last, the user text.
 func (r *Redactor) all() []secret {
@@ -185,7 +191,7 @@ func (r *Redactor) all() []secret {
 // JSON hides secrets in a JSON value. If the result is not JSON, as for a number, it hides
 // the whole value.
 func (r *Redactor) JSON(value json.RawMessage) json.RawMessage {
-	text := r.Answer(string(value))
+	text := r.Hide(string(value), InAnswer)
 	if !json.Valid([]byte(text)) {
 		text = `"` + Redacted + `"`
 	}
@@ -197,9 +203,9 @@ func (r *Redactor) Header(header http.Header) http.Header {
 	shown := header.Clone()
 	for name, values := range shown {
 		for i := range values {
-			values[i] = r.Text(values[i])
+			values[i] = r.Hide(values[i], InText)
 		}
-		if clean := r.Identifier(name); clean != name {
+		if clean := r.Hide(name, InName); clean != name {
 			delete(shown, name)
 			shown[clean] = values
 		}
@@ -207,33 +213,13 @@ func (r *Redactor) Header(header http.Header) http.Header {
 	return shown
 }
 
-// hide replaces whole secrets and their parts. If a secret is still there, because it is
-// encoded, hide replaces the whole text.
-func hide(secrets []secret, text string, in place) string {
-	if len(text) < minSecret || !shown(secrets, text, in) {
-		return text
-	}
-	text = hideWhole(secrets, strings.ReplaceAll(text, Redacted, hole))
-	if shown(secrets, text, inText) {
-		return Redacted
-	}
-	text = hideParts(secrets, text, in)
-	if shown(secrets, text, in) {
-		return Redacted
-	}
-	return strings.ReplaceAll(text, hole, Redacted)
-}
-
-// hole marks where a secret was, until all are found. Unicode has no such character.
-const hole = "\ufffe"
-
 // shown reports whether a text shows a secret, as it is or after escapes are decoded.
-func shown(secrets []secret, text string, in place) bool {
-	var room [2][64]byte // keeps short texts, as most are, off the heap
+func shown(secrets []secret, text string, in Place) bool {
+	var room [64]byte // keeps short texts, as most are, off the heap
 	for range maxLayers + 1 {
-		folded, letters := fold(append(room[0][:0], text...)), room[1][:0]
-		if in != inText { // there, letters is whole: nothing to search for
-			letters = appendLetters(letters, text)
+		folded, letters := fold(append(room[:0], text...)), ""
+		if in != InText { // there, letters is whole: nothing to search for
+			letters = strings.Map(letter, text)
 		}
 		for i := range secrets {
 			s := &secrets[i]
@@ -256,21 +242,14 @@ func shown(secrets []secret, text string, in place) bool {
 // maxLayers is how often escapes are decoded: proxies escape what is escaped already.
 const maxLayers = 4
 
-// mayHavePart reports whether letters has a part of the secret that is long enough to be
-// hidden, counting bytes as letters. It looks at the last half of each window first: if the
-// secret does not have this half, mayHavePart skips all windows that contain it. Most
-// texts are searched in a few steps.
-func (s *secret) mayHavePart(letters []byte, in place) bool {
-	least := s.parts.letters[in]
-	for end := least; end <= len(letters); {
-		half := letters[end-least/2 : end]
-		switch {
-		case !bytes.Contains(s.letters, half):
-			end += least - len(half) + 1
-		case bytes.Contains(s.letters, letters[end-least:end]):
+// mayHavePart reports whether letters may have a part of the secret that is long enough to
+// be hidden. Such a part contains a whole one of the pieces into which mayHavePart cuts
+// letters, because they are half as long. Most texts are searched in a few steps.
+func (s *secret) mayHavePart(letters string, in Place) bool {
+	piece := s.parts.letters[in] / 2
+	for ; len(letters) >= piece; letters = letters[piece:] {
+		if strings.Contains(s.letters, letters[:piece]) {
 			return true
-		default:
-			end++
 		}
 	}
 	return false
@@ -294,7 +273,7 @@ func hideWhole(secrets []secret, text string) string {
 
 // hideParts replaces parts of a secret: letters and digits in a row, and anything between
 // them.
-func hideParts(secrets []secret, text string, in place) string {
+func hideParts(secrets []secret, text string, in Place) string {
 	var letters []rune
 	var from, to []int // the place of each in the text
 	for i, c := range text {
@@ -306,7 +285,7 @@ func hideParts(secrets []secret, text string, in place) string {
 	for i := range secrets {
 		least := secrets[i].parts.letters[in]
 		for end := least; end <= len(letters); end++ {
-			if bytes.Contains(secrets[i].letters, []byte(string(letters[end-least:end]))) {
+			if strings.Contains(secrets[i].letters, string(letters[end-least:end])) {
 				for at := from[end-least]; at < to[end-1]; at++ {
 					hidden[at] = true
 				}
@@ -394,7 +373,7 @@ func (r *Redactor) Quote(text string) string {
 		text = title[1]
 	}
 	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxQuote || !sentence.MatchString(text) || hide(r.all(), text, inQuote) != text {
+	if len(text) > maxQuote || !sentence.MatchString(text) || r.Hide(text, inQuote) != text {
 		return ""
 	}
 	return text
@@ -461,8 +440,9 @@ func (r *Redactor) clean(err error, except func(error) bool) (text string, cause
 		added = strings.ReplaceAll(added, inner.Error(), "")
 		causes, whole, inside = append(causes, some...), whole && isWhole, append(inside, redacted)
 	}
-	text = hide(r.secrets[:r.keys], hideUserInfo(text), inText)
-	if userText := r.all()[r.keys:]; !isOfConnection(err) && shown(userText, added, inText) {
+	keys := r.With("", "")
+	text = keys.Hide(hideUserInfo(text), InText)
+	if userText := r.all()[r.keys:]; !isOfConnection(err) && shown(userText, added, InText) {
 		text = joinTexts(inside)
 	}
 	switch {
