@@ -257,7 +257,7 @@ var badParts = []struct {
 	{"permit", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, true}) },
 		ways{"blocks": cannot, "returns nil": cannot}},
 	{"clock", func(m *mischief) agentmessaging.Option { return agentmessaging.WithClock(badClock{mischief: m}) },
-		ways{"blocks": success, "returns both": noAnswer}},
+		ways{"panics": noAnswer, "blocks": success, "returns both": noAnswer}},
 	{"cookie jar", func(m *mischief) agentmessaging.Option {
 		return agentmessaging.WithHTTPClient(&http.Client{Transport: m.service, Jar: badJar{m}})
 	}, ways{"blocks": cannot, "returns nil": cannot}},
@@ -270,7 +270,8 @@ func transportOf(f func(*mischief) http.RoundTripper) func(*mischief) agentmessa
 
 // TestPartsThatMisbehave checks that, whatever a user's part does, the call ends as
 // documented and within its deadline, a panic reaches the caller, no permit, open body or
-// goroutine is left, and other callers get through.
+// goroutine is left, and other callers get through. A panic of a clock is an error: other
+// calls wait by it too.
 func TestPartsThatMisbehave(t *testing.T) {
 	for _, tt := range badParts {
 		wants := maps.Clone(usual)

@@ -82,7 +82,7 @@ type step struct {
 
 // step takes the reports and questions to the shared ledger. It does not hold the engine's
 // lock while the store or the user's logger works.
-func (c *coordinator) step() {
+func (c *coordinator) step() error {
 	var s *step
 	c.engine.Do(func(now time.Duration) { s = c.beginStep(now) })
 	err := c.updateState(s)
@@ -107,6 +107,7 @@ func (c *coordinator) step() {
 		// once. The series is over after two minutes without one.
 		c.lostUntil = s.now + 2*time.Minute
 	}
+	return nil
 }
 
 // beginStep collects what the step has to do.

@@ -7,13 +7,12 @@
 //
 // What happens to a call: Acquire asks the rule for the call's class. enter puts the call
 // into the queue of the class, and serveLocked asks the rule about all queues that are
-// due. If the call may not go at once, it rests in wait, until a grant or a refusal wakes
-// it. When its attempt is over, Done passes the outcome to the rule, and serves again,
-// because the rule may decide differently now.
+// due. If the call may not go at once, it blocks in wait, until a grant or a refusal ends
+// the wait. When its attempt is over, Done passes the outcome to the rule, and serves
+// again, because the rule may decide differently now.
 //
-// No goroutine serves the queues. One of the resting calls is the sleeper: it sleeps until
-// the next queue is due (the alarm), and then serves. When it leaves, another resting call
-// becomes the sleeper. A rule that asks a store does so on a goroutine that Go starts; the
+// As long as calls wait, one goroutine sleeps until the next queue is due (the alarm), and
+// then serves. A rule that asks a store does so on a goroutine that Go starts; the
 // goroutine returns to the engine through Do and DeliverLocked.
 package quota
 
@@ -22,7 +21,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -108,18 +106,15 @@ type attempt struct {
 	Waited time.Duration
 	Limit  string // the limit_key of the limit that Acquire waited for
 
-	entered    time.Duration      // when Acquire was called; 0: nothing could hold the call back
-	deadline   time.Duration      // of the context; never: none
-	untilGrant time.Duration      // from the grant to Grant.At
-	round      int                // in the line
-	place      int                // in the line when the call entered, from 1
-	waits      bool               // the call is in the line
-	granted    bool               // the call has a Grant, and Done was not called yet
-	rests      bool               // the call is blocked in wait: until wake is called or, if it is the sleeper, until the alarm
-	wake       context.CancelFunc // ends the rest
-	wakesAt    time.Duration      // the alarm for which the sleeper sleeps
-	informed   bool               // OnWait was called
-	err        error              // the refusal, or the context's error
+	entered    time.Duration // when Acquire was called; 0: nothing could hold the call back
+	deadline   time.Duration // of the context; never: none
+	untilGrant time.Duration // from the grant to Grant.At
+	round      int           // in the line
+	waits      bool          // the call is in the line
+	granted    bool          // the call has a Grant, and Done was not called yet
+	ended      chan struct{} // closed at the end of the wait; nil: there was none
+	forecast   chan Wait     // for OnWait
+	err        error         // the refusal; set before ended is closed
 }
 
 // Wait is a forecast of a wait that has begun.
@@ -165,8 +160,8 @@ type Engine struct {
 	rewound func()        // is called when the clock was set back by more than a second, or is another one
 	queues  map[Class]*queue
 	grants  int64         // counts deliveries that granted something, for queue.lastGrant
-	sleeper *Waiter       // the resting call that sleeps until the alarm; nil: no call rests
 	alarm   time.Duration // when the next queue is due; never: none is, until a call comes, leaves or is done
+	silence func()        // ends the goroutine that sleeps until the alarm
 }
 
 // queue holds the waiting calls of a class.
@@ -174,24 +169,22 @@ type queue struct {
 	Class
 	Schedule
 	line
-	// uninformed wakes the resting calls whose OnWait waits for a forecast. A function of a
-	// call that has left does nothing.
-	uninformed []context.CancelFunc
-	lastGrant  int64 // Engine.grants at its last grant
-	asking     bool  // the rule will deliver a Schedule
-	stale      bool  // something has changed since the rule was asked
+	uninformed []func(now time.Duration) // send the forecast of a call whose OnWait waits for it
+	lastGrant  int64                     // Engine.grants at its last grant
+	asking     bool                      // the rule will deliver a Schedule
+	stale      bool                      // something has changed since the rule was asked
 }
 
 // NewEngine returns an engine that goes by the clocks of its calls.
 func NewEngine(rule Rule) *Engine {
 	// The engine's time begins at an hour, because a time of 0 means "not set".
-	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, rewound: func() {}, queues: map[Class]*queue{}}
+	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, rewound: func() {}, queues: map[Class]*queue{}, alarm: never, silence: func() {}}
 }
 
 // Acquire waits until the attempt may be sent. Its error is a *Refusal, the context's, or
 // one that names what broke the clock or the rule. Whenever it does not succeed, even if
 // OnWait or the clock panics, the call leaves the line or gives its grant back.
-func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
+func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 	w.attempt = attempt{}
 	if e == nil || !e.rule.Sort(ctx, w) {
 		return nil
@@ -202,14 +195,13 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) error {
 			e.Done(w, Outcome{})
 		}
 	}()
-	var err error
 	if e.enter(ctx, w) {
-		err = e.wait(ctx, w)
+		err = w.wait(ctx)
+	} else {
+		err = cmp.Or(w.err, ctx.Err())
 	}
-	if err == nil { // otherwise the call may still be in line, where others write w.err
-		if err = cmp.Or(w.err, ctx.Err()); err == nil && w.untilGrant > 0 {
-			err = w.Clock.Sleep(ctx, w.untilGrant)
-		}
+	if err == nil && w.untilGrant > 0 {
+		err = w.Clock.Sleep(ctx, w.untilGrant)
 	}
 	passed = err == nil
 	return err
@@ -227,7 +219,6 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	}
 	now := e.startWaitLocked(ctx, w)
 	ahead := q.push(w)
-	w.place = ahead + 1
 	if refusal := q.refusal(w, ahead, now); refusal != nil {
 		e.refuseLocked(q, w, refusal)
 		return false
@@ -235,104 +226,84 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	if w.Refused {
 		q.Again = 0 // ask anew: the rule does not know of this call yet, and it may be first in line
 	}
+	if w.Clock != (RealClock{}) {
+		e.alarm = 0 // sleep anew, by the clock of this call: the one before may stand still
+	}
 	e.serveLocked()
-	return w.waits
+	if !w.waits {
+		return false
+	}
+	w.ended = make(chan struct{})
+	if w.OnWait != nil {
+		forecast := make(chan Wait, 1)
+		w.forecast = forecast
+		q.uninformed = append(q.uninformed, func(now time.Duration) {
+			forecast <- Wait{Limit: q.Key, Place: ahead + 1, Expected: max(0, q.Turn+time.Duration(ahead)*q.Gap-now)}
+		})
+		q.inform(now)
+	}
+	return true
 }
 
-// wait blocks until the call may go or is refused. If it returns an error, the call may
-// still be in line.
-func (e *Engine) wait(ctx context.Context, w *Waiter) error {
-	for slept := false; ; {
-		rest, sleep, forecast := e.beginRest(ctx, w, slept)
-		switch slept = false; {
-		case forecast != nil:
-			w.OnWait(*forecast)
-		case rest == nil:
+// inform sends the forecasts, if the rule knows when the next call goes.
+func (q *queue) inform(now time.Duration) {
+	if q.Turn > 0 {
+		for _, send := range q.uninformed {
+			send(now)
+		}
+		q.uninformed = nil
+	}
+}
+
+// wait blocks until the call may go or is refused. If ctx ends first, the call may still
+// be in line.
+func (w *Waiter) wait(ctx context.Context) error {
+	for {
+		select {
+		case forecast := <-w.forecast:
+			w.OnWait(forecast)
+		case <-w.ended:
+			return cmp.Or(ctx.Err(), w.err)
+		case <-ctx.Done():
 			return ctx.Err()
-		case sleep == 0:
-			<-rest.Done()
-		default:
-			err := w.Clock.Sleep(rest, sleep)
-			if slept = rest.Err() == nil; slept && err != nil {
-				return fmt.Errorf("the clock does not wait: %w", err)
-			}
 		}
 	}
 }
 
-// beginRest prepares one round of wait. It returns
-//
-//   - a context that ends when the call is woken. If sleep is over 0, the call is the
-//     sleeper, and sleeps for at most that long.
-//   - or a forecast, with which wait calls OnWait outside the lock,
-//   - or nothing: the call waits no longer, or its context has ended.
-//
-// slept says that the call was the sleeper and slept until the alarm: then it serves. It
-// counts the time as passed even if its clock stands still.
-//
-// The call becomes the sleeper if there is none. A call with a clock other than real time
-// also takes over from the present sleeper when it first rests, because the clock of the
-// other may stand still.
-func (e *Engine) beginRest(ctx context.Context, w *Waiter, slept bool) (rest context.Context, sleep time.Duration, forecast *Wait) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	q, rested := e.queues[w.Class], w.rests
-	if now := e.nowLocked(); slept {
-		e.elapsed = max(now, w.wakesAt)
-		e.serveLocked()
-	}
-	if !w.waits || ctx.Err() != nil { // Acquire takes a call whose context has ended out of the line
-		return nil, 0, nil
-	}
-	uninformed := w.OnWait != nil && !w.informed
-	if uninformed && q.Turn > 0 {
-		w.informed, w.rests = true, false
-		e.wakeAtLocked(e.alarm) // if this call is the sleeper, another must take over
-		return nil, 0, &Wait{Limit: q.Key, Place: w.place, Expected: max(0, q.Turn+time.Duration(w.place-1)*q.Gap-e.elapsed)}
-	}
-	w.rests = true
-	if rest, w.wake = context.WithCancel(ctx); uninformed {
-		q.uninformed = append(q.uninformed, w.wake)
-	}
-	if other := e.sleeper; other == nil || !rested && w.Clock != (RealClock{}) {
-		e.sleeper = w
-		if other != nil {
-			other.wake()
-		}
-	}
-	if e.sleeper == w && e.alarm < never {
-		w.wakesAt = e.alarm
-		sleep = max(1, w.wakesAt-e.elapsed)
-	}
-	return rest, sleep, nil
-}
-
-// wakeAtLocked sets the alarm. It wakes the sleeper, so that beginRest computes its sleep
-// anew. If there is none, or it rests no more, it wakes any resting call to take its place.
-func (e *Engine) wakeAtLocked(at time.Duration) {
-	sleeps := e.sleeper != nil && e.sleeper.rests
-	if sleeps && at == e.alarm {
+// setAlarmLocked starts a goroutine that serves at a time, in place of the one before.
+func (e *Engine) setAlarmLocked(at time.Duration) {
+	if at == e.alarm {
 		return
 	}
-	e.alarm = at
-	if !sleeps {
-		e.sleeper = nil
-		for _, q := range e.queues {
-			if i := slices.IndexFunc(q.calls, func(w *Waiter) bool { return w.rests }); i >= 0 {
-				e.sleeper = q.calls[i]
-			}
+	e.silence()
+	e.alarm, e.silence = at, func() {}
+	if at == never {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	clock, sleep := e.clock, max(1, at-e.elapsed)
+	e.silence = cancel
+	e.Go(func() error {
+		err := clock.Sleep(ctx, sleep)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		switch {
+		case ctx.Err() != nil: // there is another alarm
+			return nil
+		case err != nil:
+			return fmt.Errorf("the clock does not wait: %w", err)
 		}
-	}
-	if e.sleeper != nil {
-		e.sleeper.wake()
-	}
+		e.alarm = never
+		e.elapsed = max(e.nowLocked(e.clock), at) // even if the clock stands still
+		e.serveLocked()
+		return nil
+	}, func() {})
 }
 
 // startWaitLocked sets when a call entered, and for how long it can wait.
 func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Duration) {
-	e.clock = w.Clock
-	now = e.nowLocked()
-	w.entered, w.deadline, w.wake = now, never, func() {}
+	now = e.nowLocked(w.Clock)
+	w.entered, w.deadline = now, never
 	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // so that a time plus one of them does not overflow
 	w.limitedSince = cmp.Or(w.limitedSince, now)
 	if deadline, has := ctx.Deadline(); has {
@@ -364,15 +335,15 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	defer e.serveLocked() // even if the clock panics: w may have been the sleeper
 	if w.waits {
 		e.refuseLocked(e.queues[w.Class], w, nil)
 	}
 	if w.granted || o.Refused {
-		w.granted, e.clock = false, w.Clock
+		w.granted = false
 		e.ForgetLocked()
-		news = e.rule.Done(e.nowLocked(), w, o)
+		news = e.rule.Done(e.nowLocked(w.Clock), w, o)
 	}
+	e.serveLocked()
 	return news
 }
 
@@ -380,7 +351,7 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 func (e *Engine) Do(f func(now time.Duration)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	f(e.nowLocked())
+	f(e.nowLocked(e.clock))
 	e.serveLocked()
 }
 
@@ -409,33 +380,28 @@ func (e *Engine) Waiting(batch bool) (n int) {
 //
 // If several are due, it begins with the class whose last grant is the oldest: a light
 // user of one endpoint does not wait for a batch on another.
-//
-// If the clock or the rule panics, it sets the alarm to now. The sleeper then serves, so
-// that the calls that wait do not depend on the call in which the panic was.
 func (e *Engine) serveLocked() {
-	alarm := e.elapsed
-	defer func() { e.wakeAtLocked(alarm) }()
 	for {
-		now, until := e.nowLocked(), time.Duration(never)
+		now, alarm := e.nowLocked(e.clock), time.Duration(never)
 		var due *queue
 		for _, q := range e.queues {
-			switch first := q.first(); {
-			case q.asking, first == nil && q.Again == 0:
-			case first == nil: // nobody waits any more
+			switch idle := len(q.calls) == 0; {
+			case q.asking, idle && q.Again == 0:
+			case idle:
 				q.Schedule, q.uninformed = Schedule{}, nil
 				e.rule.Idle(now, q.Class)
 			case q.Again > now:
-				until = min(until, q.Again)
+				alarm = min(alarm, q.Again)
 			case due == nil || q.lastGrant < due.lastGrant:
 				due = q
 			}
 		}
 		if due == nil {
-			alarm = until
+			e.setAlarmLocked(alarm)
 			return
 		}
 		due.stale = false
-		s := e.rule.Ask(now, due.first(), len(due.calls))
+		s := e.rule.Ask(now, due.calls[0], len(due.calls))
 		if due.asking = s.Again == Later; !due.asking {
 			e.DeliverLocked(due.Class, s)
 		}
@@ -465,23 +431,21 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	// gap: to look at 500 waiting calls after each grant would be slow.
 	later := s.earliest(0) > q.earliest(granted)+q.Gap/2
 	for _, g := range s.Grants {
-		if w := q.pop(); w == nil { // the call that it was for has left: give it back
+		if len(q.calls) == 0 { // the call that it was for has left: give it back
 			e.ForgetLocked()
 			e.rule.Done(now, &Waiter{Class: class, attempt: attempt{Grant: g}}, Outcome{})
-		} else {
-			w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
-			w.end(max(now, g.At), nil)
+			continue
 		}
+		w := q.calls[0]
+		q.remove(w)
+		q.round = w.round
+		w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
+		w.end(max(now, g.At), nil)
 	}
 	if q.Schedule, q.asking = s, false; later {
 		e.refuseLateLocked(q, now)
 	}
-	if q.Turn > 0 {
-		for _, wake := range q.uninformed {
-			wake()
-		}
-		q.uninformed = nil
-	}
+	q.inform(now)
 }
 
 // earliest returns the earliest time at which a call can go that has ahead calls in front
@@ -529,13 +493,15 @@ func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {
 
 // end ends the wait of a call: it goes at that time, or fails with err.
 func (w *Waiter) end(at time.Duration, err error) {
-	w.Waited, w.err, w.rests = at-w.entered, err, false
-	w.wake()
+	w.Waited, w.err = at-w.entered, err
+	if w.ended != nil {
+		close(w.ended)
+	}
 }
 
-// Go runs work on a goroutine, without the lock, and after it after, with the lock. A
-// panic of work would end the program, so Go turns it into an error of all waiting calls.
-func (e *Engine) Go(work, after func()) {
+// Go runs work on a goroutine, without the lock, and after it after, with the lock. An
+// error of work, or a panic, which would end the program, ends all waiting calls.
+func (e *Engine) Go(work func() error, after func()) {
 	go func() {
 		failure := ErrPanic // if work ends its goroutine
 		defer func() {
@@ -546,10 +512,7 @@ func (e *Engine) Go(work, after func()) {
 			}
 			after()
 		}()
-		failure = Protect(func() error {
-			work()
-			return nil
-		})
+		failure = Protect(work)
 	}()
 }
 
@@ -631,11 +594,12 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 // another clock: a synctest bubble begins in the year 2000, and is followed by real time.
 const maxJump = 10 * 365 * 24 * time.Hour
 
-// nowLocked reads the clock and returns the engine's time. If the clock was set back, or
-// is another one, the engine's time stays where it is, and moves on with the clock from
-// there.
-func (e *Engine) nowLocked() time.Duration {
-	now := e.clock.Now()
+// nowLocked reads a clock, which is the engine's from then on, and returns the engine's
+// time. If the clock was set back, or is another one, the engine's time stays where it is,
+// and moves on with the clock from there.
+func (e *Engine) nowLocked(clock Clock) time.Duration {
+	now := clock.Now()
+	e.clock = clock
 	switch d := now.Sub(e.last); {
 	case d < -time.Second || d > maxJump:
 		e.rewound()

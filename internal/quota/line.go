@@ -28,37 +28,16 @@ func (l *line) push(w *Waiter) (before int) {
 	}
 	t.waiting++
 	l.tenants[w.Tenant] = t
-	before, _ = slices.BinarySearchFunc(l.calls, w.round+1, byRound)
+	before, _ = slices.BinarySearchFunc(l.calls, w.round+1, func(w *Waiter, round int) int { return w.round - round })
 	l.calls = slices.Insert(l.calls, before, w)
 	w.waits = true
 	return before
 }
 
-func byRound(w *Waiter, round int) int { return w.round - round }
-
-// first returns the call that goes next; nil if none waits. The call's round begins only
-// when pop takes it: until then calls of other tenants can still join that round.
-func (l *line) first() *Waiter {
-	if len(l.calls) == 0 {
-		return nil
-	}
-	return l.calls[0]
-}
-
-func (l *line) pop() *Waiter {
-	w := l.first()
-	if w != nil {
-		l.remove(w)
-		l.round = w.round
-	}
-	return w
-}
-
 // remove takes out a call that waits. If it was the last of its tenant, the tenant's next
 // call takes its round.
 func (l *line) remove(w *Waiter) {
-	i, _ := slices.BinarySearchFunc(l.calls, w.round, byRound)
-	if i += slices.Index(l.calls[i:], w); i == 0 {
+	if i := slices.Index(l.calls, w); i == 0 {
 		l.calls[0], l.calls = nil, l.calls[1:] // the usual case, without moving the others
 	} else {
 		l.calls = slices.Delete(l.calls, i, i+1)
