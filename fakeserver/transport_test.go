@@ -169,6 +169,21 @@ func TestHooks(t *testing.T) {
 	}
 }
 
+// A write to a connection that the fake has closed fails as over TCP.
+func TestWriteToAClosedConnection(t *testing.T) {
+	fake, _ := newFake(t)
+	dial := fake.HTTPClient(t).Transport.(*http.Transport).DialTLSContext
+	conn, err := dial(t.Context(), "tcp", strings.TrimPrefix(fakeURL, "https://")+":443")
+	require.NoError(t, err)
+	_, err = io.WriteString(conn, "GET /v1/status HTTP/1.0\r\n\r\n")
+	require.NoError(t, err)
+	_, err = io.ReadAll(conn)
+	require.NoError(t, err)
+	_, err = conn.Write([]byte("x"))
+	assert.ErrorIs(t, err, syscall.EPIPE)
+	assert.ErrorContains(t, err, "write tcp 192.0.2.1:", "a *net.OpError")
+}
+
 // An in-memory client refuses every other host, and ignores the proxies of the environment.
 func TestClientsReachNothingElse(t *testing.T) {
 	fake, _ := newFake(t)

@@ -285,6 +285,8 @@ func (c *conn) asTCP(op string, err error) error {
 		return c.wrap(op, net.ErrClosed)
 	case c.reset.Load():
 		return c.wrap(op, os.NewSyscallError(op, syscall.ECONNRESET))
+	case errors.Is(err, io.ErrClosedPipe):
+		return c.wrap(op, os.NewSyscallError(op, syscall.EPIPE))
 	}
 	return err
 }
