@@ -116,6 +116,10 @@ var likes = []struct {
 		assert.Regexp(c.t, `^key_minute 0/\d+, ip_minute 3/120, key_day 0/1000, agent_create_key_day 0/50, agent_create_ip_minute 0/10, `+
 			`byok_set_key_hour 0/5, warmup_key_hour 0/3$`, spent(fake.Limits(c.key, fakeserver.FromIP("192.0.2.1"))))
 	}},
+	{"refused_requests_spend", `{"status":true}`, func(fake *fakeserver.Server, c caller) { // of the endpoints without a limit
+		c.times(2, "GET", "/v1/status", noBody)
+		assert.Contains(c.t, spent(fake.Limits(c.key)), "key_minute 2/60, ")
+	}},
 }
 
 // What the fake does by another answer, in details that package contract does not reach.

@@ -79,8 +79,8 @@ var dialogues = map[string][]step{
 		{"PUT /v1/byok", `{"provider":"openai","api_key":"sk-canary-0123","label":"l"}`, 503, ""},
 		{"PUT /byok", `{"available":true}`, 200, ""},
 		{"GET /keys/key_000001", "", 200, `{"byok":null}`},
-		{"PUT /v1/byok", `{"provider":"openai","api_key":"sk-canary-0123","base_url":"https://x","label":"l"}`, 200, ""},
-		{"GET /keys/key_000001", "", 200, `{"byok":{"provider":"openai","base_url":"https://x","label":"l"}}`},
+		{"PUT /v1/byok", `{"provider":"openai","api_key":"sk-canary-0123","base_url":"https://x","model":"m","label":"l"}`, 200, ""},
+		{"GET /keys/key_000001", "", 200, `{"byok":{"provider":"openai","base_url":"https://x","model":"m","label":"l"}}`},
 	},
 	"replies": {
 		{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""},
