@@ -102,6 +102,13 @@ var apps = []struct {
 		}
 		return nil
 	}},
+	{"the key of a creation in an error", []string{"secret"}, func(e *sweep.Env) error {
+		_, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{LLM: agentmessaging.LLMParams{Provider: agentmessaging.ProviderOpenAI, APIKey: "sk-today"}})
+		if err != nil {
+			return fmt.Errorf("cannot create with sk-today: %w", err)
+		}
+		return nil
+	}},
 	{"an agent that is gone and asked for ever", []string{"resumes"}, func(e *sweep.Env) error {
 		id, err := agentOf(e)
 		if err == nil {
