@@ -37,20 +37,30 @@ type Endpoint struct {
 // The endpoints, in the order of interface section 4. CreateAgent counts as a BYOK set
 // too if it has llm.api_key: see Counts.
 var (
-	Status      = endpoint("GET /v1/status", "Status", []int{401, 402, 404}, nil, nil)
-	WarmUp      = endpoint("POST /v1/warmup", "WarmUp", []int{400, 401, 402, 403, 409, 429, 503}, []Counted{Requests, WarmUps}, warmUpBody)
-	GetBYOK     = endpoint("GET /v1/byok", "GetBYOK", []int{401, 402, 403, 404}, nil, nil)
-	SetBYOK     = endpoint("PUT /v1/byok", "SetBYOK", []int{400, 401, 402, 403, 429, 503}, []Counted{Requests, BYOKSets}, byokBody)
-	ClearBYOK   = endpoint("DELETE /v1/byok", "ClearBYOK", []int{401, 402, 403, 404}, nil, nil)
-	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", []int{400, 401, 402, 404, 429}, []Counted{Requests, AgentCreations}, agentBody)
-	GetAgent    = endpoint("GET /v1/agents/{agent_id}", "GetAgent", []int{401, 402, 404, 429}, []Counted{Requests}, nil)
-	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", []int{400, 401, 402, 404, 429}, []Counted{Requests}, messageBody)
-	EnableSMS   = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", []int{400, 401, 402, 404, 429}, []Counted{Requests}, smsBody)
+	Status      = endpoint("GET /v1/status", "Status", 401, 402, 404)
+	WarmUp      = endpoint("POST /v1/warmup", "WarmUp", 400, 401, 402, 403, 409, 429, 503).takes(warmUpBody).spends(Requests, WarmUps)
+	GetBYOK     = endpoint("GET /v1/byok", "GetBYOK", 401, 402, 403, 404)
+	SetBYOK     = endpoint("PUT /v1/byok", "SetBYOK", 400, 401, 402, 403, 429, 503).takes(byokBody).spends(Requests, BYOKSets)
+	ClearBYOK   = endpoint("DELETE /v1/byok", "ClearBYOK", 401, 402, 403, 404)
+	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", 400, 401, 402, 404, 429).takes(agentBody).spends(Requests, AgentCreations)
+	GetAgent    = endpoint("GET /v1/agents/{agent_id}", "GetAgent", 401, 402, 404, 429).spends(Requests)
+	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", 400, 401, 402, 404, 429).takes(messageBody).spends(Requests)
+	EnableSMS   = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", 400, 401, 402, 404, 429).takes(smsBody).spends(Requests)
 )
 
-func endpoint(call, name string, errors []int, spends []Counted, body *Field) *Endpoint {
+func endpoint(call, name string, errors ...int) *Endpoint {
 	method, path, _ := strings.Cut(call, " ")
-	return &Endpoint{name, call, method, path, errors, spends, body}
+	return &Endpoint{Name: name, Call: call, Method: method, Path: path, Errors: errors}
+}
+
+func (e *Endpoint) takes(body *Field) *Endpoint {
+	e.Body = body
+	return e
+}
+
+func (e *Endpoint) spends(what ...Counted) *Endpoint {
+	e.Spends = what
+	return e
 }
 
 // LimitKey is a value of limit_key. The interface shows no values; these are the fake's.

@@ -68,12 +68,6 @@ type row struct {
 	// checks are made in this order, after 404, 405, 401 and 402. The first that fails
 	// decides which flaw the call has.
 	checks []check
-	// mode is the member that chooses byok mode, of this body or of the agent's
-	// creation; nil if the endpoint has none.
-	mode *spec.Field
-	// byok is the member that needs the store of provider keys: a key, or a mode that
-	// is byok; nil if no call of the endpoint needs it.
-	byok *spec.Field
 }
 
 // rows is interface 4 as a table. The checks are in the order of the fake's own
@@ -82,13 +76,13 @@ type row struct {
 // spec. CreateAgent spends a BYOK set too if it has llm.api_key.
 var rows = map[*spec.Endpoint]row{
 	spec.Status:      {act: (*call).status},
-	spec.WarmUp:      {act: (*call).warmUp, checks: []check{wellFormed, fromDashboard, storeAvailable, byokStored}, mode: spec.WarmUpMode, byok: spec.WarmUpMode},
+	spec.WarmUp:      {act: (*call).warmUp, checks: []check{wellFormed, fromDashboard, storeAvailable, byokStored}},
 	spec.GetBYOK:     {act: (*call).getBYOK, checks: []check{fromDashboard}},
-	spec.SetBYOK:     {act: (*call).setBYOK, checks: []check{fromDashboard, wellFormed, storeAvailable}, byok: spec.BYOKAPIKey},
+	spec.SetBYOK:     {act: (*call).setBYOK, checks: []check{fromDashboard, wellFormed, storeAvailable}},
 	spec.ClearBYOK:   {act: (*call).clearBYOK, checks: []check{fromDashboard, somethingStored}},
-	spec.CreateAgent: {act: (*call).createAgent, checks: []check{wellFormed, creationFits, storeAvailable, byokStored}, mode: spec.LLMMode, byok: spec.LLMAPIKey},
+	spec.CreateAgent: {act: (*call).createAgent, checks: []check{wellFormed, creationFits, storeAvailable, byokStored}},
 	spec.GetAgent:    {act: (*call).getAgent, checks: []check{agentFound}},
-	spec.SendMessage: {act: (*call).sendMessage, checks: []check{wellFormed, agentFound, byokStored}, mode: spec.LLMMode},
+	spec.SendMessage: {act: (*call).sendMessage, checks: []check{wellFormed, agentFound, byokStored}},
 	spec.EnableSMS:   {act: (*call).enableSMS, checks: []check{wellFormed, agentFound}},
 }
 
@@ -183,7 +177,7 @@ func wellFormed(c *call) *Refusal {
 // mode. For PUT /v1/byok Behavior says whether a wrong body is noticed first.
 func fromDashboard(c *call) *Refusal {
 	switch {
-	case c.key.Dashboard, c.row.mode != nil && !c.wantsBYOK():
+	case c.key.Dashboard, c.req.Endpoint == spec.WarmUp && c.byokMember() == nil:
 		return nil
 	case c.req.Malformed != nil && !c.state.behavior.PermissionBeforeBody:
 		return c.req.Malformed
@@ -191,23 +185,29 @@ func fromDashboard(c *call) *Refusal {
 	return c.refuse(NotDashboard)
 }
 
-// wantsBYOK reports whether the body of the call asks for byok mode.
-func (c *call) wantsBYOK() bool { return c.req.Fields[c.row.mode] == spec.ModeBYOK }
+// byokMember returns the member by which the call uses BYOK: a provider key, or else a mode
+// that is byok; nil if it has none.
+func (c *call) byokMember() *spec.Field {
+	for _, member := range []*spec.Field{spec.BYOKAPIKey, spec.LLMAPIKey, spec.WarmUpMode, spec.LLMMode} {
+		if value, has := c.req.Fields[member]; has && (member.Enum == nil || value == spec.ModeBYOK) {
+			return member
+		}
+	}
+	return nil
+}
 
 // storeAvailable returns the 503 of 4.2 and 4.4. For a creation with llm.api_key, 4.6
-// lists no 503. Behavior says whether a missing configuration is noticed first.
+// lists no 503; one that uses the stored key does not notice. Behavior says whether a
+// missing configuration is noticed first.
 func storeAvailable(c *call) *Refusal {
-	_, needed := c.req.Fields[c.row.byok]
-	if c.row.byok == c.row.mode {
-		needed = c.wantsBYOK()
-	}
+	member := c.byokMember()
 	switch {
-	case !c.state.BYOKDown || !needed:
+	case !c.state.BYOKDown || member == nil || member == spec.LLMMode:
 		return nil
 	case !c.state.behavior.StoreDownFirst && byokStored(c) != nil:
 		return nil // the next check refuses it
 	}
-	return c.refuseBYOK(BYOKUnavailable, c.row.byok)
+	return c.refuseBYOK(BYOKUnavailable, member)
 }
 
 // byokStored returns the 409 of 4.2, rule 1 of 4.6, and the refusal of a message to a byok
@@ -215,16 +215,17 @@ func storeAvailable(c *call) *Refusal {
 // brings its own provider key needs no stored one. For a message the stored key of the
 // agent's owner counts, which need not be the key of the call.
 func byokStored(c *call) *Refusal {
-	_, bringsKey := c.req.Fields[spec.LLMAPIKey]
-	key, needed := c.key, c.wantsBYOK() && !bringsKey
+	key, member := c.key, c.byokMember()
+	needed := member == spec.WarmUpMode || member == spec.LLMMode
 	if c.agent != nil {
+		member = spec.LLMMode
 		key, _ = c.state.KeyLabeled(c.agent.Owner) // there is one: keys are revoked and never removed
 		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.behavior.BYOKCleared != Accepted
 	}
 	if !needed || key.BYOK != nil {
 		return nil
 	}
-	r := c.refuseBYOK(BYOKNotConfigured, c.row.mode)
+	r := c.refuseBYOK(BYOKNotConfigured, member)
 	r.Since = key.Cleared
 	if c.agent != nil {
 		r.answerAs(c.state.behavior.BYOKCleared)
