@@ -62,9 +62,7 @@ func (e *Env) Reports(err error) {
 func (e *Env) Told(what string) { e.execution.say(warned, what) }
 
 // Sometimes marks a place that some run has to reach, such as the branch that takes
-// up old work. The test fails if none does. The name is a string literal, since
-// Test finds the names in the source: in the scenario, and in the functions of its
-// package that it names, directly or not.
+// up old work. [Test] must know the name, by the option [Sometimes].
 func (e *Env) Sometimes(name string) {
 	e.execution.note(func() { e.execution.reached[name] = true })
 }

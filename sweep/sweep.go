@@ -107,10 +107,14 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	s.runBaseline()
 	s.runFaults()
 	s.runDeaths()
-	for _, name := range sometimesIn(scenario) {
+	for _, name := range s.sometimes {
 		if !s.reached[name] {
 			t.Errorf("sweep: no run came to Sometimes(%q): what follows it was not tested", name)
 		}
+		delete(s.reached, name)
+	}
+	for name := range s.reached {
+		t.Errorf("sweep: a run came to Env.Sometimes(%[1]q), but Test has no option Sometimes(%[1]q)", name)
 	}
 	s.report()
 }

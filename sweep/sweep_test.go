@@ -398,13 +398,18 @@ var misuses = map[string]struct {
 	"a method": {status, `there is no endpoint "SendMessage"; the endpoints are constants of package fakeserver`, []sweep.Option{sweep.Without(sweep.Quota, "SendMessage")}},
 	"never": {func(e *sweep.Env) {
 		status(e)
-		sometimes(e, false)
-	}, `no run came to Sometimes("it rains")`, alive},
+	}, `no run came to Sometimes("it rains")`, append(alive, sweep.Sometimes("it rains"))},
+	"not named": {func(e *sweep.Env) {
+		status(e)
+		e.Sometimes("it rains")
+	}, `but Test has no option Sometimes("it rains")`, alive},
 	"sometimes": {func(e *sweep.Env) {
 		_, err := e.Client.Status(e.Context())
 		e.Reports(err)
-		sometimes(e, err != nil)
-	}, "nothing is kept in Env.Dir, so that no restart knows what came before", alive},
+		if err != nil {
+			e.Sometimes("it rains")
+		}
+	}, "nothing is kept in Env.Dir, so that no restart knows what came before", append(alive, sweep.Sometimes("it rains"))},
 	"no watch":   {status, "Watchdog(0s): the time has to be more than 0", []sweep.Option{sweep.Watchdog(0)}},
 	"no time":    {status, "MaxVirtualTime(-1s): the time is negative", []sweep.Option{sweep.MaxVirtualTime(-time.Second)}},
 	"no calls":   {status, "sweep: fakeserver: WithLimit: ", []sweep.Option{sweep.FakeOptions(fakeserver.WithLimit(fakeserver.LimitKeyDay, 0))}},
@@ -419,12 +424,6 @@ var misuses = map[string]struct {
 }
 
 func never(*sweep.Run) error { return errors.New("it never passes") }
-
-func sometimes(e *sweep.Env, rains bool) {
-	if rains {
-		e.Sometimes("it rains")
-	}
-}
 
 // gone asks for an agent that never was.
 func gone(e *sweep.Env) error {
