@@ -81,7 +81,7 @@ const minReportedWait = time.Millisecond
 // attempt may be sent.
 func (a *attempt) acquire(ctx context.Context) *Error {
 	c, w := a.call, &a.call.waiter
-	if err := ctx.Err(); err != nil { // it ended before any limit delayed the call: not a 429
+	if err := ctx.Err(); err != nil && !w.Refused { // it ended before any limit delayed the call: not a 429
 		return &Error{cause: c.redactCause(ctx, err)}
 	}
 	err := c.engine.Acquire(ctx, w)
@@ -160,6 +160,9 @@ func (a *attempt) refusal(ctx context.Context, err error) *Error {
 		e.TraceID, e.LimitKey, e.RetryAfter = refused.TraceID, refused.LimitKey, refused.RetryAfter
 		e.cause = c.whyNotWait(refused.Patience, e.RetryAfter)
 	case ctx.Err() != nil:
+		if p := c.previous; p != nil && p.outcome == outcomeLimited { // it has the service's words
+			e.Code, e.TraceID, e.Reason, e.Extra = p.failure.Code, p.failure.TraceID, p.failure.Reason, p.failure.Extra
+		}
 		e.LimitKey, e.cause = c.waiter.Limit, c.redactCause(ctx, fmt.Errorf("in line for a limit: %w", err))
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return &Error{cause: e.cause}

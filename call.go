@@ -234,13 +234,6 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 // nextAttempt decides whether there is another attempt, and sets last.next.
 func (c *call) nextAttempt() bool {
 	a := c.last
-	if a.outcome == outcomeRefused && c.previous != nil && c.previous.outcome == outcomeLimited && c.ctxErr() != nil {
-		// The service answered 429, and the call's time ran out in line for the next
-		// attempt. The call ends with that 429, not with the refusal here. Its next is
-		// actionRetry, so run adds why there was no retry.
-		c.last = c.previous
-		return false
-	}
 	if a.next = a.outcome.idempotent; c.endpoint.Method == http.MethodPost {
 		a.next = a.outcome.post
 	}

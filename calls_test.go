@@ -595,19 +595,28 @@ func fieldsOf(v any) (line string) {
 	return line
 }
 
-// The error is a 429, because the call has met a limit, and the deadline too.
+// The error is a 429, because the call has met a limit, and the deadline too. It quotes the
+// service's 429, if that was about this call, but says that the client gave up.
 func TestDeadlineThatPassesInLineIsA429(t *testing.T) {
+	busy := tooMany("20", "k")
+	busy.Body = `{"error":"rate_limited","reason":"busy","limit_key":"k"}`
 	synctest.Test(t, func(t *testing.T) {
-		client := newClient(t, answering(tooMany("20", "k"), slow(time.Minute, okAnswer)), jitter(0))
+		client := newClient(t, answering(slow(time.Second, tooMany("20", "k")), slow(2*time.Second, busy), slow(time.Minute, okAnswer)), jitter(0))
 		var batch sync.WaitGroup
 		defer batch.Wait()
-		for range 50 { // one goes each second while no answer comes
-			batch.Go(func() { assert.NoError(t, get(t.Context(), client)) })
+		begin := func(deadline time.Duration, reason string) {
+			batch.Go(func() {
+				err := within(deadline, get)(t.Context(), client)
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.EqualError(t, err, "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: "+reason+
+					"in line for a limit: context deadline exceeded (refused here by the cool-down, limit k)")
+			})
 			synctest.Wait()
 		}
-		err := within(30*time.Second, get)(t.Context(), client)
-		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.EqualError(t, err, "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: "+
-			"in line for a limit: context deadline exceeded (refused here by the cool-down, limit k)")
+		batch.Go(func() { assert.NoError(t, get(t.Context(), client)) }) // goes first; then one each second
+		synctest.Wait()
+		begin(22500*time.Millisecond, "busy: ")
+		time.Sleep(3 * time.Second)
+		begin(19500*time.Millisecond, "")
 	})
 }
