@@ -158,7 +158,7 @@ func (b budget) spend(at int64) {
 // after each refusal, the next call is a trial: the others wait for as long as its refusal
 // would take. After it one call goes, then two, four, eight, each time followed by a wait.
 func (b budget) spendCounted() {
-	if sent := b.sent(); sent >= int64(b.max) && sent-b.calls < int64(b.max) {
+	if b.Trials == 0 && b.sent() >= int64(b.max) {
 		b.Trials = 1
 	}
 	b.add(b.now, b.calls)

@@ -51,7 +51,6 @@ type ledger struct {
 }
 
 // budget returns the budget of a limit at the state's time.
-
 func (l *ledger) budget(i int) budget {
 	b := budget{bound: &l.bounds[i], count: &l.Limits[i], index: i, now: l.Now, calls: l.calls}
 	b.slot, b.guard, b.allowed = b.window/pacedSlots, min(400_000, b.window/20), b.level()
@@ -215,7 +214,10 @@ func (l *ledger) join(other *ledger) {
 				continue
 			}
 			if calls := o.sent(); calls > b.sent() {
-				b.spreadEvenly(min(calls, int64(b.allowed)-1))
+				if b.paced() { // a full window would hold all calls back until it ends
+					calls = min(calls, int64(b.allowed)-1)
+				}
+				b.spreadEvenly(calls)
 			}
 			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.peersUnknown {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead

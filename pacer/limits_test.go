@@ -247,6 +247,23 @@ func TestSetLimits(t *testing.T) {
 	})
 }
 
+// The service knows when the window of a limit that is only counted begins anew. Until then
+// it forgets none of the calls.
+func TestSetLimitsKeepsTheCountOfAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, []pacer.Limit{{Key: "hour", Max: 9, Window: time.Hour}})
+		for range 8 {
+			acquire(t, p, message)
+		}
+		require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "hour", Max: 3, Window: time.Hour}}))
+		assert.Equal(t, 8, p.State().Limits[0].Used)
+		begin := time.Now()
+		acquire(t, p, message)
+		acquire(t, p, message)
+		assert.Equal(t, time.Second, time.Since(begin), "the second call waits for a refusal of the first")
+	})
+}
+
 func TestSetLimitsOpensGatesHereAndInTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := pacer.PreviewLimits()

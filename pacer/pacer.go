@@ -117,10 +117,18 @@ func WithLogger(logger *slog.Logger) Option {
 // *agentmessaging.ValidationError as in New, and the limits are then unchanged.
 func (p *Pacer) SetLimits(limits []Limit) error {
 	bounds, err := boundsOf(limits)
-	if err != nil {
+	if err = cmp.Or(p.validate(), err); err != nil {
 		return err
 	}
 	p.coordinator.engine.Do(func(now time.Duration) { p.coordinator.setBounds(now, bounds) })
+	return nil
+}
+
+// validate returns an error for the zero Pacer.
+func (p *Pacer) validate() error {
+	if p.coordinator == nil {
+		return invalid("Pacer", "is the zero value; make one with New")
+	}
 	return nil
 }
 
@@ -128,10 +136,7 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 // Limiter of yours that wraps the Pacer. Its error is ctx.Err(), or the local 429 that
 // Pacer describes.
 func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	if p.coordinator == nil {
-		return nil, &agentmessaging.ValidationError{Field: "Pacer", Reason: "is the zero value; make one with New"}
-	}
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(p.validate(), ctx.Err()); err != nil {
 		return nil, err
 	}
 	permit := &permit{p.coordinator.engine, quota.Waiter{

@@ -111,6 +111,7 @@ func TestNewRefuses(t *testing.T) {
 	_, zero := new(pacer.Pacer).Acquire(t.Context(), agentmessaging.LimitedAttempt{})
 	for want, err := range map[string]error{
 		"Pacer: is the zero value": zero,
+		"is the zero value; make":  new(pacer.Pacer).SetLimits(perMinute(1)),
 		"limits: must be 1 to 30":  refusal(nil),
 		"must be 1 to 30 limits":   refusal(make([]pacer.Limit, 31)),
 		"limits[0].Max":            refusal([]pacer.Limit{{Key: "k", Window: time.Minute}}),
@@ -126,6 +127,7 @@ func TestNewRefuses(t *testing.T) {
 		assert.ErrorIs(t, err, agentmessaging.ErrInvalid, want)
 		assert.ErrorContains(t, err, want, want)
 	}
+	assert.Zero(t, new(pacer.Pacer).State())
 }
 
 // TestLimitSets compares each set of limits with the plan of its name.

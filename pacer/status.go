@@ -32,9 +32,12 @@ type LimitState struct {
 	ClosedBy  string
 }
 
-// State returns the state of the pacer. It makes no call to the service or the
-// store.
+// State returns the state of the pacer; the zero Pacer has none. It makes no call to the
+// service or the store.
 func (p *Pacer) State() (s State) {
+	if p.validate() != nil {
+		return s
+	}
 	c := p.coordinator
 	s.Interactive, s.Batch = c.engine.Waiting(false), c.engine.Waiting(true)
 	c.engine.Do(func(now time.Duration) {
