@@ -107,15 +107,6 @@ var likes = []struct {
 		fake.Advance(time.Second)
 		c.call("GET", anAgent, noBody).wantError(c.t, 404, "not_found")
 	}},
-	{"refused_requests_spend", `{"401":true}`, func(fake *fakeserver.Server, c caller) { // of the address
-		revoked := fake.IssueKey(fakeserver.KeyOptions{})
-		fake.RevokeKey(revoked)
-		for _, key := range []string{"", "amk_other", revoked} {
-			c.with(key).call("GET", anAgent, noBody)
-		}
-		assert.Regexp(c.t, `^key_minute 0/\d+, ip_minute 3/120, key_day 0/1000, agent_create_key_day 0/50, agent_create_ip_minute 0/10, `+
-			`byok_set_key_hour 0/5, warmup_key_hour 0/3$`, spent(fake.Limits(c.key, fakeserver.FromIP("192.0.2.1"))))
-	}},
 	{"refused_requests_spend", `{"status":true}`, func(fake *fakeserver.Server, c caller) { // of the endpoints without a limit
 		c.times(2, "GET", "/v1/status", noBody)
 		assert.Contains(c.t, spent(fake.Limits(c.key)), "key_minute 2/60, ")
@@ -127,6 +118,20 @@ func TestLikeInDetail(t *testing.T) {
 	for _, row := range likes {
 		fake, c := like(t, row.id, row.answer, frozen())
 		row.check(fake, c)
+	}
+}
+
+// A call without a valid key may spend the limit of its address, however limits count.
+func TestKeylessCallsSpend(t *testing.T) {
+	for _, windows := range []string{"fixed", "sliding", "aligned", "weighted", "token bucket", "token bucket of 10"} {
+		fake, c := newFake(t, frozen(), fakeserver.WithDecision("windows", windows), fakeserver.WithDecision("refused_requests_spend", map[string]any{"401": true}))
+		revoked := fake.IssueKey(fakeserver.KeyOptions{})
+		fake.RevokeKey(revoked)
+		for _, key := range []string{"", "amk_other", revoked} {
+			c.with(key).call("GET", anAgent, noBody)
+		}
+		assert.Regexp(t, `^key_minute 0/\d+, ip_minute 3/120, key_day 0/1000, agent_create_key_day 0/50, agent_create_ip_minute 0/10, `+
+			`byok_set_key_hour 0/5, warmup_key_hour 0/3$`, spent(fake.Limits(c.key, fakeserver.FromIP("192.0.2.1"))), windows)
 	}
 }
 

@@ -109,14 +109,7 @@ type call struct {
 func (s *State) Do(now time.Time, req *Request) Answer {
 	c := &call{state: s, req: req, now: now, row: rows[req.Endpoint]}
 	if refusal := c.authenticate(); refusal != nil {
-		// Without a valid key only the limit ip_minute can count the call. It refuses none:
-		// the interface does not say that 429 may come before 401.
-		invalid := refusal.Kind == NoToken || refusal.Kind == UnknownKey || refusal.Kind == RevokedKey
-		if invalid && s.behavior.spendsDespite(refusal) {
-			nobody, usage := &Key{Usage: new(Usage)}, usageIfSameClock(s.ips[req.IP], now, longestAddressWindow)
-			s.ips[req.IP] = usage
-			s.limit(spec.LimitIndex(spec.IPMinute), nobody, usage).count(now)
-		}
+		c.countKeyless(refusal)
 		return Answer{Refusal: refusal}
 	}
 	var flaw *Refusal
@@ -131,6 +124,21 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 	}
 	answer.TwoClocks = c.twoClocks
 	return answer
+}
+
+// countKeyless counts a call without a valid key, if Behavior says so. Only the limit
+// ip_minute can count it. It refuses none: the interface does not say that 429 may come
+// before 401.
+func (c *call) countKeyless(refusal *Refusal) {
+	invalid := refusal.Kind == NoToken || refusal.Kind == UnknownKey || refusal.Kind == RevokedKey
+	if !invalid || !c.state.behavior.spendsDespite(refusal) {
+		return
+	}
+	// A token bucket needs the maximum of a plan.
+	nobody := &Key{Plan: spec.PreviewPlan, Usage: new(Usage)}
+	usage := usageIfSameClock(c.state.ips[c.req.IP], c.now, longestAddressWindow)
+	c.state.ips[c.req.IP] = usage
+	c.state.limit(spec.LimitIndex(spec.IPMinute), nobody, usage).count(c.now)
 }
 
 // authenticate makes the checks of interface 5, which answer 401 and 402. A path or method
