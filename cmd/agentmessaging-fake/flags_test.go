@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// badFlags are flags, some with the file BROKEN or MISTYPED, and what is said of them.
+// badFlags are flags, some with the file BROKEN, MISTYPED or RUNNING, and what is said of them.
 var badFlags = []struct{ flag, want string }{
 	{"--addr=8460", "--addr: must be host and port, such as 127.0.0.1:8460"},
 	{"--addr=0.0.0.0:0", "--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others"},
@@ -34,6 +34,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--replies=MISTYPED", "--replies: [1].match.endpoint: must be one of GET /v1/status, "},
 	{"--like=BROKEN", "--like: not the JSON that observe.Run writes"},
 	{"--state=BROKEN", "--state: BROKEN: fakeserver: ReadState: not the state of a fake: its format is not agentmessaging-fake-state; move it away to begin anew"},
+	{"--state=RUNNING", "--state: RUNNING: open RUNNING: text file busy; move it away to begin anew"}, // it cannot be written, even by root
 	{"--state=/no/such/folder/state", "--state: /no/such/folder/state: must be in a folder that can be written to"},
 	{"--ready-file=/dev/null", "--ready-file: /dev/null: must be a regular file, or not be there"},
 	{"--nothing", "flag provided but not defined: -nothing; --help lists the flags"},
@@ -52,7 +53,7 @@ var badFlags = []struct{ flag, want string }{
 func TestBadFlags(t *testing.T) {
 	broken := tempFile(t, `[{"replies":[]}]`)
 	mistyped := tempFile(t, `[{"replies":[{"text":"a"}]},{"replies":[{"text":"a"}],"match":{"endpoint":"GET /v1/statu"}}]`)
-	names := strings.NewReplacer("BROKEN", broken, "MISTYPED", mistyped)
+	names := strings.NewReplacer("BROKEN", broken, "MISTYPED", mistyped, "RUNNING", os.Args[0])
 	for _, tt := range badFlags {
 		args := strings.Fields(names.Replace(tt.flag))
 		if strings.HasPrefix(tt.flag, "--") && !strings.HasPrefix(tt.flag, "--addr") {
@@ -120,18 +121,6 @@ func TestHelpAndVersion(t *testing.T) {
 		_, _, out := ended(t, []string{command})
 		assert.Regexp(t, `^agentmessaging-fake \S+\n$`, out, command)
 	}
-}
-
-// A state that somebody has made read-only is not replaced at the end.
-func TestReadOnlyState(t *testing.T) {
-	if os.Geteuid() == 0 {
-		t.Skip("root may write to every file")
-	}
-	path := tempFile(t, "{}")
-	require.NoError(t, os.Chmod(path, 0o400))
-	status, sentence := refused(t, []string{"--addr=127.0.0.1:0", "--state", path})
-	assert.Equal(t, exitUsage, status)
-	assert.Contains(t, sentence, "permission denied; move it away to begin anew")
 }
 
 // --state saves at the end and is where a program begins, also after a reset. A file that
