@@ -28,16 +28,19 @@ func (l *line) push(w *Waiter) (before int) {
 	}
 	t.waiting++
 	l.tenants[w.Tenant] = t
-	before, _ = slices.BinarySearchFunc(l.calls, w.round+1, func(w *Waiter, round int) int { return w.round - round })
+	before, _ = slices.BinarySearchFunc(l.calls, w.round+1, byRound)
 	l.calls = slices.Insert(l.calls, before, w)
 	w.waits = true
 	return before
 }
 
+func byRound(w *Waiter, round int) int { return w.round - round }
+
 // remove takes out a call that waits. If it was the last of its tenant, the tenant's next
 // call takes its round.
 func (l *line) remove(w *Waiter) {
-	if i := slices.Index(l.calls, w); i == 0 {
+	i, _ := slices.BinarySearchFunc(l.calls, w.round, byRound) // 100,000 calls may leave at once
+	if i += slices.Index(l.calls[i:], w); i == 0 {
 		l.calls[0], l.calls = nil, l.calls[1:] // the usual case, without moving the others
 	} else {
 		l.calls = slices.Delete(l.calls, i, i+1)
