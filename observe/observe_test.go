@@ -318,6 +318,16 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// TestErrorNames: what ends the question loses no name that was found before.
+func TestErrorNames(t *testing.T) {
+	target, fake := observedFake(t)
+	fake.SetBYOKAvailable(false)
+	fake.Inject(fakeserver.Answer(501, `{"error":"not_implemented"}`), fakeserver.Where(func(c fakeserver.Call) bool { return c.Method == "PATCH" }))
+	o, err := observe.Run(t.Context(), target, observe.Spend{Requests: 20})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"bad_request":"bad_request","unauthorized":"unauthorized","not_found":"not_found","byok_unavailable":"byok_unavailable"}`, o.Decisions["error_names"].String())
+}
+
 // TestNoKey: a forgotten field is named, and costs no call.
 func TestNoKey(t *testing.T) {
 	o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://service.example"}, observe.Spend{})

@@ -124,16 +124,18 @@ func join(answer, more any) any {
 	return members
 }
 
-// errorNames provokes each error that the target lets it provoke.
+// errorNames provokes each error that the target lets it provoke. If a call is answered
+// otherwise, which ends the question, it keeps the names that it has found.
 func errorNames(p *probe) (found any) {
+	defer func() { p.answer("error_names", found, p.latest) }()
 	note := func(c rawcall.Call, statuses ...int) { found = join(found, readErrorName(p.take(c, statuses...))) }
 	note(rawcall.WrongAgent, 400)
 	note(rawcall.GetStatus.Keyless(), 401)
 	note(rawcall.ReadNobody, 404)
-	note(patching, 405, 404)
 	if p.take(rawcall.GetBYOK, 200).At("byok") == nil {
-		note(rawcall.BYOKWarmUp, 409)
+		note(rawcall.BYOKWarmUp, 409, 503)
 	}
+	note(patching, 405, 404) // the last, since no section of the interface has it
 	return found
 }
 
