@@ -175,7 +175,6 @@ var misuses = map[string]func(fake){
 	"TruncateReply: -1 is negative":                                           func(f fake) { fakeserver.TruncateReply(-1) },
 	"DripReply: 0 bytes every 1s: at least 1 byte":                            func(f fake) { fakeserver.DripReply(0, time.Second) },
 	"Nth: 0 is less than 1; the first call is 1":                              func(f fake) { f.Inject(fakeserver.Hang()).Nth(0) },
-	"From: Nth(2) and From(3) never act together":                             func(f fake) { f.Inject(fakeserver.Hang()).Nth(2).From(3) },
 	"ByAgent: the identifier is empty":                                        func(f fake) { fakeserver.ByAgent("") },
 	"Chance: NaN is not between 0 and 1":                                      func(f fake) { f.OnMessage().Chance(math.NaN(), 0) },
 	"AddAgent: this fake did not issue that key":                              func(f fake) { f.AddAgent("amk_other", fakeserver.Agent{}) },
@@ -212,6 +211,9 @@ func TestMisuse(t *testing.T) {
 		}
 	}
 	assert.Len(t, fake.Agents(), 1, "nothing happened, and no lock is held")
+	second := fake.Inject(fakeserver.Hang()).Nth(2)
+	assert.Contains(t, panicOf(func() { second.From(3) }), "From: Nth(2) and From(3) never act together")
+	assert.Equal(t, "Inject(Hang()).Nth(2)", fmt.Sprint(second))
 }
 
 // Open returns, and New panics with, the error of an unusable option: what is wrong, and what
