@@ -55,16 +55,16 @@ func (f Fault) String() string {
 // Beyond 299, an empty body becomes an error body (interface 7): the error that the
 // service has for that status and endpoint, the call's trace identifier and, except for
 // a 429, the reason "injected by the test". A 429 carries Retry-After: 1; RateLimited
-// makes others. Any other status panics.
+// makes others. 204 and 304 send no body, whatever it is. Any other status panics.
 func Answer(status int, body string) Fault {
 	checkStatus("Answer", status)
 	return answerFault(fmt.Sprintf("Answer(%d%s)", status, sized(body)), wire.InjectedAnswer{Status: status, Body: body})
 }
 
 // RawAnswer answers with a status from 200 to 599, a Content-Type and a body,
-// all unchanged: HTML, broken JSON, nothing at all. An empty contentType sends
-// no such header. Another status panics, and so does a contentType that no
-// header can hold, such as one with a line feed.
+// all unchanged: HTML, broken JSON, nothing at all. 204 and 304 send neither a body nor
+// a Content-Type. An empty contentType sends no such header. Another status panics,
+// and so does a contentType that no header can hold, such as one with a line feed.
 func RawAnswer(status int, contentType, body string) Fault {
 	checkStatus("RawAnswer", status)
 	checkHeader("RawAnswer", contentType)

@@ -41,6 +41,7 @@ var faults = []faultRow{
 	{fakeserver.Answer(503, ""), "Answer(503)", `503 [application/json] {"error":"service_unavailable","trace_id":"TRACE"` + caught, "503", 0},
 	{fakeserver.Answer(200, ""), "Answer(200)", `200 [application/json] `, "200", 0},
 	{fakeserver.Answer(204, "x"), "Answer(204, 1 characters)", `204 [] `, "204", 0},
+	{fakeserver.Answer(304, ""), "Answer(304)", `304 [] `, "304", 0},
 	{fakeserver.RawAnswer(502, "text/html", "<html>"), "RawAnswer(502, 6 characters)", `502 [text/html] <html>`, "502", 0},
 	{fakeserver.RawAnswer(200, "", "<html>"), "RawAnswer(200, 6 characters)", `200 [] <html>`, "200", 0},
 	{fakeserver.RateLimited(date), "RateLimited(29 characters)", `429 [application/json ` + date + `] ` + limited + `day"}`, "429", 0},

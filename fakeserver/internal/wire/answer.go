@@ -329,7 +329,8 @@ type Fault struct {
 // every rule of the interface, on purpose.
 type InjectedAnswer struct {
 	Status int
-	// Body is the body; "" means the service's own error body, unless Raw or a success.
+	// Body is the body; "" means the service's own error body, unless Raw or a success. 204
+	// and 304 have none.
 	Body string
 	// Raw leaves out every header but ContentType, Content-Length and Date.
 	Raw bool
