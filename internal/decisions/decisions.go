@@ -53,14 +53,14 @@ var All = slices.Concat(Asked, Unasked)
 var Asked = []Question{
 	// Answers and their words.
 	{"status", "What does GET /v1/status say of the service?", object{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}, nil},
-	{"error_names", "Which values has error?", named(names.BadRequest, names.Unauthorized, names.PaymentRequired, names.Forbidden,
+	{"error_names", "Which values can error have?", named(names.BadRequest, names.Unauthorized, names.PaymentRequired, names.Forbidden,
 		names.NotFound, names.MethodNotAllowed, names.BYOKNotConfigured, names.BYOKUnavailable), nil},
 	{"reason", "Does a 400 say in reason what is wrong?", true, nil},
 	// Unknown paths, the order of checks, and times.
-	{"unknown_method", "Which status has a method that a path does not have?", 405, list{404, 405}},
+	{"unknown_method", "Which status answers a method that the path does not take?", 405, list{404, 405}},
 	{"path_before_key", "Is an unknown path answered 404 without a key too?", true, nil},
 	{"body_before_agent", "Is a wrong body answered 400 before an unknown agent 404?", true, nil},
-	{"times", "Which form have times?", TimesRFC3339, list{TimesRFC3339, TimesOffset, TimesSeconds, TimesMilliseconds}},
+	{"times", "What form do times have?", TimesRFC3339, list{TimesRFC3339, TimesOffset, TimesSeconds, TimesMilliseconds}},
 	// Bodies and bounds.
 	{"unknown_members", "Are unknown members of a message accepted?", false, nil},
 	{"null_members", "Is null for a member accepted, as if it were absent?", false, nil},
@@ -93,7 +93,7 @@ var Asked = []Question{
 // Unasked are the questions that no call answers: they need keys of other kinds, a store
 // that is down, or the whole day of a key.
 var Unasked = []Question{
-	{"other_limit_names", "Which limit_key have the other limits?",
+	{"other_limit_names", "What are the limit_keys of the other limits?",
 		named(names.IPMinute, names.KeyDay, names.AgentCreateKeyDay, names.AgentCreateIPMinute, names.BYOKSetKeyHour), nil},
 	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", true, nil},
 	{"limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", true, nil},
