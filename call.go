@@ -258,7 +258,7 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 	a, policy := c.last, c.client.retry
 	c.pause = 0
 	switch {
-	case a.Renewed && c.renewals < maxRenewals: // at once, on another connection
+	case a.TurnedAway && c.renewals < maxRenewals: // at once, on another connection
 		c.renewals++
 		return 0, true
 	case a.outcome == outcomeLimited && policy.MaxAttempts > 1:

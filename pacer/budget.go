@@ -20,7 +20,7 @@ type budget struct {
 	allowed float64 // the level now: calls in a window
 	pace    int64   // the even distance between calls, extra included
 	extra   float64 // the part of pace that is added to window/allowed; at least the guard's
-	credit  int64   // how far calls may be ahead of the pace after quiet: the burst; 0 on a share
+	credit  int64   // how early calls may go after a quiet time: the burst; 0 while the process works on its share
 }
 
 // next returns when a call may go, after before other calls. On a share a call counts as
@@ -44,7 +44,7 @@ type count struct {
 	Slots     []slot  // the calls of the last window, oldest first
 	Held      int64   // the calls of all slots
 	Level     float64 // how many calls a window allows, as a part of Max
-	Extra     float64 // how much longer than window/level the pace is, as a part of it
+	Extra     float64 // by which part the pace is longer than window/level: 0.25 is a quarter
 	Corrected int64   // when a refusal last changed Level or Extra; 0: never
 	Quiet     int64   // when Level begins to climb back to Max
 	Trials    int64   // of a limit that is only counted, see spendCounted; 0: none yet

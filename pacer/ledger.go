@@ -43,11 +43,11 @@ func (s *state) at(now int64) {
 // ledger decides, from a state and the time, which calls may go. It reads no clock.
 type ledger struct {
 	*state
-	bounds       []bound
-	member       int64 // this process, in Members
-	took         int64 // an estimate of how long a step takes, in microseconds
-	calls        int64 // how many calls one call counts as: on a share, the number of processes; else 1
-	peersUnknown bool  // this process has never seen the others: it is lonely
+	bounds []bound
+	member int64 // this process, in Members
+	took   int64 // an estimate of how long a step takes, in microseconds
+	calls  int64 // how many calls one call counts as: on a share, the number of processes; else 1
+	lonely bool  // this process has never read the store, so it does not know how many others there are
 }
 
 // budget returns the budget of a limit at the state's time.
@@ -61,7 +61,7 @@ func (l *ledger) budget(i int) budget {
 	b.extra = max(b.Extra, least)
 	b.pace = int64(float64(b.window) / b.allowed * (1 + b.extra))
 	if most := b.max; b.calls == 1 {
-		if l.peersUnknown { // others may use the limit too: no larger burst than the level allows
+		if l.lonely { // others may use the limit too: no larger burst than the level allows
 			most = b.allowed
 		}
 		atOnce := min(maxAtOnce, max(2, math.Floor(most/6)))
@@ -123,12 +123,12 @@ func (l *ledger) refused(k costSet, granted, wait int64, key string) {
 	for o := range l.budgets(b.counts) {
 		o.pause(opens)
 	}
-	known := l.peersUnknown || l.Now-l.Fresh >= b.window
+	known := l.lonely || l.Now-l.Fresh >= b.window
 	switch {
 	case !b.paced():
 		b.Slots, b.Held, b.Trials = nil, 0, 1
 	case known && granted >= l.Now-b.window/2 && (b.counts == request || fullest >= 0.5):
-		b.refused(l.Now+wait, granted, l.peersUnknown)
+		b.refused(l.Now+wait, granted, l.lonely)
 	}
 }
 
@@ -146,8 +146,8 @@ type gate struct {
 	Costs costSet // of the refused call
 	Opens int64
 	Key   string // the limit_key of the refusal
-	Since int64  // when the first refusal came after which no call passed in any process; 0: one did
-	Until int64  // when the gate was due to open before the last refusal; 0: there was only one
+	Since int64  // the first refusal after the last call that passed, in all processes; 0: a call has passed since
+	Until int64  // when the gate opened before the last refusal; 0: there was only one
 	// Backoff is the least time for which the next refusal closes the gate. It doubles, so
 	// that a service that refuses every call is asked less and less often.
 	Backoff int64
@@ -219,7 +219,7 @@ func (l *ledger) join(other *ledger) {
 				}
 				b.spreadEvenly(calls)
 			}
-			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.peersUnknown {
+			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.lonely {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}

@@ -181,7 +181,7 @@ func (c *coordinator) load(s *step) error {
 	}
 	s.at(at.UnixMicro())
 	s.offset = s.Now - (s.now + before).Microseconds() - took/2
-	s.took, s.calls, s.peersUnknown = max(claimAhead.Microseconds()/6, 2*took), 1, false
+	s.took, s.calls, s.lonely = max(claimAhead.Microseconds()/6, 2*took), 1, false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
 	if c.down && s.last(nothing).Opens <= s.Now { // wait until the others have left their shares too
@@ -232,7 +232,7 @@ func (c *coordinator) takeShare(now time.Duration) {
 	for b := range l.budgets(everything) {
 		switch {
 		case !b.paced():
-		case l.peersUnknown:
+		case l.lonely:
 			b.Level, b.Quiet = lonelyPart, l.Now
 		default:
 			b.Due = max(b.Due, l.turnOf(b.counts, int64(len(l.Members))*b.pace))

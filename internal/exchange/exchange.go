@@ -52,7 +52,7 @@ func New(transport http.RoundTripper, base *url.URL) *Sender {
 	if !ok || own.DisableKeepAlives {
 		return s
 	}
-	s.queue.unused = 1
+	s.queue.firstSearch = 1
 	s.queue.reasonsToQueue.Store(1)
 	on, mine := route{weak.Make(own), transport == nil, base.Scheme, base.Host}, weak.Make(s)
 	runtime.AddCleanup(s, func(on route) { senders.CompareAndDelete(on, mine) }, on)
@@ -93,10 +93,10 @@ type Answer struct {
 	Cut    error       // why the body of another status is incomplete
 	Missed Missed      // how the answer was missed; NotMissed if Err is nil
 	Sent   bool        // the service may have seen the request
-	// Renewed is true if an HTTP/2 connection turned the request away, because it was
-	// closing or had no room: another connection can take it at once. Sent still tells
+	// TurnedAway is true if an HTTP/2 connection did not process the request, because it
+	// was closing or had no room: another connection can take it at once. Sent still tells
 	// whether the service may have seen it.
-	Renewed bool
+	TurnedAway bool
 }
 
 // Missed says how an answer was missed.
@@ -117,7 +117,7 @@ func (s *Sender) Send(ctx context.Context, r Request) Answer {
 	t := try{number: 1}
 	for {
 		answer, why := s.send(ctx, r, t)
-		if why == admitted || t.number == maxTries {
+		if why == settled || t.number == maxTries {
 			return answer
 		}
 		t = try{number: t.number + 1, after: why, retire: why == stalled && !t.retire}
@@ -131,12 +131,12 @@ const maxTries = 50
 // A try is one search for a connection that takes the request.
 type try struct {
 	number int       // from 1
-	after  admission // why the try before failed; admitted: this is the first
+	after  admission // why the try before failed; settled: there was none
 	retire bool      // ask net/http to close the connection after its last request
 }
 
 // send makes one try. If no connection took the request and another try may help, it
-// returns why; otherwise admitted.
+// returns why; otherwise settled.
 func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission) {
 	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
@@ -148,16 +148,16 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission)
 	}
 	rt.own, _ = transport.(*http.Transport)
 	rt.build(r)
-	if t.after != admitted || s.queue.reasonsToQueue.Load() != 0 {
+	if t.after != settled || s.queue.reasonsToQueue.Load() != 0 {
 		if err := rt.queueUp(); err != nil {
-			return Answer{Err: err, Missed: NoAnswer}, admitted
+			return Answer{Err: err, Missed: NoAnswer}, settled
 		}
 	}
 	resp, err := checked(transport.RoundTrip(&rt.request))
 	if err != nil {
 		return rt.failed(err)
 	}
-	return rt.read(resp), admitted
+	return rt.read(resp), settled
 }
 
 // roundTrip is the request of one try, and what the hooks have seen of it; build sets the

@@ -117,7 +117,7 @@ func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 	for i := range 40 {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
-			queue := &dialQueue{unused: 1}
+			queue := &dialQueue{firstSearch: 1}
 			queue.reasonsToQueue.Store(1)
 			_, _ = queue.enter(t.Context())
 			go func() {
@@ -264,7 +264,7 @@ func TestFailures(t *testing.T) {
 				r.Body = []byte(body)
 			}
 			answer := sender.Send(t.Context(), r)
-			want := Answer{Err: cmp.Or(tt.instead, tt.err), Missed: cmp.Or(tt.missed, Broken), Sent: tt.sent, Renewed: tt.tries > 1}
+			want := Answer{Err: cmp.Or(tt.instead, tt.err), Missed: cmp.Or(tt.missed, Broken), Sent: tt.sent, TurnedAway: tt.tries > 1}
 			assert.Equal(t, want, answer, name)
 			assert.Len(t, tried, max(1, tt.tries), name)
 			_, closed := near.Write([]byte("x"))

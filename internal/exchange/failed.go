@@ -20,7 +20,7 @@ var (
 )
 
 // failed returns the Answer of a request that got no answer. If no connection took the
-// request and another try may help, it also returns why; otherwise admitted.
+// request and another try may help, it also returns why; otherwise settled.
 func (rt *roundTrip) failed(err error) (Answer, admission) {
 	words, unwritten, why := rt.http2Words(err), rt.headers.Load() == 0, admission(rt.admission.Load())
 	if unwritten && words == "net/http: cannot rewind body after connection loss" {
@@ -29,16 +29,16 @@ func (rt *roundTrip) failed(err error) (Answer, admission) {
 	answer := Answer{Err: rt.reason(err), Missed: rt.missed(err), Sent: rt.maybeSent(err, why)}
 	switch {
 	case answer.Sent && unwritten:
-		why = admitted
+		why = settled
 	case unwritten && why == full:
-		answer.Err, answer.Renewed = errCrowded, true
+		answer.Err, answer.TurnedAway = errCrowded, true
 	case rt.conn.Load() != nil && rt.reused.Load() && rt.sender.answered.Load():
 		// Services replace their connections now and then, and net/http would have sent the
 		// request again at once. A service that has never answered does something else.
-		answer.Renewed = rt.repeat.Load() && !rt.sameConn.Load() || isGoAway(words)
+		answer.TurnedAway = rt.repeat.Load() && !rt.sameConn.Load() || isGoAway(words)
 	}
 	if !unwritten || why == late {
-		why = admitted
+		why = settled
 	}
 	return answer, why
 }
@@ -111,7 +111,7 @@ func (rt *roundTrip) maybeSent(err error, why admission) bool {
 		return true
 	case headers == 1:
 		return rt.answers.Load() > 0 || rt.interim.Load() > 0 || !isGoAway(rt.http2Words(err))
-	case why != admitted:
+	case why != settled:
 		return false
 	case rt.connected.Load():
 		return ended || rt.own == nil || errors.Is(err, context.Canceled) || isTimeout(err)

@@ -50,15 +50,15 @@ func (rt *roundTrip) useHTTP2(conn *connection) {
 type admission int32
 
 const (
-	admitted admission = iota
-	full               // the connection has no room: net/http looks for another one
-	stalled            // nothing comes back on the connection
-	late               // the connection's first answer did not come before the context ended
+	settled admission = iota // it did, or no further try would help
+	full                     // the connection has no room: net/http looks for another one
+	stalled                  // nothing comes back on the connection
+	late                     // the connection's first answer did not come before the context ended
 )
 
 // refuse ends the try before the request is written. The first reason counts.
 func (rt *roundTrip) refuse(why admission) {
-	rt.admission.CompareAndSwap(int32(admitted), int32(why))
+	rt.admission.CompareAndSwap(int32(settled), int32(why))
 	rt.stop()
 }
 
@@ -153,10 +153,10 @@ func (c *connection) countSilent(answers int64) {
 type dialQueue struct {
 	// Requests use the queue only while reasonsToQueue is not 0. It counts the request
 	// that has the turn, the connections that are younger than firstAnswerWait, and
-	// unused.
+	// firstSearch.
 	reasonsToQueue atomic.Int32
 	mu             sync.Mutex  // guards what follows
-	unused         int32       // 1 until the first request has looked for a connection, then 0
+	firstSearch    int32       // 1: no request has looked for a connection yet; then 0
 	looking        bool        // a request has the turn
 	waiting        []chan bool // of the others; each gets true for its turn, or false if it needs none
 }
@@ -210,6 +210,6 @@ func (q *dialQueue) leave(all bool) {
 		}
 	}
 	q.looking = false
-	q.reasonsToQueue.Add(-1 - q.unused)
-	q.unused = 0
+	q.reasonsToQueue.Add(-1 - q.firstSearch)
+	q.firstSearch = 0
 }

@@ -49,9 +49,9 @@ const maxClasses = 32
 type classState struct {
 	limited atomic.Bool // the engine must ask about the class; Sort reads it without the lock
 	gate    *gate       // where its calls wait; nil: no limit holds it back
-	// tryAt is when a class that was not refused itself tries whether the gate holds it
-	// back at all, and tryAfter how long after that it tries again. never: the limit has
-	// refused the class itself.
+	// A class that was never refused may share only the limit's name. At tryAt one of its
+	// calls tests that, and tryAfter later another one; each wait is twice as long as the one
+	// before. never: the limit has refused the class itself, so there is no test.
 	tryAt, tryAfter time.Duration
 }
 
@@ -77,12 +77,12 @@ type gate struct {
 	closedAt      time.Duration // when it closed last
 	retryAfter    time.Duration // what the service asked for then
 	end           time.Duration // when it opens, by Retry-After
-	announced     time.Duration // the end of which Done last reported news
+	announced     time.Duration // the end that the last event CoolDown named
 	trace         string        // trace_id of the answer that closed it
 	random        float64       // for jitter: the same for all callers, so that they stay in order
 	lastPass      time.Duration // when a call last got through
-	due           time.Duration // when it was to open last; it opens later if the program was frozen
-	emptyOpenings int           // the openings in a row that let nobody through, before the last one: see emptied
+	planned       time.Duration // when it should have opened last; it opens later if the program was frozen, and that is no lost patience
+	emptyOpenings int           // the openings in a row in which every call was refused; the present one is not counted: see emptied
 	ramp          *ramp         // the turns since it opened last; nil: it holds no call back
 }
 
@@ -113,7 +113,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 				Estimated: true, Key: g.key, TraceID: g.trace,
 			}
 			if g.emptied() > 0 { // it has opened before, and let nobody through
-				s.RefusedSince, s.RefusedUntil = g.lastPass, g.due
+				s.RefusedSince, s.RefusedUntil = g.lastPass, g.planned
 			}
 			if waiting > 0 && now >= state.tryAt {
 				state.tryAt, state.tryAfter = now+state.tryAfter, min(2*state.tryAfter, maxTrial)
@@ -121,7 +121,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 			}
 			return s
 		}
-		g.due = jittered
+		g.planned = jittered
 		g.open(now)
 	}
 	if waiting == 0 {
