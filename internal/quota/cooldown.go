@@ -247,7 +247,7 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 		}
 		g.closedAt, g.end, g.retryAfter, g.random = now, end, asked, c.random()
 	case end > g.end:
-		g.end, g.retryAfter, news = end, max(g.retryAfter, asked), end-g.announced >= time.Second
+		g.end, g.retryAfter, news = end, asked, end-g.announced >= time.Second
 	}
 	if news {
 		g.announced, g.trace = end, o.TraceID

@@ -45,13 +45,14 @@ func refuses(key string, asked time.Duration) *Outcome {
 	return &Outcome{Sent: true, Refused: true, LimitKey: key, RetryAfter: asked}
 }
 
-// The gap of 10 s in the first scene shrinks by 16/512, then by 2*16/512.
-const (
-	firstGap  = 10*s - 10*s*16/512
-	secondGap = firstGap - firstGap*2*16/512
-	// The second wait, of a second, has little of the first one's jitter.
-	second = s + (s/10+s/4)/32
-)
+// shrunk is a gap of over 4 s after the n-th call beyond those of the last opening; see ramp.
+func shrunk(gap time.Duration, n int) time.Duration { return gap - gap*time.Duration(n*16)/512 }
+
+// grown is a gap after an opening in which fewer calls passed than in the one before.
+func grown(gap time.Duration) time.Duration { return gap * 5 / 4 }
+
+// The second wait, of a second, has little of the first one's jitter.
+const second = s + (s/10+s/4)/32
 
 var scenes = []scene{
 	{name: "one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", steps: []step{
@@ -64,8 +65,8 @@ var scenes = []scene{
 		{at: 20 * s, call: message, waiting: 99, answer: passes},
 		{at: 20 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 70*s), until: 90 * s},
 		{at: 90 * s, call: message, waiting: 99, goes: 7, answer: passes, until: 100 * s}, // 7 passed in 70 s
-		{at: 100 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 100*s + firstGap},
-		{at: 110 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 110*s + secondGap},
+		{at: 100 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 100*s + shrunk(10*s, 1)},
+		{at: 110 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 110*s + shrunk(shrunk(10*s, 1), 2)},
 		{at: 110 * s, call: message, waiting: 1, until: 111 * s}, // a lone caller is not held up by the pace of many
 		{at: 111 * s, call: message, waiting: 1, goes: 1, answer: passes},
 		{at: 111 * s, call: message, waiting: 99, goes: 9, answer: passes}, // the pace is forgotten
@@ -83,10 +84,10 @@ var scenes = []scene{
 		{at: 300 * s, call: message, waiting: 99, goes: 30, answer: passes, until: 302 * s},
 		{at: 302 * s, call: message, waiting: 99, goes: 1, answer: passes}, // 31 passed in 512 s: the gap grows by a quarter at most
 		{at: 304 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 508*s), until: 812 * s},
-		{at: 812 * s, call: message, waiting: 99, goes: 31, answer: passes, until: 812*s + 508*s/256*5/4},
+		{at: 812 * s, call: message, waiting: 99, goes: 31, answer: passes, until: 812*s + grown(508*s/256)},
 		{at: 815 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 59*s), until: 874 * s}, // 31 passed in 62 s: a gap of 2 s
 		{at: 874 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 60*s), until: 934 * s}, // nobody did: it grows by a quarter
-		{at: 934 * s, call: message, waiting: 99, goes: 15, answer: passes, until: 934*s + 5*s/2},
+		{at: 934 * s, call: message, waiting: 99, goes: 15, answer: passes, until: 934*s + grown(2*s)},
 	}},
 	{name: "a gap is 15 s at most", steps: []step{
 		{call: message, waiting: 1, goes: 1, answer: refuses("k", 10*s), until: 10 * s},
