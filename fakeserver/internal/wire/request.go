@@ -7,9 +7,9 @@
 // masks what a record may show. Where something is wrong, it notes a Refusal and goes
 // on: package service decides which of several refusals comes first.
 //
-// answer.go is the way out. Encode writes a reply or a Refusal as JSON, Why explains a
-// Refusal to the author of a test, and a Fault says what a test does to an answer. How
-// an answer leaves over a connection is with package memnet.
+// answer.go is the way out. Encode writes a reply or a Refusal as JSON, and Why explains
+// a Refusal to the author of a test. fault.go is what a test does to an answer, or gives
+// in place of one. How an answer leaves over a connection is with package memnet.
 package wire
 
 import (

@@ -1,0 +1,198 @@
+package wire
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// Phase is when a fault acts, and so whether the call has its effect.
+type Phase int
+
+// The phases.
+const (
+	// InsteadOfCall: the service never sees the call, as with a proxy that answers
+	// itself.
+	InsteadOfCall Phase = iota
+	// BeforeConnecting: no connection is made, and nothing is sent.
+	BeforeConnecting
+	// OnTheWay: the call arrives later, or after a change. It may be combined with one
+	// fault of another phase.
+	OnTheWay
+	// OnTheReply: the call has its effect, and its answer is changed or lost.
+	OnTheReply
+)
+
+// Fault makes a call go wrong. It never changes, so a test may use one for many calls
+// at once. The functions of package fakeserver make faults; the fields that a fault
+// does not need are zero.
+type Fault struct {
+	// Name is the Go call that made the fault, such as LoseReply(Hang()).
+	Name string
+	// Did says what it did to an answer, in words; "" for a fault that cuts it, perhaps
+	// beyond its end.
+	Did   string
+	Phase Phase
+	// Delay and Change are for faults on the way; nil changes nothing.
+	Delay  time.Duration
+	Change func()
+	// Answer replaces the service's answer; nil keeps it.
+	Answer *InjectedAnswer
+	// Delivery is how the answer leaves.
+	Delivery memnet.Delivery
+}
+
+// Why says in one sentence why a call was refused, with the numbers that the author of
+// a test needs. A client never sees it. It quotes no value of the call.
+func Why(r *service.Refusal, now time.Time) string {
+	return fmt.Sprintf("%d: %s.", r.Status, why(r, now))
+}
+
+// why chooses the sentence by the facts that the Refusal has, from the most special one
+// on. Without any of these the kind's own sentence or the reason must do.
+func why(r *service.Refusal, now time.Time) string {
+	ago := " " + passed(now.Sub(r.Since)) + " ago"
+	switch {
+	// A text that is too long: both lengths help more than the bound alone.
+	case r.Max > 0:
+		return fmt.Sprintf("%s has %d characters, %d are allowed", r.Field, r.Length, r.Max)
+	case r.Owner != "":
+		return "the agent belongs to " + r.Owner
+	case r.Kind == service.RevokedKey:
+		return r.Key + " was revoked" + ago
+	case r.Kind == service.BYOKNotConfigured && !r.Since.IsZero():
+		return "the BYOK configuration of " + r.Key + " was cleared" + ago
+	case r.Kind == service.RateLimited:
+		return whyLimited(r, now)
+	}
+	return cmp.Or(strings.ReplaceAll(service.Kinds[r.Kind].Why, "KEY", r.Key), Reason(r))
+}
+
+// whyLimited explains a 429: whose limit it is, how much of it is used, and when it opens.
+// For a limit that Exhaust closed, the number of used calls explains nothing.
+func whyLimited(r *service.Refusal, now time.Time) string {
+	who := r.Key
+	if r.IP.IsValid() {
+		who = r.IP.String()
+	}
+	// In whole seconds, rounded up, as in Retry-After: a golden file may hold it.
+	opens := "it opens in " + (r.State.Opens.Sub(now) + time.Second - 1).Truncate(time.Second).String()
+	if r.State.Exhausted {
+		return fmt.Sprintf("Exhaust closed %s for %s; %s", r.Limit, r.Key, opens)
+	}
+	l, what := spec.Limits[spec.LimitIndex(r.Limit)], ""
+	window := map[time.Duration]string{time.Minute: "minute", time.Hour: "hour", spec.Day: "day"}[l.Window]
+	if l.Counts != spec.Requests {
+		what = " " + string(l.Counts)
+	}
+	return fmt.Sprintf("%s has spent %d of %d%s in this %s; %s", who, r.State.Used, r.State.Max, what, window, opens)
+}
+
+// Why says in one sentence what the fault did to a call, and whether the call, which
+// may be a message, had its effect. decided is the status that the service decided,
+// body how long the whole answer is in bytes. It is "" for a fault that changed nothing
+// of this answer, as a cut beyond its end.
+func (f *Fault) Why(message bool, decided, body int) string {
+	effect := "the call had no effect"
+	switch {
+	case f.Phase == BeforeConnecting:
+		return f.Name + " refused the connection: nothing was sent."
+	// What became of the call tells its author whether a retry would repeat it.
+	case f.Phase == OnTheReply && decided == 200 && message:
+		effect = "the agent has the message"
+	case f.Phase == OnTheReply && decided >= 200 && decided < 300:
+		effect = "the call had its effect"
+	case f.Phase == OnTheReply:
+		effect = "the service had refused it with " + strconv.Itoa(decided)
+	}
+	did := f.Did
+	switch {
+	case did == "" && f.Delivery.Sent >= body:
+		return ""
+	case did == "":
+		did = fmt.Sprintf("cut the answer after %d of %d bytes", f.Delivery.Sent, body)
+	}
+	return f.Name + " " + did + "; " + effect + "."
+}
+
+// InjectedAnswer is an answer that a test gives in place of the service's. It may break
+// every rule of the interface, on purpose.
+type InjectedAnswer struct {
+	Status int
+	// Body is the body; "" means the service's own error body, unless Raw or a success. 204
+	// and 304 have none.
+	Body string
+	// Raw leaves out every header but ContentType, Content-Length and Date.
+	Raw bool
+	// ContentType is that of a raw answer; "" sends none.
+	ContentType string
+	// RetryAfter replaces the service's own; "" sends none, and nil keeps it.
+	RetryAfter *string
+}
+
+// Encode makes the answer to a request. It starts from the answer that the service
+// itself would give with this status, and replaces what the test has named.
+func (i *InjectedAnswer) Encode(req *Request, behavior *service.Behavior, now time.Time) Answer {
+	a := Encode(req, &service.Answer{Refusal: i.refusal(req.Endpoint, now)}, behavior, now.Format(http.TimeFormat))
+	// A raw answer has nothing but what the test gave, and a date.
+	if i.Raw {
+		a.Header = http.Header{"Content-Type": headerValue(i.ContentType), "Date": a.Header["Date"]}
+	}
+	if i.RetryAfter != nil {
+		a.Header["Retry-After"] = headerValue(*i.RetryAfter)
+	}
+	// An error status without a body keeps the service's own error body.
+	if i.Raw || i.Body != "" || i.Status < http.StatusMultipleChoices {
+		a.Body, a.FromTest = []byte(i.Body), true
+	}
+	a.Header["Content-Length"] = headerValue(strconv.Itoa(len(a.Body)))
+	if i.Status == http.StatusNoContent || i.Status == http.StatusNotModified { // no body: RFC 9110, 6.4.1
+		a.Body, a.Header["Content-Type"], a.Header["Content-Length"] = nil, nil, nil
+	}
+	return a
+}
+
+// headerValue returns the values of a header: one, or none for "". A header without a
+// value is not sent, and keeps net/http from guessing a Content-Type.
+func headerValue(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
+}
+
+// refusal returns the refusal that the service itself would make with this status, if
+// interface 4 lists it for the endpoint. So a client that goes by error identifiers sees
+// what it would see from the service.
+func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refusal {
+	r := &service.Refusal{Status: i.Status, Code: Code(i.Status), Broken: "injected by the test"}
+	if e != nil && e.Lists(i.Status) {
+		r.Code = service.Kinds[service.KindOf(i.Status)].Code
+	}
+	if i.Status == http.StatusTooManyRequests {
+		r.Limit, r.Wait, r.Broken = spec.KeyMinute, 1, ""
+		// A client that waits longer than a minute has met the limit of a day.
+		if i.RetryAfter != nil && retryafter.Read(http.Header{"Retry-After": {*i.RetryAfter}}, now) > time.Minute {
+			r.Limit = spec.KeyDay
+		}
+	}
+	return r
+}
+
+// Code returns the error identifier for the status of a fault or a script: the name of the
+// status, such as bad_gateway. service.Kinds has those of the service's own errors.
+func Code(status int) string {
+	if status == http.StatusTooManyRequests {
+		return spec.RateLimited
+	}
+	name := cmp.Or(http.StatusText(status), "status "+strconv.Itoa(status))
+	return strings.ReplaceAll(strings.ToLower(name), " ", "_")
+}
