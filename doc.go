@@ -32,6 +32,9 @@
 //   - [github.com/agent-messaging-service/agentmessaging-go/observe], which finds
 //     out what a service does where its documentation is silent.
 //
+// Two modules of their own hold what needs more dependencies: redisstore lets a Pacer
+// share its limits through Redis, and otelagentmessaging reports calls to OpenTelemetry.
+//
 // "Interface 4.6" in these pages names a section of the service's interface
 // document. The service is in preview; its limits may change.
 //
@@ -82,7 +85,7 @@
 // Retry-After of more than a day counts as a day. If that of a 429 is 0, missing or
 // unreadable, the wait is at least 1 s. If a wait would pass the context's deadline or
 // [RetryPolicy].MaxWait, the call does not wait: it returns the error at once, with
-// RetryAfter set.
+// RetryAfter set if the answer had one.
 //
 // On the six endpoints that may answer 429, each attempt spends quota unless it is
 // refused (our reading of interface 4 and 8). So a client, and all clients that With

@@ -21,7 +21,7 @@ import (
 //
 // If a POST returns an Error without an [*OutcomeUnknownError] around it, the service did
 // not carry it out. The one exception is a proxy that forwards the request and then
-// answers with a 4xx itself. The text is one line and holds no key and no message.
+// answers with a 3xx or 4xx itself. The text is one line and holds no key and no message.
 type Error struct {
 	// StatusCode is the answer's HTTP status; 0 if there was no answer: then Unwrap
 	// returns why. It is also 429 if the cool-down or a [Limiter] refused the call, or

@@ -49,7 +49,7 @@ func (s Subject) subject() Subject { return s }
 // refused ([ErrInvalid]) has none, and no other event.
 type CallStart struct {
 	Subject
-	URL *url.URL // of every attempt; a copy. It holds the agent's ID
+	URL *url.URL // of every attempt; do not change it. It holds the agent's ID
 }
 
 // CallEnd is the end of a call. Each [CallStart] has one. If a part of the program
@@ -108,8 +108,8 @@ type Verdict string
 const (
 	// VerdictDone is a documented success.
 	VerdictDone Verdict = "done"
-	// VerdictNotDone is an attempt that was refused or never sent: the service has
-	// certainly done nothing.
+	// VerdictNotDone is an attempt that was refused or never sent: the service has done
+	// nothing, unless a proxy forwarded the request and then answered with a 3xx or 4xx.
 	VerdictNotDone Verdict = "not done"
 	// VerdictUnknown is an attempt whose answer was missed, or a 5xx other than a
 	// documented 503 of the endpoint.

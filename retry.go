@@ -17,8 +17,8 @@ import (
 // value is the default. Which outcomes are retried is fixed: the package
 // documentation has the table.
 type RetryPolicy struct {
-	// MaxAttempts is how many requests a call sends at most, the first included. 0 means
-	// 3, 1 means no retries.
+	// MaxAttempts is how many attempts of a call may fail before it gives up. 0 means 3, 1
+	// means no retries.
 	//
 	// A 429 does not count: the call is sent again however often the service refuses it.
 	// With 1 it is not, so a batch at a limit loses calls. Over HTTP/2 a call may make two
