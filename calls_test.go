@@ -620,3 +620,11 @@ func TestDeadlineThatPassesInLineIsA429(t *testing.T) {
 		begin(19500*time.Millisecond, "")
 	})
 }
+
+// What an engine leaves behind belongs to no bubble.
+func TestBubblesShareAClient(t *testing.T) {
+	client := newClient(t, answering(tooMany("20", ""), okAnswer, tooMany("20", ""), okAnswer))
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) { assert.NoError(t, get(t.Context(), client)) })
+	}
+}

@@ -276,13 +276,15 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 		return
 	}
 	e.silence()
-	e.alarm, e.silence = at, func() {}
 	if at == never {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	clock, sleep := e.clock, max(1, at-e.elapsed)
-	e.silence = cancel
+	e.alarm, e.silence = at, func() {
+		cancel()
+		e.alarm, e.silence = never, func() {}
+	}
 	e.Go(func() error {
 		err := clock.Sleep(ctx, sleep)
 		e.mu.Lock()
@@ -293,11 +295,15 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 		case err != nil:
 			return fmt.Errorf("the clock does not wait: %w", err)
 		}
-		e.alarm = never
+		e.silence()
 		e.elapsed = max(e.nowLocked(e.clock), at) // even if the clock stands still
 		e.serveLocked()
 		return nil
-	}, func() {})
+	}, func() {
+		if ctx.Err() == nil { // the clock has failed
+			e.silence()
+		}
+	})
 }
 
 // startWaitLocked sets when a call entered, and for how long it can wait.
