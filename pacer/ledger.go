@@ -3,7 +3,6 @@ package pacer
 import (
 	"iter"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
@@ -60,11 +59,8 @@ func (l *ledger) budget(i int) budget {
 	least := float64(b.guard) / float64(b.window)
 	b.extra = max(b.Extra, least)
 	b.pace = int64(float64(b.window) / b.allowed * (1 + b.extra))
-	if most := b.max; b.calls == 1 {
-		if l.lonely { // others may use the limit too: no larger burst than the level allows
-			most = b.allowed
-		}
-		atOnce := min(maxAtOnce, max(2, math.Floor(most/6)))
+	if b.calls == 1 {
+		atOnce := min(maxAtOnce, max(2, math.Floor(b.max/6)))
 		b.credit = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // smaller as Extra grows: a service that spaces calls refuses bursts
 	}
 	return b
@@ -358,17 +354,6 @@ func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 		got.key = shut.Key
 	}
 	return got
-}
-
-// turnOf returns when this process would have been next. If it has no ticket, that is a
-// random time within a round.
-func (l *ledger) turnOf(counts costSet, round int64) int64 {
-	for _, t := range l.Tickets {
-		if t.Member == l.member && t.Costs&counts != 0 {
-			return t.Due
-		}
-	}
-	return l.Now + rand.Int64N(round+1)
 }
 
 // format is the version of the state's layout. Raise it if decode would misread an older

@@ -224,18 +224,13 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 }
 
 // takeShare turns the state into this process's share of the limits, when the store stops
-// answering. From now on each call counts once for each known process, and the first goes
-// when this process's ticket was due. A lonely process begins with lonelyPart, and finds
-// its share by refusals.
+// answering. From now on each call counts once for each known process. A lonely process
+// begins with lonelyPart, and finds its share by refusals.
 func (c *coordinator) takeShare(now time.Duration) {
 	l := c.ledgerAt(now)
 	for b := range l.budgets(everything) {
-		switch {
-		case !b.paced():
-		case l.lonely:
+		if l.lonely && b.paced() {
 			b.Level, b.Quiet = lonelyPart, l.Now
-		default:
-			b.Due = max(b.Due, l.turnOf(b.counts, int64(len(l.Members))*b.pace))
 		}
 	}
 	l.Tickets, l.Fresh = nil, l.Now
