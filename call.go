@@ -252,8 +252,8 @@ func (c *call) nextAttempt() bool {
 
 // takeRetry decides whether the policy, the time left and the retry budget allow another
 // attempt, and takes it from them. wait is how long until then. After a 429 the call
-// spends it in line for the limit, else in sleep. If the limit or the budget forbids the
-// attempt, takeRetry adds the reason to the failure.
+// spends it in line for the limit, else in sleep. If the limit, the time or the budget
+// forbids the attempt, takeRetry adds the reason to the failure.
 func (c *call) takeRetry() (wait time.Duration, again bool) {
 	a, policy := c.last, c.client.retry
 	c.pause = 0
@@ -273,12 +273,16 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 	}
 	longest, _ := c.longestWait()
 	wait, again = policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.timeLeft-1), c.client.random())
-	if again && a.Sent && !c.client.retryBudget.take(c.client.clock.Now()) { // an attempt that was not sent has spent no quota
+	switch {
+	case !again:
+		a.failure.add(cmp.Or(c.whyNotWait(0, wait), errNoTime))
+		return 0, false
+	case a.Sent && !c.client.retryBudget.take(c.client.clock.Now()): // an attempt that was not sent has spent no quota
 		a.failure.add(errWithheld)
 		return 0, false
 	}
 	c.pause = wait
-	return wait, again
+	return wait, true
 }
 
 // failures counts the attempts that count against MaxAttempts: not a 429, and not one

@@ -79,12 +79,12 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 
 // wait returns how long to wait after a failed attempt, numbered from 1. asked is the
 // answer's Retry-After, or 0. longest bounds the wait. random, in [0, 1), decides the
-// jitter. wait reports false if the shortest allowed wait is longer than longest.
+// jitter. If the shortest allowed wait is longer than longest, wait returns it and false.
 func (p RetryPolicy) wait(attempt int, asked, longest time.Duration, random float64) (time.Duration, bool) {
 	backoff := p.backoff(attempt)
 	shortest := max(asked, backoff)
 	if shortest > longest {
-		return 0, false
+		return shortest, false
 	}
 	return shortest + quota.Jitter(asked, backoff, longest-shortest, random), true
 }
@@ -144,8 +144,11 @@ func (b *retryBudget) take(now time.Time) bool {
 	return true
 }
 
-// errWithheld is why a call was not retried though the retry table allows it.
-var errWithheld = errors.New("not retried, since too many calls fail: retries are a fifth of the calls that succeed, and two a second")
+// Why a call was not retried though the retry table allows it.
+var (
+	errNoTime   = errors.New("not retried, since WithTimeout leaves no time for it")
+	errWithheld = errors.New("not retried, since too many calls fail: retries are a fifth of the calls that succeed, and two a second")
+)
 
 // action is what follows an attempt.
 type action string
