@@ -165,9 +165,15 @@ func (c *call) run() (err error) {
 	case actionError:
 		return c.last.finishFailure()
 	default: // the call ended before its first attempt, or in the wait for the next one
-		c.last.failure = cmp.Or(c.last.failure, new(Error))
-		c.last.failure.cause = c.redactCause(c.ctx, cmp.Or(c.ctxErr(), over))
-		return c.last.finishFailure()
+		a := c.last
+		if a.outcome == outcomeLimited && c.ctx.Err() != nil { // as if it had ended in line for the limit
+			c.previous = a
+			a.failure = a.refusal(c.ctx, over)
+		} else {
+			a.failure = cmp.Or(a.failure, new(Error))
+			a.failure.cause = c.redactCause(c.ctx, cmp.Or(c.ctxErr(), over))
+		}
+		return a.finishFailure()
 	}
 }
 

@@ -158,7 +158,19 @@ const (
 
 type leaveKey struct{}
 
-func leave(req *http.Request) { req.Context().Value(leaveKey{}).(context.CancelCauseFunc)(errLeft) }
+func leave(req *http.Request) { leaveNow(req.Context()) }
+
+func leaveNow(ctx context.Context) { ctx.Value(leaveKey{}).(context.CancelCauseFunc)(errLeft) }
+
+// leaveAt calls leave at an event.
+func leaveAt(event string) agentmessaging.Option {
+	return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
+		if reflect.TypeOf(e).Name() == event {
+			leaveNow(ctx)
+		}
+		return nil
+	}))
+}
 
 // inTurn makes one call after the other, and returns the error of the last.
 func inTurn(calls ...doCall) doCall {
@@ -341,6 +353,10 @@ var worded = []callCase{
 		do: inTurn(append(slices.Repeat([]doCall{get}, 6), by(hasty, get))...), opts: tireless,
 		given: inOrder(append(slices.Repeat([]answer{okAnswer}, 5), answer{Status: 502})...),
 		want:  strings.Repeat("done, ", 5) + strings.Repeat("unknown, ", 12) + "unknown: ErrServer, 2.047µs"},
+	{rule: "A sibling with its own clock has a budget of its own.", do: inTurn(get, by(agentmessaging.WithClock(quota.RealClock{}), get)), opts: tireless,
+		given: each(answer{Status: 502}), want: strings.Repeat("unknown, ", 21) + "unknown: ErrServer, 2.046µs"},
+	{rule: "A cancel at the decision to wait for a limit is a cancel in line: no 429.", do: leaving(onlyByLeave, get), opts: options{leaveAt("Retry")},
+		given: inOrder(tooMany("1", "k"), okAnswer), want: "not done: context.Canceled io.ErrUnexpectedEOF"},
 	{rule: "Long words are cut, each by its own bound, so that there is room for the others.", do: get,
 		given: bodies(400, longWords(0), longWords(1)), want: "not done: ErrBadRequest"},
 	{do: get, opts: options{once}, given: each(answer{Err: errors.New(strings.Repeat("Z", 200))}, answer{Err: errors.New(strings.Repeat("Z", 201))}, answer{Err: errors.New(strings.Repeat("é", 101))}), want: "unknown"},

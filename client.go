@@ -31,7 +31,7 @@ type Client struct {
 	apiKey   func() string
 	redactor func() *redact.Redactor // hides the key
 
-	// The clients that With makes share these.
+	// The clients that With makes share these, but one with another clock has its own retryBudget.
 	retryBudget *retryBudget
 	calls       *atomic.Uint64 // numbers the calls that have observers or a logger
 
@@ -79,8 +79,9 @@ func NewClientFromEnv(opts ...Option) (*Client, error) {
 }
 
 // With returns a client that differs from c by opts and shares the rest with it: the
-// key, the connections (unless opts has WithHTTPClient) and the cool-down (unless opts
-// has WithClock, WithoutCoolDown or a Pacer). For a web handler that must fail fast
+// key, the connections (unless opts has WithHTTPClient), the budget of retries (unless
+// opts has WithClock) and the cool-down (unless opts has WithClock, WithoutCoolDown or a
+// Pacer). For a web handler that must fail fast
 // while a batch waits, use [WithoutCoolDown], [WithRetry] with MaxAttempts 1 and
 // [WithTimeout]. A Pacer still makes its calls wait, so give them a deadline.
 // WithLogger, WithObserver and WithUserAgent add to what c has. A [*ValidationError]
@@ -97,6 +98,10 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	if sender == nil || s.httpClient != c.httpClient {
 		sender = exchange.New(s.httpClient.Transport, c.base)
 	}
+	budget := c.retryBudget
+	if s.clockGiven { // a budget refills by the clock
+		budget = new(retryBudget)
+	}
 	return &Client{
 		settings:    s,
 		base:        c.base,
@@ -105,7 +110,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		redactor:    c.redactor,
 		sender:      sender,
 		engine:      s.limitEngine(c),
-		retryBudget: c.retryBudget,
+		retryBudget: budget,
 		calls:       c.calls,
 
 		retriers: &sync.Pool{New: func() any { return newRetrier(s.httpClient.Jar) }},

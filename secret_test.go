@@ -300,8 +300,9 @@ func TestErrorsWithWordsOfTheUserText(t *testing.T) {
 	}
 }
 
-// A transport's Proxy function may put the password into its error.
-func TestErrorsShowNoPasswordOfAProxy(t *testing.T) {
+// A transport's Proxy function may put the password into its error, and the service that of
+// a provider's base_url into a reason.
+func TestErrorsShowNoPasswordOfAnAddress(t *testing.T) {
 	for said, shown := range map[string]string{
 		`invalid proxy address "http://u:1a/canary@h": parse "http://u:1a/canary@h": invalid port ":1a"`: `invalid proxy address "[redacted]`,
 		"dial http://u:can ary@proxy: refused":         "dial http://[redacted]",
@@ -315,6 +316,7 @@ func TestErrorsShowNoPasswordOfAProxy(t *testing.T) {
 			holdsNone(t, err, said)
 		}
 	}
+	assert.Equal(t, "unknown host http://[redacted]", redact.New("").Hide("unknown host http://u:1a/canary@models", redact.InAnswer))
 }
 
 // A proxy's words are shown only if no part of the request can be in them: whole, cut off

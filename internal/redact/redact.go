@@ -153,6 +153,9 @@ func (r *Redactor) Hide(text string, in Place) string {
 	if in == InName && (len(text) > maxName || strings.Trim(text, nameCharacters) != "") {
 		in = InAnswer
 	}
+	if in == InAnswer && strings.Contains(text, "://") { // it may quote the base_url of a provider
+		text = hideUserInfo(text)
+	}
 	secrets := r.secrets[:r.keys]
 	if in != InName {
 		secrets = r.all()
