@@ -29,7 +29,6 @@ type attempt struct {
 	exchange.Answer
 	parsed  *answerBody // the body of a 2xx; nil: no 2xx came
 	traceID string      // parsed.traceID without secrets; set by safeTraceID
-	result  any         // of a success
 	failure *Error      // nil: success, or not over
 	outcome *outcome    // nil: not over
 	next    action      // what follows the attempt; empty: not decided yet
@@ -227,7 +226,7 @@ func (a *attempt) read() {
 		a.failure = new(Error)
 	default:
 		a.parsed = parseBody(a.Body)
-		if a.result = a.call.readResult(a.parsed); a.parsed.err == nil {
+		if a.call.readResult(a.parsed); a.parsed.err == nil {
 			return
 		}
 		a.Err, a.Missed = notDocumented(a.Answer, a.parsed.err, secrets), exchange.Unreadable

@@ -18,22 +18,23 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// This file follows one call, from top to bottom: newCall checks and encodes, run has a
-// retrier make the attempts, nextAttempt decides what follows an attempt, and sleep
+// This file follows one call, from top to bottom: newCall checks and encodes, makeAttempts
+// hands the call to go-retryablehttp, nextAttempt decides what follows an attempt, and sleep
 // waits. attempt.go makes one attempt, answer.go reads its answer, and retry.go says
 // which outcomes are retried, and how often.
 
 // do makes a call: every method ends in it. read turns the body of a success into the
 // result. If it cannot, it sets answerBody.err.
-func do[T any](ctx context.Context, c *Client, r request, read func(*answerBody) T) (result T, err error) {
-	call, err := c.newCall(ctx, r, func(body *answerBody) any { return read(body) })
+func do[T any](ctx context.Context, c *Client, r request, read func(*answerBody) T) (T, error) {
+	var result, none T
+	call, err := c.newCall(ctx, r, func(body *answerBody) { result = read(body) })
 	if err == nil {
 		err = call.run()
 	}
 	if err != nil {
-		return result, err
+		return none, err
 	}
-	return call.last.result.(T), nil
+	return result, nil
 }
 
 // request is what a method hands to do.
@@ -72,8 +73,8 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 type call struct {
 	request
 	client     *Client
-	readResult func(*answerBody) any // turns the body of a success into the result
-	ctx        context.Context       // the caller's, or the one that an observer returned
+	readResult func(*answerBody) // keeps the result of a success
+	ctx        context.Context   // the caller's, or the one that an observer returned
 	url        url.URL
 	payload    []byte          // request.body, encoded
 	secrets    redact.Redactor // hides the API key, providerKey and userText
@@ -96,17 +97,23 @@ type call struct {
 
 	attempts, renewals, refusals int           // as in CallInfo
 	waited                       time.Duration // for limits and between attempts
+
+	// For makeAttempts and RoundTrip, allocated together with the call.
+	library    retryablehttp.Client
+	httpClient http.Client
+	bare       http.Request // between the two
+	response   http.Response
 }
 
 // newCall makes the checks that all calls share, and encodes the body.
-func (c *Client) newCall(ctx context.Context, r request, read func(*answerBody) any) (_ *call, err error) {
+func (c *Client) newCall(ctx context.Context, r request, readResult func(*answerBody)) (_ *call, err error) {
 	if c == nil || c.base == nil {
 		return nil, errNoClient
 	}
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
-	call := &call{request: r, readResult: read, client: c, ctx: ctx, engine: c.engine, timeLeft: c.timeout}
+	call := &call{request: r, readResult: readResult, client: c, ctx: ctx, engine: c.engine, timeLeft: c.timeout}
 	call.secrets = c.redactor().With(r.providerKey, r.userText)
 	call.first.call, call.last = call, &call.first
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
@@ -153,9 +160,7 @@ func (c *call) run() (err error) {
 	}
 	over := c.ctxErr()
 	if over == nil {
-		r := c.client.retriers.Get().(*retrier)
-		over = r.run(c)
-		c.client.retriers.Put(r) // not deferred: after a panic nobody knows what still uses it
+		over = c.makeAttempts()
 	}
 	switch c.last.next {
 	case actionSuccess:
@@ -177,43 +182,27 @@ func (c *call) run() (err error) {
 	}
 }
 
-// A retrier lets go-retryablehttp drive the attempts of one call: the library calls an
-// http.Client, which handles cookies, and that calls RoundTrip, which makes the attempt.
+// makeAttempts lets go-retryablehttp drive the attempts: the library calls an http.Client,
+// which handles cookies, and that calls RoundTrip. The results are in c.last. The error
+// matters only if the call ended between two attempts, in sleep.
+//
 // The request between them has no body and an empty header, because the library and
-// http.Client would copy both for each attempt, at eight more allocations a POST.
-// attempt.send has the real ones. A retrier takes 700 bytes, a seventh of the memory
-// of a POST, so a client reuses them.
-type retrier struct {
-	call     *call // nil: no call is using it
-	client   retryablehttp.Client
-	http     http.Client
-	request  http.Request
-	response http.Response
-}
-
-func newRetrier(jar http.CookieJar) *retrier {
-	r := new(retrier)
-	r.http = http.Client{Transport: r, Jar: jar, CheckRedirect: noRedirect}
-	r.client = retryablehttp.Client{
-		HTTPClient:   &r.http,
+// http.Client would copy both for each attempt, at eight more allocations a POST, which
+// has 37. attempt.send has the real ones.
+func (c *call) makeAttempts() error {
+	c.httpClient = http.Client{Transport: c, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
+	c.library = retryablehttp.Client{
+		HTTPClient:   &c.httpClient,
 		RetryMax:     math.MaxInt, // nextAttempt decides
-		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return r.call.nextAttempt(), nil },
-		PrepareRetry: func(*http.Request) error { return r.call.sleep() },
+		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return c.nextAttempt(), nil },
+		PrepareRetry: func(*http.Request) error { return c.sleep() },
 		// No backoff here: sleep has waited already, by the client's clock, which the
 		// library does not know.
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	return r
-}
-
-// run makes the attempts, and leaves their result in call.last. Its error matters only if
-// the call ended between two attempts, in sleep.
-func (r *retrier) run(c *call) error {
-	r.call = c
-	r.request = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
-	_, err := r.client.Do(&retryablehttp.Request{Request: &r.request}) //nolint:bodyclose // it is http.NoBody
-	r.call, r.request, r.response = nil, http.Request{}, http.Response{}
+	c.bare = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
+	_, err := c.library.Do(&retryablehttp.Request{Request: &c.bare}) //nolint:bodyclose // it is http.NoBody
 	return err
 }
 
@@ -224,8 +213,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 // RoundTrip makes one attempt, the reading of the body included. What it returns is for
 // http.Client, which keeps the cookies: nextAttempt looks at the attempt. The library
 // never gets the user's transport, because it would close the idle connections.
-func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
-	c := r.call
+func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if c.last.number != 0 {
 		c.previous, c.last = c.last, new(attempt)
 	}
@@ -233,8 +221,8 @@ func (r *retrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.call, a.number, a.cookies = c, c.attempts+1, req.Header["Cookie"]
 	delete(req.Header, "Cookie") // http.Client adds them anew to each attempt
 	a.run()
-	r.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
-	return &r.response, nil
+	c.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
+	return &c.response, nil
 }
 
 // nextAttempt decides whether there is another attempt, and sets last.next.

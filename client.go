@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"sync"
 	"sync/atomic"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
@@ -34,8 +33,6 @@ type Client struct {
 	// The clients that With makes share these, but one with another clock has its own retryBudget.
 	retryBudget *retryBudget
 	calls       *atomic.Uint64 // numbers the calls that have observers or a logger
-
-	retriers *sync.Pool // of the retriers that no call is using
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -112,8 +109,6 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		engine:      s.limitEngine(c),
 		retryBudget: budget,
 		calls:       c.calls,
-
-		retriers: &sync.Pool{New: func() any { return newRetrier(s.httpClient.Jar) }},
 	}, nil
 }
 
