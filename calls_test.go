@@ -95,21 +95,23 @@ func within(d time.Duration, do doCall) doCall {
 	}
 }
 
-// freeAt has an observer drop the end of the context at an event, or put it off to d from
-// then.
-func freeAt(event string, d time.Duration) agentmessaging.Option {
+// at has an observer change the context at an event.
+func at(event string, change func(context.Context) context.Context) agentmessaging.Option {
 	return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
 		if reflect.TypeOf(e).Name() != event {
 			return nil
 		}
-		free := context.WithoutCancel(ctx)
-		if d > 0 {
-			later, stop := context.WithTimeout(free, d)
-			context.AfterFunc(later, stop)
-			free = later
-		}
-		return free
+		return change(ctx)
 	}))
+}
+
+// ending returns a context that ends after d, whatever the end of ctx was.
+func ending(d time.Duration) func(context.Context) context.Context {
+	return func(ctx context.Context) context.Context {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
+		context.AfterFunc(ctx, cancel)
+		return ctx
+	}
 }
 
 // errLeft is the cause with which leaving cancels a call's context: another call failed.
@@ -160,16 +162,9 @@ type leaveKey struct{}
 
 func leave(req *http.Request) { leaveNow(req.Context()) }
 
-func leaveNow(ctx context.Context) { ctx.Value(leaveKey{}).(context.CancelCauseFunc)(errLeft) }
-
-// leaveAt calls leave at an event.
-func leaveAt(event string) agentmessaging.Option {
-	return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
-		if reflect.TypeOf(e).Name() == event {
-			leaveNow(ctx)
-		}
-		return nil
-	}))
+func leaveNow(ctx context.Context) context.Context {
+	ctx.Value(leaveKey{}).(context.CancelCauseFunc)(errLeft)
+	return ctx
 }
 
 // inTurn makes one call after the other, and returns the error of the last.
@@ -203,16 +198,6 @@ var (
 	warmUp    = sending(agentmessaging.LLMMode(""))
 	warmUpOwn = sending(agentmessaging.LLMModeBYOK)
 )
-
-// hurry is an observer that gives each attempt a second.
-var hurry = agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, event agentmessaging.Event) context.Context {
-	if _, ok := event.(agentmessaging.AttemptStart); !ok {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	context.AfterFunc(ctx, cancel)
-	return ctx
-}))
 
 // verdicts are answers and what follows from them: together with worded and the tables of
 // docs/faults.md, they are the policy of the client.
@@ -347,7 +332,7 @@ var worded = []callCase{
 	{rule: "WithTimeout counts attempts, and pauses in full: twice 3 and 4 s leave 1 s for an attempt, also by a clock that goes back. Waited does not become negative.", do: get,
 		opts:  append(timed(15*time.Second), append(retries(agentmessaging.RetryPolicy{MaxAttempts: 9}), backward)...),
 		given: each(slow(3*time.Second, busy("4"))), want: "unknown, unknown, unknown: ErrUnavailable, 15s"},
-	{rule: "An observer may give an attempt less time. That is neither of the two.", do: get, opts: options{once, hurry}, timeout: 10 * time.Second,
+	{rule: "An observer may give an attempt less time. That is neither of the two.", do: get, opts: options{once, at("AttemptStart", ending(time.Second))}, timeout: 10 * time.Second,
 		given: each(hang), want: "unknown: context.DeadlineExceeded, 1s"},
 	{rule: "An outage: ten failures are repeated, and one for each five calls that succeeded. Siblings share this budget; TestRetryBudget has more of it.",
 		do: inTurn(append(slices.Repeat([]doCall{get}, 6), by(hasty, get))...), opts: tireless,
@@ -355,7 +340,7 @@ var worded = []callCase{
 		want:  strings.Repeat("done, ", 5) + strings.Repeat("unknown, ", 12) + "unknown: ErrServer, 2.047µs"},
 	{rule: "A sibling with its own clock has a budget of its own.", do: inTurn(get, by(agentmessaging.WithClock(quota.RealClock{}), get)), opts: tireless,
 		given: each(answer{Status: 502}), want: strings.Repeat("unknown, ", 21) + "unknown: ErrServer, 2.046µs"},
-	{rule: "A cancel at the decision to wait for a limit is a cancel in line: no 429.", do: leaving(onlyByLeave, get), opts: options{leaveAt("Retry")},
+	{rule: "A cancel at the decision to wait for a limit is a cancel in line: no 429.", do: leaving(onlyByLeave, get), opts: options{at("Retry", leaveNow)},
 		given: inOrder(tooMany("1", "k"), okAnswer), want: "not done: context.Canceled io.ErrUnexpectedEOF"},
 	{rule: "Long words are cut, each by its own bound, so that there is room for the others.", do: get,
 		given: bodies(400, longWords(0), longWords(1)), want: "not done: ErrBadRequest"},
@@ -383,10 +368,10 @@ var reported = []callCase{
 	{rule: "What a limiter takes below a millisecond is a decision and no wait.", do: post,
 		opts: options{agentmessaging.WithLimiter(&limiterStub{wait: time.Millisecond - 1})}, given: each(okAnswer), want: "done, 999.999µs"},
 	{rule: "An observer may drop the deadline, or set a later one. It still holds, or WithTimeout if the call lost it at its start.", do: within(10*time.Second, post),
-		opts: options{freeAt("CallStart", 0)}, given: each(hang), want: inDoubt + " context.DeadlineExceeded, 5m0s"},
-	{do: within(10*time.Second, post), opts: options{freeAt("AttemptStart", 0), agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})},
+		opts: options{at("CallStart", context.WithoutCancel)}, given: each(hang), want: inDoubt + " context.DeadlineExceeded, 5m0s"},
+	{do: within(10*time.Second, post), opts: options{at("AttemptStart", context.WithoutCancel), agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})},
 		given: each(okAnswer), want: "not done: ErrRateLimited context.DeadlineExceeded, 10s, requests: 0"},
-	{do: within(10*time.Second, post), opts: options{freeAt("RequestStart", time.Hour)}, given: each(hang), want: inDoubt + " context.DeadlineExceeded, 10s"},
+	{do: within(10*time.Second, post), opts: options{at("RequestStart", ending(time.Hour))}, given: each(hang), want: inDoubt + " context.DeadlineExceeded, 10s"},
 	{rule: "A call that cannot wait for a limit is refused here, at once.", do: inTurn(impatient, within(299*time.Second, get)),
 		opts:  retries(agentmessaging.RetryPolicy{MaxWait: time.Hour}),
 		given: inOrder(tooMany("420", "key_day"), okAnswer), want: "not done, not done: ErrRateLimited, requests: 1"},
