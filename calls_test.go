@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -41,10 +40,7 @@ type callCase struct {
 	want    string        // see madeCall.end
 }
 
-const (
-	inDoubt = "unknown: ErrOutcomeUnknown"
-	gaveUp  = "not done, not done, not done, 1.5s" // the three attempts of the default policy
-)
+// The calls of a case, by the answers that they get.
 
 // inOrder makes one call, with an answer for each attempt.
 func inOrder(answers ...answer) [][]answer { return [][]answer{answers} }
@@ -65,12 +61,23 @@ func bodies(status int, bodies ...string) (calls [][]answer) {
 	return calls
 }
 
-// with returns an answer without a body.
+// The answers.
+
+// refused is a 429 that asks to wait for 20 s.
+var refused = tooMany("20", "k")
+
+// busy is a failure of a proxy, which asks to wait.
+func busy(retryAfter string) answer { return with(503, "Retry-After", retryAfter) }
+
+// bare returns an answer without a body. with returns one that has a header.
+func bare(status int) answer { return answer{Status: status} }
+
 func with(status int, header, value string) answer {
 	return answer{Status: status, Header: http.Header{header: {value}}}
 }
 
-func busy(retryAfter string) answer { return with(503, "Retry-After", retryAfter) }
+// failing is an error of the transport.
+func failing(words string) answer { return answer{Err: errors.New(words)} }
 
 // slow delays an answer, but not beyond the end of the attempt.
 func slow(d time.Duration, a answer) answer {
@@ -86,6 +93,15 @@ func slow(d time.Duration, a answer) answer {
 // hang is never answered.
 var hang = slow(math.MaxInt64, answer{Err: context.DeadlineExceeded})
 
+// The calls of a case.
+
+var (
+	impatient = within(5*time.Second, get) // does not wait for a limit
+	warmUp    = sending(agentmessaging.LLMMode(""))
+	warmUpOwn = sending(agentmessaging.LLMModeBYOK)
+	prompting = sending(create{SystemPrompt: "prompt-canary"})
+)
+
 // within makes a call with a deadline.
 func within(d time.Duration, do doCall) doCall {
 	return func(ctx context.Context, client *agentmessaging.Client) error {
@@ -95,23 +111,57 @@ func within(d time.Duration, do doCall) doCall {
 	}
 }
 
-// at has an observer change the context at an event.
-func at(event string, change func(context.Context) context.Context) agentmessaging.Option {
-	return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
-		if reflect.TypeOf(e).Name() != event {
-			return nil
+// inTurn makes one call after the other, and returns the error of the last.
+func inTurn(calls ...doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) (err error) {
+		for _, do := range calls {
+			err = do(ctx, client)
 		}
-		return change(ctx)
-	}))
+		return err
+	}
 }
 
-// ending returns a context that ends after d, whatever the end of ctx was.
-func ending(d time.Duration) func(context.Context) context.Context {
-	return func(ctx context.Context) context.Context {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
-		context.AfterFunc(ctx, cancel)
-		return ctx
+// by has a sibling of the client make the call.
+func by(opt agentmessaging.Option, do doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		sibling, err := client.With(opt)
+		if err != nil {
+			return err
+		}
+		return do(ctx, sibling)
 	}
+}
+
+// leaving makes a call whose context is canceled after a time, or by
+// leaveNow.
+func leaving(after time.Duration, do doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		if after == beforeTheCall {
+			cancel(errLeft)
+		}
+		time.AfterFunc(after, func() { cancel(errLeft) })
+		return do(context.WithValue(ctx, leaveKey{}, cancel), client)
+	}
+}
+
+// When leaving cancels the context.
+const (
+	beforeTheCall time.Duration = 0
+	onlyByLeave                 = time.Hour // later than any call ends
+)
+
+type leaveKey struct{}
+
+// leftDuring has the caller leave just before the answer comes.
+func leftDuring(a answer) answer {
+	a.Before = func(req *http.Request) { leaveNow(req.Context()) }
+	return a
+}
+
+func leaveNow(ctx context.Context) context.Context {
+	ctx.Value(leaveKey{}).(context.CancelCauseFunc)(errLeft)
+	return ctx
 }
 
 // errLeft is the cause with which leaving cancels a call's context: another call failed.
@@ -139,212 +189,228 @@ func (v viaAs) As(target any) bool   { return errors.As(v.error, target) }
 func (v viaAll) Is(err error) bool   { return errors.Is(v.error, err) }
 func (v viaAll) Unwrap() error       { return v.error }
 
-// leaving makes a call whose context is canceled after a time, or when a transport calls
-// leave.
-func leaving(after time.Duration, do doCall) doCall {
-	return func(ctx context.Context, client *agentmessaging.Client) error {
-		ctx, cancel := context.WithCancelCause(ctx)
-		if after == beforeTheCall {
-			cancel(errLeft)
-		}
-		time.AfterFunc(after, func() { cancel(errLeft) })
-		return do(context.WithValue(ctx, leaveKey{}, cancel), client)
-	}
-}
+// The options of a client.
 
-// When leaving cancels the context.
-const (
-	beforeTheCall time.Duration = 0
-	onlyByLeave                 = time.Hour // later than any call ends
-)
-
-type leaveKey struct{}
-
-func leave(req *http.Request) { leaveNow(req.Context()) }
-
-func leaveNow(ctx context.Context) context.Context {
-	ctx.Value(leaveKey{}).(context.CancelCauseFunc)(errLeft)
-	return ctx
-}
-
-// inTurn makes one call after the other, and returns the error of the last.
-func inTurn(calls ...doCall) doCall {
-	return func(ctx context.Context, client *agentmessaging.Client) (err error) {
-		for _, do := range calls {
-			err = do(ctx, client)
-		}
-		return err
-	}
-}
-
-// by has a sibling of the client make the call.
-func by(opt agentmessaging.Option, do doCall) doCall {
-	return func(ctx context.Context, client *agentmessaging.Client) error {
-		sibling, err := client.With(opt)
-		if err != nil {
-			return err
-		}
-		return do(ctx, sibling)
-	}
-}
-
-func retries(p agentmessaging.RetryPolicy) options { return options{agentmessaging.WithRetry(p)} }
-
-func timed(d time.Duration) options { return options{agentmessaging.WithTimeout(d)} }
+func retries(p policy) options             { return options{agentmessaging.WithRetry(p)} }
+func timed(d time.Duration) options        { return options{agentmessaging.WithTimeout(d)} }
+func maxWait(d time.Duration) options      { return retries(policy{MaxWait: d}) }
+func limitedBy(l *limiterStub) options     { return options{agentmessaging.WithLimiter(l)} }
+func limiterWaits(d time.Duration) options { return limitedBy(&limiterStub{wait: d}) }
+func limiterRefuses(err error) options     { return limitedBy(&limiterStub{refusal: err}) }
 
 var (
-	impatient = within(5*time.Second, get)
-	hasty     = agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: time.Second})
-	warmUp    = sending(agentmessaging.LLMMode(""))
-	warmUpOwn = sending(agentmessaging.LLMModeBYOK)
+	hasty    = maxWait(time.Second)[0]
+	tireless = retries(policy{MaxAttempts: math.MaxInt, MinWait: 1}) // tries often, with short waits
+)
+
+// at has an observer change the context at an event.
+func at(event string, change func(context.Context) context.Context) agentmessaging.Option {
+	return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
+		if reflect.TypeOf(e).Name() != event {
+			return nil
+		}
+		return change(ctx)
+	}))
+}
+
+// ending returns a context that ends after d, whatever the end of ctx was.
+func ending(d time.Duration) func(context.Context) context.Context {
+	return func(ctx context.Context) context.Context {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
+		context.AfterFunc(ctx, cancel)
+		return ctx
+	}
+}
+
+const (
+	inDoubt  = "unknown: ErrOutcomeUnknown"
+	userLeft = "context.Canceled io.ErrUnexpectedEOF"
 )
 
 // verdicts are answers and what follows from them: together with worded and the tables of
 // docs/faults.md, they are the policy of the client.
 var verdicts = []callCase{
-	{rule: "After a protocol switch no body is read.", do: post, given: each(answer{Status: 100, Body: anyReply}, answer{Status: 199, Body: anyReply}), want: "not done"},
-	{rule: "It doubles up to 8 s.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxAttempts: 5, MinWait: 3 * time.Second}), given: each(notDialed),
-		want: strings.Repeat("not done, ", 5) + "25s"},
-	{rule: "Half of the longest jitter is added.", do: post, opts: options{jitter(0.5)},
+	{rule: "What follows a protocol switch is not a body.",
+		do: post, given: bodies(199, anyReply), want: "not done"},
+	{rule: "The backoff doubles, up to 8 s.",
+		do: get, opts: retries(policy{MaxAttempts: 5, MinWait: 3 * time.Second}),
+		given: each(notDialed), want: strings.Repeat("not done, ", 5) + "25s"},
+	{rule: "A random number of 0.5 adds half of the longest jitter.",
+		do: post, opts: options{jitter(0.5)},
 		given: inOrder(notDialed, tooMany("7", ""), okAnswer), want: "not done, not done, done, 8.1s"},
-	{rule: "A refusal without Retry-After is waited out for a second.", do: get, opts: options{agentmessaging.WithoutCoolDown()},
+	{rule: "Without a cool-down too, a call waits for a second after a 429 without Retry-After.",
+		do: get, opts: options{agentmessaging.WithoutCoolDown()},
 		given: inOrder(tooMany("", ""), okAnswer), want: "not done, done, 1s"},
-	{rule: "A policy of extremes is meant as it says: many attempts. Dials that fail draw nothing from the budget of retries.", do: get, opts: tireless,
-		given: inOrder(append(slices.Repeat([]answer{notDialed}, 15), okAnswer)...), want: strings.Repeat("not done, ", 15) + "done, 32.767µs"},
-	{rule: "Long waits.", do: get, opts: retries(agentmessaging.RetryPolicy{MinWait: 90 * time.Second}),
+	{rule: "A policy may allow any number of attempts. Dials that fail draw nothing from the retry budget.",
+		do: get, opts: tireless, given: inOrder(append(slices.Repeat([]answer{notDialed}, 15), okAnswer)...),
+		want: strings.Repeat("not done, ", 15) + "done, 32.767µs"},
+	{rule: "A MinWait above 8 s does not double.",
+		do: get, opts: retries(policy{MinWait: 90 * time.Second}),
 		given: inOrder(notDialed, notDialed, okAnswer), want: "not done, not done, done, 3m0s"},
-	{rule: "Short waits.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: time.Millisecond}),
+	{rule: "A MaxWait below the default MinWait is the MinWait.",
+		do: get, opts: maxWait(time.Millisecond),
 		given: inOrder(notDialed, notDialed, okAnswer), want: "not done, not done, done, 2ms"},
-	{rule: "A program that was frozen has asked nobody meanwhile: it tries again, also with a Pacer.",
-		do: inTurn(get, by(agentmessaging.WithLimiter(must(pacer.New(pacer.ProLimits()))), get)), opts: append(timed(30*time.Second), agentmessaging.WithClock(lateClock{})),
-		given: inOrder(tooMany("20", "k"), tooMany("20", "k"), okAnswer, tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: "not done, not done, done, not done, not done, done, 5m20s"},
-	{rule: "A wait up to the deadline is not begun.", do: within(30*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown: ErrUnavailable"},
-	{rule: "A shorter one is.", do: within(31*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown, done, 30s"},
-	{rule: "Nor is one begun that the policy does not allow, with a later deadline or without one.", do: inTurn(get, within(time.Hour, get)),
-		opts: retries(agentmessaging.RetryPolicy{MaxWait: 29 * time.Second}), given: inOrder(busy("30"), busy("30"), okAnswer), want: "unknown, unknown: ErrUnavailable"},
-	{rule: "In line for a limit, the deadline and the policy count alike.", do: inTurn(impatient, within(20*time.Second, get)),
-		given: inOrder(tooMany("20", "k"), okAnswer), want: "not done, not done: ErrRateLimited, requests: 1"},
-	{do: inTurn(impatient, within(20*time.Second+1, get)), opts: retries(agentmessaging.RetryPolicy{MaxWait: 20 * time.Second}),
-		given: inOrder(tooMany("20", "k"), okAnswer), want: "not done, done, 20s"},
-	{do: inTurn(impatient, get), opts: retries(agentmessaging.RetryPolicy{MaxWait: 20*time.Second - 1}),
-		given: inOrder(tooMany("20", "k"), okAnswer), want: "not done, not done: ErrRateLimited, requests: 1"},
-	{rule: "Who leaves the line has met no limit.", do: inTurn(impatient, leaving(time.Second, get)),
-		given: inOrder(tooMany("20", "k"), okAnswer), want: "not done, not done: context.Canceled io.ErrUnexpectedEOF, 1s, requests: 1"},
-	{rule: "One that it just allows is, and jitter does not lengthen it.", do: get,
-		opts:  append(retries(agentmessaging.RetryPolicy{MaxWait: 30 * time.Second}), jitter(0.999)),
+	{rule: "A program that was frozen has asked nobody meanwhile: it tries again, with a Pacer too.",
+		do:    inTurn(get, by(agentmessaging.WithLimiter(must(pacer.New(pacer.ProLimits()))), get)),
+		opts:  append(timed(30*time.Second), agentmessaging.WithClock(lateClock{})),
+		given: inOrder(refused, refused, okAnswer, refused, refused, okAnswer),
+		want:  "not done, not done, done, not done, not done, done, 5m20s"},
+	{rule: "A wait that ends at the deadline is not begun, a shorter one is.",
+		do: within(30*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown: ErrUnavailable"},
+	{do: within(31*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown, done, 30s"},
+	{rule: "A wait longer than MaxWait is not begun, with a later deadline or without one.",
+		do: inTurn(get, within(time.Hour, get)), opts: maxWait(29 * time.Second),
+		given: inOrder(busy("30"), busy("30"), okAnswer), want: "unknown, unknown: ErrUnavailable"},
+	{rule: "A wait of MaxWait is begun, and jitter does not lengthen it.",
+		do: get, opts: append(maxWait(30*time.Second), jitter(0.999)),
 		given: inOrder(busy("30"), okAnswer), want: "unknown, done, 30s"},
-	{rule: "Nor one that would use up WithTimeout.", do: get, opts: timed(30 * time.Second), given: inOrder(busy("30"), okAnswer), want: "unknown: ErrUnavailable"},
-	{rule: "It does not bound a wait for a limit, with a deadline or without one.", do: inTurn(within(time.Hour, get), get),
-		opts:  append(timed(5*time.Second), retries(agentmessaging.RetryPolicy{MaxWait: time.Hour})...),
-		given: inOrder(tooMany("600", "k"), okAnswer, tooMany("600", "k"), okAnswer), want: "not done, done, not done, done, 20m0s"},
-	{rule: "However long it is, no call comes before the service's time.", do: get, opts: retries(agentmessaging.RetryPolicy{MaxWait: 24 * time.Hour}),
-		given: inOrder(tooMany("72000", "k"), okAnswer), want: "not done, done, 20h0m0s"},
-	{rule: "A deadline of the context bounds a call alone.", do: within(time.Hour, get), opts: timed(7 * time.Second),
+	{rule: "A wait that would use up WithTimeout is not begun.",
+		do: get, opts: timed(30 * time.Second), given: inOrder(busy("30"), okAnswer), want: "unknown: ErrUnavailable"},
+	{rule: "The deadline and MaxWait also bound a call that finds others in line for a limit.",
+		do:    inTurn(impatient, within(20*time.Second, get)),
+		given: inOrder(refused, okAnswer), want: "not done, not done: ErrRateLimited, requests: 1"},
+	{do: inTurn(impatient, within(20*time.Second+1, get)), opts: maxWait(20 * time.Second),
+		given: inOrder(refused, okAnswer), want: "not done, done, 20s"},
+	{do: inTurn(impatient, get), opts: maxWait(20*time.Second - 1),
+		given: inOrder(refused, okAnswer), want: "not done, not done: ErrRateLimited, requests: 1"},
+	{rule: "A caller who leaves the line gets no ErrRateLimited.",
+		do: inTurn(impatient, leaving(time.Second, get)), given: inOrder(refused, okAnswer),
+		want: "not done, not done: " + userLeft + ", 1s, requests: 1"},
+	{rule: "WithTimeout does not bound the wait for a limit, with a deadline or without one.",
+		do: inTurn(within(time.Hour, get), get), opts: append(timed(5*time.Second), maxWait(time.Hour)...),
+		given: inOrder(tooMany("600", "k"), okAnswer, tooMany("600", "k"), okAnswer),
+		want:  "not done, done, not done, done, 20m0s"},
+	{rule: "If the context has a deadline, WithTimeout does not bound the call.",
+		do: within(time.Hour, get), opts: timed(7 * time.Second),
 		given: each(hang), want: "unknown: context.DeadlineExceeded, 1h0m0s"},
 }
 
-// tireless makes a call try often, with short waits.
-var tireless = retries(agentmessaging.RetryPolicy{MaxAttempts: math.MaxInt, MinWait: 1})
-
 // worded are failures whose words callsFile shows.
 var worded = []callCase{
-	{rule: "A refusal says what to do, where neither a wait nor the cause says it.", do: get, given: each(answer{Status: 401}), want: "not done: ErrUnauthorized"},
-	{do: get, given: each(answer{Status: 402}), want: "not done: ErrPaymentRequired"},
-	{do: get, given: each(answer{Status: 404}), want: "not done: ErrNotFound"},
-	{rule: "Nothing to clear.", do: clearBYOK, given: each(answer{Status: 404}), want: "not done: ErrNotFound"},
-	{rule: "The base address is wrong.", do: getStatus, given: each(answer{Status: 404}), want: "not done: ErrNotFound"},
-	{rule: "What to do about a 400 is only known in the service's words.", do: get, given: bodies(400, "", `{"error":"bad_request"}`), want: "not done: ErrBadRequest"},
-	{rule: "A 403 or 409 that the endpoint lists, and one of a proxy, which is about something else.",
-		do: warmUpOwn, given: each(answer{Status: 403}), want: "not done: ErrForbidden"},
-	{do: get, given: each(answer{Status: 403}), want: "not done: ErrForbidden"},
-	{do: warmUpOwn, given: each(answer{Status: 409}), want: "not done: ErrConflict"},
-	{do: get, given: each(answer{Status: 409}), want: "not done: ErrConflict"},
-	{rule: "Statuses that HTTP does not know.", do: post,
-		given: each(answer{Status: 0, Body: anyReply}, answer{Status: 99, Body: anyReply}, answer{Status: 600, Body: anyReply}), want: inDoubt},
-	{rule: "A clock that does not wait ends the call with its error.", do: get, opts: options{agentmessaging.WithClock(brokenClock{})},
+	{rule: "The error of a 4xx says what to do, where neither a wait nor the cause says it.",
+		do: get, given: each(bare(401)), want: "not done: ErrUnauthorized"},
+	{do: get, given: each(bare(402)), want: "not done: ErrPaymentRequired"},
+	{do: get, given: each(bare(404)), want: "not done: ErrNotFound"},
+	{rule: "A 404 to ClearBYOK may mean that nothing is stored.",
+		do: clearBYOK, given: each(bare(404)), want: "not done: ErrNotFound"},
+	{rule: "A 404 to a call without an agent means that the base address is wrong.",
+		do: getStatus, given: each(bare(404)), want: "not done: ErrNotFound"},
+	{rule: "A 400 is advised on only if it is in the service's words.",
+		do: get, given: bodies(400, "", `{"error":"bad_request"}`), want: "not done: ErrBadRequest"},
+	{rule: "A 403 or 409 is advised on only if the endpoint lists it. Any other is a proxy's, about something else.",
+		do: warmUpOwn, given: each(bare(403)), want: "not done: ErrForbidden"},
+	{do: get, given: each(bare(403)), want: "not done: ErrForbidden"},
+	{do: warmUpOwn, given: each(bare(409)), want: "not done: ErrConflict"},
+	{do: get, given: each(bare(409)), want: "not done: ErrConflict"},
+	{rule: "A POST that got a status which HTTP does not define is in doubt.",
+		do: post, given: slices.Concat(bodies(0, anyReply), bodies(99, anyReply), bodies(600, anyReply)), want: inDoubt},
+	{rule: "A clock that does not wait ends the call with its error.",
+		do: get, opts: options{agentmessaging.WithClock(brokenClock{})},
 		given: inOrder(notDialed, okAnswer), want: "not done: io.ErrUnexpectedEOF"},
-	{rule: "A redirect is not followed. Only its host is named: the rest may hold a credential.", do: getStatus,
-		given: each(
-			with(302, "Location", "https://elsewhere.example/?key=canary"), with(307, "Location", "/elsewhere?key=canary"), with(300, "Location", "https://canary b/%zz"),
-			with(302, "Location", "https://"+testKey+".example/"),
-			with(304, "Location", ""), with(399, "Location", "https://elsewhere.example/")), want: "not done"},
+	{rule: "A redirect is not followed. Only its host is named: the rest may hold a credential.",
+		do: getStatus, given: each(
+			with(302, "Location", "https://elsewhere.example/?key=canary"), with(307, "Location", "/elsewhere?key=canary"),
+			with(300, "Location", "https://canary b/%zz"), with(302, "Location", "https://"+testKey+".example/"),
+			with(304, "Location", ""), with(399, "Location", "https://elsewhere.example/")),
+		want: "not done"},
 	{do: getStatus, given: each(with(400, "Location", "https://elsewhere.example/")), want: "not done: ErrBadRequest"},
-	{rule: "An error body: names are exact, each is there once, and what has another type or name is kept as it came.", do: get, opts: options{once},
-		given: bodies(400,
+	{rule: "Extra has the members that the interface does not list, and listed ones of another type or there twice.",
+		do: get, opts: options{once}, given: bodies(400,
 			`{"error":"first","error":"second","reason":"r","quota":12345678901234567890}`,
 			`{"error":"busy","Error":"other","TRACE_ID":"t","Limit_Key":"k","reason":null}`,
-			"          null", `{"error":"a"}x`, "<html>busy"), want: "not done: ErrBadRequest"},
-	{rule: "The documented error body.", do: get, opts: options{once},
-		given: each(answer{Status: 429, Header: http.Header{"Retry-After": {"34"}}, Body: string(must(os.ReadFile("testdata/wire/error.json")))}),
-		want:  "not done: ErrRateLimited"},
-	{rule: "A refused argument leaves no facts of an earlier call.", do: sending(message{}), given: each(okAnswer), want: "no attempt: ErrInvalid"},
-	{rule: "A CallInfo has the facts of the last answer, as it came. Secrets that an error echoes are taken out.", do: get,
-		given: bodies(200, `{"agent_id":"a","trace_id":"t","mood":"`+testKey+`"}`), want: "done"},
+			"          null", `{"error":"a"}x`, "<html>busy"),
+		want: "not done: ErrBadRequest"},
+	{rule: "The documented error body fills the fields of the error.",
+		do: get, opts: options{once}, given: each(answer{
+			Status: 429, Header: http.Header{"Retry-After": {"34"}}, Body: string(must(os.ReadFile("testdata/wire/error.json"))),
+		}), want: "not done: ErrRateLimited"},
+	{rule: "A refused argument leaves no facts of an earlier call in the CallInfo.",
+		do: sending(message{}), given: each(okAnswer), want: "no attempt: ErrInvalid"},
+	{rule: "The CallInfo has the facts of the last answer. The body of a success is as it came, that of an error has no secrets.",
+		do: get, given: bodies(200, `{"agent_id":"a","trace_id":"t","mood":"`+testKey+`"}`), want: "done"},
 	{do: get, given: bodies(404, "no "+testKey+" here", `{"error":"not_found"}`), want: "not done: ErrNotFound"},
-	{do: get, given: inOrder(answer{Status: 429, Body: "first"}, notDialed), want: "not done, not done, not done, not done, 2.5s"},
-	{rule: "Its body keeps its members, though the message quotes some.", do: sending(message{Text: `I got {"error":"bad_request","trace_id":"trace_2"}, why?`}),
+	{do: get, given: inOrder(answer{Status: 429, Body: "first"}, notDialed),
+		want: "not done, not done, not done, not done, 2.5s"},
+	{rule: "An error body keeps its members, though the message quotes some of them.",
+		do:    sending(message{Text: `I got {"error":"bad_request","trace_id":"trace_2"}, why?`}),
 		given: bodies(400, `{"error":"bad_request","trace_id":"trace_3"}`), want: "not done: ErrBadRequest"},
-	{rule: "The words of a proxy are kept where they cannot be those of a request.", do: post,
-		given: bodies(413,
+	{rule: "A proxy's words are shown if they cannot be words of the request.",
+		do: post, given: bodies(413,
 			"<html><head><title>400 No required SSL certificate was sent</title></head></html>",
 			"<html><title>Blocked: message-canary\n</title></html>",
 			"upstream connect error, reset reason: connection failure\n",
-			`you sent {"text":"message-canary"}`, `{"message":"no healthy\nupstream","request_id":"r"}`, `{"error":{"code":"x","message":"too long"}}`, `{"message":"message-can"}`,
-			"\ufeff"+`{"error":"busy","trace_id":17}`, `{"message":"unused","error":"busy"}`, `{"error":"busy","trace_id":["\u006dessage-canary"]}`),
+			`you sent {"text":"message-canary"}`, `{"message":"no healthy\nupstream","request_id":"r"}`,
+			`{"error":{"code":"x","message":"too long"}}`, `{"message":"message-can"}`,
+			"\ufeff"+`{"error":"busy","trace_id":17}`, `{"message":"unused","error":"busy"}`,
+			`{"error":"busy","trace_id":["\u006dessage-canary"]}`),
 		want: "not done"},
-	{rule: "An error body that does not end, and one that is larger than any.", do: post,
-		given: each(answer{Status: 413, Reader: func() io.Reader {
-			return io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("cut after "+testKey)))
-		}},
-			answer{Status: 413, Body: strings.Repeat("x", 100<<10)}), want: "not done"},
-	{rule: "A limit that does not say when it opens, for a call that hardly waits.", do: get,
-		opts: retries(agentmessaging.RetryPolicy{MaxWait: 1}), given: each(tooMany("", "k")), want: "not done: ErrRateLimited"},
-	{rule: "One that refuses again after letting nobody through for the time of WithTimeout.", do: get, opts: timed(5 * time.Second), given: each(tooMany("20", "k")),
-		want: "not done, not done: ErrRateLimited, 20s"},
-	{rule: "Programs switch on identifiers: they keep the words of a message, other text does not.", do: sending(message{Text: "minute"}), opts: options{once},
-		given: bodies(429, `{"error":"not_this_minute","limit_key":"key_minute","trace_id":"minute_1","reason":"wait a minute","minute":"minute"}`),
-		want:  "not done: ErrRateLimited"},
-	{rule: "A success that cannot be read is unknown to a POST.", do: post,
-		given: bodies(200, `{"reply_text`, `{"reply":"misspelt","trace_id":"trace_7"}`, `{"reply_text":"a","reply_text":"b"}`,
-			"\n<!DOCTYPE html><html><body>secret page</body></html>", strings.Repeat(" ", 1<<20+1)), want: inDoubt},
+	{rule: "An error body may break off, or be larger than the client reads.",
+		do: post, given: each(
+			answer{Status: 413, Reader: breaksOff("{", errors.New("cut after "+testKey))},
+			answer{Status: 413, Body: strings.Repeat("x", 100<<10)}),
+		want: "not done"},
+	{rule: "A limit does not say when it opens, and the call hardly waits.",
+		do: get, opts: maxWait(1), given: each(tooMany("", "k")), want: "not done: ErrRateLimited"},
+	{rule: "A limit refuses again after letting nobody through for the time of WithTimeout.",
+		do: get, opts: timed(5 * time.Second), given: each(refused), want: "not done, not done: ErrRateLimited, 20s"},
+	{rule: "Identifiers keep words of the message, because programs switch on them. Other texts do not.",
+		do: sending(message{Text: "minute"}), opts: options{once}, given: bodies(429, `{"error":"not_this_minute",`+
+			`"limit_key":"key_minute","trace_id":"minute_1","reason":"wait a minute","minute":"minute"}`),
+		want: "not done: ErrRateLimited"},
+	{rule: "A POST whose success cannot be read is in doubt.",
+		do: post, given: bodies(200,
+			`{"reply_text`, `{"reply":"misspelt","trace_id":"trace_7"}`, `{"reply_text":"a","reply_text":"b"}`,
+			"\n<!DOCTYPE html><html><body>secret page</body></html>", strings.Repeat(" ", 1<<20+1)),
+		want: inDoubt},
 	{do: post, given: bodies(200, strings.Repeat(" ", 1<<20-len(anyReply))+anyReply), want: "done"},
-	{rule: "It is read again by a GET. Members after the wrong one count.", do: getBYOK, opts: options{once},
-		given: bodies(200, `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`, `{"ok":true,"byok":{"provider":""}}`), want: "unknown"},
-	{rule: "An object that does not confirm a change is not lost: it is not asked for again.", do: sending(setBYOK{Provider: "openai", APIKey: "provider-canary"}),
-		given: bodies(200, `{"ok":false,"byok":{"provider":"openai"}}`, `{"byok":{"provider":"openai"}}`, `{"ok":true}`, `{"ok":true,"byok":null}`, `{"ok":true,"byok":{}}`), want: "not done"},
+	{rule: "A GET whose success cannot be read is unknown. Its trace_id counts, even after the wrong member.",
+		do: getBYOK, opts: options{once}, want: "unknown",
+		given: bodies(200, `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`, `{"ok":true,"byok":{"provider":""}}`)},
+	{rule: "A JSON object that does not confirm a change ends the call: the answer is not lost.",
+		do: sending(setBYOK{Provider: "openai", APIKey: "provider-canary"}), given: bodies(200,
+			`{"ok":false,"byok":{"provider":"openai"}}`, `{"byok":{"provider":"openai"}}`,
+			`{"ok":true}`, `{"ok":true,"byok":null}`, `{"ok":true,"byok":{}}`),
+		want: "not done"},
 	{do: clearBYOK, given: bodies(200, `{"ok":false}`, `{}`), want: "not done"},
-	{rule: "What an attempt at a POST did, and how its answer was missed.", do: warmUp, given: bodies(503, `{"error":"byok_unavailable"}`), want: "not done: ErrUnavailable"},
-	{do: warmUp, given: each(answer{Status: 503}), want: inDoubt + " ErrUnavailable"},
-	{do: warmUp, given: each(answer{Err: errors.New("stream error: stream ID 1; REFUSED_STREAM; received from peer")}), want: inDoubt},
-	{do: leaving(onlyByLeave, warmUp), given: each(answer{Before: leave, Err: errLeft}), want: inDoubt + " context.Canceled io.ErrUnexpectedEOF"},
-	{rule: "Only the 503 that the interface lists for the endpoint, in the service's words, says that nothing was done: here it is none.", do: post,
-		given: bodies(503, `{"error":"byok_unavailable"}`), want: inDoubt + " ErrUnavailable"},
-	{rule: "A transport without hooks may have delivered the request, and dialed another address then.", do: post,
-		given: each(answer{Err: &net.OpError{Op: "dial", Err: errors.New("second site refused")}}), want: inDoubt},
-	{rule: "The default timeout is five minutes.", do: get, given: each(hang), want: "unknown: context.DeadlineExceeded, 5m0s"},
-	{rule: "The Timeout of the http.Client bounds an attempt.", do: get, opts: timed(time.Hour), timeout: 10 * time.Second,
+	{rule: "A 503 that the interface lists, in the service's words, says that a POST was not carried out. Any other 503 does not.",
+		do: warmUp, given: bodies(503, `{"error":"byok_unavailable"}`), want: "not done: ErrUnavailable"},
+	{do: warmUp, given: each(bare(503)), want: inDoubt + " ErrUnavailable"},
+	{do: post, given: bodies(503, `{"error":"byok_unavailable"}`), want: inDoubt + " ErrUnavailable"},
+	{rule: "A POST whose stream was refused, or whose caller left, is in doubt.",
+		do: warmUp, given: each(failing("stream error: stream ID 1; REFUSED_STREAM; received from peer")), want: inDoubt},
+	{do: leaving(onlyByLeave, warmUp), given: each(leftDuring(answer{Err: errLeft})), want: inDoubt + " " + userLeft},
+	{rule: "A transport without hooks may have sent the request, and dialed another address after that.",
+		do: post, given: each(answer{Err: &net.OpError{Op: "dial", Err: errors.New("second site refused")}}), want: inDoubt},
+	{rule: "The Timeout of the http.Client bounds an attempt.",
+		do: get, opts: timed(time.Hour), timeout: 10 * time.Second,
 		given: each(hang), want: "unknown, unknown, unknown: context.DeadlineExceeded, 31.5s"},
-	{rule: "A transport may have a shorter timeout. Then no timeout of the client is named.", do: post,
-		given: each(answer{Err: context.DeadlineExceeded}), want: inDoubt + " context.DeadlineExceeded"},
-	{rule: "WithTimeout bounds the call, where it is shorter.", do: get, opts: timed(7 * time.Second), timeout: 10 * time.Second,
+	{rule: "A transport may have a shorter timeout. Then the error names no timeout of the client.",
+		do: post, given: each(answer{Err: context.DeadlineExceeded}), want: inDoubt + " context.DeadlineExceeded"},
+	{rule: "WithTimeout bounds the call, if it is shorter than the Timeout of the http.Client.",
+		do: get, opts: timed(7 * time.Second), timeout: 10 * time.Second,
 		given: each(hang), want: "unknown: context.DeadlineExceeded, 7s"},
-	{rule: "WithTimeout and the deadline cut no backoff: the call ends at once, and says why.", do: within(400*time.Millisecond, get), given: inOrder(notDialed, okAnswer), want: "not done"},
-	{rule: "WithTimeout counts attempts, and pauses in full: twice 3 and 4 s leave 1 s for an attempt, also by a clock that goes back. Waited does not become negative.", do: get,
-		opts:  append(timed(15*time.Second), append(retries(agentmessaging.RetryPolicy{MaxAttempts: 9}), backward)...),
+	{rule: "The deadline cuts no backoff short: the call ends at once, and says why.",
+		do: within(400*time.Millisecond, get), given: inOrder(notDialed, okAnswer), want: "not done"},
+	{rule: "WithTimeout bounds attempts and pauses, by a clock that goes back too: after twice 3 s and 4 s, 1 s is left.",
+		do: get, opts: append(timed(15*time.Second), retries(policy{MaxAttempts: 9})[0], backward),
 		given: each(slow(3*time.Second, busy("4"))), want: "unknown, unknown, unknown: ErrUnavailable, 15s"},
-	{rule: "An observer may give an attempt less time. That is neither of the two.", do: get, opts: options{once, at("AttemptStart", ending(time.Second))}, timeout: 10 * time.Second,
+	{rule: "An observer may end an attempt earlier. Then the error names neither timeout.",
+		do: get, opts: options{once, at("AttemptStart", ending(time.Second))}, timeout: 10 * time.Second,
 		given: each(hang), want: "unknown: context.DeadlineExceeded, 1s"},
-	{rule: "An outage: ten failures are repeated, and one for each five calls that succeeded. Siblings share this budget; TestRetryBudget has more of it.",
+	{rule: "In an outage, siblings share ten retries, and one for each five calls that succeeded (see TestRetryBudget).",
 		do: inTurn(append(slices.Repeat([]doCall{get}, 6), by(hasty, get))...), opts: tireless,
-		given: inOrder(append(slices.Repeat([]answer{okAnswer}, 5), answer{Status: 502})...),
+		given: inOrder(append(slices.Repeat([]answer{okAnswer}, 5), bare(502))...),
 		want:  strings.Repeat("done, ", 5) + strings.Repeat("unknown, ", 12) + "unknown: ErrServer, 2.047µs"},
-	{rule: "A sibling with its own clock has a budget of its own.", do: inTurn(get, by(agentmessaging.WithClock(quota.RealClock{}), get)), opts: tireless,
-		given: each(answer{Status: 502}), want: strings.Repeat("unknown, ", 21) + "unknown: ErrServer, 2.046µs"},
-	{rule: "A cancel at the decision to wait for a limit is a cancel in line: no 429.", do: leaving(onlyByLeave, get), opts: options{at("Retry", leaveNow)},
-		given: inOrder(tooMany("1", "k"), okAnswer), want: "not done: context.Canceled io.ErrUnexpectedEOF"},
-	{rule: "Long words are cut, each by its own bound, so that there is room for the others.", do: get,
-		given: bodies(400, longWords(0), longWords(1)), want: "not done: ErrBadRequest"},
-	{do: get, opts: options{once}, given: each(answer{Err: errors.New(strings.Repeat("Z", 200))}, answer{Err: errors.New(strings.Repeat("Z", 201))}, answer{Err: errors.New(strings.Repeat("é", 101))}), want: "unknown"},
+	{rule: "A sibling with its own clock has its own retry budget.",
+		do: inTurn(get, by(agentmessaging.WithClock(quota.RealClock{}), get)), opts: tireless,
+		given: each(bare(502)), want: strings.Repeat("unknown, ", 21) + "unknown: ErrServer, 2.046µs"},
+	{rule: "A caller who leaves when the call decides to wait for a limit gets no ErrRateLimited.",
+		do: leaving(onlyByLeave, get), opts: options{at("Retry", leaveNow)},
+		given: inOrder(tooMany("1", "k"), okAnswer), want: "not done: " + userLeft},
+	{rule: "Long words are cut, each by its own bound, so that there is room for the others.",
+		do: get, given: bodies(400, longWords(0), longWords(1)), want: "not done: ErrBadRequest"},
+	{do: get, opts: options{once}, want: "unknown",
+		given: each(failing(strings.Repeat("Z", 200)), failing(strings.Repeat("Z", 201)), failing(strings.Repeat("é", 101)))},
 }
 
 // longWords is an error body with members that are longer than an error shows.
@@ -355,56 +421,65 @@ func longWords(longer int) string {
 
 // reported are calls for which callsFile shows the events and the log records.
 var reported = []callCase{
-	{rule: "A message.", do: post, given: each(okAnswer), want: "done"},
-	{rule: "An agent that is made: its id is known at the end.", do: sending(create{}), given: each(okAnswer), want: "done"},
-	{rule: "A 4xx is the caller's affair; other failures are warnings.", do: post, given: each(answer{Status: 399}, answer{Status: 499}), want: "not done"},
-	{do: post, given: each(answer{Status: 400}), want: "not done: ErrBadRequest"},
-	{rule: "A 429 is waited for, here by the cool-down.", do: post,
-		given: inOrder(tooMany("3", "key_minute"), answer{Status: 500}), want: "not done, " + inDoubt + " ErrServer, 3s"},
-	{rule: "A call that never reached the service is repeated.", do: post, given: each(notDialed), want: gaveUp},
-	{rule: "A limiter makes the call wait, which is no part of the time of the call.", do: post,
-		opts: append(timed(10*time.Second), agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})), timeout: time.Second,
+	{rule: "The events of a message.", do: post, given: each(okAnswer), want: "done"},
+	{rule: "A 4xx is the application's affair. Other failures are warnings.",
+		do: post, given: each(bare(399), bare(499)), want: "not done"},
+	{do: post, given: each(bare(400)), want: "not done: ErrBadRequest"},
+	{rule: "The cool-down waits after a 429.",
+		do: post, given: inOrder(tooMany("3", "key_minute"), bare(500)), want: "not done, " + inDoubt + " ErrServer, 3s"},
+	{rule: "A limiter's wait is no part of the time that WithTimeout and the http.Client allow.",
+		do: post, opts: append(timed(10*time.Second), limiterWaits(time.Minute)...), timeout: time.Second,
 		given: inOrder(notDialed, okAnswer), want: "not done, done, 2m0.5s"},
-	{rule: "What a limiter takes below a millisecond is a decision and no wait.", do: post,
-		opts: options{agentmessaging.WithLimiter(&limiterStub{wait: time.Millisecond - 1})}, given: each(okAnswer), want: "done, 999.999µs"},
-	{rule: "An observer may drop the deadline, or set a later one. It still holds, or WithTimeout if the call lost it at its start.", do: within(10*time.Second, post),
-		opts: options{at("CallStart", context.WithoutCancel)}, given: each(hang), want: inDoubt + " context.DeadlineExceeded, 5m0s"},
-	{do: within(10*time.Second, post), opts: options{at("AttemptStart", context.WithoutCancel), agentmessaging.WithLimiter(&limiterStub{wait: time.Minute})},
+	{rule: "A limiter that takes less than a millisecond decides, and does not wait.",
+		do: post, opts: limiterWaits(time.Millisecond - 1), given: each(okAnswer), want: "done, 999.999µs"},
+	{rule: "An observer of CallStart that drops the deadline leaves the call WithTimeout.",
+		do: within(10*time.Second, post), opts: options{at("CallStart", context.WithoutCancel)},
+		given: each(hang), want: inDoubt + " context.DeadlineExceeded, 5m0s"},
+	{rule: "After that event, the deadline holds whatever an observer does.",
+		do: within(10*time.Second, post), opts: append(limiterWaits(time.Minute), at("AttemptStart", context.WithoutCancel)),
 		given: each(okAnswer), want: "not done: ErrRateLimited context.DeadlineExceeded, 10s, requests: 0"},
-	{do: within(10*time.Second, post), opts: options{at("RequestStart", ending(time.Hour))}, given: each(hang), want: inDoubt + " context.DeadlineExceeded, 10s"},
-	{rule: "A call that cannot wait for a limit is refused here, at once.", do: inTurn(impatient, within(299*time.Second, get)),
-		opts:  retries(agentmessaging.RetryPolicy{MaxWait: time.Hour}),
+	{do: within(10*time.Second, post), opts: options{at("RequestStart", ending(time.Hour))},
+		given: each(hang), want: inDoubt + " context.DeadlineExceeded, 10s"},
+	{rule: "The cool-down refuses a call that cannot wait for the limit, at once.",
+		do: inTurn(impatient, within(299*time.Second, get)), opts: maxWait(time.Hour),
 		given: inOrder(tooMany("420", "key_day"), okAnswer), want: "not done, not done: ErrRateLimited, requests: 1"},
-	{rule: "A cool-down is reported once. Its limit_key is foreign text: one line of 64 bytes, without the key.", do: inTurn(impatient, within(time.Second, post), get),
-		given: inOrder(tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), tooMany("20", testKey+`\n`+strings.Repeat("k", 100)), okAnswer),
-		want:  "not done, not done, done, 20s"},
-	{rule: "Siblings share the cool-down, but for one that has none, and one with another clock.",
+	{rule: "A cool-down is reported once. Its limit_key is foreign text: one line of 64 bytes, without the key.",
+		do: inTurn(impatient, within(time.Second, post), get), given: inOrder(foreignLimit, foreignLimit, okAnswer),
+		want: "not done, not done, done, 20s"},
+	{rule: "Siblings share the cool-down, but not with one that has none or another clock.",
 		do:    inTurn(impatient, by(agentmessaging.WithoutCoolDown(), impatient), by(backward, impatient), by(hasty, get), get),
 		opts:  options{agentmessaging.WithClock(quota.RealClock{})},
-		given: inOrder(tooMany("20", "k"), tooMany("20", "k"), tooMany("20", "k"), okAnswer), want: "not done, not done, not done, not done, done, 20s, requests: 4"},
-	{rule: "What the service and the transport echo is taken out. The result is the service's word.", do: sending(create{SystemPrompt: "prompt-canary"}),
-		given: each(answer{Err: errors.New("transport says " + testKey + " and prompt-canary")}), want: inDoubt},
-	{do: sending(create{SystemPrompt: "prompt-canary"}),
-		given: bodies(599, `{"error":"broken","reason":"prompt-canary of `+testKey+`"}`), want: inDoubt + " ErrServer"},
-	{do: sending(create{}), given: bodies(200, `{"agent_id":"agent-`+testKey+`","status":"active","trace_id":"\n`+testKey+`"}`), want: "done"},
-	{rule: "A limiter refuses: nothing is sent.", do: post, opts: options{agentmessaging.WithLimiter(&limiterStub{
-		refusal: &agentmessaging.Error{StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour},
-	})}, given: each(okAnswer), want: "not done: ErrRateLimited, requests: 0"},
-	{do: post, opts: options{agentmessaging.WithLimiter(&limiterStub{refusal: errLeft})}, given: each(okAnswer), want: "not done: io.ErrUnexpectedEOF, requests: 0"},
-	{rule: "What it says is shown as the words of an answer are.", do: post, opts: options{agentmessaging.WithLimiter(&limiterStub{
-		refusal: &agentmessaging.Error{StatusCode: 429, Code: testKey, TraceID: testKey, LimitKey: "per-key:" + testKey, Reason: "message-canary", RetryAfter: -1},
-	})}, given: each(okAnswer), want: "not done: ErrRateLimited, requests: 0"},
-	{rule: "A limiter whose error is a nil *Error has not refused, but gave no permit.", do: post,
-		opts: options{agentmessaging.WithLimiter(&limiterStub{refusal: (*agentmessaging.Error)(nil)})}, given: each(okAnswer), want: "not done, requests: 0"},
-	{rule: "An argument is refused: no event.", do: sending(message{}), given: each(okAnswer), want: "no attempt: ErrInvalid"},
-	{rule: "An error of the transport is one line.", do: post, given: each(answer{Err: errors.New("line\nbroken")}), want: inDoubt},
-	{rule: "A caller who leaves inside the answer's body, or during the dial, gets no retry.", do: leaving(onlyByLeave, get),
-		given: each(answer{Before: leave, Status: 200, Reader: func() io.Reader { return iotest.ErrReader(context.Canceled) }}), want: "unknown: context.Canceled io.ErrUnexpectedEOF"},
-	{do: leaving(onlyByLeave, get), given: each(answer{Before: leave, Err: notDialed.Err}), want: "not done: context.Canceled io.ErrUnexpectedEOF"},
-	{do: leaving(onlyByLeave, post), given: each(answer{Before: leave, Err: errLeft}), want: inDoubt + " context.Canceled io.ErrUnexpectedEOF"},
-	{rule: "A 5xx is a warning too, though nothing is in doubt.", do: get, opts: options{once}, given: each(answer{Status: 500}), want: "unknown: ErrServer"},
-	{rule: "A context has ended before the call.", do: within(0, post), given: each(okAnswer), want: "no attempt: context.DeadlineExceeded"},
+		given: inOrder(refused, refused, refused, okAnswer),
+		want:  "not done, not done, not done, not done, done, 20s, requests: 4"},
+	{rule: "Events show no secret that the service or the transport echoes. The result keeps the service's words.",
+		do: prompting, given: each(failing("transport says " + testKey + " and prompt-canary")), want: inDoubt},
+	{do: prompting, given: bodies(599, `{"error":"broken","reason":"prompt-canary of `+testKey+`"}`), want: inDoubt + " ErrServer"},
+	{do: sending(create{}), want: "done",
+		given: bodies(200, `{"agent_id":"agent-`+testKey+`","status":"active","trace_id":"\n`+testKey+`"}`)},
+	{rule: "A limiter refuses the call: nothing is sent.",
+		do: post, opts: limiterRefuses(&agentmessaging.Error{
+			StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour,
+		}), given: each(okAnswer), want: "not done: ErrRateLimited, requests: 0"},
+	{do: post, opts: limiterRefuses(errLeft), given: each(okAnswer), want: "not done: io.ErrUnexpectedEOF, requests: 0"},
+	{rule: "The words of a limiter are shown as the words of an answer are.",
+		do: post, opts: limiterRefuses(&agentmessaging.Error{
+			StatusCode: 429, Code: testKey, TraceID: testKey, LimitKey: "per-key:" + testKey, Reason: "message-canary", RetryAfter: -1,
+		}), given: each(okAnswer), want: "not done: ErrRateLimited, requests: 0"},
+	{rule: "A limiter whose error is a nil *Error has not refused, but gave no permit.",
+		do: post, opts: limiterRefuses((*agentmessaging.Error)(nil)), given: each(okAnswer), want: "not done, requests: 0"},
+	{rule: "A refused argument causes no event.", do: sending(message{}), given: each(okAnswer), want: "no attempt: ErrInvalid"},
+	{rule: "An error of the transport is one line.", do: post, given: each(failing("line\nbroken")), want: inDoubt},
+	{rule: "A caller who leaves inside the answer's body, or during the dial, gets no retry.",
+		do: leaving(onlyByLeave, get), given: each(leftDuring(answer{Status: 200, Reader: breaksOff("", context.Canceled)})),
+		want: "unknown: " + userLeft},
+	{do: leaving(onlyByLeave, get), given: each(leftDuring(answer{Err: notDialed.Err})), want: "not done: " + userLeft},
+	{do: leaving(onlyByLeave, post), given: each(leftDuring(answer{Err: errLeft})), want: inDoubt + " " + userLeft},
+	{rule: "A 5xx to a GET is a warning, though nothing is in doubt.",
+		do: get, opts: options{once}, given: each(bare(500)), want: "unknown: ErrServer"},
 }
+
+// foreignLimit is a 429 whose limit_key is long, of two lines, and echoes the key.
+var foreignLimit = tooMany("20", testKey+`\n`+strings.Repeat("k", 100))
 
 var updateCalls = flag.Bool("update-calls", false, "write what is seen of the calls into "+callsFile)
 

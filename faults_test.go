@@ -26,7 +26,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -260,9 +259,6 @@ func TestOddRetryAfter(t *testing.T) {
 // TestContextMatrix ends the context at each moment of a call.
 func TestContextMatrix(t *testing.T) {
 	page := page{{"The context ends", "GET, PUT, DELETE", "POST"}}
-	cut := func() io.Reader {
-		return io.MultiReader(strings.NewReader(anyReply[:20]), iotest.ErrReader(context.Canceled))
-	}
 	for _, moment := range []struct {
 		name   string
 		after  time.Duration
@@ -270,8 +266,8 @@ func TestContextMatrix(t *testing.T) {
 	}{
 		{"before the call", beforeTheCall, okAnswer},
 		{"before the answer", 5 * time.Second, hang},
-		{"inside the answer's body", onlyByLeave, answer{Before: leave, Status: 200, Reader: cut}},
-		{"just as the success arrives", onlyByLeave, answer{Before: leave, Status: 200, Body: anyReply}},
+		{"inside the answer's body", onlyByLeave, leftDuring(answer{Status: 200, Reader: breaksOff(anyReply[:20], context.Canceled)})},
+		{"just as the success arrives", onlyByLeave, leftDuring(okAnswer)},
 		{"during the wait after a 429", 5 * time.Second, tooMany("60", "")},
 		{"during the wait after a failed dial", 200 * time.Millisecond, notDialed},
 	} {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
@@ -56,9 +57,9 @@ func through(transport http.RoundTripper) agentmessaging.Option {
 
 var (
 	// once makes a call try once.
-	once = agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1})
+	once = agentmessaging.WithRetry(policy{MaxAttempts: 1})
 	// quick keeps waits on real sockets too short to notice.
-	quick = agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: time.Microsecond})
+	quick = agentmessaging.WithRetry(policy{MinWait: time.Microsecond})
 )
 
 // jitter fixes the random number, in [0, 1), that decides the jitter of every wait.
@@ -69,41 +70,45 @@ func jitter(random float64) agentmessaging.Option {
 // doCall makes one call.
 type doCall func(context.Context, *agentmessaging.Client) error
 
-// get calls an idempotent endpoint.
-func get(ctx context.Context, c *agentmessaging.Client) error {
-	_, err := c.GetAgent(ctx, "agent_1")
-	return err
-}
+// A plainCall is a call whose parameters are the same in every test.
+type plainCall func(context.Context, *agentmessaging.Client) (any, error)
 
-// The other endpoints without arguments.
 var (
-	getStatus = func(ctx context.Context, c *agentmessaging.Client) error { _, err := c.Status(ctx); return err }
-	getBYOK   = func(ctx context.Context, c *agentmessaging.Client) error { _, err := c.GetBYOK(ctx); return err }
-	clearBYOK = func(ctx context.Context, c *agentmessaging.Client) error { return c.ClearBYOK(ctx) }
+	getAgent   plainCall = func(ctx context.Context, c *agentmessaging.Client) (any, error) { return c.GetAgent(ctx, "agent_1") }
+	readStatus plainCall = func(ctx context.Context, c *agentmessaging.Client) (any, error) { return c.Status(ctx) }
+	readBYOK   plainCall = func(ctx context.Context, c *agentmessaging.Client) (any, error) { return c.GetBYOK(ctx) }
+	deleteBYOK plainCall = func(ctx context.Context, c *agentmessaging.Client) (any, error) { return nil, c.ClearBYOK(ctx) }
+
+	get, getStatus, getBYOK, clearBYOK = sending(getAgent), sending(readStatus), sending(readBYOK), sending(deleteBYOK)
 )
 
 // post calls an endpoint whose requests must not be repeated.
 var post = sending(message{Text: "message-canary"})
 
-// sending makes the call whose parameters have the type of params.
+// sending makes the call whose parameters have the type of params, or a plainCall.
 func sending(params any) doCall {
-	return func(ctx context.Context, client *agentmessaging.Client) (err error) {
-		switch p := params.(type) {
-		case create:
-			_, err = client.CreateAgent(ctx, p)
-		case message:
-			_, err = client.SendMessage(ctx, "agent_1", p)
-		case setBYOK:
-			_, err = client.SetBYOK(ctx, p)
-		case agentmessaging.SMSMode:
-			_, err = client.EnableSMS(ctx, "agent_1", p)
-		case agentmessaging.LLMMode:
-			_, err = client.WarmUp(ctx, p)
-		default:
-			panic(fmt.Sprintf("no call takes a %T", p))
-		}
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		_, err := call(ctx, client, params)
 		return err
 	}
+}
+
+func call(ctx context.Context, client *agentmessaging.Client, params any) (result any, err error) {
+	switch p := params.(type) {
+	case create:
+		return client.CreateAgent(ctx, p)
+	case message:
+		return client.SendMessage(ctx, "agent_1", p)
+	case setBYOK:
+		return client.SetBYOK(ctx, p)
+	case agentmessaging.SMSMode:
+		return client.EnableSMS(ctx, "agent_1", p)
+	case agentmessaging.LLMMode:
+		return client.WarmUp(ctx, p)
+	case plainCall:
+		return p(ctx, client)
+	}
+	panic(fmt.Sprintf("no call takes %#v", params))
 }
 
 // endpoint is a call of one endpoint.
@@ -211,6 +216,11 @@ type answer struct {
 	Err    error               // the transport returns it instead of an answer
 	Reader func() io.Reader    // if set, replaces Body
 	Before func(*http.Request) // is called first
+}
+
+// breaksOff returns the Reader of a body that ends with an error.
+func breaksOff(text string, err error) func() io.Reader {
+	return func() io.Reader { return io.MultiReader(strings.NewReader(text), iotest.ErrReader(err)) }
 }
 
 // tooMany is a 429 that names a limit and asks to wait, unless either is "".

@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -121,16 +119,16 @@ func (r *badReader) Read(p []byte) (int, error) {
 }
 
 // badObserver misbehaves at events of one type.
-func badObserver(event agentmessaging.Event) func(m *mischief) agentmessaging.Option {
+func badObserver(event string) func(m *mischief) agentmessaging.Option {
 	return func(m *mischief) agentmessaging.Option {
-		return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
-			if reflect.TypeOf(e) == reflect.TypeOf(event) && m.misbehave(ctx) == "lies" {
-				ended, cancel := context.WithCancel(ctx)
-				cancel()
-				return ended
+		return at(event, func(ctx context.Context) context.Context {
+			if m.misbehave(ctx) != "lies" {
+				return nil
 			}
-			return nil
-		}))
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			return ended
+		})
 	}
 }
 
@@ -214,17 +212,6 @@ func (m *mischief) beforeSend(ctx context.Context, _ int) error {
 	return ctx.Err()
 }
 
-type badJar struct{ *mischief }
-
-func (j badJar) SetCookies(*url.URL, []*http.Cookie) {}
-
-func (j badJar) Cookies(*url.URL) []*http.Cookie {
-	if j.misbehave(j.t.Context()) == "lies" {
-		return []*http.Cookie{{Name: "not a name", Value: "\n"}}
-	}
-	return nil
-}
-
 // The outcomes of a call in which a part misbehaves. cannot: the part cannot misbehave in
 // this way.
 const limited, panics, cannot = "error 429", "panic", ""
@@ -241,14 +228,14 @@ var badParts = []struct {
 	{"transport", transportOf(badTransport), ways{"blocks": noAnswer, "returns nil": unknown, "returns both": unknown}},
 	{"body of a 429", transportOf(badBody(429)), ways{"blocks": success, "returns both": success}},
 	{"body of a success", transportOf(badBody(200)), ways{"blocks": unknown, "returns both": success, "lies": unknown}},
-	{"observer of CallStart", badObserver(agentmessaging.CallStart{}), ways{"lies": noAnswer}},
-	{"observer of AttemptStart", badObserver(agentmessaging.AttemptStart{}), ways{"lies": noAnswer}},
-	{"observer of RequestStart", badObserver(agentmessaging.RequestStart{}), nil},
-	{"observer of AttemptEnd", badObserver(agentmessaging.AttemptEnd{}), ways{"blocks": limited}},
-	{"observer of Retry", badObserver(agentmessaging.Retry{}), ways{"blocks": limited}},
-	{"observer of LimiterWait", badObserver(agentmessaging.LimiterWait{}), nil},
-	{"observer of CoolDown", badObserver(agentmessaging.CoolDown{}), ways{"blocks": limited}},
-	{"observer of CallEnd", badObserver(agentmessaging.CallEnd{}), ways{"blocks": success}},
+	{"observer of CallStart", badObserver("CallStart"), ways{"lies": noAnswer}},
+	{"observer of AttemptStart", badObserver("AttemptStart"), ways{"lies": noAnswer}},
+	{"observer of RequestStart", badObserver("RequestStart"), nil},
+	{"observer of AttemptEnd", badObserver("AttemptEnd"), ways{"blocks": limited}},
+	{"observer of Retry", badObserver("Retry"), ways{"blocks": limited}},
+	{"observer of LimiterWait", badObserver("LimiterWait"), nil},
+	{"observer of CoolDown", badObserver("CoolDown"), ways{"blocks": limited}},
+	{"observer of CallEnd", badObserver("CallEnd"), ways{"blocks": success}},
 	{"slog handler", func(m *mischief) agentmessaging.Option {
 		return agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, _ slog.Record) { m.misbehave(ctx) }}))
 	}, ways{"returns nil": cannot, "lies": cannot}},
@@ -258,9 +245,6 @@ var badParts = []struct {
 		ways{"blocks": cannot, "returns nil": cannot}},
 	{"clock", func(m *mischief) agentmessaging.Option { return agentmessaging.WithClock(badClock{mischief: m}) },
 		ways{"panics": noAnswer, "blocks": success, "returns both": noAnswer}},
-	{"cookie jar", func(m *mischief) agentmessaging.Option {
-		return agentmessaging.WithHTTPClient(&http.Client{Transport: m.service, Jar: badJar{m}})
-	}, ways{"blocks": cannot, "returns nil": cannot}},
 	{"before send", nil, ways{"returns both": noAnswer}},
 }
 
@@ -417,12 +401,7 @@ func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
 func TestObserverOfWithGetsOnlyThatClientsCalls(t *testing.T) {
 	called := ""
 	noting := func(name string) agentmessaging.Option {
-		return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
-			if _, ok := event.(agentmessaging.CallStart); ok {
-				called += name
-			}
-			return nil
-		}))
+		return at("CallStart", func(ctx context.Context) context.Context { called += name; return ctx })
 	}
 	client := newClient(t, answering(okAnswer), noting("a"), noting("b"), noting("c ")) // with three, append leaves room for a fourth
 	other, err := client.With(noting("other "))

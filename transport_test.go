@@ -99,7 +99,7 @@ func TestWarmConnection(t *testing.T) {
 				require.NoError(t, post(t.Context(), client), baseURL)
 				assert.EqualValues(t, 1, dials.Load(), "connections")
 
-				client, err := client.With(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: attempts}))
+				client, err := client.With(agentmessaging.WithRetry(policy{MaxAttempts: attempts}))
 				require.NoError(t, err, baseURL)
 				var info agentmessaging.CallInfo
 				err = get(agentmessaging.WithCallInfo(t.Context(), &info), client)
@@ -167,7 +167,7 @@ func TestRenewals(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			requests := new(atomic.Int32)
 			next := func(h *http2Peer) error { return tt.acts[min(int(requests.Load()), len(tt.acts))-1](h) }
-			policy := agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: tt.attempts})
+			policy := agentmessaging.WithRetry(policy{MaxAttempts: tt.attempts})
 			client := newClient(t, dialsTo(t, requests, net.Pipe, overHTTP2(forever(request, next))), policy, jitter(0))
 			for i, want := range tt.want {
 				var info agentmessaging.CallInfo

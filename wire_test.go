@@ -1,7 +1,6 @@
 package agentmessaging_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -29,14 +27,23 @@ func document(t *testing.T, name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// The values of the documents in Go.
+// The parameters and results of the documents.
 var (
-	needsSetup = agentmessaging.Agent{ID: "agent_1", Status: "active", TraceID: "trace_1", SMS: &agentmessaging.SMS{Status: "needs_setup"}}
-	read       = agentmessaging.Agent{ID: "agent_1", Status: "active", TraceID: "trace_1",
-		CreatedAt: "2026-01-02T03:04:05Z", UpdatedAt: "2026-01-02T03:04:06Z", SMS: &agentmessaging.SMS{Status: "active", PhoneNumber: "+15550100"}}
-	config = agentmessaging.BYOKConfig{Provider: "openai", BaseURL: "https://gateway.example/v1", Model: "m-1", Fingerprint: "f00d",
-		UpdatedAt: "2026-01-02T03:04:05Z", TraceID: "trace_1"}
-	bareConfig = agentmessaging.BYOKConfig{Provider: "openai", Model: "m-1", Fingerprint: "f00d", UpdatedAt: "2026-01-02T03:04:05Z", TraceID: "trace_1"}
+	bareAgent = agentmessaging.Agent{ID: "agent_1", Status: agentmessaging.AgentStatusActive, TraceID: "trace_1"}
+	newAgent  = agentmessaging.Agent{
+		ID: "agent_1", Status: "active", TraceID: "trace_1", SMS: &agentmessaging.SMS{Status: "needs_setup"},
+	}
+	readAgent = agentmessaging.Agent{
+		ID: "agent_1", Status: "active", CreatedAt: "2026-01-02T03:04:05Z", UpdatedAt: "2026-01-02T03:04:06Z",
+		SMS: &agentmessaging.SMS{Status: "active", PhoneNumber: "+15550100"}, TraceID: "trace_1",
+	}
+	bareConfig = agentmessaging.BYOKConfig{
+		Provider: "openai", Model: "m-1", Fingerprint: "f00d", UpdatedAt: "2026-01-02T03:04:05Z", TraceID: "trace_1",
+	}
+	config = agentmessaging.BYOKConfig{
+		Provider: "openai", BaseURL: "https://gateway.example/v1", Model: "m-1", Fingerprint: "f00d",
+		UpdatedAt: "2026-01-02T03:04:05Z", TraceID: "trace_1",
+	}
 	everything = create{
 		SystemPrompt: "Be brief.", CustomerRef: "c-17",
 		Metadata: json.RawMessage(`{"n":12345678901234567890,"deep":{"a":[1,2.50]}}`),
@@ -46,44 +53,38 @@ var (
 			BaseURL: "https://gateway.example/v1", APIKey: "pk-1", Label: "main",
 		},
 	}
-	hello        = message{Text: "Hello"}
-	hosted       = create{LLM: llm{Mode: agentmessaging.LLMModeHosted}}
-	bareProvider = setBYOK{Provider: agentmessaging.ProviderOpenAI, APIKey: "pk-1"}
-	provider     = setBYOK{Provider: agentmessaging.ProviderAnthropic, APIKey: "pk-1", BaseURL: "https://gateway.example", Model: "m-1", Label: "main"}
+	provider = setBYOK{
+		Provider: agentmessaging.ProviderAnthropic, APIKey: "pk-1", BaseURL: "https://gateway.example", Model: "m-1", Label: "main",
+	}
+	hello   = message{Text: "Hello <you> & 語", UserRef: "u-1"}
+	warned  = agentmessaging.Reply{Text: "Hi", Warnings: []string{"slow"}, TraceID: "trace_1"}
+	cold    = agentmessaging.WarmUpResult{OK: true, Warmed: false, Mode: agentmessaging.LLMModeHosted, TraceID: "trace_1"}
+	channel = agentmessaging.SMSChannel{Status: agentmessaging.SMSStatusNeedsCompliance, TraceID: "trace_1"}
 )
 
-type client = *agentmessaging.Client
-
 var documents = []struct {
-	call           string // method and path, with agent_1 for {agent_id}
-	request, reply string // names of documents; "": no body
-	do             func(context.Context, client) (any, error)
-	want           any
+	call    string // method and path, with agent_1 for {agent_id}
+	params  any    // see sending
+	request string // the name of the document that the call sends; "": no body
+	reply   string // the name of the document that answers
+	want    any
 }{
-	{"GET /v1/status", "", "status.reply", func(ctx context.Context, c client) (any, error) { return c.Status(ctx) },
+	{"GET /v1/status", readStatus, "", "status.reply",
 		&agentmessaging.ServiceStatus{OK: true, Service: "agent-messaging", Version: "1.2.3", Mode: "live", TraceID: "trace_1"}},
-	{"POST /v1/warmup", "warm_up.request", "warm_up.reply", func(ctx context.Context, c client) (any, error) { return c.WarmUp(ctx, agentmessaging.LLMModeBYOK) },
-		&agentmessaging.WarmUpResult{OK: true, Warmed: false, Mode: agentmessaging.LLMModeHosted, TraceID: "trace_1"}},
-	{"GET /v1/byok", "", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, &config},
-	{"GET /v1/byok", "", "byok.reply.bare", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, &bareConfig},
-	{"GET /v1/byok", "", "byok.reply.none", func(ctx context.Context, c client) (any, error) { return c.GetBYOK(ctx) }, (*agentmessaging.BYOKConfig)(nil)},
-	{"PUT /v1/byok", "set_byok.request", "byok.reply", func(ctx context.Context, c client) (any, error) { return c.SetBYOK(ctx, provider) }, &config},
-	{"PUT /v1/byok", "set_byok.request.bare", "byok.reply.bare", func(ctx context.Context, c client) (any, error) { return c.SetBYOK(ctx, bareProvider) }, &bareConfig},
-	{"DELETE /v1/byok", "", "clear_byok.reply", func(ctx context.Context, c client) (any, error) { return nil, c.ClearBYOK(ctx) }, nil},
-	{"POST /v1/agents", "create_agent.request", "create_agent.reply", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, everything) }, &needsSetup},
-	{"POST /v1/agents", "create_agent.request.hosted", "create_agent.reply.bare", func(ctx context.Context, c client) (any, error) { return c.CreateAgent(ctx, hosted) },
-		&agentmessaging.Agent{ID: "agent_1", Status: agentmessaging.AgentStatusActive, TraceID: "trace_1"}},
-	{"GET /v1/agents/agent_1", "", "get_agent.reply", func(ctx context.Context, c client) (any, error) { return c.GetAgent(ctx, "agent_1") }, &read},
-	{"POST /v1/agents/agent_1/messages", "send_message.request", "send_message.reply",
-		func(ctx context.Context, c client) (any, error) {
-			return c.SendMessage(ctx, "agent_1", message{Text: "Hello <you> & 語", UserRef: "u-1"})
-		}, &agentmessaging.Reply{Text: "Hi", Warnings: []string{"slow"}, TraceID: "trace_1"}},
-	{"POST /v1/agents/agent_1/messages", "send_message.request.bare", "send_message.reply.bare",
-		func(ctx context.Context, c client) (any, error) { return c.SendMessage(ctx, "agent_1", hello) }, &agentmessaging.Reply{Text: "Hi", TraceID: "trace_1"}},
-	{"POST /v1/agents/agent_1/channels/sms", "enable_sms.request", "enable_sms.reply",
-		func(ctx context.Context, c client) (any, error) {
-			return c.EnableSMS(ctx, "agent_1", agentmessaging.SMSModeSandbox)
-		}, &agentmessaging.SMSChannel{Status: agentmessaging.SMSStatusNeedsCompliance, TraceID: "trace_1"}},
+	{"POST /v1/warmup", agentmessaging.LLMModeBYOK, "warm_up.request", "warm_up.reply", &cold},
+	{"GET /v1/byok", readBYOK, "", "byok.reply", &config},
+	{"GET /v1/byok", readBYOK, "", "byok.reply.bare", &bareConfig},
+	{"GET /v1/byok", readBYOK, "", "byok.reply.none", (*agentmessaging.BYOKConfig)(nil)},
+	{"PUT /v1/byok", provider, "set_byok.request", "byok.reply", &config},
+	{"PUT /v1/byok", setBYOK{Provider: "openai", APIKey: "pk-1"}, "set_byok.request.bare", "byok.reply.bare", &bareConfig},
+	{"DELETE /v1/byok", deleteBYOK, "", "clear_byok.reply", nil},
+	{"POST /v1/agents", everything, "create_agent.request", "create_agent.reply", &newAgent},
+	{"POST /v1/agents", create{LLM: llm{Mode: "hosted"}}, "create_agent.request.hosted", "create_agent.reply.bare", &bareAgent},
+	{"GET /v1/agents/agent_1", getAgent, "", "get_agent.reply", &readAgent},
+	{"POST /v1/agents/agent_1/messages", hello, "send_message.request", "send_message.reply", &warned},
+	{"POST /v1/agents/agent_1/messages", message{Text: "Hello"}, "send_message.request.bare",
+		"send_message.reply.bare", &agentmessaging.Reply{Text: "Hi", TraceID: "trace_1"}},
+	{"POST /v1/agents/agent_1/channels/sms", agentmessaging.SMSModeSandbox, "enable_sms.request", "enable_sms.reply", &channel},
 }
 
 // TestDocuments checks that each call sends the documented request, and returns what the
@@ -92,7 +93,7 @@ func TestDocuments(t *testing.T) {
 	for _, tt := range documents {
 		var info agentmessaging.CallInfo
 		transport := answering(answer{Status: 200, Body: document(t, tt.reply)})
-		got, err := tt.do(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, transport))
+		got, err := call(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, transport), tt.params)
 		require.NoError(t, err, tt.reply)
 		assert.Equal(t, tt.want, got, tt.reply)
 		assert.Equal(t, "trace_1", info.TraceID, tt.reply)
@@ -109,7 +110,7 @@ func TestDocuments(t *testing.T) {
 	assert.JSONEq(t, `{"provider":"openai","base_url":"https://gateway.example/v1","model":"m-1","fingerprint":"f00d",
 		"updated_at":"2026-01-02T03:04:05Z","trace_id":"trace_1"}`, string(must(json.Marshal(config))))
 	assert.Equal(t, `{"provider":"","fingerprint":"","updated_at":"","trace_id":""}`, string(must(json.Marshal(agentmessaging.BYOKConfig{}))))
-	assert.Equal(t, 3, must(read.CreatedAt.Time()).Hour())
+	assert.Equal(t, 3, must(readAgent.CreatedAt.Time()).Hour())
 	assert.Equal(t, `{"status":"","trace_id":"t"}`, string(must(json.Marshal(agentmessaging.SMS{TraceID: "t"}))))
 }
 
@@ -146,7 +147,6 @@ func TestAnswersWithoutANeededMemberFail(t *testing.T) {
 		"Status":      {`{"service":"x"}`, `{"ok":"true"}`},
 		"WarmUp":      {`{"warmed":true}`, `{"ok":true,"mode":"hosted"}`, `{"ok":true,"warmed":1}`},
 		"GetBYOK":     {`{"ok":true}`, `{"ok":true,"byok":[]}`, `{"ok":true,"byok":{"fingerprint":"f"}}`, `{"ok":false,"byok":{"provider":"openai"}}`, `{"byok":{"provider":"openai"}}`, `{"ok":false,"byok":null}`, `{"ok":null,"byok":null}`},
-		"SetBYOK":     {`{"ok":true,"byok":{"provider":5}}`, `{"ok":true,"byok":{"provider":""}}`},
 		"CreateAgent": {`{"status":"active"}`, `{"agent_id":5}`, `{"agent_id":""}`, `{"agent_id":"a","agent_id":"a"}`},
 		"GetAgent":    {`[]`, `{"agent_id":null}`},
 		"SendMessage": {`{"trace_id":"t"}`, `{"reply_text":null}`, `{"reply_text":["a"]}`, `{"REPLY_TEXT":"hi"}`, `{"reply_text":"a","reply_text":"b"}`},
@@ -190,9 +190,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		whole := cut < 0 || cut >= len(body)
 		if !whole {
-			a.Reader = func() io.Reader {
-				return io.MultiReader(strings.NewReader(body[:cut]), iotest.ErrReader(io.ErrUnexpectedEOF))
-			}
+			a.Reader = breaksOff(body[:cut], io.ErrUnexpectedEOF)
 		}
 		var info agentmessaging.CallInfo
 		service, call := answering(a), endpoints[uint(endpoint)%uint(len(endpoints))]
