@@ -184,8 +184,9 @@ const memberError, memberTraceID, memberLimitKey, memberReason = "error", "trace
 
 var errorMembers = []string{memberError, memberTraceID, memberLimitKey, memberReason}
 
-// notDocumented returns what came in place of the documented body: a proxy's message if
-// it is safe to show, or else why the body was cut, or else err.
+// notDocumented returns an error that says what came in place of the documented body. It
+// quotes a proxy's message if that cannot be words of the request. Otherwise it says why the
+// body was cut, or else why it could not be read, which is err.
 func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error {
 	found := "the body is not the documented JSON"
 	if strings.HasPrefix(http.DetectContentType(a.Body), "text/html") {

@@ -54,13 +54,14 @@ func (p SetBYOKParams) validate() error {
 }
 
 // readBYOK reads a BYOK configuration, which counts only if ok is true. null means that no
-// key is stored. It reads ok last: an answer without a configuration may be asked for again.
+// key is stored. readBYOK checks ok last, because only the first error counts: a GET whose
+// answer lacks a configuration is repeated, and one whose answer lacks ok is not.
 func readBYOK(b *answerBody) *BYOKConfig {
 	defer readOK(b)
 	if value, _ := b.members.Get("byok"); string(value) == "null" {
 		return nil
 	}
-	byok, _ := b.object("byok") // one that is missing lacks the provider too
+	byok, _ := b.object("byok") // if it is missing, its provider is missing too
 	config := &BYOKConfig{
 		Provider: Provider(byok.needNonEmpty("provider")), BaseURL: byok.text("base_url"), Model: byok.text("model"),
 		Fingerprint: byok.text("fingerprint"), UpdatedAt: Timestamp(byok.text("updated_at")), TraceID: b.traceID,

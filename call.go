@@ -90,8 +90,8 @@ type call struct {
 	waiter quota.Waiter // the call's place in the engine
 
 	first    attempt       // allocated together with the call
-	last     *attempt      // the one that began last
-	previous *attempt      // the one before last; nil: none
+	last     *attempt      // the attempt that began last
+	previous *attempt      // the attempt before last; nil: none
 	timeLeft time.Duration // of WithTimeout, for attempts and pauses
 	pause    time.Duration // before the next attempt
 
@@ -210,9 +210,9 @@ func (c *call) makeAttempts() error {
 // would send the key and the body to an address that the caller did not choose.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// RoundTrip makes one attempt, the reading of the body included. What it returns is for
-// http.Client, which keeps the cookies: nextAttempt looks at the attempt. The library
-// never gets the user's transport, because it would close the idle connections.
+// RoundTrip makes one attempt, the reading of the body included. The response that it returns
+// is for http.Client, which takes the cookies from it: nextAttempt looks at the attempt. The
+// library never gets the user's transport, because it would close the idle connections.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if c.last.number != 0 {
 		c.previous, c.last = c.last, new(attempt)

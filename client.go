@@ -32,7 +32,7 @@ type Client struct {
 
 	// The clients that With makes share these, but one with another clock has its own retryBudget.
 	retryBudget *retryBudget
-	calls       *atomic.Uint64 // numbers the calls that have observers or a logger
+	calls       *atomic.Uint64 // how many calls had observers or a logger: numbers the next one
 }
 
 // NewClient returns a client of the service at baseURL, the address in front

@@ -82,8 +82,8 @@
 // 599, which HTTP does not define, counts as "another 5xx", but is not [ErrServer].
 //
 // A wait is never shorter than the answer's Retry-After; jitter makes it longer. A
-// Retry-After of more than a day counts as a day. If that of a 429 is 0, missing or
-// unreadable, the wait is at least 1 s. If a wait would pass the context's deadline or
+// Retry-After of more than a day counts as a day. If the Retry-After of a 429 is 0,
+// missing or unreadable, the wait is at least 1 s. If a wait would pass the context's deadline or
 // [RetryPolicy].MaxWait, the call does not wait: it returns the error at once, with
 // RetryAfter set if the answer had one.
 //

@@ -59,7 +59,7 @@ type CallEnd struct {
 	StatusCode int           // of the last answer; 0: none
 	TraceID    string        // of the last answer; one line of at most 128 bytes
 	LimitKey   string        // of the limit that refused the call, here or at the service; one line of at most 64 bytes
-	Attempts   int           // those that did not reach the service included
+	Attempts   int           // including those that did not reach the service
 	Refusals   int           // attempts that the service refused with 429
 	Waited     time.Duration // between attempts and for the limiter
 	Elapsed    time.Duration // by the client's clock, waits included
@@ -167,8 +167,8 @@ type Endpoint struct {
 // CallInfo holds the facts of one call that are not in its result. The client fills it
 // when the call returns, on errors too.
 type CallInfo struct {
-	// Attempts is how many attempts were made, those that did not reach the service
-	// included; 0 if the arguments were refused.
+	// Attempts is how many attempts were made, including those that did not reach the
+	// service; 0 if the arguments were refused.
 	Attempts int
 	// Renewals is how many of the attempts were made at once on a new HTTP/2
 	// connection, because the old one was closing and did not take the request.

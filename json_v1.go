@@ -8,7 +8,7 @@ import (
 )
 
 // replacement matches the escape \ufffd, which encoding/json writes for invalid UTF-8 in
-// a Go string. It writes U+FFFD itself without an escape.
+// a Go string. It writes a valid U+FFFD of the string without an escape.
 var replacement = regexp.MustCompile(`[^\\](\\\\)*\\ufffd`)
 
 // hasInvalidUTF8 reports whether the value that was encoded as raw holds invalid UTF-8. The

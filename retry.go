@@ -35,7 +35,7 @@ type RetryPolicy struct {
 	// MaxWait is the longest single wait, for a limit or between attempts. If the service
 	// asks for more, as for a daily limit, the error is returned at once with RetryAfter
 	// set. 0 means 90 s, enough for a minute limit. A wait after a 429 is bounded by
-	// MaxWait and the context's deadline, not by [WithTimeout]. The time in line behind
+	// MaxWait and the context's deadline, not by [WithTimeout]. The time in line after
 	// other calls is bounded by the deadline only.
 	MaxWait time.Duration
 }
@@ -100,15 +100,17 @@ func (p RetryPolicy) backoff(attempt int) time.Duration {
 }
 
 // retryBudget bounds the retries during an outage. A client and all that With makes of it
-// share one. A retry is paid for by five calls that succeeded, or by the floor, which
-// gets one retry back every floorEvery. It is for failures that the service may have
-// seen. A 429 draws nothing, because the cool-down bounds its retries. Nor does an
-// attempt that was never sent, such as a dial that failed. The zero value has a full floor.
+// share one. Five calls that succeeded pay for a retry. Without them, a retry comes from the
+// floor: maxFloor retries that need no success, of which one comes back every floorEvery.
+//
+// Only a retry after a failure that the service may have seen draws from the budget. A retry
+// after a 429 does not, because the cool-down bounds it. Nor does a retry of an attempt that
+// was never sent, such as a dial that failed. The zero value has a full floor.
 type retryBudget struct {
 	successes atomic.Int64 // calls that succeeded and have not paid for a retry yet
 
 	mu    sync.Mutex // guards what follows
-	taken float64    // of the floor, the retries that need no success
+	taken float64    // retries that were taken from the floor and have not come back
 	at    time.Time  // when taken was last updated
 }
 
@@ -163,7 +165,7 @@ const (
 // outcome is how an attempt ended: a row of the retry table.
 type outcome struct {
 	name             string
-	idempotent, post action // what follows it: after GET, PUT and DELETE, and after POST
+	idempotent, post action // what follows: after GET, PUT and DELETE, and after POST
 }
 
 // The outcomes, in the order of the table in the package documentation. A test compares
@@ -184,7 +186,7 @@ var (
 )
 
 // classify returns the outcome of an attempt that was not refused here. ctxErr is why the
-// call cannot go on; nil if it can. It does not matter once a complete answer has come.
+// call cannot go on; nil if it can. Once a complete answer has come, ctxErr does not matter.
 func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr error) *outcome {
 	switch {
 	case a.Status == 0:

@@ -69,8 +69,8 @@ type modeBody struct {
 }
 
 // EnableSMS enables the SMS channel of an agent (interface 4.9). mode is
-// sandbox, managed or byo_twilio. The service describes this operation as a
-// scaffold.
+// sandbox, managed or byo_twilio. The interface calls this operation a scaffold: expect
+// it to change.
 //
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], [ErrOutcomeUnknown].

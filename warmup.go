@@ -29,8 +29,8 @@ func (c *Client) Status(ctx context.Context) (*ServiceStatus, error) {
 	})
 }
 
-// WarmUpResult is the outcome of a warm-up (interface 4.2), which does not say what OK or
-// Warmed false means. Neither is an error: check them.
+// WarmUpResult is the outcome of a warm-up (interface 4.2). The interface does not say what
+// it means if OK or Warmed is false. Neither is an error: check them.
 type WarmUpResult struct {
 	OK     bool `json:"ok"`
 	Warmed bool `json:"warmed"`
