@@ -25,8 +25,6 @@
 package agentmessagingtest
 
 import (
-	"fmt"
-
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
@@ -53,16 +51,11 @@ func NewClient(t fakeserver.TB, fake *fakeserver.Server, opts ...agentmessaging.
 		panic("agentmessagingtest: NewClient needs the *testing.T of a test, and a fake such as fakeserver.New(t)")
 	}
 	t.Helper()
-	for i, opt := range opts {
-		if opt == nil { // checked here: agentmessaging.NewClient would also count the two options below
-			panic(fmt.Sprintf("agentmessagingtest: option %d is nil", i+1))
-		}
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
+		agentmessaging.WithHTTPClient(fake.HTTPClient(t)), agentmessaging.WithClock(fake))
+	if err == nil {
+		client, err = client.With(opts...) // an error about an option counts those of the caller only
 	}
-	all := append([]agentmessaging.Option{
-		agentmessaging.WithHTTPClient(fake.HTTPClient(t)),
-		agentmessaging.WithClock(fake),
-	}, opts...)
-	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), all...)
 	if err != nil {
 		panic("agentmessagingtest: " + err.Error())
 	}

@@ -35,7 +35,7 @@ func TestABatchWaitsNoRealTime(t *testing.T) {
 
 func TestAnUnusableArgumentPanics(t *testing.T) {
 	assert.PanicsWithValue(t, "fakeserver: New needs a test; Open makes a fake outside tests", func() { agentmessagingtest.New(nil) })
-	assert.PanicsWithValue(t, "agentmessagingtest: option 1 is nil", func() { agentmessagingtest.New(t, nil) })
+	assert.PanicsWithValue(t, "agentmessagingtest: agentmessaging: opts: option 1 is nil", func() { agentmessagingtest.New(t, nil) })
 	assert.PanicsWithValue(t, "agentmessagingtest: NewClient needs the *testing.T of a test, and a fake such as fakeserver.New(t)", func() {
 		agentmessagingtest.NewClient(t, nil)
 	})
