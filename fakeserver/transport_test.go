@@ -303,10 +303,13 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	assert.NoError(t, fake.Close())
 	assert.NoError(t, fake.Close())
 	for _, refused := range []caller{{t, client.Transport, ""}, {t, fake.Direct(), ""}} {
+		looked, got := false, false
+		trace := &httptrace.ClientTrace{GetConn: func(string) { looked = true }, GotConn: func(httptrace.GotConnInfo) { got = true }}
 		req := refused.request("POST", "/v1/agents", emptyBody)
-		req.GetBody = nil                    // so that net/http cannot send it again
-		_, err = refused.wire.RoundTrip(req) //nolint:bodyclose // there is none
+		req.GetBody = nil                                                                               // so that net/http cannot send it again
+		_, err = refused.wire.RoundTrip(req.WithContext(httptrace.WithClientTrace(t.Context(), trace))) //nolint:bodyclose // there is none
 		assert.EqualError(t, err, "dial tcp fake:443: the fake is closed: connection refused", "%T", refused.wire)
+		assert.True(t, looked && !got, "a client learns that nothing was sent")
 	}
 	fake, err = fakeserver.Open()
 	require.NoError(t, err)

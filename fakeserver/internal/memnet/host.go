@@ -225,12 +225,12 @@ func (d *dialer) dial(_ context.Context, _, to string) (net.Conn, error) {
 // even if an idle connection is open. After Host.Close it has to: Close may run outside the
 // bubble of the client, so it cannot close that connection.
 func (d *dialer) refuse(req *http.Request) (*url.URL, error) {
-	if d.host.closed.Load() {
-		return nil, dialError(fakeAddr, errClosed)
+	err := d.host.unreachable("https", d.host.Addr)
+	if err == nil {
+		err = d.host.Refuse(req, d.ip)
 	}
-	err := d.host.Refuse(req, d.ip)
 	if err != nil {
-		runGetConn(req, d.host.Addr) // as net/http would, before it dials
+		runGetConn(req, d.host.Addr) // as net/http would, before it dials: clients see that nothing was sent
 	}
 	return nil, err
 }
