@@ -277,7 +277,8 @@ var (
 	// dashboard did not issue (interface 5). Use a dashboard-issued key.
 	ErrForbidden error = kind("agentmessaging: forbidden")
 	// ErrNotFound is status 404: no such agent for this key. Use the key that
-	// created it. If the call names no agent, check the base address.
+	// created it. If the call names no agent, or Error.Code is empty, check the
+	// base address.
 	ErrNotFound error = kind("agentmessaging: not found")
 	// ErrConflict is status 409: warm-up in byok mode without a BYOK
 	// configuration (interface 4.2). Call SetBYOK first.
@@ -326,15 +327,16 @@ var kinds = map[int]struct {
 }
 
 // adviceOn returns what to do next, for the message; "" if RetryAfter or the cause says it.
-// A 400 without an error code, and a 403 or 409 that the endpoint does not list, come from
-// a proxy and mean something else.
+// An answer without an error code is not the service's (interface 2.1): a 404 may then come
+// from another address, and a 400 means something else. So does a 403 or 409 that the
+// endpoint does not list.
 func adviceOn(status int, code, method, path string) string {
 	endpoint := spec.Find(method, path)
 	listed := endpoint != nil && endpoint.Lists(status)
 	switch {
-	case status == http.StatusNotFound && strings.Contains(path, "{agent_id}"):
+	case status == http.StatusNotFound && code != "" && strings.Contains(path, "{agent_id}"):
 		return "check the agent's id and the key"
-	case status == http.StatusNotFound && endpoint == spec.ClearBYOK:
+	case status == http.StatusNotFound && code != "" && endpoint == spec.ClearBYOK:
 		return "there may be nothing to clear"
 	case status == http.StatusBadRequest && code == "", !listed && (status == http.StatusForbidden || status == http.StatusConflict):
 		return ""
