@@ -29,6 +29,7 @@ type (
 	options = []agentmessaging.Option
 	policy  = agentmessaging.RetryPolicy
 	setBYOK = agentmessaging.SetBYOKParams
+	sms     = agentmessaging.SMSParams
 )
 
 func TestNewClientRefusesBaseURL(t *testing.T) {
@@ -261,38 +262,40 @@ func TestNoBoundIsInvented(t *testing.T) {
 	}
 }
 
-// TestEnums compares the constants with the closed lists of the interface.
+// TestEnums compares the constants, and the values that the client sends, with the closed
+// lists of the interface.
 func TestEnums(t *testing.T) {
-	const providers = "openai_compat, openai, anthropic"
+	const providers, twilio = "openai_compat, openai, anthropic", "sandbox, managed, byo_twilio"
 	for _, tt := range []struct {
 		field, says, refused string
-		constants            any
 		with                 func(value string) any
 	}{
-		{"llm.mode", "hosted, byok", "none", []agentmessaging.LLMMode{agentmessaging.LLMModeHosted, agentmessaging.LLMModeBYOK},
-			func(v string) any { return create{LLM: llm{Mode: agentmessaging.LLMMode(v)}} }},
-		{"llm.tier", "fast, smart", "FAST", []agentmessaging.Tier{agentmessaging.TierFast, agentmessaging.TierSmart},
-			func(v string) any { return create{LLM: llm{Tier: agentmessaging.Tier(v)}} }},
-		{"llm.provider", providers, "other", []agentmessaging.Provider{agentmessaging.ProviderOpenAICompat, agentmessaging.ProviderOpenAI, agentmessaging.ProviderAnthropic},
-			func(v string) any { return create{LLM: llm{Provider: agentmessaging.Provider(v)}} }},
-		{"sms.mode", "none, sandbox, managed, byo_twilio", "twilio", []agentmessaging.SMSMode{agentmessaging.SMSModeNone, agentmessaging.SMSModeSandbox, agentmessaging.SMSModeManaged,
-			agentmessaging.SMSModeBYOTwilio}, func(v string) any { return create{SMS: agentmessaging.SMSParams{Mode: agentmessaging.SMSMode(v)}} }},
-		{"mode", "sandbox, managed, byo_twilio", "none", nil, func(v string) any { return agentmessaging.SMSMode(v) }},
-		{"mode", "hosted, byok", "smart", nil, func(v string) any { return agentmessaging.LLMMode(v) }},
-		{"provider", providers, "other", nil, func(v string) any { return setBYOK{Provider: agentmessaging.Provider(v), APIKey: "k"} }},
+		{"llm.mode", "hosted, byok", "none", func(v string) any { return create{LLM: llm{Mode: agentmessaging.LLMMode(v)}} }},
+		{"llm.tier", "fast, smart", "FAST", func(v string) any { return create{LLM: llm{Tier: agentmessaging.Tier(v)}} }},
+		{"llm.provider", providers, "other", func(v string) any { return create{LLM: llm{Provider: agentmessaging.Provider(v)}} }},
+		{"sms.mode", "none, " + twilio, "twilio", func(v string) any { return create{SMS: sms{Mode: agentmessaging.SMSMode(v)}} }},
+		{"mode", twilio, "none", func(v string) any { return agentmessaging.SMSMode(v) }},
+		{"mode", "hosted, byok", "smart", func(v string) any { return agentmessaging.LLMMode(v) }},
+		{"provider", providers, "other", func(v string) any { return setBYOK{Provider: agentmessaging.Provider(v), APIKey: "k"} }},
 	} {
-		values := strings.Split(tt.says, ", ")
-		if tt.constants != nil {
-			assert.Equal(t, fmt.Sprint(values), fmt.Sprint(tt.constants), tt.field)
-		}
-		for _, value := range values {
+		for value := range strings.SplitSeq(tt.says, ", ") {
 			wantSent(t, tt.with(value))
 		}
 		wantRefusedField(t, tt.with(tt.refused), tt.field, tt.says)
 	}
-	assert.Equal(t, "[disabled needs_compliance pending active needs_setup]", fmt.Sprint([]agentmessaging.SMSStatus{agentmessaging.SMSStatusDisabled,
-		agentmessaging.SMSStatusNeedsCompliance, agentmessaging.SMSStatusPending, agentmessaging.SMSStatusActive, agentmessaging.SMSStatusNeedsSetup}))
-	assert.EqualValues(t, "active", agentmessaging.AgentStatusActive)
+	for values, constants := range map[string][]any{
+		"active":                          {agentmessaging.AgentStatusActive},
+		"hosted byok":                     {agentmessaging.LLMModeHosted, agentmessaging.LLMModeBYOK},
+		"fast smart":                      {agentmessaging.TierFast, agentmessaging.TierSmart},
+		"openai_compat openai anthropic":  {agentmessaging.ProviderOpenAICompat, agentmessaging.ProviderOpenAI, agentmessaging.ProviderAnthropic},
+		"none sandbox managed byo_twilio": {agentmessaging.SMSModeNone, agentmessaging.SMSModeSandbox, agentmessaging.SMSModeManaged, agentmessaging.SMSModeBYOTwilio},
+		"disabled needs_compliance pending active needs_setup": {
+			agentmessaging.SMSStatusDisabled, agentmessaging.SMSStatusNeedsCompliance, agentmessaging.SMSStatusPending,
+			agentmessaging.SMSStatusActive, agentmessaging.SMSStatusNeedsSetup,
+		},
+	} {
+		assert.Equal(t, "["+values+"]", fmt.Sprint(constants))
+	}
 }
 
 func TestRequiredMembers(t *testing.T) {

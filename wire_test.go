@@ -47,7 +47,7 @@ var (
 	everything = create{
 		SystemPrompt: "Be brief.", CustomerRef: "c-17",
 		Metadata: json.RawMessage(`{"n":12345678901234567890,"deep":{"a":[1,2.50]}}`),
-		SMS:      agentmessaging.SMSParams{Mode: agentmessaging.SMSModeBYOTwilio},
+		SMS:      sms{Mode: agentmessaging.SMSModeBYOTwilio},
 		LLM: llm{
 			Mode: agentmessaging.LLMModeBYOK, Tier: agentmessaging.TierSmart, Model: "m-1", Provider: agentmessaging.ProviderOpenAICompat,
 			BaseURL: "https://gateway.example/v1", APIKey: "pk-1", Label: "main",
@@ -144,9 +144,10 @@ func TestUnknownAndMissingMembersDoNotFailACall(t *testing.T) {
 // A needed member must be there once, under its exact name and of its type.
 func TestAnswersWithoutANeededMemberFail(t *testing.T) {
 	useless := map[string][]string{
-		"Status":      {`{"service":"x"}`, `{"ok":"true"}`},
-		"WarmUp":      {`{"warmed":true}`, `{"ok":true,"mode":"hosted"}`, `{"ok":true,"warmed":1}`},
-		"GetBYOK":     {`{"ok":true}`, `{"ok":true,"byok":[]}`, `{"ok":true,"byok":{"fingerprint":"f"}}`, `{"ok":false,"byok":{"provider":"openai"}}`, `{"byok":{"provider":"openai"}}`, `{"ok":false,"byok":null}`, `{"ok":null,"byok":null}`},
+		"Status": {`{"service":"x"}`, `{"ok":"true"}`},
+		"WarmUp": {`{"warmed":true}`, `{"ok":true,"mode":"hosted"}`, `{"ok":true,"warmed":1}`},
+		"GetBYOK": {`{"ok":true}`, `{"ok":true,"byok":[]}`, `{"ok":true,"byok":{"fingerprint":"f"}}`,
+			`{"ok":false,"byok":{"provider":"openai"}}`, `{"byok":{"provider":"openai"}}`, `{"ok":false,"byok":null}`, `{"ok":null,"byok":null}`},
 		"CreateAgent": {`{"status":"active"}`, `{"agent_id":5}`, `{"agent_id":""}`, `{"agent_id":"a","agent_id":"a"}`},
 		"GetAgent":    {`[]`, `{"agent_id":null}`},
 		"SendMessage": {`{"trace_id":"t"}`, `{"reply_text":null}`, `{"reply_text":["a"]}`, `{"REPLY_TEXT":"hi"}`, `{"reply_text":"a","reply_text":"b"}`},
