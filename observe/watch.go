@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -117,7 +116,7 @@ func (w *Watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 	p, req := w.noteRequest(req)
 	res, err := w.transport.RoundTrip(req)
 	if p != nil && err == nil && res != nil && res.Body != nil {
-		w.readAnswer(p, res, time.Now())
+		w.readAnswer(p, res)
 	}
 	return res, err
 }
@@ -138,11 +137,11 @@ func (w *Watcher) noteRequest(req *http.Request) (*watchedCall, *http.Request) {
 	return p, req
 }
 
-// readAnswer learns from an answer that came at that time. If it needs the body, it
+// readAnswer learns from an answer. If it needs the body, it
 // replaces the body by one that copies what the caller reads. It leaves the body of a
 // 101, which callers also write to.
-func (w *Watcher) readAnswer(p *watchedCall, res *http.Response, at time.Time) {
-	p.Status, p.Header, p.at = res.StatusCode, res.Header, at
+func (w *Watcher) readAnswer(p *watchedCall, res *http.Response) {
+	p.Status, p.Header, p.at = res.StatusCode, res.Header, time.Now()
 	if _, writes := res.Body.(io.Writer); writes || !w.samples(p) {
 		w.learn(p)
 		return
@@ -426,67 +425,4 @@ func retryAfterForm(x rawcall.Exchange) string {
 		return "seconds with a fraction"
 	}
 	return "something else"
-}
-
-// ReadHAR reads a HAR 1.2 file, which browsers, proxies and the standalone fake
-// write, and returns what a [Watcher] would have learned from its calls. Calls
-// without an Authorization header in the file count as calls of one key. An entry
-// that was not sent, or whose answer is not text, is left out. A file that is not
-// HAR is an error.
-func ReadHAR(r io.Reader) (*Observation, error) {
-	var file harFile
-	if err := json.NewDecoder(r).Decode(&file); err != nil {
-		return nil, fmt.Errorf("observe: not a HAR file: %w; export the calls as HAR 1.2", err)
-	}
-	if file.Log.Entries == nil {
-		return nil, errors.New("observe: not a HAR file: it has no log.entries; export the calls as HAR 1.2")
-	}
-	w := Watch(nil)
-	for _, entry := range file.Log.Entries {
-		w.readEntry(entry)
-	}
-	return w.Observation(), nil
-}
-
-// readEntry learns from one call of a HAR file.
-func (w *Watcher) readEntry(entry harEntry) {
-	sent, answer := entry.Request, entry.Response
-	req, err := http.NewRequest(sent.Method, sent.URL, strings.NewReader(sent.PostData.Text))
-	if err != nil || answer.Status == 0 || answer.Content.Encoding != "" { // not sent, or not text
-		return
-	}
-	req.Header = sent.header()
-	p, _ := w.noteRequest(req)
-	if p == nil {
-		return
-	}
-	res := &http.Response{StatusCode: answer.Status, Header: answer.header(), Body: io.NopCloser(strings.NewReader(answer.Content.Text))}
-	w.readAnswer(p, res, entry.StartedDateTime)
-	_, _ = io.Copy(io.Discard, res.Body) // reads memory
-}
-
-type harFile struct {
-	Log struct{ Entries []harEntry }
-}
-
-// harEntry is one call.
-type harEntry struct {
-	StartedDateTime   time.Time
-	Request, Response harMessage
-}
-
-// harMessage has the members of a request and those of a response.
-type harMessage struct {
-	Method, URL       string
-	Status            int
-	Headers           []struct{ Name, Value string }
-	PostData, Content struct{ Text, Encoding string }
-}
-
-func (m harMessage) header() http.Header {
-	header := http.Header{}
-	for _, pair := range m.Headers {
-		header.Add(pair.Name, pair.Value)
-	}
-	return header
 }

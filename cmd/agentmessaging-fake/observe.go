@@ -27,7 +27,6 @@ it could not finish or did not see an answer that the baseline has.
                    again, and all findings are printed
   --baseline FILE  ask everything, print what differs from the findings of an earlier run, and keep those that were
                    not seen; may be the same FILE, which the first run makes
-  --har FILE       ask nothing: learn from the calls in a HAR file, which browsers and proxies write
   --budget PARTS   what it may spend: requests=490,creations=24,warmups=8,wait=15m unless said otherwise,
                    which is below half of each daily limit of a preview key
   --byok           it may set and clear the provider key that the API key has stored: up to 3 times
@@ -36,8 +35,8 @@ it could not finish or did not see an answer that the baseline has.
 // observation is one run of observe: the paths of its flags, what it may spend, and
 // whom it asks.
 type observation struct {
-	// The paths of --baseline, --out and --har; "" if they are not given.
-	baseline, out, har string
+	// The paths of --baseline and --out; "" if they are not given.
+	baseline, out string
 	// budget is what the calls may spend of the key's limits.
 	budget observe.Spend
 	target observe.Target
@@ -86,7 +85,6 @@ func parseObserve(args, environ []string) (*observation, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.baseline, "baseline", "", "")
 	flags.StringVar(&o.out, "out", "", "")
-	flags.StringVar(&o.har, "har", "", "")
 	flags.Var(&o.budget, "budget", "")
 	byok := flags.Bool("byok", false, "")
 	if err := flags.Parse(args); err != nil {
@@ -104,9 +102,9 @@ func parseObserve(args, environ []string) (*observation, error) {
 }
 
 // check finds what would stop the run, before it makes a call: what the calls have spent
-// of the limits cannot be taken back. A HAR file needs no service.
+// of the limits cannot be taken back.
 func (o *observation) check() error {
-	if o.har == "" && (o.target.BaseURL == "" || o.target.Key == "") {
+	if o.target.BaseURL == "" || o.target.Key == "" {
 		return errors.New("observe: AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY say which service")
 	}
 	// A mistyped baseline would compare with nothing.
@@ -122,8 +120,8 @@ func (o *observation) check() error {
 	return nil
 }
 
-// run asks or reads a HAR file, compares with the baseline and writes the findings,
-// even where it was interrupted. What the baseline knows and this run did not see
+// run asks, compares with the baseline and writes the findings, even where it was
+// interrupted. What the baseline knows and this run did not see
 // stays. changed counts the answers that differ, missing the answers that the baseline
 // has and this run did not see.
 func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (changed, missing int, err error) {
@@ -136,44 +134,23 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 		_, _ = fmt.Fprintf(stdout, "nothing to compare with: %s has no answers yet\n", o.baseline)
 	}
 	found, err := observe.ReadFile(o.out)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, 0, fmt.Errorf("--out: %w", err)
-	case o.har != "":
-		// The calls of a file are compared with what --out has from earlier ones. They
-		// never show all, so nothing counts as missing.
-		if o.baseline == "" {
-			earlier = found
-		}
-		if found, err = readHAR(o.har); err != nil {
-			return 0, 0, fmt.Errorf("--har: %w", err)
-		}
-	default:
-		// With a baseline everything is asked again: what has changed must show. Without
-		// one, runs add up until all is answered.
-		if o.baseline != "" {
-			found = new(observe.Observation)
-		}
-		_, _ = fmt.Fprintf(stderr, "observe spends at most %s of the key's limits\n", found.Preview(o.target, o.budget))
-		err = found.Continue(ctx, o.target, o.budget)
-		// What was not seen has not changed: the budget was spent, or a limit was closed.
-		missing = printLines(stdout, "not seen this time:", found.Missing(earlier))
 	}
+	// With a baseline everything is asked again: what has changed must show. Without one,
+	// runs add up until all is answered.
+	if o.baseline != "" {
+		found = new(observe.Observation)
+	}
+	_, _ = fmt.Fprintf(stderr, "observe spends at most %s of the key's limits\n", found.Preview(o.target, o.budget))
+	err = found.Continue(ctx, o.target, o.budget)
+	// What was not seen has not changed: the budget was spent, or a limit was closed.
+	missing = printLines(stdout, "not seen this time:", found.Missing(earlier))
 	// What the baseline knows is kept after the comparison, or nothing would ever
 	// differ.
 	changed = printChanges(found, earlier, stdout)
 	found.Keep(earlier)
 	return changed, missing, errors.Join(err, o.write(found, stdout))
-}
-
-// readHAR learns from the calls of a HAR file.
-func readHAR(path string) (*observe.Observation, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return observe.ReadHAR(file)
 }
 
 // printChanges prints what has changed, and how many answers have not. It returns how

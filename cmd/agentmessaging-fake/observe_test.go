@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/har"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
@@ -84,24 +81,6 @@ func TestObserveResumes(t *testing.T) {
 	assert.Equal(t, "4096", answerIn(t, file, "metadata_cap"))
 }
 
-// TestObserveHAR: calls that were recorded answer some questions.
-func TestObserveHAR(t *testing.T) {
-	fake := fakeserver.New(t)
-	folder := t.TempDir()
-	archive, out := filepath.Join(folder, "calls.har"), filepath.Join(folder, "observed.json")
-	req := httptest.NewRequest("GET", fake.BaseURL()+"/v1/status", nil)
-	req.Header.Set("Authorization", "Bearer "+fake.Key())
-	fake.ServeHTTP(httptest.NewRecorder(), req)
-	var calls, problems bytes.Buffer
-	require.NoError(t, har.Write(&calls, slices.Values(fake.Calls())))
-	require.NoError(t, os.WriteFile(archive, calls.Bytes(), 0o600))
-	require.NoError(t, os.WriteFile(out, []byte(`{"format":1,"decisions":{"clear_nothing":{"answer":404}}}`), 0o600))
-	args := []string{"observe", "--har", archive, "--out", out}
-	assert.Equal(t, exitOK, run(t.Context(), args, nil, &problems, &problems), problems.String())
-	assert.Contains(t, answerIn(t, out, "status"), `"preview"`)
-	assert.Equal(t, "404", answerIn(t, out, "clear_nothing"))
-}
-
 // A file that cannot be read ends observe, with a sentence that names the flag.
 func TestObserveRefuses(t *testing.T) {
 	broken := tempFile(t, `{"format":2}`)
@@ -113,8 +92,7 @@ func TestObserveRefuses(t *testing.T) {
 		{[]string{"--baseline", broken + "x"}, exitUsage, "the first run makes it if --out is the same file"},
 		{[]string{"--baseline", broken}, exitUnfinished, "--baseline: observe: the observation has another format"},
 		{[]string{"--out", broken}, exitUnfinished, "--out: observe: the observation has another format"},
-		{[]string{"--har", broken + "x"}, exitUnfinished, "--har: open "},
-		{[]string{"--har", broken}, exitUnfinished, "it has no log.entries"},
+		{[]string{"--out", "/no/such/folder/file"}, exitUsage, "--out: /no/such/folder/file: must be in a folder that can be written to"},
 	} {
 		status, _, stderr, _ := observed(t, tt.args)
 		assert.Equal(t, tt.status, status, tt.args)
