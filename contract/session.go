@@ -1,0 +1,283 @@
+package contract
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
+)
+
+// runOn runs the case on target. Its error is the broken rule, or skipped, or why no
+// case can be checked on the target.
+func (c testCase) runOn(ctx context.Context, target Target, all *shared) error {
+	if all.unusable != nil {
+		return skipped(all.unusable.Error())
+	}
+	player := rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
+	player.ClientFrom = target.ClientFrom
+	s := &session{Player: player, ctx: ctx, target: target, running: c, all: all, made: map[string]int{}, began: time.Now()}
+	if target.Abilities != nil && target.Fresh == nil { // earlier cases used limits, or switched the store off
+		target.Abilities.Advance(2 * day)
+		target.Abilities.SetBYOKAvailable(true)
+	}
+	if c.agent {
+		if err := s.takeAgent(); err != nil {
+			return err
+		}
+	}
+	if c.fillsLimit && target.live() {
+		if err := s.pause(time.Minute, "it fills a limit, which takes a minute without calls"); err != nil {
+			return err
+		}
+	}
+	for _, st := range c.steps {
+		if err := s.take(st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// skipped is the error of a case that was given up without a broken rule: the reason.
+type skipped string
+
+func (s skipped) Error() string { return string(s) }
+
+// shared holds the state that the cases on one target share.
+type shared struct {
+	// reported maps a failure (the broken rule, endpoint and status, and what is wrong) to
+	// the case that reported it although it checks another rule. Later cases that meet
+	// the failure are skipped. Cases on fresh targets share the map too.
+	reported *sync.Map
+
+	failed bool          // the agent could not be created
+	agent  string        // the one that cases share
+	wait   time.Duration // how much waiting for limits the budget has left
+
+	accepted   bool  // a call with Target.Key was answered with JSON, and neither 401 nor 402
+	unanswered int   // calls in a row without an answer
+	unusable   error // why no further case can be checked
+}
+
+func newShared(wait time.Duration) *shared { return &shared{wait: wait, reported: new(sync.Map)} }
+
+// session is one case under way.
+type session struct {
+	rawcall.Player
+	ctx     context.Context
+	target  Target
+	running testCase
+	all     *shared
+	earlier []answer // the answers so far, except to steps that make many calls
+	broke   bool     // an answer broke a rule
+
+	made   map[string]int // how often it made each call with each status, for the text of a failure
+	began  time.Time
+	waited time.Duration // the sum of its waits
+	opened time.Duration // the Retry-After that has just passed; 0 if a call came after it
+}
+
+// takeAgent gives the case the agent that the cases share, and creates it for the first
+// one. After a failure no later case tries again, since each try may cost a creation; a
+// creation that a limit refused cost nothing, so the next case tries again.
+func (s *session) takeAgent() error {
+	if s.all.failed {
+		return skipped("an earlier case could not create the agent that the cases share")
+	}
+	if s.all.agent == "" {
+		if err := s.take(createAgent.given(200)); err != nil {
+			s.all.failed = s.broke || !errors.As(err, new(skipped))
+			return err
+		}
+		s.all.agent = s.Last
+	}
+	s.Agents[own] = s.all.agent
+	return nil
+}
+
+// take takes one step. If a step makes many calls, only their statuses are checked: to
+// fill a daily limit takes thousands.
+func (s *session) take(st step) error {
+	if st.arrange != nil {
+		st.arrange(s)
+	}
+	if err := s.wait(st); err != nil {
+		return err
+	}
+	for i := range st.n {
+		a, err := s.call(st, i)
+		if err == nil && st.n == 1 {
+			err = s.failure(a, a.problems(st)...)
+			s.earlier = append(s.earlier, a)
+		}
+		if err != nil {
+			return err
+		}
+		s.made[fmt.Sprint(a.Line(), " ", a.Status)]++
+		s.opened = 0
+	}
+	return nil
+}
+
+// failure returns the error of the first problem: the broken rule, what is wrong, and the
+// exchange that shows it; nil if there is no problem. If another rule is broken than the
+// one that the case checks, only the first case that meets the problem fails. The others
+// are skipped, and name that case.
+func (s *session) failure(a answer, problems ...problem) error {
+	i := slices.IndexFunc(problems, func(p problem) bool { return p.text != "" })
+	if i < 0 {
+		return nil
+	}
+	s.broke = true
+	p := problems[i]
+	text := fmt.Sprintf("broken rule %s\n%s\n%s%s", p.rule, p.text, s.Describe(a.Exchange), s.before())
+	if p.rule == s.running.rule() {
+		return errors.New(text)
+	}
+	met := fmt.Sprint(p.rule, " by ", a.Name, a.Status, ": ", p.text)
+	if first, again := s.all.reported.LoadOrStore(met, s.running.ID); again {
+		return skipped(fmt.Sprintf("not checked: case %s shows a broken rule %s", first, p.rule))
+	}
+	return fmt.Errorf("%s\n%s", text, s.unchecked())
+}
+
+// before says in a line what the case did before the call that failed it, if anything.
+func (s *session) before() (done string) {
+	for _, call := range slices.Sorted(maps.Keys(s.made)) {
+		done += fmt.Sprintf(", %d x %s", s.made[call], call)
+	}
+	if s.waited > 0 {
+		done += fmt.Sprintf(", %v of waiting", s.waited)
+	}
+	return strings.Replace(done, ",", "\nbefore that", 1)
+}
+
+// unchecked names the rule of a case that ended before it could check that.
+func (s *session) unchecked() string {
+	return "before this rule could be checked " + s.running.rule().String()
+}
+
+// wait lets the time of a step pass. With untilOpen that is the last Retry-After. It may be
+// longer than the step says by a tenth: a service may name a little more than it needs.
+func (s *session) wait(st step) error {
+	wait := st.wait
+	if st.untilOpen {
+		last := s.earlier[len(s.earlier)-1]
+		if wait, _ = last.RetryAfter(); wait > st.wait+st.wait/10 {
+			return s.failure(last, problem{s.running.rule(), fmt.Sprintf("Retry-After is %v, but the limit opens in %v", wait, st.wait)})
+		}
+		s.opened = wait
+	}
+	s.waited += wait
+	switch abilities := s.target.Abilities; {
+	case wait == 0:
+	case abilities != nil:
+		abilities.Advance(wait)
+	default:
+		time.Sleep(wait)
+	}
+	return nil
+}
+
+// call makes the i-th call of a step, whose status must be right. On a shared target other
+// calls with the key may have used a limit. If it refuses a call in the middle of a case,
+// the case waits until it opens, or is skipped. With Abilities, a case that fills a limit
+// has begun with an unused one, so such a refusal fails it.
+func (s *session) call(st step, i int) (answer, error) {
+	mayBeLimited := (s.target.live() || s.target.Fresh == nil && !s.running.fillsLimit) && (st.Limited() || !st.IsEndpoint())
+	for tries := 0; ; tries++ {
+		x, err := s.Play(s.ctx, st.Call)
+		a := answer{Exchange: x, s: s}
+		s.checkTarget(st.Call, x, err)
+		if s.all.unusable != nil {
+			return a, s.all.unusable
+		}
+		switch {
+		case err != nil:
+			return a, fmt.Errorf("%s %s got no answer: %s\n%s", st.Method, st.Path, rawcall.Cause(err), s.unchecked())
+		case slices.Contains(st.statuses, a.Status):
+			return a, s.failure(a, a.bucketProblem(st, tries))
+		case a.Status == http.StatusOK && tries < s.givenBack(st):
+			continue
+		case a.Status == http.StatusTooManyRequests && s.running.section() == "8.2" && i == 59 && !s.target.Decisions:
+			// This key had the 60 requests of 8.1: a creation and 59 reads.
+			return a, skipped("the plan has the 60 requests a minute of interface 8.1: the caps of 8.2 are not enabled")
+		case a.Status == http.StatusServiceUnavailable && s.target.live() && slices.Contains(a.Errors, a.Status) && a.At("error") != nil:
+			return a, skipped("BYOK is not available on the target, which interface 7 allows")
+		case a.Status != http.StatusTooManyRequests || !mayBeLimited:
+			return a, s.failure(a, a.statusProblem(st, i))
+		case s.running.fillsLimit || tries == 3:
+			return a, skipped("a limit of the target refused a call in the middle: " + s.Describe(a.Exchange))
+		}
+		wait, ok := a.RetryAfter()
+		if !ok {
+			wait = time.Minute
+		}
+		if err := s.pause(wait, "a limit of the target refused a call in the middle, and opens later"); err != nil {
+			return a, err
+		}
+	}
+}
+
+// windowOf returns how long a limit lasts from its first call, which the end of its name
+// says; 0 for no name.
+func windowOf(limitKey string) time.Duration {
+	ends := limitKey[strings.LastIndexByte(limitKey, '_')+1:]
+	return map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": day}[ends]
+}
+
+// givenBack is how many calls a token bucket has given back while the case filled it. The
+// interface does not say how a limit counts, so these may pass too. It is 0 on a live
+// target, and on one that claims the decisions.
+func (s *session) givenBack(st step) int {
+	window, elapsed := windowOf(st.limitKey), s.waited+time.Since(s.began)
+	if window == 0 || s.target.live() || s.target.Decisions {
+		return 0
+	}
+	n := int(float64(s.running.Spends.Requests) * float64(elapsed) / float64(window))
+	if window == time.Minute {
+		return n
+	}
+	return min(n, 50) // more could meet the limit of a minute
+}
+
+// checkTarget ends the run on a shared target after three calls in a row without an
+// answer, and if the target, from the start, refuses Target.Key or answers it with no
+// JSON, as another server does: the rules are not to blame.
+func (s *session) checkTarget(c rawcall.Call, x rawcall.Exchange, err error) {
+	all, refused := s.all, x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired
+	byOwnKey := err == nil && c.Key == own && c.Header != "Authorization"
+	all.accepted = all.accepted || byOwnKey && !refused && x.Value != nil
+	if byOwnKey && !all.accepted {
+		err = fmt.Errorf("%d without JSON", x.Status)
+	}
+	all.unanswered++
+	if err == nil {
+		all.unanswered = 0
+	}
+	switch {
+	case s.target.Fresh != nil:
+	case all.unanswered == 3:
+		all.unusable = fmt.Errorf("contract: three calls in a row got no answer; check Target.BaseURL and whether the service is up: %s", rawcall.Cause(err))
+	case byOwnKey && refused && !all.accepted:
+		all.unusable = fmt.Errorf("contract: the target refuses Target.Key: %d; use a dashboard-issued key on an active plan", x.Status)
+	}
+}
+
+// pause waits, or skips the case if the budget has less waiting left.
+func (s *session) pause(wait time.Duration, why string) error {
+	if s.target.Abilities == nil {
+		if wait > s.all.wait {
+			return skipped(fmt.Sprintf("%s: %v, of %v of waiting that are left", why, wait, s.all.wait))
+		}
+		s.all.wait -= wait
+	}
+	return s.wait(step{wait: wait})
+}
