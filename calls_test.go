@@ -280,6 +280,9 @@ var verdicts = []callCase{
 		do: inTurn(within(time.Hour, get), get), opts: append(timed(5*time.Second), maxWait(time.Hour)...),
 		given: inOrder(tooMany("600", "k"), okAnswer, tooMany("600", "k"), okAnswer),
 		want:  "not done, done, not done, done, 20m0s"},
+	{rule: "A call that waits for its limiter does not keep its place in the cool-down: the next call finds the limit open.",
+		do: inTurn(get, get), opts: limiterWaits(time.Second),
+		given: inOrder(refused, refused, okAnswer), want: "not done, not done, done, done, 44s"},
 	{rule: "If the context has a deadline, WithTimeout does not bound the call.",
 		do: within(time.Hour, get), opts: timed(7 * time.Second),
 		given: each(hang), want: "unknown: context.DeadlineExceeded, 1h0m0s"},
@@ -512,7 +515,8 @@ func TestCalls(t *testing.T) {
 	}
 	want, err := os.ReadFile(callsFile)
 	require.NoError(t, err)
-	assert.Equal(t, strings.Split(string(want), "\n"), strings.Split(all.String(), "\n"), "read the difference; to accept it: go test -run TestCalls . -update-calls")
+	assert.Equal(t, strings.Split(string(want), "\n"), strings.Split(all.String(), "\n"),
+		"read the difference; to accept it: go test -run TestCalls . -update-calls")
 }
 
 // causesOf describes the answers.
@@ -631,11 +635,13 @@ func (r *reporter) Observe(ctx context.Context, event agentmessaging.Event) cont
 // kindsOf names the kinds that errors.Is finds in an error.
 func kindsOf(err error) (names []string) {
 	kinds := map[string]error{
-		"ErrBadRequest": agentmessaging.ErrBadRequest, "ErrUnauthorized": agentmessaging.ErrUnauthorized, "ErrPaymentRequired": agentmessaging.ErrPaymentRequired,
-		"ErrForbidden": agentmessaging.ErrForbidden, "ErrNotFound": agentmessaging.ErrNotFound, "ErrConflict": agentmessaging.ErrConflict,
-		"ErrRateLimited": agentmessaging.ErrRateLimited, "ErrUnavailable": agentmessaging.ErrUnavailable, "ErrServer": agentmessaging.ErrServer,
-		"ErrInvalid": agentmessaging.ErrInvalid, "ErrOutcomeUnknown": agentmessaging.ErrOutcomeUnknown,
-		"context.Canceled": context.Canceled, "context.DeadlineExceeded": context.DeadlineExceeded, "io.ErrUnexpectedEOF": io.ErrUnexpectedEOF,
+		"ErrBadRequest": agentmessaging.ErrBadRequest, "ErrUnauthorized": agentmessaging.ErrUnauthorized,
+		"ErrPaymentRequired": agentmessaging.ErrPaymentRequired, "ErrForbidden": agentmessaging.ErrForbidden,
+		"ErrNotFound": agentmessaging.ErrNotFound, "ErrConflict": agentmessaging.ErrConflict,
+		"ErrRateLimited": agentmessaging.ErrRateLimited, "ErrUnavailable": agentmessaging.ErrUnavailable,
+		"ErrServer": agentmessaging.ErrServer, "ErrInvalid": agentmessaging.ErrInvalid,
+		"ErrOutcomeUnknown": agentmessaging.ErrOutcomeUnknown, "context.Canceled": context.Canceled,
+		"context.DeadlineExceeded": context.DeadlineExceeded, "io.ErrUnexpectedEOF": io.ErrUnexpectedEOF,
 	}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		if errors.Is(err, kinds[name]) {
@@ -677,7 +683,8 @@ func TestDeadlineThatPassesInLineIsA429(t *testing.T) {
 	busy := tooMany("20", "k")
 	busy.Body = `{"error":"rate_limited","reason":"busy","limit_key":"k"}`
 	synctest.Test(t, func(t *testing.T) {
-		client := newClient(t, answering(slow(time.Second, tooMany("20", "k")), slow(2*time.Second, busy), slow(time.Minute, okAnswer)), jitter(0))
+		service := answering(slow(time.Second, refused), slow(2*time.Second, busy), slow(time.Minute, okAnswer))
+		client := newClient(t, service, jitter(0))
 		var batch sync.WaitGroup
 		defer batch.Wait()
 		begin := func(deadline time.Duration, reason string) {

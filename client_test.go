@@ -284,11 +284,13 @@ func TestEnums(t *testing.T) {
 		wantRefusedField(t, tt.with(tt.refused), tt.field, tt.says)
 	}
 	for values, constants := range map[string][]any{
-		"active":                          {agentmessaging.AgentStatusActive},
-		"hosted byok":                     {agentmessaging.LLMModeHosted, agentmessaging.LLMModeBYOK},
-		"fast smart":                      {agentmessaging.TierFast, agentmessaging.TierSmart},
-		"openai_compat openai anthropic":  {agentmessaging.ProviderOpenAICompat, agentmessaging.ProviderOpenAI, agentmessaging.ProviderAnthropic},
-		"none sandbox managed byo_twilio": {agentmessaging.SMSModeNone, agentmessaging.SMSModeSandbox, agentmessaging.SMSModeManaged, agentmessaging.SMSModeBYOTwilio},
+		"active":                         {agentmessaging.AgentStatusActive},
+		"hosted byok":                    {agentmessaging.LLMModeHosted, agentmessaging.LLMModeBYOK},
+		"fast smart":                     {agentmessaging.TierFast, agentmessaging.TierSmart},
+		"openai_compat openai anthropic": {agentmessaging.ProviderOpenAICompat, agentmessaging.ProviderOpenAI, agentmessaging.ProviderAnthropic},
+		"none sandbox managed byo_twilio": {
+			agentmessaging.SMSModeNone, agentmessaging.SMSModeSandbox, agentmessaging.SMSModeManaged, agentmessaging.SMSModeBYOTwilio,
+		},
 		"disabled needs_compliance pending active needs_setup": {
 			agentmessaging.SMSStatusDisabled, agentmessaging.SMSStatusNeedsCompliance, agentmessaging.SMSStatusPending,
 			agentmessaging.SMSStatusActive, agentmessaging.SMSStatusNeedsSetup,
@@ -399,10 +401,11 @@ func TestMetadata(t *testing.T) {
 	}
 	type raw = json.RawMessage
 	for reason, values := range map[string][]any{
-		"a member twice":              {raw(`{"canary":1,"canary":2}`), raw(`{"a":[{"b":1,"\u0062":2}]}`)},
-		"half a surrogate pair":       {raw(`{"a":"\ud83d canary"}`), raw(`{"\ude00":1}`)},
-		"malformed JSON":              {raw(`{"a":`), raw("canary")},
-		"UTF-8":                       {raw("{\"a\":\"\xff\"}"), map[string]any{"a": "canary\xff"}, map[string]any{"a\xff": 1, "a\xfe": 2}, tagged{"\\\xff"}, map[string]any{"a": raw("\"\xff\"")}},
+		"a member twice":        {raw(`{"canary":1,"canary":2}`), raw(`{"a":[{"b":1,"\u0062":2}]}`)},
+		"half a surrogate pair": {raw(`{"a":"\ud83d canary"}`), raw(`{"\ude00":1}`)},
+		"malformed JSON":        {raw(`{"a":`), raw("canary")},
+		"UTF-8": {raw("{\"a\":\"\xff\"}"), map[string]any{"a": "canary\xff"}, tagged{"\\\xff"},
+			map[string]any{"a\xff": 1, "a\xfe": 2}, map[string]any{"a": raw("\"\xff\"")}},
 		"must be a JSON object":       {[]int{1}, "text", 5, true, raw(`[1]`)},
 		"a func() has no JSON form":   {func() {}, map[string]any{"f": func() {}}},
 		"a number that is not finite": {map[string]any{"f": math.Inf(1)}, map[string]any{"n": json.Number("canary")}, map[string]any{"f": telling{}}},

@@ -394,7 +394,7 @@ func (p *page) check(t *testing.T, name string) {
 
 var http1Faults = []fault{
 	{name: "connection refused", dial: &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}},
-	{name: "name not found", dial: &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "service.example", IsNotFound: true}}},
+	{name: "name not found", dial: notDialed.Err},
 	{name: "TLS handshake fails", tls: true, serve: func(p peer) error {
 		_, _ = p.Read(make([]byte, 64<<10))
 		_, err := io.WriteString(p, "220 mail.example ESMTP\r\n")

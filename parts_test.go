@@ -237,7 +237,8 @@ var badParts = []struct {
 	{"observer of CoolDown", badObserver("CoolDown"), ways{"blocks": limited}},
 	{"observer of CallEnd", badObserver("CallEnd"), ways{"blocks": success}},
 	{"slog handler", func(m *mischief) agentmessaging.Option {
-		return agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, func(ctx context.Context, _ slog.Record) { m.misbehave(ctx) }}))
+		handle := func(ctx context.Context, _ slog.Record) { m.misbehave(ctx) }
+		return agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, handle}))
 	}, ways{"returns nil": cannot, "lies": cannot}},
 	{"limiter", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, false}) },
 		ways{"blocks": limited, "returns nil": noAnswer, "returns both": noAnswer, "lies": limited}},
@@ -356,7 +357,9 @@ func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 		storing := create{LLM: llm{Provider: agentmessaging.ProviderOpenAI, APIKey: "provider-canary"}}
 		require.NoError(t, sending(storing)(t.Context(), newClient(t, service, agentmessaging.WithLimiter(limiter))))
 	})
-	attempt := agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/agents", Number: 1, SetsBYOK: true, MaxWait: 90 * time.Second, Clock: quota.RealClock{}}
+	attempt := agentmessaging.LimitedAttempt{
+		Method: "POST", Path: "/v1/agents", Number: 1, SetsBYOK: true, MaxWait: 90 * time.Second, Clock: quota.RealClock{},
+	}
 	second, third := attempt, attempt
 	second.Number, third.Number = 2, 3
 	assert.Equal(t, []agentmessaging.LimitedAttempt{attempt, second, third}, limiter.asked)
@@ -381,9 +384,11 @@ func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
 		refusedAfterAMinute := func() { assert.ErrorIs(t, get(t.Context(), client), agentmessaging.ErrRateLimited) }
 		go refusedAfterAMinute()
 		time.Sleep(10 * time.Second)
+		var info agentmessaging.CallInfo
 		begin := time.Now()
-		require.NoError(t, get(t.Context(), client))
+		require.NoError(t, get(agentmessaging.WithCallInfo(t.Context(), &info), client))
 		assert.Equal(t, 80*time.Second, time.Since(begin), "to the end of the cool-down, not only of the limiter's minute")
+		assert.Equal(t, 80*time.Second, info.Waited, "Waited has both waits")
 
 		go refusedAfterAMinute()
 		time.Sleep(10 * time.Second)

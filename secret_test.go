@@ -210,8 +210,9 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 		}
 	}
 	assert.Equal(t, "no SECRET-"+redact.Redacted, redact.New("key-canary-4711").Hide("no SECRET-Key-Canary-4711", redact.InText), "in other letters")
-	for _, redactor := range []*redact.Redactor{redactorOf("secret", "before-secret-after", ""), redactorOf("before-secret-after", "", "secret"), redactorOf("secret", "", "before-secret-after")} {
-		assert.Equal(t, "x [redacted] y [redacted] z", redactor.Hide("x before-secret-after y secret z", redact.InText), "the longest is replaced first")
+	const longest = "before-secret-after"
+	for _, redactor := range []*redact.Redactor{redactorOf("secret", longest, ""), redactorOf(longest, "", "secret"), redactorOf("secret", "", longest)} {
+		assert.Equal(t, "x [redacted] y [redacted] z", redactor.Hide("x "+longest+" y secret z", redact.InText), "the longest goes first")
 	}
 	assert.Equal(t, "x [redacted] y", redactorOf("secret", "secret-after", "").Hide("x secret-after y", redact.InText), "the longest of two that begin alike")
 	redactor := redact.New("amk_fake_000001")
@@ -288,7 +289,8 @@ func TestErrorsWithWordsOfTheUserText(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	for _, words := range []string{"Connect", "refused", "connection refused", "syscall", "unexpected"} {
 		redactor := redactorOf("key-canary-4711", "", words)
-		for _, err := range []error{dial, errors.Join(io.ErrUnexpectedEOF, dial), fmt.Errorf("site 2: %w", dial), &net.OpError{Op: "refused", Err: errors.New("closed")}} {
+		closed := &net.OpError{Op: "refused", Err: errors.New("closed")}
+		for _, err := range []error{dial, errors.Join(io.ErrUnexpectedEOF, dial), fmt.Errorf("site 2: %w", dial), closed} {
 			redacted := redactor.Error(none, err)
 			assert.EqualError(t, redacted, err.Error(), words)
 			assert.ErrorAs(t, redacted, new(*net.OpError), words)

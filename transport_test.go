@@ -214,7 +214,10 @@ type memoryServer struct {
 // overHTTP2Server runs a test with a server and a client that tries once. The server allows
 // a number of streams on a connection (0: net/http's default), calls handle with the
 // number of each request, and then answers with success.
-func overHTTP2Server(t *testing.T, streams int, handle func(n int, w http.ResponseWriter, r *http.Request), test func(*testing.T, *memoryServer, *agentmessaging.Client)) {
+func overHTTP2Server(
+	t *testing.T, streams int, handle func(n int, w http.ResponseWriter, r *http.Request),
+	test func(*testing.T, *memoryServer, *agentmessaging.Client),
+) {
 	if strings.HasPrefix(runtime.Version(), "go1.25") {
 		t.Skip("servers of net/http in Go 1.25 share channels, which no two bubbles may")
 	}
