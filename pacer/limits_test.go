@@ -204,7 +204,7 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 		"in the first minute":    {30 * time.Second, patient(), 0, 20 * time.Second},
 		"of a late call":         {2 * time.Minute, patient(), 31 * time.Second, 20 * time.Second},
 		"of a single operation":  {2 * time.Minute, creation, 0, 20 * time.Second},
-		"too long for the limit": {2 * time.Minute, patient(), 0, 2 * time.Hour},
+		"too long for the limit": {2 * time.Minute, patient(), 0, 62 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPacer(t, pacer.PreviewLimits())
@@ -237,7 +237,7 @@ func TestSetLimits(t *testing.T) {
 		assert.Less(t, time.Since(begin), 3*time.Second)
 		assert.Equal(t, sent+20, p.State().Limits[0].Used)
 		fill(t, p, 2*time.Minute)
-		acquire(t, p, patient()).Done(tooMany("", 15*time.Second))
+		acquire(t, p, patient()).Done(tooMany("", 61*time.Second)) // rounded up
 		assert.Less(t, level(p), 600.0)
 		assert.Error(t, p.SetLimits(nil))
 		require.NoError(t, p.SetLimits(perMinute(300)))

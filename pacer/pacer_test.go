@@ -207,18 +207,6 @@ func TestClientGivesUpWhenAllAreRefusedForItsTimeout(t *testing.T) {
 	})
 }
 
-// MaxWait allows the wait. The service refuses the call only once.
-func TestClientWaitsForTomorrow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		perDay := []pacer.Limit{{Max: 1, Window: 24 * h}}
-		got := callers(loadsim.FromUse, perDay, 2, agentmessaging.WithLimiter(newPacer(t, perMinute(60))),
-			agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxWait: 25 * h}))
-		assert.Equal(t, 2, got.Done)
-		assert.Equal(t, 1, got.Refused)
-		assert.InDelta(t, 24, got.Last.Hours(), 0.1)
-	})
-}
-
 // counting is a user's limiter that wraps a pacer.
 type counting struct {
 	*pacer.Pacer

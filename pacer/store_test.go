@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer/storetest"
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
@@ -79,20 +78,6 @@ func TestStoreLosesItsValue(t *testing.T) {
 			assert.Equal(t, 1, count(log, "begins the shared state afresh"), name)
 		})
 	}
-}
-
-// The process counts on alone.
-func TestStoreFailsBetweenACallAndItsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := loadsim.NewStore()
-		p := sharing(t, perMinute(60), store)
-		permit := acquire(t, p, message)
-		store.Kill(time.Minute)
-		permit.Done(agentmessaging.AttemptOutcome{}) // it was not sent
-		synctest.Wait()
-		assert.False(t, p.State().StoreDown.IsZero())
-		assert.Zero(t, p.State().Limits[0].Used)
-	})
 }
 
 func slow(by time.Duration) func(*loaded) { return func(*loaded) { time.Sleep(by) } }

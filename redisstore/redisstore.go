@@ -15,7 +15,6 @@ package redisstore
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -58,9 +57,6 @@ return 1`)
 // "redisstore: " and wraps the one of go-redis, or of ctx.
 func (s *Store) Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error) {
 	reply, err := load.Run(ctx, s.client, []string{key}).StringSlice()
-	if err == nil && len(reply) != 3 {
-		err = errors.New("the server did not answer with a value and its time")
-	}
 	if err != nil {
 		return nil, "", time.Time{}, fmt.Errorf("redisstore: %w", err)
 	}
