@@ -62,7 +62,7 @@ type Schedule struct {
 	Grants       []Grant       // for the first calls in the queue
 	Again        time.Duration // when to ask about the others; or Later
 	Opens        time.Duration // when the limit opens: no call of the class goes before; 0: it is open
-	Turn         time.Duration // when the next call goes; 0: not known
+	Turn         time.Duration // when the next call goes, never before Opens; 0: not known
 	Gap          time.Duration // between the turns after that
 	Estimated    bool          // Turn and Gap are estimates: no call is refused because of them
 	RefusedSince time.Duration // since when the service refuses every call though the limit has opened; 0: it does not
@@ -76,6 +76,10 @@ const (
 	never = 1 << 62
 	Later = never - 1 // the Again of a Schedule that the rule will deliver
 )
+
+// overdue is the Again of a queue that is served at once. The Again of a queue without
+// calls is 0, once the rule knows that they have left.
+const overdue = 1
 
 // Grant allows one attempt to be sent.
 type Grant struct {
@@ -161,7 +165,8 @@ type Engine struct {
 	queues  map[Class]*queue
 	grants  int64         // counts deliveries that granted something, for queue.lastGrant
 	alarm   time.Duration // when the next queue is due; never: none is, until a call comes, leaves or is done
-	silence func()        // ends the goroutine that sleeps until the alarm
+	sleeper Clock         // by which a goroutine sleeps until the alarm
+	silence func()        // ends that goroutine
 }
 
 // queue holds the waiting calls of a class.
@@ -226,8 +231,8 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	if w.Refused {
 		q.Again = 0 // ask anew: the rule does not know of this call yet, and it may be first in line
 	}
-	if w.Clock != (RealClock{}) {
-		e.alarm = 0 // sleep anew, by the clock of this call: the one before may stand still
+	if w.Clock != (RealClock{}) || e.sleeper != (RealClock{}) {
+		e.alarm = 0 // sleep anew, by the clock of this call: the sleep may never end by a user's clock
 	}
 	e.serveLocked()
 	if !w.waits {
@@ -276,34 +281,26 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 		return
 	}
 	e.silence()
-	if at == never {
+	if e.alarm = at; at == never {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	clock, sleep := e.clock, max(1, at-e.elapsed)
-	e.alarm, e.silence = at, func() {
-		cancel()
-		e.alarm, e.silence = never, func() {}
-	}
+	clock, sleep := e.clock, at-e.elapsed
+	e.sleeper, e.silence = clock, cancel
 	e.Go(func() error {
 		err := clock.Sleep(ctx, sleep)
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		switch {
-		case ctx.Err() != nil: // there is another alarm
+		if ctx.Err() != nil { // there is another alarm
 			return nil
-		case err != nil:
+		}
+		if e.alarm = never; err != nil {
 			return fmt.Errorf("the clock does not wait: %w", err)
 		}
-		e.silence()
 		e.elapsed = max(e.nowLocked(e.clock), at) // even if the clock stands still
 		e.serveLocked()
 		return nil
-	}, func() {
-		if ctx.Err() == nil { // the clock has failed
-			e.silence()
-		}
-	})
+	}, cancel) // before its synctest bubble ends: a call of another one could not cancel it
 }
 
 // startWaitLocked sets when a call entered, and for how long it can wait.
@@ -431,7 +428,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		s.Again = now + minAgain
 	}
 	if q.stale {
-		s = Schedule{Grants: s.Grants, Key: s.Key} // it refuses nobody, and the rule is asked again
+		s = Schedule{Grants: s.Grants, Key: s.Key, Again: overdue} // it refuses nobody, and the rule is asked again
 	}
 	// Look for calls to refuse only if the turns come later than known, by more than half a
 	// gap: to look at 500 waiting calls after each grant would be slow.
@@ -442,9 +439,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 			e.rule.Done(now, &Waiter{Class: class, attempt: attempt{Grant: g}}, Outcome{})
 			continue
 		}
-		w := q.calls[0]
-		q.remove(w)
-		q.round = w.round
+		w := q.next()
 		w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
 		w.end(max(now, g.At), nil)
 	}
@@ -460,7 +455,7 @@ func (s *Schedule) earliest(ahead int) time.Duration {
 	if s.Estimated {
 		return s.Opens
 	}
-	return max(s.Opens, s.Turn+time.Duration(ahead)*s.Gap)
+	return s.Turn + time.Duration(ahead)*s.Gap
 }
 
 // refusal returns why a call cannot go in time; nil if it can, or that is not known.
@@ -471,12 +466,12 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	case closed > w.MaxWait, turn > now && turn >= w.deadline:
 	// The time until RefusedUntil counts, not until now: if the program was frozen, nobody
 	// tried meanwhile.
-	case s.RefusedUntil > 0 && closed > 0 && w.Patience > 0 && s.RefusedUntil-max(s.RefusedSince, w.limitedSince) >= w.Patience:
+	case closed > 0 && w.Patience > 0 && s.RefusedUntil-max(s.RefusedSince, w.limitedSince) >= w.Patience:
 		patience = w.Patience
 	default:
 		return nil
 	}
-	return &Refusal{LimitKey: s.Key, TraceID: s.TraceID, RetryAfter: max(1, turn-now), Patience: patience}
+	return &Refusal{LimitKey: s.Key, TraceID: s.TraceID, RetryAfter: turn - now, Patience: patience}
 }
 
 // refuseLateLocked refuses the calls that can no longer go in time.
@@ -525,7 +520,7 @@ func (e *Engine) Go(work func() error, after func()) {
 // endLocked ends all waiting calls.
 func (e *Engine) endLocked(err error) {
 	for _, q := range e.queues {
-		q.Schedule, q.asking = Schedule{}, false // do not wait for a DeliverLocked that may never come
+		q.Schedule, q.asking = Schedule{Again: overdue}, false // do not wait for a DeliverLocked that may never come
 		for len(q.calls) > 0 {
 			e.refuseLocked(q, q.calls[0], err)
 		}

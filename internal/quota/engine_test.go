@@ -142,7 +142,7 @@ func (c *badClock) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // The panic reaches the call that reads the clock, which leaves the line. Other calls wait
-// until the limit opens, even if the call that left was the sleeper.
+// until the limit opens.
 func TestClockThatPanicsLeavesNoCallInLine(t *testing.T) {
 	for last := range 12 {
 		synctest.Test(t, func(t *testing.T) {
@@ -202,13 +202,36 @@ func TestClassesTakeTurns(t *testing.T) {
 	})
 }
 
+// A call does not wait by the clock of another call, which may stand still.
+func TestClockThatStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := closed(s)
+		ctx, cancel := context.WithTimeout(t.Context(), math.MaxInt64)
+		defer cancel()
+		var group sync.WaitGroup
+		for _, clock := range []Clock{stopped{}, RealClock{}} {
+			group.Go(func() { assert.NoError(t, e.Acquire(ctx, &Waiter{Endpoint: read, MaxWait: h, Clock: clock})) })
+			synctest.Wait()
+		}
+		group.Wait()
+	})
+}
+
+// stopped is a clock whose Sleep lasts until its context ends.
+type stopped struct{ RealClock }
+
+func (stopped) Sleep(ctx context.Context, _ time.Duration) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // stub is a slow rule: it delivers its answer from a goroutine.
 type stub struct {
 	CoolDown
 	engine *Engine
 	answer func() Schedule
 
-	asked, ended int
+	asked, ended, idle int
 }
 
 func newStub(answer func() Schedule) *stub {
@@ -218,6 +241,7 @@ func newStub(answer func() Schedule) *stub {
 }
 
 func (*stub) Sort(context.Context, *Waiter) bool { return true }
+func (r *stub) Idle(time.Duration, Class)        { r.idle++ }
 func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 	class := first.Class
 	r.engine.Go(func() error {
@@ -245,47 +269,65 @@ func TestRulesThatFail(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			rule := newStub(tt.answer)
 			for range 2 {
-				rule.asked, rule.ended = 0, 0
+				rule.asked, rule.ended, rule.idle = 0, 0, 0
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				assert.ErrorIs(t, rule.engine.Acquire(ctx, &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{}}), tt.want, tt.name)
 				synctest.Wait()
 				assert.InDelta(t, tt.asked, rule.asked, 1, tt.name)
 				assert.Equal(t, rule.asked, rule.ended, tt.name)
+				assert.Positive(t, rule.idle, tt.name)
 			}
 		})
 	}
 }
 
-// It delays only its own call, even if that is the sleeper. OnWait of all calls is called at
-// once with the length of the wait.
+// It delays only its own call. OnWait of all calls is called at once with the length of the wait.
 func TestOnWaitThatBlocksDelaysNoOtherCall(t *testing.T) {
-	for _, calls := range [][]time.Duration{{h, 0, 0}, {-1, h, 0}} { // how long OnWait blocks; -1: the call has none
-		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
-			rule := newStub(func() Schedule {
-				time.Sleep(s / 2)
-				if now := h + time.Since(began); now < h+10*s {
-					return Schedule{Turn: h + 10*s, Again: now + s}
-				}
-				return Schedule{Grants: make([]Grant, len(calls))}
-			})
-			var group sync.WaitGroup
-			for _, blocks := range calls {
-				w := reading()
-				if blocks >= 0 {
-					w.OnWait = func(Wait) {
-						assert.Equal(t, s/2, time.Since(began))
-						time.Sleep(blocks)
-					}
-				}
-				group.Go(func() {
-					assert.NoError(t, rule.engine.Acquire(t.Context(), w))
-					assert.InDelta(t, max(10*s, blocks), time.Since(began), float64(s))
-				})
-				synctest.Wait()
+	synctest.Test(t, func(t *testing.T) {
+		began, blocks := time.Now(), []time.Duration{h, 0, 0}
+		rule := newStub(func() Schedule {
+			time.Sleep(s / 2)
+			if now := h + time.Since(began); now < h+10*s {
+				return Schedule{Turn: h + 10*s, Again: now + s}
 			}
-			group.Wait()
+			return Schedule{Grants: make([]Grant, len(blocks))}
+		})
+		var group sync.WaitGroup
+		for _, blocks := range blocks {
+			w := reading()
+			w.OnWait = func(Wait) {
+				assert.Equal(t, s/2, time.Since(began))
+				time.Sleep(blocks)
+			}
+			group.Go(func() {
+				assert.NoError(t, rule.engine.Acquire(t.Context(), w))
+				assert.InDelta(t, max(10*s, blocks), time.Since(began), float64(s))
+			})
+			synctest.Wait()
+		}
+		group.Wait()
+	})
+}
+
+// TestCallThatWentUninformed checks that a call that goes before the length of its wait was
+// known leaves nothing behind: the rule learns that no call waits, and a call in another
+// synctest bubble does not inform the first one.
+func TestCallThatWentUninformed(t *testing.T) {
+	var rule *stub
+	rule = newStub(func() Schedule {
+		if rule.asked == 1 {
+			rule.engine.Do(func(time.Duration) { rule.engine.ForgetLocked() })
+		}
+		return Schedule{Grants: make([]Grant, 1), Turn: h, Again: h}
+	})
+	for calls := range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			w := reading()
+			w.OnWait = func(Wait) {}
+			assert.NoError(t, rule.engine.Acquire(t.Context(), w))
+			synctest.Wait()
+			assert.Equal(t, 1+calls, rule.idle)
 		})
 	}
 }
@@ -303,13 +345,13 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 			case n < 6:
 				w := &Waiter{Tenant: fmt.Sprint(random.IntN(5)), Refused: random.IntN(5) == 0}
 				before := l.push(w)
+				require.Equal(t, w.Refused, w.round == l.round, "seed %d", seed)
 				waiting = append(waiting, w)
 				slices.SortStableFunc(waiting, func(a, b *Waiter) int { return a.round - b.round })
 				require.Equal(t, before, slices.Index(waiting, w), "seed %d", seed)
 			case n < 8 && len(waiting) > 0:
-				require.Same(t, waiting[0], l.calls[0], "seed %d", seed)
-				l.round = waiting[0].round
-				l.remove(waiting[0])
+				require.Same(t, waiting[0], l.next(), "seed %d", seed)
+				require.Equal(t, waiting[0].round, l.round, "seed %d", seed)
 				waiting = waiting[1:]
 			case len(waiting) > 0:
 				at := random.IntN(len(waiting))

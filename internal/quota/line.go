@@ -36,6 +36,14 @@ func (l *line) push(w *Waiter) (before int) {
 
 func byRound(w *Waiter, round int) int { return w.round - round }
 
+// next takes out the call that goes next.
+func (l *line) next() *Waiter {
+	w := l.calls[0]
+	l.remove(w)
+	l.round = w.round
+	return w
+}
+
 // remove takes out a call that waits. If it was the last of its tenant, the tenant's next
 // call takes its round.
 func (l *line) remove(w *Waiter) {
