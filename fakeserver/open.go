@@ -57,6 +57,9 @@ func (s *Server) newGeneration() *generation {
 // call that is under way still changes only the old state, and its record is
 // forgotten too. The clock is not set back, since it must not run backwards. Reset
 // reports Required scripts and injections that were never used, as Close does.
+//
+// A client of the fake keeps what it knows of limits: make a new one, or its calls go
+// on to wait for a limit that is open.
 func (s *Server) Reset() {
 	s.reportUnused(s.reportf)
 	g := s.newGeneration() // without the lock: it calls the function of WithClock
