@@ -23,8 +23,10 @@ import (
 	"fmt"
 	"io/fs"
 	"log"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -196,11 +198,11 @@ func (j *journal) note(r record) error {
 	return nil
 }
 
-// undecided returns an error that names the messages that wait for a decision; nil if there
-// are none.
+// undecided returns an error that names the messages that wait for a decision, in order; nil
+// if there are none.
 func (j *journal) undecided() (err error) {
-	for n, state := range j.states {
-		if state == inDoubt || state == refused {
+	for _, n := range slices.Sorted(maps.Keys(j.states)) {
+		if state := j.states[n]; state == inDoubt || state == refused {
 			err = errors.Join(err, fmt.Errorf(`message %d: %s; decide, and append {"message":%d} or {"message":%d,"state":"sent"}`, n, state, n, n))
 		}
 	}

@@ -57,3 +57,9 @@ func TestInterrupted(t *testing.T) {
 		assert.Len(t, fake.Conversation(agent), 3)
 	})
 }
+
+// The messages that wait for a decision are named in their order.
+func TestUndecided(t *testing.T) {
+	j := journal{states: map[int]string{10: inDoubt, 9: refused, 3: sent, 2: inDoubt, 1: planned}}
+	assert.Regexp(t, `^message 2: in doubt; .*\nmessage 9: refused; .*\nmessage 10: in doubt; .*$`, j.undecided().Error())
+}
