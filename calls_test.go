@@ -232,6 +232,9 @@ const (
 var verdicts = []callCase{
 	{rule: "What follows a protocol switch is not a body.",
 		do: post, given: bodies(199, anyReply), want: "not done"},
+	{rule: "A body that gives neither bytes nor its end is given up after 100 reads.",
+		do: post, given: each(answer{Status: 200, Reader: endsAfter(99)}), want: "done"},
+	{do: post, given: each(answer{Status: 200, Reader: endsAfter(100)}), want: inDoubt},
 	{rule: "The backoff doubles, up to 8 s.",
 		do: get, opts: retries(policy{MaxAttempts: 5, MinWait: 3 * time.Second}),
 		given: each(notDialed), want: strings.Repeat("not done, ", 5) + "25s"},

@@ -496,6 +496,10 @@ func unpack(body io.Reader, limit int) ([]byte, error) {
 	return whole, err
 }
 
+// maxIdle bounds the reads in a row that give neither bytes nor an error. A body that gives
+// nothing else, as one of a transport of the user's may, never ends.
+const maxIdle = 100
+
 // readWhole reads to the end of the body, or until it has more than limit bytes. It waits
 // for the end even if it has length bytes, the announced length (-1: none): over HTTP/2,
 // to close a body before its end resets the stream. If the body breaks off after exactly
@@ -508,10 +512,15 @@ func readWhole(r io.Reader, length int64, limit int, stop func()) ([]byte, error
 		size = length + 1
 	}
 	body := make([]byte, 0, size)
-	for {
+	for idle := 1; ; idle++ {
 		n, err := r.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
+		if n > 0 {
+			idle = 0
+		}
 		switch {
+		case idle == maxIdle && err == nil:
+			return body, io.ErrNoProgress
 		case err == io.EOF, err != nil && int64(len(body)) == length:
 			return body, nil
 		case err != nil, len(body) > limit:
