@@ -155,7 +155,7 @@ func Like(observed []byte) Option {
 			return errors.New("Like: not the JSON that observe.Run writes")
 		}
 		if file.Format != 1 {
-			return fmt.Errorf("Like: the format is %d, not 1; write the file with observe.Run of this version", file.Format)
+			return fmt.Errorf("Like: the format is %d, not 1; write the file with observe.Run or agentmessaging-fake observe of this version", file.Format)
 		}
 		for id, found := range file.Decisions {
 			err := c.setDecision(id, found.answer)

@@ -145,7 +145,7 @@ const maxKeyText = 256
 func WithKey(text string) Option {
 	odd := strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == ',' })
 	return set(func(c *config) { c.key = text }).
-		unless(odd, "WithKey: only visible ASCII characters but the comma").
+		unless(odd, "WithKey: must be visible ASCII characters without a comma").
 		unless(len(text) > maxKeyText, "WithKey: at most %d characters", maxKeyText).
 		unless(text == "", "WithKey: the text is empty")
 }

@@ -232,9 +232,9 @@ func TestOptionsRefuse(t *testing.T) {
 		"WithLimit: key_day: 0 is":                                        fakeserver.WithLimit("key_day", 0),
 		"WithKey: the text is empty":                                      fakeserver.WithKey(""),
 		"WithKey: at most 256 characters":                                 fakeserver.WithKey(strings.Repeat("k", 257)),
-		"WithKey: only visible ASCII characters":                          fakeserver.WithKey("two words"),
-		"WithKey: only visible ASCII characters but":                      fakeserver.WithKey("a,b"),
-		"WithKey: only visible ASCII characters but the":                  fakeserver.WithKey("clé"),
+		"WithKey: must be visible ASCII characters":                       fakeserver.WithKey("two words"),
+		"WithKey: must be visible ASCII characters with":                  fakeserver.WithKey("a,b"),
+		"WithKey: must be visible ASCII characters without":               fakeserver.WithKey("clé"),
 		"WithPlan: unknown plan; the plans are preview, free":             fakeserver.WithPlan("gold"),
 	} {
 		_, err := fakeserver.Open(opt)
