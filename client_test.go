@@ -336,8 +336,8 @@ func TestAgentIDs(t *testing.T) {
 // escapes and drops what follows a semicolon must not change that.
 func FuzzURL(f *testing.F) {
 	for _, id := range []string{
-		"agent_1", "", ".", "..", "a/b", "%2e%2e", "a%2Fb", "a?b", "a#b", "é 語", "\x00", `a\b`, "a;b", "+", "/", "a\nb", "a\xffb", "../status", "...", "a;b,c d",
-		"a?b#c%2Fd é", "..;", "%252e%2e;x", "..?",
+		"agent_1", "", ".", "..", "a/b", "%2e%2e", "a%2Fb", "a?b", "a#b", "é 語", "\x00", `a\b`, "a;b", "+", "/", "a\nb", "a\xffb",
+		"../status", "...", "a;b,c d", "a?b#c%2Fd é", "..;", "%252e%2e;x", "..?",
 	} {
 		f.Add(serviceURL+"/a%2Fb/", id)
 	}

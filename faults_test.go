@@ -351,7 +351,7 @@ func outcomesByMethod(t *testing.T, what string, calls []endpoint, repeatsPost b
 			*column = c.String()
 		}
 		assert.Equal(t, *column, c.String(), "%s, %s: the endpoints differ", call.name, what)
-		assert.True(t, repeatsPost || !call.isPost() || c.requests <= 1, "%s, %s: a POST is never doubled, but here are %d", call.name, what, c.requests)
+		assert.True(t, repeatsPost || !call.isPost() || c.requests <= 1, "%s, %s: %d POSTs", call.name, what, c.requests)
 	}
 	return found
 }

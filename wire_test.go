@@ -163,8 +163,8 @@ func TestAnswersWithoutANeededMemberFail(t *testing.T) {
 
 // fuzzedBodies are bodies of all sorts.
 var fuzzedBodies = []string{
-	anyReply, `{"ok":true,"byok":null,"trace_id":"t"}`, "", "null", "[]", "5", `"text"`, "<html><body>502</body></html>", `{"error":`, `{}{}`, "\x00\xff",
-	`{"AGENT_ID":"a"}`, `{"error":5,"trace_id":null,"limit_key":{},"reason":[]}`, `{}`,
+	anyReply, `{"ok":true,"byok":null,"trace_id":"t"}`, "", "null", "[]", "5", `"text"`, "<html><body>502</body></html>", `{"error":`,
+	`{}{}`, "\x00\xff", `{"AGENT_ID":"a"}`, `{"error":5,"trace_id":null,"limit_key":{},"reason":[]}`, `{}`,
 	`{"error":"a\nb\u2028c` + strings.Repeat("é", 5000) + `"}`, `{"reply_text":"` + testKey + `"}`,
 	`{"error":"` + testKey + `","extra":{"` + testKey + `":["` + testKey + `"]}}`,
 }

@@ -97,7 +97,7 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 	for _, redactor := range []*Redactor{redactorOf("secret", longest, ""), redactorOf(longest, "", "secret"), redactorOf("secret", "", longest)} {
 		assert.Equal(t, "x [redacted] y [redacted] z", redactor.Hide("x "+longest+" y secret z", InText), "the longest goes first")
 	}
-	assert.Equal(t, "x [redacted] y", redactorOf("secret", "secret-after", "").Hide("x secret-after y", InText), "the longest of two that begin alike")
+	assert.Equal(t, "x [redacted] y", redactorOf("secret", "secret-after", "").Hide("x secret-after y", InText), "two begin alike")
 	redactor := New("amk_fake_000001")
 	for _, harmless := range []string{"", "trace_000001", "amk_fak", "000001", "application/json", "100%", `\`, "&;", "%zz&#xq;", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="} {
 		assert.Equal(t, harmless, redactor.Hide(harmless, InText), harmless)
