@@ -98,7 +98,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Schedule {
 	here := func(at int64) time.Duration { return time.Duration(at-c.offset) * time.Microsecond }
 	s := quota.Schedule{
-		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond, Key: t.key,
+		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond, Key: t.key, TraceID: t.trace,
 	}
 	if i := slices.IndexFunc(c.ledger.Gates, func(g gate) bool { return g.Costs == key.Costs && g.Since > 0 }); i >= 0 {
 		g := c.ledger.Gates[i]
@@ -124,9 +124,9 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	granted, _ := w.Grant.Mark.(int64)
 	switch {
 	case o.Refused:
-		wait := max(o.RetryAfter, quota.MinClosed).Microseconds()
-		news = c.ledgerAt(now).shut(costs, wait, o.LimitKey) // at once, so that more refusals of the same limit are not news
-		c.report(now, func(l *ledger) { l.refused(costs, granted, wait, o.LimitKey) })
+		r := refusal{max(o.RetryAfter, quota.MinClosed).Microseconds(), o.LimitKey, o.TraceID}
+		news = c.ledgerAt(now).shut(costs, r) // at once, so that more refusals of the same limit are not news
+		c.report(now, func(l *ledger) { l.refused(costs, granted, r) })
 	case o.Sent:
 		c.report(now, func(l *ledger) { l.gate(costs).Since = 0 })
 	default:

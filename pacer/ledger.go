@@ -90,18 +90,23 @@ func (l *ledger) giveBack(k costSet, at int64) {
 	}
 }
 
+// refusal is what the ledger learns from a 429.
+type refusal struct {
+	wait       int64 // the Retry-After, a second at least
+	key, trace string
+}
+
 // refused shuts the gate, and learns from the refusal of a call with the costs k that was
-// granted at a time; wait is the Retry-After, key the limit_key. It finds the limit that
-// explains the refusal best, and pauses it until the gate opens. Then its calls go at the
-// pace, as they did when they filled it, because a sliding window frees its room at that
-// pace.
+// granted at a time. It finds the limit that explains the refusal best, and pauses it until
+// the gate opens. Then its calls go at the pace, as they did when they filled it, because a
+// sliding window frees its room at that pace.
 //
 // A paced limit also learns its level or Extra, but only if it knows the calls of a whole
 // window, if the call was not held up on its way, and if the limit is on requests or was
 // half used. Otherwise another limit may explain the refusal. A limit that is only counted
 // begins its count anew.
-func (l *ledger) refused(k costSet, granted, wait int64, key string) {
-	l.shut(k, wait, key)
+func (l *ledger) refused(k costSet, granted int64, r refusal) {
+	l.shut(k, r)
 	opens := l.last(k).Opens
 	if k != request {
 		k &^= request // the operation's own limit may have refused it
@@ -109,7 +114,7 @@ func (l *ledger) refused(k costSet, granted, wait int64, key string) {
 	var b budget // of the limit that explains the refusal best
 	fullest := math.Inf(-1)
 	for o := range l.budgets(k) {
-		if full := o.usedPart(); wait <= o.window+second && full > fullest {
+		if full := o.usedPart(); r.wait <= o.window+second && full > fullest {
 			fullest, b = full, o
 		}
 	}
@@ -124,7 +129,7 @@ func (l *ledger) refused(k costSet, granted, wait int64, key string) {
 	case !b.paced():
 		b.Slots, b.Held, b.Trials = nil, 0, 1
 	case known && granted >= l.Now-b.window/2 && (b.counts == request || fullest >= 0.5):
-		b.refused(l.Now+wait, granted, l.lonely)
+		b.refused(l.Now+r.wait, granted, l.lonely)
 	}
 }
 
@@ -142,6 +147,7 @@ type gate struct {
 	Costs costSet // of the refused call
 	Opens int64
 	Key   string // the limit_key of the refusal
+	Trace string // its trace_id
 	Since int64  // the first refusal after the last call that passed, in all processes; 0: a call has passed since
 	Until int64  // when the gate opened before the last refusal; 0: there was only one
 	// Backoff is the least time for which the next refusal closes the gate. It doubles, so
@@ -156,8 +162,8 @@ type gate struct {
 // the refused call would be refused too. Only such calls wait, however the limit is
 // named, so no call is held back that the service would have accepted. If a plain
 // request is then refused as well, it shuts the gate for all calls.
-func (s *state) shut(k costSet, wait int64, key string) (news bool) {
-	g, opens, last := s.gate(k), s.Now+wait, s.last(k).Opens
+func (s *state) shut(k costSet, r refusal) (news bool) {
+	g, opens, last := s.gate(k), s.Now+r.wait, s.last(k).Opens
 	if g.Since == 0 {
 		g.Since, g.Until, g.Backoff = s.Now, 0, 0
 	} else if g.Opens <= s.Now {
@@ -168,7 +174,7 @@ func (s *state) shut(k costSet, wait int64, key string) (news bool) {
 		g.Backoff = min(max(second, 2*g.Backoff), quota.MaxBackoff.Microseconds())
 	}
 	if opens > last {
-		g.Opens, g.Key = opens, key
+		g.Opens, g.Key, g.Trace = opens, r.key, r.trace
 	}
 	return news
 }
@@ -200,7 +206,7 @@ func (l *ledger) join(other *ledger) {
 	ahead := l.Now - other.Now
 	for _, g := range other.Gates {
 		if opens := g.Opens + ahead; opens > l.last(g.Costs).Opens {
-			*l.gate(g.Costs) = gate{Costs: g.Costs, Opens: opens, Key: g.Key}
+			*l.gate(g.Costs) = gate{Costs: g.Costs, Opens: opens, Key: g.Key, Trace: g.Trace}
 		}
 	}
 	l.Fresh = l.Now
@@ -254,6 +260,7 @@ type turn struct {
 	gap    int64   // between the turns of this process
 	counts costSet // what the limit counts for which the others wait
 	key    string  // of that limit, or the limit_key of the refusal that closed the gate
+	trace  string  // the trace_id of that refusal; empty if no gate decides
 }
 
 // ask grants calls to a process with waits waiting calls, and keeps a ticket for the
@@ -336,7 +343,7 @@ func (t ticket) rank() int {
 }
 
 // earliest returns when all limits of a call with the costs k let it go, after the calls in
-// before: a number for each limit. If a gate decides, the turn has the gate's key. opens
+// before: a number for each limit. If a gate decides, the turn names its refusal. opens
 // depends on gates and Max only: a learned level delays calls, but does not close a limit.
 func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 	shut := l.last(k)
@@ -351,7 +358,7 @@ func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 		}
 	}
 	if got.due == shut.Opens {
-		got.key = shut.Key
+		got.key, got.trace = shut.Key, shut.Trace
 	}
 	return got
 }

@@ -146,7 +146,8 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	err := permit.engine.Acquire(ctx, &permit.waiter)
 	if refusal := (*quota.Refusal)(nil); errors.As(err, &refusal) {
 		return nil, &agentmessaging.Error{
-			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter,
+			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited,
+			TraceID: refusal.TraceID, LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter,
 		}
 	}
 	if err != nil {

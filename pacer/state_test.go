@@ -7,11 +7,13 @@ import (
 	"io"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
 // newUsed returns a pacer whose state is not empty.
@@ -45,7 +47,7 @@ func TestEncoding(t *testing.T) {
 func TestValueInTheStore(t *testing.T) {
 	const value = `{"Format":8,"Now":1,"Fresh":2,"Limits":[` +
 		`{"Due":4,"Slots":[{"Leaves":5,"Calls":6}],"Held":7,"Level":0.5,"Extra":0.25,"Corrected":8,"Quiet":9,"Trials":10}],` +
-		`"Gates":[{"Costs":1,"Opens":17,"Key":"k","Since":18,"Until":19,"Backoff":20}],` +
+		`"Gates":[{"Costs":1,"Opens":17,"Key":"k","Trace":"t","Since":18,"Until":19,"Backoff":20}],` +
 		`"Members":{"18":19},"Tickets":[{"Costs":1,"Batch":true,"Member":20,"Passed":3,"Calls":21,"Due":22}]}`
 	var s state
 	require.NoError(t, json.Unmarshal([]byte(value), &s))
@@ -54,6 +56,16 @@ func TestValueInTheStore(t *testing.T) {
 	written, err := io.ReadAll(unzipper)
 	require.NoError(t, err)
 	assert.Equal(t, value+"\n", string(written), "another layout: raise format")
+}
+
+// The service's support finds the answer that closed a limit by its trace_id.
+func TestLocalRefusalHasTheTraceOfTheAnswer(t *testing.T) {
+	p := newUsed(t)
+	p.coordinator.engine.Done(&quota.Waiter{Clock: quota.RealClock{}}, quota.Outcome{Refused: true, Sent: true, TraceID: "t", RetryAfter: time.Hour})
+	_, err := p.Acquire(t.Context(), agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/warmup"})
+	var refusal *agentmessaging.Error
+	require.ErrorAs(t, err, &refusal)
+	assert.Equal(t, "t", refusal.TraceID)
 }
 
 // FuzzDecode checks that a value of another program is refused, or does no harm.
