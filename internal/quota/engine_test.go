@@ -369,3 +369,20 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 		assert.Empty(t, l.tenants, "names that nobody uses would fill the memory")
 	}
 }
+
+// TestRefusal checks when a call is refused because the service refuses every call: once
+// nobody has got through for its patience while it waited. At an open limit it tries again.
+func TestRefusal(t *testing.T) {
+	for _, tt := range []struct {
+		opens, limitedSince time.Duration
+		want                *Refusal
+	}{
+		{h + s, h / 2, &Refusal{RetryAfter: s, Patience: 5 * time.Minute}},
+		{h, h / 2, nil},
+		{h + s, h - 5*time.Minute, nil},
+	} {
+		w := &Waiter{MaxWait: h, Patience: 5 * time.Minute, limitedSince: tt.limitedSince, attempt: attempt{deadline: never}}
+		schedule := Schedule{Opens: tt.opens, Turn: tt.opens, RefusedSince: 1, RefusedUntil: h - s}
+		assert.Equal(t, tt.want, schedule.refusal(w, 0, h), "%+v", tt)
+	}
+}
