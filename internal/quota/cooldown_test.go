@@ -331,16 +331,3 @@ func TestTrialThatPassesKeepsOthersPatient(t *testing.T) {
 	p.answer(create, *refuses("k", h))
 	assert.Equal(t, passed, p.ask(create, 1).RefusedSince)
 }
-
-// No two endpoints share a class, nor do calls of an endpoint with and without a BYOK set.
-func TestClasses(t *testing.T) {
-	seen := map[Class]bool{}
-	for _, e := range spec.Endpoints {
-		for _, sets := range []bool{false, true} {
-			w := &Waiter{Endpoint: e, SetsBYOK: sets}
-			play(0).Sort(t.Context(), w)
-			assert.False(t, seen[w.Class], "%v", e)
-			seen[w.Class] = true
-		}
-	}
-}

@@ -282,31 +282,24 @@ func TestRulesThatFail(t *testing.T) {
 	}
 }
 
-// It delays only its own call. OnWait of all calls is called at once with the length of the wait.
-func TestOnWaitThatBlocksDelaysNoOtherCall(t *testing.T) {
+// OnWait of all calls is called at once with the length of the wait.
+func TestOnWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began, blocks := time.Now(), []time.Duration{h, 0, 0}
 		rule := newStub(func() Schedule {
-			time.Sleep(s / 2)
-			if now := h + time.Since(began); now < h+10*s {
-				return Schedule{Turn: h + 10*s, Again: now + s}
-			}
-			return Schedule{Grants: make([]Grant, len(blocks))}
+			time.Sleep(4 * s)
+			return Schedule{Turn: h + 60*s, Gap: s, Again: h + 60*s}
 		})
-		var group sync.WaitGroup
-		for _, blocks := range blocks {
+		ctx, cancel := context.WithCancel(t.Context())
+		var expected [4]time.Duration // by place
+		for range 3 {
 			w := reading()
-			w.OnWait = func(Wait) {
-				assert.Equal(t, s/2, time.Since(began))
-				time.Sleep(blocks)
-			}
-			group.Go(func() {
-				assert.NoError(t, rule.engine.Acquire(t.Context(), w))
-				assert.InDelta(t, max(10*s, blocks), time.Since(began), float64(s))
-			})
-			synctest.Wait()
+			w.OnWait = func(wait Wait) { expected[wait.Place] = wait.Expected }
+			go func() { _ = rule.engine.Acquire(ctx, w) }()
+			time.Sleep(3 * s)
 		}
-		group.Wait()
+		cancel()
+		synctest.Wait()
+		assert.Equal(t, [4]time.Duration{1: 56 * s, 2: 57 * s, 3: 56 * s}, expected)
 	})
 }
 
