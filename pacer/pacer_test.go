@@ -155,7 +155,6 @@ func TestState(t *testing.T) {
 		assert.Less(t, s.Limits[0].ClosedFor, 3*time.Second)
 		assert.Equal(t, "used up", s.Limits[0].ClosedBy)
 		assert.Zero(t, s.Limits[6].ClosedFor)
-		assert.True(t, s.StoreDown.IsZero())
 		w.group.Wait()
 	})
 }

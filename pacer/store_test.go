@@ -240,7 +240,6 @@ func TestValue(t *testing.T) {
 			p := sharing(t, s.Limits, s.Store)
 			assert.NotContains(t, fmt.Sprintf("%+v %#v", p, p), loadsim.Key, "%d processes", processes)
 			s.Store.Values(func(values map[string]loadsim.Entry) {
-				assert.Len(t, values, 1, "%d processes", processes)
 				for key, e := range values {
 					assert.Regexp(t, `^agentmessaging:[0-9a-f]{32}$`, key, "%d processes", processes)
 					assert.Less(t, len(e.Value), most, "%d processes", processes)
