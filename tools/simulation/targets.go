@@ -22,6 +22,8 @@ type target struct {
 	name   string
 	runs   []scenario
 	seeds  int             // the runs are played with each of so many seeds; 0: with their own
+	from   time.Duration   // within the scenario's span
+	to     time.Duration   // 0: all of it
 	only   []loadsim.Class // nil: all
 	want   bounds
 	missed string // what is missed, and why
@@ -94,6 +96,8 @@ var clientTargets = []target{
 	{name: "refused for ever after 1 s, 500 callers", runs: on([]model{loadsim.Refusing}, refusing(500)), seeds: 4, want: bounds{{requests, 560}}},
 }
 
+const onlyCounted = "429s: on windows one at the end of each, but a service that slides opens for one call and refuses the next"
+
 var pacerTargets = []target{
 	{name: "1, 8 and 64 callers who always want more, in 1, 4 and 16 processes, and one process without a store",
 		runs: on(loadsim.Models, append(fleets(1, 8, 64), alone)...), want: bounds{{used, 99}, {refused, 0.002}, {jain, 0.99}, {pause, 3}, {steps, 4}},
@@ -116,7 +120,15 @@ var pacerTargets = []target{
 	{name: "one process killed and one stopped for two minutes of four, at three moments of a minute",
 		runs: on(loadsim.Models, lost(0), lost(17*time.Second), lost(40*time.Second)), want: bounds{{used, 95}, {refused, 0.02}}},
 	{name: "a process restarted every minute", runs: on(loadsim.Models, restarted), want: bounds{{used, 95}, {refused, 0.006}}},
+	{name: "store dead or hung for 60 s, 4 and 16 processes; that and the next minute", runs: on([]model{loadsim.Fixed, loadsim.FromUse, loadsim.Log, loadsim.Bucket}, outages()...),
+		from: 17 * time.Second, to: 137 * time.Second, want: bounds{{used, 95}, {refused, 0.01}, {pause, 5}}},
+	{name: "the same on a sliding counter", runs: on([]model{loadsim.Counter}, outages()...),
+		from: 17 * time.Second, to: 137 * time.Second, want: bounds{{used, 95}, {refused, 0.01}, {pause, 5}},
+		missed: "429s: one to three in 118 calls, since this way of counting refuses a window that is exactly full"},
+	{name: "store loses its values twice", runs: on(loadsim.Models, flushed(4), flushed(16)), want: bounds{{used, 98}, {refused, 0.006}}},
 	{name: "store never seen, 2 to 16 processes", runs: on(loadsim.Models, neverSeen(2), neverSeen(4), neverSeen(8), neverSeen(16)), want: bounds{{used, 80}, {refused, 0.02}}},
+	{name: "a limit of 3 an hour, 20 hours", runs: on(loadsim.Models, hourly(3)), want: bounds{{used, 90}, {refused, 1.0 / 3}}, missed: onlyCounted},
+	{name: "a limit of 50 an hour, 20 hours", runs: on(loadsim.Models, hourly(50)), want: bounds{{used, 95}, {refused, 1.0 / 50}}, missed: onlyCounted},
 	{name: "answers that take 20 ms and 10 s", runs: on(loadsim.Models, slowReplies(20*time.Millisecond), slowReplies(10*time.Second)), want: bounds{{used, 97}, {refused, 0.002}}},
 	{name: "600 a minute, 16 processes, store 80 ms there and back", runs: on(loadsim.Models, farAway),
 		want: bounds{{used, 98}, {refused, 0.002}, {conflicts, 15}}},
@@ -215,6 +227,22 @@ var halved = saturated(4, 8).but(func(s *scenario) { s.Warm += 9 * time.Minute }
 	then(warm, func(w *world) { w.Resize(30) }).
 	then(5*time.Minute, func(w *world) { w.Resize(60) })
 
+// outages has a store that is dead for a minute, or hangs for one, for 4 and 16 processes.
+func outages() (plans []plan) {
+	for _, fail := range []func(*loadsim.Store, time.Duration){(*loadsim.Store).Kill, (*loadsim.Store).Hang} {
+		for _, processes := range []int{4, 16} {
+			plans = append(plans, saturated(processes, 8).then(midway, func(w *world) { fail(w.Store, time.Minute) }))
+		}
+	}
+	return plans
+}
+
+// flushed has a store that loses its values twice.
+func flushed(processes int) plan {
+	lose := func(w *world) { w.Store.Values(func(values map[string]loadsim.Entry) { clear(values) }) }
+	return saturated(processes, 8).then(midway, lose).then(midway, lose)
+}
+
 // neverSeen has a store that is dead from the start.
 func neverSeen(processes int) plan {
 	return saturated(processes, 8).but(func(s *scenario) { s.Warm += 5 * time.Minute }).
@@ -238,6 +266,14 @@ var restarted = saturated(4, 8).but(func(s *scenario) {
 		}
 	}
 })
+
+// hourly has workers in four processes that want more than an hourly limit allows.
+func hourly(most int) plan {
+	return saturated(4, 2).but(func(s *scenario) {
+		s.Limits = append(s.Limits, pacer.Limit{Key: "hour", Max: most, Window: time.Hour})
+		s.Warm, s.Span = 0, 20*time.Hour
+	})
+}
 
 // slowReplies has a service whose replies take long.
 func slowReplies(replies time.Duration) plan {
