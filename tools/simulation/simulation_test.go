@@ -75,7 +75,7 @@ func (want target) measure(t *testing.T) (words []string) {
 				s.Seed, s.Starts = uint64(seed), time.Duration(11+17*seed)*time.Second
 			}
 			synctest.Test(t, func(*testing.T) {
-				measured = append(measured, loadsim.Run(s).Measure(want.from, want.to, want.only...))
+				measured = append(measured, loadsim.Run(s).Measure(0, 0, want.only...))
 			})
 		}
 	}

@@ -22,8 +22,6 @@ type target struct {
 	name   string
 	runs   []scenario
 	seeds  int             // the runs are played with each of so many seeds; 0: with their own
-	from   time.Duration   // within the scenario's span
-	to     time.Duration   // 0: all of it
 	only   []loadsim.Class // nil: all
 	want   bounds
 	missed string // what is missed, and why
@@ -120,10 +118,10 @@ var pacerTargets = []target{
 	{name: "one process killed and one stopped for two minutes of four, at three moments of a minute",
 		runs: on(loadsim.Models, lost(0), lost(17*time.Second), lost(40*time.Second)), want: bounds{{used, 95}, {refused, 0.02}}},
 	{name: "a process restarted every minute", runs: on(loadsim.Models, restarted), want: bounds{{used, 95}, {refused, 0.006}}},
-	{name: "store dead or hung for 60 s, 4 and 16 processes; that and the next minute", runs: on([]model{loadsim.Fixed, loadsim.FromUse, loadsim.Log, loadsim.Bucket}, outages()...),
-		from: 17 * time.Second, to: 137 * time.Second, want: bounds{{used, 95}, {refused, 0.01}, {pause, 5}}},
-	{name: "the same on a sliding counter", runs: on([]model{loadsim.Counter}, outages()...),
-		from: 17 * time.Second, to: 137 * time.Second, want: bounds{{used, 95}, {refused, 0.01}, {pause, 5}},
+	{name: "store dead or hung for 60 s, 4 and 16 processes; that and the next minute", runs: on([]model{loadsim.Fixed, loadsim.FromUse, loadsim.Log, loadsim.Bucket}, outages...),
+		want: bounds{{used, 95}, {refused, 0.01}, {pause, 5}}},
+	{name: "the same on a sliding counter", runs: on([]model{loadsim.Counter}, outages...),
+		want:   bounds{{used, 95}, {refused, 0.01}, {pause, 5}},
 		missed: "429s: one to three in 118 calls, since this way of counting refuses a window that is exactly full"},
 	{name: "store loses its values twice", runs: on(loadsim.Models, flushed(4), flushed(16)), want: bounds{{used, 98}, {refused, 0.006}}},
 	{name: "store never seen, 2 to 16 processes", runs: on(loadsim.Models, neverSeen(2), neverSeen(4), neverSeen(8), neverSeen(16)), want: bounds{{used, 80}, {refused, 0.02}}},
@@ -227,14 +225,14 @@ var halved = saturated(4, 8).but(func(s *scenario) { s.Warm += 9 * time.Minute }
 	then(warm, func(w *world) { w.Resize(30) }).
 	then(5*time.Minute, func(w *world) { w.Resize(60) })
 
-// outages has a store that is dead for a minute, or hangs for one, for 4 and 16 processes.
-func outages() (plans []plan) {
-	for _, fail := range []func(*loadsim.Store, time.Duration){(*loadsim.Store).Kill, (*loadsim.Store).Hang} {
-		for _, processes := range []int{4, 16} {
-			plans = append(plans, saturated(processes, 8).then(midway, func(w *world) { fail(w.Store, time.Minute) }))
-		}
-	}
-	return plans
+// outage has a store that fails for a minute, and measures that and the next one.
+func outage(processes int, fail func(*loadsim.Store, time.Duration)) plan {
+	return saturated(processes, 8).but(func(s *scenario) { s.Warm, s.Span = midway, 2*time.Minute }).
+		then(midway, func(w *world) { fail(w.Store, time.Minute) })
+}
+
+var outages = []plan{
+	outage(4, (*loadsim.Store).Kill), outage(16, (*loadsim.Store).Kill), outage(4, (*loadsim.Store).Hang), outage(16, (*loadsim.Store).Hang),
 }
 
 // flushed has a store that loses its values twice.
