@@ -27,4 +27,3 @@ bench:
 		go test -run '^$$' -bench . -benchtime 200ms . || exit 1; \
 	done >results.txt
 	cd tools/bench && go tool benchstat -col /of -filter '/of:(base OR client) .unit:(sec/op OR cpu-sec/op OR allocs/op OR p99-sec OR conns)' results.txt
-	cd tools/bench && go tool benchstat -filter '.name:Start' results.txt
