@@ -188,7 +188,7 @@ func (c *call) run() (err error) {
 //
 // The request between them has no body and an empty header, because the library and
 // http.Client would copy both for each attempt, at eight more allocations a POST, which
-// has 37. attempt.send has the real ones.
+// has 38. attempt.send has the real ones.
 func (c *call) makeAttempts() error {
 	c.httpClient = http.Client{Transport: c, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
 	c.library = retryablehttp.Client{
