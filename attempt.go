@@ -159,10 +159,11 @@ func (a *attempt) refusal(ctx context.Context, err error) *Error {
 		e.TraceID, e.LimitKey, e.RetryAfter = refused.TraceID, refused.LimitKey, refused.RetryAfter
 		e.cause = c.whyNotWait(refused.Patience, e.RetryAfter)
 	case ctx.Err() != nil:
+		e.LimitKey, e.TraceID = c.waiter.Limit, c.waiter.Trace
 		if p := c.previous; p != nil && p.outcome == outcomeLimited { // it has the service's words
 			e.Code, e.TraceID, e.Reason, e.Extra = p.failure.Code, p.failure.TraceID, p.failure.Reason, p.failure.Extra
 		}
-		e.LimitKey, e.cause = c.waiter.Limit, c.redactCause(ctx, fmt.Errorf("in line for a limit: %w", err))
+		e.cause = c.redactCause(ctx, fmt.Errorf("in line for a limit: %w", err))
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return &Error{cause: e.cause}
 		}

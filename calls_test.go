@@ -683,10 +683,11 @@ func fieldsOf(v any) (line string) {
 }
 
 // The error is a 429, because the call has met a limit, and the deadline too. It quotes the
-// service's 429, if that was about this call, but says that the client gave up.
+// service's 429, if that was about this call, but says that the client gave up. Its trace_id
+// is that of the answer that closed the limit.
 func TestDeadlineThatPassesInLineIsA429(t *testing.T) {
 	busy := tooMany("20", "k")
-	busy.Body = `{"error":"rate_limited","reason":"busy","limit_key":"k"}`
+	busy.Body = `{"error":"rate_limited","reason":"busy","limit_key":"k","trace_id":"trace_2"}`
 	synctest.Test(t, func(t *testing.T) {
 		service := answering(slow(time.Second, refused), slow(2*time.Second, busy), slow(time.Minute, okAnswer))
 		client := newClient(t, service, jitter(0))
@@ -697,7 +698,7 @@ func TestDeadlineThatPassesInLineIsA429(t *testing.T) {
 				err := within(deadline, get)(t.Context(), client)
 				assert.ErrorIs(t, err, context.DeadlineExceeded)
 				assert.EqualError(t, err, "agentmessaging: GET /v1/agents/{agent_id}: 429 rate_limited: "+reason+
-					"in line for a limit: context deadline exceeded (refused here by the cool-down, limit k)")
+					"in line for a limit: context deadline exceeded (refused here by the cool-down, limit k, trace trace_2)")
 			})
 			synctest.Wait()
 		}

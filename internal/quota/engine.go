@@ -109,6 +109,7 @@ type attempt struct {
 	Grant  Grant
 	Waited time.Duration
 	Limit  string // the limit_key of the limit that Acquire waited for
+	Trace  string // of a refused call: the trace_id of the answer that closed the limit
 
 	entered    time.Duration // when Acquire was called; 0: nothing could hold the call back
 	deadline   time.Duration // of the context; never: none
@@ -488,7 +489,7 @@ func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 
 func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {
 	q.remove(w)
-	w.Limit = q.Key
+	w.Limit, w.Trace = q.Key, q.TraceID
 	w.end(e.elapsed, err)
 }
 
