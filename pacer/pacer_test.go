@@ -370,5 +370,8 @@ func TestRefusedAtOnce(t *testing.T) {
 		assert.InDelta(t, 3600, refusal.RetryAfter.Seconds(), 1)
 		_, err := w.pacer.Acquire(within(t, 0), message)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		usedUp := newPacer(t, []pacer.Limit{{Max: 1, Window: 10 * time.Minute}})
+		acquire(t, usedUp, message)
+		assert.InDelta(t, 600, wantRefusal(t, usedUp, t.Context(), message).RetryAfter.Seconds(), 50)
 	})
 }
