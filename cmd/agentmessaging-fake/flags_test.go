@@ -33,7 +33,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--replies=BROKEN", "--replies: [0].replies: give at least one"},
 	{"--replies=MISTYPED", "--replies: [1].match.endpoint: must be one of GET /v1/status, "},
 	{"--like=BROKEN", "--like: not the JSON that observe.Run writes"},
-	{"--state=BROKEN", "--state: BROKEN: fakeserver: ReadState: not the state of a fake: its format is not agentmessaging-fake-state; move it away to begin anew"},
+	{"--state=BROKEN", "--state: BROKEN: not the state of a fake: its format is not agentmessaging-fake-state; move it away to begin anew"},
 	{"--state=RUNNING", "--state: RUNNING: open RUNNING: text file busy; move it away to begin anew"}, // it cannot be written, even by root
 	{"--state=/no/such/folder/state", "--state: /no/such/folder/state: must be in a folder that can be written to"},
 	{"--ready-file=/dev/null", "--ready-file: /dev/null: must be a regular file, or not be there"},
@@ -155,7 +155,7 @@ func TestState(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, saved[:len(saved)/2], 0o600))
 	code, sentence := refused(t, []string{"--addr=:0", "--state", path})
 	assert.Equal(t, exitUsage, code)
-	assert.Contains(t, sentence, "--state: "+path+": fakeserver: ReadState: not one JSON document")
+	assert.Contains(t, sentence, "--state: "+path+": not one JSON document")
 	damaged, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, saved[:len(saved)/2], damaged, "what could not be read is not written over")

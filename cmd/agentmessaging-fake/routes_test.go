@@ -187,7 +187,7 @@ var refusals = []step{
 	{"DELETE /calls", `{"x":1}`, 400, `body: member "x" is not allowed; allowed: none`}, // as on each route without a body
 	{"PATCH /keys/key_000001", `{}`, 400, "body: needs plan or revoked"},
 	{"PUT /byok", `{}`, 400, "available: is required"},
-	{"PUT /state", `{"format":"another"}`, 400, "ReadState: "},
+	{"PUT /state", `{"format":"another"}`, 400, "not the state of a fake"},
 	{"POST /agents", `{"key":"key_000009"}`, 400, "key: no key has this label"},
 	{"POST /agents", `{"key":"key_000001","llm":{"api_key":"k"}}`, 400, `llm: member "api_key" is not allowed`},
 	{"POST /calls", `{"path":"/v1/status"}`, 400, "body: needs method and a path that begins with /v1/"},

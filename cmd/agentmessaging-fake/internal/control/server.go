@@ -132,7 +132,7 @@ func (s *Server) applyOptions() error {
 	}
 	// A state has no rules, so the order does not matter.
 	if s.state != nil {
-		if err := s.fake.ReadState(bytes.NewReader(s.state)); err != nil {
+		if err := errors.Unwrap(s.fake.ReadState(bytes.NewReader(s.state))); err != nil { // without the method's name
 			return err
 		}
 	}
@@ -207,7 +207,7 @@ func (s *Server) End() { s.end() }
 // putState is all or nothing: a state that is damaged or another program's changes
 // nothing. Rules and recorded calls stay.
 func (s *Server) putState(r *request) (any, error) {
-	return nil, s.fake.ReadState(bytes.NewReader(r.body))
+	return nil, errors.Unwrap(s.fake.ReadState(bytes.NewReader(r.body))) // without the method's name
 }
 
 // info shows the text of the first key where everybody knows it. A key that --key chose
