@@ -28,12 +28,12 @@ type Behavior struct {
 	WarmUpLimitName string            `json:"warmup_limit_name"`
 	OtherLimitNames map[string]string `json:"other_limit_names"` // by the fake's own
 
-	// How calls are answered for which the interface lists nothing. They are read and
-	// written as the status of the kind.
-	UnknownMethod     Kind `json:"unknown_method"`
-	AgentOfAnotherKey Kind `json:"agent_of_another_key"`
-	ClearNothing      Kind `json:"clear_nothing"`
-	BYOKCleared       Kind `json:"byok_cleared"`
+	// The status that answers a call for which the interface lists nothing. 200 means that
+	// the call is not refused.
+	UnknownMethod     int `json:"unknown_method"`
+	AgentOfAnotherKey int `json:"agent_of_another_key"`
+	ClearNothing      int `json:"clear_nothing"`
+	BYOKCleared       int `json:"byok_cleared"`
 
 	// Which of two flaws of one call is answered, where a call has both.
 	PathBeforeKey         bool `json:"path_before_key"`
@@ -46,14 +46,14 @@ type Behavior struct {
 
 	// Bodies: what is accepted although section 2 does not list it, and how lengths are
 	// counted.
-	UnknownMembers   bool   `json:"unknown_members"`
-	NullMembers      bool   `json:"null_members"`
-	DuplicateMembers bool   `json:"duplicate_members"`
-	OtherCase        bool   `json:"other_case_members"`
-	BehindBody       bool   `json:"behind_body"`
-	ContentType      bool   `json:"content_type"`
-	LengthUnit       string `json:"length_unit"`
-	MetadataCap      int    `json:"metadata_cap"`
+	AcceptsUnknown    bool   `json:"unknown_members"`
+	AcceptsNull       bool   `json:"null_members"`
+	AcceptsDuplicates bool   `json:"duplicate_members"`
+	AcceptsOtherCase  bool   `json:"other_case_members"` // names of members in another case
+	AcceptsTrailing   bool   `json:"behind_body"`        // anything after the JSON document
+	AcceptsOtherType  bool   `json:"content_type"`       // a Content-Type that is not JSON
+	LengthUnit        string `json:"length_unit"`
+	MetadataCap       int    `json:"metadata_cap"`
 
 	// What an operation does beyond its answer, and what calls spend.
 	CreationStoresKey  bool          `json:"creation_stores_key"`
@@ -132,26 +132,26 @@ func (b *Behavior) Length(text string) int {
 // flaw does. Only a wrong body and a missing permission have a decision; before any
 // other flaw the limit comes first.
 func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
-	switch flaw.AnsweredAs {
-	case BadRequest:
+	switch flaw.Status {
+	case 400:
 		return b.LimitBeforeBody
-	case NotDashboard:
+	case 403:
 		return b.LimitBeforePermission
 	}
 	return true
 }
 
 // spendsDespite reports whether a call with a flaw spends a request all the same. The
-// decision asks about four kinds of flaws; a call with any other spends one.
+// decision asks about four statuses; a call that is refused with any other spends one.
 func (b *Behavior) spendsDespite(flaw *Refusal) bool {
-	switch flaw.AnsweredAs {
-	case BadRequest:
+	switch flaw.Status {
+	case 400:
 		return b.RequestsSpend.BadRequest
-	case NoToken, UnknownKey, RevokedKey:
+	case 401:
 		return b.RequestsSpend.Unauthorized
-	case NoSuchAgent:
+	case 404:
 		return b.RequestsSpend.NotFound
-	case BYOKNotConfigured:
+	case 409:
 		return b.RequestsSpend.BYOKNotConfigured
 	}
 	return true

@@ -2,7 +2,6 @@ package service
 
 import (
 	"net/netip"
-	"strconv"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
@@ -14,10 +13,10 @@ import (
 // 5.4).
 type Kind int
 
-// The kinds, in the order of interface 7.
+// The kinds, in the order of interface 7. The zero Kind is for an answer that a test
+// injects: its row of Kinds is empty.
 const (
-	Accepted Kind = iota // not a refusal: the answer 200 to a question of Behavior, such as ClearNothing
-	BadRequest
+	BadRequest Kind = iota + 1
 	NoToken
 	UnknownKey
 	RevokedKey
@@ -46,7 +45,6 @@ var Kinds = [...]struct {
 }{
 	// Columns: status, error identifier, reason for the client, sentence for the
 	// author.
-	Accepted:          {200, "", "", ""},
 	BadRequest:        {400, names.BadRequest, "", ""},
 	NoToken:           {401, names.Unauthorized, "the Authorization header must be: Bearer, a space, and an API key", "the call has no Authorization header with one bearer token"},
 	UnknownKey:        {401, names.Unauthorized, "the API key is unknown or revoked", "this fake did not issue the API key of the call, or a reset has removed it"},
@@ -63,27 +61,15 @@ var Kinds = [...]struct {
 	Scripted:          {0, "", "", "a ReplyFunc answered with this status"},
 }
 
-// MarshalJSON writes the status, by which the answer to a question names a Kind.
-func (k Kind) MarshalJSON() ([]byte, error) {
-	return strconv.AppendInt(nil, int64(Kinds[k].Status), 10), nil
+// CodeOf returns the error identifier of the refusals with a status, which all share one.
+func CodeOf(status int) string {
+	for _, kind := range Kinds {
+		if kind.Status == status {
+			return kind.Code
+		}
+	}
+	return ""
 }
-
-// UnmarshalJSON takes the Kind that byStatus has for the status.
-func (k *Kind) UnmarshalJSON(status []byte) error {
-	n, err := strconv.Atoi(string(status))
-	*k = KindOf(n)
-	return err
-}
-
-// byStatus has the kind of refusal for a status that is given without a kind: in an answer
-// to a question, or in a fault.
-var byStatus = map[int]Kind{
-	200: Accepted, 400: BadRequest, 401: UnknownKey, 402: PaymentRequired, 403: NotDashboard, 404: NoSuchAgent,
-	405: MethodNotAllowed, 409: BYOKNotConfigured, 429: RateLimited, 503: BYOKUnavailable,
-}
-
-// KindOf returns the kind that a status of interface 7 names.
-func KindOf(status int) Kind { return byStatus[status] }
 
 // Refusal is the decision not to carry out a call, and the facts that led to it. What it
 // says to the client, and to the author of a test, is not decided here: package wire
@@ -91,11 +77,11 @@ func KindOf(status int) Kind { return byStatus[status] }
 // Field and Broken make; everything below is for Call.Why.
 type Refusal struct {
 	Kind Kind
-	// AnsweredAs is the kind that the refusal is answered and counted as: Kind, but for
-	// some refusals about BYOK. Status is that of AnsweredAs.
-	AnsweredAs Kind
-	Status     int
-	// Code is the error member of the body.
+	// Status is that of Kind, except for a refusal about BYOK whose endpoint does not list
+	// it (interface 4), or for which Behavior has another. What the call spends follows
+	// from Status.
+	Status int
+	// Code is the error member of the body: what happened, whatever the Status.
 	Code string
 	// Field is the member that a 400, 409 or 503 is about, such as llm.mode.
 	Field string
@@ -124,7 +110,7 @@ type Refusal struct {
 // Refuse makes a refusal of a kind, with its usual status and error identifier. The
 // facts are for the caller to add.
 func Refuse(kind Kind) *Refusal {
-	return &Refusal{Kind: kind, AnsweredAs: kind, Status: Kinds[kind].Status, Code: Kinds[kind].Code}
+	return &Refusal{Kind: kind, Status: Kinds[kind].Status, Code: Kinds[kind].Code}
 }
 
 // BadField returns a 400 about a member of the body. Neither argument may quote a value,
@@ -134,11 +120,6 @@ func BadField(field, broken string) *Refusal {
 	r.Field, r.Broken = field, broken
 	return r
 }
-
-// answerAs gives the refusal the status of another kind, where the endpoint does not
-// list its own (interface 4) or Behavior asks for it. Kind and Code stay: they say what
-// happened.
-func (r *Refusal) answerAs(kind Kind) { r.AnsweredAs, r.Status = kind, Kinds[kind].Status }
 
 // LimitState is one limit at one moment, as Server.Limits shows it and a 429 explains
 // it.

@@ -228,7 +228,7 @@ func byokStored(c *call) *Refusal {
 	if c.agent != nil {
 		member = spec.LLMMode
 		key, _ = c.state.KeyLabeled(c.agent.Owner) // there is one: keys are revoked and never removed
-		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.behavior.BYOKCleared != Accepted
+		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.behavior.BYOKCleared != 200
 	}
 	if !needed || key.BYOK != nil {
 		return nil
@@ -236,7 +236,7 @@ func byokStored(c *call) *Refusal {
 	r := c.refuseBYOK(BYOKNotConfigured, member)
 	r.Since = key.Cleared
 	if c.agent != nil {
-		r.answerAs(c.state.behavior.BYOKCleared)
+		r.Status = c.state.behavior.BYOKCleared
 	}
 	return r
 }
@@ -254,14 +254,14 @@ func (c *call) refuseBYOK(kind Kind, field *spec.Field) *Refusal {
 	r := c.refuse(kind)
 	r.Field = field.Path
 	if !c.req.Endpoint.Lists(r.Status) {
-		r.answerAs(BadRequest)
+		r.Status = 400
 	}
 	return r
 }
 
 // somethingStored refuses to clear BYOK where none is set, if Behavior says so.
 func somethingStored(c *call) *Refusal {
-	if c.key.BYOK != nil || c.state.behavior.ClearNothing == Accepted {
+	if c.key.BYOK != nil || c.state.behavior.ClearNothing == 200 {
 		return nil
 	}
 	return c.refuse(NothingStored)
@@ -294,7 +294,7 @@ func (b *Behavior) CheckMetadata(metadata string) *Refusal {
 // find it, unless Behavior says otherwise.
 func agentFound(c *call) *Refusal {
 	a := c.state.agents[c.req.AgentID]
-	if a != nil && (a.Owner == c.key.Label || c.state.behavior.AgentOfAnotherKey == Accepted) {
+	if a != nil && (a.Owner == c.key.Label || c.state.behavior.AgentOfAnotherKey == 200) {
 		c.agent = a
 		return nil
 	}
@@ -318,7 +318,7 @@ func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 	behavior, e := c.state.behavior, c.req.Endpoint
 	_, setsBYOK := c.req.Fields[spec.LLMAPIKey]
 	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
-	badBody := flaw != nil && flaw.AnsweredAs == BadRequest
+	badBody := flaw != nil && flaw.Status == 400
 	for i, l := range spec.Limits {
 		switch {
 		// GET /v1/status, and reading and clearing BYOK, list no 429. The decision on

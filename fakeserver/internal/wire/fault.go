@@ -175,7 +175,7 @@ func headerValue(value string) []string {
 func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refusal {
 	r := &service.Refusal{Status: i.Status, Code: Code(i.Status), Broken: "injected by the test"}
 	if e != nil && e.Lists(i.Status) {
-		r.Code = service.Kinds[service.KindOf(i.Status)].Code
+		r.Code = service.CodeOf(i.Status)
 	}
 	if i.Status == http.StatusTooManyRequests {
 		r.Limit, r.Wait, r.Broken = spec.KeyMinute, 1, ""

@@ -67,7 +67,7 @@ func Read(r *http.Request, behavior *service.Behavior, fakeHost string, showText
 	path := r.URL.EscapedPath()
 	req.Endpoint, req.AgentID, req.Unrouted = findEndpoint(r.Method, path)
 	// By Behavior a service may answer 404 where another has 405.
-	if req.Unrouted != nil && behavior.UnknownMethod != service.MethodNotAllowed {
+	if req.Unrouted != nil && behavior.UnknownMethod != http.StatusMethodNotAllowed {
 		req.Unrouted = service.Refuse(service.NoSuchPath)
 	}
 	if req.Endpoint != nil && req.Endpoint.Body != nil && req.Malformed == nil && (len(body) > 0 || req.Endpoint.Body.Required) {
@@ -110,8 +110,8 @@ func readBody(from io.Reader, behavior *service.Behavior) (body []byte, size int
 		malformed = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
 	}
 	size = len(body)
-	// What follows the document is cut off, so that no check and no record sees it.
-	if behavior.BehindBody {
+	// Anything after the document is cut off, so that no check and no record sees it.
+	if behavior.AcceptsTrailing {
 		decoder := json.NewDecoder(bytes.NewReader(body))
 		if decoder.Decode(new(json.RawMessage)) == nil {
 			body = body[:decoder.InputOffset()]
@@ -209,7 +209,7 @@ func headerFlaw(behavior *service.Behavior, header http.Header) *service.Refusal
 		}
 	}
 	for _, value := range header["Content-Type"] {
-		if !behavior.ContentType && value != "application/json" && !strictjson.IsType(value) {
+		if !behavior.AcceptsOtherType && value != "application/json" && !strictjson.IsType(value) {
 			return service.BadField("Content-Type", "must be application/json, in UTF-8")
 		}
 	}
@@ -222,8 +222,8 @@ func headerFlaw(behavior *service.Behavior, header http.Header) *service.Refusal
 // then of member after member. A member that is missing shows at the end of its object.
 func Parse(behavior *service.Behavior, e *spec.Endpoint, raw []byte) (service.Fields, *service.Refusal) {
 	p := parser{
-		Scanner: strictjson.Scanner{Data: raw, Duplicates: behavior.DuplicateMembers}, behavior: behavior,
-		unknownAllowed: behavior.UnknownMembers && e == spec.SendMessage, found: make(service.Fields, 4), // few calls have more
+		Scanner: strictjson.Scanner{Data: raw, Duplicates: behavior.AcceptsDuplicates}, behavior: behavior,
+		unknownAllowed: behavior.AcceptsUnknown && e == spec.SendMessage, found: make(service.Fields, 4), // few calls have more
 	}
 	if err := strictjson.Check(raw); err != nil {
 		return nil, service.BadField("body", err.Error())
@@ -260,7 +260,7 @@ func (p *parser) object(of *spec.Field) {
 	for p.Enter(); p.flaw == nil && p.More(); {
 		name := p.Name()
 		i := slices.IndexFunc(of.Fields, func(f *spec.Field) bool {
-			return f.Name() == name || p.behavior.OtherCase && strings.EqualFold(f.Name(), name)
+			return f.Name() == name || p.behavior.AcceptsOtherCase && strings.EqualFold(f.Name(), name)
 		})
 		switch {
 		// Section 2.5 alone does not say "no additional properties", so the decision is
@@ -292,7 +292,7 @@ func (p *parser) value(f *spec.Field) (given bool) {
 		delete(p.found, inner)
 	}
 	switch first := p.Peek(); {
-	case first == 'n' && p.behavior.NullMembers:
+	case first == 'n' && p.behavior.AcceptsNull:
 		p.Value()
 		return false
 	// The type is checked before the scanner reads the value: its methods expect one
