@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -117,8 +118,9 @@ func (s *Server) droppedCalls() int {
 // when AwaitCalls returns.
 //
 // When ctx ends first, AwaitCalls returns the calls that came, and an error
-// that says how many came and wraps ctx.Err(). Calls that were counted before a
-// Reset still count. A nil ctx, an n below 1 and a zero Matcher panic.
+// that says how many came and wraps ctx.Err(). It also returns early if a matcher
+// panics, which fails the test. Calls that were counted before a Reset still count. A
+// nil ctx, an n below 1 and a zero Matcher panic.
 //
 // In a synctest bubble, call AwaitCalls in the bubble that makes the calls: the Go
 // runtime ends a program in which one bubble wakes another, or code outside wakes
@@ -131,15 +133,16 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	checkMatchers("AwaitCalls", matchers)
 	var mu sync.Mutex // guards found: the goroutines of calls find those that come
 	var found []*entry
-	enough := make(chan struct{}) // belongs to the caller's synctest bubble: only a call made there may close it
+	ended := make(chan struct{}) // belongs to the caller's synctest bubble: only a call made there may close it
+	end := sync.OnceFunc(func() { close(ended) })
 	add := func(e *entry) {
 		mu.Lock()
 		defer mu.Unlock()
 		if found = append(found, e); len(found) == n {
-			close(enough)
+			end()
 		}
 	}
-	w := &watcher{name: "a matcher of AwaitCalls(" + s.config.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: add}
+	w := &watcher{name: "a matcher of AwaitCalls(" + s.config.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: add, failed: end}
 	earlier := s.addWatcher(w)
 	defer s.removeWatcher(w)
 	for _, e := range earlier {
@@ -148,7 +151,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 		}
 	}
 	select {
-	case <-enough:
+	case <-ended:
 	case <-ctx.Done():
 	}
 	mu.Lock()
@@ -159,8 +162,10 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	if len(calls) == n { // even if the last came as ctx ended
 		return calls, nil
 	}
-	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, cmp.Or(s.config.describe(matchers), "every call"), ctx.Err())
+	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, cmp.Or(s.config.describe(matchers), "every call"), cmp.Or(ctx.Err(), errMatcherFailed))
 }
+
+var errMatcherFailed = errors.New("a matcher failed")
 
 // addWatcher shows w every later call, and returns the earlier ones. A call that is
 // answered meanwhile is either among them or shown, and never both: addToLog adds

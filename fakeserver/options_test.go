@@ -188,6 +188,7 @@ var misuses = map[string]func(fake){
 	"AwaitCalls: 0 calls cannot be waited for":                                func(f fake) { _, _ = f.AwaitCalls(context.Background(), 0) },
 	"AwaitCalls: the context is nil":                                          func(f fake) { _, _ = f.AwaitCalls(context.Context(nil), 1) },
 	"Sleep: the context is nil":                                               func(f fake) { _ = f.Sleep(context.Context(nil), 0) },
+	"ServeHTTP: the Server is the zero Server":                                func(fake) { new(fakeserver.Server).ServeHTTP(nil, nil) },
 
 	"AddAgent: there is an agent with this ID already": adding(fakeserver.Agent{ID: "agent_000001"}),
 	"AddAgent: no path can name the ID":                adding(fakeserver.Agent{ID: ".."}),

@@ -169,6 +169,25 @@ func TestAwaitCalls(t *testing.T) {
 	})
 }
 
+// A matcher that fails ends the wait too: its call might have been the last one.
+func TestAwaitCallsEndsWithItsMatcher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, fail := range []func(){func() { panic("oops") }, runtime.Goexit} {
+			watch, fake, c := newSpied(t)
+			ended := make(chan error)
+			go func() {
+				_, err := fake.AwaitCalls(t.Context(), 1, fakeserver.Where(func(fakeserver.Call) bool { fail(); return true }))
+				ended <- err
+			}()
+			synctest.Wait() // until it waits
+			go c.call("GET", "/v1/status", noBody)
+			assert.ErrorContains(t, <-ended, "fakeserver: AwaitCalls: 0 of 1 calls came that match Where(records_test.go:")
+			synctest.Wait()
+			assert.Len(t, watch.errors, 1)
+		}
+	})
+}
+
 // A call that is answered just as AwaitCalls begins counts once: the first is in Calls
 // and still shows itself to the watchers of before, and the second is answered while
 // AwaitCalls looks at the first. The result is in the order of the answers.

@@ -75,6 +75,9 @@ var noAnswer = memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}
 // or http.Server. The call is in Calls before the first byte of its answer is
 // written.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.gen == nil {
+		misuse("ServeHTTP", "the Server is the zero Server; New and Open make one")
+	}
 	answer := s.serve(r)
 	answer.Write(w, r)
 }
@@ -455,7 +458,13 @@ func (s *Server) addToLog(c *call) []*watcher {
 
 // showTo shows a call to a watcher. A panic fails the test, and the call goes on.
 func (s *Server) showTo(w *watcher, e *entry) {
-	s.catchPanic(func() {
+	shown := false
+	defer func() { // also if a matcher ends the goroutine
+		if !shown && w.failed != nil {
+			w.failed()
+		}
+	}()
+	shown = s.catchPanic(func() {
 		if matchesAll(w.matchers, e) {
 			w.see(e)
 		}

@@ -101,4 +101,5 @@ type watcher struct {
 	name     string // for messages
 	matchers []Matcher
 	see      func(*entry)
+	failed   func() // ends the AwaitCalls whose matcher or see fails; nil for an OnCall
 }

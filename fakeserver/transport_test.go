@@ -169,12 +169,16 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// A write to a connection that the fake has closed fails as over TCP.
-func TestWriteToAClosedConnection(t *testing.T) {
+// A closed connection fails as over TCP, and an empty read or write waits for nobody.
+func TestClosedConnection(t *testing.T) {
 	fake, _ := newFake(t)
 	dial := fake.HTTPClient(t).Transport.(*http.Transport).DialTLSContext
 	conn, err := dial(t.Context(), "tcp", strings.TrimPrefix(fakeURL, "https://")+":443")
 	require.NoError(t, err)
+	for _, empty := range []func([]byte) (int, error){conn.Read, conn.Write} {
+		_, err = empty(nil)
+		require.NoError(t, err)
+	}
 	_, err = io.WriteString(conn, "GET /v1/status HTTP/1.0\r\n\r\n")
 	require.NoError(t, err)
 	_, err = io.ReadAll(conn)
@@ -182,6 +186,12 @@ func TestWriteToAClosedConnection(t *testing.T) {
 	_, err = conn.Write([]byte("x"))
 	assert.ErrorIs(t, err, syscall.EPIPE)
 	assert.ErrorContains(t, err, "write tcp 192.0.2.1:", "a *net.OpError")
+	assert.NoError(t, conn.SetDeadline(time.Time{}), "only the other end has closed")
+	assert.NoError(t, conn.Close())
+	_, err = conn.Read(nil)
+	for _, err := range []error{err, conn.Close(), conn.SetDeadline(time.Time{}), conn.SetReadDeadline(time.Time{}), conn.SetWriteDeadline(time.Time{})} {
+		assert.ErrorIs(t, err, net.ErrClosed)
+	}
 }
 
 // An in-memory client refuses every other host, and ignores the proxies of the environment.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -23,9 +24,11 @@ var dialogues = map[string][]step{
 		{"GET /v1/agents/a%20b%20%25", "", 200, `{"sms":{"phone_number":"+1"}}`},
 		{"POST /agents", `{"key":"key_000001","agent_id":"a b %"}`, 400, "add_agent: there is an agent with this ID already"},
 		{"POST /keys", "{}", 201, ""},
-		{"POST /agents", `{"key":"key_000002"}`, 201, `{"agent_id":"agent_000002","key":"key_000002","status":"active","system_prompt":null,"metadata":null,"sms":null}`},
+		{"POST /agents", `{"key":"key_000002"}`, 201, `{"agent_id":"agent_000002","key":"key_000002","status":"active","system_prompt":null,"customer_ref":null,"metadata":null,"sms":null,
+			"llm":{"model":null,"provider":null,"base_url":null,"label":null}}`},
 		{"GET /agents", "", 200, `{"agents":[{"agent_id":"a b %"},{"agent_id":"agent_000002"}],"total":2}`},
 		{"GET /agents?limit=1", "", 200, `{"agents":[{"agent_id":"agent_000002"}],"total":2}`},
+		{"PUT /agents/agent_000002/sms", `{"status":"pending"}`, 200, `{"sms":{"mode":null,"phone_number":null}}`},
 		{"PUT /agents/agent_000002/sms", `{"status":"active","phone_number":"+2"}`, 200, `{"sms":{"status":"active","phone_number":"+2"}}`},
 		{"DELETE /agents/agent_000002", "", 204, ""},
 		{"GET /agents/agent_000002", "", 404, "no agent has this identifier"},
@@ -34,7 +37,7 @@ var dialogues = map[string][]step{
 		{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""},
 		{"GET /agents/a/conversation", "", 200, `{"exchanges":[],"total":0}`},
 		{"POST /agents/a/conversation", `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","reply_text":""}]}`,
-			201, `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>"}]}`},
+			201, `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","user_ref":null,"warnings":null,"trace_id":null}]}`},
 		{"POST /agents/a/conversation", `{"exchanges":[]}`, 400, "exchanges: give at least one"},
 		{"POST /agents/a/conversation", `{"exchanges":[{"text":"a","time":"9999-12-31T23:59:59-23:00"}]}`, 400, "add_exchanges: a time must be in the years 0 to 9999, in UTC"},
 		{"POST /agents", `{"key":"key_000001","created_at":"9999-12-31T23:59:59-23:00"}`, 400, "add_agent: a time must be in the years 0 to 9999, in UTC"},
@@ -80,7 +83,9 @@ var dialogues = map[string][]step{
 		{"PUT /byok", `{"available":true}`, 200, ""},
 		{"GET /keys/key_000001", "", 200, `{"byok":null}`},
 		{"PUT /v1/byok", `{"provider":"openai","api_key":"sk-canary-0123","base_url":"https://x","model":"m","label":"l"}`, 200, ""},
-		{"GET /keys/key_000001", "", 200, `{"byok":{"provider":"openai","base_url":"https://x","model":"m","label":"l"}}`},
+		{"GET /keys/key_000001", "", 200, `{"byok":{"provider":"openai","base_url":"https://x","model":"m","label":"l","updated_at":"2000-01-01T00:00:00Z"}}`},
+		{"PUT /v1/byok", `{"provider":"openai","api_key":"sk-canary-0123"}`, 200, ""},
+		{"GET /keys/key_000001", "", 200, `{"byok":{"base_url":null,"model":null,"label":null}}`},
 	},
 	"replies": {
 		{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""},
@@ -139,7 +144,7 @@ var dialogues = map[string][]step{
 		{"GET /verify", "", 200, `{"met":true}`},
 	},
 	"clock": {
-		{"POST /clock", `{"duration":"1500ms"}`, 200, `{"advanced":"1.5s"}`},
+		{"POST /clock", `{"duration":"1500ms"}`, 200, `{"now":"2000-01-01T00:00:01.5Z","advanced":"1.5s"}`},
 		{"POST /clock", `{"duration":"875999h"}`, 200, `{"advanced":"875999h0m1.5s"}`},
 		{"POST /clock", `{"until":"9999-01-01T00:00:00Z"}`, 400, "until: the clock goes at most 876000h0m0s forward in all"},
 		{"POST /clock", `{"duration":"876000h"}`, 400, "duration: the clock goes at most 876000h0m0s forward in all"},
@@ -164,13 +169,16 @@ var dialogues = map[string][]step{
 
 const scripted = `{"match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},"replies":[{"text":"one","warnings":["w"]},{"status":404,"code":"odd","reason":"r"}],"times":3}`
 
-// The calls of a dialogue, made one after the other, are answered as its steps say.
+// The calls of a dialogue, made one after the other, are answered as its steps say. It is
+// the year 2000, as in each bubble.
 func TestDialogues(t *testing.T) {
 	for name, steps := range dialogues {
 		t.Run(name, func(t *testing.T) {
-			answers := newAPI(t).play(steps...)
-			assert.NotContains(t, answers, "canary")
-			assert.Equal(t, strings.Count(answers, `"key":"amk_`), strings.Count(answers, "amk_"), "only the issue of a key shows its text")
+			synctest.Test(t, func(t *testing.T) {
+				answers := newAPI(t).play(steps...)
+				assert.NotContains(t, answers, "canary")
+				assert.Equal(t, strings.Count(answers, `"key":"amk_`), strings.Count(answers, "amk_"), "only the issue of a key shows its text")
+			})
 		})
 	}
 }
@@ -187,7 +195,7 @@ var refusals = []step{
 	{"DELETE /calls", `{"x":1}`, 400, `body: member "x" is not allowed; allowed: none`}, // as on each route without a body
 	{"PATCH /keys/key_000001", `{}`, 400, "body: needs plan or revoked"},
 	{"PUT /byok", `{}`, 400, "available: is required"},
-	{"PUT /state", `{"format":"another"}`, 400, "not the state of a fake"},
+	{"PUT /state", `{"format":"another"}`, 400, `{"reason":"not the state of a fake: its format is not agentmessaging-fake-state"}`},
 	{"POST /agents", `{"key":"key_000009"}`, 400, "key: no key has this label"},
 	{"POST /agents", `{"key":"key_000001","llm":{"api_key":"k"}}`, 400, `llm: member "api_key" is not allowed`},
 	{"POST /calls", `{"path":"/v1/status"}`, 400, "body: needs method and a path that begins with /v1/"},
@@ -302,7 +310,7 @@ func TestCalls(t *testing.T) {
 		assert.NotRegexp(t, "canary|amk_", answer, query)
 	}
 	a.play(step{"GET /calls?after=2&before=4", "", 200, `{"calls":[{"body":"{\"text\":\"hello \\\"you\\\"\"}"}]}`}) // texts are there to be seen
-	assert.Equal(t, 5, strings.Count(a.play(step{"GET /calls.har", "", 200, ""}), `"startedDateTime"`))
+	assert.Equal(t, 5, strings.Count(a.play(step{"GET /calls.jsonl", "", 200, ""}), "}\n"))
 }
 
 // seqs returns the calls of an answer with these numbers.

@@ -137,7 +137,7 @@ func variants(example map[string]any) []map[string]any {
 // document. There must be a success of each operation. One of these tests calls every route,
 // so the document misses none. What a test adds to the fake has the bounds of a request.
 func TestControl(t *testing.T) {
-	for _, kind := range []string{"text/event-stream", "application/yaml"} {
+	for _, kind := range []string{"text/event-stream", "application/yaml", "application/jsonl"} {
 		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.FileBodyDecoder)
 	}
 	file := filepath.Join(t.TempDir(), "calls")

@@ -28,6 +28,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // Host answers at an address in memory. Set its exported fields before its
@@ -244,7 +245,7 @@ func runGetConn(req *http.Request, address string) {
 
 // conn is one end of a net.Pipe whose errors look as over TCP, and that can be aborted.
 // Nothing is buffered: a write waits for its reader. Neither direction can end alone,
-// which net/http never needs. Deadlines are those of the pipe.
+// which net/http never needs.
 type conn struct {
 	net.Conn
 	local, remote net.Addr
@@ -263,14 +264,29 @@ func closedConn(client net.Addr) *conn {
 	return c
 }
 
-func (c *conn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	return n, c.asTCP("read", err)
+func (c *conn) Read(p []byte) (int, error) { return c.transfer("read", p, c.Conn.Read) }
+
+func (c *conn) Write(p []byte) (int, error) { return c.transfer("write", p, c.Conn.Write) }
+
+// transfer reads or writes. A pipe would wait for the other end even if p is empty.
+func (c *conn) transfer(op string, p []byte, do func([]byte) (int, error)) (n int, err error) {
+	if len(p) > 0 || c.closed.Load() {
+		n, err = do(p)
+	}
+	return n, c.asTCP(op, err)
 }
 
-func (c *conn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	return n, c.asTCP("write", err)
+func (c *conn) SetDeadline(t time.Time) error      { return c.set(t, c.Conn.SetDeadline) }
+func (c *conn) SetReadDeadline(t time.Time) error  { return c.set(t, c.Conn.SetReadDeadline) }
+func (c *conn) SetWriteDeadline(t time.Time) error { return c.set(t, c.Conn.SetWriteDeadline) }
+
+// set sets a deadline. A pipe refuses one also if the other end has closed.
+func (c *conn) set(deadline time.Time, do func(time.Time) error) error {
+	if c.closed.Load() {
+		return c.wrap("set", net.ErrClosed)
+	}
+	_ = do(deadline)
+	return nil
 }
 
 // asTCP gives an error of a pipe the shape that it has over TCP. The error of a deadline
@@ -308,7 +324,7 @@ func (c *conn) SetLinger(seconds int) error {
 // other end sees it when the close wakes that end.
 func (c *conn) Close() error {
 	if c.closed.Swap(true) {
-		return nil
+		return c.wrap("close", net.ErrClosed)
 	}
 	if c.abort.Load() {
 		c.reset.Store(true)

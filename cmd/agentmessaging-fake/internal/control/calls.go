@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math"
 	"net"
 	"net/http"
@@ -23,7 +22,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/har"
 )
 
 // matchers reads the parameters that pick calls, and notes the first wrong one in q. It
@@ -186,28 +184,8 @@ func (s *Server) forgetCalls(*request) (any, error) {
 	return nil, nil
 }
 
-// allCalls goes through the calls by their numbers, so calls that are dropped or come
-// meanwhile disturb nothing. It copies a batch at a time.
-func (s *Server) allCalls() iter.Seq[fakeserver.Call] {
-	return func(yield func(fakeserver.Call) bool) {
-		// Numbers begin at 1, and only grow.
-		for seq := 0; ; {
-			calls := s.admin.CallsAfter(seq, batch)
-			for _, c := range calls {
-				if !yield(c) {
-					return
-				}
-				seq = c.Seq
-			}
-			if len(calls) < batch {
-				return
-			}
-		}
-	}
-}
-
-// writeArchive writes all kept calls as HAR, which browsers and proxies show.
-func (s *Server) writeArchive(w io.Writer) error { return har.Write(w, s.allCalls()) }
+// writeCalls writes all kept calls, each in a line, for a file.
+func (s *Server) writeCalls(w io.Writer) error { return s.fake.WriteCalls(w) }
 
 // makeCall makes a call of the service, which sees it as any other: it counts against
 // limits, and is recorded. It is how the page sends messages, and how a tester repeats

@@ -120,7 +120,7 @@ func (s *Server) routes() map[string]route {
 		"POST /calls":       {200, "", "", smallBody, withBody(s.makeCall)},
 		"DELETE /calls":     {204, "", "calls", noBody, s.forgetCalls},
 		"GET /calls/stream": {200, "", "", noBody, s.stream},
-		"GET /calls.har":    {200, "", "", noBody, download("application/json", s.writeArchive)},
+		"GET /calls.jsonl":  {200, "", "", noBody, download("application/jsonl", s.writeCalls)},
 		// Rules, each kind under its name.
 		"GET /replies":         {200, "", "", noBody, s.listRules("replies", rules.Replies)},
 		"POST /replies":        {201, "", "replies", smallBody, addRule[rules.Script](s)},

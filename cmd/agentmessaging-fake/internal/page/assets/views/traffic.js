@@ -53,7 +53,7 @@ function Tools() {
     paused ? button('Resume', goOn) : button('Pause', () => hold({ paused: true })),
     // A browser that downloads a link sends no header, so a tab with a token has no
     // such links.
-    !headers().Authorization && [download('↓ HAR', 'calls.har', 'calls.har'), download('↓ State', 'state', 'state.json')],
+    !headers().Authorization && [download('↓ Calls', 'calls.jsonl', 'calls.jsonl'), download('↓ State', 'state', 'state.json')],
   );
 }
 
