@@ -53,7 +53,8 @@ func (a *attempt) run() {
 	c.attempts++
 	a.send(c.client.handlers.emit(ctx, silent, func() Event { return RequestStart{c.subject, a.number} }))
 	a.outcome = classify(a.Answer, a.failure, c.endpoint, c.ctxErr())
-	if a.outcome == outcomeLimited {
+	if c.limited = nil; a.outcome == outcomeLimited {
+		c.limited = a.failure
 		c.refusals++
 	}
 }
@@ -84,10 +85,11 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 		return &Error{cause: c.redactCause(ctx, err)}
 	}
 	err := c.engine.Acquire(ctx, w)
-	limitKey, waited := w.Limit, w.Waited
+	limitKey, waited, byLimiter := w.Limit, w.Waited, false
 	if err == nil && c.client.limiter != nil {
 		var asked time.Duration
-		if asked, err = a.askLimiter(ctx); asked >= minReportedWait {
+		asked, err = a.askLimiter(ctx)
+		if byLimiter = a.permit == nil; asked >= minReportedWait {
 			limitKey, waited = "", waited+asked // perhaps for the user's limiter, which names no limit
 		}
 	}
@@ -97,7 +99,7 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 	}
 	switch {
 	case err != nil:
-		return a.refusal(ctx, err)
+		return c.refusal(ctx, err, byLimiter)
 	case c.beforeSend != nil:
 		return a.askBeforeSend(ctx)
 	}
@@ -147,21 +149,21 @@ func (a *attempt) askBeforeSend(ctx context.Context) *Error {
 // refusal turns the error of the engine or of the user's limiter into the call's error,
 // which says who refused the attempt and why. If a limit is the reason, it is a 429, as
 // the service would have answered.
-func (a *attempt) refusal(ctx context.Context, err error) *Error {
+func (c *call) refusal(ctx context.Context, err error, byLimiter bool) *Error {
 	var refused *quota.Refusal
 	var answered *Error
-	c, e := a.call, &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true}
-	if (errors.As(err, &refused) || c.client.limiter == nil) && c.client.pacer == nil {
-		e.by = "cool-down"
+	e := &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true}
+	if !byLimiter {
+		e.by = c.client.engineName()
 	}
 	switch {
-	case refused != nil:
+	case errors.As(err, &refused):
 		e.TraceID, e.LimitKey, e.RetryAfter = refused.TraceID, refused.LimitKey, refused.RetryAfter
 		e.cause = c.whyNotWait(refused.Patience, e.RetryAfter)
 	case ctx.Err() != nil:
 		e.LimitKey, e.TraceID = c.waiter.Limit, c.waiter.Trace
-		if p := c.previous; p != nil && p.outcome == outcomeLimited { // it has the service's words
-			e.Code, e.TraceID, e.Reason, e.Extra = p.failure.Code, p.failure.TraceID, p.failure.Reason, p.failure.Extra
+		if said := c.limited; said != nil {
+			e.Code, e.TraceID, e.Reason, e.Extra = said.Code, said.TraceID, said.Reason, said.Extra
 		}
 		e.cause = c.redactCause(ctx, fmt.Errorf("in line for a limit: %w", err))
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {

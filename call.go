@@ -91,7 +91,7 @@ type call struct {
 
 	first    attempt       // allocated together with the call
 	last     *attempt      // the attempt that began last
-	previous *attempt      // the attempt before last; nil: none
+	limited  *Error        // what the service said to the attempt that was sent last, if that was a 429
 	timeLeft time.Duration // of WithTimeout, for attempts and pauses
 	pause    time.Duration // before the next attempt
 
@@ -162,24 +162,25 @@ func (c *call) run() (err error) {
 	if over == nil {
 		over = c.makeAttempts()
 	}
-	switch c.last.next {
-	case actionSuccess:
+	return c.errorOf(c.last, over)
+}
+
+// errorOf returns the error of a call whose last attempt is a; nil after a success. over is
+// why there was no attempt, or no other one after a.
+func (c *call) errorOf(a *attempt, over error) error {
+	switch {
+	case a.next == actionSuccess:
 		return nil
-	case actionUnknown:
-		return c.last.outcomeUnknownError()
-	case actionError:
-		return c.last.finishFailure()
-	default: // the call ended before its first attempt, or in the wait for the next one
-		a := c.last
-		if a.outcome == outcomeLimited && c.ctx.Err() != nil { // as if it had ended in line for the limit
-			c.previous = a
-			a.failure = a.refusal(c.ctx, over)
-		} else {
-			a.failure = cmp.Or(a.failure, new(Error))
-			a.failure.cause = c.redactCause(c.ctx, cmp.Or(c.ctxErr(), over))
-		}
-		return a.finishFailure()
+	case a.next == actionUnknown:
+		return a.outcomeUnknownError()
+	case a.next == actionError:
+	case c.limited != nil && c.ctx.Err() != nil: // as if it had ended in line for the limit
+		a.failure = c.refusal(c.ctx, over, false)
+	default:
+		a.failure = cmp.Or(a.failure, new(Error))
+		a.failure.cause = c.redactCause(c.ctx, cmp.Or(c.ctxErr(), over))
 	}
+	return a.finishFailure()
 }
 
 // makeAttempts lets go-retryablehttp drive the attempts: the library calls an http.Client,
@@ -215,7 +216,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 // library never gets the user's transport, because it would close the idle connections.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if c.last.number != 0 {
-		c.previous, c.last = c.last, new(attempt)
+		c.last = new(attempt)
 	}
 	a := c.last
 	a.call, a.number, a.cookies = c, c.attempts+1, req.Header["Cookie"]

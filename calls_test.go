@@ -690,7 +690,7 @@ func TestDeadlineThatPassesInLineIsA429(t *testing.T) {
 	busy.Body = `{"error":"rate_limited","reason":"busy","limit_key":"k","trace_id":"trace_2"}`
 	synctest.Test(t, func(t *testing.T) {
 		service := answering(slow(time.Second, refused), slow(2*time.Second, busy), slow(time.Minute, okAnswer))
-		client := newClient(t, service, jitter(0))
+		client := newClient(t, service, jitter(0), agentmessaging.WithLimiter(&limiterStub{}))
 		var batch sync.WaitGroup
 		defer batch.Wait()
 		begin := func(deadline time.Duration, reason string) {

@@ -28,8 +28,9 @@ type Error struct {
 	// its deadline passed in line for them (see Local).
 	StatusCode int
 	// Code is the body's error member, such as rate_limited (interface 2.1); empty if
-	// the body was not the documented one. Only secrets are taken out of Code and Reason:
-	// they can be as long as the 64 KiB that are read of a body.
+	// the body was not the documented one. If a limit refused the call in this process, it
+	// is rate_limited, or what the service answered to the attempt before. Only secrets are
+	// taken out of Code and Reason: they can be as long as the 64 KiB that are read of a body.
 	Code string
 	// TraceID is the answer's trace_id; quote it when reporting an issue. With Local it
 	// belongs to the answer that closed the limit. One line of at most 128 bytes.
@@ -60,7 +61,7 @@ type Error struct {
 	Local bool
 
 	cause error
-	by    string // who refused the call if Local is true; empty: the limiter
+	by    string // who refused the call, if Local is true; empty: the limiter
 }
 
 // Error returns one line of at most 512 bytes.

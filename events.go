@@ -16,7 +16,7 @@ type Observer interface {
 	// that an Observer returned. The context that Observe returns is then used for the
 	// rest of the call after a [CallStart], of the attempt after an [AttemptStart] and of
 	// the request after a [RequestStart], so that spans nest. The client ignores it if it
-	// is nil, and after other events.
+	// is nil. After any other event, only the next Observer gets it, for the same event.
 	Observe(ctx context.Context, event Event) context.Context
 }
 
@@ -56,8 +56,8 @@ type CallStart struct {
 // panics, such as a transport, Err says only that.
 type CallEnd struct {
 	Subject
-	StatusCode int           // of the last answer; 0: none
-	TraceID    string        // of the last answer; one line of at most 128 bytes
+	StatusCode int           // of the answer to the last attempt; 0: it got none, or was not sent
+	TraceID    string        // of that answer; one line of at most 128 bytes
 	LimitKey   string        // of the limit that refused the call, here or at the service; one line of at most 64 bytes
 	Attempts   int           // including those that did not reach the service
 	Refusals   int           // attempts that the service refused with 429
@@ -180,13 +180,13 @@ type CallInfo struct {
 	// Waited is the time spent between attempts and in waits of a millisecond or more for
 	// the limiter.
 	Waited time.Duration
-	// StatusCode and Header belong to the last answer; 0 and nil if there was
-	// none.
+	// StatusCode and Header belong to the answer to the last attempt; 0 and nil if it got
+	// none, or was not sent.
 	StatusCode int
 	Header     http.Header
-	// TraceID is the last answer's trace_id.
+	// TraceID is that answer's trace_id.
 	TraceID string
-	// Body is the last answer's body, decompressed; nil if there was no answer. It is
+	// Body is that answer's body, decompressed; nil if there was none. It is
 	// for members that the service has added since this version. Of a 2xx it holds at
 	// most 1 MiB, of another status 64 KiB. Secrets are taken out unless the answer is a
 	// documented success. Do not log it: it holds the texts.

@@ -41,8 +41,8 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 	return min(longest, Longest)
 }
 
-// wait reads seconds, with or without a fraction, or a date. It rounds seconds up, so that
-// the client never comes earlier than the service asked.
+// wait reads seconds, with or without a fraction, or a date. It rounds a fraction up to
+// the next nanosecond, so that the client never comes earlier than the service asked.
 func wait(text string, now time.Time) time.Duration {
 	if strings.Trim(text, "0123456789.") != "" { // ParseFloat reads more than HTTP knows, such as 1e3
 		at, _ := http.ParseTime(text) // a text that is no date gives the year 1
