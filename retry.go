@@ -149,7 +149,7 @@ func (b *retryBudget) take(now time.Time) bool {
 // Why a call was not retried though the retry table allows it.
 var (
 	errNoTime   = errors.New("not retried, since WithTimeout leaves no time for it")
-	errWithheld = errors.New("not retried, since too many calls fail: retries are a fifth of the calls that succeed, and two a second")
+	errWithheld = fmt.Errorf("not retried, since too many calls fail: retries are 1/%d of the calls that succeed, and one every %s", perRetry, floorEvery)
 )
 
 // action is what follows an attempt.
