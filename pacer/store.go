@@ -62,7 +62,7 @@ func (c *coordinator) startStep() {
 		return
 	}
 	c.stepping = true
-	c.engine.Go(c.step, func() {
+	c.engine.Background(c.step, func() {
 		c.stepping = false
 		c.startStep()
 	})

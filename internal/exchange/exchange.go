@@ -176,7 +176,7 @@ type roundTrip struct {
 
 	started   atomic.Bool  // the transport has looked for a connection (GetConn or GotConn)
 	connected atomic.Bool  // it has one (GotConn)
-	delivery  atomic.Int32 // unread, possible or closed
+	delivery  atomic.Int32 // bodyUnread, maybeSent or bodyClosed
 	headers   atomic.Int32 // how often the header was written; more than once by a transport that repeats
 	answers   atomic.Int32 // how many answers have begun; interim answers (1xx) do not count
 	interim   atomic.Int32 // how many interim answers have come
@@ -218,10 +218,10 @@ func (rt *roundTrip) build(r Request) {
 	rt.request.ContentLength = rt.body.Size()
 	switch {
 	case r.Body == nil && r.Method == http.MethodPost:
-		rt.delivery.Store(possible)
+		rt.delivery.Store(maybeSent)
 	case r.Body == nil:
 	case rt.own != nil && rt.sender.hooked.Load():
-		rt.delivery.Store(possible)              // this body does not note who reads it: assume the worst, unless hooks run
+		rt.delivery.Store(maybeSent)             // this body does not note who reads it: assume the worst, unless hooks run
 		rt.request.Body = io.NopCloser(&rt.body) // net/http knows this type: it writes header and body at once
 	default:
 		rt.request.Body = requestBody{rt}
@@ -231,9 +231,9 @@ func (rt *roundTrip) build(r Request) {
 // The values of delivery: whether a transport that runs no hooks may have sent the
 // request. The body shows it, because the transport has to read the body first.
 const (
-	unread   = iota // the body was not read; or there is none, and the method is not POST
-	possible        // the body was read before there was a connection; or there is none, and the method is POST
-	closed          // the body was not read, and cannot be read any more
+	bodyUnread = iota // the body was not read; or there is none, and the method is not POST
+	maybeSent         // the body was read before there was a connection; or there is none, and the method is POST
+	bodyClosed        // the body was not read, and cannot be read any more
 )
 
 // unseen reports that the transport may have sent the request in a way that runs no
@@ -243,7 +243,7 @@ const (
 // dial would leave the request in doubt.
 func (rt *roundTrip) unseen() bool {
 	certain := rt.started.Load() && (rt.own != nil || rt.body.Size() == 0)
-	return !certain && rt.delivery.Load() == possible
+	return !certain && rt.delivery.Load() == maybeSent
 }
 
 // requestBody is a body that notes when the transport reads it.
@@ -251,9 +251,9 @@ type requestBody struct{ *roundTrip }
 
 func (b requestBody) Read(p []byte) (int, error) {
 	if !b.connected.Load() {
-		b.delivery.CompareAndSwap(unread, possible)
+		b.delivery.CompareAndSwap(bodyUnread, maybeSent)
 	}
-	if b.delivery.Load() == closed {
+	if b.delivery.Load() == bodyClosed {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	return b.body.Read(p)

@@ -101,7 +101,7 @@ func isStreamRefused(err error) bool {
 //     example an open circuit breaker: nothing was sent.
 //   - Otherwise no hook ran and there is no body: only a failed dial is certain.
 func (rt *roundTrip) maybeSent(err error, why admission) bool {
-	rt.delivery.CompareAndSwap(unread, closed) // a goroutine that RoundTrip left behind cannot read it later
+	rt.delivery.CompareAndSwap(bodyUnread, bodyClosed) // a goroutine that RoundTrip left behind cannot read it later
 	var op *net.OpError
 	ended := rt.ctx.Err() != nil
 	switch headers := rt.headers.Load(); {
@@ -115,7 +115,7 @@ func (rt *roundTrip) maybeSent(err error, why admission) bool {
 		return false
 	case rt.connected.Load():
 		return ended || rt.own == nil || errors.Is(err, context.Canceled) || isTimeout(err)
-	case rt.started.Load(), rt.own != nil, rt.delivery.Load() == closed && rt.body.Size() > 0:
+	case rt.started.Load(), rt.own != nil, rt.delivery.Load() == bodyClosed && rt.body.Size() > 0:
 		return false
 	}
 	return ended || !errors.As(err, &op) || op.Op != "dial"

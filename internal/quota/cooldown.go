@@ -72,18 +72,18 @@ func NewCoolDown(random func() float64) *Engine {
 // name was seen: the interface shows neither the values of limit_key nor which calls
 // each of them covers.
 type gate struct {
-	key           string // the limit_key; may be empty
-	closed        bool
-	closedAt      time.Duration // when it closed last
-	retryAfter    time.Duration // what the service asked for then
-	end           time.Duration // when it opens, by Retry-After
-	announced     time.Duration // the end that the last event CoolDown named
-	trace         string        // trace_id of the answer that closed it
-	random        float64       // for jitter: the same for all callers, so that they stay in order
-	lastPass      time.Duration // when a call last got through
-	planned       time.Duration // when it should have opened last; it opens later if the program was frozen, and that is no lost patience
-	emptyOpenings int           // the openings in a row in which every call was refused; the present one is not counted: see emptied
-	ramp          *ramp         // the turns since it opened last; nil: it holds no call back
+	key         string // the limit_key; may be empty
+	closed      bool
+	closedAt    time.Duration // when it closed last
+	retryAfter  time.Duration // what the service asked for then
+	end         time.Duration // when it opens, by Retry-After
+	announced   time.Duration // the end that the last event CoolDown named
+	trace       string        // trace_id of the answer that closed it
+	random      float64       // for jitter: the same for all callers, so that they stay in order
+	lastPass    time.Duration // when a call last got through
+	dueToOpen   time.Duration // when it should have opened last; it opens later if the program was frozen, and that is no lost patience
+	emptyBefore int           // the openings in a row in which every call was refused; the present one is not counted: see emptied
+	ramp        *ramp         // the turns since it opened last; nil: it holds no call back
 }
 
 // Sort implements Rule. Each endpoint has two classes: the calls that also spend the BYOK
@@ -113,7 +113,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 				Estimated: true, Key: g.key, TraceID: g.trace,
 			}
 			if g.emptied() > 0 { // it has opened before, and let nobody through
-				s.RefusedSince, s.RefusedUntil = g.lastPass, g.planned
+				s.RefusedSince, s.RefusedUntil = g.lastPass, g.dueToOpen
 			}
 			if waiting > 0 && now >= state.tryAt {
 				state.tryAt, state.tryAfter = now+state.tryAfter, min(2*state.tryAfter, maxTrial)
@@ -121,7 +121,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 			}
 			return s
 		}
-		g.planned = jittered
+		g.dueToOpen = jittered
 		g.open(now)
 	}
 	if waiting == 0 {
@@ -178,7 +178,7 @@ func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration)
 // emptied counts the openings in a row that let nobody through, the last one included.
 func (g *gate) emptied() int {
 	if g.ramp != nil && g.ramp.through() == 0 {
-		return g.emptyOpenings + 1
+		return g.emptyBefore + 1
 	}
 	return 0
 }
@@ -187,7 +187,7 @@ func (g *gate) emptied() int {
 // passed in the last opening, and how long that lasted until a refusal ended it.
 func (g *gate) open(now time.Duration) {
 	last, next := g.ramp, &ramp{opened: now, last: now}
-	g.emptyOpenings = g.emptied()
+	g.emptyBefore = g.emptied()
 	if g.closed, g.ramp = false, next; last == nil || now <= last.opened {
 		return
 	}
@@ -243,7 +243,7 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	switch {
 	case closes:
 		if g.closed, news = true, true; g.ramp == nil {
-			g.lastPass, g.emptyOpenings = now, 0
+			g.lastPass, g.emptyBefore = now, 0
 		}
 		g.closedAt, g.end, g.retryAfter, g.random = now, end, asked, c.random()
 	case end > g.end:

@@ -12,7 +12,7 @@
 // again, because the rule may decide differently now.
 //
 // As long as calls wait, one goroutine sleeps until the next queue is due (the alarm), and
-// then serves. A rule that asks a store does so on a goroutine that Go starts; the
+// then serves. A rule that asks a store does so on a goroutine that Background starts; the
 // goroutine returns to the engine through Do and DeliverLocked.
 package quota
 
@@ -36,7 +36,7 @@ type Class struct {
 // A Rule decides when calls go. Its times are by the engine's clock, which never goes
 // back. The engine calls all methods but Sort under its lock, so the lock guards the
 // rule's state too. They return at once, and call neither the client nor any method of
-// the engine but Go.
+// the engine but Background, and those whose names end in Locked.
 type Rule interface {
 	// Sort sets the waiter's Class and Tenant. It reports false if nothing can hold the
 	// call back at the moment.
@@ -44,7 +44,7 @@ type Rule interface {
 	// Ask grants some of the waiting calls of a class, or says when to ask again. first
 	// is the next call. If waiting is 0, the engine only asks how long first would wait,
 	// as far as the rule knows without a store. A slow rule returns a Schedule whose Again
-	// is Later. It then works on a goroutine that it starts with Engine.Go, and passes the
+	// is Later. It then works on a goroutine that it starts with Engine.Background, and passes the
 	// result to Engine.DeliverLocked. Until then the last Schedule holds.
 	Ask(now time.Duration, first *Waiter, waiting int) Schedule
 	// Done learns how a granted attempt ended. After it, the engine asks again about all
@@ -66,7 +66,7 @@ type Schedule struct {
 	Gap          time.Duration // between the turns after that
 	Estimated    bool          // Turn and Gap are estimates: no call is refused because of them
 	RefusedSince time.Duration // since when the service refuses every call though the limit has opened; 0: it does not
-	RefusedUntil time.Duration // when the limit was due to open last; every call was refused then too
+	RefusedUntil time.Duration // when the limit was last due to open; it let nobody through then either
 	Key          string        // the limit_key of the limit that the calls wait for
 	TraceID      string        // of the refusal that closed the limit; empty if not known
 }
@@ -288,7 +288,7 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	clock, sleep := e.clock, at-e.elapsed
 	e.sleeper, e.silence = clock, cancel
-	e.Go(func() error {
+	e.Background(func() error {
 		err := clock.Sleep(ctx, sleep)
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -360,7 +360,7 @@ func (e *Engine) Do(f func(now time.Duration)) {
 }
 
 // ForgetLocked resets all schedules, so that the rule is asked again. A Schedule that the rule
-// is still to deliver will not refuse anybody. Call it only in a function that Do runs.
+// is still to deliver will not refuse anybody. Call it only in a method of the Rule, or a function that Do runs.
 func (e *Engine) ForgetLocked() {
 	for _, q := range e.queues {
 		q.Schedule, q.stale = Schedule{}, true
@@ -501,9 +501,9 @@ func (w *Waiter) end(at time.Duration, err error) {
 	}
 }
 
-// Go runs work on a goroutine, without the lock, and after it after, with the lock. An
+// Background runs work on a goroutine, without the lock, and after it after, with the lock. An
 // error of work, or a panic, which would end the program, ends all waiting calls.
-func (e *Engine) Go(work func() error, after func()) {
+func (e *Engine) Background(work func() error, after func()) {
 	go func() {
 		failure := ErrPanic // if work ends its goroutine
 		defer func() {

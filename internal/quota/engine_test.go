@@ -242,7 +242,7 @@ func (*stub) Sort(context.Context, *Waiter) bool { return true }
 func (r *stub) Idle(time.Duration, Class)        { r.idle++ }
 func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 	class := first.Class
-	r.engine.Go(func() error {
+	r.engine.Background(func() error {
 		r.asked++
 		answer := r.answer()
 		r.engine.Do(func(time.Duration) { r.engine.DeliverLocked(class, answer) })
