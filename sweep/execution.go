@@ -24,9 +24,23 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
+// shared is what all executions of a sweep have in common. An execution changes nothing of
+// it but reached.
+type shared struct {
+	config
+	t        *testing.T
+	scenario func(*Env)
+	watch    *disk.Watch
+	// baseline is the run without a fault. Records refer to it, since they are made, and
+	// copied, before it is complete.
+	baseline *run
+	single   bool            // all calls come from the scenario's goroutine
+	reached  map[string]bool // names of Env.Sometimes
+}
+
 // execution runs the scenario in a process, from its start to its end.
 type execution struct {
-	*sweep
+	*shared
 	name           string    // of its run, or of the first run that it is a part of
 	from           persisted // what it finds
 	stage          int       // 0: the first execution of its run; 1 to 3: the restarts after it
@@ -59,29 +73,27 @@ const (
 )
 
 // execute runs the scenario once, and gives up when the watchdog's time is over.
-func (s *sweep) execute(x *execution) *record {
-	dir := s.t.TempDir()
+func (x *execution) execute() *record {
+	dir := x.t.TempDir()
 	if err := x.from.dir.Put(dir); err != nil {
-		s.t.Fatal(err)
+		x.t.Fatal(err)
 	}
-	s.executions++
-	s.restored = s.restored || len(x.from.dir) > 0
-	x.sweep, x.label = s, fmt.Sprintf("%s/%s in %s", s.t.Name(), cmp.Or(x.name, "baseline"), dir)
+	x.label = fmt.Sprintf("%s/%s in %s", x.t.Name(), cmp.Or(x.name, "baseline"), dir)
 	x.names, x.refusedInARow = map[string]int{}, map[string]int{}
-	x.record = record{baseline: s.baseline, stage: x.stage, dir: dir, maxRequests: mostRequests, maxLasted: mostTime}
+	x.record = record{baseline: x.baseline, stage: x.stage, dir: dir, maxRequests: mostRequests, maxLasted: mostTime}
 	x.record.left.gone, x.record.left.known = maps.Clone(x.from.gone), maps.Clone(x.from.known)
 	if usual := x.record.baselines(); usual != nil {
 		x.record.maxRequests = 3 * 3 * max(1, usual[0].requests, usual[1].requests) // tries of the application, attempts of the client
-		x.record.maxLasted = max(usual[0].lasted, usual[1].lasted) + s.maxVirtualTime
+		x.record.maxLasted = max(usual[0].lasted, usual[1].lasted) + x.maxVirtualTime
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer x.deadlocked()
-		if s.bubble {
-			synctest.Test(s.t, func(t *testing.T) { x.run(t) })
+		if x.bubble {
+			synctest.Test(x.t, func(t *testing.T) { x.run(t) })
 		} else {
-			x.run(s.t)
+			x.run(x.t)
 		}
 	}()
 	x.wait(done)
@@ -176,11 +188,11 @@ func (x *execution) client() (*agentmessaging.Client, error) {
 
 // tryOptions makes a fake and a client as each execution does, where an option that one
 // of them refuses can still end the test.
-func (s *sweep) tryOptions() error {
+func (s *shared) tryOptions() error {
 	fake, err := fakeserver.Open(s.fakeOptions...)
 	if err == nil {
 		defer fake.Close()
-		_, err = (&execution{sweep: s, clock: fake, record: record{fake: fake}}).client()
+		_, err = (&execution{shared: s, clock: fake, record: record{fake: fake}}).client()
 	}
 	return err
 }

@@ -37,17 +37,16 @@ type plan struct {
 	at     *spec.Endpoint // of the call that it struck first; nil for a point
 }
 
-// plansOf returns the plans for an execution: each fault at one attempt of each call, at
-// the whole call, and from the call on.
-func plansOf(usual *record, single bool) (plans []*plan) {
+// plansOf returns the plans for the calls and points of an execution: each fault at one
+// attempt of each call, at the whole call, and from the call on.
+func plansOf(calls []*Call, points []string, single bool) (plans []*plan) {
 	add := func(target string, f faults.Fault, lasts ...string) {
 		for _, l := range lasts {
 			plans = append(plans, &plan{target: target, fault: f, lasts: l})
 		}
 	}
-	calls := slices.Clone(usual.calls)
 	if !single { // which goroutine was first must not decide which run is reported
-		slices.SortFunc(calls, func(a, b *Call) int { return strings.Compare(a.Name, b.Name) })
+		calls = slices.SortedFunc(slices.Values(calls), func(a, b *Call) int { return strings.Compare(a.Name, b.Name) })
 	}
 	for _, c := range calls {
 		for _, f := range faults.For(c.spec) {
@@ -57,7 +56,7 @@ func plansOf(usual *record, single bool) (plans []*plan) {
 			add(c.Name, agentGone, once)
 		}
 	}
-	for _, point := range usual.points {
+	for _, point := range points {
 		add(point, fails, once, fromOn)
 	}
 	return plans

@@ -31,8 +31,8 @@ import (
 //     and one for each state that a death leaves.
 //   - execution.go runs the scenario once, with the transport of transport.go and the
 //     Env of env.go, and returns a record of it.
-//   - record.go has what is recorded. A run is a row of records: the first execution and
-//     the restarts after it.
+//   - record.go has what is recorded, with the calls of call.go. A run is a row of
+//     records: the first execution and the restarts after it.
 //   - check.go reads records, and finds what is wrong. It runs nothing.
 //   - report.go groups the findings by cause, and prints them.
 //
@@ -43,14 +43,7 @@ import (
 
 // sweep is the state of one call of Test.
 type sweep struct {
-	config
-	t        *testing.T
-	scenario func(*Env)
-	watch    *disk.Watch
-	// baseline is the run without a fault. Records refer to it, since they are made, and
-	// copied, before it is complete.
-	baseline *run
-	single   bool // all calls come from the scenario's goroutine
+	shared
 
 	restarted map[string]*record // executions, by their stage and what they found
 	states    map[string]*run    // by the key of what a death left: the run that goes on from it
@@ -62,7 +55,6 @@ type sweep struct {
 	restored   bool            // a restart found something in its folder
 	deaths     int             // moments in which a process died
 	faults     map[string]bool // that struck, by name
-	reached    map[string]bool // names of Env.Sometimes
 	causes     []*cause
 	started    time.Time
 }
@@ -90,9 +82,9 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 		t.Fatal("sweep: an option is nil")
 	}
 	s := &sweep{
-		config: newConfig(opts), t: t, scenario: scenario, baseline: new(run),
+		shared:    shared{config: newConfig(opts), t: t, scenario: scenario, baseline: new(run), reached: map[string]bool{}},
 		restarted: map[string]*record{}, states: map[string]*run{}, outcomes: map[string]string{},
-		faults: map[string]bool{}, reached: map[string]bool{}, started: time.Now(),
+		faults: map[string]bool{}, started: time.Now(),
 	}
 	switch err := cmp.Or(s.validate(), s.tryOptions()); {
 	case scenario == nil:
@@ -119,6 +111,14 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	s.report()
 }
 
+// execute runs the scenario once, and counts that.
+func (s *sweep) execute(x *execution) *record {
+	s.executions++
+	s.restored = s.restored || len(x.from.dir) > 0
+	x.shared = &s.shared
+	return x.execute()
+}
+
 // runBaseline runs the scenario without faults: once to learn whether its calls race and
 // what varies, and then as the baseline.
 func (s *sweep) runBaseline() {
@@ -142,6 +142,19 @@ func (s *sweep) runBaseline() {
 	case !slices.ContainsFunc(usual.calls, (*Call).succeeded):
 		s.t.Fatal("sweep: no call succeeds without faults")
 	}
+	s.learnWhatVaries(rows)
+	if first.left.state.unlike(usual.left.state) != "" {
+		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")
+		s.without = append(s.without, without{check: Truth}, without{check: Lost})
+	}
+	s.runChecks(s.baseline)
+}
+
+// learnWhatVaries learns which words of a line vary even if nothing fails: from the two runs
+// without faults, and from a third one in which each answer takes half a minute, which
+// shows what waits change.
+func (s *sweep) learnWhatVaries(rows [2][]*record) {
+	s.t.Helper()
 	for stage := range stages {
 		unlike := s.baseline.learnVariation(rows[0][stage], rows[1][stage], func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) })
 		if unlike != nil && !s.single { // which goroutine was first may decide what is said
@@ -150,17 +163,11 @@ func (s *sweep) runBaseline() {
 			s.t.Fatalf("sweep: without faults, the scenario says %q and, the second time, %q: nobody can tell such lines from a report, so say them with Env.Log", unlike[0], unlike[1])
 		}
 	}
-	// A third run, in which each answer takes half a minute, shows which numbers waits
-	// change.
+	usual := rows[1][0]
 	slow := s.execute(&execution{from: nothingPersisted, plan: &plan{target: usual.calls[0].Name, fault: dripping, lasts: fromOn}})
 	if len(slow.calls) == len(usual.calls) && !slices.ContainsFunc(slow.calls, (*Call).failed) {
 		s.baseline.learnVariation(slow, usual, func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") })
 	}
-	if first.left.state.unlike(usual.left.state) != "" {
-		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")
-		s.without = append(s.without, without{check: Truth}, without{check: Lost})
-	}
-	s.runChecks(s.baseline)
 }
 
 // mustPass ends the test where the scenario does not work without faults.
@@ -192,7 +199,7 @@ func (s *sweep) mustPass(rec *record) {
 // made no second attempt then.
 func (s *sweep) runFaults() {
 	retried := false
-	for _, p := range plansOf(s.baseline.records[0], s.single) {
+	for _, p := range plansOf(s.baseline.records[0].calls, s.baseline.records[0].points, s.single) {
 		if s.skip(p.fault.Name) || p.lasts == atCall && !retried {
 			continue
 		}
