@@ -86,60 +86,58 @@ const (
 	filter = "endpoint status decided key agent_id text text_containing search after before"
 )
 
-// routes returns the whole interface: method and path, below root, with status, query,
+// routes are the whole interface: method and path, below root, with status, query,
 // changes, maxBody and handle. The module tools/openapi holds the answers of all tests to
 // openapi.yaml. POST agents makes what the service would have made before the test,
 // without a call; POST calls makes a call.
-func (s *Server) routes() map[string]route {
-	return map[string]route{
-		// The program and its fake as a whole.
-		"GET /openapi.yaml": {200, "", "", noBody, download("application/yaml", writeDocument)},
-		"GET /info":         {200, "", "", noBody, s.info},
-		"POST /reset":       {204, "", "reset", noBody, s.reset},
-		"GET /state":        {200, "", "", noBody, download("application/json", s.fake.WriteState)},
-		"PUT /state":        {204, "", "keys agents byok limits clock", largeBody, s.putState},
-		"GET /clock":        {200, "", "", noBody, s.clock},
-		"POST /clock":       {200, "", "clock", smallBody, withBody(s.advance)},
-		"GET /decisions":    {200, "", "", noBody, s.decisions},
-		// Accounts, by the labels of their keys: no path holds the text of one.
-		"GET /keys":         {200, "", "", noBody, s.listKeys},
-		"POST /keys":        {201, "", "keys", smallBody, withBody(s.issueKey)},
-		"GET /keys/{key}":   {200, "address", "", noBody, s.getKey},
-		"PATCH /keys/{key}": {200, "", "keys", smallBody, withBody(s.changeKey)},
-		"POST /keys/{key}/limits/{limit_key}/exhaust": {204, "", "limits", noBody, s.exhaust},
-		"PUT /byok":                            {200, "", "byok", smallBody, withBody(s.setBYOKStore)},
-		"GET /agents":                          {200, "limit", "", noBody, s.listAgents},
-		"POST /agents":                         {201, "", "agents", smallBody, withBody(s.addAgent)},
-		"GET /agents/{agent_id}":               {200, "", "", noBody, s.getAgent},
-		"DELETE /agents/{agent_id}":            {204, "", "agents", noBody, s.removeAgent},
-		"PUT /agents/{agent_id}/sms":           {200, "", "agents", smallBody, withBody(s.setSMS)},
-		"GET /agents/{agent_id}/conversation":  {200, "limit", "", noBody, s.conversation},
-		"POST /agents/{agent_id}/conversation": {201, "", "agents", smallBody, withBody(s.addExchanges)},
-		// Recorded calls.
-		"GET /calls":        {200, filter + " limit n timeout", "", noBody, s.listCalls},
-		"POST /calls":       {200, "", "", smallBody, withBody(s.makeCall)},
-		"DELETE /calls":     {204, "", "calls", noBody, s.forgetCalls},
-		"GET /calls/stream": {200, "", "", noBody, s.stream},
-		"GET /calls.jsonl":  {200, "", "", noBody, download("application/jsonl", s.writeCalls)},
-		// Rules, each kind under its name.
-		"GET /replies":         {200, "", "", noBody, s.listRules("replies", rules.Replies)},
-		"POST /replies":        {201, "", "replies", smallBody, addRule[rules.Script](s)},
-		"DELETE /replies":      {204, "", "replies", noBody, s.removeRules(rules.Replies)},
-		"DELETE /replies/{id}": {204, "", "replies", noBody, s.removeRules(rules.Replies)},
-		"GET /faults":          {200, "", "", noBody, s.listRules("faults", rules.Faults)},
-		"POST /faults":         {201, "", "faults", smallBody, addRule[rules.Injection](s)},
-		"DELETE /faults":       {204, "", "faults", noBody, s.removeRules(rules.Faults)},
-		"DELETE /faults/{id}":  {204, "", "faults", noBody, s.removeRules(rules.Faults)},
-		"GET /fitting-faults":  {200, "endpoint", "", noBody, s.fittingFaults},
-		"GET /verify":          {200, "", "", noBody, s.verify},
-	}
+var routes = map[string]route{
+	// The program and its fake as a whole.
+	"GET /openapi.yaml": {200, "", "", noBody, download("application/yaml", (*Server).writeDocument)},
+	"GET /info":         {200, "", "", noBody, (*Server).info},
+	"POST /reset":       {204, "", "reset", noBody, (*Server).reset},
+	"GET /state":        {200, "", "", noBody, download("application/json", (*Server).writeState)},
+	"PUT /state":        {204, "", "keys agents byok limits clock", largeBody, (*Server).putState},
+	"GET /clock":        {200, "", "", noBody, (*Server).clock},
+	"POST /clock":       {200, "", "clock", smallBody, withBody((*Server).advance)},
+	"GET /decisions":    {200, "", "", noBody, (*Server).decisions},
+	// Accounts, by the labels of their keys: no path holds the text of one.
+	"GET /keys":         {200, "", "", noBody, (*Server).listKeys},
+	"POST /keys":        {201, "", "keys", smallBody, withBody((*Server).issueKey)},
+	"GET /keys/{key}":   {200, "address", "", noBody, (*Server).getKey},
+	"PATCH /keys/{key}": {200, "", "keys", smallBody, withBody((*Server).changeKey)},
+	"POST /keys/{key}/limits/{limit_key}/exhaust": {204, "", "limits", noBody, (*Server).exhaust},
+	"PUT /byok":                            {200, "", "byok", smallBody, withBody((*Server).setBYOKStore)},
+	"GET /agents":                          {200, "limit", "", noBody, (*Server).listAgents},
+	"POST /agents":                         {201, "", "agents", smallBody, withBody((*Server).addAgent)},
+	"GET /agents/{agent_id}":               {200, "", "", noBody, (*Server).getAgent},
+	"DELETE /agents/{agent_id}":            {204, "", "agents", noBody, (*Server).removeAgent},
+	"PUT /agents/{agent_id}/sms":           {200, "", "agents", smallBody, withBody((*Server).setSMS)},
+	"GET /agents/{agent_id}/conversation":  {200, "limit", "", noBody, (*Server).conversation},
+	"POST /agents/{agent_id}/conversation": {201, "", "agents", smallBody, withBody((*Server).addExchanges)},
+	// Recorded calls.
+	"GET /calls":        {200, filter + " limit n timeout", "", noBody, (*Server).listCalls},
+	"POST /calls":       {200, "", "", smallBody, withBody((*Server).makeCall)},
+	"DELETE /calls":     {204, "", "calls", noBody, (*Server).forgetCalls},
+	"GET /calls/stream": {200, "", "", noBody, (*Server).stream},
+	"GET /calls.jsonl":  {200, "", "", noBody, download("application/jsonl", (*Server).writeCalls)},
+	// Rules, each kind under its name.
+	"GET /replies":         {200, "", "", noBody, listRules("replies", rules.Replies)},
+	"POST /replies":        {201, "", "replies", smallBody, addRule[rules.Script]()},
+	"DELETE /replies":      {204, "", "replies", noBody, removeRules(rules.Replies)},
+	"DELETE /replies/{id}": {204, "", "replies", noBody, removeRules(rules.Replies)},
+	"GET /faults":          {200, "", "", noBody, listRules("faults", rules.Faults)},
+	"POST /faults":         {201, "", "faults", smallBody, addRule[rules.Injection]()},
+	"DELETE /faults":       {204, "", "faults", noBody, removeRules(rules.Faults)},
+	"DELETE /faults/{id}":  {204, "", "faults", noBody, removeRules(rules.Faults)},
+	"GET /fitting-faults":  {200, "endpoint", "", noBody, (*Server).fittingFaults},
+	"GET /verify":          {200, "", "", noBody, (*Server).verify},
 }
 
 // newMux returns a router of net/http, which picks the row and reads the names in the
 // path.
 func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
-	for pattern, row := range s.routes() {
+	for pattern, row := range routes {
 		method, below, _ := strings.Cut(pattern, " ")
 		mux.HandleFunc(method+" "+root+below, func(w http.ResponseWriter, r *http.Request) {
 			out, err := s.handle(row, w, r)
@@ -198,7 +196,7 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 		return nil, err
 	}
 	req.query, req.body = query, body
-	if out, err = row.handle(req); err != nil {
+	if out, err = row.handle(s, req); err != nil {
 		return nil, err
 	}
 	return out, req.query.Err
@@ -226,11 +224,11 @@ func (s *Server) resolvePath(r *http.Request) (*request, error) {
 
 // download answers with what write writes, after the lock is released: a slow client
 // holds up nobody.
-func download(contentType string, write func(io.Writer) error) handler {
-	return func(*request) (any, error) {
+func download(contentType string, write func(*Server, io.Writer) error) handler {
+	return func(s *Server, _ *request) (any, error) {
 		return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
-			_ = write(w) // the client may be gone
+			_ = write(s, w) // the client may be gone
 		}), nil
 	}
 }

@@ -89,16 +89,16 @@ type request struct {
 
 // handler answers a request with a value that becomes JSON, with a jsonapi.Stream,
 // with nil for no body, or with an error.
-type handler func(*request) (any, error)
+type handler func(*Server, *request) (any, error)
 
 // withBody decodes the body for a handler that takes one.
-func withBody[T any](act func(*request, T) (any, error)) handler {
-	return func(r *request) (any, error) {
+func withBody[T any](act func(*Server, *request, T) (any, error)) handler {
+	return func(s *Server, r *request) (any, error) {
 		body, err := jsonapi.Decode[T](r.body)
 		if err != nil {
 			return nil, err
 		}
-		return act(r, body)
+		return act(s, r, body)
 	}
 }
 
@@ -204,6 +204,9 @@ func (s *Server) untilReset(ctx context.Context) (_ context.Context, end func())
 // End ends streams and waits, so that a server which drains is not kept.
 func (s *Server) End() { s.end() }
 
+// writeState writes the state to a file, as putState takes it.
+func (s *Server) writeState(w io.Writer) error { return s.fake.WriteState(w) }
+
 // putState is all or nothing: a state that is damaged or another program's changes
 // nothing. Rules and recorded calls stay.
 func (s *Server) putState(r *request) (any, error) {
@@ -224,7 +227,7 @@ func (s *Server) info(*request) (any, error) {
 }
 
 // writeDocument writes openapi.yaml, as it was built in.
-func writeDocument(w io.Writer) error {
+func (s *Server) writeDocument(w io.Writer) error {
 	_, err := w.Write(openAPI)
 	return err
 }
@@ -271,21 +274,21 @@ func (s *Server) advance(_ *request, body struct {
 
 // listRules returns the handler that lists the rules of a kind, in a member with the given
 // name.
-func (s *Server) listRules(name string, kind rules.Kind) handler {
-	return func(*request) (any, error) {
+func listRules(name string, kind rules.Kind) handler {
+	return func(s *Server, _ *request) (any, error) {
 		return map[string]any{name: s.rules.All(kind)}, nil
 	}
 }
 
 // addRule puts a rule in force: POST replies and POST faults.
-func addRule[R rules.Rule](s *Server) handler {
-	return withBody(func(_ *request, r R) (any, error) { return s.rules.Add(r) })
+func addRule[R rules.Rule]() handler {
+	return withBody(func(s *Server, _ *request, r R) (any, error) { return s.rules.Add(r) })
 }
 
 // removeRules removes one rule, or without an id all of its kind. No rule at all is then
 // no mistake: a test that cleans up need not know whether it made any.
-func (s *Server) removeRules(kind rules.Kind) handler {
-	return func(r *request) (any, error) {
+func removeRules(kind rules.Kind) handler {
+	return func(s *Server, r *request) (any, error) {
 		id := r.PathValue("id")
 		if !s.rules.Remove(kind, id) && id != "" {
 			return nil, jsonapi.NotFound("no " + string(kind) + " has this id")
