@@ -105,10 +105,10 @@ type step struct {
 	exact    bool                  // a check needs a clock that moves only during waits
 
 	// A step without calls has one of these.
-	wait      time.Duration    // waits so long
-	untilOpen bool             // waits for the last Retry-After, which must not be longer than wait
-	arrange   func(s *session) // has Target.Abilities arrange something
-	inner     []step           // a group: takes these steps, n times
+	wait      time.Duration                    // waits so long
+	untilOpen bool                             // waits for the last Retry-After, which must not be longer than wait
+	arrange   func(*rawcall.Player, Abilities) // changes the target; the Player has the text of each key
+	inner     []step                           // a group: takes these steps, n times
 }
 
 var (
@@ -251,16 +251,16 @@ func (st step) opensIn(wait time.Duration) step {
 func wait(d time.Duration) step { return step{wait: d} }
 
 // untilOpen waits as long as Retry-After of the last answer says. The case fails if that
-// is longer than most and a half.
+// is longer than most by more than a tenth.
 func untilOpen(most time.Duration) step { return step{wait: most, untilOpen: true} }
 
 var (
-	storeOff = step{arrange: func(s *session) { s.target.Abilities.SetBYOKAvailable(false) }}
-	storeOn  = step{arrange: func(s *session) { s.target.Abilities.SetBYOKAvailable(true) }}
+	storeOff = step{arrange: func(_ *rawcall.Player, can Abilities) { can.SetBYOKAvailable(false) }}
+	storeOn  = step{arrange: func(_ *rawcall.Player, can Abilities) { can.SetBYOKAvailable(true) }}
 )
 
 func revoke(key rawcall.Key) step {
-	return step{arrange: func(s *session) { s.target.Abilities.RevokeKey(s.KeyOf(key)) }}
+	return step{arrange: func(p *rawcall.Player, can Abilities) { can.RevokeKey(p.KeyOf(key)) }}
 }
 
 // flat returns the steps with each group replaced by its own steps, repeated.

@@ -20,7 +20,7 @@ func (s *suite) agents() {
 		}`).is(200))
 	s.addRows("2.3/llm-optional", "llm members (all optional, no additional properties)", createAgent, 200, row{"empty", rawcall.LLM("")})
 	s.add("4.7/read", readAgent.Rule.Sentence,
-		readAgent.is(200).check(func(a answer) string { return a.holds("agent_id", a.s.Agents[own]) }))
+		readAgent.is(200).check(func(a answer) string { return a.holds("agent_id", a.agent) }))
 	s.add("4.7/created-at-stays", readAgent.Rule.Sentence,
 		createAgent.given(200), readAgent.is(200), wait(time.Second), sendMessage.given(200), enableSMS.given(200), readAgent.is(200).holds("created_at", same))
 	s.add("1/ids-differ", "The service creates an agent for the caller and returns its identifier.",

@@ -22,7 +22,10 @@ func (c testCase) runOn(ctx context.Context, target Target, all *shared) error {
 	}
 	player := rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
 	player.ClientFrom = target.ClientFrom
-	s := &session{Player: player, ctx: ctx, target: target, running: c, all: all, made: map[string]int{}, began: time.Now()}
+	s := &session{
+		Player: player, rules: rules{target: target, running: c, keys: player.Keys},
+		ctx: ctx, all: all, made: map[string]int{}, began: time.Now(),
+	}
 	if target.Abilities != nil && target.Fresh == nil { // earlier cases used limits, or switched the store off
 		target.Abilities.Advance(2 * day)
 		target.Abilities.SetBYOKAvailable(true)
@@ -71,9 +74,8 @@ func newShared(wait time.Duration) *shared { return &shared{wait: wait, reported
 // session is one case under way.
 type session struct {
 	rawcall.Player
+	rules
 	ctx     context.Context
-	target  Target
-	running testCase
 	all     *shared
 	earlier []answer // the answers so far, except to steps that make many calls
 	broke   bool     // an answer broke a rule
@@ -81,7 +83,6 @@ type session struct {
 	made   map[string]int // how often it made each call with each status, for the text of a failure
 	began  time.Time
 	waited time.Duration // the sum of its waits
-	opened time.Duration // the Retry-After that has just passed; 0 if a call came after it
 }
 
 // takeAgent gives the case the agent that the cases share, and creates it for the first
@@ -106,7 +107,7 @@ func (s *session) takeAgent() error {
 // fill a daily limit takes thousands.
 func (s *session) take(st step) error {
 	if st.arrange != nil {
-		st.arrange(s)
+		st.arrange(&s.Player, s.target.Abilities)
 	}
 	if err := s.wait(st); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (s *session) take(st step) error {
 	for i := range st.n {
 		a, err := s.call(st, i)
 		if err == nil && st.n == 1 {
-			err = s.failure(a, a.problems(st)...)
+			err = s.failure(a, s.problems(a, st)...)
 			s.earlier = append(s.earlier, a)
 		}
 		if err != nil {
@@ -194,7 +195,7 @@ func (s *session) call(st step, i int) (answer, error) {
 	mayBeLimited := (s.target.live() || s.target.Fresh == nil && !s.running.fillsLimit) && (st.Limited() || !st.IsEndpoint())
 	for tries := 0; ; tries++ {
 		x, err := s.Play(s.ctx, st.Call)
-		a := answer{Exchange: x, s: s}
+		a := answer{x, s.earlier, s.Agents[own]}
 		s.checkTarget(st.Call, x, err)
 		if s.all.unusable != nil {
 			return a, s.all.unusable
@@ -203,7 +204,7 @@ func (s *session) call(st step, i int) (answer, error) {
 		case err != nil:
 			return a, fmt.Errorf("%s %s got no answer: %s\n%s", st.Method, st.Path, rawcall.Cause(err), s.unchecked())
 		case slices.Contains(st.statuses, a.Status):
-			return a, s.failure(a, a.bucketProblem(st, tries))
+			return a, s.failure(a, s.bucketProblem(a, st, tries))
 		case a.Status == http.StatusOK && tries < s.givenBack(st):
 			continue
 		case a.Status == http.StatusTooManyRequests && s.running.section() == "8.2" && i == 59 && !s.target.Decisions:
@@ -212,7 +213,7 @@ func (s *session) call(st step, i int) (answer, error) {
 		case a.Status == http.StatusServiceUnavailable && s.target.live() && slices.Contains(a.Errors, a.Status) && a.At("error") != nil:
 			return a, skipped("BYOK is not available on the target, which interface 7 allows")
 		case a.Status != http.StatusTooManyRequests || !mayBeLimited:
-			return a, s.failure(a, a.statusProblem(st, i))
+			return a, s.failure(a, s.statusProblem(a, st, i))
 		case s.running.fillsLimit || tries == 3:
 			return a, skipped("a limit of the target refused a call in the middle: " + s.Describe(a.Exchange))
 		}
@@ -224,13 +225,6 @@ func (s *session) call(st step, i int) (answer, error) {
 			return a, err
 		}
 	}
-}
-
-// windowOf returns how long a limit lasts from its first call, which the end of its name
-// says; 0 for no name.
-func windowOf(limitKey string) time.Duration {
-	ends := limitKey[strings.LastIndexByte(limitKey, '_')+1:]
-	return map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": day}[ends]
 }
 
 // givenBack is how many calls a token bucket has given back while the case filled it. The
