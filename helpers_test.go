@@ -227,8 +227,9 @@ func breaksOff(text string, err error) func() io.Reader {
 // nothing.
 func endsAfter(reads int) func() io.Reader {
 	return func() io.Reader {
+		left := reads
 		return io.MultiReader(strings.NewReader(anyReply), readerFunc(func([]byte) (int, error) {
-			if reads--; reads < 0 {
+			if left--; left < 0 {
 				return 0, io.EOF
 			}
 			return 0, nil
