@@ -143,6 +143,9 @@ func (c *coordinator) Idle(now time.Duration, class quota.Class) {
 	}
 }
 
+// Rewound implements quota.Rule. The limits are known, whatever the clock says.
+func (*coordinator) Rewound() {}
+
 // report changes the ledger at once if the process is on its own. Otherwise it leaves the
 // change to the next step.
 func (c *coordinator) report(now time.Duration, change func(*ledger)) {

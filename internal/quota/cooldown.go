@@ -38,7 +38,7 @@ const (
 // because not all of them will fit into the limit. The engine's lock guards it.
 type CoolDown struct {
 	random  func() float64         // in [0, 1), for jitter
-	queues  map[Class]*queue       // the engine's
+	engine  *Engine                // asked how many calls wait at a gate
 	classes [maxClasses]classState // by Class.ID
 }
 
@@ -55,17 +55,11 @@ type classState struct {
 	tryAt, tryAfter time.Duration
 }
 
-// NewCoolDown returns an engine whose rule is a CoolDown. When the clock is set back, it
-// forgets all refusals.
+// NewCoolDown returns an engine whose rule is a CoolDown.
 func NewCoolDown(random func() float64) *Engine {
 	c := &CoolDown{random: random}
-	e := NewEngine(c)
-	c.queues, e.rewound = e.queues, func() {
-		for i := range c.classes {
-			c.classes[i].gate = nil
-		}
-	}
-	return e
+	c.engine = NewEngine(c)
+	return c.engine
 }
 
 // gate is a limit that has refused a call. It holds back the classes in whose 429 its
@@ -98,13 +92,9 @@ func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
 
 // Ask implements Rule.
 func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
-	state, waitHere := &c.classes[first.Class.ID], 0
+	state := &c.classes[first.Class.ID]
 	g := cmp.Or(state.gate, new(gate))
-	for class, q := range c.queues {
-		if c.classes[class.ID].gate == g {
-			waitHere += len(q.calls)
-		}
-	}
+	waitHere := c.engine.waitingLocked(func(class Class) bool { return c.classes[class.ID].gate == g })
 	if g.closed {
 		opens, jittered := g.opens(waitHere, first)
 		if now < jittered {
@@ -227,6 +217,13 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 
 // Idle implements Rule.
 func (*CoolDown) Idle(time.Duration, Class) {}
+
+// Rewound implements Rule: it forgets all refusals.
+func (c *CoolDown) Rewound() {
+	for i := range c.classes {
+		c.classes[i].gate = nil
+	}
+}
 
 // close closes the gate of the limit that has refused a call of a class. If the class
 // waits at another gate that opens later, it stays there. A creation with a provider key

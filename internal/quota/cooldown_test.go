@@ -167,7 +167,7 @@ type played struct {
 }
 
 func play(random float64) *played {
-	rule := &CoolDown{random: func() float64 { return random }, queues: map[Class]*queue{}}
+	rule := NewCoolDown(func() float64 { return random }).rule.(*CoolDown)
 	return &played{rule, h, map[*spec.Endpoint][]*Waiter{}}
 }
 
@@ -181,7 +181,7 @@ func (p *played) sort(call *spec.Endpoint) *Waiter {
 // ask asks for the first of the waiting calls.
 func (p *played) ask(call *spec.Endpoint, waiting int) Schedule {
 	w := p.sort(call)
-	p.queues[w.Class] = &queue{line: line{calls: make([]*Waiter, waiting)}}
+	p.engine.queues[w.Class] = &queue{line: line{calls: make([]*Waiter, waiting)}}
 	schedule := p.Ask(p.now, w, waiting)
 	for _, w.Grant = range schedule.Grants {
 		p.underWay[call] = append(p.underWay[call], w)

@@ -54,6 +54,8 @@ type Rule interface {
 	// Idle learns that the last waiting call of a class has left, so that the engine does
 	// not ask again about the class.
 	Idle(now time.Duration, class Class)
+	// Rewound learns that the clock was set back by more than a second, or is another one.
+	Rewound()
 }
 
 // Schedule is a Rule's answer about a class. The zero Schedule means "not known": the
@@ -162,7 +164,6 @@ type Engine struct {
 	clock   Clock         // of the last call that entered or was done
 	last    time.Time     // the clock's last reading
 	elapsed time.Duration // the engine's time: begins at an hour, moves with the clock, never goes back
-	rewound func()        // is called when the clock was set back by more than a second, or is another one
 	queues  map[Class]*queue
 	grants  int64         // counts deliveries that granted something, for queue.lastGrant
 	alarm   time.Duration // when the next queue is due; never: none is, until a call comes, leaves or is done
@@ -184,7 +185,7 @@ type queue struct {
 // NewEngine returns an engine that goes by the clocks of its calls.
 func NewEngine(rule Rule) *Engine {
 	// The engine's time begins at an hour, because a time of 0 means "not set".
-	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, rewound: func() {}, queues: map[Class]*queue{}, alarm: never, silence: func() {}}
+	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, queues: map[Class]*queue{}, alarm: never, silence: func() {}}
 }
 
 // Acquire waits until the attempt may be sent. Its error is a *Refusal, the context's, or
@@ -368,11 +369,16 @@ func (e *Engine) ForgetLocked() {
 }
 
 // Waiting counts the waiting calls, interactive or batch.
-func (e *Engine) Waiting(batch bool) (n int) {
+func (e *Engine) Waiting(batch bool) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return e.waitingLocked(func(class Class) bool { return class.Batch == batch })
+}
+
+// waitingLocked counts the waiting calls of some classes.
+func (e *Engine) waitingLocked(in func(Class) bool) (n int) {
 	for class, q := range e.queues {
-		if class.Batch == batch {
+		if in(class) {
 			n += len(q.calls)
 		}
 	}
@@ -604,7 +610,7 @@ func (e *Engine) nowLocked(clock Clock) time.Duration {
 	e.clock = clock
 	switch d := now.Sub(e.last); {
 	case d < -time.Second || d > maxJump:
-		e.rewound()
+		e.rule.Rewound()
 	case d > 0:
 		e.elapsed += d
 	}

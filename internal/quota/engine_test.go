@@ -240,6 +240,7 @@ func newStub(answer func() Schedule) *stub {
 
 func (*stub) Sort(context.Context, *Waiter) bool { return true }
 func (r *stub) Idle(time.Duration, Class)        { r.idle++ }
+func (r *stub) Rewound()                         {}
 func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 	class := first.Class
 	r.engine.Background(func() error {
