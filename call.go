@@ -98,11 +98,7 @@ type call struct {
 	attempts, renewals, refusals int           // as in CallInfo
 	waited                       time.Duration // for limits and between attempts
 
-	// For makeAttempts and RoundTrip, allocated together with the call.
-	library    retryablehttp.Client
-	httpClient http.Client
-	bare       http.Request // between the two
-	response   http.Response
+	loop loop // allocated together with the call
 }
 
 // newCall makes the checks that all calls share, and encodes the body.
@@ -183,17 +179,27 @@ func (c *call) errorOf(a *attempt, over error) error {
 	return a.finishFailure()
 }
 
-// makeAttempts lets go-retryablehttp drive the attempts: the library calls an http.Client,
-// which handles cookies, and that calls RoundTrip. The results are in c.last. The error
-// matters only if the call ended between two attempts, in sleep.
-//
-// The request between them has no body and an empty header, because the library and
-// http.Client would copy both for each attempt, at eight more allocations a POST, which
-// has 38. attempt.send has the real ones.
+// A loop is what go-retryablehttp needs to drive the attempts of a call. The library calls an
+// http.Client, which handles cookies, and that calls the loop as its transport.
+type loop struct {
+	call       *call
+	library    retryablehttp.Client
+	httpClient http.Client
+	// bare is the request that the two see. It has no body and an empty header, because they
+	// would copy both for each attempt, at eight more allocations a POST, which has 38.
+	// attempt.send has the real ones.
+	bare     http.Request
+	response http.Response // what they see of the last attempt
+}
+
+// makeAttempts lets go-retryablehttp drive the attempts. The results are in c.last. The
+// error matters only if the call ended between two attempts, in sleep.
 func (c *call) makeAttempts() error {
-	c.httpClient = http.Client{Transport: c, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
-	c.library = retryablehttp.Client{
-		HTTPClient:   &c.httpClient,
+	l := &c.loop
+	l.call = c
+	l.httpClient = http.Client{Transport: l, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
+	l.library = retryablehttp.Client{
+		HTTPClient:   &l.httpClient,
 		RetryMax:     math.MaxInt, // nextAttempt decides
 		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return c.nextAttempt(), nil },
 		PrepareRetry: func(*http.Request) error { return c.sleep() },
@@ -202,8 +208,8 @@ func (c *call) makeAttempts() error {
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	c.bare = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
-	_, err := c.library.Do(&retryablehttp.Request{Request: &c.bare}) //nolint:bodyclose // it is http.NoBody
+	l.bare = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
+	_, err := l.library.Do(&retryablehttp.Request{Request: &l.bare}) //nolint:bodyclose // it is http.NoBody
 	return err
 }
 
@@ -214,7 +220,8 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 // RoundTrip makes one attempt, the reading of the body included. The response that it returns
 // is for http.Client, which takes the cookies from it: nextAttempt looks at the attempt. The
 // library never gets the user's transport, because it would close the idle connections.
-func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
+func (l *loop) RoundTrip(req *http.Request) (*http.Response, error) {
+	c := l.call
 	if c.last.number != 0 {
 		c.last = new(attempt)
 	}
@@ -222,8 +229,8 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.call, a.number, a.cookies = c, c.attempts+1, req.Header["Cookie"]
 	delete(req.Header, "Cookie") // http.Client adds them anew to each attempt
 	a.run()
-	c.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
-	return &c.response, nil
+	l.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
+	return &l.response, nil
 }
 
 // nextAttempt decides whether there is another attempt, and sets last.next.
