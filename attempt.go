@@ -153,8 +153,12 @@ func (c *call) refusal(ctx context.Context, err error, byLimiter bool) *Error {
 	var refused *quota.Refusal
 	var answered *Error
 	e := &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true}
-	if !byLimiter {
-		e.by = c.client.engineName()
+	switch {
+	case byLimiter, c.client.pacer != nil:
+	case c.client.noCoolDown:
+		e.by = "client"
+	default:
+		e.by = "cool-down"
 	}
 	switch {
 	case errors.As(err, &refused):

@@ -127,17 +127,6 @@ func (s *settings) limitEngine(parent *Client) *quota.Engine {
 	return quota.NewCoolDown(s.random)
 }
 
-// engineName says in errors who holds calls back in the engine.
-func (s *settings) engineName() string {
-	switch {
-	case s.pacer != nil:
-		return "limiter"
-	case s.noCoolDown:
-		return "client"
-	}
-	return "cool-down"
-}
-
 // Every method of a zero Client returns errNoClient.
 var errNoClient = &ValidationError{Field: "client", Reason: "was not made by NewClient"}
 

@@ -226,7 +226,6 @@ func (stopped) Sleep(ctx context.Context, _ time.Duration) error {
 // stub is a slow rule: it delivers its answer from a goroutine.
 type stub struct {
 	CoolDown
-	engine *Engine
 	answer func() Schedule
 
 	asked, ended, idle int
@@ -240,7 +239,6 @@ func newStub(answer func() Schedule) *stub {
 
 func (*stub) Sort(context.Context, *Waiter) bool { return true }
 func (r *stub) Idle(time.Duration, Class)        { r.idle++ }
-func (r *stub) Rewound()                         {}
 func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 	class := first.Class
 	r.engine.Background(func() error {
