@@ -16,7 +16,7 @@ type answer struct {
 	agent   string   // the agent that the case's calls are about
 }
 
-// problem says what is wrong with an answer, and which rule it breaks; "" if it is right.
+// problem is a rule that an answer breaks, and how; the text is "" if nothing is wrong.
 type problem struct {
 	rule rawcall.Rule
 	text string
@@ -30,7 +30,7 @@ var conditions = map[int]string{
 	429: "Rate limited; carries Retry-After header (string, seconds until a retry is allowed)",
 }
 
-// condition returns the row of a status.
+// condition returns the row of interface 7 for a status.
 func condition(status int) rawcall.Rule {
 	return rule("7", fmt.Sprint(status, " | ", conditions[status]))
 }

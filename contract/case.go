@@ -75,7 +75,7 @@ func (c testCase) decision() bool { return c.section() == "fake" }
 // rule returns the rule that the case checks.
 func (c testCase) rule() rawcall.Rule { return rawcall.Rule{Section: c.section(), Sentence: c.Rule} }
 
-// suite collects the cases; its methods each add those of one subject.
+// suite collects the cases. Each of its methods adds the cases of one subject.
 type suite []testCase
 
 func (s *suite) add(id, sentence string, steps ...step) {

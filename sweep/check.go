@@ -253,7 +253,7 @@ func (r *run) lost(found found) {
 			return errors.Is(c.Err, agentmessaging.ErrUnauthorized) || errors.Is(c.Err, agentmessaging.ErrPaymentRequired) || errors.Is(c.Err, agentmessaging.ErrRateLimited)
 		})
 		switch {
-		case got.held[s] > 0 || slices.ContainsFunc(calls, (*Call).succeeded):
+		case got.copies[s] > 0 || slices.ContainsFunc(calls, (*Call).succeeded):
 		case r.named(s.text, tried):
 		case len(calls) == 0 && r.awaitsDecision():
 		case excuses > 0 && len(tried) > 0:
@@ -324,8 +324,8 @@ func (r *run) doubled(found found) {
 		unsaved := slices.DeleteFunc(s.calls(r.calls()), func(c *Call) bool { // agents whose identifier a report names
 			return c.spec != spec.CreateAgent || !r.named(c.AgentID, nil)
 		})
-		usual := max(1, r.allowedCount(func(stage int) int { return r.baseline()[stage].left.state.held[s] }))
-		if n := last.held[s]; n-len(unsaved) > usual && !r.doubtNamed(s) {
+		usual := max(1, r.allowedCount(func(stage int) int { return r.baseline()[stage].left.state.copies[s] }))
+		if n := last.copies[s]; n-len(unsaved) > usual && !r.doubtNamed(s) {
 			again := ""
 			if r.died() {
 				again = "the restart did it again: "

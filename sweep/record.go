@@ -119,7 +119,7 @@ type persisted struct {
 var nothingPersisted = persisted{gone: map[string]bool{}, known: map[string]string{}}
 
 // key is equal where a restart would find the same.
-func (i persisted) key() string { return i.state.key() + i.dir.String() }
+func (p persisted) key() string { return p.state.key() + p.dir.String() }
 
 // moment is a point in time at which the process might die.
 type moment struct {
@@ -351,12 +351,14 @@ func (r *run) public() *Run {
 
 // state is what the service holds.
 type state struct {
-	ids    []string        // of the agents that no plan took away
-	agents []string        // each without identifiers and times, a member in each line
-	held   map[subject]int // how often: a message to the agent that has it most often, an agent among all that no plan took away
-	sent   int             // messages to all agents
-	byok   string          // the stored configuration, a member in each line; "" where there is none
-	keys   string          // the API keys and what became of them
+	ids    []string // of the agents that no plan took away
+	agents []string // each without identifiers and times, a member in each line
+	// copies is how often each subject is there: a text in the conversation that has it most
+	// often, a customer_ref among all agents that no plan took away.
+	copies map[subject]int
+	sent   int    // messages to all agents
+	byok   string // the stored configuration, a member in each line; "" where there is none
+	keys   string // the API keys and what became of them
 }
 
 // subject is what a call is about: the text of a message, or the customer_ref of a
@@ -368,18 +370,18 @@ type subject struct {
 
 // subjects returns what the service holds, messages first.
 func (s state) subjects() []subject {
-	return slices.SortedFunc(maps.Keys(s.held), func(a, b subject) int {
+	return slices.SortedFunc(maps.Keys(s.copies), func(a, b subject) int {
 		return cmp.Or(strings.Compare(b.endpoint.Name, a.endpoint.Name), strings.Compare(a.text, b.text))
 	})
 }
 
 func stateOf(fake *fakeserver.Server, before persisted) state {
-	s := state{held: map[subject]int{}}
+	s := state{copies: map[subject]int{}}
 	for _, a := range fake.Agents() {
 		if !before.gone[a.ID] {
 			s.ids = append(s.ids, a.ID)
 			if a.CustomerRef != "" {
-				s.held[subject{spec.CreateAgent, a.CustomerRef}]++
+				s.copies[subject{spec.CreateAgent, a.CustomerRef}]++
 			}
 		}
 		var texts []string
@@ -388,7 +390,7 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 			texts = append(texts, e.UserRef+":"+e.Text)
 			text := subject{spec.SendMessage, e.Text}
 			count[text]++
-			s.held[text] = max(s.held[text], count[text])
+			s.copies[text] = max(s.copies[text], count[text])
 		}
 		s.sent += len(texts)
 		slices.Sort(texts)

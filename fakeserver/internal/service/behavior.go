@@ -20,13 +20,13 @@ import (
 type Behavior struct {
 	// What answers hold: names, forms and words.
 	Status          StatusValues      `json:"status"`
-	ErrorNames      map[string]string `json:"error_names"` // by the fake's own
+	ErrorNames      map[string]string `json:"error_names"` // by the fake's own names
 	Reason          bool              `json:"reason"`      // a 400 says in reason what is wrong
 	Times           string            `json:"times"`
 	SMSStatus       map[string]string `json:"sms_status"` // by mode
 	MinuteLimitName string            `json:"minute_limit_name"`
 	WarmUpLimitName string            `json:"warmup_limit_name"`
-	OtherLimitNames map[string]string `json:"other_limit_names"` // by the fake's own
+	OtherLimitNames map[string]string `json:"other_limit_names"` // by the fake's own names
 
 	// The status that answers a call for which the interface lists nothing. 200 means that
 	// the call is not refused.
@@ -36,13 +36,13 @@ type Behavior struct {
 	BYOKCleared       int `json:"byok_cleared"`
 
 	// Which of two flaws of one call is answered, where a call has both.
-	PathBeforeKey         bool `json:"path_before_key"`
-	BodyBeforeAgent       bool `json:"body_before_agent"`
-	BodyBeforeOperation   bool `json:"body_before_operation_limit"`
-	LimitBeforeBody       bool `json:"limit_before_body"`
-	LimitBeforePermission bool `json:"limit_before_permission"`
-	PermissionBeforeBody  bool `json:"permission_before_body"`
-	StoreDownFirst        bool `json:"store_down_first"`
+	PathBeforeKey         bool `json:"path_before_key"`             // 404 for an unknown path before 401
+	BodyBeforeAgent       bool `json:"body_before_agent"`           // 400 before 404
+	BodyBeforeOperation   bool `json:"body_before_operation_limit"` // 400 before the 429 of a limit on operations
+	LimitBeforeBody       bool `json:"limit_before_body"`           // the 429 of a limit on requests before 400
+	LimitBeforePermission bool `json:"limit_before_permission"`     // the 429 of a limit on requests before 403
+	PermissionBeforeBody  bool `json:"permission_before_body"`      // 403 before 400
+	StoreDownFirst        bool `json:"store_down_first"`            // 503 before 409
 
 	// Bodies: what is accepted although section 2 does not list it, and how lengths are
 	// counted.
@@ -56,19 +56,19 @@ type Behavior struct {
 	MetadataCap       int    `json:"metadata_cap"`
 
 	// What an operation does beyond its answer, and what calls spend.
-	CreationStoresKey  bool          `json:"creation_stores_key"`
-	OperationsSpend    bool          `json:"refused_operations_spend"`
+	CreationStoresKey  bool          `json:"creation_stores_key"`      // llm.api_key is stored for the API key
+	OperationsSpend    bool          `json:"refused_operations_spend"` // a wrong body spends the limit of its operation
 	RequestsSpend      RequestsSpend `json:"refused_requests_spend"`
-	Windows            string        `json:"windows"`
-	ExactRetryAfter    bool          `json:"retry_after"`
-	NamesTheLastToOpen bool          `json:"several_limits"`
+	Windows            string        `json:"windows"`        // how calls are counted
+	ExactRetryAfter    bool          `json:"retry_after"`    // after exactly that wait a call passes; or else the wait is a second too short
+	NamesTheLastToOpen bool          `json:"several_limits"` // a 429 names the limit that opens last; or else the first in interface 8.1
 }
 
 // RequestsSpend says which calls spend the limits on requests although they are refused,
 // by the status of the refusal, or although their endpoint lists no 429.
 type RequestsSpend struct {
 	BadRequest        bool `json:"400"`
-	Unauthorized      bool `json:"401"` // those of the address
+	Unauthorized      bool `json:"401"` // they spend the limit per address only
 	NotFound          bool `json:"404"`
 	BYOKNotConfigured bool `json:"409"`
 	Unlimited         bool `json:"status"` // calls of endpoints that list no 429: GET /v1/status, and reading and clearing BYOK

@@ -32,16 +32,16 @@ type Tally struct {
 // State.limit makes it for one call. Its methods change the Usage that it points to, and
 // their results depend only on what it holds and on the arguments.
 type limit struct {
-	// counting is Behavior.Windows; bucket and burst are what it says, read once for all
+	// counting is Behavior.Windows. bucket and burst are read from it, once for all
 	// limits.
 	counting string
 	bucket   bool
 	burst    int // of a bucket for a minute; 0 means max
-	// length and max are those of the row of spec.Limits, max by plan or WithLimit.
+	// length is from the row of spec.Limits, max from the key's plan or WithLimit.
 	length time.Duration
 	max    int
 
-	*Window                  // of usage
+	*Window                  // what this limit has counted, in usage
 	usage          *Usage    // of the key, or of the address for a limit per address
 	exhaustedUntil time.Time // until when Exhaust keeps the limit closed for the key
 }

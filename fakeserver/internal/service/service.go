@@ -127,14 +127,14 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 }
 
 // countKeyless counts a call without a valid key, if Behavior says so. Only the limit
-// ip_minute can count it. It refuses none: the interface does not say that 429 may come
-// before 401.
+// ip_minute can count it. No limit refuses such a call: the interface does not say that
+// 429 may come before 401.
 func (c *call) countKeyless(refusal *Refusal) {
 	invalid := refusal.Kind == NoToken || refusal.Kind == UnknownKey || refusal.Kind == RevokedKey
 	if !invalid || !c.state.behavior.spendsDespite(refusal) {
 		return
 	}
-	// A token bucket needs the maximum of a plan.
+	// A token bucket needs the maximum of a plan, and a plan needs a key.
 	nobody := &Key{Plan: spec.PreviewPlan, Usage: new(Usage)}
 	usage := usageIfSameClock(c.state.ips[c.req.IP], c.now, longestAddressWindow)
 	c.state.ips[c.req.IP] = usage

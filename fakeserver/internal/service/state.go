@@ -228,12 +228,12 @@ func (s *State) AddExchange(a *Agent, e Exchange) {
 
 // openChannel gives an agent an SMS channel, at creation or later, in place of the one
 // that there may be. Behavior says where each mode leads: section 3 shows no
-// transitions. An active channel gets a number of the range that is set aside for
-// fiction, which is nobody's.
+// transitions. An active channel gets one of the hundred phone numbers that are reserved
+// for fiction.
 func (s *State) openChannel(a *Agent, mode string) {
 	a.SMS = &SMS{Mode: mode, Status: s.behavior.SMSStatus[mode]}
 	if a.SMS.Status == spec.Active {
-		a.SMS.PhoneNumber = fmt.Sprintf("+120255501%02d", a.Number%100) // a hundred numbers are set aside for fiction
+		a.SMS.PhoneNumber = fmt.Sprintf("+120255501%02d", a.Number%100)
 	}
 }
 

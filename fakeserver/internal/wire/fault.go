@@ -50,52 +50,6 @@ type Fault struct {
 	Delivery memnet.Delivery
 }
 
-// Why says in one sentence why a call was refused, with the numbers that the author of
-// a test needs. A client never sees it. It quotes no value of the call.
-func Why(r *service.Refusal, now time.Time) string {
-	return fmt.Sprintf("%d: %s.", r.Status, why(r, now))
-}
-
-// why chooses the sentence by the facts that the Refusal has, from the most special one
-// on. Without any of these the kind's own sentence or the reason must do.
-func why(r *service.Refusal, now time.Time) string {
-	ago := " " + passed(now.Sub(r.Since)) + " ago"
-	switch {
-	// A text that is too long: both lengths help more than the bound alone.
-	case r.Max > 0:
-		return fmt.Sprintf("%s has %d characters, %d are allowed", r.Field, r.Length, r.Max)
-	case r.Owner != "":
-		return "the agent belongs to " + r.Owner
-	case r.Kind == service.RevokedKey:
-		return r.Key + " was revoked" + ago
-	case r.Kind == service.BYOKNotConfigured && !r.Since.IsZero():
-		return "the BYOK configuration of " + r.Key + " was cleared" + ago
-	case r.Kind == service.RateLimited:
-		return whyLimited(r, now)
-	}
-	return cmp.Or(strings.ReplaceAll(service.Kinds[r.Kind].Why, "KEY", r.Key), Reason(r))
-}
-
-// whyLimited explains a 429: whose limit it is, how much of it is used, and when it opens.
-// For a limit that Exhaust closed, the number of used calls explains nothing.
-func whyLimited(r *service.Refusal, now time.Time) string {
-	who := r.Key
-	if r.IP.IsValid() {
-		who = r.IP.String()
-	}
-	// In whole seconds, rounded up, as in Retry-After: a golden file may hold it.
-	opens := "it opens in " + (r.State.Opens.Sub(now) + time.Second - 1).Truncate(time.Second).String()
-	if r.State.Exhausted {
-		return fmt.Sprintf("Exhaust closed %s for %s; %s", r.Limit, r.Key, opens)
-	}
-	l, what := spec.Limits[spec.LimitIndex(r.Limit)], ""
-	window := map[time.Duration]string{time.Minute: "minute", time.Hour: "hour", spec.Day: "day"}[l.Window]
-	if l.Counts != spec.Requests {
-		what = " " + string(l.Counts)
-	}
-	return fmt.Sprintf("%s has spent %d of %d%s in this %s; %s", who, r.State.Used, r.State.Max, what, window, opens)
-}
-
 // Why says in one sentence what the fault did to a call, and whether the call, which
 // may be a message, had its effect. decided is the status that the service decided,
 // body how long the whole answer is in bytes. It is "" for a fault that changed nothing
