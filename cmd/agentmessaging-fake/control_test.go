@@ -122,15 +122,6 @@ func TestToken(t *testing.T) {
 	a.play(step{"GET /no/such", "", 401, ""}, step{"GET /v1/status", "", 200, ""}) // the service needs its keys only
 }
 
-// A call that issues or names a key costs the same however many keys there are.
-func TestManyKeys(t *testing.T) {
-	a := newAPI(t)
-	use := func() { a.send("POST", "/_fake/v1/keys", "{}"); a.send("GET", "/_fake/v1/keys/key_000001", "") }
-	first := testing.AllocsPerRun(10, use)
-	_ = testing.AllocsPerRun(1000, use)
-	assert.InDelta(t, first, testing.AllocsPerRun(10, use), 8)
-}
-
 // changes are calls that change something, and what they change.
 var changes = []struct{ method, path, body, want string }{
 	{"POST", "/keys", `{}`, "keys"},
