@@ -189,11 +189,12 @@ func (c *call) refusal(ctx context.Context, err error, byLimiter bool) *Error {
 // it: observers may give it a deadline, or drop the caller's end.
 func (a *attempt) send(ctx context.Context) {
 	c, began := a.call, time.Now()
-	ctx, stop := c.keepDeadline(ctx)
-	defer stop()
 	limit := c.timeLeft
 	if timeout := c.client.httpClient.Timeout; timeout > 0 {
 		limit = min(limit, timeout)
+	}
+	if deadline, has := c.ctx.Deadline(); has {
+		limit = min(limit, deadline.Sub(began))
 	}
 	if a.Err = ctx.Err(); a.Err == nil {
 		a.Sent = true // if Send panics, the service may have seen the request
