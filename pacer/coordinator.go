@@ -91,7 +91,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	c.answers = append(c.answers, func(now time.Duration) { c.engine.DeliverLocked(class, c.schedule(now, key, answer)) })
 	c.questions = append(c.questions, func(l *ledger) { answer = l.ask(key, int64(waiting)) })
 	c.startStep()
-	return quota.Schedule{Again: quota.Later}
+	return quota.Schedule{Pending: true}
 }
 
 // schedule translates a turn into the engine's Schedule and time.

@@ -43,8 +43,8 @@ type Rule interface {
 	Sort(ctx context.Context, w *Waiter) bool
 	// Ask grants some of the waiting calls of a class, or says when to ask again. first
 	// is the next call. If waiting is 0, the engine only asks how long first would wait,
-	// as far as the rule knows without a store. A slow rule returns a Schedule whose Again
-	// is Later. It then works on a goroutine that it starts with Engine.Background, and passes the
+	// as far as the rule knows without a store. A slow rule returns a Schedule that is Pending.
+	// It then works on a goroutine that it starts with Engine.Background, and passes the
 	// result to Engine.DeliverLocked. Until then the last Schedule holds.
 	Ask(now time.Duration, first *Waiter, waiting int) Schedule
 	// Done learns how a granted attempt ended. After it, the engine asks again about all
@@ -62,7 +62,8 @@ type Rule interface {
 // engine asks at once, and refuses no call until it has the answer.
 type Schedule struct {
 	Grants       []Grant       // for the first calls in the queue
-	Again        time.Duration // when to ask about the others; or Later
+	Pending      bool          // the rule will deliver the Schedule; the other fields are empty
+	Again        time.Duration // when to ask about the others; now or in the past: at once
 	Opens        time.Duration // when the limit opens: no call of the class goes before; 0: it is open
 	Turn         time.Duration // when the next call goes, never before Opens; 0: not known
 	Gap          time.Duration // between the turns after that
@@ -73,15 +74,8 @@ type Schedule struct {
 	TraceID      string        // of the refusal that closed the limit; empty if not known
 }
 
-// Times that lie beyond all others.
-const (
-	never = 1 << 62
-	Later = never - 1 // the Again of a Schedule that the rule will deliver
-)
-
-// overdue is the Again of a queue that is served at once. The Again of a queue without
-// calls is 0, once the rule knows that they have left.
-const overdue = 1
+// never is a time beyond all others.
+const never = 1 << 62
 
 // Grant allows one attempt to be sent.
 type Grant struct {
@@ -179,6 +173,7 @@ type queue struct {
 	uninformed []func(now time.Duration) // send the forecast of a call whose OnWait waits for it
 	lastGrant  int64                     // Engine.grants at its last grant
 	asking     bool                      // the rule will deliver a Schedule
+	idle       bool                      // no call waits, and the rule knows
 	stale      bool                      // something has changed since the rule was asked
 }
 
@@ -226,6 +221,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	}
 	now := e.startWaitLocked(ctx, w)
 	ahead := q.push(w)
+	q.idle = false
 	if refusal := q.refusal(w, ahead, now); refusal != nil {
 		e.refuseLocked(q, w, refusal)
 		return false
@@ -395,10 +391,10 @@ func (e *Engine) serveLocked() {
 		now, alarm := e.nowLocked(e.clock), time.Duration(never)
 		var due *queue
 		for _, q := range e.queues {
-			switch idle := len(q.calls) == 0; {
-			case q.asking, idle && q.Again == 0:
-			case idle:
-				q.Schedule, q.uninformed = Schedule{}, nil
+			switch empty := len(q.calls) == 0; {
+			case q.asking, empty && q.idle:
+			case empty:
+				q.Schedule, q.uninformed, q.idle = Schedule{}, nil, true
 				e.rule.Idle(now, q.Class)
 			case q.Again > now:
 				alarm = min(alarm, q.Again)
@@ -412,7 +408,7 @@ func (e *Engine) serveLocked() {
 		}
 		due.stale = false
 		s := e.rule.Ask(now, due.calls[0], len(due.calls))
-		if due.asking = s.Again == Later; !due.asking {
+		if due.asking = s.Pending; !due.asking {
 			e.DeliverLocked(due.Class, s)
 		}
 	}
@@ -435,7 +431,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		s.Again = now + minAgain
 	}
 	if q.stale {
-		s = Schedule{Grants: s.Grants, Key: s.Key, Again: overdue} // it refuses nobody, and the rule is asked again
+		s = Schedule{Grants: s.Grants, Key: s.Key} // it refuses nobody, and the rule is asked again
 	}
 	// Look for calls to refuse only if the turns come later than known, by more than half a
 	// gap: to look at 500 waiting calls after each grant would be slow.
@@ -527,7 +523,7 @@ func (e *Engine) Background(work func() error, after func()) {
 // endLocked ends all waiting calls.
 func (e *Engine) endLocked(err error) {
 	for _, q := range e.queues {
-		q.Schedule, q.asking = Schedule{Again: overdue}, false // do not wait for a DeliverLocked that may never come
+		q.Schedule, q.asking = Schedule{}, false // do not wait for a DeliverLocked that may never come
 		for len(q.calls) > 0 {
 			e.refuseLocked(q, q.calls[0], err)
 		}

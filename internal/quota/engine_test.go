@@ -247,7 +247,7 @@ func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 		r.engine.Do(func(time.Duration) { r.engine.DeliverLocked(class, answer) })
 		return nil
 	}, func() { r.ended++ })
-	return Schedule{Again: Later}
+	return Schedule{Pending: true}
 }
 
 // TestRulesThatFail checks that a rule that panics, or never grants, ends the calls that wait,
