@@ -149,7 +149,6 @@ func key(name, plan string) rawcall.Key { return rawcall.Key{Name: name, Plan: p
 const (
 	providerKey = rawcall.ProviderKey
 	keyMembers  = rawcall.KeyMembers
-	noAgent     = rawcall.NoAgent
 	fullMembers = `"base_url":"https://gateway.example/v1","model":"m-1","label":"work"`
 )
 
@@ -160,8 +159,9 @@ func byokBody(members string) string {
 	return `{"provider":"anthropic","api_key":"` + providerKey + `",` + members + `}`
 }
 
-func (st step) of(agentID string) step {
-	st.Call = st.Of(agentID)
+// ofNobody makes the call about an agent that does not exist.
+func (st step) ofNobody() step {
+	st.Call = st.Of(rawcall.NoAgent)
 	return st
 }
 

@@ -28,7 +28,7 @@ func (s *suite) agents() {
 	s.add("5/agents-of-any-key", dashboardNeeded, repeat(1,
 		createAgent.is(200), readAgent.is(200), sendMessage.is(200), enableSMS.is(200)).by(undashboard))
 	for _, e := range []step{readAgent, sendMessage, enableSMS} {
-		s.add("7/agent-unknown/"+e.Name, condition(404).Sentence, e.of(noAgent).is(404))
+		s.add("7/agent-unknown/"+e.Name, condition(404).Sentence, e.ofNobody().is(404))
 		s.add("fake/agent-of-another-key/"+e.Name, "who sees an agent: the key that created it; any other key gets 404",
 			createAgent.given(200).by(another), e.is(404).by(third), e.is(200).by(another))
 	}

@@ -97,7 +97,7 @@ func (s *suite) order() {
 	}
 	var (
 		broken   = setBYOK.with(`{`)
-		toNobody = sendMessage.of(noAgent)
+		toNobody = sendMessage.ofNobody()
 	)
 	order("401-before-all", toNobody.with(`{`).is(401).keyless(), broken.is(401).keyless(), revoke(unpaid), broken.is(401).by(unpaid))
 	order("402-before-403-400-404", broken.is(402).by(unpaid), toNobody.with(`{`).is(402).by(unpaid))
@@ -105,7 +105,7 @@ func (s *suite) order() {
 	order("403-before-503", storeOff, setBYOK.is(403).by(undashboard), byokWarmUp.is(403).by(undashboard))
 	order("503-before-409", storeOff, byokWarmUp.is(503))
 	order("400-before-503", storeOff, setBYOK.with(`{}`).is(400))
-	order("400-before-404", toNobody.with(`{}`).is(400), enableSMS.of(noAgent).with(`{"mode":"none"}`).is(400))
+	order("400-before-404", toNobody.with(`{}`).is(400), enableSMS.ofNobody().with(`{"mode":"none"}`).is(400))
 	order("request-429-before-403-400-404", repeat(1,
 		readNobody.is(404).times(60), setBYOK.limited("key_minute"), createAgent.with(`{`).limited("key_minute"),
 		readNobody.limited("key_minute")).by(undashboard))
@@ -156,7 +156,7 @@ func (s *suite) methods() {
 			if e.Method != has[e.Path][0] || slices.Contains(has[e.Path], method) {
 				continue // each path once
 			}
-			unknown := at(method, e.of(noAgent).Path).is(405)
+			unknown := at(method, e.ofNobody().Path).is(405)
 			s.add("fake/method/"+e.Name+"/"+method, routing+"; an answer 405 names the methods in Allow (RFC 9110, 15.5.6)",
 				unknown.check(allows(has[e.Path])), unknown.keyless())
 		}
