@@ -35,6 +35,7 @@ func condition(status int) rawcall.Rule {
 	return rule("7", fmt.Sprint(status, " | ", conditions[status]))
 }
 
+// rule makes a rule of a section of the interface and its sentence.
 func rule(section, sentence string) rawcall.Rule {
 	return rawcall.Rule{Section: section, Sentence: sentence}
 }
@@ -65,6 +66,7 @@ func problemUnless(ok bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
+// like wants a text that matches a regular expression.
 func like(form string) valueCheck {
 	pattern := regexp.MustCompile(form)
 	return func(v, _ any) string {
@@ -99,11 +101,13 @@ func later(d time.Duration) valueCheck {
 	}
 }
 
+// isUTC wants a time of RFC 3339 in UTC.
 func isUTC(v, _ any) string {
 	_, offset := timeOf(v).Zone()
 	return problemUnless(!timeOf(v).IsZero() && offset == 0, "got %s, want a time of RFC 3339 in UTC", rawcall.Brief(v))
 }
 
+// timeOf reads a time of RFC 3339, and returns the zero time for anything else.
 func timeOf(v any) time.Time {
 	s, _ := v.(string)
 	at, _ := time.Parse(time.RFC3339Nano, s) // zero if it is no such time

@@ -78,6 +78,7 @@ func (c testCase) rule() rawcall.Rule { return rawcall.Rule{Section: c.section()
 // suite collects the cases. Each of its methods adds the cases of one subject.
 type suite []testCase
 
+// add adds a case that checks a sentence of the interface, or a decision, by its steps.
 func (s *suite) add(id, sentence string, steps ...step) {
 	*s = append(*s, newCase(id, sentence, steps...))
 }
@@ -106,11 +107,13 @@ type step struct {
 
 	// A step without calls has one of these.
 	wait      time.Duration                    // waits so long
-	untilOpen bool                             // waits for the last Retry-After, which must not be longer than wait
+	untilOpen bool                             // waits for the last Retry-After, which may exceed wait by a tenth
 	arrange   func(*rawcall.Player, Abilities) // changes the target; the Player has the text of each key
 	inner     []step                           // a group: takes these steps, n times
 }
 
+// The calls of package rawcall as steps: first one right call of each endpoint, then calls
+// about an unknown agent, with a wrong body, or with BYOK.
 var (
 	getStatus, warmUp, getBYOK = step{Call: rawcall.GetStatus}, step{Call: rawcall.WarmUp}, step{Call: rawcall.GetBYOK}
 	setBYOK, clearBYOK         = step{Call: rawcall.SetBYOK}, step{Call: rawcall.ClearBYOK}
@@ -121,6 +124,7 @@ var (
 	byokAgent, byokWarmUp, badWarmUp   = step{Call: rawcall.BYOKAgent}, step{Call: rawcall.BYOKWarmUp}, step{Call: rawcall.BadWarmUp}
 )
 
+// endpoints has one call of each endpoint, in the order of interface 4.
 var endpoints = []step{getStatus, warmUp, getBYOK, setBYOK, clearBYOK, createAgent, readAgent, sendMessage, enableSMS}
 
 var (
@@ -130,6 +134,7 @@ var (
 	byokIsNull  = getBYOK.is(200).holds("byok", nil)
 )
 
+// at makes a step of any method and path.
 func at(method, path string) step { return step{Call: rawcall.At(method, path)} }
 
 // Keys that make calls. The zero value is Target.Key.
@@ -152,6 +157,7 @@ const (
 	fullMembers = `"base_url":"https://gateway.example/v1","model":"m-1","label":"work"`
 )
 
+// invalidBody is the rule that most cases with a wrong body check.
 var invalidBody = condition(400).Sentence
 
 // byokBody returns a PUT /v1/byok body with further members.
@@ -165,6 +171,7 @@ func (st step) ofNobody() step {
 	return st
 }
 
+// with replaces the body of the call.
 func (st step) with(body string) step {
 	st.Body = body
 	return st
@@ -193,6 +200,7 @@ func (st step) limited(limitKey string) step {
 	return st.is(429)
 }
 
+// times makes the call n times.
 func (st step) times(n int) step {
 	st.n = n
 	return st
@@ -201,6 +209,7 @@ func (st step) times(n int) step {
 // repeat returns a group of steps, taken n times in a row.
 func repeat(n int, steps ...step) step { return step{n: n, inner: steps} }
 
+// by makes the call, or the calls of a group, with another key.
 func (st step) by(key rawcall.Key) step {
 	st.Key = key
 	st.inner = slices.Clone(st.inner)
@@ -210,6 +219,7 @@ func (st step) by(key rawcall.Key) step {
 	return st
 }
 
+// from makes the call from another address.
 func (st step) from(ip string) step {
 	st.IP = ip
 	return st
@@ -221,8 +231,10 @@ func (st step) header(name string, value func(key string) string) step {
 	return st
 }
 
+// keyless makes the call without an Authorization header.
 func (st step) keyless() step { return st.header("Authorization", rawcall.Always("")) }
 
+// check adds a check of the answer, which says what is wrong with it.
 func (st step) check(ok func(answer) string) step {
 	st.checks = append(slices.Clone(st.checks), ok)
 	return st
@@ -234,6 +246,7 @@ func (st step) holds(path string, want any) step {
 	return st.check(func(a answer) string { return a.holds(path, want) })
 }
 
+// holdsBYOK wants these members of a BYOK configuration.
 func (st step) holdsBYOK(provider string, baseURL, model any) step {
 	return st.holds("byok.provider", provider).holds("byok.base_url", baseURL).holds("byok.model", model)
 }
@@ -248,6 +261,7 @@ func (st step) opensIn(wait time.Duration) step {
 	})
 }
 
+// wait lets time pass.
 func wait(d time.Duration) step { return step{wait: d} }
 
 // untilOpen waits as long as Retry-After of the last answer says. The case fails if that
@@ -259,6 +273,7 @@ var (
 	storeOn  = step{arrange: func(_ *rawcall.Player, can Abilities) { can.SetBYOKAvailable(true) }}
 )
 
+// revoke has the target revoke a key.
 func revoke(key rawcall.Key) step {
 	return step{arrange: func(p *rawcall.Player, can Abilities) { can.RevokeKey(p.KeyOf(key)) }}
 }

@@ -128,6 +128,7 @@ var cases = sync.OnceValue(func() []testCase {
 // progress is the day on which each case passed.
 type progress map[string]string
 
+// readProgress reads the file of Target.Progress. Without a path, or a file, no case has passed.
 func readProgress(path string) (progress, error) {
 	done := progress{}
 	if path == "" {
@@ -162,6 +163,7 @@ type scheduled struct {
 	leftOut, needs string // why it does not run, and what would let it run; "" if it runs
 }
 
+// schedule has all cases, in the order in which they run.
 type schedule []scheduled
 
 // core lists the cases that a small budget is spent on first: one for each
@@ -179,6 +181,7 @@ var valuable = []string{
 	"7/endpoints-without-429", "8.1/agent_create_ip_minute", "4.7/created-at-stays", "2.4/fingerprint", "7/400-changes-no-sms",
 }
 
+// matchesAny reports whether the id of the case matches one of the patterns.
 func (c testCase) matchesAny(list []string) bool {
 	return slices.ContainsFunc(list, func(pattern string) bool {
 		matched, _ := path.Match(pattern, c.ID)

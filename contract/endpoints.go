@@ -10,6 +10,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
+// agents checks the creation and the reading of agents.
 func (s *suite) agents() {
 	s.add("4.6/empty-object", "The body may be an empty object because all members are optional.",
 		createAgent.with(`{}`).is(200).holds("status", "active"))
@@ -93,6 +94,7 @@ func (s *suite) metadata() {
 	s.addRows("fake/metadata-cap", capped, createAgent, 400, row{"over", rawcall.Metadata(4097, "")})
 }
 
+// messages checks which messages are accepted, and the replies to them.
 func (s *suite) messages() {
 	one, two := sendMessage.with(`{"text":"one"}`), sendMessage.with(`{"text":"two"}`)
 	s.add("4.8/reply", sendMessage.Rule.Sentence, sendMessage.is(200))
@@ -103,6 +105,7 @@ func (s *suite) messages() {
 		one.is(200), one.is(200).holds("reply_text", same), two.is(200).holds("reply_text", differs))
 }
 
+// byok checks that a configuration is stored, read and cleared.
 func (s *suite) byok() {
 	const sets = "Sets BYOK for the calling API key."
 	full := setBYOK.with(byokBody(fullMembers))

@@ -20,6 +20,7 @@ type limit struct {
 	perIP bool
 }
 
+// limits are the rows of interface 8.1, in their order.
 var limits = []limit{
 	{key: "key_minute", rule: "Per API key | 60 requests/minute", fill: requests(60, 60), next: createAgent},
 	{key: "ip_minute", rule: "Per IP (backstop) | 120 requests/minute", perIP: true,
@@ -49,6 +50,7 @@ func requests(n, perMinute int) step {
 	return repeat(1, steps...)
 }
 
+// limits fills each limit, and checks what it refuses, whom, and until when.
 func (s *suite) limits() {
 	for _, l := range limits {
 		spends, passes, refused := newCase("", "", l.fill).Spends, l.next.is(200).by(l.by), l.next.limited(l.key).by(l.by)
@@ -154,6 +156,7 @@ func (s *suite) uncounted() {
 		readAgent.limited("key_minute").by(another), untilOpen(time.Minute), readNobody.is(404).times(59))
 }
 
+// operations checks which creations, BYOK sets and warm-ups spend the limits on these.
 func (s *suite) operations() {
 	operation := func(id string, steps ...step) {
 		s.add("fake/operation/"+id,

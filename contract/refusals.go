@@ -120,6 +120,7 @@ func (s *suite) order() {
 
 const routing = "order of checks: route 404, method 405 -> 401"
 
+// noRoute makes a call that no endpoint answers, with a key and without.
 func noRoute(method, path string) step {
 	return repeat(1, at(method, path).is(404), at(method, path).is(404).keyless())
 }
@@ -163,6 +164,7 @@ func (s *suite) methods() {
 	}
 }
 
+// allows wants the methods in the header Allow.
 func allows(methods []string) func(answer) string {
 	want := slices.Sorted(slices.Values(methods))
 	return func(a answer) string {
@@ -225,6 +227,7 @@ var sectionOf = map[string]string{
 	warmUp.Name: "4.2", setBYOK.Name: "4.4", createAgent.Name: "2.3", sendMessage.Name: "2.5", enableSMS.Name: "4.9",
 }
 
+// of returns the body with a value in JSON.
 func (m member) of(value string) string { return strings.Replace(m.body, "VALUE", value, 1) }
 
 // ofText returns the body with a text n times.
@@ -241,6 +244,7 @@ func (m member) ofLength(char string, n int) string {
 // host begins an address.
 const host = "https://host.example/"
 
+// members checks the types, values and bounds of each member of a request.
 func (s *suite) members() {
 	for _, m := range members {
 		s.typesOf(m)
@@ -351,8 +355,10 @@ func (s *suite) unknownMembers() {
 	}
 }
 
+// strict is what this project decides about bodies.
 const strict = "bodies: JSON object, no duplicate members, valid UTF-8, nothing after the document, at most 1 MiB"
 
+// withBody are the calls of the endpoints that take a body.
 var withBody = []step{warmUp, setBYOK, createAgent, sendMessage, enableSMS}
 
 // bodies sends, to each endpoint that takes a body, what no reading of "a JSON object"
@@ -392,6 +398,7 @@ func (s *suite) bodies() {
 	}
 }
 
+// contentTypes sends a right body under other media types.
 func (s *suite) contentTypes() {
 	for _, e := range withBody {
 		for _, c := range []struct {

@@ -165,6 +165,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, cmp.Or(s.config.describe(matchers), "every call"), cmp.Or(ctx.Err(), errMatcherFailed))
 }
 
+// errMatcherFailed ends an AwaitCalls one of whose matchers has panicked.
 var errMatcherFailed = errors.New("a matcher failed")
 
 // addWatcher shows w every later call, and returns the earlier ones. A call that is

@@ -46,6 +46,7 @@ func (m *meter) used(calls []float64, t float64) float64 {
 	}
 }
 
+// usedOfFixed counts the calls of a window that begins with its first call.
 func usedOfFixed(calls []float64, t float64) (used float64) {
 	end := math.Inf(-1)
 	for _, at := range calls {
@@ -60,6 +61,7 @@ func usedOfFixed(calls []float64, t float64) (used float64) {
 	return used
 }
 
+// usedOfBucket returns how far a token bucket is emptied.
 func usedOfBucket(calls []float64, t, perSecond float64) (used float64) {
 	last := math.Inf(-1)
 	for _, at := range calls {
@@ -184,6 +186,7 @@ type callKind struct {
 	calls  int
 }
 
+// made reports whether an exchange is a call of this kind.
 func (k callKind) made(x rawcall.Exchange) bool {
 	return x.Name == k.call.Name && x.Status == k.status && x.Call.Body == k.call.Body && x.Path == k.call.Path
 }

@@ -200,6 +200,7 @@ func (o *Observation) Unchanged(earlier *Observation) int {
 	return unchanged
 }
 
+// compare returns what Drift and Unchanged return.
 func (o *Observation) compare(earlier *Observation) (changes []string, unchanged int) {
 	earlier = cmp.Or(earlier, new(Observation))
 	for _, q := range decisions.Asked {
@@ -287,6 +288,7 @@ func sameFinding(a, b Finding) bool {
 	return sameJSON(a.Answer, b.Answer)
 }
 
+// bounds returns the range of a finding that is a number. An exact number is both bounds.
 func (f Finding) bounds() (least, most int) {
 	if json.Unmarshal(f.Answer, &least) == nil {
 		return least, least
@@ -313,6 +315,7 @@ func membersOf(answer json.RawMessage) (members map[string]any) {
 	return members
 }
 
+// jsonOf encodes an answer.
 func jsonOf(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -64,6 +64,7 @@ type question struct {
 	read func(x rawcall.Exchange) any
 }
 
+// ids returns the ids of all questions that q answers.
 func (q question) ids() []string { return append([]string{q.id}, q.alsoAnswers...) }
 
 // ask answers one question, or says why there is no answer.
@@ -142,6 +143,7 @@ func (p *probe) lacks(q question) string {
 	return ""
 }
 
+// hasTwoKeys reports whether a call with a second key can be made.
 func (p *probe) hasTwoKeys() bool { return p.target.SecondKey != "" || p.target.Abilities != nil }
 
 // take makes one call, and waits for a limit that it meets. Its answer has one
@@ -191,6 +193,7 @@ func (p *probe) wantShortWait(x rawcall.Exchange) {
 	}
 }
 
+// agent makes sure that a key has an agent.
 func (p *probe) agent(by rawcall.Key) {
 	if p.Agents[by] == "" {
 		p.take(rawcall.CreateAgent.By(by), 200)
@@ -273,6 +276,7 @@ func undocumented(x rawcall.Exchange) string {
 	return ""
 }
 
+// now returns the time of the target, as far as Run knows it.
 func (p *probe) now() time.Time { return time.Now().Add(p.skipped) }
 
 // wait lets d pass, within the budget.
@@ -305,6 +309,7 @@ func (p *probe) emptyMinute() {
 	p.counted = nil
 }
 
+// wantStatus fails the question under way unless the answer has one of the statuses.
 func (p *probe) wantStatus(x rawcall.Exchange, statuses ...int) {
 	if !slices.Contains(statuses, x.Status) {
 		p.fail("no clear answer: %s %s answered %d", x.Method, x.Path, x.Status)
@@ -323,6 +328,7 @@ func (p *probe) nothingStored() {
 	}
 }
 
+// evidence shows an exchange without keys.
 func (p *probe) evidence(x rawcall.Exchange) *Evidence {
 	e := evidenceOf(x, rawcall.Clip(x.Call.Body))
 	return &Evidence{Request: p.Redact(e.Request), Answer: p.Redact(e.Answer)}

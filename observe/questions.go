@@ -158,6 +158,7 @@ func object(members map[string]any) any {
 	return members
 }
 
+// readStatus reads the names in an answer of GET /v1/status.
 func readStatus(x rawcall.Exchange) any {
 	if x.Name != rawcall.GetStatus.Name || x.Status != http.StatusOK {
 		return nil
@@ -192,6 +193,7 @@ func refusesBody(x rawcall.Exchange) bool {
 	return x.Status == http.StatusBadRequest && x.Name != rawcall.SendMessage.Name && !strings.Contains(sent, `"byok"`) && !strings.Contains(sent, `"api_key"`)
 }
 
+// readReason reports whether a 400 for a wrong body has a reason.
 func readReason(x rawcall.Exchange) any {
 	if !refusesBody(x) {
 		return nil
@@ -222,10 +224,12 @@ func readTimes(x rawcall.Exchange) any {
 	return "unknown"
 }
 
+// smsAgent creates an agent with an SMS mode.
 func smsAgent(mode string) rawcall.Call {
 	return rawcall.CreateAgent.With(`{"sms":{"mode":"` + mode + `"}}`)
 }
 
+// readSMS reads which SMS status a mode has led to.
 func readSMS(x rawcall.Exchange) any {
 	status := map[string]string{rawcall.CreateAgent.Name: "sms.status", rawcall.EnableSMS.Name: "status"}[x.Name]
 	if status == "" || x.Status != http.StatusOK {
@@ -239,6 +243,7 @@ func readSMS(x rawcall.Exchange) any {
 	return object(map[string]any{cmp.Or(sent.SMS.Mode, sent.Mode): labelAt(x, status)})
 }
 
+// fits reports whether a creation with this body is accepted.
 func (p *probe) fits(body string) bool { return p.yes(rawcall.CreateAgent.With(body), 200, 400) }
 
 // lengthUnit sends texts that have one length in code points, and others in

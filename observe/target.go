@@ -69,6 +69,7 @@ type part struct {
 	n          *int
 }
 
+// parts returns the countable parts of s, which a caller may set.
 func (s *Spend) parts() []part {
 	return []part{
 		{"requests", "request", &s.Requests}, {"creations", "creation", &s.Creations},
@@ -107,6 +108,8 @@ func (s *Spend) Set(text string) error {
 // are none.
 func (s Spend) Over(left Spend) string { return s.beyond(left, true) }
 
+// beyond returns the parts of s that are larger than in left, in words, and if naming is set
+// how much of each is left.
 func (s Spend) beyond(left Spend, naming bool) string {
 	var words []string
 	add := func(more bool, word string, left any) {

@@ -39,11 +39,13 @@ type watchedKey struct {
 	opens map[string]time.Time // when Retry-After said that an endpoint is open again
 }
 
+// watchedAgent is an agent whose creation was seen.
 type watchedAgent struct {
 	owner uint64
 	byok  bool // it uses the key that its owner has stored
 }
 
+// byokState is what the calls of a key show of its stored provider key.
 type byokState int
 
 const (
@@ -216,6 +218,7 @@ func (t *tap) Close() error {
 	return err
 }
 
+// end hands the body over, if that has not happened yet.
 func (t *tap) end(whole bool) {
 	t.once.Do(func() {
 		if whole && t.text.Len() < mostRead {
@@ -414,6 +417,7 @@ func (w *Watcher) learnWaits(p *watchedCall, key *watchedKey) {
 	}
 }
 
+// retryAfterForm names the form of a Retry-After.
 func retryAfterForm(x rawcall.Exchange) string {
 	wait, inSeconds := x.RetryAfter()
 	switch _, err := http.ParseTime(x.Header.Get("Retry-After")); {

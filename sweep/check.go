@@ -245,6 +245,7 @@ func (rec *record) keeps(id string) bool {
 	return false
 }
 
+// lost makes the check Lost.
 func (r *run) lost(found found) {
 	got, excuses := r.last().left.state, r.vagueReports(r.records...)
 	for _, s := range r.baseline()[0].left.state.subjects() {
@@ -264,6 +265,7 @@ func (r *run) lost(found found) {
 	}
 }
 
+// lostAgent makes the check LostAgent.
 func (r *run) lostAgent(found found) {
 	if r.died() && !r.keepsAgents() {
 		return // it notes no identifiers, so it cannot note that there may be one
@@ -318,6 +320,7 @@ func (r *run) allowedCount(leaves func(stage int) int) int {
 	return leaves(0) + most*(len(r.records)-1)
 }
 
+// doubled makes the check Doubled.
 func (r *run) doubled(found found) {
 	last := r.last().left.state
 	for _, s := range last.subjects() {
@@ -336,6 +339,7 @@ func (r *run) doubled(found found) {
 	}
 }
 
+// lostBYOK makes the check LostBYOK.
 func (r *run) lostBYOK(found found) {
 	cleared := false
 	for _, rec := range r.records {
@@ -357,6 +361,7 @@ func (r *run) lostBYOK(found found) {
 	}
 }
 
+// notResumed makes the check Resumes.
 func (r *run) notResumed(found found) {
 	last, usual := r.last(), r.baseline()[lastStage]
 	if reports := last.reports(); len(reports) > 0 {

@@ -338,6 +338,7 @@ func (x *execution) clockOf(fake *fakeserver.Server) agentmessaging.Clock {
 // on at once, without waiting until the other goroutines have nothing to do.
 type instantClock struct{ *fakeserver.Server }
 
+// Sleep moves the clock, and does not wait.
 func (a instantClock) Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 && ctx.Err() == nil {
 		a.Advance(d)

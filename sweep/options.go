@@ -15,6 +15,7 @@ import (
 // Option changes how [Test] works.
 type Option func(*config)
 
+// config is what the options of Test say.
 type config struct {
 	clientOptions  []agentmessaging.Option
 	fakeOptions    []fakeserver.Option
@@ -37,6 +38,7 @@ type without struct {
 	endpoints []fakeserver.Endpoint
 }
 
+// ownCheck is a check of WithCheck.
 type ownCheck struct {
 	name string
 	look func(*Run) error
@@ -52,6 +54,7 @@ func (o ownCheck) check(r *Run) (err error) {
 	return o.look(r)
 }
 
+// newConfig applies the options to the defaults.
 func newConfig(opts []Option) config {
 	c := config{maxVirtualTime: 2 * time.Hour, watchdog: 10 * time.Second, after: time.After, skip: func(string) bool { return false }}
 	for _, opt := range opts {
@@ -102,6 +105,7 @@ func (c *config) validate() error {
 	return err
 }
 
+// validate returns what is wrong with a Without.
 func (w without) validate(known []Check) error {
 	if !slices.Contains(known, w.check) {
 		return fmt.Errorf("Without: there is no check %q; the checks are %q", w.check, known)

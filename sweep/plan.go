@@ -79,6 +79,7 @@ func (p *plan) String() string {
 	return p.place() + "/" + p.fault.Name + "/" + p.lasts
 }
 
+// place names the call or the point, and the restart if it is in one.
 func (p *plan) place() string {
 	if p.stage > 0 {
 		return "restart." + p.target

@@ -280,6 +280,7 @@ func mostOften(records []*record, statements func(*record) []statement) map[stri
 	return most
 }
 
+// key is equal for statements that say the same.
 func (rec *record) key(t statement) string {
 	return fmt.Sprint(t.way, " ", rec.baseline.normalized(t.text))
 }
@@ -375,6 +376,7 @@ func (s state) subjects() []subject {
 	})
 }
 
+// stateOf reads what the service holds. before has what earlier executions left.
 func stateOf(fake *fakeserver.Server, before persisted) state {
 	s := state{copies: map[subject]int{}}
 	for _, a := range fake.Agents() {
@@ -435,6 +437,7 @@ func (s state) parts() []string {
 	return append(counts, strings.Split(strings.Join(things, "\n"), "\n")...)
 }
 
+// plural counts things in words: "1 call", "2 calls".
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -21,6 +21,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
+// callKey finds the Call of a request in its context.
 type callKey struct{}
 
 // Observe implements agentmessaging.Observer.

@@ -264,8 +264,10 @@ func closedConn(client net.Addr) *conn {
 	return c
 }
 
+// Read returns at once if p is empty, as over TCP.
 func (c *conn) Read(p []byte) (int, error) { return c.transfer("read", p, c.Conn.Read) }
 
+// Write returns at once if p is empty, as over TCP.
 func (c *conn) Write(p []byte) (int, error) { return c.transfer("write", p, c.Conn.Write) }
 
 // transfer reads or writes. A pipe would wait for the other end even if p is empty.

@@ -163,6 +163,7 @@ func Torn(before, after Image, changes []Change) (states []State) {
 	return states
 }
 
+// part is what a file can hold in the middle of a write, and how to say it.
 type part struct{ how, content string }
 
 // partlyWritten returns what a file can hold in the middle of a write.

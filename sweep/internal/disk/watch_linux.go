@@ -36,6 +36,7 @@ func (w *Watch) Start(dir string) {
 	w.add("")
 }
 
+// add watches a folder of the watched one, and all below it.
 func (w *Watch) add(folder string) {
 	number, err := syscall.InotifyAddWatch(w.fd, filepath.Join(w.dir, folder), watchedEvents)
 	if err != nil {

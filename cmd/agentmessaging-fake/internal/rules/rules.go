@@ -176,6 +176,7 @@ func (r Script) active() (*Active, error) {
 	return &Active{kind: Replies, Replies: r.Replies, Conditions: r.Conditions}, nil
 }
 
+// active refuses an injection without a fault.
 func (r Injection) active() (*Active, error) {
 	if r.Fault == nil {
 		return nil, errors.New("fault: is required")
