@@ -93,9 +93,6 @@ func (s *Server) logCalls() {
 	s.tb.Helper()
 	dropped, calls := s.droppedCalls(), s.Calls()
 	shown := calls[max(0, len(calls)-maxTranscript):]
-	if len(shown) == 0 {
-		return
-	}
 	var b strings.Builder
 	for _, c := range shown {
 		fmt.Fprintf(&b, "\n%+10.3fs  %s", c.Time.Sub(shown[0].Time).Round(time.Millisecond).Seconds(), c)

@@ -183,7 +183,8 @@ func TestAwaitCallsEndsWithItsMatcher(t *testing.T) {
 			go c.call("GET", "/v1/status", noBody)
 			assert.ErrorContains(t, <-ended, "fakeserver: AwaitCalls: 0 of 1 calls came that match Where(records_test.go:")
 			synctest.Wait()
-			assert.Len(t, watch.errors, 1)
+			c.call("GET", "/v1/status", noBody)
+			assert.Len(t, watch.errors, 1, "no later call is matched")
 		}
 	})
 }

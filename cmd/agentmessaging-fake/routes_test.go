@@ -43,6 +43,7 @@ var dialogues = map[string][]step{
 		{"POST /agents", `{"key":"key_000001","created_at":"9999-12-31T23:59:59-23:00"}`, 400, "add_agent: a time must be in the years 0 to 9999, in UTC"},
 		{"POST /v1/agents/a/messages", `{"text":"more","user_ref":"v"}`, 200, ""},
 		{"GET /agents/a/conversation?limit=2", "", 200, `{"exchanges":[{"text":"<b>"},{"text":"more","user_ref":"v","trace_id":"trace_000001"}],"total":3}`},
+		{"GET /agents/a", "", 200, `{"exchanges":3}`},
 	},
 	"a call by hand": {
 		{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""},
