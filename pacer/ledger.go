@@ -82,11 +82,12 @@ func (l *ledger) free(k costSet) bool {
 	return l.last(k).Opens <= l.Now && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.counts&k != 0 })
 }
 
-// giveBack takes back a call that was not sent.
+// giveBack takes back a call that was not sent. If a gate is shut, Due may
+// be the end of a pause, so it stays.
 func (l *ledger) giveBack(k costSet, at int64) {
 	for b := range l.budgets(k) {
 		b.add(at, -b.calls)
-		b.Due -= b.calls * b.pace
+		b.Due = max(b.Due-b.calls*b.pace, min(b.Due, l.last(everything).Opens))
 	}
 }
 

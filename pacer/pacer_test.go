@@ -248,6 +248,14 @@ func TestUnsentAttempt(t *testing.T) {
 			permit.Done(agentmessaging.AttemptOutcome{})           // a second Done, as of a deferred call, is ignored
 		}
 		assert.Less(t, time.Since(began), 3*time.Second)
+
+		p = newPacer(t, append(perMinute(60), pacer.Limit{Key: "day", Max: 2, Window: 24 * h, Counts: pacer.CountsAgentCreations}))
+		refused, unsent := acquire(t, p, withKey), acquire(t, p, creation)
+		refused.Done(tooMany("day", time.Hour))
+		began = time.Now()
+		unsent.Done(agentmessaging.AttemptOutcome{})
+		acquire(t, p, creation)
+		assert.Equal(t, time.Hour, time.Since(began), "a call that is given back does not shorten a pause")
 	})
 }
 
