@@ -37,11 +37,11 @@ type attempt struct {
 // run makes the attempt. The deferred functions also run if a transport, an observer or
 // a limiter panics.
 func (a *attempt) run() {
-	c := a.call
-	ctx, stop := c.keepDeadline(c.client.handlers.emit(c.ctx, silent, func() Event { return AttemptStart{c.subject, a.number} }))
-	defer stop()
+	c, ctx := a.call, a.call.ctx
 	if c.client.handlers != nil {
-		a.observe(ctx)
+		var stop func()
+		ctx, stop = a.observe()
+		defer stop()
 		defer a.report(ctx)
 	}
 	defer a.release(ctx)
@@ -59,9 +59,14 @@ func (a *attempt) run() {
 	}
 }
 
-// observe prepares the events about the attempt's wait and its end.
-func (a *attempt) observe(ctx context.Context) {
+// observe reports the attempt's start, and prepares the events about its wait and its end.
+// The context that it returns has the call's deadline, even if an observer dropped that.
+func (a *attempt) observe() (ctx context.Context, stop func()) {
 	c := a.call
+	ctx, stop = c.client.handlers.emit(c.ctx, silent, func() Event { return AttemptStart{c.subject, a.number} }), func() {}
+	if deadline, has := c.ctx.Deadline(); has {
+		ctx, stop = context.WithDeadline(ctx, deadline)
+	}
 	a.began = c.client.clock.Now()
 	if c.client.handlers.wanted(ctx, slog.LevelDebug) {
 		c.waiter.OnWait = func(w quota.Wait) {
@@ -70,6 +75,7 @@ func (a *attempt) observe(ctx context.Context) {
 			})
 		}
 	}
+	return ctx, stop
 }
 
 // minReportedWait is the shortest wait for a limit that is reported as one: a limiter takes a

@@ -340,16 +340,6 @@ func (c *call) ctxErr() error {
 	return nil
 }
 
-// keepDeadline returns ctx with the deadline of the call, if observers have dropped it or
-// set a later one.
-func (c *call) keepDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, has := c.ctx.Deadline()
-	if here, kept := ctx.Deadline(); !has || kept && !here.After(deadline) {
-		return ctx, func() {}
-	}
-	return context.WithDeadline(ctx, deadline)
-}
-
 // redactCause returns err, the error of a transport, a limiter, a context or a BeforeSend
 // function, as a cause that an error of this package may wrap: without secrets, and with
 // how ctx ended and why.
