@@ -24,9 +24,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
-// shared is what all executions of a sweep have in common. An execution changes nothing of
+// setup is what all executions of a sweep have in common. An execution changes nothing of
 // it but reached.
-type shared struct {
+type setup struct {
 	config
 	t        *testing.T
 	scenario func(*Env)
@@ -40,7 +40,7 @@ type shared struct {
 
 // execution runs the scenario in a process, from its start to its end.
 type execution struct {
-	*shared
+	*setup
 	name           string    // of its run, or of the first run that it is a part of
 	from           persisted // what it finds
 	stage          int       // 0: the first execution of its run; 1 to 3: the restarts after it
@@ -188,11 +188,11 @@ func (x *execution) client() (*agentmessaging.Client, error) {
 
 // tryOptions makes a fake and a client as each execution does, where an option that one
 // of them refuses can still end the test.
-func (s *shared) tryOptions() error {
+func (s *setup) tryOptions() error {
 	fake, err := fakeserver.Open(s.fakeOptions...)
 	if err == nil {
 		defer fake.Close()
-		_, err = (&execution{shared: s, clock: fake, record: record{fake: fake}}).client()
+		_, err = (&execution{setup: s, clock: fake, record: record{fake: fake}}).client()
 	}
 	return err
 }

@@ -43,7 +43,7 @@ import (
 
 // sweep is the state of one call of Test.
 type sweep struct {
-	shared
+	setup
 
 	restarted map[string]*record // executions, by their stage and what they found
 	states    map[string]*run    // by the key of what a death left: the run that goes on from it
@@ -82,7 +82,7 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 		t.Fatal("sweep: an option is nil")
 	}
 	s := &sweep{
-		shared:    shared{config: newConfig(opts), t: t, scenario: scenario, baseline: new(run), reached: map[string]bool{}},
+		setup:     setup{config: newConfig(opts), t: t, scenario: scenario, baseline: new(run), reached: map[string]bool{}},
 		restarted: map[string]*record{}, states: map[string]*run{}, outcomes: map[string]string{},
 		faults: map[string]bool{}, started: time.Now(),
 	}
@@ -115,7 +115,7 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 func (s *sweep) execute(x *execution) *record {
 	s.executions++
 	s.restored = s.restored || len(x.from.dir) > 0
-	x.shared = &s.shared
+	x.setup = &s.setup
 	return x.execute()
 }
 
