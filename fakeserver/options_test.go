@@ -171,6 +171,7 @@ var misuses = map[string]func(fake){
 	"RawAnswer: 600 is no status from 200 to 599":                             func(f fake) { fakeserver.RawAnswer(600, "", "") },
 	"RawAnswer: the header's value holds a control":                           func(f fake) { fakeserver.RawAnswer(200, "a\nsk-canary", "") },
 	"Latency: -1ns is negative":                                               func(f fake) { fakeserver.Latency(-1) },
+	"LoseReply: Fault{} is no way to lose a reply":                            func(f fake) { fakeserver.LoseReply(fakeserver.Fault{}) },
 	"LoseReply: Latency(0s) is no way to lose a reply; Answer, ":              func(f fake) { fakeserver.LoseReply(fakeserver.Latency(0)) },
 	"TruncateReply: -1 is negative":                                           func(f fake) { fakeserver.TruncateReply(-1) },
 	"DripReply: 0 bytes every 1s: at least 1 byte":                            func(f fake) { fakeserver.DripReply(0, time.Second) },

@@ -279,6 +279,7 @@ var reasons = []struct {
 	{"429: Exhaust closed key_day for key_000001; it opens in 24h0m0s.", "GET", anAgent, "", func(f fake, c *caller) { f.Exhaust(c.key, "key_day") }},
 	{"503: the test has made the BYOK store unavailable.", "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, func(f fake, _ *caller) { f.SetBYOKAvailable(false) }},
 	{"LoseReply(ResetConnection()) ended the connection without an answer; the call had its effect.", "GET", anAgent, "", injecting(fakeserver.LoseReply(fakeserver.ResetConnection()))},
+	{"LoseReply(Answer(504)) replaced the answer; the call had its effect.", "GET", anAgent, "", injecting(fakeserver.LoseReply(fakeserver.Answer(504, "")))},
 	{"LoseReply(CloseEarly()) ended the connection without an answer; the agent has the message.", "POST", anAgent + "/messages", `{"text":"x"}`, injecting(fakeserver.LoseReply(fakeserver.CloseEarly()))},
 	{"TruncateReply(5) cut the answer after 5 of 143 bytes; the call had its effect.", "GET", anAgent, "", injecting(fakeserver.TruncateReply(5))},
 	{"404: no agent has this identifier. TruncateReply(5) cut the answer after 5 of 103 bytes; the service had refused it with 404.", "GET", "/v1/agents/x", "", injecting(fakeserver.TruncateReply(5))},

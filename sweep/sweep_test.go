@@ -415,7 +415,6 @@ var misuses = map[string]struct {
 	"no calls":   {status, "sweep: fakeserver: WithLimit: ", []sweep.Option{sweep.FakeOptions(fakeserver.WithLimit(fakeserver.LimitKeyDay, 0))}},
 	"nil too":    {status, "sweep: agentmessaging: opts: option 1 is nil", []sweep.Option{sweep.ClientOptions(nil)}},
 	"no check":   {status, `WithCheck("mine"): a check needs a function, and a name that no other check has`, []sweep.Option{sweep.WithCheck("mine", nil)}},
-	"nameless":   {status, `WithCheck(""): a check`, []sweep.Option{sweep.WithCheck("", never)}},
 	"same name":  {status, `WithCheck("lost"): a check`, []sweep.Option{sweep.WithCheck("lost", never)}},
 	"fails ever": {status, `the check "mine" fails without faults: it never passes`, []sweep.Option{sweep.WithCheck("mine", never)}},
 	"no option":  {status, "sweep: an option is nil", []sweep.Option{nil}},

@@ -168,7 +168,7 @@ var dialogues = map[string][]step{
 	},
 }
 
-const scripted = `{"match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},"replies":[{"text":"one","warnings":["w"]},{"status":404,"code":"odd","reason":"r"}],"times":3}`
+const scripted = `{"match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},"replies":[{"text":"one","warnings":["w"],"status":null,"code":null,"reason":null},{"status":404,"code":"odd","reason":"r","text":null,"warnings":null}],"times":3}`
 
 // The calls of a dialogue, made one after the other, are answered as its steps say. It is
 // the year 2000, as in each bubble.
