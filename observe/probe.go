@@ -290,10 +290,8 @@ func (p *probe) wait(d time.Duration) {
 		p.fail("needs %v of waiting, of %v that are left", d.Round(time.Second), (p.budget.Wait - p.spent.Wait).Round(time.Second))
 	default:
 		p.spent.Wait += d
-		timer := time.NewTimer(d)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(d):
 		case <-p.ctx.Done():
 			p.fail("needs more time: %v", p.ctx.Err())
 		}

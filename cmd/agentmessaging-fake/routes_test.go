@@ -68,7 +68,7 @@ var dialogues = map[string][]step{
 		{"PATCH /keys/key_000002", `{"revoked":true}`, 200, `{"revoked":true}`},
 		{"GET /v1/status amk_fake_000002", "", 401, ""},
 		{"PATCH /keys/key_000002", `{"revoked":false,"plan":"free"}`, 200, `{"revoked":false,"plan":"free"}`},
-		{"GET /keys", "", 200, `{"keys":[{"label":"key_000001","default":true},{"label":"key_000002","plan":"free","dashboard":false,"revoked":false,"default":false},{}]}`},
+		{"GET /keys", "", 200, `{"keys":[{"label":"key_000001","default":true,"issued_at":"2000-01-01T00:00:00Z","called_from":""},{"label":"key_000002","plan":"free","dashboard":false,"revoked":false,"default":false},{}]}`},
 	},
 	"limits": {
 		{"GET /keys/key_000001", "", 200, `{"address":"127.0.0.1"}`}, // before any call

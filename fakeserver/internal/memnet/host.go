@@ -278,23 +278,13 @@ func (c *conn) transfer(op string, p []byte, do func([]byte) (int, error)) (n in
 	return n, c.asTCP(op, err)
 }
 
-func (c *conn) SetDeadline(t time.Time) error      { return c.set(t, c.Conn.SetDeadline) }
-func (c *conn) SetReadDeadline(t time.Time) error  { return c.set(t, c.Conn.SetReadDeadline) }
-func (c *conn) SetWriteDeadline(t time.Time) error { return c.set(t, c.Conn.SetWriteDeadline) }
-
-// set sets a deadline. A pipe refuses one also if the other end has closed.
-func (c *conn) set(deadline time.Time, do func(time.Time) error) error {
-	if c.closed.Load() {
-		return c.wrap("set", net.ErrClosed)
-	}
-	_ = do(deadline)
-	return nil
-}
+func (c *conn) SetDeadline(t time.Time) error      { return c.asTCP("set", c.Conn.SetDeadline(t)) }
+func (c *conn) SetReadDeadline(t time.Time) error  { return c.asTCP("set", c.Conn.SetReadDeadline(t)) }
+func (c *conn) SetWriteDeadline(t time.Time) error { return c.asTCP("set", c.Conn.SetWriteDeadline(t)) }
 
 // asTCP gives an error of a pipe the shape that it has over TCP. The error of a deadline
 // and io.EOF have it already. The end that closed sees net.ErrClosed, the other one
-// ECONNRESET after an abort. A write to an end that was closed without an abort returns
-// the pipe's own error.
+// ECONNRESET after an abort, and EPIPE after an end without one.
 func (c *conn) asTCP(op string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):

@@ -87,11 +87,13 @@ func TestWindows(t *testing.T) {
 
 // A part of a call counts as a call.
 func TestUsed(t *testing.T) {
-	weighted, bucket, lifted := limitOf(decisions.WindowsWeighted, 60), limitOf(decisions.WindowsBucket, 60), limitOf(decisions.WindowsBucket, math.MaxInt)
+	fixed, weighted, bucket, lifted := limitOf(decisions.WindowsFixed, 60), limitOf(decisions.WindowsWeighted, 60), limitOf(decisions.WindowsBucket, 60), limitOf(decisions.WindowsBucket, math.MaxInt)
 	for range 9 {
+		fixed.count(start.Add(-30 * s))
 		weighted.count(start)
 		bucket.count(start)
 	}
+	assert.Equal(t, 9, fixed.used(start.Add(20*s)), "a window knows no minute of the clock")
 	assert.Equal(t, 6, weighted.used(start.Add(80*s)), "two thirds of 9")
 	assert.Equal(t, 6, weighted.used(start.Add(81*s)), "a little less than that")
 	assert.Equal(t, 6, bucket.used(start.Add(3500*time.Millisecond)), "5.5")

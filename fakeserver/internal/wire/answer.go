@@ -155,10 +155,7 @@ func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date st
 		}
 		status, body = a.Refusal.Status, e
 	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		panic(err) // these structs can all be written
-	}
+	raw, _ := json.Marshal(body) // these structs can all be written
 	if a.Refusal == nil {
 		// The identifier is added as text, so that none of the replies above has to hold
 		// it. It needs no escapes.
