@@ -159,11 +159,8 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	if len(calls) == n { // even if the last came as ctx ended
 		return calls, nil
 	}
-	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, cmp.Or(s.config.describe(matchers), "every call"), cmp.Or(ctx.Err(), errMatcherFailed))
+	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, cmp.Or(s.config.describe(matchers), "every call"), cmp.Or(ctx.Err(), errors.New("a matcher failed")))
 }
-
-// errMatcherFailed ends an AwaitCalls one of whose matchers has panicked.
-var errMatcherFailed = errors.New("a matcher failed")
 
 // addWatcher shows w every later call, and returns the earlier ones. A call that is
 // answered meanwhile is either among them or shown, and never both: addToLog adds

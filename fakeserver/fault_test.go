@@ -306,7 +306,11 @@ func TestTurns(t *testing.T) {
 	for want, inject := range map[string]func(*fakeserver.Server){
 		"..A...": func(f *fakeserver.Server) { f.Inject(a).Nth(3).Times(2) },
 		"..AA..": func(f *fakeserver.Server) { f.Inject(a).From(3).Times(2) },
-		"......": func(f *fakeserver.Server) { f.Inject(a).Chance(0, 1) },
+		"......": func(f *fakeserver.Server) {
+			f.Inject(a).Chance(0, 1)
+			in := f.Inject(a) // it matches, and is removed before it acts
+			f.Inject(b, fakeserver.Where(func(fakeserver.Call) bool { in.Remove(); return false }))
+		},
 		"AAAA..": func(f *fakeserver.Server) { f.Inject(a).Chance(1, 1).Times(4) },
 		".AA.AA": func(f *fakeserver.Server) { f.Inject(a).Chance(0.5, 10) }, // in every version
 		// The n-th decision of a seed belongs to the n-th call, also where another

@@ -270,9 +270,6 @@ func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
 // the faults that exclude each other it wins. An older one is still counted where it
 // only slows the call, so that latencies add up.
 func (s *Server) applyFaults(c *call, matching []*rule) {
-	if len(matching) == 0 {
-		return
-	}
 	defer s.lock().Unlock()
 	var names []string
 	for _, in := range slices.Backward(matching) {
