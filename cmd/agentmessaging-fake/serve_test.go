@@ -29,7 +29,7 @@ func TestServe(t *testing.T) {
 		says string
 	}{
 		{"/healthz", 200, "ok\n"}, {"/openapi.yaml", 200, openapi.Document}, {"/", 200, "<!doctype html>"}, {"/_fake/v1/info", 200, a.facts.BaseURL},
-		{"/_fake/v1/openapi.yaml", 200, "openapi: 3.0.3"},
+		{"/_fake/v1/openapi.yaml", 200, "openapi: 3.0.3"}, {"/_fake/v1/info", 200, `"key":"amk_fake_000001"`},
 		{"/_fake/nothing", 404, ""}, {"/_fake/v1/nothing", 404, "no route has this method and path"}, {"/v1/status", 200, `"ok":true`},
 		{"/favicon.ico", 404, ""}, {"//v1/status", 404, `"error":"not_found"`}, {"/v2/status", 404, `"error":"not_found"`},
 	} {

@@ -107,8 +107,7 @@ func withBody[T any](act func(*Server, *request, T) (any, error)) handler {
 const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
 
 // readReplies reads the file of --replies: a list of rules, or one. nil stays nil.
-func readReplies(raw []byte) (_ []rules.Script, err error) {
-	defer rules.PanicAsError(&err)
+func readReplies(raw []byte) ([]rules.Script, error) {
 	switch {
 	case raw == nil:
 		return nil, nil
