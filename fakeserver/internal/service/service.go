@@ -4,7 +4,7 @@
 // It reads like the interface document, whose sections its comments cite. A call goes
 // through State.Do, from the top down:
 //
-//   - rows is section 4: the checks of each endpoint, and the function that carries it out.
+//   - rowsOf is section 4: the checks of each endpoint, and the function that carries it out.
 //   - authenticate is section 5: 401 and 402, and an unknown path or method.
 //   - refuseOrSpend is section 8: it counts the call, or refuses it with 429.
 //   - The function of the endpoint changes the State and returns what the reply says.
@@ -22,6 +22,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -70,20 +71,32 @@ type row struct {
 	checks []check
 }
 
-// rows is interface 4 as a table. The checks are in the order of the fake's own
-// decisions, where the interface shows none; some of them ask Behavior whether another
-// check comes first. Paths, statuses and what a call spends are in the rows of package
+// rowsOf returns interface 4 as a table. Where the interface does not show the order of two
+// checks, Behavior decides. Paths, statuses and what a call spends are in the rows of package
 // spec. CreateAgent spends a BYOK set too if it has llm.api_key.
-var rows = map[*spec.Endpoint]row{
-	spec.Status:      {act: (*call).status},
-	spec.WarmUp:      {act: (*call).warmUp, checks: []check{wellFormed, fromDashboard, storeAvailable, byokStored}},
-	spec.GetBYOK:     {act: (*call).getBYOK, checks: []check{fromDashboard}},
-	spec.SetBYOK:     {act: (*call).setBYOK, checks: []check{fromDashboard, wellFormed, storeAvailable}},
-	spec.ClearBYOK:   {act: (*call).clearBYOK, checks: []check{fromDashboard, somethingStored}},
-	spec.CreateAgent: {act: (*call).createAgent, checks: []check{wellFormed, creationFits, storeAvailable, byokStored}},
-	spec.GetAgent:    {act: (*call).getAgent, checks: []check{agentFound}},
-	spec.SendMessage: {act: (*call).sendMessage, checks: []check{wellFormed, agentFound, byokStored}},
-	spec.EnableSMS:   {act: (*call).enableSMS, checks: []check{wellFormed, agentFound}},
+func rowsOf(b *Behavior) map[*spec.Endpoint]row {
+	agent := ordered(b.BodyBeforeAgent, wellFormed, agentFound)
+	permission := ordered(b.PermissionBeforeBody, fromDashboard, wellFormed)
+	byok := ordered(b.StoreDownFirst, storeAvailable, byokStored)
+	return map[*spec.Endpoint]row{
+		spec.Status:      {act: (*call).status},
+		spec.WarmUp:      {act: (*call).warmUp, checks: append([]check{wellFormed, fromDashboard}, byok...)},
+		spec.GetBYOK:     {act: (*call).getBYOK, checks: []check{fromDashboard}},
+		spec.SetBYOK:     {act: (*call).setBYOK, checks: append(permission, storeAvailable)},
+		spec.ClearBYOK:   {act: (*call).clearBYOK, checks: []check{fromDashboard, somethingStored}},
+		spec.CreateAgent: {act: (*call).createAgent, checks: append([]check{wellFormed, creationFits}, byok...)},
+		spec.GetAgent:    {act: (*call).getAgent, checks: []check{agentFound}},
+		spec.SendMessage: {act: (*call).sendMessage, checks: append(agent, byokStored)},
+		spec.EnableSMS:   {act: (*call).enableSMS, checks: agent},
+	}
+}
+
+// ordered returns two checks in the order in which they stand, or else the second one first.
+func ordered(asTheyStand bool, checks ...check) []check {
+	if !asTheyStand {
+		slices.Reverse(checks)
+	}
+	return checks
 }
 
 // call is a request, the time at which it came, and what Do has found out about it so far:
@@ -92,7 +105,6 @@ type call struct {
 	state *State
 	req   *Request
 	now   time.Time
-	row   row    // of the endpoint
 	key   *Key   // after authenticate
 	agent *Agent // after agentFound
 
@@ -107,20 +119,20 @@ type call struct {
 // that a real service may have is one setting of Behavior. Without a valid key there is
 // no key to count for, so such a call is refused before that.
 func (s *State) Do(now time.Time, req *Request) Answer {
-	c := &call{state: s, req: req, now: now, row: rows[req.Endpoint]}
+	c := &call{state: s, req: req, now: now}
 	if refusal := c.authenticate(); refusal != nil {
 		c.countKeyless(refusal)
 		return Answer{Refusal: refusal}
 	}
 	var flaw *Refusal
-	for _, check := range c.row.checks {
+	for _, check := range s.rows[req.Endpoint].checks {
 		if flaw = check(c); flaw != nil {
 			break
 		}
 	}
 	answer := Answer{Refusal: c.refuseOrSpend(flaw)}
 	if answer.Refusal == nil {
-		answer = c.row.act(c)
+		answer = s.rows[req.Endpoint].act(c)
 	}
 	answer.TwoClocks = c.twoClocks
 	return answer
@@ -172,23 +184,14 @@ func (c *call) authenticate() *Refusal {
 // the call passes or the check does not apply.
 type check func(*call) *Refusal
 
-// wellFormed returns the 400 for a body that breaks section 2 or 8.4. If Behavior looks
-// for the agent first, a wrong body for an unknown agent is answered 404.
-func wellFormed(c *call) *Refusal {
-	if c.req.AgentID != "" && !c.state.behavior.BodyBeforeAgent && agentFound(c) != nil {
-		return nil // the next check refuses it
-	}
-	return c.req.Malformed
-}
+// wellFormed returns the 400 for a body that breaks section 2 or 8.4.
+func wellFormed(c *call) *Refusal { return c.req.Malformed }
 
 // fromDashboard returns the 403 of section 5.3. A warm-up needs no permission in hosted
-// mode. For PUT /v1/byok Behavior says whether a wrong body is noticed first.
+// mode.
 func fromDashboard(c *call) *Refusal {
-	switch {
-	case c.key.Dashboard, c.req.Endpoint == spec.WarmUp && c.byokMember() == nil:
+	if c.key.Dashboard || c.req.Endpoint == spec.WarmUp && c.byokMember() == nil {
 		return nil
-	case c.req.Malformed != nil && !c.state.behavior.PermissionBeforeBody:
-		return c.req.Malformed
 	}
 	return c.refuse(NotDashboard)
 }
@@ -205,15 +208,11 @@ func (c *call) byokMember() *spec.Field {
 }
 
 // storeAvailable returns the 503 of 4.2 and 4.4. For a creation with llm.api_key, 4.6
-// lists no 503; one that uses the stored key does not notice. Behavior says whether a
-// missing configuration is noticed first.
+// lists no 503; one that uses the stored key does not notice.
 func storeAvailable(c *call) *Refusal {
 	member := c.byokMember()
-	switch {
-	case !c.state.BYOKDown || member == nil || member == spec.LLMMode:
+	if !c.state.BYOKDown || member == nil || member == spec.LLMMode {
 		return nil
-	case !c.state.behavior.StoreDownFirst && byokStored(c) != nil:
-		return nil // the next check refuses it
 	}
 	return c.refuseBYOK(BYOKUnavailable, member)
 }

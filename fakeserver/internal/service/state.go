@@ -23,12 +23,13 @@ import (
 // share only what never changes. A State has no lock: the caller needs one, and may use
 // the pointers that its methods return while it holds that.
 type State struct {
-	behavior  *Behavior            // never changes
-	template  limit                // what all limits have in common; State.limit fills in a copy
-	maxima    [spec.LimitCount]int // of calls, in the order of spec.Limits; 0 means the plan's
-	exchanges int                  // kept of each conversation, the newest
-	vault     *vault               // nil until a provider key is stored
-	keys      []*Key               // in the order of issue
+	behavior  *Behavior              // never changes
+	rows      map[*spec.Endpoint]row // by behavior; never changes
+	template  limit                  // what all limits have in common; State.limit fills in a copy
+	maxima    [spec.LimitCount]int   // of calls, in the order of spec.Limits; 0 means the plan's
+	exchanges int                    // kept of each conversation, the newest
+	vault     *vault                 // nil until a provider key is stored
+	keys      []*Key                 // in the order of issue
 	byDigest  map[Digest]*Key
 	agents    map[string]*Agent
 	inOrder   []*Agent              // in the order of creation
@@ -42,7 +43,7 @@ type State struct {
 // of each conversation are kept, as many as exchanges says.
 func New(behavior *Behavior, maxima [spec.LimitCount]int, exchanges int) *State {
 	return &State{
-		behavior: behavior, maxima: maxima, exchanges: exchanges,
+		behavior: behavior, rows: rowsOf(behavior), maxima: maxima, exchanges: exchanges,
 		template: limit{counting: behavior.Windows, bucket: IsBucket(behavior.Windows), burst: burstOf(behavior.Windows)},
 		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, inOrder: []*Agent{}, ips: map[netip.Addr]*Usage{},
 	}
