@@ -139,7 +139,7 @@ func TestBodiesThatFail(t *testing.T) {
 		assert.Equal(t, "ErrUnexpectedEOF", seen(wire, req), way)
 		req = c.request("POST", "/v1/warmup", "hello")
 		req.ContentLength = 6
-		assert.Contains(t, seen(wire, req), "ody length 5", way)
+		assert.Regexp(t, "ody length 5|closed network connection", seen(wire, req), way) // over a socket, net/http may notice first that it has closed that
 		body, sender := io.Pipe()
 		req.Body, req.Method = body, "\n"
 		_ = seen(wire, req)
