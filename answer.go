@@ -52,21 +52,6 @@ func (b *answerBody) fail(err error) {
 	}
 }
 
-// need returns the value of a member that the result needs. If it is missing, null or
-// there twice, need returns nil and sets err.
-func (b *answerBody) need(name string) []byte {
-	value, err := b.members.Get(name)
-	switch {
-	case err != nil:
-		b.fail(err)
-	case value == nil || string(value) == "null":
-		b.fail(errors.New(name + " is missing"))
-	default:
-		return value
-	}
-	return nil
-}
-
 // text reads an optional string: "" if it is missing, there twice or of another type.
 func (b *answerBody) text(name string) string {
 	value, _ := b.members.Get(name)
@@ -76,9 +61,10 @@ func (b *answerBody) text(name string) string {
 
 // needText reads a string that must be there, but may be empty.
 func (b *answerBody) needText(name string) string {
-	s, ok := strictjson.String(b.need(name))
+	value, twice := b.members.Get(name)
+	s, ok := strictjson.String(value)
 	if !ok {
-		b.fail(errors.New(name + " is not a string"))
+		b.fail(cmp.Or(twice, errors.New(name+" is missing or not a string")))
 	}
 	return s
 }
@@ -87,18 +73,19 @@ func (b *answerBody) needText(name string) string {
 func (b *answerBody) needNonEmpty(name string) string {
 	s := b.needText(name)
 	if s == "" {
-		b.fail(errors.New(name + " is missing"))
+		b.fail(errors.New(name + " is empty"))
 	}
 	return s
 }
 
 // needBool reads a boolean that must be there.
 func (b *answerBody) needBool(name string) bool {
-	value := string(b.need(name))
-	if value != "true" && value != "false" {
-		b.fail(errors.New(name + " is not a boolean"))
+	value, twice := b.members.Get(name)
+	is := string(value) == "true"
+	if !is && string(value) != "false" {
+		b.fail(cmp.Or(twice, errors.New(name+" is missing or not a boolean")))
 	}
-	return value == "true"
+	return is
 }
 
 // object reads a member that is an object. It reports false if the member is missing,

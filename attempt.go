@@ -304,14 +304,11 @@ func (a *attempt) safeTraceID() string {
 // the retry table answers this for every method: a POST is retried only if the service
 // certainly did nothing.
 func (a *attempt) verdict() Verdict {
+	o := cmp.Or(a.outcome, outcomeUnsent) // nil after a panic
 	switch {
-	case a.outcome == nil && a.Sent: // a panic
-		return VerdictUnknown
-	case a.outcome == nil:
-		return VerdictNotDone
-	case a.outcome.post == actionSuccess:
+	case o.post == actionSuccess:
 		return VerdictDone
-	case a.outcome.post == actionUnknown:
+	case o.post == actionUnknown, a.outcome == nil && a.Sent:
 		return VerdictUnknown
 	}
 	return VerdictNotDone

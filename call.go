@@ -18,10 +18,22 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// This file follows one call, from top to bottom: newCall checks and encodes, makeAttempts
-// hands the call to go-retryablehttp, nextAttempt decides what follows an attempt, and sleep
-// waits. attempt.go makes one attempt, answer.go reads its answer, and retry.go says
-// which outcomes are retried, and how often.
+// This file follows one call, from top to bottom. What calls what:
+//
+//	do                               every method ends in it
+//	  newCall                        checks the arguments, encodes the body
+//	  call.run                       reports to observers, returns the error
+//	    call.makeAttempts            hands the call to go-retryablehttp:
+//	      retryablehttp.Client.Do    repeats what follows until nextAttempt says no
+//	        http.Client.Do           adds cookies, and keeps those of the answer
+//	          call.RoundTrip         is its transport
+//	            attempt.run          makes one attempt, see attempt.go
+//	        call.nextAttempt         decides, by the table in retry.go, whether another follows
+//	        call.sleep               waits for it
+//	    call.errorOf                 makes the error from the last attempt
+//
+// The library and the http.Client see a request and a response without a body. What they
+// pass on does not matter: the results are in call.last.
 
 // do makes a call: every method ends in it. read turns the body of a success into the
 // result. If it cannot, it sets answerBody.err.
@@ -98,7 +110,14 @@ type call struct {
 	attempts, renewals, refusals int           // as in CallInfo
 	waited                       time.Duration // for limits and between attempts
 
-	loop loop // allocated together with the call
+	// go-retryablehttp drives the attempts. It calls httpClient, which calls RoundTrip. bare
+	// is the request that the two see. It has no body and an empty header, because they would
+	// copy both for each attempt, at eight more allocations a POST, which has 38.
+	// attempt.send has the real ones. response is what they see of the last attempt.
+	library    retryablehttp.Client
+	httpClient http.Client
+	bare       http.Request
+	response   http.Response
 }
 
 // newCall makes the checks that all calls share, and encodes the body.
@@ -179,27 +198,12 @@ func (c *call) errorOf(a *attempt, over error) error {
 	return a.finishFailure()
 }
 
-// A loop is what go-retryablehttp needs to drive the attempts of a call. The library calls an
-// http.Client, which handles cookies, and that calls the loop as its transport.
-type loop struct {
-	call       *call
-	library    retryablehttp.Client
-	httpClient http.Client
-	// bare is the request that the two see. It has no body and an empty header, because they
-	// would copy both for each attempt, at eight more allocations a POST, which has 38.
-	// attempt.send has the real ones.
-	bare     http.Request
-	response http.Response // what they see of the last attempt
-}
-
-// makeAttempts lets go-retryablehttp drive the attempts. The results are in c.last. The
-// error matters only if the call ended between two attempts, in sleep.
+// makeAttempts lets go-retryablehttp drive the attempts. The error matters only if the call
+// ended between two of them, in sleep.
 func (c *call) makeAttempts() error {
-	l := &c.loop
-	l.call = c
-	l.httpClient = http.Client{Transport: l, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
-	l.library = retryablehttp.Client{
-		HTTPClient:   &l.httpClient,
+	c.httpClient = http.Client{Transport: c, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
+	c.library = retryablehttp.Client{
+		HTTPClient:   &c.httpClient,
 		RetryMax:     math.MaxInt, // nextAttempt decides
 		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return c.nextAttempt(), nil },
 		PrepareRetry: func(*http.Request) error { return c.sleep() },
@@ -208,8 +212,8 @@ func (c *call) makeAttempts() error {
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	l.bare = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
-	_, err := l.library.Do(&retryablehttp.Request{Request: &l.bare}) //nolint:bodyclose // it is http.NoBody
+	c.bare = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
+	_, err := c.library.Do(&retryablehttp.Request{Request: &c.bare}) //nolint:bodyclose // it is http.NoBody
 	return err
 }
 
@@ -220,8 +224,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 // RoundTrip makes one attempt, the reading of the body included. The response that it returns
 // is for http.Client, which takes the cookies from it: nextAttempt looks at the attempt. The
 // library never gets the user's transport, because it would close the idle connections.
-func (l *loop) RoundTrip(req *http.Request) (*http.Response, error) {
-	c := l.call
+func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if c.last.number != 0 {
 		c.last = new(attempt)
 	}
@@ -229,8 +232,8 @@ func (l *loop) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.call, a.number, a.cookies = c, c.attempts+1, req.Header["Cookie"]
 	delete(req.Header, "Cookie") // http.Client adds them anew to each attempt
 	a.run()
-	l.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
-	return &l.response, nil
+	c.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
+	return &c.response, nil
 }
 
 // nextAttempt decides whether there is another attempt, and sets last.next.

@@ -56,6 +56,7 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 		{"https://service.example/v1", "leave it out"},
 		{"https://service.example/V1//", "leave it out"},
 		{"https://service.example/gateway/%761", "leave it out"},
+		{"https://service.example/gateway/v1/agents/", "leave out /v1"},
 	} {
 		client, err := agentmessaging.NewClient(tt.baseURL, testKey)
 		wantInvalid(t, err, "baseURL", tt.says, "%q", tt.baseURL)
@@ -121,6 +122,7 @@ func TestZeroClientAndNilContext(t *testing.T) {
 	}
 	var noContext context.Context
 	wantInvalid(t, get(noContext, newClient(t, answering())), "ctx", "is nil")
+	assert.EqualError(t, new(agentmessaging.OutcomeUnknownError), "agentmessaging: the request may have been carried out, so a repeat may do it twice")
 }
 
 func TestRequestHeaders(t *testing.T) {

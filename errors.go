@@ -66,10 +66,7 @@ type Error struct {
 
 // Error returns one line of at most 512 bytes.
 func (e *Error) Error() string {
-	parts := []string{"agentmessaging"}
-	if e.Method != "" { // an Error that a Limiter made has none until a call returns it
-		parts = append(parts, e.Method+" "+e.Path)
-	}
+	parts := []string{prefix(e.Method, e.Path)}
 	if e.StatusCode != 0 {
 		parts = append(parts, fmt.Sprintf("%d %s", e.StatusCode, e.codeAndReason()))
 	}
@@ -81,6 +78,15 @@ func (e *Error) Error() string {
 		text += " (" + strings.Join(details, ", ") + ")"
 	}
 	return printable.Line(text, maxErrorText)
+}
+
+// prefix returns the beginning of an error's text. An error that a program made itself, such
+// as a Limiter's *Error, names no endpoint until a call returns it.
+func prefix(method, path string) string {
+	if method == "" {
+		return "agentmessaging"
+	}
+	return "agentmessaging: " + method + " " + path
 }
 
 // What an error's text shows at most, in bytes. The parts leave room for one another.
@@ -207,7 +213,7 @@ const (
 
 // Error returns one line of at most 512 bytes.
 func (e *OutcomeUnknownError) Error() string {
-	endpoint := fmt.Sprintf("agentmessaging: %s %s: ", e.Method, e.Path)
+	endpoint := prefix(e.Method, e.Path) + ": "
 	text := endpoint + "the request may have been carried out, so a repeat may do it twice"
 	if e.Err != nil {
 		text += ": " + strings.TrimPrefix(e.Err.Error(), endpoint)

@@ -439,6 +439,16 @@ func TestEventsGoByTheClientsClock(t *testing.T) {
 	})
 }
 
+// An observer may drop the caller's end, and keep the context.
+func TestContextOfAnAttemptEndsWithIt(t *testing.T) {
+	var kept context.Context
+	keep := at("AttemptEnd", func(ctx context.Context) context.Context { kept = ctx; return ctx })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(t, post(ctx, newClient(t, answering(okAnswer), at("AttemptStart", context.WithoutCancel), keep)))
+	assert.ErrorIs(t, kept.Err(), context.Canceled)
+}
+
 // lookedInto is an error that panics when the client unwraps it for the n-th time.
 type lookedInto struct {
 	error
