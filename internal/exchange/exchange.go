@@ -52,8 +52,8 @@ func New(transport http.RoundTripper, base *url.URL) *Sender {
 	if !ok || own.DisableKeepAlives {
 		return s
 	}
-	s.queue.firstSearch = 1
-	s.queue.reasonsToQueue.Store(1)
+	s.queue.untried = 1
+	s.queue.unsettled.Store(1)
 	on, mine := route{weak.Make(own), transport == nil, base.Scheme, base.Host}, weak.Make(s)
 	runtime.AddCleanup(s, func(on route) { senders.CompareAndDelete(on, mine) }, on)
 	known, _ := senders.LoadOrStore(on, mine)
@@ -148,7 +148,7 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission)
 	}
 	rt.own, _ = transport.(*http.Transport)
 	rt.build(r)
-	if t.after != settled || s.queue.reasonsToQueue.Load() != 0 {
+	if t.after != settled || s.queue.unsettled.Load() != 0 {
 		if err := rt.queueUp(); err != nil {
 			return Answer{Err: err, Missed: NoAnswer}, settled
 		}

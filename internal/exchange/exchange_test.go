@@ -117,8 +117,8 @@ func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 	for i := range 40 {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
-			queue := &dialQueue{firstSearch: 1}
-			queue.reasonsToQueue.Store(1)
+			queue := &dialQueue{untried: 1}
+			queue.unsettled.Store(1)
 			_, _ = queue.enter(t.Context())
 			go func() {
 				if turn, _ := queue.enter(ctx); turn {
@@ -131,7 +131,7 @@ func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 			}
 			queue.leave(false)
 			synctest.Wait()
-			assert.Zero(t, queue.reasonsToQueue.Load())
+			assert.Zero(t, queue.unsettled.Load())
 		})
 	}
 }

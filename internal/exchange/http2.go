@@ -86,10 +86,10 @@ func (q *dialQueue) add(conn *tls.Conn) *connection {
 	c, known := connections.LoadOrStore(key, newConnection())
 	if !known {
 		runtime.AddCleanup(conn, connections.Delete, key)
-		q.reasonsToQueue.Add(1)
+		q.unsettled.Add(1)
 		time.AfterFunc(firstAnswerWait, func() {
 			c.(*connection).share()
-			q.reasonsToQueue.Add(-1)
+			q.unsettled.Add(-1)
 		})
 	}
 	return c.(*connection)
@@ -151,14 +151,14 @@ func (c *connection) countSilent(answers int64) {
 // share an HTTP/2 connection that one before it opened. Without it, net/http would dial
 // for each.
 type dialQueue struct {
-	// Requests use the queue only while reasonsToQueue is not 0. It counts the request
-	// that has the turn, the connections that are younger than firstAnswerWait, and
-	// firstSearch.
-	reasonsToQueue atomic.Int32
-	mu             sync.Mutex  // guards what follows
-	firstSearch    int32       // 1: no request has looked for a connection yet; then 0
-	looking        bool        // a request has the turn
-	waiting        []chan bool // of the others; each gets true for its turn, or false if it needs none
+	// unsettled counts what may soon give other requests a connection to share: the request
+	// that has the turn, each connection younger than firstAnswerWait, and untried. While it
+	// is 0, requests pass the queue by.
+	unsettled atomic.Int32
+	mu        sync.Mutex  // guards what follows
+	untried   int32       // 1 until the first turn ends, then 0
+	looking   bool        // a request has the turn
+	waiting   []chan bool // of the others; each gets true for its turn, or false if it needs none
 }
 
 // enter waits for the request's turn to look for a connection. leave ends the turn. enter
@@ -189,7 +189,7 @@ func (q *dialQueue) push() (mine chan bool) {
 	defer q.mu.Unlock()
 	if !q.looking {
 		q.looking = true
-		q.reasonsToQueue.Add(1)
+		q.unsettled.Add(1)
 		return nil
 	}
 	mine = make(chan bool, 1)
@@ -210,6 +210,6 @@ func (q *dialQueue) leave(all bool) {
 		}
 	}
 	q.looking = false
-	q.reasonsToQueue.Add(-1 - q.firstSearch)
-	q.firstSearch = 0
+	q.unsettled.Add(-1 - q.untried)
+	q.untried = 0
 }

@@ -79,7 +79,7 @@ const (
 type parts struct {
 	first       int    // bytes from its beginning
 	firstBase64 int    // letters from the beginning of its base64
-	letters     [4]int // by Place: letters and digits in a row, with anything in between
+	letters     [4]int // by the Place of the text: so many letters and digits, whatever is between them
 }
 
 // whole is longer than any secret: no part is hidden, only the whole.
