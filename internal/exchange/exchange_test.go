@@ -52,6 +52,7 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 		status       int // 0: 200
 		length       int64
 		coding, body string
+		unpacked     bool // by the transport
 		hangs        bool // after the body, until the request's context ends
 		want         string
 		err          error
@@ -59,6 +60,7 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 	}{
 		"unpacked, was longer":  {length: 5, body: text, want: text},
 		"unpacked, was shorter": {length: 500, body: text, want: text},
+		"unpacked, names gzip":  {length: -1, coding: "gzip", body: text, unpacked: true, want: text},
 		"packed":                {length: 40, coding: "X-GZip", body: packed(text), want: text},
 		"not packed":            {length: 40, coding: "gzip", body: text, err: gzip.ErrHeader},
 		"packed, too much":      {length: -1, coding: "gzip", body: strings.Repeat(packed(""), 1<<17), err: errTooLarge},
@@ -77,7 +79,7 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 					body = io.MultiReader(body, until{ctx})
 				}
 				return &http.Response{
-					StatusCode: cmp.Or(tt.status, http.StatusOK), ContentLength: tt.length,
+					StatusCode: cmp.Or(tt.status, http.StatusOK), ContentLength: tt.length, Uncompressed: tt.unpacked,
 					Header: http.Header{"Content-Encoding": {tt.coding}}, Body: io.NopCloser(body),
 				}, nil
 			}), nil)
@@ -130,6 +132,9 @@ func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 				synctest.Wait()
 			}
 			queue.leave(false)
+			synctest.Wait()
+			queue.add(tls.Client(nil, nil))
+			<-time.After(firstAnswerWait)
 			synctest.Wait()
 			assert.Zero(t, queue.unsettled.Load())
 		})
@@ -227,7 +232,7 @@ func TestFailures(t *testing.T) {
 					case "HTTP/1":
 						hooks.GotConn(httptrace.GotConnInfo{})
 					case "HTTP/2":
-						hooks.GotConn(httptrace.GotConnInfo{Conn: conn})
+						hooks.GotConn(httptrace.GotConnInfo{Conn: conn, Reused: true})
 					case "other":
 						hooks.GotConn(httptrace.GotConnInfo{Conn: other})
 					case "plain":
@@ -256,7 +261,8 @@ func TestFailures(t *testing.T) {
 				sender.transport = own
 			}
 			sender.hooked.Store(strings.Contains(tt.does, "hooked"))
-			connections.Store(weak.Make(conn), newConnection())
+			state := newConnection()
+			connections.Store(weak.Make(conn), state)
 			connections.Store(weak.Make(other), newConnection())
 			method, body, _ := strings.Cut(cmp.Or(tt.request, "GET"), " ")
 			r := Request{Method: method, URL: &url.URL{Scheme: "other"}, Header: http.Header{}, Deadline: soon()}
@@ -267,6 +273,7 @@ func TestFailures(t *testing.T) {
 			want := Answer{Err: cmp.Or(tt.instead, tt.err), Missed: cmp.Or(tt.missed, Broken), Sent: tt.sent, TurnedAway: tt.tries > 1}
 			assert.Equal(t, want, answer, name)
 			assert.Len(t, tried, max(1, tt.tries), name)
+			assert.True(t, tt.instead != errNoAnswer || state.silent.Load() == 0, "%s: the connection was not silent", name)
 			_, closed := near.Write([]byte("x"))
 			assert.Equal(t, tt.closes, closed != nil, "%s: the connection is closed", name)
 			if body, seen := tried[0].Body.(requestBody); seen && !answer.Sent {
