@@ -37,10 +37,9 @@ type answerBody struct {
 func parseBody(text []byte) *answerBody {
 	members, err := strictjson.ReadObject(text)
 	b := &answerBody{members: members, err: err}
-	if id, _ := members.Get(memberTraceID); len(id) > 0 && strings.IndexByte("-0123456789", id[0]) >= 0 {
+	id, _ := members.Get(memberTraceID)
+	if b.traceID, _ = strictjson.String(id); len(id) > 0 && strings.IndexByte("-0123456789", id[0]) >= 0 {
 		b.traceID = string(id)
-	} else {
-		b.traceID, _ = strictjson.String(id)
 	}
 	return b
 }

@@ -41,7 +41,8 @@ type Client struct {
 // connection. All but the first wait until that one is answered, for at most 2 s.
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
-// has no user, query or fragment; a path is kept as a prefix. apiKey is the
+// has no user, query or fragment. A path is kept as a prefix, but is refused if it ends in
+// /v1 or in the path of an endpoint such as /v1/agents. apiKey is the
 // bare key in visible ASCII. A key of fewer than six bytes is not redacted, and may
 // show in errors. If an argument or an option is wrong, the error is a
 // [*ValidationError].
