@@ -55,7 +55,7 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 func (c *coordinator) ledgerAt(now time.Duration) *ledger {
 	l := &c.ledger
 	l.at(now.Microseconds() + c.offset)
-	l.calls, l.lonely = 1, len(l.Members) == 0
+	l.calls, l.neverSawStore = 1, len(l.Members) == 0
 	if c.down {
 		l.calls = max(1, int64(len(l.Members)))
 	}

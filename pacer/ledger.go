@@ -42,11 +42,11 @@ func (s *state) at(now int64) {
 // ledger decides, from a state and the time, which calls may go. It reads no clock.
 type ledger struct {
 	*state
-	bounds []bound
-	member int64 // this process, in Members
-	took   int64 // an estimate of how long a step takes, in microseconds
-	calls  int64 // how many calls one call counts as: on a share, the number of processes; else 1
-	lonely bool  // this process has never read the store, so it does not know how many others there are
+	bounds        []bound
+	member        int64 // this process, in Members
+	took          int64 // an estimate of how long a step takes, in microseconds
+	calls         int64 // how many calls one call counts as: on a share, the number of processes; else 1
+	neverSawStore bool  // this process has never read the store, so it does not know how many others there are
 }
 
 // budget returns the budget of a limit at the state's time.
@@ -79,7 +79,7 @@ func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 
 // free reports whether nothing holds back a call with the costs k.
 func (l *ledger) free(k costSet) bool {
-	return l.last(k).Opens <= l.Now && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.counts&k != 0 })
+	return l.lastToOpen(k).Opens <= l.Now && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.counts&k != 0 })
 }
 
 // giveBack takes back a call that was not sent. If a gate is shut, Due may
@@ -87,7 +87,7 @@ func (l *ledger) free(k costSet) bool {
 func (l *ledger) giveBack(k costSet, at int64) {
 	for b := range l.budgets(k) {
 		b.add(at, -b.calls)
-		b.Due = max(b.Due-b.calls*b.pace, min(b.Due, l.last(everything).Opens))
+		b.Due = max(b.Due-b.calls*b.pace, min(b.Due, l.lastToOpen(everything).Opens))
 	}
 }
 
@@ -108,7 +108,7 @@ type refusal struct {
 // begins its count anew.
 func (l *ledger) refused(k costSet, granted int64, r refusal) {
 	l.shut(k, r)
-	opens := l.last(k).Opens
+	opens := l.lastToOpen(k).Opens
 	if k != request {
 		k &^= request // the operation's own limit may have refused it
 	}
@@ -125,12 +125,12 @@ func (l *ledger) refused(k costSet, granted int64, r refusal) {
 	for o := range l.budgets(b.counts) {
 		o.pause(opens)
 	}
-	known := l.lonely || l.Now-l.Fresh >= b.window
+	known := l.neverSawStore || l.Now-l.Fresh >= b.window
 	switch {
 	case !b.paced():
 		b.Slots, b.Held, b.Trials = nil, 0, 1
 	case known && granted >= l.Now-b.window/2 && (b.counts == request || fullest >= 0.5):
-		b.refused(l.Now+r.wait, granted, l.lonely)
+		b.refused(l.Now+r.wait, granted, l.neverSawStore)
 	}
 }
 
@@ -164,7 +164,7 @@ type gate struct {
 // named, so no call is held back that the service would have accepted. If a plain
 // request is then refused as well, it shuts the gate for all calls.
 func (s *state) shut(k costSet, r refusal) (news bool) {
-	g, opens, last := s.gate(k), s.Now+r.wait, s.last(k).Opens
+	g, opens, last := s.gate(k), s.Now+r.wait, s.lastToOpen(k).Opens
 	if g.Since == 0 {
 		g.Since, g.Until, g.Backoff = s.Now, 0, 0
 	} else if g.Opens <= s.Now {
@@ -190,9 +190,9 @@ func (s *state) gate(k costSet) *gate {
 	return &s.Gates[i]
 }
 
-// last returns the gate that opens last among the gates that hold back a call with the
+// lastToOpen returns the gate that opens last among the gates that hold back a call with the
 // costs k; the zero gate if there is none.
-func (s *state) last(k costSet) (last gate) {
+func (s *state) lastToOpen(k costSet) (last gate) {
 	for _, g := range s.Gates {
 		if g.Costs&^k == 0 && g.Opens > last.Opens {
 			last = g
@@ -202,11 +202,11 @@ func (s *state) last(k costSet) (last gate) {
 }
 
 // join adds what another ledger knows. For each limit it keeps the larger count. It does
-// not take over a level that a lonely process learned: that is only a share of the limit.
+// not take over a level that a process learned that never saw the store: it is only a share.
 func (l *ledger) join(other *ledger) {
 	ahead := l.Now - other.Now
 	for _, g := range other.Gates {
-		if opens := g.Opens + ahead; opens > l.last(g.Costs).Opens {
+		if opens := g.Opens + ahead; opens > l.lastToOpen(g.Costs).Opens {
 			*l.gate(g.Costs) = gate{Costs: g.Costs, Opens: opens, Key: g.Key, Trace: g.Trace}
 		}
 	}
@@ -222,11 +222,11 @@ func (l *ledger) join(other *ledger) {
 				}
 				b.spreadEvenly(calls)
 			}
-			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.lonely {
+			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.neverSawStore {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}
-		b.pause(max(l.Now, l.last(nothing).Opens))
+		b.pause(max(l.Now, l.lastToOpen(nothing).Opens))
 	}
 }
 
@@ -347,7 +347,7 @@ func (t ticket) rank() int {
 // before: a number for each limit. If a gate decides, the turn names its refusal. opens
 // depends on gates and Max only: a learned level delays calls, but does not close a limit.
 func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
-	shut := l.last(k)
+	shut := l.lastToOpen(k)
 	got := turn{due: max(l.Now, shut.Opens), opens: shut.Opens}
 	for b := range l.budgets(k) {
 		at := b.next(before[b.index])

@@ -133,8 +133,10 @@ func (p *Pacer) validate() error {
 }
 
 // Acquire waits until the attempt may be sent; see agentmessaging.Limiter. It is for a
-// Limiter of yours that wraps the Pacer. Its error is ctx.Err(), or the local 429 that
-// Pacer describes.
+// Limiter of yours that wraps the Pacer. Its error is the local [*agentmessaging.Error] of
+// status 429 that Pacer describes (the client sets its Local), ctx.Err(), or one that names
+// what broke: the attempt's Clock, or a part of the program that panicked. The zero Pacer
+// returns an *agentmessaging.ValidationError.
 func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
 	if err := cmp.Or(p.validate(), ctx.Err()); err != nil {
 		return nil, err

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,6 +77,7 @@ func TestStoreLosesItsValue(t *testing.T) {
 			assert.Less(t, after[0].Level, 17.0, name)
 			assert.Equal(t, before[0].Level, after[0].Level, name)
 			assert.Equal(t, before[1].Used+1, after[1].Used, name)
+			synctest.Wait()
 			assert.Equal(t, 1, count(log, "begins the shared state afresh"), name)
 		})
 	}
@@ -378,5 +381,25 @@ func TestRefusalsInARow(t *testing.T) {
 		acquire(t, unlucky, patient()).Done(accepted)
 		assert.InDelta(t, 26, time.Since(began).Seconds(), 2)
 		assert.Zero(t, use(t, unlucky, message))
+	})
+}
+
+func TestLoggerMayMakeACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p *pacer.Pacer
+		var logged atomic.Int32
+		call := func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.MessageKey {
+				acquire(t, p, message)
+				logged.Add(1)
+			}
+			return a
+		}
+		store := loadsim.NewStore()
+		store.Kill(time.Second)
+		p = sharing(t, perMinute(60), store, pacer.WithLogger(slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{ReplaceAttr: call}))))
+		fill(t, p, 5*time.Second)
+		synctest.Wait()
+		assert.EqualValues(t, 2, logged.Load(), "the store failed, and is back")
 	})
 }
