@@ -61,12 +61,6 @@ func (e *Env) Reports(err error) {
 // Each line of it counts as a report unless the baseline says the same; see [Check].
 func (e *Env) Told(what string) { e.execution.say(warned, what) }
 
-// Sometimes marks a place that some run has to reach, such as the branch that takes
-// up old work. [Test] must know the name, by the option [Sometimes].
-func (e *Env) Sometimes(name string) {
-	e.execution.note(func() { e.execution.reached[name] = true })
-}
-
 // Logger returns a logger for the application. A record at Warn or above counts
 // as an error that was reported.
 func (e *Env) Logger() *slog.Logger {

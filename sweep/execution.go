@@ -24,8 +24,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
-// setup is what all executions of a sweep have in common. An execution changes nothing of
-// it but reached.
+// setup is what all executions of a sweep have in common. No execution changes it.
 type setup struct {
 	config
 	t        *testing.T
@@ -34,8 +33,7 @@ type setup struct {
 	// baseline is the run without a fault. Records refer to it, since they are made, and
 	// copied, before it is complete.
 	baseline *run
-	single   bool            // all calls come from the scenario's goroutine
-	reached  map[string]bool // names of Env.Sometimes
+	single   bool // all calls come from the scenario's goroutine
 }
 
 // execution runs the scenario in a process, from its start to its end.

@@ -21,7 +21,6 @@ type config struct {
 	fakeOptions    []fakeserver.Option
 	without        []without
 	ownChecks      []ownCheck
-	sometimes      []string
 	bubble         bool
 	maxVirtualTime time.Duration
 	watchdog       time.Duration
@@ -75,12 +74,6 @@ func (c *config) drops(f finding) bool {
 	return slices.ContainsFunc(c.without, func(w without) bool {
 		return w.check == f.Check && (len(w.endpoints) == 0 || slices.Contains(w.endpoints, f.Endpoint))
 	})
-}
-
-// Sometimes names places that the scenario marks with [Env.Sometimes]. The test fails if
-// no run comes to one of them, and also if a run comes to one that is not named.
-func Sometimes(names ...string) Option {
-	return func(c *config) { c.sometimes = append(c.sometimes, names...) }
 }
 
 // validate returns what is wrong with an option.
