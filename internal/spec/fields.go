@@ -10,7 +10,7 @@ import (
 type Kind uint8
 
 const (
-	String     Kind = iota // a string; never null
+	String     Kind = iota // a string
 	Object                 // an object with exactly the members in Fields
 	FreeObject             // an object with any members
 )

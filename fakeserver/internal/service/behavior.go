@@ -28,8 +28,8 @@ type Behavior struct {
 	WarmUpLimitName string            `json:"warmup_limit_name"`
 	OtherLimitNames map[string]string `json:"other_limit_names"` // by the fake's own names
 
-	// The status that answers a call for which the interface lists nothing. 200 means that
-	// the call is not refused.
+	// The status that answers a call for which the interface lists nothing; carriedOut means
+	// that the call is not refused.
 	UnknownMethod     int `json:"unknown_method"`
 	AgentOfAnotherKey int `json:"agent_of_another_key"`
 	ClearNothing      int `json:"clear_nothing"`
@@ -98,6 +98,9 @@ func burstOf(windows string) int {
 	}
 	return burst
 }
+
+// carriedOut is the status in a Behavior for a call that is not refused.
+const carriedOut = 200
 
 // ErrorName returns the error member of a body: the name that Behavior has for one of the
 // fake's own codes. A script may ask for any other code, which is not changed.

@@ -227,7 +227,7 @@ func byokStored(c *call) *Refusal {
 	if c.agent != nil {
 		member = spec.LLMMode
 		key, _ = c.state.KeyLabeled(c.agent.Owner) // there is one: keys are revoked and never removed
-		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.behavior.BYOKCleared != 200
+		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.behavior.BYOKCleared != carriedOut
 	}
 	if !needed || key.BYOK != nil {
 		return nil
@@ -253,14 +253,14 @@ func (c *call) refuseBYOK(kind Kind, field *spec.Field) *Refusal {
 	r := c.refuse(kind)
 	r.Field = field.Path
 	if !c.req.Endpoint.Lists(r.Status) {
-		r.Status = 400
+		r.Status = Kinds[BadRequest].Status
 	}
 	return r
 }
 
 // somethingStored refuses to clear BYOK where none is set, if Behavior says so.
 func somethingStored(c *call) *Refusal {
-	if c.key.BYOK != nil || c.state.behavior.ClearNothing == 200 {
+	if c.key.BYOK != nil || c.state.behavior.ClearNothing == carriedOut {
 		return nil
 	}
 	return c.refuse(NothingStored)
@@ -293,7 +293,7 @@ func (b *Behavior) CheckMetadata(metadata string) *Refusal {
 // find it, unless Behavior says otherwise.
 func agentFound(c *call) *Refusal {
 	a := c.state.agents[c.req.AgentID]
-	if a != nil && (a.Owner == c.key.Label || c.state.behavior.AgentOfAnotherKey == 200) {
+	if a != nil && (a.Owner == c.key.Label || c.state.behavior.AgentOfAnotherKey == carriedOut) {
 		c.agent = a
 		return nil
 	}
@@ -312,16 +312,16 @@ type limitSet [spec.LimitCount]bool
 // these are the limits on what the endpoint counts as in its row of spec, and on BYOK
 // sets with llm.api_key (interface 4.6, rule 2). By the fake's own decisions a call
 // with a flaw spends the limits on requests alone. An endpoint that lists no 429 in
-// section 4 is never refused for a limit.
+// section 4 (GET /v1/status, and reading and clearing BYOK) is never refused for a limit.
 func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 	behavior, e := c.state.behavior, c.req.Endpoint
 	_, setsBYOK := c.req.Fields[spec.LLMAPIKey]
 	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
-	badBody := flaw != nil && flaw.Status == 400
+	badBody := flaw != nil && flaw.Status == Kinds[BadRequest].Status
 	for i, l := range spec.Limits {
 		switch {
-		// GET /v1/status, and reading and clearing BYOK, list no 429. The decision on
-		// whether they spend all the same goes by GET /v1/status.
+		// The endpoint lists no 429. One decision, "status", says for all three such
+		// endpoints whether they spend all the same.
 		case l.Counts == spec.Requests && !limited:
 			spends[i] = behavior.RequestsSpend.Unlimited
 		// Every other call is a request, and its flaw decides what that means.
