@@ -14,7 +14,7 @@ type budget struct {
 	*count
 	index   int // in ledger.bounds
 	now     int64
-	calls   int64   // how many calls one call counts as: see ledger.calls
+	weight  int64   // how many calls one call counts as: see ledger.weight
 	slot    int64   // the length of a slot
 	guard   int64   // added to each window, because calls arrive later than they are sent
 	allowed float64 // the level now: calls in a window
@@ -65,7 +65,7 @@ const (
 	climb         = 1.5    // the factor by which the level grows in a window
 	shortHold     = 2.25   // windows for which a level that was cut does not climb
 	longHold      = 40.0   // the same for a process that looks for its share
-	nearlyFull    = 0.8    // the part of a window that explains a refusal: see refused
+	nearlyFull    = 0.8    // with fewer calls than this part of a full pace, the pace did not cause the refusal: see refused
 	lonelyCut     = 0.8    // the factor by which a lonely process cuts its level
 	minLevel      = 0.25   // with fewer calls it takes too long to find out that more may go
 	// A refusal in a nearly full window multiplies Extra by grow, up to maxExtra. Each call
@@ -149,9 +149,9 @@ func (b budget) spend(at int64) {
 		b.spendCounted()
 		return
 	}
-	b.add(b.now, b.calls)
+	b.add(b.now, b.weight)
 	b.Due = max(b.Due, b.now-b.credit) + b.safeDistance()
-	b.Extra = b.extra - b.extra*min(maxShrink, b.extra*b.extra)*float64(b.calls)
+	b.Extra = b.extra - b.extra*min(maxShrink, b.extra*b.extra)*float64(b.weight)
 }
 
 // spendCounted counts a call of a limit without a pace. Once Max calls have gone, and
@@ -161,7 +161,7 @@ func (b budget) spendCounted() {
 	if b.Trials == 0 && b.sent() >= int64(b.max) {
 		b.Trials = 1
 	}
-	b.add(b.now, b.calls)
+	b.add(b.now, b.weight)
 	if b.Trials > 0 {
 		if b.Trials&(b.Trials-1) == 0 {
 			b.Due = b.now + trialWait
@@ -174,7 +174,7 @@ func (b budget) spendCounted() {
 // would fill up before its next slots leave. Later slots have more room, so the loop ends as
 // soon as even the last one could not make the distance longer.
 func (b budget) safeDistance() int64 {
-	distance, room := b.calls*b.pace, int64(b.allowed)-b.Held
+	distance, room := b.weight*b.pace, int64(b.allowed)-b.Held
 	latest := b.Slots[len(b.Slots)-1].Leaves - b.now
 	for i := 0; i < len(b.Slots) && latest > distance*(room+1); i++ {
 		if room >= 0 {
@@ -197,18 +197,18 @@ func (b budget) refused(opens, granted int64, lonely bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // the call was under way at the last correction, or that had no time to work
 	}
-	expected, hold := float64(b.window)/float64(b.pace), shortHold
-	seen := float64(b.sentAt(opens) - 1) // without the refused call
+	atFullPace, quietWindows := float64(b.window)/float64(b.pace), shortHold
+	inWindow := float64(b.sentAt(opens) - 1) // without the refused call
 	b.Level = b.allowed / b.max
 	switch {
 	case lonely:
-		b.Level, hold = max(1, b.allowed/2, min(seen, lonelyCut*b.allowed))/b.max, longHold
-	case seen < nearlyFull*expected:
-		b.Level = max(b.allowed/2, seen, minLevel*b.max) / b.max
+		b.Level, quietWindows = max(1, b.allowed/2, min(inWindow, lonelyCut*b.allowed))/b.max, longHold
+	case inWindow < nearlyFull*atFullPace:
+		b.Level = max(b.allowed/2, inWindow, minLevel*b.max) / b.max
 	default:
 		b.Extra = min(maxExtra, grow*b.extra)
 	}
-	b.Corrected, b.Quiet = b.now, b.now+int64(hold*float64(b.window))
+	b.Corrected, b.Quiet = b.now, b.now+int64(quietWindows*float64(b.window))
 }
 
 // usedPart returns how much of a limit is used, to find the limit that explains a refusal. A

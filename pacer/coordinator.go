@@ -43,7 +43,7 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 	}
 	c.engine.ForgetLocked()
 	old := c.ledgerAt(now)
-	l := ledger{state: newState(bounds, old.Now), bounds: bounds, calls: 1}
+	l := ledger{state: newState(bounds, old.Now), bounds: bounds, weight: 1}
 	l.join(old)
 	l.Members = old.Members
 	c.ledger.state, c.ledger.bounds = l.state, bounds
@@ -55,9 +55,9 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 func (c *coordinator) ledgerAt(now time.Duration) *ledger {
 	l := &c.ledger
 	l.at(now.Microseconds() + c.offset)
-	l.calls, l.neverSawStore = 1, len(l.Members) == 0
+	l.weight, l.neverSawStore = 1, len(l.Members) == 0
 	if c.down {
-		l.calls = max(1, int64(len(l.Members)))
+		l.weight = max(1, int64(len(l.Members)))
 	}
 	return l
 }
@@ -107,7 +107,9 @@ func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Sc
 	for _, at := range t.grants {
 		s.Grants = append(s.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: s.RefusedSince > 0})
 	}
-	s.Again = min(s.Turn-claimAhead*7/8, now+longestSleep) // 1/8 less: offset is not exact, and the ledger must not find the question too early
+	// Less than claimAhead before the turn: offset is not exact, and a question that comes
+	// too early for the ledger would have to be asked again.
+	s.Again = min(s.Turn-claimAhead*7/8, now+longestSleep)
 	if c.down {
 		s.Again = min(s.Turn, c.retryAt, now+longestSleep)
 	}

@@ -125,7 +125,7 @@ func (c *coordinator) load(s *step) error {
 	}
 	s.at(at.UnixMicro())
 	s.offset = s.Now - (s.now + before).Microseconds() - took/2
-	s.took, s.calls, s.neverSawStore = max(claimAhead.Microseconds()/6, 2*took), 1, false
+	s.took, s.weight, s.neverSawStore = max(claimAhead.Microseconds()/6, 2*took), 1, false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
 	if c.down && s.lastToOpen(nothing).Opens <= s.Now { // wait until the others have left their shares too
