@@ -543,7 +543,9 @@ func TestWatchLongBody(t *testing.T) {
 	}
 }
 
-// TestWatchChangesNothing: a call has the same outcome with a Watcher and without.
+// TestWatchChangesNothing: a call has the same outcome with a Watcher and without. The
+// Watcher reads nothing of the request either: these transports fail, or answer, before
+// they do.
 func TestWatchChangesNothing(t *testing.T) {
 	for name, transport := range map[string]stranger.RoundTrip{
 		"HTML": stranger.Answering(200, "<html>"), "empty": stranger.Answering(200, ""), "500": stranger.Answering(500, `{"error":"x"}`), "deep": stranger.Answering(200, strings.Repeat("[", 1e5)),
@@ -560,14 +562,14 @@ func TestWatchChangesNothing(t *testing.T) {
 		for _, path := range []string{"/v1/agents", "/v1/byok", "/v1/agents/a%2Fb/messages", "/v1/agents/a", "/other", "/v1/"} {
 			for _, method := range []string{"GET", "POST", "DELETE", "PUT"} {
 				read := func(t http.RoundTripper) string {
-					req := httptest.NewRequest(method, "http://service.example"+path, strings.NewReader(`{"llm":{"mode":"byok","api_key":7}}`))
-					res, err := t.RoundTrip(req)
+					body := strings.NewReader(`{"llm":{"mode":"byok","api_key":7}}`)
+					res, err := t.RoundTrip(httptest.NewRequest(method, "http://service.example"+path, body))
 					if res == nil || res.Body == nil {
-						return fmt.Sprint(res, err)
+						return fmt.Sprint(res, err, body.Len())
 					}
 					text, _ := io.ReadAll(res.Body)
 					_, writes := res.Body.(io.Writer)
-					return fmt.Sprint(res.StatusCode, string(text), err, writes, res.Body.Close())
+					return fmt.Sprint(res.StatusCode, string(text), err, writes, res.Body.Close(), body.Len())
 				}
 				assert.Equal(t, read(transport), read(w), name)
 			}

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
@@ -134,7 +135,7 @@ func (w *Watcher) noteRequest(req *http.Request) (*watchedCall, *http.Request) {
 	p := &watchedCall{key: w.hash(authorization), agent: w.hash(agent), secret: strings.TrimPrefix(authorization, "Bearer ")}
 	p.Call = call
 	if call.Name == rawcall.CreateAgent.Name || call.Name == rawcall.WarmUp.Name || call.Name == rawcall.EnableSMS.Name {
-		p.Call.Body, req = sentBody(req)
+		req = p.watchBody(req)
 	}
 	return p, req
 }
@@ -144,6 +145,9 @@ func (w *Watcher) noteRequest(req *http.Request) (*watchedCall, *http.Request) {
 // 101, which callers also write to.
 func (w *Watcher) readAnswer(p *watchedCall, res *http.Response) {
 	p.Status, p.Header, p.at = res.StatusCode, res.Header, time.Now()
+	if sent := p.sent.Load(); sent != nil {
+		p.Call.Body = string(*sent)
+	}
 	if _, writes := res.Body.(io.Writer); writes || !w.samples(p) {
 		w.learn(p)
 		return
@@ -171,28 +175,20 @@ func (w *Watcher) samples(p *watchedCall) bool {
 	return p.Status != http.StatusOK || !often || n < 32 || n%256 == 0
 }
 
-// sentBody returns the body that is sent, and a request that still has it; "" for a long
-// one. It cannot ask GetBody, which requests of this module's client do not have.
-func sentBody(req *http.Request) (string, *http.Request) {
+// watchBody returns a request whose body is noted as the transport reads it. To read it
+// here would be too early: a client could no longer tell a failed dial from a request that
+// was sent. A long body is not noted.
+func (p *watchedCall) watchBody(req *http.Request) *http.Request {
 	if req.Body == nil || req.ContentLength <= 0 || req.ContentLength > mostRead {
-		return "", req
+		return req
 	}
-	text, err := io.ReadAll(io.LimitReader(req.Body, req.ContentLength+1))
-	again := req.WithContext(req.Context())
-	if err != nil || int64(len(text)) != req.ContentLength { // the transport finds what is wrong
-		again.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(text), req.Body), req.Body}
-		return "", again
-	}
-	_ = req.Body.Close()
-	again.Body = io.NopCloser(bytes.NewReader(text)) // which net/http sends in one write with the header
-	return string(text), again
+	watched := req.WithContext(req.Context())
+	watched.Body = &tap{ReadCloser: req.Body, length: req.ContentLength, done: func(body []byte) { p.sent.Store(&body) }}
+	return watched
 }
 
 // tap copies a body as it is read, and hands it over once: when it has been read
-// to its end or closed. A body that was not read whole, or is too long, is nil.
+// whole, or closed. A body that was not read whole, or is too long, is nil.
 type tap struct {
 	io.ReadCloser
 	length int64 // of the whole body, -1 where it is not known
@@ -206,7 +202,7 @@ func (t *tap) Read(p []byte) (int, error) {
 	if n > 0 && t.text.Len() < mostRead {
 		t.text.Write(p[:n])
 	}
-	if err == io.EOF {
+	if err == io.EOF || int64(t.text.Len()) == t.length { // a transport may not look for the end
 		t.end(true)
 	}
 	return n, err
@@ -233,6 +229,7 @@ func (t *tap) end(whole bool) {
 // endpoints whose answers say nothing without it.
 type watchedCall struct {
 	rawcall.Exchange
+	sent       atomic.Pointer[[]byte] // the transport may read the body on another goroutine
 	key, agent uint64
 	secret     string // the API key
 	at         time.Time
