@@ -53,7 +53,7 @@ func New(transport http.RoundTripper, base *url.URL) *Sender {
 		return s
 	}
 	s.queue.untried = 1
-	s.queue.unsettled.Store(1)
+	s.queue.pending.Store(1)
 	on, mine := route{weak.Make(own), transport == nil, base.Scheme, base.Host}, weak.Make(s)
 	runtime.AddCleanup(s, func(on route) { senders.CompareAndDelete(on, mine) }, on)
 	known, _ := senders.LoadOrStore(on, mine)
@@ -117,7 +117,7 @@ func (s *Sender) Send(ctx context.Context, r Request) Answer {
 	t := try{number: 1}
 	for {
 		answer, why := s.send(ctx, r, t)
-		if why == settled || t.number == maxTries {
+		if why == none || t.number == maxTries {
 			return answer
 		}
 		t = try{number: t.number + 1, after: why, retire: why == stalled && !t.retire}
@@ -131,13 +131,13 @@ const maxTries = 50
 // A try is one search for a connection that takes the request.
 type try struct {
 	number int       // from 1
-	after  admission // why the try before failed; settled: there was none
+	after  rejection // of the try before; none: it is the first
 	retire bool      // ask net/http to close the connection after its last request
 }
 
 // send makes one try. If no connection took the request and another try may help, it
-// returns why; otherwise settled.
-func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission) {
+// returns why; otherwise none.
+func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, rejection) {
 	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
 	rt := &roundTrip{try: t, sender: s, ctx: ctx, stop: stop}
@@ -148,16 +148,16 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, admission)
 	}
 	rt.own, _ = transport.(*http.Transport)
 	rt.build(r)
-	if t.after != settled || s.queue.unsettled.Load() != 0 {
+	if t.after != none || s.queue.pending.Load() != 0 {
 		if err := rt.queueUp(); err != nil {
-			return Answer{Err: err, Missed: NoAnswer}, settled
+			return Answer{Err: err, Missed: NoAnswer}, none
 		}
 	}
 	resp, err := checked(transport.RoundTrip(&rt.request))
 	if err != nil {
 		return rt.failed(err)
 	}
-	return rt.read(resp), settled
+	return rt.read(resp), none
 }
 
 // roundTrip is the request of one try, and what the hooks have seen of it; build sets the
@@ -181,13 +181,13 @@ type roundTrip struct {
 	answers   atomic.Int32 // how many answers have begun; interim answers (1xx) do not count
 	interim   atomic.Int32 // how many interim answers have come
 	repeat    atomic.Bool  // the transport was about to repeat the request, so the try was ended
-	sameConn  atomic.Bool  // it was about to do so on the same connection, so that is not closing
+	sameConn  atomic.Bool  // it would have used the same connection, so that one is not closing
 	reused    atomic.Bool  // the connection was used before
 
 	conn          atomic.Pointer[connection] // nil: none yet, or not HTTP/2
 	answersBefore atomic.Int64               // how many answers conn had before this request
 	firstOn       atomic.Pointer[connection] // the connection whose first request this is; nil: none
-	admission     atomic.Int32               // an admission
+	rejection     atomic.Int32               // a rejection
 	looking       atomic.Bool                // this request has the turn in the dialQueue
 	turnTimer     *time.Timer                // ends the turn
 }

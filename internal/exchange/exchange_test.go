@@ -120,7 +120,7 @@ func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			queue := &dialQueue{untried: 1}
-			queue.unsettled.Store(1)
+			queue.pending.Store(1)
 			_, _ = queue.enter(t.Context())
 			go func() {
 				if turn, _ := queue.enter(ctx); turn {
@@ -136,7 +136,7 @@ func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 			queue.add(tls.Client(nil, nil))
 			<-time.After(firstAnswerWait)
 			synctest.Wait()
-			assert.Zero(t, queue.unsettled.Load())
+			assert.Zero(t, queue.pending.Load())
 		})
 	}
 }

@@ -20,16 +20,16 @@ var (
 )
 
 // failed returns the Answer of a request that got no answer. If no connection took the
-// request and another try may help, it also returns why; otherwise settled.
-func (rt *roundTrip) failed(err error) (Answer, admission) {
-	words, unwritten, why := rt.http2Words(err), rt.headers.Load() == 0, admission(rt.admission.Load())
+// request and another try may help, it also returns why; otherwise none.
+func (rt *roundTrip) failed(err error) (Answer, rejection) {
+	words, unwritten, why := rt.http2Words(err), rt.headers.Load() == 0, rejection(rt.rejection.Load())
 	if unwritten && words == "net/http: cannot rewind body after connection loss" {
 		why = full
 	}
 	answer := Answer{Err: rt.reason(err), Missed: rt.missed(err), Sent: rt.maybeSent(err, why)}
 	switch {
 	case answer.Sent && unwritten:
-		why = settled
+		why = none
 	case unwritten && why == full:
 		answer.Err, answer.TurnedAway = errCrowded, true
 	case rt.conn.Load() != nil && rt.reused.Load() && rt.sender.answered.Load():
@@ -38,7 +38,7 @@ func (rt *roundTrip) failed(err error) (Answer, admission) {
 		answer.TurnedAway = rt.repeat.Load() && !rt.sameConn.Load() || isGoAway(words)
 	}
 	if !unwritten || why == late {
-		why = settled
+		why = none
 	}
 	return answer, why
 }
@@ -100,7 +100,7 @@ func isStreamRefused(err error) bool {
 //   - Hooks ran but found no connection, or the transport has not read the body, for
 //     example an open circuit breaker: nothing was sent.
 //   - Otherwise no hook ran and there is no body: only a failed dial is certain.
-func (rt *roundTrip) maybeSent(err error, why admission) bool {
+func (rt *roundTrip) maybeSent(err error, why rejection) bool {
 	rt.delivery.CompareAndSwap(bodyUnread, bodyClosed) // a goroutine that RoundTrip left behind cannot read it later
 	var op *net.OpError
 	ended := rt.ctx.Err() != nil
@@ -111,7 +111,7 @@ func (rt *roundTrip) maybeSent(err error, why admission) bool {
 		return true
 	case headers == 1:
 		return rt.answers.Load() > 0 || rt.interim.Load() > 0 || !isGoAway(rt.http2Words(err))
-	case why != settled:
+	case why != none:
 		return false
 	case rt.connected.Load():
 		return ended || rt.own == nil || errors.Is(err, context.Canceled) || isTimeout(err)

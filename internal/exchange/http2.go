@@ -46,19 +46,19 @@ func (rt *roundTrip) useHTTP2(conn *connection) {
 	}
 }
 
-// admission says whether an HTTP/2 connection took a request, or why not.
-type admission int32
+// rejection is why an HTTP/2 connection did not take a request.
+type rejection int32
 
 const (
-	settled admission = iota // it did, or no further try would help
+	none    rejection = iota // it took the request, or another try would not help
 	full                     // the connection has no room: net/http looks for another one
 	stalled                  // nothing comes back on the connection
 	late                     // the connection's first answer did not come before the context ended
 )
 
 // refuse ends the try before the request is written. The first reason counts.
-func (rt *roundTrip) refuse(why admission) {
-	rt.admission.CompareAndSwap(int32(settled), int32(why))
+func (rt *roundTrip) refuse(why rejection) {
+	rt.rejection.CompareAndSwap(int32(none), int32(why))
 	rt.stop()
 }
 
@@ -86,10 +86,10 @@ func (q *dialQueue) add(conn *tls.Conn) *connection {
 	c, known := connections.LoadOrStore(key, newConnection())
 	if !known {
 		runtime.AddCleanup(conn, connections.Delete, key)
-		q.unsettled.Add(1)
+		q.pending.Add(1)
 		time.AfterFunc(firstAnswerWait, func() {
 			c.(*connection).share()
-			q.unsettled.Add(-1)
+			q.pending.Add(-1)
 		})
 	}
 	return c.(*connection)
@@ -151,14 +151,14 @@ func (c *connection) countSilent(answers int64) {
 // share an HTTP/2 connection that one before it opened. Without it, net/http would dial
 // for each.
 type dialQueue struct {
-	// unsettled counts what may soon give other requests a connection to share: the request
+	// pending counts what may soon give other requests a connection to share: the request
 	// that has the turn, each connection younger than firstAnswerWait, and untried. While it
 	// is 0, requests pass the queue by.
-	unsettled atomic.Int32
-	mu        sync.Mutex  // guards what follows
-	untried   int32       // 1 until the first turn ends, then 0
-	looking   bool        // a request has the turn
-	waiting   []chan bool // of the others; each gets true for its turn, or false if it needs none
+	pending atomic.Int32
+	mu      sync.Mutex  // guards what follows
+	untried int32       // 1 until the first turn ends, then 0
+	looking bool        // a request has the turn
+	waiting []chan bool // of the others; each gets true for its turn, or false if it needs none
 }
 
 // enter waits for the request's turn to look for a connection. leave ends the turn. enter
@@ -189,7 +189,7 @@ func (q *dialQueue) push() (mine chan bool) {
 	defer q.mu.Unlock()
 	if !q.looking {
 		q.looking = true
-		q.unsettled.Add(1)
+		q.pending.Add(1)
 		return nil
 	}
 	mine = make(chan bool, 1)
@@ -210,6 +210,6 @@ func (q *dialQueue) leave(all bool) {
 		}
 	}
 	q.looking = false
-	q.unsettled.Add(-1 - q.untried)
+	q.pending.Add(-1 - q.untried)
 	q.untried = 0
 }

@@ -66,18 +66,18 @@ func NewCoolDown(random func() float64) *Engine {
 // name was seen: the interface shows neither the values of limit_key nor which calls
 // each of them covers.
 type gate struct {
-	key         string // the limit_key; may be empty
-	closed      bool
-	closedAt    time.Duration // when it closed last
-	retryAfter  time.Duration // what the service asked for then
-	end         time.Duration // when it opens, by Retry-After
-	announced   time.Duration // the end that the last event CoolDown named
-	trace       string        // trace_id of the answer that closed it
-	random      float64       // for jitter: the same for all callers, so that they stay in order
-	lastPass    time.Duration // when a call last got through
-	dueToOpen   time.Duration // when it should have opened last; it opens later if the program was frozen, and that is no lost patience
-	emptyBefore int           // the openings in a row in which every call was refused; the present one is not counted: see emptied
-	ramp        *ramp         // the turns since it opened last; nil: it holds no call back
+	key             string // the limit_key; may be empty
+	closed          bool
+	closedAt        time.Duration // when it closed last
+	retryAfter      time.Duration // what the service asked for then
+	end             time.Duration // when it opens, by Retry-After
+	reportedEnd     time.Duration // the end that the last event CoolDown named
+	trace           string        // trace_id of the answer that closed it
+	random          float64       // for jitter: the same for all callers, so that they stay in order
+	lastAccepted    time.Duration // when a call last got through
+	dueToOpen       time.Duration // when it was last due to open. If the program was frozen then, it opens later, and that time counts against nobody's patience
+	fruitlessBefore int           // the openings in a row, before the last one, that let nobody through: see fruitless
+	ramp            *ramp         // the turns since it opened last; nil: it holds no call back
 }
 
 // Sort implements Rule. Each endpoint has two classes: the calls that also spend the BYOK
@@ -102,8 +102,8 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 				Opens: opens, Turn: jittered, Again: min(jittered, state.tryAt),
 				Estimated: true, Key: g.key, TraceID: g.trace,
 			}
-			if g.emptied() > 0 { // it has opened before, and let nobody through
-				s.RefusedSince, s.RefusedUntil = g.lastPass, g.dueToOpen
+			if g.fruitless() > 0 { // it has opened before, and let nobody through
+				s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
 			}
 			if waiting > 0 && now >= state.tryAt {
 				state.tryAt, state.tryAfter = now+state.tryAfter, min(2*state.tryAfter, maxTrial)
@@ -148,27 +148,27 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 // deadline and patience do, so that it tries once more before it is refused.
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
 	room := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
-	jitter, empty := Jitter(g.retryAfter, DefaultMinWait, room, g.random), g.emptied()
-	if empty == 0 {
+	jitter, fruitless := Jitter(g.retryAfter, DefaultMinWait, room, g.random), g.fruitless()
+	if fruitless == 0 {
 		return g.end, g.end + jitter
 	}
 	// Callers that have waited in vain get little jitter, and so go before other programs.
 	// With jitter/8, 16 programs on a leaky bucket lost two calls in a thousand.
 	jittered = g.end + jitter/32
-	if empty == 1 {
+	if fruitless == 1 {
 		return g.end, jittered
 	}
-	backoff := min(max(g.retryAfter, MinClosed)<<min(empty-1, 6), max(crowdBackoff, MaxBackoff/time.Duration(max(1, waiting))))
+	backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, 6), max(crowdBackoff, MaxBackoff/time.Duration(max(1, waiting))))
 	backoff += time.Duration(g.random * float64(backoff) / 4) // so that programs do not try in step
-	patience := max(g.lastPass, first.limitedSince) + cmp.Or(first.Patience, never/2)
+	patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, never/2)
 	opens = max(g.end, min(g.closedAt+backoff, patience, first.deadline-answerWait))
 	return opens, max(opens, jittered)
 }
 
-// emptied counts the openings in a row that let nobody through, the last one included.
-func (g *gate) emptied() int {
-	if g.ramp != nil && g.ramp.through() == 0 {
-		return g.emptyBefore + 1
+// fruitless counts the openings in a row that let nobody through, the last one included.
+func (g *gate) fruitless() int {
+	if g.ramp != nil && g.ramp.notRefused() == 0 {
+		return g.fruitlessBefore + 1
 	}
 	return 0
 }
@@ -177,15 +177,15 @@ func (g *gate) emptied() int {
 // passed in the last opening, and how long that lasted until a refusal ended it.
 func (g *gate) open(now time.Duration) {
 	last, next := g.ramp, &ramp{opened: now, last: now}
-	g.emptyBefore = g.emptied()
+	g.fruitlessBefore = g.fruitless()
 	if g.closed, g.ramp = false, next; last == nil || now <= last.opened {
 		return
 	}
-	passed := last.through()
+	passed := last.notRefused()
 	next.before = max(passed, last.before/2) // a small number may mean that other programs were quicker this time
 	next.gap = last.gap * 5 / 4
 	if passed > 0 {
-		g.lastPass = max(g.lastPass, g.closedAt) // calls without an answer have got through too
+		g.lastAccepted = max(g.lastAccepted, g.closedAt) // calls without an answer have got through too
 		average := (now - last.opened) / time.Duration(passed)
 		if average < next.gap || last.gap == 0 || passed <= last.before {
 			next.gap = average
@@ -198,7 +198,7 @@ func (g *gate) open(now time.Duration) {
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	if state.gate != nil && passed && w.Grant.Mark != nil {
-		state.gate.lastPass = now // even if the class leaves the gate below: the limit may be the same
+		state.gate.lastAccepted = now // even if the class leaves the gate below: the limit may be the same
 	}
 	switch mark := w.Grant.Mark.(type) {
 	case *ramp:
@@ -240,14 +240,14 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	switch {
 	case closes:
 		if g.closed, news = true, true; g.ramp == nil {
-			g.lastPass, g.emptyBefore = now, 0
+			g.lastAccepted, g.fruitlessBefore = now, 0
 		}
 		g.closedAt, g.end, g.retryAfter, g.random = now, end, asked, c.random()
 	case end > g.end:
-		g.end, g.retryAfter, news = end, asked, end-g.announced >= time.Second
+		g.end, g.retryAfter, news = end, asked, end-g.reportedEnd >= time.Second
 	}
 	if news {
-		g.announced, g.trace = end, o.TraceID
+		g.reportedEnd, g.trace = end, o.TraceID
 	}
 	first := firstTrial
 	if asked <= firstTrial {
@@ -344,7 +344,7 @@ func (r *ramp) record(o Outcome) {
 
 // through counts the calls that got through. One without an answer has, because a refusal
 // comes quickly.
-func (r *ramp) through() int { return r.sent - r.refused }
+func (r *ramp) notRefused() int { return r.sent - r.refused }
 
 // Jitter returns a random wait that spreads out callers that were refused together: up to
 // half of the backoff and a tenth of the Retry-After (asked), but at most half of the room.

@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -154,15 +155,15 @@ func (r *Refusal) Error() string {
 type Engine struct {
 	rule Rule
 
-	mu      sync.Mutex    // guards what follows
-	clock   Clock         // of the last call that entered or was done
-	last    time.Time     // the clock's last reading
-	elapsed time.Duration // the engine's time: begins at an hour, moves with the clock, never goes back
-	queues  map[Class]*queue
-	grants  int64         // counts deliveries that granted something, for queue.lastGrant
-	alarm   time.Duration // when the next queue is due; never: none is, until a call comes, leaves or is done
-	sleeper Clock         // by which a goroutine sleeps until the alarm
-	silence func()        // ends that goroutine
+	mu          sync.Mutex    // guards what follows
+	clock       Clock         // of the last call that entered or was done
+	last        time.Time     // the clock's last reading
+	elapsed     time.Duration // the engine's time: begins at an hour, moves with the clock, never goes back
+	queues      map[Class]*queue
+	grants      int64         // counts deliveries that granted something, for queue.lastGrant
+	alarm       time.Duration // when the next queue is due; never: none is, until a call comes, leaves or is done
+	sleeper     Clock         // by which a goroutine sleeps until the alarm
+	cancelAlarm func()        // ends that goroutine
 }
 
 // queue holds the waiting calls of a class.
@@ -170,17 +171,17 @@ type queue struct {
 	Class
 	Schedule
 	line
-	uninformed []func(now time.Duration) // send the forecast of a call whose OnWait waits for it
-	lastGrant  int64                     // Engine.grants at its last grant
-	asking     bool                      // the rule will deliver a Schedule
-	idle       bool                      // no call waits, and the rule knows
-	stale      bool                      // something has changed since the rule was asked
+	forecasts []func(now time.Duration) // send the forecast of a call whose OnWait waits for it
+	lastGrant int64                     // Engine.grants at its last grant
+	asking    bool                      // the rule will deliver a Schedule
+	idle      bool                      // no call waits, and the rule knows
+	stale     bool                      // something has changed since the rule was asked: its answer may grant, but not refuse
 }
 
 // NewEngine returns an engine that goes by the clocks of its calls.
 func NewEngine(rule Rule) *Engine {
 	// The engine's time begins at an hour, because a time of 0 means "not set".
-	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, queues: map[Class]*queue{}, alarm: never, silence: func() {}}
+	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, queues: map[Class]*queue{}, alarm: never, cancelAlarm: func() {}}
 }
 
 // Acquire waits until the attempt may be sent. Its error is a *Refusal, the context's, or
@@ -240,7 +241,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	if w.OnWait != nil {
 		forecast := make(chan Wait, 1)
 		w.forecast = forecast
-		q.uninformed = append(q.uninformed, func(now time.Duration) {
+		q.forecasts = append(q.forecasts, func(now time.Duration) {
 			forecast <- Wait{Limit: q.Key, Place: ahead + 1, Expected: max(0, q.Turn+time.Duration(ahead)*q.Gap-now)}
 		})
 		q.inform(now)
@@ -251,10 +252,10 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 // inform sends the forecasts, if the rule knows when the next call goes.
 func (q *queue) inform(now time.Duration) {
 	if q.Turn > 0 {
-		for _, send := range q.uninformed {
+		for _, send := range q.forecasts {
 			send(now)
 		}
-		q.uninformed = nil
+		q.forecasts = nil
 	}
 }
 
@@ -278,13 +279,13 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 	if at == e.alarm {
 		return
 	}
-	e.silence()
+	e.cancelAlarm()
 	if e.alarm = at; at == never {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	clock, sleep := e.clock, at-e.elapsed
-	e.sleeper, e.silence = clock, cancel
+	e.sleeper, e.cancelAlarm = clock, cancel
 	e.Background(func() error {
 		err := clock.Sleep(ctx, sleep)
 		e.mu.Lock()
@@ -394,7 +395,7 @@ func (e *Engine) serveLocked() {
 			switch empty := len(q.calls) == 0; {
 			case q.asking, empty && q.idle:
 			case empty:
-				q.Schedule, q.uninformed, q.idle = Schedule{}, nil, true
+				q.Schedule, q.forecasts, q.idle = Schedule{}, nil, true
 				e.rule.Idle(now, q.Class)
 			case q.Again > now:
 				alarm = min(alarm, q.Again)
@@ -431,11 +432,11 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		s.Again = now + minAgain
 	}
 	if q.stale {
-		s = Schedule{Grants: s.Grants, Key: s.Key} // it refuses nobody, and the rule is asked again
+		s = Schedule{Grants: s.Grants, Key: s.Key} // with Again 0: the rule is asked again
 	}
 	// Look for calls to refuse only if the turns come later than known, by more than half a
 	// gap: to look at 500 waiting calls after each grant would be slow.
-	later := s.earliest(0) > q.earliest(granted)+q.Gap/2
+	movedBack := s.earliest(0) > q.earliest(granted)+q.Gap/2
 	for _, g := range s.Grants {
 		if len(q.calls) == 0 { // the call that it was for has left: give it back
 			e.ForgetLocked()
@@ -446,7 +447,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
 		w.end(max(now, g.At), nil)
 	}
-	if q.Schedule, q.asking = s, false; later {
+	if q.Schedule, q.asking = s, false; movedBack {
 		e.refuseLateLocked(q, now)
 	}
 	q.inform(now)
@@ -612,4 +613,65 @@ func (e *Engine) nowLocked(clock Clock) time.Duration {
 	}
 	e.last = now
 	return e.elapsed
+}
+
+// line holds waiting calls in the order in which they go. Tenants take turns: in each
+// round, one call of every tenant goes.
+type line struct {
+	calls   []*Waiter         // ordered by round
+	round   int               // of the call that went last
+	tenants map[string]tenant // the tenants with waiting calls
+}
+
+type tenant struct {
+	waiting int
+	last    int // the round of its last call
+}
+
+// push puts a call into its place, and returns how many calls go before it. A new call
+// joins the round after the current one at the earliest: otherwise ever new tenants could
+// keep all others waiting. A call that the service has refused joins the current round,
+// because it has waited before.
+func (l *line) push(w *Waiter) (before int) {
+	t := l.tenants[w.Tenant]
+	w.round = l.round
+	if !w.Refused {
+		w.round = max(l.round, t.last) + 1
+		t.last = w.round
+	}
+	t.waiting++
+	l.tenants[w.Tenant] = t
+	before, _ = slices.BinarySearchFunc(l.calls, w.round+1, byRound)
+	l.calls = slices.Insert(l.calls, before, w)
+	w.waits = true
+	return before
+}
+
+func byRound(w *Waiter, round int) int { return w.round - round }
+
+// next takes out the call that goes next.
+func (l *line) next() *Waiter {
+	w := l.calls[0]
+	l.remove(w)
+	l.round = w.round
+	return w
+}
+
+// remove takes out a call that waits. If it was the last of its tenant, the tenant's next
+// call takes its round.
+func (l *line) remove(w *Waiter) {
+	i, _ := slices.BinarySearchFunc(l.calls, w.round, byRound) // 100,000 calls may leave at once
+	if i += slices.Index(l.calls[i:], w); i == 0 {
+		l.calls[0], l.calls = nil, l.calls[1:] // the usual case, without moving the others
+	} else {
+		l.calls = slices.Delete(l.calls, i, i+1)
+	}
+	w.waits = false
+	t := l.tenants[w.Tenant]
+	if t.waiting--; t.last == w.round {
+		t.last--
+	}
+	if l.tenants[w.Tenant] = t; t.waiting == 0 {
+		delete(l.tenants, w.Tenant)
+	}
 }
