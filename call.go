@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
-
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -23,17 +21,12 @@ import (
 //	do                               every method ends in it
 //	  newCall                        checks the arguments, encodes the body
 //	  call.run                       reports to observers, returns the error
-//	    call.makeAttempts            hands the call to go-retryablehttp:
-//	      retryablehttp.Client.Do    repeats what follows until nextAttempt says no
-//	        http.Client.Do           adds cookies, and keeps those of the answer
-//	          call.RoundTrip         is its transport
-//	            attempt.run          makes one attempt, see attempt.go
-//	        call.nextAttempt         decides, by the table in retry.go, whether another follows
-//	        call.sleep               waits for it
+//	    loop.run                     has go-retryablehttp repeat, see retry.go:
+//	      call.makeAttempt
+//	        attempt.run              makes one attempt, see attempt.go
+//	      call.nextAttempt           decides, by the table in retry.go, whether another follows
+//	      call.sleep                 waits for it
 //	    call.errorOf                 makes the error from the last attempt
-//
-// The library and the http.Client see a request and a response without a body. What they
-// pass on does not matter: the results are in call.last.
 
 // do makes a call: every method ends in it. read turns the body of a success into the
 // result. If it cannot, it sets answerBody.err.
@@ -110,14 +103,7 @@ type call struct {
 	attempts, renewals, refusals int           // as in CallInfo
 	waited                       time.Duration // for limits and between attempts
 
-	// go-retryablehttp drives the attempts. It calls httpClient, which calls RoundTrip. bare
-	// is the request that the two see. It has no body and an empty header, because they would
-	// copy both for each attempt, at eight more allocations a POST, which has 38.
-	// attempt.send has the real ones. response is what they see of the last attempt.
-	library    retryablehttp.Client
-	httpClient http.Client
-	bare       http.Request
-	response   http.Response
+	loop loop // repeats the attempts; allocated together with the call
 }
 
 // newCall makes the checks that all calls share, and encodes the body.
@@ -173,16 +159,16 @@ func (c *call) run() (err error) {
 	if c.info != nil {
 		defer c.fillInfo()
 	}
-	over := c.ctxErr()
-	if over == nil {
-		over = c.makeAttempts()
+	stoppedBy := c.ctxErr()
+	if stoppedBy == nil {
+		stoppedBy = c.loop.run(c)
 	}
-	return c.errorOf(c.last, over)
+	return c.errorOf(c.last, stoppedBy)
 }
 
-// errorOf returns the error of a call whose last attempt is a; nil after a success. over is
+// errorOf returns the error of a call whose last attempt is a; nil after a success. stoppedBy is
 // why there was no attempt, or no other one after a.
-func (c *call) errorOf(a *attempt, over error) error {
+func (c *call) errorOf(a *attempt, stoppedBy error) error {
 	switch {
 	case a.next == actionSuccess:
 		return nil
@@ -190,50 +176,23 @@ func (c *call) errorOf(a *attempt, over error) error {
 		return a.outcomeUnknownError()
 	case a.next == actionError:
 	case c.limited != nil && c.ctx.Err() != nil: // as if it had ended in line for the limit
-		a.failure = c.refusal(c.ctx, over, false)
+		a.failure = c.refusal(c.ctx, stoppedBy, false)
 	default:
 		a.failure = cmp.Or(a.failure, new(Error))
-		a.failure.cause = c.redactCause(c.ctx, cmp.Or(c.ctxErr(), over))
+		a.failure.cause = c.redactCause(c.ctx, cmp.Or(c.ctxErr(), stoppedBy))
 	}
 	return a.finishFailure()
 }
 
-// makeAttempts lets go-retryablehttp drive the attempts. The error matters only if the call
-// ended between two of them, in sleep.
-func (c *call) makeAttempts() error {
-	c.httpClient = http.Client{Transport: c, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
-	c.library = retryablehttp.Client{
-		HTTPClient:   &c.httpClient,
-		RetryMax:     math.MaxInt, // nextAttempt decides
-		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return c.nextAttempt(), nil },
-		PrepareRetry: func(*http.Request) error { return c.sleep() },
-		// No backoff here: sleep has waited already, by the client's clock, which the
-		// library does not know.
-		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-	}
-	c.bare = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
-	_, err := c.library.Do(&retryablehttp.Request{Request: &c.bare}) //nolint:bodyclose // it is http.NoBody
-	return err
-}
-
-// noRedirect makes http.Client return a redirect like any other answer. To follow it
-// would send the key and the body to an address that the caller did not choose.
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-// RoundTrip makes one attempt, the reading of the body included. The response that it returns
-// is for http.Client, which takes the cookies from it: nextAttempt looks at the attempt. The
-// library never gets the user's transport, because it would close the idle connections.
-func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
+// makeAttempt makes one attempt, the reading of the body included. cookies are those of the
+// http.Client's jar.
+func (c *call) makeAttempt(cookies []string) *attempt {
 	if c.last.number != 0 {
 		c.last = new(attempt)
 	}
-	a := c.last
-	a.call, a.number, a.cookies = c, c.attempts+1, req.Header["Cookie"]
-	delete(req.Header, "Cookie") // http.Client adds them anew to each attempt
-	a.run()
-	c.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
-	return &c.response, nil
+	c.last.call, c.last.number, c.last.cookies = c, c.attempts+1, cookies
+	c.last.run()
+	return c.last
 }
 
 // nextAttempt decides whether there is another attempt, and sets last.next.
