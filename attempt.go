@@ -87,7 +87,7 @@ const minReportedWait = time.Millisecond
 // attempt may be sent.
 func (a *attempt) acquire(ctx context.Context) *Error {
 	c, w := a.call, &a.call.waiter
-	if err := ctx.Err(); err != nil && !w.Refused { // it ended before any limit delayed the call: not a 429
+	if err := ctx.Err(); err != nil && c.limited == nil { // it ended before any limit delayed the call: not a 429
 		return &Error{cause: c.redactCause(ctx, err)}
 	}
 	err := c.engine.Acquire(ctx, w)

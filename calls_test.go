@@ -222,6 +222,14 @@ func ending(d time.Duration) func(context.Context) context.Context {
 	}
 }
 
+// slowly has an observer take its time.
+func slowly(d time.Duration) func(context.Context) context.Context {
+	return func(ctx context.Context) context.Context {
+		time.Sleep(d)
+		return ctx
+	}
+}
+
 const (
 	inDoubt  = "unknown: ErrOutcomeUnknown"
 	userLeft = "context.Canceled io.ErrUnexpectedEOF"
@@ -282,6 +290,9 @@ var verdicts = []callCase{
 	{rule: "A caller who leaves the line gets no ErrRateLimited.",
 		do: inTurn(impatient, leaving(time.Second, get)), given: inOrder(refused, okAnswer),
 		want: "not done, not done: " + userLeft + ", 1s, requests: 1"},
+	{rule: "A deadline that passes after a 429, before the call is in line, is a 429.",
+		do: within(29*time.Second, get), opts: options{at("AttemptStart", slowly(15*time.Second))},
+		given: each(tooMany("13", "k")), want: "not done, not done: ErrRateLimited context.DeadlineExceeded, 30s, requests: 1"},
 	{rule: "WithTimeout does not bound the wait for a limit, with a deadline or without one.",
 		do: inTurn(within(time.Hour, get), get), opts: append(timed(5*time.Second), maxWait(time.Hour)...),
 		given: inOrder(tooMany("600", "k"), okAnswer, tooMany("600", "k"), okAnswer),

@@ -96,7 +96,7 @@ type Waiter struct {
 
 	Class        Class
 	Tenant       string        // see line
-	Refused      bool          // the service refused the last attempt: the call goes before new ones
+	Refused      bool          // the service refused the attempt that was sent last: the call goes before new ones
 	limitedSince time.Duration // when a limit first held the call back
 	attempt
 }
@@ -328,7 +328,9 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 // not succeed: then Done takes the call out of the line, if it is there. news is true if a
 // refusal began a cool-down, or prolonged one by a second or more.
 func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
-	w.Refused = o.Refused
+	if o.Sent || o.Refused {
+		w.Refused = o.Refused
+	}
 	// No lock for a call that the rule did not hold back, or whose success teaches the rule
 	// nothing: this is the way of nearly every call.
 	if !o.Refused && (w.entered == 0 || o.Sent && !w.Grant.ReportSuccess) {

@@ -360,6 +360,17 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 	}
 }
 
+// TestRefusedCallStaysFirst checks that a call that was refused goes before new ones until the
+// service has accepted it, even if it gives a grant back in between.
+func TestRefusedCallStaysFirst(t *testing.T) {
+	e, w := closed(0), reading()
+	e.Done(w, Outcome{Refused: true})
+	e.Done(w, Outcome{})
+	assert.True(t, w.Refused)
+	e.Done(w, Outcome{Sent: true})
+	assert.False(t, w.Refused)
+}
+
 // TestPatienceEnds checks that a call is refused once nobody has got through for its patience
 // while it waited. At an open limit it tries again.
 func TestPatienceEnds(t *testing.T) {
