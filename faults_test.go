@@ -210,14 +210,16 @@ func afterAnswer(t *testing.T, ends [2]int, body string) [2]string {
 
 func TestRetryAfterMatrix(t *testing.T) {
 	const date = "Sun, 06 Nov 1994 08:49:00 GMT"
-	page := page{{"`Retry-After`", "What happens", "`RetryAfter` of the error"}}
+	page := page{{"`Retry-After`", "What happens", "`RetryAfter` if a deadline comes first"}}
 	for _, value := range []string{
 		"30", "0.25", "1.5", "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
 		"Sun, 06 Nov 1994 08:48:00 GMT", "Sun, 13 Nov 1994 08:49:00 GMT", "0", "-5", "NaN", "1e309", "9223372037", "72000", "soon", "",
 	} {
 		var asked time.Duration
 		row := outcomesByMethod(t, value, methods, true, func(call endpoint) cell {
-			c, err := answered(t, answer{Status: 429, Header: http.Header{"Retry-After": {value}, "Date": {date}}}, call.call)
+			refusal := answer{Status: 429, Header: http.Header{"Retry-After": {value}, "Date": {date}}}
+			c, _ := answered(t, refusal, call.call)
+			_, err := answered(t, refusal, within(100*time.Millisecond, call.call))
 			asked, _ = agentmessaging.RetryAfter(errors.Join(&agentmessaging.Error{StatusCode: 404}, viaAs{err}))
 			return c
 		})

@@ -27,10 +27,11 @@ const (
 	maxTrial   = time.Minute
 	// A gate whose openings let nobody through stays closed longer each time, so that a
 	// service that refuses every call is asked less and less often. MaxBackoff is the
-	// longest time for a lone caller. For n callers it is MaxBackoff/n, but not less
-	// than crowdBackoff: a crowd needs more chances.
-	MaxBackoff   = 64 * time.Second
-	crowdBackoff = 5 * time.Second
+	// longest time for a lone caller, MaxBackoff/n for n callers: a crowd needs more
+	// chances. It opens sooner for a caller whose time is over, but not before minBackoff:
+	// in a stream of calls there is always such a caller.
+	MaxBackoff = 64 * time.Second
+	minBackoff = 5 * time.Second
 )
 
 // A CoolDown is the rule of a client without a Pacer. After a 429, the calls of every
@@ -144,8 +145,8 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 
 // opens returns when the gate opens, after Retry-After or the backoff, and when it lets
 // the next call go, after jitter (interface 8.3). waiting is the number of calls that wait
-// at the gate, first the next of them. Backoff and jitter end before first's MaxWait,
-// deadline and patience do, so that it tries once more before it is refused.
+// at the gate, first the next of them. Jitter, and a backoff above minBackoff, end before
+// first's MaxWait, deadline and patience do, so that it tries once more before it is refused.
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
 	room := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
 	jitter, fruitless := Jitter(g.retryAfter, DefaultMinWait, room, g.random), g.fruitless()
@@ -158,10 +159,11 @@ func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration)
 	if fruitless == 1 {
 		return g.end, jittered
 	}
-	backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, 6), max(crowdBackoff, MaxBackoff/time.Duration(max(1, waiting))))
+	backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, 6), max(minBackoff, MaxBackoff/time.Duration(max(1, waiting))))
 	backoff += time.Duration(g.random * float64(backoff) / 4) // so that programs do not try in step
 	patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, never/2)
-	opens = max(g.end, min(g.closedAt+backoff, patience, first.deadline-answerWait))
+	opens = min(g.closedAt+backoff, patience, first.deadline-answerWait)
+	opens = max(opens, g.end, g.closedAt+min(backoff, minBackoff))
 	return opens, max(opens, jittered)
 }
 

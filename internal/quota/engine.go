@@ -96,7 +96,7 @@ type Waiter struct {
 
 	Class        Class
 	Tenant       string        // see line
-	Refused      bool          // the service refused the attempt that was sent last: the call goes before new ones
+	Returns      bool          // its last grant was refused by the service, or given back: the call goes before new ones
 	limitedSince time.Duration // when a limit first held the call back
 	attempt
 }
@@ -227,7 +227,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 		e.refuseLocked(q, w, refusal)
 		return false
 	}
-	if w.Refused {
+	if w.Returns {
 		q.Again = 0 // ask anew: the rule does not know of this call yet, and it may be first in line
 	}
 	if w.Clock != (RealClock{}) || e.sleeper != (RealClock{}) {
@@ -315,8 +315,12 @@ func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Durat
 }
 
 // Forecast returns how long a call would wait, and the refusal if it would wait in vain;
-// 0 and nil if the rule does not know. It is for a call whose last attempt is done.
+// 0 and nil if it would not wait, or the rule does not know. It is for a call that is not in
+// line: its last attempt is done, or it has a grant.
 func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refusal) {
+	if e == nil {
+		return 0, nil
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.startWaitLocked(ctx, w)
@@ -328,9 +332,7 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 // not succeed: then Done takes the call out of the line, if it is there. news is true if a
 // refusal began a cool-down, or prolonged one by a second or more.
 func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
-	if o.Sent || o.Refused {
-		w.Refused = o.Refused
-	}
+	w.Returns = o.Refused || !o.Sent
 	// No lock for a call that the rule did not hold back, or whose success teaches the rule
 	// nothing: this is the way of nearly every call.
 	if !o.Refused && (w.entered == 0 || o.Sent && !w.Grant.ReportSuccess) {
@@ -637,7 +639,7 @@ type tenant struct {
 func (l *line) push(w *Waiter) (before int) {
 	t := l.tenants[w.Tenant]
 	w.round = l.round
-	if !w.Refused {
+	if !w.Returns {
 		w.round = max(l.round, t.last) + 1
 		t.last = w.round
 	}
