@@ -112,9 +112,9 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 	return nil
 }
 
-// askLimiter asks the user's limiter, after the engine has let the attempt pass. If the
-// limiter makes it wait, a limit may have closed meanwhile, so askLimiter asks the engine
-// again. asked is how long all that took.
+// askLimiter asks the user's limiter, after the engine has let the attempt pass. If a limit has
+// closed while the limiter made the attempt wait, it waits for the engine once more, in its
+// old place. asked is how long all that took.
 func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err error) {
 	c := a.call
 	began := c.client.clock.Now()
@@ -134,7 +134,10 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err erro
 		a.permit = permit
 	}
 	asked = c.client.since(began)
-	if err == nil && asked >= minReportedWait {
+	if err != nil || asked < minReportedWait {
+		return asked, err
+	}
+	if closed, _ := c.engine.Forecast(ctx, &c.waiter); closed > 0 {
 		c.engine.Done(&c.waiter, quota.Outcome{})
 		err = c.engine.Acquire(ctx, &c.waiter)
 		asked += c.waiter.Waited

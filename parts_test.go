@@ -374,6 +374,25 @@ func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 	}
 }
 
+// TestSlowLimiterCostsNoPlace checks that the call that was refused first goes first when the
+// limit opens, even if a limiter delays it.
+func TestSlowLimiterCostsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakeserver.New(t, fakeserver.WithKey(testKey), fakeserver.WithLimit(fakeserver.LimitKeyMinute, 2))
+		fake.AddAgent(testKey, fakeserver.Agent{ID: "agent_1"})
+		client, begin := clientAt(t, fake.BaseURL(), through(fake.Direct())), time.Now()
+		_, _ = get(t.Context(), client), get(t.Context(), client) // all that this minute allows
+		for _, limiter := range []*limiterStub{{wait: 2 * time.Millisecond}, {}, {}, {}, {}, {}} {
+			go func() {
+				assert.NoError(t, by(agentmessaging.WithLimiter(limiter), get)(t.Context(), client))
+				assert.True(t, limiter.wait == 0 || time.Since(begin) < 70*time.Second, time.Since(begin))
+			}()
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
 // If the limiter makes the call wait, the cool-down is asked again after it. If that
 // refuses, the limiter's permit is given back.
 func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
