@@ -379,34 +379,16 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	case st.text != nil:
 		r = Reply{Text: *st.text}
 	}
-	m.Exchange.ReplyText, m.Exchange.Warnings = r.Text, slices.Clone(r.Warnings)
-	if refusal := s.scriptedRefusal(r); refusal != nil {
-		return refusal
+	if r.Status != 0 && r.Status != http.StatusOK {
+		if !spec.SendMessage.Lists(r.Status) {
+			s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
+		}
+		return service.RefuseByScript(r.Status, r.Code, r.Reason)
 	}
+	m.Exchange.ReplyText, m.Exchange.Warnings = r.Text, slices.Clone(r.Warnings)
 	defer s.lock().Unlock()
 	c.gen.service.AddExchange(m.Agent, m.Exchange)
 	return nil
-}
-
-// scriptedRefusal returns the refusal that a ReplyFunc asks for, nil for a reply. A status
-// that interface 4.8 does not list fails the test, and becomes a 500: a client must not
-// learn to handle what the service never sends.
-func (s *Server) scriptedRefusal(r Reply) *service.Refusal {
-	if r.Status == 0 || r.Status == http.StatusOK {
-		return nil
-	}
-	refusal := &service.Refusal{Kind: service.Scripted, Status: r.Status, Code: r.Code, Broken: r.Reason}
-	if !spec.SendMessage.Lists(r.Status) {
-		s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
-		refusal.Status, refusal.Broken = http.StatusInternalServerError, fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
-	}
-	if refusal.Status == http.StatusTooManyRequests {
-		refusal.Limit, refusal.Wait = spec.KeyMinute, 1
-	}
-	if refusal.Code == "" {
-		refusal.Code = wire.Code(refusal.Status)
-	}
-	return refusal
 }
 
 // finishRecord completes the record of a call, puts it into the log, and shows it to

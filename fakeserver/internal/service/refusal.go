@@ -1,6 +1,8 @@
 package service
 
 import (
+	"cmp"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -118,6 +120,20 @@ func Refuse(kind Kind) *Refusal {
 func BadField(field, broken string) *Refusal {
 	r := Refuse(BadRequest)
 	r.Field, r.Broken = field, broken
+	return r
+}
+
+// RefuseByScript makes the refusal that a script asks for in place of a reply. For a status
+// that interface 4.8 does not list it is a 500: a client must not learn to handle what the
+// service never sends. code and reason may be empty.
+func RefuseByScript(status int, code, reason string) *Refusal {
+	r := &Refusal{Kind: Scripted, Status: status, Code: cmp.Or(code, CodeOf(status), "internal_server_error"), Broken: reason}
+	switch {
+	case !spec.SendMessage.Lists(status):
+		r.Status, r.Broken = 500, fmt.Sprintf("a ReplyFunc asked for status %d", status)
+	case status == Kinds[RateLimited].Status:
+		r.Limit, r.Wait = spec.KeyMinute, 1
+	}
 	return r
 }
 

@@ -127,7 +127,7 @@ func headerValue(value string) []string {
 // interface 4 lists it for the endpoint. So a client that goes by error identifiers sees
 // what it would see from the service.
 func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refusal {
-	r := &service.Refusal{Status: i.Status, Code: Code(i.Status), Broken: "injected by the test"}
+	r := &service.Refusal{Status: i.Status, Code: codeOf(i.Status), Broken: "injected by the test"}
 	if e != nil && e.Lists(i.Status) {
 		r.Code = service.CodeOf(i.Status)
 	}
@@ -141,9 +141,9 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 	return r
 }
 
-// Code returns the error identifier for the status of a fault or a script: the name of the
-// status, such as bad_gateway. service.Kinds has those of the service's own errors.
-func Code(status int) string {
+// codeOf returns the error identifier for the status of a fault: the name of the status, such
+// as bad_gateway. service.Kinds has those of the service's own errors.
+func codeOf(status int) string {
 	if status == http.StatusTooManyRequests {
 		return spec.RateLimited
 	}
