@@ -109,7 +109,7 @@ func (s *Server) droppedCalls() int {
 // AwaitCalls waits until n calls that all matchers match have been answered,
 // and returns the first n of them. Earlier calls count if Calls still has them.
 // Later calls count even if Calls drops them again. AwaitCalls does not poll: each
-// call that is answered is matched once, on the goroutine of the call.
+// call that is answered is matched once.
 //
 // A call counts before its client has the answer, so a client may still be busy
 // when AwaitCalls returns.
@@ -179,12 +179,12 @@ func (s *Server) removeWatcher(w *watcher) {
 }
 
 // OnCall calls watch with each call that all matchers match, as Calls would
-// return it, until stop is called. watch runs on the goroutine of the call,
+// return it, until stop is called. watch runs on a goroutine of its own,
 // after Calls has the call and before its client has the answer. It may call the
 // fake, and should return soon. Concurrent calls run it concurrently, and
 // perhaps in another order than their Seq. A call that was under way during a
-// Reset is shown too. A panic in watch fails the test, and the call goes on; require
-// there ends the goroutine of the call, and with it the connection.
+// Reset is shown too. A panic in watch fails the test, and so does require, which may end the
+// goroutine of a test only: use assert. The call goes on.
 //
 // A nil watch and a zero Matcher panic. Calling stop again does nothing.
 func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {

@@ -44,7 +44,7 @@ type call struct {
 	scripts    []*rule // at first all of the generation, then the ones that match
 	injections []*rule // all of the generation
 
-	callback callback // the function of the test that runs, or that failed
+	failed string // the function of the test that failed, in words; "" if none has
 
 	// What the faults of the test do to it:
 	latencies []time.Duration
@@ -57,15 +57,6 @@ type call struct {
 	toClient     wire.Answer     // what the client gets: fromService, unless a fault replaces it
 	delivery     memnet.Delivery // how toClient leaves
 }
-
-// callback names a function of the test in messages: what it is, and whose. The zero
-// value means that none runs.
-type callback struct {
-	what string
-	rule *rule
-}
-
-func (f *callback) String() string { return fmt.Sprintf("%s of %v at %s", f.what, f.rule, f.rule.at) }
 
 // noAnswer is the delivery of a call that gets no answer: its client has left, or
 // a callback of the test panicked.
@@ -83,11 +74,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve answers one call. Every kind of client comes through here: HTTPClient, Direct and
-// ServeHTTP. A panic fails the test, and the client gets no answer.
+// ServeHTTP. A panic, perhaps of the function of WithClock, fails the test, and the client
+// gets no answer.
 func (s *Server) serve(r *http.Request) (a memnet.Answer) {
 	a.Delivery = noAnswer
-	s.catchPanic(func() { a = s.answer(r) }, fakeItself)
-	return a
+	defer func() {
+		if p := recover(); p != nil {
+			s.reportf("the fake, or the function of WithClock, panicked: %v%s", p, stackTrace())
+		}
+	}()
+	return s.answer(r)
 }
 
 // answer makes the answer to a call: read parses and judges it without the state, begin
@@ -96,79 +92,50 @@ func (s *Server) serve(r *http.Request) (a memnet.Answer) {
 func (s *Server) answer(r *http.Request) memnet.Answer {
 	c := s.read(r)
 	s.begin(c)
-	answered, recorded := false, false
-	// Deferred, since a function of the test may panic, or end this goroutine: OnCall at
-	// the end of finishRecord, any other before.
-	defer func() {
-		if !recorded {
-			c.delivery = noAnswer
-			s.progress(c, 0, true)
-		}
-	}()
-	defer func() {
-		if !answered {
-			c.giveUp()
-		}
-		s.finishRecord(r.Context(), c)
-		recorded = true
-	}()
 	s.carryOut(r, c)
-	answered = true
+	s.finishRecord(r.Context(), c)
 	return memnet.Answer{
 		Response: c.toClient.Response, Delivery: c.delivery,
 		Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
 	}
 }
 
-// giveUp leaves a call without an answer, since a function of the test failed.
-func (c *call) giveUp() {
-	c.fault, c.delivery = nil, noAnswer
-	if c.callback.rule != nil {
-		c.record.Why = c.callback.String() + " failed, so there was no answer."
-	}
-}
-
-// fakeItself names what panicked in a message, if it was neither a callback nor a
-// matcher.
-const fakeItself = "the fake, or the function of WithClock,"
-
-// catchPanic runs f and reports whether it returned. If f panics, the test fails with a
-// message in which what and args name f. If f calls runtime.Goexit, as require does, the
-// test fails too; nothing can stop a Goexit, so the goroutine of the call ends, and with
-// it the connection.
-func (s *Server) catchPanic(f func(), what string, args ...any) (ok bool) {
-	defer func() {
-		switch p := recover(); {
-		case ok || p == http.ErrAbortHandler: //nolint:errorlint // panicked with as it is
-		case p != nil:
-			s.reportf(what+" panicked: %v%s", append(args, p, stackTrace())...)
-		case what != fakeItself: // the fake runs the callbacks, each in a catchPanic that has reported it
-			s.reportf(what+" ended its goroutine, as require and FailNow do; use assert there%s", append(args, stackTrace())...)
-		}
+// runCallback runs a function of the test, on a goroutine of its own, and reports whether it
+// returned. If it panics, or ends its goroutine as require does, the test fails with a message
+// that begins with the function's name. The lock must not be held: the function may call the fake.
+func (s *Server) runCallback(name func() string, f func()) (ok bool) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			switch p := recover(); {
+			case p != nil:
+				s.reportf("%s panicked: %v%s", name(), p, stackTrace())
+			case !ok:
+				s.reportf("%s ended its goroutine, as require and FailNow do; use assert there%s", name(), stackTrace())
+			}
+		}()
+		f()
+		ok = true
 	}()
-	f()
-	return true
+	<-ended
+	return ok
 }
 
-// stackTrace returns the part of the stack from the function that failed to catchPanic,
-// whose deferred function must call it: after that the stack is gone. Go leaves out the
-// middle of a stack of more than 100 functions, and perhaps catchPanic with it.
+// stackTrace returns the stack from the function that failed. A deferred function must call
+// it: after that the stack is gone.
 func stackTrace() []byte {
 	stack := debug.Stack()
-	stack = stack[max(0, bytes.Index(stack, []byte("\npanic(")), bytes.Index(stack, []byte("\nruntime.Goexit("))):]
-	stack, _, _ = bytes.Cut(stack, []byte(".(*Server).catchPanic("))
-	return stack[:bytes.LastIndexByte(stack, '\n')]
+	return stack[max(0, bytes.Index(stack, []byte("\npanic(")), bytes.Index(stack, []byte("\nruntime.Goexit("))):]
 }
 
-// runCallback runs f, which calls functions of the test. If one panics or ends its
-// goroutine, the test fails and the connection is aborted: net/http does not log
-// http.ErrAbortHandler. The lock must not be held: the function may call the fake.
-func (s *Server) runCallback(c *call, what string, of *rule, f func()) {
-	c.callback = callback{what, of}
-	if !s.catchPanic(f, "%v", &c.callback) {
-		panic(http.ErrAbortHandler)
+// runOf runs functions of the test that belong to rules; of is the rule of the one that runs.
+// If one fails, the call gets no answer, and runs no other function.
+func (s *Server) runOf(c *call, what string, of **rule, f func()) {
+	name := func() string { return fmt.Sprintf("%s of %v at %s", what, *of, (*of).at) }
+	if c.failed == "" && !s.runCallback(name, f) {
+		c.failed = name()
 	}
-	c.callback = callback{}
 }
 
 // read reads a call with its whole body, and begins its record. The time of arrival is
@@ -236,13 +203,13 @@ func (s *Server) carryOut(r *http.Request, c *call) {
 	if c.entry.hasText {
 		c.scripts = s.matchingRules(c, c.scripts)
 	}
-	s.applyFaults(c, s.matchingRules(c, c.injections))
+	s.applyFaults(c, c.injections)
 	if s.reachesService(r, c) {
 		c.fromService = s.askService(r.Context(), c)
 	}
 	c.toClient = c.fromService // which is empty for a call that never reached the service
 	switch {
-	case c.neverArrived:
+	case c.failed != "" || c.neverArrived:
 		c.fault, c.delivery = nil, noAnswer
 	case c.fault != nil:
 		c.delivery = c.fault.Delivery
@@ -252,24 +219,32 @@ func (s *Server) carryOut(r *http.Request, c *call) {
 	}
 }
 
-// matchingRules returns the rules that match a call, oldest first. No lock is held,
-// since matchers may be functions of the test.
+// matchingRules returns the rules that match a call, oldest first; none if a matcher
+// fails. No lock is held, since matchers may be functions of the test.
 func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
-	for _, r := range rules {
-		s.runCallback(c, "a matcher", r, func() {
-			if matchesAll(r.matchers, c.entry) {
-				matching = append(matching, r)
+	if len(rules) == 0 {
+		return nil
+	}
+	var of *rule
+	s.runOf(c, "a matcher", &of, func() {
+		for _, of = range rules {
+			if matchesAll(of.matchers, c.entry) {
+				matching = append(matching, of)
 			}
-		})
+		}
+	})
+	if c.failed != "" {
+		return nil
 	}
 	return matching
 }
 
-// applyFaults decides which of the matching injections act on a call, in one critical
+// applyFaults decides which of the injections that match act on a call, in one critical
 // section, so that concurrent calls never share a turn. The newest is asked first: of
 // the faults that exclude each other it wins. An older one is still counted where it
 // only slows the call, so that latencies add up.
-func (s *Server) applyFaults(c *call, matching []*rule) {
+func (s *Server) applyFaults(c *call, injections []*rule) {
+	matching := s.matchingRules(c, injections)
 	defer s.lock().Unlock()
 	var names []string
 	for _, in := range slices.Backward(matching) {
@@ -298,7 +273,7 @@ func (s *Server) applyFaults(c *call, matching []*rule) {
 // fault answers instead.
 func (s *Server) reachesService(r *http.Request, c *call) bool {
 	if c.latencies == nil && c.changes == nil && c.fault == nil {
-		return true
+		return c.failed == ""
 	}
 	// net/http notices that a client has left only after the whole body was read, and
 	// the fake reads only the start of a body over 1 MiB.
@@ -312,9 +287,9 @@ func (s *Server) reachesService(r *http.Request, c *call) bool {
 		c.neverArrived, c.now = r.Context().Err() != nil, s.Now()
 	}
 	for _, in := range c.changes {
-		s.runCallback(c, "the function", in, in.fault.Change)
+		s.runOf(c, "the function", &in, in.fault.Change)
 	}
-	return !c.neverArrived && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
+	return c.failed == "" && !c.neverArrived && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
 }
 
 // askService has the service decide, makes the reply to a message, and encodes the answer.
@@ -330,6 +305,9 @@ func (s *Server) askService(ctx context.Context, c *call) wire.Answer {
 	}
 	if answer.Message != nil {
 		answer.Refusal = s.makeReply(ctx, c, answer.Message, st)
+	}
+	if c.failed != "" {
+		return wire.Answer{}
 	}
 	shown, now := &c.record, s.Now()
 	if r, behavior := answer.Refusal, s.config.behavior; r != nil {
@@ -375,7 +353,9 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	r := Reply{Text: "You wrote: " + m.Exchange.Text}
 	switch {
 	case st.f != nil:
-		s.runCallback(c, "the ReplyFunc", st.rule, func() { r = st.f(*st.message) })
+		if s.runOf(c, "the ReplyFunc", &st.rule, func() { r = st.f(*st.message) }); c.failed != "" {
+			return nil
+		}
 	case st.text != nil:
 		r = Reply{Text: *st.text}
 	}
@@ -402,7 +382,9 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 	record.Status = c.fromService.Status
 	record.Took = max(0, now.Sub(record.Time)) // negative if the machine's clock was set back
 	record.ReplyBody = c.fromService.Show(len(c.fromService.Body), c.Secrets, s.config.messageTexts)
-	if c.fault != nil {
+	if c.failed != "" {
+		record.Why = c.failed + " failed, so there was no answer."
+	} else if c.fault != nil {
 		record.Why = strings.TrimSpace(record.Why + " " + c.fault.Why(c.Endpoint == spec.SendMessage, c.fromService.Status, len(c.toClient.Body)))
 	}
 	c.left = c.neverArrived || ctx.Err() != nil
@@ -417,8 +399,8 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 	if c.left {
 		record.Why = strings.TrimSpace(record.Why + " " + wire.WhyLeft(record.Took, !c.neverArrived))
 	}
-	for _, w := range slices.Backward(s.addToLog(c)) {
-		defer s.showTo(w, c.entry) // even if one before it ends the goroutine
+	for _, w := range s.addToLog(c) {
+		s.showTo(w, c.entry)
 	}
 }
 
@@ -435,19 +417,17 @@ func (s *Server) addToLog(c *call) []*watcher {
 	return s.watchers
 }
 
-// showTo shows a call to a watcher. A panic fails the test, and the call goes on.
+// showTo shows a call to a watcher. If the watcher fails, so does the test, and the call
+// goes on.
 func (s *Server) showTo(w *watcher, e *entry) {
-	shown := false
-	defer func() { // also if a matcher ends the goroutine
-		if !shown && w.failed != nil {
-			w.failed()
-		}
-	}()
-	shown = s.catchPanic(func() {
+	shown := s.runCallback(func() string { return w.name }, func() {
 		if matchesAll(w.matchers, e) {
 			w.see(e)
 		}
-	}, "%s", w.name)
+	})
+	if !shown && w.failed != nil {
+		w.failed()
+	}
 }
 
 // sentSoFar returns the record of an answer of which n bytes of the body have left. It is
@@ -530,9 +510,9 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 		}
 	}
 	c := s.read(asked)
-	refusals := s.connectionRules(c)
-	if !s.catchPanic(func() { s.applyFaults(c, s.matchingRules(c, refusals)) }, fakeItself) {
-		c.giveUp()
+	s.applyFaults(c, s.connectionRules(c))
+	if c.failed != "" {
+		c.delivery = noAnswer
 	} else if c.fault == nil {
 		return nil
 	}
