@@ -16,8 +16,8 @@ import (
 var logForms = []string{"auto", "text", "json", "off"}
 
 // newLog returns the function that writes a line for each call, or nil for none. A line
-// holds no key and no text of a message, as a fakeserver.Call prints itself. It writes
-// on the goroutine of the call, so a slow standard error slows calls.
+// holds no key and no text of a message, as a fakeserver.Call prints itself. The client waits
+// meanwhile, so a slow standard error slows calls.
 func newLog(form string, out io.Writer) func(fakeserver.Call) {
 	// A file or a pipe is read by a program, a terminal by a person.
 	if form == "auto" {

@@ -43,7 +43,7 @@ type Options struct {
 	// Replies are scripted replies to begin with, as JSON: one body of POST replies, or a
 	// list of them; nil means none.
 	Replies []byte
-	// Log gets each call, on the goroutine of the call; nil means no log.
+	// Log gets each call, before its client has the answer; nil means no log.
 	Log func(fakeserver.Call)
 }
 
