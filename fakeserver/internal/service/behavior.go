@@ -136,9 +136,9 @@ func (b *Behavior) Length(text string) int {
 // other flaw the limit comes first.
 func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
 	switch flaw.Status {
-	case 400:
+	case Kinds[BadRequest].Status:
 		return b.LimitBeforeBody
-	case 403:
+	case Kinds[NotDashboard].Status:
 		return b.LimitBeforePermission
 	}
 	return true
@@ -148,13 +148,13 @@ func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
 // decision asks about four statuses; a call that is refused with any other spends one.
 func (b *Behavior) spendsDespite(flaw *Refusal) bool {
 	switch flaw.Status {
-	case 400:
+	case Kinds[BadRequest].Status:
 		return b.RequestsSpend.BadRequest
-	case 401:
+	case Kinds[UnknownKey].Status:
 		return b.RequestsSpend.Unauthorized
-	case 404:
+	case Kinds[NoSuchAgent].Status:
 		return b.RequestsSpend.NotFound
-	case 409:
+	case Kinds[BYOKNotConfigured].Status:
 		return b.RequestsSpend.BYOKNotConfigured
 	}
 	return true
