@@ -600,6 +600,7 @@ func TestPartsOfBodies(t *testing.T) {
 	shown = mask.Body{Secrets: mask.Secrets{"user:canary"}, Texts: true, Unchecked: true}
 	assert.Equal(t, "[redacted, 19 characters]", shown.Show([]byte("of user:canary, and"), 19))
 	assert.Equal(t, "[redacted, 11 characters]", shown.Show([]byte("user%3acanary"), 11), "it may be escaped")
+	assert.Equal(t, "[redacted, 28 characters]", shown.Show([]byte(`{"API_KEY":"hunter2-prod",,}`), 28), "a key of any form")
 	assert.Equal(t, "<h1>Bad", shown.Show([]byte("<h1>Bad gateway</h1>"), 7))
 	assert.Equal(t, "[redacted, 7 characters]", (&mask.Body{Unchecked: true}).Show([]byte("<h1>Bad gateway</h1>"), 7))
 }

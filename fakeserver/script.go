@@ -85,7 +85,8 @@ type Injection struct{ *rule }
 //
 // If several injections match a call, every Change and every Latency acts, and the
 // latencies add up. Of the other faults only one acts: the newest whose Times, Nth,
-// From and Chance allow it. The zero Fault and a zero Matcher panic.
+// From and Chance allow it. A refused connection comes before all of them: no other
+// fault acts on the call or counts it. The zero Fault and a zero Matcher panic.
 func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	if fault.f == nil {
 		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)

@@ -66,7 +66,7 @@ var noAnswer = memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}
 // or http.Server. The call is in Calls before the first byte of its answer is
 // written.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.gen == nil {
+	if s.config.behavior == nil {
 		misuse("ServeHTTP", "the Server is the zero Server; New and Open make one")
 	}
 	answer := s.serve(r)
@@ -436,7 +436,11 @@ func (s *Server) sentSoFar(c *call, n int, ended bool) (sent Sent) {
 	if ended {
 		sent.Ended = s.Now()
 	}
-	_, whole := c.delivery.Part(c.toClient.Body)
+	body := c.toClient.Body
+	if c.record.Method == http.MethodHead { // HTTP sends only its length
+		n, body = 0, nil
+	}
+	_, whole := c.delivery.Part(body)
 	switch {
 	case c.fault != nil && c.fault.Phase == wire.BeforeConnecting:
 		sent.Broke = brokeRefused
@@ -446,7 +450,7 @@ func (s *Server) sentSoFar(c *call, n int, ended bool) (sent Sent) {
 		return sent
 	case !whole:
 		sent.Broke = broke[c.delivery.Ends]
-	case ended && n < len(c.toClient.Body):
+	case ended && n < len(body):
 		sent.Broke = brokeLeft
 	}
 	// The connection broke before the header, so there is no status and no body.

@@ -115,7 +115,8 @@ func TestRequestsArriveAsOverASocket(t *testing.T) {
 			resp.Header.Del("Date")
 			_ = resp.Body.Close()
 			_, closed := resp.Body.Read(make([]byte, 1))
-			call := append(fake.Calls(), fakeserver.Call{})[0] // net/http refuses some requests by itself
+			call := append(fake.Calls(), fakeserver.Call{Sent: fakeserver.Sent{Bytes: len(body)}})[0] // net/http refuses some requests by itself
+			assert.Len(t, body, call.Sent.Bytes, name)
 			return []string{
 				fmt.Sprint(resp.Status, resp.Proto, resp.ProtoMajor, resp.ProtoMinor, resp.Header, resp.Trailer, resp.ContentLength, resp.TransferEncoding, resp.Uncompressed, resp.Close, string(body), err, closed != nil, resp.Request != nil),
 				fmt.Sprint(call.Method, call.Path, call.AgentID, call.Header, call.Body, call.BodyBytes),
@@ -389,6 +390,17 @@ func TestReset(t *testing.T) {
 	assert.Contains(t, watch.errors[0], "is required and was never used")
 	assert.Equal(t, want, used())
 	c.setBYOK() // the store is there again
+}
+
+// The race detector judges this one.
+func TestResetWhileACallArrives(t *testing.T) {
+	fake, c := newFake(t)
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(fake.Reset)
+		group.Go(func() { fake.ServeHTTP(httptest.NewRecorder(), c.request("GET", "/v1/status", noBody)) })
+	}
+	group.Wait()
 }
 
 // A call that is under way at a Reset ends in the world that it began in, and

@@ -209,11 +209,11 @@ func (b *Body) Show(body []byte, n int) string {
 }
 
 // hidden replaces the beginning of a body by its length. If texts are shown, a body that
-// is not JSON is shown too, unless it may hold a key: a key may be escaped in any way, so
-// signs of an escape hide the body.
+// is not JSON is shown too, unless it may hold a key, of which its name is a sign: a key may
+// have any form, and be escaped in any way, so signs of an escape hide the body too.
 func (b *Body) hidden(body string, n int) string {
 	sent := strings.ToValidUTF8(body[:n], "\ufffd")
-	if sent == "" || b.Texts && !strings.ContainsAny(body, `\%&`) && !LooksSecret(body) && b.Secrets.Clean(body) == body {
+	if sent == "" || b.Texts && !strings.ContainsAny(body, `\%&`) && !namesSecret(body) && !LooksSecret(body) && b.Secrets.Clean(body) == body {
 		return sent
 	}
 	return Text(sent)

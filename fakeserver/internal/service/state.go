@@ -360,7 +360,7 @@ func (v *vault) seal(plaintext string) []byte { return v.aead.Seal(nil, nil, []b
 const fingerprintBytes = 8
 
 // fingerprint returns a keyed hash, so that nobody outside can confirm a guessed key. The
-// same provider key has the same fingerprint within one fake (interface 2.4: for
+// same provider key has the same fingerprint within one State (interface 2.4: for
 // debugging).
 func (v *vault) fingerprint(plaintext string) string {
 	mac := hmac.New(sha256.New, v.macKey)
