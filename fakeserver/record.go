@@ -3,7 +3,6 @@ package fakeserver
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -161,26 +160,12 @@ func (l *callLog) addLocked(e *entry, ended bool) {
 	if ended {
 		l.endLocked(e)
 	}
-	if n := len(l.kept); n > 0 {
-		last := &l.kept[n-1].call
-		e.call.Header, e.call.Sent.Header = shareHeader(last.Header, e.call.Header), shareHeader(last.Sent.Header, e.call.Sent.Header)
-	}
 	l.total++
 	l.kept = append(l.kept, e)
 	if len(l.kept) > l.limit {
 		clear(l.kept[:1]) // the array lives on
 		l.kept = l.kept[1:]
 	}
-}
-
-// shareHeader returns the header of the record before if the next one has the same, so that
-// they share memory. A header takes half as much memory as the rest of a record without
-// its bodies, and most clients send the same each time.
-func shareHeader(before, header http.Header) http.Header {
-	if maps.EqualFunc(before, header, slices.Equal[[]string]) {
-		return before
-	}
-	return header
 }
 
 // endLocked forgets that a call is under way.

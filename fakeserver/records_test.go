@@ -16,7 +16,6 @@ import (
 	"testing/synctest"
 	"time"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -214,20 +213,6 @@ func TestAwaitCallsCountsACallOnce(t *testing.T) {
 		call()
 		assert.Equal(t, []string{"trace_000001", "trace_000002", "trace_000003"}, traces(<-ended))
 	})
-}
-
-// Records and conversations share the memory of a text, and records that of a header: a
-// program that keeps many calls would need twice as much.
-func TestTextsAreShared(t *testing.T) {
-	fake, c := newFake(t, fakeserver.WithMessageTexts())
-	agent := c.agent(emptyBody)
-	c.send(agent, "hello").wantOK(t)
-	text, body := fake.Conversation(agent)[0].Text, fake.Calls()[1].Body
-	assert.Same(t, unsafe.StringData(body[strings.Index(body, text):]), unsafe.StringData(text))
-	c.call("GET", "/v1/status", noBody, strings.Clone("User-Agent: mine"))
-	c.call("GET", "/v1/status", noBody, strings.Clone("User-Agent: mine"))
-	sender := func(i int) *byte { return unsafe.StringData(fake.Calls()[i].Header.Get("User-Agent")) }
-	assert.Same(t, sender(2), sender(3))
 }
 
 // OnCall shows each matching call once it is in Calls, over a Reset, until stop is called.

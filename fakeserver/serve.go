@@ -155,14 +155,6 @@ func (s *Server) read(r *http.Request) *call {
 	}
 	c.entry = &entry{call: c.record, token: c.Token}
 	c.entry.text, c.entry.hasText = c.Fields[spec.MessageText]
-	if c.entry.hasText {
-		// The record, the matchers and the conversation share one copy of a text, which
-		// saves memory where a program keeps many calls.
-		if at := strings.Index(shown.Body, c.entry.text); at >= 0 {
-			c.entry.text = shown.Body[at : at+len(c.entry.text)]
-			c.Fields[spec.MessageText] = c.entry.text
-		}
-	}
 	return c
 }
 
