@@ -319,7 +319,7 @@ func withoutEscapes(text string) string {
 	for i := 0; i < len(text); {
 		found := ""
 		if strings.IndexByte(`%\&`, text[i]) >= 0 {
-			found = escape.FindString(text[i:min(i+12, len(text))]) // the longest has 12 bytes
+			found = escape.FindString(text[i:min(i+20, len(text))]) // the longest has 20 bytes
 		}
 		if found == "" {
 			clean = append(clean, text[i])
@@ -332,7 +332,7 @@ func withoutEscapes(text string) string {
 }
 
 // escape matches the escapes of URLs, JSON and HTML, and Go's \x.
-var escape = regexp.MustCompile(`(?i)^(?:%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/nrt]|&(?:amp|lt|gt|quot|apos);|&#[0-9]{1,7};|&#x[0-9a-f]{1,6};)`)
+var escape = regexp.MustCompile(`(?i)^(?:%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/nrt]|&(?:amp|lt|gt|quot|apos);|&#0{0,9}[0-9]{1,7};?|&#x0{0,9}[0-9a-f]{1,6};?)`)
 
 // htmlEntities has the HTML entities that keys and JSON need. Package html, which has all of them,
 // would add 80 KiB to every program.

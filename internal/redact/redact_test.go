@@ -46,6 +46,8 @@ var encodings = map[string]func(string) string{
 	"HTML":        html.EscapeString,
 	"HTML dec":    func(s string) string { return eachByte(s, "&#%03d;") },
 	"HTML hex":    func(s string) string { return eachByte(s, "&#x%04X;") },
+	"HTML bare":   func(s string) string { return eachByte(s, "&#%d") },
+	"HTML long":   func(s string) string { return eachByte(s, "&#x%08x;") },
 }
 
 func eachByte(s, format string) (encoded string) {
