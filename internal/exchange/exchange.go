@@ -153,8 +153,14 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, rejection)
 			return Answer{Err: err, Missed: NoAnswer}, none
 		}
 	}
+	if err := rt.ctx.Err(); err != nil {
+		return Answer{Err: err, Missed: NoAnswer}, none
+	}
 	resp, err := checked(transport.RoundTrip(&rt.request))
 	if err != nil {
+		if rt.failedBefore(err) {
+			rt.started.Store(true) // the hooks show everything
+		}
 		return rt.failed(err)
 	}
 	return rt.read(resp), none

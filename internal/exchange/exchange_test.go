@@ -164,7 +164,8 @@ var failures = map[string]struct {
 	"ended, by a certificate":                {does: "looks HTTP/2 wrote waits", err: errAlert, missed: NoAnswer, sent: true},
 	"the certificate of another connection":  {does: "looks HTTP/2 wrote", err: errCertificate, sent: true},
 	"the certificate of an audit afterwards": {does: "looks HTTP/2 wrote answer", err: errAlert, sent: true},
-	"the service demands a certificate":      {request: "POST x", does: "looks HTTP/2 wrote reads", err: errAlert, missed: Denied},
+	"the service demands a certificate":      {request: "POST x", does: "looks other wrote reads", err: errAlert, missed: Denied},
+	"a certificate that has expired since":   {does: "looks HTTP/2 wrote", err: errAlert, sent: true},
 	"another alert":                          {does: "looks HTTP/2 wrote", err: &net.OpError{Op: "remote error", Err: io.EOF}, sent: true},
 	"the words of an alert, not the alert":   {does: "looks HTTP/2 wrote", err: &net.OpError{Op: "read", Err: errAlert.Err}, sent: true},
 	"another service refused a stream":       {does: "looks HTTP/2 wrote", err: errors.New("upstream: stream error: stream ID 1; REFUSED_STREAM; x"), sent: true},
@@ -208,6 +209,7 @@ var failures = map[string]struct {
 	"net/http wrote, perhaps: cancelled":   {does: "own looks TLS", err: context.Canceled, sent: true},
 	"registered":                           {request: "POST x", does: "own", err: io.EOF},
 	"registered, for some requests":        {request: "POST x", does: "own hooked", err: errDial, sent: true},
+	"its Proxy fails":                      {request: "POST x", does: "own hooked", err: errProxy},
 	"registered, a GET":                    {does: "own", err: io.EOF},
 	"another service, and a TLS handshake": {err: tls.RecordHeaderError{RecordHeader: [5]byte([]byte("HTTP/"))}, sent: true, instead: http.ErrSchemeMismatch},
 }
@@ -255,6 +257,7 @@ func TestFailures(t *testing.T) {
 			})
 			sender, own := New(transport, nil), new(http.Transport)
 			own.RegisterProtocol("other", transport)
+			own.Proxy = func(*http.Request) (*url.URL, error) { return nil, errProxy }
 			own.Protocols = new(http.Protocols)
 			own.Protocols.SetUnencryptedHTTP2(strings.Contains(tt.does, "shared"))
 			if strings.Contains(tt.does, "own") {
@@ -284,11 +287,18 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestTimeThatIsOver checks that a request whose time is over is not given to the transport.
+func TestTimeThatIsOver(t *testing.T) {
+	answer := New(tripper(nil), nil).Send(t.Context(), Request{Method: "POST", URL: new(url.URL), Deadline: time.Now()})
+	assert.Equal(t, Answer{Err: context.DeadlineExceeded, Missed: NoAnswer}, answer)
+}
+
 var (
 	errGoAway      = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")
 	errAlert       = &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}
 	errCertificate = &tls.CertificateVerificationError{Err: io.EOF}
 	errDial        = &net.OpError{Op: "dial", Err: io.EOF}
+	errProxy       = errors.New("no proxy")
 	errGaveUp      = errors.New("net/http: cannot rewind body after connection loss")
 )
 

@@ -148,19 +148,29 @@ func isGoAway(words string) bool {
 // certificate, or missed one. With TLS 1.3 the request may be on its way already when the
 // service says so, but the handshake is not over: nothing was processed.
 //
-// The error may be about another connection: if the context has ended (it may be the
-// context's cause), if an answer has come (the service took the certificate), or if the
-// request may have been sent unseen.
+// The handshake is over if the connection was used before, or an answer has come. The error may
+// be about another connection if the context has ended (it may be the context's cause), or if
+// the request may have been sent unseen.
 func (rt *roundTrip) isCertificateError(err error) bool {
 	var refused *tls.CertificateVerificationError
 	var alert *net.OpError
 	switch {
-	case rt.ctx.Err() != nil, rt.answers.Load() > 0, rt.interim.Load() > 0, rt.unseen():
+	case rt.ctx.Err() != nil, rt.reused.Load(), rt.answers.Load() > 0, rt.interim.Load() > 0, rt.unseen():
 		return false
 	case errors.As(err, &refused):
 		return rt.headers.Load() == 0
 	}
 	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
+}
+
+// failedBefore reports that net/http's own transport failed before any hook runs: its Proxy
+// function did, which is asked once more to find that out.
+func (rt *roundTrip) failedBefore(err error) bool {
+	if rt.own == nil || rt.own.Proxy == nil || rt.started.Load() {
+		return false
+	}
+	_, again := rt.own.Proxy(&rt.request)
+	return again != nil && again.Error() == err.Error()
 }
 
 func isTimeout(err error) bool {
