@@ -60,13 +60,9 @@ func (a *attempt) run() {
 }
 
 // observe reports the attempt's start, and prepares the events about its wait and its end.
-// The context that it returns has the call's deadline, even if an observer dropped that.
 func (a *attempt) observe() (ctx context.Context, stop func()) {
 	c := a.call
-	ctx, stop = c.client.handlers.emit(c.ctx, silent, func() Event { return AttemptStart{c.subject, a.number} }), func() {}
-	if deadline, has := c.ctx.Deadline(); has {
-		ctx, stop = context.WithDeadline(ctx, deadline)
-	}
+	ctx, stop = withDeadline(c.client.handlers.emit(c.ctx, silent, func() Event { return AttemptStart{c.subject, a.number} }), c.ctx)
 	a.began = c.client.clock.Now()
 	if c.client.handlers.wanted(ctx, slog.LevelDebug) {
 		c.waiter.OnWait = func(w quota.Wait) {
@@ -262,11 +258,10 @@ func (a *attempt) release(ctx context.Context) {
 			c.engine = quota.NewCoolDown(c.client.random)
 		}
 	}
-	closed := c.engine.Done(&c.waiter, o)
-	if a.permit != nil {
-		a.permit.Done(AttemptOutcome{StatusCode: a.Status, Sent: a.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})
+	if a.permit != nil { // deferred, since the clock may panic in the engine
+		defer a.permit.Done(AttemptOutcome{StatusCode: a.Status, Sent: a.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})
 	}
-	if closed && c.client.engine != nil {
+	if c.engine.Done(&c.waiter, o) && c.client.engine != nil {
 		c.client.handlers.emit(ctx, slog.LevelInfo, func() Event { return CoolDown{c.subject, o.LimitKey, o.RetryAfter} })
 	}
 }

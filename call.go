@@ -148,10 +148,12 @@ func (c *call) run() (err error) {
 	err = quota.ErrPanic
 	if c.client.handlers != nil {
 		defer func() { c.report(err) }()
-		c.ctx = c.client.handlers.emit(c.ctx, silent, func() Event {
+		ctx, stop := withDeadline(c.client.handlers.emit(c.ctx, silent, func() Event {
 			shown := c.url
 			return CallStart{c.subject, &shown}
-		})
+		}), c.ctx)
+		defer stop()
+		c.ctx = ctx
 	}
 	if _, has := c.ctx.Deadline(); has {
 		c.timeLeft = math.MaxInt64 // the deadline bounds the call, WithTimeout does not
@@ -164,6 +166,16 @@ func (c *call) run() (err error) {
 		stoppedBy = c.loop.run(c)
 	}
 	return c.errorOf(c.last, stoppedBy)
+}
+
+// withDeadline returns ctx, which an observer has returned, with the deadline of the context
+// that the observer got: it may have dropped that.
+func withDeadline(ctx, got context.Context) (context.Context, context.CancelFunc) {
+	deadline, has := got.Deadline()
+	if !has {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, deadline)
 }
 
 // errorOf returns the error of a call whose last attempt is a; nil after a success. stoppedBy is

@@ -393,6 +393,32 @@ func TestSlowLimiterCostsNoPlace(t *testing.T) {
 	})
 }
 
+// countdown is a clock that panics once, when left becomes 0.
+type countdown struct {
+	quota.RealClock
+	left *int
+}
+
+func (c countdown) Now() time.Time {
+	if *c.left--; *c.left == 0 {
+		panic("no time")
+	}
+	return c.RealClock.Now()
+}
+
+// TestPermitsComeBack checks that a permit comes back at whatever moment a clock panics.
+func TestPermitsComeBack(t *testing.T) {
+	for moment := range 20 {
+		limiter, left := new(limiterStub), moment+1
+		client := newClient(t, answering(refused), once, agentmessaging.WithLimiter(limiter), agentmessaging.WithClock(countdown{left: &left}))
+		func() {
+			defer func() { _ = recover() }()
+			_ = get(t.Context(), client)
+		}()
+		assert.Zero(t, limiter.out(), moment)
+	}
+}
+
 // If the limiter makes the call wait, the cool-down is asked again after it. If that
 // refuses, the limiter's permit is given back.
 func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
