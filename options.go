@@ -31,11 +31,12 @@ type Option func(*settings) error
 // as in net/http. hc is copied and never changed, its CheckRedirect is not used because
 // the client follows no redirect, and its idle connections are never closed. Clients of
 // many API keys share connections if all get one http.Transport. Give it a
-// MaxIdleConnsPerHost: net/http's default keeps only two.
+// MaxIdleConnsPerHost, because net/http's default keeps only two, and pings
+// (HTTP2.SendPingTimeout): without them, calls over HTTP/2 hang on a dead path until their
+// deadlines.
 //
 // By default the client makes a transport for itself. It keeps up to 256 idle
-// connections for 50 s, and pings HTTP/2 connections that are silent, so that calls do
-// not hang on a dead path. It uses the proxy that HTTPS_PROXY and NO_PROXY name. If a
+// connections for 50 s, and pings HTTP/2 connections that are silent for 15 s. It uses the proxy that HTTPS_PROXY and NO_PROXY name. If a
 // front end closes idle HTTP/1.1 connections after less than 50 s, use an http.Transport
 // with an IdleConnTimeout below that time. Otherwise a POST may be sent while the
 // connection closes, and have an unknown outcome.

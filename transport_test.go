@@ -207,8 +207,8 @@ func TestRenewalsAreBounded(t *testing.T) {
 // memoryServer is net/http's own server over HTTP/2, on connections in memory.
 type memoryServer struct {
 	http.Server
-	transport               *http.Transport
-	dials, closed, requests atomic.Int32
+	transport       *http.Transport
+	dials, requests atomic.Int32
 }
 
 // overHTTP2Server runs a test with a server and a client that tries once. The server allows
@@ -230,11 +230,6 @@ func overHTTP2Server(
 		s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: streams}
 		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}}
 		s.ErrorLog = log.New(io.Discard, "", 0)
-		s.ConnState = func(_ net.Conn, state http.ConnState) {
-			if state == http.StateClosed {
-				s.closed.Add(1)
-			}
-		}
 		dialed := make(pipes)
 		go func() { _ = s.ServeTLS(dialed, "", "") }()
 		s.transport = trusting()
@@ -341,49 +336,6 @@ func TestFailingDials(t *testing.T) {
 			assert.Equal(t, time.Second/2, time.Since(begin), "in the queue, a deadline counts")
 			patient.Wait()
 			assert.Equal(t, want, time.Since(begin), "dials that take %v", takes)
-		})
-	}
-}
-
-// TestStalledConnection checks that after two calls in a row without a byte the next calls
-// use a new connection, even if the transport is wrapped. The old connection is closed when
-// its last answer has come. Slow calls do not count while others are answered.
-func TestStalledConnection(t *testing.T) {
-	for _, wrapped := range []bool{false, true} {
-		overHTTP2Server(t, 0, func(n int, w http.ResponseWriter, r *http.Request) {
-			switch n {
-			case 1:
-				time.Sleep(time.Hour)
-			case 2, 3, 5, 7, 9, 10:
-				<-r.Context().Done()
-			}
-		}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
-			if wrapped {
-				client = newClient(t, tripper(func(req *http.Request) (*http.Response, error) {
-					return server.transport.RoundTrip(req.Clone(req.Context()))
-				}), once)
-			}
-			var patient sync.WaitGroup
-			patient.Go(func() { assert.NoError(t, within(2*time.Hour, post)(t.Context(), client)) })
-			time.Sleep(10 * time.Second) // so long that the others no longer wait for its answer
-			slow := func(int) { assert.Error(t, within(5*time.Second, post)(t.Context(), client)) }
-			go together(2, slow)
-			time.Sleep(3 * time.Second)
-			assert.NoError(t, post(t.Context(), client), "wrapped: %t", wrapped)
-			time.Sleep(3 * time.Second)
-			for call := range 2 {
-				slow(call)
-				assert.NoError(t, post(t.Context(), client), "call %d, wrapped: %t", call+1, wrapped)
-			}
-			assert.EqualValues(t, 1, server.dials.Load(), "connections while others are answered")
-			for call := range 10 {
-				err := within(5*time.Second, post)(t.Context(), client)
-				assert.Equal(t, call >= 2, err == nil, "call %d: %v", call+1, err)
-			}
-			assert.EqualValues(t, 2, server.dials.Load(), "connections")
-			patient.Wait()
-			synctest.Wait()
-			assert.EqualValues(t, 1, server.closed.Load(), "closed connections")
 		})
 	}
 }

@@ -120,7 +120,7 @@ func (s *Sender) Send(ctx context.Context, r Request) Answer {
 		if why == none || t.number == maxTries {
 			return answer
 		}
-		t = try{number: t.number + 1, after: why, retire: why == stalled && !t.retire}
+		t = try{number: t.number + 1, after: why}
 	}
 }
 
@@ -132,7 +132,6 @@ const maxTries = 50
 type try struct {
 	number int       // from 1
 	after  rejection // of the try before; none: it is the first
-	retire bool      // ask net/http to close the connection after its last request
 }
 
 // send makes one try. If no connection took the request and another try may help, it
@@ -190,12 +189,11 @@ type roundTrip struct {
 	sameConn  atomic.Bool  // it would have used the same connection, so that one is not closing
 	reused    atomic.Bool  // the connection was used before
 
-	conn          atomic.Pointer[connection] // nil: none yet, or not HTTP/2
-	answersBefore atomic.Int64               // how many answers conn had before this request
-	firstOn       atomic.Pointer[connection] // the connection whose first request this is; nil: none
-	rejection     atomic.Int32               // a rejection
-	looking       atomic.Bool                // this request has the turn in the dialQueue
-	turnTimer     *time.Timer                // ends the turn
+	conn      atomic.Pointer[connection] // nil: none yet, or not HTTP/2
+	firstOn   atomic.Pointer[connection] // the connection whose first request this is; nil: none
+	rejection atomic.Int32               // a rejection
+	looking   atomic.Bool                // this request has the turn in the dialQueue
+	turnTimer *time.Timer                // ends the turn
 }
 
 // build makes the request. A transport may change it: nothing in it but the header's
@@ -214,7 +212,6 @@ func (rt *roundTrip) build(r Request) {
 		URL:    &rt.url,
 		Host:   r.URL.Host,
 		Header: maps.Clone(r.Header),
-		Close:  rt.retire,
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(httptrace.WithClientTrace(rt.ctx, &rt.hooks))
 	if r.Cookies != nil {
@@ -282,15 +279,6 @@ func PeekBody(req *http.Request) []byte {
 
 // queueUp waits for the request's turn to look for a connection.
 func (rt *roundTrip) queueUp() error {
-	if rt.after == stalled {
-		// If retire is set, a goroutine of net/http retires the connection. It may run
-		// late, and does nothing if it notices first that the try has ended. So several
-		// tries may be needed. Each waits 1 ms longer than the one before.
-		select {
-		case <-time.After(time.Duration(rt.number) * time.Millisecond):
-		case <-rt.ctx.Done():
-		}
-	}
 	turn, err := rt.sender.queue.enter(rt.ctx)
 	if turn {
 		rt.turnTimer = time.AfterFunc(firstAnswerWait, func() { rt.leaveQueue(false) })
@@ -385,19 +373,12 @@ const maxInterim = 1000
 
 var errTooManyInterim = errors.New("too many 1xx answers before the answer")
 
-// finish ends the try: it passes the turn on, gives the first token back, and counts a
-// connection that stayed silent.
+// finish ends the try: it passes the turn on, and gives the first token back if no answer has
+// begun.
 func (rt *roundTrip) finish() {
 	rt.leaveQueue(false)
-	conn := rt.conn.Load()
-	if conn == nil || rt.answers.Load() > 0 || rt.interim.Load() > 0 {
-		return
-	}
-	if held := rt.firstOn.Load(); held != nil { // may differ from conn: net/http may have found another one since
+	if held := rt.firstOn.Load(); held != nil && rt.answers.Load() == 0 && rt.interim.Load() == 0 {
 		<-held.firstToken
-	}
-	if rt.ctx.Err() != nil && rt.headers.Load() == 1 && !rt.repeat.Load() {
-		conn.countSilent(rt.answersBefore.Load())
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // This file keeps HTTP/2 connections from refusing a request after it was written, which
-// would leave the outcome of a POST unknown, and from keeping requests when they are dead.
+// would leave the outcome of a POST unknown.
 //
 // The service's SETTINGS say how many requests a connection takes at a time. Until they
 // arrive, net/http assumes 100, and the service refuses the requests above its limit after
@@ -32,15 +32,11 @@ func (rt *roundTrip) useHTTP2(conn *connection) {
 	case before != nil && rt.headers.Load() == 0: // before had no room
 		rt.refuse(full)
 		return
-	case conn.stalled() && rt.number <= maxTries/2: // in the later tries a stalled connection is better than none
-		rt.refuse(stalled)
-		return
 	}
 	first, err := conn.admit(rt.ctx)
 	if first {
 		rt.firstOn.Store(conn)
 	}
-	rt.answersBefore.Store(conn.answers.Load())
 	if err != nil {
 		rt.refuse(late)
 	}
@@ -50,10 +46,9 @@ func (rt *roundTrip) useHTTP2(conn *connection) {
 type rejection int32
 
 const (
-	none    rejection = iota // it took the request, or another try would not help
-	full                     // the connection has no room: net/http looks for another one
-	stalled                  // nothing comes back on the connection
-	late                     // the connection's first answer did not come before the context ended
+	none rejection = iota // it took the request, or another try would not help
+	full                  // the connection has no room: net/http looks for another one
+	late                  // the connection's first answer did not come before the context ended
 )
 
 // refuse ends the try before the request is written. The first reason counts.
@@ -100,8 +95,7 @@ type connection struct {
 	firstToken chan struct{} // has a token while the first request waits for its answer
 	shared     chan struct{} // closed once more than one request may use the connection
 	share      func()        // closes shared
-	answers    atomic.Int64  // how many have begun to arrive
-	silent     atomic.Int64  // requests in a row that ended without a byte of an answer
+	hasAnswer  atomic.Bool   // an answer has begun to arrive
 }
 
 func newConnection() *connection {
@@ -113,7 +107,7 @@ func newConnection() *connection {
 // the request is the first on the connection. If so, and the request ends without an
 // answer, it must take the token out of firstToken.
 func (c *connection) admit(ctx context.Context) (first bool, err error) {
-	if c.answers.Load() > 0 { // true for nearly all requests, which would contend for the locks of select
+	if c.hasAnswer.Load() { // true for nearly all requests, which would contend for the locks of select
 		return false, nil
 	}
 	select {
@@ -126,25 +120,10 @@ func (c *connection) admit(ctx context.Context) (first bool, err error) {
 	}
 }
 
-// answered counts an answer that has begun to arrive.
+// answered notes that an answer has begun to arrive.
 func (c *connection) answered() {
-	c.answers.Add(1)
-	c.silent.Store(0)
+	c.hasAnswer.Store(true)
 	c.share()
-}
-
-// stalledAfter is how many requests in a row must end without a byte before a connection
-// counts as stalled. One is not enough: its caller may have given up early.
-const stalledAfter = 2
-
-func (c *connection) stalled() bool { return c.silent.Load() >= stalledAfter }
-
-// countSilent counts a request that ended without a byte, unless the connection has
-// answered another since. answers is the number of its answers before the request.
-func (c *connection) countSilent(answers int64) {
-	if c.answers.Load() == answers {
-		c.silent.Add(1)
-	}
 }
 
 // A dialQueue lets requests look for a connection one after the other, so that each can
