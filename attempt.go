@@ -90,8 +90,8 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 	limitKey, waited, byLimiter := w.Limit, w.Waited, false
 	if err == nil && c.client.limiter != nil {
 		var asked time.Duration
-		asked, err = a.askLimiter(ctx)
-		if byLimiter = a.permit == nil; asked >= minReportedWait {
+		asked, byLimiter, err = a.askLimiter(ctx)
+		if asked >= minReportedWait {
 			limitKey, waited = "", waited+asked // perhaps for the user's limiter, which names no limit
 		}
 	}
@@ -110,8 +110,8 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 
 // askLimiter asks the user's limiter, after the engine has let the attempt pass. If a limit has
 // closed while the limiter made the attempt wait, it waits for the engine once more, in its
-// old place. asked is how long all that took.
-func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err error) {
+// old place. asked is how long all that took. byLimiter says that the error is the limiter's.
+func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, byLimiter bool, err error) {
 	c := a.call
 	began := c.client.clock.Now()
 	permit, err := c.client.limiter.Acquire(ctx, LimitedAttempt{
@@ -131,14 +131,14 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, err erro
 	}
 	asked = c.client.since(began)
 	if err != nil || asked < minReportedWait {
-		return asked, err
+		return asked, err != nil, err
 	}
 	if closed, _ := c.engine.Forecast(ctx, &c.waiter); closed > 0 {
 		c.engine.Done(&c.waiter, quota.Outcome{})
 		err = c.engine.Acquire(ctx, &c.waiter)
 		asked += c.waiter.Waited
 	}
-	return asked, err
+	return asked, false, err
 }
 
 // askBeforeSend calls the function of WithBeforeSend. It returns the refusal, or nil.
@@ -168,7 +168,7 @@ func (c *call) refusal(ctx context.Context, err error, byLimiter bool) *Error {
 	switch {
 	case errors.As(err, &refused):
 		e.TraceID, e.LimitKey, e.RetryAfter = refused.TraceID, refused.LimitKey, refused.RetryAfter
-		e.cause = c.whyNotWait(refused.Patience, e.RetryAfter)
+		e.cause = c.whyRefused(refused, e.RetryAfter)
 	case ctx.Err() != nil:
 		e.LimitKey, e.TraceID = c.waiter.Limit, c.waiter.Trace
 		if said := c.limited; said != nil {
@@ -182,7 +182,7 @@ func (c *call) refusal(ctx context.Context, err error, byLimiter bool) *Error {
 		e.Code, e.TraceID, e.LimitKey, e.Reason = answered.Code, answered.TraceID, answered.LimitKey, answered.Reason
 		e.redact(&c.secrets)
 		e.RetryAfter = max(0, answered.RetryAfter)
-		e.cause = c.whyNotWait(0, e.RetryAfter)
+		e.cause = c.whyTooLong(e.RetryAfter)
 	default:
 		return &Error{Local: true, by: e.by, cause: c.redactCause(ctx, err)}
 	}

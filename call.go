@@ -241,7 +241,7 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 		closed, refusal := c.engine.Forecast(c.ctx, &c.waiter)
 		if refusal != nil {
 			a.failure.RetryAfter = max(a.failure.RetryAfter, refusal.RetryAfter)
-			a.failure.add(c.whyNotWait(refusal.Patience, a.failure.RetryAfter))
+			a.failure.add(c.whyRefused(refusal, a.failure.RetryAfter))
 		}
 		return closed, refusal == nil
 	case a.outcome == outcomeLimited, c.failures() >= policy.MaxAttempts:
@@ -251,7 +251,7 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 	wait, again = policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.timeLeft-1), c.client.random())
 	switch {
 	case !again:
-		a.failure.add(cmp.Or(c.whyNotWait(0, wait), errNoTime))
+		a.failure.add(cmp.Or(c.whyTooLong(wait), errNoTime))
 		return 0, false
 	case a.Sent && !c.client.retryBudget.take(c.client.clock.Now()): // an attempt that was not sent has spent no quota
 		a.failure.add(errWithheld)
@@ -275,19 +275,23 @@ func (c *call) longestWait() (longest time.Duration, beyond string) {
 	return longest, beyond
 }
 
-// whyNotWait returns why a call does not wait until its limit opens: the service has refused
-// every call in line for patience, or the limit opens after the longest wait that is
-// allowed. Without a cool-down, only this call is in line. It returns nil if patience is 0
-// and the wait is allowed. WithTimeout does not bound the wait: it is the patience.
-func (c *call) whyNotWait(patience, opens time.Duration) error {
-	longest, beyond := c.longestWait()
-	switch {
-	case patience > 0:
-		return fmt.Errorf("the service has refused every call in line for %s", roundDuration(patience))
-	case opens > longest:
-		return fmt.Errorf("the next attempt is due in %s, %s (%s)", roundDuration(opens), beyond, roundDuration(longest))
+// whyRefused returns why the engine refuses a call whose limit opens in a while: nobody got
+// through for the call's patience, which is that of WithTimeout, or the wait is too long.
+// Without a cool-down, only this call is in line.
+func (c *call) whyRefused(refusal *quota.Refusal, opens time.Duration) error {
+	if refusal.Patience > 0 {
+		return fmt.Errorf("the service has refused every call in line for %s", roundDuration(refusal.Patience))
 	}
-	return nil
+	return c.whyTooLong(opens)
+}
+
+// whyTooLong returns why a call does not begin a wait; nil if the wait is allowed.
+func (c *call) whyTooLong(wait time.Duration) error {
+	longest, beyond := c.longestWait()
+	if wait <= longest {
+		return nil
+	}
+	return fmt.Errorf("the next attempt is due in %s, %s (%s)", roundDuration(wait), beyond, roundDuration(longest))
 }
 
 // sleep waits for the pause, and takes it off the time left: all of it, even if a fake
