@@ -18,8 +18,9 @@ type budget struct {
 	slot    int64   // the length of a slot
 	guard   int64   // added to each window, because calls arrive later than they are sent
 	allowed float64 // the level now: calls in a window
-	pace    int64   // the even distance between calls, extra included
-	extra   float64 // the part of pace that is added to window/allowed; at least the guard's
+	even    int64   // the distance at which calls fill the window evenly
+	pace    int64   // the distance between calls: even and extra
+	extra   float64 // the part of pace that is added to even; at least the guard's
 	credit  int64   // how early calls may go after a quiet time: the burst; 0 while the process works on its share
 }
 
@@ -29,7 +30,11 @@ func (b budget) next(before int64) int64 {
 	if !b.paced() {
 		return max(b.Due, b.now)
 	}
-	return max(max(b.Due, b.now-b.credit)+before*b.pace, b.free(b.allowed-float64(before)))
+	gap := b.pace
+	if b.early(b.now) {
+		gap = b.even
+	}
+	return max(max(b.Due, b.now-b.credit)+before*gap, b.free(b.allowed-float64(before)))
 }
 
 const second = int64(time.Second / time.Microsecond)
@@ -47,6 +52,7 @@ type count struct {
 	Extra     float64 // by which part the pace is longer than window/level: 0.25 is a quarter
 	Corrected int64   // when a refusal last changed Level or Extra; 0: never
 	Quiet     int64   // when Level begins to climb back to Max
+	Early     int64   // when an answer last let a call go earlier: see ledger.accepted
 	Trials    int64   // of a limit that is only counted, see spendCounted; 0: none yet
 }
 
@@ -57,21 +63,22 @@ type slot struct {
 }
 
 const (
-	pacedSlots    = 240    // slots of a paced window; with 120 a few calls exceeded the limit
-	countedSlots  = 60     // slots of a window that is only counted, which may be a day
-	trialWait     = second // how long a trial is waited for: services refuse quickly
-	maxAtOnce     = 10     // calls of a burst
-	atOnceAtFirst = 3      // calls of the first burst of a process
-	climb         = 1.5    // the factor by which the level grows in a window
-	shortHold     = 2.25   // windows for which a level that was cut does not climb
-	longHold      = 40.0   // the same for a process that looks for its share
-	nearlyFull    = 0.8    // with fewer calls than this part of a full pace, the pace did not cause the refusal: see refused
-	lonelyCut     = 0.8    // the factor by which a lonely process cuts its level
-	minLevel      = 0.25   // with fewer calls it takes too long to find out that more may go
+	pacedSlots    = 240         // slots of a paced window; with 120 a few calls exceeded the limit
+	countedSlots  = 60          // slots of a window that is only counted, which may be a day
+	trialWait     = second      // how long a trial is waited for: services refuse quickly
+	maxAtOnce     = 10          // calls of a burst
+	atOnceAtFirst = 3           // calls of the first burst of a process
+	climb         = 1.5         // the factor by which the level grows in a window
+	shortHold     = 2.25        // windows for which a level that was cut does not climb
+	longHold      = 40.0        // the same for a process that looks for its share
+	quickAnswer   = second / 20 // the least time that an answer takes: see spaced
+	nearlyFull    = 0.8         // with fewer calls than this part of a full pace, the pace did not cause the refusal: see refused
+	lonelyCut     = 0.8         // the factor by which a lonely process cuts its level
+	minLevel      = 0.25        // with fewer calls it takes too long to find out that more may go
 	// A refusal in a nearly full window multiplies Extra by grow, up to maxExtra. Each call
 	// that passes shrinks it by its square, but not by more than maxShrink: a small Extra,
 	// which costs little, is kept for long. On a leaky bucket, where a delay of 80 ms costs
-	// a second, one call in 80 is refused.
+	// a second, one call in 75 is refused.
 	grow      = 1.8
 	maxExtra  = 1.5 // bounds what refusals without a cause can cost
 	maxShrink = 1.0 / 140
@@ -191,7 +198,8 @@ func (b budget) safeDistance() int64 {
 // If the window then holds far fewer calls than the pace sends, it allows no more: others
 // use the limit, or it is lower than Max. The level is cut, and does not climb for some
 // windows. Otherwise the calls came too close together, for a service that spaces them or
-// refuses a full window: Extra grows. A lonely process, which knows no other, looks for its
+// refuses a full window: Extra grows. But a call that goes early, after an answer, cannot
+// come too close to the one before, so its refusal cuts the level too. A lonely process, which knows no other, looks for its
 // share: it cuts the level more.
 func (b budget) refused(opens, granted int64, lonely bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
@@ -200,16 +208,27 @@ func (b budget) refused(opens, granted int64, lonely bool) {
 	atFullPace, quietWindows := float64(b.window)/float64(b.pace), shortHold
 	inWindow := float64(b.sentAt(opens) - 1) // without the refused call
 	b.Level = b.allowed / b.max
+	full := inWindow >= nearlyFull*atFullPace
 	switch {
 	case lonely:
 		b.Level, quietWindows = max(1, b.allowed/2, min(inWindow, lonelyCut*b.allowed))/b.max, longHold
-	case inWindow < nearlyFull*atFullPace:
+	case !full || b.early(granted):
 		b.Level = max(b.allowed/2, inWindow, minLevel*b.max) / b.max
-	default:
+	}
+	if full && !lonely {
 		b.Extra = min(maxExtra, grow*b.extra)
 	}
 	b.Corrected, b.Quiet = b.now, b.now+int64(quietWindows*float64(b.window))
 }
+
+// spaced reports whether the service seems to space calls, and Extra is so long that an answer
+// can come in between. A level below Max means that it refused calls for another reason.
+func (b budget) spaced() bool {
+	return b.paced() && b.allowed >= b.max && b.pace-b.even > quickAnswer
+}
+
+// early reports whether a call that is granted at a time goes early, after an answer.
+func (b budget) early(granted int64) bool { return granted < b.Early+b.even }
 
 // usedPart returns how much of a limit is used, to find the limit that explains a refusal. A
 // limit that is only counted explains none before it is used up: until then usedPart is below

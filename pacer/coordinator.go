@@ -105,7 +105,7 @@ func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Sc
 		s.RefusedSince, s.RefusedUntil = max(1, here(g.Since)), here(g.Until)
 	}
 	for _, at := range t.grants {
-		s.Grants = append(s.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: s.RefusedSince > 0})
+		s.Grants = append(s.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: s.RefusedSince > 0 || t.spaced})
 	}
 	// Less than claimAhead before the turn: offset is not exact, and a question that comes
 	// too early for the ledger would have to be asked again.
@@ -130,7 +130,8 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 		news = c.ledgerAt(now).shut(costs, r) // at once, so that more refusals of the same limit are not news
 		c.report(now, func(l *ledger) { l.refused(costs, granted, r) })
 	case o.Sent:
-		c.report(now, func(l *ledger) { l.gate(costs).Since = 0 })
+		answered := c.ledgerAt(now).Now
+		c.report(now, func(l *ledger) { l.accepted(costs, granted, answered) })
 	default:
 		c.report(now, func(l *ledger) { l.giveBack(costs, granted) })
 	}

@@ -58,7 +58,8 @@ func (l *ledger) budget(i int) budget {
 	}
 	least := float64(b.guard) / float64(b.window)
 	b.extra = max(b.Extra, least)
-	b.pace = int64(float64(b.window) / b.allowed * (1 + b.extra))
+	b.even = int64(float64(b.window) / b.allowed)
+	b.pace = int64(float64(b.even) * (1 + b.extra))
 	if b.weight == 1 {
 		atOnce := min(maxAtOnce, max(2, math.Floor(b.max/6)))
 		b.credit = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // smaller as Extra grows: a service that spaces calls refuses bursts
@@ -131,6 +132,19 @@ func (l *ledger) refused(k costSet, granted int64, r refusal) {
 		b.Slots, b.Held, b.Trials = nil, 0, 1
 	case known && granted >= l.Now-b.window/2 && (b.counts == request || fullest >= 0.5):
 		b.refused(l.Now+r.wait, granted, l.neverSawStore)
+	}
+}
+
+// accepted learns that a call with the costs k, granted at a time, has passed the gate, and
+// when its answer came. If it is the last call of a limit that spaces calls, the next one
+// need not keep the longer distance: counted from the answer, an even one is enough, because
+// the call before reached the service earlier than that.
+func (l *ledger) accepted(k costSet, granted, answered int64) {
+	l.gate(k).Since = 0
+	for b := range l.budgets(k) {
+		if early := answered + b.even; b.spaced() && early < b.Due && b.Due < granted+2*b.pace {
+			b.Due, b.Early = early, early
+		}
 	}
 }
 
@@ -262,6 +276,7 @@ type turn struct {
 	counts costSet // what the limit counts for which the others wait
 	key    string  // of that limit, or the limit_key of the refusal that closed the gate
 	trace  string  // the trace_id of that refusal; empty if no gate decides
+	spaced bool    // the next call may go earlier once this one is answered: see budget.spaced
 }
 
 // ask grants calls to a process with waits waiting calls, and keeps a ticket for the
@@ -356,6 +371,7 @@ func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 		if at > got.due || got.counts == nothing {
 			got.due, got.counts, got.key = max(at, got.due), b.counts, b.Key
 		}
+		got.spaced = got.spaced || b.spaced()
 		if b.paced() {
 			got.gap, got.opens = max(got.gap, b.pace*b.weight), max(got.opens, b.free(b.max))
 		}

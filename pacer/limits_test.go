@@ -153,9 +153,9 @@ func TestRefusalsOfANearlyFullWindowSpaceTheCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(60))
 		distance := func() float64 {
+			first, began := acquire(t, p, patient()), time.Now()
 			acquire(t, p, patient()).Done(accepted)
-			began := time.Now()
-			acquire(t, p, patient()).Done(accepted)
+			first.Done(accepted)
 			return time.Since(began).Seconds()
 		}
 		fill(t, p, 2*time.Minute)
@@ -173,6 +173,31 @@ func TestRefusalsOfANearlyFullWindowSpaceTheCalls(t *testing.T) {
 		assert.Equal(t, 1, use(t, p, message))
 		fill(t, p, time.Hour)
 		assert.InDelta(t, 1.013, distance(), 0.003, "calls that pass for an hour take most of it back")
+	})
+}
+
+// After its answer, a call has certainly reached the service. If the next one is refused
+// nevertheless, others use the limit, or it is lower.
+func TestCallGoesEarlyAfterAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		fill(t, p, 2*time.Minute)
+		for range 4 {
+			acquire(t, p, patient()).Done(tooMany("", time.Second))
+			fill(t, p, 5*time.Second)
+		}
+		answered := func(after time.Duration) float64 { // when the next call goes
+			permit, began := acquire(t, p, patient()), time.Now()
+			time.Sleep(after)
+			permit.Done(accepted)
+			acquire(t, p, patient()).Done(accepted)
+			return time.Since(began).Seconds()
+		}
+		assert.InDelta(t, 1.03, answered(30*time.Millisecond), 0.001)
+		assert.InDelta(t, 1.07, answered(900*time.Millisecond), 0.005, "too late to matter")
+		assert.Equal(t, 60.0, level(p))
+		acquire(t, p, patient()).Done(tooMany("", time.Second))
+		assert.InDelta(t, 57, level(p), 1)
 	})
 }
 
