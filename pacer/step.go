@@ -140,13 +140,20 @@ func (c *coordinator) load(s *step) error {
 // endStep adopts the state that the store has taken. If the step failed, it applies the
 // changes to the process's own state. Then it delivers the answers.
 func (c *coordinator) endStep(s *step, now time.Duration, err error) {
-	c.logStep(s, err)
 	if err != nil {
 		if !c.down {
+			c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
+				slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(err.Error(), 256)))
 			c.takeShare(now)
 		}
 		s.apply(c.ledgerAt(now))
 	} else {
+		if c.down {
+			c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
+		}
+		if s.lost {
+			c.logLoss(now)
+		}
 		c.offset, c.down, c.downSince, c.seen = s.offset, false, time.Time{}, s.key
 		if slices.Equal(s.bounds, c.ledger.bounds) { // not after a SetLimits in between
 			c.ledger.state = s.state
@@ -157,23 +164,14 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 	}
 }
 
-// logStep logs that the store stopped answering, answers again, or has lost the state. If
-// clocks are too far apart, each step may lose the state: it logs a series of losses once.
-// The series is over after two minutes without one.
-func (c *coordinator) logStep(s *step, err error) {
-	switch {
-	case err != nil && !c.down:
-		c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
-			slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(err.Error(), 256)))
-	case err == nil && c.down:
-		c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
+// logLoss logs that the store has lost the state. If clocks are too far apart, each step may
+// lose the state: it logs a series of losses once. The series is over after two minutes
+// without one.
+func (c *coordinator) logLoss(now time.Duration) {
+	if now >= c.lostUntil {
+		c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its time went back")
 	}
-	if err == nil && s.lost {
-		if s.now >= c.lostUntil {
-			c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its time went back")
-		}
-		c.lostUntil = s.now + 2*time.Minute
-	}
+	c.lostUntil = now + 2*time.Minute
 }
 
 // log does not wait for the logger, which may itself make a call that waits in the pacer.
