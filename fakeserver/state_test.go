@@ -2,6 +2,7 @@ package fakeserver_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,44 +21,46 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 )
 
-// Nothing that the fake returns reaches what it keeps.
+// What a test gives to the fake or gets from it shares no memory with what the fake keeps.
 func TestCopies(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	agent := c.agent(`{"metadata":{"a":1},"sms":{"mode":"sandbox"}}`)
 	given, replied := []string{"w"}, []string{"w"}
-	spoil := func(a fakeserver.Agent, said []fakeserver.Exchange) {
-		a.Metadata[0], a.SMS.Status = 'x', "x"
-		for i, e := range said {
-			said[i].ReplyText = "x"
-			copy(e.Warnings, []string{"x"})
-		}
-	}
+	var message fakeserver.Message
 	fake.OnMessage().ReplyFunc(func(m fakeserver.Message) fakeserver.Reply {
-		spoil(m.Agent, m.History)
-		return fakeserver.Reply{Text: "yes to " + m.Text, Warnings: replied, Status: 200}
+		message = m
+		return fakeserver.Reply{Warnings: replied}
 	})
-	matchers := []fakeserver.Matcher{fakeserver.Where(func(call fakeserver.Call) bool {
-		call.Header.Set("User-Agent", "x")
-		return true
-	})}
+	var call fakeserver.Call
+	matchers := []fakeserver.Matcher{fakeserver.Where(func(c fakeserver.Call) bool { call = c; return true })}
 	fake.Inject(fakeserver.Latency(0), matchers...)
-	matchers[0] = fakeserver.Matcher{}
-	c.send(agent, "one").wantOK(t)
-	c.send(agent, "two").wantOK(t)
-	then := fake.Now().AddDate(-1, 0, 0)
-	fake.AddExchanges(agent, fakeserver.Exchange{Warnings: given, Time: then.Local()}, fakeserver.Exchange{})
-	given[0], replied[0] = "x", "x"
-	for i := range 2 {
-		a, _ := fake.Agent(agent)
-		said := fake.Conversation(agent)
-		assert.Equal(t, []string{`{"a":1}`, "active"}, []string{string(a.Metadata), a.SMS.Status}, "read %d", i+1)
-		assert.Equal(t, []string{"yes to one", "w", "w"}, []string{said[0].ReplyText, said[0].Warnings[0], said[2].Warnings[0]}, "read %d", i+1)
-		assert.Equal(t, []time.Time{then, fake.Now()}, []time.Time{said[2].Time, said[3].Time}, "read %d", i+1)
-		assert.Equal(t, "Go-http-client/1.1", fake.Calls()[1].Header.Get("User-Agent"), "read %d", i+1)
-		spoil(a, said)
-		spoil(fake.Agents()[0], nil)
-		fake.Calls()[1].Header.Set("User-Agent", "x")
+	matchers[0] = fakeserver.Matcher{} // would panic at the next call
+	fake.AddExchanges(agent, fakeserver.Exchange{Warnings: given})
+	c.send(agent, "hello").wantOK(t)
+	kept := func() string { return fmt.Sprintf("%s\n%#v", written(t, fake), fake.Calls()) }
+	want := kept()
+	for what, change := range map[string]func(){
+		"the warnings given to AddExchanges": func() { given[0] = "x" },
+		"the warnings of a ReplyFunc":        func() { replied[0] = "x" },
+		"the agent of a message":             func() { message.Agent.Metadata[0], message.Agent.SMS.Status = 'x', "x" },
+		"the history of a message":           func() { message.History[0].ReplyText, message.History[0].Warnings[0] = "x", "x" },
+		"the call that a matcher sees":       func() { call.Header.Set("User-Agent", "x") },
+		"a call of Calls":                    func() { fake.Calls()[1].Header.Set("User-Agent", "x") },
+		"an agent of Agents":                 func() { a := fake.Agents()[0]; a.Metadata[0], a.SMS.Status = 'x', "x" },
+		"the agent of Agent":                 func() { a, _ := fake.Agent(agent); a.Metadata[0], a.SMS.Status = 'x', "x" },
+		"an exchange of Conversation":        func() { e := fake.Conversation(agent)[1]; e.Warnings[0] = "x" },
+	} {
+		change()
+		assert.Equal(t, want, kept(), "after a change of %s", what)
 	}
+}
+
+// AddExchanges keeps times in UTC, and a zero time becomes the fake's.
+func TestAddExchangesTimes(t *testing.T) {
+	fake, c := newFake(t, frozen())
+	agent, then := c.agent(emptyBody), fake.Now().AddDate(-1, 0, 0)
+	fake.AddExchanges(agent, fakeserver.Exchange{Time: then.Local()}, fakeserver.Exchange{})
+	assert.Equal(t, []fakeserver.Exchange{{Time: then}, {Time: fake.Now()}}, fake.Conversation(agent))
 }
 
 // AddAgent fills in what is empty, and leaves the rest as it is given.
@@ -141,59 +144,70 @@ func written(t testing.TB, fake *fakeserver.Server) string {
 // A fake goes on from the file of another. Key labels stay, and key texts are those
 // of the fake that reads. Windows of another kind start empty.
 func TestStateRoundTrip(t *testing.T) {
-	for _, kind := range []string{"fixed", "sliding", "aligned", "weighted", "token bucket", "token bucket of 10"} {
+	kinds := []string{"fixed", "sliding", "aligned", "weighted", "token bucket", "token bucket of 10"}
+	for i, kind := range kinds {
 		fake, old := furnished(t, fakeserver.WithDecision("windows", kind))
 		file := written(t, fake)
-		for _, secret := range []string{"sk-canary", old.key} {
-			assert.False(t, strings.Contains(file, secret), "a key is in the file")
-		}
+		assert.NotContains(t, file, "sk-canary", kind)
+		assert.NotContains(t, file, old.key, kind)
 		again, c := newFake(t, frozen(), fakeserver.WithDecision("windows", kind), fakeserver.WithKey("other"))
 		require.NoError(t, again.ReadState(strings.NewReader(file)), kind)
 		assert.Equal(t, file, written(t, again), kind)
-		assert.Equal(t, "agent_000003", c.agent(emptyBody), "numbers go on")
+		for _, tt := range []struct{ name, key, agent, want string }{
+			{"a key keeps its agent", c.key, "agent_000001", "active"},
+			{"and gets no other", c.key, "agent_000002", "not_found"},
+			{"what is exhausted stays so", "other_000002", "agent_000002", "key_day"},
+			{"what is revoked stays so", "other_000003", "agent_000001", "unauthorized"},
+			{"the text of an old key is none", old.key, "agent_000001", "unauthorized"},
+		} {
+			r := c.with(tt.key).call("GET", "/v1/agents/"+tt.agent, noBody)
+			assert.Equal(t, tt.want, cmp.Or(r.text("limit_key"), r.text("error"), r.text("status")), "%s: %s", kind, tt.name)
+		}
 		assert.Equal(t, "trace_000006", again.Calls()[0].TraceID, kind)
-		c.call("GET", "/v1/agents/agent_000001", noBody).wantOK(t)
-		c.call("GET", "/v1/agents/agent_000002", noBody).wantError(t, 404, "not_found")
-		c.with(old.key).call("GET", "/v1/agents/agent_000001", noBody).wantError(t, 401, "unauthorized")
-		r := c.with("other_000002").call("GET", "/v1/agents/agent_000002", noBody)
-		r.wantLimited(t, "key_day", r.header.Get("Retry-After"))
-		c.with("other_000003").call("GET", "/v1/status", noBody).wantError(t, 401, "unauthorized")
+		assert.Equal(t, "agent_000003", c.agent(emptyBody), kind)
 		assert.Equal(t, "other_000004", again.IssueKey(fakeserver.KeyOptions{}), kind)
-		another, _ := newFake(t, frozen(), fakeserver.WithDecision("windows", map[bool]string{true: "fixed", false: "sliding"}[kind == "sliding"]))
+		another, _ := newFake(t, frozen(), fakeserver.WithDecision("windows", kinds[(i+1)%len(kinds)]))
 		require.NoError(t, another.ReadState(strings.NewReader(file)), kind)
-		assert.Zero(t, another.Limits(another.Key())[0].Used, kind)
+		assert.Zero(t, another.Limits(another.Key())[0].Used, "%s: windows of the next kind", kind)
 	}
 }
 
 // The names in the file of version 1 stay, since it may be years old.
 func TestStateFile(t *testing.T) {
-	text, err := os.ReadFile("testdata/state.json") // which an earlier fake wrote
-	require.NoError(t, err)
-	old := string(text)
-	same := func(file string) string { // in every file of this state
+	same := func(file string) string { // without what is random
 		return regexp.MustCompile(`"(fingerprint|sha256)":"[0-9a-f]+"|\n`).ReplaceAllString(file, "")
 	}
+	old, err := os.ReadFile("testdata/state.json") // which an earlier fake wrote
+	require.NoError(t, err)
 	again, _ := newFake(t, frozen())
-	require.NoError(t, again.ReadState(strings.NewReader(old)))
-	assert.Equal(t, same(old), same(written(t, again)))
+	require.NoError(t, again.ReadState(bytes.NewReader(old)))
 	fake, _ := furnished(t)
-	assert.Equal(t, same(old), same(written(t, fake)))
-
+	assert.Equal(t, same(string(old)), same(written(t, again)), "read and written again")
+	assert.Equal(t, same(string(old)), same(written(t, fake)), "written of the same state")
 	bucket, c := newFake(t, fakeserver.WithDecision("windows", "token bucket"))
 	c.setBYOK()
 	c.call("DELETE", "/v1/byok", noBody).wantOK(t)
 	assert.Contains(t, written(t, bucket), `"full":`, "which only a token bucket has")
 	assert.Contains(t, written(t, bucket), `"byok_cleared_at":`, "which only a cleared key has")
-	for i := range 9 {
-		c.from(bucket, fmt.Sprintf("192.0.2.%d", 9-i)).call("GET", anAgent, noBody)
-	}
-	assert.IsIncreasing(t, regexp.MustCompile(`"address":"192[^"]+"`).FindAllString(written(t, bucket), -1))
+}
 
-	earlier, c := newFake(t) // the time of the file is years ahead, as of a file from outside in a bubble
-	require.NoError(t, earlier.ReadState(strings.NewReader(old)))
-	assert.Zero(t, earlier.Limits(c.key, "192.0.2.1")[1].Used)
+// The same state gives the same file, so addresses are in order.
+func TestStateSortsAddresses(t *testing.T) {
+	fake, c := newFake(t)
+	for _, last := range "918273645" {
+		c.from(fake, "192.0.2."+string(last)).call("GET", anAgent, noBody)
+	}
+	assert.IsIncreasing(t, regexp.MustCompile(`"address":"192[^"]+"`).FindAllString(written(t, fake), -1))
+}
+
+// The limits of a file from years ahead start empty: a bubble may read a file from outside.
+func TestStateFromTheFuture(t *testing.T) {
+	later, _ := furnished(t)
+	fake, c := newFake(t)
+	require.NoError(t, fake.ReadState(strings.NewReader(written(t, later))))
+	assert.Zero(t, fake.Limits(c.key, "192.0.2.1")[1].Used)
 	c.call("GET", "/v1/agents/agent_000001", noBody).wantOK(t)
-	assert.Equal(t, 1, earlier.Limits(c.key)[0].Used, "the limits start empty")
+	assert.Equal(t, 1, fake.Limits(c.key)[0].Used)
 }
 
 // A file that is cut, edited or of something else is refused, and changes nothing.
