@@ -570,46 +570,36 @@ const (
 	storeIsDown = "BYOK is not available, so no provider key can be used or stored"
 )
 
-// badBodies are bodies by their call, with the reason of their refusal, if there is one.
-var badBodies = map[string][]struct{ body, reason string }{
-	"POST /v1/agents/agent_000001/messages": {
-		{`{"text":"\ud800"}`, "text: " + half},
-		{"", one},
-		{"{\"text\":\"\xed\xa0\x80\"}", "body: must be valid UTF-8"},
-		{`{"user_ref":"x"}`, "text: is required"},
-		{`{"text":null}`, "text: must be a string"},
-		{`{"text":"hello","a1b2c3d":1}`, `body: member "a1b2c3d" is not allowed`},
-		{`{"text":"hello","a1b2c3d4":1}`, "body: member … is not allowed"}, // long enough to be a key
-		{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 30) + `..." is not allowed`},
-		{`{"text":"hello","t\u0065xt":"hello"}`, "text: is there twice"},
-	},
-	"POST /v1/agents": {
-		{`{"metadata":{"a":null,"b":[1,-2.5e3,true,false,{"a":{"a":1}}],"":"x","A":1,"c":[{"b":1},{"b":1}]}}`, ""},
-		{`{"metadata":{"a":"\ud800"}}`, "metadata: " + half},
-		{`{"llm":{"x":1}}`, `llm: member "x" is not allowed`},
-		{`{"metadata":[]}`, "metadata: must be an object"},
-		{`{"metadata":{"a":` + nested(9998) + `}}`, "metadata: at most 4096 characters of compact JSON"},
-		{`{"metadata":{"a":` + nested(9999) + `}}`, one},
-		{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" is there twice`},
-		{`{"llm":{"mode":"byok"}}`, "llm.mode: byok needs a BYOK configuration, and none is set for this API key"},
-		{`{"llm":{"api_key":"sk"}}`, "llm.provider: is required when llm.api_key is given"},
-		{`{"llm":{"provider":"openai","api_key":"sk"}}`, "llm.api_key: " + storeIsDown},
-	},
-	"POST /v1/warmup": {{`{"mode":"byok"}`, "mode: " + storeIsDown}, {strings.Repeat(" ", 1<<20+1), "body: at most 1048576 bytes"}},
-	"PUT /v1/byok":    {{`{"provider":"openai","api_key":"sk"}`, "api_key: " + storeIsDown}},
-}
-
-// nested returns an array of arrays, so many levels deep.
-func nested(levels int) string {
-	return strings.Repeat("[", levels) + strings.Repeat("]", levels)
-}
-
 // The reason names the member and its rule. Package contract has the statuses.
 func TestReasonsOfBodies(t *testing.T) {
 	fake, c := newFake(t, unlimited()...)
 	fake.SetBYOKAvailable(false)
 	c.agent(emptyBody)
-	for call, rows := range badBodies {
+	for call, rows := range map[string][]struct{ body, reason string }{
+		"POST /v1/agents/agent_000001/messages": {
+			{`{"text":"\ud800"}`, "text: " + half},
+			{"", one},
+			{"{\"text\":\"\xed\xa0\x80\"}", "body: must be valid UTF-8"},
+			{`{"user_ref":"x"}`, "text: is required"},
+			{`{"text":null}`, "text: must be a string"},
+			{`{"text":"hello","a1b2c3d":1}`, `body: member "a1b2c3d" is not allowed`},
+			{`{"text":"hello","a1b2c3d4":1}`, "body: member … is not allowed"}, // long enough to be a key
+			{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 30) + `..." is not allowed`},
+			{`{"text":"hello","t\u0065xt":"hello"}`, "text: is there twice"},
+		},
+		"POST /v1/agents": {
+			{`{"metadata":{"a":"\ud800"}}`, "metadata: " + half},
+			{`{"llm":{"x":1}}`, `llm: member "x" is not allowed`},
+			{`{"metadata":[]}`, "metadata: must be an object"},
+			{`{"metadata":{"a":"` + strings.Repeat("x", 4096) + `"}}`, "metadata: at most 4096 characters of compact JSON"},
+			{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" is there twice`},
+			{`{"llm":{"mode":"byok"}}`, "llm.mode: byok needs a BYOK configuration, and none is set for this API key"},
+			{`{"llm":{"api_key":"sk"}}`, "llm.provider: is required when llm.api_key is given"},
+			{`{"llm":{"provider":"openai","api_key":"sk"}}`, "llm.api_key: " + storeIsDown},
+		},
+		"POST /v1/warmup": {{`{"mode":"byok"}`, "mode: " + storeIsDown}, {strings.Repeat(" ", 1<<20+1), "body: at most 1048576 bytes"}},
+		"PUT /v1/byok":    {{`{"provider":"openai","api_key":"sk"}`, "api_key: " + storeIsDown}},
+	} {
 		method, path, _ := strings.Cut(call, " ")
 		for _, row := range rows {
 			r := c.call(method, path, row.body)

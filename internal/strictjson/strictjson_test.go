@@ -1,0 +1,56 @@
+package strictjson
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// What encoding/json accepts in silence has an error of its own.
+func TestCheckMembers(t *testing.T) {
+	for doc, want := range map[string]error{
+		`{"a":null,"b":[1,-2.5e3,true,{"a":{"a":1}}],"":"x","A":1,"c":[{"b":1},{"b":1}]}`: nil,
+		`["\ud83d\ude00","\\ud800"]`:                              nil,
+		strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000): nil,
+		strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001): ErrJSON,
+		`{}{}`:                              ErrJSON,
+		"\"\xff\"":                          ErrUTF8,
+		`["\ude00\ud83d"]`:                  ErrHalfPair,
+		`{"\ud800":1}`:                      ErrHalfPair,
+		`[{"b":{"a":1,"c":{},"\u0061":2}}]`: Twice("a"),
+	} {
+		assert.Equal(t, want, CheckMembers([]byte(doc)), "%.80s", doc)
+	}
+}
+
+// FuzzReadObject checks that ReadObject accepts the same documents as encoding/json, with the
+// same values.
+func FuzzReadObject(f *testing.F) {
+	for _, doc := range []string{
+		"", "null", "[]", `{}`, ` { "a" : 1 , "b" : [ { "c" : "}" } , 2 ] } `, `{"a":"\"\\"}`, `{"\u0061":"\ud800\u00e9","b":"é` + "\xff" + `"}`,
+		`{"a":1,"a":2}`, `{"a":1,}`, `{"a":"x";"b":2}`, `{"a":"` + "\n" + `"}`, `{"a":01}`, `{"a":tru}`, `{"a":1}x`, `{"a"`, `{"\x":1}`, `{"a":{"b":[`, `{"` + "\xff" + `":"\/"}`,
+	} {
+		f.Add(doc)
+	}
+	f.Fuzz(func(t *testing.T, doc string) {
+		var want map[string]json.RawMessage
+		isObject := json.Unmarshal([]byte(doc), &want) == nil && want != nil
+		object, err := ReadObject([]byte(doc))
+		require.Equal(t, isObject, err == nil, "%q: %v", doc, err)
+		last := map[string]json.RawMessage{} // by names as encoding/json reads them
+		for _, m := range object {
+			last[string([]rune(string(m.Name)))] = m.Value
+			var text string
+			isText := m.Value[0] == '"' && assert.NoError(t, json.Unmarshal(m.Value, &text), doc)
+			read, ok := String(m.Value)
+			assert.Equal(t, isText, ok, doc)
+			assert.Equal(t, text, read, doc)
+		}
+		if isObject {
+			assert.Equal(t, want, last, doc)
+		}
+	})
+}
