@@ -1,5 +1,5 @@
 // Package retryafter reads the header Retry-After in every form that services
-// and proxies send. The tests of the client, in faults_test.go, are its tests.
+// and proxies send.
 package retryafter
 
 import (
