@@ -11,31 +11,21 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-const (
-	s = time.Second
-	h = time.Hour
-)
+const s, h = time.Second, time.Hour
 
 // The endpoints that the scenes call.
 var message, read, create, warmUp = spec.SendMessage, spec.GetAgent, spec.CreateAgent, spec.WarmUp
-
-// scene is a test of a cool-down, step by step.
-type scene struct {
-	name   string
-	random float64 // for jitter
-	steps  []step
-}
 
 // step is a moment at which calls of an endpoint wait. goes of them are granted, and the
 // service answers each at once with answer; nil: not yet. If goes is 0, answer is for the
 // calls that are under way. After that no call is granted before until.
 type step struct {
-	at      time.Duration
-	call    *spec.Endpoint
-	waiting int
-	goes    int
-	answer  *Outcome
-	until   time.Duration // 0: not checked
+	says          string
+	at            time.Duration
+	call          *spec.Endpoint
+	waiting, goes int
+	answer        *Outcome
+	until         time.Duration // 0: not checked
 }
 
 // Outcomes of a call: the service accepts it; it is never sent.
@@ -54,121 +44,15 @@ func grown(gap time.Duration) time.Duration { return gap * 5 / 4 }
 // The second wait, of a second, has little of the first one's jitter.
 const second = s + (s/10+s/4)/32
 
-var scenes = []scene{
-	{name: "one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", steps: []step{
-		{call: message, waiting: 1, goes: 1, answer: refuses("k", 20*s), until: 20 * s},
-		{at: 20 * s, call: message, waiting: 99, goes: 1, until: 21 * s}, // an answer is waited for, but no longer than a second
-		{at: 20 * s, call: message, waiting: 99, answer: passes},
-		{at: 20 * s, call: message, waiting: 99, goes: 2, until: 21 * s},
-		{at: 20 * s, call: message, waiting: 99, answer: passes},
-		{at: 20 * s, call: message, waiting: 99, goes: 4, until: 21 * s},
-		{at: 20 * s, call: message, waiting: 99, answer: passes},
-		{at: 20 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 70*s), until: 90 * s},
-		{at: 90 * s, call: message, waiting: 99, goes: 7, answer: passes, until: 100 * s}, // 7 passed in 70 s
-		{at: 100 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 100*s + shrunk(10*s, 1)},
-		{at: 110 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 110*s + shrunk(shrunk(10*s, 1), 2)},
-		{at: 110 * s, call: message, waiting: 1, until: 111 * s}, // a lone caller is not held up by the pace of many
-		{at: 111 * s, call: message, waiting: 1, goes: 1, answer: passes},
-		{at: 111 * s, call: message, waiting: 99, goes: 9, answer: passes}, // the pace is forgotten
-	}},
-	{name: "an opening teaches the next one", steps: []step{
-		{call: message, waiting: 1, goes: 1, answer: refuses("k", 60*s), until: 60 * s},
-		{at: 60 * s, call: message, waiting: 99, goes: 60, answer: passes},
-		{at: 60 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 60*s), until: 120 * s},
-		{at: 120 * s, call: message, waiting: 99, goes: 60, answer: passes, until: 121 * s}, // 60 passed in a minute
-		{at: 121 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 59*s), until: 180 * s},
-		{at: 180 * s, call: message, waiting: 99, goes: 12, answer: passes},
-		{at: 180 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 60*s), until: 240 * s},
-		{at: 240 * s, call: message, waiting: 99, goes: 30, answer: passes, until: 245 * s}, // 12 did: others were quicker, so half of 60 may go
-		{at: 245 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 55*s), until: 300 * s},
-		{at: 300 * s, call: message, waiting: 99, goes: 30, answer: passes, until: 302 * s},
-		{at: 302 * s, call: message, waiting: 99, goes: 1, answer: passes}, // 31 passed in 512 s: the gap grows by a quarter at most
-		{at: 304 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 508*s), until: 812 * s},
-		{at: 812 * s, call: message, waiting: 99, goes: 31, answer: passes, until: 812*s + grown(508*s/256)},
-		{at: 815 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 59*s), until: 874 * s}, // 31 passed in 62 s: a gap of 2 s
-		{at: 874 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 60*s), until: 934 * s}, // nobody did: it grows by a quarter
-		{at: 934 * s, call: message, waiting: 99, goes: 15, answer: passes, until: 934*s + grown(2*s)},
-	}},
-	{name: "a gap is 15 s at most", steps: []step{
-		{call: message, waiting: 1, goes: 1, answer: refuses("k", 10*s), until: 10 * s},
-		{at: 10 * s, call: message, waiting: 99, goes: 1, answer: passes},
-		{at: 10 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 50*s), until: 60 * s},
-		{at: 60 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 75 * s}, // one passed in 50 s
-	}},
-	{name: "who is not answered yet has got through", steps: []step{
-		{call: message, waiting: 1, goes: 1, answer: refuses("k", 10*s), until: 10 * s},
-		{at: 10 * s, call: message, waiting: 99, goes: 1, until: 11 * s},
-		{at: 11 * s, call: message, waiting: 99, goes: 1, until: 12 * s},
-		{at: 12 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 18*s), until: 30 * s},
-		{at: 30 * s, call: message, waiting: 99, goes: 2, answer: passes, until: 40 * s}, // two passed in 20 s
-	}},
-	{name: "an unsent call leaves its turn to another", steps: []step{
-		{call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
-		{at: s, call: message, waiting: 9, goes: 1, until: 2 * s},
-		{at: s, call: message, waiting: 9, answer: unsent},
-		{at: s, call: message, waiting: 9, goes: 1, until: 2 * s},
-	}},
-	{name: "who gets through ends the backoff", steps: []step{
-		{call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
-		{at: s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 2 * s},
-		{at: 2 * s, call: message, waiting: 1, goes: 1, answer: passes},
-		{at: 2 * s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 3 * s},
-		{at: 3 * s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 4 * s},
-	}},
-	{name: "a name joins the endpoints at which it was seen, and the longer wait counts", steps: []step{
-		{call: message, waiting: 1, goes: 1, answer: refuses("a", 10*s), until: 10 * s},
-		{call: read, waiting: 1, goes: 1, answer: refuses("a", 5*s), until: 10 * s},
-		{call: message, waiting: 1, until: 10 * s},
-		{call: message, waiting: 1, answer: refuses("day", 5*h), until: 5 * h}, // not tried before
-		{call: message, waiting: 1, answer: refuses("a", 10*s), until: 5 * h},
-	}},
-	{name: "without a name each endpoint is on its own", steps: []step{
-		{call: create, waiting: 1, goes: 1, answer: refuses("", 10*s), until: 10 * s},
-		{call: warmUp, waiting: 1, goes: 1, answer: refuses("", 20*s), until: 20 * s},
-		{at: 10 * s, call: create, waiting: 1, goes: 1, answer: passes},
-		{at: 10 * s, call: warmUp, waiting: 1, until: 20 * s},
-	}},
-	{name: "who only shares a name tries after 1, 2, 4 seconds and so on, who was refused not at all", steps: []step{
-		{call: message, waiting: 1, goes: 1, answer: refuses("rate_limited", s), until: s},
-		{at: s, call: message, waiting: 1, goes: 1, answer: passes},
-		{at: s, call: create, waiting: 1, goes: 1, answer: refuses("rate_limited", 3*h), until: 3*h + s},
-		{at: s, call: message, waiting: 9, until: 2 * s},
-		{at: 2 * s, call: message, waiting: 9, goes: 1, until: 4 * s},
-		{at: 4 * s, call: message, waiting: 9, goes: 1, until: 8 * s},
-		{at: 8 * s, call: message, waiting: 9, goes: 1, until: 16 * s},
-		{at: 16 * s, call: message, waiting: 9, goes: 1, until: 32 * s},
-		{at: 32 * s, call: message, waiting: 9, goes: 1, until: 64 * s},
-		{at: 64 * s, call: message, waiting: 9, goes: 1, until: 124 * s},
-		{at: 124 * s, call: message, waiting: 9, goes: 1, answer: passes},
-		{at: 124 * s, call: message, waiting: 9, goes: 9, answer: passes}, // it has left
-		{at: 124 * s, call: create, waiting: 1, until: 3*h + s},
-		{at: 3*h + s, call: create, waiting: 1, goes: 1, answer: passes},
-		{at: 3*h + s, call: message, waiting: 1, goes: 1, answer: refuses("rate_limited", 9*s), until: 3*h + 10*s}, // back under the name
-		{at: 3*h + s, call: create, waiting: 1, until: 3*h + 2*s},
-	}},
-	// Jitter makes the first wait longer than the second try would come.
-	{name: "nobody who shares a name tries before a short wait is over, but where the gate backs off", random: 1, steps: []step{
-		{call: message, waiting: 1, goes: 1, answer: refuses("k", s)},
-		{call: read, waiting: 1, goes: 1, answer: refuses("k", s)},
-		{at: h, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: h + second},
-		{at: h + second, call: message, waiting: 9, goes: 1, answer: refuses("k", s)},
-		{at: h + second, call: message, waiting: 9, until: h + second + 5*s/2}, // 2 s, and a quarter of jitter
-		{at: h + second, call: read, waiting: 9, until: h + second + 2*s},
-		{at: h + second + 2*s, call: read, waiting: 9, goes: 1},
-		{at: h + second + 5*s/2, call: message, waiting: 9, goes: 1, answer: refuses("k", 80*s), until: h + second + 5*s/2 + 80*s + (8*s+s/4)/32}, // a Retry-After beyond the backoff
-	}},
-}
-
 // played is a cool-down, and the calls that it let go and that are not answered yet.
 type played struct {
 	*CoolDown
-	now      time.Duration
 	underWay map[*spec.Endpoint][]*Waiter
 }
 
 func play(random float64) *played {
 	rule := NewCoolDown(func() float64 { return random }).rule.(*CoolDown)
-	return &played{rule, h, map[*spec.Endpoint][]*Waiter{}}
+	return &played{rule, map[*spec.Endpoint][]*Waiter{}}
 }
 
 // sort is for a call that has all the time there is.
@@ -178,51 +62,154 @@ func (p *played) sort(call *spec.Endpoint) *Waiter {
 	return w
 }
 
-// ask asks for the first of the waiting calls.
-func (p *played) ask(call *spec.Endpoint, waiting int) Schedule {
+// ask asks at a time for the first of the waiting calls.
+func (p *played) ask(at time.Duration, call *spec.Endpoint, waiting int) Schedule {
 	w := p.sort(call)
 	p.engine.queues[w.Class] = &queue{line: line{calls: make([]*Waiter, waiting)}}
-	schedule := p.Ask(p.now, w, waiting)
+	schedule := p.Ask(h+at, w, waiting)
 	for _, w.Grant = range schedule.Grants {
 		p.underWay[call] = append(p.underWay[call], w)
 	}
 	return schedule
 }
 
-// answer ends the calls that are under way.
-func (p *played) answer(call *spec.Endpoint, o Outcome) (news bool) {
-	if p.underWay[call] == nil { // the call went before the limit closed
-		p.underWay[call] = []*Waiter{{Endpoint: call}}
+// answer ends the call that went last.
+func (p *played) answer(at time.Duration, call *spec.Endpoint, o *Outcome) (news bool) {
+	w := &Waiter{Endpoint: call} // it went before the limit closed
+	if last := len(p.underWay[call]) - 1; last >= 0 {
+		w, p.underWay[call] = p.underWay[call][last], p.underWay[call][:last]
 	}
-	for _, w := range p.underWay[call] {
-		news = p.Done(p.now, w, o)
-	}
-	delete(p.underWay, call)
-	return news
+	return p.Done(h+at, w, *o)
 }
 
+// Each rule of a cool-down is a story.
 func TestCoolDown(t *testing.T) {
-	for _, scene := range scenes {
+	for _, scene := range []struct {
+		name   string
+		random float64 // for jitter
+		steps  []step
+	}{
+		{"one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", 0, []step{
+			{"a call is refused for 20 s", 0, message, 1, 1, refuses("k", 20*s), 20 * s},
+			{"one goes, whose answer is waited for a second", 20 * s, message, 99, 1, nil, 21 * s},
+			{"the first passes", 20 * s, message, 99, 0, passes, 0},
+			{"two more go", 20 * s, message, 99, 2, nil, 21 * s},
+			{"both pass", 20 * s, message, 99, 0, passes, 0},
+			{"four more go", 20 * s, message, 99, 4, nil, 21 * s},
+			{"all pass", 20 * s, message, 99, 0, passes, 0},
+			{"the eighth is refused", 20 * s, message, 99, 1, refuses("k", 70*s), 90 * s},
+			{"as many go as then, and 7 in 70 s is a gap of 10 s", 90 * s, message, 99, 7, passes, 100 * s},
+			{"one goes after the gap, which shrinks", 100 * s, message, 99, 1, passes, 100*s + shrunk(10*s, 1)},
+			{"and shrinks more", 110 * s, message, 99, 1, passes, 110*s + shrunk(shrunk(10*s, 1), 2)},
+			{"a lone caller is not held up by the pace of many", 110 * s, message, 1, 0, nil, 111 * s},
+			{"it goes after a second", 111 * s, message, 1, 1, passes, 0},
+			{"and the pace is forgotten", 111 * s, message, 99, 9, passes, 0},
+		}},
+		{"an opening teaches the next one", 0, []step{
+			{"a call is refused for 60 s", 0, message, 1, 1, refuses("k", 60*s), 60 * s},
+			{"all pass in the first opening", 60 * s, message, 99, 60, passes, 0},
+			{"but the 61st is refused", 60 * s, message, 99, 1, refuses("k", 60*s), 120 * s},
+			{"60 passed in 60 s, so 60 go at once and one a second", 120 * s, message, 99, 60, passes, 121 * s},
+			{"the next is refused", 121 * s, message, 99, 1, refuses("k", 59*s), 180 * s},
+			{"12 pass", 180 * s, message, 99, 12, passes, 0},
+			{"others were quicker, so the next is refused", 180 * s, message, 99, 1, refuses("k", 60*s), 240 * s},
+			{"half of 60 go at once, and 12 in 60 s is a gap of 5 s", 240 * s, message, 99, 30, passes, 245 * s},
+			{"the next is refused", 245 * s, message, 99, 1, refuses("k", 55*s), 300 * s},
+			{"30 passed in 60 s, so the gap is 2 s", 300 * s, message, 99, 30, passes, 302 * s},
+			{"one more passes", 302 * s, message, 99, 1, passes, 0},
+			{"the next is refused for long", 304 * s, message, 99, 1, refuses("k", 508*s), 812 * s},
+			{"31 passed in 512 s, but the gap grows by a quarter at most", 812 * s, message, 99, 31, passes, 812*s + grown(508*s/256)},
+			{"the next is refused", 815 * s, message, 99, 1, refuses("k", 59*s), 874 * s},
+			{"31 passed in 62 s, so the gap is 2 s again", 874 * s, message, 99, 1, refuses("k", 60*s), 934 * s},
+			{"nobody passed, so the gap grows by a quarter", 934 * s, message, 99, 15, passes, 934*s + grown(2*s)},
+		}},
+		{"a gap is 15 s at most", 0, []step{
+			{"a call is refused for 10 s", 0, message, 1, 1, refuses("k", 10*s), 10 * s},
+			{"one passes", 10 * s, message, 99, 1, passes, 0},
+			{"the next is refused for 50 s", 10 * s, message, 99, 1, refuses("k", 50*s), 60 * s},
+			{"one passed in 50 s", 60 * s, message, 99, 1, passes, 75 * s},
+		}},
+		{"who is not answered yet has got through", 0, []step{
+			{"a call is refused for 10 s", 0, message, 1, 1, refuses("k", 10*s), 10 * s},
+			{"one goes", 10 * s, message, 99, 1, nil, 11 * s},
+			{"another one goes", 11 * s, message, 99, 1, nil, 12 * s},
+			{"the third is refused", 12 * s, message, 99, 1, refuses("k", 18*s), 30 * s},
+			{"two passed in 20 s", 30 * s, message, 99, 2, passes, 40 * s},
+		}},
+		{"an unsent call leaves its turn to another", 0, []step{
+			{"a call is refused for a second", 0, message, 1, 1, refuses("k", s), s},
+			{"one goes", s, message, 9, 1, nil, 2 * s},
+			{"but is not sent", s, message, 9, 0, unsent, 0},
+			{"another one goes", s, message, 9, 1, nil, 2 * s},
+		}},
+		{"who gets through ends the backoff", 0, []step{
+			{"a call is refused for a second", 0, message, 1, 1, refuses("k", s), s},
+			{"and again", s, message, 1, 1, refuses("k", s), 2 * s},
+			{"it gets through", 2 * s, message, 1, 1, passes, 0},
+			{"the next is refused for a second", 2 * s, message, 1, 1, refuses("k", s), 3 * s},
+			{"and again, for no longer", 3 * s, message, 1, 1, refuses("k", s), 4 * s},
+		}},
+		{"a name joins the endpoints at which it was seen, and the longer wait counts", 0, []step{
+			{"a message is refused for 10 s", 0, message, 1, 1, refuses("a", 10*s), 10 * s},
+			{"a read under the same name for 5 s, but waits for 10 s", 0, read, 1, 1, refuses("a", 5*s), 10 * s},
+			{"so does a message", 0, message, 1, 0, nil, 10 * s},
+			{"under another name for 5 h, before which none tries", 0, message, 1, 0, refuses("day", 5*h), 5 * h},
+			{"a shorter wait under the first name changes nothing", 0, message, 1, 0, refuses("a", 10*s), 5 * h},
+		}},
+		{"without a name each endpoint is on its own", 0, []step{
+			{"a creation is refused for 10 s", 0, create, 1, 1, refuses("", 10*s), 10 * s},
+			{"a warm-up for 20 s", 0, warmUp, 1, 1, refuses("", 20*s), 20 * s},
+			{"the creation goes", 10 * s, create, 1, 1, passes, 0},
+			{"the warm-up waits", 10 * s, warmUp, 1, 0, nil, 20 * s},
+		}},
+		{"who only shares a name tries after 1, 2, 4 seconds and so on, who was refused not at all", 0, []step{
+			{"a message is refused", 0, message, 1, 1, refuses("rate_limited", s), s},
+			{"and passes", s, message, 1, 1, passes, 0},
+			{"a creation is refused for 3 h", s, create, 1, 1, refuses("rate_limited", 3*h), 3*h + s},
+			{"a message shares the name", s, message, 9, 0, nil, 2 * s},
+			{"one tries after 1 s", 2 * s, message, 9, 1, nil, 4 * s},
+			{"after 2 s", 4 * s, message, 9, 1, nil, 8 * s},
+			{"after 4 s", 8 * s, message, 9, 1, nil, 16 * s},
+			{"after 8 s", 16 * s, message, 9, 1, nil, 32 * s},
+			{"after 16 s", 32 * s, message, 9, 1, nil, 64 * s},
+			{"after 32 s, and then after a minute at most", 64 * s, message, 9, 1, nil, 124 * s},
+			{"one passes", 124 * s, message, 9, 1, passes, 0},
+			{"messages have left the name", 124 * s, message, 9, 9, passes, 0},
+			{"a creation waits", 124 * s, create, 1, 0, nil, 3*h + s},
+			{"and passes", 3*h + s, create, 1, 1, passes, 0},
+			{"a message is back under the name", 3*h + s, message, 1, 1, refuses("rate_limited", 9*s), 3*h + 10*s},
+			{"and a creation shares it", 3*h + s, create, 1, 0, nil, 3*h + 2*s},
+		}},
+		// Jitter makes the first wait longer than the second try would come.
+		{"nobody who shares a name tries before a short wait is over, but where the gate backs off", 1, []step{
+			{"a message is refused", 0, message, 1, 1, refuses("k", s), 0},
+			{"a read too", 0, read, 1, 1, refuses("k", s), 0},
+			{"the message once more", h, message, 9, 1, refuses("k", s), h + second},
+			{"and once more", h + second, message, 9, 1, refuses("k", s), 0},
+			{"it waits for 2 s, and a quarter of jitter", h + second, message, 9, 0, nil, h + second + 5*s/2},
+			{"a read tries after 2 s", h + second, read, 9, 0, nil, h + second + 2*s},
+			{"it goes", h + second + 2*s, read, 9, 1, nil, 0},
+			{"a Retry-After counts beyond the backoff", h + second + 5*s/2, message, 9, 1, refuses("k", 80*s), h + second + 5*s/2 + 80*s + (8*s+s/4)/32},
+		}},
+	} {
 		t.Run(scene.name, func(t *testing.T) {
 			p := play(scene.random)
-			for i, step := range scene.steps {
-				p.now = h + step.at
+			for _, step := range scene.steps {
 				for n := range step.goes {
-					earlier := p.underWay[step.call]
-					delete(p.underWay, step.call)
-					require.NotEmpty(t, p.ask(step.call, step.waiting).Grants, "step %d, call %d", i+1, n+1)
+					require.Len(t, p.ask(step.at, step.call, step.waiting).Grants, 1, "%s: call %d of %d", step.says, n+1, step.goes)
 					if step.answer != nil {
-						p.answer(step.call, *step.answer)
+						p.answer(step.at, step.call, step.answer)
 					}
-					p.underWay[step.call] = append(earlier, p.underWay[step.call]...)
 				}
 				if step.goes == 0 && step.answer != nil {
-					p.answer(step.call, *step.answer)
+					for range max(1, len(p.underWay[step.call])) {
+						p.answer(step.at, step.call, step.answer)
+					}
 				}
 				if step.until > 0 {
-					schedule := p.ask(step.call, step.waiting)
-					assert.Empty(t, schedule.Grants, "step %d", i+1)
-					assert.Equal(t, step.until, schedule.Again-h, "step %d", i+1)
+					schedule := p.ask(step.at, step.call, step.waiting)
+					assert.Empty(t, schedule.Grants, step.says)
+					assert.Equal(t, step.until, schedule.Again-h, "%s: until when no other goes", step.says)
 				}
 			}
 		})
@@ -233,31 +220,33 @@ func TestCoolDown(t *testing.T) {
 // meanwhile: that call has to wait (interface 8.3).
 func TestRefusedDuringATrial(t *testing.T) {
 	p := play(0)
-	p.answer(read, *refuses("k", s)) // so that read and message share the name
-	p.now += s
-	p.ask(read, 1)
-	p.answer(message, *refuses("k", 60*s))
-	p.now += s
-	assert.Len(t, p.ask(read, 1).Grants, 1, "the trial")
-	p.Done(p.now, p.sort(read), *refuses("k", 60*s))
-	p.answer(read, *passes)
-	assert.Equal(t, p.now+60*s, p.ask(read, 1).Again)
+	p.answer(0, read, refuses("k", s)) // so that read and message share the name
+	p.ask(s, read, 1)
+	p.answer(s, message, refuses("k", 60*s))
+	assert.Len(t, p.ask(2*s, read, 1).Grants, 1, "the trial")
+	p.Done(h+2*s, p.sort(read), *refuses("k", 60*s))
+	p.answer(2*s, read, passes)
+	assert.Equal(t, h+62*s, p.ask(2*s, read, 1).Again)
 }
 
 // A creation with a provider key spends what one without spends, so it waits too (interface
 // 8.3). A creation without a key does not wait for the limit on BYOK sets.
 func TestRefusedCreation(t *testing.T) {
-	for _, keyed := range [][2]bool{{false, true}, {true, true}, {true, false}} { // whether the refused creation, and the next, have a key
-		p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: keyed[1], MaxWait: never / 4, attempt: attempt{deadline: never}}
-		p.Done(p.now, &Waiter{Endpoint: create, SetsBYOK: keyed[0]}, *refuses("", h))
-		p.now += h / 2
-		assert.Equal(t, keyed[1], p.Sort(t.Context(), w) && p.Ask(p.now, w, 1).Grants == nil, keyed)
+	for _, tt := range []struct{ refusedHasKey, nextHasKey, waits bool }{
+		{false, true, true},
+		{true, true, true},
+		{true, false, false},
+	} {
+		p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: tt.nextHasKey, MaxWait: never / 4, attempt: attempt{deadline: never}}
+		p.Done(h, &Waiter{Endpoint: create, SetsBYOK: tt.refusedHasKey}, *refuses("", h))
+		waits := p.Sort(t.Context(), w) && p.Ask(h+h/2, w, 1).Grants == nil
+		assert.Equal(t, tt.waits, waits, "%+v", tt)
 	}
 }
 
-// TestJitter checks the jitter, which keeps programs that were refused together apart: up to
-// a tenth of the wait and a quarter of a second, but at most half of the time that the call
-// has left. It does not delay Opens, by which calls are refused.
+// Jitter keeps programs that were refused together apart: up to a tenth of the wait and a
+// quarter of a second, but at most half of the time that the call has left. It does not delay
+// Opens, by which calls are refused.
 func TestJitter(t *testing.T) {
 	for _, tt := range []struct{ deadline, maxWait, want time.Duration }{
 		{never, never / 4, 22*s + s/4},
@@ -267,22 +256,22 @@ func TestJitter(t *testing.T) {
 		{never, s, 20 * s},
 	} {
 		p := play(1)
-		p.answer(message, *refuses("k", 20*s))
+		p.answer(0, message, refuses("k", 20*s))
 		w := p.sort(message)
-		w.deadline, w.MaxWait = p.now+tt.deadline, tt.maxWait
-		schedule := p.Ask(p.now, w, 1)
-		assert.Equal(t, tt.want, schedule.Again-p.now, "%+v", tt)
-		assert.Equal(t, p.now+20*s, schedule.Opens, "%+v", tt)
+		w.deadline, w.MaxWait = h+tt.deadline, tt.maxWait
+		schedule := p.Ask(h, w, 1)
+		assert.Equal(t, tt.want, schedule.Again-h, "%+v", tt)
+		assert.Equal(t, h+20*s, schedule.Opens, "%+v", tt)
 		assert.Equal(t, "k", schedule.Key, "%+v", tt)
 	}
 }
 
-// TestNews checks that the begin of a cool-down is news, and each second that is added.
+// The begin of a cool-down is news, and each second that is added.
 func TestNews(t *testing.T) {
 	p := play(0)
-	for _, step := range []struct {
+	for _, tt := range []struct {
 		at, asked time.Duration
-		news      bool
+		want      bool
 	}{
 		{0, 10 * s, true},
 		{0, 10 * s, false},
@@ -292,8 +281,7 @@ func TestNews(t *testing.T) {
 		{1100 * time.Millisecond, 10 * s, false},
 		{3 * s, 10 * s, true},
 	} {
-		p.now = h + step.at
-		assert.Equal(t, step.news, p.answer(read, *refuses("k", step.asked)), "%+v", step)
+		assert.Equal(t, tt.want, p.answer(tt.at, read, refuses("k", tt.asked)), "%+v", tt)
 	}
 }
 
@@ -301,33 +289,27 @@ func TestNews(t *testing.T) {
 // endpoints are quick all the time.
 func TestOpenGateIsForgotten(t *testing.T) {
 	p := play(0)
-	held := func(e *spec.Endpoint) bool { return p.Sort(t.Context(), &Waiter{Endpoint: e}) }
-	p.answer(read, *refuses("k", s))
-	assert.True(t, held(read))
-	assert.False(t, held(message))
-	p.now += s
-	p.ask(read, 1)
-	p.answer(read, *passes)
-	p.now += s
-	p.ask(read, 1)
-	assert.False(t, held(read))
+	asks := func(e *spec.Endpoint) bool { return p.Sort(t.Context(), &Waiter{Endpoint: e}) }
+	p.answer(0, read, refuses("k", s))
+	assert.True(t, asks(read), "a read after its refusal")
+	assert.False(t, asks(message), "a message after the refusal of a read")
+	p.ask(s, read, 1)
+	p.answer(s, read, passes)
+	p.ask(2*s, read, 1)
+	assert.False(t, asks(read), "a read a second after the last one")
 }
 
 // A call that passes in one class counts for the patience of a class that waits under the
 // same name, because the limit may be the same.
 func TestTrialThatPassesKeepsOthersPatient(t *testing.T) {
 	p := play(0)
-	p.answer(message, *refuses("k", s))
-	p.now += s
-	p.ask(message, 1)
-	p.answer(message, *passes)
-	p.answer(create, *refuses("k", h))
-	p.now += s
-	p.ask(message, 1)
-	p.answer(message, *passes)
-	passed := p.now
-	p.now += h
-	p.ask(create, 1)
-	p.answer(create, *refuses("k", h))
-	assert.Equal(t, passed, p.ask(create, 1).RefusedSince)
+	p.answer(0, message, refuses("k", s))
+	p.ask(s, message, 1)
+	p.answer(s, message, passes)
+	p.answer(s, create, refuses("k", h))
+	p.ask(2*s, message, 1)
+	p.answer(2*s, message, passes)
+	p.ask(h+2*s, create, 1)
+	p.answer(h+2*s, create, refuses("k", h))
+	assert.Equal(t, h+2*s, p.ask(h+2*s, create, 1).RefusedSince)
 }
