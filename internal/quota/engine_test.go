@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -38,42 +39,69 @@ func TestUnlimitedCallIsFree(t *testing.T) {
 	held.mu.Lock()
 	defer held.mu.Unlock()
 	ctx, w := t.Context(), reading()
-	for _, e := range []*Engine{held, nil} {
-		assert.Zero(t, testing.AllocsPerRun(1000, func() {
-			if err := e.Acquire(ctx, w); err != nil {
-				t.Error(err)
-			}
-			e.Done(w, Outcome{Sent: true})
-		}))
+	for name, e := range map[string]*Engine{"an engine": held, "nil": nil} {
+		var err error
+		allocs := testing.AllocsPerRun(1000, func() { err = cmp.Or(err, e.Acquire(ctx, w)); e.Done(w, Outcome{Sent: true}) })
+		assert.Zero(t, allocs, name)
+		assert.NoError(t, err, name)
 	}
 }
 
-// crowds are callers that the service refuses. The engine lets them try less and less often,
-// a small crowd less often than a large one, and never before Retry-After. All give up once
-// nobody has got through for five minutes. If one gets through, the others keep waiting.
-var crowds = []struct {
-	name    string
-	callers int
-	within  time.Duration // the deadline, in place of MaxWait and patience; 0: none
-	asked   time.Duration // Retry-After
-	through time.Duration // when one gets through; 0: never
-	sent    []int         // seconds of the first requests after the burst
-	over    time.Duration // when the last one gives up
-}{
-	{"one caller waits twice as long each time, up to 64 s", 1, 0, s, 0, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 300}, 300 * s},
-	{"of four, one asks every 16 s at least", 4, 0, s, 0, []int{1, 2, 4, 8, 16, 32, 48, 64}, 300 * s},
-	{"of 500, one asks every 5 s at least", 500, 0, s, 0, []int{1, 2, 4, 8, 13, 18}, 303 * s},
-	{"nobody asks before Retry-After", 500, 0, 30 * s, 0, []int{30, 60, 90}, 300 * s},
-	{"a wait beyond MaxWait is not begun", 1, 0, time.Hour, 0, nil, 0},
-	{"a deadline cuts the last wait, which leaves a second for the answer", 1, 300 * s, s, 0, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 299}, 299 * s},
-	{"one who gets through keeps all others waiting", 20, 0, 30 * s, 299 * s, []int{30, 60}, 600 * s},
-}
-
+// The engine lets callers that the service refuses try less and less often, a small crowd
+// less often than a large one, and never before Retry-After. All give up once nobody has got
+// through for five minutes. If one gets through, the others keep waiting.
 func TestPatience(t *testing.T) {
-	for _, tt := range crowds {
+	for _, tt := range []struct {
+		name          string
+		callers       int
+		within, asked time.Duration // the deadline in place of MaxWait and patience, if not 0; Retry-After
+		through, over time.Duration // when one gets through, if not 0; when the last one gives up
+		sent          []int         // seconds of the first requests after the burst
+	}{
+		{"one caller waits twice as long each time, up to 64 s", 1, 0, s, 0, 300 * s, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 300}},
+		{"of four, one asks every 16 s at least", 4, 0, s, 0, 300 * s, []int{1, 2, 4, 8, 16, 32, 48, 64}},
+		{"of 500, one asks every 5 s at least", 500, 0, s, 0, 303 * s, []int{1, 2, 4, 8, 13, 18}},
+		{"nobody asks before Retry-After", 500, 0, 30 * s, 0, 300 * s, []int{30, 60, 90}},
+		{"a wait beyond MaxWait is not begun", 1, 0, h, 0, 0, nil},
+		{"a deadline cuts the last wait, which leaves a second for the answer", 1, 300 * s, s, 0, 299 * s, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 299}},
+		{"one who gets through keeps all others waiting", 20, 0, 30 * s, 299 * s, 600 * s, []int{30, 60}},
+	} {
 		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
-			sent := refuseAll(t, tt.callers, tt.within, tt.asked, tt.through)
+			e, began := NewCoolDown(func() float64 { return 0 }), time.Now()
+			var mu sync.Mutex
+			var sent []int
+			through := tt.through
+			answer := func() Outcome {
+				mu.Lock()
+				defer mu.Unlock()
+				at := time.Since(began)
+				if at > 0 {
+					sent = append(sent, int(at.Seconds()))
+				}
+				if through > 0 && at >= through {
+					through = 0
+					return *passes
+				}
+				return *refuses("k", tt.asked)
+			}
+			var group sync.WaitGroup
+			for range tt.callers {
+				group.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tt.within, math.MaxInt64))
+					defer cancel()
+					w := reading()
+					if tt.within > 0 {
+						w.MaxWait, w.Patience = math.MaxInt64, math.MaxInt64
+					}
+					for e.Acquire(ctx, w) == nil {
+						e.Done(w, answer())
+						if _, refusal := e.Forecast(ctx, w); refusal != nil || !w.Returns {
+							return
+						}
+					}
+				})
+			}
+			group.Wait()
 			assert.Equal(t, tt.sent, sent[:min(len(sent), len(tt.sent))], tt.name)
 			assert.Equal(t, tt.over, time.Since(began), tt.name)
 		})
@@ -101,46 +129,6 @@ func TestStreamOfCalls(t *testing.T) {
 	}
 }
 
-// refuseAll refuses callers until each has given up, except one that gets through. It
-// returns when requests came after the burst, in seconds.
-func refuseAll(t *testing.T, callers int, within, asked, through time.Duration) (sent []int) {
-	e, began := NewCoolDown(func() float64 { return 0 }), time.Now()
-	var mu sync.Mutex
-	answer := func() Outcome {
-		mu.Lock()
-		defer mu.Unlock()
-		at := time.Since(began)
-		if at > 0 {
-			sent = append(sent, int(at.Seconds()))
-		}
-		if through > 0 && at >= through {
-			through = 0
-			return Outcome{Sent: true}
-		}
-		return *refuses("k", asked)
-	}
-	var group sync.WaitGroup
-	for range callers {
-		group.Go(func() {
-			ctx, w := t.Context(), reading()
-			if within > 0 {
-				w.MaxWait, w.Patience = math.MaxInt64, math.MaxInt64
-				deadline, cancel := context.WithTimeout(ctx, within)
-				defer cancel()
-				ctx = deadline
-			}
-			for e.Acquire(ctx, w) == nil {
-				e.Done(w, answer())
-				if _, refusal := e.Forecast(ctx, w); refusal != nil || !w.Returns {
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	return sent
-}
-
 // badClock is ahead of the real clock, and panics once, at the n-th reading.
 type badClock struct {
 	RealClock
@@ -166,9 +154,9 @@ func (c *badClock) Sleep(ctx context.Context, d time.Duration) error {
 // The panic reaches the call that reads the clock, which leaves the line. Other calls wait
 // until the limit opens.
 func TestClockThatPanicsLeavesNoCallInLine(t *testing.T) {
-	for last := range 12 {
+	for nth := 1; nth <= 12; nth++ {
 		synctest.Test(t, func(t *testing.T) {
-			e, clock, began := closed(10*s), &badClock{readings: 1 + last}, time.Now()
+			e, clock, began := closed(10*s), &badClock{readings: nth}, time.Now()
 			leaves, leave := context.WithCancel(t.Context())
 			time.AfterFunc(5*s, leave)
 			var group sync.WaitGroup
@@ -180,9 +168,9 @@ func TestClockThatPanicsLeavesNoCallInLine(t *testing.T) {
 				synctest.Wait()
 			}
 			group.Wait()
-			assert.Zero(t, e.Waiting(false), "reading %d", 1+last)
+			assert.Zero(t, e.Waiting(false), "reading %d", nth)
 			assert.NoError(t, e.Acquire(t.Context(), reading()))
-			assert.LessOrEqual(t, time.Since(began), 11*s, "reading %d", 1+last)
+			assert.LessOrEqual(t, time.Since(began), 11*s, "reading %d", nth)
 		})
 	}
 }
@@ -192,14 +180,16 @@ func TestClockThatPanicsLeavesNoCallInLine(t *testing.T) {
 // may share a client. However often the clock changes, calls wait until the limit opens.
 func TestAnotherClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for by, forgets := range map[time.Duration]bool{-s: false, -s - 1: true, -h: true, 0: false, maxJump + 1: true} {
-			w := &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{by: by}}
-			assert.Equal(t, forgets, closed(2*h).Acquire(t.Context(), w) == nil, by)
+		for ahead, forgets := range map[time.Duration]bool{-h: true, -s - 1: true, -s: false, 0: false, maxJump + 1: true} {
+			w := &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{by: ahead}}
+			assert.Equal(t, forgets, closed(2*h).Acquire(t.Context(), w) == nil, "a clock that is %s ahead", ahead)
 		}
-		for i, e := 0, closed(s); i < 10; i++ {
-			w := &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{by: time.Duration(i%2) * 10 * maxJump}}
+		e := closed(s)
+		for _, ahead := range []time.Duration{0, 10 * maxJump, 0, 10 * maxJump} {
+			w := &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{by: ahead}}
 			e.Done(w, *refuses("k", s))
-			assert.True(t, e.Acquire(t.Context(), w) == nil && w.Waited == s, w.Waited)
+			assert.NoError(t, e.Acquire(t.Context(), w))
+			assert.Equal(t, s, w.Waited, "by a clock that is %s ahead", ahead)
 		}
 	})
 }
@@ -275,15 +265,14 @@ func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 // TestRulesThatFail checks that a rule that panics, or never grants, ends the calls that wait,
 // and is asked again for later calls.
 func TestRulesThatFail(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
+	for name, tt := range map[string]struct {
 		answer func() Schedule
 		want   error
 		asked  int // how often the rule is asked, give or take one
 	}{
-		{"a panic", func() Schedule { panic("rule") }, ErrPanic, 1},
-		{"the end of its goroutine", func() Schedule { runtime.Goexit(); return Schedule{} }, ErrPanic, 1},
-		{"no grant, ever, and no time", func() Schedule { return Schedule{} }, context.DeadlineExceeded, 1000},
+		"a panic":                     {func() Schedule { panic("rule") }, ErrPanic, 1},
+		"the end of its goroutine":    {func() Schedule { runtime.Goexit(); return Schedule{} }, ErrPanic, 1},
+		"no grant, ever, and no time": {func() Schedule { return Schedule{} }, context.DeadlineExceeded, 1000},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			rule := newStub(tt.answer)
@@ -291,11 +280,11 @@ func TestRulesThatFail(t *testing.T) {
 				rule.asked, rule.ended, rule.idle = 0, 0, 0
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				assert.ErrorIs(t, rule.engine.Acquire(ctx, &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{}}), tt.want, tt.name)
+				assert.ErrorIs(t, rule.engine.Acquire(ctx, &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{}}), tt.want, name)
 				synctest.Wait()
-				assert.InDelta(t, tt.asked, rule.asked, 1, tt.name)
-				assert.Equal(t, rule.asked, rule.ended, tt.name)
-				assert.Positive(t, rule.idle, tt.name)
+				assert.InDelta(t, tt.asked, rule.asked, 1, name)
+				assert.Equal(t, rule.asked, rule.ended, name)
+				assert.Positive(t, rule.idle, name)
 			}
 		})
 	}
@@ -373,7 +362,7 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 				require.Equal(t, others && before == waiting[at].round, others && after.last < before, "a tenant's last place is free again")
 				waiting = slices.Delete(waiting, at, at+1)
 			}
-			require.True(t, slices.Equal(waiting, l.calls), "seed %d", seed)
+			require.True(t, slices.Equal(waiting, l.calls), "seed %d: got %v, want %v", seed, l.calls, waiting)
 		}
 		for len(l.calls) > 0 {
 			l.remove(l.calls[0])
@@ -382,23 +371,35 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 	}
 }
 
-// TestReturns checks that a call that was refused, or gave its grant back, goes before new ones
-// until the service has accepted it.
+// A call that was refused, or gave its grant back, goes before new ones until the service has
+// accepted it.
 func TestReturns(t *testing.T) {
-	e, w := closed(0), reading()
-	for _, o := range []Outcome{{Sent: true, Refused: true}, {}, {Sent: true}} {
-		e.Done(w, o)
-		assert.Equal(t, o != Outcome{Sent: true}, w.Returns, o)
+	for outcome, want := range map[Outcome]bool{
+		{Sent: true, Refused: true}: true,
+		{Sent: false}:               true,
+		{Sent: true}:                false,
+	} {
+		w := reading()
+		w.Returns = !want
+		closed(0).Done(w, outcome)
+		assert.Equal(t, want, w.Returns, "%+v", outcome)
 	}
 }
 
-// TestPatienceEnds checks that a call is refused once nobody has got through for its patience
-// while it waited. At an open limit it tries again.
+// A call is refused once nobody has got through for its patience while it waited. At an open
+// limit it tries again.
 func TestPatienceEnds(t *testing.T) {
-	w := &Waiter{MaxWait: h, Patience: 5 * time.Minute, attempt: attempt{deadline: never}}
 	schedule := Schedule{Opens: h + s, Turn: h + s, RefusedSince: 1, RefusedUntil: h - s}
-	assert.NotNil(t, schedule.refusal(w, 0, h))
-	assert.Nil(t, schedule.refusal(w, 0, h+s))
-	w.limitedSince = h - 5*time.Minute
-	assert.Nil(t, schedule.refusal(w, 0, h))
+	for _, tt := range []struct {
+		limitedSince, now, patience time.Duration
+		refused                     bool
+	}{
+		{0, h, h - s - 1, true},
+		{0, h, h - s, false},
+		{0, h + s, h - s - 1, false},
+		{s, h, h - s - 1, false},
+	} {
+		w := &Waiter{MaxWait: h, Patience: tt.patience, limitedSince: tt.limitedSince, attempt: attempt{deadline: never}}
+		assert.Equal(t, tt.refused, schedule.refusal(w, 0, tt.now) != nil, "%+v", tt)
+	}
 }
