@@ -64,31 +64,29 @@ func TestBurstAtFirstAndAfterQuiet(t *testing.T) {
 
 // TestLongLimits checks that in each period as many calls go as the service allows, and then
 // few are refused: a trial or, if the service allows another number than the pacer knows,
-// one call of each of the eight callers. A limit that the service does not have costs some
-// seconds.
+// one call of each caller. A limit that the service does not have costs some seconds.
 func TestLongLimits(t *testing.T) {
-	for _, test := range []struct {
-		name        string
-		model       loadsim.Model
-		given, real int // calls an hour
-		span        time.Duration
-		most, least int // bounds on accepted calls
-		refused     int // at most
+	const callers, hours = 8, 5
+	for name, test := range map[string]struct {
+		model                loadsim.Model
+		given, real          int // calls an hour
+		span                 time.Duration
+		least, most, refused int // calls: accepted at least and at most, and refused at most
 	}{
-		{"3 an hour", loadsim.FromUse, 3, 3, 5 * h, 15, 15, 5},
-		{"fewer than the pacer was given", loadsim.Fixed, 50, 40, 5 * h, 200, 200, 8 * 5},
-		{"more than that", loadsim.Fixed, 40, 50, 5 * h, 250, 250, 8 * 5},
-		{"a limit that the service does not have", loadsim.FromUse, 3, 1000, 10 * time.Second, 1000, 200, 0},
-		{"a bucket of 50, refilled by 50 an hour", loadsim.Bucket, 50, 50, 5 * h, 300, 290, 300},
+		"3 an hour":                              {loadsim.FromUse, 3, 3, hours * h, 3 * hours, 3 * hours, hours},
+		"fewer than the pacer was given":         {loadsim.Fixed, 50, 40, hours * h, 40 * hours, 40 * hours, callers * hours},
+		"more than that":                         {loadsim.Fixed, 40, 50, hours * h, 50 * hours, 50 * hours, callers * hours},
+		"a limit that the service does not have": {loadsim.FromUse, 3, 1000, 10 * s, 200, 1000, 0},
+		"a bucket of 50, refilled by 50 an hour": {loadsim.Bucket, 50, 50, hours * h, 50*(hours+1) - 10, 50 * (hours + 1), 300},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := loadsim.Run(loadsim.Scenario{
-				Model: test.model, Span: test.span, Processes: 1, Loads: []loadsim.Load{{Workers: []int{8}}}, Latency: 40 * time.Millisecond,
+				Model: test.model, Span: test.span, Processes: 1, Loads: []loadsim.Load{{Workers: []int{callers}}}, Latency: 40 * time.Millisecond,
 				Limits: []pacer.Limit{{Max: test.given, Window: h}}, Real: []pacer.Limit{{Max: test.real, Window: h}},
 			}).Measure(0, test.span)
-			assert.LessOrEqual(t, m.Accepted, test.most, test.name)
-			assert.GreaterOrEqual(t, m.Accepted, test.least, test.name)
-			assert.LessOrEqual(t, m.Refused, test.refused, test.name)
+			assert.GreaterOrEqual(t, m.Accepted, test.least, name)
+			assert.LessOrEqual(t, m.Accepted, test.most, name)
+			assert.LessOrEqual(t, m.Refused, test.refused, name)
 		})
 	}
 }
@@ -206,42 +204,38 @@ func TestCallGoesEarlyAfterAnAnswer(t *testing.T) {
 func TestRefusalsWithoutACause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, began := newPacer(t, perMinute(60)), time.Now()
-		for i := range 300 {
-			permit := acquire(t, p, message)
-			if i%5 == 4 {
-				permit.Done(tooMany("overload", time.Second))
-			} else {
-				permit.Done(accepted)
+		for range 60 {
+			for range 4 {
+				acquire(t, p, message).Done(accepted)
 			}
+			acquire(t, p, message).Done(tooMany("overload", time.Second))
 		}
 		assert.Less(t, time.Since(began), 15*time.Minute)
 	})
 }
 
-// TestRefusalsThatTeachNothing has refusals that close the limit, but do not lower the level.
+// A refusal that says little about the limit closes it, but does not lower the level.
 func TestRefusalsThatTeachNothing(t *testing.T) {
 	for name, test := range map[string]struct {
-		after   time.Duration // since the start
-		attempt agentmessaging.LimitedAttempt
-		late    time.Duration // that the answer comes
-		wait    time.Duration
+		attempt              agentmessaging.LimitedAttempt
+		sentAt, answer, wait time.Duration // since the start, after that, and the Retry-After
 	}{
-		"in the first minute":    {30 * time.Second, patient(), 0, 20 * time.Second},
-		"of a late call":         {2 * time.Minute, patient(), 31 * time.Second, 20 * time.Second},
-		"of a single operation":  {2 * time.Minute, creation, 0, 20 * time.Second},
-		"too long for the limit": {2 * time.Minute, patient(), 0, 62 * time.Second},
+		"in the first minute":    {patient(), 30 * s, 0, 20 * s},
+		"of a late call":         {patient(), 120 * s, 31 * s, 20 * s},
+		"of a single operation":  {creation, 120 * s, 0, 20 * s},
+		"too long for the limit": {patient(), 120 * s, 0, 62 * s},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPacer(t, pacer.PreviewLimits())
-			fill(t, p, test.after)
+			fill(t, p, test.sentAt)
 			permit := acquire(t, p, test.attempt)
-			time.Sleep(test.late)
+			time.Sleep(test.answer)
 			permit.Done(tooMany("", test.wait))
 			for i, l := range p.State().Limits {
 				assert.EqualValues(t, pacer.PreviewLimits()[i].Max, l.Level, "%s: %s", name, l.Key)
 			}
 			_, wait := ask(t, p, test.attempt)
-			assert.InDelta(t, test.wait, wait, float64(2*time.Second), name)
+			assert.InDelta(t, test.wait, wait, float64(2*s), name)
 		})
 	}
 }
@@ -277,11 +271,9 @@ func TestSetLimits(t *testing.T) {
 func TestSetLimitsKeepsTheCountOfAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, []pacer.Limit{{Key: "hour", Max: 9, Window: time.Hour}})
-		for range 8 {
-			acquire(t, p, message)
-		}
+		sent := use(t, p, message)
 		require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "hour", Max: 3, Window: time.Hour}}))
-		assert.Equal(t, 8, p.State().Limits[0].Used)
+		assert.Equal(t, sent, p.State().Limits[0].Used)
 		begin := time.Now()
 		acquire(t, p, message)
 		acquire(t, p, message)
@@ -359,35 +351,31 @@ func TestWhoShares(t *testing.T) {
 	})
 }
 
-// rejection is an attempt that the service refuses with a Retry-After.
-type rejection struct {
-	attempt agentmessaging.LimitedAttempt
-	wait    time.Duration
-}
-
 const s, h = time.Second, time.Hour
 
-// heldBack are refusals in order, and how long each kind of call waits after them.
-var heldBack = []struct {
-	key                                string
-	refused                            []rejection
-	message, creation, withKey, warmUp time.Duration
-}{
-	{"", []rejection{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-	{"key_minute", []rejection{{creation, 8 * h}}, 0, 8 * h, 8 * h, 0},
-	{"", []rejection{{message, 8 * h}}, 8 * h, 8 * h, 8 * h, 8 * h},
-	{"", []rejection{{creation, 8 * h}, {message, 3 * h}}, 3 * h, 8 * h, 8 * h, 3 * h}, // a wrong guess costs one message
-	{"", []rejection{{warmUp, 60 * s}, {warmUp, h}, {warmUp, 0}}, 0, 0, 0, h},
-	{"", []rejection{{warmUp, 0}}, 0, 0, 0, s},
-	{"", []rejection{{withKey, h}}, 0, 0, h, 0},
-	{"", []rejection{{withKey, h}, {creation, 2 * h}}, 0, 2 * h, 2 * h, 0},
-	{"", []rejection{{withKey, h}, {creation, h / 2}}, 0, h / 2, h, 0},
-}
-
-// TestWhoIsHeldBack checks that a refusal holds back the calls that count as what the
-// refused call counted as, or as more, until the latest Retry-After has passed.
+// A refusal holds back the calls that count as what the refused call counted as, or as more,
+// until the latest Retry-After has passed.
 func TestWhoIsHeldBack(t *testing.T) {
-	for _, test := range heldBack {
+	type waits = map[agentmessaging.LimitedAttempt]time.Duration
+	type refusal struct {
+		attempt agentmessaging.LimitedAttempt
+		wait    time.Duration
+	}
+	for _, test := range []struct {
+		rule, key string
+		refused   []refusal
+		want      waits // of all others: 0
+	}{
+		{"a creation", "", []refusal{{creation, 8 * h}}, waits{creation: 8 * h, withKey: 8 * h}},
+		{"a creation, by name", "key_minute", []refusal{{creation, 8 * h}}, waits{creation: 8 * h, withKey: 8 * h}},
+		{"a message", "", []refusal{{message, 8 * h}}, waits{message: 8 * h, creation: 8 * h, withKey: 8 * h, warmUp: 8 * h}},
+		{"a wrong guess costs one message", "", []refusal{{creation, 8 * h}, {message, 3 * h}}, waits{message: 3 * h, creation: 8 * h, withKey: 8 * h, warmUp: 3 * h}},
+		{"the latest counts", "", []refusal{{warmUp, 60 * s}, {warmUp, h}, {warmUp, 0}}, waits{warmUp: h}},
+		{"a second at least", "", []refusal{{warmUp, 0}}, waits{warmUp: s}},
+		{"a key", "", []refusal{{withKey, h}}, waits{withKey: h}},
+		{"a key, and a creation for longer", "", []refusal{{withKey, h}, {creation, 2 * h}}, waits{creation: 2 * h, withKey: 2 * h}},
+		{"a key, and a creation for less", "", []refusal{{withKey, h}, {creation, h / 2}}, waits{creation: h / 2, withKey: h}},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPacer(t, pacer.PreviewLimits())
 			acquire(t, p, message)
@@ -399,13 +387,12 @@ func TestWhoIsHeldBack(t *testing.T) {
 			for i, refused := range test.refused {
 				permits[i].Done(tooMany(test.key, refused.wait))
 			}
-			for attempt, want := range map[agentmessaging.LimitedAttempt]time.Duration{
-				message: test.message, creation: test.creation, withKey: test.withKey, warmUp: test.warmUp,
-			} {
+			for _, attempt := range []agentmessaging.LimitedAttempt{message, creation, withKey, warmUp} {
+				want := test.want[attempt]
 				_, wait := ask(t, p, attempt)
-				assert.InDelta(t, (want + s/2).Seconds(), wait.Seconds(), 0.51, "%+v: %s", test, attempt.Path) // and the wait for its turn
+				assert.InDelta(t, (want + s/2).Seconds(), wait.Seconds(), 0.51, "%s: %+v", test.rule, attempt) // and the wait for its turn
 				if want > 90*s {
-					assert.Equal(t, test.key, wantRefusal(t, p, t.Context(), attempt).LimitKey, "the service's word")
+					assert.Equal(t, test.key, wantRefusal(t, p, t.Context(), attempt).LimitKey, test.rule)
 				}
 			}
 		})
