@@ -169,37 +169,34 @@ func TestDeathsAtPointsAndInFiles(t *testing.T) {
 	assert.NotContains(t, s.plans, "start/dies_one_was_cut_in_half", "it is moved into place")
 }
 
-// writes are what an application does to its files, and what a process can leave that dies
-// in the middle of it.
-var writes = map[string]struct {
-	write func(t *testing.T, file, other string)
-	want  []string
-}{
-	"a file that is appended to": {func(t *testing.T, _, other string) { write(t, other, "onethree") }, []string{"old was cut in half: ,oneth"}},
-	"a file that is moved into place": {func(t *testing.T, file, other string) {
-		write(t, file, "ab")
-		require.NoError(t, os.Rename(file, other))
-	}, []string{"new was missing: ,one", "new was empty: ,one", "new was cut in half: a,one", "old was not yet in place: ab,one"}},
-	"two files in their order": {func(t *testing.T, file, other string) {
-		write(t, other, "xy")
-		write(t, file, "ab")
-	}, []string{"old was empty: ,", "old was cut in half: ,x", "new was missing: ,xy", "new was empty: ,xy", "new was cut in half: a,xy"}},
-	"a file that comes and goes": {func(t *testing.T, file, other string) {
-		write(t, file, "ab")
-		write(t, other, "xy")
-		require.NoError(t, os.Remove(file))
-	}, nil},
-	"a removal": {func(t *testing.T, _, other string) { require.NoError(t, os.Remove(other)) }, []string{"old was not yet removed: ,one"}},
-}
-
-// An image is put back as it was.
+// A process that dies in the middle of a write leaves the states of the second column. An image
+// is put back as it was.
 func TestTornStates(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says in which order files change")
 	}
 	watch := disk.NewWatch()
 	defer watch.Close()
-	for name, tt := range writes {
+	for name, tt := range map[string]struct {
+		write func(t *testing.T, file, other string)
+		want  []string
+	}{
+		"a file that is appended to": {func(t *testing.T, _, other string) { write(t, other, "onethree") }, []string{"old was cut in half: ,oneth"}},
+		"a file that is moved into place": {func(t *testing.T, file, other string) {
+			write(t, file, "ab")
+			require.NoError(t, os.Rename(file, other))
+		}, []string{"new was missing: ,one", "new was empty: ,one", "new was cut in half: a,one", "old was not yet in place: ab,one"}},
+		"two files in their order": {func(t *testing.T, file, other string) {
+			write(t, other, "xy")
+			write(t, file, "ab")
+		}, []string{"old was empty: ,", "old was cut in half: ,x", "new was missing: ,xy", "new was empty: ,xy", "new was cut in half: a,xy"}},
+		"a file that comes and goes": {func(t *testing.T, file, other string) {
+			write(t, file, "ab")
+			write(t, other, "xy")
+			require.NoError(t, os.Remove(file))
+		}, nil},
+		"a removal": {func(t *testing.T, _, other string) { require.NoError(t, os.Remove(other)) }, []string{"old was not yet removed: ,one"}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file, other := filepath.Join(dir, "new"), filepath.Join(dir, "old")
@@ -319,46 +316,44 @@ func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 // application's own time, outside by the fake's.
 func TestRestartsComeAtTheirTimes(t *testing.T) {
 	t.Parallel()
-	for _, opts := range [][]sweep.Option{quick, {once, sweep.Faults("refused")}} {
+	for name, tt := range map[string]struct {
+		now  func(*sweep.Env) time.Time
+		opts []sweep.Option
+	}{
+		"in a bubble": {func(*sweep.Env) time.Time { return time.Now() }, quick},
+		"outside":     {func(e *sweep.Env) time.Time { return e.Fake.Now() }, []sweep.Option{once, sweep.Faults("refused")}},
+	} {
 		var times []time.Time
-		run(t, func(e *sweep.Env) {
-			now := e.Fake.Now()
-			if len(opts) == len(quick) {
-				now = time.Now()
-			}
-			times = append(times, now)
-			status(e)
-		}, opts...)
+		run(t, func(e *sweep.Env) { times = append(times, tt.now(e)); status(e) }, tt.opts...)
 		for i, want := range []time.Duration{0, 30 * time.Second, 30*time.Minute + 30*time.Second, 24*time.Hour + 31*time.Minute + 30*time.Second} {
-			assert.WithinDuration(t, times[0].Add(want), times[i], time.Second, "since the baseline")
+			assert.WithinDuration(t, times[0].Add(want), times[i], time.Second, "restart %d, %s", i, name)
 		}
 	}
 }
 
 // A run that does not end is cut off, and its finding says what it waits for.
 func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
-	alarm := make(chan time.Time)
-	outside := make(chan int)
+	alarm, outside := make(chan time.Time), make(chan int)
 	ring := func() { alarm <- time.Now() }
-	for _, tt := range []struct {
-		says  string
+	for says, tt := range map[string]struct {
 		stall func(*sweep.Env)
-		opts  []sweep.Option
+		ends  bool // once its context does
+		opt   sweep.Option
 	}{
-		{`(?s)not ended in 7s .*let it wait with Env.Fake.Sleep.*sweep_test.go`, func(*sweep.Env) { ring(); select {} }, []sweep.Option{sweep.Watchdog(7 * time.Second)}},
-		{`(?s)in a bubble, time does not pass.*sweep_test.go`, func(*sweep.Env) { ring(); <-outside }, []sweep.Option{sweep.InBubble()}},
-		{"waits for what never comes", func(*sweep.Env) { select {} }, []sweep.Option{sweep.InBubble()}},
-		{"had to be ended: it has taken 2h0m0s of virtual time", func(e *sweep.Env) { <-e.Context().Done(); e.Reports(e.Context().Err()) }, []sweep.Option{sweep.InBubble()}},
+		`(?s)not ended in 7s .*let it wait with Env.Fake.Sleep.*sweep_test.go`: {func(*sweep.Env) { ring(); select {} }, false, sweep.Watchdog(7 * time.Second)},
+		`(?s)in a bubble, time does not pass.*sweep_test.go`:                   {func(*sweep.Env) { ring(); <-outside }, false, sweep.InBubble()},
+		"waits for what never comes":                                           {func(*sweep.Env) { select {} }, false, sweep.InBubble()},
+		"had to be ended: it has taken 2h0m0s of virtual time":                 {func(e *sweep.Env) { <-e.Context().Done(); e.Reports(e.Context().Err()) }, true, sweep.InBubble()},
 	} {
 		s := run(t, func(e *sweep.Env) {
 			if _, err := e.Client.Status(e.Context()); err != nil {
 				tt.stall(e)
 			}
-		}, append(tt.opts, once, sweep.Alarm(alarm))...)
-		require.Len(t, s.found, 1, "%s: a run that was cut off shows nothing else", tt.says)
-		assert.Regexp(t, tt.says, s.found[0].Says, tt.says)
-		assert.NotEqual(t, strings.Contains(tt.says, "had to be ended"), strings.Contains(s.summary, "3 runs stalled and the others were not tried"), tt.says)
-		assert.Equal(t, strings.Contains(tt.says, "had to be ended"), s.runs[s.found[0].Plan] != nil, "%s: seen by the own check", tt.says)
+		}, tt.opt, once, sweep.Alarm(alarm))
+		require.Len(t, s.found, 1, "%s: a run that was cut off shows nothing else", says)
+		assert.Regexp(t, says, s.found[0].Says)
+		assert.Equal(t, !tt.ends, strings.Contains(s.summary, "3 runs stalled and the others were not tried"), "%s: %s", says, s.summary)
+		assert.Equal(t, tt.ends, s.runs[s.found[0].Plan] != nil, "%s: seen by the own check", says)
 	}
 }
 
@@ -469,15 +464,15 @@ func TestFaultsTakeVirtualTime(t *testing.T) {
 		sweep.MaxVirtualTime(4*time.Minute), sweep.Faults("bad_request", "limited_minute", "limited_day", "reply_dripping", "silence"))
 	assert.Equal(t, []string{"ends", "ends SetBYOK_1/limited_minute/call"}, s.checks()[:2], "a limit that stays is longer than allowed, as are five minutes of silence")
 	assert.Len(t, s.found, 1)
-	for plan, want := range map[string][2]time.Duration{
+	for plan, want := range map[string]struct{ least, below time.Duration }{
 		"SetBYOK_1/bad_request/once":    {0, time.Second},
 		"SetBYOK_1/limited_minute/once": {time.Minute, 67 * time.Second},
 		"SetBYOK_1/limited_day/once":    {0, time.Second}, // the client does not wait that long
 		"SetBYOK_1/reply_dripping/once": {30 * time.Second, 31 * time.Second},
 		"SetBYOK_1/silence/once":        {5 * time.Minute, 5*time.Minute + 2*time.Second}, // the timeout of a call
 	} {
-		assert.GreaterOrEqual(t, s.runs[plan].Lasted, want[0], plan)
-		assert.Less(t, s.runs[plan].Lasted, want[1], plan)
+		assert.GreaterOrEqual(t, s.runs[plan].Lasted, want.least, plan)
+		assert.Less(t, s.runs[plan].Lasted, want.below, plan)
 	}
 }
 
