@@ -132,8 +132,9 @@ func (b budget) add(at, calls int64) {
 // several at once, which would leave the window together.
 func (b budget) spreadEvenly(calls int64) {
 	b.Slots, b.Held = nil, 0
-	for i := calls; i > 0; i-- {
-		b.add(b.now-i*(b.window+b.guard)/(calls+1), 1)
+	places := min(calls, (b.window+b.guard)/b.slot) // calls may be any number: a store may lie
+	for i := range places {
+		b.add(b.now-(i+1)*(b.window+b.guard)/(places+1), calls*(i+1)/places-calls*i/places)
 	}
 }
 

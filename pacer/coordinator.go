@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
@@ -19,6 +20,8 @@ type coordinator struct {
 	apiKey func() string
 	logger *slog.Logger
 	engine *quota.Engine
+
+	storeBusy atomic.Bool // a call of the store has not returned
 
 	// The engine's lock guards what follows.
 	ledger    ledger                    // of this process alone, or the state that the last step left in the store
@@ -126,7 +129,7 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	granted, _ := w.Grant.Mark.(int64)
 	switch {
 	case o.Refused:
-		r := refusal{max(o.RetryAfter, quota.MinClosed).Microseconds(), o.LimitKey, o.TraceID}
+		r := refusal{min(max(o.RetryAfter, quota.MinClosed), spec.Day).Microseconds(), o.LimitKey, o.TraceID}
 		news = c.ledgerAt(now).shut(costs, r) // at once, so that more refusals of the same limit are not news
 		c.report(now, func(l *ledger) { l.refused(costs, granted, r) })
 	case o.Sent:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -378,6 +379,9 @@ func TestRefusedAtOnce(t *testing.T) {
 		assert.InDelta(t, 3600, refusal.RetryAfter.Seconds(), 1)
 		_, err := w.pacer.Acquire(within(t, 0), message)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		forEver := newPacer(t, perMinute(60))
+		acquire(t, forEver, message).Done(tooMany("k", math.MaxInt64))
+		assert.InDelta(t, 86_400, wantRefusal(t, forEver, t.Context(), message).RetryAfter.Seconds(), 1, "no more than a day is believed")
 		usedUp := newPacer(t, []pacer.Limit{{Max: 1, Window: 10 * time.Minute}})
 		acquire(t, usedUp, message)
 		assert.InDelta(t, 600, wantRefusal(t, usedUp, t.Context(), message).RetryAfter.Seconds(), 50)

@@ -58,6 +58,16 @@ func TestValueInTheStore(t *testing.T) {
 	assert.Equal(t, value+"\n", string(written), "another layout: raise format")
 }
 
+// TestCountOfALyingStore checks that a count of any size takes no long time.
+func TestCountOfALyingStore(t *testing.T) {
+	for b := range newUsed(t).coordinator.ledger.budgets(everything) {
+		for _, calls := range []int64{0, 7, 1e12} {
+			b.spreadEvenly(calls)
+			assert.Equal(t, calls, b.sent())
+		}
+	}
+}
+
 // The service's support finds the answer that closed a limit by its trace_id.
 func TestLocalRefusalHasTheTraceOfTheAnswer(t *testing.T) {
 	p := newUsed(t)

@@ -55,13 +55,18 @@ type step struct {
 	key, version string        // of the store's value
 	now          time.Duration // when the step began, by the engine's clock
 	began        time.Time     // the same in real time, which the way to the store takes whatever the client's clock
+	down         bool          // as in coordinator, when the step began
+	seen         string        // the same
 	offset       int64         // how far the store's time is ahead of the engine's, in microseconds
 	lost         bool          // the store has no state, or a damaged one, although it had one before
 }
 
 // beginStep collects what the step has to do.
 func (c *coordinator) beginStep(now time.Duration) *step {
-	s := &step{ledger: c.ledger, key: c.key(), changes: append(c.reports, c.questions...), answers: c.answers, now: now, began: time.Now()}
+	s := &step{
+		ledger: c.ledger, changes: append(c.reports, c.questions...), answers: c.answers,
+		key: c.key(), now: now, began: time.Now(), down: c.down, seen: c.seen,
+	}
 	c.reports, c.questions, c.answers, c.retryAt = nil, nil, nil, now+storeRetry
 	return s
 }
@@ -88,7 +93,7 @@ func (c *coordinator) updateState(s *step) error {
 		s.apply(&s.ledger)
 		var swapped bool
 		longest := slices.MaxFunc(s.bounds, func(a, b bound) int { return cmp.Compare(a.window, b.window) }).Window
-		err := callStore(func(ctx context.Context) (err error) {
+		err := c.callStore(func(ctx context.Context) (err error) {
 			swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
 			return err
 		})
@@ -108,7 +113,7 @@ func (c *coordinator) load(s *step) error {
 	before := time.Since(s.began)
 	var value []byte
 	var at time.Time
-	err := callStore(func(ctx context.Context) (err error) {
+	err := c.callStore(func(ctx context.Context) (err error) {
 		if value, s.version, at, err = c.store.Load(ctx, s.key); err == nil && at.IsZero() {
 			err = errors.New("the store does not say what time it is")
 		}
@@ -121,17 +126,17 @@ func (c *coordinator) load(s *step) error {
 	took := (time.Since(s.began) - before).Microseconds()
 	s.lost = false
 	if s.state == nil || at.UnixMicro() < s.Now-setBack {
-		s.state, s.lost = newState(s.bounds, at.UnixMicro()), len(value) > 0 || c.seen == s.key
+		s.state, s.lost = newState(s.bounds, at.UnixMicro()), len(value) > 0 || s.seen == s.key
 	}
 	s.at(at.UnixMicro())
 	s.offset = s.Now - (s.now + before).Microseconds() - took/2
 	s.took, s.weight, s.neverSawStore = max(claimAhead.Microseconds()/6, 2*took), 1, false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
-	if c.down && s.lastToOpen(nothing).Opens <= s.Now { // wait until the others have left their shares too
+	if s.down && s.lastToOpen(nothing).Opens <= s.Now { // wait until the others have left their shares too
 		s.gate(nothing).Opens = s.Now + returnHold
 	}
-	if c.down || s.lost || c.seen != "" && c.seen != s.key {
+	if s.down || s.lost || s.seen != "" && s.seen != s.key {
 		c.engine.Do(func(now time.Duration) { s.join(c.ledgerAt(now)) })
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"sync"
 	"time"
@@ -38,12 +39,23 @@ type Store interface {
 const storeWait = 250 * time.Millisecond
 
 // callStore waits for a call of the store for at most storeWait, even if the store
-// ignores its context. A panic of the store is an error.
-func callStore(call func(context.Context) error) error {
+// ignores its context. It makes no other call before that has returned. A panic of the
+// store is an error.
+func (c *coordinator) callStore(call func(context.Context) error) error {
+	if !c.storeBusy.CompareAndSwap(false, true) {
+		return errors.New("the last call of the store has not returned")
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 	defer cancel()
 	first := make(chan error, 2)
-	go func() { first <- quota.Protect(func() error { return call(ctx) }) }()
+	go func() {
+		err := quota.ErrPanic // if the store ends the goroutine
+		defer func() {
+			c.storeBusy.Store(false)
+			first <- err
+		}()
+		err = quota.Protect(func() error { return call(ctx) })
+	}()
 	context.AfterFunc(ctx, func() { first <- ctx.Err() })
 	return <-first
 }

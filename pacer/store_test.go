@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -99,6 +100,7 @@ func TestBrokenStore(t *testing.T) {
 		logs  string
 	}{
 		{func(*loaded) { panic("bug") }, "a part of the program panicked: bug"},
+		{func(*loaded) { runtime.Goexit() }, "a part of the program panicked"},
 		{func(l *loaded) { l.now = time.Time{} }, "does not say what time it is"},
 		{slow(249 * time.Millisecond), ""},
 		{slow(251 * time.Millisecond), "does not answer; working on a share of the limits"},
@@ -117,6 +119,19 @@ func TestBrokenStore(t *testing.T) {
 			assert.Equal(t, min(1, len(tt.logs)), count(log, "\n"), log)
 		})
 	}
+}
+
+// TestBlockedStore checks that no call of a store is made while another has not returned.
+func TestBlockedStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		p := sharing(t, perMinute(60), &broken{Store: loadsim.NewStore(), spoil: func(*loaded) { calls.Add(1); time.Sleep(time.Hour) }})
+		for range 20 {
+			acquire(t, p, patient())
+		}
+		assert.EqualValues(t, 1, calls.Load())
+		time.Sleep(time.Hour)
+	})
 }
 
 // logging returns an option that logs to a buffer. Read it when no pacer works.
