@@ -21,7 +21,7 @@ type budget struct {
 	even    int64   // the distance at which calls fill the window evenly
 	pace    int64   // the distance between calls: even and extra
 	extra   float64 // the part of pace that is added to even; at least the guard's
-	credit  int64   // how early calls may go after a quiet time: the burst; 0 while the process works on its share
+	burst   int64   // how early calls may go after a quiet time; 0 while the process works on its share
 }
 
 // next returns when a call may go, after before other calls. On a share a call counts as
@@ -34,7 +34,7 @@ func (b budget) next(before int64) int64 {
 	if b.early(b.now) {
 		gap = b.even
 	}
-	return max(max(b.Due, b.now-b.credit)+before*gap, b.free(b.allowed-float64(before)))
+	return max(max(b.Due, b.now-b.burst)+before*gap, b.roomAt(b.allowed-float64(before)))
 }
 
 const second = int64(time.Second / time.Microsecond)
@@ -73,7 +73,7 @@ const (
 	longHold      = 40.0        // the same for a process that looks for its share
 	quickAnswer   = second / 20 // the least time that an answer takes: see spaced
 	nearlyFull    = 0.8         // with fewer calls than this part of a full pace, the pace did not cause the refusal: see refused
-	lonelyCut     = 0.8         // the factor by which a lonely process cuts its level
+	unsureCut     = 0.8         // a process that looks for its share cuts its level to this part, or less
 	minLevel      = 0.25        // with fewer calls it takes too long to find out that more may go
 	// A refusal in a nearly full window multiplies Extra by grow, up to maxExtra. Each call
 	// that passes shrinks it by its square, but not by more than maxShrink: a small Extra,
@@ -138,8 +138,8 @@ func (b budget) spreadEvenly(calls int64) {
 	}
 }
 
-// free returns when the window has room for one more call, with most as its maximum.
-func (b budget) free(most float64) int64 {
+// roomAt returns when the window has room for one more call, with most as its maximum.
+func (b budget) roomAt(most float64) int64 {
 	room, at := most-float64(b.sent()), b.now
 	for _, s := range b.Slots {
 		if room >= 1 {
@@ -158,7 +158,7 @@ func (b budget) spend(at int64) {
 		return
 	}
 	b.add(b.now, b.weight)
-	b.Due = max(b.Due, b.now-b.credit) + b.safeDistance()
+	b.Due = max(b.Due, b.now-b.burst) + b.safeDistance()
 	b.Extra = b.extra - b.extra*min(maxShrink, b.extra*b.extra)*float64(b.weight)
 }
 
@@ -200,9 +200,9 @@ func (b budget) safeDistance() int64 {
 // use the limit, or it is lower than Max. The level is cut, and does not climb for some
 // windows. Otherwise the calls came too close together, for a service that spaces them or
 // refuses a full window: Extra grows. But a call that goes early, after an answer, cannot
-// come too close to the one before, so its refusal cuts the level too. A lonely process, which knows no other, looks for its
-// share: it cuts the level more.
-func (b budget) refused(opens, granted int64, lonely bool) {
+// come too close to the one before, so its refusal cuts the level too. A process that never
+// saw the store looks for its share: it cuts the level more.
+func (b budget) refused(opens, granted int64, neverSawStore bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // the call was under way at the last correction, or that had no time to work
 	}
@@ -211,12 +211,12 @@ func (b budget) refused(opens, granted int64, lonely bool) {
 	b.Level = b.allowed / b.max
 	full := inWindow >= nearlyFull*atFullPace
 	switch {
-	case lonely:
-		b.Level, quietWindows = max(1, b.allowed/2, min(inWindow, lonelyCut*b.allowed))/b.max, longHold
+	case neverSawStore:
+		b.Level, quietWindows = max(1, b.allowed/2, min(inWindow, unsureCut*b.allowed))/b.max, longHold
 	case !full || b.early(granted):
 		b.Level = max(b.allowed/2, inWindow, minLevel*b.max) / b.max
 	}
-	if full && !lonely {
+	if full && !neverSawStore {
 		b.Extra = min(maxExtra, grow*b.extra)
 	}
 	b.Corrected, b.Quiet = b.now, b.now+int64(quietWindows*float64(b.window))

@@ -87,7 +87,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	switch {
 	case waiting == 0:
 		return c.schedule(now, key, l.earliest(key.Costs, new([maxLimits]int64)))
-	case c.onItsOwn(now), l.free(key.Costs):
+	case c.onItsOwn(now), l.unlimited(key.Costs):
 		return c.schedule(now, key, l.ask(key, int64(waiting)))
 	}
 	class, answer := first.Class, turn{}

@@ -44,7 +44,7 @@ type ledger struct {
 	*state
 	bounds        []bound
 	member        int64 // this process, in Members
-	took          int64 // an estimate of how long a step takes, in microseconds
+	stepTakes     int64 // an estimate of how long a step takes, in microseconds
 	weight        int64 // how many calls one call counts as: on a share, the number of processes; else 1
 	neverSawStore bool  // this process has never read the store, so it does not know how many others there are
 }
@@ -62,7 +62,7 @@ func (l *ledger) budget(i int) budget {
 	b.pace = int64(float64(b.even) * (1 + b.extra))
 	if b.weight == 1 {
 		atOnce := min(maxAtOnce, max(2, math.Floor(b.max/6)))
-		b.credit = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // smaller as Extra grows: a service that spaces calls refuses bursts
+		b.burst = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // smaller as Extra grows: a service that spaces calls refuses bursts
 	}
 	return b
 }
@@ -78,8 +78,8 @@ func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 	}
 }
 
-// free reports whether nothing holds back a call with the costs k.
-func (l *ledger) free(k costSet) bool {
+// unlimited reports whether nothing holds back a call with the costs k.
+func (l *ledger) unlimited(k costSet) bool {
 	return l.lastToOpen(k).Opens <= l.Now && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.counts&k != 0 })
 }
 
@@ -286,11 +286,11 @@ func (l *ledger) ask(key queueKey, waits int64) turn {
 	// As many calls as the pace allows in a step, squared: with took/pace calls, two of three
 	// Swaps of 16 processes failed at 600 calls a minute and a store 80 ms away.
 	pace := max(1, l.earliest(key.Costs, new([maxLimits]int64)).gap)
-	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, maxGrants, max(1, l.took*l.took/pace/pace))}
+	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, maxGrants, max(1, l.stepTakes*l.stepTakes/pace/pace))}
 	var got turn
 	var grants []int64
 	for int64(len(grants)) < t.Calls {
-		if got = l.turnOf(t); got.due > l.Now+6*l.took { // late enough for a later step to grant it in time
+		if got = l.turnOf(t); got.due > l.Now+6*l.stepTakes { // late enough for a later step to grant it in time
 			break
 		}
 		at := max(got.due, l.Now)
@@ -373,7 +373,7 @@ func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 		}
 		got.spaced = got.spaced || b.spaced()
 		if b.paced() {
-			got.gap, got.opens = max(got.gap, b.pace*b.weight), max(got.opens, b.free(b.max))
+			got.gap, got.opens = max(got.gap, b.pace*b.weight), max(got.opens, b.roomAt(b.max))
 		}
 	}
 	if got.due == shut.Opens {

@@ -101,7 +101,7 @@ func (c *coordinator) updateState(s *step) error {
 			return err
 		}
 		// In real time, by which the store works. Without it half of the Swaps of 16 processes fail.
-		time.Sleep(time.Duration(rand.Int64N(s.took/2)) * time.Microsecond)
+		time.Sleep(time.Duration(rand.Int64N(s.stepTakes/2)) * time.Microsecond)
 	}
 	return errors.New("the store refuses the version that Load returned, or too many processes change the value at once")
 }
@@ -130,7 +130,7 @@ func (c *coordinator) load(s *step) error {
 	}
 	s.at(at.UnixMicro())
 	s.offset = s.Now - (s.now + before).Microseconds() - took/2
-	s.took, s.weight, s.neverSawStore = max(claimAhead.Microseconds()/6, 2*took), 1, false
+	s.stepTakes, s.weight, s.neverSawStore = max(claimAhead.Microseconds()/6, 2*took), 1, false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
 	if s.down && s.lastToOpen(nothing).Opens <= s.Now { // wait until the others have left their shares too
@@ -186,12 +186,12 @@ func (c *coordinator) log(level slog.Level, message string, attrs ...slog.Attr) 
 
 // takeShare turns the state into this process's share of the limits, when the store stops
 // answering. From now on each call counts once for each known process. A process that never
-// saw the store begins with lonelyPart, and finds its share by refusals.
+// saw the store begins with firstShare, and finds its share by refusals.
 func (c *coordinator) takeShare(now time.Duration) {
 	l := c.ledgerAt(now)
 	for b := range l.budgets(everything) {
 		if l.neverSawStore && b.paced() {
-			b.Level, b.Quiet = lonelyPart, l.Now
+			b.Level, b.Quiet = firstShare, l.Now
 		}
 	}
 	l.Tickets = nil
@@ -202,5 +202,5 @@ const (
 	claimAhead = 250 * time.Millisecond  // how long before its turn a process asks for it, so that the way to the store delays no call
 	storeRetry = 1700 * time.Millisecond // until a process tries a store again that does not answer
 	returnHold = 2 * second              // by then the last process has found the store again
-	lonelyPart = 0.25                    // the part of Max with which a process that never saw the store begins
+	firstShare = 0.25                    // the part of Max with which a process that never saw the store begins
 )
