@@ -60,11 +60,10 @@ type CreateAgentParams struct {
 	// CustomerRef is the caller's own customer identifier. At most 200 characters.
 	CustomerRef string
 	// Metadata is any value that encodes as a JSON object: a map, a struct, or a
-	// json.RawMessage, which keeps numbers digit by digit. Invalid UTF-8, half a
-	// surrogate pair and duplicate members are refused. So is the escape \ufffd in a
-	// json.RawMessage inside another value, because encoding/json writes invalid UTF-8
-	// in the same way. The service caps the JSON length, at a value that the interface
-	// does not show.
+	// json.RawMessage, which keeps numbers digit by digit. Invalid UTF-8, half a surrogate
+	// pair and duplicate members are refused. So is the escape \ufffd in a json.RawMessage
+	// inside another value, because encoding/json writes invalid UTF-8 in the same way. The
+	// service limits the length of the JSON, but the interface does not show the limit.
 	Metadata any
 	// SMS asks for an SMS channel.
 	SMS SMSParams
@@ -168,7 +167,7 @@ func (p CreateAgentParams) validate() error {
 	)
 }
 
-// readAgent reads an agent, in the answer to its creation and later.
+// readAgent reads the agent in an answer to CreateAgent or GetAgent.
 func readAgent(b *answerBody) *Agent {
 	agent := &Agent{
 		ID: b.needNonEmpty("agent_id"), Status: AgentStatus(b.text("status")), TraceID: b.traceID,
@@ -178,7 +177,7 @@ func readAgent(b *answerBody) *Agent {
 	if sms, ok := b.object("sms"); ok {
 		agent.SMS = &SMS{Status: SMSStatus(sms.text("status")), PhoneNumber: sms.text("phone_number")}
 		if *agent.SMS == (SMS{}) {
-			agent.SMS = nil // an object without a status says nothing
+			agent.SMS = nil // the object has neither member: as if sms were missing
 		}
 	}
 	return agent

@@ -23,9 +23,9 @@ import (
 // answerBody is the JSON object in an answer's body. A reader takes the members that it knows
 // by name and ignores the others, which the interface may add one day.
 //
-// A member that is missing or of another type sets err if its zero value would be a false
-// statement: an empty text, a warm-up that did not happen. Any other member is then just
-// empty: a call does not fail because its trace_id is missing.
+// A member that is missing or of another type sets err if its zero value would say
+// something false, such as that a reply is empty or that no warm-up happened. Other such
+// members read as empty: a call does not fail because its trace_id is missing.
 type answerBody struct {
 	members strictjson.Object
 	traceID string
@@ -33,7 +33,8 @@ type answerBody struct {
 	err     error  // the first error: the body is not an object, or a needed member is wrong
 }
 
-// parseBody reads a body and its trace_id. A trace_id may be a number: people only quote it.
+// parseBody reads a body and its trace_id. It accepts a number as the trace_id, because
+// people only quote it.
 func parseBody(text []byte) *answerBody {
 	members, err := strictjson.ReadObject(text)
 	b := &answerBody{members: members, err: err}
@@ -146,8 +147,8 @@ func safeName(name string, limit int, secrets *redact.Redactor) string {
 	return printable.Line(secrets.Hide(name, redact.InName), limit)
 }
 
-// extra returns the members that the interface does not list, and the listed ones that
-// are not a string or there twice; nil if there are none.
+// extra returns the members that the interface does not list, and listed members that are
+// not a string or appear twice; nil if there are none.
 func extra(members strictjson.Object, secrets *redact.Redactor) (extra map[string]json.RawMessage) {
 	for _, m := range members {
 		name := string(m.Name)
@@ -170,9 +171,9 @@ const memberError, memberTraceID, memberLimitKey, memberReason = "error", "trace
 
 var errorMembers = []string{memberError, memberTraceID, memberLimitKey, memberReason}
 
-// notDocumented returns an error that says what came in place of the documented body. It
-// quotes a proxy's message if that cannot be words of the request. Otherwise it says why the
-// body was cut, or else why it could not be read, which is err.
+// notDocumented returns an error that describes a body other than the documented one. It
+// quotes a proxy's message unless the message may repeat the request. Otherwise it says
+// why the body was cut, or else quotes err, the reason why the body could not be read.
 func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error {
 	found := "the body is not the documented JSON"
 	if strings.HasPrefix(http.DetectContentType(a.Body), "text/html") {
@@ -193,8 +194,8 @@ func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error
 }
 
 // unconfirmed is the error of a success whose JSON object does not confirm that the
-// service did what was asked. The answer is not lost, so the call is not retried: to
-// store a key again would spend another BYOK set.
+// service did what was asked. The answer is not lost, so the call is not retried: a retry
+// could store a key again, which spends another BYOK set.
 type unconfirmed string
 
 func (u unconfirmed) Error() string { return "the service answered " + string(u) }
@@ -209,8 +210,8 @@ func hostOf(location string) string {
 	return cmp.Or(u.Host, "the same host")
 }
 
-// missed returns how the answer to a POST was missed. ended is why the call cannot go
-// on; nil if it could.
+// missed returns how the answer to a POST was missed. ended says why the call could not
+// go on; nil if it could.
 func missed(a exchange.Answer, ended error) Missed {
 	switch {
 	case isServerError(a.Status):

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// This file follows one attempt of a call, from top to bottom: run passes the limits,
-// sends the request, reads the answer and sorts the outcome.
+// This file follows one attempt of a call, from top to bottom: run waits for the limits,
+// sends the request, reads the answer and classifies the outcome.
 
 // attempt is the state of one attempt.
 type attempt struct {
@@ -25,13 +25,13 @@ type attempt struct {
 	number  int       // from 1
 	began   time.Time // by the client's clock; set if there are observers
 	cookies []string  // from the http.Client's jar
-	permit  Permit    // of the user's limiter, to be reported to; nil: none
+	permit  Permit    // from the user's limiter; release reports the outcome to it; nil: none
 	exchange.Answer
 	parsed  *answerBody // the body of a 2xx; nil: no 2xx came
 	traceID string      // parsed.traceID without secrets; set by safeTraceID
-	failure *Error      // nil: success, or not over
-	outcome *outcome    // nil: not over
-	next    action      // what follows the attempt; empty: not decided yet
+	failure *Error      // nil: success, or the attempt is not over
+	outcome *outcome    // nil: the attempt is not over
+	next    action      // the step after the attempt; empty: not decided yet
 }
 
 // run makes the attempt. The deferred functions also run if a transport, an observer or
@@ -74,8 +74,8 @@ func (a *attempt) observe() (ctx context.Context, stop func()) {
 	return ctx, stop
 }
 
-// minReportedWait is the shortest wait for a limit that is reported as one: a limiter takes a
-// moment to decide even if it holds nothing back.
+// minReportedWait is the shortest wait for a limit that is reported. A limiter takes a
+// moment to decide even if it delays nothing; that moment is not a wait.
 const minReportedWait = time.Millisecond
 
 // acquire waits until the attempt may be sent: it asks the engine, then the user's
@@ -83,7 +83,7 @@ const minReportedWait = time.Millisecond
 // attempt may be sent.
 func (a *attempt) acquire(ctx context.Context) *Error {
 	c, w := a.call, &a.call.waiter
-	if err := ctx.Err(); err != nil && c.limited == nil { // it ended before any limit delayed the call: not a 429
+	if err := ctx.Err(); err != nil && c.limited == nil { // ctx ended before any limit delayed the call: not a 429
 		return &Error{cause: c.redactCause(ctx, err)}
 	}
 	err := c.engine.Acquire(ctx, w)
@@ -92,7 +92,7 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 		var asked time.Duration
 		asked, byLimiter, err = a.askLimiter(ctx)
 		if asked >= minReportedWait {
-			limitKey, waited = "", waited+asked // perhaps for the user's limiter, which names no limit
+			limitKey, waited = "", waited+asked // the user's limiter may have caused the wait, and it names no limit
 		}
 	}
 	if waited >= minReportedWait {
@@ -108,9 +108,10 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 	return nil
 }
 
-// askLimiter asks the user's limiter, after the engine has let the attempt pass. If a limit has
-// closed while the limiter made the attempt wait, it waits for the engine once more, in its
-// old place. asked is how long all that took. byLimiter says that the error is the limiter's.
+// askLimiter asks the user's limiter, after the engine has let the attempt pass. If a
+// limit closes while the limiter makes the attempt wait, the attempt waits in the engine
+// once more, in its old place. asked is the time that both waits took. byLimiter means
+// that the error is the limiter's.
 func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, byLimiter bool, err error) {
 	c := a.call
 	began := c.client.clock.Now()
@@ -189,9 +190,10 @@ func (c *call) refusal(ctx context.Context, err error, byLimiter bool) *Error {
 	return e
 }
 
-// send sends the attempt's request and reads the answer. The attempt takes its time
-// off the call's timeLeft, by the machine's clock. ctx may end before the call's, or after
-// it: observers may give it a deadline, or drop the caller's end.
+// send sends the attempt's request and reads the answer. It subtracts the time that this
+// takes, by the machine's clock, from the call's timeLeft. ctx may end before or after
+// the call's context: an observer may have added a deadline, or dropped the caller's
+// cancellation.
 func (a *attempt) send(ctx context.Context) {
 	c, began := a.call, time.Now()
 	limit := c.timeLeft
@@ -270,7 +272,7 @@ func (a *attempt) release(ctx context.Context) {
 func (a *attempt) report(ctx context.Context) {
 	c := a.call
 	if a.parsed != nil && c.agentID == "" {
-		c.subject.AgentID = c.secrets.Hide(a.parsed.agentID, redact.InName) // of the agent that was made
+		c.subject.AgentID = c.secrets.Hide(a.parsed.agentID, redact.InName) // the agent that the call created
 	}
 	c.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
 		e := AttemptEnd{

@@ -21,7 +21,7 @@ type BYOKConfig struct {
 	TraceID string `json:"trace_id"`
 }
 
-// SetBYOKParams are a provider key to store (interface 4.4). The interface states no
+// SetBYOKParams describe a provider key to store (interface 4.4). The interface states no
 // bounds on lengths.
 type SetBYOKParams struct {
 	// Provider and APIKey are required.
@@ -53,9 +53,9 @@ func (p SetBYOKParams) validate() error {
 	)
 }
 
-// readBYOK reads a BYOK configuration, which counts only if ok is true. null means that no
-// key is stored. readBYOK checks ok last, because only the first error counts: a GET whose
-// answer lacks a configuration is repeated, and one whose answer lacks ok is not.
+// readBYOK reads the answer to GET. null means that no key is stored. The answer counts
+// only if ok is true. readOK runs last because the body keeps its first error: the client
+// repeats a GET whose answer lacks the configuration, but not one whose answer lacks ok.
 func readBYOK(b *answerBody) *BYOKConfig {
 	defer readOK(b)
 	if value, _ := b.members.Get("byok"); string(value) == "null" {
@@ -71,7 +71,7 @@ func readBYOK(b *answerBody) *BYOKConfig {
 }
 
 // readSetBYOK reads the answer to PUT. The service has stored the key only if ok is true
-// and the configuration is there.
+// and the answer has the configuration.
 func readSetBYOK(b *answerBody) *BYOKConfig {
 	if readOK(b); b.err != nil {
 		return nil

@@ -26,7 +26,7 @@ import (
 //	        attempt.run              makes one attempt, see attempt.go
 //	      call.nextAttempt           decides, by the table in retry.go, whether another follows
 //	      call.sleep                 waits for it
-//	    call.errorOf                 makes the error from the last attempt
+//	    call.finishError                 makes the error from the last attempt
 
 // do makes a call: every method ends in it. read turns the body of a success into the
 // result. If it cannot, it sets answerBody.err.
@@ -42,7 +42,7 @@ func do[T any](ctx context.Context, c *Client, r request, read func(*answerBody)
 	return result, nil
 }
 
-// request is what a method hands to do.
+// request holds the arguments that a method passes to do.
 type request struct {
 	endpoint *spec.Endpoint
 	agentID  string // empty if the endpoint's path has none
@@ -64,8 +64,8 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 			return u, err
 		}
 	}
-	// RawPath keeps the escapes of the base address, and those of PathEscape: by itself
-	// net/url does not escape ; and , and some proxies drop what follows one of them.
+	// RawPath keeps the escapes of the base address and of PathEscape. Without RawPath,
+	// net/url would not escape ; and , and some proxies drop the text after one of these.
 	if escaped := url.PathEscape(r.agentID); u.RawPath != "" || escaped != r.agentID {
 		u.RawPath = u.EscapedPath() + before + escaped + after
 	}
@@ -73,13 +73,13 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 	return u, nil
 }
 
-// call is the state of one call of a method. The state of a single attempt is in
+// call is the state of one call of a method. An attempt holds the state of a single
 // attempt.
 type call struct {
 	request
 	client     *Client
 	readResult func(*answerBody) // keeps the result of a success
-	ctx        context.Context   // the caller's, or the one that an observer returned
+	ctx        context.Context   // the caller's context, or one that an observer returned
 	url        url.URL
 	payload    []byte          // request.body, encoded
 	secrets    redact.Redactor // hides the API key, providerKey and userText
@@ -89,14 +89,15 @@ type call struct {
 	subject    Subject                          // for observers
 	began      time.Time                        // by the client's clock; set if there are observers
 
-	// engine is where the call waits for limits: the client's. Under WithoutCoolDown it is
-	// nil until the first 429, and then an engine that no other call uses.
+	// engine makes the call wait for limits. It is the client's engine. Under
+	// WithoutCoolDown it is nil until the first 429, and then an engine that no other call
+	// uses.
 	engine *quota.Engine
 	waiter quota.Waiter // the call's place in the engine
 
 	first    attempt       // allocated together with the call
 	last     *attempt      // the attempt that began last
-	limited  *Error        // what the service said to the attempt that was sent last, if that was a 429
+	limited  *Error        // the 429 that answered the last sent attempt; nil: another answer, or none
 	timeLeft time.Duration // of WithTimeout, for attempts and pauses
 	pause    time.Duration // before the next attempt
 
@@ -119,7 +120,7 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	call.first.call, call.last = call, &call.first
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
 	if call.info, _ = ctx.Value(callInfoKey{}).(*CallInfo); call.info != nil {
-		*call.info = CallInfo{} // nobody fills it if the call is refused below
+		*call.info = CallInfo{} // stays empty if the call is refused below
 	}
 	if r.invalid != nil {
 		return nil, r.invalid
@@ -165,11 +166,11 @@ func (c *call) run() (err error) {
 	if stoppedBy == nil {
 		stoppedBy = c.loop.run(c)
 	}
-	return c.errorOf(c.last, stoppedBy)
+	return c.finishError(c.last, stoppedBy)
 }
 
-// withDeadline returns ctx, which an observer has returned, with the deadline of the context
-// that the observer got: it may have dropped that.
+// withDeadline returns ctx, which an observer returned, with the deadline of got, the
+// context that the observer received. The observer may have dropped the deadline.
 func withDeadline(ctx, got context.Context) (context.Context, context.CancelFunc) {
 	deadline, has := got.Deadline()
 	if !has {
@@ -178,16 +179,16 @@ func withDeadline(ctx, got context.Context) (context.Context, context.CancelFunc
 	return context.WithDeadline(ctx, deadline)
 }
 
-// errorOf returns the error of a call whose last attempt is a; nil after a success. stoppedBy is
-// why there was no attempt, or no other one after a.
-func (c *call) errorOf(a *attempt, stoppedBy error) error {
+// finishError returns the error of a call whose last attempt is a; nil after a success.
+// stoppedBy says why there was no attempt, or none after a.
+func (c *call) finishError(a *attempt, stoppedBy error) error {
 	switch {
 	case a.next == actionSuccess:
 		return nil
 	case a.next == actionUnknown:
 		return a.outcomeUnknownError()
 	case a.next == actionError:
-	case c.limited != nil && c.ctx.Err() != nil: // as if it had ended in line for the limit
+	case c.limited != nil && c.ctx.Err() != nil: // reported as if the context had ended in line for the limit
 		a.failure = c.refusal(c.ctx, stoppedBy, false)
 	default:
 		a.failure = cmp.Or(a.failure, new(Error))
@@ -196,7 +197,7 @@ func (c *call) errorOf(a *attempt, stoppedBy error) error {
 	return a.finishFailure()
 }
 
-// makeAttempt makes one attempt, the reading of the body included. cookies are those of the
+// makeAttempt makes one attempt and reads the answer's body. cookies come from the
 // http.Client's jar.
 func (c *call) makeAttempt(cookies []string) *attempt {
 	if c.last.number != 0 {
@@ -227,9 +228,10 @@ func (c *call) nextAttempt() bool {
 }
 
 // takeRetry decides whether the policy, the time left and the retry budget allow another
-// attempt, and takes it from them. wait is how long until then. After a 429 the call
-// spends it in line for the limit, else in sleep. If the limit, the time or the budget
-// forbids the attempt, takeRetry adds the reason to the failure.
+// attempt. If so, it takes the attempt from the budget. wait is the time until that
+// attempt: after a 429 the call spends it in line for the limit, otherwise in sleep. If
+// the limit, the time or the budget forbids the attempt, takeRetry adds the reason to the
+// failure.
 func (c *call) takeRetry() (wait time.Duration, again bool) {
 	a, policy := c.last, c.client.retry
 	c.pause = 0
@@ -261,12 +263,12 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 	return wait, true
 }
 
-// failures counts the attempts that count against MaxAttempts: not a 429, and not one
-// that is repeated on a new connection.
+// failures returns how many attempts count against MaxAttempts. A 429 does not count, nor
+// does an attempt that is repeated on a new connection.
 func (c *call) failures() int { return c.attempts - c.renewals - c.refusals }
 
-// longestWait returns how long one wait may be, by MaxWait and the deadline, and words
-// for a wait that is longer.
+// longestWait returns the longest wait that MaxWait and the deadline allow, and words
+// that describe a longer one.
 func (c *call) longestWait() (longest time.Duration, beyond string) {
 	longest, beyond = c.client.retry.MaxWait, "later than the RetryPolicy waits"
 	if deadline, has := c.ctx.Deadline(); has && time.Until(deadline) < longest {
@@ -294,7 +296,7 @@ func (c *call) whyTooLong(wait time.Duration) error {
 	return fmt.Errorf("the next attempt is due in %s, %s (%s)", roundDuration(wait), beyond, roundDuration(longest))
 }
 
-// sleep waits for the pause, and takes it off the time left: all of it, even if a fake
+// sleep waits for the pause and subtracts it from the time left, in full even if a fake
 // clock took no time.
 func (c *call) sleep() (err error) {
 	if c.pause > 0 {
@@ -318,13 +320,13 @@ func (c *call) ctxErr() error {
 	return nil
 }
 
-// redactCause returns err, the error of a transport, a limiter, a context or a BeforeSend
-// function, as a cause that an error of this package may wrap: without secrets, and with
-// how ctx ended and why.
+// redactCause turns err into a cause that an error of this package may wrap. err comes
+// from a transport, a limiter, a context or a BeforeSend function. The cause has no
+// secrets; it also says how ctx ended and why.
 //
-// errors.Is and errors.As find err in it, but no error of this package. Such an error is
-// about another call: errgroup, for one, cancels the context of all calls with the first
-// one's error.
+// errors.Is and errors.As find err in the cause, but no error of this package. Such an
+// error is about another call: errgroup, for one, cancels the context of all calls with
+// the first one's error.
 func (c *call) redactCause(ctx context.Context, err error) error {
 	return c.secrets.Error(isOwn, cmp.Or(ctx.Err(), c.ctxErr()), err, context.Cause(ctx))
 }

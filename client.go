@@ -22,7 +22,7 @@ type Client struct {
 	settings
 	base   *url.URL
 	sender *exchange.Sender
-	engine *quota.Engine // in which calls wait for limits; nil: they do not wait
+	engine *quota.Engine // makes calls wait for limits; nil: calls do not wait
 
 	// These are functions because fmt prints a function as an address: %+v of a struct
 	// that holds a Client does not show the key.
@@ -32,7 +32,7 @@ type Client struct {
 
 	// The clients that With makes share these, but one with another clock has its own retryBudget.
 	retryBudget *retryBudget
-	calls       *atomic.Uint64 // how many calls had observers or a logger: numbers the next one
+	calls       *atomic.Uint64 // counts the calls that had observers or a logger, to number them
 }
 
 // NewClient returns a client of the service at baseURL, the address in front
@@ -131,7 +131,7 @@ func (s *settings) limitEngine(parent *Client) *quota.Engine {
 // Every method of a zero Client returns errNoClient.
 var errNoClient = &ValidationError{Field: "client", Reason: "was not made by NewClient"}
 
-// String returns the base address, and nothing of the key.
+// String returns the base address without the key.
 func (c *Client) String() string {
 	if c == nil || c.base == nil {
 		return "agentmessaging.Client(unset)"
@@ -147,8 +147,8 @@ func (c *Client) GoString() string { return c.String() }
 func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
 	without := http.Header{
 		"Authorization": {"Bearer " + apiKey}, "Accept": {"application/json"}, "User-Agent": {userAgent},
-		// To decompress a few kilobytes costs more than it saves. And if net/http
-		// decompressed them, exchange could not bound how much it reads.
+		// Decompressing a few kilobytes costs more than it saves. If net/http decompressed the
+		// answer, exchange could not bound how much it reads.
 		"Accept-Encoding": {"identity"},
 	}
 	withBody := maps.Clone(without)

@@ -32,8 +32,9 @@
 //   - [github.com/agent-messaging-service/agentmessaging-go/observe], which finds
 //     out what a service does where its documentation is silent.
 //
-// Two modules of their own hold what needs more dependencies: redisstore lets a Pacer
-// share its limits through Redis, and otelagentmessaging reports calls to OpenTelemetry.
+// Two packages have more dependencies, so each is a separate module: redisstore lets a
+// Pacer share its limits through Redis, and otelagentmessaging reports calls to
+// OpenTelemetry.
 //
 // "Interface 4.6" in these pages names a section of the service's interface
 // document. The service is in preview; its limits may change.

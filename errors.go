@@ -27,10 +27,11 @@ type Error struct {
 	// returns why. It is also 429 if the cool-down or a [Limiter] refused the call, or
 	// its deadline passed in line for them (see Local).
 	StatusCode int
-	// Code is the body's error member, such as rate_limited (interface 2.1); empty if
-	// the body was not the documented one. If a limit refused the call in this process, it
-	// is rate_limited, or what the service answered to the attempt before. Only secrets are
-	// taken out of Code and Reason: they can be as long as the 64 KiB that are read of a body.
+	// Code is the body's error member, such as rate_limited (interface 2.1); empty if the
+	// body was not the documented one. If a limit refused the call in this process, it is
+	// rate_limited, or what the service answered to the attempt before. Code and Reason have
+	// no secrets, but are not shortened: each can be as long as the 64 KiB that the client
+	// reads of a body.
 	Code string
 	// TraceID is the answer's trace_id; quote it when reporting an issue. With Local it
 	// belongs to the answer that closed the limit. One line of at most 128 bytes.
@@ -89,7 +90,8 @@ func prefix(method, path string) string {
 	return "agentmessaging: " + method + " " + path
 }
 
-// What an error's text shows at most, in bytes. The parts leave room for one another.
+// The longest text of an error and of its parts, in bytes. The bounds on the parts leave
+// room for the other parts.
 const (
 	maxErrorText = 512
 	maxTraceID   = 128
@@ -151,10 +153,10 @@ func (e *Error) Is(target error) bool { return target != nil && target == kindOf
 // cause, or why the call did not wait after a 429. It returns nil if the answer says
 // everything.
 //
-// errors.Is and errors.As find no error of this package in it. If a context's cause, a
-// [Limiter], the function of [WithBeforeSend] or a transport brought one, it is about
-// another call, so it is only in the text. The same holds for errors whose methods Is or
-// As answer for one.
+// errors.Is and errors.As find no error of this package in it. An error of this package
+// that came from a context's cause, a [Limiter], the function of [WithBeforeSend] or a
+// transport is about another call, so it is only in the text. The same holds for errors
+// whose methods Is or As match an error of this package.
 func (e *Error) Unwrap() error { return e.cause }
 
 // RetryAfter returns how long the service, or the client's limiter, asks to wait
@@ -193,21 +195,22 @@ type Missed string
 
 // The ways to miss an answer.
 const (
-	// MissedTimeout is no answer before the deadline of the context, [WithTimeout],
-	// the Timeout of the http.Client or a timeout of its transport.
+	// MissedTimeout means that no answer came before the deadline of the context,
+	// [WithTimeout], the Timeout of the http.Client or a timeout of its transport.
 	MissedTimeout Missed = "no answer in time"
-	// MissedCanceled is a context that was canceled while the answer was awaited.
+	// MissedCanceled means that the context was canceled before the answer came.
 	MissedCanceled Missed = "canceled"
-	// MissedConnection is a connection that broke, also inside the answer's body.
+	// MissedConnection means that the connection broke, before the answer or in the middle
+	// of its body.
 	MissedConnection Missed = "connection broken"
-	// MissedStream is an HTTP/2 stream that was refused, possibly by a proxy after
-	// the service had read the request.
+	// MissedStream means that the HTTP/2 stream was refused, possibly by a proxy after the
+	// service had read the request.
 	MissedStream Missed = "stream refused"
-	// MissedUnreadable is an answer that is not the documented one: too large, not
-	// JSON, without a required member.
+	// MissedUnreadable means that the answer is not the documented one: it is too large, is
+	// not JSON, or lacks a required member.
 	MissedUnreadable Missed = "unreadable answer"
-	// MissedServerError is a 5xx that the interface does not list for the endpoint,
-	// or a listed 503 without an error code: a proxy may have answered it.
+	// MissedServerError means that the answer is a 5xx that the interface does not list for
+	// the endpoint, or a listed 503 without an error code, which may come from a proxy.
 	MissedServerError Missed = "server error"
 )
 
@@ -248,13 +251,13 @@ func (e *ValidationError) Error() string { return "agentmessaging: " + e.Field +
 // Is reports whether target is [ErrInvalid].
 func (e *ValidationError) Is(target error) bool { return target == ErrInvalid }
 
-// kind is the type of the kinds of errors: isOwn recognizes them by it.
+// kind is the type of [ErrNotFound] and its siblings. isOwn recognizes them by this type.
 type kind string
 
 func (k kind) Error() string { return string(k) }
 
 // isOwn reports whether an error belongs to this package, or has a method As or Is that
-// answers for one, as some lists of errors do.
+// matches an error of this package, as some lists of errors have.
 func isOwn(err error) bool {
 	switch err.(type) {
 	case *Error, *OutcomeUnknownError, *ValidationError, kind:
@@ -333,10 +336,10 @@ var kinds = map[int]struct {
 	http.StatusServiceUnavailable: {ErrUnavailable, ""},
 }
 
-// adviceOn returns what to do next, for the message; "" if RetryAfter or the cause says it.
-// An answer without an error code is not the service's (interface 2.1): a 404 may then come
-// from another address, and a 400 means something else. So does a 403 or 409 that the
-// endpoint does not list.
+// adviceOn returns what to do next, for the message; "" if RetryAfter or the cause says
+// it. An answer without an error code does not come from the service (interface 2.1): the
+// base address of a 404 may be wrong, and a 400 may mean anything. A 403 or 409 that the
+// endpoint does not list may mean anything too.
 func adviceOn(status int, code, method, path string) string {
 	endpoint := spec.Find(method, path)
 	listed := endpoint != nil && endpoint.Lists(status)

@@ -12,15 +12,16 @@ import (
 // An Observer gets the events of calls, in order and on the goroutine that calls the
 // method. It must not block. No event holds a key, a text or a body.
 type Observer interface {
-	// Observe takes one event. ctx is the caller's context, with its values, or the one
-	// that an Observer returned. The context that Observe returns is then used for the
-	// rest of the call after a [CallStart], of the attempt after an [AttemptStart] and of
-	// the request after a [RequestStart], so that spans nest. The client ignores it if it
-	// is nil. After any other event, only the next Observer gets it, for the same event.
+	// Observe takes one event. ctx is the caller's context, with its values, or the one that
+	// an Observer returned. The context that Observe returns is then used for the rest of
+	// the call after a [CallStart], of the attempt after an [AttemptStart] and of the
+	// request after a [RequestStart], so that spans nest. The client ignores a nil context.
+	// After any other event, the returned context goes only to the next Observer, for the
+	// same event.
 	Observe(ctx context.Context, event Event) context.Context
 }
 
-// ObserverFunc is a function as an [Observer].
+// ObserverFunc makes a function an [Observer].
 type ObserverFunc func(ctx context.Context, event Event) context.Context
 
 // Observe calls f.
@@ -34,9 +35,10 @@ type Event interface{ subject() Subject }
 
 // Subject is the call that an [Event] is about.
 type Subject struct {
-	// Call numbers, from 1, the calls of a client and of all that With made of it.
+	// Call is the number of the call, from 1. A client and the clients that With makes of it
+	// count together.
 	Call uint64
-	// Endpoint is the one that the method calls.
+	// Endpoint is the endpoint that the method calls.
 	Endpoint Endpoint
 	// AgentID names the agent that the call is about, or that it created; empty if there
 	// is none.
@@ -45,15 +47,15 @@ type Subject struct {
 
 func (s Subject) subject() Subject { return s }
 
-// CallStart is the start of a method's call. A call whose arguments are
-// refused ([ErrInvalid]) has none, and no other event.
+// CallStart is the start of a method's call. A call whose arguments are refused
+// ([ErrInvalid]) has no events at all.
 type CallStart struct {
 	Subject
 	URL *url.URL // of every attempt; do not change it. It holds the agent's ID
 }
 
-// CallEnd is the end of a call. Each [CallStart] has one. If a part of the program
-// panics, such as a transport, Err says only that.
+// CallEnd is the end of a call. Each [CallStart] has one. If a transport, a limiter or an
+// observer panics, Err says only that something panicked.
 type CallEnd struct {
 	Subject
 	StatusCode int           // of the answer to the last attempt; 0: it got none, or was not sent
@@ -99,20 +101,20 @@ type AttemptEnd struct {
 // Verdict says whether the service has done what an attempt asked for.
 //
 // A program that must survive its own death writes a note to a journal in
-// [WithBeforeSend], and closes the note with the verdict. After a crash, the notes that
-// are still open are in doubt. An attempt that was refused before the function was called
-// has a verdict too, so close only notes of your own.
+// [WithBeforeSend], and closes the note with the verdict. After a crash, the calls of
+// open notes are in doubt. An attempt that was refused before the function was called has
+// a verdict too, so close only your own notes.
 type Verdict string
 
 // The verdicts.
 const (
-	// VerdictDone is a documented success.
+	// VerdictDone means that a documented success came.
 	VerdictDone Verdict = "done"
-	// VerdictNotDone is an attempt that was refused or never sent: the service has done
+	// VerdictNotDone means that the attempt was refused or never sent. The service has done
 	// nothing, unless a proxy forwarded the request and then answered with a 3xx or 4xx.
 	VerdictNotDone Verdict = "not done"
-	// VerdictUnknown is an attempt whose answer was missed, or a 5xx other than a
-	// documented 503 of the endpoint.
+	// VerdictUnknown means that the answer was missed, or is a 5xx other than a documented
+	// 503 of the endpoint.
 	VerdictUnknown Verdict = "unknown"
 )
 
@@ -128,9 +130,9 @@ type Retry struct {
 	Wait time.Duration
 }
 
-// LimiterWaitStart is the start of a wait in line for the cool-down or a Pacer, so
-// that a batch can show its place. A [LimiterWait] follows if the wait took a
-// millisecond or more. The waits of a [Limiter] of yours have no such event.
+// LimiterWaitStart is the start of a wait in line for the cool-down or a Pacer, so that a
+// batch can show its place. A [LimiterWait] follows if the wait took a millisecond or
+// more. A wait in your own [Limiter] has no such event.
 type LimiterWaitStart struct {
 	Subject
 	Attempt  int           // the attempt that waits
@@ -148,17 +150,16 @@ type LimiterWait struct {
 	Wait     time.Duration
 }
 
-// CoolDown is a 429 that began the cool-down of a limit, or prolonged it by a
-// second or more. The event belongs to the refused call. The other calls that wait each
-// have a [LimiterWait]. Under [WithoutCoolDown] only the refusals of a Pacer's client
-// have the event.
+// CoolDown is a 429 that began the cool-down of a limit, or prolonged it by a second or
+// more. The event belongs to the refused call. The other calls that wait each have a
+// [LimiterWait]. Under [WithoutCoolDown] the event comes only if the client has a Pacer.
 type CoolDown struct {
 	Subject
 	LimitKey string        // one line of at most 64 bytes; empty if the answer named none
 	Wait     time.Duration // until the limit opens, by Retry-After
 }
 
-// Endpoint names what a call calls.
+// Endpoint names the operation that a call uses.
 type Endpoint struct {
 	Name         string // the client's method, such as SendMessage
 	Method, Path string // Path is the template, such as /v1/agents/{agent_id}
@@ -186,10 +187,10 @@ type CallInfo struct {
 	Header     http.Header
 	// TraceID is that answer's trace_id.
 	TraceID string
-	// Body is that answer's body, decompressed; nil if there was none. It is
-	// for members that the service has added since this version. Of a 2xx it holds at
-	// most 1 MiB, of another status 64 KiB. Secrets are taken out unless the answer is a
-	// documented success. Do not log it: it holds the texts.
+	// Body is that answer's body, decompressed; nil if there was none. Read members in it
+	// that the service has added since this version. Of a 2xx it holds at most 1 MiB, of
+	// another status 64 KiB. Secrets are taken out unless the answer is a documented
+	// success. Do not log the body, because it holds the texts of people and agents.
 	Body []byte
 }
 
@@ -211,10 +212,10 @@ type beforeSendKey struct{}
 // call it again.
 //
 // It is for a journal: before writes a note that the request may reach the service, and
-// the [AttemptEnd] closes it. After a crash, the notes that are still open are in doubt.
-// An AttemptEnd also comes for an attempt that before refused, and for one that failed
-// in the wait for a limit, so that before was not called. If several workers share one
-// journal, the open note may be another worker's then: close only notes of your own.
+// the [AttemptEnd] closes it. After a crash, the calls of open notes are in doubt. An
+// AttemptEnd also comes if before refused the attempt, or if the attempt failed while it
+// waited for a limit, before before was called. If several workers share one journal, an
+// open note may belong to another worker: close only your own notes.
 //
 // If before returns an error, the call sends nothing, gives its permits back unspent, and
 // returns an [*Error] with Local set that wraps the error. If a context has several

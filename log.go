@@ -10,7 +10,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
-// write writes a record of an event. Events of other types are not logged.
+// write logs an event. It ignores events of types that it does not list.
 func write(ctx context.Context, logger *slog.Logger, event Event) {
 	switch e := event.(type) {
 	case AttemptEnd:
@@ -58,8 +58,8 @@ func errorAttr(err error) slog.Attr {
 }
 
 // callLevel returns the level of a call's end. A failed call is a Warn, because an
-// operator may have to act. But the application handles an answer such as 404, and knows
-// of a cancellation.
+// operator may have to act. An answer such as 404 is silent, because the application
+// handles it. So is a cancellation, because the application caused it.
 func callLevel(status int, err error) slog.Level {
 	refused := status >= 400 && status <= 499 && status != http.StatusTooManyRequests
 	switch {

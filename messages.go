@@ -7,7 +7,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// MessageParams are a message to an agent (interface 2.5).
+// MessageParams describe a message to an agent (interface 2.5).
 type MessageParams struct {
 	// Text is required; at most 4000 characters, counted as Unicode code points.
 	Text string
@@ -19,7 +19,7 @@ type MessageParams struct {
 type Reply struct {
 	// Text is what the agent says.
 	Text string `json:"reply_text"`
-	// Warnings are the service's, if any.
+	// Warnings lists the service's warnings, if any.
 	Warnings []string `json:"warnings,omitempty"`
 	// TraceID identifies the call; quote it when reporting an issue.
 	TraceID string `json:"trace_id"`

@@ -47,8 +47,8 @@ type Option func(*settings) error
 //
 //   - A transport that reads any of the body, before it runs the hooks of httptrace for
 //     a connection, counts as having sent the request.
-//   - One that fails without hooks and without reading the body has not sent it. It
-//     cannot read the body later.
+//   - One that fails without hooks and without reading the body has not sent it. The
+//     client then closes the body, so the transport cannot read it later.
 //   - A request without a body counts as sent if the transport fails without hooks. The
 //     exception is a dial error of any request but a POST.
 func WithHTTPClient(hc *http.Client) Option {
@@ -191,8 +191,8 @@ func nilOption(name string) error {
 	return &ValidationError{Field: name, Reason: "was given nil; leave the option out for the default"}
 }
 
-// isNil also finds a nil pointer inside an interface: its methods would panic only at
-// the first call.
+// isNil also reports true for a nil pointer inside an interface, whose methods would
+// panic only at the first call.
 func isNil(v any) bool {
 	if v == nil {
 		return true
@@ -204,7 +204,7 @@ func isNil(v any) bool {
 	return false
 }
 
-// settings hold what the options set.
+// settings hold the values that the options set.
 type settings struct {
 	httpClient *http.Client
 	retry      RetryPolicy   // defaults filled in

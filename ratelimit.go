@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// This file has what a client and a limiter exchange, and the Clock by which both wait.
+// This file has the types that a client and a limiter exchange, and the Clock by which
+// both wait.
 
 // A Limiter decides when an attempt may be sent, so that calls wait in the program
 // instead of being refused by the service (interface 8). Every attempt, retries
 // included, acquires a [Permit] first, also after the wait that Retry-After
 // asked for. Implementations must be safe for concurrent use.
 //
-// The client asks a Limiter of yours after its own cool-down, in which calls wait after a
-// 429 until Retry-After has passed. [WithoutCoolDown] turns the cool-down off. A Pacer of
+// The client asks your Limiter after its own cool-down, in which calls wait after a 429
+// until Retry-After has passed. [WithoutCoolDown] turns the cool-down off. A Pacer of
 // package pacer takes the place of the cool-down, because it does the same itself.
 //
 // docs/migration.md in the repository wraps a rate.Limiter of golang.org/x/time.
@@ -25,8 +26,8 @@ type Limiter interface {
 	//
 	// If the wait would pass that deadline, or a limit lets no attempt go for longer than
 	// MaxWait, Acquire returns at once with an [*Error] of status 429 that has RetryAfter
-	// set. The method returns it with Local set. Any other error becomes the cause of an
-	// [*Error] with Local set.
+	// set. The client's method returns that error with Local set. Any other error becomes
+	// the cause of an [*Error] with Local set.
 	Acquire(ctx context.Context, attempt LimitedAttempt) (Permit, error)
 }
 
@@ -44,19 +45,19 @@ type LimitedAttempt struct {
 	// once if a limit lets no attempt go for longer than that. Do not refuse it because
 	// many others wait: it waits for its turn until its context ends.
 	MaxWait time.Duration
-	// Clock is the client's; nil means real time.
+	// Clock is the client's clock; nil means real time.
 	Clock Clock
 }
 
 // A Permit allows one attempt to be sent. The client calls Done exactly once, even
 // if the transport panics, or if Acquire returned an error together with the permit.
 type Permit interface {
-	// Done gets how the attempt ended. An attempt with Sent false has spent nothing, so
-	// the limiter may give its place to another. Done must not block.
+	// Done receives the outcome of the attempt. An attempt with Sent false has spent
+	// nothing, so the limiter may give its place to another. Done must not block.
 	Done(AttemptOutcome)
 }
 
-// AttemptOutcome is how a permitted attempt ended.
+// AttemptOutcome says how a permitted attempt ended.
 type AttemptOutcome struct {
 	// StatusCode is the answer's status; 0 means that there was none.
 	StatusCode int
@@ -69,12 +70,12 @@ type AttemptOutcome struct {
 	RetryAfter time.Duration
 }
 
-// A Clock is the time by which a client waits; see [WithClock]. Many goroutines use it
+// A Clock tells the time by which a client waits; see [WithClock]. Many goroutines use it
 // at once. The client calls Now while it holds a lock, so Now must not call the client or
 // its limiter.
 type Clock interface {
-	// Now returns the present time. The client measures cool-downs and the waits that it
-	// reports by it.
+	// Now returns the present time. The client measures cool-downs and reported waits by
+	// this time.
 	Now() time.Time
 	// Sleep returns nil once Now has moved on by d, and ctx's error as soon as
 	// ctx ends.

@@ -24,11 +24,11 @@ type RetryPolicy struct {
 	// MaxAttempts is how many attempts of a call may fail before it gives up. 0 means 3, 1
 	// means no retries.
 	//
-	// A 429 does not count: the call is sent again however often the service refuses it.
-	// With 1 it is not, so a batch at a limit loses calls. Over HTTP/2 a call may make two
-	// more requests that do not count: when an old connection is closing and does not take
-	// the request, the client sends it at once on a new one ([CallInfo].Renewals).
-	// Limiters and observers see every attempt.
+	// A 429 does not count: the call is sent again however often the service refuses it. If
+	// MaxAttempts is 1, a 429 is not retried either, so a batch at a limit loses calls. Over
+	// HTTP/2 a call may make two more requests that do not count: when an old connection is
+	// closing and does not take the request, the client sends it at once on a new one
+	// ([CallInfo].Renewals). Limiters and observers see every attempt.
 	MaxAttempts int
 	// MinWait is the wait before the second attempt, unless the service asks for a longer
 	// one. It doubles with each attempt, up to 8 s or MaxWait, whichever is shorter; a
@@ -49,7 +49,7 @@ type RetryPolicy struct {
 const (
 	defaultAttempts = 3
 	maxBackoff      = 8 * time.Second
-	maxRenewals     = 2 // of a connection, on top of the attempts
+	maxRenewals     = 2 // repeats on a new connection, on top of MaxAttempts
 )
 
 func (p RetryPolicy) validate() error {
@@ -103,9 +103,10 @@ func (p RetryPolicy) backoff(attempt int) time.Duration {
 	return wait
 }
 
-// retryBudget bounds the retries during an outage. A client and all that With makes of it
-// share one. Five calls that succeeded pay for a retry. Without them, a retry comes from the
-// floor: maxFloor retries that need no success, of which one comes back every floorEvery.
+// retryBudget bounds the retries during an outage. A client and the clients that With
+// makes of it share one budget. Five calls that succeeded pay for a retry. Without them,
+// a retry comes from the floor: maxFloor retries that need no success, of which one comes
+// back every floorEvery.
 //
 // Only a retry after a failure that the service may have seen draws from the budget. A retry
 // after a 429 does not, because the cool-down bounds it. Nor does a retry of an attempt that
@@ -160,9 +161,10 @@ var (
 // which adds cookies, calls loop.RoundTrip, and keeps the cookies of the answer. Then the
 // library calls the hooks that decide and wait.
 //
-// Library and http.Client see a request and a response without a body, and nothing that they
-// return matters: the results are in call.last. With the real request, they would copy header
-// and body for each attempt, at eight more allocations a POST, which has 38.
+// The library and http.Client see a request and a response without a body. Their results
+// do not matter, because call.last holds the real ones. With the real request, they would
+// copy header and body for each attempt, which would cost a POST eight allocations more
+// than its 38.
 type loop struct {
 	call       *call
 	library    retryablehttp.Client
@@ -205,7 +207,7 @@ func (l *loop) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &l.response, nil
 }
 
-// action is what follows an attempt.
+// action says what the call does after an attempt.
 type action string
 
 const (
@@ -215,10 +217,10 @@ const (
 	actionUnknown action = "outcome unknown"
 )
 
-// outcome is how an attempt ended: a row of the retry table.
+// outcome says how an attempt ended. It is a row of the retry table.
 type outcome struct {
 	name             string
-	idempotent, post action // what follows: after GET, PUT and DELETE, and after POST
+	idempotent, post action // the step after GET, PUT and DELETE, and after POST
 }
 
 // The outcomes, in the order of the table in the package documentation. A test compares
@@ -238,8 +240,9 @@ var (
 	outcomeRefused     = &outcome{"refused by the limiter", actionError, actionError}
 )
 
-// classify returns the outcome of an attempt that was not refused here. ctxErr is why the
-// call cannot go on; nil if it can. Once a complete answer has come, ctxErr does not matter.
+// classify returns the outcome of an attempt that was not refused here. ctxErr says why
+// the call cannot go on; nil if it can. Once a complete answer has come, ctxErr does not
+// matter.
 func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr error) *outcome {
 	switch {
 	case a.Status == 0:

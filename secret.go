@@ -10,7 +10,7 @@ import (
 // encoders write "[redacted]" instead. Convert it with string(s) to read it. A Secret that
 // was encoded and decoded is "[redacted]", which the client refuses as a key.
 //
-// It does show where its methods are not called: under the verb %p, under %w of
+// A Secret is readable where its methods are not called: under the verb %p, under %w of
 // fmt.Errorf (go vet complains), as a key of a map that is encoded as JSON, in printers
 // that use reflection, such as cmp.Diff, and in a printed struct that has it in an
 // unexported field.

@@ -18,7 +18,7 @@ type SMS struct {
 	TraceID string `json:"trace_id,omitempty"`
 }
 
-// SMSChannel is what enabling the SMS channel of an agent returns (interface 4.9).
+// SMSChannel is the result of [Client.EnableSMS] (interface 4.9).
 type SMSChannel struct {
 	// Status is one of the SMSStatus constants; expect others.
 	Status SMSStatus `json:"status"`

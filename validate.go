@@ -61,8 +61,8 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 	return withoutTrailingSlash(u), nil
 }
 
-// withoutTrailingSlash keeps the escapes of the path as they are: a trailing %2F is not a
-// slash.
+// withoutTrailingSlash removes the slashes at the end of u's path. It keeps the escapes
+// of the path: a trailing %2F is not a slash.
 func withoutTrailingSlash(u *url.URL) *url.URL {
 	escaped := strings.TrimRight(u.EscapedPath(), "/")
 	u.Path, _ = url.PathUnescape(escaped)
@@ -105,8 +105,8 @@ func checkAPIKey(key string) error {
 	return nil
 }
 
-// reasonRedacted is why "[redacted]" is refused as a key: it is what a Secret becomes when
-// it is encoded, and would be sent or stored in place of the real key.
+// reasonRedacted says why "[redacted]" is refused as a key. A Secret is encoded as this
+// text, which would then be sent or stored in place of the real key.
 const reasonRedacted = "is what a Secret is encoded as, not the key itself: keep string(secret) where the key is safe"
 
 // checkAgentID refuses ids that could lead to another path even when escaped: some
@@ -149,7 +149,7 @@ func check(field *spec.Field, value string) error {
 	return nil
 }
 
-// checkProviderKey is check for a provider key.
+// checkProviderKey is check for a provider key. It also refuses an encoded Secret.
 func checkProviderKey(field *spec.Field, key Secret) error {
 	if key == redact.Redacted {
 		return &ValidationError{Field: field.Path, Reason: reasonRedacted}

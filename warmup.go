@@ -6,10 +6,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// This file has the calls that are about no agent and store nothing: Status and WarmUp.
+// This file has the calls that concern no agent and store nothing: Status and WarmUp.
 
-// ServiceStatus is what the service says about itself (interface 4.1). The interface shows
-// the types of its members, and no values. OK false is not an error: check it.
+// ServiceStatus holds what the service reports about itself (interface 4.1). The
+// interface shows the types of its members, but no values. A false OK is not an error:
+// check it.
 type ServiceStatus struct {
 	OK      bool   `json:"ok"`
 	Service string `json:"service"`

@@ -54,7 +54,7 @@ func NewClient(t fakeserver.TB, fake *fakeserver.Server, opts ...agentmessaging.
 	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
 		agentmessaging.WithHTTPClient(fake.HTTPClient(t)), agentmessaging.WithClock(fake))
 	if err == nil {
-		client, err = client.With(opts...) // an error about an option counts those of the caller only
+		client, err = client.With(opts...) // in an error, option 1 is the caller's first option
 	}
 	if err != nil {
 		panic("agentmessagingtest: " + err.Error())
