@@ -26,7 +26,7 @@ import (
 //	        attempt.run              makes one attempt, see attempt.go
 //	      call.nextAttempt           decides, by the table in retry.go, whether another follows
 //	      call.sleep                 waits for it
-//	    call.finishError                 makes the error from the last attempt
+//	    call.finishError             makes the error from the last attempt
 
 // do makes a call: every method ends in it. read turns the body of a success into the
 // result. If it cannot, it sets answerBody.err.

@@ -1,5 +1,5 @@
-// Package atomicfile writes files atomically: a program that dies while it writes leaves
-// the old content.
+// Package atomicfile writes files atomically: if the program dies during a write, the
+// file keeps its old content.
 package atomicfile
 
 import (
@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 )
 
-// target follows symbolic links, so that Write replaces the file and not the link.
+// target returns the file that a symbolic link leads to, so that Write replaces the file
+// and not the link.
 func target(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -20,7 +21,7 @@ func target(path string) string {
 }
 
 // Writable returns why Write would refuse the path. Call it before hours of work whose
-// result is to be written there.
+// result Write will store there.
 func Writable(path string) error {
 	temporary, err := nextTo(path)
 	if err != nil {
@@ -74,7 +75,7 @@ func ReadJSON(path string, v any) error {
 	return err
 }
 
-// WriteJSON writes v as indented JSON, in the way of Write.
+// WriteJSON writes v as indented JSON; see Write.
 func WriteJSON(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -1,6 +1,7 @@
 // Package decisions lists what the interface document leaves open, with the answers of
-// this project's fake. Package fakeserver decides by it, and package observe asks a
-// service the same questions. The words, the defaults and the ids are here alone.
+// this project's fake. Package fakeserver decides by this list, and package observe asks
+// a service the same questions. No other package repeats the words, the defaults or the
+// ids.
 package decisions
 
 import (
@@ -14,7 +15,7 @@ type Question struct {
 	ID      string // in options and files, such as metadata_cap
 	Words   string // as a person would ask it
 	Default any    // the fake's own answer: a bool, an int, a string, or an object
-	Allowed []any  // the answers that the fake can give; nil: any of the type of Default
+	Allowed []any  // the answers that the fake can give; nil: any value of Default's type
 }
 
 // The forms of times and the units of lengths.
@@ -31,13 +32,14 @@ const (
 	WindowsSliding  = "sliding"      // the calls of the last length count
 	WindowsAligned  = "aligned"      // windows start with the clock's minute, hour or day, in UTC
 	WindowsWeighted = "weighted"     // aligned; the previous window counts in proportion to its overlap with the last length
-	WindowsBucket   = "token bucket" // each length/max adds a call, up to as many as the limit has
+	WindowsBucket   = "token bucket" // one more call is allowed each length/max, up to the limit's maximum
 )
 
 type object = map[string]any
 type list = []any
 
-// named returns the fake's answer to a question about names: each value, by itself.
+// named returns the fake's answer to a question about names: an object in which each
+// value has its own name.
 func named(values ...string) object {
 	all := object{}
 	for _, name := range values {
@@ -46,10 +48,10 @@ func named(values ...string) object {
 	return all
 }
 
-// All are all questions.
+// All lists all questions.
 var All = slices.Concat(Asked, Unasked)
 
-// Asked are the questions that observe asks, in their order.
+// Asked lists the questions that observe asks, in their order.
 var Asked = []Question{
 	// Answers and their words.
 	{"status", "What does GET /v1/status say of the service?", object{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}, nil},
@@ -90,8 +92,8 @@ var Asked = []Question{
 	{"refused_requests_spend", "Which refused calls spend the limit on requests?", object{"401": false, "404": true, "400": true, "409": true, "status": false}, nil},
 }
 
-// Unasked are the questions that no call answers: they need keys of other kinds, a store
-// that is down, or the whole day of a key.
+// Unasked lists the questions that observe cannot answer with calls. They need keys of
+// other kinds, a store that is down, or the whole day of a key.
 var Unasked = []Question{
 	{"other_limit_names", "What are the limit_keys of the other limits?",
 		named(names.IPMinute, names.KeyDay, names.AgentCreateKeyDay, names.AgentCreateIPMinute, names.BYOKSetKeyHour), nil},

@@ -1,7 +1,7 @@
 // Package exchange sends one request and reads its answer. It sends the request at most
-// once: it keeps net/http from repeating it, because no retry policy, limiter or observer
-// would notice. It tells whether the service may have seen the request, and reads answers
-// within bounds of size and time.
+// once. It keeps net/http from repeating the request, because no retry policy, limiter or
+// observer would notice the repeat. It reports whether the service may have seen the
+// request, and reads answers within bounds of size and time.
 //
 // A [Sender.Send] may take several tries. Each try looks for a connection. If an HTTP/2
 // connection cannot take the request, nothing of it is written, and the next try looks for
@@ -32,7 +32,7 @@ import (
 	"weak"
 )
 
-// A Sender sends requests to one service. It holds what its requests share.
+// A Sender sends requests to one service. It holds the state that these requests share.
 type Sender struct {
 	transport http.RoundTripper
 	hooked    atomic.Bool // the transport has run a hook of httptrace
@@ -40,15 +40,16 @@ type Sender struct {
 	queue     dialQueue   // for an HTTP/2 connection
 }
 
-// New returns the Sender to the service at base through transport. nil means the value of
-// http.DefaultTransport when a request is sent, as in net/http. All clients that use the
-// same http.Transport share a Sender, whatever their keys, if it keeps connections:
-// otherwise each would dial for its first request.
+// New returns the Sender to the service at base through transport. A nil transport means
+// the value of http.DefaultTransport when a request is sent, as in net/http. All clients
+// that use the same http.Transport share a Sender, whatever their keys, if the transport
+// keeps connections. Otherwise each client would dial for its first request.
 func New(transport http.RoundTripper, base *url.URL) *Sender {
 	s := &Sender{transport: transport}
 	own, ok := cmp.Or(transport, http.DefaultTransport).(*http.Transport)
-	// The queue needs GotConn, which other transports may not run. A transport that keeps no
-	// connection has none to share, but several synctest bubbles may use it at once.
+	// The queue needs the hook GotConn, which other transports may not run. A transport that
+	// keeps no connections has none to share, and several synctest bubbles may use it at
+	// once.
 	if !ok || own.DisableKeepAlives {
 		return s
 	}
@@ -60,21 +61,21 @@ func New(transport http.RoundTripper, base *url.URL) *Sender {
 	if shared := known.(weak.Pointer[Sender]).Value(); shared != nil {
 		return shared
 	}
-	senders.Store(on, mine) // the known one was garbage already
+	senders.Store(on, mine) // the known Sender was garbage-collected
 	return s
 }
 
 // senders has a weak.Pointer[Sender] for each route in use.
 var senders sync.Map
 
-// route is where a Sender sends, and how.
+// route identifies a Sender: its transport and its destination.
 type route struct {
 	transport    weak.Pointer[http.Transport]
-	byDefault    bool // it is asked because it is http.DefaultTransport
+	byDefault    bool // the transport was nil, so http.DefaultTransport is used
 	scheme, host string
 }
 
-// Request is what to send.
+// Request holds the request to send.
 type Request struct {
 	Method   string
 	URL      *url.URL    // copied
@@ -93,9 +94,9 @@ type Answer struct {
 	Cut    error       // why the body of another status is incomplete
 	Missed Missed      // how the answer was missed; NotMissed if Err is nil
 	Sent   bool        // the service may have seen the request
-	// TurnedAway is true if an HTTP/2 connection did not process the request, because it
-	// was closing or had no room: another connection can take it at once. Sent still tells
-	// whether the service may have seen it.
+	// TurnedAway is true if an HTTP/2 connection did not process the request, because the
+	// connection was closing or had no room. Another connection can take the request at
+	// once. Sent still reports whether the service may have seen the request.
 	TurnedAway bool
 }
 
@@ -104,7 +105,7 @@ type Missed int
 
 const (
 	NotMissed     Missed = iota
-	NoAnswer             // none came before the context or a timeout ended the request
+	NoAnswer             // no answer came before the context or a timeout ended the request
 	Broken               // the connection could not be made, or broke
 	StreamRefused        // the HTTP/2 stream was refused (REFUSED_STREAM)
 	Denied               // a certificate was refused, or a proxy refused CONNECT: the service has done nothing
@@ -124,8 +125,8 @@ func (s *Sender) Send(ctx context.Context, r Request) Answer {
 	}
 }
 
-// maxTries bounds how often a request looks for an HTTP/2 connection that takes it: maybe
-// none of the service's has room.
+// maxTries bounds how often a request looks for an HTTP/2 connection that takes it.
+// Perhaps no connection to the service has room.
 const maxTries = 50
 
 // A try is one search for a connection that takes the request.
@@ -135,7 +136,7 @@ type try struct {
 }
 
 // send makes one try. If no connection took the request and another try may help, it
-// returns why; otherwise none.
+// returns the rejection; otherwise it returns none.
 func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, rejection) {
 	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
@@ -165,13 +166,13 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, rejection)
 	return rt.read(resp), none
 }
 
-// roundTrip is the request of one try, and what the hooks have seen of it; build sets the
-// hooks. They run on the transport's goroutines, maybe after RoundTrip has returned. So
-// each try has a roundTrip of its own, and what the hooks set is atomic.
+// roundTrip holds the request of one try, and what the hooks have seen of it. build sets
+// the hooks. They run on the transport's goroutines, maybe after RoundTrip has returned.
+// So each try has a new roundTrip, and the fields that hooks set are atomic.
 type roundTrip struct {
 	try
 	sender  *Sender
-	own     *http.Transport // the transport, if it is net/http's; nil: it is another
+	own     *http.Transport // the transport, if it is a net/http Transport; nil: it is another type
 	ctx     context.Context // of the try
 	stop    func()          // ends ctx, and so the try
 	request http.Request
@@ -180,13 +181,13 @@ type roundTrip struct {
 	hooks   httptrace.ClientTrace
 
 	started   atomic.Bool  // the transport has looked for a connection (GetConn or GotConn)
-	connected atomic.Bool  // it has one (GotConn)
+	connected atomic.Bool  // the transport has a connection (GotConn)
 	delivery  atomic.Int32 // bodyUnread, maybeSent or bodyClosed
 	headers   atomic.Int32 // how often the header was written; more than once by a transport that repeats
 	answers   atomic.Int32 // how many answers have begun; interim answers (1xx) do not count
 	interim   atomic.Int32 // how many interim answers have come
 	repeat    atomic.Bool  // the transport was about to repeat the request, so the try was ended
-	sameConn  atomic.Bool  // it would have used the same connection, so that one is not closing
+	sameConn  atomic.Bool  // the repeat would have used the same connection, so that connection is not closing
 	reused    atomic.Bool  // the connection was used before
 
 	conn      atomic.Pointer[connection] // nil: none yet, or not HTTP/2
@@ -196,8 +197,8 @@ type roundTrip struct {
 	turnTimer *time.Timer                // ends the turn
 }
 
-// build makes the request. A transport may change it: nothing in it but the header's
-// values is shared with other tries.
+// build makes the request. A transport may change the request, so tries share nothing of
+// it but the header's values.
 func (rt *roundTrip) build(r Request) {
 	rt.hooks = httptrace.ClientTrace{
 		GetConn:              rt.getConn,
@@ -217,39 +218,40 @@ func (rt *roundTrip) build(r Request) {
 	if r.Cookies != nil {
 		rt.request.Header["Cookie"] = r.Cookies
 	}
-	rt.body.Reset(r.Body) // no GetBody: net/http cannot send it again by itself
+	rt.body.Reset(r.Body) // no GetBody: net/http cannot send the request again by itself
 	rt.request.ContentLength = rt.body.Size()
 	switch {
 	case r.Body == nil && r.Method == http.MethodPost:
 		rt.delivery.Store(maybeSent)
 	case r.Body == nil:
 	case rt.own != nil && rt.sender.hooked.Load():
-		rt.delivery.Store(maybeSent)             // this body does not note who reads it: assume the worst, unless hooks run
+		rt.delivery.Store(maybeSent)             // this body does not notice reads: assume that it was sent, unless hooks run
 		rt.request.Body = io.NopCloser(&rt.body) // net/http knows this type: it writes header and body at once
 	default:
 		rt.request.Body = requestBody{rt}
 	}
 }
 
-// The values of delivery: whether a transport that runs no hooks may have sent the
-// request. The body shows it, because the transport has to read the body first.
+// The values of delivery say whether a transport that runs no hooks may have sent the
+// request. The body shows this, because a transport has to read the body before it sends
+// it.
 const (
 	bodyUnread = iota // the body was not read; or there is none, and the method is not POST
 	maybeSent         // the body was read before there was a connection; or there is none, and the method is POST
 	bodyClosed        // the body was not read, and cannot be read any more
 )
 
-// unseen reports that the transport may have sent the request in a way that runs no
-// hooks, such as HTTP/3. Once net/http's own transport looks for a connection, the hooks
-// show everything. Another transport that looks for a connection may have sent a body that
-// it read before. If there is no body, unseen believes the hooks: otherwise each failed
-// dial would leave the request in doubt.
+// unseen reports that the transport may have sent the request without running hooks, for
+// example over HTTP/3. Once net/http's own transport looks for a connection, the hooks
+// show everything. Another transport may have read the body, and sent it, before it
+// looked for this connection. If there is no body, unseen believes the hooks: otherwise
+// each failed dial would leave the request in doubt.
 func (rt *roundTrip) unseen() bool {
 	certain := rt.started.Load() && (rt.own != nil || rt.body.Size() == 0)
 	return !certain && rt.delivery.Load() == maybeSent
 }
 
-// requestBody is a body that notes when the transport reads it.
+// requestBody is a request body that records that the transport has read it.
 type requestBody struct{ *roundTrip }
 
 func (b requestBody) Read(p []byte) (int, error) {
@@ -264,9 +266,9 @@ func (b requestBody) Read(p []byte) (int, error) {
 
 func (requestBody) Close() error { return nil }
 
-// PeekBody returns the body of a request that a Sender has given to a transport, and does
-// not count as reading it. It is for transports of tests. It returns nil if the transport
-// is net/http's.
+// PeekBody returns the body of a request that a Sender has given to a transport. It does
+// not count as a read of the body. It is for the transports of tests. It returns nil if
+// the transport is net/http's.
 func PeekBody(req *http.Request) []byte {
 	b, ok := req.Body.(requestBody)
 	if !ok {
@@ -289,7 +291,7 @@ func (rt *roundTrip) queueUp() error {
 
 // leaveQueue ends the request's turn, if it has one. If the request has found an HTTP/2
 // connection, the next in the queue gets the turn, because it may share the connection.
-// Otherwise all that wait may look at once.
+// Otherwise all waiting requests may look at once.
 func (rt *roundTrip) leaveQueue(http2 bool) {
 	if rt.looking.CompareAndSwap(true, false) {
 		rt.turnTimer.Stop()
@@ -327,20 +329,21 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 	}
 }
 
-// speaksHTTP1 reports that a connection which is not HTTP/2 by its TLS handshake is
-// certainly HTTP/1.1. Without TLS it may still be HTTP/2, which other requests share;
-// only net/http's own transport tells whether it speaks that.
+// speaksHTTP1 reports that a connection is certainly HTTP/1.1, given that its TLS
+// handshake did not choose HTTP/2. Without TLS the connection may still be HTTP/2, and
+// shared with other requests. Only net/http's own transport shows whether it speaks
+// HTTP/2 without TLS.
 func (rt *roundTrip) speaksHTTP1(conn net.Conn) bool {
 	_, secure := conn.(*tls.Conn)
 	return secure || rt.own != nil && (rt.own.Protocols == nil || !rt.own.Protocols.UnencryptedHTTP2())
 }
 
-// preventRepeat ends the try if the transport is about to send the request again: it
-// looks for a connection although the request was written and is not answered. After an
-// answer a transport of the caller's may send it again, for example with a credential
-// that the answer asked for. getConn and gotConn both call preventRepeat: getConn runs
-// before a dial, but net/http skips it for an HTTP/2 connection that it dialed for
-// another request.
+// preventRepeat ends the try if the transport is about to send the request again, which
+// shows when it looks for a connection although the request was written and is not
+// answered. After an answer, the user's transport may send the request again, for example
+// with a credential that the answer asked for. getConn and gotConn both call
+// preventRepeat: getConn runs before a dial, but net/http skips it for an HTTP/2
+// connection that it dialed for another request.
 func (rt *roundTrip) preventRepeat() bool {
 	if rt.headers.Load() > rt.answers.Load() {
 		rt.repeat.Store(true)
@@ -357,8 +360,8 @@ func (rt *roundTrip) answered() {
 }
 
 // got1xx sets answers back to 0: the first byte belonged to an interim answer, after
-// which net/http may still repeat the request. It also bounds how many come, because
-// net/http does so only if this hook is not set.
+// which net/http may still repeat the request. It also bounds the number of interim
+// answers, because net/http does so only if this hook is not set.
 func (rt *roundTrip) got1xx(int, textproto.MIMEHeader) error {
 	rt.answers.Store(0)
 	if rt.interim.Add(1) > maxInterim {
@@ -367,8 +370,8 @@ func (rt *roundTrip) got1xx(int, textproto.MIMEHeader) error {
 	return nil
 }
 
-// maxInterim is enough for a service that sends one each second while it works on a slow
-// reply.
+// maxInterim is the largest number of interim answers. It is enough for a service that
+// sends one each second while it works on a slow reply.
 const maxInterim = 1000
 
 var errTooManyInterim = errors.New("too many 1xx answers before the answer")
@@ -391,7 +394,7 @@ func (rt *roundTrip) read(resp *http.Response) Answer {
 	rt.sender.answered.Store(true)
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
 	if resp.StatusCode < 200 {
-		return answer // 101 Switching Protocols: what follows is not a body, and may never end
+		return answer // 101 Switching Protocols: the bytes that follow are not a body, and may never end
 	}
 	body, err := readBody(resp, rt.stop)
 	switch answer.Body = body; {
@@ -404,8 +407,8 @@ func (rt *roundTrip) read(resp *http.Response) Answer {
 	return answer
 }
 
-// checked corrects the result of transports that break the rules of RoundTripper, as some
-// do that were written for tests.
+// checked corrects the result of a transport that breaks the rules of RoundTripper, as
+// some test transports do.
 func checked(resp *http.Response, err error) (*http.Response, error) {
 	if resp != nil && resp.Body == nil {
 		resp.Body = http.NoBody
@@ -427,8 +430,8 @@ func checked(resp *http.Response, err error) (*http.Response, error) {
 const (
 	maxSuccessBody = 1 << 20
 	maxErrorBody   = 64 << 10
-	// bodyWait is how long readBody waits for what the answer does not need: the rest of
-	// an error's body, and the end of a body that has its announced length already.
+	// bodyWait bounds how long readBody waits for bytes that the client can do without: the
+	// rest of an error's body, and the end of a body that already has its announced length.
 	bodyWait = 5 * time.Second
 )
 
@@ -441,8 +444,8 @@ var (
 // byte order mark that some gateways put before JSON (RFC 8259, 8.1), and decompresses
 // gzip, which some gateways send although the request did not ask for it.
 //
-// stop ends the try, and so a Read that hangs. To close the body instead would race with
-// a decompressor that is reading it.
+// stop ends the try, and so a Read that hangs. Closing the body instead would race with a
+// decompressor that is reading it.
 func readBody(resp *http.Response, stop func()) (body []byte, err error) {
 	limit := maxSuccessBody
 	if resp.StatusCode > 299 {
@@ -483,16 +486,16 @@ func unpack(body io.Reader, limit int) ([]byte, error) {
 	return whole, err
 }
 
-// maxIdle bounds the reads in a row that give neither bytes nor an error. A body that gives
-// nothing else, as one of a transport of the user's may, never ends.
+// maxIdle bounds the reads in a row that give neither bytes nor an error. The body of a
+// user's transport may give nothing else and never end.
 const maxIdle = 100
 
-// readWhole reads to the end of the body, or until it has more than limit bytes. It waits
-// for the end even if it has length bytes, the announced length (-1: none): over HTTP/2,
-// to close a body before its end resets the stream. If the body breaks off after exactly
-// length bytes, it is complete. If more bytes come, length is ignored, because a
-// transport that decompressed the body may have left the old length. stop ends the wait
-// for an end that is late; nil: the end comes with the last byte.
+// readWhole reads to the end of the body, or until it has more than limit bytes. length
+// is the announced length, or -1. After length bytes readWhole still waits for the end,
+// because over HTTP/2 a body that is closed before its end resets the stream. If the body
+// breaks off after exactly length bytes, it is complete. If more bytes come, length is
+// ignored, because a transport that decompressed the body may have left the old length.
+// stop ends the wait for an end that is late; nil: the end comes with the last byte.
 func readWhole(r io.Reader, length int64, limit int, stop func()) ([]byte, error) {
 	size := int64(512)
 	if length > 0 && length <= int64(limit) {

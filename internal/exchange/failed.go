@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// This file turns the error of a request without an answer into what is known about it:
-// may the service have seen it, how was the answer missed, may another try help. net/http
-// exports few of its errors, so some are known by their words. The tests of the client
-// run them against a real net/http.
+// This file handles a request that got no answer. From the error it finds out whether the
+// service may have seen the request, how the answer was missed, and whether another try
+// may help. net/http exports few of its errors, so some are recognized by their words.
+// The client's tests check these words against a real net/http.
 
 var (
 	errNoAnswer = errors.New("the connection, or the HTTP/2 stream, was ended without an answer")
@@ -20,7 +20,8 @@ var (
 )
 
 // failed returns the Answer of a request that got no answer. If no connection took the
-// request and another try may help, it also returns why; otherwise none.
+// request and another try may help, failed also returns the rejection; otherwise it
+// returns none.
 func (rt *roundTrip) failed(err error) (Answer, rejection) {
 	words, unwritten, why := rt.http2Words(err), rt.headers.Load() == 0, rejection(rt.rejection.Load())
 	if unwritten && words == "net/http: cannot rewind body after connection loss" {
@@ -34,7 +35,7 @@ func (rt *roundTrip) failed(err error) (Answer, rejection) {
 		answer.Err, answer.TurnedAway = errCrowded, true
 	case rt.conn.Load() != nil && rt.reused.Load() && rt.sender.answered.Load():
 		// Services replace their connections now and then, and net/http would have sent the
-		// request again at once. A service that has never answered does something else.
+		// request again at once. A service that has never answered has another problem.
 		answer.TurnedAway = rt.repeat.Load() && !rt.sameConn.Load() || isGoAway(words)
 	}
 	if !unwritten || why == late {
@@ -43,15 +44,15 @@ func (rt *roundTrip) failed(err error) (Answer, rejection) {
 	return answer, why
 }
 
-// reason returns the error of the Answer. If preventRepeat ended the try, net/http's own
-// error is lost. If net/http could not repeat the request, its error asks for GetBody,
-// which no caller can set: reason returns only the cause.
+// reason returns the error for the Answer. If preventRepeat ended the try, net/http's own
+// error is lost, so reason returns errNoAnswer. If net/http could not repeat the request,
+// its error asks for GetBody, which no caller can set: reason returns only the cause.
 func (rt *roundTrip) reason(err error) error {
 	why, kept := strings.CutPrefix(err.Error(), notRepeated)
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
-		return http.ErrSchemeMismatch // as http.Client does, which is not used here
+		return http.ErrSchemeMismatch // the error that http.Client would return
 	case rt.repeat.Load():
 		return errNoAnswer
 	case kept:
@@ -90,18 +91,19 @@ func isStreamRefused(err error) bool {
 // if that is impossible. The cases, in order:
 //
 //   - The TLS handshake failed because of a certificate: nothing was processed.
-//   - The header was written more than once, or a body was read that no hook shows: it may
-//     have been sent. The error does not matter, because a transport that repeats returns
-//     only the last one.
-//   - The header was written once: only a GOAWAY tells that the service did not process it.
+//   - The header was written more than once, or the transport read the body without
+//     running hooks: the request may have been sent. The error does not matter, because a
+//     transport that repeats requests returns only its last error.
+//   - The header was written once: only a GOAWAY proves that the service did not process
+//     the request.
 //   - No HTTP/2 connection took the request: nothing was written.
 //   - There is a connection, and the header may be on its way. Only net/http's own
-//     transport is sure that it is not, and only if nothing ended the try.
+//     transport can rule that out, and only if nothing ended the try.
 //   - Hooks ran but found no connection, or the transport has not read the body, for
 //     example an open circuit breaker: nothing was sent.
 //   - Otherwise no hook ran and there is no body: only a failed dial is certain.
 func (rt *roundTrip) maybeSent(err error, why rejection) bool {
-	rt.delivery.CompareAndSwap(bodyUnread, bodyClosed) // a goroutine that RoundTrip left behind cannot read it later
+	rt.delivery.CompareAndSwap(bodyUnread, bodyClosed) // from now on, no goroutine that RoundTrip left behind can read the body
 	var op *net.OpError
 	ended := rt.ctx.Err() != nil
 	switch headers := rt.headers.Load(); {
@@ -145,12 +147,14 @@ func isGoAway(words string) bool {
 }
 
 // isCertificateError reports that the client or the service refused the other's
-// certificate, or missed one. With TLS 1.3 the request may be on its way already when the
-// service says so, but the handshake is not over: nothing was processed.
+// certificate, or got none. With TLS 1.3 the request may be on its way when the service
+// refuses a certificate. But the handshake is not over, so the service has processed
+// nothing.
 //
-// The handshake is over if the connection was used before, or an answer has come. The error may
-// be about another connection if the context has ended (it may be the context's cause), or if
-// the request may have been sent unseen.
+// It reports false if the handshake is over, because the connection was used before or an
+// answer has come. It also reports false if the error may be about another connection:
+// the context has ended and the error may be its cause, or the request may have been sent
+// unseen.
 func (rt *roundTrip) isCertificateError(err error) bool {
 	var refused *tls.CertificateVerificationError
 	var alert *net.OpError
@@ -163,8 +167,9 @@ func (rt *roundTrip) isCertificateError(err error) bool {
 	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
 }
 
-// failedBefore reports that net/http's own transport failed before any hook runs: its Proxy
-// function did, which is asked once more to find that out.
+// failedBefore reports that net/http's own transport failed before it ran any hook,
+// because its Proxy function failed. To find that out, failedBefore calls the Proxy
+// function once more.
 func (rt *roundTrip) failedBefore(err error) bool {
 	if rt.own == nil || rt.own.Proxy == nil || rt.started.Load() {
 		return false

@@ -14,22 +14,22 @@ import (
 // This file keeps HTTP/2 connections from refusing a request after it was written, which
 // would leave the outcome of a POST unknown.
 //
-// The service's SETTINGS say how many requests a connection takes at a time. Until they
-// arrive, net/http assumes 100, and the service refuses the requests above its limit after
-// they were written (RFC 9113, 5.1.2). So a new connection carries one request until its
-// first answer.
+// The service's SETTINGS say how many requests a connection takes at a time. Until the
+// SETTINGS arrive, net/http assumes 100. If the limit is lower, the service refuses
+// requests that net/http has already written (RFC 9113, 5.1.2). So a new connection
+// carries one request until its first answer.
 //
-// firstAnswerWait bounds how long other requests wait for that answer: the answer may be
-// slow, but the SETTINGS have come by then. It also bounds a request's turn to look for a
-// connection.
+// firstAnswerWait bounds how long other requests wait for that answer. The answer may
+// take longer, but by then the SETTINGS have come. firstAnswerWait also bounds a
+// request's turn to look for a connection.
 const firstAnswerWait = 2 * time.Second
 
 // useHTTP2 waits until the request may be written to conn, or refuses it. gotConn calls
 // it. net/http checks the context after that hook, so it does not write a refused request.
 func (rt *roundTrip) useHTTP2(conn *connection) {
 	switch before := rt.conn.Swap(conn); {
-	case rt.unseen(): // never refuse it: it could not be sent again
-	case before != nil && rt.headers.Load() == 0: // before had no room
+	case rt.unseen(): // never refuse the request: it may have been sent, so it must not be sent again
+	case before != nil && rt.headers.Load() == 0: // the earlier connection had no room
 		rt.refuse(full)
 		return
 	}
@@ -42,7 +42,7 @@ func (rt *roundTrip) useHTTP2(conn *connection) {
 	}
 }
 
-// rejection is why an HTTP/2 connection did not take a request.
+// rejection says why an HTTP/2 connection did not take a request.
 type rejection int32
 
 const (
@@ -57,13 +57,13 @@ func (rt *roundTrip) refuse(why rejection) {
 	rt.stop()
 }
 
-// connections has the HTTP/2 connections of all Senders, because several Senders may share
-// one: a *connection for each weak.Pointer[tls.Conn]. The pointer is weak, because net/http
-// does not tell when it drops a connection.
+// connections maps a weak.Pointer[tls.Conn] to its *connection. It holds the HTTP/2
+// connections of all Senders, because several Senders may share a connection. The pointer
+// is weak, because net/http does not report when it drops a connection.
 var connections sync.Map
 
-// connectionOf returns the state of a connection, a new one if it is not known; nil if it is
-// not HTTP/2.
+// connectionOf returns the state of a connection. It makes a new state if the connection
+// is not known, and returns nil if the connection is not HTTP/2.
 func (q *dialQueue) connectionOf(conn *tls.Conn) *connection {
 	if c, known := connections.Load(weak.Make(conn)); known {
 		return c.(*connection)
@@ -74,8 +74,8 @@ func (q *dialQueue) connectionOf(conn *tls.Conn) *connection {
 	return q.add(conn)
 }
 
-// add adds the state of a connection, if it is not known. While the connection is younger
-// than firstAnswerWait, requests use the queue.
+// add adds the state of a connection that is not known yet. While the connection is
+// younger than firstAnswerWait, requests use the queue.
 func (q *dialQueue) add(conn *tls.Conn) *connection {
 	var key any = weak.Make(conn)
 	c, known := connections.LoadOrStore(key, newConnection())
@@ -90,7 +90,7 @@ func (q *dialQueue) add(conn *tls.Conn) *connection {
 	return c.(*connection)
 }
 
-// connection is what the requests on one HTTP/2 connection share.
+// connection holds the state that the requests on one HTTP/2 connection share.
 type connection struct {
 	firstToken chan struct{} // has a token while the first request waits for its answer
 	shared     chan struct{} // closed once more than one request may use the connection
@@ -130,14 +130,14 @@ func (c *connection) answered() {
 // share an HTTP/2 connection that one before it opened. Without it, net/http would dial
 // for each.
 type dialQueue struct {
-	// pending counts what may soon give other requests a connection to share: the request
-	// that has the turn, each connection younger than firstAnswerWait, and untried. While it
-	// is 0, requests pass the queue by.
+	// pending counts the reasons to wait for a connection to share: the request that has the
+	// turn, each connection younger than firstAnswerWait, and untried. While pending is 0,
+	// requests skip the queue.
 	pending atomic.Int32
 	mu      sync.Mutex  // guards what follows
 	untried int32       // 1 until the first turn ends, then 0
 	looking bool        // a request has the turn
-	waiting []chan bool // of the others; each gets true for its turn, or false if it needs none
+	waiting []chan bool // a channel for each waiting request; it receives true for a turn, or false if no turn is needed
 }
 
 // enter waits for the request's turn to look for a connection. leave ends the turn. enter
@@ -176,7 +176,8 @@ func (q *dialQueue) push() (mine chan bool) {
 	return mine
 }
 
-// leave ends a turn: the next in the queue gets it or, if all is true, all go at once.
+// leave ends a turn. The next request in the queue gets the turn; if all is true, all
+// waiting requests go on without one.
 func (q *dialQueue) leave(all bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

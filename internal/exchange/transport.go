@@ -22,19 +22,20 @@ func NewTransport() *http.Transport {
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxResponseHeaderBytes: 256 << 10,
 		// Common front ends close idle connections later: AWS's load balancers after 60 s,
-		// nginx after 75 s. If they closed first, a POST over HTTP/1.1 could be on its way
-		// at that moment, and its outcome unknown.
+		// nginx after 75 s. If a front end closed first, a POST over HTTP/1.1 could be on its
+		// way at that moment, and its outcome would be unknown.
 		IdleConnTimeout: 50 * time.Second,
 	}
 }
 
 // pingAfter is how long an HTTP/2 connection may be silent before net/http sends a ping,
-// and how long it waits for the answer. Without pings, when the network path has gone
-// dead, calls on the connection hang until their deadlines, for a quarter of an hour.
+// and how long net/http waits for the answer. Without pings, calls on a connection whose
+// network path is dead hang until their deadlines, for up to a quarter of an hour.
 const pingAfter = 15 * time.Second
 
-// connectAnswer makes the error of a proxy that refuses CONNECT. It names the proxy:
-// net/http's own error is only the status text, which looks like the service's.
+// connectAnswer makes the error for a proxy that refuses CONNECT. The error names the
+// proxy, because net/http's own error is only the status text, which looks like an answer
+// of the service.
 func connectAnswer(_ context.Context, proxy *url.URL, _ *http.Request, resp *http.Response) error {
 	if resp.StatusCode == http.StatusOK {
 		return nil
@@ -46,5 +47,5 @@ func connectAnswer(_ context.Context, proxy *url.URL, _ *http.Request, resp *htt
 	return err
 }
 
-// proxyDenial is a 4xx of a proxy to CONNECT. A retry would get the same answer.
+// proxyDenial is a proxy's 4xx answer to CONNECT. A retry would get the same answer.
 type proxyDenial struct{ error }

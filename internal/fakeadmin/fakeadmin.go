@@ -1,32 +1,32 @@
-// Package fakeadmin lets the programs of this module ask a fake what tests have no
-// need to ask. Package fakeserver cannot be imported here, since it imports this
-// package.
+// Package fakeadmin gives the programs of this module operations on a fake that tests do
+// not need. It cannot import package fakeserver, since fakeserver imports fakeadmin.
 package fakeadmin
 
 import "time"
 
-// Admin is what a program around a fake asks of it. Call is fakeserver.Call.
+// Admin has the operations that a program around a fake needs. Call is fakeserver.Call.
 type Admin[Call any] interface {
 	DroppedCalls() int // since New or Reset, which Calls no longer returns
 	LastSeq() int      // of the newest call; 0 before the first
-	// CallsAfter returns the first n calls that Calls would return and whose Seq is
-	// greater than seq. It costs as much as it returns, however many calls there are.
+	// CallsAfter returns the first n calls that Calls would return and whose Seq is greater
+	// than seq. Its cost depends on the number of calls that it returns, not on the number
+	// that are kept.
 	CallsAfter(seq, n int) []Call
 	// KeepExchanges keeps n exchanges of each conversation, however many calls are
 	// kept. It resets the fake, which must not be in use yet.
 	KeepExchanges(n int)
 	ExchangeCount(agentID string) int // 0 for an unknown agent
-	Keys() []Key                      // revoked ones included, in the order of issue: the default key first
+	Keys() []Key                      // in the order of issue, revoked keys included; the default key is first
 	KeyOf(text string) Key            // panics for a key that the fake did not issue
 	// KeyLabeled returns the API key with a label, its text, and whether there is one.
 	KeyLabeled(label string) (key Key, text string, ok bool)
 	Advanced() time.Duration // how far Advance and Sleep have moved the clock
-	// Restart is Reset, and takes the clock back to where it would be without Advance
-	// and Sleep. No limit survives it, so none sees a clock that runs backwards.
+	// Restart is Reset. It also sets the clock back to the time without Advance and Sleep.
+	// No limit survives a Restart, so no limit sees a clock that runs backwards.
 	Restart()
 	// WhyUnused says how many calls a *fakeserver.Script or *fakeserver.Injection has
-	// matched, which kept call came nearest, and why it did not act on that one. It shows
-	// no key.
+	// matched, which kept call came nearest, and why the rule did not act on that call. It
+	// shows no key.
 	WhyUnused(rule any) string
 	// ForgetCalls empties Calls. Calls under way stay, and Seq goes on.
 	ForgetCalls()

@@ -1,5 +1,5 @@
-// Package faults names the faults that can befall a call of the service, for
-// sweep.Test and the control interface of the standalone fake.
+// Package faults names the faults that can hit a call to the service, for sweep.Test and
+// the control interface of the standalone fake.
 package faults
 
 import (
@@ -17,16 +17,16 @@ type Fault struct {
 	// Status is the status that interface 4 lists for the endpoint; 0 where the service
 	// does not answer.
 	Status int `json:"-"`
-	// Fault is how the fake does it.
+	// Fault makes the fake act out the fault.
 	Fault fakeserver.Fault `json:"-"`
-	// Takes is how long the answer takes; ForEver where none comes.
+	// Takes is the time until the answer comes; ForEver if none comes.
 	Takes time.Duration `json:"-"`
-	// Own is set for a fault that, if it lasts, strikes only calls of the endpoint where it
-	// began. The others then strike calls of every endpoint that may answer so.
+	// Own is set if a fault that lasts hits only calls of the endpoint where it began. Any
+	// other fault that lasts hits calls of every endpoint that may give such an answer.
 	Own bool `json:"-"`
 }
 
-// answers are the statuses of interface 7, as faults.
+// answers has the faults for each status of interface 7.
 var answers = map[int][]Fault{
 	400: {{Name: "bad_request", Says: "The service refuses the body.", Own: true}},
 	401: {{Name: "unauthorized", Says: "The key is unknown or revoked."}},
@@ -50,7 +50,7 @@ const (
 	ReplyLost  = "reply_lost"
 	Silence    = "silence"
 	Dripping   = "reply_dripping"
-	// Refused is the one fault that has no effect over a socket: there the connection is
+	// Refused is the one fault that has no effect over a socket, because the connection is
 	// accepted before the fake sees it.
 	Refused = "refused"
 )
@@ -59,7 +59,7 @@ const html = "<html><body>The server is out to lunch.</body></html>"
 
 func gateway(status int) fakeserver.Fault { return fakeserver.RawAnswer(status, "text/html", html) }
 
-// anywhere are the faults that can befall every call.
+// anywhere lists the faults that can hit every call.
 var anywhere = []Fault{
 	{Name: "server_error", Says: "A proxy answers 500 with HTML; the call has no effect.", Fault: gateway(500)},
 	{Name: "server_error_after", Says: "The call has its effect; the answer is a proxy's 500.", Fault: fakeserver.LoseReply(gateway(500))},
@@ -76,8 +76,8 @@ var anywhere = []Fault{
 	{Name: "reply_silent", Says: "The call has its effect; no answer comes.", Fault: fakeserver.LoseReply(fakeserver.Hang()), Takes: ForEver},
 }
 
-// For returns the faults that fit a call to the endpoint: each status that
-// interface 4 lists, as the service words it, and what the way there can do.
+// For returns the faults that can hit a call of the endpoint: the statuses that interface
+// 4 lists for it, and the faults of the connection and of proxies.
 func For(endpoint *spec.Endpoint) []Fault {
 	var fitting []Fault
 	for _, status := range endpoint.Errors {
@@ -92,7 +92,7 @@ func For(endpoint *spec.Endpoint) []Fault {
 	return append(fitting, anywhere...)
 }
 
-// Named returns the fault of this name, and the names of all.
+// Named returns the fault with a name, and the names of all faults.
 func Named(name string) (found Fault, names []string) {
 	for _, e := range spec.Endpoints {
 		for _, f := range For(e) {

@@ -1,5 +1,5 @@
-// Package names has the names that the interface does not show and this project's fake
-// chose: those of limits and of errors.
+// Package names has the names of limits and errors that the interface does not show and
+// that this project's fake chose.
 package names
 
 // The values of limit_key, one for each limit of interface 8.1.
@@ -13,7 +13,7 @@ const (
 	WarmUpKeyHour       = "warmup_key_hour"
 )
 
-// The values of error other than rate_limited, which the interface shows.
+// The values of the member error, except rate_limited, which the interface shows.
 const (
 	BadRequest        = "bad_request"
 	Unauthorized      = "unauthorized"

@@ -1,6 +1,7 @@
-// Package rawcall calls the service over raw HTTP and knows what the interface document says
-// about each answer. It shares no table, type or digit with the client and the fake, so that
-// a mistake there shows. Packages contract and observe make their calls with it.
+// Package rawcall calls the service over raw HTTP and knows what the interface document
+// says about each answer. It shares no table, type or digit with the client and the fake,
+// so that it shows a mistake in them. Packages contract and observe make their calls with
+// it.
 package rawcall
 
 import (
@@ -20,7 +21,7 @@ import (
 	"time"
 )
 
-// NoAgent is an agent id that no service has.
+// NoAgent is an id that no agent has.
 const NoAgent = "agent-of-nobody"
 
 // Key names an API key. The zero value is the target's own key. Any other is issued before
@@ -30,12 +31,12 @@ type Key struct {
 	Dashboard  bool
 }
 
-// Another is the target's second key, or is issued if it has none.
+// Another is the target's second key. If the target has none, Another is issued.
 var Another = Key{"another", "preview", true}
 
-// Rule is a sentence of the interface document, and its section. The section "fake" marks a
-// decision of this project where the interface is silent, and a section such as "RFC 9110,
-// 10.2.3" a rule of HTTP.
+// Rule is a sentence of the interface document, and its section. The section "fake" marks
+// a decision of this project where the interface is silent. A section such as "RFC 9110,
+// 10.2.3" marks a rule of HTTP.
 type Rule struct{ Section, Sentence string }
 
 // String returns the source and the sentence: "(interface 4.8): ...".
@@ -66,7 +67,7 @@ type Call struct {
 	Value  func(key string) string // its value; "" leaves it out
 }
 
-// At returns a call of a method and a path that are no endpoint.
+// At returns a call of a method and a path that no endpoint has.
 func At(method, path string) Call { return Call{Name: "unknown", Method: method, Path: path} }
 
 // IsEndpoint reports whether the call is of an endpoint; it is false for a call of At.
@@ -78,9 +79,9 @@ func row(name, title, body, response string, reply Shape, errors ...int) Call {
 	return Call{Name: name, Method: words[1], Path: words[2], Body: body, Rule: Rule{words[0], "Response: " + response}, Reply: reply, Errors: errors}
 }
 
-// ProviderKey is the provider key in every body. No answer may contain it, or a part of it.
-// Any four characters in a row have one that hexadecimal and base64 do not use, so a
-// fingerprint never contains a part by chance.
+// ProviderKey is the provider key in every body. No answer may contain it, or a part of
+// it. Any four characters in a row include one that hexadecimal and base64 do not use, so
+// a fingerprint never contains such a part by chance.
 const ProviderKey = "sk-contract~7f3~a9c~2e4~not~own~Jw4"
 
 const (
@@ -128,7 +129,7 @@ var (
 	}
 )
 
-// Of returns the call with an agent id in its path.
+// Of returns the call with agentID in its path.
 func (c Call) Of(agentID string) Call {
 	c.Path = strings.ReplaceAll(c.Path, "{agent_id}", url.PathEscape(agentID))
 	return c
@@ -202,7 +203,7 @@ type Cost struct {
 	Wait                                   time.Duration
 }
 
-// Cost returns what a call spends that was answered with status. As far as the interface
+// Cost returns what a call spends if its answer has the status. As far as the interface
 // shows, a refused operation does not spend the limits on operations.
 func (c Call) Cost(status int) Cost {
 	spent := Cost{Requests: 1}
@@ -222,8 +223,8 @@ func (c Call) Cost(status int) Cost {
 // LLM returns a creation body with members of llm.
 func LLM(members string) string { return `{"llm":{` + members + `}}` }
 
-// Metadata returns a creation body. Its metadata has n characters as compact JSON, at least
-// 8. space is put in two places where compact JSON has none.
+// Metadata returns a creation body. As compact JSON, its metadata has n characters; the
+// minimum of n is 8. Metadata inserts space in two places where compact JSON has none.
 func Metadata(n int, space string) string {
 	return `{"metadata":{` + space + `"a":` + space + `"` + strings.Repeat("x", n-len(`{"a":""}`)) + `"}}`
 }
@@ -241,7 +242,7 @@ var (
 	BadWarmUp  = WarmUp.With(`{"mode":"turbo"}`)
 )
 
-// Player makes calls. It knows the keys in use, and the agent that each created last.
+// Player makes calls. It knows the keys in use, and the last agent that each key created.
 type Player struct {
 	BaseURL    string
 	Client     *http.Client
@@ -252,7 +253,7 @@ type Player struct {
 	issuer     Issuer
 }
 
-// Issuer issues keys, as observe.Abilities do.
+// Issuer issues keys; observe.Abilities is one.
 type Issuer interface {
 	IssueKeyOn(plan string, dashboard bool) string
 }
@@ -303,8 +304,8 @@ func (p *Player) setHeader(req *http.Request, c Call) {
 	}
 }
 
-// clientOf returns a client for the call's address. It follows no redirect, because a
-// redirect is an answer to look at.
+// clientOf returns a client for the call's address. It follows no redirect, because
+// contract and observe examine redirects like other answers.
 func (p *Player) clientOf(c Call) *http.Client {
 	client := *p.Client
 	if c.IP != "" {
@@ -314,7 +315,7 @@ func (p *Player) clientOf(c Call) *http.Client {
 	return &client
 }
 
-// KeyOf returns the text of a key. It issues the key if that is its first use.
+// KeyOf returns the text of a key. It issues the key at its first use.
 func (p *Player) KeyOf(key Key) string {
 	if p.Keys[key] == "" {
 		p.Keys[key] = p.issuer.IssueKeyOn(key.Plan, key.Dashboard)
@@ -341,7 +342,7 @@ func (p *Player) Describe(x Exchange) string {
 		answer += ", Retry-After " + short(wait)
 	}
 	said, body := "", string(x.Body)
-	if x.Value != nil { // without its spaces and escapes
+	if x.Value != nil { // JSON without spaces and escapes
 		body = jsonOf(x.Value)
 	}
 	for _, name := range []string{"error", "reason", "limit_key", "trace_id"} {
@@ -370,8 +371,8 @@ func (x Exchange) Answered(body []byte) Exchange {
 	return x
 }
 
-// Clip shortens a text to 80 characters. It replaces invalid UTF-8, which some cases send, and
-// which no log should contain.
+// Clip shortens a text to 80 characters. It replaces invalid UTF-8, because some cases
+// send it and no log should contain it.
 func Clip(text string) string { return clip(text, 80) }
 
 func clip(text string, most int) string {
@@ -382,9 +383,10 @@ func clip(text string, most int) string {
 	return string(runes[:most-3]) + "..."
 }
 
-// Cause returns why a call got no answer, in at most 300 characters. It leaves out the address
-// that net/http and net/url put first: it may hold a password, and the useful words come
-// after it. A proxy's address is a second one inside the first.
+// Cause returns why a call got no answer, in at most 300 characters. It leaves out the
+// address that net/http and net/url put first, because the address may hold a password
+// and the useful words come after it. The error may hold a second address, of a proxy,
+// inside the first.
 func Cause(err error) string {
 	for address := new(url.Error); errors.As(err, &address); {
 		err = address.Err
@@ -409,9 +411,9 @@ func (x Exchange) At(path string) any {
 	return v
 }
 
-// RetryAfter returns the wait of the Retry-After header: seconds, with or without a fraction.
-// ok is false if there is not exactly one header, or it is no such number, or more than ten
-// years.
+// RetryAfter returns the wait of the Retry-After header: seconds, with or without a
+// fraction. ok is false if there is not exactly one such header, or if its value is not a
+// number of seconds or is more than ten years.
 func (x Exchange) RetryAfter() (wait time.Duration, ok bool) {
 	const most = 10 * 365 * 24 * 3600
 	seconds, err := strconv.ParseFloat(strings.Join(x.Header.Values("Retry-After"), " and "), 64)
@@ -421,8 +423,8 @@ func (x Exchange) RetryAfter() (wait time.Duration, ok bool) {
 	return time.Duration(seconds * float64(time.Second)), true
 }
 
-// Documented returns what the interface says about the body of an answer with the status,
-// and where.
+// Documented returns the shape that the interface gives for a body with the exchange's
+// status, and the rule that says so.
 func (x Exchange) Documented() (Shape, Rule) {
 	switch x.Status {
 	case http.StatusOK:
@@ -436,9 +438,10 @@ func (x Exchange) Documented() (Shape, Rule) {
 	}
 }
 
-// Shape describes an object: its members, separated by commas. Each member is a path, a type
-// or a list of values, and null or optional if it may be that. An object that is not closed
-// may have more members, because the interface is a preview.
+// Shape describes an object: its members, separated by commas. Each member is a path and
+// a type or a list of values, followed by null if it may be null and optional if it may
+// be missing. An object that is not closed may have more members, because the interface
+// is a preview.
 type Shape string
 
 // Problem returns what is wrong with a decoded body; "" if nothing is.
@@ -482,8 +485,8 @@ func (sh Shape) undocumented(object map[string]any, prefix string) string {
 	return ""
 }
 
-// fits reports whether a value has a type, or is one of several values, which bars separate.
-// A text is a string that names something, so it must not be empty.
+// fits reports whether a value has the type kind, or is one of the values that bars
+// separate in kind. A text is a string that names something, so it must not be empty.
 func fits(v any, kind string) (ok bool) {
 	s, isString := v.(string)
 	switch kind {

@@ -1,5 +1,5 @@
-// Package reach finds the texts that a debugger's dump of a value would show. Tests look for
-// secrets among them.
+// Package reach finds the texts that a debugger's dump of a value would show. Tests
+// search these texts for secrets.
 package reach
 
 import "reflect"

@@ -3,8 +3,7 @@
 // prompt or the message that a person wrote. A text may hold a secret as a whole, in
 // part, or encoded, because gateways echo requests in many ways.
 //
-// The package imports nothing of the module. The tests of the client, in secret_test.go,
-// are its tests.
+// The package imports nothing of the module. The client's secret_test.go tests it.
 package redact
 
 import (
@@ -30,9 +29,9 @@ const Redacted = "[redacted]"
 // Redactor hides the secrets of a call. The zero value hides nothing. Only With may be
 // called by several goroutines at once.
 type Redactor struct {
-	secrets  []secret // the keys; then the user text, once all has prepared it
+	secrets  []secret // the keys, followed by the user text once the method all has prepared it
 	keys     int      // how many of the secrets are keys
-	userText string   // the user text, until all has made a secret of it; most calls never need it
+	userText string   // the user text, until the method all prepares it for the search; most calls never need it
 }
 
 // New returns a Redactor that hides an API key.
@@ -54,8 +53,8 @@ func (r *Redactor) With(key, userText string) Redactor {
 	return with
 }
 
-// MinSecret is the shortest secret, in bytes, that is hidden: to replace each "a" would
-// destroy the text and hide nothing.
+// MinSecret is the length, in bytes, of the shortest secret that is hidden. Replacing
+// each "a" would destroy the text and hide nothing.
 const MinSecret = 6
 
 // Place says where a text comes from. It decides which secrets are hidden, and how long a
@@ -71,23 +70,24 @@ const (
 	// because a message may contain the name or a word of it, such as "minute". A text that
 	// does not look like a name counts as InAnswer.
 	InName
-	// inQuote is a text in place of an answer: nobody knows who wrote it.
+	// inQuote is a text that came in place of an answer. Its author is not known.
 	inQuote
 )
 
-// parts says how long a part of a secret must be to be hidden. A shorter part may show.
+// parts says how long a part of a secret must be to be hidden. A shorter part stays in
+// the text.
 type parts struct {
 	first       int    // bytes from its beginning
 	firstBase64 int    // letters from the beginning of its base64
-	letters     [4]int // by the Place of the text: so many letters and digits, whatever is between them
+	letters     [4]int // for each Place of a text: letters and digits in a row, not counting the characters between them
 }
 
-// whole is longer than any secret: no part is hidden, only the whole.
+// whole is longer than any secret. With it, only the whole secret is hidden and no part.
 const whole = math.MaxInt
 
 // A name may have a word in common with a key, such as "provider-1". Other texts may have
-// several ordinary words in common with a user text, and a name may be all of one, so names
-// are not searched for user text.
+// several ordinary words in common with a user text. A user text may even contain a whole
+// name, so names are not searched for user text.
 var (
 	keyParts      = &parts{first: 8, firstBase64: 10, letters: [4]int{InText: whole, InAnswer: 8, InName: 16, inQuote: 8}}
 	userTextParts = &parts{first: whole, firstBase64: 32, letters: [4]int{InText: whole, InAnswer: 20, InName: whole, inQuote: 8}}
@@ -97,7 +97,7 @@ var (
 type secret struct {
 	text       string
 	parts      *parts
-	beginnings [4][]byte // folded: the beginnings of the text, and of its base64 in three positions
+	beginnings [4][]byte // folded: the beginning of the text, and of its base64 in three positions
 	letters    string    // the letters and digits of the text, in lower case
 }
 
@@ -115,9 +115,9 @@ func newSecret(text string, shown *parts) secret {
 	return s
 }
 
-// fold replaces bytes that turn into one another by the same byte, in place: net/http
-// changes the case of header names, "+" is a space in a query, and the base64 of URLs has
-// "-" and "_" in place of "+" and "/".
+// fold maps bytes that proxies and encodings exchange to the same byte, in place:
+// net/http changes the case of header names, "+" is a space in a query, and the base64 of
+// URLs has "-" and "_" in place of "+" and "/".
 func fold(text []byte) []byte {
 	for i, c := range text {
 		switch {
@@ -153,7 +153,7 @@ func (r *Redactor) Hide(text string, in Place) string {
 	if in == InName && (len(text) > maxName || strings.Trim(text, nameCharacters) != "") {
 		in = InAnswer
 	}
-	if in == InAnswer && strings.Contains(text, "://") { // it may quote the base_url of a provider
+	if in == InAnswer && strings.Contains(text, "://") { // the text may quote the base_url of a provider
 		text = hideUserInfo(text)
 	}
 	secrets := r.secrets[:r.keys]
@@ -174,13 +174,14 @@ func (r *Redactor) Hide(text string, in Place) string {
 	return strings.ReplaceAll(text, hole, Redacted)
 }
 
-// What a text must be to look like a name.
+// Bounds on a text that looks like a name.
 const (
 	maxName        = 128
 	nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./:_=+"
 )
 
-// hole marks where a secret was, until all are found. Unicode has no such character.
+// hole marks the place of a secret until all secrets are found. No text contains it,
+// because Unicode has no such character.
 const hole = "\ufffe"
 
 // all returns the keys and, last, the user text.
@@ -221,7 +222,7 @@ func shown(secrets []secret, text string, in Place) bool {
 	var room [64]byte // keeps short texts, as most are, off the heap
 	for range maxLayers + 1 {
 		folded, letters := fold(append(room[:0], text...)), ""
-		if in != InText { // there, letters is whole: nothing to search for
+		if in != InText { // InText hides no parts, so it needs no letters
 			letters = strings.Map(letter, text)
 		}
 		for i := range secrets {
@@ -242,12 +243,14 @@ func shown(secrets []secret, text string, in Place) bool {
 	return false
 }
 
-// maxLayers is how often escapes are decoded: proxies escape what is escaped already.
+// maxLayers is how often escapes are decoded, because proxies escape texts that are
+// escaped already.
 const maxLayers = 4
 
-// mayHavePart reports whether letters may have a part of the secret that is long enough to
-// be hidden. Such a part contains a whole one of the pieces into which mayHavePart cuts
-// letters, because they are half as long. Most texts are searched in a few steps.
+// mayHavePart reports whether letters may have a part of the secret that is long enough
+// to be hidden. mayHavePart cuts letters into pieces of half that length. A part that is
+// long enough contains at least one whole piece, so a few steps are enough for most
+// texts.
 func (s *secret) mayHavePart(letters string, in Place) bool {
 	piece := s.parts.letters[in] / 2
 	for ; len(letters) >= piece; letters = letters[piece:] {
@@ -274,11 +277,11 @@ func hideWhole(secrets []secret, text string) string {
 	return cover(text, hidden)
 }
 
-// hideParts replaces parts of a secret: letters and digits in a row, and anything between
-// them.
+// hideParts replaces parts of a secret: letters and digits that follow each other in the
+// secret, and any other characters between them.
 func hideParts(secrets []secret, text string, in Place) string {
 	var letters []rune
-	var from, to []int // the place of each in the text
+	var from, to []int // the place of each letter in the text
 	for i, c := range text {
 		if l := letter(c); l >= 0 {
 			letters, from, to = append(letters, l), append(from, i), append(to, i+utf8.RuneLen(c))
@@ -313,13 +316,13 @@ func cover(text string, hidden []bool) string {
 }
 
 // withoutEscapes decodes one layer of escapes. It tries the regular expression only where
-// an escape may begin: to search the whole text with it takes many times as long.
+// an escape may begin: searching the whole text with it takes many times as long.
 func withoutEscapes(text string) string {
 	clean := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {
 		found := ""
 		if strings.IndexByte(`%\&`, text[i]) >= 0 {
-			found = escape.FindString(text[i:min(i+20, len(text))]) // the longest has 20 bytes
+			found = escape.FindString(text[i:min(i+20, len(text))]) // the longest escape has 20 bytes
 		}
 		if found == "" {
 			clean = append(clean, text[i])
@@ -363,14 +366,14 @@ const maxQuote = 160
 
 var (
 	htmlTitle = regexp.MustCompile(`<title>([^<]*)</title>`)
-	// sentence matches words without the characters that JSON, HTML, forms and escapes
-	// need. No word is long enough to be a whole secret in an encoding.
+	// sentence matches words without the characters that JSON, HTML, forms and escapes need.
+	// No word is long enough to hold a whole encoded secret.
 	sentence = regexp.MustCompile(`^([\pL\pN.,:;!?'()/|-]{1,32}( |$))+$`)
 )
 
-// Quote returns what a proxy says in place of the documented body, as one line: the title
-// of an HTML page, or the whole of a short text. It returns "" if the text may come from a
-// request, because proxies echo requests, whole or in part.
+// Quote returns a proxy's message, as one line: the title of an HTML page, or the whole
+// of a short text. It returns "" if the text may come from a request, because proxies
+// echo requests, whole or in part.
 func (r *Redactor) Quote(text string) string {
 	if title := htmlTitle.FindStringSubmatch(text); title != nil {
 		text = title[1]
@@ -383,14 +386,14 @@ func (r *Redactor) Quote(text string) string {
 }
 
 // Error joins errors that belong together, such as a context's error, a transport's and
-// the context's cause, into one error without secrets. Its text leaves out repetitions;
-// nil errors are left out.
+// the context's cause, into one error without secrets. It leaves out nil errors and texts
+// that another text repeats.
 //
-// errors.Is finds all of the errors and what they wrap. errors.As and Unwrap find only
-// errors whose text, and the text of everything that they wrap, shows no secret: a field
-// may hold what the text shows. (Error reads no fields itself, because an error may guard
-// them by a lock.) None of the three finds an error for which except reports true, or what
-// it wraps.
+// errors.Is finds all of the errors and what they wrap. errors.As and Unwrap find an
+// error only if its text, and the text of everything that it wraps, shows no secret,
+// because its fields may hold the same secret. (Error reads no fields itself, because an
+// error may guard them by a lock.) None of the three finds an error for which except
+// reports true, or an error inside it.
 func (r *Redactor) Error(except func(error) bool, errs ...error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	e := &redactedError{is: func(target error) bool { return anyIs(errs, target, except) }}
@@ -403,17 +406,18 @@ func (r *Redactor) Error(except func(error) bool, errs ...error) error {
 	return e
 }
 
-// hideUserInfo cuts an error's text off where it quotes an address with a user and a
-// password, such as a proxy's. The rest is cut off too: net/url names the part of an
-// address that it cannot read, and that may be the password.
+// hideUserInfo cuts off an error's text at the place where the text quotes an address
+// with a user and a password, such as a proxy's. It also drops the rest of the text:
+// net/url quotes the part of an address that it cannot read, and this part may be the
+// password.
 func hideUserInfo(text string) string { return userInfo.ReplaceAllString(text, "$1$2"+Redacted) }
 
-// userInfo matches an error about an invalid proxy address to its end. In other texts it
-// matches from an address that has an @ before its path, or an @ later if its colon is
-// not followed by a port.
+// userInfo matches an error about an invalid proxy address to its end. In other texts the
+// match begins at an address with an @ before its path. An @ later in the address counts
+// if no port follows the colon.
 var userInfo = regexp.MustCompile(`(?s)(invalid proxy address ").*@.*|(://)(?:[^/?#@]*|[^/?#@:[]*:\d*[^\d/?#@][^@]*)@.*`)
 
-// joinTexts joins texts, without those that another one contains.
+// joinTexts joins texts, and leaves out a text that another text contains.
 func joinTexts(texts []string) string {
 	var joined []string
 	for i, text := range texts {
@@ -428,12 +432,12 @@ func joinTexts(texts []string) string {
 // clean returns the text of an error without secrets, and the errors that Unwrap may
 // return for it: causes. If nothing had to be hidden, and except is false for the error
 // and all that it wraps, causes is the error itself and whole is true. Otherwise causes
-// are what clean returns for the errors that it wraps.
+// are the causes of the errors that it wraps.
 //
-// If an error's own text shows user text, clean drops all of it but the texts of what it
-// wraps: "[redacted]ion refused" would give the hidden word away. Errors about a
-// connection are not searched for user text. They know nothing of a request, and a message
-// may contain any word of theirs.
+// If an error's own text shows user text, clean keeps only the texts of the errors that
+// it wraps: "[redacted]ion refused" would give the hidden word away. Errors about a
+// connection are not searched for user text. They never quote a request, and a person's
+// message may contain any of their words.
 func (r *Redactor) clean(err error, except func(error) bool) (text string, causes []error, whole bool) {
 	text, whole = err.Error(), !except(err)
 	all, added, inside := text, text, []string{Redacted}
@@ -445,7 +449,7 @@ func (r *Redactor) clean(err error, except func(error) bool) (text string, cause
 	}
 	keys := r.With("", "")
 	text = keys.Hide(hideUserInfo(text), InText)
-	if userText := r.all()[r.keys:]; !isOfConnection(err) && shown(userText, added, InText) {
+	if userText := r.all()[r.keys:]; !isConnectionError(err) && shown(userText, added, InText) {
 		text = joinTexts(inside)
 	}
 	switch {
@@ -457,9 +461,9 @@ func (r *Redactor) clean(err error, except func(error) bool) (text string, cause
 	return text, causes, false
 }
 
-// isOfConnection reports whether the standard library made the error, about a connection
-// or a context. It may wrap errors of others.
-func isOfConnection(err error) bool {
+// isConnectionError reports whether the error is one of the standard library's, about a
+// connection or a context. Such an error may wrap an error from elsewhere.
+func isConnectionError(err error) bool {
 	kind := reflect.TypeOf(err)
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
@@ -482,12 +486,12 @@ func Wrapped(err error) (all []error) {
 	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
 }
 
-// redactedError is the result of Redactor.Error. It is used as a pointer, so that it can
-// be compared and be the key of a map.
+// redactedError is the result of Redactor.Error. Redactor.Error returns a pointer, so
+// that the error can be compared and can be the key of a map.
 type redactedError struct {
 	text   string
 	causes []error
-	is     func(error) bool // a function, because fmt would print errors in a field, with their secrets
+	is     func(error) bool // a function, because fmt would print the errors of a field, with their secrets
 }
 
 func (e *redactedError) Error() string        { return e.text }
@@ -495,15 +499,15 @@ func (e *redactedError) GoString() string     { return e.text }
 func (e *redactedError) Unwrap() []error      { return e.causes }
 func (e *redactedError) Is(target error) bool { return e.is(target) }
 
-// anyIs is errors.Is for several errors. It passes over those for which except is true.
+// anyIs is errors.Is for several errors. It skips errors for which except is true.
 func anyIs(errs []error, target error, except func(error) bool) bool {
 	return slices.ContainsFunc(errs, func(err error) bool {
 		return !except(err) && (is(err, target) || anyIs(Wrapped(err), target, except))
 	})
 }
 
-// is reports whether err itself is target. To compare some errors panics, for example a
-// struct with a slice in it: then they are not the same.
+// is reports whether err itself is target. Some comparisons panic, for example of structs
+// that hold a slice. Then is reports false.
 func is(err, target error) (found bool) {
 	defer func() { _ = recover() }()
 	x, ok := err.(interface{ Is(error) bool })

@@ -16,10 +16,10 @@ import (
 // Longest bounds what Read returns: the longest window that the interface documents (8.1).
 const Longest = spec.Day
 
-// Read returns the wait that the Retry-After of an answer asks for: the longest of
-// several, at most Longest. It returns 0 if there is none, or none that can be read, or
-// its date has passed. The wait until a date counts from the answer's Date, because the
-// clocks of service and client may differ, and from now if there is no Date.
+// Read returns the wait that an answer's Retry-After asks for: the longest of several, at
+// most Longest. It returns 0 if the header is missing or unreadable, or if its date has
+// passed. The wait until a date counts from the answer's Date, because the clocks of
+// service and client may differ, and from now if there is no Date.
 //
 // Beyond what HTTP allows, Read accepts quotes, and a list: proxies join several headers
 // into one.

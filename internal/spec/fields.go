@@ -61,8 +61,8 @@ var (
 	LLMModes  = []string{ModeHosted, ModeBYOK}
 	Tiers     = []string{TierFast, TierSmart}
 	Providers = []string{OpenAICompat, OpenAI, Anthropic}
-	// SMSModes are the modes at agent creation (2.3); SMSChannelModes, without
-	// none, those that enabling accepts (4.9).
+	// SMSModes are the modes that agent creation accepts (2.3). SMSChannelModes are the
+	// modes that enabling accepts (4.9): all but none.
 	SMSModes        = []string{SMSNone, SMSSandbox, SMSManaged, SMSBYOTwilio}
 	SMSChannelModes = SMSModes[1:]
 	SMSStatuses     = []string{SMSDisabled, SMSNeedsCompliance, SMSPending, Active, SMSNeedsSetup}

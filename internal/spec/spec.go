@@ -1,6 +1,6 @@
-// Package spec is the Agent Messaging Service interface as data: endpoints
-// with the statuses that each may answer, request members with their bounds,
-// closed lists of values, limits and plans.
+// Package spec has the Agent Messaging Service interface as data: endpoints with the
+// statuses that each may return, request members with their bounds, closed lists of
+// values, limits and plans.
 //
 // Every number and every closed list of the interface is here, and only here; package
 // agentmessaging names the values of the lists as constants. The client's validation,
@@ -26,8 +26,8 @@ type Endpoint struct {
 	Call, Method, Path string
 	// Errors are the statuses other than 200 that section 4 lists.
 	Errors []int
-	// Spends is what a call of the endpoint counts as in Limits; nil if section 4 lists
-	// no 429 for it.
+	// Spends lists what a call of the endpoint counts as in Limits; nil if section 4 lists
+	// no 429 for the endpoint.
 	Spends []Counted
 	// Body is the object of the request body; nil if the endpoint takes none. A body that
 	// is not Required may be absent.
@@ -66,8 +66,8 @@ func (e *Endpoint) spends(what ...Counted) *Endpoint {
 // LimitKey is a value of limit_key. The interface shows no values; these are the fake's.
 type LimitKey string
 
-// The limiters of interface 8.1. The constants are untyped: some uses are a
-// LimitKey, others a string.
+// The limiters of interface 8.1. The constants are untyped, because some uses need a
+// LimitKey and others a string.
 const (
 	KeyMinute           = names.KeyMinute
 	IPMinute            = names.IPMinute
@@ -141,8 +141,8 @@ var Plans = []Plan{
 	{BYOKPlan, true, maxima(600, 1000, 50_000)},
 }
 
-// maxima returns the maxima of 8.1, with other values for the limits on requests, which
-// come first in Limits.
+// maxima returns the maxima of 8.1. The values of requests replace the first maxima,
+// those of the limits on requests.
 func maxima(requests ...int) (all [LimitCount]int) {
 	for i, l := range limits {
 		all[i] = l.Max
@@ -179,15 +179,14 @@ func EndpointNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Lists reports whether section 4 lists status for the endpoint; 200 is
-// listed for each.
+// Lists reports whether section 4 lists status for the endpoint. It lists 200 for each.
 func (e *Endpoint) Lists(status int) bool {
 	return status == http.StatusOK || slices.Contains(e.Errors, status)
 }
 
-// Counts reports whether a call of the endpoint counts as what. setsBYOK is true if the
-// call stores a provider key, as CreateAgent does with llm.api_key (interface 4.6, rule
-// 2). A nil endpoint counts as a request.
+// Counts reports whether a call of the endpoint counts against limits on what. setsBYOK
+// is true if the call stores a provider key, as CreateAgent does with llm.api_key
+// (interface 4.6, rule 2). A nil endpoint counts as a request.
 func (e *Endpoint) Counts(what Counted, setsBYOK bool) bool {
 	spends := []Counted{Requests}
 	if e != nil {

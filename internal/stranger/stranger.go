@@ -1,8 +1,9 @@
 // Package stranger is a service for tests, written from the interface document alone. It
 // shares nothing with the fake. Where the document is silent and package observe has a
-// question, it decides at random. Elsewhere it does what the document allows and the fake
-// does not do: a read agent is idle, each agent has an SMS channel, replies and trace_ids
-// are empty, messages have warnings, errors have an undocumented member and no trace_id.
+// question, the service decides at random. Elsewhere it does things that the document
+// allows and the fake does not do: a read agent is idle, each agent has an SMS channel,
+// replies and trace_ids are empty, messages have warnings, errors have an undocumented
+// member and no trace_id.
 package stranger
 
 import (
@@ -27,13 +28,14 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// Service is the service: an http.Handler for one call at a time. Its clock is time.Now.
+// Service is an http.Handler that takes one call at a time. Its clock is time.Now.
 type Service struct {
-	// Decides has its answers to the questions of package observe, by their ids.
+	// Decides holds the service's answers to the questions of package observe, by question
+	// id.
 	Decides  map[string]any
 	limits   []limit
 	nameless bool                 // a 429 has no limit_key
-	spent    map[string][]float64 // the times of the calls that counted, by counter
+	spent    map[string][]float64 // the times of the counted calls, by counter
 	keys     map[string]*apiKey   // by the value of Authorization
 	agents   map[string]*agent
 	calls    int
@@ -60,7 +62,8 @@ type agent struct {
 	at    time.Time
 }
 
-// New returns a service that decides by the seed. The keys are dashboard-issued.
+// New returns a service whose random decisions depend on seed. The keys are
+// dashboard-issued.
 func New(seed uint64, keys ...string) *Service {
 	s := &Service{spent: map[string][]float64{}, keys: map[string]*apiKey{}, agents: map[string]*agent{}}
 	for _, key := range keys {
@@ -127,7 +130,8 @@ func (s *Service) yes(id string) bool { return s.Decides[id].(bool) }
 // member returns a member of an answer that is an object.
 func (s *Service) member(id, name string) any { return s.Decides[id].(map[string]any)[name] }
 
-// counter returns the key of spent for a limit: one for all, or one for each API key.
+// counter returns the key in spent for a limit: one key for all calls, or one for each
+// API key.
 func (l limit) counter(key *apiKey) string {
 	if l.perIP {
 		return l.id
@@ -144,8 +148,8 @@ func (s *Service) spend(key *apiKey, now float64, ids ...string) {
 	}
 }
 
-// used returns how much of a limit is spent if it counts one more call at a time, by the
-// definition of each way to count.
+// used returns how much of a limit is spent if one more call counts at the time at. It
+// follows the definition of each way to count.
 func (s *Service) used(l limit, key *apiKey, at float64) (n float64) {
 	start, last, windows := math.Inf(-1), 0.0, s.Decides["windows"].(string)
 	for _, t := range append(s.spent[l.counter(key)], at) {
@@ -177,8 +181,8 @@ func (s *Service) used(l limit, key *apiKey, at float64) (n float64) {
 	return n
 }
 
-// refusal returns the wait and the limit_key of a 429, if one of the limits is spent; a wait
-// of 0: none is.
+// refusal returns the wait and the limit_key of a 429 if one of the limits is spent. A
+// wait of 0 means that none is spent.
 func (s *Service) refusal(key *apiKey, now float64, ids []string) (wait int, name string) {
 	for _, l := range s.limits {
 		passes := func(after int) bool { return s.used(l, key, now+float64(after)) <= float64(l.max)+1e-9 }
@@ -196,7 +200,7 @@ func (s *Service) refusal(key *apiKey, now float64, ids []string) (wait int, nam
 	return wait, name
 }
 
-// flaw is why a call is refused.
+// flaw says why a call is refused.
 type flaw struct {
 	status int
 	code   string
@@ -220,8 +224,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// answer checks a call, in the order that the decisions give, and carries it out if nothing
-// is wrong.
+// answer checks a call in the order that the decisions set. If nothing is wrong, it
+// carries the call out.
 func (s *Service) answer(header http.Header, r *http.Request) (flaw, map[string]any) {
 	now := float64(time.Now().UnixMilli()) / 1000
 	key := s.keys[r.Header.Get("Authorization")]
@@ -262,7 +266,7 @@ func (s *Service) answer(header http.Header, r *http.Request) (flaw, map[string]
 var (
 	requests = []string{"key_minute", "ip_minute", "key_day"}
 
-	// operations are the limits that a call spends besides those on requests.
+	// operations has the limits that a call spends in addition to the limits on requests.
 	operations = map[string][]string{
 		"warmup": {"warmup_key_hour"}, "set-byok": {"byok_set_key_hour"}, "create-agent": {"agent_create_key_day", "agent_create_ip_minute"},
 	}
@@ -315,7 +319,7 @@ func (s *Service) flaw(e rawcall.Call, key *apiKey, body map[string]any, bad boo
 	return flaw{}
 }
 
-// act carries out a call that nothing is wrong with.
+// act carries out a call that passed all checks.
 func (s *Service) act(name string, key *apiKey, body map[string]any, id string) (flaw, map[string]any) {
 	a, reply := s.agentOf(key, id), map[string]any{"ok": true}
 	switch name {
@@ -328,7 +332,7 @@ func (s *Service) act(name string, key *apiKey, body map[string]any, id string) 
 		reply["byok"] = s.config(key)
 	case "set-byok":
 		key.byok, key.updated = body, time.Now()
-		reply["byok"], key.updated = s.config(key), key.updated.Truncate(time.Minute) // it stores coarser times than it answers
+		reply["byok"], key.updated = s.config(key), key.updated.Truncate(time.Minute) // the service answers with finer times than it stores
 	case "clear-byok":
 		if key.byok == nil && s.Decides["clear_nothing"] == 404 {
 			return flaw{404, "not_found"}, nil
@@ -381,8 +385,9 @@ func (s *Service) time(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// fieldsOf has the members of each body and of the objects in it (interface 2.3 to 2.5 and
-// 4): a type, the longest length, or values separated by bars. ! means required.
+// fieldsOf describes the members of each body and of the objects in it (interface 2.3 to
+// 2.5 and 4). A member has a type, the longest length, or values separated by bars. !
+// means required.
 var fieldsOf = map[string]map[string]string{
 	"warmup":       {"mode": "hosted|byok"},
 	"set-byok":     {"provider": "!openai_compat|openai|anthropic", "api_key": "!text", "base_url": "text", "model": "text", "label": "text"},
@@ -461,7 +466,7 @@ func (s *Service) misfit(kind string, v any) bool {
 	return !isText || !slices.Contains(strings.Split(kind, "|"), text)
 }
 
-// After returns a transport to the service with a random latency below most.
+// After returns a transport to the service that adds a random latency shorter than most.
 func (s *Service) After(random *rand.Rand, most time.Duration) http.RoundTripper {
 	return RoundTrip(func(req *http.Request) (*http.Response, error) {
 		time.Sleep(time.Duration(random.Int64N(int64(most))))

@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 )
 
-// Why a document is refused, whatever its members are. encoding/json sets the bound on
+// Reasons to refuse a document, whatever its members are. encoding/json sets the bound on
 // nesting. Half a surrogate pair is an escape that encodes no character; encoding/json
 // would replace it in silence.
 var (
@@ -32,7 +32,7 @@ func IsType(contentType string) bool {
 	return err == nil && kind == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
 }
 
-// Twice is the name of a member that is there twice.
+// Twice is the name of a member that appears twice.
 type Twice string
 
 func (t Twice) Error() string { return "member " + string(t) + " is there twice" }
@@ -103,8 +103,9 @@ func (sc *Scanner) Name() string {
 	return name
 }
 
-// Text reads a string, and sets Torn. The result shares no memory with the document:
-// otherwise a name that the caller keeps would keep a provider key in memory.
+// Text reads a string, and sets Torn. The result shares no memory with the document.
+// Otherwise a caller that keeps a name would keep the whole document, and a provider key
+// in it, in memory.
 func (sc *Scanner) Text() string {
 	quoted := sc.Value()
 	sc.Torn = bytes.IndexByte(quoted, '\\') >= 0 && surrogate.Match(quoted) && !paired.Match(quoted)
@@ -118,8 +119,9 @@ func (sc *Scanner) Value() []byte {
 	return value
 }
 
-// value is Value. It also reports whether the value is a string that is valid without a
-// closer look: it ends, and has no escapes and no control characters.
+// value is Value. It also reports whether the value is a plain string: one that ends, and
+// has no escapes and no control characters. A plain string is valid JSON without a
+// further check.
 func (sc *Scanner) value() (value []byte, isPlain bool) {
 	first, from := sc.Peek(), sc.Pos
 	switch first {
@@ -172,8 +174,9 @@ func (sc *Scanner) brackets() {
 	}
 }
 
-// Free steps over a value in which objects may have any members, but none twice, because
-// nobody could know which of the two counts. Its error is ErrHalfPair or a Twice.
+// Free steps over a value whose objects may have any members. It refuses a member that
+// appears twice, because nobody could know which of the two counts. Its error is
+// ErrHalfPair or a Twice.
 func (sc *Scanner) Free() error {
 	first := sc.Peek()
 	if first == '"' {
@@ -186,7 +189,7 @@ func (sc *Scanner) Free() error {
 		sc.Value()
 		return nil
 	}
-	seen := map[string]bool{} // the names, if it is an object
+	seen := map[string]bool{} // the names so far, if the value is an object
 	for sc.Enter(); sc.More(); {
 		if first == '{' {
 			name := sc.Name()
@@ -205,8 +208,8 @@ func (sc *Scanner) Free() error {
 	return nil
 }
 
-// surrogate matches a string that has surrogates, perhaps only half of a pair. paired
-// matches a string in which each half of a pair is followed by the other half.
+// surrogate matches a string that has escaped surrogates, in pairs or alone. paired
+// matches a string whose surrogates all come in pairs.
 var (
 	surrogate = regexp.MustCompile(`\\u[dD]`)
 	paired    = regexp.MustCompile(`^([^\\]|\\[^u]|\\u[^dD]|\\u[dD][0-7]|\\u[dD][89abAB]..\\u[dD][c-fC-F])*$`)
@@ -220,9 +223,9 @@ type Member struct{ Name, Value []byte }
 
 var errNoObject = errors.New("not an object")
 
-// ReadObject reads a document that is one object. It accepts what encoding/json accepts:
-// invalid UTF-8, half surrogate pairs and duplicate members too. The document may nest one
-// level deeper. The object shares the document's memory.
+// ReadObject reads a document that is one object. It accepts what encoding/json accepts,
+// including invalid UTF-8, half surrogate pairs and duplicate members. The document may
+// nest one level deeper than in encoding/json. The object shares the document's memory.
 func ReadObject(doc []byte) (Object, error) {
 	sc := Scanner{Data: doc}
 	o, ok := sc.members()
@@ -232,9 +235,9 @@ func ReadObject(doc []byte) (Object, error) {
 	return nil, cmp.Or(json.Unmarshal(doc, new(json.RawMessage)), errNoObject) // encoding/json says what is wrong
 }
 
-// members reads an object in one pass. It does not need Check: only strings with escapes,
-// and values that are no strings, go through json.Valid. To check the whole document first
-// would take four times as long.
+// members reads an object in one pass. It does not need Check: it calls json.Valid only
+// for strings with escapes and for values that are not strings. Checking the whole
+// document first would take four times as long.
 func (sc *Scanner) members() (o Object, ok bool) {
 	if sc.Peek() != '{' {
 		return nil, false
@@ -266,8 +269,9 @@ func (sc *Scanner) members() (o Object, ok bool) {
 	return o, true
 }
 
-// Get returns the JSON of the member with exactly that name; nil if it is missing. If it
-// is there twice, the error is a Twice, because nobody could know which of the two counts.
+// Get returns the JSON of the member with exactly that name; nil if it is missing. If the
+// member appears twice, the error is a Twice, because nobody could know which of the two
+// counts.
 func (o Object) Get(name string) (value []byte, err error) {
 	for _, m := range o {
 		if string(m.Name) != name {

@@ -1,6 +1,6 @@
 // Package testoption has an option of the client for the tests and test packages of this
-// module only. The root package sets it in an init function, because it cannot be imported
-// from here.
+// module only. The root package sets the option in an init function, because this package
+// cannot import the root package.
 package testoption
 
 // WithRandom returns an agentmessaging.Option under which random, with values in
