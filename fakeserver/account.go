@@ -25,8 +25,8 @@ func (s *Server) Agents() []Agent {
 	return all
 }
 
-// Agent returns a copy of the agent with this identifier, whichever key
-// created it, and whether there is one.
+// Agent returns a copy of the agent with this identifier, whichever key created it, and
+// reports whether it exists.
 func (s *Server) Agent(agentID string) (copied Agent, found bool) {
 	defer s.lock().Unlock()
 	a := s.gen.service.Agent(agentID)
@@ -36,8 +36,8 @@ func (s *Server) Agent(agentID string) (copied Agent, found bool) {
 	return copyAgent(a), true
 }
 
-// agentLocked finds an agent. An unknown one panics, in the name of the method that was
-// called.
+// agentLocked finds an agent. It panics for an unknown agent, with a message that names
+// method.
 func (s *Server) agentLocked(method, agentID string) *service.Agent {
 	a := s.gen.service.Agent(agentID)
 	if a == nil {
@@ -62,9 +62,9 @@ func (s *Server) Conversation(agentID string) []Exchange {
 }
 
 // SetSMS gives an agent's SMS channel a status of interface 3 (disabled,
-// needs_compliance, pending, active, needs_setup), as the service does in its
-// own time. Reading the agent then shows phoneNumber; "" shows none. An unknown
-// agent or status panics.
+// needs_compliance, pending, active, needs_setup), as the service does at some time after
+// the channel was enabled. Reading the agent then shows phoneNumber; "" shows none. An
+// unknown agent or status panics.
 func (s *Server) SetSMS(agentID, status, phoneNumber string) {
 	checkSMSStatus("SetSMS", status)
 	now := s.Now()
@@ -99,9 +99,9 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 }
 
 // storedAgent returns the agent as the state keeps it, with times without monotonic
-// readings. It panics unless the service would accept a creation with these parameters:
-// it makes the body of such a creation and has package wire check it, so each bound is
-// stated once.
+// readings. It panics unless the service would accept a creation with these parameters.
+// To check that, it makes the body of such a creation and passes it to package wire, so
+// that each bound is stated only once.
 func (c *config) storedAgent(a Agent) service.Agent {
 	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, spec.ModeHosted), cmp.Or(a.LLM.Tier, spec.TierFast)
 	given := map[string]any{"system_prompt": a.SystemPrompt, "customer_ref": a.CustomerRef, "llm": a.LLM}
@@ -139,7 +139,7 @@ func (c *config) storedAgent(a Agent) service.Agent {
 	return stored
 }
 
-// checkSMSStatus refuses a status that interface 3 does not list.
+// checkSMSStatus panics for a status that interface 3 does not list.
 func checkSMSStatus(method, status string) {
 	if !slices.Contains(spec.SMSStatuses, status) {
 		misuse(method, "unknown status; the statuses are %s", strings.Join(spec.SMSStatuses, ", "))
@@ -166,8 +166,8 @@ func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	}
 }
 
-// checkTimes panics for a year that JSON cannot hold: no later answer or state that has
-// the time could be written.
+// checkTimes panics for a year that JSON cannot hold. The fake could not write a later
+// answer or state that has such a time.
 func checkTimes(method string, times ...time.Time) {
 	for _, t := range times {
 		if year := t.UTC().Year(); year < 0 || year > 9999 {
@@ -193,11 +193,11 @@ func copyBYOK(c *service.BYOK) BYOK {
 	return BYOK{c.Provider, c.BaseURL, c.Model, c.Label, c.Fingerprint, c.UpdatedAt}
 }
 
-// SetBYOKAvailable makes the BYOK store available or not, for all keys. While
-// it is not, PUT /v1/byok and warm-up in byok mode answer 503 (interface 4.2,
-// 4.4). Agent creation with llm.api_key then answers 400, since the interface
-// lists no 503 for it. Agents that use a stored key still reply. A new fake has
-// the store available.
+// SetBYOKAvailable makes the BYOK store available or not, for all keys. While the store
+// is not available, PUT /v1/byok and warm-up in byok mode answer 503 (interface 4.2,
+// 4.4). Agent creation with llm.api_key then answers 400, since the interface lists no
+// 503 for it. Agents that use a stored key still reply. A new fake has the store
+// available.
 func (s *Server) SetBYOKAvailable(available bool) {
 	defer s.lock().Unlock()
 	s.gen.service.BYOKDown = !available
@@ -245,9 +245,8 @@ type KeyOptions struct {
 	NotDashboard bool
 }
 
-// Key returns the default API key: dashboard-issued, on the plan of WithPlan or
-// else the preview plan. Its text is that of WithKey, or else amk_fake_000001 in
-// every fake.
+// Key returns the default API key: dashboard-issued, on the plan of WithPlan or else the
+// preview plan. Its text comes from WithKey, or else is amk_fake_000001 in every fake.
 func (s *Server) Key() string { return s.config.keyText(1) }
 
 // IssueKey returns a new API key. Each key is an account: it shares agents, BYOK
@@ -261,14 +260,14 @@ func (s *Server) IssueKey(o KeyOptions) string {
 	return text
 }
 
-// IssueKeyOn is IssueKey without types of this package: it makes a key on one of
-// the plans preview, free, pro and byok, dashboard-issued or not. With it a Server
-// is an Abilities of packages contract and observe. An unknown plan panics.
+// IssueKeyOn is IssueKey without types of this package: it makes a key on one of the
+// plans preview, free, pro and byok, dashboard-issued or not. With this method a Server
+// implements the Abilities of packages contract and observe. An unknown plan panics.
 func (s *Server) IssueKeyOn(plan string, dashboard bool) string {
 	return s.IssueKey(KeyOptions{Plan: Plan(plan), NotDashboard: !dashboard})
 }
 
-// keyLocked finds a key. An unknown one panics, without its text.
+// keyLocked finds a key. It panics for an unknown key, without the key's text.
 func (s *Server) keyLocked(method, key string) *service.Key {
 	k := s.gen.service.Key(service.DigestOf(key))
 	if k == nil {
@@ -294,10 +293,10 @@ func (s *Server) ReinstateKey(key string) {
 	k.Revoked, k.RevokedAt = false, time.Time{}
 }
 
-// SetPlan moves key to another plan, with immediate effect: PlanFree makes
-// every later call answer 402, the others set the limits of the plan. Calls that
-// were counted stay counted; a token bucket (Decisions, windows) is full again when it
-// would have been. A key that this fake did not issue, and an unknown plan, panic.
+// SetPlan moves key to another plan, with immediate effect: PlanFree makes every later
+// call answer 402, the others set the limits of the plan. Calls that were counted stay
+// counted. A token bucket (Decisions, windows) is full again at the same time as under
+// the old plan. A key that this fake did not issue, and an unknown plan, panic.
 func (s *Server) SetPlan(key string, plan Plan) {
 	known := plan.checked("SetPlan")
 	defer s.lock().Unlock()
@@ -309,14 +308,14 @@ func (s *Server) SetPlan(key string, plan Plan) {
 // Other keys are not affected.
 //
 // The limit opens again after one window from now: a minute, an hour or a day, however
-// the fake counts calls and whatever the key has called before. A limit that Exhaust has
-// closed already opens no later.
+// the fake counts calls and whatever the key has called before. Exhaust does not extend
+// the time of a limit that it has closed already.
 //
 // An unknown limit, and a key that this fake did not issue, panic.
 func (s *Server) Exhaust(key string, limit Limit) {
 	i, now := spec.LimitIndex(spec.LimitKey(limit)), s.Now()
 	if i < 0 {
-		misuse("Exhaust", "unknown limit; the limits are %s", limitKeys()) // not quoted: it may be a key
+		misuse("Exhaust", "unknown limit; the limits are %s", limitKeys()) // not quoted: the argument may be a key
 	}
 	defer s.lock().Unlock()
 	s.gen.service.Exhaust(s.keyLocked("Exhaust", key), i, now)
@@ -327,9 +326,8 @@ type LimitState struct {
 	Key  Limit // one of the Limit constants
 	Max  int   // calls that a window allows, by the key's plan or WithLimit
 	Used int   // calls that count now
-	// Opens is when the limit lets the next call through; the zero time if it lets
-	// one through now. A limit that Exhaust closed has an Opens too, even if Used
-	// is less than Max.
+	// Opens is when the limit lets the next call through; the zero time if the limit is open
+	// now. A limit that Exhaust closed has an Opens too, even if Used is less than Max.
 	Opens time.Time
 }
 

@@ -9,12 +9,12 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 )
 
-// Package fakeadmin cannot import this package, which imports it. So this package gives
-// it the function that opens a fake.
+// Package fakeadmin cannot import this package, because this package imports fakeadmin.
+// So this package gives fakeadmin the function that opens a fake.
 func init() { fakeadmin.Open = func(fake any) any { return admin{fake.(*Server)} } }
 
-// admin is a fakeadmin.Admin, which documents the methods. It is not exported: tests
-// need none of it, and agentmessaging-fake reaches it through package fakeadmin.
+// admin is a fakeadmin.Admin, which documents the methods. It is not exported, because
+// tests do not need it. agentmessaging-fake reaches it through package fakeadmin.
 type admin struct{ s *Server }
 
 var _ fakeadmin.Admin[Call] = admin{}
@@ -26,7 +26,7 @@ func (a admin) LastSeq() int {
 	return a.s.answered
 }
 
-// CallsAfter finds the first call by halving: the log is in the order of Seq.
+// CallsAfter finds the first call by binary search, since the log is in the order of Seq.
 func (a admin) CallsAfter(seq, n int) []Call {
 	defer a.s.lock().Unlock()
 	kept := a.s.gen.log.kept
@@ -64,7 +64,7 @@ func (a admin) KeyOf(text string) fakeadmin.Key {
 	return shownKey(a.s.keyLocked("KeyOf", text))
 }
 
-// KeyLabeled computes the text from the number of the key, since it is kept nowhere.
+// KeyLabeled computes the key's text from the key's number, since no text is stored.
 func (a admin) KeyLabeled(label string) (key fakeadmin.Key, text string, ok bool) {
 	defer a.s.lock().Unlock()
 	k, number := a.s.gen.service.KeyLabeled(label)
@@ -74,8 +74,8 @@ func (a admin) KeyLabeled(label string) (key fakeadmin.Key, text string, ok bool
 	return shownKey(k), a.s.config.keyText(number), true
 }
 
-// Restart takes back what Advance and Sleep have added, and then resets the fake, so that
-// the new state begins at the right time.
+// Restart sets the clock back by the time that Advance and Sleep have added, and then
+// resets the fake, so that the new state begins at the right time.
 func (a admin) Restart() { a.rewindClock(); a.s.Reset() }
 
 // rewindClock holds the lock, which guards writes of offset.
@@ -84,7 +84,7 @@ func (a admin) rewindClock() {
 	a.s.offset.Store(0)
 }
 
-// WhyUnused works on a copy, since other calls may match the rule meanwhile.
+// WhyUnused works on a copy of the rule, since other calls may match the rule meanwhile.
 func (a admin) WhyUnused(made any) string {
 	r := made.(interface{ snapshot() rule }).snapshot()
 	return fmt.Sprintf("calls that it matched: %d; %s", r.matched, r.nearMiss(&a.s.config, a.s.kept()))

@@ -9,8 +9,9 @@ import (
 )
 
 // Agent is an agent as the fake keeps it: interface 2.2 and 2.3. It does not hold the
-// provider key of its creation. The fake stores that for the API key, encrypted, or
-// keeps none of it where the decision creation_stores_key is false.
+// provider key of its creation. The fake stores the provider key for the API key,
+// encrypted. If the decision creation_stores_key is false, it does not store the provider
+// key at all.
 type Agent struct {
 	ID           string          `json:"agent_id"`
 	Status       string          `json:"status"` // active; AddAgent may set another
@@ -29,7 +30,7 @@ type Agent struct {
 type LLM struct {
 	Mode     string `json:"mode"`               // hosted or byok; hosted when not given
 	Tier     string `json:"tier"`               // fast or smart; fast when not given
-	Model    string `json:"model,omitempty"`    // "" when not given, as the members below
+	Model    string `json:"model,omitempty"`    // "" when not given; so are the members below
 	Provider string `json:"provider,omitempty"` // openai_compat, openai or anthropic
 	BaseURL  string `json:"base_url,omitempty"`
 	Label    string `json:"label,omitempty"`
@@ -39,7 +40,7 @@ type LLM struct {
 type SMS struct {
 	Mode        string `json:"mode,omitempty"`         // the mode of the last request; "" when SetSMS made the channel
 	Status      string `json:"status"`                 // disabled, needs_compliance, pending, active or needs_setup
-	PhoneNumber string `json:"phone_number,omitempty"` // "" when it has none
+	PhoneNumber string `json:"phone_number,omitempty"` // "" when the channel has none
 }
 
 // Exchange is a message and the reply to it.
@@ -52,8 +53,8 @@ type Exchange struct {
 	TraceID   string    `json:"trace_id,omitempty"`
 }
 
-// copyAgent copies an agent out of the state: nothing that the fake stores can be
-// reached from the result, so it may leave the lock.
+// copyAgent copies an agent out of the state. The result shares no memory with the state,
+// so it may be used without the lock.
 func copyAgent(a *service.Agent) Agent {
 	shown := Agent{
 		ID: a.ID, Status: a.Status, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, Key: a.Owner,
@@ -92,10 +93,10 @@ type Message struct {
 type Reply struct {
 	Text     string   `json:"text,omitempty"`     // the reply_text; used with Status 0 and 200 only
 	Warnings []string `json:"warnings,omitempty"` // the warnings; an empty list is left out of the answer
-	// Status is 0 or 200 for a reply, or an error status that interface 4.8 lists:
-	// 400, 401, 402, 404, 429. A 429 carries Retry-After: 1. Any other status fails
-	// the test, and the message is answered 500. The message has spent its limits
-	// before the function runs; for a 429 that spends nothing, Inject RateLimited.
+	// Status is 0 or 200 for a reply, or an error status that interface 4.8 lists: 400, 401,
+	// 402, 404, 429. A 429 carries Retry-After: 1. Any other status fails the test, and the
+	// message is answered 500. The message has spent its limits before the function runs;
+	// for a 429 that spends nothing, use Inject with RateLimited.
 	Status int    `json:"status,omitempty"`
 	Code   string `json:"code,omitempty"`   // the error of the error body; "" means the fake's own code for the status
 	Reason string `json:"reason,omitempty"` // the reason of the error body

@@ -43,8 +43,7 @@ func (s *Server) matching(method string, matchers []Matcher) []*entry {
 	return slices.DeleteFunc(s.kept(), func(e *entry) bool { return !matchesAll(matchers, e) })
 }
 
-// kept returns the kept calls as they are now. Matchers then run on this copy of the
-// list.
+// kept returns a copy of the list of kept calls, so that matchers run without the lock.
 func (s *Server) kept() []*entry {
 	defer s.lock().Unlock()
 	return slices.Clone(s.gen.log.kept)
@@ -106,10 +105,10 @@ func (s *Server) droppedCalls() int {
 	return s.gen.log.total - len(s.gen.log.kept)
 }
 
-// AwaitCalls waits until n calls that all matchers match have been answered,
-// and returns the first n of them. Earlier calls count if Calls still has them.
-// Later calls count even if Calls drops them again. AwaitCalls does not poll: each
-// call that is answered is matched once.
+// AwaitCalls waits until n calls that all matchers match have been answered, and returns
+// the first n of them. Earlier calls count if Calls still has them. Later calls count
+// even if Calls has dropped them by then. AwaitCalls does not poll: each call that is
+// answered is matched once.
 //
 // A call counts before its client has the answer, so a client may still be busy
 // when AwaitCalls returns.
@@ -128,9 +127,9 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 		misuse("AwaitCalls", "%d calls cannot be waited for; at least 1", n)
 	}
 	checkMatchers("AwaitCalls", matchers)
-	var mu sync.Mutex // guards found: the goroutines of calls find those that come
+	var mu sync.Mutex // guards found, to which the goroutines of later calls append
 	var found []*entry
-	ended := make(chan struct{}) // belongs to the caller's synctest bubble: only a call made there may close it
+	ended := make(chan struct{}) // belongs to the caller's synctest bubble: only a call made in that bubble may close it
 	end := sync.OnceFunc(func() { close(ended) })
 	add := func(e *entry) {
 		mu.Lock()
@@ -156,35 +155,35 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	// Calls that are answered at the same time may have been found in another order.
 	slices.SortFunc(found, func(a, b *entry) int { return a.call.Seq - b.call.Seq })
 	calls := copiedCalls(found[:min(n, len(found))])
-	if len(calls) == n { // even if the last came as ctx ended
+	if len(calls) == n { // even if the last call came as ctx ended
 		return calls, nil
 	}
 	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, cmp.Or(s.config.describe(matchers), "every call"), cmp.Or(ctx.Err(), errors.New("a matcher failed")))
 }
 
-// addWatcher shows w every later call, and returns the earlier ones. A call that is
-// answered meanwhile is either among them or shown, and never both: addToLog adds
-// a call and reads the watchers under one lock.
+// addWatcher shows w every later call, and returns the earlier calls. A call that is
+// answered meanwhile is either returned or shown, never both, because addToLog adds a
+// call and reads the watchers under one lock.
 func (s *Server) addWatcher(w *watcher) []*entry {
 	defer s.lock().Unlock()
 	s.watchers = append(slices.Clip(s.watchers), w)
 	return slices.Clone(s.gen.log.kept)
 }
 
-// removeWatcher ends a watcher. A call that has read the watchers before is still shown
-// to it.
+// removeWatcher ends a watcher. A call that read the list of watchers earlier is still
+// shown to this watcher.
 func (s *Server) removeWatcher(w *watcher) {
 	defer s.lock().Unlock()
 	s.watchers = without(s.watchers, w)
 }
 
-// OnCall calls watch with each call that all matchers match, as Calls would
-// return it, until stop is called. watch runs on a goroutine of its own,
-// after Calls has the call and before its client has the answer. It may call the
-// fake, and should return soon. Concurrent calls run it concurrently, and
-// perhaps in another order than their Seq. A call that was under way during a
-// Reset is shown too. A panic in watch fails the test, and so does require, which may end the
-// goroutine of a test only: use assert. The call goes on.
+// OnCall calls watch with each call that all matchers match, as Calls would return it,
+// until stop is called. watch runs on a separate goroutine, after Calls has the call and
+// before the call's client has the answer. It may call the fake, and should return soon.
+// Concurrent calls run it concurrently, and perhaps in another order than their Seq. A
+// call that was under way during a Reset is shown too. A panic in watch fails the test. A
+// failing require does the same, since it may only end the goroutine of a test: use
+// assert. The call goes on.
 //
 // A nil watch and a zero Matcher panic. Calling stop again does nothing.
 func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {

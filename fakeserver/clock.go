@@ -9,24 +9,24 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
-// Now returns the fake's time in UTC: the time of time.Now or of WithClock's
-// function, plus the time that Advance and Sleep have added. It has no monotonic
-// reading, since those of a synctest bubble and of the outside cannot be compared.
+// Now returns the fake's time in UTC: the time of time.Now or of WithClock's function,
+// plus the time that Advance and Sleep have added. It has no monotonic reading, since
+// readings from inside and outside a synctest bubble cannot be compared.
 func (s *Server) Now() time.Time { return s.config.clock().UTC().Add(time.Duration(s.offset.Load())) }
 
-// Advance moves the fake's clock forward by d. Limits open whose window ends in
-// that time, and the times in later answers, the Date header included, are later
-// by d. Each Sleep that would have ended by then returns. Other waits, such as a
-// Latency, are not shortened. A client that waits after a 429 goes by the client's
-// clock: give the client agentmessaging.WithClock(fake). A negative d panics, and
-// so does a d that would move the clock by more than 292 years in all.
+// Advance moves the fake's clock forward by d. Limits whose window ends in that time
+// open. The times in later answers, including the Date header, are later by d. Each Sleep
+// that would have ended by then returns. Other waits, such as a Latency, are not
+// shortened. A client that waits after a 429 goes by the client's clock: give the client
+// agentmessaging.WithClock(fake). A negative d panics, and so does a d that would move
+// the clock by more than 292 years in all.
 func (s *Server) Advance(d time.Duration) {
 	if d < 0 {
 		misuse("Advance", "%v is negative; the clock only moves forward", d)
 	}
 	defer s.lock().Unlock()
 	to := s.offset.Load() + int64(d)
-	if to < 0 { // it has overflowed
+	if to < 0 { // the sum has overflowed
 		misuse("Advance", "%v more would be beyond what a time.Duration holds", d)
 	}
 	s.moveToLocked(to)
@@ -64,7 +64,7 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 		return err
 	}
 	defer s.endSleep(wake)
-	seen, quiet := 0, 0 // the activity at the last look, and the pauses since it changed
+	seen, quiet := 0, 0 // the activity at the last check, and the pauses since the activity changed
 	for waited := time.Duration(0); ; quiet++ {
 		activity, earlier := s.tryWake(wake, seen, quiet >= quietPauses, waited >= patience)
 		if s.offset.Load() >= wake {
@@ -85,24 +85,25 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A sleeper looks at the activity of the fake after each pause. The program rests when
-// quietPauses in a row saw none: no call arrived or was answered, and no Sleep began or
-// ended. In a bubble a pause ends only when everything else in the bubble waits.
+// A sleeper checks the activity of the fake after each pause. The program rests if there
+// was none in quietPauses pauses in a row: no call arrived or was answered, and no Sleep
+// began or ended. In a bubble a pause ends only when everything else in the bubble waits.
 //
-// One long pause would not do: it also ends when the machine has stopped the whole
-// program for that time, before any other goroutine runs on. But a sleeper need not look
-// so often while others wake before it: a thousand would keep the machine busy.
+// One long pause is not enough. It also ends if the machine has stopped the whole program
+// for that time, before any other goroutine runs again. While other sleepers wake
+// earlier, a sleeper checks less often, because a thousand sleepers would keep the
+// machine busy.
 const (
 	pause        = 500 * time.Microsecond
 	quietPauses  = 4                      // 2 ms
 	longestPause = 20                     // pauses, 10 ms
-	patience     = 500 * time.Millisecond // after which the earliest sleeper wakes, even if calls never stop
+	patience     = 500 * time.Millisecond // after this time the earliest sleeper wakes, even if calls never stop
 )
 
-// tryWake moves the clock to the wake time of a sleeper, if no other wakes earlier. The
-// program must rest, and nothing may have happened since the last tryWake, unless the
-// sleeper was patient. It returns the activity until now, and how many sleepers wake
-// earlier.
+// tryWake moves the clock to the wake time of a sleeper if no other sleeper wakes
+// earlier. Unless the sleeper was patient, the program must also rest, with no activity
+// since the last tryWake. tryWake returns the activity until now, and how many sleepers
+// wake earlier.
 func (s *Server) tryWake(wake int64, seen int, rests, patient bool) (activity, earlier int) {
 	defer s.lock().Unlock()
 	for _, other := range s.sleepers {
@@ -116,22 +117,21 @@ func (s *Server) tryWake(wake int64, seen int, rests, patient bool) (activity, e
 	return s.activity, earlier
 }
 
-// beginSleep returns the offset of the clock at which a sleeper wakes: unlike a time
-// it means the same in every bubble. A sleeper looks for itself whether it has come,
-// since a channel of a bubble must not be used outside.
+// beginSleep returns the offset of the clock at which a sleeper wakes. Unlike a time, an
+// offset means the same in every bubble. Each sleeper polls the offset, since a channel
+// of a bubble must not be used outside.
 func (s *Server) beginSleep(d time.Duration) (wake int64, err error) {
 	defer s.lock().Unlock()
 	s.activity++
 	wake = s.offset.Load() + int64(d)
-	if wake < 0 { // it has overflowed
+	if wake < 0 { // the sum has overflowed
 		return 0, fmt.Errorf("fakeserver: Sleep: the clock cannot move by another %v", d)
 	}
 	s.sleepers = append(s.sleepers, wake)
 	return wake, nil
 }
 
-// endSleep forgets a sleeper. Until then no sleeper that wakes later moves the
-// clock.
+// endSleep removes a sleeper. Before that, no sleeper that wakes later moves the clock.
 func (s *Server) endSleep(wake int64) {
 	defer s.lock().Unlock()
 	s.activity++

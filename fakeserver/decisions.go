@@ -20,8 +20,8 @@ type Decision struct {
 	Possible string // the answers that Like and WithDecision take, in words or as JSON
 	Default  string // the fake's own answer, as JSON
 	Answer   string // the answer in force, as JSON
-	Observed bool   // Like's observation has this answer (of an answer that is an object: at least one member)
-	Inferred bool   // Like's observation has only bounds: the answer is the number between them nearest to Default
+	Observed bool   // Like's observation has this answer, or at least one member of an answer that is an object
+	Inferred bool   // Like's observation has only bounds: the answer is the number between the bounds that is nearest to Default
 }
 
 // Decisions returns how this fake answers each open question of the interface.
@@ -44,8 +44,8 @@ func answersOf(b *service.Behavior) (answers map[string]json.RawMessage) {
 	return answers
 }
 
-// possible says which answers a question takes, for Decision.Possible and for errors.
-// It follows from the type of the answer where no list is given.
+// possible says which answers a question takes, for Decision.Possible and for errors. If
+// the question has no list of answers, the type of its default says what is possible.
 func possible(q decisions.Question) string {
 	if q.Allowed == nil {
 		switch q.Default.(type) {
@@ -62,15 +62,15 @@ func possible(q decisions.Question) string {
 	for i, a := range q.Allowed {
 		words[i] = string(encode(a))
 	}
-	// The sizes of a bucket have no end, so they are no list.
+	// A bucket can have any size, so no list can name them all.
 	if q.ID == "windows" {
 		words = append(words, `"token bucket of 10" (of any number)`)
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// setAnswer puts an answer into a Behavior. An object may leave members out, which keep
-// their answers.
+// setAnswer puts an answer into a Behavior. Members that an object leaves out keep their
+// answers.
 func setAnswer(b *service.Behavior, q decisions.Question, answer json.RawMessage) error {
 	var own, given any
 	_ = json.Unmarshal(encode(q.Default), &own)
@@ -81,8 +81,8 @@ func setAnswer(b *service.Behavior, q decisions.Question, answer json.RawMessage
 	return nil
 }
 
-// sameShape reports whether given has the type of own, and an object only members that
-// own has, with the types of those. null and an empty text are no answers.
+// sameShape reports whether given has the type of own. An object may have only members
+// that own has, with the same types. null and an empty text are not answers.
 func sameShape(own, given any) bool {
 	known, _ := own.(map[string]any)
 	members, _ := given.(map[string]any)
@@ -94,7 +94,8 @@ func sameShape(own, given any) bool {
 	return given != nil && given != "" && reflect.TypeOf(own) == reflect.TypeOf(given)
 }
 
-// allows reports whether an answer of the right type is a possible one.
+// allows reports whether an answer of the right type is a possible answer to the
+// question.
 func allows(q decisions.Question, answer any) bool {
 	text, _ := answer.(string)
 	number, isNumber := answer.(float64)
@@ -107,16 +108,16 @@ func allows(q decisions.Question, answer any) bool {
 	return !isNumber || number >= 2
 }
 
-// finding is the part of an observe.Finding that Like reads. Its own type keeps package
-// observe, which makes calls, out of every program that has a fake.
+// finding is the part of an observe.Finding that Like reads. A separate type keeps
+// package observe, which makes calls, out of every program that has a fake.
 type finding struct {
 	Answer  json.RawMessage
 	AtLeast int `json:"at_least"` // bounds of a number; 0: none
 	AtMost  int `json:"at_most"`
 }
 
-// answer returns the answer that the fake takes from the finding, and nil if the
-// finding has neither an answer nor a bound.
+// answer returns the answer that the fake takes from the finding; nil if the finding has
+// neither an answer nor a bound.
 func (f finding) answer(q decisions.Question) (json.RawMessage, source) {
 	if text := string(f.Answer); text != "" && text != "null" && text != `"unknown"` {
 		return f.Answer, observed
@@ -125,8 +126,8 @@ func (f finding) answer(q decisions.Question) (json.RawMessage, source) {
 	if !isNumber || q.Allowed != nil || f.AtLeast <= 0 && f.AtMost <= 0 {
 		return nil, chosen
 	}
-	// The own answer, moved into the bounds: it stays as near to the documented default
-	// as it can.
+	// The fake's own answer, moved into the bounds, so that it stays as near to the
+	// documented default as possible.
 	within := max(own, f.AtLeast)
 	if f.AtMost > 0 {
 		within = min(within, f.AtMost)
@@ -134,14 +135,13 @@ func (f finding) answer(q decisions.Question) (json.RawMessage, source) {
 	return encode(within), inferred
 }
 
-// Like makes the fake answer the open questions of the interface as another
-// service did. observed is the content of the JSON file that
-// observe.Observation.WriteFile and the command agentmessaging-fake observe write.
-// If the file has only bounds of a number, the fake takes the number between them
-// that is nearest to its own answer. A question that the file does not answer
-// keeps the fake's own answer, which is the default for all of them. Decisions
-// shows which of the three cases each answer is. A later option replaces its
-// answers.
+// Like makes the fake answer the open questions of the interface as another service did.
+// observed is the content of the JSON file that observe.Observation.WriteFile and the
+// command agentmessaging-fake observe write. If the file has only bounds of a number, the
+// fake takes the number between them that is nearest to its own answer. A question that
+// the file does not answer keeps the fake's own answer, which is the default for all of
+// them. Decisions shows for each answer which of the three cases applies. A later option
+// replaces its answers.
 //
 // A file of another format, a question that this fake does not know, an answer that
 // it cannot give, and bounds that exclude every number are errors.
@@ -170,8 +170,9 @@ func Like(observed []byte) Option {
 	}
 }
 
-// setDecision sets the answer to the question with this id, if answerTo returns one. The
-// first decision of a fake gives it its own Behavior, since defaultBehavior is shared.
+// setDecision sets the answer to the question with this id, if answerTo returns an
+// answer. The first decision gives the fake a separate Behavior, since all fakes share
+// defaultBehavior.
 func (c *config) setDecision(id string, answerTo func(decisions.Question) (json.RawMessage, source)) error {
 	i := slices.IndexFunc(decisions.All, func(q decisions.Question) bool { return q.ID == id })
 	if i < 0 {

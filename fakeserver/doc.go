@@ -50,12 +50,12 @@
 //
 // # Time
 //
-// The fake reads time.Now whenever it needs the time, so it follows the clock of
-// a testing/synctest bubble: a client that waits for the next minute takes
-// milliseconds. One fake may serve several bubbles and the outside at once if each has
-// its own API key (IssueKey) and its own address (FromIP): the limits per address count
-// all calls from one, and the times of bubbles differ. Advance moves the clock
-// without a bubble. With agentmessaging.WithClock(fake) a client's waits move it.
+// The fake reads time.Now whenever it needs the time, so it follows the clock of a
+// testing/synctest bubble: a client that waits for the next minute takes milliseconds.
+// One fake may serve several bubbles and the outside at once if each has its own API key
+// (IssueKey) and its own address (FromIP): the limits per address count all calls from an
+// address, and the times of bubbles differ. Advance moves the clock without a bubble.
+// With agentmessaging.WithClock(fake) a client's waits move it.
 //
 // # Faults
 //
@@ -92,10 +92,10 @@
 //
 // # Where the interface is silent
 //
-// The interface leaves open the order of checks, what a refused call spends,
-// error identifiers, the form of identifiers and times, and more. There the
-// fake decides: Decisions lists every decision, WithDecision changes one, and
-// Like takes them from the file that observe.Run wrote about a service.
+// The interface leaves open the order of checks, what a refused call spends, error
+// identifiers, the form of identifiers and times, and more. There the fake decides.
+// Decisions lists every decision, WithDecision changes one, and Like takes the decisions
+// from the file that observe.Run wrote about a service.
 //
 // By default a call is checked in this order: route 404, method 405, key 401, plan 402,
 // request limits 429, permission 403, body 400, agent 404, state 503 and 409, operation
@@ -110,12 +110,11 @@
 //
 // # Inside
 //
-// A call goes through four packages below internal. memnet carries requests and
-// answers in memory. wire reads a request, checks its body and writes the answer.
-// service decides: it is the interface document as a state machine, without HTTP,
-// clock or lock. mask hides keys and texts in what is kept. This package joins
-// them: it takes the lock, reads the clock, applies the faults and scripts of a test,
-// and keeps the records.
+// A call goes through four packages below internal. memnet carries requests and answers
+// in memory. wire reads a request, checks its body and writes the answer. service
+// decides: it is the interface document as a state machine, without HTTP, clock or lock.
+// mask hides keys and texts in records. This package joins them: it takes the lock, reads
+// the clock, applies the faults and scripts of a test, and keeps the records.
 //
 // # Not modelled
 //

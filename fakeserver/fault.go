@@ -30,12 +30,11 @@ import (
 //
 // Every fault but RefuseConnection acts after the request was received whole.
 //
-// A client sees errors that are equal for errors.Is over HTTPClient, over Direct
-// and over a socket. HTTP/2 differs (httptest serves the fake so with EnableHTTP2
-// and StartTLS): calls share a connection there, so a fault ends only the stream
-// of its call, and instead of io.EOF and ECONNRESET the client sees a stream error
-// with the code INTERNAL_ERROR. No fault refuses a stream, since net/http gives a
-// handler no way to.
+// A client sees errors that are equal for errors.Is over HTTPClient, over Direct and over
+// a socket. HTTP/2 differs (httptest serves the fake so with EnableHTTP2 and StartTLS):
+// calls share a connection there, so a fault ends only the stream of its call, and
+// instead of io.EOF and ECONNRESET the client sees a stream error with the code
+// INTERNAL_ERROR. No fault refuses a stream, since a handler of net/http cannot do that.
 type Fault struct{ f *wire.Fault }
 
 // faultMakers lists the functions for messages.
@@ -51,11 +50,11 @@ func (f Fault) String() string {
 	return f.f.Name
 }
 
-// Answer answers with a status from 200 to 599 and a body, as application/json.
-// Beyond 299, an empty body becomes an error body (interface 7): the error that the
-// service has for that status and endpoint, the call's trace identifier and, except for
-// a 429, the reason "injected by the test". A 429 carries Retry-After: 1; RateLimited
-// makes others. 204 and 304 send no body, whatever it is. Any other status panics.
+// Answer answers with a status from 200 to 599 and a body, as application/json. Beyond
+// 299, an empty body becomes an error body (interface 7): the error that the service has
+// for that status and endpoint, the call's trace identifier and, except for a 429, the
+// reason "injected by the test". A 429 carries Retry-After: 1; RateLimited makes others.
+// With 204 and 304 no body is sent, even if one is given. Any other status panics.
 func Answer(status int, body string) Fault {
 	checkStatus("Answer", status)
 	return answerFault(fmt.Sprintf("Answer(%d%s)", status, sized(body)), wire.InjectedAnswer{Status: status, Body: body})
@@ -91,9 +90,9 @@ func answerFault(name string, answer wire.InjectedAnswer) Fault {
 	return Fault{&wire.Fault{Name: name, Did: "answered in place of the service", Answer: &answer}}
 }
 
-// RefuseConnection refuses the client's connection: it sees ECONNREFUSED in a *net.OpError,
-// and has sent nothing. It acts on the calls of HTTPClient and Direct, whether a connection
-// is open already or not, and never on those that come over a socket.
+// RefuseConnection refuses the client's connection: the client sees ECONNREFUSED in a
+// *net.OpError, and has sent nothing. The fault acts on the calls of HTTPClient and
+// Direct, even if a connection is open, and never on calls over a socket.
 func RefuseConnection() Fault {
 	return Fault{&wire.Fault{Name: "RefuseConnection()", Phase: wire.BeforeConnecting}}
 }
@@ -110,8 +109,8 @@ func Change(what string, change func()) Fault {
 	return Fault{&wire.Fault{Name: "Change(" + printable.Line(what, maxShown) + ")", Phase: wire.OnTheWay, Change: change}}
 }
 
-// Hang never answers. It ends when the client leaves: when its context ends, or
-// when the cleanup of HTTPClient closes its connection. A client without a
+// Hang never answers. It ends when the client leaves: when the client's context ends, or
+// when the cleanup of HTTPClient closes the client's connection. A client without a
 // deadline waits for ever.
 func Hang() Fault {
 	return connectionFault("Hang()", "never answered", memnet.Hangs)
@@ -148,9 +147,9 @@ func Latency(d time.Duration) Fault {
 	return Fault{&wire.Fault{Name: fmt.Sprintf("Latency(%v)", d), Phase: wire.OnTheWay, Delay: d}}
 }
 
-// LoseReply lets the call have its effect, and does how instead of answering.
-// how is one of the faults that otherwise replace a call: LoseReply(Answer(504,
-// "")) is a gateway that timed out. Any other fault panics.
+// LoseReply lets the call have its effect, and applies the fault how instead of
+// answering. how is one of the faults that otherwise replace a call:
+// LoseReply(Answer(504, "")) is a gateway that timed out. Any other fault panics.
 func LoseReply(how Fault) Fault {
 	if how.f == nil || how.f.Phase != wire.InsteadOfCall {
 		misuse("LoseReply", "%v is no way to lose a reply; "+
@@ -170,13 +169,13 @@ func LoseReply(how Fault) Fault {
 // arrives whole. A negative n panics.
 func TruncateReply(n int) Fault { return cutFault("TruncateReply", n, memnet.Closes) }
 
-// ResetReply is TruncateReply, but it aborts the connection at the end: the
-// client sees ECONNRESET when it reads the body. On a socket the system decides
-// whether the bytes before the abort still arrive; on Linux they do.
+// ResetReply is TruncateReply, except that it aborts the connection at the end: the
+// client sees ECONNRESET when it reads the body. On a socket the system decides whether
+// the bytes before the abort still arrive; on Linux they do.
 func ResetReply(n int) Fault { return cutFault("ResetReply", n, memnet.Resets) }
 
-// cutFault makes a fault that sends n bytes of the body, and ends the connection as how
-// says.
+// cutFault makes a fault that sends n bytes of the body, and then ends the connection in
+// the way how.
 func cutFault(method string, n int, how memnet.Ending) Fault {
 	if n < 0 {
 		misuse(method, "%d is negative", n)
@@ -195,17 +194,17 @@ func DripReply(n int, every time.Duration) Fault {
 	return Fault{&wire.Fault{Name: fmt.Sprintf("DripReply(%d, %v)", n, every), Did: did, Phase: wire.OnTheReply, Delivery: memnet.Delivery{Drip: n, Every: every}}}
 }
 
-// GoAway lets the call have its effect and its answer. Then the connection
-// takes no other call, as with a server that restarts: over HTTP/2 a GOAWAY
-// follows, over HTTP/1.1 the answer says Connection: close. Direct has no
-// connections, so there only Response.Close says it.
+// GoAway lets the call have its effect and its answer. Then the connection takes no other
+// call, as with a server that restarts: over HTTP/2 a GOAWAY follows, over HTTP/1.1 the
+// answer says Connection: close. Direct has no connections: there only Response.Close
+// shows the fault.
 func GoAway() Fault {
 	const did = "answered, and then took no other call on the connection"
 	return Fault{&wire.Fault{Name: "GoAway()", Did: did, Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: memnet.GoesAway}}}
 }
 
-// sized describes a text in the name of a fault, after other arguments: by its length,
-// since it may be a message or a key.
+// sized describes a text in the name of a fault, after other arguments. It gives only the
+// length, since the text may be a message or a key.
 func sized(text string) string {
 	if text == "" {
 		return ""
@@ -213,21 +212,22 @@ func sized(text string) string {
 	return ", " + characters(text)
 }
 
-// characters describes a text without showing it: it may be a message or a key.
+// characters gives the length of a text and not the text, which may be a message or a
+// key.
 func characters(text string) string {
 	return fmt.Sprintf("%d characters", utf8.RuneCountInString(text))
 }
 
-// checkStatus panics for a status that no answer to a client can have. Below 200
-// net/http would wait for another one.
+// checkStatus panics for a status that no final answer can have. After a status below
+// 200, net/http would wait for another answer.
 func checkStatus(method string, status int) {
 	if status < 200 || status > 599 {
 		misuse(method, "%d is no status from 200 to 599", status)
 	}
 }
 
-// checkHeader refuses a value that would end the header's line. It does not
-// repeat the value: swapped arguments may have put a key there.
+// checkHeader panics for a value that would end the header's line. It does not repeat the
+// value, because a test that swaps arguments may pass a key.
 func checkHeader(method, value string) {
 	if memnet.HoldsControl(value) {
 		misuse(method, "the header's value holds a control character")

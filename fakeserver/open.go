@@ -41,8 +41,8 @@ func Open(opts ...Option) (*Server, error) {
 	return s, nil
 }
 
-// newGeneration makes the state of a new fake, or of one after Reset: the default key
-// is issued, and nothing else is there.
+// newGeneration makes the state of a fake that is new or was reset. The default key is
+// issued, and nothing else exists.
 func (s *Server) newGeneration() *generation {
 	c := &s.config
 	exchanges := cmp.Or(c.exchanges, max(c.callLimit, spec.KeptExchanges))
@@ -51,20 +51,20 @@ func (s *Server) newGeneration() *generation {
 	return g
 }
 
-// Reset brings the fake back to the state after New. The default key keeps its
-// text and is valid. Every other key, agent, configuration, limit, script,
-// injection and recorded call is forgotten, and identifiers start again at 1. A
-// call that is under way still changes only the old state, and its record is
-// forgotten too. The clock is not set back, since it must not run backwards. Reset
-// reports Required scripts and injections that were never used, as Close does.
+// Reset brings the fake back to the state after New. The default key keeps its text and
+// is valid. Reset removes every other key, agent, configuration, limit, script, injection
+// and recorded call, and identifiers start again at 1. A call that is under way changes
+// only the old state, and its record is removed too. The clock is not set back, since it
+// must not run backwards. Reset reports Required scripts and injections that were never
+// used, as Close does.
 //
-// A client of the fake keeps what it knows of limits: make a new one, or its calls go
-// on to wait for a limit that is open.
+// A client of the fake remembers closed limits. Make a new client, or its calls wait for
+// limits that are open again.
 func (s *Server) Reset() {
 	s.reportUnused(s.reportf)
-	g := s.newGeneration() // without the lock: it calls the function of WithClock
+	g := s.newGeneration() // without the lock, because it calls the function of WithClock
 	defer s.lock().Unlock()
-	s.gen = g // calls under way keep theirs
+	s.gen = g // calls under way keep their old generation
 }
 
 // Close ends the fake: from now on it refuses its in-memory clients, on open
@@ -72,10 +72,10 @@ func (s *Server) Reset() {
 // HTTPClient(nil), whose connections Close ends. Only the first Close does
 // anything.
 //
-// Close fails the test of New if a Required script or injection was never used. A
-// fake of Open has no test: Close then returns that as an error, joined with other
-// things that would have failed a test, such as a panic in a callback: the newest
-// 100 in all.
+// Close fails the test of New if a Required script or injection was never used. A fake of
+// Open has no test: Close then returns an error for it, joined with the other errors that
+// would have failed a test, such as a panic in a callback. It returns at most the newest
+// 100.
 func (s *Server) Close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -87,11 +87,11 @@ func (s *Server) Close() error {
 	return errors.Join(s.problems...)
 }
 
-// BaseURL returns the base address (interface 1) of the fake for the clients
-// that HTTPClient and Direct make. Any other client fails to dial it, and its
-// error names what is missing. It is https, since clients refuse plain http to
-// another machine, but nothing is encrypted. For a socket, put the Server into
-// an httptest.Server and use that one's URL.
+// BaseURL returns the base address (interface 1) of the fake for the clients that
+// HTTPClient and Direct make. Any other client fails to dial it, and its error names what
+// is missing. It is https, since clients refuse plain http to another machine, but
+// nothing is encrypted. For a socket, put the Server into an httptest.Server and use the
+// URL of the httptest.Server.
 func (s *Server) BaseURL() string { return "https://" + hostName }
 
 // HTTPClient returns a client whose every call goes to the fake, through real
@@ -99,28 +99,28 @@ func (s *Server) BaseURL() string { return "https://" + hostName }
 // other host and ignores the proxies of the environment. In a synctest bubble,
 // call it inside, with the bubble's tb.
 //
-// A cleanup of tb closes the connections and waits until the fake's goroutines for
-// them have ended, and so for each callback of the test that still runs. With a nil
-// tb, Close closes the connections, and does not wait. A response body that the
-// caller never closed holds goroutines of net/http until the context of its request
-// ends, as on a socket; in a bubble that fails the test.
+// A cleanup of tb closes the connections and waits until their goroutines in the fake
+// have ended, including callbacks of the test that still run. With a nil tb, Close closes
+// the connections, and does not wait. A response body that the caller never closed holds
+// goroutines of net/http until the context of its request ends, as on a socket; in a
+// bubble that fails the test.
 func (s *Server) HTTPClient(tb TB, from ...FromIP) *http.Client {
 	return s.host.Client(tb, address("HTTPClient", from))
 }
 
-// Direct returns a RoundTripper that calls the fake on the caller's goroutine,
-// without connection or goroutine. It is about twice as fast as HTTPClient,
-// and nothing needs closing. Requests reach the fake and answers reach the
-// caller in the shape that net/http gives them, and what net/http's server cannot
-// read gets its 400. A header may have any size here; net/http's server answers 431 to one
+// Direct returns a RoundTripper that calls the fake on the caller's goroutine, without
+// connection or goroutine. It is about twice as fast as HTTPClient, and nothing needs
+// closing. Requests reach the fake and answers reach the caller in the shape that
+// net/http gives them. A request that net/http's server could not read is answered with
+// the server's 400. A header may have any size here; net/http's server answers 431 to one
 // of more than a megabyte. A call whose context has ended never yields a response. Direct
 // reaches no host but the one in BaseURL.
 //
-// It does not model connections: none is reused, and the timeouts of a
-// Transport do not apply. Of the hooks of net/http/httptrace only GetConn,
-// GotConn and WroteHeaders run. It leaves out headers such as host or
-// content-length in lower case, which net/http would send besides its own. If a
-// callback of the test waits for ever, so does the caller.
+// Direct does not model connections: none is reused, and the timeouts of a Transport do
+// not apply. Of the hooks of net/http/httptrace only GetConn, GotConn and WroteHeaders
+// run. It leaves out headers such as host or content-length in lower case, which net/http
+// would send in addition to its own headers. If a callback of the test waits for ever,
+// the caller waits for ever too.
 func (s *Server) Direct(from ...FromIP) http.RoundTripper {
 	return s.host.Direct(address("Direct", from))
 }

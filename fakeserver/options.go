@@ -21,8 +21,9 @@ import (
 // one counts.
 type Option func(*config) error
 
-// set makes an option that always succeeds; unless adds a check of its value. So an
-// option with a bound is one expression: set(...).unless(wrong, "what is allowed").
+// set makes an option that always succeeds. unless adds a check of the option's value, so
+// that an option with a bound is one expression: set(...).unless(wrong, "what is
+// allowed").
 func set(f func(*config)) Option {
 	return func(c *config) error { f(c); return nil }
 }
@@ -41,10 +42,10 @@ type config struct {
 	coldStart    time.Duration
 	messageTexts bool
 	callLimit    int
-	exchanges    int                  // kept of each conversation; 0 means as many as calls, but at least spec.KeptExchanges
+	exchanges    int                  // how many are kept of each conversation; 0 means callLimit, but at least spec.KeptExchanges
 	unknownOK    bool                 // calls to unknown paths and methods do not fail the test
-	behavior     *service.Behavior    // what the fake does where the interface is silent; never changes
-	sources      map[string]source    // where the answers come from, by id; nil before the first decision
+	behavior     *service.Behavior    // the fake's decisions where the interface is silent; never changes
+	sources      map[string]source    // the source of each answer, by id; nil before the first decision
 	maxima       [spec.LimitCount]int // 0 means the plan's maximum
 	key          string               // the default key's text; "" means amk_fake_000001
 	plan         Plan                 // of the default key
@@ -55,12 +56,12 @@ type source int
 
 const (
 	chosen   source = iota // by the fake or an option
-	observed               // by the service that was asked
+	observed               // by observe.Run, as the answer of a service
 	inferred               // from bounds that were observed
 )
 
-// defaultCallLimit is how many calls a fake keeps without WithCallLimit. With texts of
-// 4 KB they take about 10 MB.
+// defaultCallLimit is how many calls a fake keeps without WithCallLimit. With texts of 4
+// KB these calls take about 10 MB.
 const defaultCallLimit = 1000
 
 // newConfig applies the options in their order, from the defaults on.
@@ -98,17 +99,18 @@ func WithColdStart(d time.Duration) Option {
 
 // WithMessageTexts keeps system prompts, message texts and replies readable in Calls, and
 // shows the texts of ByText and ByTextContaining in messages about scripts and faults,
-// unless one looks like a key. The default is to redact them. The API key and the provider
-// key that a call sends are always redacted. A text or a path that repeats a key of another
-// call shows it: the fake knows only the keys of the call itself.
+// unless a text looks like a key. The default is to redact these texts. The API key and
+// the provider key that a call sends are always redacted. But if a text or a path repeats
+// a key of another call, the key shows, because the fake knows only the keys of the call
+// itself.
 func WithMessageTexts() Option {
 	return set(func(c *config) { c.messageTexts = true })
 }
 
-// WithLimit sets how many calls each window of limit allows, for keys of every
-// plan. The default is the maximum of the key's plan (interface 8). Those are
-// preview defaults and may change; a load test may need larger ones. An unknown
-// limit and less than 1 call are errors.
+// WithLimit sets how many calls each window of limit allows, for keys of every plan. The
+// default is the maximum of the key's plan (interface 8). These maxima are preview
+// defaults and may change. A load test may need larger ones. An unknown limit and less
+// than 1 call are errors.
 func WithLimit(limit Limit, calls int) Option {
 	i := spec.LimitIndex(spec.LimitKey(limit))
 	return set(func(c *config) { c.maxima[i] = calls }).
@@ -132,7 +134,8 @@ func WithUnknownRoutes() Option {
 	return set(func(c *config) { c.unknownOK = true })
 }
 
-// maxKeyText is in characters, which are bytes here: a key is ASCII.
+// maxKeyText is the longest text of a key, in characters. A key is ASCII, so these are
+// bytes.
 const maxKeyText = 256
 
 // WithKey makes text the default API key, so that fakes in one program have
@@ -207,11 +210,10 @@ func (p Plan) checked(method string) string {
 // the arguments of Exhaust cannot be swapped.
 type Limit string
 
-// The limits of interface 8.1, by their names in the limit_key of a 429. The
-// interface shows no names; the fake chose these. They are untyped constants, so
-// that they can be compared with a Limit and with the LimitKey of an
-// agentmessaging.Error, which is a string. Comments show the values and the preview
-// defaults.
+// The limits of interface 8.1, by their names in the limit_key of a 429. The interface
+// shows no names, so the fake chose these. The constants are untyped, so that they can be
+// compared with a Limit and with the LimitKey of an agentmessaging.Error, which is a
+// string. Comments show the values and the preview defaults.
 const (
 	LimitKeyMinute           = spec.KeyMinute           // key_minute: 60 requests of a key in a minute
 	LimitIPMinute            = spec.IPMinute            // ip_minute: 120 requests from an address in a minute
@@ -228,7 +230,7 @@ func limitKeys() string { return strings.Join(spec.LimitNames(), ", ") }
 // keyPrefix begins the keys of a fake without WithKey.
 const keyPrefix = "amk_fake"
 
-// keyText returns the text of the n-th key, from 1. It is computed and never stored.
+// keyText computes the text of the n-th key, from 1. The fake stores no texts of keys.
 func (c *config) keyText(n int) string {
 	if n == 1 && c.key != "" {
 		return c.key
@@ -256,8 +258,8 @@ func checkContext(method string, ctx context.Context) {
 	}
 }
 
-// defaultBehavior is shared by all fakes without Like and WithDecision, which change a
-// Behavior of their own fake. Its answers are guesses: nobody has asked a real service.
+// defaultBehavior is shared by all fakes without Like and WithDecision, which make a
+// separate Behavior. Its answers are guesses: no real service was observed.
 var defaultBehavior = newBehavior()
 
 // newBehavior returns a Behavior with the default answer to each question.

@@ -15,18 +15,18 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
-// Call is one call and its answer. It is safe to print: it holds no key, no password of a
-// base_url, and the texts of messages, replies and system prompts only with
+// Call is one call and its answer. It is safe to print: it holds no key and no password
+// of a base_url. It holds the texts of messages, replies and system prompts only with
 // WithMessageTexts. "" means that a field does not apply, unless its comment says
 // otherwise.
 type Call struct {
-	Seq      int       `json:"seq"`                // 1 for the call that was answered first; Reset does not start again at 1
+	Seq      int       `json:"seq"`                // the order of answering, from 1; Reset does not set it back
 	Time     time.Time `json:"time"`               // of arrival, by the fake's clock
 	Endpoint Endpoint  `json:"endpoint,omitempty"` // "" when no endpoint has the method and path
 	Method   string    `json:"method"`
 	URL      string    `json:"url"`                // scheme, host and path, each at most 256 bytes; a query is redacted
 	Path     string    `json:"path"`               // as it was sent, escaped, without a query; at most 256 bytes
-	AgentID  string    `json:"agent_id,omitempty"` // the path's {agent_id}, at most 256 bytes; "" when it has none
+	AgentID  string    `json:"agent_id,omitempty"` // the path's {agent_id}, at most 256 bytes; "" when the path has none
 	Created  string    `json:"created,omitempty"`  // the agent that the call created
 	// Key is the label of the API key, such as "key_000001". It is "missing" if the
 	// call had no bearer token, and "unknown" if this fake did not issue the token.
@@ -68,9 +68,9 @@ type Call struct {
 	TraceID string `json:"trace_id"` // as in the answer; counts the calls in the order of arrival
 }
 
-// Sent is the answer that a client was sent: the one that the service decided, or
-// what a fault made of it. While an answer is being sent, as with DripReply and
-// Hang, it is the part that was sent so far.
+// Sent is the answer that the fake sent to a client: the answer of the service, or the
+// answer that a fault made instead. While an answer is being sent, as with DripReply and
+// Hang, Sent is the part that was sent so far.
 type Sent struct {
 	Status int         `json:"status"`           // 0: no header was sent
 	Header http.Header `json:"header,omitempty"` // without the headers that net/http adds, such as Connection
@@ -89,7 +89,7 @@ type Sent struct {
 	Broke string `json:"broke,omitempty"`
 }
 
-// The values of Sent.Broke that no ending of a delivery has.
+// The values of Sent.Broke that do not come from memnet.Ending.
 const (
 	brokeRefused = "refused"
 	brokeLeft    = "left"
@@ -98,8 +98,8 @@ const (
 // broke names the endings that cut an answer.
 var broke = map[memnet.Ending]string{memnet.Closes: "closed", memnet.Resets: "reset", memnet.Hangs: "hung"}
 
-// outcome says what the client got, in a few words: a status, and where the answer broke
-// off.
+// outcome describes the client's answer in a few words: the status, and where the answer
+// broke off.
 func (s Sent) outcome() string {
 	switch {
 	case s.Broke == "":
@@ -110,7 +110,8 @@ func (s Sent) outcome() string {
 	return fmt.Sprintf("%d, %s after %d bytes", s.Status, s.Broke, s.Bytes)
 }
 
-// maxLine bounds a call in one line, in bytes: path, code and reason may be foreign.
+// maxLine bounds the line of a call, in bytes, because clients and tests choose path,
+// code and reason.
 const maxLine = 512
 
 // String returns the call in one line with its Why: at most 512 bytes, without
@@ -138,24 +139,25 @@ func (c Call) String() string {
 // entry is a call with the parts that only matchers see. The log, watchers and the call
 // itself share one entry.
 type entry struct {
-	call    Call           // as it arrived, then as it was answered; only its goroutine changes it, under the server's lock
+	call    Call           // the call as it arrived, later as it was answered; only the call's goroutine changes it, under the server's lock
 	token   service.Digest // the zero Digest without a token
 	hasText bool
 	text    string
 	sent    atomic.Pointer[Sent] // replaces call.Sent while the answer is being sent
 }
 
-// callLog keeps the calls that are under way, and the newest of those that were
-// answered. The zero value keeps none that was answered. The server's lock guards it.
+// callLog keeps the calls that are under way, and the newest answered calls. The zero
+// value keeps no answered calls. The server's lock guards it.
 type callLog struct {
 	limit   int      // how many answered calls are kept
 	kept    []*entry // oldest first
-	total   int      // answered calls, those that were dropped included
+	total   int      // answered calls, including dropped ones
 	waiting []*entry // in the order of arrival
 }
 
-// addLocked keeps a call that was answered, and may have ended too. Beyond the limit it
-// drops the oldest, which costs the same on average however many there are.
+// addLocked keeps an answered call. ended says whether the call is no longer under way.
+// Beyond the limit addLocked drops the oldest call; on average this costs the same for
+// any number of calls.
 func (l *callLog) addLocked(e *entry, ended bool) {
 	if ended {
 		l.endLocked(e)
@@ -163,12 +165,12 @@ func (l *callLog) addLocked(e *entry, ended bool) {
 	l.total++
 	l.kept = append(l.kept, e)
 	if len(l.kept) > l.limit {
-		clear(l.kept[:1]) // the array lives on
+		clear(l.kept[:1]) // so that the array does not keep the dropped call in memory
 		l.kept = l.kept[1:]
 	}
 }
 
-// endLocked forgets that a call is under way.
+// endLocked removes a call from the calls that are under way.
 func (l *callLog) endLocked(e *entry) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(other *entry) bool { return other == e })
 }

@@ -25,8 +25,9 @@ import (
 type Matcher struct {
 	matches func(*entry) bool
 	name    string // the Go call that made it, without texts and keys
-	// nameWithText returns the name with the text of ByText or ByTextContaining; nil for
-	// the other matchers. It is a function, since a Matcher may be printed with %#v.
+	// nameWithText returns the name with the text of ByText or ByTextContaining; nil for the
+	// other matchers. It is a function, so that a Matcher that is printed with %#v does not
+	// show the text.
 	nameWithText func() string
 }
 
@@ -56,9 +57,9 @@ func ByKey(key string) Matcher {
 	}
 }
 
-// labelFromText computes the label from the text of a key of fakes without WithKey. Any
-// other text may be a real key, and is not shown. With WithKey and a text of this form,
-// messages show a label that is not the key's.
+// labelFromText computes the label of a key from its text, for fakes without WithKey. Any
+// other text may be a real key, so it is not shown. If a test gives WithKey a text of
+// this form, messages show a wrong label for the key.
 func labelFromText(key string) string {
 	if ours := keyPattern.FindStringSubmatch(key); ours != nil {
 		return "key" + ours[1]
@@ -103,8 +104,8 @@ func ByTextContaining(part string) Matcher {
 	return textMatcher("ByTextContaining", part, func(sent string) bool { return strings.Contains(sent, part) })
 }
 
-// textMatcher makes a matcher of the texts of messages. A message of the fake names it
-// with its own text if WithMessageTexts is set, unless the text looks like a key.
+// textMatcher makes a matcher of the texts of messages. With WithMessageTexts, the fake's
+// own messages show the matcher's text, unless it looks like a key.
 func textMatcher(method, text string, matches func(string) bool) Matcher {
 	m := Matcher{
 		matches: func(e *entry) bool { return e.hasText && matches(e.text) },
@@ -131,8 +132,8 @@ func Where(f func(Call) bool) Matcher {
 }
 
 // callerLine returns the file and line of a call in the test, by which messages name a
-// function or a rule. With calls 1 that is the call of callerLine, with 2 the call of the
-// function around it, and so on.
+// function or a rule. calls counts the frames: 1 is the call of callerLine, 2 the call of
+// the function that calls callerLine, and so on.
 func callerLine(calls int) string {
 	_, file, line, _ := runtime.Caller(calls)
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
@@ -160,7 +161,7 @@ func matchesAll(matchers []Matcher, e *entry) bool {
 	return true
 }
 
-// checkMatchers panics for a zero Matcher, which has no function to ask.
+// checkMatchers panics for a zero Matcher, which has no function to call.
 func checkMatchers(method string, matchers []Matcher) {
 	for i, m := range matchers {
 		if m.matches == nil {
@@ -176,28 +177,28 @@ type rule struct {
 	at       string // the line of the test that made it
 	matchers []Matcher
 	fault    *wire.Fault // of an Injection; nil for a Script
-	*guard               // of the fake, for what follows
+	*guard               // the fake's lock; guards the fields below
 	list     *[]*rule    // the list of the generation that holds the rule
 	steps    []step      // of a Script
 	matched  int         // the calls that matched, even if another rule acted on them
 	hits     int         // the calls that the rule acted on
-	nth      int         // acts only at this match; 0 means at any
-	from     int         // acts only from this match on; 0 means from the first
-	times    int         // acts at most so often; 0 means without end
-	chance   func() bool // depends only on its seed; nil means always
+	nth      int         // acts only on this match; 0 means any match
+	from     int         // acts only from this match on; 0 means the first
+	times    int         // the largest number of calls to act on; 0 means no limit
+	chance   func() bool // decides each match, by its seed alone; nil means always
 	odds     string      // the call of Chance in messages; "" means none
 	required bool
 	removed  bool
 }
 
-// Format prints the Go call that made it, with Nth, From, Times and Chance, for every
-// verb, without keys, and with texts only if the fake has WithMessageTexts.
+// Format prints the Go call that made the rule, with Nth, From, Times and Chance, for
+// every verb. It shows no keys, and texts only if the fake has WithMessageTexts.
 func (r *rule) Format(f fmt.State, _ rune) {
 	unlocked := r.snapshot()
 	_, _ = io.WriteString(f, unlocked.description())
 }
 
-// snapshot returns a copy, since other calls may match the rule meanwhile.
+// snapshot returns a copy of the rule, since other calls may match the rule meanwhile.
 func (r *rule) snapshot() rule {
 	defer r.lock().Unlock()
 	return *r
@@ -224,9 +225,9 @@ func (r *rule) addToLocked(list *[]*rule) {
 	*list = append(*list, r)
 }
 
-// countMatchLocked counts a call that matched, and reports whether the rule acts on it.
-// It calls chance for every match, even where nth, from or times rule the call out. So
-// the n-th decision of a seed always belongs to the n-th match.
+// countMatchLocked counts a call that matched, and reports whether the rule acts on the
+// call. It calls chance for every match, even if nth, from or times exclude the call, so
+// that the n-th decision of a seed always belongs to the n-th match.
 func (r *rule) countMatchLocked() bool {
 	if r.removed {
 		return false
@@ -236,8 +237,8 @@ func (r *rule) countMatchLocked() bool {
 	return drawn && (r.nth == 0 || r.matched == r.nth) && r.matched >= r.from && (r.times == 0 || r.hits < r.times)
 }
 
-// countHitLocked counts a call that the rule acts on. A rule that has acted as often as it
-// may is taken from the list, so that no later call asks its matchers.
+// countHitLocked counts a call that the rule acts on. After the last call that Times
+// allows, it takes the rule from the list, so that no later call runs its matchers.
 func (r *rule) countHitLocked() {
 	if r.hits++; r.hits == r.times {
 		*r.list = without(*r.list, r)
@@ -262,7 +263,7 @@ func (r *rule) setNumber(method string, n int, number *int) {
 // setChance makes the rule act with probability p. Its random numbers depend on the
 // seed alone, so a test that fails can be repeated.
 func (r *rule) setChance(p float64, seed uint64) {
-	if !(p >= 0 && p <= 1) { // in this form it refuses NaN too
+	if !(p >= 0 && p <= 1) { // written this way, the condition refuses NaN too
 		misuse("Chance", "%v is not between 0 and 1", p)
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -282,8 +283,8 @@ func (r *rule) Hits() int {
 	return r.hits
 }
 
-// Remove ends the rule; if it was Required, it no longer is. A call that it acts on
-// already goes on unchanged. Removing it again does nothing.
+// Remove ends the rule, which is then no longer Required. A call that the rule already
+// acts on goes on unchanged. A second Remove does nothing.
 func (r *rule) Remove() {
 	defer r.lock().Unlock()
 	r.removed = true
@@ -295,8 +296,8 @@ func without[T comparable](list []T, item T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(other T) bool { return other == item })
 }
 
-// nearMiss names the call that the most matchers of a rule matched, and the
-// matchers that refused it. Of equally near calls it takes the last.
+// nearMiss names the call that the most matchers of a rule matched, and the matchers that
+// refused it. If several calls are equally near, it takes the last.
 func (r *rule) nearMiss(c *config, entries []*entry) string {
 	var nearest *entry
 	var refused []Matcher
@@ -323,7 +324,7 @@ func (r *rule) nearMiss(c *config, entries []*entry) string {
 
 // whyUnused says why a rule has not acted, although its matchers match call c. A script
 // counts only messages that the service has accepted. No rule counts a call that came
-// before it was made, or whose connection another rule refused.
+// before the rule was made, or whose connection another rule refused.
 func (r *rule) whyUnused(c Call) string {
 	isScript := r.fault == nil
 	switch {
@@ -354,8 +355,8 @@ type step struct {
 	message *Message // for f
 }
 
-// nextStepLocked counts a message for all scripts that match it, newest first,
-// and returns the step of the first whose turn it is, or the zero step.
+// nextStepLocked counts a message for all scripts that match it, newest first. It returns
+// the next step of the first script that acts on the message, or the zero step.
 func nextStepLocked(scripts []*rule) (next step) {
 	answering := false
 	for _, r := range slices.Backward(scripts) {

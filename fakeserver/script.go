@@ -7,17 +7,16 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 )
 
-// Script answers messages instead of the default reply, which is "You wrote: "
-// and the text. OnMessage makes a script; Reply and ReplyFunc add steps, one for
-// each message that it answers. A script without steps counts its messages and
-// leaves the default reply. The zero Script is of no use.
+// Script answers messages instead of the default reply, which is "You wrote: " and the
+// text. OnMessage makes a script; Reply and ReplyFunc add steps, one for each message
+// that it answers. A script without steps counts its messages and leaves the default
+// reply. The zero Script cannot be used.
 type Script struct{ *rule }
 
-// OnMessage makes a script for the messages that all matchers match. Without
-// matchers it is for all messages. If several scripts match, the newest answers
-// whose Times, Nth and Chance allow it; if none does, the default reply is sent. A
-// message that the service refuses, for example by a limit, uses up no step. A
-// zero Matcher panics.
+// OnMessage makes a script for the messages that all matchers match. Without matchers it
+// is for all messages. If several scripts match, the newest script whose Times, Nth and
+// Chance allow it answers. If none does, the fake sends the default reply. A message that
+// the service refuses, for example by a limit, uses up no step. A zero Matcher panics.
 func (s *Server) OnMessage(matchers ...Matcher) *Script {
 	sc := &Script{newRule(s, "OnMessage", "", matchers)}
 	defer s.lock().Unlock()
@@ -37,10 +36,10 @@ func (sc *Script) Reply(texts ...string) *Script {
 	return sc
 }
 
-// ReplyFunc adds a step that calls f for the answer. f may call the fake and
-// wait. Concurrent messages call it concurrently. A panic in f fails the test and
-// aborts the connection, and so does require, which may end the goroutine of a test
-// only: use assert. A nil f panics.
+// ReplyFunc adds a step that calls f for the answer. f may call the fake and wait.
+// Concurrent messages call it concurrently. A panic in f fails the test and aborts the
+// connection. A failing require does the same, since it may only end the goroutine of a
+// test: use assert. A nil f panics.
 func (sc *Script) ReplyFunc(f func(Message) Reply) *Script {
 	if f == nil {
 		misuse("ReplyFunc", "the function is nil")
@@ -56,9 +55,10 @@ func (sc *Script) add(st step) *Script {
 	return sc
 }
 
-// Times ends the script once it has answered n messages; a later Times cannot begin it
-// anew. On its own, it answers the first n messages that match. Times, Nth and Chance may
-// be combined: the script answers where all of them allow it. An n below 1 panics.
+// Times ends the script once it has answered n messages. A later Times does not start it
+// again. Without Nth and Chance, the script answers the first n messages that match.
+// Times, Nth and Chance may be combined: the script answers where all of them allow it.
+// An n below 1 panics.
 func (sc *Script) Times(n int) *Script { sc.setNumber("Times", n, &sc.times); return sc }
 
 // Nth makes the script answer only the n-th message that matches, counted from
@@ -74,14 +74,14 @@ func (sc *Script) Chance(p float64, seed uint64) *Script { sc.setChance(p, seed)
 // closed or reset.
 func (sc *Script) Required() *Script { sc.require(); return sc }
 
-// Injection is a fault and the calls that it acts on. Inject makes one; the zero Injection
-// is of no use.
+// Injection is a fault and the calls that it acts on. Inject makes an Injection; the zero
+// Injection cannot be used.
 type Injection struct{ *rule }
 
-// Inject makes a fault act on the calls that all matchers match, even on calls
-// that the service would refuse. Without matchers it acts on all calls, from now
-// until Remove or Reset. Times, Nth, From and Chance narrow that. It may come too
-// late for calls that are already under way.
+// Inject makes a fault act on the calls that all matchers match, even on calls that the
+// service would refuse. Without matchers it acts on all calls, from now until Remove or
+// Reset. Times, Nth, From and Chance select among these calls. Inject may come too late
+// for calls that are already under way.
 //
 // If several injections match a call, every Change and every Latency acts, and the
 // latencies add up. Of the other faults only one acts: the newest whose Times, Nth,
@@ -103,18 +103,19 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	return in
 }
 
-// Times ends the injection once it has acted on n calls; a later Times cannot begin it
-// anew. On its own, it acts on the first n calls that match. Times, Nth, From and Chance
-// may be combined: the fault acts where all of them allow it. An n below 1 panics.
+// Times ends the injection once it has acted on n calls. A later Times does not start it
+// again. Without Nth, From and Chance, the fault acts on the first n calls that match.
+// Times, Nth, From and Chance may be combined: the fault acts where all of them allow it.
+// An n below 1 panics.
 func (in *Injection) Times(n int) *Injection { in.setNumber("Times", n, &in.times); return in }
 
-// Nth makes the fault act only on the n-th call that matches, counted from 1. A
-// call that another fault acts on counts too. An n below 1 panics, and so does one
-// below that of From, since no call would be both.
+// Nth makes the fault act only on the n-th call that matches, counted from 1. A call that
+// another fault acts on counts too. An n below 1 panics. An n below the n of From panics
+// too, since no call could match both.
 func (in *Injection) Nth(n int) *Injection { in.setNumber("Nth", n, &in.nth); return in }
 
-// From makes the fault act on the n-th call that matches and on later ones,
-// counted from 1. An n below 1 panics, and so does one above that of Nth.
+// From makes the fault act on the n-th call that matches and on later ones, counted from
+// 1. An n below 1 panics. An n above the n of Nth panics too.
 func (in *Injection) From(n int) *Injection { in.setNumber("From", n, &in.from); return in }
 
 // Chance makes the fault act with probability p. The seed fixes the decisions:
@@ -127,7 +128,8 @@ func (in *Injection) Chance(p float64, seed uint64) *Injection { in.setChance(p,
 func (in *Injection) Required() *Injection { in.require(); return in }
 
 // newRule makes a rule. fault is the name of the fault of an Injection, "" for a Script.
-// It must be called by the method that the test has called, whose caller callerLine names.
+// Only the method that the test calls may call newRule, because callerLine then names the
+// line of the test.
 func newRule(s *Server, method, fault string, matchers []Matcher) *rule {
 	checkMatchers(method, matchers)
 	args := slices.DeleteFunc([]string{fault, s.config.describe(matchers)}, func(arg string) bool { return arg == "" })
@@ -145,7 +147,8 @@ func (s *Server) reportUnused(reportf func(format string, args ...any)) {
 	}
 }
 
-// unusedRules returns copies, since other calls may match the rules meanwhile.
+// unusedRules returns copies of the required rules that were never used, since other
+// calls may match the rules meanwhile.
 func (s *Server) unusedRules() (unused []rule) {
 	defer s.lock().Unlock()
 	for _, r := range slices.Concat(s.gen.scripts, s.gen.injections, s.gen.refusals) {

@@ -22,9 +22,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// call is one call on its way through the fake. It belongs to the goroutine that
-// answers it, which alone writes its fields. Others see the call through entry, which
-// is written under the server's lock.
+// call is one call on its way through the fake. Only the goroutine that answers the call
+// writes its fields. Other goroutines see the call through entry, which is written under
+// the server's lock.
 //
 // The way, in the order of this file: answer calls read, begin, carryOut and
 // finishRecord; carryOut finds the rules that act, and calls reachesService and askService,
@@ -32,30 +32,30 @@ import (
 // reports to progress.
 type call struct {
 	*wire.Request
-	// entry is what the log, matchers and watchers see of the call.
+	// entry is the part of the call that the log, matchers and watchers see.
 	entry  *entry
 	record Call // copied into entry on arrival, and again with the answer
-	// gen is the generation at arrival: a Reset meanwhile does not move the call.
+	// gen is the generation at arrival. A Reset meanwhile does not change it.
 	gen *generation
-	// now is when the call reached the service, after any latency. It decides limits
-	// and timestamps.
+	// now is the time at which the call reached the service, after any latency. Limits and
+	// timestamps go by it.
 	now time.Time
 
-	scripts    []*rule // at first all of the generation, then the ones that match
+	scripts    []*rule // at first all scripts of the generation, then those that match
 	injections []*rule // all of the generation
 
-	failed string // the function of the test that failed, in words; "" if none has
+	failed string // describes the function of the test that failed; "" if none has
 
-	// What the faults of the test do to it:
+	// What the faults of the test do to the call:
 	latencies []time.Duration
 	changes   []*rule
-	fault     *wire.Fault // acts besides the latencies; nil means none
+	fault     *wire.Fault // acts in addition to latencies and changes; nil means none
 
 	neverArrived bool            // the client left during the latency, so the call did not reach the service
 	left         bool            // the client left before the answer was sent
-	fromService  wire.Answer     // what the service decided; empty if it was not asked
-	toClient     wire.Answer     // what the client gets: fromService, unless a fault replaces it
-	delivery     memnet.Delivery // how toClient leaves
+	fromService  wire.Answer     // the service's answer; empty if the call did not reach the service
+	toClient     wire.Answer     // the client's answer: fromService, unless a fault replaces it
+	delivery     memnet.Delivery // how toClient is sent
 }
 
 // noAnswer is the delivery of a call that gets no answer: its client has left, or
@@ -73,9 +73,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.Write(w, r)
 }
 
-// serve answers one call. Every kind of client comes through here: HTTPClient, Direct and
-// ServeHTTP. A panic, perhaps of the function of WithClock, fails the test, and the client
-// gets no answer.
+// serve answers one call. All calls come through here: those of HTTPClient, Direct and
+// ServeHTTP. A panic, perhaps of the function of WithClock, fails the test, and the
+// client gets no answer.
 func (s *Server) serve(r *http.Request) (a memnet.Answer) {
 	a.Delivery = noAnswer
 	defer func() {
@@ -100,9 +100,10 @@ func (s *Server) answer(r *http.Request) memnet.Answer {
 	}
 }
 
-// runCallback runs a function of the test, on a goroutine of its own, and reports whether it
-// returned. If it panics, or ends its goroutine as require does, the test fails with a message
-// that begins with the function's name. The lock must not be held: the function may call the fake.
+// runCallback runs a function of the test on a separate goroutine, and reports whether it
+// returned. If it panics, or ends its goroutine as require does, the test fails with a
+// message that begins with the function's name. The lock must not be held: the function
+// may call the fake.
 func (s *Server) runCallback(name func() string, f func()) (ok bool) {
 	ended := make(chan struct{})
 	go func() {
@@ -122,15 +123,16 @@ func (s *Server) runCallback(name func() string, f func()) (ok bool) {
 	return ok
 }
 
-// stackTrace returns the stack from the function that failed. A deferred function must call
-// it: after that the stack is gone.
+// stackTrace returns the stack from the function that failed. Only a deferred function
+// may call it, because the stack is gone after that.
 func stackTrace() []byte {
 	stack := debug.Stack()
 	return stack[max(0, bytes.Index(stack, []byte("\npanic(")), bytes.Index(stack, []byte("\nruntime.Goexit("))):]
 }
 
-// runOf runs functions of the test that belong to rules; of is the rule of the one that runs.
-// If one fails, the call gets no answer, and runs no other function.
+// runOf runs f, which calls functions of the test that belong to rules. of points to the
+// rule whose function is running. If a function fails, the call gets no answer and runs
+// no other function.
 func (s *Server) runOf(c *call, what string, of **rule, f func()) {
 	name := func() string { return fmt.Sprintf("%s of %v at %s", what, *of, (*of).at) }
 	if c.failed == "" && !s.runCallback(name, f) {
@@ -138,8 +140,8 @@ func (s *Server) runOf(c *call, what string, of **rule, f func()) {
 	}
 }
 
-// read reads a call with its whole body, and begins its record. The time of arrival is
-// when the last byte of the body came.
+// read reads a call with its whole body, and begins its record. A call arrives when the
+// last byte of its body has come.
 func (s *Server) read(r *http.Request) *call {
 	c := &call{Request: wire.Read(r, s.config.behavior, hostName, s.config.messageTexts), now: s.Now()}
 	shown := &c.Shown
@@ -158,22 +160,22 @@ func (s *Server) read(r *http.Request) *call {
 	return c
 }
 
-// begin adds a call to the present generation, as one under way. It sets the trace
-// identifier, the label of the key, and the rules that may act on the call: a rule that
-// is made later does not.
+// begin adds a call to the present generation, as a call under way. It sets the trace
+// identifier, the label of the key, and the rules that may act on the call. A rule that
+// is made later does not act on it.
 func (s *Server) begin(c *call) {
 	defer s.lock().Unlock()
 	s.activity++
 	c.gen = s.gen
 	c.gen.traces++
-	c.TraceID = service.Numbered("trace", c.gen.traces) // the interface shows no form
+	c.TraceID = service.Numbered("trace", c.gen.traces) // the interface does not show the form of a trace_id
 	c.record.TraceID, c.record.Key = c.TraceID, c.gen.keyLabelLocked(c.Request)
 	c.entry.call = c.record
 	c.gen.log.waiting = append(c.gen.log.waiting, c.entry)
 	c.scripts, c.injections = c.gen.scripts, c.gen.injections
 }
 
-// keyLabelLocked returns what a record shows of the key of a request.
+// keyLabelLocked returns the label that a record shows for the key of a request.
 func (g *generation) keyLabelLocked(r *wire.Request) string {
 	k := g.service.Key(r.Token)
 	switch {
@@ -185,9 +187,9 @@ func (g *generation) keyLabelLocked(r *wire.Request) string {
 	return fakeadmin.KeyUnknown
 }
 
-// carryOut finds the scripts that match a call and the faults that act on it, has the
-// service decide, if they let the call through, and chooses the answer: that of the
-// service, unless a fault replaces it. Only messages have scripts.
+// carryOut finds the scripts that match a call and the faults that act on it. If the
+// faults let the call through, it has the service decide. It then chooses the answer: the
+// service's answer, unless a fault replaces it. Only messages have scripts.
 func (s *Server) carryOut(r *http.Request, c *call) {
 	if c.Unrouted != nil {
 		s.reportUnknown(c)
@@ -199,7 +201,7 @@ func (s *Server) carryOut(r *http.Request, c *call) {
 	if s.reachesService(r, c) {
 		c.fromService = s.askService(r.Context(), c)
 	}
-	c.toClient = c.fromService // which is empty for a call that never reached the service
+	c.toClient = c.fromService // fromService is empty for a call that never reached the service
 	switch {
 	case c.failed != "" || c.neverArrived:
 		c.fault, c.delivery = nil, noAnswer
@@ -211,8 +213,8 @@ func (s *Server) carryOut(r *http.Request, c *call) {
 	}
 }
 
-// matchingRules returns the rules that match a call, oldest first; none if a matcher
-// fails. No lock is held, since matchers may be functions of the test.
+// matchingRules returns the rules that match a call, oldest first. If a matcher fails, it
+// returns none. The lock must not be held, since matchers may be functions of the test.
 func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
 	if len(rules) == 0 {
 		return nil
@@ -231,18 +233,18 @@ func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
 	return matching
 }
 
-// applyFaults decides which of the injections that match act on a call, in one critical
-// section, so that concurrent calls never share a turn. The newest is asked first: of
-// the faults that exclude each other it wins. An older one is still counted where it
-// only slows the call, so that latencies add up.
+// applyFaults decides which of the matching injections act on a call. It does so in one
+// critical section, so that no two calls count as the same match. It starts with the
+// newest injection, which wins over older faults that exclude it. Older latencies and
+// changes still act, so that latencies add up.
 func (s *Server) applyFaults(c *call, injections []*rule) {
 	matching := s.matchingRules(c, injections)
 	defer s.lock().Unlock()
 	var names []string
 	for _, in := range slices.Backward(matching) {
 		slows := in.fault.Phase == wire.OnTheWay
-		// It is counted even where another fault was chosen already, since Nth and
-		// Chance go by every call that matches.
+		// The match counts even if another fault was chosen already, since Nth and Chance count
+		// every call that matches.
 		if !in.countMatchLocked() || !slows && c.fault != nil {
 			continue
 		}
@@ -261,8 +263,8 @@ func (s *Server) applyFaults(c *call, injections []*rule) {
 }
 
 // reachesService waits out the latencies of a call, runs its changes, and reports whether
-// the call reaches the service. It does not if its client left meanwhile, or if another
-// fault answers instead.
+// the call reaches the service. The call does not reach the service if its client left
+// meanwhile, or if a fault answers instead.
 func (s *Server) reachesService(r *http.Request, c *call) bool {
 	if c.latencies == nil && c.changes == nil && c.fault == nil {
 		return c.failed == ""
@@ -284,11 +286,12 @@ func (s *Server) reachesService(r *http.Request, c *call) bool {
 	return c.failed == "" && !c.neverArrived && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
 }
 
-// askService has the service decide, makes the reply to a message, and encodes the answer.
-// If the service refused, it records why, without the keys of the call.
+// askService has the service decide, makes the reply to a message, and encodes the
+// answer. If the service refuses the call, askService records why, without the keys of
+// the call.
 func (s *Server) askService(ctx context.Context, c *call) wire.Answer {
 	answer, st := s.decide(c)
-	// The limits have started afresh. Without this sentence a test would see them as
+	// The limits have started again from zero. Without this report, a test would see them as
 	// never used.
 	if answer.TwoClocks {
 		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
@@ -312,9 +315,9 @@ func (s *Server) askService(ctx context.Context, c *call) wire.Answer {
 	return wire.Encode(c.Request, &answer, s.config.behavior, now.Format(http.TimeFormat))
 }
 
-// decide is the one critical section of a call: the key, the limits and the effect
-// are decided on the same state. For a message it also takes the next step of the script
-// that answers it, and copies what the function of the step will get.
+// decide is the one critical section of a call: the key, the limits and the effect are
+// decided on the same state. For a message it also takes the next step of the script that
+// answers it, and copies the Message for the step's function.
 func (s *Server) decide(c *call) (answer service.Answer, st step) {
 	defer s.lock().Unlock()
 	answer = c.gen.service.Do(c.now, &c.Request.Request)
@@ -322,8 +325,8 @@ func (s *Server) decide(c *call) (answer service.Answer, st step) {
 	if m == nil {
 		return answer, st
 	}
-	// The step is taken here, under the same lock as the limits: a message that is
-	// refused uses up none.
+	// The step is taken under the same lock as the limits, so that a refused message uses up
+	// no step.
 	if st = nextStepLocked(c.scripts); st.f != nil {
 		st.message = &Message{
 			Agent: copyAgent(m.Agent), Text: m.Exchange.Text, UserRef: m.Exchange.UserRef, History: copyExchanges(m.Agent.Exchanges),
@@ -332,10 +335,10 @@ func (s *Server) decide(c *call) (answer service.Answer, st step) {
 	return answer, st
 }
 
-// makeReply waits out the cold start (interface 4.2), and makes the reply, perhaps by a
-// function of the test, so it runs without the lock. It returns the refusal that a
-// script asks for instead. A client that leaves meanwhile changes nothing: its message
-// was accepted.
+// makeReply waits out the cold start (interface 4.2), and makes the reply. It runs
+// without the lock, since a function of the test may make the reply. If a script asks for
+// a refusal instead, makeReply returns the refusal. A client that leaves meanwhile
+// changes nothing, because its message was accepted.
 func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st step) *service.Refusal {
 	// The cold start counts as the service's own time, so Took includes it.
 	if m.Cold {
@@ -364,10 +367,10 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 }
 
 // finishRecord completes the record of a call, puts it into the log, and shows it to
-// watchers. The call is added and the watchers are read under one lock, so an
-// AwaitCalls that begins meanwhile sees the call exactly once (see addWatcher). It runs
-// before the first byte of the answer is sent: a client that has its answer finds the
-// call in Calls.
+// watchers. The call is added and the watchers are read under one lock, so an AwaitCalls
+// that begins meanwhile sees the call exactly once (see addWatcher). finishRecord runs
+// before the first byte of the answer is sent, so that a client that has its answer finds
+// the call in Calls.
 func (s *Server) finishRecord(ctx context.Context, c *call) {
 	now := s.Now()
 	record := &c.record
@@ -380,8 +383,8 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 		record.Why = strings.TrimSpace(record.Why + " " + c.fault.Why(c.Endpoint == spec.SendMessage, c.fromService.Status, len(c.toClient.Body)))
 	}
 	c.left = c.neverArrived || ctx.Err() != nil
-	// An answer that drips or hangs has not left when this returns: its record says
-	// that nothing was sent so far, and progress goes on with it.
+	// An answer that drips or hangs is not sent when finishRecord returns. Its record says
+	// that nothing was sent so far, and progress updates it.
 	part, _ := c.delivery.Part(c.toClient.Body)
 	slow := c.delivery.Ends == memnet.Hangs || c.delivery.Drip > 0
 	if slow {
@@ -397,8 +400,8 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 }
 
 // addToLog puts a call into the log and returns the watchers that it must be shown to.
-// Unless its answer drips or hangs, the call is no longer under way. From now on the
-// record does not change, but for Sent.
+// Unless its answer drips or hangs, the call is no longer under way. From now on only
+// Sent changes in the record.
 func (s *Server) addToLog(c *call) []*watcher {
 	defer s.lock().Unlock()
 	s.activity++
@@ -409,7 +412,7 @@ func (s *Server) addToLog(c *call) []*watcher {
 	return s.watchers
 }
 
-// showTo shows a call to a watcher. If the watcher fails, so does the test, and the call
+// showTo shows a call to a watcher. If the watcher fails, the test fails, and the call
 // goes on.
 func (s *Server) showTo(w *watcher, e *entry) {
 	shown := s.runCallback(func() string { return w.name }, func() {
@@ -422,14 +425,15 @@ func (s *Server) showTo(w *watcher, e *entry) {
 	}
 }
 
-// sentSoFar returns the record of an answer of which n bytes of the body have left. It is
-// called once for an answer that leaves at once, and for each part of one that drips.
+// sentSoFar returns the record of an answer after n bytes of its body were sent. It is
+// called once for an answer that is sent at once, and for each part of an answer that
+// drips.
 func (s *Server) sentSoFar(c *call, n int, ended bool) (sent Sent) {
 	if ended {
 		sent.Ended = s.Now()
 	}
 	body := c.toClient.Body
-	if c.record.Method == http.MethodHead { // HTTP sends only its length
+	if c.record.Method == http.MethodHead { // HTTP sends only the body's length
 		n, body = 0, nil
 	}
 	_, whole := c.delivery.Part(body)
@@ -450,8 +454,8 @@ func (s *Server) sentSoFar(c *call, n int, ended bool) (sent Sent) {
 		return sent
 	}
 	sent.Status, sent.Bytes, sent.Header, sent.Body = c.toClient.Status, n, c.toClient.Header, c.record.ReplyBody
-	// Otherwise the client got what the service decided, which ReplyBody has masked
-	// already.
+	// Otherwise the client got the service's whole body, which ReplyBody holds already
+	// masked.
 	if c.fault != nil || n < len(c.toClient.Body) {
 		sent.Body = c.toClient.Show(n, c.Secrets, s.config.messageTexts)
 	}
@@ -461,9 +465,9 @@ func (s *Server) sentSoFar(c *call, n int, ended bool) (sent Sent) {
 	return sent
 }
 
-// progress records how much of an answer has left. memnet calls it while an answer drips
-// or hangs, and if the client did not take all of one. Before each part of a drip leaves,
-// it is already counted here.
+// progress records how much of an answer was sent. memnet calls it while an answer drips
+// or hangs, and if the client did not take a whole answer. It counts each part of a drip
+// before the part is sent.
 func (s *Server) progress(c *call, n int, ended bool) {
 	sent := s.sentSoFar(c, n, ended)
 	c.entry.sent.Store(&sent)
@@ -477,9 +481,9 @@ func (s *Server) progress(c *call, n int, ended bool) {
 // one would fill the log of a test.
 const maxUnknown = 10
 
-// reportUnknown fails the test for a call that no endpoint answers: a test that
-// makes one has a wrong path. A fake without a test reports none, since it may
-// get foreign traffic.
+// reportUnknown fails the test for a call that no endpoint answers, because the tested
+// program has a wrong path. A fake without a test reports no such call, since other
+// programs may call it.
 func (s *Server) reportUnknown(c *call) {
 	if s.tb == nil || s.config.unknownOK || s.unknown.Add(1) > maxUnknown {
 		return
@@ -490,9 +494,10 @@ func (s *Server) reportUnknown(c *call) {
 }
 
 // refuseConnection returns the error of a request whose connection an injection refuses,
-// and records the call; nil for any other request. The body still belongs to the sender, so
-// the record has the one that GetBody copies, if there is a GetBody. Only HTTPClient and
-// Direct can be refused so: a socket has been accepted when the fake learns of the call.
+// and records the call; nil for any other request. The body still belongs to the sender,
+// so the record has a copy from GetBody, if there is a GetBody. Only calls of HTTPClient
+// and Direct can be refused: over a socket, the connection was accepted before the fake
+// sees the call.
 func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 	if !s.refusing.Load() {
 		return nil
@@ -517,8 +522,8 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 	return memnet.ErrRefused
 }
 
-// connectionRules returns the rules that refuse connections, and gives the call the
-// label of its key, which they may ask for.
+// connectionRules returns the rules that refuse connections. It also sets the label of
+// the call's key, because matchers may ask for it.
 func (s *Server) connectionRules(c *call) []*rule {
 	defer s.lock().Unlock()
 	c.entry.call.Key = s.gen.keyLabelLocked(c.Request)

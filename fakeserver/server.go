@@ -8,8 +8,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 )
 
-// TB is the part of testing.TB that the fake needs. With its own interface, a program
-// that contains a fake does not link package testing, and other test frameworks fit.
+// TB is the part of testing.TB that the fake needs. Because it is an interface, a program
+// that contains a fake does not link package testing, and other test frameworks can
+// implement it.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -18,44 +19,44 @@ type TB interface {
 	Failed() bool
 }
 
-// Server is the service in memory. New and Open make one; the zero Server is of no use.
-// All methods may be called from any goroutine and from inside callbacks. One Server may
-// serve several synctest bubbles at once if each uses its own API key (IssueKey) and
-// address (FromIP).
+// Server is the service in memory. New and Open make a Server; the zero Server cannot be
+// used. All methods may be called from any goroutine and from inside callbacks. One
+// Server may serve several synctest bubbles at once if each uses its own API key
+// (IssueKey) and address (FromIP).
 type Server struct {
-	// No field may hold a channel, timer, WaitGroup or Cond: one that was made in a
-	// bubble would tie the fake to that bubble.
+	// No field may hold a channel, timer, WaitGroup or Cond: if it was made in a bubble, it
+	// would tie the fake to that bubble.
 
 	config config
 	tb     TB          // nil when made by Open
 	host   memnet.Host // the address that clients of HTTPClient and Direct reach
 
-	// Atomic, since each is read where the lock would cost every call time, or must not
-	// be held because a TB may be called next.
+	// These fields are atomic. They are read where the lock would slow every call down, or
+	// where it must not be held because the code then calls a TB.
 	refusing atomic.Bool  // a RefuseConnection was injected; until then refuseConnection returns at once
 	offset   atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
 	closed   atomic.Bool
 	unknown  atomic.Int32 // calls to paths and methods that no endpoint has
 
-	guard    // of the fields below, and of writes of offset
+	guard    // guards the fields below, and writes of offset
 	gen      *generation
 	activity int        // counts arrivals, answers, and beginnings and ends of Sleep
-	problems []error    // what Close reports when tb is nil
+	problems []error    // the errors that Close reports if tb is nil
 	answered int        // counts the recorded calls; Reset does not set it back
-	watchers []*watcher // items never change in place, so a copy of the slice header is a snapshot
+	watchers []*watcher // its items never change in place, so a copy of the slice header is a snapshot
 	sleepers []int64    // the offsets of the clock at which each Sleep under way wakes
 }
 
 // generation is the part of a Server that Reset replaces. A call that is under way ends
-// in the generation that it began in, so it cannot change the next test's state. The
+// in the generation in which it began, so it cannot change the next test's state. The
 // server's lock guards it.
 type generation struct {
 	service *service.State
 	traces  int // trace identifiers given so far
 	log     callLog
 
-	// Rules in the order in which they were made. A slice only grows, or is
-	// replaced, so a copy of its header is a snapshot.
+	// Rules in the order in which they were made. Each slice only grows or is replaced, so a
+	// copy of its header is a snapshot.
 	scripts    []*rule
 	injections []*rule
 	refusals   []*rule // of RefuseConnection, asked before a call is sent
@@ -79,9 +80,9 @@ func (s *Server) failf(format string, args ...any) {
 		s.tb.Errorf("fakeserver: "+format, args...)
 		return
 	}
-	problem := fmt.Errorf("fakeserver: "+format, args...) // before the lock is taken: a rule among args takes it to print itself
+	problem := fmt.Errorf("fakeserver: "+format, args...) // before the lock is taken, because a rule among args takes the lock to print itself
 	defer s.lock().Unlock()
-	kept := s.problems[max(0, len(s.problems)-maxProblems+1):] // drop the oldest, and never what Close reports: it comes last
+	kept := s.problems[max(0, len(s.problems)-maxProblems+1):] // drops the oldest, never an error that Close itself adds last
 	s.problems = append(kept, problem)
 }
 
@@ -89,17 +90,16 @@ func (s *Server) failf(format string, args ...any) {
 // not get into a log.
 func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver.Server")) }
 
-// hostName is a name that cannot be found, so that the error of a client that does not
-// use HTTPClient says what is missing: "dial tcp: lookup
-// WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid: no such host". It is no
-// domain name, so net asks no name server for it.
+// hostName is a name that cannot be resolved, so that a client without HTTPClient gets an
+// error that says what is missing: "dial tcp: lookup
+// WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid: no such host". It is not a valid
+// domain name, so package net asks no name server for it.
 const hostName = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"
 
-// watcher is shown each call that is recorded: one OnCall, or one AwaitCalls
-// under way.
+// watcher sees each recorded call, for one OnCall or one AwaitCalls under way.
 type watcher struct {
 	name     string // for messages
 	matchers []Matcher
 	see      func(*entry)
-	failed   func() // ends the AwaitCalls whose matcher or see fails; nil for an OnCall
+	failed   func() // ends the AwaitCalls if its matcher or see fails; nil for an OnCall
 }

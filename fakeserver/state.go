@@ -13,15 +13,15 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 )
 
-// The start of a state file. A change that an older fake would misread needs
-// another version.
+// The start of a state file. A change that an older fake would misread needs a new
+// version.
 const (
 	stateFormat  = "agentmessaging-fake-state"
 	stateVersion = 1
 )
 
-// sumMember begins the last member of a state file. Elsewhere in a file its quotes
-// would be escaped.
+// sumMember begins the last member of a state file. It appears only once, because its
+// quotes would be escaped elsewhere in a file.
 const sumMember = `,"sha256":`
 
 // stateFile is the state in a file.
@@ -40,11 +40,12 @@ type stateFile struct {
 // clock, and the number of trace identifiers. Scripts, injected faults and recorded
 // calls are left out.
 //
-// The document holds the texts of messages and prompts and the addresses of clients.
-// It holds no API key, only the keys' labels, and of a provider key only its label and
-// the metadata of interface 2.4, unless a text repeats a key. A base_url is there as it
-// was given, with its password if it has one. A checksum at the end shows ReadState
-// whether the document is whole. An error of w is wrapped and returned.
+// The document holds the texts of messages and prompts and the addresses of clients. It
+// holds the labels of API keys and not the keys. Of a provider key it holds only the
+// label and the metadata of interface 2.4. A text that repeats a key shows the key. A
+// base_url is written as it was given, with its password if it has one. A checksum at the
+// end shows ReadState whether the document is whole. An error of w is wrapped and
+// returned.
 func (s *Server) WriteState(w io.Writer) error {
 	state, err := s.encodeState()
 	if err == nil {
@@ -56,8 +57,8 @@ func (s *Server) WriteState(w io.Writer) error {
 	return nil
 }
 
-// encodeState returns a state file up to the sum. It encodes the state while the lock
-// is held, since a copy would cost as much.
+// encodeState returns a state file up to the sum. It encodes the state while it holds the
+// lock, since a copy of the state would take as long.
 func (s *Server) encodeState() ([]byte, error) {
 	var state bytes.Buffer
 	encoder := json.NewEncoder(&state)
@@ -70,18 +71,17 @@ func (s *Server) encodeState() ([]byte, error) {
 	return bytes.TrimSuffix(state.Bytes(), []byte("}\n")), err
 }
 
-// ReadState replaces the state of the service with one that WriteState wrote.
-// Scripts, injected faults and recorded calls stay. A call that the service has
-// already decided changes the old state; one that a fault still delays meets the new
-// one.
+// ReadState replaces the state of the service with one that WriteState wrote. Scripts,
+// injected faults and recorded calls stay. A call that the service has already decided
+// changes the old state. A call that a fault still delays meets the new state.
 //
 // The clock moves forward to at least the advance that was written; it never goes back.
 // The document has no keys: the key labelled key_000002 gets the text that the first
 // IssueKey of this fake returns, which depends on WithKey. If the decision "windows" of
-// this fake differs from the writer's, all limits start empty, and only what Exhaust
-// closed stays closed. Limits also start empty if their newest call was more than a day
-// later than this fake's time, of an address more than a minute, as in a synctest bubble
-// that reads a file from outside.
+// this fake differs from the writer's, all limits start empty, and only limits that
+// Exhaust closed stay closed. Limits also start empty if their newest call was later than
+// this fake's time by more than a day, or by more than a minute for limits per address.
+// That happens in a synctest bubble that reads a file from outside.
 //
 // A document that WriteState did not write, that was cut or edited, or that has
 // another version is an error. The state is then unchanged.
@@ -90,7 +90,7 @@ func (s *Server) ReadState(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("fakeserver: ReadState: %w", err)
 	}
-	clock := s.config.clock().UTC() // before the lock is taken: it may be a function of the test
+	clock := s.config.clock().UTC() // before the lock is taken, because the clock may be a function of the test
 	defer s.lock().Unlock()
 	s.moveToLocked(f.Advanced)
 	now := clock.Add(time.Duration(s.offset.Load()))
@@ -100,7 +100,7 @@ func (s *Server) ReadState(r io.Reader) error {
 }
 
 // decodeState reads a state file and checks that it is whole. The checks come in the
-// order in which their sentences help most: a file of another program is not called
+// order of the most helpful message: a file of another program is not reported as
 // damaged.
 func decodeState(r io.Reader) (*stateFile, error) {
 	raw, err := io.ReadAll(r)
@@ -108,7 +108,7 @@ func decodeState(r io.Reader) (*stateFile, error) {
 		return nil, err
 	}
 	f := new(stateFile)
-	_ = json.Unmarshal(raw, f) // a value of a wrong type stays zero; the file was edited then, which the sum shows
+	_ = json.Unmarshal(raw, f) // a value of a wrong type stays zero; then the file was edited, and the sum does not match
 	switch {
 	case !json.Valid(raw):
 		return nil, fmt.Errorf("not one JSON document, so no state of a fake, or not all of one (%d bytes)", len(raw))
