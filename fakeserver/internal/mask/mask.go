@@ -1,11 +1,11 @@
-// Package mask hides keys, passwords and people's words in what the fake keeps, logs and
-// prints of a call. A JSON body keeps its structure, its numbers and the other strings.
-// Any other body cannot be searched for escaped keys, so it is hidden whole.
+// Package mask hides keys, passwords and people's words when the fake keeps, logs or
+// prints a call. A JSON body keeps its structure, its numbers and its other strings. Any
+// other body cannot be searched for escaped keys, so it is hidden whole.
 //
-// SecretsOf finds the keys of one call: its token, and what its body has under api_key.
-// Secrets.Clean and Secrets.CleanHeader remove those from the other parts of the call,
-// and Body.Show masks a body. The package knows nothing of endpoints; package wire says
-// which bodies were checked.
+// SecretsOf finds the keys of one call: its token, and the strings under api_key in its
+// body. Secrets.Clean and Secrets.CleanHeader remove these keys from the other parts of
+// the call, and Body.Show masks a body. The package does not know endpoints. Package wire
+// says which bodies were checked.
 package mask
 
 import (
@@ -21,15 +21,15 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// Key replaces a key. The page of agentmessaging-fake looks for it, to put a variable
-// of the shell there in a call that is copied as curl.
+// Key replaces a key. When a user copies a call as curl, the page of agentmessaging-fake
+// puts a shell variable in its place.
 const Key = "[redacted]"
 
-// Withheld replaces a key, or what may be one, inside a sentence.
+// Withheld replaces a key, or a text that may be a key, inside a sentence.
 const Withheld = "…"
 
-// maxHeaderNames and maxHeaderValue, in bytes, bound the header of a record: a
-// call may bring a megabyte.
+// maxHeaderNames and maxHeaderValue (in bytes) bound the header of a record, because the
+// header of a call may have a megabyte.
 const (
 	maxHeaderNames = 100
 	maxHeaderValue = 4 << 10
@@ -45,8 +45,8 @@ func Text(s string) string {
 	return "[redacted, " + strconv.Itoa(utf8.RuneCountInString(s)) + " characters]"
 }
 
-// Clip cuts a text to at most limit bytes, between characters. The result does
-// not hold on to the memory of a longer text.
+// Clip cuts a text to at most limit bytes, between characters. The result does not keep a
+// longer text in memory.
 func Clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -57,18 +57,19 @@ func Clip(text string, limit int) string {
 	return strings.Clone(text[:limit])
 }
 
-// Secrets are the keys of one call: the token of its header and the provider
-// keys of its body. The longest come first, since one may contain another.
+// Secrets are the keys of one call: the token of its header and the provider keys of its
+// body. The longest come first, since a key may contain another.
 type Secrets []string
 
-// SecretsOf finds the secrets of a call: its token, and the strings below each member
-// of a JSON body that is named api_key, however deep. One shorter than minSecret is
-// left out here, and still masked where it is the value of such a member.
+// SecretsOf finds the secrets of a call: its token, and the strings below each member of
+// a JSON body that is named api_key, however deep. It leaves out strings shorter than
+// minSecret, which Show still masks as the value of such a member.
 func SecretsOf(token string, body []byte) (found Secrets) {
 	if len(token) >= minSecret {
 		found = Secrets{token}
 	}
-	// Few bodies can have a member named api_key. An escaped name has a backslash.
+	// A quick test first, since few bodies can have a member named api_key. An escaped name
+	// has a backslash.
 	if bytes.IndexByte(body, '\\') < 0 && !bytes.Contains(body, []byte("i_")) && !bytes.Contains(body, []byte("I_")) || !json.Valid(body) {
 		return found
 	}
@@ -81,8 +82,8 @@ func SecretsOf(token string, body []byte) (found Secrets) {
 	return found
 }
 
-// Clean removes the secrets from a text. They get into a path when the arguments
-// of a client are mixed up, and into a message when somebody pastes them.
+// Clean removes the secrets from a text. A secret gets into a path if a client's
+// arguments are mixed up, and into a message if somebody pastes it.
 func (s Secrets) Clean(text string) string {
 	for _, secret := range s {
 		text = strings.ReplaceAll(text, secret, Key)
@@ -90,12 +91,12 @@ func (s Secrets) Clean(text string) string {
 	return text
 }
 
-// CleanHeader copies a header without the values of headers that are named like a
-// secret, and without the secrets anywhere. Of more than maxHeaderNames names it keeps
-// some, in no order.
+// CleanHeader copies a header without the values of headers that are named like a secret,
+// and without the secrets in other names and values. If there are more than
+// maxHeaderNames names, it keeps any maxHeaderNames of them.
 func (s Secrets) CleanHeader(h http.Header) http.Header {
 	shown := make(http.Header, len(h))
-	values := make([]string, 0, len(h)) // of all names in one slice: few headers have two values
+	values := make([]string, 0, len(h)) // one slice for the values of all names, since few headers have two values
 	for name, sent := range h {
 		if len(shown) == maxHeaderNames {
 			break
@@ -103,12 +104,12 @@ func (s Secrets) CleanHeader(h http.Header) http.Header {
 		from := len(values)
 		switch {
 		// The name itself holds a secret: somebody has swapped name and value.
-		case slices.ContainsFunc(s, func(secret string) bool { // whose case net/http has changed
+		case slices.ContainsFunc(s, func(secret string) bool { // net/http has changed the case of the name
 			return len(name) >= len(secret) && strings.Contains(strings.ToLower(name), strings.ToLower(secret))
 		}):
 			name, values = Key, append(values, Key)
-		// The value is a secret, known or not: an unknown scheme of Authorization, or a
-		// cookie.
+		// The value is a secret, even if it is not one of s: an unknown scheme of
+		// Authorization, or a cookie.
 		case namesSecret(name):
 			values = append(values, Key)
 		default:
@@ -121,9 +122,9 @@ func (s Secrets) CleanHeader(h http.Header) http.Header {
 	return shown
 }
 
-// AnswerHeader copies the header of an answer that a test gave, of one value each,
-// without the names that were not sent. With hideWords it shows only values that are a
-// number, a date or a media type, and of others how long they are.
+// AnswerHeader copies the header of an answer that a test gave. Each name has one value;
+// names without a value were not sent. With hideWords, it replaces a Retry-After or
+// Content-Type that is not a number, a date or a media type by its length.
 func AnswerHeader(h http.Header, hideWords bool) http.Header {
 	sent := http.Header{}
 	for name, values := range h {
@@ -138,12 +139,12 @@ func AnswerHeader(h http.Header, hideWords bool) http.Header {
 	return sent
 }
 
-// plainValues matches what says nothing of a person: a number such as Retry-After, a
-// date, and a media type.
+// plainValues matches values without people's words: a number such as Retry-After, a
+// date, or a media type.
 var plainValues = regexp.MustCompile(`^([-+.0-9eE]{1,24}|[A-Z][a-z]{2,8}, [ \w:-]{1,24}|(application|text|image)/[a-z+.-]{1,40}(; ?charset=[\w-]{1,12})?)$`)
 
 // namesSecret reports whether the name of a header or a member says that the value is a
-// secret. It errs on the side of masking: "monkey" counts.
+// secret. If in doubt it reports true: "monkey" counts, because it contains "key".
 func namesSecret(name string) bool {
 	if plainNames[name] {
 		return false
@@ -152,18 +153,17 @@ func namesSecret(name string) bool {
 	return slices.ContainsFunc(secretNames, func(part string) bool { return strings.Contains(lower, part) })
 }
 
-// secretNames are parts of names, in lower case. plainNames are the headers of nearly
-// every call, none of which has such a part: to know them is faster than to search
-// them.
+// secretNames are parts of names, in lower case. plainNames are headers of nearly every
+// call that have no such part. Looking them up is faster than searching them.
 var secretNames = []string{"authorization", "cookie", "key", "token", "secret"}
 var plainNames = map[string]bool{"Accept": true, "Accept-Encoding": true, "Content-Length": true, "Content-Type": true, "User-Agent": true}
 
-// secretForms are what keys look like: known beginnings, or long runs of letters and
-// digits. They matter only where nobody has checked what a string is.
+// secretForms matches texts that look like keys: known beginnings, or long runs of
+// letters and digits. It is used only for strings that were not checked.
 var secretForms = regexp.MustCompile(`(?i)\b(sk|pk|amk|key|bearer)[-_ ][a-z0-9]|[a-z0-9_-]{24,}`)
 
 // LooksSecret reports whether a text holds something in the form of a key. A run of 24
-// letters without a digit is a long word.
+// letters without a digit counts as a long word.
 func LooksSecret(text string) bool {
 	return slices.ContainsFunc(secretForms.FindAllString(text, -1), func(found string) bool {
 		return len(found) < 24 || strings.ContainsAny(found, "0123456789")
@@ -175,27 +175,27 @@ func MayBeKey(name string) bool {
 	return len(name) >= minSecret && strings.ContainsAny(name, "0123456789")
 }
 
-// Body says what may be shown of a body.
+// Body says which parts of a body may be shown.
 type Body struct {
 	Secrets Secrets
 	Texts   bool // show people's words: prompts, messages and replies
-	// Unchecked is set for a body that the service did not accept or did not make, so
-	// that nobody knows whether it is JSON, and which of its strings are words or keys.
-	// Without Texts it is hidden whole; with them, what looks like a key is.
+	// Unchecked is set for a body that the service did not accept or did not make. It may
+	// not be JSON, and any of its strings may be words or keys. Without Texts the whole body
+	// is hidden. With Texts, strings that look like a key are hidden.
 	Unchecked bool
 }
 
-// Show returns the first n bytes of a body as they may be shown. A string that is cut
-// there is masked as if it were whole, so that a secret's beginning does not show.
+// Show returns the first n bytes of a body, masked. A string that is cut at n is masked
+// as if it were whole, so that the beginning of a secret does not show.
 func (b *Body) Show(body []byte, n int) string {
 	if b.Unchecked && (!b.Texts || !json.Valid(body)) {
 		return b.hidden(string(body), n)
 	}
 	var out strings.Builder
-	out.Grow(min(n, 256)) // enough for most bodies; one whose text is hidden needs less than it has
-	at := 0               // what was written of body
+	out.Grow(min(n, 256)) // enough for most bodies; masking a text makes a body shorter
+	at := 0               // how much of body was written
 	for p := (walker{Scanner: strictjson.Scanner{Data: body}}); p.next() && p.from < n; {
-		// What is not masked is copied as it was written, with its spaces and escapes.
+		// Parts that are not masked are copied as they were written, with spaces and escapes.
 		if masked := b.masked(&p); masked != "" {
 			out.Write(body[at:p.from])
 			out.WriteString(masked)
@@ -208,9 +208,9 @@ func (b *Body) Show(body []byte, n int) string {
 	return b.Secrets.Clean(strings.ToValidUTF8(out.String(), "\ufffd"))
 }
 
-// hidden replaces the beginning of a body by its length. If texts are shown, a body that
-// is not JSON is shown too, unless it may hold a key, of which its name is a sign: a key may
-// have any form, and be escaped in any way, so signs of an escape hide the body too.
+// hidden replaces the beginning of a body by its length. If texts are shown, it shows a
+// body that is not JSON, unless the body may hold a key. Words such as "key" and "token"
+// are signs of a key. So are signs of an escape, since a key may be escaped in any way.
 func (b *Body) hidden(body string, n int) string {
 	sent := strings.ToValidUTF8(body[:n], "\ufffd")
 	if sent == "" || b.Texts && !strings.ContainsAny(body, `\%&`) && !namesSecret(body) && !LooksSecret(body) && b.Secrets.Clean(body) == body {
@@ -220,22 +220,24 @@ func (b *Body) hidden(body string, n int) string {
 }
 
 // masked returns the JSON that is shown in place of a piece; "" if the piece is shown as
-// it was written. A piece is masked if it is under api_key, if it may be a key in a body
-// that nobody checked, if it is a base_url with a password, if it holds a person's words,
-// or if it repeats a secret of the call.
+// it was written. A piece is masked if it is under api_key, if it may be a key in an
+// unchecked body, if it is a base_url with a password, if it holds a person's words, or
+// if it repeats a secret of the call.
 func (b *Body) masked(p *walker) string {
 	isString, isURL := p.written[0] == '"', !p.isName && bytes.EqualFold(p.member, baseURL)
 	switch {
-	// An empty key is no secret, and often a variable that somebody forgot to set.
+	// An empty key is shown: it is not a secret, and often comes from a variable that was
+	// not set.
 	case p.keyDepth > 0 && !p.isName && string(p.written) != `""`, !isString && len(p.written) > maxNumber,
 		isString && b.Unchecked && (LooksSecret(p.text()) || p.isName && MayBeKey(p.text()) || !p.isName && namesSecret(string(p.member))):
 		return `"` + Key + `"`
 	case !isString:
 		return ""
-	// The metadata of interface 2.3 is a member of the body itself.
+	// A text inside the metadata of interface 2.3 is not masked. This metadata is a member
+	// of the body itself.
 	case !p.isName && !b.Texts && p.wordsDepth > 0 && p.metadataDepth != 1:
 		return `"` + Text(p.text()) + `"`
-	// Without an escape it reads as it was written.
+	// A string without escapes and without secrets needs no decoding.
 	case !isURL && bytes.IndexByte(p.written, '\\') < 0 && !slices.ContainsFunc(b.Secrets, func(secret string) bool { return bytes.Contains(p.written, []byte(secret)) }):
 		return ""
 	}
@@ -246,7 +248,7 @@ func (b *Body) masked(p *walker) string {
 	if clean = b.Secrets.Clean(clean); clean == p.text() {
 		return ""
 	}
-	quoted, _ := json.Marshal(clean) // a string can always be written
+	quoted, _ := json.Marshal(clean) // never fails for a string
 	return string(quoted)
 }
 
@@ -254,8 +256,8 @@ func (b *Body) masked(p *walker) string {
 // may be a key without quotes.
 const maxNumber = 24
 
-// baseURL is the member of interface 2.3, 2.4 and 4.4 with the address of a provider, and
-// userInfo the user and the password that such an address may begin with.
+// baseURL is the member with the address of a provider (interface 2.3, 2.4 and 4.4).
+// userInfo matches the user and the password at the beginning of such an address.
 var (
 	baseURL  = []byte("base_url")
 	userInfo = regexp.MustCompile(`(^|//)[^/?#]*@`)
@@ -267,20 +269,19 @@ type walker struct {
 	strictjson.Scanner // Pos is after the piece
 
 	written []byte // with the quotes of a string
-	from    int    // where it is in the document
-	isName  bool   // it is the name of a member
-	// member is the name of the member whose value it is, or that it is inside of.
+	from    int    // the position of the piece in the document
+	isName  bool   // the piece is the name of a member
+	// member is the name of the member whose value is the piece, or contains it.
 	member []byte
-	// depth is how many objects and arrays it is inside of. The others are depths of
-	// members whose name or value it is, 0 for none: of api_key, of one that holds the
-	// words of a person or of the agent, and of metadata, which holds what the
-	// application likes.
+	// depth is how many objects and arrays contain the piece. The other fields are the
+	// depths of certain members whose name or value is the piece; 0 means none. keyDepth is
+	// for api_key, wordsDepth for members with the words of a person or of the agent, and
+	// metadataDepth for metadata, whose content the application chooses.
 	depth, keyDepth, wordsDepth, metadataDepth int
 }
 
-// next reads the next piece, and reports whether there is one. It keeps member and the
-// depths in step with the brackets and names that it passes. The document must be valid
-// JSON.
+// next reads the next piece, and reports whether there is one. It updates member and the
+// depths for the brackets and names that it passes. The document must be valid JSON.
 func (p *walker) next() bool {
 	for ; p.Pos < len(p.Data) && strings.IndexByte("{[}] \t\r\n:,", p.Data[p.Pos]) >= 0; p.Pos++ {
 		switch p.Data[p.Pos] {
@@ -304,16 +305,17 @@ func (p *walker) next() bool {
 			p.member = []byte(p.text())
 		}
 	}
-	// The names are compared without their case, since a fake may accept them in another.
+	// The names are compared without their case, since a fake may accept them in another
+	// case.
 	p.track(&p.keyDepth, "api_key") // of interface 2.3 and 4.4
 	p.track(&p.wordsDepth, "text", "reply_text", "system_prompt")
 	p.track(&p.metadataDepth, "metadata")
 	return true
 }
 
-// track keeps the depth of the member with one of the names in step with the piece.
+// track updates the depth of the member with one of the names for the piece.
 func (p *walker) track(depth *int, names ...string) {
-	// Its value has ended: its object is closed, or the next name has come.
+	// The member's value has ended, because its object is closed or the next name has come.
 	if p.depth < *depth || p.isName && p.depth == *depth {
 		*depth = 0
 	}
@@ -322,7 +324,8 @@ func (p *walker) track(depth *int, names ...string) {
 	}
 }
 
-// text returns a string as it reads, and anything else as it is.
+// text returns a string without quotes and escapes, and any other piece as it was
+// written.
 func (p *walker) text() string {
 	if text, isString := strictjson.String(p.written); isString {
 		return text

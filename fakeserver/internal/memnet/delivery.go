@@ -8,49 +8,47 @@ import (
 	"time"
 )
 
-// Answer is an answer to a request, and how it leaves. Its parts do not change once it is
-// sent.
+// Answer is an answer to a request, and the way in which it is sent. Its parts do not
+// change once it is sent.
 type Answer struct {
 	Response
 	Delivery
-	// Progress is called with the bytes of the body that have left or are about to,
-	// and once with ended, when no more will leave. It is not called for an answer
-	// that leaves at once, whole or as far as its Delivery says.
+	// Progress is called with the number of body bytes that were sent or will be sent next.
+	// It is called once with ended true, when no more bytes will be sent. It is not called
+	// for an answer that is sent at once, whole or in the part that Delivery allows.
 	Progress func(sent int, ended bool)
 }
 
-// Response is a whole answer: what the service, or a test in its place, decided to
-// send.
+// Response is a whole answer, as the service, or a test in its place, decided it.
 type Response struct {
 	Status int
 	Header http.Header // a name without values keeps net/http from adding its own
 	Body   []byte
 }
 
-// Ending is what happens to the connection after the part of a response that was sent.
-// The client sees the same error over HTTPClient, over Direct and over a socket; over
-// HTTP/2 only the stream ends.
+// Ending says what happens to the connection after the sent part of a response. The
+// client sees the same error over HTTPClient, over Direct and over a socket; over HTTP/2
+// only the stream ends.
 type Ending int
 
 // The endings.
 const (
-	Stays    Ending = iota // the connection stays, and all was sent
+	Stays    Ending = iota // the connection stays open, and the whole response was sent
 	Closes                 // the client reads io.EOF, too early
 	Resets                 // the client reads ECONNRESET
 	Hangs                  // the client waits; nothing was sent
-	GoesAway               // as GOAWAY: the whole response is sent, and then the connection takes no other request
+	GoesAway               // as after a GOAWAY: the whole response is sent, and then the connection takes no other request
 )
 
-// Nothing of a response is sent, not even the header.
+// Nothing says that no part of a response is sent, not even the header.
 const Nothing = -1
 
-// Delivery describes how a response leaves. With the zero value it arrives
-// whole.
+// Delivery describes how a response is sent. With the zero value it arrives whole.
 type Delivery struct {
-	// Ends is what becomes of the connection after the part that is sent.
+	// Ends says what happens to the connection after the sent part.
 	Ends Ending
-	// Sent is how many bytes of the body leave before the connection ends, or Nothing.
-	// If the connection stays, all of them leave.
+	// Sent is how many bytes of the body are sent before the connection ends, or Nothing. If
+	// the connection stays, the whole body is sent.
 	Sent int
 	// Drip is how many bytes are sent at a time, with a pause of Every in between; 0
 	// sends all at once.
@@ -58,8 +56,8 @@ type Delivery struct {
 	Every time.Duration
 }
 
-// Part returns the part of a body that leaves, and whether that is the whole. A body that
-// is not longer than Sent arrives whole.
+// Part returns the part of a body that is sent, and whether that is the whole body. A
+// body that is not longer than Sent is sent whole.
 func (d Delivery) Part(body []byte) (part []byte, whole bool) {
 	if d.Ends == Stays || d.Ends == GoesAway || d.Sent >= len(body) {
 		return body, true
@@ -67,16 +65,16 @@ func (d Delivery) Part(body []byte) (part []byte, whole bool) {
 	return body[:max(0, d.Sent)], false
 }
 
-// Write sends the answer to a request, with net/http at this end. If the connection
-// ends too early, or the client leaves, it panics with http.ErrAbortHandler, which
-// net/http takes as an abort and does not log.
+// Write sends the answer to a request through net/http's server. If the connection ends
+// too early, or the client leaves, it panics with http.ErrAbortHandler, which net/http
+// treats as an abort and does not log.
 func (a *Answer) Write(w http.ResponseWriter, req *http.Request) {
 	part, whole := a.Part(a.Body)
 	if a.Sent != Nothing {
 		a.send(req.Context(), w, part)
 	}
-	// Nothing more comes: now the connection ends as the delivery says. A delivery that
-	// stays or goes away has nothing to do here.
+	// No more bytes follow: now the connection ends as the delivery says. If the delivery is
+	// Stays or GoesAway, there is nothing to do.
 	switch {
 	case req.ProtoMajor == 2 && (whole || a.Ends == Closes && a.Sent != Nothing):
 		// The stream ends, and the client knows from the length that something is
@@ -97,8 +95,8 @@ func (a *Answer) hang(ctx context.Context) {
 	a.Progress(0, true)
 }
 
-// send sends a part of the body, in drips until the client leaves, and flushes it
-// if the connection then ends.
+// send sends a part of the body, if necessary in drips until the client leaves. It
+// flushes the part if the connection then ends.
 func (a *Answer) send(ctx context.Context, w http.ResponseWriter, part []byte) {
 	maps.Copy(w.Header(), a.Header)
 	if a.Ends == GoesAway {
@@ -107,7 +105,7 @@ func (a *Answer) send(ctx context.Context, w http.ResponseWriter, part []byte) {
 	w.WriteHeader(a.Status)
 	for sent := 0; a.Drip > 0 && sent < len(part); {
 		if sent > 0 {
-			_ = http.NewResponseController(w).Flush() // a part that cannot be flushed leaves with a later one
+			_ = http.NewResponseController(w).Flush() // a part that cannot be flushed is sent with a later part
 			Pause(ctx, a.Every)
 			if ctx.Err() != nil {
 				a.Progress(sent, true)
@@ -116,10 +114,10 @@ func (a *Answer) send(ctx context.Context, w http.ResponseWriter, part []byte) {
 		}
 		drip := part[sent:min(sent+a.Drip, len(part))]
 		a.Progress(sent+len(drip), sent+len(drip) == len(part)) // recorded before a client can have it
-		_, _ = w.Write(drip)                                    // where it fails, the client has left
+		_, _ = w.Write(drip)                                    // if it fails, the client has left
 		sent += len(drip)
 	}
-	// A client that takes less than the whole has left.
+	// A client that takes less than the whole part has left.
 	if a.Drip == 0 {
 		if sent, _ := w.Write(part); sent < len(part) {
 			a.Progress(sent, true)
@@ -130,15 +128,16 @@ func (a *Answer) send(ctx context.Context, w http.ResponseWriter, part []byte) {
 	}
 }
 
-// reset aborts the connection below a response: with SO_LINGER 0, Close sends a RST.
-// Over HTTP/2, where calls share a connection, it resets the stream; net/http chooses
+// reset aborts the connection of a response: with SO_LINGER 0, Close sends a RST. Over
+// HTTP/2, where calls share a connection, reset resets only the stream; net/http chooses
 // the code INTERNAL_ERROR.
 func reset(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	// Below TLS, whose Close would say goodbye.
+	// Abort the connection under TLS, because the Close of a TLS connection would first send
+	// an alert.
 	if secure, is := conn.(interface{ NetConn() net.Conn }); is {
 		conn = secure.NetConn()
 	}
@@ -148,8 +147,8 @@ func reset(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-// Pause waits for d, or until ctx ends. It makes its timer in the bubble of the call,
-// whose clock it then follows.
+// Pause waits for d, or until ctx ends. It makes its timer in the bubble of the call, so
+// the timer follows the bubble's clock.
 func Pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return

@@ -25,17 +25,17 @@ import (
 // net/http writes and reads it. It reaches no other host.
 func (h *Host) Direct(ip netip.Addr) http.RoundTripper { return &direct{h, ip} }
 
-// direct is a client without a connection. It holds nothing between two calls, so one
-// may be used by any number of goroutines.
+// direct is a client without a connection. It keeps no state between calls, so any number
+// of goroutines may use it.
 type direct struct {
 	host *Host
 	ip   netip.Addr
 }
 
-// RoundTrip implements http.RoundTripper. It does what a Transport would do, in the
-// same order: check what is sent, connect, send, and read the answer. The context
-// decides last: if it has ended, RoundTrip returns its cause, whatever the service
-// answered.
+// RoundTrip implements http.RoundTripper. It does the same steps as a Transport, in the
+// same order: check the request, connect, send, and read the answer. It checks the
+// context last: if the context has ended, RoundTrip returns the context's cause, whatever
+// the service answered.
 func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
@@ -52,7 +52,8 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	r, err := d.asReceived(req, sent)
 	if err != nil {
-		// No handler sees a request that net/http's server cannot read, and the connection ends.
+		// net/http's server answers a request that it cannot read without calling a handler,
+		// and ends the connection.
 		const answer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
 		return http.ReadResponse(bufio.NewReader(strings.NewReader(answer)), req)
 	}
@@ -71,8 +72,8 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer.response(req, r.Close), nil
 }
 
-// checkSendable refuses what a Transport refuses to send, in the same words. Without it
-// a test would pass here and fail on a network.
+// checkSendable refuses a request that a Transport refuses to send, in the same words.
+// Without it, a test would pass here and fail on a network.
 func checkSendable(req *http.Request) error {
 	if req.Method != "" && !isToken(req.Method) {
 		return fmt.Errorf("net/http: invalid method %q", req.Method)
@@ -91,7 +92,7 @@ func checkSendable(req *http.Request) error {
 }
 
 // isToken reports whether a text is a name as RFC 9110, 5.6.2, allows it. net/http has
-// the same rule, and exports it to nobody.
+// the same rule, but does not export it.
 func isToken(text string) bool {
 	return text != "" && !strings.ContainsAny(text, `"(),/:;<=>?@[\]{}`) &&
 		!strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f })
@@ -103,9 +104,9 @@ func HoldsControl(value string) bool {
 	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// connect refuses other addresses, and runs the hooks of a connection. From them,
-// and from those that Request.Write runs, a client learns whether a request that
-// failed was sent.
+// connect refuses other addresses, and runs the hooks of a connection. These hooks, and
+// the hooks that Request.Write runs, tell a client whether a request that failed was
+// sent.
 func (d *direct) connect(req *http.Request) error {
 	if req.Context().Err() != nil {
 		return context.Cause(req.Context())
@@ -124,31 +125,33 @@ func (d *direct) connect(req *http.Request) error {
 	if err := d.host.Refuse(req, d.ip); err != nil {
 		return err
 	}
-	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil { // a connection that has addresses, and is closed
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil { // the hook gets a closed connection, which still has addresses
 		trace.GotConn(httptrace.GotConnInfo{Conn: closedConn(net.TCPAddrFromAddrPort(d.host.nextAddr(d.ip)))})
 	}
 	return nil
 }
 
-// asSent returns the request in bytes, as net/http writes it. If the body's reader fails,
-// asSent returns that error, and nothing was sent.
+// asSent returns the bytes of the request, as net/http writes it. If the body's reader
+// fails, asSent returns the reader's error, and nothing was sent.
 func asSent(req *http.Request) (*bytes.Buffer, error) {
 	written, body := *req, callersBody{ReadCloser: req.Body}
 	if req.Body != nil && req.Body != http.NoBody {
 		written.Body = &body
 	}
 	var sent bytes.Buffer
-	sent.Grow(512) // most requests, in one piece
-	// The error of the caller's reader goes first: Request.Write words it anew.
+	sent.Grow(512) // enough for most requests, so that one allocation suffices
+	// The error of the caller's reader comes first, because Request.Write replaces it with
+	// an error of its own.
 	if err := written.Write(&sent); err != nil {
 		return nil, cmp.Or(body.err, err)
 	}
 	return &sent, nil
 }
 
-// asReceived returns the request as a handler gets it: net/http reads what it has written,
-// so names of headers, the length and the host are as over a connection. Unlike net/http's
-// server, which answers 431 to a header of more than a megabyte, it has no bound.
+// asReceived returns the request as a handler gets it. net/http parses the bytes that it
+// has written, so the names of headers, the length and the host are as over a connection.
+// Unlike net/http's server, which answers 431 to a header of more than a megabyte,
+// asReceived has no bound.
 func (d *direct) asReceived(req *http.Request, sent *bytes.Buffer) (*http.Request, error) {
 	r, err := http.ReadRequest(bufio.NewReaderSize(sent, 512))
 	if err != nil {
@@ -156,7 +159,7 @@ func (d *direct) asReceived(req *http.Request, sent *bytes.Buffer) (*http.Reques
 	}
 	r.RemoteAddr = d.host.nextAddr(d.ip).String()
 	if req.Header.Get("Accept-Encoding") == "" && req.Header.Get("Range") == "" && req.Method != http.MethodHead {
-		r.Header.Add("Accept-Encoding", "gzip") // by a Transport, and not by Write
+		r.Header.Add("Accept-Encoding", "gzip") // a Transport adds it, Request.Write does not
 	}
 	return r.WithContext(req.Context()), nil
 }
@@ -168,7 +171,7 @@ type callersBody struct {
 	err error
 }
 
-// Read notes an error other than the end.
+// Read keeps an error other than io.EOF.
 func (b *callersBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != io.EOF { //nolint:errorlint // the end of a body is io.EOF itself
@@ -178,9 +181,9 @@ func (b *callersBody) Read(p []byte) (int, error) {
 }
 
 // response returns the answer as a client gets it. Its body has only the part that the
-// delivery lets through, and ends with the error that a broken connection would give. A
-// header without values keeps net/http from adding its own, so it is left out here. closes
-// says that the client asked for the connection to be closed.
+// delivery sends, and ends with the error that a broken connection would give. It leaves
+// out headers without values, which only keep net/http from adding such headers. closes
+// says that the client asked to close the connection.
 func (a *Answer) response(req *http.Request, closes bool) *http.Response {
 	header := a.Header.Clone()
 	maps.DeleteFunc(header, func(_ string, values []string) bool { return len(values) == 0 })
@@ -193,8 +196,8 @@ func (a *Answer) response(req *http.Request, closes bool) *http.Response {
 	if req.Method == http.MethodHead {
 		return resp
 	}
-	// A body that the delivery cuts ends with the error of the broken connection, any
-	// other with io.EOF.
+	// A body that the delivery cuts ends with the error of the broken connection. Any other
+	// body ends with io.EOF.
 	body := &directBody{ctx: req.Context(), answer: a, end: io.EOF}
 	var whole bool
 	if body.part, whole = a.Part(a.Body); !whole {
@@ -204,8 +207,8 @@ func (a *Answer) response(req *http.Request, closes bool) *http.Response {
 	return resp
 }
 
-// endError returns what a client reads where the connection ends too early: io.EOF before
-// the first byte of the answer, and io.ErrUnexpectedEOF after it.
+// endError returns the error that a client reads if the connection ends too early: io.EOF
+// before the first byte of the answer, and io.ErrUnexpectedEOF after it.
 func (a *Answer) endError() error {
 	switch {
 	case a.Ends == Resets:
@@ -221,24 +224,26 @@ func (a *Answer) endError() error {
 type directBody struct {
 	ctx    context.Context
 	answer *Answer
-	part   []byte // of the answer's body, as much as the delivery lets through
-	// arrived is how many bytes have come over the connection, read how many of them the
+	part   []byte // the part of the answer's body that the delivery sends
+	// arrived is how many bytes have come over the connection. read is how many of these the
 	// client has read.
 	arrived, read int
-	end           error // follows the part
+	end           error // the error after the part
 	closed        bool
-	reported      bool // that it has ended
+	reported      bool // Progress knows that the body has ended
 }
 
-// errBodyClosed has the words of net/http, which exports no such error.
+// errBodyClosed has the words of net/http's error, which is not exported.
 var errBodyClosed = errors.New("http: read on closed response body")
 
-// Read waits for the next drip once all that has arrived was read. It copies from what
-// has arrived, and never past it, so a slow answer cannot be read faster than it comes.
-// After Close and after the end of the context it fails as a body of net/http does.
+// Read waits for the next drip once the client has read everything that has arrived. It
+// copies only bytes that have arrived, so a client cannot read a slow answer faster than
+// it comes. After Close and after the end of the context it fails like a body of
+// net/http.
 func (b *directBody) Read(p []byte) (int, error) {
 	drip := cmp.Or(b.answer.Drip, len(b.part))
-	// All that has arrived was read, and more is to come: wait for the next drip.
+	// The client has read everything that has arrived, and more will come: wait for the next
+	// drip.
 	if len(p) > 0 && b.read == b.arrived && b.arrived < len(b.part) && !b.closed {
 		if b.arrived > 0 { // the first drip came with the header
 			Pause(b.ctx, b.answer.Every)
@@ -262,8 +267,8 @@ func (b *directBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// report notes how much of a dripping body has arrived, until it has ended. Other
-// bodies have arrived whole when the response is there.
+// report passes to Progress how much of a dripping body has arrived, until the body has
+// ended. Any other body has arrived whole when RoundTrip returns.
 func (b *directBody) report(ended bool) {
 	if b.answer.Drip > 0 && !b.reported {
 		b.reported = ended
@@ -271,7 +276,8 @@ func (b *directBody) report(ended bool) {
 	}
 }
 
-// Close ends the body. A client that closes early has got only what had arrived.
+// Close ends the body. A client that closes early has received only the bytes that had
+// arrived.
 func (b *directBody) Close() error {
 	b.closed = true
 	b.report(true)

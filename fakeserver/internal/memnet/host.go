@@ -1,12 +1,12 @@
 // Package memnet serves the fake in memory: at its own address, over connections that
-// behave as TCP does, or without any connection. It opens no socket. It knows nothing
-// of the service: Host.Answer makes each Answer, and memnet delivers it.
+// behave as TCP does, or without any connection. It opens no socket. It does not know the
+// service: Host.Answer makes each Answer, and memnet delivers it.
 //
 // host.go has the connections. Host.Client returns an http.Client whose Transport dials
-// into memory: each connection is a net.Pipe with its own http.Server at the
-// other end, so both ends run the real net/http. direct.go has the RoundTripper without
-// a connection. delivery.go says how an answer leaves, whole or cut, at once or in
-// drips; a real socket, as of httptest.NewServer, uses it too.
+// into memory: each connection is a net.Pipe with its own http.Server at the other end,
+// so both ends run the real net/http. direct.go has the RoundTripper without a
+// connection. delivery.go sends answers, whole or cut, at once or in drips. A fake on a
+// real socket, as of httptest.NewServer, uses delivery.go too.
 //
 // Several testing/synctest bubbles may reach a Host at once. The Host holds no channel,
 // timer, WaitGroup or Cond, since those belong to the bubble that made them. A
@@ -34,10 +34,10 @@ import (
 // Host answers at an address in memory. Set its exported fields before its
 // first use.
 type Host struct {
-	Addr   string // host and port, by which it is reached as https without TLS
+	Addr   string // host and port of the URLs, which are https although nothing is encrypted
 	Answer func(*http.Request) Answer
-	// Refuse returns ErrRefused if nobody accepts the connection for a request of a
-	// client with that address. It is asked before anything is sent.
+	// Refuse returns ErrRefused if the connection for a request of a client with that
+	// address is refused. It is called before anything is sent.
 	Refuse func(*http.Request, netip.Addr) error
 
 	ports  atomic.Uint32
@@ -52,18 +52,18 @@ type TB interface {
 	Cleanup(func())
 }
 
-// Client returns a client that calls from ip and reaches nothing but the host.
-// A cleanup of tb closes its connections and waits until their servers have
-// ended, and so for calls that ignore their context. With a nil tb, Close closes them.
+// Client returns a client that calls from ip and reaches nothing but the host. A cleanup
+// of tb closes the client's connections and waits until their servers have ended. So it
+// also waits for calls that ignore their context. With a nil tb, Close closes them.
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	d := &dialer{host: h, ip: ip, waits: tb != nil}
 	transport := &http.Transport{
 		Proxy:          d.refuse,
 		DialTLSContext: d.dial,
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
-			return nil, h.unreachable("http", address) // the host is reached as https
+			return nil, h.unreachable("http", address) // clients reach the host only as https
 		},
-		MaxIdleConnsPerHost: 1000, // connections cost nothing here; the default of 2 makes them short-lived
+		MaxIdleConnsPerHost: 1000, // connections cost nothing here; with the default of 2 they would be short-lived
 	}
 	if tb != nil {
 		tb.Cleanup(func() {
@@ -83,15 +83,17 @@ func (h *Host) lock() *sync.Mutex {
 	return &h.mu
 }
 
-// Close refuses every later call, on open connections too. It ends the connections
-// of clients without a TB, and does not wait: a callback of a call may close the host.
+// Close refuses every later call, on open connections too. It ends the connections of
+// clients without a TB. It does not wait, because a callback of a call may close the
+// host.
 func (h *Host) Close() {
 	h.closed.Store(true)
 	h.closeAll(func(by *dialer) bool { return !by.waits })
 }
 
-// closeAll closes the connections of some clients, and returns a channel for each that is
-// closed when its server has ended. The caller has made sure that no later dial succeeds.
+// closeAll closes the connections of some clients. For each connection it returns a
+// channel that is closed when the connection's server has ended. The caller must make
+// sure that no later dial succeeds.
 func (h *Host) closeAll(of func(*dialer) bool) (servers []chan struct{}) {
 	defer h.lock().Unlock()
 	for c, dialled := range h.open {
@@ -103,8 +105,8 @@ func (h *Host) closeAll(of func(*dialer) bool) (servers []chan struct{}) {
 	return servers
 }
 
-// nextAddr returns an address of a client, with a port that no other of the last 16,384
-// connections had, so that hooks can tell connections apart.
+// nextAddr returns a client address for a new connection. No other of the last 16,384
+// connections had the same port, so that hooks can tell connections apart.
 func (h *Host) nextAddr(ip netip.Addr) netip.AddrPort {
 	const first, count = 49152, 16384 // the ports for clients
 	return netip.AddrPortFrom(ip, uint16(first+h.ports.Add(1)%count))
@@ -122,33 +124,33 @@ func (h *Host) unreachable(scheme, address string) error {
 	return nil
 }
 
-// errClosed is the error of a client whose host has closed, or whose test has ended. It
-// wraps ECONNREFUSED, so that clients treat it like a server that is gone.
+// errClosed is the error of a client whose host was closed, or whose test has ended. It
+// wraps ECONNREFUSED, so that clients treat the host like a server that is gone.
 var errClosed = fmt.Errorf("the fake is closed: %w", syscall.ECONNREFUSED)
 
-// ErrRefused is the error of a client whose connection nobody accepts. It has the type
-// and the errno of a refused TCP connection.
+// ErrRefused is the error of a client whose connection is refused. It has the type and
+// the errno of a refused TCP connection.
 var ErrRefused = dialError(fakeAddr, os.NewSyscallError("connect", syscall.ECONNREFUSED))
 
-// dialError returns an error of the type that net.Dial returns, which clients look for to
-// learn that nothing was sent.
+// dialError returns an error of the type that net.Dial returns. From this type clients
+// know that nothing was sent.
 func dialError(address addr, err error) error {
 	return &net.OpError{Op: "dial", Net: "tcp", Addr: address, Err: err}
 }
 
-// addr is a host and a port as an address, without looking up the host.
+// addr is a net.Addr with a host and a port. It does not look up the host.
 type addr string
 
-// fakeAddr is the host's address in the errors of clients that have reached it. Addr
-// would mislead them: it may be a name that says what other clients lack.
+// fakeAddr is the host's address in the errors of clients that have reached it. Host.Addr
+// would be misleading, because its name may say that HTTPClient is missing.
 const fakeAddr addr = "fake:443"
 
 func (addr) Network() string  { return "tcp" }
 func (a addr) String() string { return string(a) }
 
 // oneConn is a listener with one connection. The second Accept fails at once instead of
-// waiting: the server then goes on with the connection, and no listening goroutine is
-// left to end.
+// waiting. The server then goes on with the connection, and no listening goroutine
+// remains.
 type oneConn struct {
 	conn net.Conn
 }
@@ -166,8 +168,8 @@ func (l *oneConn) Accept() (net.Conn, error) {
 func (l *oneConn) Close() error   { return nil }
 func (l *oneConn) Addr() net.Addr { return addr("memory") }
 
-// dialled is a connection whose server has not ended. Each belongs to the bubble that
-// dials it, so one WaitGroup cannot wait for all of them.
+// dialled is a connection whose server has not ended. Each connection belongs to the
+// bubble that dials it, so one WaitGroup cannot wait for all connections.
 type dialled struct {
 	by     *dialer
 	served chan struct{} // closed when the server has ended
@@ -177,14 +179,14 @@ type dialled struct {
 type dialer struct {
 	host  *Host
 	ip    netip.Addr
-	waits bool        // it has a TB, whose cleanup closes its connections
-	ended atomic.Bool // that cleanup has run
+	waits bool        // the client has a TB, whose cleanup closes the connections
+	ended atomic.Bool // the cleanup of the TB has run
 }
 
-// dial makes a connection and a server for it, as a Transport asks for https. The
-// server starts on the goroutine that dials, and so in the bubble of the client. One
-// server for all clients would tie the host to one bubble. Nothing is encrypted: there
-// is nobody to listen in, and certificates would only cost time.
+// dial makes a connection and its server when a Transport dials for https. The server
+// starts on the goroutine that dials, and so in the bubble of the client. One server for
+// all clients would tie the host to one bubble. Nothing is encrypted, because the bytes
+// stay in memory, and certificates would only cost time.
 func (d *dialer) dial(_ context.Context, _, to string) (net.Conn, error) {
 	h := d.host
 	if err := h.unreachable("https", to); err != nil {
@@ -194,8 +196,8 @@ func (d *dialer) dial(_ context.Context, _, to string) (net.Conn, error) {
 	address, reset, served := net.TCPAddrFromAddrPort(h.nextAddr(d.ip)), new(atomic.Bool), make(chan struct{})
 	client := &conn{Conn: near, local: address, remote: fakeAddr, reset: reset}
 	accepted := &conn{Conn: far, local: fakeAddr, remote: address, reset: reset}
-	// The server closes its end when it is through with the connection. That is what
-	// the cleanup of a client waits for.
+	// The server closes its end when it has finished with the connection. The cleanup of a
+	// client waits for this.
 	accepted.onClose = func() {
 		defer h.lock().Unlock()
 		delete(h.open, client)
@@ -214,7 +216,7 @@ func (d *dialer) dial(_ context.Context, _, to string) (net.Conn, error) {
 			answer := h.Answer(r)
 			answer.Write(w, r)
 		}),
-		// Not nil, so that HTTP/2 is not set up for each connection.
+		// A map that is not nil keeps net/http from setting up HTTP/2 for each connection.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
 	_ = server.Serve(&oneConn{conn: accepted}) // returns once it has started a goroutine for the connection
@@ -222,29 +224,29 @@ func (d *dialer) dial(_ context.Context, _, to string) (net.Conn, error) {
 }
 
 // refuse is the Proxy function of the Transport, though there is never a proxy. net/http
-// calls it for each request before it looks for a connection, so it can refuse a request
-// even if an idle connection is open. After Host.Close it has to: Close may run outside the
-// bubble of the client, so it cannot close that connection.
+// calls it for each request before it looks for a connection, so refuse can refuse a
+// request even if an idle connection is open. That is necessary after Host.Close, which
+// may run outside the bubble of the client and then cannot close the idle connection.
 func (d *dialer) refuse(req *http.Request) (*url.URL, error) {
 	err := d.host.unreachable("https", d.host.Addr)
 	if err == nil {
 		err = d.host.Refuse(req, d.ip)
 	}
 	if err != nil {
-		runGetConn(req, d.host.Addr) // as net/http would, before it dials: clients see that nothing was sent
+		runGetConn(req, d.host.Addr) // as net/http would before a dial, so that clients see that nothing was sent
 	}
 	return nil, err
 }
 
-// runGetConn runs the hook that says that a connection is looked for.
+// runGetConn runs the hook GetConn, which reports the search for a connection.
 func runGetConn(req *http.Request, address string) {
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GetConn != nil {
 		trace.GetConn(address)
 	}
 }
 
-// conn is one end of a net.Pipe whose errors look as over TCP, and that can be aborted.
-// Nothing is buffered: a write waits for its reader. Neither direction can end alone,
+// conn is one end of a net.Pipe. Its errors look as over TCP, and it can be aborted.
+// Nothing is buffered: a write waits for its reader. One direction cannot end alone,
 // which net/http never needs.
 type conn struct {
 	net.Conn
@@ -259,7 +261,7 @@ type conn struct {
 // closedConn returns the client's end of a closed connection, for hooks that ask a
 // connection for its addresses. Reads and writes return net.ErrClosed.
 func closedConn(client net.Addr) *conn {
-	c := &conn{Conn: new(net.TCPConn), local: client, remote: fakeAddr} // it was never opened
+	c := &conn{Conn: new(net.TCPConn), local: client, remote: fakeAddr} // the TCPConn was never opened
 	c.closed.Store(true)
 	return c
 }
@@ -282,9 +284,9 @@ func (c *conn) SetDeadline(t time.Time) error      { return c.asTCP("set", c.Con
 func (c *conn) SetReadDeadline(t time.Time) error  { return c.asTCP("set", c.Conn.SetReadDeadline(t)) }
 func (c *conn) SetWriteDeadline(t time.Time) error { return c.asTCP("set", c.Conn.SetWriteDeadline(t)) }
 
-// asTCP gives an error of a pipe the shape that it has over TCP. The error of a deadline
-// and io.EOF have it already. The end that closed sees net.ErrClosed, the other one
-// ECONNRESET after an abort, and EPIPE after an end without one.
+// asTCP turns an error of a pipe into the error that TCP would give. The error of a
+// deadline and io.EOF are the same already. The end that closed the pipe sees
+// net.ErrClosed. The other end sees ECONNRESET after an abort, and otherwise EPIPE.
 func (c *conn) asTCP(op string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):
@@ -305,15 +307,15 @@ func (c *conn) wrap(op string, err error) error {
 }
 
 // SetLinger with 0 makes Close abort the connection, so that the other end gets
-// ECONNRESET. It has the name of the method of *net.TCPConn, so that the same code
-// resets both.
+// ECONNRESET. It has the name of the method of *net.TCPConn, so that the same code resets
+// both types.
 func (c *conn) SetLinger(seconds int) error {
 	c.abort.Store(seconds == 0)
 	return nil
 }
 
-// Close ends both directions. The reset is marked before the pipe closes, so that the
-// other end sees it when the close wakes that end.
+// Close ends both directions. It sets reset before it closes the pipe, so that the other
+// end sees reset when the close wakes it.
 func (c *conn) Close() error {
 	if c.closed.Swap(true) {
 		return c.wrap("close", net.ErrClosed)

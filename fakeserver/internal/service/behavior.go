@@ -11,14 +11,15 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Behavior is what the service does where the interface is silent: the answers to the
-// questions of package decisions, which has them in words and with the fake's own
-// answers. The tag of a field is the ID of its question. The zero value is of no use.
+// Behavior says what the service does where the interface is silent. It has an answer to
+// each question of package decisions, which also has the words of the questions and the
+// fake's own answers. The tag of a field is the ID of its question. The zero value cannot
+// be used.
 //
 // A Behavior does not change once a State uses it, so States and goroutines may share
 // one.
 type Behavior struct {
-	// What answers hold: names, forms and words.
+	// The contents of answers: names, forms and words.
 	Status          StatusValues      `json:"status"`
 	ErrorNames      map[string]string `json:"error_names"` // by the fake's own names
 	Reason          bool              `json:"reason"`      // a 400 says in reason what is wrong
@@ -35,7 +36,7 @@ type Behavior struct {
 	ClearNothing      int `json:"clear_nothing"`
 	BYOKCleared       int `json:"byok_cleared"`
 
-	// Which of two flaws of one call is answered, where a call has both.
+	// Which of two flaws is answered if a call has both.
 	PathBeforeKey         bool `json:"path_before_key"`             // 404 for an unknown path before 401
 	BodyBeforeAgent       bool `json:"body_before_agent"`           // 400 before 404
 	BodyBeforeOperation   bool `json:"body_before_operation_limit"` // 400 before the 429 of a limit on operations
@@ -44,8 +45,8 @@ type Behavior struct {
 	PermissionBeforeBody  bool `json:"permission_before_body"`      // 403 before 400
 	StoreDownFirst        bool `json:"store_down_first"`            // 503 before 409
 
-	// Bodies: what is accepted although section 2 does not list it, and how lengths are
-	// counted.
+	// Bodies: what the service accepts although section 2 does not list it, and how it
+	// counts lengths.
 	AcceptsUnknown    bool   `json:"unknown_members"`
 	AcceptsNull       bool   `json:"null_members"`
 	AcceptsDuplicates bool   `json:"duplicate_members"`
@@ -55,20 +56,21 @@ type Behavior struct {
 	LengthUnit        string `json:"length_unit"`
 	MetadataCap       int    `json:"metadata_cap"`
 
-	// What an operation does beyond its answer, and what calls spend.
+	// The effects of an operation besides its answer, and the limits that calls spend.
 	CreationStoresKey  bool          `json:"creation_stores_key"`      // llm.api_key is stored for the API key
 	OperationsSpend    bool          `json:"refused_operations_spend"` // a wrong body spends the limit of its operation
 	RequestsSpend      RequestsSpend `json:"refused_requests_spend"`
 	Windows            string        `json:"windows"`        // how calls are counted
-	ExactRetryAfter    bool          `json:"retry_after"`    // after exactly that wait a call passes; or else the wait is a second too short
-	NamesTheLastToOpen bool          `json:"several_limits"` // a 429 names the limit that opens last; or else the first in interface 8.1
+	ExactRetryAfter    bool          `json:"retry_after"`    // a call passes after exactly that wait; false: the wait is a second too short
+	NamesTheLastToOpen bool          `json:"several_limits"` // a 429 names the limit that opens last; false: the first in interface 8.1
 }
 
-// RequestsSpend says which calls spend the limits on requests although they are refused,
-// by the status of the refusal, or although their endpoint lists no 429.
+// RequestsSpend says which refused calls spend the limits on requests, by the status of
+// the refusal. Unlimited says whether calls of endpoints that list no 429 spend these
+// limits too.
 type RequestsSpend struct {
 	BadRequest        bool `json:"400"`
-	Unauthorized      bool `json:"401"` // they spend the limit per address only
+	Unauthorized      bool `json:"401"` // these calls spend the limit per address only
 	NotFound          bool `json:"404"`
 	BYOKNotConfigured bool `json:"409"`
 	Unlimited         bool `json:"status"` // calls of endpoints that list no 429: GET /v1/status, and reading and clearing BYOK
@@ -82,18 +84,19 @@ type StatusValues struct {
 }
 
 // IsBucket reports whether an answer to the question windows is a token bucket:
-// WindowsBucket, or one with a size for limits per minute, such as "token bucket of 10".
+// WindowsBucket, or a bucket with a size for limits per minute, such as "token bucket of
+// 10".
 func IsBucket(windows string) bool { return windows == decisions.WindowsBucket || burstOf(windows) > 0 }
 
-// burstOf returns how many calls a bucket saves up; 0 means as many as the limit has. A
-// number with a leading zero or a sign makes no bucket, so that each bucket has one name.
+// burstOf returns how many calls a bucket saves up; 0 means the limit's maximum. A number
+// with a leading zero or a sign makes no bucket, so that each bucket has one name.
 func burstOf(windows string) int {
 	n, isBucket := strings.CutPrefix(windows, decisions.WindowsBucket+" of ")
 	if !isBucket {
 		return 0
 	}
 	burst, _ := strconv.Atoi(n)
-	if burst < 1 || strconv.Itoa(burst) != n { // such as 010
+	if burst < 1 || strconv.Itoa(burst) != n { // such as "010"
 		return 0
 	}
 	return burst
@@ -103,12 +106,12 @@ func burstOf(windows string) int {
 const carriedOut = 200
 
 // ErrorName returns the error member of a body: the name that Behavior has for one of the
-// fake's own codes. A script may ask for any other code, which is not changed.
+// fake's own codes. It returns any other code, which a script may ask for, unchanged.
 func (b *Behavior) ErrorName(code string) string { return cmp.Or(b.ErrorNames[code], code) }
 
 // LimitName returns the limit_key of a 429 (interface 7), whose values the interface does
-// not list; "" for no limit. Two limits may have one name: a real service may not tell
-// them apart.
+// not list; "" for no limit. Two limits may have the same name, because a real service
+// may not distinguish them.
 func (b *Behavior) LimitName(limit spec.LimitKey) string {
 	switch limit {
 	case spec.WarmUpKeyHour:
@@ -119,8 +122,8 @@ func (b *Behavior) LimitName(limit spec.LimitKey) string {
 	return b.OtherLimitNames[string(limit)]
 }
 
-// Length returns how long a text is for the bounds of interface 8.4, which speaks of
-// characters without saying which.
+// Length returns the length of a text for the bounds of interface 8.4. The interface does
+// not say what a character is.
 func (b *Behavior) Length(text string) int {
 	switch b.LengthUnit {
 	case decisions.UnitBytes:
@@ -132,8 +135,8 @@ func (b *Behavior) Length(text string) int {
 }
 
 // limitComesBefore reports whether a spent limit on requests refuses a call before its
-// flaw does. Only a wrong body and a missing permission have a decision; before any
-// other flaw the limit comes first.
+// flaw does. There is a decision only for a wrong body and for a missing permission. The
+// limit comes before any other flaw.
 func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
 	switch flaw.Status {
 	case Kinds[BadRequest].Status:
@@ -144,8 +147,9 @@ func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
 	return true
 }
 
-// spendsDespite reports whether a call with a flaw spends a request all the same. The
-// decision asks about four statuses; a call that is refused with any other spends one.
+// spendsDespite reports whether a call with a flaw still spends a request. There is a
+// decision for four statuses. A call that is refused with another status spends a
+// request.
 func (b *Behavior) spendsDespite(flaw *Refusal) bool {
 	switch flaw.Status {
 	case Kinds[BadRequest].Status:

@@ -9,41 +9,39 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Window is what was counted against one limit, in the form that a state file keeps.
-// CountedBy is Behavior.Windows of the fake that counted; "" before the first call. A
-// token bucket uses Full, every other way of counting Calls and Used.
+// Window holds the calls that were counted against one limit, in the form that a state
+// file keeps. CountedBy is Behavior.Windows of the fake that counted; "" before the first
+// call. A token bucket uses Full. Every other way of counting uses Calls and Used.
 type Window struct {
 	CountedBy      string    `json:"kind,omitempty"`
-	Calls          []Tally   `json:"calls,omitempty"`     // oldest first; of a window that starts at one time, all have that time
+	Calls          []Tally   `json:"calls,omitempty"`     // oldest first; if the window has a start, all have the time of the start
 	Used           int       `json:"used,omitempty"`      // the sum of Calls
 	Full           time.Time `json:"full,omitzero"`       // when a bucket is full again
-	ExhaustedUntil time.Time `json:"shut_until,omitzero"` // until when Exhaust keeps the limit closed
+	ExhaustedUntil time.Time `json:"shut_until,omitzero"` // Exhaust keeps the limit closed until this time
 }
 
-// Tally is how many calls were counted at a time. For a window that starts at one time
-// there is one Tally however many calls it counts, so memory grows with the limit only
-// for a sliding window.
+// Tally says how many calls were counted at a time. A window with a start needs one Tally
+// for any number of calls, so memory grows with the limit only for a sliding window.
 type Tally struct {
 	At    time.Time `json:"at"`
 	Calls int       `json:"calls"`
 }
 
-// limit is one limit as it applies to one key: what it allows, and what was used of it.
-// State.limit makes it for one call. Its methods change the Usage that it points to, and
-// their results depend only on what it holds and on the arguments.
+// limit is one limit as it applies to one key: its maximum, and the calls that count.
+// State.limit makes it for one call. Its methods change the Usage that it points to.
+// Their results depend only on its fields and on their arguments.
 type limit struct {
-	// counting is Behavior.Windows. bucket and burst are read from it, once for all
-	// limits.
+	// counting is Behavior.Windows. bucket and burst are parsed from it once for all limits.
 	counting string
 	bucket   bool
-	burst    int // of a bucket for a minute; 0 means max
+	burst    int // the size of a bucket for a minute; 0 means max
 	// length is from the row of spec.Limits, max from the key's plan or WithLimit.
 	length time.Duration
 	max    int
 
-	*Window                  // what this limit has counted, in usage
+	*Window                  // this limit's window in usage
 	usage          *Usage    // of the key, or of the address for a limit per address
-	exhaustedUntil time.Time // until when Exhaust keeps the limit closed for the key
+	exhaustedUntil time.Time // Exhaust keeps the limit closed for the key until this time
 }
 
 // perCall returns the time in which a bucket gains one call. It is never 0, however high
@@ -51,8 +49,8 @@ type limit struct {
 func (l limit) perCall() time.Duration { return max(1, l.length/time.Duration(l.max)) }
 
 // headStart returns how far Full may be ahead of the clock: the time in which an empty
-// bucket fills. Only limits per minute have the size that "token bucket of 10" names: with
-// it for the day too, the eleventh call would wait for 87 s.
+// bucket fills. The size that "token bucket of 10" names is only for limits per minute.
+// If the limit per day had the same size, the eleventh call would wait for 87 s.
 func (l limit) headStart() time.Duration {
 	calls := l.max
 	if l.length <= time.Minute {
@@ -61,8 +59,8 @@ func (l limit) headStart() time.Duration {
 	return time.Duration(calls) * l.perCall()
 }
 
-// dropExpired forgets the calls that no longer count. A weighted window also needs the
-// calls of the window before, so it keeps a call for two lengths.
+// dropExpired removes the calls that no longer count. A weighted window also needs the
+// calls of the window before, so dropExpired keeps its calls for two lengths.
 func (l limit) dropExpired(now time.Time) {
 	counts := l.length
 	if l.counting == decisions.WindowsWeighted {
@@ -74,12 +72,12 @@ func (l limit) dropExpired(now time.Time) {
 	}
 }
 
-// count counts a call that passes now; refuseOrSpend counts no call that it refuses. If
-// the calls before were counted in another way, by the fake that wrote a state file, the
-// count starts anew.
+// count counts a call that passes now. refuseOrSpend does not count a call that it
+// refuses. If the fake that wrote a state file counted calls in another way, the count
+// starts from zero.
 //
-// A bucket is one time, Full: each call moves it later by perCall. The bucket is empty
-// when Full is headStart after now, and full when Full has passed.
+// The state of a bucket is a single time, Full. Each call moves Full later by perCall.
+// The bucket is empty when Full is headStart after now, and full when Full has passed.
 func (l limit) count(now time.Time) {
 	if now.After(l.usage.Last) {
 		l.usage.Last = now
@@ -105,7 +103,8 @@ func (l limit) count(now time.Time) {
 	case l.counting == decisions.WindowsFixed && last >= 0:
 		at = l.Calls[0].At
 	}
-	// Calls may be counted in another order than they read the clock.
+	// Concurrent calls may be counted in another order than the one in which they read the
+	// clock.
 	if last >= 0 && !at.After(l.Calls[last].At) {
 		l.Calls[last].Calls++
 		return
@@ -121,7 +120,7 @@ func (l limit) opens(now time.Time) time.Time {
 	l.dropExpired(now)
 	opens, left := now, l.Used
 	switch {
-	case l.CountedBy != l.counting: // nothing was counted yet
+	case l.CountedBy != l.counting: // no call was counted in this way yet
 	case l.bucket:
 		opens = l.Full.Add(l.perCall() - l.headStart())
 	case l.counting == decisions.WindowsWeighted:
@@ -146,16 +145,16 @@ func (l limit) weightedOpens(now time.Time) time.Time {
 	start := now.Truncate(l.length)
 	before := l.callsBefore(start)
 	present := l.Used - before
-	if present >= l.max { // it opens in the next window, for which these are the calls before
+	if present >= l.max { // the limit opens in the next window, where these calls are the calls of the window before
 		start, before, present = start.Add(l.length), present, 0
 	}
 	room := l.max - 1 - present
 	if before <= room {
 		return start
 	}
-	// Until the share of the window that has passed, before*(1-share) + present stays
-	// above max-1; then there is room for one call.
-	share := 1 - float64(room)/float64(before) // of the window that has to pass
+	// There is room for one call when before*(1-share) + present has fallen to max-1, where
+	// share is the share of the window that has passed.
+	share := 1 - float64(room)/float64(before) // the share of the window that has to pass
 	return start.Add(time.Duration(math.Ceil(share * float64(l.length))))
 }
 
@@ -184,7 +183,7 @@ func (l limit) used(now time.Time) int {
 	}
 	start := now.Truncate(l.length)
 	before := l.callsBefore(start)
-	// left is the share of the window before that the last length still covers.
+	// left is the share of the previous window that still lies within the last length.
 	left := 1 - float64(now.Sub(start))/float64(l.length)
 	return l.Used - before + int(math.Ceil(float64(before)*left-rounding))
 }
@@ -193,8 +192,9 @@ func (l limit) used(now time.Time) int {
 // count of exactly 60 might be rounded up to 61.
 const rounding = 1e-6
 
-// Usage is what one API key, or one client address, has used of each limit. A key uses
-// nothing of the limits per address, and an address nothing of those per key.
+// Usage holds the calls of one API key, or of one client address, that count against each
+// limit. The Usage of a key has no calls for limits per address, and the Usage of an
+// address none for limits per key.
 //
 // Last shows when a Usage comes from another clock: see usageIfSameClock.
 type Usage struct {
@@ -205,9 +205,10 @@ type Usage struct {
 // The longest windows of the limits of a key, and of an address (interface 8.1).
 const longestKeyWindow, longestAddressWindow = spec.Day, time.Minute
 
-// usageIfSameClock returns u, or an empty Usage if u is nil or comes from another clock: its
-// newest call is later than now by more than the longest window. A bubble starts in the
-// year 2000, and a test does not set its clock back by more.
+// usageIfSameClock returns u, or an empty Usage if u is nil or comes from another clock.
+// The clock is another one if the newest call is later than now by more than the longest
+// window: a synctest bubble starts in the year 2000, and a test does not set its clock
+// back that far.
 func usageIfSameClock(u *Usage, now time.Time, longest time.Duration) *Usage {
 	if u == nil || u.Last.After(now.Add(longest)) {
 		return new(Usage)

@@ -10,13 +10,12 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Kind is why a call is refused. Several kinds share a status: a key that is unknown
-// and one that is revoked are both 401, and a client cannot tell them apart (interface
-// 5.4).
+// Kind says why a call is refused. Several kinds share a status: an unknown key and a
+// revoked key are both 401, and a client cannot tell them apart (interface 5.4).
 type Kind int
 
 // The kinds, in the order of interface 7. The zero Kind is for an answer that a test
-// injects: its row of Kinds is empty.
+// injects. Its row in Kinds is empty.
 const (
 	BadRequest Kind = iota + 1
 	NoToken
@@ -31,18 +30,18 @@ const (
 	BYOKNotConfigured
 	RateLimited
 	BYOKUnavailable
-	Scripted // a ReplyFunc asked for it
+	Scripted // a ReplyFunc asked for the refusal
 )
 
-// Kinds has a row for each kind of refusal: what the client is answered, and what the
-// author of a test reads. Interface 7 shows the error identifier rate_limited; the fake
+// Kinds has a row for each kind of refusal: the answer for the client, and the sentence
+// for the author of a test. Interface 7 shows the error identifier rate_limited; the fake
 // chose the others.
 var Kinds = [...]struct {
 	Status int
 	Code   string // the error of the body, unless Behavior has another name
-	Reason string // the reason of the body; "" where Refusal.Broken says it
-	// Why is for the author of a test, with KEY for the label of the key; "" where
-	// the facts or the reason say it.
+	Reason string // the reason of the body; "" if Refusal.Broken has it
+	// Why is the sentence for the author of a test, with KEY in place of the key's label; ""
+	// if the facts or the reason are enough.
 	Why string
 }{
 	// Columns: status, error identifier, reason for the client, sentence for the
@@ -63,7 +62,8 @@ var Kinds = [...]struct {
 	Scripted:          {0, "", "", "a ReplyFunc answered with this status"},
 }
 
-// CodeOf returns the error identifier of the refusals with a status, which all share one.
+// CodeOf returns the error identifier of the refusals with a status. All refusals with
+// one status share an identifier.
 func CodeOf(status int) string {
 	for _, kind := range Kinds {
 		if kind.Status == status {
@@ -73,25 +73,25 @@ func CodeOf(status int) string {
 	return ""
 }
 
-// Refusal is the decision not to carry out a call, and the facts that led to it. What it
-// says to the client, and to the author of a test, is not decided here: package wire
-// words both. The client gets Status, Code, Limit, Wait, Allow, and the reason that
-// Field and Broken make; everything below is for Call.Why.
+// Refusal is the decision not to carry out a call, and the facts that led to it. Package
+// wire writes the sentences for the client and for the author of a test. The client gets
+// Status, Code, Limit, Wait, Allow, and the reason that Field and Broken make. Everything
+// below is for Call.Why.
 type Refusal struct {
 	Kind Kind
-	// Status is that of Kind, except for a refusal about BYOK whose endpoint does not list
-	// it (interface 4), or for which Behavior has another. What the call spends follows
-	// from Status.
+	// Status is the status of Kind. There are two exceptions: a refusal about BYOK at an
+	// endpoint that does not list that status (interface 4), and a refusal for which
+	// Behavior has another status. Status also decides what the call spends.
 	Status int
-	// Code is the error member of the body: what happened, whatever the Status.
+	// Code is the error member of the body. It says what happened, whatever the Status.
 	Code string
 	// Field is the member that a 400, 409 or 503 is about, such as llm.mode.
 	Field string
-	// Broken is the rule that the call breaks, in words without a value of it; of a
-	// script, its reason.
+	// Broken says in words, without a value of the call, which rule the call breaks. For a
+	// refusal of a script it is the script's reason.
 	Broken string
-	// UnknownMember is the path of a member that Field, the object around it, does not
-	// have. Only a 400 has one.
+	// UnknownMember is the path of an unknown member of the object Field. Only a 400 has
+	// one.
 	UnknownMember string
 	// Limit is the limit that a 429 names, and Wait its Retry-After, in seconds.
 	Limit spec.LimitKey
@@ -99,18 +99,18 @@ type Refusal struct {
 	// Allow are the methods that the path takes, for a 405.
 	Allow string
 
-	// Facts of which the client sees nothing.
+	// Facts that the client does not see.
 	Key    string     // the label of the call's key
-	IP     netip.Addr // whose limit it is, if it is one per address
+	IP     netip.Addr // the address whose limit refuses, for a limit per address
 	Owner  string     // the label of the key that the agent belongs to
 	Since  time.Time  // when the key was revoked, or BYOK was cleared
 	State  LimitState // of the limit that refuses
-	Length int        // of a text that is too long, in the unit of Behavior
+	Length int        // length of a text that is too long, in the unit of Behavior
 	Max    int        // allowed length
 }
 
 // Refuse makes a refusal of a kind, with its usual status and error identifier. The
-// facts are for the caller to add.
+// caller adds the facts.
 func Refuse(kind Kind) *Refusal {
 	return &Refusal{Kind: kind, Status: Kinds[kind].Status, Code: Kinds[kind].Code}
 }
@@ -123,9 +123,9 @@ func BadField(field, broken string) *Refusal {
 	return r
 }
 
-// RefuseByScript makes the refusal that a script asks for in place of a reply. For a status
-// that interface 4.8 does not list it is a 500: a client must not learn to handle what the
-// service never sends. code and reason may be empty.
+// RefuseByScript makes the refusal that a script asks for in place of a reply. A status
+// that interface 4.8 does not list becomes a 500, because a client must not learn to
+// handle an answer that the service never sends. code and reason may be empty.
 func RefuseByScript(status int, code, reason string) *Refusal {
 	r := &Refusal{Kind: Scripted, Status: status, Code: cmp.Or(code, CodeOf(status), "internal_server_error"), Broken: reason}
 	switch {
@@ -142,6 +142,6 @@ func RefuseByScript(status int, code, reason string) *Refusal {
 type LimitState struct {
 	Limit     spec.LimitKey
 	Max, Used int
-	Opens     time.Time // when the next call passes; zero where one passes now
-	Exhausted bool      // by Exhaust, until Opens or earlier
+	Opens     time.Time // when the next call passes; zero if a call passes now
+	Exhausted bool      // Exhaust closed the limit, until Opens or earlier
 }

@@ -9,13 +9,14 @@
 //   - refuseOrSpend is section 8: it counts the call, or refuses it with 429.
 //   - The function of the endpoint changes the State and returns what the reply says.
 //
-// The files: service.go has the calls, state.go what is kept between them, limits.go
-// how calls are counted, refusal.go why a call is refused, and behavior.go what the
-// document leaves open.
+// The files: service.go carries out calls, state.go holds the State, limits.go counts
+// calls, refusal.go lists the reasons for a refusal, and behavior.go has the decisions
+// that the document leaves open.
 //
-// A Refusal has the status of the interface, and the types that a file holds have JSON
-// tags. The caller does everything else about HTTP and JSON, holds the lock, reads the
-// clock, and makes one call at a time. A test fails if this package imports any of that.
+// A Refusal has an HTTP status, and the types of a state file have JSON tags. The caller
+// does everything else about HTTP and JSON. It also holds the lock, reads the clock, and
+// makes one call at a time. A test fails if this package imports the packages for these
+// tasks.
 package service
 
 import (
@@ -28,11 +29,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Request is a call as the service sees it. Package wire has read its bytes and checked
-// what can be checked without a State; where something is wrong, Unrouted or Malformed
-// says which, and Do decides whether another refusal comes first.
+// Request is a call as the service sees it. Package wire has read its bytes and made the
+// checks that need no State. If a check failed, Unrouted or Malformed has the refusal,
+// and Do decides whether another refusal comes first.
 type Request struct {
-	Endpoint  *spec.Endpoint // nil where no endpoint has the path and method: Unrouted says why
+	Endpoint  *spec.Endpoint // nil if no endpoint has the path and method; Unrouted says why
 	Unrouted  *Refusal       // 404 or 405
 	Malformed *Refusal       // 400: what is wrong with the body
 	Token     Digest         // of the bearer token; the zero Digest without one
@@ -42,32 +43,32 @@ type Request struct {
 	TraceID   string
 }
 
-// Fields are the values of a body, by field. A free object is compact JSON. A field
-// that the body does not have, or has as an accepted null, is not in the map.
+// Fields are the values of a body, by field. The value of a free object is compact JSON.
+// A field that is missing from the body, or is an accepted null, is not in the map.
 type Fields map[*spec.Field]string
 
-// Answer is what the service decided: a Refusal, or what the endpoint returns. Package wire
-// makes JSON of it. Message.Agent is the stored agent, which later calls change: it must be
-// read under the caller's lock. Nothing else in an Answer changes any more.
+// Answer is the service's decision: a Refusal, or the result of the endpoint. Package
+// wire turns it into JSON. Message.Agent is the stored agent, which later calls change,
+// so the caller must read it under the lock. Nothing else in an Answer changes later.
 type Answer struct {
-	Refusal *Refusal     // nil for a call that succeeded; its values are then in the fields below
+	Refusal *Refusal     // nil if the call succeeded; then the fields below have the result
 	Status  StatusValues // 4.1
-	Mode    string       // 4.2: in which the gateway is warm
+	Mode    string       // 4.2: the mode in which the gateway is warm
 	BYOK    *BYOK        // 4.3 and 4.4; nil when none is set
 	Agent   Agent        // 4.6, 4.7 and 4.9: a copy as of this call
 	Message *Message     // 4.8: the caller adds the reply
-	// TwoClocks is set where a key was used under two clocks: its last call came more than
-	// a day later. Its limits then start afresh.
+	// TwoClocks is set if a key was used under two clocks: its last call has a time more
+	// than a day after this call. The limits of the key then start from zero.
 	TwoClocks bool
 }
 
-// row has what only the service knows of an endpoint. Package spec has a row with the rest,
-// which the client reads too.
+// row has the parts of an endpoint that only the service needs. Package spec has the
+// other parts, which the client reads too.
 type row struct {
-	// act carries out a call that no check refused and that no limit holds back.
+	// act carries out a call that no check and no limit has refused.
 	act func(*call) Answer
-	// checks are made in this order, after 404, 405, 401 and 402. The first that fails
-	// decides which flaw the call has.
+	// checks are made in this order, after 404, 405, 401 and 402. The first check that fails
+	// is the flaw of the call.
 	checks []check
 }
 
@@ -91,7 +92,7 @@ func rowsOf(b *Behavior) map[*spec.Endpoint]row {
 	}
 }
 
-// ordered returns two checks in the order in which they stand, or else the second one first.
+// ordered returns two checks in the given order, or in reverse if asTheyStand is false.
 func ordered(asTheyStand bool, checks ...check) []check {
 	if !asTheyStand {
 		slices.Reverse(checks)
@@ -99,8 +100,8 @@ func ordered(asTheyStand bool, checks ...check) []check {
 	return checks
 }
 
-// call is a request, the time at which it came, and what Do has found out about it so far:
-// the fields from key on are empty until the step that their comment names.
+// call is a request, the time at which it came, and the findings of Do so far. The fields
+// from key on are empty until the step that their comment names.
 type call struct {
 	state *State
 	req   *Request
@@ -111,13 +112,13 @@ type call struct {
 	twoClocks bool // after refuseOrSpend
 }
 
-// Do decides and carries out a call: it looks at the key and the plan, makes the checks
-// of the endpoint, spends the limits, and acts.
+// Do decides and carries out a call: it checks the key and the plan, makes the checks of
+// the endpoint, spends the limits, and acts.
 //
-// A check only finds the flaw of a call. Whether the flaw or a limit is answered, and
-// what a flawed call spends, is decided in refuseOrSpend, so that each order of checks
-// that a real service may have is one setting of Behavior. Without a valid key there is
-// no key to count for, so such a call is refused before that.
+// A check only finds the flaw of a call. refuseOrSpend decides whether the call is
+// refused for the flaw or for a limit, and what a call with a flaw spends. So each order
+// of checks that a real service may have is one setting of Behavior. A call without a
+// valid key is refused before that, because there is no key to count for.
 func (s *State) Do(now time.Time, req *Request) Answer {
 	c := &call{state: s, req: req, now: now}
 	if refusal := c.authenticate(); refusal != nil {
@@ -139,8 +140,8 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 }
 
 // countKeyless counts a call without a valid key, if Behavior says so. Only the limit
-// ip_minute can count it. No limit refuses such a call: the interface does not say that
-// 429 may come before 401.
+// ip_minute can count it. No limit refuses such a call, because the interface does not
+// say that 429 may come before 401.
 func (c *call) countKeyless(refusal *Refusal) {
 	invalid := refusal.Kind == NoToken || refusal.Kind == UnknownKey || refusal.Kind == RevokedKey
 	if !invalid || !c.state.behavior.spendsDespite(refusal) {
@@ -153,10 +154,9 @@ func (c *call) countKeyless(refusal *Refusal) {
 	c.state.limit(spec.LimitIndex(spec.IPMinute), nobody, usage).count(c.now)
 }
 
-// authenticate makes the checks of interface 5, which answer 401 and 402. A path or method
-// that no endpoint has is refused here too, since Behavior decides whether that comes
-// before the key. It notes the caller's address at the key, which the control interface
-// shows.
+// authenticate makes the checks of interface 5, which answer 401 and 402. It also refuses
+// a path or method that no endpoint has, since Behavior decides whether this check comes
+// before the key. It stores the caller's address in the key, for the control interface.
 func (c *call) authenticate() *Refusal {
 	c.key = c.state.byDigest[c.req.Token]
 	switch {
@@ -180,8 +180,8 @@ func (c *call) authenticate() *Refusal {
 	return nil
 }
 
-// check is one check of an endpoint. It returns the refusal that it asks for, and nil if
-// the call passes or the check does not apply.
+// check is one check of an endpoint. It returns a refusal; nil if the call passes or the
+// check does not apply.
 type check func(*call) *Refusal
 
 // wellFormed returns the 400 for a body that breaks section 2 or 8.4.
@@ -196,8 +196,8 @@ func fromDashboard(c *call) *Refusal {
 	return c.refuse(NotDashboard)
 }
 
-// byokMember returns the member by which the call uses BYOK: a provider key, or else a mode
-// that is byok; nil if it has none.
+// byokMember returns the member with which the call uses BYOK: a provider key, or else a
+// mode that is byok; nil if the call does not use BYOK.
 func (c *call) byokMember() *spec.Field {
 	for _, member := range []*spec.Field{spec.BYOKAPIKey, spec.LLMAPIKey, spec.WarmUpMode, spec.LLMMode} {
 		if value, has := c.req.Fields[member]; has && (member.Enum == nil || value == spec.ModeBYOK) {
@@ -208,7 +208,7 @@ func (c *call) byokMember() *spec.Field {
 }
 
 // storeAvailable returns the 503 of 4.2 and 4.4. For a creation with llm.api_key, 4.6
-// lists no 503; one that uses the stored key does not notice.
+// lists no 503. A creation that uses the stored key succeeds even if the store is down.
 func storeAvailable(c *call) *Refusal {
 	member := c.byokMember()
 	if !c.state.BYOKDown || member == nil || member == spec.LLMMode {
@@ -217,16 +217,17 @@ func storeAvailable(c *call) *Refusal {
 	return c.refuseBYOK(BYOKUnavailable, member)
 }
 
-// byokStored returns the 409 of 4.2, rule 1 of 4.6, and the refusal of a message to a byok
-// agent whose configuration was cleared, which section 4.8 does not show. A creation that
-// brings its own provider key needs no stored one. For a message the stored key of the
-// agent's owner counts, which need not be the key of the call.
+// byokStored refuses a call that needs a stored provider key if none is stored: with the
+// 409 of 4.2, with rule 1 of 4.6, or for a message to a byok agent whose configuration
+// was cleared, which section 4.8 does not show. A creation with llm.api_key needs no
+// stored provider key. For a message, the agent's owner must have a stored provider key;
+// the owner may differ from the key of the call.
 func byokStored(c *call) *Refusal {
 	key, member := c.key, c.byokMember()
 	needed := member == spec.WarmUpMode || member == spec.LLMMode
 	if c.agent != nil {
 		member = spec.LLMMode
-		key, _ = c.state.KeyLabeled(c.agent.Owner) // there is one: keys are revoked and never removed
+		key, _ = c.state.KeyLabeled(c.agent.Owner) // always found, because keys are revoked and never removed
 		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.behavior.BYOKCleared != carriedOut
 	}
 	if !needed || key.BYOK != nil {
@@ -247,8 +248,8 @@ func (c *call) refuse(kind Kind) *Refusal {
 	return r
 }
 
-// refuseBYOK makes a refusal with the usual status of its kind if the endpoint lists that,
-// and with 400 if not. field is the member that needs what is missing.
+// refuseBYOK makes a refusal with the usual status of its kind if the endpoint lists this
+// status, and otherwise with 400. field is the member that needs BYOK.
 func (c *call) refuseBYOK(kind Kind, field *spec.Field) *Refusal {
 	r := c.refuse(kind)
 	r.Field = field.Path
@@ -258,7 +259,7 @@ func (c *call) refuseBYOK(kind Kind, field *spec.Field) *Refusal {
 	return r
 }
 
-// somethingStored refuses to clear BYOK where none is set, if Behavior says so.
+// somethingStored refuses to clear BYOK if none is set and Behavior refuses that.
 func somethingStored(c *call) *Refusal {
 	if c.key.BYOK != nil || c.state.behavior.ClearNothing == carriedOut {
 		return nil
@@ -266,8 +267,8 @@ func somethingStored(c *call) *Refusal {
 	return c.refuse(NothingStored)
 }
 
-// creationFits makes the checks of section 2.3 that are about more than one field's
-// own text: llm.api_key needs llm.provider, and metadata has a cap.
+// creationFits makes the checks of section 2.3 that package wire cannot make for a single
+// field: llm.api_key needs llm.provider, and metadata has a cap.
 func creationFits(c *call) *Refusal {
 	_, hasKey := c.req.Fields[spec.LLMAPIKey]
 	_, hasProvider := c.req.Fields[spec.LLMProvider]
@@ -277,8 +278,8 @@ func creationFits(c *call) *Refusal {
 	return c.state.behavior.CheckMetadata(c.req.Fields[spec.Metadata])
 }
 
-// CheckMetadata returns the 400 for metadata above the cap, whose value section 2.3 does
-// not show.
+// CheckMetadata returns the 400 for metadata above the cap. Section 2.3 does not show the
+// value of the cap.
 func (b *Behavior) CheckMetadata(metadata string) *Refusal {
 	most, length := b.MetadataCap, b.Length(metadata)
 	if length <= most {
@@ -308,11 +309,12 @@ func agentFound(c *call) *Refusal {
 // and costs no allocation.
 type limitSet [spec.LimitCount]bool
 
-// limitsFor says which limits may refuse a call, and which it spends. Without a flaw
-// these are the limits on what the endpoint counts as in its row of spec, and on BYOK
-// sets with llm.api_key (interface 4.6, rule 2). By the fake's own decisions a call
-// with a flaw spends the limits on requests alone. An endpoint that lists no 429 in
-// section 4 (GET /v1/status, and reading and clearing BYOK) is never refused for a limit.
+// limitsFor returns the limits that may refuse a call, and the limits that the call
+// spends. Without a flaw these are the limits that the endpoint's row in spec names, and
+// with llm.api_key the limit on BYOK sets (interface 4.6, rule 2). By the fake's own
+// decisions, a call with a flaw spends only the limits on requests. An endpoint that
+// lists no 429 in section 4 (GET /v1/status, and reading and clearing BYOK) is never
+// refused for a limit.
 func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 	behavior, e := c.state.behavior, c.req.Endpoint
 	_, setsBYOK := c.req.Fields[spec.LLMAPIKey]
@@ -320,16 +322,16 @@ func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 	badBody := flaw != nil && flaw.Status == Kinds[BadRequest].Status
 	for i, l := range spec.Limits {
 		switch {
-		// The endpoint lists no 429. One decision, "status", says for all three such
-		// endpoints whether they spend all the same.
+		// The endpoint lists no 429. One decision, "status", says for all three such endpoints
+		// whether their calls spend the limit.
 		case l.Counts == spec.Requests && !limited:
 			spends[i] = behavior.RequestsSpend.Unlimited
-		// Every other call is a request, and its flaw decides what that means.
+		// For every other call, its flaw decides whether it counts as a request.
 		case l.Counts == spec.Requests:
 			mayRefuse[i] = succeeds || behavior.limitComesBefore(flaw)
 			spends[i] = succeeds || behavior.spendsDespite(flaw)
-		// A creation, a warm-up or a BYOK set. Only a wrong body of it may count: what
-		// a key may not do, or what is missing, was no operation.
+		// A creation, a warm-up or a BYOK set. Of the flaws, only a wrong body may count:
+		// without permission or agent, or with something else missing, there was no operation.
 		case e.Counts(l.Counts, setsBYOK):
 			mayRefuse[i] = succeeds || badBody && !behavior.BodyBeforeOperation
 			spends[i] = succeeds || badBody && behavior.OperationsSpend
@@ -338,18 +340,19 @@ func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 	return mayRefuse, spends
 }
 
-// refuseOrSpend counts a call against the limits that it spends, and returns the flaw.
-// If a limit refuses the call, it counts nothing and returns the 429. It looks at the
-// limits of the operation even when one on requests refuses: by default, the same call
+// refuseOrSpend counts a call against the limits that it spends, and returns the flaw. If
+// a limit refuses the call, it counts nothing and returns the 429. It checks the limits
+// of the operation even if a limit on requests refuses, so that by default the same call
 // passes after the wait that the 429 names.
 func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
 	mayRefuse, spends := c.limitsFor(flaw)
 	if mayRefuse == (limitSet{}) && spends == (limitSet{}) {
 		return flaw
 	}
-	// A synctest bubble starts in the year 2000. Without this a key that was used outside
-	// would have to wait 26 years there. The caller reports that for a key (TwoClocks); an
-	// address starts afresh in silence, since bubbles and the outside may share one.
+	// A synctest bubble starts in the year 2000. Without usageIfSameClock, a key that was
+	// used outside would have to wait 26 years there. The caller reports two clocks of a key
+	// (TwoClocks). An address starts from zero without a report, since bubbles and the
+	// outside may share an address.
 	usage, ip := usageIfSameClock(c.key.Usage, c.now, longestKeyWindow), usageIfSameClock(c.state.ips[c.req.IP], c.now, longestAddressWindow)
 	c.twoClocks = usage != c.key.Usage
 	c.key.Usage, c.state.ips[c.req.IP] = usage, ip
@@ -364,10 +367,11 @@ func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
 	return flaw
 }
 
-// refusedByLimit returns the 429 for an exhausted limit, and nil if none is exhausted.
-// Behavior says which: the one that opens last, as by default, or the first in the
-// order of interface 8.1, which also decides between two that open at the same time.
-// Retry-After is the wait for that limit, in whole seconds (interface 7), rounded up.
+// refusedByLimit returns the 429 for an exhausted limit; nil if none is exhausted.
+// Behavior decides between several limits: by default the limit that opens last, or else
+// the first in the order of interface 8.1. That order also decides between two limits
+// that open at the same time. Retry-After is the wait for that limit, in whole seconds
+// (interface 7), rounded up.
 func (c *call) refusedByLimit(mayRefuse limitSet, ip *Usage) *Refusal {
 	named, latest := -1, c.now
 	for i, may := range mayRefuse {
@@ -397,25 +401,25 @@ func (c *call) refusedByLimit(mayRefuse limitSet, ip *Usage) *Refusal {
 // status carries out interface 4.1. It reads nothing of the state.
 func (c *call) status() Answer { return Answer{Status: c.state.behavior.Status} }
 
-// warmUp carries out interface 4.2. From now on the first message of the key has no cold
-// start. Warming up a key that is warm succeeds too.
+// warmUp carries out interface 4.2. After that the first message of the key has no cold
+// start. Warming up a warm key succeeds too.
 func (c *call) warmUp() Answer {
 	c.key.Warm = true
 	return Answer{Mode: cmp.Or(c.req.Fields[spec.WarmUpMode], spec.ModeHosted)}
 }
 
-// getBYOK carries out interface 4.3. Reading does not need the store to be available: 503
-// is not listed for it.
+// getBYOK carries out interface 4.3. It works while the store is down, because section
+// 4.3 lists no 503.
 func (c *call) getBYOK() Answer { return Answer{BYOK: c.key.BYOK} }
 
-// setBYOK carries out interface 4.4. A key that is stored already is replaced, and the
-// answer is the same as that of reading it.
+// setBYOK carries out interface 4.4. It replaces a stored key. The answer is the same as
+// for reading the configuration.
 func (c *call) setBYOK() Answer {
 	c.key.BYOK = c.newBYOK(spec.BYOKAPIKey, spec.BYOKProvider, spec.BYOKBaseURL, spec.BYOKModel, spec.BYOKLabel)
 	return c.getBYOK()
 }
 
-// clearBYOK carries out interface 4.5. Clearing succeeds when nothing is set, unless
+// clearBYOK carries out interface 4.5. It succeeds even if nothing is set, unless
 // Behavior says otherwise.
 func (c *call) clearBYOK() Answer {
 	if c.key.BYOK != nil {
@@ -425,8 +429,8 @@ func (c *call) clearBYOK() Answer {
 	return Answer{}
 }
 
-// newBYOK encrypts the provider key of a body. PUT /v1/byok and agent creation name
-// the fields that describe it differently.
+// newBYOK encrypts the provider key of a body. PUT /v1/byok and agent creation have
+// different names for the fields, so the caller passes the fields.
 func (c *call) newBYOK(apiKey, provider, baseURL, model, label *spec.Field) *BYOK {
 	m := c.req.Fields
 	return c.state.Seal(m[apiKey], BYOK{
@@ -435,10 +439,10 @@ func (c *call) newBYOK(apiKey, provider, baseURL, model, label *spec.Field) *BYO
 	})
 }
 
-// createAgent carries out interface 4.6. By the fake's own decision llm.api_key is stored
-// for the API key, as PUT /v1/byok would do it, and every agent with this API key uses it
-// (2.4). By the other decision it serves the new agent alone, and is not kept at all,
-// since no provider is called.
+// createAgent carries out interface 4.6. By the fake's own decision, llm.api_key is
+// stored for the API key, as PUT /v1/byok would do, and every agent of this API key uses
+// it (2.4). By the other decision, llm.api_key is for the new agent alone. Then it is not
+// stored at all, since the fake calls no provider.
 func (c *call) createAgent() Answer {
 	_, setsKey := c.req.Fields[spec.LLMAPIKey]
 	ownKey := setsKey && !c.state.behavior.CreationStoresKey
@@ -451,8 +455,8 @@ func (c *call) createAgent() Answer {
 }
 
 // AgentOf returns an agent with the parameters of a creation (interface 2.3), without
-// identifier, times and owner. AddAgent fills those, and the defaults of what was left
-// out.
+// identifier, times and owner. AddAgent fills these, and the defaults of missing
+// parameters.
 func AgentOf(f Fields) Agent {
 	a := Agent{
 		SystemPrompt: f[spec.SystemPrompt], CustomerRef: f[spec.CustomerRef], Metadata: f[spec.Metadata],
@@ -470,18 +474,18 @@ func AgentOf(f Fields) Agent {
 // getAgent carries out interface 4.7.
 func (c *call) getAgent() Answer { return Answer{Agent: *c.agent} }
 
-// enableSMS carries out interface 4.9. A channel that the agent has already is replaced.
+// enableSMS carries out interface 4.9. It replaces a channel that the agent has already.
 func (c *call) enableSMS() Answer {
 	c.state.openChannel(c.agent, c.req.Fields[spec.SMSChannelMode])
 	c.agent.UpdatedAt = c.now
 	return Answer{Agent: *c.agent}
 }
 
-// Message is a message that was accepted and not answered yet. The caller makes the
-// reply without its lock, since a script may wait, writes it into Exchange, and keeps that
-// with AddExchange.
+// Message is a message that was accepted and not answered yet. The caller makes the reply
+// without its lock, since a script may wait. It writes the reply into Exchange, and adds
+// the Exchange with AddExchange.
 type Message struct {
-	Agent    *Agent   // the stored one, which may change
+	Agent    *Agent   // the stored agent, which may change
 	Exchange Exchange // at first without the reply
 	Cold     bool     // the first message of a key that is not warm: interface 4.2
 }

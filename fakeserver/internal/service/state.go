@@ -19,15 +19,15 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// State is the memory of the service: accounts, agents and what was counted. Two States
-// share only what never changes. A State has no lock: the caller needs one, and may use
-// the pointers that its methods return while it holds that.
+// State is the memory of the service: accounts, agents and counted calls. Two States
+// share only memory that never changes. A State has no lock. The caller must hold a lock
+// around each call, and while it uses a pointer that a method has returned.
 type State struct {
 	behavior  *Behavior              // never changes
 	rows      map[*spec.Endpoint]row // by behavior; never changes
-	template  limit                  // what all limits have in common; State.limit fills in a copy
+	template  limit                  // the fields that all limits share; State.limit completes a copy
 	maxima    [spec.LimitCount]int   // of calls, in the order of spec.Limits; 0 means the plan's
-	exchanges int                    // kept of each conversation, the newest
+	exchanges int                    // how many of the newest are kept of each conversation
 	vault     *vault                 // nil until a provider key is stored
 	keys      []*Key                 // in the order of issue
 	byDigest  map[Digest]*Key
@@ -39,8 +39,8 @@ type State struct {
 }
 
 // New returns the state of a service without keys. maxima are in the order of
-// spec.Limits, and 0 leaves the maximum to the plan of each key. The newest exchanges
-// of each conversation are kept, as many as exchanges says.
+// spec.Limits, and 0 leaves the maximum to the plan of each key. exchanges is how many of
+// the newest exchanges of each conversation are kept.
 func New(behavior *Behavior, maxima [spec.LimitCount]int, exchanges int) *State {
 	return &State{
 		behavior: behavior, rows: rowsOf(behavior), maxima: maxima, exchanges: exchanges,
@@ -49,15 +49,15 @@ func New(behavior *Behavior, maxima [spec.LimitCount]int, exchanges int) *State 
 	}
 }
 
-// Digest identifies an API key without its text, so that the state, which WriteState
-// writes to a file, shows no key.
+// Digest identifies an API key without its text. So the state holds no key, also in the
+// file that WriteState writes.
 type Digest [sha256.Size]byte
 
 // DigestOf computes the digest of a key's text.
 func DigestOf(key string) Digest { return sha256.Sum256([]byte(key)) }
 
-// Key is an account: interface 2.4 and 5 scope everything by API key. Its label is what
-// the fake shows of it, in records and messages; the text of the key is not kept here.
+// Key is an account: interface 2.4 and 5 scope everything by API key. Records and
+// messages show its label. The text of the key is not stored.
 type Key struct {
 	Label     string    `json:"label"` // key_000001
 	Plan      string    `json:"plan"`
@@ -66,7 +66,7 @@ type Key struct {
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
 	IssuedAt  time.Time `json:"issued_at"`
 	Address   string    `json:"called_from"` // "" before the first call with an active plan
-	Warm      bool      `json:"warm"`        // no cold start any more
+	Warm      bool      `json:"warm"`        // the next message has no cold start
 	BYOK      *BYOK     `json:"byok,omitempty"`
 	Cleared   time.Time `json:"byok_cleared_at,omitzero"` // when BYOK was last cleared
 	Usage     *Usage    `json:"counts"`
@@ -79,8 +79,8 @@ func Numbered(prefix string, n int) string {
 	return prefix + "_" + "000000"[min(len(digits), 6):] + digits
 }
 
-// Issue makes a key, labelled by the order of issue. Only its digest is known here. A
-// key is never removed, so a label always means the same key.
+// Issue makes a key, labelled by the order of issue. State knows only the digest of the
+// key. A key is never removed, so a label always means the same key.
 func (s *State) Issue(digest Digest, plan string, dashboard bool, now time.Time) *Key {
 	k := &Key{
 		Label: Numbered("key", len(s.keys)+1), Plan: plan, Dashboard: dashboard, IssuedAt: now, Usage: new(Usage),
@@ -95,7 +95,7 @@ func (s *State) addKey(digest Digest, k *Key) {
 	s.keys = append(s.keys, k)
 }
 
-// Key finds a key, also one that is revoked; nil if the service issued none.
+// Key finds a key, even a revoked one; nil if the service did not issue it.
 func (s *State) Key(digest Digest) *Key { return s.byDigest[digest] }
 
 // Keys returns all keys in the order of issue.
@@ -113,8 +113,8 @@ func (s *State) KeyLabeled(label string) (k *Key, number int) {
 }
 
 // BYOK is a stored BYOK configuration: interface 2.4, and the label, which no answer
-// returns. It never changes: setting it anew replaces it, so a pointer to it may leave
-// the lock. A state file has all of it but the sealed key.
+// returns. A configuration never changes, because setting BYOK again replaces it. So its
+// pointer may be used without the lock. A state file has all fields but the sealed key.
 type BYOK struct {
 	Provider    string    `json:"provider"`
 	BaseURL     string    `json:"base_url,omitempty"` // "" when not given
@@ -128,15 +128,15 @@ type BYOK struct {
 // Seal adds the encrypted provider key and its fingerprint to a configuration. The
 // caller stores the result at a Key.
 func (s *State) Seal(providerKey string, c BYOK) *BYOK {
-	if s.vault == nil { // making one costs as much as the rest of a fake
+	if s.vault == nil { // made late, since a vault costs as much as the rest of a fake
 		s.vault = newVault()
 	}
 	c.Fingerprint, c.sealed = s.vault.fingerprint(providerKey), s.vault.seal(providerKey)
 	return &c
 }
 
-// Agent is interface 2.2 and 2.3. The provider key of its creation is not here: it is
-// stored for the API key, encrypted, or not kept at all.
+// Agent has the members of interface 2.2 and 2.3. It does not hold the provider key of
+// its creation, which is stored for the API key, encrypted, or not stored at all.
 type Agent struct {
 	ID           string     `json:"agent_id"`
 	Number       int        `json:"number"` // in the order of creation
@@ -153,7 +153,7 @@ type Agent struct {
 	Exchanges    []Exchange `json:"exchanges"`
 }
 
-// LLM is interface 2.3 without the provider key.
+// LLM has the members of interface 2.3 without the provider key.
 type LLM struct {
 	Mode     string `json:"mode"`
 	Tier     string `json:"tier"`
@@ -187,18 +187,18 @@ func (s *State) Agent(id string) *Agent { return s.agents[id] }
 // Agents returns all agents in the order of creation.
 func (s *State) Agents() []*Agent { return s.inOrder }
 
-// RemoveAgent deletes an agent and its conversation. Its number is not given again.
+// RemoveAgent deletes an agent and its conversation. No later agent gets its number.
 func (s *State) RemoveAgent(a *Agent) {
 	delete(s.agents, a.ID)
 	s.inOrder = slices.DeleteFunc(s.inOrder, func(other *Agent) bool { return other == a })
 }
 
-// AddAgent fills what an agent of a key leaves empty, and stores it: the next
-// identifier, the times, the owner, and the defaults of interface 2.3. The identifier
-// of the agent must not be taken. The result is the stored agent itself.
+// AddAgent fills the empty fields of a, and stores it as an agent of key k. It sets the
+// next identifier, the times, the owner, and the defaults of interface 2.3. An identifier
+// that a has already must not be taken. The result is the stored agent itself.
 func (s *State) AddAgent(k *Key, a Agent, now time.Time) *Agent {
 	s.numbers++
-	for s.agents[Numbered("agent", s.numbers)] != nil { // a test has given an agent this identifier
+	for s.agents[Numbered("agent", s.numbers)] != nil { // a test has used this identifier for an agent
 		s.numbers++
 	}
 	a.Number = s.numbers
@@ -218,8 +218,9 @@ func (s *State) AddAgent(k *Key, a Agent, now time.Time) *Agent {
 	return &a
 }
 
-// AddExchange keeps an exchange, and drops the oldest beyond what is kept. Exchanges are
-// in the order in which they are answered, which may differ from the order of their times.
+// AddExchange adds an exchange, and drops the oldest if there are too many. Exchanges are
+// in the order in which they were answered, which may differ from the order of their
+// times.
 func (s *State) AddExchange(a *Agent, e Exchange) {
 	a.Exchanges = append(a.Exchanges, e)
 	if over := len(a.Exchanges) - s.exchanges; over > 0 {
@@ -227,8 +228,8 @@ func (s *State) AddExchange(a *Agent, e Exchange) {
 	}
 }
 
-// openChannel gives an agent an SMS channel, at creation or later, in place of the one
-// that there may be. Behavior says where each mode leads: section 3 shows no
+// openChannel gives an agent an SMS channel, at creation or later. The channel replaces
+// an earlier one. Behavior says which status each mode leads to, since section 3 shows no
 // transitions. An active channel gets one of the hundred phone numbers that are reserved
 // for fiction.
 func (s *State) openChannel(a *Agent, mode string) {
@@ -238,12 +239,13 @@ func (s *State) openChannel(a *Agent, mode string) {
 	}
 }
 
-// limit returns limit i of spec.Limits as it applies to a key. Its maximum is by WithLimit,
-// or else by the key's plan (interface 8.2). ip is what the address has used, for a limit
-// per address. Exhaust closes even such a limit for the key, whatever address it calls from.
+// limit returns limit i of spec.Limits as it applies to a key. Its maximum comes from
+// WithLimit, or else from the key's plan (interface 8.2). ip is the Usage of the address,
+// for a limit per address. Exhaust closes even a limit per address for the key, whatever
+// address the key calls from.
 func (s *State) limit(i int, k *Key, ip *Usage) limit {
-	// A key on the free plan has limits too, which Server.Limits shows. No call of it comes
-	// this far: authenticate refuses it.
+	// A key on the free plan has limits too, which Server.Limits shows. Its calls never get
+	// here, because authenticate refuses them.
 	plan, _ := spec.PlanNamed(k.Plan)
 	l := s.template
 	l.length, l.max = spec.Limits[i].Window, cmp.Or(s.maxima[i], plan.Max[i])
@@ -255,8 +257,8 @@ func (s *State) limit(i int, k *Key, ip *Usage) limit {
 	return l
 }
 
-// Exhaust closes limit i for a key for one window from now, unless it is closed
-// already. It counts no calls, so used does not change.
+// Exhaust closes limit i for a key for one window from now, unless it is closed already.
+// It counts no calls, so Used does not change.
 func (s *State) Exhaust(k *Key, i int, now time.Time) {
 	if w := &k.Usage.Windows[i]; !w.ExhaustedUntil.After(now) {
 		w.ExhaustedUntil = now.Add(spec.Limits[i].Window)
@@ -266,10 +268,10 @@ func (s *State) Exhaust(k *Key, i int, now time.Time) {
 	}
 }
 
-// LimitStates describes the limits of a key, and those of an address if ip is
-// valid. Looking spends nothing.
+// LimitStates describes the limits of a key, and the limits of an address if ip is valid.
+// It spends nothing.
 func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []LimitState) {
-	usage := cmp.Or(s.ips[ip], new(Usage)) // an address without calls gets no entry
+	usage := cmp.Or(s.ips[ip], new(Usage)) // does not add an entry for an address without calls
 	for i, l := range spec.Limits {
 		if !l.PerIP || ip.IsValid() {
 			states = append(states, s.limitState(i, k, usage, now))
@@ -288,8 +290,8 @@ func (s *State) limitState(i int, k *Key, ip *Usage, now time.Time) LimitState {
 	return state
 }
 
-// Saved is a state as a file holds it. It has no digests and no provider keys: a file
-// must not hold what opens an account.
+// Saved is a state as a file holds it. It has no digests and no provider keys, because a
+// file must not give access to an account.
 type Saved struct {
 	Numbers   int            `json:"agents"` // the number of the last agent
 	BYOKDown  bool           `json:"byok_unavailable"`
@@ -304,8 +306,8 @@ type SavedAddress struct {
 	Usage   *Usage     `json:"counts"`
 }
 
-// Save returns the state as a file holds it. The result shares the memory of the
-// state, so it is good until the next call.
+// Save returns the state as a file holds it. The result shares the memory of the state,
+// so it is valid until the next call.
 func (s *State) Save() Saved {
 	saved := Saved{Numbers: s.numbers, BYOKDown: s.BYOKDown, Keys: s.keys, Addresses: []SavedAddress{}, Agents: s.inOrder}
 	for _, ip := range slices.SortedFunc(maps.Keys(s.ips), netip.Addr.Compare) {
@@ -314,12 +316,12 @@ func (s *State) Save() Saved {
 	return saved
 }
 
-// Load makes the state that was saved, with the Behavior and the bounds of s, which
-// stays as it is. digest gives the n-th key its digest, from 1. The limits start empty
-// if they were used under another clock than now's.
+// Load makes a new State from saved, with the Behavior and the bounds of s. It does not
+// change s. digest returns the digest of the n-th key, from 1. Limits start empty if they
+// were used under another clock than the clock of now.
 func (s *State) Load(saved Saved, now time.Time, digest func(n int) Digest) *State {
 	c := New(s.behavior, s.maxima, s.exchanges)
-	// The new state takes over the pointers of saved, which nobody else holds.
+	// The new state takes over the pointers of saved, which nothing else uses.
 	c.numbers, c.BYOKDown = saved.Numbers, saved.BYOKDown
 	for i, k := range saved.Keys {
 		k.Usage = usageIfSameClock(k.Usage, now, longestKeyWindow)
@@ -335,9 +337,9 @@ func (s *State) Load(saved Saved, now time.Time, digest func(n int) Digest) *Sta
 	return c
 }
 
-// vault encrypts provider keys under its own key: the service stores them encrypted and
-// never returns them (interface 2.4). Nothing decrypts one here, since no provider is
-// called. Its key is random and in memory alone.
+// vault encrypts provider keys, because the service stores them encrypted and never
+// returns them (interface 2.4). Nothing decrypts a provider key, since the fake calls no
+// provider. The vault's key is random and only in memory.
 type vault struct {
 	aead   cipher.AEAD
 	macKey []byte
@@ -346,9 +348,9 @@ type vault struct {
 // newVault makes a vault with a new key for AES-256-GCM and another for fingerprints.
 func newVault() *vault {
 	secret := make([]byte, 64)
-	_, _ = rand.Read(secret)                       // never fails: it ends the program instead
-	block, _ := aes.NewCipher(secret[:32])         // AES-256; only another length fails
-	aead, _ := cipher.NewGCMWithRandomNonce(block) // a block of AES always fits
+	_, _ = rand.Read(secret)                       // never fails; it would end the program
+	block, _ := aes.NewCipher(secret[:32])         // AES-256; fails only for another length of the key
+	aead, _ := cipher.NewGCMWithRandomNonce(block) // never fails for AES
 	return &vault{aead: aead, macKey: secret[32:]}
 }
 

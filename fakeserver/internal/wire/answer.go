@@ -16,14 +16,14 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Answer is a complete answer, ready to be sent: by the service, or by a test.
+// Answer is a complete answer of the service or of a test, ready to be sent.
 type Answer struct {
 	memnet.Response
-	FromTest bool // a test wrote the body, so nobody knows which of its strings are keys
+	FromTest bool // a test wrote the body, so any of its strings may be a key
 }
 
-// errorReply is interface 2.1. Client and fake each declare their own structs of the
-// interface, so that a wrong tag on one side shows.
+// errorReply is the ErrorResponse of interface 2.1. Client and fake each declare their
+// own structs of the interface, so that a wrong tag on one side shows.
 type errorReply struct {
 	Error    string `json:"error"`
 	TraceID  string `json:"trace_id"`
@@ -47,7 +47,7 @@ type (
 	}
 	byokReply struct { // 4.3 and 4.4
 		okReply
-		BYOK *byokConfig `json:"byok"` // null when none is set
+		BYOK *byokConfig `json:"byok"` // null when no configuration is set
 	}
 	byokConfig struct { // 2.4
 		Provider    string  `json:"provider"`
@@ -73,8 +73,8 @@ type (
 	}
 )
 
-// replyOf returns the body for a call of an endpoint that succeeded. No reply has the
-// prompt, the metadata or the model of an agent.
+// replyOf returns the body for a successful call of an endpoint. No reply has the prompt,
+// the metadata or the model of an agent.
 func replyOf(e *spec.Endpoint, a *service.Answer, times string) any {
 	switch e {
 	case spec.Status:
@@ -95,8 +95,8 @@ func replyOf(e *spec.Endpoint, a *service.Answer, times string) any {
 	panic("no reply for " + e.Call)
 }
 
-// agentOf returns the body of a creation, or of a read, which adds the times and the phone
-// number.
+// agentOf returns the body for the creation of an agent, or for a read. A read also has
+// the times and the phone number.
 func agentOf(e *spec.Endpoint, a *service.Answer, times string) agentReply {
 	reply := agentReply{ID: a.Agent.ID, Status: a.Agent.Status}
 	if sms := a.Agent.SMS; sms != nil {
@@ -141,9 +141,10 @@ func formatTime(t time.Time, form string) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// Encode writes what the service decided on a call as status, header and JSON. date is
-// the Date header. A success is 200 (interface 4), and every body has the trace
-// identifier. Without a Content-Length net/http would send a long body in chunks.
+// Encode turns the service's decision on a call into status, header and JSON. date is the
+// Date header. A success is 200 (interface 4), and every body has the trace identifier.
+// It sets the Content-Length, because net/http would otherwise send a long body in
+// chunks.
 func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date string) Answer {
 	status, body := http.StatusOK, any(nil)
 	if a.Refusal == nil {
@@ -155,17 +156,17 @@ func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date st
 		}
 		status, body = a.Refusal.Status, e
 	}
-	raw, _ := json.Marshal(body) // these structs can all be written
+	raw, _ := json.Marshal(body) // never fails for these structs
 	if a.Refusal == nil {
-		// The identifier is added as text, so that none of the replies above has to hold
-		// it. It needs no escapes.
+		// The identifier is appended as text, so that no reply struct needs a field for it. It
+		// needs no escapes.
 		raw = append(raw[:len(raw)-1], `,"trace_id":"`+req.TraceID+`"}`...)
 	}
 	values := []string{"application/json", date, strconv.Itoa(len(raw))} // in one slice, which saves allocations
 	h := http.Header{"Content-Type": values[0:1:1], "Date": values[1:2:2], "Content-Length": values[2:3:3]}
 	switch status {
-	// Three statuses have one header more: RFC 9110 wants those of 401 and 405,
-	// interface 7 that of 429.
+	// Three statuses have one more header: RFC 9110 requires it for 401 and 405, interface 7
+	// for 429.
 	case http.StatusUnauthorized:
 		h["Www-Authenticate"] = []string{"Bearer"}
 	case http.StatusMethodNotAllowed:
@@ -176,16 +177,16 @@ func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date st
 	return Answer{Response: memnet.Response{Status: status, Header: h, Body: raw}}
 }
 
-// Show returns what a record may show of the first n bytes of the answer's body, at most
-// 64 KiB of it. Nobody knows which strings of a body that a test wrote are words or keys,
-// so such a body is hidden unless texts are shown.
+// Show returns the first n bytes of the answer's body as a record may show them, at most
+// 64 KiB. A body that a test wrote may hold words and keys in any string, so it is hidden
+// unless texts are shown.
 func (a *Answer) Show(n int, secrets mask.Secrets, showTexts bool) string {
 	body := mask.Body{Texts: showTexts, Secrets: secrets, Unchecked: a.FromTest}
 	return mask.Clip(body.Show(a.Body, n), spec.KeptBody)
 }
 
-// Reason returns the reason member of an error's body: the field and its bound, if it is
-// about a field. It quotes no value.
+// Reason returns the reason member of an error's body: the field and its bound, if the
+// error is about a field. It quotes no value.
 func Reason(r *service.Refusal) string {
 	reason := cmp.Or(r.Broken, service.Kinds[r.Kind].Reason)
 	if r.Field != "" {
@@ -200,8 +201,8 @@ func Why(r *service.Refusal, now time.Time) string {
 	return fmt.Sprintf("%d: %s.", r.Status, why(r, now))
 }
 
-// why chooses the sentence by the facts that the Refusal has, from the most special one
-// on. Without any of these the kind's own sentence or the reason must do.
+// why chooses the sentence by the facts of the Refusal, the most specific fact first.
+// Without such a fact it uses the sentence of the kind, or else the reason.
 func why(r *service.Refusal, now time.Time) string {
 	ago := " " + passed(now.Sub(r.Since)) + " ago"
 	switch {
@@ -227,7 +228,8 @@ func whyLimited(r *service.Refusal, now time.Time) string {
 	if r.IP.IsValid() {
 		who = r.IP.String()
 	}
-	// In whole seconds, rounded up, as in Retry-After: a golden file may hold it.
+	// In whole seconds, rounded up as in Retry-After, so that a golden file may hold the
+	// sentence.
 	opens := "it opens in " + (r.State.Opens.Sub(now) + time.Second - 1).Truncate(time.Second).String()
 	if r.State.Exhausted {
 		return fmt.Sprintf("Exhaust closed %s for %s; %s", r.Limit, r.Key, opens)
@@ -240,8 +242,8 @@ func whyLimited(r *service.Refusal, now time.Time) string {
 	return fmt.Sprintf("%s has spent %d of %d%s in this %s; %s", who, r.State.Used, r.State.Max, what, window, opens)
 }
 
-// WhyLeft says when the client left, and whether the service had the call by then. That
-// tells a timeout before the effect from one after it, which a client cannot see.
+// WhyLeft says when the client left, and whether the service had the call by then. So it
+// shows whether a timeout came before or after the effect, which a client cannot see.
 func WhyLeft(after time.Duration, reached bool) string {
 	if !reached {
 		return "The client left after " + passed(after) + ", before the call reached the service: it had no effect."
@@ -249,8 +251,8 @@ func WhyLeft(after time.Duration, reached bool) string {
 	return "The client left after " + passed(after) + ", before it had the answer."
 }
 
-// passed prints a time that has passed, in whole seconds, so that a golden file may hold
-// it: real time adds some milliseconds to each wait.
+// passed prints a duration in whole seconds, so that a golden file may hold it although
+// real time adds some milliseconds to each wait.
 func passed(d time.Duration) string {
 	if d < time.Second {
 		return "less than 1s"

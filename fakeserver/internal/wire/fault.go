@@ -14,13 +14,12 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Phase is when a fault acts, and so whether the call has its effect.
+// Phase says when a fault acts. So it decides whether the call has its effect.
 type Phase int
 
 // The phases.
 const (
-	// InsteadOfCall: the service never sees the call, as with a proxy that answers
-	// itself.
+	// InsteadOfCall: the service never sees the call, as if a proxy answered it.
 	InsteadOfCall Phase = iota
 	// BeforeConnecting: no connection is made, and nothing is sent.
 	BeforeConnecting
@@ -31,14 +30,14 @@ const (
 	OnTheReply
 )
 
-// Fault makes a call go wrong. It never changes, so a test may use one for many calls
-// at once. The functions of package fakeserver make faults; the fields that a fault
-// does not need are zero.
+// Fault makes a call go wrong. A Fault never changes, so a test may use one Fault for
+// many calls at once. The functions of package fakeserver make faults. Fields that a
+// fault does not need are zero.
 type Fault struct {
 	// Name is the Go call that made the fault, such as LoseReply(Hang()).
 	Name string
-	// Did says what it did to an answer, in words; "" for a fault that cuts it, perhaps
-	// beyond its end.
+	// Did describes what the fault did to an answer; "" for a fault that cuts the answer,
+	// perhaps beyond its end.
 	Did   string
 	Phase Phase
 	// Delay and Change are for faults on the way; nil changes nothing.
@@ -46,20 +45,20 @@ type Fault struct {
 	Change func()
 	// Answer replaces the service's answer; nil keeps it.
 	Answer *InjectedAnswer
-	// Delivery is how the answer leaves.
+	// Delivery says how the answer is sent.
 	Delivery memnet.Delivery
 }
 
-// Why says in one sentence what the fault did to a call, and whether the call, which
-// may be a message, had its effect. decided is the status that the service decided,
-// body how long the whole answer is in bytes. It is "" for a fault that changed nothing
-// of this answer, as a cut beyond its end.
+// Why says in one sentence what the fault did to a call, and whether the call had its
+// effect. message is true if the call is a message. decided is the status that the
+// service decided, body the length of the whole answer in bytes. Why returns "" if the
+// fault changed nothing, such as a cut beyond the end of the answer.
 func (f *Fault) Why(message bool, decided, body int) string {
 	effect := "the call had no effect"
 	switch {
 	case f.Phase == BeforeConnecting:
 		return f.Name + " refused the connection: nothing was sent."
-	// What became of the call tells its author whether a retry would repeat it.
+	// The effect of the call tells the author of the test whether a retry would repeat it.
 	case f.Phase == OnTheReply && decided == 200 && message:
 		effect = "the agent has the message"
 	case f.Phase == OnTheReply && decided >= 200 && decided < 300:
@@ -77,18 +76,19 @@ func (f *Fault) Why(message bool, decided, body int) string {
 	return f.Name + " " + did + "; " + effect + "."
 }
 
-// InjectedAnswer is an answer that a test gives in place of the service's. It may break
-// every rule of the interface, on purpose.
+// InjectedAnswer is an answer that a test gives in place of the service's answer. It may
+// break every rule of the interface.
 type InjectedAnswer struct {
 	Status int
-	// Body is the body; "" means the service's own error body, unless Raw or a success. 204
-	// and 304 have none.
+	// Body is the body; "" means the service's own error body, unless Raw is set or Status
+	// is a success. 204 and 304 have no body.
 	Body string
 	// Raw leaves out every header but ContentType, Content-Length and Date.
 	Raw bool
-	// ContentType is that of a raw answer; "" sends none.
+	// ContentType is the Content-Type of a raw answer; "" sends none.
 	ContentType string
-	// RetryAfter replaces the service's own; "" sends none, and nil keeps it.
+	// RetryAfter replaces the service's own Retry-After; "" sends none, and nil keeps the
+	// service's.
 	RetryAfter *string
 }
 
@@ -96,7 +96,7 @@ type InjectedAnswer struct {
 // itself would give with this status, and replaces what the test has named.
 func (i *InjectedAnswer) Encode(req *Request, behavior *service.Behavior, now time.Time) Answer {
 	a := Encode(req, &service.Answer{Refusal: i.refusal(req.Endpoint, now)}, behavior, now.Format(http.TimeFormat))
-	// A raw answer has nothing but what the test gave, and a date.
+	// A raw answer has only the parts that the test gave, and a date.
 	if i.Raw {
 		a.Header = http.Header{"Content-Type": headerValue(i.ContentType), "Date": a.Header["Date"]}
 	}
@@ -124,8 +124,8 @@ func headerValue(value string) []string {
 }
 
 // refusal returns the refusal that the service itself would make with this status, if
-// interface 4 lists it for the endpoint. So a client that goes by error identifiers sees
-// what it would see from the service.
+// interface 4 lists it for the endpoint. So a client that switches on error identifiers
+// sees the service's own identifiers.
 func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refusal {
 	r := &service.Refusal{Status: i.Status, Code: codeOf(i.Status), Broken: "injected by the test"}
 	if e != nil && e.Lists(i.Status) {
@@ -133,7 +133,7 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 	}
 	if i.Status == http.StatusTooManyRequests {
 		r.Limit, r.Wait, r.Broken = spec.KeyMinute, 1, ""
-		// A client that waits longer than a minute has met the limit of a day.
+		// A wait of more than a minute belongs to the limit per day.
 		if i.RetryAfter != nil && retryafter.Read(http.Header{"Retry-After": {*i.RetryAfter}}, now) > time.Minute {
 			r.Limit = spec.KeyDay
 		}
@@ -141,8 +141,8 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 	return r
 }
 
-// codeOf returns the error identifier for the status of a fault: the name of the status, such
-// as bad_gateway. service.Kinds has those of the service's own errors.
+// codeOf returns the error identifier for the status of a fault: the name of the status,
+// such as bad_gateway. service.Kinds has the identifiers of the service's own errors.
 func codeOf(status int) string {
 	if status == http.StatusTooManyRequests {
 		return spec.RateLimited

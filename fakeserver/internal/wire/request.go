@@ -1,15 +1,15 @@
-// Package wire is HTTP in and out: it reads requests strictly, chooses their endpoint,
-// writes the answers of package service, and the sentence why. It decides nothing, and
-// holds no state.
+// Package wire reads and writes HTTP: it reads requests strictly, finds their endpoint,
+// and writes the answers of package service and the sentence of Call.Why. It decides
+// nothing, and holds no state.
 //
-// request.go is the way in. Read takes a request with its whole body, finds the
-// endpoint by method and path, checks the body against the fields of package spec, and
-// masks what a record may show. Where something is wrong, it notes a Refusal and goes
-// on: package service decides which of several refusals comes first.
+// request.go reads requests. Read takes a request with its whole body, finds the endpoint
+// by method and path, checks the body against the fields of package spec, and masks the
+// parts that a record may show. If something is wrong, it stores a Refusal and goes on,
+// because package service decides which of several refusals comes first.
 //
-// answer.go is the way out. Encode writes a reply or a Refusal as JSON, and Why explains
-// a Refusal to the author of a test. fault.go is what a test does to an answer, or gives
-// in place of one. How an answer leaves over a connection is with package memnet.
+// answer.go writes answers. Encode writes a reply or a Refusal as JSON, and Why explains
+// a Refusal to the author of a test. fault.go has the faults with which a test changes or
+// replaces an answer. Package memnet sends the answer over a connection.
 package wire
 
 import (
@@ -34,31 +34,32 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// Request is a request that was read whole and judged without a look at any state.
-// Shown is safe to keep: it has no secret of the call and a bounded size.
+// Request is a request that was read whole and checked without any state. Shown is safe
+// to keep: it has no secret of the call, and its size is bounded.
 type Request struct {
 	service.Request
-	// Secrets are the keys of the call, for masking what is said of it later.
+	// Secrets are the keys of the call. Later texts about the call are masked with them.
 	Secrets mask.Secrets
-	// BodyBytes is how much of the body was read: at most one more than it may have.
+	// BodyBytes is how many bytes of the body were read: at most one more than a body may
+	// have.
 	BodyBytes int
-	Shown     struct { // what may be kept and shown of it
+	Shown     struct { // the parts that may be kept and shown
 		Method, URL, Path, AgentID string
 		Header                     http.Header
 		Body                       string
 	}
 }
 
-// Read reads a request with its whole body, even if that is wrong, so that the answer does
-// not depend on the speed of the client. fakeHost is the host that clients reach as https
-// without TLS. showTexts leaves people's words readable. Read returns no error: what is
-// wrong is in Unrouted (404, 405) or Malformed (400).
+// Read reads a request with its whole body, even if the request is wrong, so that the
+// answer does not depend on the speed of the client. fakeHost is the host whose URLs are
+// https although nothing is encrypted. showTexts leaves people's words readable. Read
+// returns no error, because Unrouted (404, 405) and Malformed (400) say what is wrong.
 func Read(r *http.Request, behavior *service.Behavior, fakeHost string, showTexts bool) *Request {
 	req := new(Request)
 	req.IP = callerIP(r.RemoteAddr)
 	var body []byte
 	body, req.BodyBytes, req.Malformed = readBody(r.Body, behavior)
-	// Without a token the digest stays zero: the digest of "" would be another value.
+	// Without a token the digest stays zero. The digest of "" is not zero.
 	token, hasToken := bearer(r.Header["Authorization"])
 	if hasToken {
 		req.Token = service.DigestOf(token)
@@ -66,7 +67,7 @@ func Read(r *http.Request, behavior *service.Behavior, fakeHost string, showText
 	req.Secrets = mask.SecretsOf(token, body)
 	path := r.URL.EscapedPath()
 	req.Endpoint, req.AgentID, req.Unrouted = findEndpoint(r.Method, path)
-	// By Behavior a service may answer 404 where another has 405.
+	// Behavior may ask for 404 in place of 405.
 	if req.Unrouted != nil && behavior.UnknownMethod != http.StatusMethodNotAllowed {
 		req.Unrouted = service.Refuse(service.NoSuchPath)
 	}
@@ -85,19 +86,20 @@ func Read(r *http.Request, behavior *service.Behavior, fakeHost string, showText
 
 // callerIP returns the address that a call comes from, for the limits per address of
 // interface 8.1. Calls without an address share the zero address. An IPv4 address in the
-// form of IPv6 and the same address without it are one; a zone is dropped, since it names
-// a local network card.
+// form of IPv6 counts as the IPv4 address. A zone is dropped, since it names a local
+// network card.
 func callerIP(remote string) netip.Addr {
 	address, _, err := net.SplitHostPort(remote)
-	if err != nil { // a middleware may have set it to the address that a proxy names
+	if err != nil { // a middleware may have set an address without a port, from a proxy's header
 		address = remote
 	}
 	ip, _ := netip.ParseAddr(address)
 	return ip.Unmap().WithZone("")
 }
 
-// readBody reads at most one byte more than a body may have: size bytes. A body that is
-// longer or breaks off is a 400, and its beginning is still returned, for the record.
+// readBody reads at most one byte more than a body may have. size is how many bytes it
+// has read. A body that is too long or breaks off is a 400. readBody still returns its
+// beginning, for the record.
 func readBody(from io.Reader, behavior *service.Behavior) (body []byte, size int, malformed *service.Refusal) {
 	if from == nil || from == http.NoBody {
 		return nil, 0, nil
@@ -110,7 +112,7 @@ func readBody(from io.Reader, behavior *service.Behavior) (body []byte, size int
 		malformed = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
 	}
 	size = len(body)
-	// Anything after the document is cut off, so that no check and no record sees it.
+	// Bytes after the document are cut off, so that no check and no record sees them.
 	if behavior.AcceptsTrailing {
 		decoder := json.NewDecoder(bytes.NewReader(body))
 		if decoder.Decode(new(json.RawMessage)) == nil {
@@ -122,7 +124,7 @@ func readBody(from io.Reader, behavior *service.Behavior) (body []byte, size int
 
 // bearer returns the token of the one Authorization header: interface 5. The scheme's
 // case does not matter, and a token has no spaces (RFC 9110, 11.4). Two headers count as
-// none, since nothing says which of them is meant.
+// none, since it is not clear which of them is meant.
 func bearer(headers []string) (token string, ok bool) {
 	if len(headers) != 1 {
 		return "", false
@@ -139,13 +141,12 @@ func bearer(headers []string) (token string, ok bool) {
 // bytes: method, host, path, query and agent.
 const MaxRecorded = 256
 
-// fillShown masks what a record keeps of a request. A secret may be in the path or the
-// host too, when the arguments of a client are mixed up, and may be escaped there.
+// fillShown masks the parts of a request that a record keeps. If a client's arguments are
+// mixed up, a secret may also be in the path or the host, and may be escaped there.
 func (req *Request) fillShown(r *http.Request, path string, sent []byte, fakeHost string, showTexts bool) {
 	clip := func(part string) string { return mask.Clip(req.Secrets.Clean(part), MaxRecorded) }
 	path = req.Secrets.Clean(path)
-	// A secret may be escaped in the path. Then the path is kept unescaped, cleaned,
-	// and escaped anew.
+	// If a secret is escaped in the path, the path is unescaped, cleaned, and escaped again.
 	if plain, err := url.PathUnescape(path); err == nil && req.Secrets.Clean(plain) != plain {
 		path = (&url.URL{Path: req.Secrets.Clean(plain)}).EscapedPath()
 	}
@@ -155,7 +156,8 @@ func (req *Request) fillShown(r *http.Request, path string, sent []byte, fakeHos
 	if body.Unchecked || req.Endpoint.Body != nil {
 		shown.Body = mask.Clip(body.Show(sent, len(sent)), spec.KeptBody)
 	}
-	// Copies let go of the rest of the request's first line, which may be a megabyte.
+	// Copies do not keep the rest of the request's first line in memory, which may be a
+	// megabyte.
 	shown.Method, shown.AgentID = strings.Clone(clip(r.Method)), strings.Clone(clip(req.AgentID))
 	origin := "http://" + clip(r.Host)
 	if r.TLS != nil || r.Host == fakeHost {
@@ -164,20 +166,20 @@ func (req *Request) fillShown(r *http.Request, path string, sent []byte, fakeHos
 	shown.URL = origin + clip(path)
 	shown.Path = shown.URL[len(origin):]
 	if r.URL.RawQuery != "" {
-		shown.URL += "?" + mask.Key // no endpoint takes a query, so nothing says what is secret in it
+		shown.URL += "?" + mask.Key // no endpoint takes a query, so any part of it may be secret
 	}
 }
 
-// findEndpoint returns the endpoint of a request and the value of {agent_id}. path is
-// the path as it was sent, so that an identifier with %2F stays one segment. Paths are
+// findEndpoint returns the endpoint of a request and the value of {agent_id}. path is the
+// path as it was sent, so that an identifier with %2F stays one segment. Paths are
 // neither cleaned nor redirected: no endpoint has //, . or .. in it. A path that some
-// endpoint has with another method is a 405, whose Allow lists the methods; any other
-// is a 404.
+// endpoint has with another method is a 405, whose Allow lists the methods. Any other
+// path is a 404.
 func findEndpoint(method, path string) (e *spec.Endpoint, agentID string, unrouted *service.Refusal) {
 	var allowed []string
 	for _, e := range spec.Endpoints {
-		// A template is what is before and after {agent_id}. An identifier is never
-		// empty, and the path without one must fit exactly.
+		// before and after are the parts of the template around {agent_id}. An identifier is
+		// never empty. A template without {agent_id} must match the path exactly.
 		before, after, hasID := strings.Cut(e.Path, "{agent_id}")
 		id, starts := strings.CutPrefix(path, before)
 		id, ends := strings.CutSuffix(id, after)
@@ -199,9 +201,9 @@ func findEndpoint(method, path string) (e *spec.Endpoint, agentID string, unrout
 	return nil, "", r
 }
 
-// headerFlaw returns the 400 for a body that its headers say is no JSON. Both may be left
-// out. A coding such as gzip would need another parser, and no section of the interface
-// mentions one.
+// headerFlaw returns the 400 for a body that is not JSON according to Content-Type or
+// Content-Encoding. Both headers may be missing. A coding such as gzip would need another
+// parser, and the interface does not mention one.
 func headerFlaw(behavior *service.Behavior, header http.Header) *service.Refusal {
 	for _, coding := range header["Content-Encoding"] {
 		if !strings.EqualFold(coding, "identity") {
@@ -217,13 +219,14 @@ func headerFlaw(behavior *service.Behavior, header http.Header) *service.Refusal
 }
 
 // Parse checks a body against the fields of its endpoint: interface 2.3 to 2.5, 4 and
-// 8.4. By the fake's own decisions it is one JSON object with exactly these names, none
-// twice and none null, in valid UTF-8. It returns the first flaw: of the JSON as a whole,
-// then of member after member. A member that is missing shows at the end of its object.
+// 8.4. By the fake's own decisions, a body is one JSON object with exactly these names,
+// none twice and none null, in valid UTF-8. Parse returns the first flaw: first of the
+// JSON as a whole, then of each member in order. A missing member is found at the end of
+// its object.
 func Parse(behavior *service.Behavior, e *spec.Endpoint, raw []byte) (service.Fields, *service.Refusal) {
 	p := parser{
 		Scanner: strictjson.Scanner{Data: raw, Duplicates: behavior.AcceptsDuplicates}, behavior: behavior,
-		unknownAllowed: behavior.AcceptsUnknown && e == spec.SendMessage, found: make(service.Fields, 4), // few calls have more
+		unknownAllowed: behavior.AcceptsUnknown && e == spec.SendMessage, found: make(service.Fields, 4), // few calls have more members
 	}
 	if err := strictjson.Check(raw); err != nil {
 		return nil, service.BadField("body", err.Error())
@@ -238,9 +241,8 @@ func Parse(behavior *service.Behavior, e *spec.Endpoint, raw []byte) (service.Fi
 	return p.found, nil
 }
 
-// parser reads a body until its first flaw. After that, flaw is set and what was found
-// does not count. The document is valid JSON by then: strictjson.Check has seen all of
-// it.
+// parser reads a body until its first flaw. After the flaw, the fields that were found do
+// not count. The document is valid JSON, because strictjson.Check has accepted it.
 type parser struct {
 	strictjson.Scanner
 	behavior       *service.Behavior
@@ -249,13 +251,13 @@ type parser struct {
 	flaw           *service.Refusal
 }
 
-// refuse notes a flaw of the member at a path. It does not quote the value.
+// refuse sets the flaw, about the member at path. It does not quote the value.
 func (p *parser) refuse(path, broken string) { p.flaw = service.BadField(path, broken) }
 
-// object reads the members of the body or of an object in it, and looks each up among
-// the fields that the object may have.
+// object reads the members of the body or of an object in it. It looks each member up in
+// of.Fields.
 func (p *parser) object(of *spec.Field) {
-	// One per field: whether it was there, for duplicates and for what is required.
+	// For each field, whether the member has come, to find duplicates and missing members.
 	seen := make([]bool, len(of.Fields))
 	for p.Enter(); p.flaw == nil && p.More(); {
 		name := p.Name()
@@ -263,8 +265,8 @@ func (p *parser) object(of *spec.Field) {
 			return f.Name() == name || p.behavior.AcceptsOtherCase && strings.EqualFold(f.Name(), name)
 		})
 		switch {
-		// Section 2.5 alone does not say "no additional properties", so the decision is
-		// about messages alone.
+		// Only section 2.5 does not say "no additional properties", so the decision is only
+		// about messages.
 		case i < 0 && p.unknownAllowed:
 			p.anyValue("body")
 		case i < 0:
@@ -283,9 +285,9 @@ func (p *parser) object(of *spec.Field) {
 	}
 }
 
-// value reads a value, and reports whether there is one: null may count as none. Of
-// a member that is there twice the last one counts, also where the first was an
-// object.
+// value reads a value, and reports whether the member counts as given: an accepted null
+// does not. If a member comes twice, the last value counts, even if the first value was
+// an object.
 func (p *parser) value(f *spec.Field) (given bool) {
 	delete(p.found, f)
 	for _, inner := range f.Fields {
@@ -295,8 +297,8 @@ func (p *parser) value(f *spec.Field) (given bool) {
 	case first == 'n' && p.behavior.AcceptsNull:
 		p.Value()
 		return false
-	// The type is checked before the scanner reads the value: its methods expect one
-	// type each.
+	// The type is checked before the scanner reads the value, since each method of the
+	// scanner expects one type.
 	case f.Kind == spec.String && first != '"':
 		p.refuse(f.Path, "must be a string")
 	case f.Kind == spec.String:
@@ -318,7 +320,7 @@ func (p *parser) value(f *spec.Field) (given bool) {
 func (p *parser) text(f *spec.Field) {
 	s := p.Text()
 	switch {
-	// Half a surrogate pair is no text, though JSON can write it.
+	// Half a surrogate pair is not a character, though JSON can write it.
 	case p.Torn:
 		p.refuse(f.Path, strictjson.ErrHalfPair.Error())
 	case f.MaxLen > 0 && p.behavior.Length(s) > f.MaxLen:
@@ -331,8 +333,8 @@ func (p *parser) text(f *spec.Field) {
 	}
 }
 
-// anyValue reads any value, and returns it as it was written. Names inside it are free,
-// but none may be there twice in one object unless duplicates are accepted.
+// anyValue reads any value, and returns it as it was written. Members inside it may have
+// any names. Unless duplicates are accepted, no name may appear twice in one object.
 func (p *parser) anyValue(path string) []byte {
 	var twice strictjson.Twice
 	from := p.Pos
@@ -345,8 +347,8 @@ func (p *parser) anyValue(path string) []byte {
 	return p.Data[from:p.Pos]
 }
 
-// memberName quotes a member's name. A name may be repeated, unlike a value, unless it
-// may be a key in the wrong place.
+// memberName quotes a member's name for a message. Messages may show names, unlike
+// values. But a name that looks like a key in the wrong place is not shown.
 func memberName(name string) string {
 	if mask.MayBeKey(name) {
 		return mask.Withheld
