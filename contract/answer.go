@@ -9,20 +9,21 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// answer is an exchange of a case, with what a check may compare it with.
+// answer is an exchange of a case, and the values with which a check may compare it.
 type answer struct {
 	rawcall.Exchange
-	earlier []answer // the answers of the case before it, except to steps that make many calls
+	earlier []answer // the case's earlier answers, except to steps that make many calls
 	agent   string   // the agent that the case's calls are about
 }
 
-// problem is a rule that an answer breaks, and how; the text is "" if nothing is wrong.
+// problem is a rule, and a text that says how an answer breaks it; "" if the answer does
+// not.
 type problem struct {
 	rule rawcall.Rule
 	text string
 }
 
-// conditions are the rows of interface 7: when a call is answered with which status.
+// conditions are the rows of interface 7: the condition for each status.
 var conditions = map[int]string{
 	400: "Bad request (invalid body)", 401: "Unauthorized", 402: "Payment required",
 	403: "Forbidden: BYOK operation or byok warm-up without a dashboard-issued key", 404: "Not found",
@@ -40,8 +41,8 @@ func rule(section, sentence string) rawcall.Rule {
 	return rawcall.Rule{Section: section, Sentence: sentence}
 }
 
-// holds says what is wrong with the member at a dotted path, or "". A check sees it with
-// its value in the first answer of the case that has one.
+// holds says what is wrong with the member at a dotted path, or "". A check also gets the
+// value of this member in the first answer of the case that has it.
 func (a answer) holds(path string, want any) string {
 	got, problem := a.At(path), ""
 	if holds, ok := want.(valueCheck); ok {
@@ -75,8 +76,8 @@ func like(form string) valueCheck {
 	}
 }
 
-// valueCheck says what is wrong with a decoded JSON value, "" for nothing. then is the value
-// of the same member in the first answer of the case that had one.
+// valueCheck says what is wrong with a decoded JSON value; "" if nothing is. then is the
+// value of the same member in the first answer of the case that has it.
 type valueCheck = func(now, then any) string
 
 // same, differs and follows compare a value with the earlier one.
@@ -92,8 +93,8 @@ func follows(now, then any) string {
 	return problemUnless(fmt.Sprint(now) > fmt.Sprint(then), "got %s, which does not come after %s", rawcall.Brief(now), rawcall.Brief(then))
 }
 
-// later wants a time that is later by d, give or take a minute: the clock of some targets
-// runs while the case makes its calls.
+// later wants a time that is later by d, plus or minus a minute, because the clock of
+// some targets runs while the case makes its calls.
 func later(d time.Duration) valueCheck {
 	return func(now, then any) string {
 		off := timeOf(now).Sub(timeOf(then).Add(d)).Abs()
@@ -110,6 +111,6 @@ func isUTC(v, _ any) string {
 // timeOf reads a time of RFC 3339, and returns the zero time for anything else.
 func timeOf(v any) time.Time {
 	s, _ := v.(string)
-	at, _ := time.Parse(time.RFC3339Nano, s) // zero if it is no such time
+	at, _ := time.Parse(time.RFC3339Nano, s) // the zero time if s has another form
 	return at
 }

@@ -23,20 +23,20 @@ type testCase struct {
 	Spends Spend // at most
 	steps  []step
 
-	// agent is set for a case that needs an agent, created with an empty body. Cases on
-	// one target share it; it costs the budget one request and one creation.
+	// agent is set if the case needs an agent that was created with an empty body. Cases on
+	// one target share this agent, which costs the budget one request and one creation.
 	agent bool
 	// The fields of Target that the case needs.
 	abilities, secondKey, clientFrom, frozenClock bool
 
 	fillsLimit bool // a call must be refused with 429
 	metadata   bool // a call sends metadata
-	creations  int  // calls that create an agent, or are refused for their body
+	creations  int  // calls that create an agent, or creations that are refused for their body
 }
 
-// newCase makes a case. What it spends and needs follows from its steps: where several
-// statuses are right, the first counts, and a call that gets as far as its body needs an
-// agent, if the case itself has not created one.
+// newCase makes a case. The steps decide what the case spends and needs. If several
+// statuses are right, the first counts. A call whose body is checked needs an agent,
+// unless the case itself has created one.
 func newCase(id, sentence string, steps ...step) testCase {
 	c := testCase{ID: id, Rule: sentence, steps: flat(steps)}
 	created := false
@@ -86,30 +86,31 @@ func (s *suite) add(id, sentence string, steps ...step) {
 // row is a body, and the end of the id of the case that sends it.
 type row struct{ name, body string }
 
-// addRows adds a case of each row: the call with its body is answered with status.
+// addRows adds a case for each row, in which the call with the row's body is answered
+// with status.
 func (s *suite) addRows(prefix, sentence string, call step, status int, list ...row) {
 	for _, r := range list {
 		s.add(prefix+"/"+r.name, sentence, call.with(r.body).is(status))
 	}
 }
 
-// step is one thing that a case does: it makes a call n times, or arranges something
-// between calls. The steps below make no call (n is 0) until is, given or limited says how
-// it is answered.
+// step is one step of a case: it makes a call n times, or arranges something between
+// calls. The steps below make no call (n is 0) until is, given or limited sets the
+// expected answer.
 type step struct {
 	rawcall.Call
 	n        int
-	statuses []int                 // each call is answered with one of them
-	prepares bool                  // the call only prepares what the case checks: see given
-	limitKey string                // the limit that must refuse the call; "" means any
-	checks   []func(answer) string // each says what is wrong with the answer, "" for nothing
+	statuses []int                 // each call must be answered with one of these
+	prepares bool                  // the call only prepares the case: see given
+	limitKey string                // the limit that must refuse the call; "" means any limit
+	checks   []func(answer) string // each says what is wrong with the answer; "" if nothing is
 	exact    bool                  // a check needs a clock that moves only during waits
 
 	// A step without calls has one of these.
-	wait      time.Duration                    // waits so long
-	untilOpen bool                             // waits for the last Retry-After, which may exceed wait by a tenth
+	wait      time.Duration                    // the time to wait
+	untilOpen bool                             // waits for the last Retry-After, which may be longer than wait by a tenth
 	arrange   func(*rawcall.Player, Abilities) // changes the target; the Player has the text of each key
-	inner     []step                           // a group: takes these steps, n times
+	inner     []step                           // a group of steps, taken n times
 }
 
 // The calls of package rawcall as steps: first one right call of each endpoint, then calls
@@ -128,8 +129,8 @@ var (
 var endpoints = []step{getStatus, warmUp, getBYOK, setBYOK, clearBYOK, createAgent, readAgent, sendMessage, enableSMS}
 
 var (
-	// clearStored clears the stored provider key. Where none is stored the interface
-	// allows 404 too: 4.5 lists it.
+	// clearStored clears the stored provider key. If none is stored, the interface also
+	// allows 404, which 4.5 lists.
 	clearStored = clearBYOK.given(200, 404)
 	byokIsNull  = getBYOK.is(200).holds("byok", nil)
 )
@@ -148,7 +149,7 @@ var (
 	unpaid      = rawcall.Key{Name: "unpaid", Plan: "free"}         // on an inactive plan, and not dashboard-issued
 )
 
-// key returns a dashboard-issued key on a plan, which Abilities issue under this name.
+// key returns a dashboard-issued key with this name on a plan. Abilities issue it.
 func key(name, plan string) rawcall.Key { return rawcall.Key{Name: name, Plan: plan, Dashboard: true} }
 
 const (
@@ -183,8 +184,8 @@ func (st step) is(statuses ...int) step {
 	return st
 }
 
-// given makes a call that prepares what the case checks, and wants one of the statuses. Any
-// other status fails the case in the name of another rule.
+// given makes a call that only prepares the case, and wants one of the statuses. Any
+// other status fails the case for another rule than its own.
 func (st step) given(statuses ...int) step {
 	st.prepares = true
 	return st.is(statuses...)
@@ -193,8 +194,8 @@ func (st step) given(statuses ...int) step {
 // listed makes the call, and accepts any status that section 4 lists.
 func (st step) listed() step { return st.is(append([]int{200}, st.Errors...)...) }
 
-// limited makes the call, and wants this limit to refuse it. The names of limits are this
-// project's, so the name is checked only on a target with Target.Decisions.
+// limited makes the call, and wants this limit to refuse it. This project chose the names
+// of limits, so the name is checked only on a target with Decisions.
 func (st step) limited(limitKey string) step {
 	st.limitKey = limitKey
 	return st.is(429)
@@ -234,7 +235,7 @@ func (st step) header(name string, value func(key string) string) step {
 // keyless makes the call without an Authorization header.
 func (st step) keyless() step { return st.header("Authorization", rawcall.Always("")) }
 
-// check adds a check of the answer, which says what is wrong with it.
+// check adds a check, which says what is wrong with the answer.
 func (st step) check(ok func(answer) string) step {
 	st.checks = append(slices.Clone(st.checks), ok)
 	return st
@@ -251,7 +252,7 @@ func (st step) holdsBYOK(provider string, baseURL, model any) step {
 	return st.holds("byok.provider", provider).holds("byok.base_url", baseURL).holds("byok.model", model)
 }
 
-// opensIn checks the wait that Retry-After names. It is exact only if no time
+// opensIn checks the wait that Retry-After names. The check is exact only if no time
 // passes between calls.
 func (st step) opensIn(wait time.Duration) step {
 	st.exact = true
@@ -264,8 +265,8 @@ func (st step) opensIn(wait time.Duration) step {
 // wait lets time pass.
 func wait(d time.Duration) step { return step{wait: d} }
 
-// untilOpen waits as long as Retry-After of the last answer says. The case fails if that
-// is longer than most by more than a tenth.
+// untilOpen waits as long as Retry-After of the last answer says. The case fails if this
+// wait is longer than most by more than a tenth.
 func untilOpen(most time.Duration) step { return step{wait: most, untilOpen: true} }
 
 var (

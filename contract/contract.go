@@ -1,6 +1,6 @@
-// Package contract is the documented behaviour of the Agent Messaging Service
-// as runnable test cases. They speak raw HTTP to any target: the service itself,
-// a fake of it, or a proxy in front of either.
+// Package contract has the documented behaviour of the Agent Messaging Service as
+// runnable test cases. The cases call any target over raw HTTP: the service itself, a
+// fake of it, or a proxy in front of either.
 //
 //	func TestContract(t *testing.T) {
 //		contract.Run(t, contract.Target{BaseURL: baseURL, Key: key})
@@ -12,20 +12,19 @@
 // of them. A case is skipped if the target lacks an ability that it needs, or if the budget
 // does not allow what it spends.
 //
-// A case that fails prints the broken rule and the exchange that broke it. That may be
-// another rule than the one of the case: every answer is held to what the document says
-// of all answers of its endpoint, and a call that prepares a case may go wrong. Such a
+// A case that fails prints the broken rule and the exchange that broke it. The broken
+// rule may be another rule than the case's own. Every answer must also follow the rules
+// for all answers of its endpoint, and a call that prepares a case may go wrong. Such a
 // failure also says which rule could not be checked. Further cases that meet the same
 // failure are skipped, and name the case that reported it.
 //
-// Cases whose id starts with "fake/" check decisions of this project where the
-// interface is silent. The service itself never has to pass them, so they run only
-// with Target.Decisions. One rule of this project holds on every target: no answer shows
-// an API key. What a service does where the interface is silent, package
-// observe finds out.
+// Cases whose id starts with "fake/" check decisions of this project where the interface
+// is silent. The service itself never has to pass them, so they run only with
+// Target.Decisions. One rule of this project holds on every target: no answer shows an
+// API key. Package observe finds out what a service does where the interface is silent.
 //
-// A proxy before a fake is held to every case. The fake arranges what the cases need, and
-// each case has its own proxy and fake:
+// A proxy in front of a fake must pass every case. The fake arranges what the cases need,
+// and each case has its own proxy and fake:
 //
 //	contract.Run(t, contract.Target{Fresh: func(tb testing.TB) contract.Target {
 //		fake := fakeserver.New(tb, fakeserver.WithUnknownRoutes()) // some cases call unknown paths
@@ -33,11 +32,12 @@
 //		return contract.Target{BaseURL: fake.BaseURL(), Key: fake.Key(), HTTPClient: client, Abilities: fake, Decisions: true}
 //	}})
 //
-// The package shares no table with the client or the fake: it states every number
-// and every body itself, so that a wrong table there makes a case fail.
+// The package shares no table with the client or the fake: it states every number and
+// every body itself, so that a wrong table in the client or the fake makes a case fail.
 //
-// Not checked: how long an answer takes, the words of replies and reasons, and
-// what the interface calls "not shown" and this project has not decided.
+// The cases do not check how long an answer takes, or the words of replies and reasons.
+// Nor do they check anything that the interface calls "not shown" and this project has
+// not decided.
 package contract
 
 import (
@@ -111,7 +111,7 @@ func (c scheduled) run(t *testing.T, target Target, all *shared, done progress) 
 }
 
 // cases lists every case, in the order of the interface's sections and the decisions
-// last. They are made once: some bodies have a mebibyte.
+// last. The list is made once, because some bodies have a mebibyte.
 var cases = sync.OnceValue(func() []testCase {
 	var s suite
 	for _, add := range []func(){
@@ -125,16 +125,17 @@ var cases = sync.OnceValue(func() []testCase {
 	return s
 })
 
-// progress is the day on which each case passed.
+// progress maps the id of each case to the day on which it passed.
 type progress map[string]string
 
-// readProgress reads the file of Target.Progress. Without a path, or a file, no case has passed.
+// readProgress reads the file of Target.Progress. If there is no path or no file, no case
+// has passed.
 func readProgress(path string) (progress, error) {
 	done := progress{}
 	if path == "" {
 		return done, nil
 	}
-	if err := atomicfile.Writable(path); err != nil { // at the end it would be too late
+	if err := atomicfile.Writable(path); err != nil { // checked before the cases run, not after them
 		return nil, fmt.Errorf("contract: Target.Progress: %w", err)
 	}
 	if err := atomicfile.ReadJSON(path, &done); err != nil {
@@ -143,8 +144,8 @@ func readProgress(path string) (progress, error) {
 	return done, nil
 }
 
-// pass writes down that a case passed. It needs no lock: cases with a Progress file run
-// one after the other.
+// pass writes to the file that a case passed. It needs no lock, because cases with a
+// Progress file run one after the other.
 func (done progress) pass(id, path string) error {
 	if path == "" {
 		return nil
@@ -153,29 +154,29 @@ func (done progress) pass(id, path string) error {
 	return atomicfile.WriteJSON(path, done)
 }
 
-// defaultBudget is the budget of a shared target that states none.
+// defaultBudget is the budget of a shared target without a Budget.
 var defaultBudget = Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}
 
-// scheduled is a case with the decision whether it runs.
+// scheduled is a case, and the decision whether the case runs.
 type scheduled struct {
 	testCase
-	rank           int    // the lowest is paid first from the budget
+	rank           int    // the budget is spent on the lowest rank first
 	leftOut, needs string // why it does not run, and what would let it run; "" if it runs
 }
 
 // schedule has all cases, in the order in which they run.
 type schedule []scheduled
 
-// core lists the cases that a small budget is spent on first: one for each
-// endpoint, and the refusals that cost one request only.
+// core lists the cases on which a small budget is spent first: one for each endpoint, and
+// the refusals that cost only one request.
 var core = []string{
 	"2.3/every-member", "2.3/no-other-member/top", "2.5/required/text", "4.1/shape", "4.2/body-absent", "4.2/mode-refused/unknown",
 	"4.2/byok-not-configured", "4.4/set-read-clear", "4.4/required/api_key", "4.6/empty-object", "4.7/read", "4.8/reply",
 	"4.9/mode/sandbox", "4.9/mode/none-refused", "5/credential-missing/*", "7/agent-unknown/*", "8.4/*/over", "8.4/text/max", "8.4/all/max",
 }
 
-// valuable lists the cases that a day's budget is spent on next: most wrong
-// services that pass the core cases fail one of these.
+// valuable lists the cases on which a day's budget is spent next. Most wrong services
+// that pass the core cases fail one of these.
 var valuable = []string{
 	"7/400-changes-no-byok", "7/400-creation-stores-no-byok", "7/status-without-429", "8.1/key_minute", "8.1/key_minute-counts/*",
 	"7/endpoints-without-429", "8.1/agent_create_ip_minute", "4.7/created-at-stays", "2.4/fingerprint", "7/400-changes-no-sms",
@@ -189,9 +190,9 @@ func (c testCase) matchesAny(list []string) bool {
 	})
 }
 
-// newSchedule decides which cases run on the target, and returns what they leave of the
-// budget. On a shared target the core cases take from it first, then the cheapest; the
-// order in which cases run stays. With Fresh each case has the whole budget for itself.
+// newSchedule decides which cases run on the target, and returns the rest of the budget.
+// On a shared target the budget goes to the core cases first, and then by rank. The order
+// in which cases run does not change. With Fresh each case has the whole budget.
 func newSchedule(cases []testCase, target Target, done progress) (schedule, Spend) {
 	left, bounded := target.Budget, target.Fresh == nil || target.Budget != Spend{}
 	if left == (Spend{}) {
@@ -225,8 +226,8 @@ func newSchedule(cases []testCase, target Target, done progress) (schedule, Spen
 	return p, left
 }
 
-// runsAny reports whether a case runs, or has passed in an earlier run. Without one a green
-// test would say that all is well.
+// runsAny reports whether any case runs, or has passed in an earlier run. If none does, a
+// green test would be misleading.
 func (p schedule) runsAny(done progress) bool {
 	return slices.ContainsFunc(p, func(c scheduled) bool { return c.leftOut == "" || done[c.ID] != "" })
 }
@@ -244,8 +245,8 @@ func (c testCase) rank() int {
 	return c.Spends.Requests + 20*c.Spends.Creations + 50*(c.Spends.BYOKSets+c.Spends.WarmUps) + int(c.Spends.Wait/time.Second)
 }
 
-// lacks says why the case cannot run on the target, and what would let it run; "" if
-// the target offers all that it needs.
+// lacks says why the case cannot run on the target, and what would let it run; "" if it
+// can run.
 func (target Target) lacks(c testCase) (why, wants string) {
 	field := target.missingField(c)
 	unlike, most := target.whyLimitsDiffer(), target.metadataCap()
@@ -278,13 +279,13 @@ func (target Target) missingField(c testCase) string {
 	return ""
 }
 
-// price returns what the case spends at most on this target, without the shared agent.
+// price returns the most that the case spends on this target, without the shared agent.
 func (target Target) price(c testCase) Spend {
 	price := c.Spends
 	if target.observed("refused_operations_spend") == "true" {
 		price.Creations = max(price.Creations, c.creations)
 	}
-	if target.Abilities != nil { // waits are free
+	if target.Abilities != nil { // with Abilities, waits cost nothing
 		price.Wait = 0
 	}
 	return price

@@ -50,8 +50,8 @@ func (s *suite) agents() {
 		createAgent.is(200).holds("agent_id", follows).holds("trace_id", follows))
 }
 
-// sms checks which status each mode leads to, which is this project's decision. Only an
-// active channel has a phone number.
+// sms checks the status of an SMS channel after each mode, which this project has
+// decided. Only an active channel has a phone number.
 func (s *suite) sms() {
 	const (
 		creation = "SMS at creation: none: disabled; sandbox: active; managed: needs_compliance; byo_twilio: needs_setup; absent: no sms member"
@@ -63,7 +63,7 @@ func (s *suite) sms() {
 		mode, status string
 		phone        any
 	}{
-		{mode: "none", status: "disabled"}, // at creation only
+		{mode: "none", status: "disabled"}, // accepted only at creation
 		{mode: "sandbox", status: "active", phone: like(`.`)},
 		{mode: "managed", status: "needs_compliance"},
 		{mode: "byo_twilio", status: "needs_setup"},
@@ -118,7 +118,7 @@ func (s *suite) byok() {
 	s.add("fake/set-replaces-all", "PUT /v1/byok replaces the configuration: what the new body leaves out is gone",
 		full.given(200), setBYOK.is(200).holdsBYOK("openai", nil, nil), getBYOK.is(200).holdsBYOK("openai", nil, nil))
 
-	// The store of provider keys may be down.
+	// The cases switch the store of provider keys off and on.
 	s.add("4.4/unavailable", "503 (BYOK not available)", storeOff, setBYOK.is(503), storeOn, setBYOK.is(200))
 	s.add("fake/stored-key-while-unavailable", "No endpoint ever answers a status that section 4 does not list for it",
 		setBYOK.given(200), storeOff, byokAgent.is(200), sendMessage.is(200), getBYOK.is(200), clearBYOK.is(200))
@@ -126,7 +126,8 @@ func (s *suite) byok() {
 		storeOff, keyedAgent.is(400), createAgent.is(200))
 }
 
-// byokOfAnotherKey checks that a key does not see, change or use what another has stored.
+// byokOfAnotherKey checks that a key does not see, change or use the configuration of
+// another key.
 func (s *suite) byokOfAnotherKey() {
 	const bound = "BYOK is bound to the API key that set it."
 	mine, still := setBYOK.given(200).by(another), getBYOK.is(200).holds("byok.provider", "openai").by(another)
@@ -136,8 +137,8 @@ func (s *suite) byokOfAnotherKey() {
 	s.add("5/byok-set-by-another-key", bound, mine, setBYOK.with(byokBody(`"label":"b"`)).is(200).by(third), still)
 }
 
-// byokOfCreations checks creations that use the stored provider key, and creations that
-// bring one, which is stored by this project's decision.
+// byokOfCreations checks creations that use the stored provider key, and creations with
+// llm.api_key, which this project's decision stores.
 func (s *suite) byokOfCreations() {
 	const (
 		earlier = "With llm.mode byok, the caller either has set BYOK earlier with PUT /v1/byok, or supplies llm.api_key (with llm.provider) in the request."
@@ -163,7 +164,7 @@ func (s *suite) byokOfCreations() {
 	s.add("fake/hosted-agent-after-clear", "a hosted agent does not need BYOK", createAgent.given(200), clearBYOK.given(200), sendMessage.is(200))
 }
 
-// warmUps checks warm-ups, and GET /v1/status, which has one case only.
+// warmUps checks warm-ups, and GET /v1/status, which has only one case.
 func (s *suite) warmUps() {
 	const (
 		modes       = "When present: `mode` (string, hosted or byok; default hosted)."
@@ -183,7 +184,7 @@ func (s *suite) warmUps() {
 	s.add("4.2/byok-of-another-key", conflict, setBYOK.given(200).by(another), byokWarmUp.is(409))
 	s.add("4.2/byok-unavailable", unavailable, setBYOK.given(200), storeOff, byokWarmUp.is(503))
 	s.add("4.2/hosted-without-byok", unavailable, storeOff, warmUp.is(200))
-	s.add("4.2/byok-forbidden", forbidden, byokWarmUp.is(403).by(undashboard)) // before 409
+	s.add("4.2/byok-forbidden", forbidden, byokWarmUp.is(403).by(undashboard)) // 403 comes before 409
 	s.add("4.2/hosted-allowed", forbidden, without.is(200).by(undashboard), warmUp.is(200).by(undashboard))
 }
 
@@ -208,9 +209,10 @@ func (s *suite) secrets() {
 		setBYOK.given(200), wait(time.Hour), setBYOK.is(200).holds("byok.updated_at", later(time.Hour)))
 }
 
-// irreversible says what of the provider key a reader could get back from the
-// fingerprint, or "". It cannot prove a hash: it knows parts of the key, the usual
-// encodings, and hashes without a secret, which a list of keys turns back.
+// irreversible says how a reader could get the provider key, or a part of it, from the
+// fingerprint; "" if it finds no way. It cannot prove that the fingerprint is a safe
+// hash. It looks for parts of the key, for the usual encodings, and for hashes without a
+// secret, which a list of keys reverses.
 func irreversible(fingerprint, _ any) string {
 	shown, _ := fingerprint.(string)
 	hash := sha256.Sum256([]byte(providerKey))

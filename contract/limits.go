@@ -7,15 +7,15 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// thereIP is from the block that RFC 5737 keeps for documentation.
+// thereIP is an address that RFC 5737 reserves for documentation.
 const thereIP = "203.0.113.8"
 
 // limit is one row of interface 8.1.
 type limit struct {
-	key   string      // its limit_key, which is this project's
+	key   string      // the limit_key, by this project's decision
 	rule  string      // the row
-	fill  step        // spends it to the last call, and meets no other limit
-	next  step        // the call that it then refuses
+	fill  step        // uses the limit up to the last call, and meets no other limit
+	next  step        // the call that the limit then refuses
 	by    rawcall.Key // the key of next
 	perIP bool
 }
@@ -36,12 +36,13 @@ var limits = []limit{
 		rule: "Warm-up, per API key | 3/hour; applies to POST /v1/warmup"},
 }
 
-// betweenMinutes is the wait after which a whole minute's calls go through, however the
-// service counts: some weigh the minute before. A refusal after it is that of the day.
+// betweenMinutes is the wait after which a whole minute's calls pass, however the service
+// counts: some services weigh the minute before. A refusal after this wait comes from the
+// limit per day.
 const betweenMinutes = 2 * time.Minute
 
-// requests spends n requests, the first on creating the agent that the others
-// read, and waits betweenMinutes after each perMinute of them.
+// requests spends n requests. The first creates an agent, and the others read it. After
+// every perMinute requests it waits betweenMinutes.
 func requests(n, perMinute int) step {
 	steps := []step{createAgent.is(200), readAgent.is(200).times(min(n, perMinute) - 1)}
 	for left := n - perMinute; left > 0; left -= perMinute {
@@ -50,11 +51,13 @@ func requests(n, perMinute int) step {
 	return repeat(1, steps...)
 }
 
-// limits fills each limit, and checks what it refuses, whom, and until when.
+// limits fills each limit. It checks which calls and which keys the limit then refuses,
+// and until when.
 func (s *suite) limits() {
 	for _, l := range limits {
 		spends, passes, refused := newCase("", "", l.fill).Spends, l.next.is(200).by(l.by), l.next.limited(l.key).by(l.by)
-		// A service that weighs the window before opens later by the share of one call.
+		// If a service weighs the previous window, the limit opens later by the share of one
+		// call.
 		window, took := windowOf(l.key), spends.Wait
 		share := window / time.Duration(spends.Requests)
 		s.add("8.1/"+l.key, l.rule, l.fill, refused, untilOpen(window-took+share), passes)
@@ -75,7 +78,7 @@ func (s *suite) limits() {
 	}
 }
 
-// sharedLimits has the limits that two kinds of calls share: PUT and creation with a
+// sharedLimits checks the limits that two kinds of calls share: PUT and creation with a
 // provider key, and warm-ups in both modes.
 func (s *suite) sharedLimits() {
 	const sets = "applies to PUT /v1/byok and to llm.api_key on agent creation"
@@ -87,9 +90,9 @@ func (s *suite) sharedLimits() {
 		set, byokWarmUp.is(200).times(2), warmUp.is(200), warmUp.is(429), byokWarmUp.limited("warmup_key_hour"))
 }
 
-// plans checks the caps of interface 8.2, and the defaults of 8.1 for a key as it is
-// issued. The plan Free is inactive; the cases of section 5 check that every call of it is
-// answered 402. A plan changes the limits on requests and no others.
+// plans checks the caps of interface 8.2, and the defaults of 8.1 for a new key. The plan
+// Free is inactive; the cases of section 5 check that every call on it is answered 402. A
+// plan changes only the limits on requests.
 func (s *suite) plans() {
 	const caps = "Plan caps (default overrides, if enabled) | "
 	for _, p := range []struct {
@@ -123,14 +126,15 @@ const (
 	lastIsNamed   = "of several exhausted limits the one that opens last is named"
 )
 
-// counted has cases in which refused calls spend a limit on requests as others do.
+// counted has cases in which refused calls spend a limit on requests, as accepted calls
+// do.
 func (s *suite) counted() {
 	refused := createAgent.limited("key_minute")
 	s.add("fake/counted/400-404-409", requestsSpent,
 		wrongAgent.given(400).times(20), readNobody.given(404).times(20), byokWarmUp.given(409).times(20), refused)
 	s.add("fake/counted/403", requestsSpent, setBYOK.given(403).times(60).by(undashboard), refused.by(undashboard))
 	s.add("fake/counted/503", requestsSpent, storeOff, setBYOK.given(503).times(60), storeOn, refused)
-	s.add("fake/counted/operation-429", requestsSpent, // what the limit on creations refuses spends no request
+	s.add("fake/counted/operation-429", requestsSpent, // a creation that its limit refuses spends no request
 		createAgent.is(200).times(10), createAgent.is(429), readNobody.is(404).times(50), wrongAgent.limited("key_minute"))
 	s.add("fake/counted/every-limited-endpoint", requestsSpent,
 		createAgent.is(200), warmUp.is(200), setBYOK.is(200),
@@ -139,8 +143,8 @@ func (s *suite) counted() {
 		readAgent.limited("key_minute"), sendMessage.limited("key_minute"), enableSMS.limited("key_minute"))
 }
 
-// uncounted makes more calls than a limit allows, and then one that is refused only
-// if they counted.
+// uncounted makes more calls than a limit allows, and then a call that is refused only if
+// those calls counted.
 func (s *suite) uncounted() {
 	const unlimited = "GET /v1/status, GET and DELETE /v1/byok are never limited and spend nothing"
 	s.add("fake/uncounted/401", requestsSpent, createAgent.given(401).times(130).keyless(), createAgent.is(200))
@@ -152,11 +156,12 @@ func (s *suite) uncounted() {
 		createAgent.is(200), readNobody.is(404).times(59), createAgent.limited("key_minute"))
 	s.add("fake/uncounted/429", requestsSpent,
 		requests(60, 60), createAgent.is(429).times(60),
-		requests(60, 60).by(another), // the address has its other half
+		requests(60, 60).by(another), // uses the other half of the limit per address
 		readAgent.limited("key_minute").by(another), untilOpen(time.Minute), readNobody.is(404).times(59))
 }
 
-// operations checks which creations, BYOK sets and warm-ups spend the limits on these.
+// operations checks which creations, BYOK sets and warm-ups spend the limits on
+// operations.
 func (s *suite) operations() {
 	operation := func(id string, steps ...step) {
 		s.add("fake/operation/"+id,
@@ -171,12 +176,13 @@ func (s *suite) operations() {
 	operation("clear-is-no-set", setBYOK.is(200).times(4), clearBYOK.given(200), setBYOK.is(200), clearBYOK.given(200), noSet)
 	operation("set-refused-takes-no-creation", set, keyedAgent.is(429).times(10), created, noCreation)
 	operation("creation-refused-takes-no-set", created, keyedAgent.is(429).times(10), set, noSet)
-	operation("creation-refused-takes-no-day", // refused by the address, the key's day is not touched
+	operation("creation-refused-takes-no-day", // the limit per address refuses, so the limit per day of the key spends nothing
 		repeat(5, createAgent.is(200).times(10), createAgent.is(429).times(2), wait(time.Minute)),
 		createAgent.limited("agent_create_key_day"))
 }
 
-// exhausted has two spent limits at a time, and wants the one that opens last to be named.
+// exhausted uses up two limits at a time. The refusal must name the limit that opens
+// last.
 func (s *suite) exhausted() {
 	s.add("fake/opens-last-is-named/operations", lastIsNamed,
 		keyedAgent.is(200).times(5), createAgent.is(200).times(5), keyedAgent.limited("byok_set_key_hour").opensIn(time.Hour))
@@ -190,5 +196,5 @@ func (s *suite) exhausted() {
 		createAgent.limited("key_minute").opensIn(time.Minute))
 	s.add("fake/opens-last-is-named/requests", lastIsNamed,
 		requests(60, 60).by(another), wait(20*time.Second), requests(60, 60).by(third),
-		readAgent.limited("key_minute").opensIn(time.Minute).by(third)) // the address opens in 40 s, the key in 60 s
+		readAgent.limited("key_minute").opensIn(time.Minute).by(third)) // the limit per address opens in 40 s, the limit per key in 60 s
 }

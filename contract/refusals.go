@@ -10,8 +10,8 @@ import (
 
 const dashboardNeeded = "The BYOK endpoints (GET, PUT, DELETE /v1/byok) and warm-up in byok mode require a dashboard-issued key. Other keys receive 403."
 
-// credentials are values of Authorization that the service must not accept,
-// some made from a key that it does accept.
+// credentials are values of Authorization that the service must not accept. Some are made
+// from a valid key.
 var credentials = []struct {
 	name string
 	of   func(key string) string
@@ -28,9 +28,9 @@ var credentials = []struct {
 	{"other-case", func(key string) string { return "Bearer " + swapCase(key) }},
 }
 
-// credentials checks that every endpoint refuses every credential but a key that was
-// issued, is not revoked, and is on an active plan. The BYOK endpoints also refuse a key
-// that is not dashboard-issued.
+// credentials checks that every endpoint accepts only a key that was issued, is not
+// revoked, and is on an active plan. The BYOK endpoints also refuse a key that is not
+// dashboard-issued.
 func (s *suite) credentials() {
 	const credential = "A missing or invalid credential gives 401."
 	for _, e := range endpoints {
@@ -48,7 +48,7 @@ func (s *suite) credentials() {
 	}
 }
 
-// swapCase changes the case of the last letter: most keys have one.
+// swapCase changes the case of the last letter; most keys have a letter.
 func swapCase(key string) string {
 	i := strings.LastIndexFunc(key, func(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' })
 	if i < 0 {
@@ -73,7 +73,7 @@ func (s *suite) unchanged() {
 		clearStored, createAgent.given(200).times(10), keyedAgent.limited("agent_create_ip_minute"), byokIsNull)
 }
 
-// unlisted checks that no endpoint refuses with a status that section 4 does not list for
+// unlisted checks that an endpoint refuses only with a status that section 4 lists for
 // it.
 func (s *suite) unlisted() {
 	s.add("7/status-without-429", listed, getStatus.is(200).times(65))
@@ -89,7 +89,8 @@ func (s *suite) unlisted() {
 	}
 }
 
-// order makes calls that break two rules, and checks which of them is answered.
+// order makes calls that break two rules, and checks for which of the two each call is
+// refused.
 func (s *suite) order() {
 	order := func(id string, steps ...step) {
 		s.add("fake/order/"+id, "order of checks: route 404, method 405 -> 401 -> 402 -> request limits 429 -> 403 -> body 400 -> "+
@@ -138,15 +139,15 @@ func (s *suite) routes() {
 		}
 	}
 	read := func(id string) step { return at("GET", "/v1/agents/"+id).is(404) }
-	// A path is not cleaned. A service that removes dots or slashes from it answers a
-	// different call.
+	// A service must not clean a path. If it removes dots or slashes, it answers a different
+	// call.
 	s.add("fake/path-with-dots", routing,
 		noRoute("GET", "/v1/agents/.."), noRoute("GET", "/v1/agents/."), read("%2e%2e"), noRoute("GET", "/v1/byok/../status"))
 	s.add("7/agent-id-is-one-segment", condition(404).Sentence, read("a%2Fmessages"), read("%2e%2e%2fstatus"), read("%20"))
 }
 
-// methods checks that a path has no methods but those of interface 4. HEAD is left out,
-// since its answer has no body to check.
+// methods checks that a path accepts only the methods of interface 4. It leaves out HEAD,
+// since the answer to HEAD has no body to check.
 func (s *suite) methods() {
 	has := map[string][]string{} // by path
 	for _, e := range endpoints {
@@ -173,8 +174,8 @@ func allows(methods []string) func(answer) string {
 	}
 }
 
-// member is a string or object member of a request. VALUE in its body is replaced
-// by a value.
+// member is a string or object member of a request. A case replaces VALUE in its body by
+// a value.
 type member struct {
 	name     string
 	e        step
@@ -182,13 +183,13 @@ type member struct {
 	rule     string
 	max      int    // characters (interface 8.4); 0: no bound is stated
 	address  bool   // a service may check that the value is an address
-	values   string // the accepted ones, with spaces between; "": any text
+	values   string // the accepted values, separated by spaces; "": any text
 	required bool
 	object   bool
 }
 
-// members lists all of them. warmUp and llm accept the mode byok too, but only if
-// BYOK is configured: byokOfCreations and warmUps (endpoints.go) have those cases.
+// members lists all members. warmUp and llm accept the mode byok too, but only if BYOK is
+// configured. byokOfCreations and warmUps (endpoints.go) have the cases for this mode.
 var members = []member{
 	{name: "mode", e: warmUp, body: `{"mode":VALUE}`, values: "hosted", rule: "`mode` (string, hosted or byok; default hosted)"},
 
@@ -222,7 +223,7 @@ var members = []member{
 		rule: "mode (required; sandbox, managed or byo_twilio)"},
 }
 
-// sectionOf are the sections that state the members of each body.
+// sectionOf maps each call to the section that states the members of its body.
 var sectionOf = map[string]string{
 	warmUp.Name: "4.2", setBYOK.Name: "4.4", createAgent.Name: "2.3", sendMessage.Name: "2.5", enableSMS.Name: "4.9",
 }
@@ -241,7 +242,7 @@ func (m member) ofLength(char string, n int) string {
 	return m.of(`"` + host + strings.Repeat(char, n-len(host)) + `"`)
 }
 
-// host begins an address.
+// host is the beginning of an address.
 const host = "https://host.example/"
 
 // members checks the types, values and bounds of each member of a request.
@@ -263,8 +264,8 @@ func (s *suite) members() {
 	s.boundsTogether()
 }
 
-// typesOf sends every JSON type but the documented one. A null breaks the interface if the
-// member is required; that an optional member may not be null is this project's decision.
+// typesOf sends every JSON type but the documented one. null for a required member breaks
+// the interface. By this project's decision, an optional member may not be null either.
 func (s *suite) typesOf(m member) {
 	own, null := row{"object", "{}"}, "fake"
 	if m.object {
@@ -279,7 +280,7 @@ func (s *suite) typesOf(m member) {
 	s.addRows(null+in, invalidBody, m.e, 400, row{"null", m.of("null")})
 }
 
-// valuesOf sends each value that is accepted, and values that only look like one.
+// valuesOf sends each accepted value, and values that only look like accepted ones.
 func (s *suite) valuesOf(m member) {
 	values := strings.Fields(m.values)
 	at := sectionOf[m.e.Name] + "/" + m.name
@@ -292,9 +293,9 @@ func (s *suite) valuesOf(m member) {
 }
 
 // lengthsOf sends texts of exactly the bound, and of one character more. The interface
-// counts characters: neither bytes nor the letters of a JSON escape. It does not say what
-// counts where a character has two UTF-16 units, or combines with the one before; by this
-// project's decision code points count. An address is ASCII.
+// counts characters, and neither bytes nor the letters of a JSON escape. It does not say
+// how to count a character with two UTF-16 units, or one that combines with the character
+// before. By this project's decision code points count. An address is ASCII.
 func (s *suite) lengthsOf(m member) {
 	const noBound = "a bound that the interface does not state is not invented"
 	in := m.e.Name + "/" + m.name
@@ -318,8 +319,8 @@ func (s *suite) lengthsOf(m member) {
 	}
 }
 
-// boundsTogether checks the bounds of a creation in one call, which costs a small budget
-// one request in place of five, and each bound of llm together with a provider key.
+// boundsTogether checks all bounds of a creation in one call, which costs one request in
+// place of five. It also checks each bound of llm together with a provider key.
 func (s *suite) boundsTogether() {
 	const ofLLM = "llm.model at most 200; llm.base_url at most 400; llm.label at most 60"
 	x := func(n int) string { return `"` + strings.Repeat("x", n) + `"` }
@@ -332,8 +333,8 @@ func (s *suite) boundsTogether() {
 		row{"model", rawcall.LLM(keyMembers + `,"model":` + x(201))})
 }
 
-// unknownMembers checks that no object of a request may have further members. For a message
-// that is this project's decision.
+// unknownMembers checks that the objects of a request may not have unknown members. For a
+// message this is a decision of this project.
 func (s *suite) unknownMembers() {
 	const closed = "No additional properties"
 	for _, c := range []struct {
@@ -355,16 +356,16 @@ func (s *suite) unknownMembers() {
 	}
 }
 
-// strict is what this project decides about bodies.
+// strict is this project's decision about bodies.
 const strict = "bodies: JSON object, no duplicate members, valid UTF-8, nothing after the document, at most 1 MiB"
 
-// withBody are the calls of the endpoints that take a body.
+// withBody has a call of each endpoint that takes a body.
 var withBody = []step{warmUp, setBYOK, createAgent, sendMessage, enableSMS}
 
-// bodies sends, to each endpoint that takes a body, what no reading of "a JSON object"
-// allows, and what this project's strict reading does not allow.
+// bodies sends wrong bodies to each endpoint that takes a body: some are not "a JSON
+// object" in any reading, others only break this project's strict reading.
 func (s *suite) bodies() {
-	for _, e := range withBody[1:] { // warm-up's is optional
+	for _, e := range withBody[1:] { // the body of a warm-up is optional
 		s.addRows(sectionOf[e.Name]+"/body", "Body (required)", e, 400, row{"absent", ""})
 	}
 	for _, e := range withBody {
@@ -390,7 +391,7 @@ func (s *suite) bodies() {
 			row{"space-around", " \n" + e.Body + "\t\r\n"},
 			row{"at-1-MiB", e.Body + spaces(1<<20)})
 	}
-	// The defaults of most parsers accept these.
+	// Most parsers accept these bodies by default.
 	s.addRows("fake/body/send-message", strict+", exact-case names", sendMessage, 400,
 		row{"duplicate", `{"text":"Hello","t\u0065xt":"Hello"}`}, row{"other-case", `{"Text":"Hello"}`}, row{"utf-8", "{\"text\":\"caf\xe9\"}"})
 	for _, e := range []step{getStatus, getBYOK, clearBYOK, readAgent} {
@@ -398,7 +399,7 @@ func (s *suite) bodies() {
 	}
 }
 
-// contentTypes sends a right body under other media types.
+// contentTypes sends a valid body with other media types.
 func (s *suite) contentTypes() {
 	for _, e := range withBody {
 		for _, c := range []struct {

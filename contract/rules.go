@@ -12,19 +12,19 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// rules hold the answers of one case to what the interface says, and on a target that
-// claims them to the decisions of this project.
+// rules check the answers of one case against the interface. If the target has Decisions,
+// they also check them against the decisions of this project.
 type rules struct {
 	target  Target
 	running testCase
-	keys    map[rawcall.Key]string // no answer may show one
-	opened  time.Duration          // the Retry-After that has just passed; 0 if a call came after it
+	keys    map[rawcall.Key]string // no answer may show a key
+	opened  time.Duration          // the Retry-After for which the case has just waited; 0 if a call came after the wait
 }
 
 const listed = "Which endpoints can return which status: see section 4."
 
-// statusProblem says which rule the answer to the i-th call of a step breaks: its status
-// is not one that the step wants.
+// statusProblem says which rule the answer to the i-th call of a step breaks, if its
+// status is not one of the step's.
 func (r *rules) statusProblem(a answer, st step, i int) problem {
 	wanted := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
 	p := problem{r.running.rule(), "want status " + wanted}
@@ -50,29 +50,29 @@ func (r *rules) statusProblem(a answer, st step, i int) problem {
 	return p
 }
 
-// bucketProblem says what is wrong with a refusal that came some calls too late: the limit
-// is too large, unless it is a bucket, which gives the next call back after about the
-// window divided by the calls of the case.
+// bucketProblem says what is wrong if a refusal came tooMany calls too late. The limit is
+// too large or, if Retry-After is about the window divided by the calls of the case, it
+// is a bucket.
 func (r *rules) bucketProblem(a answer, st step, tooMany int) problem {
 	wait, _ := a.RetryAfter()
 	soon := wait <= max(time.Minute, 2*windowOf(st.limitKey)/time.Duration(max(1, r.running.Spends.Requests)))
 	return problem{r.running.rule(), problemUnless(tooMany == 0 || soon, "%d calls too many passed, and the limit opens in %v", tooMany, wait)}
 }
 
-// errorCodes are the values of error by status on a target that claims the
-// decisions.
+// errorCodes are the values of error, by status, on a target with Decisions.
 var errorCodes = map[int]string{
 	400: "bad_request|byok_not_configured|byok_unavailable", 401: "unauthorized", 402: "payment_required", 403: "forbidden",
 	404: "not_found", 405: "method_not_allowed", 409: "byok_not_configured", 429: "rate_limited", 503: "byok_unavailable",
 }
 
-// problems holds an answer that has the right status to the rules for every answer, to
-// those of this project on a target that claims the decisions, and to the step.
+// problems checks an answer with the right status against the rules for every answer and
+// against the step. If the target has Decisions, it also checks the rules of this
+// project.
 func (r *rules) problems(a answer, st step) []problem {
 	shape, documented := a.Documented()
 	success, mediaType := a.Status == http.StatusOK, a.Header.Get("Content-Type")
 	media, _, _ := mime.ParseMediaType(mediaType)
-	all := []problem{ // the keys come first: a later problem would quote one in its text
+	all := []problem{ // the keys come first, because the text of a later problem would quote a key
 		{rule("2.4", "The plaintext provider key is never returned."), a.shows(providerKey)},
 		{rule("fake", "no answer shows an API key"), a.shows(slices.Collect(maps.Values(r.keys))...)},
 		{rule("1", "All request and response bodies are JSON."), problemUnless(media == "application/json", "Content-Type is %q", rawcall.Clip(mediaType))},
@@ -104,15 +104,14 @@ func (r *rules) problems(a answer, st step) []problem {
 	return all
 }
 
-// shows looks for keys in everything that came back.
+// shows looks for keys in the header and the body of the answer.
 func (a answer) shows(keys ...string) string {
 	all := fmt.Sprint(a.Header) + string(a.Body)
 	shown := slices.ContainsFunc(keys, func(key string) bool { return key != "" && strings.Contains(all, key) })
 	return problemUnless(!shown, "the answer shows a key")
 }
 
-// windowOf returns how long a limit lasts from its first call, which the end of its name
-// says; 0 for no name.
+// windowOf returns the window of a limit, which the end of its name says; 0 for no name.
 func windowOf(limitKey string) time.Duration {
 	ends := limitKey[strings.LastIndexByte(limitKey, '_')+1:]
 	return map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": day}[ends]

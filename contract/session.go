@@ -14,8 +14,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// runOn runs the case on target. Its error is the broken rule, or skipped, or why no
-// case can be checked on the target.
+// runOn runs the case on target. Its error is the broken rule, or skipped, or the reason
+// why no case can be checked on the target.
 func (c testCase) runOn(ctx context.Context, target Target, all *shared) error {
 	if all.unusable != nil {
 		return skipped(all.unusable.Error())
@@ -48,7 +48,8 @@ func (c testCase) runOn(ctx context.Context, target Target, all *shared) error {
 	return nil
 }
 
-// skipped is the error of a case that was given up without a broken rule: the reason.
+// skipped is the error of a case that was given up although no rule was broken. It holds
+// the reason.
 type skipped string
 
 func (s skipped) Error() string { return string(s) }
@@ -61,10 +62,10 @@ type shared struct {
 	reported *sync.Map
 
 	failed bool          // the agent could not be created
-	agent  string        // the one that cases share
-	wait   time.Duration // how much waiting for limits the budget has left
+	agent  string        // the agent that cases share
+	wait   time.Duration // the time that the budget still allows to wait for limits
 
-	accepted   bool  // a call with Target.Key was answered with JSON, and neither 401 nor 402
+	accepted   bool  // a call with Target.Key was answered with JSON and a status other than 401 and 402
 	unanswered int   // calls in a row without an answer
 	unusable   error // why no further case can be checked
 }
@@ -80,14 +81,14 @@ type session struct {
 	earlier []answer // the answers so far, except to steps that make many calls
 	broke   bool     // an answer broke a rule
 
-	made   map[string]int // how often it made each call with each status, for the text of a failure
+	made   map[string]int // how often the case made each call with each status, for the text of a failure
 	began  time.Time
 	waited time.Duration // the sum of its waits
 }
 
-// takeAgent gives the case the agent that the cases share, and creates it for the first
-// one. After a failure no later case tries again, since each try may cost a creation; a
-// creation that a limit refused cost nothing, so the next case tries again.
+// takeAgent gives the case the agent that the cases share. The first case creates it.
+// After a failure no later case tries again, since each try may cost a creation. But a
+// creation that a limit refused costs nothing, so the next case tries again.
 func (s *session) takeAgent() error {
 	if s.all.failed {
 		return skipped("an earlier case could not create the agent that the cases share")
@@ -103,8 +104,8 @@ func (s *session) takeAgent() error {
 	return nil
 }
 
-// take takes one step. If a step makes many calls, only their statuses are checked: to
-// fill a daily limit takes thousands.
+// take takes one step. If a step makes many calls, take checks only their statuses,
+// because filling a daily limit takes thousands of calls.
 func (s *session) take(st step) error {
 	if st.arrange != nil {
 		st.arrange(&s.Player, s.target.Abilities)
@@ -128,9 +129,9 @@ func (s *session) take(st step) error {
 }
 
 // failure returns the error of the first problem: the broken rule, what is wrong, and the
-// exchange that shows it; nil if there is no problem. If another rule is broken than the
-// one that the case checks, only the first case that meets the problem fails. The others
-// are skipped, and name that case.
+// exchange that shows it; nil if there is no problem. If the broken rule is not the
+// case's own rule, only the first case that meets the problem fails. The other cases are
+// skipped, and name the first.
 func (s *session) failure(a answer, problems ...problem) error {
 	i := slices.IndexFunc(problems, func(p problem) bool { return p.text != "" })
 	if i < 0 {
@@ -149,7 +150,8 @@ func (s *session) failure(a answer, problems ...problem) error {
 	return fmt.Errorf("%s\n%s", text, s.unchecked())
 }
 
-// before says in a line what the case did before the call that failed it, if anything.
+// before lists in a line the calls that the case made before the call that failed; "" if
+// there were none.
 func (s *session) before() (done string) {
 	for _, call := range slices.Sorted(maps.Keys(s.made)) {
 		done += fmt.Sprintf(", %d x %s", s.made[call], call)
@@ -160,13 +162,14 @@ func (s *session) before() (done string) {
 	return strings.Replace(done, ",", "\nbefore that", 1)
 }
 
-// unchecked names the rule of a case that ended before it could check that.
+// unchecked names the rule of a case that ended before it could check its rule.
 func (s *session) unchecked() string {
 	return "before this rule could be checked " + s.running.rule().String()
 }
 
-// wait lets the time of a step pass. With untilOpen that is the last Retry-After. It may be
-// longer than the step says by a tenth: a service may name a little more than it needs.
+// wait waits for the time of a step. With untilOpen this is the last Retry-After. It may
+// be longer than the step says by a tenth, because a service may name a little more than
+// it needs.
 func (s *session) wait(st step) error {
 	wait := st.wait
 	if st.untilOpen {
@@ -187,10 +190,11 @@ func (s *session) wait(st step) error {
 	return nil
 }
 
-// call makes the i-th call of a step, whose status must be right. On a shared target other
-// calls with the key may have used a limit. If it refuses a call in the middle of a case,
-// the case waits until it opens, or is skipped. With Abilities, a case that fills a limit
-// has begun with an unused one, so such a refusal fails it.
+// call makes the i-th call of a step, whose status must be right. On a shared target
+// other calls with the key may have used a limit. If the limit then refuses a call in the
+// middle of a case, the case waits until the limit opens, or is skipped. With Abilities,
+// a case that fills a limit has begun with unused limits, so such a refusal fails the
+// case.
 func (s *session) call(st step, i int) (answer, error) {
 	mayBeLimited := (s.target.live() || s.target.Fresh == nil && !s.running.fillsLimit) && (st.Limited() || !st.IsEndpoint())
 	for tries := 0; ; tries++ {
@@ -227,9 +231,9 @@ func (s *session) call(st step, i int) (answer, error) {
 	}
 }
 
-// givenBack is how many calls a token bucket has given back while the case filled it. The
-// interface does not say how a limit counts, so these may pass too. It is 0 on a live
-// target, and on one that claims the decisions.
+// givenBack returns how many calls a token bucket has given back while the case filled
+// it. These calls may pass too, because the interface does not say how a limit counts. It
+// returns 0 on a live target, and on a target with Decisions.
 func (s *session) givenBack(st step) int {
 	window, elapsed := windowOf(st.limitKey), s.waited+time.Since(s.began)
 	if window == 0 || s.target.live() || s.target.Decisions {
@@ -239,12 +243,12 @@ func (s *session) givenBack(st step) int {
 	if window == time.Minute {
 		return n
 	}
-	return min(n, 50) // more could meet the limit of a minute
+	return min(n, 50) // more calls could meet the limit per minute
 }
 
 // checkTarget ends the run on a shared target after three calls in a row without an
-// answer, and if the target, from the start, refuses Target.Key or answers it with no
-// JSON, as another server does: the rules are not to blame.
+// answer, and if the target, from the start, refuses Target.Key or answers without JSON,
+// as another server would. In these cases no rule is broken.
 func (s *session) checkTarget(c rawcall.Call, x rawcall.Exchange, err error) {
 	all, refused := s.all, x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired
 	byOwnKey := err == nil && c.Key == own && c.Header != "Authorization"
@@ -265,7 +269,7 @@ func (s *session) checkTarget(c rawcall.Call, x rawcall.Exchange, err error) {
 	}
 }
 
-// pause waits, or skips the case if the budget has less waiting left.
+// pause waits. If the budget does not allow the wait, it skips the case.
 func (s *session) pause(wait time.Duration, why string) error {
 	if s.target.Abilities == nil {
 		if wait > s.all.wait {

@@ -18,28 +18,28 @@ type Target struct {
 	// clear its BYOK configuration, so on the live service use a key that
 	// nothing else depends on.
 	Key string
-	// SecondKey is another such key, for cases that need two. If it is empty,
-	// Abilities issue one; without Abilities these cases are skipped.
+	// SecondKey is another such key, for cases that need two keys. If it is empty, Abilities
+	// issue one; without Abilities these cases are skipped.
 	SecondKey string
 	// HTTPClient sends the calls. nil means a client with a timeout of two
 	// minutes. Redirects are never followed, even if the client would.
 	HTTPClient *http.Client
 	// ClientFrom makes a client whose calls come from the address ip, or from any other
-	// that is not HTTPClient's. If it is nil, cases that need two addresses are skipped.
+	// address than HTTPClient's. If it is nil, cases that need two addresses are skipped.
 	ClientFrom func(ip string) *http.Client
 
-	// Abilities arrange what a case cannot do by calling the target: they issue
-	// keys, switch the BYOK store off or move the clock. If they are nil, cases
-	// that need them are skipped, and other cases wait in real time.
+	// Abilities do things that a case cannot do with calls: they issue keys, switch the BYOK
+	// store off or move the clock. If they are nil, cases that need them are skipped, and
+	// other cases wait in real time.
 	Abilities Abilities
-	// FrozenClock says that the target's clock moves only when Abilities.Advance moves
-	// it. Cases that are exact to the nanosecond need that. The default is false.
+	// FrozenClock says that the target's clock moves only when Abilities.Advance moves it.
+	// Cases that are exact to the nanosecond need a frozen clock. The default is false.
 	FrozenClock bool
-	// Decisions says that the target follows this project's decisions where the
-	// interface is silent. Run then includes the cases "fake/...". In all cases it
-	// checks the values of error and limit_key, that no two answers of a case have
-	// the same trace_id, and that successful answers have no undocumented member.
-	// The default is false: none of that is checked.
+	// Decisions says that the target follows this project's decisions where the interface is
+	// silent. Run then includes the cases "fake/...". In all cases it checks the values of
+	// error and limit_key, that no two answers of a case have the same trace_id, and that
+	// successful answers have no undocumented member. The default is false: Run makes none
+	// of these checks.
 	Decisions bool
 	// Budget bounds what the cases spend. With Fresh it holds for each case alone,
 	// otherwise for all cases together. The zero value means
@@ -51,40 +51,40 @@ type Target struct {
 	// To spend the whole day of a preview key, set {Requests: 1000, Creations: 50,
 	// BYOKSets: 5, WarmUps: 3, Wait: time.Hour}.
 	//
-	// Without Fresh, a limit may refuse a call in the middle of a case, for example
-	// because of other calls with the key. That breaks no rule: the case waits as long
-	// as Retry-After says if the Wait that is left allows it, and is skipped otherwise.
-	// With Abilities waits cost nothing, and each case first moves the clock by two
-	// days, so that all limits are unused.
+	// Without Fresh, a limit may refuse a call in the middle of a case, for example because
+	// of other calls with the key. That breaks no rule. The case then waits for Retry-After
+	// if the rest of Wait allows it, and is skipped otherwise. With Abilities, waits cost
+	// nothing, and each case first moves the clock by two days, so that all limits are
+	// unused.
 	Budget Spend
 
-	// Observed is an observation of the target; nil means that nothing is known of
-	// it. Without Fresh and Abilities, cases that fill a limit run only if Observed
-	// shows a limit of 60 requests a minute (interface 8.1), in fixed or sliding
-	// windows. Each of them first waits a minute.
+	// Observed is an observation of the target; nil means that there is none. Without Fresh
+	// and Abilities, cases that fill a limit run only if Observed shows a limit of 60
+	// requests a minute (interface 8.1), in fixed or sliding windows. Each of them first
+	// waits a minute.
 	Observed *observe.Observation
 	// Progress is the path of a file in which Run keeps the cases that passed. A
 	// later run, for example with the limits of the next day, skips these cases. If
 	// it is empty, no file is kept.
 	Progress string
 
-	// Fresh makes a new target for one case. The cases then run in parallel. The
-	// Target that it returns replaces all fields but Budget and Fresh. If it
-	// is nil, all cases share this target and run one after the other.
+	// Fresh makes a new target for one case. The cases then run in parallel. The Target that
+	// Fresh returns replaces all fields but Budget and Fresh. If Fresh is nil, all cases
+	// share this target and run one after the other.
 	Fresh func(tb testing.TB) Target
 }
 
-// Abilities arrange what a case cannot do by calling the target: IssueKeyOn,
-// RevokeKey, SetBYOKAvailable and Advance. See [observe.Abilities]. A
-// *fakeserver.Server has these methods.
+// Abilities do things that a case cannot do with calls: IssueKeyOn, RevokeKey,
+// SetBYOKAvailable and Advance. See [observe.Abilities]. A *fakeserver.Server has these
+// methods.
 type Abilities = observe.Abilities
 
 // Spend is the part of the limits in interface 8.1 that cases take: Requests,
 // Creations, BYOKSets, WarmUps and Wait. See [observe.Spend].
 type Spend = observe.Spend
 
-// live reports whether the target is a running service: all cases share it, and
-// nothing can be arranged, so its clock runs in real time.
+// live reports whether the target is a running service: all cases share it, and it has no
+// Abilities, so its clock runs in real time.
 func (target Target) live() bool { return target.Fresh == nil && target.Abilities == nil }
 
 // forCase returns the target for one case: a fresh one if the target makes those.
@@ -97,7 +97,7 @@ func (target Target) forCase(tb testing.TB) Target {
 	return made
 }
 
-// observed returns the answer to a question as JSON, and "" if none is known.
+// observed returns the observed answer to a question as JSON; "" if there is none.
 func (target Target) observed(id string) string {
 	if target.Observed == nil {
 		return ""
@@ -114,8 +114,9 @@ func (target Target) metadataCap() (most int) {
 	return most
 }
 
-// whyLimitsDiffer says why the cases that fill limits would prove nothing on a live target;
-// "" if it is known to have the limits of a preview key, in fixed or sliding windows.
+// whyLimitsDiffer says why cases that fill limits would prove nothing on a live target;
+// "" if the target is known to have the limits of a preview key, in fixed or sliding
+// windows.
 func (target Target) whyLimitsDiffer() string {
 	if !target.live() {
 		return ""
