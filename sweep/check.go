@@ -13,60 +13,60 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Check is what [Test] looks for after a run. "Reported" is what the application
-// gives to Env.Reports or Env.Told, asserts, logs at Warn or above, or prints of
-// this module's errors, as far as the baseline does not say the same. The baseline
-// is the run without faults, its restarts included. Two lines say the same if they
-// differ only in durations, times and the fake's identifiers, or in words that
+// Check names a problem that [Test] looks for after a run. "Reported" means that the
+// application passes a text to Env.Reports or Env.Told, asserts it, logs it at Warn or
+// above, or prints an error of this module, and that the baseline does not say the same.
+// The baseline is the run without faults, including its restarts. Two lines say the same
+// if they differ only in durations, times and the fake's identifiers, or in words that
 // differ when the scenario runs a second time without faults.
 type Check string
 
 // The checks. All are on; see [Without].
 const (
-	// Swallowed: a call failed, no later call in the same execution made it good, and
-	// the application reported nothing. A later call makes it good if it has the same
-	// text or customer_ref; if there is neither, one to the same endpoint and agent.
-	// Creating an agent makes good that another one is gone, and reading an agent
-	// or the BYOK configuration that it could not be changed. What a restart does comes
-	// too late: until then the failure was unknown. An Env.Point that failed is like
-	// a call: passing it later makes it good.
+	// Swallowed: a call failed, no later call in the same execution made up for it, and the
+	// application reported nothing. A later call makes up for it if it has the same text or
+	// customer_ref. If the failed call has neither, a later call to the same endpoint and
+	// agent makes up for it. Creating an agent makes up for a missing agent. Reading an
+	// agent or the BYOK configuration makes up for a failed change of it. The calls of a
+	// restart come too late, because the failure was unknown until then. An Env.Point that
+	// failed is like a call: passing it later makes up for the failure.
 	Swallowed Check = "swallowed"
-	// Truth: nothing was reported, but the service is in another state than in the
-	// baseline, identifiers and times apart. The provider key of an agent is not
-	// compared, since the fake does not show it. An agent for which a fault answered 404
-	// counts as gone, even if the service still has it: an application may go on with
-	// another without a word, so Truth does not look at such a run, and LostAgent and
-	// Doubled do not count that agent.
+	// Truth: nothing was reported, but the state of the service differs from the baseline in
+	// more than identifiers and times. The provider key of an agent is not compared, since
+	// the fake does not show it. An agent for which a fault answered 404 counts as gone,
+	// even if the service still has it: an application may go on with another agent without
+	// a report. So Truth ignores such a run, and LostAgent and Doubled do not count that
+	// agent.
 	Truth Check = "truth"
-	// Lost: at the end, after all restarts, the agents never got a message or a
-	// customer never got an agent that the baseline has, and the
-	// application has not named it: by its text, or by the error of its call. A
-	// report that names no message and is the error of no call excuses one that was
-	// tried. A call that met 401, 402 or 429 is named by its text alone, since the
-	// application can make it again. All that was not tried is excused if a creation is
-	// in doubt and the application waits for somebody to decide; see Resumes.
+	// Lost: after all restarts, a message or a customer's agent that the baseline has is
+	// missing, and the application has not named it. A report names it by its text, or is
+	// the error of its call. A report that names no message and is not the error of a call
+	// excuses one missing item that was tried. If a call met 401, 402 or 429, only its text
+	// names it, since the application can make the call again. Everything that was not tried
+	// is excused if a creation is in doubt and the application waits for somebody's
+	// decision; see Resumes.
 	Lost Check = "lost"
-	// LostAgent: there is an agent whose identifier is neither in Env.Dir, in a file or
-	// in the name of one, nor in what was said, and there are more of them than in the
-	// baseline. It is forgiven where a creation was in doubt, and that was reported.
+	// LostAgent: there is an agent whose identifier is neither in Env.Dir, in a file or in a
+	// file's name, nor in a text of the application, and there are more such agents than in
+	// the baseline. It is forgiven if a creation was in doubt, and the doubt was reported.
 	LostAgent Check = "lost agent"
-	// Doubled: an agent has one text, or there are agents with one customer_ref,
-	// more often than in the baseline. It is forgiven where a call about it was in
-	// doubt and a report has its text, is the error of that call, or names no message
-	// at all. A call is in doubt if its outcome is unknown, or if its process died and
-	// it had not failed. A creation is not, once its identifier is in a file of Env.Dir
-	// that the baseline has too.
+	// Doubled: an agent has one text, or there are agents with one customer_ref, more often
+	// than in the baseline. It is forgiven if a call about it was in doubt and a report has
+	// its text, is the error of that call, or names no message at all. A call is in doubt if
+	// its outcome is unknown, or if its process died and the call had not failed. A creation
+	// is no longer in doubt once its agent's identifier is in a file of Env.Dir that the
+	// baseline has too.
 	Doubled Check = "doubled"
-	// Quota: more than nine times the requests of the baseline: three tries of the
-	// application, each with three attempts of the client. A request that is refused
-	// with 429 does not count: it is not a failure, and the client goes on waiting.
+	// Quota: the run made more than nine times the requests of the baseline. Nine is for
+	// three tries of the application, each with three attempts of the client. A request that
+	// is refused with 429 does not count, because it is not a failure and the client goes on
+	// waiting.
 	Quota Check = "quota"
-	// DeadKey: another request of a goroutine that has met 401 or 402 four times in a
-	// row.
+	// DeadKey: a goroutine that met 401 or 402 four times in a row sent another request.
 	DeadKey Check = "dead key"
-	// LostBYOK: a stored provider key was cleared and none took its place; none was ever
-	// stored, and nothing was reported; or one is left stored that the baseline has
-	// cleared.
+	// LostBYOK: a stored provider key was cleared and not replaced; or no provider key was
+	// ever stored, and nothing was reported; or a provider key that the baseline has cleared
+	// is still stored.
 	LostBYOK Check = "lost BYOK"
 	// Ends: the scenario takes too long in virtual time ([MaxVirtualTime]), makes
 	// requests without end, or stalls in real time ([Watchdog]).
@@ -74,38 +74,38 @@ const (
 	// Panics: the scenario's goroutine panicked. A panic on another goroutine ends the
 	// process; with GODEBUG=tracebacklabels=1, Go 1.26 prints the run's name with it.
 	Panics Check = "panics"
-	// Leak: goroutines are left that the baseline has not left.
+	// Leak: goroutines are left over that are not left over in the baseline.
 	Leak Check = "leak"
-	// Secret: the service key or a provider key was said.
+	// Secret: a text of the application shows the service key or a provider key.
 	Secret Check = "secret"
-	// Resumes: a day later, when nothing is wrong any more, calls fail, or the
-	// application reports an error instead of doing its work. It is forgiven where a
-	// creation is in doubt (see Doubled) and each start says so, by its error or by a
-	// report that names no message: then somebody has to decide. After a death in the
-	// middle of a write this holds only if the application also waits where the same
-	// death left the file as it was.
+	// Resumes: a day later, when the fault is over, calls fail, or the application reports
+	// an error instead of doing its work. It is forgiven if a creation is in doubt (see
+	// Doubled) and each start says so, with the creation's error or with a report that names
+	// no message: then somebody has to decide. After a death in the middle of a write it is
+	// forgiven only if the application also waits after a death that left the file
+	// unchanged.
 	Resumes Check = "resumes"
 )
 
 // finding is a check that a run failed.
 type finding struct {
-	Check    Check               // or the name of a check of WithCheck
-	Plan     string              // of the run: SendMessage_2/reply_lost/once, SendMessage_2/dies_arrived
-	Endpoint fakeserver.Endpoint // of the call that it is about, for Without; "" if there is none
-	Says     string              // in one sentence
+	Check    Check               // a Check, or the name of a check of WithCheck
+	Plan     string              // the run's plan: SendMessage_2/reply_lost/once, SendMessage_2/dies_arrived
+	Endpoint fakeserver.Endpoint // the endpoint of the call that failed the check, for Without; "" if there is none
+	Says     string              // the problem in one sentence
 }
 
-// allChecks are the checks, in the order in which they look.
+// allChecks lists the checks in the order in which they run.
 var allChecks = []Check{Panics, Ends, Swallowed, Quota, DeadKey, Leak, Secret, Truth, Lost, LostAgent, Doubled, LostBYOK, Resumes}
 
-// found takes what a check has found: about an endpoint, or about the one that
-// the plan strikes if it is nil.
+// found takes a finding about an endpoint. A nil endpoint means the endpoint of the call
+// that the plan's fault hits.
 type found func(check Check, about *spec.Endpoint, says string, args ...any)
 
-// check looks at one execution.
+// check runs the checks of one execution.
 func (rec *record) check(found found) {
 	usual, reports, all := rec.baselines(), rec.reports(), rec.said()
-	if rec.stalled != "" { // in the middle of its work, so what it left shows nothing
+	if rec.stalled != "" { // the execution was still running, so the state that it left shows nothing
 		found(Ends, nil, "the scenario %s", rec.stalled)
 		return
 	}
@@ -140,7 +140,7 @@ func (rec *record) check(found found) {
 	}
 }
 
-// check looks at all executions together.
+// check runs the checks of the whole run.
 func (r *run) check(found found) {
 	first, usual := r.records[0], r.baseline()[0].left.state
 	same := first.died == "" && len(first.left.gone) == 0 && len(first.reports()) == 0
@@ -154,12 +154,12 @@ func (r *run) check(found found) {
 	r.notResumed(found)
 }
 
-// confirms are the calls that show whether another one was carried out.
+// confirms maps an endpoint to the endpoint that shows whether a call was carried out.
 var confirms = map[*spec.Endpoint]*spec.Endpoint{
 	spec.EnableSMS: spec.GetAgent, spec.SetBYOK: spec.GetBYOK, spec.ClearBYOK: spec.GetBYOK,
 }
 
-// madeGood reports whether one of the later calls did what this one failed to do.
+// madeGood reports whether one of the later calls made up for the failure of this call.
 func (c *Call) madeGood(later []*Call) bool {
 	gone := errors.Is(c.Err, agentmessaging.ErrNotFound)
 	for _, l := range later {
@@ -180,24 +180,24 @@ func (c *Call) madeGood(later []*Call) bool {
 }
 
 // calls returns the calls about the subject, or about any subject of its endpoint if its
-// text is "". A call that has sent nothing, such as one that a death cut off, may be about
-// any subject, so it is among them.
+// text is "". A call that has sent nothing, for example because of a death, may be about
+// any subject, so it is included.
 func (s subject) calls(all []*Call) []*Call {
 	return slices.DeleteFunc(slices.Clone(all), func(c *Call) bool {
 		return c.spec != s.endpoint || s.text != "" && c.subject != s.text && c.content != 0
 	})
 }
 
-// named reports whether the application has named something: a report has its text, or
-// is the error of one of the calls.
+// named reports whether the application has named text: a report has the text, or is the
+// error of one of the calls.
 func (r *run) named(text string, calls []*Call) bool {
 	return slices.ContainsFunc(r.reports(), func(t statement) bool {
 		return text != "" && t.contains(text) || slices.ContainsFunc(calls, t.isFrom)
 	})
 }
 
-// vagueReports counts the reports of the executions that may be about anything: they are
-// not the error of a call, and name no message. What a restart repeats counts once.
+// vagueReports counts the reports that may be about anything: they are not the error of a
+// call, and name no message. A report that a restart repeats counts once.
 func (r *run) vagueReports(records ...*record) (n int) {
 	calls, subjects := r.calls(), r.baseline()[0].left.state.subjects()
 	vague := func(rec *record) []statement {
@@ -213,7 +213,7 @@ func (r *run) vagueReports(records ...*record) (n int) {
 	return n
 }
 
-// doubtNamed reports whether a call about the subject was in doubt, and that was
+// doubtNamed reports whether a call about the subject was in doubt, and the doubt was
 // reported: by name, or by a report that may be about anything.
 func (r *run) doubtNamed(s subject) bool {
 	var doubt []*Call
@@ -224,9 +224,9 @@ func (r *run) doubtNamed(s subject) bool {
 }
 
 // inDoubt reports whether a restart cannot know if a call of the execution was carried
-// out: its outcome is unknown, or the process died before it noted that. The identifier
-// in a file shows that a creation was noted. Nothing shows it of a message, so each that
-// had not failed is in doubt.
+// out: its outcome is unknown, or the process died before it stored the outcome. An
+// identifier in a file shows that the outcome of a creation was stored. Nothing shows
+// this for a message, so after a death each message that had not failed is in doubt.
 func (rec *record) inDoubt(c *Call) bool {
 	if rec.died == "" || c.failed() {
 		return errors.Is(c.Err, agentmessaging.ErrOutcomeUnknown)
@@ -234,8 +234,8 @@ func (rec *record) inDoubt(c *Call) bool {
 	return c.spec != spec.CreateAgent || !c.ended || !rec.keeps(c.AgentID)
 }
 
-// keeps reports whether an identifier is in a file, or in its name, that the baseline has
-// too. A file that is still to be moved into place does not count.
+// keeps reports whether an identifier is in the content or the name of a file that the
+// baseline has too. So a temporary file that was not yet moved into place does not count.
 func (rec *record) keeps(id string) bool {
 	for path, entry := range rec.left.dir {
 		if _, usual := rec.baseline.records[0].left.dir[path]; usual && strings.Contains(path+"\n"+entry.Content, id) {
@@ -250,7 +250,7 @@ func (r *run) lost(found found) {
 	got, excuses := r.last().left.state, r.vagueReports(r.records...)
 	for _, s := range r.baseline()[0].left.state.subjects() {
 		calls := s.calls(r.calls())
-		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { // refused for now: the call can still succeed one day
+		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { // leaves out calls that were refused for now, which can still succeed one day
 			return errors.Is(c.Err, agentmessaging.ErrUnauthorized) || errors.Is(c.Err, agentmessaging.ErrPaymentRequired) || errors.Is(c.Err, agentmessaging.ErrRateLimited)
 		})
 		switch {
@@ -268,7 +268,7 @@ func (r *run) lost(found found) {
 // lostAgent makes the check LostAgent.
 func (r *run) lostAgent(found found) {
 	if r.died() && !r.keepsAgents() {
-		return // it notes no identifiers, so it cannot note that there may be one
+		return // it stores no identifiers, so it cannot store that there may be an agent
 	}
 	lost, usual := unknownAgents(r.records), func(stage int) int { return len(unknownAgents(r.baseline()[:stage+1])) }
 	if len(lost) > r.allowedCount(usual) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
@@ -276,7 +276,8 @@ func (r *run) lostAgent(found found) {
 	}
 }
 
-// unknownAgents returns the agents whose identifier is neither kept nor said.
+// unknownAgents returns the agents whose identifier is neither in Env.Dir nor in a text
+// of the application.
 func unknownAgents(records []*record) (lost []string) {
 	known, last := "", records[len(records)-1]
 	for _, rec := range records {
@@ -297,21 +298,22 @@ func (r *run) keepsAgents() bool {
 	return slices.ContainsFunc(usual.state.ids, func(id string) bool { return strings.Contains(usual.dir.String(), id) })
 }
 
-// awaitsDecision reports whether the application rightly does no more: a creation is in
+// awaitsDecision reports whether the application is right to stop: a creation is in
 // doubt, somebody has to decide, and the application says so at each start. After a death
-// that tore a file, it must also wait if the same death left the file whole: otherwise it
-// waits only because it cannot read the file.
+// in the middle of a write, it must also wait after the same death with an intact file.
+// Otherwise it waits only because it cannot read the file.
 func (r *run) awaitsDecision() bool { return r.awaits() && (r.whole == nil || r.whole.awaits()) }
 
-// awaits reports whether the application may wait for somebody's decision, whatever a
-// death did to its files.
+// awaits reports whether the application may wait for somebody's decision, without regard
+// to torn files.
 func (r *run) awaits() bool {
 	return r.doubtNamed(subject{spec.CreateAgent, ""}) && r.vagueReports(r.last()) > 0
 }
 
-// allowedCount returns how many of something this run may leave. leaves is how many the
-// baseline leaves at a stage. It allows what the baseline's first execution leaves and,
-// for each restart of this run, the most that one restart of the baseline adds.
+// allowedCount returns how many items this run may leave. leaves returns how many the
+// baseline leaves at a stage. allowedCount allows the number that the baseline's first
+// execution leaves and, for each restart of this run, the most that one restart of the
+// baseline adds.
 func (r *run) allowedCount(leaves func(stage int) int) int {
 	most := 0
 	for stage := 1; stage < len(stages); stage++ {
@@ -324,7 +326,7 @@ func (r *run) allowedCount(leaves func(stage int) int) int {
 func (r *run) doubled(found found) {
 	last := r.last().left.state
 	for _, s := range last.subjects() {
-		unsaved := slices.DeleteFunc(s.calls(r.calls()), func(c *Call) bool { // agents whose identifier a report names
+		unsaved := slices.DeleteFunc(s.calls(r.calls()), func(c *Call) bool { // leaves out agents whose identifier a report names
 			return c.spec != spec.CreateAgent || !r.named(c.AgentID, nil)
 		})
 		usual := max(1, r.allowedCount(func(stage int) int { return r.baseline()[stage].left.state.copies[s] }))
@@ -381,8 +383,8 @@ func (r *run) notResumed(found found) {
 	}
 }
 
-// shown names a subject in a sentence: by a call that sends it, since its text may be
-// somebody's words.
+// shown names a subject in a sentence. It names a call that sends the subject and not the
+// text, which may be a person's words.
 func (r *run) shown(s subject) string {
 	what := map[*spec.Endpoint]string{spec.SendMessage: "the message", spec.CreateAgent: "the agent"}[s.endpoint]
 	for _, c := range slices.Concat(r.baseline()[0].calls, r.calls()) {
@@ -396,7 +398,7 @@ func (r *run) shown(s subject) string {
 // maxLine bounds each thing that a report quotes, in bytes.
 const maxLine = 300
 
-// endpointOf returns an endpoint as users know it; "" for nil.
+// endpointOf returns an endpoint as a fakeserver.Endpoint; "" for nil.
 func endpointOf(e *spec.Endpoint) fakeserver.Endpoint {
 	if e == nil {
 		return ""

@@ -17,31 +17,30 @@ import (
 
 type tb = testing.TB
 
-// Env is what a scenario works with. It is a testing.TB: in the baseline a
-// failed assertion fails the test. In a run with a fault it counts as an error that
-// the application reported, and ends the scenario if it is fatal.
+// Env gives a scenario its client, its fake and its folder. It is a testing.TB: in the
+// baseline a failed assertion fails the test. In a run with a fault, a failed assertion
+// counts as an error that the application reported, and ends the scenario if it is fatal.
 type Env struct {
 	tb
-	// Client is the client whose calls fail. Each run, and each restart, has
-	// a new one.
+	// Client is the client whose calls fail. Each run, and each restart, has a new client.
 	Client *agentmessaging.Client
 	// Fake is the service. A restart goes on from its state, on another fake.
 	Fake *fakeserver.Server
-	// Dir is a folder, empty at first. A restart finds a copy of it, elsewhere. The
-	// process that died has the same identifier as the one after it: the identifier of
-	// the test.
+	// Dir is a folder, empty at first. A restart finds a copy of it at another path. The
+	// process identifier stays the same after a death, because it is the identifier of the
+	// test's process.
 	Dir string
 
 	execution *execution
-	cleanups  []func() // the execution's lock guards it
+	cleanups  []func() // guarded by the execution's lock
 }
 
 // Context returns a context without a deadline. It ends with the run.
 func (e *Env) Context() context.Context { return e.execution.ctx }
 
-// Reports takes what the application returned to its caller: nil, or an error. An
-// error is fine, as long as the application does not keep it to itself. One that
-// errors.Join made counts as the errors that it joins.
+// Reports takes the result that the application returned to its caller: nil, or an error.
+// Errors are allowed, as long as the application reports them. An error from errors.Join
+// counts as the errors that it joins.
 func (e *Env) Reports(err error) {
 	if err == nil {
 		return
@@ -56,13 +55,13 @@ func (e *Env) Reports(err error) {
 	}
 }
 
-// Told takes what the application said to somebody in place of an error: the
-// body of an HTTP answer, a reply to fall back on, a line "order 7 is in doubt".
-// Each line of it counts as a report unless the baseline says the same; see [Check].
+// Told takes a text with which the application reported a problem in place of an error:
+// the body of an HTTP answer, a fallback reply, a line "order 7 is in doubt". Each line
+// counts as a report unless the baseline has the same line; see [Check].
 func (e *Env) Told(what string) { e.execution.say(warned, what) }
 
-// Logger returns a logger for the application. A record at Warn or above counts
-// as an error that was reported.
+// Logger returns a logger for the application. A record at Warn or above counts as a
+// reported error.
 func (e *Env) Logger() *slog.Logger {
 	untimed := func(groups []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey && len(groups) == 0 {
@@ -73,16 +72,16 @@ func (e *Env) Logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(lines{e.execution}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
 }
 
-// Output returns a writer for what the application prints. A line counts as a report if it
-// contains the text of an error that a method of Client returned.
+// Output returns a writer for the output of the application. A line counts as a report if
+// it contains the text of an error that a method of Client returned.
 func (e *Env) Output() io.Writer {
 	return lines{e.execution}
 }
 
-// Point marks a place in the application, such as a write to a database. It
-// returns nil or, in the runs that test this place, an error: the application has to
-// report it, or come to the place once more and pass it; see [Swallowed]. The process
-// can also die there.
+// Point marks a place in the application, such as a write to a database. It returns nil
+// or, in the runs that test this place, an error. The application has to report the
+// error, or reach the place again and pass it; see [Swallowed]. The process can also die
+// there.
 func (e *Env) Point(name string) error { return e.execution.point(name) }
 
 // Cleanup registers a function for the end of the run.
@@ -90,8 +89,8 @@ func (e *Env) Cleanup(f func()) {
 	e.execution.note(func() { e.cleanups = append(e.cleanups, f) })
 }
 
-// finish ends the run as package testing does: context first, then the cleanups,
-// the last one first.
+// finish ends the run as package testing does: it cancels the context, then runs the
+// cleanups, last first.
 func (e *Env) finish() {
 	e.execution.cancel()
 	var cleanups []func()
@@ -101,12 +100,12 @@ func (e *Env) finish() {
 	}
 }
 
-// fails notes an assertion: one report, however many lines explain it.
+// fails records a failed assertion as one report, even if its text has several lines.
 func (e *Env) fails(text string) {
 	e.execution.addStatement(statement{way: asserted, text: text})
 }
 
-// Error fails the run, as the other methods of testing.TB do that fail.
+// Error fails the run, like the other failing methods of testing.TB.
 func (e *Env) Error(args ...any) { e.fails(fmt.Sprintln(args...)) }
 
 // Errorf is Error with a format.
@@ -137,7 +136,7 @@ func (e *Env) Failed() (failed bool) {
 	return failed
 }
 
-// Log adds to what the application said in this run.
+// Log adds to the texts of the application in this run.
 func (e *Env) Log(args ...any) { e.execution.say(said, fmt.Sprintln(args...)) }
 
 // Logf is Log with a format.
@@ -145,7 +144,7 @@ func (e *Env) Logf(format string, args ...any) {
 	e.execution.say(said, fmt.Sprintf(format, args...))
 }
 
-// lines takes what is written, each line for itself.
+// lines is a writer that handles each line separately.
 type lines struct{ execution *execution }
 
 // Write implements io.Writer.

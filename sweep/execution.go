@@ -24,14 +24,14 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
-// setup is what all executions of a sweep have in common. No execution changes it.
+// setup holds the state that all executions of a sweep share. No execution changes it.
 type setup struct {
 	config
 	t        *testing.T
 	scenario func(*Env)
 	watch    *disk.Watch
-	// baseline is the run without a fault. Records refer to it, since they are made, and
-	// copied, before it is complete.
+	// baseline is the run without a fault. It is a pointer because records are made, and
+	// copied, before the baseline is complete.
 	baseline *run
 	single   bool // all calls come from the scenario's goroutine
 }
@@ -39,38 +39,38 @@ type setup struct {
 // execution runs the scenario in a process, from its start to its end.
 type execution struct {
 	*setup
-	name           string    // of its run, or of the first run that it is a part of
-	from           persisted // what it finds
-	stage          int       // 0: the first execution of its run; 1 to 3: the restarts after it
+	name           string    // the name of its run, or of the first run that it belongs to
+	from           persisted // the state that the execution starts from
+	stage          int       // 0: the first execution of its run; 1 to 3: the restarts
 	plan           *plan     // nil: nothing goes wrong
-	collectMoments bool      // collect the moments at which the process might die
+	collectMoments bool      // collects the moments at which the process might die
 
 	clock     agentmessaging.Clock // of the client
 	goroutine string               // the scenario's goroutine
-	label     string               // marks its goroutines; it has the folder too, since executions may share a name
+	label     string               // marks the execution's goroutines; contains the folder, since executions may share a name
 	ctx       context.Context      // of the scenario
 	cancel    context.CancelFunc
 	finished  bool // the scenario has returned
 
 	serving sync.RWMutex // read-locked while the service is at work, locked while a moment is recorded
 
-	mu            sync.Mutex // guards what follows; note takes it
-	over          bool       // nothing below changes any more
+	mu            sync.Mutex // guards the fields below; note takes it
+	over          bool       // the fields below do not change any more
 	record        record
-	last          moment         // the newest that is no torn state; settleLocked keeps its folder up to date
-	names         map[string]int // how often each name was given
+	last          moment         // the newest moment that is not a torn state; settleLocked updates its folder
+	names         map[string]int // how often each name was used
 	refusedInARow map[string]int // answers of 401 and 402 in a row, by goroutine
-	callsAfterEnd int            // calls after the scenario was ended
+	callsAfterEnd int            // calls after stopLocked has ended the scenario
 }
 
-// The bounds of a run without faults, for which there is no baseline yet. A scenario that
-// needs more is taken to go on without end.
+// The bounds of a run without faults, for which there is no baseline yet. If a scenario
+// exceeds them, sweep assumes that it never ends.
 const (
 	mostRequests = 10_000
 	mostTime     = 1000 * time.Hour
 )
 
-// execute runs the scenario once, and gives up when the watchdog's time is over.
+// execute runs the scenario once. It gives up when the watchdog's time is over.
 func (x *execution) execute() *record {
 	dir := x.t.TempDir()
 	if err := x.from.dir.Put(dir); err != nil {
@@ -98,7 +98,7 @@ func (x *execution) execute() *record {
 	return &x.record
 }
 
-// run opens a fake with the state that the execution before has left, and runs the
+// run opens a fake with the state that the previous execution has left, and runs the
 // scenario on it.
 func (x *execution) run(t *testing.T) {
 	fake := x.open()
@@ -113,7 +113,7 @@ func (x *execution) run(t *testing.T) {
 	if x.bubble {
 		defer time.AfterFunc(x.record.maxLasted, func() { x.note(func() { x.overdueLocked(x.record.maxLasted) }) }).Stop()
 	}
-	client, _ := x.client() // tryOptions has made one
+	client, _ := x.client() // no error: tryOptions has made a client with the same options
 	x.perform(&Env{tb: t, Client: client, Fake: fake, Dir: x.record.dir, execution: x})
 	if !x.bubble {
 		leaked := x.leftovers()
@@ -126,8 +126,8 @@ func (x *execution) run(t *testing.T) {
 	})
 }
 
-// open makes a fake with the state that was left before, or a new one, and lets the time
-// pass until the application starts again.
+// open makes a fake with the state of the previous execution, or a new fake. It then
+// moves the clock to the time at which the application starts again.
 func (x *execution) open() *fakeserver.Server {
 	fake, err := fakeserver.Open(x.fakeOptions...)
 	if err == nil && x.from.service != nil {
@@ -144,15 +144,15 @@ func (x *execution) open() *fakeserver.Server {
 	return fake
 }
 
-// perform calls the scenario on a goroutine, which a fatal assertion may end, and waits
-// for its end.
+// perform calls the scenario on a new goroutine, because a fatal assertion may end the
+// goroutine. It waits for the end of the scenario.
 func (x *execution) perform(env *Env) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer x.recovered()
 		defer env.finish()
-		defer x.recovered() // of the scenario, so that the cleanups run
+		defer x.recovered() // recovers a panic of the scenario, so that the cleanups run
 		x.goroutine = currentGoroutine()
 		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(labelKey, x.label)))
 		x.scenario(env)
@@ -160,7 +160,7 @@ func (x *execution) perform(env *Env) {
 	<-done
 }
 
-// recovered notes a panic, which is a report too: everybody sees it.
+// recovered records a panic. A panic counts as a report, because everybody sees it.
 func (x *execution) recovered() {
 	if v := recover(); v != nil {
 		panicked := fmt.Sprintf("%v\n%s", v, debug.Stack())
@@ -184,8 +184,8 @@ func (x *execution) client() (*agentmessaging.Client, error) {
 	return client.With(x.clientOptions...)
 }
 
-// tryOptions makes a fake and a client as each execution does, where an option that one
-// of them refuses can still end the test.
+// tryOptions makes a fake and a client as each execution does. If one of them refuses an
+// option, the test can still be ended here.
 func (s *setup) tryOptions() error {
 	fake, err := fakeserver.Open(s.fakeOptions...)
 	if err == nil {
@@ -195,7 +195,7 @@ func (s *setup) tryOptions() error {
 	return err
 }
 
-// note runs f under the lock. What comes after the end of the execution is not noted.
+// note runs f under the lock. After the end of the execution it does nothing.
 func (x *execution) note(f func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -204,15 +204,15 @@ func (x *execution) note(f func()) {
 	}
 }
 
-// say notes what the application said. Each line is a statement.
+// say records a text of the application. Each line is a statement.
 func (x *execution) say(way way, text string) {
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") { // an empty text is a line, too
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") { // an empty text is a line too
 		x.addStatement(statement{way: way, text: strings.TrimSpace(line)})
 	}
 }
 
-// addStatement notes one thing that the application said. If something was written since
-// the last moment, the process may also die between that write and the statement.
+// addStatement records a statement of the application. If a file was written since the
+// last moment, the process may also die between that write and the statement.
 func (x *execution) addStatement(t statement) {
 	x.note(func() {
 		before := x.last.record.left.dir.String()
@@ -226,7 +226,8 @@ func (x *execution) addStatement(t statement) {
 	})
 }
 
-// point passes an Env.Point: the process may die there, and the plan may let it fail.
+// point handles an Env.Point: the process may die there, and the plan may make the point
+// fail.
 func (x *execution) point(name string) (err error) {
 	place := ""
 	x.note(func() {
@@ -246,8 +247,8 @@ func (x *execution) point(name string) (err error) {
 	return err
 }
 
-// stopLocked ends a scenario that would not end by itself, by its context; a
-// goroutine that goes on calling is ended by begin.
+// stopLocked ends a scenario that would not end by itself: it cancels the scenario's
+// context. If a goroutine still makes calls, begin ends the goroutine.
 func (x *execution) stopLocked(why string) {
 	if x.record.ended == "" {
 		x.record.ended = why
@@ -260,12 +261,12 @@ func (x *execution) overdueLocked(elapsed time.Duration) {
 	x.stopLocked("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
 }
 
-// mostTries bounds how long a moment waits for the service to be idle. Where another
-// goroutine's call takes longer, this moment is left out.
+// mostTries bounds how long a moment waits for the service to be idle. If the call of
+// another goroutine takes longer, this moment is left out.
 const mostTries = 1000
 
-// moment notes what the process would leave if it died now. It waits until no call is
-// at work in the service, so that folder and service belong together.
+// moment records the state that the process would leave if it died now. It waits until
+// the service handles no call, so that folder and service match.
 func (x *execution) moment(name, says string) {
 	if !x.collectMoments {
 		return
@@ -284,17 +285,18 @@ func (x *execution) moment(name, says string) {
 	})
 }
 
-// addMomentLocked adds a moment by which the process has done what is noted so far.
+// addMomentLocked adds a moment with a copy of the record so far.
 func (x *execution) addMomentLocked(m moment) {
 	m.record = x.record.snapshot(m.record.left)
 	x.record.moments = append(x.record.moments, m)
 }
 
-// random matches what os.CreateTemp and the like put into the name of a file.
+// random matches the random part that functions such as os.CreateTemp put into the name
+// of a file.
 var random = regexp.MustCompile(`[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d{4,}`)
 
-// settleLocked adds the states that a death leaves in the middle of the writes since its
-// last call. Call it before you record anything that came after these writes.
+// settleLocked adds the states that a death in the middle of the writes since its last
+// call would leave. Call it before you record anything that came after these writes.
 func (x *execution) settleLocked() {
 	if !x.collectMoments {
 		return
@@ -303,7 +305,7 @@ func (x *execution) settleLocked() {
 	dir, changes := x.watch.Take(before.dir)
 	for _, torn := range disk.Torn(before.dir, dir, changes) {
 		m := x.last
-		m.name += "_" + strings.ReplaceAll(random.ReplaceAllString(torn.Says, "*"), " ", "_") // the same when it runs again
+		m.name += "_" + strings.ReplaceAll(random.ReplaceAllString(torn.Says, "*"), " ", "_") // the name is the same in another run
 		m.when += ", and " + torn.Says
 		m.whole, m.record.left.dir = before.key(), torn.Image
 		x.addMomentLocked(m)
@@ -311,8 +313,8 @@ func (x *execution) settleLocked() {
 	x.last.record.left.dir = dir
 }
 
-// persistedLocked returns what would outlive the process now: the folder as given, and the
-// service and the time as they are.
+// persistedLocked returns the state that would outlive the process now: dir, the present
+// state of the service, and the time.
 func (x *execution) persistedLocked(dir disk.Image) persisted {
 	fake, left := x.record.fake, x.record.left
 	var service bytes.Buffer
@@ -325,15 +327,15 @@ func (x *execution) persistedLocked(dir disk.Image) persisted {
 func (x *execution) clockOf(fake *fakeserver.Server) agentmessaging.Clock {
 	switch {
 	case x.bubble:
-		return quota.RealClock{} // which is the bubble's
+		return quota.RealClock{} // real time is the bubble's time
 	case x.single:
 		return instantClock{fake}
 	}
 	return fake
 }
 
-// instantClock is the clock of a scenario whose calls come from one goroutine: the time moves
-// on at once, without waiting until the other goroutines have nothing to do.
+// instantClock is the clock of a scenario whose calls come from one goroutine. Its Sleep
+// moves the time at once. It does not wait until the other goroutines are idle.
 type instantClock struct{ *fakeserver.Server }
 
 // Sleep moves the clock, and does not wait.
@@ -344,9 +346,9 @@ func (a instantClock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// leftovers returns the goroutines of an execution that do not end by themselves: each by
-// its stack, innermost function first. The fake's Sleep, which needs at least 2 ms, lets
-// goroutines end that are about to.
+// leftovers returns the stacks of an execution's goroutines that do not end by
+// themselves, innermost function first. It calls the fake's Sleep, which takes at least 2
+// ms, so that goroutines that are about to end can end.
 func (x *execution) leftovers() []string {
 	if len(labelled(x.label)) == 0 {
 		return nil
@@ -355,8 +357,8 @@ func (x *execution) leftovers() []string {
 	return labelled(x.label)
 }
 
-// deadlocked recovers the panic of a bubble whose goroutines wait for ever: they are
-// left over, or the scenario never ends.
+// deadlocked recovers the panic of a bubble whose goroutines wait for ever. Either they
+// are left over, or the scenario never ends.
 func (x *execution) deadlocked() {
 	switch v := recover(); {
 	case v == nil:
@@ -369,7 +371,7 @@ func (x *execution) deadlocked() {
 	}
 }
 
-// wait waits until an execution is done. When the watchdog's time is over, it notes why
+// wait waits until an execution is done. When the watchdog's time is over, it records why
 // the execution does not end.
 func (x *execution) wait(done <-chan struct{}) {
 	select {
@@ -385,15 +387,16 @@ func (x *execution) wait(done <-chan struct{}) {
 	x.stall(fmt.Sprintf("has not ended in %s of real time (%s)", x.watchdog, advice))
 }
 
-// stall ends the record of an execution that does not end. What it still does is ignored.
+// stall ends the record of an execution that does not end. Later events of the execution
+// are ignored.
 func (x *execution) stall(why string) {
 	stacks := labelled(x.label)
 	x.note(func() { x.over, x.record.stalled = true, why+":\n"+strings.Join(stacks, "\n") })
 }
 
 // labelKey is the key of the label on the goroutines of an execution. With
-// GODEBUG=tracebacklabels=1, from Go 1.26 on, a panic that ends the process shows it, and
-// so the name of the run.
+// GODEBUG=tracebacklabels=1, from Go 1.26 on, a panic that ends the process shows the
+// label, which contains the name of the run.
 const labelKey = "sweep"
 
 // labelled returns the stacks of an execution's goroutines, without addresses.
@@ -425,6 +428,6 @@ func currentGoroutine() string {
 // inBubble reports whether the caller is in a testing/synctest bubble.
 func inBubble() (inside bool) {
 	defer func() { inside = recover() == nil }()
-	synctest.Wait() // panics outside
+	synctest.Wait() // panics outside a bubble
 	return true
 }

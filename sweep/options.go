@@ -15,7 +15,7 @@ import (
 // Option changes how [Test] works.
 type Option func(*config)
 
-// config is what the options of Test say.
+// config holds the values of Test's options.
 type config struct {
 	clientOptions  []agentmessaging.Option
 	fakeOptions    []fakeserver.Option
@@ -26,12 +26,13 @@ type config struct {
 	watchdog       time.Duration
 
 	// For tests of Test:
-	collect func(report string, found []finding) // in place of failing the test
+	collect func(report string, found []finding) // gets the report in place of failing the test
 	after   func(time.Duration) <-chan time.Time // wakes the watchdog
-	skip    func(fault string) bool              // for speed; of "dies", all deaths
+	skip    func(fault string) bool              // skips a fault, for speed; "dies" stands for all deaths
 }
 
-// without switches a check off: for findings about these endpoints, or for all.
+// without switches a check off, for findings about these endpoints or, if there are none,
+// for all findings.
 type without struct {
 	check     Check
 	endpoints []fakeserver.Endpoint
@@ -43,7 +44,7 @@ type ownCheck struct {
 	look func(*Run) error
 }
 
-// check returns what the check says of a run. A panic is a finding too.
+// check returns the result of the check for a run. A panic is a finding too.
 func (o ownCheck) check(r *Run) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -62,9 +63,9 @@ func newConfig(opts []Option) config {
 	return c
 }
 
-// Without switches a check off: for findings about calls to these endpoints,
-// or, where none is given, altogether. A check or an endpoint that is unknown
-// fails the test.
+// Without switches a check off for findings about calls to these endpoints. Without
+// endpoints it switches the check off completely. An unknown check or endpoint fails the
+// test.
 func Without(check Check, endpoints ...fakeserver.Endpoint) Option {
 	return func(c *config) { c.without = append(c.without, without{check, endpoints}) }
 }
@@ -111,32 +112,32 @@ func (w without) validate(known []Check) error {
 	return nil
 }
 
-// WithCheck adds a check of the user, under a name that no other check has. It is called
-// after each run, but not after one that the watchdog ended; an error is a finding. It is
-// called after the run without faults first, where an error ends the test.
+// WithCheck adds a check of the user, under a name that no other check has. The check is
+// called after each run that the watchdog did not end, and an error is a finding. The
+// first call is after the run without faults, where an error ends the test.
 func WithCheck(name string, check func(*Run) error) Option {
 	return func(c *config) { c.ownChecks = append(c.ownChecks, ownCheck{name, check}) }
 }
 
-// InBubble runs the scenario in a testing/synctest bubble, where the waits and
-// deadlines of the application take no time either, and its clock shows the time
-// of a restart. The time of a bubble stops while a goroutine waits for something
-// outside, such as a socket, or for a mutex that is held across a call: the
-// watchdog ends such a run. Test itself is called outside of a bubble.
+// InBubble runs the scenario in a testing/synctest bubble. There the waits and deadlines
+// of the application take no time either, and time.Now shows the time of a restart. The
+// time of a bubble stops while a goroutine waits for something outside, such as a socket,
+// or for a mutex that is held across a call: the watchdog ends such a run. Test itself is
+// called outside of a bubble.
 func InBubble() Option { return func(c *config) { c.bubble = true } }
 
-// ClientOptions are for Env.Client, after those that Test gives it.
+// ClientOptions adds options for Env.Client, after the options that Test sets.
 func ClientOptions(opts ...agentmessaging.Option) Option {
 	return func(c *config) { c.clientOptions = append(c.clientOptions, opts...) }
 }
 
-// FakeOptions are for Env.Fake.
+// FakeOptions adds options for Env.Fake.
 func FakeOptions(opts ...fakeserver.Option) Option {
 	return func(c *config) { c.fakeOptions = append(c.fakeOptions, opts...) }
 }
 
 // MaxVirtualTime bounds how much longer, in virtual time, a run with a fault may take
-// than the one without. The default is 2 hours, and 0 allows no more at all.
+// than the run without. The default is 2 hours. 0 allows no extra time.
 func MaxVirtualTime(d time.Duration) Option { return func(c *config) { c.maxVirtualTime = d } }
 
 // Watchdog bounds the real time of a run. It is more than 0, and 10 seconds by default.

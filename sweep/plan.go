@@ -10,31 +10,31 @@ import (
 
 // How long a fault lasts.
 const (
-	once   = "once"    // for one attempt
-	atCall = "call"    // for all attempts of the call
+	once   = "once"    // one attempt
+	atCall = "call"    // all attempts of the call
 	fromOn = "from_on" // from the call on, until the restart
 )
 
 // dripping makes each answer take half a minute.
 var dripping, _ = faults.Named(faults.Dripping)
 
-// The faults that package faults does not have. agent_gone removes the agent before the
+// The faults that are not in package faults. agent_gone removes the agent before the
 // request.
 var (
 	fails     = faults.Fault{Name: "fails", Says: "The application's own place fails."}
 	agentGone = faults.Fault{Name: "agent_gone", Says: "The agent is gone, for good.", Status: 404}
 )
 
-// plan is the fault of one run, at one call or point, and what it has done so far. A nil
-// plan lets nothing go wrong. The lock of the execution guards it.
+// plan is the fault of one run at one call or point, and its effects so far. A nil plan
+// has no fault. The lock of the execution guards a plan.
 type plan struct {
-	stage  int    // of the execution: 0, or 1 for the first restart
+	stage  int    // the stage of the execution: 0, or 1 for the first restart
 	target string // the name of the call or of the point
 	fault  faults.Fault
 	lasts  string
 
 	struck bool
-	at     *spec.Endpoint // of the call that it struck first; nil for a point
+	at     *spec.Endpoint // the endpoint of the first call that the fault hit; nil for a point
 }
 
 // plansOf returns the plans for the calls and points of an execution: each fault at one
@@ -45,7 +45,7 @@ func plansOf(calls []*Call, points []string, single bool) (plans []*plan) {
 			plans = append(plans, &plan{target: target, fault: f, lasts: l})
 		}
 	}
-	if !single { // which goroutine was first must not decide which run is reported
+	if !single { // the order of goroutines must not decide which run is reported
 		calls = slices.SortedFunc(slices.Values(calls), func(a, b *Call) int { return strings.Compare(a.Name, b.Name) })
 	}
 	for _, c := range calls {
@@ -63,7 +63,8 @@ func plansOf(calls []*Call, points []string, single bool) (plans []*plan) {
 }
 
 // plansInRestart returns the plans for a call in a restart after a death. There are three
-// faults: the call has no effect, its effect is not seen, and the client does not wait.
+// faults: the call has no effect, the client does not see the effect, and the client does
+// not wait.
 func plansInRestart(c *Call) (plans []*plan) {
 	lasts := map[string]string{faults.Refused: atCall, faults.ReplyLost: once, faults.LimitedDay: once}
 	for _, f := range faults.For(c.spec) {
@@ -79,7 +80,7 @@ func (p *plan) String() string {
 	return p.place() + "/" + p.fault.Name + "/" + p.lasts
 }
 
-// place names the call or the point, and the restart if it is in one.
+// place names the call or the point, and the restart if the plan is for a restart.
 func (p *plan) place() string {
 	if p.stage > 0 {
 		return "restart." + p.target
@@ -87,8 +88,8 @@ func (p *plan) place() string {
 	return p.target
 }
 
-// next returns the fault that strikes the next attempt of call c, or a point if c is nil.
-// The fault has no name if none strikes.
+// next returns the fault for the next attempt of call c, or for a point if c is nil. If
+// there is no fault, its name is empty.
 func (p *plan) next(stage int, name string, c *Call) (none faults.Fault) {
 	switch {
 	case p == nil:
@@ -107,8 +108,8 @@ func (p *plan) next(stage int, name string, c *Call) (none faults.Fault) {
 	return p.fault
 }
 
-// strikesLater reports whether a fault that lasts from a call on also strikes the later call
-// c. A fault that lasts from a point on strikes all later points (c is nil), and no call.
+// strikesLater reports whether a fault that lasts from a call on also hits the later call
+// c. A fault that lasts from a point on hits all later points (c is nil), and no calls.
 func (p *plan) strikesLater(c *Call) bool {
 	switch {
 	case c == nil || p.at == nil:

@@ -16,30 +16,31 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
-// Run is what a run of [Test] leaves, for a check of the user (see [WithCheck]).
+// Run is the result of a run of [Test], for a check of the user (see [WithCheck]).
 type Run struct {
 	// Plan is the name of the plan, or of the deaths; "" for the run without faults.
 	Plan string
-	// Fake is the service as the run has left it, and Dir the folder.
+	// Fake and Dir are the service and the folder at the end of the run.
 	Fake *fakeserver.Server
 	Dir  string
-	// Calls are the calls of the first execution of the scenario, and
-	// Restarted those after the restarts.
+	// Calls are the calls of the first execution of the scenario, and Restarted the calls of
+	// the restarts.
 	Calls, Restarted []Call
-	// Reports are the errors that Env.Reports was given, in all executions. An error
-	// that errors.Join has made counts as its parts.
+	// Reports are the errors that were passed to Env.Reports, in all executions. An error
+	// from errors.Join counts as its parts.
 	Reports []error
-	// Told is all that the application said in the first execution, reports
-	// included, and ToldAfter what it said after the restarts.
+	// Told is the whole text that the application said in the first execution, including
+	// reports. ToldAfter is the text of the restarts.
 	Told, ToldAfter string
 	// Lasted is how long the first execution took by the fake's clock.
 	Lasted time.Duration
 }
 
-// stages are the executions of a run, and how long the application is down before each:
-// the first execution, and three stages. A supervisor starts it after half a minute;
-// after half an hour it still meets the limits of the hour; after a day, and a minute
-// so that whatever lasts a day is over, no limit is used up any more.
+// stages are the executions of a run, with the time for which the application is down
+// before each: the first execution, and three restarts. After half a minute a supervisor
+// would restart the application. After half an hour the limits per hour are still used
+// up. After a day no limit is used up. An extra minute makes sure that everything that
+// lasts a day is over.
 var stages = []struct {
 	down  time.Duration
 	later string
@@ -48,24 +49,24 @@ var stages = []struct {
 // lastStage is the stage of the restart after a day.
 var lastStage = len(stages) - 1
 
-// run is a row of executions: the first, which meets a fault or dies, and the restarts
-// after it.
+// run is a series of executions: the first, which meets a fault or dies, and the
+// restarts.
 type run struct {
-	name    string // of its plan, or of its deaths; "" for the baseline
+	name    string // the name of its plan, or of its deaths; "" for the baseline
 	plan    *plan  // nil: no fault
 	records []*record
 
-	whole   *run // for a death that tore a file: the run after a death just before that write
+	whole   *run // for a death in the middle of a write: the run after a death just before that write
 	excused bool // a report came before the death
 
-	// Of the baseline alone: the same executions once more, and patterns of the lines
-	// that the two say with different words.
+	// Only of the baseline: the same executions a second time, and patterns of the lines in
+	// which the two differ.
 	repeat []*record
 	varied []string
 }
 
-// record is what one execution of the scenario did, and what it left. Of a process that
-// died it is the part before its death.
+// record holds the actions of one execution of the scenario, and the state that it left.
+// If the process died, the record ends at the death.
 type record struct {
 	baseline *run
 	stage    int // 0: the first execution; 1 to 3: the restarts after it
@@ -74,30 +75,30 @@ type record struct {
 
 	begun       time.Time // by the fake's clock
 	calls       []*Call
-	points      []string    // that were reached, by name and number
-	failedPoint string      // the last that failed and was not passed since, by name
-	statements  []statement // what the application said
+	points      []string    // the points that were reached, by name and number
+	failedPoint string      // the name of the last point that failed and was not passed later
+	statements  []statement // the texts of the application
 	cleared     bool        // a stored provider key was cleared
-	requests    int         // that left the client and were not refused with 429
-	ended       string      // why the scenario was ended; "" where it ended by itself
-	died        string      // where the process died; "" where it did not
-	stalled     string      // what the watchdog saw
+	requests    int         // requests that left the client and were not refused with 429
+	ended       string      // why the scenario was ended; "" if it ended by itself
+	died        string      // where the process died; "" if it did not
+	stalled     string      // why the watchdog ended the execution
 	panicked    string
-	leaked      []string // goroutines that were still there afterwards
+	leaked      []string // goroutines that still ran afterwards
 	lasted      time.Duration
-	// deadKeyRequests are the most answers of 401 and 402 in a row after which a
+	// deadKeyRequests is the largest number of answers 401 and 402 in a row after which a
 	// goroutine sent another request.
 	deadKeyRequests int
 	maxRequests     int           // see Quota
-	maxLasted       time.Duration // of virtual time
+	maxLasted       time.Duration // virtual time
 
-	left    persisted // what the next execution finds
-	moments []moment  // at which the process might die, in order
+	left    persisted // the state that the next execution finds
+	moments []moment  // the moments at which the process might die, in order
 }
 
-// baselines returns the executions of the baseline to compare an execution with. A
-// restart may have to do what a first execution does. It returns nil while the baseline
-// is made.
+// baselines returns the executions of the baseline with which to compare this execution.
+// A restart is also compared with the first execution, whose work it may have to do.
+// baselines returns nil before the baseline is complete.
 func (rec *record) baselines() []*record {
 	if len(rec.baseline.records) == 0 {
 		return nil
@@ -105,32 +106,32 @@ func (rec *record) baselines() []*record {
 	return []*record{rec.baseline.records[0], rec.baseline.records[rec.stage], rec.baseline.repeat[0], rec.baseline.repeat[rec.stage]}
 }
 
-// persisted is all that outlives a process: the service, the folder, the time.
+// persisted is the state that outlives a process: the service, the folder, the time.
 type persisted struct {
 	dir     disk.Image
 	service []byte            // as fakeserver.WriteState writes it
 	elapsed time.Duration     // since the first execution began
-	gone    map[string]bool   // agents that a plan has removed, or said to be unknown
-	known   map[string]string // what each agent is, by its identifier; which provider key it is, by its fingerprint
+	gone    map[string]bool   // agents that a plan has removed, or for which a fault answered 404
+	known   map[string]string // a description of each agent, by its identifier, and each provider key, by its fingerprint
 	state   state
 }
 
-// nothingPersisted is what the first execution finds.
+// nothingPersisted is the state that the first execution finds.
 var nothingPersisted = persisted{gone: map[string]bool{}, known: map[string]string{}}
 
-// key is equal where a restart would find the same.
+// key is equal for states between which a restart sees no difference.
 func (p persisted) key() string { return p.state.key() + p.dir.String() }
 
 // moment is a point in time at which the process might die.
 type moment struct {
 	name   string // SendMessage_1/dies_arrived
 	when   string // after SendMessage_1 had arrived
-	whole  string // for a torn state: the key of what a death before the write leaves
-	record record // what was done by then
+	whole  string // for a torn state: the key of the state that a death before the write leaves
+	record record // the record up to this moment
 }
 
-// snapshot copies what a process that dies now has done, and leaves. Statements and
-// attempts are only ever added, so that the copy may share their memory.
+// snapshot copies the record of a process that dies now and leaves left. Statements and
+// attempts are only appended, so the copy may share their memory.
 func (rec *record) snapshot(left persisted) record {
 	r := *rec
 	r.calls, r.moments, r.left = nil, nil, left
@@ -141,33 +142,33 @@ func (rec *record) snapshot(left persisted) record {
 	return r
 }
 
-// way is how the application said something.
+// way says how the application said something.
 type way int
 
 const (
 	said     way = iota // nothing is wrong
-	reported            // by Env.Reports
-	asserted            // by a failed assertion, or a panic
-	warned              // in any other way; it counts if the baseline does not say the same
+	reported            // with Env.Reports
+	asserted            // with a failed assertion, or a panic
+	warned              // in any other way; it counts unless the baseline says the same
 )
 
-// statement is one thing that the application said.
+// statement is a text of the application.
 type statement struct {
 	way  way
 	text string
-	err  error // of Env.Reports
+	err  error // the error given to Env.Reports
 }
 
-// isFrom reports whether what was said is the error of a call.
+// isFrom reports whether the statement is the error of a call.
 func (t statement) isFrom(c *Call) bool { return c.failed() && errors.Is(t.err, c.Err) }
 
 // contains looks for a subject as whole words: "Order 10" is not about "Order 1".
 func (t statement) contains(subject string) bool {
-	const outside = `(?:^|$|[^\pL\pN])` // of a word
+	const outside = `(?:^|$|[^\pL\pN])` // the end of a word
 	return strings.Contains(t.text, subject) && regexp.MustCompile(outside+regexp.QuoteMeta(subject)+outside).MatchString(t.text)
 }
 
-// said returns all that the application said, as text.
+// said returns all texts of the application as one text.
 func (rec *record) said() (all string) {
 	for _, t := range rec.statements {
 		if t.text != "" {
@@ -177,8 +178,8 @@ func (rec *record) said() (all string) {
 	return all
 }
 
-// volatile matches what depends on when something is said: durations, times, and the
-// numbers that the fake gives to agents and answers.
+// volatile matches words that depend on the time of a statement: durations, times, and
+// the numbers that the fake gives to agents and answers.
 var volatile = regexp.MustCompile(`\b(?:(?:\d+(?:\.\d+)?(?:ns|µs|ms|s|m|h))+\b|` +
 	`\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-][\d:]+)?)?|\d\d:\d\d(?::\d\d(?:\.\d+)?)?|(?:agent|trace)_\d+)`)
 
@@ -186,8 +187,8 @@ var volatile = regexp.MustCompile(`\b(?:(?:\d+(?:\.\d+)?(?:ns|µs|ms|s|m|h))+\b|
 var word = regexp.MustCompile(`[^\s="',;()\[\]]+`)
 
 // commonPattern returns the pattern of two lines: "*" for each word in which they differ,
-// "#" if both have digits there; "" where more than words differ. It is the pattern of a
-// line and a pattern that the line fits as well.
+// "#" if both have digits there. It returns "" if more than words differ. One of the
+// lines may itself be a pattern.
 func commonPattern(a, b string) string {
 	others, i := word.FindAllString(b, -1), -1
 	if word.ReplaceAllString(a, "*") != word.ReplaceAllString(b, "*") {
@@ -206,8 +207,8 @@ func commonPattern(a, b string) string {
 	})
 }
 
-// normalized returns a line without the words that vary even if nothing fails: it is equal
-// for lines that say the same.
+// normalized returns a line without the words that vary even if nothing fails, so that
+// lines with the same meaning become equal.
 func (r *run) normalized(line string) string {
 	line = volatile.ReplaceAllString(line, "#")
 	for _, pattern := range r.varied {
@@ -219,8 +220,8 @@ func (r *run) normalized(line string) string {
 }
 
 // learnVariation learns which words vary, from two executions that should say the same.
-// enough says whether the pattern of two lines has enough in common. Two lines of which
-// it does not are returned; nil if there are none.
+// enough says whether a pattern keeps enough of its two lines. If it does not,
+// learnVariation returns the two lines; otherwise nil.
 func (r *run) learnVariation(a, b *record, enough func(pattern string) bool) (unlike []string) {
 	others := b.newStatements(a)
 	for _, t := range a.newStatements(b) {
@@ -232,7 +233,7 @@ func (r *run) learnVariation(a, b *record, enough func(pattern string) bool) (un
 		other := slices.MaxFunc(others, func(x, y statement) int { return len(pattern(x)) - len(pattern(y)) })
 		if !enough(pattern(other)) {
 			unlike = []string{line, other.text}
-			continue // a line after it may have a word in common with another
+			continue // a later line may match another one better
 		}
 		r.varied = append(r.varied, pattern(other))
 		others = slices.DeleteFunc(others, func(o statement) bool { return o.text == other.text })
@@ -240,12 +241,12 @@ func (r *run) learnVariation(a, b *record, enough func(pattern string) bool) (un
 	return unlike
 }
 
-// reports returns the statements that something is wrong which the baseline does not have,
+// reports returns the statements that count as reports: the baseline does not have them,
 // or not as often.
 func (rec *record) reports() []statement { return rec.newStatements(rec.baselines()...) }
 
-// newStatements returns the statements that something is wrong which the others do not have
-// as often, or which quote the error of a call that does not usually fail.
+// newStatements returns the statements about a problem that the others do not have as
+// often, or that quote the error of a call that does not usually fail.
 func (rec *record) newStatements(others ...*record) (fresh []statement) {
 	usually := mostOften(others, func(u *record) []statement { return u.statements })
 	for _, t := range rec.statements {
@@ -265,8 +266,8 @@ func (rec *record) quotesFailure(t statement) bool {
 	})
 }
 
-// mostOften counts statements by their keys: how often each comes in the execution in
-// which it comes most often.
+// mostOften counts statements by their keys. The count is from the execution in which the
+// statement comes most often.
 func mostOften(records []*record, statements func(*record) []statement) map[string]int {
 	most := map[string]int{}
 	for _, rec := range records {
@@ -280,7 +281,7 @@ func mostOften(records []*record, statements func(*record) []statement) map[stri
 	return most
 }
 
-// key is equal for statements that say the same.
+// key is equal for statements with the same meaning.
 func (rec *record) key(t statement) string {
 	return fmt.Sprint(t.way, " ", rec.baseline.normalized(t.text))
 }
@@ -292,14 +293,14 @@ func (rec *record) usuallyFails(c *Call) bool {
 	})
 }
 
-// clears reports whether the last change that the application tried to make to the stored
+// clears reports whether the last attempt of the application to change the stored
 // provider key was to clear it.
 func (rec *record) clears() bool {
 	changes := slices.DeleteFunc(slices.Clone(rec.calls), func(c *Call) bool { return c.spec != spec.SetBYOK && c.spec != spec.ClearBYOK })
 	return len(changes) > 0 && changes[len(changes)-1].spec == spec.ClearBYOK
 }
 
-// when begins a sentence about an execution.
+// when returns the beginning of a sentence about an execution.
 func (rec *record) when() string {
 	if rec.stage == 0 {
 		return ""
@@ -329,7 +330,7 @@ func (r *run) reports() (all []statement) {
 	return all
 }
 
-// public returns the run as a check of the user sees it.
+// public returns the run in the form that a check of the user gets.
 func (r *run) public() *Run {
 	public := &Run{Plan: r.name, Fake: r.last().fake, Dir: r.last().dir, Lasted: r.records[0].lasted}
 	for i, rec := range r.records {
@@ -350,33 +351,34 @@ func (r *run) public() *Run {
 	return public
 }
 
-// state is what the service holds.
+// state describes the data of the service.
 type state struct {
-	ids    []string // of the agents that no plan took away
-	agents []string // each without identifiers and times, a member in each line
-	// copies is how often each subject is there: a text in the conversation that has it most
-	// often, a customer_ref among all agents that no plan took away.
+	ids    []string // identifiers of the agents that no plan removed
+	agents []string // the agents without identifiers and times, one member in a line
+	// copies counts each subject. A text counts in the conversation that has it most often,
+	// a customer_ref among all agents that no plan removed.
 	copies map[subject]int
 	sent   int    // messages to all agents
-	byok   string // the stored configuration, a member in each line; "" where there is none
-	keys   string // the API keys and what became of them
+	byok   string // the stored configuration, one member in a line; "" if there is none
+	keys   string // the API keys and their state
 }
 
-// subject is what a call is about: the text of a message, or the customer_ref of a
-// creation.
+// subject identifies the purpose of a call: the text of a message, or the customer_ref of
+// a creation.
 type subject struct {
 	endpoint *spec.Endpoint
 	text     string
 }
 
-// subjects returns what the service holds, messages first.
+// subjects returns the subjects in the service, messages first.
 func (s state) subjects() []subject {
 	return slices.SortedFunc(maps.Keys(s.copies), func(a, b subject) int {
 		return cmp.Or(strings.Compare(b.endpoint.Name, a.endpoint.Name), strings.Compare(a.text, b.text))
 	})
 }
 
-// stateOf reads what the service holds. before has what earlier executions left.
+// stateOf reads the data of the service. before is the state that earlier executions
+// left.
 func stateOf(fake *fakeserver.Server, before persisted) state {
 	s := state{copies: map[subject]int{}}
 	for _, a := range fake.Agents() {
@@ -397,7 +399,7 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 		s.sent += len(texts)
 		slices.Sort(texts)
 		if a.SMS != nil {
-			a.SMS.PhoneNumber = "" // follows from the agent's number
+			a.SMS.PhoneNumber = "" // depends on the agent's number
 		}
 		s.agents = append(s.agents, fmt.Sprintf("customer_ref %q\nsystem_prompt %q\nmetadata %q\nllm %q\nsms %q\nmessage %q",
 			a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM, a.SMS, texts))
@@ -415,7 +417,8 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 // key is equal for states between which an application sees no difference.
 func (s state) key() string { return fmt.Sprintf("%q %q %q %q\n", s.ids, s.agents, s.byok, s.keys) }
 
-// unlike names what differs between two states, without anybody's words; "" for nothing.
+// unlike describes the difference between two states, without people's words; "" if there
+// is none.
 func (s state) unlike(usual state) string {
 	got, want := s.parts(), usual.parts()
 	for i, part := range got {

@@ -19,17 +19,17 @@ import (
 // it also separates runs in which a process died from others, and runs without any
 // report from runs with one.
 type cause struct {
-	finding      finding // of the first run
+	finding      finding // the finding of the first run
 	first        *run
 	plans        []string
 	died, silent bool
 }
 
-// runChecks runs the checks, and keeps what they find. On the baseline it runs only
+// runChecks runs the checks, and keeps their findings. On the baseline it runs only
 // Secret and the user's own checks.
 func (s *sweep) runChecks(r *run) {
 	s.t.Helper()
-	var struck *spec.Endpoint // the endpoint of the call that the plan struck first
+	var struck *spec.Endpoint // the endpoint of the first call that the plan's fault hit
 	if r.plan != nil {
 		struck = r.plan.at
 	}
@@ -46,7 +46,7 @@ func (s *sweep) runChecks(r *run) {
 		})
 	}
 	if r.last().stalled != "" {
-		return // its scenario may still be at work
+		return // the scenario may still be running
 	}
 	if r.name != "" {
 		r.check(func(check Check, about *spec.Endpoint, says string, args ...any) {
@@ -60,7 +60,8 @@ func (s *sweep) runChecks(r *run) {
 	}
 }
 
-// addToCause adds a finding, about a whole run or not, to its cause.
+// addToCause adds a finding to its cause. whole says whether the finding is about a whole
+// run.
 func (s *sweep) addToCause(r *run, whole bool, f finding) {
 	s.t.Helper()
 	switch {
@@ -74,7 +75,7 @@ func (s *sweep) addToCause(r *run, whole bool, f finding) {
 			f.Says = "the process died " + rec.died + "; " + f.Says
 		}
 	}
-	died := whole && r.died() && r.plan == nil // a fault in the restart is a nearer cause than the death
+	died := whole && r.died() && r.plan == nil // a fault in the restart is a more likely cause than the death
 	silent := whole && len(r.reports()) == 0
 	i := slices.IndexFunc(s.causes, func(c *cause) bool {
 		alike := c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died && c.silent == silent
@@ -89,18 +90,18 @@ func (s *sweep) addToCause(r *run, whole bool, f finding) {
 	}
 }
 
-// oneRun reports whether the flag -run asks for runs by name: each is reported then, not
-// only the first of a cause.
+// oneRun reports whether the flag -run asks for runs by name. Then each of these runs is
+// reported, and not only the first of a cause.
 func (s *sweep) oneRun() bool {
 	asked := flag.Lookup("test.run")
 	return asked != nil && strings.Count(asked.Value.String(), "/") > strings.Count(s.t.Name(), "/")
 }
 
-// report fails the test with each cause that was found. Those whose first run is
-// the same are reported together.
+// report fails the test with each cause that was found. Causes with the same first run
+// are reported together.
 func (s *sweep) report() {
 	s.t.Helper()
-	asked := false // -run asked for a run that there is
+	asked := false // -run asked for a run that exists
 	slices.SortStableFunc(s.causes, func(a, b *cause) int { return len(b.plans) - len(a.plans) })
 	for len(s.causes) > 0 {
 		plan := s.causes[0].finding.Plan
@@ -134,7 +135,7 @@ func (s *sweep) report() {
 	}
 }
 
-// summary counts what was tried and found.
+// summary counts the runs and the findings in words.
 func (s *sweep) summary() string {
 	parts := []string{plural(len(s.faults), "fault"), fmt.Sprintf("%s that leave %s", plural(s.deaths, "death"), plural(len(s.states), "state")),
 		plural(s.executions, "execution"), time.Since(s.started).Round(time.Millisecond).String()}
@@ -153,7 +154,7 @@ func (s *sweep) summary() string {
 	return fmt.Sprintf("swept %s: %s", plural(len(s.baseline.records[0].calls), "call"), strings.Join(parts, ", "))
 }
 
-// describeCause says what is wrong, and in which other runs.
+// describeCause says what is wrong, and which other runs show it.
 func (s *sweep) describeCause(c *cause) string {
 	says := fmt.Sprintf("%s: %s\n", c.finding.Check, c.finding.Says)
 	if others := c.plans[1:]; len(others) > 0 {
@@ -163,7 +164,7 @@ func (s *sweep) describeCause(c *cause) string {
 	return says
 }
 
-// pattern matches the name of a test alone.
+// pattern returns a pattern for -run that matches only the test with this name.
 func pattern(name string) string {
 	return "^" + strings.ReplaceAll(regexp.QuoteMeta(name), "/", "$/^") + "$"
 }
@@ -184,7 +185,7 @@ func (s *sweep) story(r *run) string {
 	return b.String()
 }
 
-// transcript writes the calls of an execution, each in a line, and what was reported.
+// transcript writes the calls of an execution, one in a line, and its reports.
 func (rec *record) transcript(b *strings.Builder) {
 	var calls []string
 	for _, c := range rec.calls {
@@ -198,8 +199,8 @@ func (rec *record) transcript(b *strings.Builder) {
 	}
 }
 
-// shorten returns the first and the last lines: an application that calls without end
-// fills pages.
+// shorten returns the first and the last lines, because an application that never stops
+// calling would fill pages.
 func shorten(lines []string) []string {
 	const ends = 10
 	if more := len(lines) - 2*ends; more > 0 {
@@ -208,7 +209,7 @@ func shorten(lines []string) []string {
 	return lines
 }
 
-// line returns what became of a call: 502 bad_gateway, 200.
+// line describes the attempts of a call: 502 bad_gateway, 200.
 func (c *Call) line() string {
 	var parts []string
 	for _, a := range c.Attempts {

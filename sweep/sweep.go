@@ -1,7 +1,7 @@
-// Package sweep tests that an application survives every failure at every call,
-// and the death of its process at every moment. It runs a scenario once for each,
-// starts it again on what was left, and says what was lost or doubled, and what the
-// application did not report:
+// Package sweep tests that an application survives every failure at every call, and the
+// death of its process at every moment. It runs a scenario once for each failure, and
+// starts it again on the state that was left. Then it says what was lost or doubled, and
+// what the application did not report:
 //
 //	func TestSupportBotSurvives(t *testing.T) {
 //		sweep.Test(t, func(env *sweep.Env) {
@@ -27,55 +27,54 @@ import (
 
 // How the parts work together, from the outside in:
 //
-//   - sweep.go decides which runs there are: the baseline, one for each plan of plan.go,
-//     and one for each state that a death leaves.
+//   - sweep.go decides on the runs: the baseline, a run for each plan of plan.go, and a
+//     run for each state that a death leaves.
 //   - execution.go runs the scenario once, with the transport of transport.go and the
 //     Env of env.go, and returns a record of it.
-//   - record.go has what is recorded, with the calls of call.go. A run is a row of
-//     records: the first execution and the restarts after it.
-//   - check.go reads records, and finds what is wrong. It runs nothing.
+//   - record.go defines the record, with the calls of call.go. A run is a series of
+//     records: of the first execution and of the restarts.
+//   - check.go reads records, and finds what is wrong. It runs no scenario.
 //   - report.go groups the findings by cause, and prints them.
 //
-// No process is killed. At each moment in which it might die, an execution copies the
-// folder, the service and what was said so far. A death is that copy, and the restart
-// starts from it. So one execution shows all deaths in it, and what it does
-// after the moment reaches nothing.
+// No process is killed. At each moment at which the process might die, an execution
+// copies the folder, the service and the record so far. A death is such a copy, and the
+// restart starts from it. So one execution is enough for all its deaths, and its actions
+// after the moment do not affect the copy.
 
 // sweep is the state of one call of Test.
 type sweep struct {
 	setup
 
-	restarted map[string]*record // executions, by their stage and what they found
-	states    map[string]*run    // by the key of what a death left: the run that goes on from it
-	outcomes  map[string]string  // by the name of a run: what is printed if -run asks for it and no check failed
+	restarted map[string]*record // executions, by their stage and by the state that they found
+	states    map[string]*run    // the run that goes on from the state that a death left, by the state's key
+	outcomes  map[string]string  // by the name of a run: the text to print if -run asks for the run and no check failed
 
 	executions int
 	stalls     int             // runs that the watchdog ended
-	missed     int             // plans that struck nothing
+	missed     int             // plans whose fault hit no call
 	restored   bool            // a restart found something in its folder
-	deaths     int             // moments in which a process died
-	faults     map[string]bool // that struck, by name
+	deaths     int             // moments at which a process died
+	faults     map[string]bool // the faults that hit a call, by name
 	causes     []*cause
 	started    time.Time
 }
 
-// Test proves that an application survives. It runs the scenario without faults
-// and lists its calls. Then it runs it once for each call and each fault that
-// can befall it, on a fresh fake, and starts it again half a minute, half an hour
-// and a day later on the state that was left. It also starts it on every state that
-// a dying process leaves: before a request leaves, after the service has
-// carried it out, after its answer has arrived, at each [Env.Point], and in the
-// middle of writing a file of Env.Dir. In a restart it dies and fails again.
+// Test proves that an application survives. It runs the scenario without faults and lists
+// its calls. Then it runs the scenario on a new fake once for each call and each fault
+// that can hit this call. It starts the scenario again half a minute, half an hour and a
+// day later on the state that was left. It also starts the scenario on every state that a
+// dying process leaves: before a request leaves, after the service has carried out the
+// request, after the answer has arrived, at each [Env.Point], and in the middle of
+// writing a file of Env.Dir. Restarts have deaths and faults too.
 //
 // The checks are the constants of type [Check]; all are on. They look at what the
 // application reported, and at what really happened to the service. Each cause is
-// reported once, as a failed subtest, with what happened in the first run that
-// shows it. Waits of the client take no time (see package agentmessagingtest);
-// those of the application do, unless it waits with Env.Fake.Sleep, or [InBubble] is
-// given.
+// reported once, as a failed subtest, with the story of the first run that shows it.
+// Waits of the client take no time (see package agentmessagingtest). Waits of the
+// application do, unless it waits with Env.Fake.Sleep, or [InBubble] is given.
 //
-// The scenario calls Env.Client, on any goroutines, and passes what the application
-// returns to [Env.Reports]. It must not use the test's own *testing.T.
+// The scenario calls Env.Client, on any goroutines, and passes the application's results
+// to [Env.Reports]. It must not use the test's own *testing.T.
 func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	t.Helper()
 	if slices.ContainsFunc(opts, func(o Option) bool { return o == nil }) {
@@ -102,7 +101,7 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	s.report()
 }
 
-// execute runs the scenario once, and counts that.
+// execute runs the scenario once, and counts the execution.
 func (s *sweep) execute(x *execution) *record {
 	s.executions++
 	s.restored = s.restored || len(x.from.dir) > 0
@@ -110,8 +109,8 @@ func (s *sweep) execute(x *execution) *record {
 	return x.execute()
 }
 
-// runBaseline runs the scenario without faults: once to learn whether its calls race and
-// what varies, and then as the baseline.
+// runBaseline runs the scenario without faults. The first run shows whether calls come
+// from several goroutines and which texts vary. The second run is the baseline.
 func (s *sweep) runBaseline() {
 	s.t.Helper()
 	var rows [2][]*record
@@ -141,14 +140,14 @@ func (s *sweep) runBaseline() {
 	s.runChecks(s.baseline)
 }
 
-// learnWhatVaries learns which words of a line vary even if nothing fails: from the two runs
-// without faults, and from a third one in which each answer takes half a minute, which
-// shows what waits change.
+// learnWhatVaries learns which words of a line vary even if nothing fails. It compares
+// the two runs without faults, and a third run in which each answer takes half a minute,
+// which shows the effect of waits.
 func (s *sweep) learnWhatVaries(rows [2][]*record) {
 	s.t.Helper()
 	for stage := range stages {
 		unlike := s.baseline.learnVariation(rows[0][stage], rows[1][stage], func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) })
-		if unlike != nil && !s.single { // which goroutine was first may decide what is said
+		if unlike != nil && !s.single { // the order of goroutines may change the texts
 			s.t.Logf("sweep: without faults, the scenario says %q and, the second time, %q: such lines count as reports, which excuse what they do not name", unlike[0], unlike[1])
 		} else if unlike != nil {
 			s.t.Fatalf("sweep: without faults, the scenario says %q and, the second time, %q: nobody can tell such lines from a report, so say them with Env.Log", unlike[0], unlike[1])
@@ -161,7 +160,7 @@ func (s *sweep) learnWhatVaries(rows [2][]*record) {
 	}
 }
 
-// mustPass ends the test where the scenario does not work without faults.
+// mustPass ends the test if the scenario does not work without faults.
 func (s *sweep) mustPass(rec *record) {
 	s.t.Helper()
 	fail := func(how, why string) {
@@ -178,7 +177,7 @@ func (s *sweep) mustPass(rec *record) {
 		fail("panicked", rec.panicked)
 	case rec.ended != "":
 		fail("had to be ended", rec.ended)
-	case wrong >= 0 && (rec.stage == 0 || rec.stage == lastStage): // in between a limit of the hour may be used up
+	case wrong >= 0 && (rec.stage == 0 || rec.stage == lastStage): // in the stages between, a limit per hour may be used up
 		fail("failed", rec.statements[wrong].text)
 	case rec.stage == 0 && len(rec.calls) == 0:
 		s.t.Fatal("sweep: the scenario made no call with Env.Client")
@@ -186,8 +185,8 @@ func (s *sweep) mustPass(rec *record) {
 }
 
 // runFaults runs the plans of each call and each point of the baseline. A fault for the
-// whole call comes after the same fault for one attempt, and is left out if the client
-// made no second attempt then.
+// whole call comes after the same fault for one attempt. It is left out if the client
+// made no second attempt in that run.
 func (s *sweep) runFaults() {
 	retried := false
 	for _, p := range plansOf(s.baseline.records[0].calls, s.baseline.records[0].points, s.single) {
@@ -200,7 +199,7 @@ func (s *sweep) runFaults() {
 	}
 }
 
-// finish adds to a run the executions from a stage on, and judges it.
+// finish adds the executions from a stage on to a run, and checks the run.
 func (s *sweep) finish(r *run, from persisted, stage int) {
 	for ; stage < len(stages); stage++ {
 		if s.stalls >= mostStalls {
@@ -226,8 +225,9 @@ func (s *sweep) finish(r *run, from persisted, stage int) {
 	s.runChecks(r)
 }
 
-// nextExecution returns the execution of a stage. What a restart does depends on what it
-// finds, so it is executed once for each thing that it may find, unless a plan strikes it.
+// nextExecution returns the execution of a stage. A restart depends only on the state
+// that it finds, so it is executed once for each such state, unless a plan has a fault
+// for it.
 func (s *sweep) nextExecution(r *run, from persisted, stage int) *record {
 	x := &execution{name: r.name, from: from, stage: stage, collectMoments: stage == 1 && r.died()}
 	if r.plan != nil && stage == r.plan.stage {
@@ -243,14 +243,16 @@ func (s *sweep) nextExecution(r *run, from persisted, stage int) *record {
 	return rec
 }
 
-// mostStalls ends a sweep in which every run takes the watchdog's time.
+// mostStalls is the number of stalled runs after which a sweep ends, because every run
+// might take the watchdog's time.
 const mostStalls = 3
 
-// mostStates bounds the states of an application that leaves another one each time.
+// mostStates bounds the number of states, because an application may leave a new state at
+// each death.
 const mostStates = 300
 
-// runDeaths restarts the application on every state that a death leaves, and on those
-// that a death in such a restart leaves, until there are no new ones.
+// runDeaths restarts the application on every state that a death leaves, and on every
+// state that a death in such a restart leaves, until there are no new states.
 func (s *sweep) runDeaths() {
 	seen := map[string]bool{}
 	for queue := []*run{{records: s.baseline.records[:1]}}; len(queue) > 0; queue = queue[1:] {
@@ -258,8 +260,8 @@ func (s *sweep) runDeaths() {
 			s.deaths++
 			dead := queue[0].diesAt(m)
 			key := m.record.left.key()
-			// A report before the death can excuse what the restart does. So a death
-			// without one needs a run, even if a death with one left the same.
+			// A report before the death can excuse the restart. So a death without a report needs
+			// a run, even if a death with a report left the same state.
 			known := s.states[key]
 			s.outcomes[dead.name] = cmp.Or(s.outcomes[dead.name], "another death leaves the same, so this one has no run")
 			if known != nil && (dead.excused || !known.excused) || len(s.states) >= mostStates {
@@ -269,7 +271,7 @@ func (s *sweep) runDeaths() {
 			s.states[key] = &r
 			r.whole = s.states[m.whole]
 			s.finish(&r, m.record.left, 1)
-			if s.stalls > 0 || m.whole != "" || len(dead.records) > 1 { // a third death finds what a second one does
+			if s.stalls > 0 || m.whole != "" || len(dead.records) > 1 { // a third death shows nothing that a second does not show
 				continue
 			}
 			restarted := r.records[1]
@@ -282,9 +284,9 @@ func (s *sweep) runDeaths() {
 	}
 }
 
-// signature has the name of each moment of an execution and what its folder held then,
-// without the identifiers of agents. Where two restarts have the same signature, deaths
-// and faults in the second one would show nothing new.
+// signature has the name of each moment of an execution and the content of its folder at
+// that moment, without the identifiers of agents. If two restarts have the same
+// signature, deaths and faults in the second would show nothing new.
 func (rec *record) signature() (signature string) {
 	for _, m := range rec.moments {
 		signature += fmt.Sprintln(m.name, m.record.left.dir)
@@ -295,8 +297,7 @@ func (rec *record) signature() (signature string) {
 	return signature
 }
 
-// diesAt returns the run as far as a moment of its last execution, at which its process
-// dies.
+// diesAt returns the run up to a moment of its last execution, at which the process dies.
 func (r *run) diesAt(m moment) *run {
 	name, before := m.name, slices.Clone(r.records[:len(r.records)-1])
 	if len(before) > 0 {
@@ -308,7 +309,7 @@ func (r *run) diesAt(m moment) *run {
 	return dead
 }
 
-// faultsInRestart lets the calls of a restart after a death fail.
+// faultsInRestart runs the plans for the calls of a restart after a death.
 func (s *sweep) faultsInRestart(dead *run, restarted *record, from persisted) {
 	for _, c := range restarted.calls {
 		for _, p := range plansInRestart(c) {

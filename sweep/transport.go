@@ -21,7 +21,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// callKey finds the Call of a request in its context.
+// callKey is the key of the Call in the context of a request.
 type callKey struct{}
 
 // Observe implements agentmessaging.Observer.
@@ -30,7 +30,7 @@ func (x *execution) Observe(ctx context.Context, event agentmessaging.Event) con
 	case agentmessaging.CallStart:
 		return context.WithValue(ctx, callKey{}, x.begin(e))
 	case agentmessaging.CallEnd:
-		if c, begun := ctx.Value(callKey{}).(*Call); begun { // begin may end the goroutine
+		if c, begun := ctx.Value(callKey{}).(*Call); begun { // begin may have ended the goroutine
 			x.end(c, e)
 		}
 	}
@@ -38,15 +38,16 @@ func (x *execution) Observe(ctx context.Context, event agentmessaging.Event) con
 }
 
 const (
-	// extraCalls is how many calls a scenario may make beyond two for each request that
-	// it may send. A call that the client refuses sends none, and a 429 does not count.
+	// extraCalls is how many calls a scenario may make in addition to two for each request
+	// that it may send. It is needed because a call that the client refuses sends no
+	// request, and a 429 does not count as one.
 	extraCalls = 100
 	// lateCalls is how many calls a scenario may make after its context has ended, before
 	// the goroutine that makes them is ended.
 	lateCalls = 10
 )
 
-// begin notes a call that starts. It ends a scenario that goes on calling without end.
+// begin records the start of a call. It ends a scenario that never stops calling.
 func (x *execution) begin(e agentmessaging.CallStart) *Call {
 	c := &Call{AgentID: e.AgentID, spec: spec.Find(e.Endpoint.Method, e.Endpoint.Path), begun: x.record.fake.Now(), goroutine: currentGoroutine()}
 	c.Endpoint, c.own = endpointOf(c.spec), c.goroutine == x.goroutine
@@ -64,10 +65,11 @@ func (x *execution) begin(e agentmessaging.CallStart) *Call {
 	return c
 }
 
-// end notes how a call ended. The process may die before the application knows it.
+// end records the end of a call. The process may die before the application sees the
+// result.
 func (x *execution) end(c *Call, e agentmessaging.CallEnd) {
 	x.note(func() {
-		x.nameLocked(c, "unsent") // a call that has no name yet has sent nothing
+		x.nameLocked(c, "unsent") // a call without a name has sent nothing
 		c.AgentID = e.AgentID
 	})
 	x.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
@@ -84,7 +86,7 @@ type sentBody struct {
 	} `json:"llm"`
 }
 
-// identify reads from the first request of a call what the call does, and names the call.
+// identify reads the first request of a call, and names the call.
 func (x *execution) identify(c *Call, body []byte) {
 	var s sentBody
 	_ = json.Unmarshal(body, &s)
@@ -95,15 +97,16 @@ func (x *execution) identify(c *Call, body []byte) {
 		if a, found := x.record.fake.Agent(c.AgentID); found {
 			known[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
 		}
-		_, _ = io.WriteString(h, known[c.AgentID]) // its identifier depends on which goroutine was first
+		_, _ = io.WriteString(h, known[c.AgentID]) // not the identifier, which depends on the order of the goroutines
 		c.content, c.subject, c.key = h.Sum64(), s.Text+s.CustomerRef, s.APIKey+s.LLM.APIKey
 		x.nameLocked(c, fmt.Sprintf("%06x", c.content&0xffffff))
 	})
 }
 
-// nameLocked names a call by its endpoint and its number among the calls of that. Calls of
-// other goroutines than the scenario's may come in any order, so the name of such a call
-// also has a digest of what it does, and its number is among the calls that do the same.
+// nameLocked names a call by its endpoint and its number among the calls of this
+// endpoint. Calls of other goroutines than the scenario's may come in any order. So the
+// name of such a call also has a digest of its content, and its number counts the calls
+// with the same content.
 func (x *execution) nameLocked(c *Call, does string) {
 	if c.Name != "" {
 		return
@@ -118,13 +121,13 @@ func (x *execution) nameLocked(c *Call, does string) {
 	}
 }
 
-// transport sends the requests of a client, and lets the plan of the run strike them.
+// transport sends the requests of a client, with the faults of the run's plan.
 type transport struct {
 	*execution
 	direct http.RoundTripper
 }
 
-// planHeader names, in the records of the fake, the plan that strikes a request.
+// planHeader is a header that shows the plan of a request in the records of the fake.
 const planHeader = "Sweep-Plan"
 
 // RoundTrip implements http.RoundTripper.
@@ -139,8 +142,8 @@ func (w *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// attempt sends a request, with the fault that strikes it, and notes how it ended. It
-// refuses the requests of a scenario that would go on without end.
+// attempt sends a request, with its fault if it has one, and records the result. If the
+// scenario was ended, it refuses the request.
 func (w *transport) attempt(req *http.Request, c *Call) (*http.Response, error) {
 	w.serving.RLock()
 	defer w.serving.RUnlock()
@@ -161,7 +164,7 @@ func (w *transport) attempt(req *http.Request, c *Call) (*http.Response, error) 
 		}
 		stored := w.fingerprint()
 		if c.spec == spec.SetBYOK && stored != before {
-			w.record.left.known["byok "+stored] = c.key // each fake has another fingerprint for the same key
+			w.record.left.known["byok "+stored] = c.key // each fake has a different fingerprint for the same key
 		}
 		w.record.cleared = w.record.cleared || before != "" && stored == ""
 		if w.refusedInARow[c.goroutine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
@@ -177,11 +180,12 @@ func (x *execution) fingerprint() string {
 	return stored.Fingerprint
 }
 
-// nextFault returns the fault that strikes a request, if any, and whether the scenario was
-// ended, so that nothing may be sent. It ends a scenario that takes too long, and records
-// how often the key was refused before this request, and an agent that the fault takes away.
+// nextFault returns the fault for a request, if any. It also reports whether the scenario
+// was ended, so that the request must not be sent. It ends a scenario that takes too
+// long. It records how often the key was refused before this request, and an agent that
+// the fault removes.
 func (x *execution) nextFault(c *Call) (f faults.Fault, ended bool) {
-	ended = true // note runs nothing after the end of the execution
+	ended = true // stays true if note does nothing because the execution has ended
 	x.note(func() {
 		r := &x.record
 		r.deadKeyRequests = max(r.deadKeyRequests, x.refusedInARow[c.goroutine])
@@ -206,7 +210,7 @@ func (w *transport) send(req *http.Request, c *Call, f faults.Fault) (*http.Resp
 	}
 	switch {
 	case c.expired:
-		httptrace.ContextClientTrace(req.Context()).GetConn("") // as net/http does before it dials
+		httptrace.ContextClientTrace(req.Context()).GetConn("") // as net/http would before it dials
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 	case f.Name == "" || f == agentGone:
 		return w.direct.RoundTrip(req)
@@ -214,7 +218,7 @@ func (w *transport) send(req *http.Request, c *Call, f faults.Fault) (*http.Resp
 		return w.inject(req, f.Fault)
 	case f.Name == faults.Silence:
 		if req.Body != nil {
-			_, _ = io.Copy(io.Discard, req.Body) // the request has left
+			_, _ = io.Copy(io.Discard, req.Body) // the client has sent the whole request
 		}
 		return nil, w.passTime(req.Context(), c, f.Takes)
 	}
@@ -237,10 +241,10 @@ func (w *transport) inject(req *http.Request, f fakeserver.Fault) (*http.Respons
 	return w.direct.RoundTrip(req)
 }
 
-// passTime lets d pass by the fake's clock, but not more than is left until the deadline
-// of the context. Inside a bubble the fake's own faults take their time. If it comes to
-// the deadline the call is marked as expired: outside of a bubble the context ends in
-// real time, so another attempt could be sent.
+// passTime moves the fake's clock by d, but not beyond the deadline of the context.
+// Inside a bubble the fake's own faults take their time. If the deadline is reached,
+// passTime marks the call as expired. Outside of a bubble the context ends in real time,
+// so without the mark another attempt could be sent.
 func (w *transport) passTime(ctx context.Context, c *Call, d time.Duration) error {
 	deadline, has := ctx.Deadline()
 	left := time.Until(deadline)

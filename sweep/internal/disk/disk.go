@@ -1,12 +1,11 @@
-// Package disk copies what a folder holds at one moment, and works out what a
-// process that dies in the middle of its writes would have left there.
+// Package disk copies the content of a folder at one moment. It also works out the
+// content that a process would leave if it died in the middle of its writes.
 //
-// A killed process loses nothing of a write that had returned. So the states
-// between two moments follow from the order of the changes: a file that is
-// written in place can be missing, empty or cut in half, with the changes before
-// it whole and those after it not begun. A file that begins as it did before counts
-// as appended to: only what was added is cut. A file that is moved into place is
-// never cut.
+// A killed process loses nothing of a write that had returned. So the states between two
+// moments follow from the order of the changes: a file that is written in place can be
+// missing, empty or cut in half. Changes before it are complete, and changes after it
+// have not begun. If the old content is the beginning of the new content, only the added
+// part is cut. A file that is moved into place is never cut.
 package disk
 
 import (
@@ -21,13 +20,13 @@ import (
 	"strings"
 )
 
-// Image is what a folder holds: entries by their paths below the folder.
+// Image is the content of a folder: entries by their paths below the folder.
 type Image map[string]Entry
 
 // Entry is a file, a folder or a symbolic link.
 type Entry struct {
 	Mode    fs.FileMode
-	Content string // of a file; of a link, where it leads
+	Content string // the content of a file, or the target of a link
 }
 
 // Look copies the folder.
@@ -35,7 +34,7 @@ func Look(dir string) Image {
 	image := Image{}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == dir {
-			return nil // it was removed just now
+			return nil // the entry was removed just now
 		}
 		below, _ := filepath.Rel(dir, path)
 		info, err := d.Info()
@@ -51,7 +50,7 @@ func Look(dir string) Image {
 			image[below] = Entry{mode, target}
 		case mode.IsDir():
 			image[below] = Entry{Mode: mode}
-		} // a socket or a pipe is gone with its process
+		} // a socket or a pipe ends with its process
 		return nil
 	})
 	return image
@@ -60,7 +59,7 @@ func Look(dir string) Image {
 // Put writes the image into an empty folder.
 func (i Image) Put(dir string) error {
 	var failed error
-	for _, path := range i.paths() { // a folder comes before what is in it
+	for _, path := range i.paths() { // a folder comes before its entries
 		e, into := i[path], filepath.Join(dir, path)
 		switch {
 		case e.Mode.IsDir():
@@ -76,7 +75,7 @@ func (i Image) Put(dir string) error {
 
 func (i Image) paths() []string { return slices.Sorted(maps.Keys(i)) }
 
-// String has every path and content, so two images with one string are equal.
+// String returns every path and content, so two images with the same string are equal.
 func (i Image) String() string {
 	var b strings.Builder
 	for _, path := range i.paths() {
@@ -85,8 +84,8 @@ func (i Image) String() string {
 	return b.String()
 }
 
-// Take copies the folder, and returns what has changed since the last copy, in order.
-// Where somebody writes meanwhile, it does not say what has changed.
+// Take copies the folder, and returns the changes since the last copy, in order. If a
+// file is written meanwhile, Take returns no changes.
 func (w *Watch) Take(last Image) (Image, []Change) {
 	changes, known := w.changes()
 	if known && len(changes) == 0 {
@@ -103,7 +102,7 @@ func (w *Watch) Take(last Image) (Image, []Change) {
 type Change struct {
 	Kind Kind
 	Path string
-	From string // of a Moved entry
+	From string // the old path of a Moved entry
 }
 
 // Kind says what happened to an entry.
@@ -117,15 +116,16 @@ const (
 	Removed
 )
 
-// A State is what a process that dies between two moments can leave.
+// A State is a content of the folder that a process can leave if it dies between two
+// moments.
 type State struct {
 	Image Image
 	Says  string // such as "agent.id was cut in half"
 }
 
-// Torn returns the states between two images, if the changes explain how the one
-// became the other, and nil otherwise. A file that came and went between the two
-// is not explained: its content is unknown.
+// Torn returns the states between two images; nil if the changes do not explain how one
+// image became the other. A file that was created and removed between the two images is
+// not explained, because its content is unknown.
 func Torn(before, after Image, changes []Change) (states []State) {
 	now := Image{}
 	maps.Copy(now, before)
@@ -136,11 +136,11 @@ func Torn(before, after Image, changes []Change) (states []State) {
 		case Created:
 			add("missing")
 			now[c.Path] = content
-			if content.Mode&fs.ModeSymlink == 0 { // only a link is whole at once; a file is empty at first
+			if content.Mode&fs.ModeSymlink == 0 { // a link is complete at once; a file is empty at first
 				now[c.Path] = Entry{Mode: cmp.Or(content.Mode, 0o600)}
 			}
 		case Written:
-			if !known || slices.Contains(changes[n+1:], c) { // of two writes the first is unknown
+			if !known || slices.Contains(changes[n+1:], c) { // after a second write, the content of the first is unknown
 				return nil
 			}
 			for _, part := range partlyWritten(now[c.Path].Content, content.Content) {
@@ -163,10 +163,10 @@ func Torn(before, after Image, changes []Change) (states []State) {
 	return states
 }
 
-// part is what a file can hold in the middle of a write, and how to say it.
+// part is a content that a file can have in the middle of a write, and words for it.
 type part struct{ how, content string }
 
-// partlyWritten returns what a file can hold in the middle of a write.
+// partlyWritten returns the contents that a file can have in the middle of a write.
 func partlyWritten(old, content string) []part {
 	if added, appended := strings.CutPrefix(content, old); appended && old != "" {
 		return []part{{"cut in half", old + added[:len(added)/2]}}
@@ -174,7 +174,7 @@ func partlyWritten(old, content string) []part {
 	return []part{{"empty", ""}, {"cut in half", content[:len(content)/2]}}
 }
 
-// content returns what a file holds after the changes, which may move it.
+// content returns the content of a file after the changes, which may move the file.
 func content(after Image, changes []Change, path string) (Entry, bool) {
 	for _, c := range changes {
 		switch {

@@ -8,17 +8,18 @@ import (
 	"syscall"
 )
 
-// Watch copies a folder again and again, and then another one: the kernel takes 10 ms
-// to close a watch. It is not for several goroutines at once.
+// Watch copies a folder repeatedly, and later another folder. One Watch serves several
+// folders, because the kernel takes 10 ms to close a watch. Only one goroutine at a time
+// may use a Watch.
 type Watch struct {
 	dir     string
-	fd      int              // of the kernel's events (inotify); -1: it has no more watches to give
-	folders map[int32]string // by the kernel's number of the watch
+	fd      int              // descriptor of the kernel's events (inotify); -1: the kernel has no more watches
+	folders map[int32]string // by the kernel's number for the watch
 }
 
 const watchedEvents = syscall.IN_CREATE | syscall.IN_MODIFY | syscall.IN_MOVED_FROM | syscall.IN_MOVED_TO | syscall.IN_DELETE
 
-// NewWatch returns a watch of no folder yet.
+// NewWatch returns a Watch without a folder.
 func NewWatch() *Watch {
 	fd, _ := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
 	return &Watch{fd: fd}
@@ -27,16 +28,16 @@ func NewWatch() *Watch {
 // Close ends the watch.
 func (w *Watch) Close() { _ = syscall.Close(w.fd) }
 
-// Start begins to watch a folder and all below it, in place of the one before. It drops
-// what is known of that one: what still comes from there has a number that is not in
-// folders.
+// Start begins to watch a folder and all folders below it, in place of the previous
+// folder. It replaces folders, so that late events of the previous folder have a number
+// that is not in folders.
 func (w *Watch) Start(dir string) {
 	w.dir, w.folders = dir, map[int32]string{}
 	w.changes()
 	w.add("")
 }
 
-// add watches a folder of the watched one, and all below it.
+// add watches a folder inside the watched folder, and all folders below it.
 func (w *Watch) add(folder string) {
 	number, err := syscall.InotifyAddWatch(w.fd, filepath.Join(w.dir, folder), watchedEvents)
 	if err != nil {
@@ -51,11 +52,11 @@ func (w *Watch) add(folder string) {
 	}
 }
 
-// changes returns what has happened since its last call, in order. known is false if the
-// kernel had no watch to give. The parts of one write are one change.
+// changes returns the changes since its last call, in order. known is false if the kernel
+// had no more watches. The parts of one write are one change.
 func (w *Watch) changes() (all []Change, known bool) {
 	var buffer [1 << 14]byte
-	moves := map[uint32]string{} // where an entry was that moves, by the kernel's cookie
+	moves := map[uint32]string{} // the old path of an entry that moves, by the kernel's cookie
 	for {
 		n, err := syscall.Read(w.fd, buffer[:])
 		if n <= 0 || err != nil {
@@ -71,7 +72,7 @@ func (w *Watch) changes() (all []Change, known bool) {
 	}
 }
 
-// change returns what one event of the kernel means.
+// change returns the change that an event of the kernel reports.
 func (w *Watch) change(event []byte, moves map[uint32]string) (c Change, known bool) {
 	folder, known := w.folders[int32(binary.NativeEndian.Uint32(event))]
 	mask, cookie := binary.NativeEndian.Uint32(event[4:]), binary.NativeEndian.Uint32(event[8:])

@@ -2,14 +2,14 @@
 
 package disk
 
-// Watch copies a folder again and again, and then another one. It does not know what has
-// changed: only Linux says in which order files change.
+// Watch copies a folder repeatedly, and later another folder. It does not know the
+// changes, because only Linux reports the order in which files change.
 type Watch struct{ dir string }
 
-// NewWatch returns a watch of no folder yet.
+// NewWatch returns a Watch without a folder.
 func NewWatch() *Watch { return &Watch{} }
 
-// Start begins to watch a folder, in place of the one before.
+// Start begins to watch a folder, in place of the previous folder.
 func (w *Watch) Start(dir string) { w.dir = dir }
 
 // Close ends the watch.
