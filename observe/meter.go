@@ -22,8 +22,9 @@ type meter struct {
 	counting string
 	limit    float64
 	// minuteStart is how many seconds the minutes of the target's clock start after the
-	// minutes of Unix time: 0 to 59. The methods take times without it, in seconds: a
-	// minute of the target's clock then starts at each multiple of 60.
+	// minutes of Unix time: 0 to 59. The methods take times in seconds from which
+	// minuteStart was subtracted, so that a minute of the target's clock starts at each
+	// multiple of 60.
 	minuteStart float64
 }
 
@@ -34,7 +35,7 @@ func (m *meter) used(calls []float64, t float64) float64 {
 	start := math.Floor(t/60) * 60 // of the clock's minute
 	switch m.counting {
 	case decisions.WindowsSliding:
-		return since(t - 60 + 1e-4) // a call a minute ago counts no more
+		return since(t - 60 + 1e-4) // a call exactly a minute ago does not count
 	case decisions.WindowsAligned:
 		return since(start)
 	case decisions.WindowsWeighted:
@@ -61,7 +62,7 @@ func usedOfFixed(calls []float64, t float64) (used float64) {
 	return used
 }
 
-// usedOfBucket returns how far a token bucket is emptied.
+// usedOfBucket returns how many tokens of a bucket are used.
 func usedOfBucket(calls []float64, t, perSecond float64) (used float64) {
 	last := math.Inf(-1)
 	for _, at := range calls {
@@ -70,11 +71,10 @@ func usedOfBucket(calls []float64, t, perSecond float64) (used float64) {
 	return max(0, used-(t-last)*perSecond)
 }
 
-// cost says how badly the meter fits the calls; counts says which calls count. A
-// call that passed costs 1 if the meter has no room for it in the next 0.7 s, about
-// the time that a call is under way. A refused call costs the room that the meter
-// has, at most 5. It also costs 5 if Retry-After differs from the meter's wait by
-// more than 2.5 s.
+// cost says how badly the meter fits the calls; counts says which calls count. A call
+// that passed costs 1 if the meter has no room for it in the next 0.7 s, which is about
+// the time that a call takes. A refused call costs as much as the meter has room, at most
+// 5. It also costs 5 if Retry-After differs from the meter's wait by more than 2.5 s.
 func (m *meter) cost(calls []countedCall, counts func(rawcall.Exchange) bool) (cost int) {
 	var counted []float64
 	room := func(t float64) float64 { return m.limit - m.used(counted, t) }
@@ -100,8 +100,8 @@ func (m *meter) cost(calls []countedCall, counts func(rawcall.Exchange) bool) (c
 	return cost
 }
 
-// clearest returns the index of the least cost. The choice is not clear if that cost is
-// more than most, or if another cost exceeds it by less than margin.
+// clearest returns the index of the least cost. The choice is not clear if the least cost
+// is more than most, or if another cost exceeds it by less than margin.
 func clearest(costs []int, most, margin int) (best int, clear bool) {
 	least := slices.Min(costs)
 	best = slices.Index(costs, least)
@@ -109,8 +109,8 @@ func clearest(costs []int, most, margin int) (best int, clear bool) {
 	return best, least <= most && slices.Min(others) >= least+margin
 }
 
-// fitMeter returns the meter that explains the calls, and nil if none does or
-// several do. Warm-ups are left out: another limit may have refused them.
+// fitMeter returns the meter that explains the calls; nil if none does or several do. It
+// leaves out warm-ups, which another limit may have refused.
 func fitMeter(calls []countedCall, limit int) *meter {
 	reads := slices.DeleteFunc(slices.Clone(calls), func(c countedCall) bool { return c.Name != rawcall.ReadAgent.Name })
 	var meters []*meter
@@ -119,22 +119,23 @@ func fitMeter(calls []countedCall, limit int) *meter {
 		m, cost := fitCounting(kind, reads, float64(limit))
 		meters, costs = append(meters, m), append(costs, cost)
 	}
-	// A call that was under way while a window ended can cost even the right meter
-	// something. If more is unexplained, the key may have made other calls. Two meters
-	// that differ by one call differ by chance.
+	// Even the right meter can have a cost of 1, from a call that was under way while a
+	// window ended. With a higher cost, the key may have made other calls. A difference of
+	// one call between two meters is chance.
 	if best, clear := clearest(costs, 1, 2); clear {
 		return meters[best]
 	}
 	return nil
 }
 
-// fitCounting tries each second of a minute as the start of the clock's minute.
+// fitCounting returns the best meter for a way of counting, and its cost. It tries each
+// second of a minute as the start of the clock's minute.
 func fitCounting(counting string, reads []countedCall, limit float64) (best *meter, least int) {
 	seconds := 1
 	switch counting {
 	case decisions.WindowsAligned, decisions.WindowsWeighted:
 		seconds = 60
-	case decisions.WindowsBucket: // it fills during the first burst
+	case decisions.WindowsBucket: // a bucket fills during the first burst
 		burst := slices.IndexFunc(reads, func(c countedCall) bool { return c.Status == http.StatusTooManyRequests })
 		limit = math.Round(limit / (1 + reads[burst].at.Sub(reads[0].at).Minutes()))
 	}
@@ -148,10 +149,10 @@ func fitCounting(counting string, reads []countedCall, limit float64) (best *met
 	return best, least
 }
 
-// fitSpent finds the kinds of calls that count: the set with which the meter
-// explains the calls best. It returns nil if that is not clear.
+// fitSpent finds the kinds of calls that count: the set with which the meter explains the
+// calls best. It returns nil if no set is clearly the best.
 func (m *meter) fitSpent(calls []countedCall, kinds []callKind) map[string]any {
-	costs := make([]int, 1<<len(kinds)) // by the set: a bit for each kind that counts
+	costs := make([]int, 1<<len(kinds)) // the cost of each set; a set is a number with a bit for each kind that counts
 	for set := range costs {
 		costs[set] = m.cost(calls, func(x rawcall.Exchange) bool {
 			i := slices.IndexFunc(kinds, func(k callKind) bool { return k.made(x) })
@@ -164,7 +165,7 @@ func (m *meter) fitSpent(calls []countedCall, kinds []callKind) map[string]any {
 	// Each kind of call is made a different number of times, so another set of kinds
 	// leaves room for at least one call more or less.
 	margin := 1
-	if m.counting == decisions.WindowsWeighted || m.counting == decisions.WindowsBucket { // they open bit by bit, so a difference of one or two is chance
+	if m.counting == decisions.WindowsWeighted || m.counting == decisions.WindowsBucket { // these limits open step by step, so a difference of one or two is chance
 		margin = 3
 	}
 	set, clear := clearest(costs, 0, margin)
@@ -191,8 +192,8 @@ func (k callKind) made(x rawcall.Exchange) bool {
 	return x.Name == k.call.Name && x.Status == k.status && x.Call.Body == k.call.Body && x.Path == k.call.Path
 }
 
-// retryAfter returns the wait that the header names, at least a second. It is a minute
-// if the header names none, or more than a day.
+// retryAfter returns the wait that the header names, at least a second. It returns a
+// minute if the header names no wait, or a wait of more than a day.
 func retryAfter(x rawcall.Exchange) time.Duration {
 	wait, ok := x.RetryAfter()
 	if !ok || wait > 24*time.Hour {

@@ -17,11 +17,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// Observation says how a target answered the open questions. Its JSON, which WriteFile
-// writes, is the file that fakeserver.Like reads. It holds no key, no agent id and no
-// message: of what the service sends it keeps identifiers, which are single words of at
-// most 64 characters, and the names of the service and of limits, which may be longer
-// than a word.
+// Observation says how a target answered the open questions. WriteFile writes its JSON,
+// which fakeserver.Like reads. It holds no key, no agent id and no message. From the
+// service's answers it keeps identifiers, which are single words of at most 64
+// characters, and the names of the service and of limits, which may be longer than a
+// word.
 type Observation struct {
 	// Format is 1. Any other value in a file is an error of json.Unmarshal.
 	Format int `json:"format"`
@@ -29,12 +29,12 @@ type Observation struct {
 	// "metadata_cap".
 	Decisions map[string]Finding `json:"decisions"`
 	// Limits are the limits that Run measured, by the fake's names. Run measures
-	// "key_minute", the requests that a key may make in a minute. The number is too
-	// small if the key made other calls during the run. With one key, a limit of the
-	// address is taken for the key's unless it is about 120 (interface 8.1).
+	// "key_minute", the requests that a key may make in a minute. The number is too small if
+	// the key made other calls during the run. With one key, Run cannot tell a limit of the
+	// address from the key's limit, unless it is about 120 (interface 8.1).
 	Limits map[string]int `json:"limits,omitempty"`
-	// Traffic counts the things that a Watcher saw and that answer no question,
-	// such as "POST /v1/agents 200" or "member region of POST /v1/agents 200".
+	// Traffic counts observations of a Watcher that answer no question, such as "POST
+	// /v1/agents 200" or "member region of POST /v1/agents 200".
 	Traffic map[string]Sight `json:"traffic,omitempty"`
 	// Spent is the sum of all runs so far.
 	Spent Spend `json:"spent"`
@@ -58,11 +58,10 @@ type Finding struct {
 	// Count is the number of calls of a Watcher that showed the answer; 0 for an
 	// answer of Run.
 	Count int `json:"count,omitempty"`
-	// NotAsked says why Answer is nil: what the question needs, such as "needs a
-	// second key", or how the target's answers were unclear, such as "no clear
-	// answer: POST /v1/warmup answered 503". If Answer is one that Keep took from an
-	// earlier observation, NotAsked says why the later run has none; otherwise it is
-	// empty if Answer is set.
+	// NotAsked says why Answer is nil: what the question needs, such as "needs a second
+	// key", or how the target's answers were unclear, such as "no clear answer: POST
+	// /v1/warmup answered 503". If Keep took Answer from an earlier observation, NotAsked
+	// says why the later run has no answer. Otherwise NotAsked is empty if Answer is set.
 	NotAsked string `json:"not_asked,omitempty"`
 }
 
@@ -72,7 +71,7 @@ type Evidence struct {
 	Answer  string `json:"answer"`  // status, Retry-After and a few members
 }
 
-// Sight says how often a Watcher saw something, and when it last did.
+// Sight says how often a Watcher saw something, and when it last saw it.
 type Sight struct {
 	Count int    `json:"count"` // answers that showed it
 	Seen  string `json:"seen"`  // day of the last one, in UTC, such as "2026-01-31"
@@ -83,7 +82,7 @@ func (f Finding) Known() bool { return f.Answer != nil || f.AtLeast > 0 || f.AtM
 
 func today(now time.Time) string { return now.UTC().Format(time.DateOnly) }
 
-// init makes the maps that a literal or a file may lack. Empty ones are not written.
+// init makes the maps that a literal or a file may lack. Empty maps are not written.
 func (o *Observation) init() {
 	o.Format = 1
 	if o.Decisions == nil {
@@ -120,15 +119,16 @@ func ReadFile(path string) (*Observation, error) {
 	return o, atomicfile.ReadJSON(path, o)
 }
 
-// WriteFile writes the observation to a file as JSON. A file that exists is
-// replaced at once as a whole; call Keep before to take over its answers. The error
-// is one of the file system.
+// WriteFile writes the observation to a file as JSON. It replaces an existing file in one
+// step; to take over the file's answers, call Keep first. Any error comes from the file
+// system.
 func (o *Observation) WriteFile(path string) error { return atomicfile.WriteJSON(path, o) }
 
 // Keep adds to o the answers of an earlier observation that o does not have: whole
-// answers, and members of answers that are objects. An answer that both have is
-// o's. Counts and Spent become the sum of both. Keep does not change earlier, and
-// writes no file. For Keep, Missing, Drift and Unchanged a nil earlier has no answers.
+// answers, and members of answers that are objects. If both have an answer, o's answer
+// stays. Counts and Spent become the sum of both. Keep does not change earlier, and
+// writes no file. Keep, Missing, Drift and Unchanged treat a nil earlier as an
+// observation without answers.
 func (o *Observation) Keep(earlier *Observation) {
 	o.init()
 	earlier = cmp.Or(earlier, new(Observation))
@@ -144,9 +144,9 @@ func (o *Observation) Keep(earlier *Observation) {
 	o.Spent = o.Spent.Plus(earlier.Spent)
 }
 
-// mergedWith returns what is known after an earlier finding and f: f, with the parts of the
-// earlier answer that f does not have. They were not seen again: all of it (""), or
-// members of an object. Seen is then the earlier day.
+// mergedWith returns f, completed with the parts of an earlier finding that f does not
+// have. unseen lists these parts: "" stands for the whole answer, other values are
+// members of an object. If there are any, Seen is the earlier day.
 func (f Finding) mergedWith(then Finding) (all Finding, unseen []string) {
 	old, members := membersOf(then.Answer), membersOf(f.Answer)
 	switch {
@@ -185,9 +185,9 @@ func (o *Observation) Missing(earlier *Observation) (lines []string) {
 	return lines
 }
 
-// Drift returns a line in words for each question to which o has another answer
-// than an earlier observation of the same target. Questions that only one of them
-// answers are left out: see Missing.
+// Drift returns a line in words for each question whose answer in o differs from an
+// earlier observation of the same target. It leaves out questions that only one of the
+// two answers; see Missing.
 func (o *Observation) Drift(earlier *Observation) (changes []string) {
 	changes, _ = o.compare(earlier)
 	return changes
@@ -200,7 +200,7 @@ func (o *Observation) Unchanged(earlier *Observation) int {
 	return unchanged
 }
 
-// compare returns what Drift and Unchanged return.
+// compare returns the results of Drift and Unchanged.
 func (o *Observation) compare(earlier *Observation) (changes []string, unchanged int) {
 	earlier = cmp.Or(earlier, new(Observation))
 	for _, q := range decisions.Asked {
@@ -216,8 +216,8 @@ func (o *Observation) compare(earlier *Observation) (changes []string, unchanged
 }
 
 // Markdown returns a page for people: each question with the fake's answer and the
-// target's, marked if they differ, the questions without an answer, and Traffic. After a
-// run that could not go on, it does not list the questions that were left.
+// target's, marked if they differ, the questions without an answer, and Traffic. If the
+// run had to stop, the page does not list the remaining questions.
 func (o *Observation) Markdown() string {
 	var rows, open strings.Builder
 	known, different := 0, 0
@@ -275,10 +275,10 @@ func (f Finding) String() string {
 	return "unknown"
 }
 
-// sameFinding reports whether two findings can both be right about one service. Two
-// exact answers must be equal, of objects in the members that both have. If one of them
-// is a bound, an exact number counts as a range of one number, and the ranges must
-// overlap.
+// sameFinding reports whether two findings can both be right about one service. Two exact
+// answers must be equal; objects must be equal in the members that both have. If one
+// finding is a bound, an exact number counts as a range of one number, and the ranges
+// must overlap.
 func sameFinding(a, b Finding) bool {
 	if a.Answer == nil || b.Answer == nil {
 		least, most := a.bounds()
@@ -296,8 +296,8 @@ func (f Finding) bounds() (least, most int) {
 	return f.AtLeast, cmp.Or(f.AtMost, math.MaxInt32)
 }
 
-// sameJSON compares values and not their spelling. Of objects it compares the
-// members that both have: not every target lets every one be asked.
+// sameJSON compares values and not their spelling. In objects it compares the members
+// that both have, because not every target can be asked for every member.
 func sameJSON(a, b json.RawMessage) bool {
 	first, second := membersOf(a), membersOf(b)
 	for name, v := range first {
@@ -309,19 +309,19 @@ func sameJSON(a, b json.RawMessage) bool {
 	return first != nil && second != nil || json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// membersOf returns the members of an object, and nil for any other value.
+// membersOf returns the members of an object; nil for any other value.
 func membersOf(answer json.RawMessage) (members map[string]any) {
-	_ = json.Unmarshal(answer, &members) // an answer that is no object has no members
+	_ = json.Unmarshal(answer, &members) // a value other than an object has no members
 	return members
 }
 
 // jsonOf encodes an answer.
 func jsonOf(v any) json.RawMessage {
-	raw, _ := json.Marshal(v) // text, numbers, booleans and maps of them can always be written
+	raw, _ := json.Marshal(v) // never fails for text, numbers, booleans and maps of them
 	return raw
 }
 
-// evidenceOf shows an exchange, with body for what was sent.
+// evidenceOf returns an exchange as evidence. body is the request body to show.
 func evidenceOf(x rawcall.Exchange, body string) *Evidence {
 	answer := fmt.Sprint(x.Status)
 	if wait := x.Header.Get("Retry-After"); identifier.MatchString(wait) {
@@ -344,16 +344,16 @@ var evidenceMembers = []string{"error", "limit_key", "status", "sms.status", "mo
 // compact returns a value as JSON for a cell of a table, where a bar would end the cell.
 func compact(v any) string { return strings.ReplaceAll(string(jsonOf(v)), "|", "/") }
 
-// identifier matches identifiers and times, label names of a service or a limit too, which
-// may have several words. Anything else may be the text of a person.
+// identifier matches identifiers and times. label also matches names of a service or a
+// limit, which may have several words. Any other text may be a person's.
 var (
 	identifier = regexp.MustCompile(`^[A-Za-z0-9_.:+-]{1,64}$`)
 	label      = regexp.MustCompile(`^[A-Za-z0-9_.:+/-][A-Za-z0-9_.:+/ -]{0,63}$`)
 )
 
 const (
-	// callTime bounds one call, and with it a target that hangs or drips.
+	// callTime bounds one call, because a target may hang or drip.
 	callTime = 10 * time.Second
-	// notReached is why a question was not asked after the run had to stop.
+	// notReached says why a question was not asked after the run had to stop.
 	notReached = "needs a target that answers as the interface says"
 )

@@ -1,15 +1,15 @@
 // Package observe finds out how a service answers what the interface document
 // leaves open: names, forms of times, orders of checks, how limits count.
 //
-// [Run] makes calls to a service to find that out, within a budget. [Watch] makes
-// no calls: it learns from the calls that a program makes anyway. Both return an
-// [Observation] with a [Finding] for each open question. fakeserver.Like reads its
-// JSON file and makes the fake answer in the same way, [Observation.Markdown] shows
-// it as a page, and [Observation.Drift] shows what changed since an earlier one.
-// Decisions of a fakeserver.Server lists the ids and words of all questions, and the
-// fake's defaults, with which answers are compared. Run leaves out other_limit_names,
-// permission_before_body, limit_before_permission and store_down_first: they need keys
-// of other kinds, a store that is down, or the whole day of a key.
+// [Run] makes calls to a service to find that out, within a budget. [Watch] makes no
+// calls: it learns from the calls that a program makes anyway. Both return an
+// [Observation] with a [Finding] for each open question. fakeserver.Like reads its JSON
+// file and makes the fake answer in the same way, [Observation.Markdown] shows it as a
+// page, and [Observation.Drift] shows what changed since an earlier one. Decisions of a
+// fakeserver.Server lists the ids and words of all questions, and the fake's defaults,
+// with which answers are compared. Run leaves out other_limit_names,
+// permission_before_body, limit_before_permission and store_down_first: these need keys
+// of other kinds, a store that is down, or a key's limits for a whole day.
 //
 //	o, err := observe.Run(ctx, observe.Target{BaseURL: baseURL, Key: key}, observe.DefaultBudget())
 //	if err != nil {
@@ -27,11 +27,11 @@
 // "Interface 8.1" in these pages names a section of the service's interface
 // document.
 //
-// An observation holds no key, no agent id and no message. Of what a service sends it
+// An observation holds no key, no agent id and no message. From a service's answers it
 // keeps identifiers (single words of at most 64 characters), the names of members and
-// headers, and the names of the service and of its limits. Only answers
-// with a documented body count: a proxy's HTML page, an empty body and an error
-// that the interface does not list answer no question.
+// headers, and the names of the service and of its limits. Only answers with a documented
+// body count: a proxy's HTML page, an empty body and an error that the interface does not
+// list answer no question.
 package observe
 
 import (
@@ -40,19 +40,18 @@ import (
 	"slices"
 )
 
-// Run finds out how target answers the questions that the interface leaves
-// open, with the calls that budget allows. The zero budget means [DefaultBudget],
-// which stores no provider key: a stored one would overwrite the one that the key
-// already has.
+// Run finds out how target answers the questions that the interface leaves open, with the
+// calls that budget allows. The zero budget means [DefaultBudget], which stores no
+// provider key, because that would overwrite a provider key that the API key already has.
 //
 // A question that was not asked or got no clear answer has a [Finding] that says
 // why in NotAsked, also if the target hangs or gives undocumented answers.
 //
-// Run always returns an Observation with what it found. It also returns an error
-// if BaseURL or Key is empty, if ctx ends, if the target refuses the key (401 or
-// 402: use a valid key on an active plan), or if three calls in a row get no
-// documented answer (check BaseURL and whether the service is up). After that,
-// [Observation.Continue] asks the questions that are left.
+// Run always returns an Observation with what it found. It also returns an error if
+// BaseURL or Key is empty, if ctx ends, if the target refuses the key (401 or 402: use a
+// valid key on an active plan), or if three calls in a row get no documented answer
+// (check BaseURL and whether the service is up). After that, [Observation.Continue] asks
+// the remaining questions.
 func Run(ctx context.Context, target Target, budget Spend) (*Observation, error) {
 	o := &Observation{}
 	return o, o.Continue(ctx, target, budget)
@@ -80,13 +79,13 @@ func (o *Observation) Continue(ctx context.Context, target Target, budget Spend)
 	return p.stopped
 }
 
-// Preview returns what Continue spends at most, without making a call. If a
-// question that is left uses up the key's limit on requests in a minute, that
-// includes all requests of the budget: how many it takes depends on the limit,
-// which may be larger than a preview key's.
+// Preview returns what Continue spends at most, without making a call. If a remaining
+// question uses up the key's limit on requests in a minute, the result includes all
+// requests of the budget. The number of requests depends on the limit, which may be
+// larger than a preview key's.
 func (o *Observation) Preview(target Target, budget Spend) Spend {
 	p := o.newProbe(context.Background(), target, budget)
-	most := Spend{Wait: p.budget.Wait} // a limit is waited for wherever it is met
+	most := Spend{Wait: p.budget.Wait} // any call may meet a limit and have to wait
 	for _, q := range questions {
 		if !o.has(q) && p.lacks(q) == "" {
 			most = most.Plus(q.costs)

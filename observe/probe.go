@@ -23,16 +23,16 @@ type probe struct {
 	budget       Spend
 	spent        Spend
 	mostRequests int               // the value of spent.Requests at which the current question must end
-	stopped      error             // no further call is made
+	stopped      error             // why no further call is made; nil: calls go on
 	badAnswers   int               // calls in a row without a documented answer
-	latest       rawcall.Exchange  // of the question under way
-	skipped      time.Duration     // by which Advance has moved the target's clock
+	latest       rawcall.Exchange  // the last exchange of the current question
+	skipped      time.Duration     // how far Advance has moved the target's clock
 	counted      []countedCall     // the calls by the target's key since emptyMinute
-	meter        *meter            // how the key's minute counts, once it is known
-	reasons      map[string]string // by question: why it has no answer, though its find went on
+	meter        *meter            // how the key's minute counts; nil: not known yet
+	reasons      map[string]string // by question: why it has no answer, although find went on
 
-	warmUpsName any       // the limit_key of the limit on warm-ups; nil before it has refused one, or without a name
-	warmUpsOpen time.Time // when that limit opens, once it has refused one
+	warmUpsName any       // the limit_key of the limit on warm-ups; nil if the limit has refused no warm-up, or has no name
+	warmUpsOpen time.Time // when the limit on warm-ups opens, after it has refused one
 }
 
 func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend) *probe {
@@ -43,24 +43,23 @@ func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend)
 	return &probe{Player: player, target: target, ctx: ctx, o: o, budget: budget, reasons: map[string]string{}}
 }
 
-// question is how to ask a question that the interface leaves open.
+// question says how to ask a question that the interface leaves open.
 type question struct {
 	id string // of decisions.Asked
 	// costs bounds what find spends on a target with the limits of a preview key.
 	// If fillsMinute is set, a larger limit takes more requests.
 	costs       Spend
 	fillsMinute bool
-	// find makes the calls of Run and returns the answer, or nil if there is no clear
-	// one.
+	// find makes the calls of Run and returns the answer; nil if there is no clear answer.
 	find func(p *probe) any
-	// alsoAnswers are the ids of further questions that find answers. It passes their
+	// alsoAnswers are the ids of further questions that find answers. find passes these
 	// answers to probe.answer.
 	alsoAnswers []string
 	secondKey   bool // find needs a second key
-	// read returns what one answer says by itself, whatever the call was made for; nil if
-	// it says nothing. The members of objects from several calls make one
-	// answer. A Watcher reads every call that passes. Without read, what a call
-	// means depends on the calls before it.
+	// read returns the answer that a single exchange shows, whatever its call was made for;
+	// nil if it shows none. The members of objects from several calls make one answer. A
+	// Watcher reads every call that passes. A question whose answer depends on several calls
+	// has no read.
 	read func(x rawcall.Exchange) any
 }
 
@@ -81,8 +80,8 @@ func (p *probe) ask(q question) {
 	}
 }
 
-// find lets the question find its answers, within the requests that it costs. It
-// returns why there is no answer, should there be none.
+// find runs the question's find within the requests that the question costs. If there is
+// no answer, it returns the reason.
 func (p *probe) find(q question) (why string) {
 	defer func() {
 		if ended := recover(); ended != nil {
@@ -106,11 +105,11 @@ func (p *probe) find(q question) (why string) {
 // unclear says why a question has no answer.
 type unclear string
 
-// fail leaves the question under way without an answer: find recovers.
+// fail ends the current question without an answer. It panics, and find recovers.
 func (p *probe) fail(format string, args ...any) { panic(unclear(fmt.Sprintf(format, args...))) }
 
-// answer keeps the answer to a question, with the exchange that shows it as evidence.
-// It keeps an earlier answer, and drops one that repeats a key.
+// answer keeps the answer to a question, with the exchange that shows it as evidence. It
+// does not replace an earlier answer, and drops an answer that repeats a key.
 func (p *probe) answer(id string, answer any, x rawcall.Exchange) {
 	value := string(jsonOf(answer))
 	if answer != nil && p.o.Decisions[id].Answer == nil && p.Redact(value) == value {
@@ -118,17 +117,17 @@ func (p *probe) answer(id string, answer any, x rawcall.Exchange) {
 	}
 }
 
-// bound keeps between which numbers the answer is; 0 means not bounded.
+// bound keeps the bounds of a numeric answer; 0 means no bound.
 func (p *probe) bound(id string, least, most int) {
 	p.o.Decisions[id] = Finding{AtLeast: least, AtMost: most, Evidence: p.evidence(p.latest), Seen: today(p.now())}
 }
 
-// lacks says what the question needs and target or budget do not have; "" if they
-// have everything.
+// lacks says what the question needs that target or budget do not have; "" if they have
+// everything.
 func (p *probe) lacks(q question) string {
 	arranges := p.target.Abilities != nil
 	price := q.costs
-	if arranges { // waits are free
+	if arranges { // with Abilities, waits cost nothing
 		price.Wait = 0
 	}
 	over := price.Over(p.budget.Minus(p.spent))
@@ -146,22 +145,22 @@ func (p *probe) lacks(q question) string {
 // hasTwoKeys reports whether a call with a second key can be made.
 func (p *probe) hasTwoKeys() bool { return p.target.SecondKey != "" || p.target.Abilities != nil }
 
-// take makes one call, and waits for a limit that it meets. Its answer has one
-// of the statuses.
+// take makes one call. If a limit refuses the call, it waits. The answer has one of the
+// statuses.
 func (p *probe) take(c rawcall.Call, statuses ...int) rawcall.Exchange {
 	x := p.playPatiently(c, statuses...)
 	p.wantStatus(x, statuses...)
 	return x
 }
 
-// yes makes one call that is answered with one of two statuses, and reports whether
-// it was the first.
+// yes makes one call that must be answered with the status yes or no, and reports whether
+// the status is yes.
 func (p *probe) yes(c rawcall.Call, yes, no int) bool { return p.take(c, yes, no).Status == yes }
 
-// playPatiently makes a call, with an agent that is created at need. Where a limit
-// refuses it and statuses do not have 429, it waits and repeats the call, up to
-// three times. Such a repeat is not among the requests that the question costs, so
-// each raises mostRequests by one.
+// playPatiently makes a call. If the call needs an agent, it creates one first. If a
+// limit refuses the call and statuses do not include 429, it waits and repeats the call,
+// up to three times. The cost of the question does not include such repeats, so each
+// repeat raises mostRequests by one.
 func (p *probe) playPatiently(c rawcall.Call, statuses ...int) rawcall.Exchange {
 	if c.OfAgent() && c.Key == (rawcall.Key{}) {
 		p.agent(c.Key)
@@ -179,10 +178,10 @@ func (p *probe) playPatiently(c rawcall.Call, statuses ...int) rawcall.Exchange 
 	return x
 }
 
-// wantShortWait fails the question under way if a limit refused a call that the
-// question is not about, such as the limit of a day. Their windows are an hour for
-// warm-ups and a minute for other calls; a limit that weighs the window before may name
-// twice that.
+// wantShortWait fails the current question if x was refused by a limit that the question
+// is not about, such as a limit per day. The expected window is an hour for warm-ups and
+// a minute for other calls. A limit that weighs the previous window may name a wait of
+// two windows.
 func (p *probe) wantShortWait(x rawcall.Exchange) {
 	window := time.Minute
 	if x.Name == rawcall.WarmUp.Name {
@@ -200,8 +199,8 @@ func (p *probe) agent(by rawcall.Key) {
 	}
 }
 
-// fill makes calls until a limit refuses one, at most most. It returns how many went
-// through, and the last answer.
+// fill makes calls until a limit refuses one, at most most. It returns how many passed,
+// and the last answer.
 func (p *probe) fill(most int, c rawcall.Call) (passed int, last rawcall.Exchange) {
 	for passed = range most {
 		if last = p.playOnce(c); last.Status == http.StatusTooManyRequests {
@@ -213,7 +212,7 @@ func (p *probe) fill(most int, c rawcall.Call) (passed int, last rawcall.Exchang
 	return most, last
 }
 
-// fillLimit is fill where a limit must refuse a call.
+// fillLimit is fill, except that a limit must refuse a call.
 func (p *probe) fillLimit(most int, c rawcall.Call) (passed int, refused rawcall.Exchange) {
 	passed, refused = p.fill(most, c)
 	if refused.Status != http.StatusTooManyRequests {
@@ -222,8 +221,8 @@ func (p *probe) fillLimit(most int, c rawcall.Call) (passed int, refused rawcall
 	return passed, refused
 }
 
-// playOnce makes one call and returns its answer if it is a documented one. Three calls
-// in a row without a documented answer end the run, and so does a refused key.
+// playOnce makes one call and returns its answer if the answer is documented. Three calls
+// in a row without a documented answer end the run. A refused key ends it too.
 func (p *probe) playOnce(c rawcall.Call) rawcall.Exchange {
 	switch most := p.budget; {
 	case p.spent.Requests >= min(p.mostRequests, most.Requests):
@@ -258,12 +257,12 @@ func (p *probe) playOnce(c rawcall.Call) rawcall.Exchange {
 	return x
 }
 
-// undocumented says why an answer counts as none, or "": it has neither a
-// success body of interface 4 nor the error body of 2.1 with a documented status.
+// undocumented says why an answer does not count; "" if it counts. It must have a success
+// body of interface 4, or the error body of 2.1 with a documented status.
 func undocumented(x rawcall.Exchange) string {
 	shape, _ := x.Documented()
 	switch x.Status {
-	case 200: // null for an optional member says what its absence says
+	case 200: // null for an optional member counts as a missing member
 		shape = rawcall.Shape(strings.ReplaceAll(string(shape), " optional", " optional null"))
 	case 400, 401, 402, 403, 404, 405, 409, 429, 503:
 		shape = "error text"
@@ -279,7 +278,7 @@ func undocumented(x rawcall.Exchange) string {
 // now returns the time of the target, as far as Run knows it.
 func (p *probe) now() time.Time { return time.Now().Add(p.skipped) }
 
-// wait lets d pass, within the budget.
+// wait waits for d, within the budget.
 func (p *probe) wait(d time.Duration) {
 	switch {
 	case d <= 0:
@@ -298,8 +297,8 @@ func (p *probe) wait(d time.Duration) {
 	}
 }
 
-// emptyMinute waits until no call of the key counts in a limit by the minute. That takes
-// two minutes, since weighted windows also count a part of the minute before.
+// emptyMinute waits until no call of the key counts against a limit per minute. That
+// takes two minutes, since weighted windows also count a part of the previous minute.
 func (p *probe) emptyMinute() {
 	if len(p.counted) > 0 {
 		p.wait(2*time.Minute - p.now().Sub(p.counted[len(p.counted)-1].at))
@@ -307,7 +306,7 @@ func (p *probe) emptyMinute() {
 	p.counted = nil
 }
 
-// wantStatus fails the question under way unless the answer has one of the statuses.
+// wantStatus fails the current question unless the answer has one of the statuses.
 func (p *probe) wantStatus(x rawcall.Exchange, statuses ...int) {
 	if !slices.Contains(statuses, x.Status) {
 		p.fail("no clear answer: %s %s answered %d", x.Method, x.Path, x.Status)
@@ -326,7 +325,7 @@ func (p *probe) nothingStored() {
 	}
 }
 
-// evidence shows an exchange without keys.
+// evidence returns an exchange as evidence, without keys.
 func (p *probe) evidence(x rawcall.Exchange) *Evidence {
 	e := evidenceOf(x, rawcall.Clip(x.Call.Body))
 	return &Evidence{Request: p.Redact(e.Request), Answer: p.Redact(e.Answer)}

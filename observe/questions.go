@@ -21,8 +21,9 @@ var (
 	oneCreation = Spend{Requests: 2, Creations: 1}
 )
 
-// questions are how Run asks, in this order. The ids are those of decisions.Asked, which
-// has the words. A question that is not here is among the alsoAnswers of another one.
+// questions lists the questions in the order in which Run asks them. The ids come from
+// decisions.Asked, which has the words. A question that is not listed here is in the
+// alsoAnswers of another question.
 var questions = []question{
 	{id: "status", costs: oneRequest, find: each(200, rawcall.GetStatus), read: readStatus},
 	{id: "error_names", costs: Spend{Requests: 12}, find: errorNames, read: readErrorName},
@@ -69,12 +70,13 @@ var questions = []question{
 			p.take(rawcall.BYOKAgent, 200)
 			p.take(rawcall.ClearBYOK, 200)
 			answer := p.take(rawcall.SendMessage, 400, 200, 404).Status
-			p.Agents = map[rawcall.Key]string{} // the others want an agent that answers
+			p.Agents = map[rawcall.Key]string{} // later questions need an agent that replies
 			return answer
 		}},
 
-	// These fill the hour of warm-ups and the minute of a key, after a time without
-	// calls, so that the whole limit is free, however the service counts.
+	// These questions use up the limit on warm-ups per hour and the key's limit per minute.
+	// They start after a time without calls, so that the whole limit is free, however the
+	// service counts.
 	{id: "warmup_limit_name", find: fillWarmUps,
 		alsoAnswers: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 33, Creations: 1, WarmUps: 8}},
 	{id: "minute_limit_name", find: fillMinute,
@@ -93,13 +95,13 @@ func oneCall(id string, c rawcall.Call, yes, no int) question {
 	return q
 }
 
-// accepts makes a question whether a message with that body is accepted.
+// accepts makes the question whether the service accepts a message with this body.
 func accepts(id, body string) question {
 	return oneCall(id, rawcall.SendMessage.With(body), 200, 400)
 }
 
-// each makes calls that are answered with status, and joins what the question reads
-// in their answers.
+// each makes calls that must be answered with status, and joins the answers to the
+// question that they show.
 func each(status int, calls ...rawcall.Call) func(p *probe) any {
 	return func(p *probe) (answer any) {
 		for _, c := range calls {
@@ -109,8 +111,8 @@ func each(status int, calls ...rawcall.Call) func(p *probe) any {
 	}
 }
 
-// join adds the members of an object to an object that it may change. Any other
-// answer replaces the one before.
+// join adds the members of more to answer if both are objects; it may change answer.
+// Otherwise more replaces answer.
 func join(answer, more any) any {
 	members, isObject := answer.(map[string]any)
 	others, areObject := more.(map[string]any)
@@ -124,8 +126,9 @@ func join(answer, more any) any {
 	return members
 }
 
-// errorNames provokes each error that the target lets it provoke. If a call is answered
-// otherwise, which ends the question, it keeps the names that it has found.
+// errorNames provokes each error that it can provoke on the target. If a call gets an
+// unexpected answer, which ends the question, errorNames keeps the names that it has
+// found.
 func errorNames(p *probe) (found any) {
 	defer func() { p.answer("error_names", found, p.latest) }()
 	note := func(c rawcall.Call, statuses ...int) { found = join(found, readErrorName(p.take(c, statuses...))) }
@@ -135,12 +138,13 @@ func errorNames(p *probe) (found any) {
 	if p.take(rawcall.GetBYOK, 200).At("byok") == nil {
 		note(rawcall.BYOKWarmUp, 409, 503)
 	}
-	note(patching, 405, 404) // the last, since no section of the interface has it
+	note(patching, 405, 404) // the last, since no section of the interface documents it
 	return found
 }
 
-// labelAt returns a member that is an identifier, and nil for any other. The names of a
-// service and of a limit may have several words. In error these would be free text.
+// labelAt returns a member that is an identifier; nil for any other text. Names of a
+// service and of a limit may have several words. In the member error, several words would
+// be free text.
 func labelAt(x rawcall.Exchange, path string) any {
 	text, _ := x.At(path).(string)
 	if identifier.MatchString(text) || (path == "service" || path == "limit_key") && label.MatchString(text) {
@@ -149,7 +153,7 @@ func labelAt(x rawcall.Exchange, path string) any {
 	return nil
 }
 
-// object returns an answer with the members that are known, and nil without any.
+// object returns an answer with the known members; nil if there are none.
 func object(members map[string]any) any {
 	maps.DeleteFunc(members, func(name string, v any) bool { return name == "" || v == nil })
 	if len(members) == 0 {
@@ -166,13 +170,13 @@ func readStatus(x rawcall.Exchange) any {
 	return object(map[string]any{"service": labelAt(x, "service"), "version": labelAt(x, "version"), "mode": labelAt(x, "mode")})
 }
 
-// nameByStatus has the fake's name of the error for each status that has one cause only.
+// nameByStatus has the fake's error name for each status with a single cause.
 var nameByStatus = map[int]string{
 	401: names.Unauthorized, 402: names.PaymentRequired, 403: names.Forbidden,
 	405: names.MethodNotAllowed, 409: names.BYOKNotConfigured, 503: names.BYOKUnavailable,
 }
 
-// readErrorName names the errors that have one cause only.
+// readErrorName reads the name of an error with a single cause.
 func readErrorName(x rawcall.Exchange) any {
 	name := nameByStatus[x.Status]
 	switch {
@@ -186,8 +190,8 @@ func readErrorName(x rawcall.Exchange) any {
 	return object(map[string]any{name: labelAt(x, "error")})
 }
 
-// refusesBody reports whether a 400 can only mean that the body is wrong: it neither
-// lacks a provider key nor offers a wrong one.
+// refusesBody reports whether a 400 can only mean that the body is wrong, and not that a
+// provider key is missing or wrong.
 func refusesBody(x rawcall.Exchange) bool {
 	sent := x.Call.Body
 	return x.Status == http.StatusBadRequest && x.Name != rawcall.SendMessage.Name && !strings.Contains(sent, `"byok"`) && !strings.Contains(sent, `"api_key"`)
@@ -201,8 +205,8 @@ func readReason(x rawcall.Exchange) any {
 	return x.At("reason") != nil
 }
 
-// readTimes names the form of a time. A number from 100,000,000,000 on is
-// milliseconds: as seconds it would be after the year 5000.
+// readTimes names the form of a time. A number of 100,000,000,000 or more is in
+// milliseconds, because in seconds it would be after the year 5000.
 func readTimes(x rawcall.Exchange) any {
 	text, _ := x.At("created_at").(string)
 	if text == "" {
@@ -229,7 +233,7 @@ func smsAgent(mode string) rawcall.Call {
 	return rawcall.CreateAgent.With(`{"sms":{"mode":"` + mode + `"}}`)
 }
 
-// readSMS reads which SMS status a mode has led to.
+// readSMS reads the SMS status after a mode.
 func readSMS(x rawcall.Exchange) any {
 	status := map[string]string{rawcall.CreateAgent.Name: "sms.status", rawcall.EnableSMS.Name: "status"}[x.Name]
 	if status == "" || x.Status != http.StatusOK {
@@ -246,8 +250,8 @@ func readSMS(x rawcall.Exchange) any {
 // fits reports whether a creation with this body is accepted.
 func (p *probe) fits(body string) bool { return p.yes(rawcall.CreateAgent.With(body), 200, 400) }
 
-// lengthUnit sends texts that have one length in code points, and others in
-// UTF-16 units and bytes, or in bytes alone.
+// lengthUnit sends texts whose length in code points differs from the length in UTF-16
+// units and in bytes, or only from the length in bytes.
 func lengthUnit(p *probe) any {
 	for _, t := range []struct{ char, unit string }{{"😀", decisions.UnitPoints}, {"é", decisions.UnitUTF16}} {
 		if p.fits(`{"customer_ref":"` + strings.Repeat(t.char, 200) + `"}`) {
@@ -257,14 +261,14 @@ func lengthUnit(p *probe) any {
 	return decisions.UnitBytes
 }
 
-// metadataCap searches the largest size that is accepted, from 8 characters,
-// {"a":""}, to 65,536. A call that is refused costs no creation, so it looks nearer
-// to the upper end: at most eleven of the calls create an agent.
+// metadataCap searches for the largest accepted size, from 8 characters, {"a":""}, to
+// 65,536. A refused call costs no creation, so it searches closer to the upper end: at
+// most eleven of the calls create an agent.
 func metadataCap(p *probe) any {
 	const least, most = 8, 1 << 16
 	fits := func(n int) bool { return p.fits(rawcall.Metadata(n, "")) }
 	low, high := least-1, 4096
-	if fits(4096) { // the fake's cap is tried first: if it is the answer, two calls find it
+	if fits(4096) { // try the fake's cap first: if it is the answer, two calls are enough
 		if !fits(4097) {
 			return 4096
 		}
@@ -282,7 +286,7 @@ func metadataCap(p *probe) any {
 	return low
 }
 
-// largest searches from low, which fits, to high, which does not.
+// largest returns the largest number that fits. low fits, and high does not.
 func largest(low, high int, fits func(int) bool) int {
 	for high-low > 1 {
 		if middle := low + max(1, (high-low)*2/3); fits(middle) {
@@ -294,11 +298,11 @@ func largest(low, high int, fits func(int) bool) int {
 	return low
 }
 
-// fillWarmUps makes one warm-up that goes through, nine with a wrong body, and then
-// good ones until the limit refuses one. If a good one still goes through, the wrong
-// ones spent nothing of the limit. If none does, the wrong ones spent it, or the key
-// had only one warm-up left. The same test with creations then decides between the
-// two: their limit is free again after a minute.
+// fillWarmUps makes a valid warm-up, nine with a wrong body, and then valid ones until
+// the limit refuses one. If a second valid warm-up passes, the wrong ones spent nothing.
+// If none passes, either the wrong ones spent the limit, or the key had only one warm-up
+// left. The same test with creations then decides, because their limit is free again
+// after a minute.
 func fillWarmUps(p *probe) any {
 	const wrong, most = 9, 8
 	passed := 0
@@ -311,9 +315,9 @@ func fillWarmUps(p *probe) any {
 	more, refused := p.fillLimit(most-passed, rawcall.WarmUp)
 	waited := retryAfter(refused) <= 2*time.Minute
 	if waited {
-		// The refusal came from a limit on requests, or the hour of warm-ups is about
-		// to end. After the wait a full hour can be filled. Wrong creations decide
-		// nothing then.
+		// The refusal came from a limit on requests, or the hour of warm-ups is about to end.
+		// After the wait the whole limit per hour can be used up. In this case wrong creations
+		// decide nothing.
 		p.wait(2 * time.Minute)
 		_, refused = p.fillLimit(most-passed-more, rawcall.WarmUp)
 	}
@@ -332,11 +336,11 @@ func fillWarmUps(p *probe) any {
 	return nil
 }
 
-// answerRefusedWarmUp answers what the refusal of a warm-up shows, and what a wrong body
-// gets while the limit on warm-ups is spent.
+// answerRefusedWarmUp answers the questions about the refusal of a warm-up, and about a
+// wrong body while the limit on warm-ups is used up.
 func (p *probe) answerRefusedWarmUp(refused rawcall.Exchange) {
 	if wait, _ := refused.RetryAfter(); p.playOnce(rawcall.ReadNobody).Status == http.StatusTooManyRequests || 0 < wait && wait <= 2*time.Minute {
-		p.fail("no clear answer: a limit on requests refused the warm-ups") // of a day, or of few calls a minute
+		p.fail("no clear answer: a limit on requests refused the warm-ups") // a limit per day, or one of few calls a minute
 	}
 	p.warmUpsName, p.warmUpsOpen = labelAt(refused, "limit_key"), p.now().Add(retryAfter(refused))
 	p.answer("warmup_limit_name", p.warmUpsName, refused)
@@ -348,8 +352,8 @@ func (p *probe) answerRefusedWarmUp(refused rawcall.Exchange) {
 	p.answer("body_before_operation_limit", wrongBody.Status == 400, wrongBody)
 }
 
-// wrongCreationsSpend reports whether ten creations with a wrong body use up the
-// ten of a minute.
+// wrongCreationsSpend reports whether ten creations with a wrong body use up the limit of
+// ten a minute.
 func (p *probe) wrongCreationsSpend() bool {
 	p.emptyMinute()
 	for range 10 {
@@ -359,10 +363,10 @@ func (p *probe) wrongCreationsSpend() bool {
 	return refused.Status == http.StatusTooManyRequests && retryAfter(refused) <= time.Minute
 }
 
-// fillMinute spends the minute of the key three times: at once; then half of it
-// and 25 s later the rest; and after the wait that Retry-After names again. No two
-// ways of counting answer all of that alike. A key with more calls a minute than
-// the plans of the preview takes a larger budget.
+// fillMinute uses up the key's limit per minute three times: at once; then one half and
+// 25 s later the rest; and again after the wait that Retry-After names. No two ways of
+// counting give the same answers to all three. A key with more calls a minute than the
+// preview plans needs a larger budget.
 func fillMinute(p *probe) any {
 	read, most := rawcall.ReadAgent, 130
 	if p.budget.Requests-p.spent.Requests > 2200 {
@@ -378,14 +382,14 @@ func fillMinute(p *probe) any {
 	p.answerSeveral(refused)
 
 	p.wait(80 * time.Second)
-	half, _ := p.fill(limit/2, read) // a counter that weighs the minute before lets fewer through
+	half, _ := p.fill(limit/2, read) // a service that weighs the previous minute lets fewer calls pass
 	p.wait(25 * time.Second)
 	rest, refused := p.fillLimit(most, read)
 	p.answerRetryAfter(read, retryAfter(refused))
 
 	_, refused = p.fillLimit(most, read)
 	p.answerWindows(limit, half+rest, refused)
-	// The limit of a day that ends within minutes refuses the first calls only.
+	// A limit per day whose window ends within minutes refuses only the first calls.
 	if name == nil || labelAt(refused, "limit_key") != name {
 		p.fail("no clear answer: the 429 names no limit, or it may be the limit of a day")
 	}
@@ -393,8 +397,8 @@ func fillMinute(p *probe) any {
 	return nil
 }
 
-// answerWindows finds how the minute counts, and how many calls it has: first of these
-// went through at once, and second in the minute after it.
+// answerWindows finds out how the key's minute counts, and how many calls it allows.
+// first calls passed at once, and second in the next minute.
 func (p *probe) answerWindows(first, second int, refused rawcall.Exchange) {
 	p.reasons["windows"] = "no clear answer: none of the ways of counting explains the calls, or more than one does"
 	if p.meter = fitMeter(p.counted, first); p.meter != nil {
@@ -406,13 +410,13 @@ func (p *probe) answerWindows(first, second int, refused rawcall.Exchange) {
 	switch {
 	case p.meter != nil:
 		p.o.Limits[names.KeyMinute] = int(p.meter.limit)
-	case second == first: // two full minutes agree, though Retry-After does not show how they count
+	case second == first: // two full minutes agree on the limit, though Retry-After does not show how it counts
 		p.o.Limits[names.KeyMinute] = first
 	}
 }
 
-// answerRetryAfter waits as long as a refusal named, and calls. A wait of a second or
-// two is right by chance.
+// answerRetryAfter waits for the wait that a refusal named, and then makes the call. A
+// wait of one or two seconds proves nothing, because it may be right by chance.
 func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 	p.wait(named)
 	x := p.take(c, 200, 429)
@@ -427,10 +431,10 @@ func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 	}
 }
 
-// atLimit makes a call while the limit on requests is spent, and reports whether that
-// limit answered. A token bucket may have filled by one call just before, and let another
-// check answer. So it spends the limit again and repeats the call: three such answers are
-// no chance.
+// atLimit makes a call while the limit on requests is used up, and reports whether the
+// limit refused it. If a token bucket has just gained one call, another check may answer
+// instead. So atLimit uses up the limit again and repeats the call. Three such answers in
+// a row are not chance.
 func (p *probe) atLimit(c rawcall.Call, fromLimit func(rawcall.Exchange) bool, statuses ...int) (x rawcall.Exchange, limited bool) {
 	x = p.take(c, statuses...)
 	for i := 0; i < 2 && !fromLimit(x); i++ {
@@ -440,9 +444,9 @@ func (p *probe) atLimit(c rawcall.Call, fromLimit func(rawcall.Exchange) bool, s
 	return x, fromLimit(x)
 }
 
-// ofKey reports whether the limit on requests that was just met is the key's, and
-// not the address's 120 in a minute. With a second key it tests whether that key is
-// refused too. Without one it decides by the number.
+// ofKey reports whether the limit on requests that refused a call is the key's, and not
+// the address's limit of 120 a minute. With a second key it tests whether the second key
+// is refused too. With one key it decides by the number.
 func (p *probe) ofKey(limit int) bool {
 	if !p.hasTwoKeys() {
 		return limit < 115 || limit > 125
@@ -450,9 +454,9 @@ func (p *probe) ofKey(limit int) bool {
 	return p.take(rawcall.ReadNobody.By(rawcall.Another), 404, 429).Status == 404
 }
 
-// answerSeveral makes a warm-up while the hour of warm-ups and the minute of the
-// key are spent. The name in the refusal shows which limit is meant, or its wait where
-// both have one name or none.
+// answerSeveral makes a warm-up while both the limit on warm-ups and the key's limit per
+// minute are used up. The name in the refusal shows which limit it means. If both limits
+// have the same name or none, the wait shows it.
 func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 	if p.warmUpsOpen.Sub(p.now()) < 2*time.Minute {
 		p.reasons["several_limits"] = "no clear answer: the limit on warm-ups was not spent for longer than a minute"
@@ -468,18 +472,18 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 	p.answer("several_limits", !ofMinute, x)
 }
 
-// spentByRefused makes each kind of call a different number of times, so that the calls
-// that are left of the limit show which kinds were counted. It makes few of those that
-// probably do not count: other calls of the key blur the result by their share of them.
+// spentByRefused makes each kind of call a different number of times, so that the rest of
+// the limit shows which kinds were counted. It makes few calls of the kinds that probably
+// do not count, because other calls of the key make their result less certain.
 func spentByRefused(p *probe) any {
 	read := rawcall.ReadAgent
 	if p.meter == nil {
 		p.fail("no clear answer: it is not known how the minute counts")
 	}
 	p.agent(rawcall.Key{})
-	conflicts := p.playPatiently(rawcall.BYOKWarmUp, 409, 429, 200).Status == 409 // not where a key is stored or the limit comes first
+	conflicts := p.playPatiently(rawcall.BYOKWarmUp, 409, 429, 200).Status == 409 // false if a provider key is stored or the limit is checked first
 	p.emptyMinute()
-	unit := max(1, min(3, int(p.meter.limit)/20)) // 3: fewer are chance where a limit opens bit by bit
+	unit := max(1, min(3, int(p.meter.limit)/20)) // 3: a smaller difference may be chance if a limit opens step by step
 	kinds := []callKind{{"status", rawcall.GetStatus, 200, unit}, {"400", rawcall.SendMessage.With(`{}`), 400, 2 * unit}, {"404", rawcall.ReadNobody, 404, 4 * unit}}
 	if conflicts {
 		kinds = append(kinds, callKind{"409", rawcall.BYOKWarmUp, 409, 8 * unit})

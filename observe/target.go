@@ -18,8 +18,8 @@ type Target struct {
 	// Key is a dashboard-issued API key on an active plan. Nothing else should use it
 	// meanwhile: other calls count in its limits, and can make answers about limits wrong.
 	Key string
-	// SecondKey is another such key, for the question that needs two. If it is
-	// empty, Abilities issue one; without Abilities that question is not asked.
+	// SecondKey is another such key, for the question that needs two keys. If it is empty,
+	// Abilities issue a key. Without Abilities that question is not asked.
 	SecondKey string
 	// HTTPClient sends the calls. nil means a client with a timeout of two
 	// minutes. Redirects are never followed, even if the client would.
@@ -29,13 +29,12 @@ type Target struct {
 	Abilities Abilities
 }
 
-// Abilities arrange what cannot be done by calling the target, for tests of a
-// service that allows it. A *fakeserver.Server has these methods; give it as
-// Abilities even if the calls go through a proxy in front of it.
+// Abilities do things that calls cannot do, for tests of a service that allows them. A
+// *fakeserver.Server has these methods; give it as Abilities even if the calls go through
+// a proxy in front of it.
 type Abilities interface {
-	// IssueKeyOn returns a new API key on one of the plans preview (the defaults
-	// of interface 8.1), free, pro and byok (interface 8.2), dashboard-issued
-	// or not.
+	// IssueKeyOn issues and returns a new API key on one of the plans preview (the defaults
+	// of interface 8.1), free, pro and byok (interface 8.2), dashboard-issued or not.
 	IssueKeyOn(plan string, dashboard bool) string
 	// RevokeKey revokes a key of IssueKeyOn: later calls with it are answered 401.
 	RevokeKey(key string)
@@ -46,10 +45,10 @@ type Abilities interface {
 	Advance(d time.Duration)
 }
 
-// DefaultBudget returns the budget that Run uses if none is given: 490 requests,
-// 24 creations, no BYOK set, 8 warm-ups and 15 minutes of waiting. The requests
-// and creations are less than half of what a preview key may take in a day
-// (interface 8.1), and the waiting is enough for all questions.
+// DefaultBudget returns the budget that Run uses if none is given: 490 requests, 24
+// creations, no BYOK set, 8 warm-ups and 15 minutes of waiting. The requests and
+// creations are less than half of what a preview key may take in a day (interface 8.1),
+// and the time to wait is enough for all questions.
 func DefaultBudget() Spend {
 	return Spend{Requests: 490, Creations: 24, WarmUps: 8, Wait: 15 * time.Minute}
 }
@@ -60,12 +59,12 @@ type Spend struct {
 	Creations int           `json:"creations"` // agents created
 	BYOKSets  int           `json:"byok_sets"` // provider keys stored, by PUT /v1/byok or at agent creation
 	WarmUps   int           `json:"warm_ups"`  // warm-ups that went through
-	Wait      time.Duration `json:"wait_ns"`   // time that must pass; free where the target's clock can be moved
+	Wait      time.Duration `json:"wait_ns"`   // waiting time; costs nothing if Abilities can move the target's clock
 }
 
 // part is a countable part of a Spend.
 type part struct {
-	name, unit string // what it is called in a flag, and in words
+	name, unit string // its name in a flag, and in words
 	n          *int
 }
 
@@ -80,10 +79,10 @@ func (s *Spend) parts() []part {
 // String returns the parts that are not zero in words: "3 requests, 1 creation".
 func (s Spend) String() string { return cmp.Or(s.beyond(Spend{}, false), "0 requests") }
 
-// Set reads a list such as "requests=100,creations=5,byok=1,warmups=3,wait=1m".
-// Parts that are not in the list keep their value. It makes *Spend a flag.Value.
-// The error for a wrong list names the parts and the form of their values; s may then
-// have parts of the list.
+// Set reads a list such as "requests=100,creations=5,byok=1,warmups=3,wait=1m". Parts
+// that are not in the list keep their value. With Set, *Spend is a flag.Value. The error
+// for a wrong list names the parts and the form of their values. After an error, s may
+// have some values of the list.
 func (s *Spend) Set(text string) error {
 	for field := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(field, "=")
@@ -104,12 +103,12 @@ func (s *Spend) Set(text string) error {
 	return nil
 }
 
-// Over returns the parts of s that are larger than in left, in words; "" if there
-// are none.
+// Over returns, in words, the parts of s that are larger than in left; "" if there are
+// none.
 func (s Spend) Over(left Spend) string { return s.beyond(left, true) }
 
-// beyond returns the parts of s that are larger than in left, in words, and if naming is set
-// how much of each is left.
+// beyond returns, in words, the parts of s that are larger than in left. If naming is
+// set, it adds how much of each is left.
 func (s Spend) beyond(left Spend, naming bool) string {
 	var words []string
 	add := func(more bool, word string, left any) {

@@ -34,29 +34,29 @@ type Watcher struct {
 	agents map[uint64]watchedAgent
 }
 
-// watchedKey is the state of an API key, as far as its calls show it.
+// watchedKey is the part of an API key's state that its calls show.
 type watchedKey struct {
 	byok  byokState
-	opens map[string]time.Time // when Retry-After said that an endpoint is open again
+	opens map[string]time.Time // the time at which each endpoint opens again, by Retry-After
 }
 
-// watchedAgent is an agent whose creation was seen.
+// watchedAgent is an agent whose creation the Watcher saw.
 type watchedAgent struct {
 	owner uint64
-	byok  bool // it uses the key that its owner has stored
+	byok  bool // the agent uses the provider key that its owner has stored
 }
 
-// byokState is what the calls of a key show of its stored provider key.
+// byokState is the state of a key's BYOK configuration, as far as its calls show it.
 type byokState int
 
 const (
 	byokUnknown byokState = iota
 	byokNone
 	byokSet
-	byokUnclear // none was set, then a creation sent one: the service may have stored it
+	byokUnclear // none was set, but then a creation sent a provider key, which the service may have stored
 )
 
-// How much a Watcher remembers.
+// Bounds on the memory of a Watcher.
 const (
 	mostRemembered = 10_000   // keys, agents
 	mostSights     = 300      // in Observation.Traffic
@@ -71,7 +71,7 @@ const (
 //	client, err := agentmessaging.NewClient(baseURL, key,
 //		agentmessaging.WithHTTPClient(&http.Client{Transport: watcher}))
 //
-// Save what it learned now and then:
+// Save its observation now and then:
 //
 //	err = watcher.Observation().WriteFile("observed.json")
 //
@@ -82,11 +82,10 @@ const (
 // statuses, values of error and limit_key, header names, forms of Retry-After, and
 // members that the document does not have.
 //
-// It never fails or changes a call. Its observations hold no text, no key,
-// no id and no hash of them. In memory, keys and agents are kept as numbers: hashes
-// with a random seed of the process. It decodes the bodies of all errors, but not
-// of all successes: for messages, agents that are read and the status, the first 32
-// and every 256th after them.
+// It never fails or changes a call. Its observations hold no text, no key, no id and no
+// hash of them. In memory, it keeps keys and agents as hashes with a random seed of the
+// process. It decodes the bodies of all errors, but not of all successes. Of messages,
+// read agents and the status it decodes the first 32 and then every 256th.
 func Watch(transport http.RoundTripper) *Watcher {
 	w := &Watcher{
 		transport: cmp.Or(transport, http.DefaultTransport), seed: maphash.MakeSeed(),
@@ -124,8 +123,8 @@ func (w *Watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// noteRequest notes what is sent, and returns the request to send in place of this one. A call
-// of no endpoint is not noted.
+// noteRequest records a request, and returns the request to send in its place. It does
+// not record a call that is not of an endpoint.
 func (w *Watcher) noteRequest(req *http.Request) (*watchedCall, *http.Request) {
 	call, agent, ok := rawcall.Find(req.Method, req.URL.EscapedPath())
 	if !ok {
@@ -140,9 +139,9 @@ func (w *Watcher) noteRequest(req *http.Request) (*watchedCall, *http.Request) {
 	return p, req
 }
 
-// readAnswer learns from an answer. If it needs the body, it
-// replaces the body by one that copies what the caller reads. It leaves the body of a
-// 101, which callers also write to.
+// readAnswer learns from an answer. If it needs the body, it replaces the body by a tap,
+// which copies the bytes that the caller reads. It does not replace the body of a 101,
+// because callers also write to that.
 func (w *Watcher) readAnswer(p *watchedCall, res *http.Response) {
 	p.Status, p.Header, p.at = res.StatusCode, res.Header, time.Now()
 	if sent := p.sent.Load(); sent != nil {
@@ -164,8 +163,8 @@ func (w *Watcher) readAnswer(p *watchedCall, res *http.Response) {
 // hash identifies a key or an agent in memory.
 func (w *Watcher) hash(text string) uint64 { return maphash.String(w.seed, text) }
 
-// samples decides whether the body of an answer is decoded. To decode each would cost a
-// busy program more than the Watcher would learn.
+// samples decides whether the body of an answer is decoded. Decoding every body would
+// cost a busy program more than the Watcher would learn.
 func (w *Watcher) samples(p *watchedCall) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -175,9 +174,9 @@ func (w *Watcher) samples(p *watchedCall) bool {
 	return p.Status != http.StatusOK || !often || n < 32 || n%256 == 0
 }
 
-// watchBody returns a request whose body is noted as the transport reads it. To read it
-// here would be too early: a client could no longer tell a failed dial from a request that
-// was sent. A long body is not noted.
+// watchBody returns a request whose body is copied while the transport reads it. Reading
+// it here would be too early: a client could no longer tell a failed dial from a request
+// that was sent. A long body is not copied.
 func (p *watchedCall) watchBody(req *http.Request) *http.Request {
 	if req.Body == nil || req.ContentLength <= 0 || req.ContentLength > mostRead {
 		return req
@@ -187,11 +186,11 @@ func (p *watchedCall) watchBody(req *http.Request) *http.Request {
 	return watched
 }
 
-// tap copies a body as it is read, and hands it over once: when it has been read
-// whole, or closed. A body that was not read whole, or is too long, is nil.
+// tap copies a body while it is read. It hands the copy over once, when the body was read
+// whole or closed. If the body was not read whole, or is too long, the copy is nil.
 type tap struct {
 	io.ReadCloser
-	length int64 // of the whole body, -1 where it is not known
+	length int64 // length of the whole body; -1: not known
 	text   bytes.Buffer
 	once   sync.Once
 	done   func(body []byte)
@@ -202,7 +201,7 @@ func (t *tap) Read(p []byte) (int, error) {
 	if n > 0 && t.text.Len() < mostRead {
 		t.text.Write(p[:n])
 	}
-	if err == io.EOF || int64(t.text.Len()) == t.length { // a transport may not look for the end
+	if err == io.EOF || int64(t.text.Len()) == t.length { // a transport may stop reading before io.EOF
 		t.end(true)
 	}
 	return n, err
@@ -214,7 +213,7 @@ func (t *tap) Close() error {
 	return err
 }
 
-// end hands the body over, if that has not happened yet.
+// end hands the copy over, if that has not happened yet.
 func (t *tap) end(whole bool) {
 	t.once.Do(func() {
 		if whole && t.text.Len() < mostRead {
@@ -225,8 +224,8 @@ func (t *tap) end(whole bool) {
 	})
 }
 
-// watchedCall is a call that passes through. Its Call.Body is the body that was sent, for the
-// endpoints whose answers say nothing without it.
+// watchedCall is a call that passes through the Watcher. Its Call.Body is the request
+// body, for endpoints whose answers mean nothing without it.
 type watchedCall struct {
 	rawcall.Exchange
 	sent       atomic.Pointer[[]byte] // the transport may read the body on another goroutine
@@ -235,8 +234,8 @@ type watchedCall struct {
 	at         time.Time
 }
 
-// learn takes what an answer shows. It recovers from every panic: neither a strange answer
-// nor a bug of this package may fail the call.
+// learn learns from an answer. It recovers from every panic, because neither a strange
+// answer nor a bug of this package may fail the call.
 func (w *Watcher) learn(p *watchedCall) {
 	defer func() { _ = recover() }()
 	w.mu.Lock()
@@ -257,7 +256,7 @@ func (w *Watcher) learn(p *watchedCall) {
 	}
 	if p.Body != nil && undocumented(p.Exchange) != "" {
 		w.countSight("not documented: a body of " + answer)
-		return // perhaps a proxy answered
+		return // a proxy may have answered
 	}
 	if p.Body != nil {
 		w.countMembers(p, " of "+answer)
@@ -280,8 +279,8 @@ func (w *Watcher) countSight(what string) {
 	}
 }
 
-// keepAnswer keeps an answer, or more members of one. A different answer replaces the
-// one before.
+// keepAnswer keeps an answer, or adds members to one. A different answer replaces the
+// previous one.
 func (w *Watcher) keepAnswer(p *watchedCall, id string, answer any) {
 	if answer == nil {
 		return
@@ -297,8 +296,8 @@ func (w *Watcher) keepAnswer(p *watchedCall, id string, answer any) {
 	w.o.Decisions[id] = Finding{Answer: value, Evidence: evidenceOf(p.Exchange, ""), Seen: w.today, Count: f.Count + 1}
 }
 
-// countMembers counts the members that the document does not show, the names of headers, and
-// the values of errors, limits and statuses.
+// countMembers counts undocumented members, the names of headers, and the values of
+// errors, limits and statuses.
 func (w *Watcher) countMembers(p *watchedCall, of string) {
 	object, _ := p.Value.(map[string]any)
 	shape, _ := p.Documented()
@@ -319,8 +318,8 @@ func (w *Watcher) countMembers(p *watchedCall, of string) {
 	}
 }
 
-// learnMetadata learns the size of metadata that was accepted. It skips metadata with
-// characters that JSON can spell in more than one way: their length is not known.
+// learnMetadata learns the size of accepted metadata. It skips metadata with characters
+// that JSON can write in more than one way, because their length is not known.
 func (w *Watcher) learnMetadata(p *watchedCall) {
 	var sent struct{ Metadata json.RawMessage }
 	var compacted bytes.Buffer
@@ -335,7 +334,8 @@ func (w *Watcher) learnMetadata(p *watchedCall) {
 	}
 }
 
-// learnStates learns from what earlier calls of the process did to key and agent.
+// learnStates learns from an answer about a key and an agent whose state earlier calls of
+// the process have set.
 func (w *Watcher) learnStates(p *watchedCall, key *watchedKey) {
 	ok, missing := p.Status == http.StatusOK, p.Status == http.StatusNotFound
 	agent, known := w.agents[p.agent]
@@ -381,8 +381,8 @@ func (w *Watcher) learnStored(p *watchedCall, key *watchedKey, stored bool) {
 	}
 }
 
-// stateAfter returns the state after a call: unknown unless its answer shows that it went
-// through.
+// stateAfter returns the state after a call. Unless the answer shows that the call
+// succeeded, the state is unknown.
 func stateAfter(wentThrough bool, state byokState) byokState {
 	if wentThrough {
 		return state
@@ -390,18 +390,18 @@ func stateAfter(wentThrough bool, state byokState) byokState {
 	return byokUnknown
 }
 
-// anotherError reports whether an error has another name than a wrong body has.
+// anotherError reports whether an error has another name than the error for a wrong body.
 func (w *Watcher) anotherError(p *watchedCall) bool {
 	wrongBody := membersOf(w.o.Decisions["error_names"].Answer)[names.BadRequest]
 	return wrongBody != nil && wrongBody != p.At("error")
 }
 
-// learnWaits learns the form of Retry-After, and whether a call went through as soon as it had
-// passed.
+// learnWaits learns the form of Retry-After, and whether a call passes right after that
+// wait.
 func (w *Watcher) learnWaits(p *watchedCall, key *watchedKey) {
 	if p.Status != http.StatusTooManyRequests {
-		// Only a success within a second after the wait shows something: a Retry-After
-		// that is too short is too short by a whole second or more.
+		// Only a success within a second after the wait proves something, because a wrong
+		// Retry-After is too short by at least a whole second.
 		if since := p.at.Sub(key.opens[p.Name]); p.Status == http.StatusOK && since >= 0 && since < time.Second {
 			w.keepAnswer(p, "retry_after", true)
 		}
@@ -409,7 +409,7 @@ func (w *Watcher) learnWaits(p *watchedCall, key *watchedKey) {
 		return
 	}
 	w.countSight("Retry-After of " + retryAfterForm(p.Exchange))
-	if wait, _ := p.RetryAfter(); wait > 2*time.Second { // shorter ones are right by chance
+	if wait, _ := p.RetryAfter(); wait > 2*time.Second { // shorter waits may be right by chance
 		key.opens[p.Name] = p.at.Add(wait)
 	}
 }
