@@ -21,7 +21,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go"
 )
 
-// The attributes and events that no convention has a name for.
+// The attributes and events for which no convention has a name.
 const (
 	keyMethod      = attribute.Key("agentmessaging.method")
 	keyAttempts    = attribute.Key("agentmessaging.attempts")
@@ -40,7 +40,7 @@ const (
 	eventCoolDown    = "agentmessaging.cool_down"
 )
 
-// operations are the methods that are an operation of the GenAI convention.
+// operations maps a method to its operation of the GenAI convention.
 var operations = map[string]attribute.KeyValue{
 	"SendMessage": semconv.GenAIOperationNameInvokeAgent,
 	"CreateAgent": semconv.GenAIOperationNameCreateAgent,
@@ -60,7 +60,7 @@ func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribu
 	attrs = appendIdentifier(attrs, semconv.GenAIAgentIDKey, e.AgentID)
 	refused := new(agentmessaging.Error)
 	errors.As(e.Err, &refused)
-	attrs = appendIdentifier(attrs, keyTraceID, cmp.Or(e.TraceID, refused.TraceID)) // refused here: of the answer that closed the limit
+	attrs = appendIdentifier(attrs, keyTraceID, cmp.Or(e.TraceID, refused.TraceID)) // for a call refused here, the trace_id of the answer that closed the limit
 	attrs = c.appendVerdict(attrs)
 	if unknown := (*agentmessaging.OutcomeUnknownError)(nil); errors.As(e.Err, &unknown) {
 		attrs = append(attrs, keyMissed.String(string(unknown.Missed)))
@@ -94,10 +94,10 @@ func appendOutcome(attrs []attribute.KeyValue, status int, failure string) []att
 	return attrs
 }
 
-// appendIdentifier adds an identifier of the service. It leaves it out if it is empty, long
-// or not an identifier: a proxy may echo a request there.
+// appendIdentifier adds an identifier of the service. It leaves out a word that is empty,
+// long or not an identifier, because a proxy may echo a request there.
 func appendIdentifier(attrs []attribute.KeyValue, key attribute.Key, word string) []attribute.KeyValue {
-	foreign := func(r rune) bool { // not a letter, _ or one of -./0123456789: (consecutive in ASCII)
+	foreign := func(r rune) bool { // anything but a letter, _ and -./0123456789: (consecutive in ASCII)
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && (r < '-' || r > ':')
 	}
 	if word == "" || len(word) > 128 || strings.ContainsFunc(word, foreign) {
@@ -125,7 +125,7 @@ func callErrorType(err error) string {
 	switch {
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
 		return "outcome_unknown"
-	case failure.Local && failure.StatusCode == 0: // not by a limit
+	case failure.Local && failure.StatusCode == 0: // refused here, but not by a limit
 		return "refused_here"
 	case failure.Local:
 		return "limiter_refused"
@@ -137,8 +137,8 @@ func callErrorType(err error) string {
 	return causeType(err, "_OTHER")
 }
 
-// requestErrorType returns why a request failed; "" if it did not. By the HTTP conventions
-// a redirect is not a failure.
+// requestErrorType returns why a request failed; "" if it did not fail. By the HTTP
+// conventions a redirect is not a failure.
 func requestErrorType(e agentmessaging.AttemptEnd) string {
 	switch {
 	case e.StatusCode >= 400:
@@ -151,8 +151,9 @@ func requestErrorType(e agentmessaging.AttemptEnd) string {
 	return causeType(e.Err, "_OTHER") // without an error, the transport panicked
 }
 
-// causeType sorts an error without an answer; other is for those of no known kind. It looks
-// for a context's end first, because transports wrap it in errors of every kind.
+// causeType returns the kind of an error that came in place of an answer; other if the
+// kind is not known. It checks for a context's end first, because transports wrap that
+// error in errors of every kind.
 func causeType(err error, other string) string {
 	var (
 		timeout net.Error
@@ -173,23 +174,23 @@ func causeType(err error, other string) string {
 }
 
 // An endpoint has the names, options and attributes that the telemetry of all its calls
-// shares. It is made once for each server: a call that succeeds adds little.
+// shares. It is made once for each server, so that a call that succeeds adds little.
 type endpoint struct {
 	callSpan, requestSpan string                  // names
-	startOptions          []trace.SpanStartOption // of the call's span
+	startOptions          []trace.SpanStartOption // options for the call's span
 
-	requestAttributes []attribute.KeyValue // of a span that covers one request
-	callMetric        []attribute.KeyValue // of this package's metrics
-	operationMetric   []attribute.KeyValue // of the metric of agent operations; nil: the method is not an operation
-	requestMetric     []attribute.KeyValue // of the metric of requests
+	requestAttributes []attribute.KeyValue // for a span that covers one request
+	callMetric        []attribute.KeyValue // for this package's metrics
+	operationMetric   []attribute.KeyValue // for the metric of agent operations; nil: the method is not an operation
+	requestMetric     []attribute.KeyValue // for the metric of requests
 
 	// The same as options, for a call, operation or request that succeeds.
 	callSuccess, operationSuccess, requestSuccess []metric.RecordOption
 }
 
-// newEndpoint returns the endpoint of a server. The spans of calls are of kind CLIENT. With
-// noHTTP the transport makes CLIENT spans, so the spans of calls are INTERNAL, except for
-// agent operations: their convention asks for CLIENT.
+// newEndpoint returns the endpoint of a server. The spans of calls are of kind CLIENT.
+// With noHTTP the transport makes CLIENT spans, so the spans of calls are INTERNAL. Agent
+// operations are always CLIENT, because their convention asks for it.
 func newEndpoint(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoint {
 	x := &endpoint{
 		callSpan: "agentmessaging." + e.Name, requestSpan: e.Method + " " + e.Path,
@@ -212,12 +213,12 @@ func newEndpoint(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoin
 	return x
 }
 
-// recorded returns the attributes of a measurement as an option.
+// recorded returns attributes as an option of a measurement.
 func recorded(attrs []attribute.KeyValue, more ...attribute.KeyValue) []metric.RecordOption {
 	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(slices.Concat(attrs, more)...))}
 }
 
-// server returns the attributes of the client's address.
+// server returns the attributes for the server's address in u.
 func server(u *url.URL) []attribute.KeyValue {
 	port := 443
 	if u.Scheme == "http" {
@@ -240,6 +241,6 @@ func (o *observer) endpoint(e agentmessaging.Endpoint, base *url.URL) *endpoint 
 	made := newEndpoint(e, base, o.noHTTP)
 	more := map[endpointKey]*endpoint{key: made}
 	maps.Copy(more, *known)
-	o.endpoints.CompareAndSwap(known, &more) // a call that loses the race adds its endpoint the next time
+	o.endpoints.CompareAndSwap(known, &more) // a call that loses this race adds its endpoint next time
 	return made
 }

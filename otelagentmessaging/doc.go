@@ -1,5 +1,5 @@
-// Package otelagentmessaging turns what happens inside the calls of an
-// agentmessaging client into OpenTelemetry spans and metrics.
+// Package otelagentmessaging turns the events of an agentmessaging client's calls into
+// OpenTelemetry spans and metrics.
 //
 //	observer, err := otelagentmessaging.NewObserver()
 //	if err != nil {
@@ -12,40 +12,40 @@
 //
 // # Spans
 //
-// Every call has a span, a child of the span in the call's context. It covers
-// the whole call, its retries and waits included. SendMessage is the
-// convention's invoke_agent and CreateAgent its create_agent; the other methods
-// have names such as agentmessaging.GetAgent. Retries, waits for the limiter and
-// cool-downs are events of this span.
+// Every call has a span, a child of the span in the call's context. It covers the whole
+// call, including retries and waits. SendMessage is the convention's invoke_agent and
+// CreateAgent its create_agent; the other methods have names such as
+// agentmessaging.GetAgent. Retries, waits for the limiter and cool-downs are events of
+// this span.
 //
 // If a call makes one request, the call's span is the request's HTTP span too.
 // If it makes several, each request has an HTTP span below the call's, with
 // a name such as "POST /v1/agents". All are of kind CLIENT.
 //
-// A call whose arguments are refused (agentmessaging.ErrInvalid) has no span:
-// it never became a call, and the caller has the error.
+// A call whose arguments are refused (agentmessaging.ErrInvalid) has no span, because
+// nothing was called and the caller has the error.
 //
 // # Metrics
 //
-// The conventions' http.client.request.duration for every request and
-// gen_ai.client.operation.duration for SendMessage and CreateAgent; and three
-// of this package, for calls, retries and waits. The README of the
-// module lists every name, unit, bucket and attribute.
+// The package records the conventions' http.client.request.duration for every request,
+// and gen_ai.client.operation.duration for SendMessage and CreateAgent. It has three
+// metrics more, for calls, retries and waits. The README of the module lists every name,
+// unit, bucket and attribute.
 //
 // # What is never recorded
 //
-// No API key or provider key, no message, reply, prompt or other content, no
-// error text and no header. Identifiers (the agent's, its URL, the service's
-// trace_id and limit_key) are on spans only, because each has too many values for
-// a metric. A span's status has no description: error.type is the kind of the
-// failure, and the error that the method returns has the details.
+// The package records no API key or provider key, no message, reply, prompt or other
+// content, no error text and no header. Identifiers (the agent's, its URL, the service's
+// trace_id and limit_key) are on spans only, because each has too many values for a
+// metric. A span's status has no description: error.type is the kind of the failure, and
+// the error that the method returns has the details.
 //
 // # Trace context
 //
-// An observer cannot set a header, so it adds no traceparent to requests. If the
-// service, or a gateway in front of it, should get one, use otelhttp as the client's
-// transport, and [WithoutHTTP]: then this package leaves the HTTP spans and metrics
-// to otelhttp, so that none is doubled.
+// An observer cannot set a header, so it adds no traceparent to requests. If the service,
+// or a gateway in front of it, should get a traceparent, use otelhttp as the client's
+// transport, and [WithoutHTTP]. Then this package leaves the HTTP spans and metrics to
+// otelhttp, so that none is recorded twice.
 //
 // The names come from the semantic conventions 1.41.0, the last release that had both
 // the HTTP conventions, which are stable, and the GenAI conventions, which are in

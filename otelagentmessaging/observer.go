@@ -20,7 +20,7 @@ import (
 const ScopeName = "github.com/agent-messaging-service/agentmessaging-go/otelagentmessaging"
 
 // NewObserver returns an observer for agentmessaging.WithObserver. Its error is an
-// *agentmessaging.ValidationError about an option, or the meter provider's about an
+// *agentmessaging.ValidationError about an option, or the meter provider's error about an
 // instrument.
 func NewObserver(opts ...Option) (agentmessaging.Observer, error) {
 	settings := &settings{tracers: otel.GetTracerProvider(), meters: otel.GetMeterProvider()}
@@ -47,10 +47,10 @@ type observer struct {
 	tracer      trace.Tracer
 	instruments *instruments
 	noHTTP      bool
-	endpoints   atomic.Pointer[map[endpointKey]*endpoint] // of the calls so far; copied on write
+	endpoints   atomic.Pointer[map[endpointKey]*endpoint] // the endpoints of the calls so far; copied on write
 }
 
-// call is what an observer knows of a call that is under way. It is also the call's
+// call is the observer's state of a call that is under way. It is also the call's
 // context, which has the span. The events of a call come one after the other, so it needs
 // no lock.
 type call struct {
@@ -72,8 +72,8 @@ type request struct {
 	failure string
 }
 
-// callKey is the context key of the call. It has the observer in it, because a client may
-// have two, with different providers.
+// callKey is the context key of the call. It contains the observer, because a client may
+// have two observers, with different providers.
 type callKey struct{ *observer }
 
 // Value implements context.Context.
@@ -90,7 +90,7 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 	case agentmessaging.CallStart:
 		return o.startCall(ctx, e)
 	case agentmessaging.AttemptStart, agentmessaging.LimiterWaitStart:
-		return nil // spare the search of ctx for the call
+		return nil // saves the search of ctx for the call
 	}
 	c, ok := ctx.Value(callKey{o}).(*call)
 	if !ok {
@@ -126,7 +126,7 @@ func (o *observer) startCall(ctx context.Context, e agentmessaging.CallStart) co
 	c.Context, c.span = o.tracer.Start(ctx, c.callSpan, c.startOptions...)
 	if !c.span.IsRecording() && !o.instruments.enabled(c.Context) {
 		c.span.End()
-		return c.Context // without the call: its other events need no telemetry
+		return c.Context // without the call, because its other events need no telemetry
 	}
 	kept := c
 	return &kept
@@ -144,8 +144,9 @@ func (o *observer) endCall(c *call, e agentmessaging.CallEnd) {
 }
 
 // endRequest records the last request, if one was sent. It runs right after the attempt's
-// end, so the request ends now. If the call is repeated, the request gets a span below the
-// call's. The metric's exemplar points to that span, or else to the call's.
+// end, so the request ends now. If the call is repeated, the request gets a span below
+// the call's span. The metric's exemplar points to the request's span, or else to the
+// call's.
 func (o *observer) endRequest(c *call, repeated bool) {
 	if c.request.attempt == 0 {
 		return
@@ -166,8 +167,8 @@ func (o *observer) endRequest(c *call, repeated bool) {
 	c.request = request{verdict: c.request.verdict}
 }
 
-// An Option changes what [NewObserver] makes. A nil option, or an option given
-// nil, is refused.
+// An Option changes the observer of [NewObserver], which refuses a nil option and an
+// option given nil.
 type Option func(*settings) error
 
 type settings struct {
@@ -176,8 +177,8 @@ type settings struct {
 	noHTTP  bool
 }
 
-// WithTracerProvider makes the spans with provider. The default is the global
-// one, even if that is set after the observer was made.
+// WithTracerProvider makes the spans with provider. The default is the global provider,
+// even if it is set after the observer was made.
 func WithTracerProvider(provider trace.TracerProvider) Option {
 	return func(s *settings) error {
 		s.tracers = provider
@@ -185,8 +186,8 @@ func WithTracerProvider(provider trace.TracerProvider) Option {
 	}
 }
 
-// WithMeterProvider records the metrics with provider. The default is the
-// global one, even if that is set after the observer was made.
+// WithMeterProvider records the metrics with provider. The default is the global
+// provider, even if it is set after the observer was made.
 func WithMeterProvider(provider metric.MeterProvider) Option {
 	return func(s *settings) error {
 		s.meters = provider
