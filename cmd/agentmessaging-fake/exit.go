@@ -8,26 +8,26 @@ import (
 
 // Exit statuses.
 const (
-	// exitOK: it has served until a signal, or done what the command says.
+	// exitOK: the program has served until a signal, or has carried out the command.
 	exitOK = 0
-	// exitFailed: it could not start, or not save the state. Of observe: an answer has
-	// changed.
+	// exitFailed: the program could not start, or could not save the state. For observe: an
+	// answer has changed.
 	exitFailed = 1
 	// exitUsage: a flag is wrong; nothing was started.
 	exitUsage = 2
-	// exitUnfinished is of observe alone: it could not finish, or did not see an answer
-	// that the baseline has.
+	// exitUnfinished is only for observe: it could not finish, or did not see an answer that
+	// the baseline has.
 	exitUnfinished = 3
 )
 
-// complain writes one line: what is wrong, and what is allowed. It never repeats the
-// value of a flag, which may be a secret.
+// complain writes an error as one line, which says what is wrong and what is allowed. No
+// error repeats the value of a flag, which may be a secret.
 func complain(stderr io.Writer, err error) {
 	_, _ = fmt.Fprintf(stderr, "agentmessaging-fake: %v\n", err)
 }
 
-// version returns the version of the module that was built, or devel for a build from a
-// working copy.
+// version returns the module version of this build, or devel for a build from a working
+// copy.
 func version() string {
 	build, ok := debug.ReadBuildInfo()
 	if !ok || build.Main.Version == "" || build.Main.Version == "(devel)" {

@@ -14,31 +14,30 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/atomicfile"
 )
 
-// facts are what the program prints when it serves, and writes to the file of
-// --ready-file. With --json these are the names of the members, and a program may
-// wait for the file and read it.
+// facts are the values that the program prints when it serves, and writes to the file of
+// --ready-file. The tags are the names of the members with --json. A program may wait for
+// the file and read it.
 type facts struct {
 	BaseURL    string `json:"base_url"`
 	APIKey     string `json:"api_key"`
 	PageURL    string `json:"page_url"`
 	ControlURL string `json:"control_url"`
-	// Token is set if the program made one. A token that the user chose is not repeated.
+	// Token is set if the program made a token. A token that the user chose is not repeated.
 	Token   string `json:"token,omitempty"`
 	Version string `json:"version"`
 	PID     int    `json:"pid"`
 }
 
 // text returns the facts as lines for a shell, or as one line of JSON. A shell that
-// sources the lines has the environment of the client; the page's address is a comment to
-// it.
+// sources the lines gets the client's variables. The page's address is a comment in them.
 func (f facts) text(asJSON bool) []byte {
 	if asJSON {
-		// One line, so that a program can read up to the line feed and go on.
-		encoded, _ := json.Marshal(f) // strings and a number can always be
+		// The JSON is one line, so that a program can read up to the line feed and go on.
+		encoded, _ := json.Marshal(f) // never fails for strings and a number
 		return append(encoded, '\n')
 	}
 	lines := fmt.Sprintf("export AGENT_MESSAGING_BASE_URL=%s\nexport AGENT_MESSAGING_API_KEY=%s\n", quoteShell(f.BaseURL), quoteShell(f.APIKey))
-	// This is the variable of --token, so another start in this shell takes the same
+	// This is the variable of --token, so that another start in this shell uses the same
 	// token.
 	if f.Token != "" {
 		lines += fmt.Sprintf("export AGENT_MESSAGING_FAKE_TOKEN=%s\n", quoteShell(f.Token))
@@ -46,10 +45,10 @@ func (f facts) text(asJSON bool) []byte {
 	return []byte(lines + fmt.Sprintf("# page: %s\n", f.PageURL))
 }
 
-// plainWord is a word that a shell takes as it is.
+// plainWord matches a word that a shell reads unchanged.
 var plainWord = regexp.MustCompile(`^[\w\-./:]+$`)
 
-// quoteShell quotes a word for a shell, where it needs it.
+// quoteShell quotes a word for a shell, if it needs quotes.
 func quoteShell(word string) string {
 	if plainWord.MatchString(word) {
 		return word
@@ -57,14 +56,15 @@ func quoteShell(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// announce says where the program is, once it serves. The ready file comes first: a
-// script that has read standard output may count on it. The file stays when the program
-// ends: by then another one may have written it. An error ends the program, since nobody
-// would know where it is.
+// announce prints the addresses of the program and writes the ready file, once the
+// program serves. The file is written first, so that a script that has read standard
+// output may rely on it. The program does not remove the file at its end, because another
+// program may have written it by then. An error ends the program, since nobody would know
+// its address.
 func (p *program) announce(stdout io.Writer) error {
 	text := p.facts.text(p.config.json)
-	// The file is written whole or not at all, so a script that waits for it never reads
-	// a part.
+	// The file is written whole or not at all, so that a script that waits for it never
+	// reads a part.
 	if path := p.config.readyFile; path != "" {
 		if err := atomicfile.Write(path, text); err != nil {
 			return fmt.Errorf("--ready-file: %w", err)
@@ -74,10 +74,10 @@ func (p *program) announce(stdout io.Writer) error {
 	return err
 }
 
-// loadState reads the state, where there is one. A state that somebody has made
-// read-only must not be replaced at the end, so it is opened for writing too and refused
-// now. Where there is no file, the state begins empty. Nothing keeps two programs from
-// one file: the one that ends last has saved.
+// loadState reads the file of --state. Without a file, the state begins empty. A
+// read-only file must not be replaced at the end, so loadState also opens the file for
+// writing, and refuses a read-only file now. Two programs may use the same file; then the
+// program that ends last saves its state.
 func (p *program) loadState() error {
 	path := p.config.statePath
 	if path == "" {
@@ -97,14 +97,15 @@ func (p *program) loadState() error {
 	return nil
 }
 
-// saveState writes the state at the end, whole or not at all: the file of an earlier
-// run stays if something fails.
+// saveState writes the state at the end, whole or not at all. If something fails, the
+// file of an earlier run stays.
 func (p *program) saveState() error {
 	if p.config.statePath == "" {
 		return nil
 	}
 	var b bytes.Buffer
-	// In memory first: an error of the fake must not cost the file of before.
+	// The state is written to memory first, so that an error of the fake does not destroy
+	// the old file.
 	err := p.config.control.Fake.WriteState(&b)
 	if err == nil {
 		err = atomicfile.Write(p.config.statePath, b.Bytes())

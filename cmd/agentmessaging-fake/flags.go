@@ -23,11 +23,12 @@ import (
 )
 
 // config holds the values of the flags and of the environment. openFake makes the fake
-// of it.
+// from it.
 type config struct {
-	// command is the word before the flags, or help or version by a flag; "" serves.
+	// command is the word before the flags, or help or version from a flag; "" means to
+	// serve.
 	command string
-	// addr is host and port. The host may be a name, or empty.
+	// addr is the host and port of --addr. The host may be a name, or empty.
 	addr string
 	// readyFile and statePath are the paths of --ready-file and --state; "" for none.
 	readyFile string
@@ -39,21 +40,21 @@ type config struct {
 	log string
 	// allowRemote accepts an address that other machines reach.
 	allowRemote bool
-	// calls is how many calls are kept. serve sets the garbage collector by it.
+	// calls is how many calls are kept. serve tunes the garbage collector for it.
 	calls int
-	// control is what package control needs, filled by the flags and by prepare.
+	// control has the options of package control, filled by the flags and by prepare.
 	control control.Options
 }
 
-// option is a flag, and a variable of the environment. All values come through one
-// function, so that both are read and refused in the same words.
+// option is a flag, and a variable of the environment. One function reads the values of
+// both, so that both are refused in the same words.
 type option struct {
 	// name is the flag without its dashes, fallback its default, and usage its line of
 	// the help. A fallback of "false" makes it a flag that needs no value.
 	name, fallback, usage string
-	// take sets what the option is for, or returns options of the fake, which check
-	// their values when the fake is made. The error says what is allowed, and never
-	// repeats the value: it may be a secret.
+	// take applies the value, or returns options of the fake, which check their values when
+	// the fake is made. The error says what is allowed. It never repeats the value, which
+	// may be a secret.
 	take func(value string) ([]fakeserver.Option, error)
 }
 
@@ -61,11 +62,11 @@ type option struct {
 func (c *config) options() []option {
 	o := &c.control
 	return []option{
-		// Where the program serves, and who may control it.
+		// The address of the program, and who may control it.
 		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", c.takeAddr},
 		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", storeIn(&c.allowRemote, boolean)},
 		{"token", "", "token that the control interface and the page ask for beyond loopback; if you give none, one is made and printed", storeIn(&o.Guard.Token, token)},
-		// What the fake is like. Most of these are options of package fakeserver.
+		// The behaviour of the fake. Most of these are options of package fakeserver.
 		{"key", "", "text of the first API key, instead of amk_fake_000001", c.takeKey},
 		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(spec.PlanNames(), ", "), ofFake(plan, fakeserver.WithPlan)},
 		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", takeLimits},
@@ -73,12 +74,12 @@ func (c *config) options() []option {
 		{"cold-start", "0s", "how much longer the first message of a key takes", ofFake(duration, fakeserver.WithColdStart)},
 		{"latency", "0s", "how long every call takes to arrive", storeIn(&o.Latency, duration)},
 		{"calls", "10000", "how many calls are kept", c.takeCalls},
-		// Files that it reads and writes.
+		// The files that the program reads and writes.
 		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", ofFake(readFile, fakeserver.Like)},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", storeIn(&o.Replies, readFile)},
 		{"state", "", "file to begin with, where it exists, and to save to at the end; of two programs with one file, the one that ends last has saved", storeIn(&c.statePath, writable)},
 		{"ready-file", "", "file to write what is printed to, once the program serves; it stays at the end", storeIn(&c.readyFile, writable)},
-		// When it ends, but for a signal, and what it prints.
+		// When the program ends without a signal, and what it prints.
 		{"until-eof", "false", "end when standard input ends, as a pipe does when the process that started this one is gone", storeIn(&c.untilEOF, boolean)},
 		{"json", "false", "print one line of JSON instead of lines for a shell", storeIn(&c.json, boolean)},
 		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", storeIn(&c.log, logForm)},
@@ -88,8 +89,8 @@ func (c *config) options() []option {
 // commands are the words that may come before the flags; none serves.
 var commands = []string{"version", "observe", "help"}
 
-// variablePrefix begins the names of the variables of this program. Those of
-// observe begin as the client's do.
+// variablePrefix begins the names of this program's variables. The command observe uses
+// the client's variables.
 const variablePrefix = "AGENT_MESSAGING_FAKE_"
 
 // variable returns the name of the variable: AGENT_MESSAGING_FAKE_COLD_START for
@@ -98,11 +99,11 @@ func (o *option) variable() string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(o.name, "-", "_"))
 }
 
-// setting is a value, and the flag or the variable that it is from, for messages.
+// setting is a value, and for messages the flag or the variable that it comes from.
 type setting struct{ from, value string }
 
-// parse reads the command, the flags, and where there is none, the environment. It
-// makes the fake, and opens no socket yet. Any error is a mistake of the user.
+// parse reads the command and the flags, and the environment for flags that are not
+// given. It makes the fake, and opens no socket yet. Any error is a mistake of the user.
 func parse(args, environ []string) (*config, error) {
 	c := &config{}
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
@@ -111,8 +112,8 @@ func parse(args, environ []string) (*config, error) {
 		}
 	}
 	settings := map[string]setting{} // by the names of the flags
-	// The commands version, help and observe look at no variable, so a wrong one does
-	// not keep anybody from reading the help.
+	// The commands version, help and observe read none of these variables, so a wrong
+	// variable does not keep a user from reading the help.
 	if err := c.readFlags(args, settings); err != nil || c.command != "" {
 		return c, err
 	}
@@ -122,8 +123,8 @@ func parse(args, environ []string) (*config, error) {
 	return c, c.openFake(settings)
 }
 
-// readFlags reads the flags that are given. --help and --version become the command. A
-// flag that is given twice counts as given the second time.
+// readFlags reads the given flags. --help and --version become the command. If a flag is
+// given twice, the second value counts.
 func (c *config) readFlags(args []string, settings map[string]setting) error {
 	flags := c.flagSet(settings)
 	showVersion := flags.Bool("version", false, "")
@@ -140,13 +141,13 @@ func (c *config) readFlags(args []string, settings map[string]setting) error {
 	return nil
 }
 
-// flagSet returns the flags, each of which keeps its value in settings.
+// flagSet returns the flags. Each flag stores its value in settings.
 func (c *config) flagSet(settings map[string]setting) *flag.FlagSet {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error says it in one sentence
+	flags.SetOutput(io.Discard) // the returned error is the only message
 	for _, o := range c.options() {
 		take := func(value string) error { settings[o.name] = setting{"--" + o.name, value}; return nil }
-		// Such a flag needs no value: --json is --json=true.
+		// A boolean flag needs no value: --json is --json=true.
 		if o.fallback == "false" {
 			flags.BoolFunc(o.name, "", take)
 		} else {
@@ -156,14 +157,14 @@ func (c *config) flagSet(settings map[string]setting) *flag.FlagSet {
 	return flags
 }
 
-// readVariables reads the variables of the flags that are not given. An empty one
-// counts as one that is not set. One that only looks like ours is refused: its user has
-// mistyped it, and believes that it has an effect.
+// readVariables reads the variables of the flags that are not given. An empty variable
+// counts as not set. An unknown variable with our prefix is refused, because its user has
+// mistyped it and believes that it has an effect.
 func (c *config) readVariables(environ []string, settings map[string]setting) error {
 	options := c.options()
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
-		// The environment is full of variables of other programs.
+		// The environment has many variables of other programs.
 		if !strings.HasPrefix(name, variablePrefix) {
 			continue
 		}
@@ -171,7 +172,7 @@ func (c *config) readVariables(environ []string, settings map[string]setting) er
 		if i < 0 {
 			return fmt.Errorf("%s: no flag has this variable; --help lists them", name)
 		}
-		// A flag goes before its variable, as users expect of the more explicit one.
+		// A flag overrides its variable, because the flag is more explicit.
 		if _, given := settings[options[i].name]; !given && value != "" {
 			settings[options[i].name] = setting{name, value}
 		}
@@ -180,15 +181,16 @@ func (c *config) readVariables(environ []string, settings map[string]setting) er
 }
 
 // openFake gives each option its setting, or else its default, and makes the fake.
-// Package fakeserver checks many of the values, so each bound is stated once; its error
-// then names the flag or the variable.
+// Package fakeserver checks many of the values, so that each bound is stated only once.
+// Its errors are changed to name the flag or the variable.
 func (c *config) openFake(settings map[string]setting) error {
-	// The page shows texts. Lines on standard error never do.
+	// The page shows texts, so the fake keeps them. Lines on standard error never show
+	// texts.
 	ofFake := []fakeserver.Option{fakeserver.WithMessageTexts()}
 	for _, o := range c.options() {
-		// A default goes the same way as a value that was given, so it is checked too.
+		// A default is handled like a given value, so that it is checked too.
 		given := cmp.Or(settings[o.name], setting{value: o.fallback})
-		// Neither given nor with a default: the option changes nothing.
+		// An option without a given value and without a default changes nothing.
 		if given == (setting{}) {
 			continue
 		}
@@ -208,15 +210,16 @@ func (c *config) openFake(settings map[string]setting) error {
 	return nil
 }
 
-// namingFlag returns an option of the fake whose error names the flag or the variable, and
-// not the Go function. C is fakeserver's own type, which has no name outside that package.
+// namingFlag returns an option of the fake whose error names the flag or the variable,
+// and not the Go function. C is fakeserver's config, a type that this package cannot
+// name.
 func namingFlag[C any](from string, opt func(C) error) func(C) error {
 	return func(c C) error {
 		err := opt(c)
 		if err == nil {
 			return nil
 		}
-		// What is before the colon is the name of the Go function.
+		// The part before the colon is the name of the Go function.
 		_, reason, _ := strings.Cut(err.Error(), ": ")
 		return fmt.Errorf("%s: %s", from, reason)
 	}
@@ -236,8 +239,9 @@ func help(out io.Writer) {
 	}
 }
 
-// takeAddr accepts host and port. No host means loopback, unless --allow-remote.
-// Whether a name is a loopback address is known only once the program listens.
+// takeAddr takes a host and a port. Without a host it means loopback, unless
+// --allow-remote is given. Only after the program listens is it known whether a name is a
+// loopback address.
 func (c *config) takeAddr(value string) ([]fakeserver.Option, error) {
 	_, port, err := net.SplitHostPort(value)
 	if err != nil {
@@ -250,8 +254,8 @@ func (c *config) takeAddr(value string) ([]fakeserver.Option, error) {
 	return nil, nil
 }
 
-// storeIn sets a field to what read makes of the value. It is for options of this program;
-// the others become options of the fake.
+// storeIn stores the value that read returns in a field. It is for options of this
+// program. The other options become options of the fake.
 func storeIn[T any](field *T, read func(value string) (T, error)) func(string) ([]fakeserver.Option, error) {
 	return func(value string) (_ []fakeserver.Option, err error) {
 		*field, err = read(value)
@@ -259,7 +263,7 @@ func storeIn[T any](field *T, read func(value string) (T, error)) func(string) (
 	}
 }
 
-// ofFake gives what read makes of the value to an option of the fake.
+// ofFake passes the value that read returns to an option of the fake.
 func ofFake[T any](read func(value string) (T, error), option func(T) fakeserver.Option) func(string) ([]fakeserver.Option, error) {
 	return func(value string) ([]fakeserver.Option, error) {
 		v, err := read(value)
@@ -267,10 +271,10 @@ func ofFake[T any](read func(value string) (T, error), option func(T) fakeserver
 	}
 }
 
-// plan leaves it to package fakeserver to know the plans.
+// plan takes any name, because package fakeserver checks it.
 func plan(name string) (fakeserver.Plan, error) { return fakeserver.Plan(name), nil }
 
-// boolean takes what strconv takes: 1, t, true and the like.
+// boolean takes the words of strconv.ParseBool: 1, t, true and the like.
 func boolean(value string) (bool, error) {
 	b, err := strconv.ParseBool(value)
 	if err != nil {
@@ -279,8 +283,9 @@ func boolean(value string) (bool, error) {
 	return b, nil
 }
 
-// token takes a token that is too long to be guessed over a network, since it opens
-// every message. A header holds visible ASCII as it is.
+// token takes a token that is too long to be guessed over a network, since the token
+// gives access to every message. It must be visible ASCII, which a header holds
+// unchanged.
 func token(value string) (string, error) {
 	isHidden := func(r rune) bool { return r <= ' ' || r > '~' }
 	if len(value) < 16 || len(value) > 256 || strings.ContainsFunc(value, isHidden) {
@@ -289,7 +294,7 @@ func token(value string) (string, error) {
 	return value, nil
 }
 
-// duration takes what the control interface takes.
+// duration takes the durations that the control interface takes.
 func duration(value string) (time.Duration, error) {
 	return jsonapi.ParseDuration(value, jsonapi.MaxDuration)
 }
@@ -302,9 +307,9 @@ func logForm(value string) (string, error) {
 	return value, nil
 }
 
-// readFile reads a file now, so that a wrong path is refused before the program serves. It
-// repeats the path in its error: other values may be secrets, a path is not, and the
-// system says why it cannot be read.
+// readFile reads a file at once, so that a wrong path is refused before the program
+// serves. Unlike other errors, its error repeats the value, because a path is not a
+// secret. It also has the system's reason.
 func readFile(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -313,16 +318,16 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// takeKey takes a key that the page then does not show: it may be a secret. Package
-// fakeserver checks it.
+// takeKey takes the text of the first key. The page then does not show the text, which
+// may be a secret. Package fakeserver checks it.
 func (c *config) takeKey(text string) ([]fakeserver.Option, error) {
 	c.control.KeyChosen = true
 	return []fakeserver.Option{fakeserver.WithKey(text)}, nil
 }
 
-// takeLimits reads the limits of all keys: "off" leaves them none, the name of a plan
-// gives them those, and calls in each window, such as "key_minute=5,warmup_key_hour=1",
-// change some. A limit that is off has a maximum which no test reaches.
+// takeLimits reads the limits of all keys. "off" turns them off, the name of a plan sets
+// the plan's limits, and a list such as "key_minute=5,warmup_key_hour=1" changes some of
+// them. A limit that is off has a maximum that no test reaches.
 func takeLimits(text string) (opts []fakeserver.Option, _ error) {
 	plan := slices.Index(spec.PlanNames(), text)
 	switch {
@@ -343,8 +348,8 @@ func takeLimits(text string) (opts []fakeserver.Option, _ error) {
 	return opts, err
 }
 
-// everyLimit sets each limit, so that the plans of single keys make no difference any
-// more. most is the maximum of a limit by its place in spec.Limits.
+// everyLimit sets each limit, so that the plans of keys do not matter. most returns the
+// maximum of limit i of spec.Limits.
 func everyLimit(most func(i int) int) (opts []fakeserver.Option) {
 	for i, l := range spec.Limits {
 		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), most(i)))
@@ -357,7 +362,7 @@ func everyLimit(most func(i int) int) (opts []fakeserver.Option) {
 func takeDecisions(text string) (opts []fakeserver.Option, _ error) {
 	all, err := pairs(text, "must be questions with answers, such as windows=sliding,metadata_cap=8000")
 	for _, p := range all {
-		// A text needs no quotes: windows=sliding, and not windows="sliding".
+		// A text needs no quotes: windows=sliding works without them.
 		answer := any(p.value)
 		if json.Valid([]byte(p.value)) {
 			answer = json.RawMessage(p.value)
@@ -370,10 +375,10 @@ func takeDecisions(text string) (opts []fakeserver.Option, _ error) {
 // pair is a name with its value.
 type pair struct{ name, value string }
 
-// pairs reads a list such as key_minute=5,key_day=100, and refuses anything else in the
-// words of wanted. A comma ends a value only in front of a name, because a value may be a
-// JSON object. A name that is there twice is refused: nobody could know which of its values
-// counts.
+// pairs reads a list such as key_minute=5,key_day=100. It refuses anything else with the
+// error wanted. A comma ends a value only before a name, because a value may be a JSON
+// object. A name that appears twice is refused, because nobody could know which of its
+// values counts.
 func pairs(text, wanted string) (all []pair, _ error) {
 	for part := range strings.SplitSeq(regexp.MustCompile(`, *(\w+=)`).ReplaceAllString(text, "\n$1"), "\n") {
 		name, value, given := strings.Cut(strings.TrimSpace(part), "=")
@@ -389,7 +394,7 @@ func pairs(text, wanted string) (all []pair, _ error) {
 }
 
 // takeCalls bounds the memory of the program: 60,000 calls with texts of 4 KB take about
-// 600 MB. serve sets the garbage collector by c.calls.
+// 600 MB. serve tunes the garbage collector for c.calls.
 func (c *config) takeCalls(value string) (_ []fakeserver.Option, err error) {
 	if c.calls, err = strconv.Atoi(value); err != nil || c.calls < 1 || c.calls > 1_000_000 {
 		return nil, errors.New("must be an integer from 1 to 1000000")
@@ -397,8 +402,8 @@ func (c *config) takeCalls(value string) (_ []fakeserver.Option, err error) {
 	return []fakeserver.Option{fakeserver.WithCallLimit(c.calls)}, nil
 }
 
-// writable takes the path of a file to write, and tries whether it can be written: at the
-// end of the program it would be too late to say so.
+// writable takes the path of a file to write. It checks now whether the file can be
+// written, because at the end of the program it would be too late.
 func writable(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("must be the path of a file")

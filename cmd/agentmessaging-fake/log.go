@@ -11,15 +11,15 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// logForms are the values of --log. auto is text for a person at a terminal, and JSON
-// for whatever else reads standard error.
+// logForms are the values of --log. auto means text if standard error is a terminal, and
+// JSON otherwise.
 var logForms = []string{"auto", "text", "json", "off"}
 
 // newLog returns the function that writes a line for each call, or nil for none. A line
-// holds no key and no text of a message, as a fakeserver.Call prints itself. The client waits
-// meanwhile, so a slow standard error slows calls.
+// holds no key and no text of a message, because fakeserver.Call prints neither. The
+// client waits until the line is written, so a slow standard error slows calls.
 func newLog(form string, out io.Writer) func(fakeserver.Call) {
-	// A file or a pipe is read by a program, a terminal by a person.
+	// A program reads a file or a pipe, a person a terminal.
 	if form == "auto" {
 		form = "json"
 		if isTerminal(out) {
@@ -29,7 +29,7 @@ func newLog(form string, out io.Writer) func(fakeserver.Call) {
 	switch form {
 	case "off":
 		return nil
-	// Times are in the zone of the person who reads.
+	// Times are in the local time zone, for a person.
 	case "text":
 		logger := log.New(out, "", 0) // writes one line at a time
 		return func(c fakeserver.Call) { logger.Print(c.Time.Local().Format("15:04:05.000 "), c) }
@@ -38,8 +38,9 @@ func newLog(form string, out io.Writer) func(fakeserver.Call) {
 	return func(c fakeserver.Call) { _ = handler.Handle(context.Background(), logRecord(c)) }
 }
 
-// logRecord has the line of the text form as its message, and what programs look for as
-// attributes. Its time is by the fake's clock, as in the control interface.
+// logRecord returns a record whose message is the line of the text form. Its attributes
+// have the fields for programs. Its time is by the fake's clock, as in the control
+// interface.
 func logRecord(c fakeserver.Call) slog.Record {
 	// The message is for people, the attributes are for programs.
 	record := slog.NewRecord(c.Time, slog.LevelInfo, c.String(), 0)
@@ -47,7 +48,7 @@ func logRecord(c fakeserver.Call) slog.Record {
 		slog.Int("seq", c.Seq), slog.String("trace_id", c.TraceID), slog.String("method", c.Method), slog.String("path", c.Path),
 		slog.String("key", c.Key), slog.Int("status", c.Sent.Status), slog.Int64("took_ms", int64(c.Took/time.Millisecond)),
 	)
-	// These say something about few calls, and are left out of the others.
+	// Few calls have these attributes. Empty ones are left out.
 	for _, attr := range []slog.Attr{slog.String("broke", c.Sent.Broke), slog.String("limit_key", c.LimitKey), slog.String("fault", c.Fault)} {
 		if attr.Value.String() != "" {
 			record.AddAttrs(attr)
@@ -56,10 +57,10 @@ func logRecord(c fakeserver.Call) slog.Record {
 	return record
 }
 
-// isTerminal reports whether a person may read the output as it is written. It does so
-// for /dev/null too, which nobody reads.
+// isTerminal reports whether a person may read the output as it is written. It also
+// reports true for /dev/null, which nobody reads.
 func isTerminal(out io.Writer) bool {
 	file, _ := out.(*os.File)
-	info, err := file.Stat() // of a nil file it is an error
+	info, err := file.Stat() // an error for a nil file
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -1,15 +1,15 @@
-// Agentmessaging-fake is the Agent Messaging Service in memory as a program:
-// for applications in any language, without account and cost, with an interface
-// to control it (/_fake/v1/openapi.yaml) and a page that shows what an
-// application really sent.
+// Agentmessaging-fake runs the Agent Messaging Service in memory as a program, for
+// applications in any language, without account and cost. It has an interface to control
+// it (/_fake/v1/openapi.yaml), and a page that shows the requests that an application
+// really sent.
 //
 //	agentmessaging-fake [flags]          serve
 //	agentmessaging-fake version          print the version
 //	agentmessaging-fake help             list the flags
 //	agentmessaging-fake observe [flags]  how a service answers what the interface leaves open
 //
-// What it prints on standard output, and writes to --ready-file once it serves,
-// are lines for a shell:
+// Once it serves, it prints lines for a shell on standard output, and writes them to
+// --ready-file:
 //
 //	rm -f ready
 //	agentmessaging-fake --ready-file ready &
@@ -18,11 +18,11 @@
 // Each flag can be given in the environment: --cold-start is
 // AGENT_MESSAGING_FAKE_COLD_START. --help lists them.
 //
-// parse reads flags and environment and makes the fake; serve listens, and gives each
+// parse reads flags and environment and makes the fake. serve listens, and passes each
 // request by its path to the service, to the control interface (internal/control) or to
-// the page (internal/page). A signal ends it: calls under way are answered, and the
-// state is saved. What the service does is in package fakeserver, what observe finds
-// out in package observe.
+// the page (internal/page). After a signal, serve answers the calls under way and saves
+// the state. Package fakeserver implements the service, package observe the command
+// observe.
 package main
 
 import (
@@ -36,26 +36,27 @@ import (
 )
 
 // sameSignal is how long further signals count as the first. timeout, npm and others send
-// one to the program and once more to its process group.
+// a signal to the program and again to its process group.
 const sameSignal = 500 * time.Millisecond
 
 func main() { os.Exit(runUntilSignal(sameSignal)) }
 
-// runUntilSignal runs the program with the process around it, and returns the exit status.
-// The first signal ends ctx, and with it serving; same is how long further ones count as
-// the first. A SIGHUP saves the state as a SIGTERM does: it comes when the terminal is
-// closed.
+// runUntilSignal runs the program with the signals, arguments and files of the process,
+// and returns the exit status. The first signal ends ctx, and so ends serving. same is
+// how long further signals count as the first. A SIGHUP, which comes when the terminal is
+// closed, saves the state as a SIGTERM does.
 func runUntilSignal(same time.Duration) int {
-	// A log whose reader is gone, as after "2>&1 | head", must cost neither calls nor the
-	// state: without this, Go ends the program at its next line.
+	// If the reader of the log is gone, as after "2>&1 | head", Go would end the program at
+	// the next line of the log. Ignoring SIGPIPE keeps the calls and the state.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// The first signal drains. Once stop has taken the handler away, another one ends.
+	// The first signal lets the program drain. After stop has removed the handler, another
+	// signal ends the program at once.
 	context.AfterFunc(ctx, func() { time.AfterFunc(same, stop) })
 	return run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 }
 
-// run runs the program without the process around it, so that a test can run it: environ
+// run runs the program without using the process, so that a test can call it. environ
 // holds "NAME=value", and the result is the exit status.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "observe" {

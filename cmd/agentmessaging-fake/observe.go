@@ -14,8 +14,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
-// observeUsage is the help of observe. It is written by hand, since its flags have
-// longer explanations than those of the program.
+// observeUsage is the help of observe. It is written by hand, since the flags of observe
+// have longer explanations than the flags of the program.
 const observeUsage = `usage: agentmessaging-fake observe [flags]
 
 Finds out how the service at AGENT_MESSAGING_BASE_URL answers what the interface leaves open, with the API key in
@@ -32,19 +32,17 @@ it could not finish or did not see an answer that the baseline has.
   --byok           it may set and clear the provider key that the API key has stored: up to 3 times
 `
 
-// observation is one run of observe: the paths of its flags, what it may spend, and
-// whom it asks.
+// observation is one run of observe: the paths of its flags, its budget and its target.
 type observation struct {
 	// The paths of --baseline and --out; "" if they are not given.
 	baseline, out string
-	// budget is what the calls may spend of the key's limits.
+	// budget is how much of the key's limits the calls may spend.
 	budget observe.Spend
 	target observe.Target
 }
 
-// runObserve asks the service, keeps what it found and says what has changed. Its exit
-// statuses are for a nightly job: 0 nothing new, 1 changed, 2 a wrong flag, 3
-// unfinished.
+// runObserve asks the service, writes the findings and prints the changes. Its exit
+// statuses are for a nightly job: 0 nothing new, 1 changed, 2 a wrong flag, 3 unfinished.
 func runObserve(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	o, err := parseObserve(args, environ)
 	if errors.Is(err, flag.ErrHelp) {
@@ -60,7 +58,7 @@ func runObserve(ctx context.Context, args, environ []string, stdout, stderr io.W
 		complain(stderr, err)
 	}
 	switch {
-	// A change is the more urgent news, so it goes before what is unfinished.
+	// A change is more urgent than an unfinished run, so it decides the exit status.
 	case changed > 0:
 		return exitFailed
 	case err != nil || missing > 0:
@@ -69,8 +67,8 @@ func runObserve(ctx context.Context, args, environ []string, stdout, stderr io.W
 	return exitOK
 }
 
-// parseObserve reads the flags. The variables are those of the client, so that a shell
-// in which an application runs needs no others.
+// parseObserve reads the flags. It reads the client's variables, so that a shell in which
+// an application runs needs no other variables.
 func parseObserve(args, environ []string) (*observation, error) {
 	o := &observation{
 		budget: observe.DefaultBudget(),
@@ -79,8 +77,8 @@ func parseObserve(args, environ []string) (*observation, error) {
 			SecondKey: lookUp(environ, "AGENT_MESSAGING_SECOND_API_KEY"),
 		},
 	}
-	// Package flag neither prints nor exits here: errors and help go out as those of
-	// the program.
+	// Package flag neither prints nor exits here, because observe prints errors and help as
+	// the rest of the program does.
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&o.baseline, "baseline", "", "")
@@ -90,8 +88,8 @@ func parseObserve(args, environ []string) (*observation, error) {
 	if err := flags.Parse(args); err != nil {
 		return nil, fmt.Errorf("observe: %w; observe --help lists the flags", err)
 	}
-	// Zero unless the user allows it, since it replaces a key that an application may
-	// use.
+	// The budget has no BYOK sets unless the user allows them, since each replaces a
+	// provider key that an application may use.
 	if *byok {
 		o.budget.BYOKSets = 3
 	}
@@ -101,13 +99,12 @@ func parseObserve(args, environ []string) (*observation, error) {
 	return o, o.check()
 }
 
-// check finds what would stop the run, before it makes a call: what the calls have spent
-// of the limits cannot be taken back.
+// check finds mistakes that would stop the run, before any call spends the key's limits.
 func (o *observation) check() error {
 	if o.target.BaseURL == "" || o.target.Key == "" {
 		return errors.New("observe: AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY say which service")
 	}
-	// A mistyped baseline would compare with nothing.
+	// With a mistyped path there would be no baseline to compare with.
 	if _, err := os.Stat(o.baseline); err != nil && o.baseline != "" && filepath.Clean(o.baseline) != filepath.Clean(o.out) {
 		return fmt.Errorf("observe: --baseline: %w; the first run makes it if --out is the same file", err)
 	}
@@ -120,12 +117,12 @@ func (o *observation) check() error {
 	return nil
 }
 
-// run asks, compares with the baseline and writes the findings, even where it was
-// interrupted. What the baseline knows and this run did not see
-// stays. changed counts the answers that differ, missing the answers that the baseline
-// has and this run did not see.
+// run asks the questions, compares the answers with the baseline and writes the findings,
+// even if it was interrupted. Answers of the baseline that this run did not see are kept.
+// changed counts the answers that differ, missing the answers of the baseline that this
+// run did not see.
 func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (changed, missing int, err error) {
-	// A file that is not there reads as one without answers.
+	// A missing file counts as a file without answers.
 	earlier, err := observe.ReadFile(o.baseline)
 	if err != nil {
 		return 0, 0, fmt.Errorf("--baseline: %w", err)
@@ -137,24 +134,23 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 	if err != nil {
 		return 0, 0, fmt.Errorf("--out: %w", err)
 	}
-	// With a baseline everything is asked again: what has changed must show. Without one,
-	// runs add up until all is answered.
+	// With a baseline all questions are asked again, to find changes. Without a baseline,
+	// each run asks only the questions that earlier runs have left open.
 	if o.baseline != "" {
 		found = new(observe.Observation)
 	}
 	_, _ = fmt.Fprintf(stderr, "observe spends at most %s of the key's limits\n", found.Preview(o.target, o.budget))
 	err = found.Continue(ctx, o.target, o.budget)
-	// What was not seen has not changed: the budget was spent, or a limit was closed.
+	// A missing answer is not a change: the budget was used up, or a limit was closed.
 	missing = printLines(stdout, "not seen this time:", found.Missing(earlier))
-	// What the baseline knows is kept after the comparison, or nothing would ever
-	// differ.
+	// Keep must follow the comparison. Before it, Keep would hide the differences.
 	changed = printChanges(found, earlier, stdout)
 	found.Keep(earlier)
 	return changed, missing, errors.Join(err, o.write(found, stdout))
 }
 
-// printChanges prints what has changed, and how many answers have not. It returns how
-// many have.
+// printChanges prints the changed answers, and how many answers are unchanged. It returns
+// how many have changed.
 func printChanges(found, earlier *observe.Observation, stdout io.Writer) int {
 	changed := printLines(stdout, "changed:", found.Drift(earlier))
 	if n := found.Unchanged(earlier); n > 0 {
@@ -171,8 +167,8 @@ func printLines(stdout io.Writer, label string, lines []string) int {
 	return len(lines)
 }
 
-// write writes the findings to --out. Without a baseline, whose run prints what has
-// changed, it prints them all.
+// write writes the findings to --out. Without a baseline it also prints all findings;
+// with one, run has printed the changes.
 func (o *observation) write(found *observe.Observation, stdout io.Writer) error {
 	if o.baseline == "" {
 		_, _ = io.WriteString(stdout, found.Markdown())
@@ -183,8 +179,7 @@ func (o *observation) write(found *observe.Observation, stdout io.Writer) error 
 	return found.WriteFile(o.out)
 }
 
-// lookUp finds a variable as os.Getenv does, in what run was given: "" if it is not
-// set.
+// lookUp finds a variable in environ as os.Getenv does; "" if it is not set.
 func lookUp(environ []string, name string) string {
 	for _, variable := range environ {
 		if value, is := strings.CutPrefix(variable, name+"="); is {

@@ -20,15 +20,15 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/openapi"
 )
 
-// Bounds of time. Nothing bounds a body or an answer: a stream has no end, and a fault
-// may hang.
+// Bounds of time. There is no bound for a body or an answer, because a stream has no end,
+// and a fault may hang.
 const (
 	headerTime = 5 * time.Second // for the header of a request
 	idleTime   = 2 * time.Minute
 	drainTime  = 5 * time.Second // for calls under way at the end
 )
 
-// program is a fake that serves. start makes it, serve runs it, and stop ends it.
+// program is a serving fake. start makes it, serve runs it, and stop ends it.
 type program struct {
 	config   *config
 	listener net.Listener
@@ -37,8 +37,8 @@ type program struct {
 	facts    facts
 }
 
-// manyCalls is from how many kept calls on the garbage collector runs more often. By
-// default Go lets a program grow to twice the memory in use before it collects.
+// manyCalls is the number of kept calls above which the garbage collector runs more
+// often. By default Go lets a program grow to twice the memory in use before it collects.
 const manyCalls = 10_000
 
 // serve runs until ctx ends, drains, and saves the state. It returns the exit status.
@@ -46,25 +46,24 @@ const manyCalls = 10_000
 // standard input end serving too.
 func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	if c.calls > manyCalls {
-		debug.SetGCPercent(5) // collecting long texts costs little, and keeping them twice much
+		debug.SetGCPercent(5) // collecting long texts costs little time; twice their size is much memory
 	}
 	p, err := start(c, stderr)
 	if err != nil {
 		complain(stderr, err)
-		// A wrong flag has its own exit status, even if only the start could find it.
+		// A wrong flag has a separate exit status, even if only start could find it.
 		if usage := new(usageError); errors.As(err, usage) {
 			return exitUsage
 		}
 		return exitFailed
 	}
-	// Serve ends by itself only with an error.
+	// Serve returns by itself only with an error.
 	ended := make(chan error, 2)
 	go func() { ended <- p.server.Serve(p.listener) }()
 	if c.untilEOF {
 		go func() { _, err := io.Copy(io.Discard, os.Stdin); ended <- err }()
 	}
-	// The listener takes connections already, so whoever reads the facts can call at
-	// once.
+	// The listener already accepts connections, so a reader of the facts can call at once.
 	err = p.announce(stdout)
 	if err == nil {
 		select {
@@ -79,11 +78,11 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// usageError says that a flag is wrong whose value only the start could check, so that
-// the exit status is that of a wrong flag.
+// usageError is about a wrong flag whose value only start could check. The exit status is
+// then exitUsage.
 type usageError struct{ error }
 
-// start does all that can fail before the first answer. If it fails, it leaves no
+// start does everything that can fail before the first answer. If it fails, it closes its
 // socket.
 func start(c *config, stderr io.Writer) (*program, error) {
 	listener, err := listen(c)
@@ -109,7 +108,8 @@ func listen(c *config) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--addr: %w; give an address of this machine such as 127.0.0.1:8460, where port 0 takes a free one", err)
 	}
-	// The listener has the real address: a name like localhost may lead anywhere.
+	// The check uses the listener's real address, because a name like localhost may lead
+	// anywhere.
 	if !c.allowRemote && !isLoopback(listener) {
 		_ = listener.Close()
 		return nil, usageError{errors.New("--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others")}
@@ -123,9 +123,8 @@ func isLoopback(l net.Listener) bool {
 	return is && tcp.IP.IsLoopback()
 }
 
-// prepare makes all that answers. Only now is it known where the program listens, and
-// with that whether control needs a token. The errors name the flag that they are
-// about.
+// prepare makes the control interface and the server. Only now is the listener's address
+// known, which decides whether control needs a token. An error names its flag.
 func (p *program) prepare(stderr io.Writer) (err error) {
 	o := &p.config.control
 	o.Version = version()
@@ -133,7 +132,7 @@ func (p *program) prepare(stderr io.Writer) (err error) {
 	token := p.requireToken(&o.Guard)
 	o.Log = newLog(p.config.log, stderr)
 	if p.control, err = control.New(*o); err != nil {
-		return usageError{fmt.Errorf("--%w", err)} // it begins with replies
+		return usageError{fmt.Errorf("--%w", err)} // the error begins with "replies"
 	}
 	if err := p.loadState(); err != nil {
 		return usageError{fmt.Errorf("--state: %w", err)}
@@ -142,23 +141,23 @@ func (p *program) prepare(stderr io.Writer) (err error) {
 		BaseURL: o.BaseURL, APIKey: o.Fake.Key(), PageURL: o.BaseURL + "/", ControlURL: o.BaseURL + "/_fake/v1",
 		Token: token, Version: o.Version, PID: os.Getpid(),
 	}
-	// The header is bounded in time and size; what follows it may take as long as a
-	// fault needs.
+	// The header is bounded in time and size. The rest of a call may take as long as a fault
+	// needs.
 	p.server = &http.Server{
 		Handler: p.handler(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: 1 << 18,
-		ErrorLog: log.New(stderr, "agentmessaging-fake: ", 0), // of net/http, such as that there are too many open files
+		ErrorLog: log.New(stderr, "agentmessaging-fake: ", 0), // for errors of net/http, such as too many open files
 	}
 	return nil
 }
 
-// requireToken has the guard ask for a token where others reach the program, and
-// returns the token if it made one. On loopback it asks for none, and the guard checks
+// requireToken makes the guard ask for a token if other machines reach the program. It
+// returns the token if it made one. On loopback the guard asks for no token, and checks
 // Host instead.
 func (p *program) requireToken(g *jsonapi.Guard) (made string) {
 	g.AnyHost = !isLoopback(p.listener)
 	switch {
 	case !g.AnyHost:
-		g.Token = "" // a token that the shell has exported for another fake must not lock this one
+		g.Token = "" // a token that the shell has exported for another fake must not lock this fake
 	case g.Token == "":
 		made = rand.Text()
 		g.Token = made
@@ -166,22 +165,22 @@ func (p *program) requireToken(g *jsonapi.Guard) (made string) {
 	return made
 }
 
-// stop ends streams and waits, lets calls under way end within drainTime, and saves the
-// state. The state comes last, when nothing changes it any more.
+// stop ends streams and waits, and lets calls under way end within drainTime. Then it
+// saves the state, which cannot change any more.
 func (p *program) stop() error {
 	// Streams never end by themselves, so Shutdown would wait for them until drainTime.
 	p.control.End()
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
 	if p.server.Shutdown(ctx) != nil {
-		_ = p.server.Close() // ends the calls that a fault still keeps
+		_ = p.server.Close() // ends the calls that a fault still delays
 	}
 	return p.saveState()
 }
 
-// baseURL returns an address at which clients on this machine reach what listens on addr.
-// Nobody can call 0.0.0.0 or ::, which mean every address. Clients on other machines use a
-// name of this one, and the same port.
+// baseURL returns the URL at which clients on this machine reach the listener on addr.
+// Clients cannot call 0.0.0.0 or ::, which mean every address. Clients on other machines
+// use a name of this machine, and the same port.
 func baseURL(addr string) string {
 	host, port, _ := net.SplitHostPort(addr) // a listener always has both
 	if net.ParseIP(host).IsUnspecified() {
@@ -190,10 +189,10 @@ func baseURL(addr string) string {
 	return "http://" + addr
 }
 
-// handler is all that the program serves, by path: its own paths below /_fake/, the
-// page, and two documents for tools. The service answers every path that the program
-// does not serve itself: a client with a wrong path must see the service's 404, and the
-// page the call. Paths are compared as they are, and none is redirected.
+// handler serves all paths of the program: its own paths below /_fake/, the page, and two
+// documents for tools. The service answers every other path. So a client with a wrong
+// path sees the service's 404, and the page shows the call. Paths are compared unchanged,
+// and none is redirected.
 //
 // Everything but the two documents is refused for a Host that is not the program's own.
 func (p *program) handler() http.Handler {
@@ -201,12 +200,12 @@ func (p *program) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		refused := p.config.control.Guard.CheckHost(r)
 		switch path := r.URL.Path; {
-		case path == "/healthz": // for whoever starts the program, from any host and without a token
+		case path == "/healthz": // for the starter of the program, from any host and without a token
 			_, _ = io.WriteString(w, "ok\n")
 		case path == "/openapi.yaml":
 			w.Header().Set("Content-Type", "application/yaml")
 			_, _ = io.WriteString(w, openapi.Document)
-		// Before anything that shows or changes what the fake holds.
+		// Refuse before anything shows or changes the data of the fake.
 		case refused != nil:
 			jsonapi.Answer(w, r, 0, nil, refused)
 		case strings.HasPrefix(path+"/", "/_fake/v1/"):

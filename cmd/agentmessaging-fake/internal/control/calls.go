@@ -24,8 +24,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 )
 
-// matchers reads the parameters that pick calls, and notes the first wrong one in q. It
-// returns nil where no parameter is given.
+// matchers reads the parameters that pick calls, and sets q.Err for the first wrong one.
+// It returns nil if no parameter is given.
 func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	match := rules.Match{
 		Endpoint: fakeserver.Endpoint(q.Get("endpoint")), AgentID: jsonapi.NonEmpty(q.Get("agent_id")),
@@ -38,18 +38,18 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	if err != nil {
 		q.Refuse("%w", err)
 	}
-	// What package fakeserver has no matcher for is a Where.
+	// Conditions for which package fakeserver has no matcher use Where.
 	where := func(f func(fakeserver.Call) bool) { all = append(all, fakeserver.Where(f)) }
 	after, before := q.Int("after", 0, 0, math.MaxInt32), q.Int("before", math.MaxInt32, 1, math.MaxInt32)
-	// By the numbers of calls, with which the page loads older and newer ones.
+	// The page uses the numbers of calls to load older and newer calls.
 	if q.Has("after") || q.Has("before") {
 		where(func(c fakeserver.Call) bool { return c.Seq > after && c.Seq < before })
 	}
 	if q.Has("search") {
 		all = append(all, bySearch(q.Get("search")))
 	}
-	// By its label, and not by rules.Match, which takes keys alone: missing and unknown
-	// are labels of calls too.
+	// The key is not in rules.Match, which takes only keys: calls may also have the labels
+	// missing and unknown.
 	if label := q.Get("key"); q.Has("key") {
 		if _, _, known := s.admin.KeyLabeled(label); !known && label != fakeadmin.KeyMissing && label != fakeadmin.KeyUnknown {
 			q.Refuse("key: %s", noSuchKey)
@@ -67,8 +67,8 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	return all
 }
 
-// sentStatus returns the status of an answer that arrived whole, 0 for any other: a client
-// that got half an answer has got none.
+// sentStatus returns the status of an answer that arrived whole. It returns 0 for any
+// other answer, because half an answer counts as none.
 func sentStatus(c fakeserver.Call) int {
 	if c.Sent.Broke != "" {
 		return 0
@@ -76,11 +76,11 @@ func sentStatus(c fakeserver.Call) int {
 	return c.Sent.Status
 }
 
-// statusOrClass matches a status, a class such as 4xx, and 0 for no status at all.
+// statusOrClass matches a status, a class such as 4xx, and 0 for no status.
 var statusOrClass = regexp.MustCompile(`^([1-5]xx|[1-5]\d\d|0)$`)
 
-// statusTest reads a status, or a digit and xx for a class of them, and returns a test of
-// a status.
+// statusTest reads a parameter that is a status or a class of statuses, and returns a
+// test of a status.
 func statusTest(q *jsonapi.Query, name string) func(status int) bool {
 	given := q.Get(name)
 	if !statusOrClass.MatchString(given) {
@@ -89,12 +89,12 @@ func statusTest(q *jsonapi.Query, name string) func(status int) bool {
 	return func(status int) bool { return strings.HasPrefix(strconv.Itoa(status), strings.TrimSuffix(given, "xx")) }
 }
 
-// bySearch takes the words that a person types into a search field: each must be
-// somewhere in what the page shows of a call. Case does not matter.
+// bySearch takes the words that a person types into a search field. The texts that the
+// page shows of a call must contain each word. Case does not matter.
 func bySearch(typed string) fakeserver.Matcher {
 	words := strings.Fields(strings.ToLower(typed))
 	return fakeserver.Where(func(c fakeserver.Call) bool {
-		// The line of the log is among it, with Why, key and trace identifier.
+		// String has Why, key and trace identifier.
 		shown := strings.ToLower(strings.Join([]string{
 			c.String(), c.URL, c.Address, c.Code, c.Reason, fmt.Sprint(c.Header, c.Sent.Header),
 			withoutEscapes(c.Body), withoutEscapes(c.Sent.Body), withoutEscapes(c.ReplyBody),
@@ -103,15 +103,16 @@ func bySearch(typed string) fakeserver.Matcher {
 	})
 }
 
-// withoutEscapes returns a body as a person reads it: its strings without the escapes of
-// JSON, and then the body itself, for its names, numbers and a body that is not JSON.
+// withoutEscapes returns a body for a search. It begins with the strings without JSON
+// escapes. The body itself follows, for its names and numbers, and for a body that is not
+// JSON.
 func withoutEscapes(body string) string {
 	var b strings.Builder
 	d := json.NewDecoder(strings.NewReader(body))
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return b.String() + body // a body that is cut or no JSON stays as it is
+			return b.String() + body // a body that is cut or not JSON stays unchanged
 		}
 		if text, is := token.(string); is {
 			b.WriteString(text + "\n")
@@ -126,11 +127,11 @@ const (
 	maxWait       = 10 * time.Minute
 )
 
-// listCalls shows the newest calls that match. With a timeout it first waits until
-// n of them have come.
+// listCalls shows the newest calls that match. With a timeout it first waits until n such
+// calls have come.
 func (s *Server) listCalls(r *request) (any, error) {
 	q := &r.query
-	// All parameters are read before one is refused: q notes the first that is wrong.
+	// All parameters are read before one is refused. q.Err has the first mistake.
 	picked, limit, n := s.matchers(q), q.Int("limit", defaultListed, 1, maxListed), q.Int("n", 1, 1, maxListed)
 	timeout, waits := q.Duration("timeout", maxWait)
 	if q.Has("n") && !waits {
@@ -139,17 +140,17 @@ func (s *Server) listCalls(r *request) (any, error) {
 	if waits {
 		return s.awaitCalls(n, timeout, picked), nil
 	}
-	if picked == nil { // the page begins so: of many kept calls only those that it shows are copied
+	if picked == nil { // the page begins without a filter: copy only the calls that it shows
 		calls := s.admin.CallsAfter(s.admin.LastSeq()-limit, limit)
 		return s.viewOfCalls(calls, s.fake.CallCount()), nil
 	}
-	// The newest calls that match, and how many match in all.
+	// The answer has the newest calls that match, and the number of all calls that match.
 	calls := s.fake.Calls(picked...)
 	return s.viewOfCalls(calls[max(0, len(calls)-limit):], len(calls)), nil
 }
 
-// viewOfCalls returns a list of calls, with how many there are and how many were dropped.
-// It never has null for a list: clients go through it without asking first.
+// viewOfCalls returns a list of calls, with the number of all calls and of dropped calls.
+// The list is never null, so that clients can iterate over it without a check.
 func (s *Server) viewOfCalls(calls []fakeserver.Call, total int) map[string]any {
 	return map[string]any{
 		"calls": calls, "total": total, "dropped": s.admin.DroppedCalls(),
@@ -157,15 +158,15 @@ func (s *Server) viewOfCalls(calls []fakeserver.Call, total int) map[string]any 
 	}
 }
 
-// awaitCalls waits without the server's lock, as every Stream does: what it waits for may
-// need the control interface first. It ends with the program too.
+// awaitCalls waits without the server's lock, like every Stream, because the calls may
+// need the control interface first. It also ends when the program ends.
 func (s *Server) awaitCalls(n int, timeout time.Duration, picked []fakeserver.Matcher) jsonapi.Stream {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)
 		defer cancel()
 		defer context.AfterFunc(s.ended, cancel)()
-		// The client of this interface may leave, the time may pass, and the program
-		// may end.
+		// The wait ends early if the client of this interface leaves, the timeout passes or the
+		// program ends.
 		calls, err := s.fake.AwaitCalls(ctx, n, picked...)
 		if err != nil {
 			jsonapi.Write(w, http.StatusGatewayTimeout, map[string]any{
@@ -177,8 +178,8 @@ func (s *Server) awaitCalls(n int, timeout time.Duration, picked []fakeserver.Ma
 	}
 }
 
-// forgetCalls lets tests share one program: each begins with an empty list, and keeps the
-// agents of those before.
+// forgetCalls empties the list of calls, so that tests can share one program. Agents of
+// earlier tests stay.
 func (s *Server) forgetCalls(*request) (any, error) {
 	s.admin.ForgetCalls()
 	return nil, nil
@@ -187,16 +188,17 @@ func (s *Server) forgetCalls(*request) (any, error) {
 // writeCalls writes all kept calls, each in a line, for a file.
 func (s *Server) writeCalls(w io.Writer) error { return s.fake.WriteCalls(w) }
 
-// makeCall makes a call of the service, which sees it as any other: it counts against
-// limits, and is recorded. It is how the page sends messages, and how a tester repeats
-// a call by hand.
+// makeCall makes a call of the service. The call is like any other: it counts against
+// limits, and is recorded. The page sends messages with it, and a tester can repeat a
+// call by hand.
 func (s *Server) makeCall(r *request, c struct {
 	Method, Path string
 	Key          jsonapi.NonEmpty // a label; left out: a call without a key
 	Address      jsonapi.NonEmpty // left out: the address of the caller
 	Body         string
 }) (any, error) {
-	// Only paths of the service: the control interface does not call itself.
+	// Only paths of the service are allowed, so that the control interface does not call
+	// itself.
 	if c.Method == "" || !strings.HasPrefix(c.Path, "/v1/") {
 		return nil, errors.New("body: needs method and a path that begins with /v1/")
 	}
@@ -204,8 +206,8 @@ func (s *Server) makeCall(r *request, c struct {
 	if err != nil {
 		return nil, errors.New("path: no call can be made with this method and path")
 	}
-	req.Host = r.Host // the program's own address, so that the record names one that can be called
-	// As an application would send it, but for the name of the program.
+	req.Host = r.Host // the program's own address, so that the record has a URL that can be called
+	// The header is an application's, except for the name of the program.
 	req.Header = http.Header{"Content-Type": {"application/json"}, "User-Agent": {"agentmessaging-fake page"}}
 	if c.Key != "" {
 		_, key, known := s.admin.KeyLabeled(string(c.Key))
@@ -222,7 +224,8 @@ func (s *Server) makeCall(r *request, c struct {
 	return s.send(req, s.fake.Direct(from)), nil
 }
 
-// fromIP reads an address, where package fakeserver would name its own function.
+// fromIP reads an address. It makes its own error, since the panic of package fakeserver
+// would name a Go function.
 func fromIP(address string) (fakeserver.FromIP, error) {
 	if _, err := netip.ParseAddr(address); err != nil {
 		return "", errors.New("address: must be an IP address such as 203.0.113.7")
@@ -230,11 +233,11 @@ func fromIP(address string) (fakeserver.FromIP, error) {
 	return fakeserver.FromIP(address), nil
 }
 
-// send makes a call of the service, without the lock, and answers what came back:
-// its body as JSON, or as a string where it is none.
+// send makes a call of the service, without the lock, and answers with the result: the
+// body as JSON, or as a string if it is not JSON.
 func (s *Server) send(req *http.Request, wire http.RoundTripper) jsonapi.Stream {
 	return func(w http.ResponseWriter, r *http.Request) {
-		// A reset ends this call as it ends those of applications.
+		// A reset ends this call like the calls of applications.
 		ctx, end := s.untilReset(r.Context())
 		defer end()
 		status, raw, err := roundTrip(wire, req.WithContext(ctx))
@@ -242,7 +245,7 @@ func (s *Server) send(req *http.Request, wire http.RoundTripper) jsonapi.Stream 
 			jsonapi.Refuse(http.StatusBadGateway, "no_answer", "the call was made, and its answer did not arrive whole: "+err.Error()).ServeHTTP(w, r)
 			return
 		}
-		// JSON stays JSON in the answer, so that a program need not decode twice.
+		// JSON stays JSON in the answer, so that a program need not decode it twice.
 		var body any = string(raw)
 		if json.Valid(raw) {
 			body = json.RawMessage(bytes.TrimSpace(raw))
@@ -251,8 +254,8 @@ func (s *Server) send(req *http.Request, wire http.RoundTripper) jsonapi.Stream 
 	}
 }
 
-// roundTrip reads the whole answer. Its error leaves out the address: the connection is in
-// memory.
+// roundTrip reads the whole answer. Its error leaves out the address, because the
+// connection is in memory.
 func roundTrip(wire http.RoundTripper, req *http.Request) (status int, body []byte, err error) {
 	resp, err := wire.RoundTrip(req)
 	if err == nil {

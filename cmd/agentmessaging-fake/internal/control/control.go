@@ -1,19 +1,19 @@
-// Package control is the fake's control interface: what package fakeserver can do, as
-// JSON over HTTP. openapi.yaml describes it.
+// Package control is the fake's control interface: the functions of package fakeserver,
+// as JSON over HTTP. openapi.yaml describes it.
 //
-// control.go lists the routes and takes a request through: ServeHTTP asks the guard,
-// handle reads the request whole, takes the server's lock, looks up what the path names
-// and calls the handler of the route, and package jsonapi writes what the handler
-// returned. server.go has the state that the handlers share, state.go and calls.go
-// their handlers for accounts and for recorded calls, and stream.go the stream of
+// control.go lists the routes and handles a request: ServeHTTP asks the guard. handle
+// reads the whole request, takes the server's lock, looks up the key and the agent of the
+// path, and calls the handler of the route. Package jsonapi writes the result of the
+// handler. server.go has the state that the handlers share, state.go the handlers for
+// accounts, calls.go the handlers for recorded calls, and stream.go the stream of
 // changes.
 //
-// A handler checks what only it knows, acts, and returns the answer. Package fakeserver
-// makes the other checks, so each bound is stated once; it panics for a wrong argument,
-// and rules.PanicAsError makes a 400 of that. A handler runs under the server's lock, so
-// that what it checked still holds when it acts. The lock is never held while something
-// is read, written or waited for: an answer that takes its time is a jsonapi.Stream,
-// which runs after it.
+// A handler makes the checks that only it can make, acts, and returns the answer. Package
+// fakeserver makes the other checks, so that each bound is stated only once. It panics
+// for a wrong argument, and rules.PanicAsError turns the panic into a 400. A handler runs
+// under the server's lock, so that its checks still hold when it acts. The lock is never
+// held during a read, a write or a wait. A slow answer is a jsonapi.Stream, which runs
+// after the lock is released.
 package control
 
 import (
@@ -53,43 +53,42 @@ func New(o Options) (*Server, error) {
 	return s, s.applyOptions()
 }
 
-// route answers the requests of one method and path. A request for an unknown
-// key or agent, or with an unknown parameter, never reaches its handler.
+// route answers the requests of one method and path. A request for an unknown key or
+// agent, or with an unknown parameter, does not reach the handler.
 type route struct {
 	// status is the status of a success: 200, 201 for something new, 204 for no body.
 	status int
-	// query has the names of the query parameters that the route takes, with a space
-	// between.
+	// query has the names of the query parameters that the route takes, separated by spaces.
 	query string
-	// changes are the kinds of state that a success changes, as feed.wake names them.
-	// The page loads those again.
+	// changes are the kinds of state that a success changes, as feed.wake names them. The
+	// page loads these kinds again.
 	changes string
-	// maxBody is the size of the largest body, in bytes. 0 means that the route takes
-	// none, and refuses one: its sender believes that it has an effect. {} and blanks
-	// are accepted, since some clients always send them.
+	// maxBody is the size of the largest body, in bytes. 0 means that the route takes no
+	// body. It then refuses a body, because the sender believes that the body has an effect.
+	// {} and blanks are accepted, since some clients always send them.
 	maxBody int64
 	handle  handler
 }
 
 // The values of route.maxBody. A state holds up to 1,000 exchanges of 4 KB for each
-// agent, so it soon is larger than what else has a body.
+// agent, so it soon is larger than any other body.
 const (
 	noBody    = 0
 	smallBody = spec.MaxBody
 	largeBody = 1 << 30
 )
 
-// root begins the path of every route. filter names the parameters that pick calls,
-// which matchers reads.
+// root is the beginning of every route's path. filter lists the parameters that pick
+// calls, which matchers reads.
 const (
 	root   = "/_fake/v1"
 	filter = "endpoint status decided key agent_id text text_containing search after before"
 )
 
 // routes are the whole interface: method and path, below root, with status, query,
-// changes, maxBody and handle. The module tools/openapi holds the answers of all tests to
-// openapi.yaml. POST agents makes what the service would have made before the test,
-// without a call; POST calls makes a call.
+// changes, maxBody and handle. The module tools/openapi checks the answers of all tests
+// against openapi.yaml. POST agents adds an agent without a call, as if the service had
+// created it before the test. POST calls makes a call.
 var routes = map[string]route{
 	// The program and its fake as a whole.
 	"GET /openapi.yaml": {200, "", "", noBody, download("application/yaml", (*Server).writeDocument)},
@@ -100,7 +99,7 @@ var routes = map[string]route{
 	"GET /clock":        {200, "", "", noBody, (*Server).clock},
 	"POST /clock":       {200, "", "clock", smallBody, withBody((*Server).advance)},
 	"GET /decisions":    {200, "", "", noBody, (*Server).decisions},
-	// Accounts, by the labels of their keys: no path holds the text of one.
+	// Accounts, by the labels of their keys, so that no path holds the text of a key.
 	"GET /keys":         {200, "", "", noBody, (*Server).listKeys},
 	"POST /keys":        {201, "", "keys", smallBody, withBody((*Server).issueKey)},
 	"GET /keys/{key}":   {200, "address", "", noBody, (*Server).getKey},
@@ -120,7 +119,7 @@ var routes = map[string]route{
 	"DELETE /calls":     {204, "", "calls", noBody, (*Server).forgetCalls},
 	"GET /calls/stream": {200, "", "", noBody, (*Server).stream},
 	"GET /calls.jsonl":  {200, "", "", noBody, download("application/jsonl", (*Server).writeCalls)},
-	// Rules, each kind under its name.
+	// Rules: one path for each kind.
 	"GET /replies":         {200, "", "", noBody, listRules("replies", rules.Replies)},
 	"POST /replies":        {201, "", "replies", smallBody, addRule[rules.Script]()},
 	"DELETE /replies":      {204, "", "replies", noBody, removeRules(rules.Replies)},
@@ -133,7 +132,7 @@ var routes = map[string]route{
 	"GET /verify":          {200, "", "", noBody, (*Server).verify},
 }
 
-// newMux returns a router of net/http, which picks the row and reads the names in the
+// newMux returns a router of net/http, which picks the route and reads the names in the
 // path.
 func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
@@ -147,11 +146,11 @@ func (s *Server) newMux() *http.ServeMux {
 	return mux
 }
 
-// noRoute answers paths and methods that no route has, in JSON as every other answer.
+// noRoute answers paths and methods that no route has, in JSON like every other answer.
 var noRoute = jsonapi.NotFound("no route has this method and path; " + root + "/openapi.yaml describes those that exist")
 
-// ServeHTTP answers a call of the control interface. The guard comes first, so that
-// whoever may not call learns nothing of what exists.
+// ServeHTTP answers a call of the control interface. The guard comes first, so that a
+// caller without permission does not learn what exists.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -159,8 +158,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		jsonapi.Answer(w, r, 0, nil, err)
 		return
 	}
-	// The mux itself would redirect other forms of a path, and refuse without JSON. A
-	// client that is redirected would repeat a POST as a GET.
+	// The mux would redirect other forms of a path, and would refuse a path without JSON. A
+	// redirected client would repeat a POST as a GET.
 	if _, pattern := s.mux.Handler(r); pattern == "" || path.Clean(r.URL.Path) != r.URL.Path {
 		noRoute.ServeHTTP(w, r)
 		return
@@ -168,12 +167,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// handle reads a request, acts under the server's lock, and wakes the streams with what
-// has changed. A handler that fails, or a parameter that it found wrong, changes
-// nothing that a stream must hear of. The feed is woken before the lock is released, so
+// handle reads a request, acts under the server's lock, and wakes the streams with the
+// kinds of state that have changed. If the handler fails, or finds a wrong parameter,
+// there is no change to report. handle wakes the feed before it releases the lock, so
 // that changes arrive in the order in which they were made.
 func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out any, err error) {
-	// All is read before the lock is taken: a slow client holds up nobody.
+	// The whole request is read before the lock is taken, so that a slow client delays
+	// nobody.
 	query, body, err := jsonapi.Read(w, r, row.query, cmp.Or(row.maxBody, smallBody))
 	if err == nil && row.maxBody == noBody && len(bytes.TrimSpace(body)) > 0 {
 		_, err = jsonapi.Decode[struct{}](body)
@@ -188,7 +188,7 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 			s.feed.wake(strings.Fields(row.changes)...)
 		}
 	}()
-	// Deferred last and so run first: a panic has become an error before the streams
+	// This is deferred last and so runs first: a panic becomes an error before the streams
 	// are woken.
 	defer rules.PanicAsError(&err)
 	req, err := s.resolvePath(r)
@@ -203,7 +203,7 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 }
 
 // resolvePath looks up the key and the agent that the path names, so that each handler
-// has them in hand, and an unknown one is a 404 everywhere.
+// gets them, and an unknown key or agent is a 404 everywhere.
 func (s *Server) resolvePath(r *http.Request) (*request, error) {
 	found := &request{Request: r}
 	if label := r.PathValue("key"); label != "" {
@@ -222,8 +222,8 @@ func (s *Server) resolvePath(r *http.Request) (*request, error) {
 	return found, nil
 }
 
-// download answers with what write writes, after the lock is released: a slow client
-// holds up nobody.
+// download answers with the output of write. write runs after the lock is released, so
+// that a slow client delays nobody.
 func download(contentType string, write func(*Server, io.Writer) error) handler {
 	return func(s *Server, _ *request) (any, error) {
 		return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {

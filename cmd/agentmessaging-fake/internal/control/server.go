@@ -3,7 +3,7 @@ package control
 import (
 	"bytes"
 	"context"
-	_ "embed" // for the document
+	_ "embed" // for openapi.yaml
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +24,7 @@ import (
 //go:embed openapi.yaml
 var openAPI []byte
 
-// Options say how a Server works. The program makes them of its flags.
+// Options say how a Server works. The program makes them from its flags.
 type Options struct {
 	// Version is the version of the program, for GET info.
 	Version string
@@ -36,46 +36,49 @@ type Options struct {
 	// KeyChosen is set if a user chose the text of the first key. It may be a secret, so
 	// GET info then leaves it out.
 	KeyChosen bool
-	// Fake is the fake to control. It is made WithMessageTexts, since the page shows them.
+	// Fake is the fake to control. It must have WithMessageTexts, since the page shows
+	// texts.
 	Fake *fakeserver.Server
 	// Latency delays every call, until a user removes the fault; 0 means none.
 	Latency time.Duration
-	// Replies are scripted replies to begin with, as JSON: one body of POST replies, or a
+	// Replies are the scripted replies at the start, as JSON: one body of POST replies, or a
 	// list of them; nil means none.
 	Replies []byte
 	// Log gets each call, before its client has the answer; nil means no log.
 	Log func(fakeserver.Call)
 }
 
-// Server is the control interface of one fake. The fake has its own lock; mu is for
-// what a handler does in several steps.
+// Server is the control interface of one fake. The fake has its own lock. mu guards a
+// handler's action that takes several steps.
 type Server struct {
 	options Options
-	// replies are those of Options.Replies, read once, and made again after each reset.
+	// replies are the scripts of Options.Replies. They are read once, and made again after
+	// each reset.
 	replies []rules.Script
 	mux     *http.ServeMux
-	// started tells clients whether the program is still the same: GET info has it.
+	// started is the start of the program. GET info has it, so that clients notice a
+	// restart.
 	started time.Time
-	// fake and admin are two ways to the same fake: what a test may ask of it, and what
-	// only this program may.
+	// fake and admin are the same fake: fake has the methods for tests, and admin the
+	// methods for this program only.
 	fake  *fakeserver.Server
 	admin fakeadmin.Admin[fakeserver.Call]
 	feed  feed
-	// ended is over once End has called end. Streams and waits then return.
+	// ended is done once End has called end. Streams and waits then return.
 	ended context.Context
 	end   context.CancelFunc
-	// calls is the context of the calls that are under way; a reset ends it and sets
-	// another.
+	// calls is the context of the calls that are under way. A reset ends it and stores a new
+	// one.
 	calls atomic.Pointer[callsUntilReset]
-	// state is what StartFrom has read, for the resets to come.
+	// state is the file that StartFrom has read, for later resets.
 	state []byte
 
-	mu    sync.Mutex // held by every handler; guards what follows
+	mu    sync.Mutex // held by every handler; guards the fields below
 	rules *rules.Set
 }
 
-// request is a request that was read whole, with what its path names. A field is empty
-// where the path has no such name.
+// request is a request that was read whole, with the key and the agent that its path
+// names. A field is empty if the path does not name it.
 type request struct {
 	*http.Request
 	query jsonapi.Query
@@ -102,16 +105,17 @@ func withBody[T any](act func(*Server, *request, T) (any, error)) handler {
 	}
 }
 
-// noSuchKey refuses a label, in a path or a body. The text of a key names no key here,
-// since addresses get into logs.
+// noSuchKey is the reason to refuse a label, in a path or a body. Keys are named by their
+// labels and not by their texts, since logs show URLs.
 const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
 
-// readReplies reads the file of --replies: a list of rules, or one. nil stays nil.
+// readReplies reads the file of --replies: a list of rules, or a single rule. nil stays
+// nil.
 func readReplies(raw []byte) ([]rules.Script, error) {
 	switch {
 	case raw == nil:
 		return nil, nil
-	// A list has its index in each error, and one rule alone needs no list around it.
+	// Errors about a list have the index of the rule. A single rule needs no list around it.
 	case bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")):
 		return jsonapi.Decode[[]rules.Script](raw)
 	}
@@ -119,9 +123,8 @@ func readReplies(raw []byte) ([]rules.Script, error) {
 	return []rules.Script{one}, err
 }
 
-// applyOptions makes the rules that the options ask for and reads the state of
-// StartFrom, at the start and again after a reset. So a test that resets finds the fake
-// as its flags made it.
+// applyOptions makes the rules of the options and reads the state of StartFrom, at the
+// start and again after a reset. So after a reset, the fake is as the flags made it.
 func (s *Server) applyOptions() error {
 	s.rules = rules.NewSet(s.fake)
 	for i, r := range s.replies {
@@ -129,7 +132,7 @@ func (s *Server) applyOptions() error {
 			return fmt.Errorf("replies: [%d].%w", i, err)
 		}
 	}
-	// A state has no rules, so the order does not matter.
+	// A state contains no rules, so the order does not matter.
 	if s.state != nil {
 		if err := errors.Unwrap(s.fake.ReadState(bytes.NewReader(s.state))); err != nil { // without the method's name
 			return err
@@ -151,8 +154,8 @@ func (s *Server) addLatency() error {
 	return err
 }
 
-// StartFrom brings the fake to a state that WriteState wrote, now and after each reset.
-// It must be called before the server serves.
+// StartFrom sets the fake to a state that WriteState wrote, now and after each reset. It
+// must be called before the server serves.
 func (s *Server) StartFrom(file io.Reader) (err error) {
 	if s.state, err = io.ReadAll(file); err == nil {
 		_, err = s.reset(nil)
@@ -160,29 +163,30 @@ func (s *Server) StartFrom(file io.Reader) (err error) {
 	return err
 }
 
-// callsUntilReset is the context of the calls of the service that begin before the next
-// reset, which ends them. It is read without the server's lock, since calls of the
-// service must not wait for a handler.
+// callsUntilReset is the context of the service's calls until the next reset, which ends
+// it. It is read without the server's lock, since calls of the service must not wait for
+// a handler.
 type callsUntilReset struct {
 	context.Context
 	end context.CancelFunc
 }
 
-// newCallsUntilReset begins another time between two resets.
+// newCallsUntilReset returns the context for the calls after a reset.
 func newCallsUntilReset() *callsUntilReset {
 	ctx, end := context.WithCancel(context.Background())
 	return &callsUntilReset{ctx, end}
 }
 
-// reset answers POST reset. It first ends the calls under way: one that hangs would keep a
-// connection that the next test needs.
+// reset answers POST reset. It first ends the calls under way, because a call that hangs
+// would keep a connection that the next test needs.
 func (s *Server) reset(*request) (any, error) {
 	s.calls.Swap(newCallsUntilReset()).end()
 	s.admin.Restart()
 	return nil, s.applyOptions()
 }
 
-// Service returns the service itself: the fake, whose calls a reset ends.
+// Service returns a handler for the service itself: the fake, with calls that a reset
+// ends.
 func (s *Server) Service() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, end := s.untilReset(r.Context())
@@ -192,28 +196,29 @@ func (s *Server) Service() http.Handler {
 }
 
 // untilReset returns a context for a call of the service, which the next reset ends. The
-// caller must call end when the call is over: it wakes the streams, which read the call
-// from the fake. A call that hangs wakes nobody, but they look twice a second.
+// caller must call end when the call is over. end wakes the streams, which read the call
+// from the fake. A call that hangs does not wake them, but the streams check twice a
+// second.
 func (s *Server) untilReset(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.calls.Load(), cancel)
 	return ctx, func() { stop(); cancel(); s.feed.wake() }
 }
 
-// End ends streams and waits, so that a server which drains is not kept.
+// End ends streams and waits, so that they do not delay a server that drains.
 func (s *Server) End() { s.end() }
 
-// writeState writes the state to a file, as putState takes it.
+// writeState writes the state in the form that putState takes.
 func (s *Server) writeState(w io.Writer) error { return s.fake.WriteState(w) }
 
-// putState is all or nothing: a state that is damaged or another program's changes
+// putState replaces the state. A damaged file, or a file of another program, changes
 // nothing. Rules and recorded calls stay.
 func (s *Server) putState(r *request) (any, error) {
 	return nil, errors.Unwrap(s.fake.ReadState(bytes.NewReader(r.body))) // without the method's name
 }
 
-// info shows the text of the first key where everybody knows it. A key that --key chose
-// may be one that is in use elsewhere.
+// info answers GET info. It shows the text of the first key only if it is the default
+// text, which everybody knows. A key from --key may be in use elsewhere.
 func (s *Server) info(*request) (any, error) {
 	info := map[string]any{
 		"version": s.options.Version, "base_url": s.options.BaseURL, "started_at": s.started, "remote": s.options.Guard.AnyHost,
@@ -225,14 +230,14 @@ func (s *Server) info(*request) (any, error) {
 	return info, nil
 }
 
-// writeDocument writes openapi.yaml, as it was built in.
+// writeDocument writes the embedded openapi.yaml.
 func (s *Server) writeDocument(w io.Writer) error {
 	_, err := w.Write(openAPI)
 	return err
 }
 
-// decisions shows what the interface leaves open. observed tells an answer that a service
-// gave from one that the fake made up.
+// decisions shows the questions that the interface leaves open, with the fake's answers.
+// observed says whether an answer comes from a real service or from the fake.
 func (s *Server) decisions(*request) (any, error) {
 	views := []map[string]any{}
 	for _, d := range s.fake.Decisions() {
@@ -243,14 +248,13 @@ func (s *Server) decisions(*request) (any, error) {
 	return map[string]any{"decisions": views}, nil
 }
 
-// clock answers GET clock and POST clock: the fake's time, and by how much it was moved.
+// clock answers GET clock and POST clock with the fake's time, and how far it was moved.
 func (s *Server) clock(*request) (any, error) {
 	return map[string]any{"now": s.fake.Now(), "advanced": s.admin.Advanced().String()}, nil
 }
 
-// advance moves the clock by a duration, or until a time. A time that has passed
-// leaves the clock as it is, so that a client which waits in the fake's time need
-// not ask first.
+// advance moves the clock by a duration, or until a time. A time in the past leaves the
+// clock unchanged, so that a client that waits in the fake's time need not ask first.
 func (s *Server) advance(_ *request, body struct {
 	Duration *jsonapi.Duration
 	Until    *time.Time
@@ -261,7 +265,7 @@ func (s *Server) advance(_ *request, body struct {
 	member, d := "duration", time.Duration(0)
 	if body.Duration != nil {
 		d = body.Duration.Duration
-	} else { // a time in the past is accepted: see above
+	} else {
 		member, d = "until", max(0, body.Until.Sub(s.fake.Now()))
 	}
 	if d > jsonapi.MaxDuration-s.admin.Advanced() {
@@ -284,8 +288,9 @@ func addRule[R rules.Rule]() handler {
 	return withBody(func(s *Server, _ *request, r R) (any, error) { return s.rules.Add(r) })
 }
 
-// removeRules removes one rule, or without an id all of its kind. No rule at all is then
-// no mistake: a test that cleans up need not know whether it made any.
+// removeRules removes one rule, or without an id all rules of the kind. Without an id it
+// succeeds even if there is no rule, because a test that cleans up need not know whether
+// it made any.
 func removeRules(kind rules.Kind) handler {
 	return func(s *Server, r *request) (any, error) {
 		id := r.PathValue("id")
@@ -303,8 +308,8 @@ func (s *Server) verify(*request) (any, error) {
 	return map[string]any{"met": len(unmet) == 0, "unmet": unmet}, nil
 }
 
-// fittingFaults lists the faults by name that can happen to an endpoint, for a test in
-// any language that wants to try them all.
+// fittingFaults lists the named faults that can hit calls of an endpoint, so that a test
+// in any language can try them all.
 func (s *Server) fittingFaults(r *request) (any, error) {
 	fitting, err := rules.Fitting(r.query.Get("endpoint"))
 	return map[string]any{"faults": fitting}, err

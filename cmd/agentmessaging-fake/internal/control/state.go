@@ -11,8 +11,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// keyView is a key as the interface shows it, without its text. default marks the one
-// that a reset leaves.
+// keyView is a key as the interface shows it, without its text. default marks the key
+// that a reset keeps.
 type keyView struct {
 	fakeadmin.Key
 	Default bool `json:"default"`
@@ -30,8 +30,8 @@ func (s *Server) listKeys(*request) (any, error) {
 	return map[string]any{"keys": views}, nil
 }
 
-// issueKey is the one answer with the text of a key. dashboard is true if it is left
-// out.
+// issueKey makes a key. Only its answer shows the key's text. dashboard is true if it is
+// left out.
 func (s *Server) issueKey(_ *request, body struct {
 	Plan      fakeserver.Plan
 	Dashboard *bool
@@ -65,15 +65,15 @@ func (s *Server) changeKey(r *request, body struct {
 	return viewOfKey(r.key), nil
 }
 
-// limitView is a limit at this moment. Max and Left are null where there is none.
-// OpensAt is null while the limit lets calls through.
+// limitView is a limit at this moment. Max and Left are null if the limit is off. OpensAt
+// is null while the limit lets calls through.
 type limitView struct {
-	// LimitKey is the limit's name in package fakeserver, whatever limit_key a decision
-	// gives it in a 429.
+	// LimitKey is the limit's name in package fakeserver. A 429 may have another limit_key,
+	// by a decision.
 	LimitKey fakeserver.Limit `json:"limit_key"`
 	Max      *int             `json:"max"`
 	// Used is how many calls count now, Left how many may still be made. Left is 0 for a
-	// limit that was exhausted on purpose, whatever was used.
+	// limit that POST exhaust closed, whatever Used is.
 	Used int  `json:"used"`
 	Left *int `json:"left"`
 	// Window is the length of the window as Go writes it, such as 1m0s.
@@ -82,9 +82,9 @@ type limitView struct {
 	OpensAt *time.Time `json:"opens_at"`
 }
 
-// getKey shows a key with its limits and its provider key's configuration. The
-// limits per address are those of the address that is asked for, or else of the
-// key's last call.
+// getKey shows a key with its limits and its provider key's configuration. The limits per
+// address are for the address in the query, or else for the address of the key's last
+// call.
 func (s *Server) getKey(r *request) (any, error) {
 	address := cmp.Or(r.query.Get("address"), r.key.Address, "127.0.0.1")
 	limits := []limitView{}
@@ -92,7 +92,7 @@ func (s *Server) getKey(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The limits come in the order of spec.Limits, which has their windows.
+	// The limits are in the order of spec.Limits, which has their windows.
 	for i, l := range s.fake.Limits(r.keyText, from) {
 		limits = append(limits, viewOfLimit(l, spec.Limits[i].Window))
 	}
@@ -108,14 +108,15 @@ func (s *Server) getKey(r *request) (any, error) {
 	}{viewOfKey(r.key), address, limits, byok}, nil
 }
 
-// NoLimit is the maximum of a limit that is off. It is far beyond what a program can
-// call, and still an int on every machine.
+// NoLimit is the maximum of a limit that is off. No program can make so many calls, and
+// the number fits an int on every machine.
 const NoLimit = math.MaxInt32
 
-// viewOfLimit has 0 left for a limit that was exhausted on purpose, whatever was used.
+// viewOfLimit returns a limit as the interface shows it. While the limit is closed, Left
+// is 0, whatever Used is.
 func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
 	v := limitView{LimitKey: l.Key, Used: l.Used, Window: window.String()}
-	// More may be used than the present plan allows, after a change of plan.
+	// After a change of plan, Used may be more than the present plan allows.
 	left := max(0, l.Max-l.Used)
 	if !l.Opens.IsZero() {
 		v.OpensAt, left = &l.Opens, 0
@@ -129,15 +130,15 @@ func viewOfLimit(l fakeserver.LimitState, window time.Duration) limitView {
 	return v
 }
 
-// exhaust closes one limit of a key for a window: a client meets its 429 at the next
-// call.
+// exhaust closes one limit of a key for a window. The client's next call then gets the
+// 429.
 func (s *Server) exhaust(r *request) (any, error) {
 	s.fake.Exhaust(r.keyText, fakeserver.Limit(r.PathValue("limit_key")))
 	return nil, nil
 }
 
-// setBYOKStore says whether the service can store provider keys: while it cannot, calls
-// that need it are answered 503.
+// setBYOKStore switches the store of provider keys on or off. While it is off, calls that
+// need it are answered 503.
 func (s *Server) setBYOKStore(_ *request, body struct {
 	Available *bool `json:"available"`
 }) (any, error) {
@@ -155,13 +156,13 @@ type agentView struct {
 	Exchanges int `json:"exchanges"`
 }
 
-// viewOfAgent asks the fake for the number of exchanges.
+// viewOfAgent adds the number of exchanges to an agent.
 func (s *Server) viewOfAgent(a fakeserver.Agent) agentView {
 	return agentView{a, s.admin.ExchangeCount(a.ID)}
 }
 
-// listAgents shows the newest agents in the order of creation, as many as limit says,
-// and how many there are.
+// listAgents shows the newest agents, up to limit, in the order of creation, and the
+// number of all agents.
 func (s *Server) listAgents(r *request) (any, error) {
 	limit, all := r.query.Int("limit", math.MaxInt32, 1, math.MaxInt32), s.fake.Agents()
 	views := []agentView{}
@@ -182,10 +183,10 @@ func (s *Server) removeAgent(r *request) (any, error) {
 	return nil, nil
 }
 
-// addAgent takes an agent as the others are shown; its key is a label. It spends no
-// limit, and no call is recorded.
+// addAgent adds an agent. The body has the form in which agents are shown, with the label
+// of a key. It spends no limit, and no call is recorded.
 func (s *Server) addAgent(_ *request, a fakeserver.Agent) (any, error) {
-	// A body names a key by its label, as each answer does.
+	// A body names a key by its label, like each answer.
 	_, key, found := s.admin.KeyLabeled(a.Key)
 	if !found {
 		return nil, errors.New("key: " + noSuchKey)
@@ -193,7 +194,8 @@ func (s *Server) addAgent(_ *request, a fakeserver.Agent) (any, error) {
 	return s.viewOfAgent(s.fake.AddAgent(key, a)), nil
 }
 
-// setSMS does what the service does in its own time, such as the end of a review.
+// setSMS changes an SMS channel as the service would do some time later, for example
+// after a review.
 func (s *Server) setSMS(r *request, body struct {
 	Status      string
 	PhoneNumber string `json:"phone_number"`
@@ -209,8 +211,8 @@ func (s *Server) conversation(r *request) (any, error) {
 	return map[string]any{"exchanges": all[max(0, len(all)-limit):], "total": len(all)}, nil
 }
 
-// addExchanges answers the whole conversation. A body without exchanges is refused: its
-// sender believes that it has added some.
+// addExchanges adds exchanges and answers with the whole conversation. It refuses a body
+// without exchanges, because its sender believes that it has added some.
 func (s *Server) addExchanges(r *request, body struct{ Exchanges []fakeserver.Exchange }) (any, error) {
 	if len(body.Exchanges) == 0 {
 		return nil, errors.New("exchanges: give at least one")

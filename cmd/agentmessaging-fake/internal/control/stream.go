@@ -14,21 +14,21 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// feed wakes the streams when there is a new call, and when a kind of state has
-// changed. It keeps nothing for a stream: each reads calls from the fake and compares
-// counts, at its own speed, so a slow reader costs no memory and never slows a call.
+// feed wakes the streams when there is a new call, and when a kind of state has changed.
+// It stores nothing for a stream. Each stream reads calls from the fake and compares
+// counts at its own speed, so a slow reader costs no memory and never slows a call.
 type feed struct {
 	mu sync.Mutex // guards what follows
-	// changes counts the changes of each kind. It never goes back, so a stream compares,
-	// and misses nothing.
+	// changes counts the changes of each kind. A count never decreases, so a stream that
+	// compares counts misses no change.
 	changes map[string]int
-	// news is closed at the next change or call, and replaced. Any number of streams can
-	// wait for it.
+	// news is closed at the next change or call, and replaced by a new channel. Any number
+	// of streams can wait for it.
 	news chan struct{}
 }
 
-// wake wakes the streams: for a new call, or with the kinds of state that have
-// changed. These are agents, byok, calls, clock, faults, keys, limits, replies and reset.
+// wake wakes the streams, for a new call or with the kinds of state that have changed.
+// The kinds are agents, byok, calls, clock, faults, keys, limits, replies and reset.
 func (f *feed) wake(changed ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -39,36 +39,36 @@ func (f *feed) wake(changed ...string) {
 	f.news = make(chan struct{})
 }
 
-// current returns the counts, and a channel that is closed when they are old.
+// current returns the counts, and a channel that is closed when they are out of date.
 func (f *feed) current() (changes map[string]int, news <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.changes), f.news
 }
 
-// heartbeat is how often a quiet stream sends something: the page takes a longer
-// silence for a dead connection. recheck is how long a call may be under way before the
-// page shows it. writeLimit is for one event.
+// heartbeat is how often a quiet stream sends something. After a longer silence, the page
+// assumes that the connection is dead. recheck is how long a call may be under way before
+// the page shows it. writeLimit bounds the write of one event.
 const (
 	heartbeat  = 3 * time.Second
 	recheck    = 500 * time.Millisecond // how often the calls under way are compared
-	writeLimit = 30 * time.Second       // a reader that takes nothing for so long is gone; it can connect again
+	writeLimit = 30 * time.Second       // a reader that takes nothing for this time counts as gone; it can connect again
 )
 
-// stream answers with what happens from now on, as server-sent events: call for each
-// call, state with the kind of state that has changed, under_way with the calls that
-// have no answer yet, and gap where calls were dropped before they could be sent.
+// stream answers with the events from now on, as server-sent events: call for each call,
+// state with the kind of state that has changed, under_way with the calls that have no
+// answer yet, and gap if calls were dropped before they could be sent.
 func (s *Server) stream(*request) (any, error) {
 	return jsonapi.Stream(func(w http.ResponseWriter, r *http.Request) {
-		seen, _ := s.feed.current() // so that nothing is missed from the first byte of the answer on
+		seen, _ := s.feed.current() // read first, so that no change after the first byte of the answer is missed
 		w.Header().Set("Content-Type", "text/event-stream")
 		es := &eventStream{Server: s, w: w, control: http.NewResponseController(w), seq: s.admin.LastSeq(), seen: seen}
 		es.follow(r.Context())
 	}), nil
 }
 
-// eventStream is the answer to one reader, and what it has sent so far. Only the goroutine
-// of the request uses it. An error of a write shows at the next flush.
+// eventStream is the answer to one reader, with the state of the events sent so far. Only
+// the goroutine of the request uses it. An error of a write shows at the next flush.
 type eventStream struct {
 	*Server
 	w       io.Writer
@@ -80,14 +80,14 @@ type eventStream struct {
 	// underWay are the trace identifiers of the calls that were under way at the last
 	// check.
 	underWay []string
-	// sending are the calls whose answer was not out when they were sent.
+	// sending are the calls that were sent as events before their answer had ended.
 	sending []int
 }
 
-// follow sends until the client or the program goes. In each round it reads the counts
-// of changes before the calls: a change that comes in between wakes it again.
+// follow sends events until the client leaves or the program ends. In each round it reads
+// the counts of changes before the calls, so that a change in between wakes it again.
 func (es *eventStream) follow(ctx context.Context) {
-	// Three things end a pause: news, the next look at the calls under way, and the
+	// Three things end a pause: news, the next check of the calls under way, and the
 	// heartbeat.
 	beat, check := time.NewTicker(heartbeat), time.NewTicker(recheck)
 	defer beat.Stop()
@@ -121,8 +121,8 @@ func (es *eventStream) sendChanges(changes map[string]int) {
 	es.seen = changes
 }
 
-// sendUnderWay sends the calls under way whenever they are others than before. No event
-// of the fake says that a call has arrived, so this is asked at least twice a second.
+// sendUnderWay sends the calls under way if they have changed. The fake has no event for
+// the arrival of a call, so follow calls sendUnderWay at least twice a second.
 func (es *eventStream) sendUnderWay() {
 	calls, traces := append([]fakeserver.Call{}, es.fake.UnderWay()...), []string(nil)
 	for _, c := range calls {
@@ -134,25 +134,25 @@ func (es *eventStream) sendUnderWay() {
 	}
 }
 
-// batch is how many calls are copied at a time: copies of all would take as much
-// memory again.
+// batch is how many calls are copied at a time. Copies of all calls would double the
+// memory in use.
 const batch = 100
 
-// sendCalls sends all calls that are new, and again the calls whose answer has ended. It
-// flushes after each batch. Where the connection fails, net/http ends the context.
+// sendCalls sends all new calls, and sends calls again whose answer has ended since. It
+// flushes after each batch. If the connection fails, net/http ends the context.
 func (es *eventStream) sendCalls() {
 	for {
 		// A stream that is far behind must not copy all calls at once.
 		dropped, calls := es.admin.DroppedCalls(), es.admin.CallsAfter(es.seq, batch)
-		// Numbers that are missing were dropped by the fake, before this stream read
-		// them.
+		// Missing numbers belong to calls that the fake dropped before this stream read them.
 		if len(calls) > 0 && dropped > 0 && calls[0].Seq > es.seq+1 {
 			es.event("gap", map[string]int{"missed": min(dropped, calls[0].Seq-es.seq-1)})
 		}
 		for _, c := range calls {
 			es.event("call", c)
 			es.seq = c.Seq
-			// Its answer still drips or hangs; it is sent again once that has ended.
+			// The call's answer still drips or hangs. The call is sent again once the answer has
+			// ended.
 			if c.Sent.Ended.IsZero() {
 				es.sending = append(es.sending, c.Seq)
 			}
@@ -164,12 +164,12 @@ func (es *eventStream) sendCalls() {
 	}
 }
 
-// sendAgain sends a call once nothing more of its answer can come. It reports whether
-// that is so, for DeleteFunc.
+// sendAgain sends a call again if its answer has ended. It reports whether the stream is
+// done with the call, for DeleteFunc.
 func (es *eventStream) sendAgain(seq int) bool {
 	found := es.admin.CallsAfter(seq-1, 1)
 	if len(found) == 0 || found[0].Seq != seq {
-		return true // it is no longer kept
+		return true // the fake no longer keeps the call
 	}
 	if found[0].Sent.Ended.IsZero() {
 		return false
@@ -178,20 +178,21 @@ func (es *eventStream) sendAgain(seq int) bool {
 	return true
 }
 
-// event writes one event. JSON as Go encodes it holds no line feed, and the encoder
-// ends it with one; the empty line after it ends the event. It writes to w directly,
-// since eight readers of long texts would need as many copies of them.
+// event writes one event. Go's JSON holds no line feed but the one at its end. The empty
+// line after that ends the event. event writes to w directly, because eight readers of
+// long texts would need eight copies of them.
 func (es *eventStream) event(name string, data any) {
 	es.write("event: " + name + "\ndata: ")
 	_ = json.NewEncoder(es.w).Encode(data)
 	_, _ = io.WriteString(es.w, "\n")
 }
 
-// comment writes what an EventSource skips. It shows that the connection works.
+// comment writes a line that an EventSource ignores. The line shows that the connection
+// works.
 func (es *eventStream) comment(text string) { es.write(": " + text + "\n\n") }
 
-// write gives the reader another 30 s for each event, so that only one that takes nothing
-// at all is given up.
+// write gives the reader another 30 s for each part of an event, so that only a reader
+// that takes nothing at all is given up.
 func (es *eventStream) write(text string) {
 	_ = es.control.SetWriteDeadline(time.Now().Add(writeLimit))
 	_, _ = io.WriteString(es.w, text)

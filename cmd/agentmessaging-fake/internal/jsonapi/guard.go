@@ -9,19 +9,19 @@ import (
 )
 
 // Guard decides who may call a program that listens on this machine. CheckHost is for
-// every request, Admit for those of the control interface: the service itself asks for
-// API keys.
+// every request. Admit is for requests to the control interface, because the service
+// itself asks for API keys.
 type Guard struct {
-	// AnyHost accepts every Host, for an address that is not loopback: there the token
+	// AnyHost accepts every Host, for an address that is not loopback. There the token
 	// protects the program.
 	AnyHost bool
-	// Token is what Admit asks for, as a bearer token; "" lets everybody in.
+	// Token is the bearer token that Admit asks for; "" lets everybody in.
 	Token string
 }
 
-// CheckHost refuses what reaches the program under a name that is not its own. A page
-// of another site can make its own name resolve to 127.0.0.1 (DNS rebinding), and the
-// browser then takes the program for that site. The error is a Refusal.
+// CheckHost refuses a request whose Host is not a name of this machine. A page of another
+// site can make its own name resolve to 127.0.0.1 (DNS rebinding), and the browser then
+// treats the program as that site. The error is a Refusal.
 func (g *Guard) CheckHost(r *http.Request) error {
 	if g.AnyHost || isOwnHost(r.Host) {
 		return nil
@@ -29,14 +29,14 @@ func (g *Guard) CheckHost(r *http.Request) error {
 	return forbidden("Host: must be a loopback name or address; with --allow-remote, any")
 }
 
-// forbidden returns a 403, whose reason begins with the header that is wrong.
+// forbidden returns a 403. Its reason begins with the wrong header.
 func forbidden(reason string) *Refusal { return Refuse(http.StatusForbidden, "forbidden", reason) }
 
 // isOwnHost reports whether a Host means this machine and nothing else: localhost, a
 // name below it (RFC 6761), or a loopback address, each with or without a port. A
 // browser resolves none of these by DNS.
 func isOwnHost(host string) bool {
-	// Without a port an IPv6 address still has its brackets.
+	// An IPv6 address without a port still has its brackets.
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
@@ -49,10 +49,10 @@ func isOwnHost(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Admit refuses what pages of other sites would change and, where there is a token,
-// everybody without it. Such pages may send a GET, but cannot read its answer. The
-// token is compared in constant time, so that nobody finds it out byte by byte. The
-// error is a Refusal: 403 or 401.
+// Admit refuses requests of other sites' pages that would change something. If there is a
+// token, it also refuses requests without the token. Other sites' pages may send a GET,
+// but cannot read its answer. The token is compared in constant time, so that nobody can
+// find it out byte by byte. The error is a Refusal: 403 or 401.
 func (g *Guard) Admit(r *http.Request) error {
 	switch {
 	case new(http.CrossOriginProtection).Check(r) != nil:
@@ -64,8 +64,8 @@ func (g *Guard) Admit(r *http.Request) error {
 	return nil
 }
 
-// bearer reads the token of RFC 6750, "" where there is none. The case of the scheme
-// does not matter.
+// bearer reads the token of RFC 6750; "" if there is none. The case of the scheme does
+// not matter.
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {

@@ -1,11 +1,10 @@
 // Package jsonapi reads the requests of a JSON interface and writes its answers. It
-// refuses what cannot be meant, with a reason that names what is wrong and says what is
-// allowed.
+// refuses wrong requests, with a reason that names the mistake and says what is allowed.
 //
-// A request comes in by Read, which checks the query and takes the body, and Decode,
-// which makes a value of the body. It goes out by Answer, which knows values, streams
-// and errors. A Guard says beforehand who may call at all. Package control,
-// which uses this one, has the routes and knows what the values mean.
+// Read checks the query of a request and reads the body. Decode turns the body into a
+// value. Answer writes a value, a stream or an error. A Guard decides before that who may
+// call. Package control uses this package. It has the routes and knows what the values
+// mean.
 package jsonapi
 
 import (
@@ -28,9 +27,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// Refusal is the answer to a request that is refused: an error, and the handler that
-// answers with it. Its body has the members of the service's own errors (interface
-// 2.1).
+// Refusal is the answer to a refused request. It is an error, and a handler that answers
+// with this error. Its body has the members of the service's own errors (interface 2.1).
 type Refusal struct {
 	// Status is the status of the answer, which the body does not repeat.
 	Status int `json:"-"`
@@ -43,8 +41,8 @@ type Refusal struct {
 // Error returns the reason, which says what is wrong and what is allowed.
 func (f *Refusal) Error() string { return f.Reason }
 
-// ServeHTTP answers any request with the refusal. A 401 says how to authenticate, as
-// RFC 9110, 11.6.1, wants.
+// ServeHTTP answers any request with the refusal. A 401 says how to authenticate, as RFC
+// 9110, 11.6.1, requires.
 func (f *Refusal) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	if f.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -58,12 +56,13 @@ func Refuse(status int, code, reason string) *Refusal { return &Refusal{status, 
 // NotFound refuses a request for something that does not exist.
 func NotFound(reason string) *Refusal { return Refuse(http.StatusNotFound, "not_found", reason) }
 
-// Stream is an answer that writes itself, as long as it likes. It sets its own header.
+// Stream is a function that writes an answer, for any length of time. It sets the header
+// too.
 type Stream func(http.ResponseWriter, *http.Request)
 
 // Answer writes what a handler returned: a Stream, a value as JSON, no body for nil, or
-// an error. An error that is not a Refusal is the reason of a 400. status is for a
-// success.
+// an error. An error that is not a Refusal becomes the reason of a 400. status is the
+// status of a success.
 func Answer(w http.ResponseWriter, r *http.Request, status int, out any, err error) {
 	var refused *Refusal
 	switch {
@@ -84,7 +83,8 @@ func Answer(w http.ResponseWriter, r *http.Request, status int, out any, err err
 	}
 }
 
-// Write writes a value as JSON, without a copy of what may be many megabytes.
+// Write writes a value as JSON. It makes no copy of the JSON, which may have many
+// megabytes.
 func Write(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -92,9 +92,8 @@ func Write(w http.ResponseWriter, status int, value any) {
 }
 
 // Read reads a request whole, with a body of at most most bytes. Its query may have the
-// parameters of allowed, whose names have a space between. A parameter that is unknown,
-// empty or given twice is refused: a filter that is mistyped would otherwise pass
-// everything.
+// parameters that allowed lists, separated by spaces. A parameter that is unknown, empty
+// or given twice is refused. Otherwise a mistyped filter would pass everything.
 func Read(w http.ResponseWriter, r *http.Request, allowed string, most int64) (q Query, body []byte, err error) {
 	if q.Values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
 		return q, nil, errors.New("query: must be names and values, URL encoded")
@@ -106,7 +105,7 @@ func Read(w http.ResponseWriter, r *http.Request, allowed string, most int64) (q
 			return q, nil, fmt.Errorf("query: parameter %s", notAllowed(name, names))
 		case len(values) > 1:
 			return q, nil, fmt.Errorf("%s: is there twice", name)
-		// As a NonEmpty in a body, a parameter is left out rather than empty.
+		// A parameter must be left out rather than empty, like a NonEmpty in a body.
 		case values[0] == "":
 			return q, nil, fmt.Errorf("%s: %s", name, emptyReason)
 		}
@@ -115,15 +114,15 @@ func Read(w http.ResponseWriter, r *http.Request, allowed string, most int64) (q
 	return q, body, err
 }
 
-// notAllowed quotes a name that the caller made up, shortened and without control
-// characters, and lists the names that count.
+// notAllowed quotes an unknown name, shortened and without control characters, and lists
+// the allowed names.
 func notAllowed(name string, allowed []string) string {
 	list := cmp.Or(strings.Join(allowed, ", "), "none")
 	return fmt.Sprintf("%q is not allowed; allowed: %s", printable.Name(name), list)
 }
 
-// readBody wants JSON: the form of another site can send other types without asking
-// first, but not this one. No body at all needs no type.
+// readBody requires the type JSON, because a form of another site can send other types
+// without a preflight request, but not this type. A request without a body needs no type.
 func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
@@ -138,16 +137,16 @@ func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error
 	return body, nil
 }
 
-// Query is the query of a request. Its methods note the first parameter that is wrong
-// in Err, so that a handler reads all parameters before it asks whether one is.
+// Query is the query of a request. Its methods store the first mistake in Err, so that a
+// handler can read all parameters and then check Err once.
 type Query struct {
 	url.Values
 	// Err says what is wrong with the first wrong parameter; nil if all are right.
 	Err error
 }
 
-// Int reads an integer from low to high. It returns otherwise if the query has none or
-// a wrong one, which it notes in Err.
+// Int reads an integer from low to high. It returns otherwise if the query has no such
+// parameter, or a wrong one, which it reports in Err.
 func (q *Query) Int(name string, otherwise, low, high int) int {
 	if !q.Has(name) {
 		return otherwise
@@ -160,8 +159,8 @@ func (q *Query) Int(name string, otherwise, low, high int) int {
 	return n
 }
 
-// Duration reads a duration from 0 to most, and reports whether the query has one. A
-// wrong one is noted in Err.
+// Duration reads a duration from 0 to most, and reports whether the query has one. It
+// reports a wrong duration in Err.
 func (q *Query) Duration(name string, most time.Duration) (d time.Duration, given bool) {
 	if !q.Has(name) {
 		return 0, false
@@ -173,21 +172,21 @@ func (q *Query) Duration(name string, most time.Duration) (d time.Duration, give
 	return d, true
 }
 
-// Refuse notes that a parameter is wrong, in a sentence that begins with its name. Only
-// the first is kept: a user mends one at a time.
+// Refuse sets Err for a wrong parameter, to a sentence that begins with its name. Only
+// the first error is kept, because a user corrects one mistake at a time.
 func (q *Query) Refuse(format string, args ...any) {
 	q.Err = cmp.Or(q.Err, fmt.Errorf(format, args...))
 }
 
-// emptyReason says what is wrong with "". If it counted as absent, a script whose variable
-// is not set would make a rule or a filter for every call.
+// emptyReason is the reason to refuse "". If "" counted as absent, a script whose
+// variable is not set would make a rule or a filter for every call.
 const emptyReason = "must not be empty; leave it out instead"
 
-// NonEmpty is a string in a body that is left out rather than empty. Decode refuses ""
-// for it, as for each string type with a name.
+// NonEmpty is a string in a body that must be left out rather than empty. Decode refuses
+// "" for it, as for each named string type.
 type NonEmpty string
 
-// Duration is a duration in a body, written as Go writes it: JSON has none, and a
+// Duration is a duration in a body, in Go's form, because JSON has no durations and a
 // number would need a unit.
 type Duration struct{ time.Duration }
 
@@ -201,13 +200,13 @@ func (d *Duration) UnmarshalJSON(raw []byte) (err error) {
 	return err
 }
 
-// MaxDuration is 100 years. The fake's clock goes no further, which keeps its times
+// MaxDuration is 100 years. It bounds how far the fake's clock moves, so that times stay
 // within the years that JSON can hold.
 const MaxDuration = 100 * 365 * 24 * time.Hour
 
-// ParseDuration reads a duration as Go writes it, from 0 to most. The error says so
-// without the text. It has one sentence for all, since to package time a text that is no
-// duration and one beyond 292 years are the same error.
+// ParseDuration reads a duration in Go's form, from 0 to most. The error says what is
+// allowed, without the text. It is the same for all mistakes, since package time does not
+// distinguish between a wrong text and a duration of more than 292 years.
 func ParseDuration(text string, most time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > most {
@@ -216,12 +215,11 @@ func ParseDuration(text string, most time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-// Decode reads a body as a T. encoding/json would pass over members that T does not
-// have, take a name in another case, and keep the last of two members with one name:
-// the author of a mistyped member would believe that it has an effect. Decode refuses all
-// three. The error begins with the path of the value that is wrong, such as
-// replies[1].status, or with body; inside a fault the names follow one another:
-// fault: how: status.
+// Decode reads a body as a T. encoding/json would ignore members that T does not have,
+// accept a name in another case, and keep the last of two members with one name. Then the
+// author of a mistyped member would believe that it has an effect. Decode refuses all
+// three. The error begins with the path of the wrong value, such as replies[1].status, or
+// with body. Inside a fault the path has the form fault: how: status.
 func Decode[T any](body []byte) (v T, _ error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return v, errors.New("body: is required, as JSON")
@@ -232,21 +230,21 @@ func Decode[T any](body []byte) (v T, _ error) {
 	return v, decode("", body, reflect.ValueOf(&v).Elem())
 }
 
-// decode reads the value at a path into v. null leaves v as it is, as if the member
-// were absent: clients in other languages send it for what they do not set. "" is no
-// value of a string type with a name, such as NonEmpty and a plan.
+// decode reads the value at a path into v. null leaves v unchanged, as if the member were
+// absent, because clients in other languages send null for members that are not set. ""
+// is refused for a named string type, such as NonEmpty and a plan.
 func decode(path string, raw json.RawMessage, v reflect.Value) error {
 	if string(raw) == "null" {
 		return nil
 	}
-	// A type that reads its own JSON says itself what is wrong; a time does too.
+	// A type with its own UnmarshalJSON, such as a time, also makes its own error.
 	own, ownJSON := v.Addr().Interface().(json.Unmarshaler)
 	switch {
 	case ownJSON:
 		return errorAt(path, v, own.UnmarshalJSON(raw))
 	case v.Kind() == reflect.Pointer:
-		// A pointer is nil where the member is absent, so a handler can tell that from
-		// a zero.
+		// A pointer stays nil if the member is absent, so that a handler can distinguish that
+		// from a zero.
 		v.Set(reflect.New(v.Type().Elem()))
 		return decode(path, raw, v.Elem())
 	case v.Kind() == reflect.Slice:
@@ -274,15 +272,14 @@ func decodeArray(path string, raw json.RawMessage, v reflect.Value) error {
 	return nil
 }
 
-// decodeObject reads the members in the order of their names, so that of several that
-// are wrong the same one is named each time.
+// decodeObject reads the members in the order of their names. So if several members are
+// wrong, the error names the same member each time.
 func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return errorAt(path, v, err)
 	}
 	fields := fieldsOf(v)
-	// Sorted, so that the same body is refused in the same words each time.
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		field, known := fields[name]
 		if !known {
@@ -296,8 +293,8 @@ func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 }
 
 // fieldsOf returns the fields of a struct by the names that they have in JSON. A field
-// without a tag has its own name in lower case. Fields of an embedded struct count as its
-// own, as in encoding/json.
+// without a tag has its own name in lower case. It includes the fields of an embedded
+// struct, as encoding/json does.
 func fieldsOf(v reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
 	for _, f := range reflect.VisibleFields(v.Type()) {
@@ -309,8 +306,8 @@ func fieldsOf(v reflect.Value) map[string]reflect.Value {
 	return fields
 }
 
-// errorAt says at which path v got a wrong value, and which values it takes where Go's
-// own error names types of Go. It returns nil for nil.
+// errorAt adds the path of v to an error. If Go's error names Go types, errorAt says
+// instead which values v takes. It returns nil for nil.
 func errorAt(path string, v reflect.Value, err error) error {
 	_, isTime := v.Interface().(time.Time)
 	switch wrongType := new(json.UnmarshalTypeError); {
@@ -324,8 +321,7 @@ func errorAt(path string, v reflect.Value, err error) error {
 	return fmt.Errorf("%s: %w", cmp.Or(path, "body"), err)
 }
 
-// typeNames are the names that openapi.yaml has for the types of members, in place of
-// those of Go.
+// typeNames maps Go kinds to the names of types in openapi.yaml.
 var typeNames = map[reflect.Kind]string{
 	reflect.Struct: "object", reflect.Slice: "array", reflect.String: "string", reflect.Bool: "boolean",
 	reflect.Int: "integer", reflect.Uint64: "integer, from 0 on", reflect.Float64: "number",

@@ -1,10 +1,10 @@
-// Package page is the dashboard of the fake: a page of embedded files that works
-// through the control interface and asks no other address for anything.
+// Package page is the dashboard of the fake: a page of embedded files. It works through
+// the control interface and uses no other address.
 //
 // The Go side only serves the files, with headers that keep other sites out. The page
-// itself is assets/: app.js starts it, store.js holds its state, sync.js follows the
-// fake, load.js fetches what has changed, and views/ draws it. It has no build step:
-// the browser loads the modules as they are here, and preact from assets/vendor.
+// itself is in assets/: app.js starts it, store.js holds its state, sync.js follows the
+// fake, load.js fetches what has changed, and views/ draws it. It has no build step: the
+// browser loads the modules as they are here, and preact from assets/vendor.
 package page
 
 import (
@@ -19,15 +19,15 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// policy lets the page load from and talk to the program alone. Trusted types
-// without any policy make the browser refuse every string that would become
-// markup or code, so a field's <script> stays text whatever a module does.
+// policy lets the page load from the program and talk to the program, and to nothing
+// else. Trusted types without any policy make the browser refuse every string that would
+// become markup or code. So a field's <script> stays text, whatever a module does.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-// types name what is served: the tables of the system may say otherwise, and with
-// nosniff the browser would then refuse a module.
+// types maps a file's extension to its media type. The tables of the system may have
+// other types, and with nosniff the browser would then refuse a module.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -35,9 +35,9 @@ var types = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// Handler serves the page at / and its files below /_fake/assets/. It answers 404
-// to any other path. Nothing is kept by the browser: the next version of the
-// program may serve at the same address.
+// Handler serves the page at / and its files below /_fake/assets/. It answers 404 to any
+// other path. The browser keeps nothing, because the next version of the program may
+// serve at the same address.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setPolicy(w.Header())
@@ -55,8 +55,8 @@ func Handler() http.Handler {
 	})
 }
 
-// fileAt returns the file that is served at a path, "" for none. The index has one address
-// only, and embed refuses a name with "..".
+// fileAt returns the file for a path; "" if there is none. The index has only one
+// address, and embed refuses a name with "..".
 func fileAt(at string) string {
 	name, below := strings.CutPrefix(at, "/_fake/assets/")
 	switch {
@@ -68,8 +68,8 @@ func fileAt(at string) string {
 	return "assets/" + name
 }
 
-// setPolicy keeps the page, which shows what others sent, from being framed, referred
-// to or opened by another site. The browser keeps no copy.
+// setPolicy keeps other sites from framing, referring to or opening the page, which shows
+// the requests of applications. The browser keeps no copy.
 func setPolicy(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", policy)

@@ -1,11 +1,10 @@
-// Package rules makes scripted replies and faults of JSON, and shows them as JSON.
+// Package rules makes scripted replies and faults from JSON, and shows them as JSON.
 //
-// A Rule is what the control interface takes and the file of --replies holds. Set.Add
-// checks it whole, makes the Script or the Injection of package fakeserver that does
-// the same, and keeps both as an Active. The JSON of a fault names its kind and the
-// members of that kind: faultKinds lists them, and openapi.yaml describes them to
-// users. What a fault does, and which of several rules acts, is decided in package
-// fakeserver.
+// The control interface takes a Rule, and the file of --replies holds rules. Set.Add
+// checks the whole rule, makes the Script or the Injection of package fakeserver from it,
+// and keeps both as an Active. The JSON of a fault has its kind and the members of this
+// kind: faultKinds lists them, and openapi.yaml describes them to users. Package
+// fakeserver decides what a fault does, and which of several rules acts.
 package rules
 
 import (
@@ -31,65 +30,64 @@ import (
 
 // Rule is a Script or an Injection.
 type Rule interface {
-	// active returns the rule as it is shown. The error says what is wrong with the
+	// active returns the rule as answers show it. The error says what is wrong with the
 	// members that only this type has.
 	active() (*Active, error)
 }
 
-// Script is a script of replies, as a body of POST replies and a file of --replies have
-// it.
+// Script is a script of replies, in the form of a body of POST replies and of the file of
+// --replies.
 type Script struct {
 	Replies []fakeserver.Reply
 	Conditions
 }
 
-// Injection is a fault with its calls, as a body of POST faults has it.
+// Injection is a fault with its calls, in the form of a body of POST faults.
 type Injection struct {
 	Fault *Fault
 	From  *int
 	Conditions
 }
 
-// Conditions say on which calls a rule acts. Where Times, Nth, Chance and the From of a
-// fault are combined, it acts where all of them allow it.
+// Conditions say on which calls a rule acts. If Times, Nth, Chance and the From of a
+// fault are combined, the rule acts on a call that all of them allow.
 type Conditions struct {
 	Match Match `json:"match"`
-	// Times is how often it acts at most; nil means without end.
+	// Times is how often the rule acts at most; nil means no limit.
 	Times *int `json:"times,omitempty"`
-	// Nth lets it act only on the n-th call that matches, counted from 1; nil means on
-	// each.
+	// Nth makes the rule act only on the n-th call that matches, counted from 1; nil means
+	// on each.
 	Nth *int `json:"nth,omitempty"`
-	// Chance is the probability with which it acts on a call that matches, from 0 to 1;
-	// nil means always. Seed fixes the decisions; 0 means 1.
+	// Chance is the probability that the rule acts on a call that matches, from 0 to 1; nil
+	// means always. Seed fixes the decisions; 0 means 1.
 	Chance *float64 `json:"chance,omitempty"`
 	Seed   uint64   `json:"seed,omitempty"`
-	// Required makes Unmet return the rule until it has acted: Times times, or once
-	// where Times is nil or Nth is set.
+	// Required makes Unmet return the rule until it has acted: Times times, or once if Times
+	// is nil or Nth is set.
 	Required bool `json:"required,omitempty"`
 }
 
-// Active is a rule in force, or one that has acted as often as it was to. It stays in
-// the list until it is removed, so that a test can ask how often it has acted.
+// Active is a rule in force, or a rule that has acted as often as it may. It stays in the
+// list until it is removed, so that a test can ask how often it has acted.
 type Active struct {
-	// ID is the kind and a number, such as fault_000001. No rule gets it again.
+	// ID is the kind and a number, such as fault_000001. No later rule gets the same ID.
 	ID string `json:"id"`
 	// Name is the Go call of a fault, such as LoseReply(Hang()); "" for a script.
 	Name string `json:"name,omitempty"`
-	// Fault is set for a fault, Replies for a script: one of them.
+	// Either Fault or Replies is set: Fault for a fault, Replies for a script.
 	Fault   *Fault             `json:"fault,omitempty"`
 	Replies []fakeserver.Reply `json:"replies,omitempty"`
-	// From lets a fault act on the n-th call that matches and on later ones, counted from
+	// From makes a fault act on the n-th call that matches and on later ones, counted from
 	// 1; nil means from the first.
 	From *int `json:"from,omitempty"`
 	Conditions
-	// Hits is how often it had acted when it was copied for an answer.
+	// Hits is how often the rule had acted when this copy was made.
 	Hits int `json:"hits"`
-	// Why says in Unmet why a required rule has not acted, or not as often as it must; ""
-	// in All.
+	// Why is only set by Unmet. It says why a required rule has not acted, or not as often
+	// as it must.
 	Why string `json:"why,omitempty"`
 
-	// kind and acting are for this package: what made the rule, and how it is asked and
-	// ended.
+	// kind is the kind of the rule, and acting the rule in the fake.
 	kind   Kind
 	acting interface { // the *fakeserver.Script or *fakeserver.Injection
 		Hits() int
@@ -97,7 +95,7 @@ type Active struct {
 	}
 }
 
-// Kind is what a rule makes. It begins the identifiers, such as fault_000001.
+// Kind is the kind of a rule. Identifiers such as fault_000001 begin with it.
 type Kind string
 
 // The kinds of rules.
@@ -106,19 +104,20 @@ const (
 	Faults  Kind = "fault"
 )
 
-// Match picks calls. All that it names must be right; an empty Match picks every call.
+// Match picks calls. A call must match every member that is set. An empty Match picks
+// every call.
 type Match struct {
 	Endpoint fakeserver.Endpoint `json:"endpoint,omitempty"`
 	AgentID  jsonapi.NonEmpty    `json:"agent_id,omitempty"`
 	// Key is the label of a key, such as key_000001.
 	Key jsonapi.NonEmpty `json:"key,omitempty"`
-	// Text and TextContaining are about messages, and match no other call. An empty Text
-	// is the text of an empty message, so nil means any.
+	// Text and TextContaining match only messages. An empty Text is the text of an empty
+	// message, so nil means any.
 	Text           *string          `json:"text,omitempty"`
 	TextContaining jsonapi.NonEmpty `json:"text_containing,omitempty"`
 }
 
-// Matchers returns what picks the calls. The error names the member that is wrong.
+// Matchers returns the matchers that pick the calls. The error names the wrong member.
 func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ error) {
 	if m.Endpoint != "" {
 		if _, err := endpointNamed(string(m.Endpoint)); err != nil {
@@ -129,7 +128,7 @@ func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ e
 	if m.AgentID != "" {
 		all = append(all, fakeserver.ByAgent(string(m.AgentID)))
 	}
-	// Users know keys by their labels; package fakeserver wants the text.
+	// Users name keys by their labels, but package fakeserver needs the text.
 	if m.Key != "" {
 		_, key, known := fakeadmin.Of[fakeserver.Call](fake).KeyLabeled(string(m.Key))
 		if !known {
@@ -146,7 +145,8 @@ func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ e
 	return all, nil
 }
 
-// endpointNamed finds an endpoint such as "GET /v1/status". The error lists all.
+// endpointNamed finds an endpoint such as "GET /v1/status". The error lists all
+// endpoints.
 func endpointNamed(name string) (*spec.Endpoint, error) {
 	method, path, _ := strings.Cut(name, " ")
 	e := spec.Find(method, path)
@@ -156,8 +156,8 @@ func endpointNamed(name string) (*spec.Endpoint, error) {
 	return e, nil
 }
 
-// active refuses a member that the status of its reply does not send, since its author
-// believes that it has an effect.
+// active refuses a member of a reply that has no effect with the reply's status, since
+// its author believes that it has one.
 func (r Script) active() (*Active, error) {
 	if len(r.Replies) == 0 {
 		return nil, errors.New("replies: give at least one")
@@ -184,11 +184,11 @@ func (r Injection) active() (*Active, error) {
 	return &Active{kind: Faults, Fault: r.Fault, From: r.From, Conditions: r.Conditions}, nil
 }
 
-// Set holds the rules that were made of a fake, in the order in which they were made.
-// Its user keeps two goroutines from using it at once; package control holds its lock.
+// Set holds the rules of a fake, in the order in which they were made. Only one goroutine
+// at a time may use it; package control holds its lock.
 type Set struct {
 	fake *fakeserver.Server
-	// count is how many rules of each kind were made, so that no ID comes twice.
+	// count is how many rules of each kind were made, so that no ID is used twice.
 	count map[Kind]int
 	rules []*Active
 }
@@ -198,8 +198,8 @@ func NewSet(fake *fakeserver.Server) *Set {
 	return &Set{fake: fake, count: map[Kind]int{}}
 }
 
-// Add puts a rule in force and returns it with its identifier. A newer rule goes before
-// an older one where both match.
+// Add puts a rule in force and returns it with its identifier. If two rules match, the
+// newer acts.
 func (s *Set) Add(r Rule) (m *Active, err error) {
 	defer PanicAsError(&err)
 	if m, err = r.active(); err != nil {
@@ -210,19 +210,19 @@ func (s *Set) Add(r Rule) (m *Active, err error) {
 		return nil, fmt.Errorf("match.%w", err)
 	}
 	m.putInForce(s.fake, matchers)
-	// A rule that was refused takes no number.
+	// A refused rule takes no number.
 	s.count[m.kind]++
 	m.ID = fmt.Sprintf("%s_%06d", m.kind, s.count[m.kind])
 	s.rules = append(s.rules, m)
 	return m, nil
 }
 
-// putInForce makes the rule in steps. It does not act before the last, and never where
-// package fakeserver refuses a step.
+// putInForce makes the rule in steps. The rule does not act before the last step, and
+// never acts if package fakeserver refuses a step.
 func (m *Active) putInForce(fake *fakeserver.Server, matchers []fakeserver.Matcher) {
 	var ready atomic.Bool
 	defer func() {
-		if !ready.Load() { // every later call would ask the matchers of the refused rule
+		if !ready.Load() { // otherwise every later call would run the matchers of the refused rule
 			m.acting.Remove()
 		}
 	}()
@@ -235,8 +235,8 @@ func (m *Active) putInForce(fake *fakeserver.Server, matchers []fakeserver.Match
 	ready.Store(true)
 }
 
-// script gives each reply its own step: the last one repeats. It uses functions, since
-// a reply may be an error or have warnings.
+// script adds a step for each reply; the last step repeats. It uses functions, since a
+// reply may be an error or have warnings.
 func (m *Active) script(script *fakeserver.Script) {
 	m.acting = script
 	for _, reply := range m.Replies {
@@ -245,7 +245,8 @@ func (m *Active) script(script *fakeserver.Script) {
 	setBounds(m.Conditions, script)
 }
 
-// inject makes the fault act, and names it as Go would call it.
+// inject sets the parts of a rule that only an Injection has. It names the fault by its
+// Go call.
 func (m *Active) inject(injection *fakeserver.Injection) {
 	m.Name, m.acting = m.Fault.String(), injection
 	if m.From != nil {
@@ -254,9 +255,9 @@ func (m *Active) inject(injection *fakeserver.Injection) {
 	setBounds(m.Conditions, injection)
 }
 
-// setBounds does what a script and an injection have in common. R is the type of both
-// the rule and what its methods return. A chance without a seed has seed 1, so that it
-// is the same in each run.
+// setBounds sets the conditions that a script and an injection share. R is the type of
+// the rule, which its methods also return. A chance without a seed has seed 1, so that
+// each run is the same.
 func setBounds[R interface {
 	Times(n int) R
 	Nth(n int) R
@@ -278,12 +279,12 @@ func (s *Set) All(kind Kind) []Active {
 	return s.copiesOf(func(m *Active) bool { return m.kind == kind })
 }
 
-// Unmet returns the required rules that have not acted as often as they must. A program
-// in another language asks for them at the end of a test.
+// Unmet returns the required rules that have not acted as often as they must. A test in
+// another language asks for them at its end.
 func (s *Set) Unmet() []Active {
 	unmet := s.copiesOf(func(m *Active) bool {
 		wanted := 1
-		if m.Times != nil && m.Nth == nil { // with Nth it never acts twice
+		if m.Times != nil && m.Nth == nil { // a rule with Nth never acts twice
 			wanted = *m.Times
 		}
 		return m.Required && m.acting.Hits() < wanted
@@ -298,8 +299,8 @@ func (s *Set) Unmet() []Active {
 	return unmet
 }
 
-// copiesOf returns copies of the wanted rules, with their hits so far. The list is never null
-// in JSON.
+// copiesOf returns copies of the wanted rules, with their hits so far. The list is never
+// nil, so that JSON never has null for it.
 func (s *Set) copiesOf(wanted func(*Active) bool) []Active {
 	all := []Active{}
 	for _, m := range s.rules {
@@ -312,8 +313,8 @@ func (s *Set) copiesOf(wanted func(*Active) bool) []Active {
 	return all
 }
 
-// Remove ends the rules of a kind, or with an identifier only that one. It reports
-// whether there was any.
+// Remove ends all rules of a kind or, if id is set, only the rule with this identifier.
+// It reports whether there was any.
 func (s *Set) Remove(kind Kind, id string) bool {
 	before := len(s.rules)
 	s.rules = slices.DeleteFunc(s.rules, func(m *Active) bool {
@@ -326,26 +327,25 @@ func (s *Set) Remove(kind Kind, id string) bool {
 	return len(s.rules) < before
 }
 
-// Fault is a fault that was given as an object: its kind, and the members that the kind
-// takes.
+// Fault is a fault from a JSON object with a kind, and the members that the kind takes.
 type Fault struct {
 	fakeserver.Fault
-	// written is that object, so that a rule is shown as it was given.
+	// written is the JSON object, so that a rule is shown as it was given.
 	written json.RawMessage
 }
 
-// MarshalJSON returns the object as it was given, without the members that were null.
+// MarshalJSON returns the object as it was given, without members that were null.
 func (f *Fault) MarshalJSON() ([]byte, error) { return f.written, nil }
 
-// UnmarshalJSON makes the fault. As the functions of package fakeserver do, it
-// panics with a sentence for a value that a fault cannot have.
+// UnmarshalJSON makes the fault. Like the functions of package fakeserver, it panics with
+// a sentence for a value that a fault cannot have.
 func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
 	*f, err = parseFault(raw, slices.Sorted(maps.Keys(faultKinds)))
 	return err
 }
 
-// faultMembers are those of all kinds. A value that no kind can have is refused when
-// the fault is made, by package fakeserver.
+// faultMembers has the members of all kinds. Package fakeserver refuses a value that a
+// kind cannot have when the fault is made.
 type faultMembers struct {
 	Kind        string
 	Duration    jsonapi.Duration
@@ -359,15 +359,15 @@ type faultMembers struct {
 	Name        string
 }
 
-// faultKind says which members a kind of fault has, and how it is made.
+// faultKind says which members a kind of fault has, and how the fault is made.
 type faultKind struct {
-	// needs names the members that the kind requires, takes the others that it may have;
-	// both with spaces between. kind itself is always allowed.
+	// needs lists the members that the kind requires, takes the other members that it may
+	// have, both separated by spaces. The member kind is always allowed.
 	needs, takes string
 	// insteadOf says that the fault acts in place of the call, so that it can also lose
 	// a reply.
 	insteadOf bool
-	// fault makes the fault of members that were checked; nil for lose_reply and named.
+	// fault makes the fault from checked members; nil for lose_reply and named.
 	fault func(faultMembers) fakeserver.Fault
 }
 
@@ -378,8 +378,8 @@ const (
 	named     = "named"
 )
 
-// faultKinds are the kinds by the names that openapi.yaml has. lose_reply and named are
-// made in parseFault: one holds another fault, and the other can fail.
+// faultKinds maps the names of openapi.yaml to the kinds. parseFault makes lose_reply and
+// named itself: lose_reply holds another fault, and named can fail.
 var faultKinds = map[string]faultKind{
 	"latency":          {"duration", "", false, func(m faultMembers) fakeserver.Fault { return fakeserver.Latency(m.Duration.Duration) }},
 	"answer":           {"status", "body", true, func(m faultMembers) fakeserver.Fault { return fakeserver.Answer(m.Status, m.Body) }},
@@ -396,21 +396,20 @@ var faultKinds = map[string]faultKind{
 	named:              {"name", "", false, nil},
 }
 
-// parseFault makes a fault of an object, whose kind must be one of allowed. For
-// lose_reply it parses the fault in how, which must be one that acts instead of the
-// call.
+// parseFault makes a fault from an object, whose kind must be one of allowed. For
+// lose_reply it also parses the fault in how, which must act instead of the call.
 func parseFault(raw []byte, allowed []string) (f Fault, _ error) {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(raw, &given) != nil {
 		return f, errors.New("must be of type object")
 	}
-	// null is as if the member were absent, as everywhere in the interface.
+	// A null member counts as absent, as everywhere in the interface.
 	maps.DeleteFunc(given, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
 	name, _ := strictjson.String(given["kind"])
 	if !slices.Contains(allowed, name) {
 		return f, fmt.Errorf("its kind must be one of %s", strings.Join(allowed, ", "))
 	}
-	// The members first: Decode alone would accept those of other kinds.
+	// The members are checked first, because Decode would accept members of other kinds.
 	if err := faultKinds[name].check(name, given); err != nil {
 		return f, err
 	}
@@ -441,7 +440,8 @@ func insteadOfTheCall() []string {
 	return slices.DeleteFunc(all, func(name string) bool { return !faultKinds[name].insteadOf })
 }
 
-// check wants the members that the kind needs, and no others than it takes.
+// check refuses an object that lacks a member that the kind needs, or has a member that
+// it does not take.
 func (k faultKind) check(name string, given map[string]json.RawMessage) error {
 	needs, takes := strings.Fields(k.needs), strings.Fields("kind "+k.needs+" "+k.takes)
 	for _, member := range slices.Sorted(maps.Keys(given)) {
@@ -457,9 +457,9 @@ func (k faultKind) check(name string, given map[string]json.RawMessage) error {
 	return nil
 }
 
-// faultNamed finds a fault by its name in package faults, whose list package sweep uses too.
-// It leaves out the refused connection: a socket accepts a connection before the fake
-// sees it.
+// faultNamed finds a fault by its name in package faults, whose list package sweep uses
+// too. It leaves out the refused connection, because a socket accepts a connection before
+// the fake sees it.
 func faultNamed(name string) (fakeserver.Fault, error) {
 	found, names := faults.Named(name)
 	if found.Name == "" || name == faults.Refused {
@@ -469,8 +469,8 @@ func faultNamed(name string) (fakeserver.Fault, error) {
 	return found.Fault, nil
 }
 
-// Fitting returns the faults that can happen to a call of an endpoint, such as "GET
-// /v1/status": those of package sweep but for a refused connection.
+// Fitting returns the faults that can hit a call of an endpoint, such as "GET
+// /v1/status": the faults of package sweep except a refused connection.
 func Fitting(endpoint string) ([]faults.Fault, error) {
 	e, err := endpointNamed(endpoint)
 	if err != nil {
@@ -479,9 +479,9 @@ func Fitting(endpoint string) ([]faults.Fault, error) {
 	return slices.DeleteFunc(faults.For(e), func(f faults.Fault) bool { return f.Name == faults.Refused }), nil
 }
 
-// PanicAsError is deferred. It makes an error of the panic with which package fakeserver
-// refuses a wrong argument: its sentence names the argument, here as JSON does, and what
-// is allowed. Other panics go on.
+// PanicAsError must be deferred. It recovers the panic with which package fakeserver
+// refuses a wrong argument, and turns it into an error. The error says what is allowed,
+// and names the argument as JSON does. Other panics go on.
 func PanicAsError(err *error) {
 	p := recover()
 	text, _ := p.(string)
@@ -494,5 +494,5 @@ func PanicAsError(err *error) {
 	}
 }
 
-// wordEnd finds where a word ends in a Go name.
+// wordEnd finds the end of a word in a Go name.
 var wordEnd = regexp.MustCompile(`([a-z])([A-Z])`)
