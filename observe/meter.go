@@ -32,7 +32,7 @@ type meter struct {
 // are in order.
 func (m *meter) used(calls []float64, t float64) float64 {
 	since := func(start float64) float64 { return float64(len(calls) - sort.SearchFloat64s(calls, start)) }
-	start := math.Floor(t/60) * 60 // of the clock's minute
+	start := math.Floor(t/60) * 60 // when the clock's present minute began
 	switch m.counting {
 	case decisions.WindowsSliding:
 		return since(t - 60 + 1e-4) // a call exactly a minute ago does not count
