@@ -1,14 +1,15 @@
-// Batch sends each line of a file to an agent, as a message. It loses no message and sends
-// none twice, whenever its process is killed, because it writes the state of each to a
-// journal. If you start it again with the same file, it goes on where it was.
+// Batch sends each line of a file to an agent, as a message. It loses no message and
+// sends none twice, whenever its process is killed, because it writes the state of each
+// message to a journal. If you start it again with the same file, it goes on where it
+// stopped.
 //
 //	go run . agent_000001 monday.txt
 //
-// A message is in doubt if the process died after its request had left, or if its answer was
-// missed: no call tells whether it arrived. The program prints such messages, and those that
-// were refused, and does not send them until you append a decision to the journal:
-// {"message":17,"state":"sent"} if nothing is left to do, or {"message":17} to send line 17
-// of the file again.
+// A message is in doubt if the process died after its request had left, or if its answer
+// was missed. No call shows whether such a message arrived. The program prints the
+// messages in doubt and the refused messages. It does not send them until you append a
+// decision to the journal: {"message":17,"state":"sent"} if nothing is left to do, or
+// {"message":17} to send line 17 of the file again.
 //
 // Ctrl-C ends every wait, but lets requests that have left finish. A second Ctrl-C ends the
 // process at once. AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY name the service; the
@@ -52,7 +53,8 @@ func main() {
 	}
 }
 
-// run sends the messages that are not finished by the journal. Its error names what is left.
+// run sends the messages that the journal does not show as finished. Its error names the
+// remaining messages.
 func run(ctx context.Context, client *agentmessaging.Client, agentID, path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -71,8 +73,8 @@ func run(ctx context.Context, client *agentmessaging.Client, agentID, path strin
 	return errors.Join(j.sendAll(ctx, client, agentID, strings.Split(string(content), "\n")), j.undecided())
 }
 
-// workers is how many messages are under way at once: so many at most are in doubt after a
-// crash.
+// workers is how many messages are under way at once. At most this many are in doubt
+// after a crash.
 const workers = 4
 
 // sendAll sends the messages that are planned.
@@ -88,7 +90,8 @@ func (j *journal) sendAll(ctx context.Context, client *agentmessaging.Client, ag
 	var group sync.WaitGroup
 	for w := range workers {
 		group.Go(func() {
-			// An error that is not about this message would end the next one too.
+			// Stop after an error, because an error that is not about this message would end the
+			// next one too.
 			for n := range messages {
 				if errs[w] = j.send(ctx, client, agentID, n, texts[n-1]); errs[w] != nil {
 					return
@@ -100,7 +103,7 @@ func (j *journal) sendAll(ctx context.Context, client *agentmessaging.Client, ag
 	return errors.Join(errs...)
 }
 
-// send sends message n of the batch, and notes its state.
+// send sends message n of the batch, and writes its state to the journal.
 func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agentID string, n int, text string) error {
 	// The client calls this when the message has waited for every limit and is about to
 	// leave. From then on it may be in doubt.
@@ -111,9 +114,9 @@ func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agent
 		switch e := event.(type) {
 		case agentmessaging.RequestStart: // an interrupt ends every wait, but no request
 			return context.WithoutCancel(ctx)
-		case agentmessaging.AttemptEnd: // do not leave it in doubt while it waits for the next attempt, maybe a minute
+		case agentmessaging.AttemptEnd: // so that the message is not in doubt while it waits for the next attempt, maybe for a minute
 			if e.Verdict == agentmessaging.VerdictNotDone {
-				_ = j.note(record{Message: n, State: planned}) // if it fails, so does every later note
+				_ = j.note(record{Message: n, State: planned}) // if this note fails, every later note fails too
 			}
 		}
 		return nil
@@ -133,26 +136,26 @@ func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agent
 
 // The states of a message.
 const (
-	planned = ""         // also if the journal has no line: the service certainly does not have it
-	inDoubt = "in doubt" // its request may have left
+	planned = ""         // also if the journal has no line; the service certainly does not have the message
+	inDoubt = "in doubt" // the message's request may have left
 	sent    = "sent"
 	refused = "refused" // the service, or the client, does not accept the text
 )
 
 // record is one line of the journal.
 type record struct {
-	Message int    `json:"message"` // its line in the file, from 1
+	Message int    `json:"message"` // the message's line in the file, from 1
 	State   string `json:"state,omitempty"`
 	Detail  string `json:"detail,omitempty"` // the reply, or why it was refused
 }
 
-// journal is a file to which lines are only ever appended, each on the disk before
-// the program acts on it. The last line of a message is its state.
+// journal is a file to which lines are only appended. Each line is on the disk before the
+// program acts on it. The last line of a message is its state.
 type journal struct {
 	mu     sync.Mutex     // guards what follows
 	states map[int]string // by message, as the file has them
 	file   *os.File
-	size   int64 // without the rest of a note that failed
+	size   int64 // size of the journal without the rest of a note that failed
 }
 
 func openJournal(path string) (*journal, error) {

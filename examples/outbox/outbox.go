@@ -1,6 +1,6 @@
-// Package outbox sends the messages of a SQL table and loses none, whenever its process is
-// killed. A transaction of the application inserts a message, in the state planned, together
-// with the data that it belongs to.
+// Package outbox sends the messages of a SQL table. It loses no message, whenever its
+// process is killed. The application inserts a message, in the state planned, in the same
+// transaction as the data that the message belongs to.
 package outbox
 
 import (
@@ -21,26 +21,28 @@ const Schema = `CREATE TABLE outbox (
 	state    TEXT NOT NULL DEFAULT 'planned',
 	since    INTEGER NOT NULL DEFAULT 0)` // seconds since 1970
 
-// Recover marks the messages that have been in the state sending for longer than age as in
-// doubt: a crash left them there. A program that sends alone calls Recover when it starts,
-// with an age of 0. If several processes send, each calls it every few minutes, with an age
-// that is longer than a request takes (WithTimeout: 5 minutes) and their clocks differ.
+// Recover marks messages as in doubt that have been in the state sending for longer than
+// age, because a crash has left them in this state. A program that sends alone calls
+// Recover when it starts, with an age of 0. If several processes send, each calls it
+// every few minutes, with an age longer than the time of a request (WithTimeout: 5
+// minutes) and the difference of their clocks together.
 func Recover(ctx context.Context, db *sql.DB, age time.Duration) error {
 	_, err := db.ExecContext(ctx, `UPDATE outbox SET state = 'in doubt' WHERE state = 'sending' AND since <= ?`, time.Now().Add(-age).Unix())
 	return err
 }
 
-// errChanged is the error of a note if the message has another state by now.
+// errChanged is the error of a note if another worker has changed the state of the
+// message.
 var errChanged = errors.New("another worker has changed its state")
 
-// SendNext sends the oldest planned message. It returns [sql.ErrNoRows] if there is none,
-// and nil also if the message is refused, or if another worker sends it first: any number
-// of workers may call it for one table, in any number of processes.
+// SendNext sends the oldest planned message. It returns [sql.ErrNoRows] if there is none.
+// It also returns nil if the message is refused, or if another worker sends it first. Any
+// number of workers, in any number of processes, may call it for one table.
 //
-// If the outcome is unknown, the database fails or the process dies, the message is left
-// sending or in doubt. After any other error it is planned, and the next call begins with it.
-// The end of ctx ends a wait, but not a request that has left: a program that cancels ctx
-// on SIGTERM and waits for SendNext leaves nothing in doubt.
+// If the outcome is unknown, the database fails or the process dies, the message stays in
+// the state sending or in doubt. After any other error its state is planned, and the next
+// call begins with it. The end of ctx ends a wait, but not a request that has left. So a
+// program that cancels ctx on SIGTERM and waits for SendNext leaves nothing in doubt.
 func SendNext(ctx context.Context, db *sql.DB, client *agentmessaging.Client) error {
 	m, err := oldestPlanned(ctx, db)
 	if err != nil {
@@ -72,8 +74,8 @@ type message struct {
 	db            *sql.DB
 	id            int
 	agentID, text string
-	state         string // the row's, as far as this worker knows
-	failed        error  // of the first note that failed; nil: none has
+	state         string // the row's state, as far as this worker knows
+	failed        error  // the error of the first note that failed; nil: none has failed
 }
 
 func oldestPlanned(ctx context.Context, db *sql.DB) (*message, error) {

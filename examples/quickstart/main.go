@@ -1,8 +1,8 @@
 // Quickstart creates an agent, sends it a message and prints the reply.
 //
-// It runs on a fake inside the program, without a key or a network. With
-// AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY set it talks to that
-// service.
+// It runs on a fake inside the program, without a key or a network. If
+// AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY are set, it calls the service that
+// they name.
 package main
 
 import (
