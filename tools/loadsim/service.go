@@ -21,7 +21,7 @@ type limit struct {
 	Rule
 }
 
-// service returns a service with these limits, of which nothing is spent yet.
+// service returns a service with these limits, which are unused.
 func (m Model) service(limits []pacer.Limit) *service {
 	s := &service{}
 	for _, l := range limits {
@@ -30,8 +30,8 @@ func (m Model) service(limits []pacer.Limit) *service {
 	return s
 }
 
-// call counts a call against all its limits. If one of them is spent, it counts nothing, and
-// wait is how long until that one has room.
+// call counts a call against all its limits. If a limit is used up, call counts nothing,
+// and returns the wait until that limit has room.
 func (s *service) call(endpoint *spec.Endpoint, now time.Duration) (wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,9 +52,9 @@ func (l limit) counts(e *spec.Endpoint) bool {
 	return l.Counts == "" || e.Counts(spec.Counted(l.Counts), false)
 }
 
-// allowed returns the quota that pacers could use between from and to: the messages that the
-// service accepts if a caller without latency sends one whenever there is room, beginning
-// at begins.
+// allowed returns the quota that pacers could use between from and to. It is the number
+// of messages that the service accepts if a caller without latency sends one whenever
+// there is room, from begins on.
 func (s *service) allowed(begins, from, to time.Duration) (accepted int) {
 	for now := begins; now < to; {
 		wait := s.call(spec.SendMessage, now)
@@ -66,27 +66,27 @@ func (s *service) allowed(begins, from, to time.Duration) (accepted int) {
 	return accepted
 }
 
-// A Model is a way of counting calls: it makes the rule of a limit.
+// A Model is a way of counting calls. It makes the Rule of a limit.
 type Model func(*pacer.Limit) Rule
 
 // A Rule counts the calls of one limit. Times are since midnight, UTC, of the first day.
 type Rule interface {
-	// Wait returns how long until the limit has room for a call; 0: it has.
+	// Wait returns the time until the limit has room for a call; 0: it has room now.
 	Wait(now time.Duration) time.Duration
-	// Spend counts a call, whether or not there was room for it.
+	// Spend counts a call, even if there was no room for it.
 	Spend(now time.Duration)
 }
 
-// Models allow a window's calls at once.
+// Models are the models that allow all calls of a window at once.
 var Models = []Model{Fixed, FromUse, Log, Bucket, Counter}
 
-// Strict models do not.
+// Strict are the models that do not.
 var Strict = []Model{Burst, Leaky}
 
 // Fixed windows follow the clock.
 func Fixed(l *pacer.Limit) Rule { return &windows{Limit: l} }
 
-// FromUse begins a window at the first call after the last window ended.
+// FromUse begins a window at the first call after the end of the last window.
 func FromUse(l *pacer.Limit) Rule { return &windows{Limit: l, fromUse: true} }
 
 // Counter is a sliding counter.
@@ -111,7 +111,7 @@ func Refusing(*pacer.Limit) Rule { return FromUse(&pacer.Limit{Max: 0, Window: t
 type windows struct {
 	*pacer.Limit
 	fromUse bool
-	// sliding also counts the window before, weighted by how much of it is still within
+	// sliding also counts the previous window, weighted by the share of it that lies within
 	// the last Window.
 	sliding        bool
 	begins         time.Duration
@@ -126,7 +126,8 @@ func (w *windows) Wait(now time.Duration) time.Duration {
 	return w.Window - (now - w.begins) + w.room(w.within, 0)
 }
 
-// room returns how far into a window there is room for one more call.
+// room returns the time from the beginning of a window until there is room for one more
+// call.
 func (w *windows) room(before, within int) time.Duration {
 	free := w.Max - within - 1 // without the call itself
 	if !w.sliding || before <= free {
@@ -151,7 +152,7 @@ func (w *windows) roll(now time.Duration) {
 	}
 }
 
-// slidingLog remembers each call for as long as the window.
+// slidingLog remembers each call for the length of the window.
 type slidingLog struct {
 	*pacer.Limit
 	calls []time.Duration // oldest first

@@ -13,10 +13,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
-// Store is a store in memory that can fail as a server does: a pacer.Store.
+// Store is a pacer.Store in memory that can fail like a server.
 type Store struct {
 	*server
-	by *Process // who asks
+	by *Process // the process that uses the store
 }
 
 type server struct {
@@ -92,10 +92,10 @@ func (s *Store) visit(do func() Kind) error {
 	return nil
 }
 
-// Kill makes the store refuse connections for a while.
+// Kill makes the store refuse connections for this time.
 func (s *server) Kill(during time.Duration) { s.dead.set(during) }
 
-// Hang makes the store answer nobody for a while.
+// Hang makes the store answer nobody for this time.
 func (s *server) Hang(during time.Duration) { s.hung.set(during) }
 
 // Values calls f with all entries, which f may change.
@@ -110,5 +110,5 @@ type moment struct{ at atomic.Int64 }
 
 func (m *moment) set(in time.Duration) { m.at.Store(int64(clock() + in)) }
 
-// left returns how long until the moment; less than 0 if it has passed.
+// left returns the time until the moment; less than 0 if the moment has passed.
 func (m *moment) left() time.Duration { return time.Duration(m.at.Load()) - clock() }

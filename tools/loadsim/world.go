@@ -24,16 +24,16 @@ import (
 // Scenario is a simulation to run. The same seed gives the same random numbers.
 type Scenario struct {
 	Model     Model
-	Limits    []pacer.Limit // as the pacers know them; nil: clients without a pacer
-	Real      []pacer.Limit // what the service allows; nil: Limits
+	Limits    []pacer.Limit // the limits that the pacers know; nil: clients without a pacer
+	Real      []pacer.Limit // the limits of the service; nil: Limits
 	Processes int           // 0: one
 	Loads     []Load
 	Latency   time.Duration // to the service, each way, in the median
-	Replies   time.Duration // what an accepted call takes beyond that, in the median
+	Replies   time.Duration // how long an accepted call takes at the service, in the median
 
 	Client  []agentmessaging.Option
 	Options []pacer.Option
-	Store   *Store // nil: each process is alone
+	Store   *Store // nil: the processes share no store
 
 	Starts     time.Duration // time of day
 	Warm, Span time.Duration // the measured span follows the warm time; no span: until all calls are made
@@ -53,15 +53,16 @@ const (
 	Elsewhere
 )
 
-// Load is a kind of calls. Either the workers of each process make them one after the other,
-// or they come at random times, a number per minute in the whole fleet.
+// Load is a kind of calls. Either the workers of each process make these calls one after
+// the other, or the calls come at random times, at a rate per minute for all processes
+// together.
 type Load struct {
 	Class     Class
 	Call      *spec.Endpoint // GetAgent, CreateAgent; nil: SendMessage
-	Workers   []int          // of each process; the last number is for all that follow
-	Calls     int            // of each worker; 0: until the end
-	Begin     time.Duration  // of the workers
-	Every     time.Duration  // between two calls of a worker
+	Workers   []int          // the number in each process; the last number is for all later processes
+	Calls     int            // the calls of each worker; 0: until the end
+	Begin     time.Duration  // when the workers begin
+	Every     time.Duration  // the time between two calls of a worker
 	PerMinute float64
 }
 
@@ -91,8 +92,8 @@ type World struct {
 
 // Process is a program that shares the key. It is also the transport of its client.
 type Process struct {
-	*pacer.Pacer        // nil: the client does without
-	Kill         func() // ends the process in the middle of what it does
+	*pacer.Pacer        // nil: the client has no Pacer
+	Kill         func() // ends the process at any point of its work
 	world        *World
 	index        int
 	client       *agentmessaging.Client
@@ -100,12 +101,12 @@ type Process struct {
 	frozen       moment
 }
 
-// Freeze stops the process's network for a while, as a long pause would.
+// Freeze stops the process's network for this time, as a long pause of the process would.
 func (p *Process) Freeze(during time.Duration) { p.frozen.set(during) }
 
 // pass takes a message across the network: it sleeps for travel, and for as long as the
-// process is frozen. It fails if the process was killed, unless the run is over, when all
-// may finish what they do.
+// process is frozen. It fails if the process was killed. After the end of the run it does
+// not fail, so that calls can finish.
 func (p *Process) pass(travel time.Duration) error {
 	time.Sleep(travel)
 	time.Sleep(p.frozen.left())
@@ -118,7 +119,7 @@ func (p *Process) pass(travel time.Duration) error {
 // Key is the API key that all processes share.
 const Key = "amk_canary_9f2c71"
 
-// midnight is when the clock of a synctest bubble starts.
+// midnight is the time at which the clock of a synctest bubble starts.
 var midnight = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // clock is the time since midnight of the first day.
@@ -148,7 +149,7 @@ func Run(s Scenario) *World {
 		w.callers.Go(func() { s.Meanwhile(w) })
 	}
 	w.callers.Wait()
-	time.Sleep(time.Minute) // in a bubble time ends with this function: let timeouts pass
+	time.Sleep(time.Minute) // the bubble's time stops when this function returns, so let timeouts pass first
 	return w
 }
 
@@ -159,7 +160,7 @@ func (w *World) Resize(most int) {
 	w.service.limits[0].Max = most
 }
 
-// Start starts a process and its workers, in the place of any earlier one with the same
+// Start starts a process and its workers. It replaces an earlier process with the same
 // number. Its pacer has unlimited patience.
 func (w *World) Start(i int) {
 	p := &Process{world: w, index: i}
@@ -275,7 +276,8 @@ func draw(median time.Duration, random *rand.Rand) time.Duration {
 	return time.Duration(float64(median) * math.Exp(0.6*random.NormFloat64()))
 }
 
-// source returns a random source that depends on the seed and on who uses it.
+// source returns a random source that depends on the seed and on the numbers that
+// identify its user.
 func source(seed uint64, who ...int) *rand.Rand {
 	second := uint64(0)
 	for _, n := range who {
@@ -288,7 +290,7 @@ func source(seed uint64, who ...int) *rand.Rand {
 type Event struct {
 	Kind    Kind
 	At      time.Duration // since midnight of the first day
-	Load    int           // whose call it was: an index of Scenario.Loads
+	Load    int           // the load of the call: an index of Scenario.Loads
 	Wait    time.Duration // since the call began
 	process int
 }
@@ -320,14 +322,14 @@ func (w *World) note(e Event) {
 type Measures struct {
 	Accepted, Refused int           // attempts
 	Done, Lost        int           // calls
-	Used              float64       // Accepted of what there was to use
-	Jain              float64       // 1: each process got as much as the others
-	P99               time.Duration // of the waits
-	Longest           time.Duration // of an interactive call that was carried out
-	Last              time.Duration // when the last call ended, since the begin of the span
+	Used              float64       // Accepted calls as a share of the usable quota
+	Jain              float64       // Jain's index; 1: each process got the same share
+	P99               time.Duration // the 99th percentile of the waits
+	Longest           time.Duration // the longest wait of an interactive call that was carried out
+	Last              time.Duration // when the last call ended, from the beginning of the span
 	Pause             time.Duration // the longest time without an accepted call
 	Steps             float64       // operations of the store for each accepted call
-	Conflicts         float64       // of the swaps
+	Conflicts         float64       // share of the swaps that failed because of a conflict
 }
 
 // RefusedPerCall returns the number of refusals for each accepted call.
@@ -336,8 +338,9 @@ func (m Measures) RefusedPerCall() float64 { return share(m.Refused, m.Accepted)
 // share returns part/whole; whole counts as 1 if it is 0.
 func share(part, whole int) float64 { return float64(part) / float64(max(1, whole)) }
 
-// Measure measures a span of the run, which counts from the end of the warm-up; to 0 means
-// the end of the run. It looks at the calls of some classes, or of all if none is given.
+// Measure measures a span of the run. from and to count from the end of the warm-up; if
+// to is 0, the span lasts until the end of the run. Measure counts the calls of the given
+// classes, or of all classes if none is given.
 func (w *World) Measure(from, to time.Duration, classes ...Class) (m Measures) {
 	begins := w.Starts + w.Warm
 	from, to = begins+from, begins+cmp.Or(to, w.Span, clock()-begins)
@@ -375,7 +378,8 @@ func (w *World) Measure(from, to time.Duration, classes ...Class) (m Measures) {
 	return m
 }
 
-// jain returns Jain's fairness index: 1 if all shares are equal, 1/n if one has everything.
+// jain returns Jain's fairness index: 1 if all n shares are equal, 1/n if one process has
+// everything.
 func jain(shares []int) float64 {
 	sum, squares := 0, 0
 	for _, n := range shares {

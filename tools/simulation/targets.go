@@ -21,10 +21,10 @@ type (
 type target struct {
 	name   string
 	runs   []scenario
-	seeds  int             // the runs are played with each of so many seeds; 0: with their own
-	only   []loadsim.Class // nil: all
+	seeds  int             // how many seeds each run is repeated with; 0: only the run's own seed
+	only   []loadsim.Class // the classes to measure; nil: all
 	want   bounds
-	missed string // what is missed, and why
+	missed string // the bounds that are missed, and why
 }
 
 // bounds are the figures that a row shows, each with its bound.
@@ -33,10 +33,10 @@ type bounds []struct {
 	bound float64
 }
 
-// figure is a measure: the worst of all runs, or their mean.
+// figure is a measure of several runs: the worst value, or the mean.
 type figure struct {
 	name   string
-	side   string // of its bound on which it should be
+	side   string // the side of its bound on which the figure should be
 	mean   bool
 	format string
 	of     func(loadsim.Measures) float64
@@ -79,9 +79,9 @@ func (f figure) overall(runs []loadsim.Measures) (got float64) {
 
 var all = slices.Concat(loadsim.Models, loadsim.Strict)
 
-// The bounds on refusals and minutes come from an older client, in which a 429 counted as a
-// failure, and which lost up to 16 calls of 1,000 (132 with two programs): its figures
-// times 1.1 for one program, and times 1.3 for two.
+// The bounds on refusals and minutes come from an older client, in which a 429 counted as
+// a failure. It lost up to 16 calls of 1,000 (132 with two programs). The bounds are its
+// figures times 1.1 for one program, and times 1.3 for two.
 var clientTargets = []target{
 	{name: "batch of 500, one program", runs: on(all, batches(1, 0)...), seeds: 4, want: bounds{{lostCalls, 0}, {meanOf429s, 0.45}, {minutes, 9.3}}},
 	{name: "the same, replies of 8 s", runs: on(all, batches(1, 8*time.Second)...), seeds: 2, want: bounds{{lostCalls, 0}, {meanOf429s, 0.21}, {minutes, 36}}},
@@ -154,7 +154,7 @@ func (p plan) but(change func(*scenario)) plan {
 	}
 }
 
-// then adds an event, a time after the event that was added before.
+// then adds an event, which comes after the given time from the previous event.
 func (p plan) then(after time.Duration, do func(*world)) plan {
 	return p.but(func(s *scenario) {
 		before := s.Meanwhile
@@ -168,13 +168,13 @@ func (p plan) then(after time.Duration, do func(*world)) plan {
 	})
 }
 
-// perMinute returns a limit with another name than the service's.
+// perMinute returns a limit per minute with another name than the service's limit.
 func perMinute(n int) []pacer.Limit {
 	return []pacer.Limit{{Key: "ours", Max: n, Window: time.Minute}}
 }
 
 const (
-	warm   = 103 * time.Second // measured from a whole minute on
+	warm   = 103 * time.Second // the measured span starts at a whole minute
 	midway = warm + 17*time.Second
 )
 
@@ -206,7 +206,7 @@ func fleets(workers ...int) (plans []plan) {
 // alone has one process without a store.
 var alone = saturated(1, 8).but(func(s *scenario) { s.Store = nil })
 
-// greedy has a process with 64 workers among 15 with one.
+// greedy has one process with 64 workers and 15 processes with one worker.
 var greedy = saturated(16, 1).but(func(s *scenario) { s.Loads[0].Workers = []int{64, 1} })
 
 // and adds a load.
@@ -219,13 +219,13 @@ func atRandom(processes int) plan {
 	return saturated(processes, 0).and(loadsim.Load{Class: loadsim.Interactive, PerMinute: 48}, 30*time.Minute)
 }
 
-// halved halves the limit for five minutes, and measures from four minutes after it came
-// back.
+// halved halves the limit for five minutes. The measured span begins four minutes after
+// the limit is restored.
 var halved = saturated(4, 8).but(func(s *scenario) { s.Warm += 9 * time.Minute }).
 	then(warm, func(w *world) { w.Resize(30) }).
 	then(5*time.Minute, func(w *world) { w.Resize(60) })
 
-// outage has a store that fails for a minute, and measures that and the next one.
+// outage has a store that fails for a minute. It measures this minute and the next.
 func outage(processes int, fail func(*loadsim.Store, time.Duration)) plan {
 	return saturated(processes, 8).but(func(s *scenario) { s.Warm, s.Span = midway, 2*time.Minute }).
 		then(midway, func(w *world) { fail(w.Store, time.Minute) })
@@ -247,14 +247,14 @@ func neverSeen(processes int) plan {
 		then(0, func(w *world) { w.Store.Kill(time.Hour) })
 }
 
-// lost has four processes, of which one is killed, and one frozen for two minutes. shift
-// chooses the moment in the minute.
+// lost has four processes. One is killed, and another is frozen for two minutes. shift
+// chooses the moment within the minute.
 func lost(shift time.Duration) plan {
 	return saturated(4, 8).but(func(s *scenario) { s.Starts += shift }).
 		then(warm+20*time.Second, func(w *world) { w.Fleet[0].Kill(); w.Fleet[1].Freeze(2 * time.Minute) })
 }
 
-// restarted restarts a process of the fleet every minute.
+// restarted restarts one of the processes every minute.
 var restarted = saturated(4, 8).but(func(s *scenario) {
 	s.Meanwhile = func(w *world) {
 		for i := range 31 { // until the end
@@ -273,25 +273,25 @@ func hourly(most int) plan {
 	})
 }
 
-// slowReplies has a service whose replies take long.
+// slowReplies has a service whose replies take a long time.
 func slowReplies(replies time.Duration) plan {
 	return saturated(4, 64).but(func(s *scenario) { s.Replies = replies })
 }
 
-// farAway has a fleet at a high rate whose store takes 80 ms for an answer.
+// farAway has processes at a high rate, and a store that takes 80 ms for an answer.
 var farAway = saturated(16, 8).but(func(s *scenario) {
 	s.Limits, s.Store.Away, s.Span = perMinute(600), 40*time.Millisecond, 4*time.Minute
 })
 
-// unpaced has programs with a client as it is, without a Pacer, 40 ms from the service.
+// unpaced has programs with a client without a Pacer, 40 ms from the service.
 func unpaced(programs int, loads ...loadsim.Load) plan {
 	return func(m model) scenario {
 		return scenario{Model: m, Real: perMinute(60), Processes: programs, Latency: 40 * time.Millisecond, Loads: loads}
 	}
 }
 
-// batches has programs that send 500 messages each, by 20, one and 500 callers, with latency
-// and without.
+// batches has programs that send 500 messages each, with 20, one and 500 callers, and
+// with and without latency.
 func batches(programs int, replies time.Duration) (plans []plan) {
 	for _, callers := range []int{20, 1, 500} {
 		for _, latency := range []time.Duration{0, 40 * time.Millisecond} {
@@ -308,8 +308,8 @@ var short = unpaced(2, loadsim.Load{Workers: []int{10}, Calls: 8})
 // many has 16 programs with eight callers each.
 var many = unpaced(16, loadsim.Load{Workers: []int{8}}).but(func(s *scenario) { s.Span = 20 * time.Minute })
 
-// innocent has messages, every 6 s, and creations that are refused under the same name. The
-// limits have room for the messages.
+// innocent has a message every 6 s, and creations that a limit of the same name refuses.
+// The limits have room for the messages.
 var innocent = unpaced(1,
 	loadsim.Load{Workers: []int{70}, Calls: 1}, // refused at first
 	loadsim.Load{Workers: []int{96}, Calls: 1, Begin: 4 * time.Minute, Call: spec.CreateAgent},
@@ -321,5 +321,5 @@ var innocent = unpaced(1,
 // shared has messages and reads under one limit.
 var shared = unpaced(1, loadsim.Load{Workers: []int{8}, Calls: 31}, loadsim.Load{Workers: []int{8}, Calls: 31, Call: spec.GetAgent})
 
-// refusing has a service that refuses every call of a number of callers.
+// refusing has a service that refuses every call, and a number of callers.
 func refusing(callers int) plan { return unpaced(1, loadsim.Load{Workers: []int{callers}, Calls: 1}) }

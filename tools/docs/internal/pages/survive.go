@@ -1,5 +1,5 @@
-// Package pages is the Go of the pages that is run: pages.gen.go is generated from
-// them, and Survive sweeps their applications.
+// Package pages runs the Go code of the documentation's pages: pages.gen.go is generated
+// from the pages, and Survive sweeps their applications.
 package pages
 
 import (
@@ -38,7 +38,7 @@ func sweepHandler(t *testing.T) {
 	}, sweep.InBubble())
 }
 
-// Survive runs the applications under every fault and every death.
+// Survive runs the applications with every fault and every death.
 func Survive(t *testing.T) {
 	t.Run("askHandler", sweepHandler)
 	t.Run("enableSMS", func(t *testing.T) {
