@@ -8,8 +8,8 @@
 //	}
 //	client, err := agentmessaging.NewClient(baseURL, apiKey, agentmessaging.WithLimiter(p))
 //
-// README.md of this module says which options of the client matter, and which
-// servers it was run on.
+// README.md of this module says which options of the client matter, and on which servers
+// the package was tested.
 package redisstore
 
 import (
@@ -31,9 +31,9 @@ type Store struct{ client redis.Scripter }
 
 var _ pacer.Store = (*Store)(nil)
 
-// New returns a store on a client of go-redis: for one server, Sentinel or a
-// Cluster. It connects to nothing. For a nil client it returns nil, which
-// pacer.WithStore refuses.
+// New returns a store that uses a client of go-redis: for one server, Sentinel or a
+// Cluster. It opens no connection. For a nil client it returns nil, which pacer.WithStore
+// refuses.
 func New(client redis.Scripter) *Store {
 	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil
@@ -52,9 +52,9 @@ redis.call('SET', KEYS[1], ARGV[2] .. ARGV[3], 'PX', ARGV[4])
 return 1`)
 )
 
-// Load returns the value, its version and the server's time. A key that the server does
-// not have is no error: value and version are empty then. An error begins with
-// "redisstore: " and wraps the one of go-redis, or of ctx.
+// Load returns the value, its version and the server's time. If the server does not have
+// the key, value and version are empty and err is nil. An error begins with "redisstore:
+// " and wraps the error of go-redis, or of ctx.
 func (s *Store) Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error) {
 	reply, err := load.Run(ctx, s.client, []string{key}).StringSlice()
 	if err != nil {
@@ -67,9 +67,10 @@ func (s *Store) Load(ctx context.Context, key string) (value []byte, version str
 }
 
 // Swap sets the value if the key still has the version; an empty version means that the
-// server does not have the key. The value expires after ttl, a millisecond at least.
-// Another version is no error: swapped is false. After an error, which wraps the one of
-// go-redis or of ctx, the value may be set or not.
+// server does not have the key. The value expires after ttl, but not before a
+// millisecond. If the key has another version, swapped is false and err is nil. An error
+// wraps the error of go-redis, or of ctx. After an error, the value may or may not be
+// set.
 func (s *Store) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error) {
 	n, err := swap.Run(ctx, s.client, []string{key}, version, rand.Text(), value, max(1, ttl.Milliseconds())).Int()
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package pictures holds the pictures of the docs in a module of their own, so
-// that go get fetches the code without them.
+// Package pictures holds the pictures of the docs. It is a separate module, so that go
+// get fetches the code without the pictures.
 package pictures
