@@ -122,8 +122,8 @@ const (
 type Retry struct {
 	Subject
 	Attempt int // the attempt that failed
-	// Outcome is how it ended: a row of the table in the package documentation, such as
-	// "429" or "answer lost, truncated or not JSON".
+	// Outcome says how that attempt ended: a row of the table in the package documentation,
+	// such as "429" or "answer lost, truncated or not JSON".
 	Outcome string
 	// Wait is the time until the next attempt. After a 429 it is how long the limit will
 	// be closed; the real wait is in [LimiterWait].

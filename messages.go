@@ -17,7 +17,7 @@ type MessageParams struct {
 
 // Reply is an agent's answer to a message (interface 4.8).
 type Reply struct {
-	// Text is what the agent says.
+	// Text is the agent's reply.
 	Text string `json:"reply_text"`
 	// Warnings lists the service's warnings, if any.
 	Warnings []string `json:"warnings,omitempty"`

@@ -201,7 +201,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 // close the idle connections.
 func (l *loop) RoundTrip(req *http.Request) (*http.Response, error) {
 	cookies := req.Header["Cookie"]
-	delete(req.Header, "Cookie") // http.Client adds them anew to each attempt
+	delete(req.Header, "Cookie") // http.Client adds the jar's cookies again to each attempt
 	a := l.call.makeAttempt(cookies)
 	l.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
 	return &l.response, nil

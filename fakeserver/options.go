@@ -109,7 +109,7 @@ func WithMessageTexts() Option {
 
 // WithLimit sets how many calls each window of limit allows, for keys of every plan. The
 // default is the maximum of the key's plan (interface 8). These maxima are preview
-// defaults and may change. A load test may need larger ones. An unknown limit and less
+// defaults and may change. A load test may need larger ones. An unknown limit and fewer
 // than 1 call are errors.
 func WithLimit(limit Limit, calls int) Option {
 	i := spec.LimitIndex(spec.LimitKey(limit))

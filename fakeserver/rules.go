@@ -204,7 +204,8 @@ func (r *rule) snapshot() rule {
 	return *r
 }
 
-// description returns what Format prints. It takes no lock, so r must be a snapshot.
+// description returns the text that Format prints. It takes no lock, so r must be a
+// snapshot.
 func (r *rule) description() string {
 	said := r.name
 	for _, bound := range []struct {

@@ -73,7 +73,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.Write(w, r)
 }
 
-// serve answers one call. All calls come through here: those of HTTPClient, Direct and
+// serve answers one call. All calls come through here: from HTTPClient, Direct and
 // ServeHTTP. A panic, perhaps of the function of WithClock, fails the test, and the
 // client gets no answer.
 func (s *Server) serve(r *http.Request) (a memnet.Answer) {

@@ -37,7 +37,7 @@ type Admin[Call any] interface {
 const (
 	KeyDefault = "key_000001"
 	KeyMissing = "missing" // no Authorization header, or not one bearer token
-	KeyUnknown = "unknown" // a bearer token that is no key of the fake
+	KeyUnknown = "unknown" // a bearer token that is not a key of the fake
 )
 
 // Key describes an API key without its text.

@@ -222,7 +222,7 @@ func shown(secrets []secret, text string, in Place) bool {
 	var room [64]byte // keeps short texts, as most are, off the heap
 	for range maxLayers + 1 {
 		folded, letters := fold(append(room[:0], text...)), ""
-		if in != InText { // InText hides no parts, so it needs no letters
+		if in != InText { // for InText, no run of letters is long enough to be hidden
 			letters = strings.Map(letter, text)
 		}
 		for i := range secrets {

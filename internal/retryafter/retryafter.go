@@ -45,7 +45,7 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 // the next nanosecond, so that the client never comes earlier than the service asked.
 func wait(text string, now time.Time) time.Duration {
 	if strings.Trim(text, "0123456789.") != "" { // ParseFloat reads more than HTTP knows, such as 1e3
-		at, _ := http.ParseTime(text) // a text that is no date gives the year 1
+		at, _ := http.ParseTime(text) // a text that is not a date gives the year 1
 		return at.Sub(now)            // cannot overflow: Sub returns the longest Duration instead
 	}
 	n, err := strconv.ParseFloat(text, 64)

@@ -78,7 +78,7 @@ const (
 	WarmUpKeyHour       = names.WarmUpKeyHour
 )
 
-// Counted is what a limit counts.
+// Counted is a kind of calls that a limit counts.
 type Counted string
 
 // What the limits of interface 8.1 count.
@@ -142,7 +142,7 @@ var Plans = []Plan{
 }
 
 // maxima returns the maxima of 8.1. The values of requests replace the first maxima,
-// those of the limits on requests.
+// which are for the limits on requests.
 func maxima(requests ...int) (all [LimitCount]int) {
 	for i, l := range limits {
 		all[i] = l.Max

@@ -141,7 +141,7 @@ func asSent(req *http.Request) (*bytes.Buffer, error) {
 	var sent bytes.Buffer
 	sent.Grow(512) // enough for most requests, so that one allocation suffices
 	// The error of the caller's reader comes first, because Request.Write replaces it with
-	// an error of its own.
+	// another error.
 	if err := written.Write(&sent); err != nil {
 		return nil, cmp.Or(body.err, err)
 	}
