@@ -132,7 +132,7 @@ const maxTries = 50
 // A try is one search for a connection that takes the request.
 type try struct {
 	number int       // from 1
-	after  rejection // of the try before; none: it is the first
+	after  rejection // why the try before failed; none: this is the first try
 }
 
 // send makes one try. If no connection took the request and another try may help, it
