@@ -112,8 +112,10 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 			}
 			return s
 		}
-		g.dueToOpen = jittered
-		g.open(now)
+		if waiting > 0 { // a forecast opens no gate
+			g.dueToOpen = jittered
+			g.open(now)
+		}
 	}
 	if waiting == 0 {
 		return Schedule{}
@@ -344,7 +346,7 @@ func (r *ramp) record(o Outcome) {
 	}
 }
 
-// through counts the calls that got through. One without an answer has, because a refusal
+// notRefused counts the calls that got through. One without an answer has, because a refusal
 // comes quickly.
 func (r *ramp) notRefused() int { return r.sent - r.refused }
 

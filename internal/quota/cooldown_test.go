@@ -313,3 +313,12 @@ func TestTrialThatPassesKeepsOthersPatient(t *testing.T) {
 	p.answer(h+2*s, create, refuses("k", h))
 	assert.Equal(t, h+2*s, p.ask(h+2*s, create, 1).RefusedSince)
 }
+
+// A forecast opens no gate, so a refusal after it does not end an opening without a pass.
+func TestForecastOpensNothing(t *testing.T) {
+	p := play(0)
+	p.answer(0, read, refuses("k", s))
+	p.ask(2*s, read, 0)
+	p.answer(2*s, read, refuses("k", s))
+	assert.Zero(t, p.ask(2*s, read, 1).RefusedSince)
+}
