@@ -44,7 +44,7 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 	if slices.Equal(bounds, c.ledger.bounds) {
 		return
 	}
-	c.engine.ForgetLocked()
+	c.engine.ResetSchedulesLocked()
 	old := c.ledgerAt(now)
 	l := ledger{state: newState(bounds, old.Now), bounds: bounds, weight: 1}
 	l.join(old)
@@ -65,9 +65,9 @@ func (c *coordinator) ledgerAt(now time.Duration) *ledger {
 	return l
 }
 
-// Sort implements quota.Rule. Calls that spend the same limits with the same priority wait
+// Classify implements quota.Rule. Calls that spend the same limits with the same priority wait
 // in one queue.
-func (c *coordinator) Sort(ctx context.Context, w *quota.Waiter) bool {
+func (c *coordinator) Classify(ctx context.Context, w *quota.Waiter) bool {
 	w.Class = quota.Class{ID: int(costsOf(w.Endpoint, w.SetsBYOK)), Batch: ctx.Value(priorityKey{}) == PriorityBatch}
 	w.Tenant, _ = ctx.Value(tenantKey{}).(string)
 	return true
@@ -112,9 +112,9 @@ func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Sc
 	}
 	// Less than claimAhead before the turn: offset is not exact, and a question that comes
 	// too early for the ledger would have to be asked again.
-	s.Again = min(s.Turn-claimAhead*7/8, now+longestSleep)
+	s.AskAgain = min(s.Turn-claimAhead*7/8, now+longestSleep)
 	if c.down {
-		s.Again = min(s.Turn, c.retryAt, now+longestSleep)
+		s.AskAgain = min(s.Turn, c.retryAt, now+longestSleep)
 	}
 	return s
 }
@@ -141,16 +141,16 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	return news
 }
 
-// Idle implements quota.Rule.
-func (c *coordinator) Idle(now time.Duration, class quota.Class) {
+// QueueEmptied implements quota.Rule.
+func (c *coordinator) QueueEmptied(now time.Duration, class quota.Class) {
 	key := queueKeyOf(class)
 	if slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same) {
 		c.report(now, func(l *ledger) { l.withdraw(key) })
 	}
 }
 
-// Rewound implements quota.Rule. The limits are known, whatever the clock says.
-func (*coordinator) Rewound() {}
+// ClockReset implements quota.Rule. The limits are known, whatever the clock says.
+func (*coordinator) ClockReset() {}
 
 // report changes the ledger at once if the process is on its own. Otherwise it leaves the
 // change to the next step.

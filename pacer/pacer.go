@@ -56,11 +56,11 @@ import (
 // WithLimiter(p) leaves the waiting after a 429 to the Pacer. If you wrap the Pacer in
 // your own Limiter, the client also waits by itself.
 type Pacer struct {
-	holder
+	engineHolder
 	coordinator *coordinator
 }
 
-type holder = quota.Holder
+type engineHolder = quota.EngineHolder
 
 // An Option changes how a [Pacer] works.
 type Option func(*Pacer) error
@@ -78,7 +78,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	c := &coordinator{logger: slog.New(slog.DiscardHandler)}
 	c.engine = quota.NewEngine(c)
 	p := &Pacer{coordinator: c}
-	p.holder = quota.NewHolder(p, c.engine)
+	p.engineHolder = quota.NewEngineHolder(p, c.engine)
 	for _, opt := range opts {
 		if opt == nil {
 			return nil, invalid("opts", "an option is nil")

@@ -43,17 +43,17 @@ type CoolDown struct {
 	classes [maxClasses]classState // by Class.ID
 }
 
-// maxClasses is at least two for each endpoint; see Sort.
+// maxClasses is at least two for each endpoint; see Classify.
 const maxClasses = 32
 
 // classState is what the cool-down knows of a class.
 type classState struct {
-	limited atomic.Bool // the engine must ask about the class; Sort reads it without the lock
+	limited atomic.Bool // the engine must ask about the class; Classify reads it without the lock
 	gate    *gate       // where its calls wait; nil: no limit holds it back
-	// A class that was never refused may share only the limit's name. At tryAt one of its
-	// calls tests that, and tryAfter later another one; each wait is twice as long as the one
+	// A class that was never refused may share only the limit's name. At trialAt one of its
+	// calls tests that, and trialDelay later another one; each wait is twice as long as the one
 	// before. never: the limit has refused the class itself, so there is no test.
-	tryAt, tryAfter time.Duration
+	trialAt, trialDelay time.Duration
 }
 
 // NewCoolDown returns an engine whose rule is a CoolDown.
@@ -81,9 +81,9 @@ type gate struct {
 	ramp            *ramp         // the turns since it opened last; nil: it holds no call back
 }
 
-// Sort implements Rule. Each endpoint has two classes: the calls that also spend the BYOK
+// Classify implements Rule. Each endpoint has two classes: the calls that also spend the BYOK
 // set limit are one, so that this limit does not stop the other calls of the endpoint.
-func (c *CoolDown) Sort(_ context.Context, w *Waiter) bool {
+func (c *CoolDown) Classify(_ context.Context, w *Waiter) bool {
 	w.Class = Class{ID: 2 * slices.Index(spec.Endpoints, w.Endpoint)}
 	if w.SetsBYOK {
 		w.Class.ID++
@@ -100,15 +100,15 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 		opens, jittered := g.opens(waitHere, first)
 		if now < jittered {
 			s := Schedule{
-				Opens: opens, Turn: jittered, Again: min(jittered, state.tryAt),
+				Opens: opens, Turn: jittered, AskAgain: min(jittered, state.trialAt),
 				Estimated: true, Key: g.key, TraceID: g.trace,
 			}
 			if g.fruitless() > 0 { // it has opened before, and let nobody through
 				s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
 			}
-			if waiting > 0 && now >= state.tryAt {
-				state.tryAt, state.tryAfter = now+state.tryAfter, min(2*state.tryAfter, maxTrial)
-				s.Grants, s.Again = []Grant{{At: now, ReportSuccess: true, Mark: g}}, min(jittered, state.tryAt)
+			if waiting > 0 && now >= state.trialAt {
+				state.trialAt, state.trialDelay = now+state.trialDelay, min(2*state.trialDelay, maxTrial)
+				s.Grants, s.AskAgain = []Grant{{At: now, ReportSuccess: true, Mark: g}}, min(jittered, state.trialAt)
 			}
 			return s
 		}
@@ -135,9 +135,9 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 		g.ramp = nil
 		return Schedule{Grants: []Grant{{At: now}}, Key: g.key}
 	}
-	s := Schedule{Again: r.due(now, alone), Estimated: true, Key: g.key, TraceID: g.trace}
-	if s.Again > now {
-		s.Turn, s.Gap = s.Again, r.gap
+	s := Schedule{AskAgain: r.due(now, alone), Estimated: true, Key: g.key, TraceID: g.trace}
+	if s.AskAgain > now {
+		s.Turn, s.Gap = s.AskAgain, r.gap
 		return s
 	}
 	r.sent, r.last = r.sent+1, now
@@ -150,8 +150,8 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 // at the gate, first the next of them. Jitter, and a backoff above minBackoff, end before
 // first's MaxWait, deadline and patience do, so that it tries once more before it is refused.
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
-	room := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
-	jitter, fruitless := Jitter(g.retryAfter, DefaultMinWait, room, g.random), g.fruitless()
+	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
+	jitter, fruitless := Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random), g.fruitless()
 	if fruitless == 0 {
 		return g.end, g.end + jitter
 	}
@@ -186,12 +186,12 @@ func (g *gate) open(now time.Duration) {
 		return
 	}
 	passed := last.notRefused()
-	next.before = max(passed, last.before/2) // a small number may mean that other programs were quicker this time
+	next.lastPassed = max(passed, last.lastPassed/2) // a small number may mean that other programs were quicker this time
 	next.gap = last.gap * 5 / 4
 	if passed > 0 {
 		g.lastAccepted = max(g.lastAccepted, g.closedAt) // calls without an answer have got through too
 		average := (now - last.opened) / time.Duration(passed)
-		if average < next.gap || last.gap == 0 || passed <= last.before {
+		if average < next.gap || last.gap == 0 || passed <= last.lastPassed {
 			next.gap = average
 		}
 	}
@@ -208,22 +208,22 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	case *ramp:
 		mark.record(o)
 	case *gate: // the class tried whether the gate holds it back; see classState
-		if passed && state.gate == mark && state.tryAt < never { // and the limit has not refused the class itself since
+		if passed && state.gate == mark && state.trialAt < never { // and the limit has not refused the class itself since
 			state.gate = nil
 		}
 	}
 	if !o.Refused {
 		return false
 	}
-	c.Sort(context.Background(), w) // under WithoutCoolDown, a call has no engine until it is refused, so no class yet
+	c.Classify(context.Background(), w) // under WithoutCoolDown, a call has no engine until it is refused, so no class yet
 	return c.close(now, w.Class.ID, o)
 }
 
-// Idle implements Rule.
-func (*CoolDown) Idle(time.Duration, Class) {}
+// QueueEmptied implements Rule.
+func (*CoolDown) QueueEmptied(time.Duration, Class) {}
 
-// Rewound implements Rule: it forgets all refusals.
-func (c *CoolDown) Rewound() {
+// ClockReset implements Rule: it forgets all refusals.
+func (c *CoolDown) ClockReset() {
 	for i := range c.classes {
 		c.classes[i].gate = nil
 	}
@@ -233,28 +233,28 @@ func (c *CoolDown) Rewound() {
 // waits at another gate that opens later, it stays there. A creation with a provider key
 // (class|1) spends all that one without spends, so the gate holds it back too.
 func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
-	asked, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOf(o.LimitKey, class)
-	end := now + asked
+	retryAfter, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOf(o.LimitKey, class)
+	end := now + retryAfter
 	for _, i := range []int{class, class | 1} {
 		if old := c.classes[i].gate; old == nil || !old.closed || old.end <= end {
 			c.classes[i].gate = g
 		}
 	}
-	closes := !g.closed
+	wasOpen := !g.closed
 	switch {
-	case closes:
+	case wasOpen:
 		if g.closed, news = true, true; g.ramp == nil {
 			g.lastAccepted, g.fruitlessBefore = now, 0
 		}
-		g.closedAt, g.end, g.retryAfter, g.random = now, end, asked, c.random()
+		g.closedAt, g.end, g.retryAfter, g.random = now, end, retryAfter, c.random()
 	case end > g.end:
-		g.end, g.retryAfter, news = end, asked, end-g.reportedEnd >= time.Second
+		g.end, g.retryAfter, news = end, retryAfter, end-g.reportedEnd >= time.Second
 	}
 	if news {
 		g.reportedEnd, g.trace = end, o.TraceID
 	}
 	first := firstTrial
-	if asked <= firstTrial {
+	if retryAfter <= firstTrial {
 		first = 2 * firstTrial // the gate opens sooner than a trial, unless it backs off
 	}
 	for i := range c.classes {
@@ -263,9 +263,9 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 		case state.gate != g:
 			continue
 		case i == class, i == class|1:
-			state.tryAt = never
-		case closes:
-			state.tryAt, state.tryAfter = now+first, 2*firstTrial
+			state.trialAt = never
+		case wasOpen:
+			state.trialAt, state.trialDelay = now+first, 2*firstTrial
 		}
 		state.limited.Store(true)
 	}
@@ -291,13 +291,13 @@ func (c *CoolDown) gateOf(key string, class int) *gate {
 // a small share of a limit that it now has for itself, and would take minutes to find
 // that out call by call.
 type ramp struct {
-	before  int           // the calls that passed in the last opening; 0: not known
-	gap     time.Duration // between calls once before have gone; 0: not known
-	sent    int           // calls since the opening
-	passed  int           // of sent, those that the service accepted
-	refused int           // of sent, those that it refused
-	opened  time.Duration
-	last    time.Duration // when the last call was sent; at first, opened
+	lastPassed int           // the calls that passed in the last opening; 0: not known
+	gap        time.Duration // between calls once before have gone; 0: not known
+	sent       int           // calls since the opening
+	passed     int           // of sent, those that the service accepted
+	refused    int           // of sent, those that it refused
+	opened     time.Duration
+	last       time.Duration // when the last call was sent; at first, opened
 }
 
 const (
@@ -319,7 +319,7 @@ func (r *ramp) due(now time.Duration, alone bool) time.Duration {
 	switch {
 	case r.sent == 0:
 		return now
-	case r.gap > 0 && r.sent >= r.before:
+	case r.gap > 0 && r.sent >= r.lastPassed:
 		wait = r.gap
 	case r.sent <= 2*r.passed:
 		return now
@@ -337,7 +337,7 @@ func (r *ramp) record(o Outcome) {
 		r.refused++
 	case o.Sent:
 		r.passed++
-		if beyond := r.passed - r.before; beyond > 0 {
+		if beyond := r.passed - r.lastPassed; beyond > 0 {
 			seconds := min(max(1, r.gap.Seconds()), longGap)
 			r.gap -= time.Duration(float64(r.gap) * min(0.5, float64(beyond)*seconds*seconds/512))
 		}
@@ -351,7 +351,7 @@ func (r *ramp) record(o Outcome) {
 func (r *ramp) notRefused() int { return r.sent - r.refused }
 
 // Jitter returns a random wait that spreads out callers that were refused together: up to
-// half of the backoff and a tenth of the Retry-After (asked), but at most half of the room.
-func Jitter(asked, backoff, room time.Duration, random float64) time.Duration {
-	return min(time.Duration(random*(float64(asked)/10+float64(backoff)/2)), room/2)
+// half of the backoff and a tenth of the Retry-After (retryAfter), but at most half of the timeLeft.
+func Jitter(retryAfter, backoff, timeLeft time.Duration, random float64) time.Duration {
+	return min(time.Duration(random*(float64(retryAfter)/10+float64(backoff)/2)), timeLeft/2)
 }

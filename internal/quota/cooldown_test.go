@@ -55,16 +55,16 @@ func play(random float64) *played {
 	return &played{rule, map[*spec.Endpoint][]*Waiter{}}
 }
 
-// sort is for a call that has all the time there is.
-func (p *played) sort(call *spec.Endpoint) *Waiter {
+// classify is for a call that has all the time there is.
+func (p *played) classify(call *spec.Endpoint) *Waiter {
 	w := &Waiter{Endpoint: call, MaxWait: never / 4, attempt: attempt{deadline: never}}
-	p.Sort(context.Background(), w)
+	p.Classify(context.Background(), w)
 	return w
 }
 
 // ask asks at a time for the first of the waiting calls.
 func (p *played) ask(at time.Duration, call *spec.Endpoint, waiting int) Schedule {
-	w := p.sort(call)
+	w := p.classify(call)
 	p.engine.queues[w.Class] = &queue{line: line{calls: make([]*Waiter, waiting)}}
 	schedule := p.Ask(h+at, w, waiting)
 	for _, w.Grant = range schedule.Grants {
@@ -209,7 +209,7 @@ func TestCoolDown(t *testing.T) {
 				if step.until > 0 {
 					schedule := p.ask(step.at, step.call, step.waiting)
 					assert.Empty(t, schedule.Grants, step.says)
-					assert.Equal(t, step.until, schedule.Again-h, "%s: until when no other goes", step.says)
+					assert.Equal(t, step.until, schedule.AskAgain-h, "%s: until when no other goes", step.says)
 				}
 			}
 		})
@@ -224,9 +224,9 @@ func TestRefusedDuringATrial(t *testing.T) {
 	p.ask(s, read, 1)
 	p.answer(s, message, refuses("k", 60*s))
 	assert.Len(t, p.ask(2*s, read, 1).Grants, 1, "the trial")
-	p.Done(h+2*s, p.sort(read), *refuses("k", 60*s))
+	p.Done(h+2*s, p.classify(read), *refuses("k", 60*s))
 	p.answer(2*s, read, passes)
-	assert.Equal(t, h+62*s, p.ask(2*s, read, 1).Again)
+	assert.Equal(t, h+62*s, p.ask(2*s, read, 1).AskAgain)
 }
 
 // A creation with a provider key spends what one without spends, so it waits too (interface
@@ -239,7 +239,7 @@ func TestRefusedCreation(t *testing.T) {
 	} {
 		p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: tt.nextHasKey, MaxWait: never / 4, attempt: attempt{deadline: never}}
 		p.Done(h, &Waiter{Endpoint: create, SetsBYOK: tt.refusedHasKey}, *refuses("", h))
-		waits := p.Sort(t.Context(), w) && p.Ask(h+h/2, w, 1).Grants == nil
+		waits := p.Classify(t.Context(), w) && p.Ask(h+h/2, w, 1).Grants == nil
 		assert.Equal(t, tt.waits, waits, "%+v", tt)
 	}
 }
@@ -257,10 +257,10 @@ func TestJitter(t *testing.T) {
 	} {
 		p := play(1)
 		p.answer(0, message, refuses("k", 20*s))
-		w := p.sort(message)
+		w := p.classify(message)
 		w.deadline, w.MaxWait = h+tt.deadline, tt.maxWait
 		schedule := p.Ask(h, w, 1)
-		assert.Equal(t, tt.want, schedule.Again-h, "%+v", tt)
+		assert.Equal(t, tt.want, schedule.AskAgain-h, "%+v", tt)
 		assert.Equal(t, h+20*s, schedule.Opens, "%+v", tt)
 		assert.Equal(t, "k", schedule.Key, "%+v", tt)
 	}
@@ -289,7 +289,7 @@ func TestNews(t *testing.T) {
 // endpoints are quick all the time.
 func TestOpenGateIsForgotten(t *testing.T) {
 	p := play(0)
-	asks := func(e *spec.Endpoint) bool { return p.Sort(t.Context(), &Waiter{Endpoint: e}) }
+	asks := func(e *spec.Endpoint) bool { return p.Classify(t.Context(), &Waiter{Endpoint: e}) }
 	p.answer(0, read, refuses("k", s))
 	assert.True(t, asks(read), "a read after its refusal")
 	assert.False(t, asks(message), "a message after the refusal of a read")

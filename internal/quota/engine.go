@@ -35,13 +35,13 @@ type Class struct {
 }
 
 // A Rule decides when calls go. Its times are by the engine's clock, which never goes
-// back. The engine calls all methods but Sort under its lock, so the lock guards the
+// back. The engine calls all methods but Classify under its lock, so the lock guards the
 // rule's state too. They return at once, and call neither the client nor any method of
 // the engine but Background, and those whose names end in Locked.
 type Rule interface {
-	// Sort sets the waiter's Class and Tenant. It reports false if nothing can hold the
+	// Classify sets the waiter's Class and Tenant. It reports false if nothing can hold the
 	// call back at the moment.
-	Sort(ctx context.Context, w *Waiter) bool
+	Classify(ctx context.Context, w *Waiter) bool
 	// Ask grants some of the waiting calls of a class, or says when to ask again. first
 	// is the next call. If waiting is 0, the engine only asks how long first would wait,
 	// as far as the rule knows without a store. A slow rule returns a Schedule that is Pending.
@@ -52,11 +52,11 @@ type Rule interface {
 	// classes. An attempt that was not sent gives its grant back. news is true if a
 	// refusal closed a limit, or kept it closed for at least a second longer.
 	Done(now time.Duration, w *Waiter, o Outcome) (news bool)
-	// Idle learns that the last waiting call of a class has left, so that the engine does
+	// QueueEmptied learns that the last waiting call of a class has left, so that the engine does
 	// not ask again about the class.
-	Idle(now time.Duration, class Class)
-	// Rewound learns that the clock was set back by more than a second, or is another one.
-	Rewound()
+	QueueEmptied(now time.Duration, class Class)
+	// ClockReset learns that the clock was set back by more than a second, or is another one.
+	ClockReset()
 }
 
 // Schedule is a Rule's answer about a class. The zero Schedule means "not known": the
@@ -64,7 +64,7 @@ type Rule interface {
 type Schedule struct {
 	Grants       []Grant       // for the first calls in the queue
 	Pending      bool          // the rule will deliver the Schedule; the other fields are empty
-	Again        time.Duration // when to ask about the others; now or in the past: at once
+	AskAgain     time.Duration // when to ask about the others; now or in the past: at once
 	Opens        time.Duration // when the limit opens: no call of the class goes before; 0: it is open
 	Turn         time.Duration // when the next call goes, never before Opens; 0: not known
 	Gap          time.Duration // between the turns after that
@@ -96,7 +96,7 @@ type Waiter struct {
 
 	Class        Class
 	Tenant       string        // see line
-	Returns      bool          // its last grant was refused by the service, or given back: the call goes before new ones
+	Requeued     bool          // its last grant was refused by the service, or given back: the call goes before new ones
 	limitedSince time.Duration // when a limit first held the call back
 	attempt
 }
@@ -112,11 +112,11 @@ type attempt struct {
 	deadline   time.Duration // of the context; never: none
 	untilGrant time.Duration // from the grant to Grant.At
 	round      int           // in the line
-	waits      bool          // the call is in the line
+	inLine     bool          // the call is in the line
 	granted    bool          // the call has a Grant, and Done was not called yet
-	ended      chan struct{} // closed at the end of the wait; nil: there was none
+	waitEnded  chan struct{} // closed at the end of the wait; nil: there was none
 	forecast   chan Wait     // for OnWait
-	err        error         // the refusal; set before ended is closed
+	err        error         // the refusal; set before waitEnded is closed
 }
 
 // Wait is a forecast of a wait that has begun.
@@ -171,11 +171,11 @@ type queue struct {
 	Class
 	Schedule
 	line
-	forecasts []func(now time.Duration) // send the forecast of a call whose OnWait waits for it
-	lastGrant int64                     // Engine.grants at its last grant
-	asking    bool                      // the rule will deliver a Schedule
-	idle      bool                      // no call waits, and the rule knows
-	stale     bool                      // something has changed since the rule was asked: its answer may grant, but not refuse
+	forecasts       []func(now time.Duration) // send the forecast of a call whose OnWait waits for it
+	lastGrant       int64                     // Engine.grants at its last grant
+	asking          bool                      // the rule will deliver a Schedule
+	emptyReported   bool                      // no call waits, and the rule knows
+	changedSinceAsk bool                      // something has changed since the rule was asked: its answer may grant, but not refuse
 }
 
 // NewEngine returns an engine that goes by the clocks of its calls.
@@ -189,7 +189,7 @@ func NewEngine(rule Rule) *Engine {
 // OnWait or the clock panics, the call leaves the line or gives its grant back.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 	w.attempt = attempt{}
-	if e == nil || !e.rule.Sort(ctx, w) {
+	if e == nil || !e.rule.Classify(ctx, w) {
 		return nil
 	}
 	passed := false
@@ -222,35 +222,35 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	}
 	now := e.startWaitLocked(ctx, w)
 	ahead := q.push(w)
-	q.idle = false
+	q.emptyReported = false
 	if refusal := q.refusal(w, ahead, now); refusal != nil {
 		e.refuseLocked(q, w, refusal)
 		return false
 	}
-	if w.Returns {
-		q.Again = 0 // ask anew: the rule does not know of this call yet, and it may be first in line
+	if w.Requeued {
+		q.AskAgain = 0 // ask anew: the rule does not know of this call yet, and it may be first in line
 	}
 	if w.Clock != (RealClock{}) || e.sleeper != (RealClock{}) {
 		e.alarm = 0 // sleep anew, by the clock of this call: the sleep may never end by a user's clock
 	}
 	e.serveLocked()
-	if !w.waits {
+	if !w.inLine {
 		return false
 	}
-	w.ended = make(chan struct{})
+	w.waitEnded = make(chan struct{})
 	if w.OnWait != nil {
 		forecast := make(chan Wait, 1)
 		w.forecast = forecast
 		q.forecasts = append(q.forecasts, func(now time.Duration) {
 			forecast <- Wait{Limit: q.Key, Place: ahead + 1, Expected: max(0, q.Turn+time.Duration(ahead)*q.Gap-now)}
 		})
-		q.inform(now)
+		q.sendForecasts(now)
 	}
 	return true
 }
 
-// inform sends the forecasts, if the rule knows when the next call goes.
-func (q *queue) inform(now time.Duration) {
+// sendForecasts sends the forecasts, if the rule knows when the next call goes.
+func (q *queue) sendForecasts(now time.Duration) {
 	if q.Turn > 0 {
 		for _, send := range q.forecasts {
 			send(now)
@@ -266,7 +266,7 @@ func (w *Waiter) wait(ctx context.Context) error {
 		select {
 		case forecast := <-w.forecast:
 			w.OnWait(forecast)
-		case <-w.ended:
+		case <-w.waitEnded:
 			return cmp.Or(ctx.Err(), w.err)
 		case <-ctx.Done():
 			return ctx.Err()
@@ -332,7 +332,7 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 // not succeed: then Done takes the call out of the line, if it is there. news is true if a
 // refusal began a cool-down, or prolonged one by a second or more.
 func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
-	w.Returns = o.Refused || !o.Sent
+	w.Requeued = o.Refused || !o.Sent
 	// No lock for a call that the rule did not hold back, or whose success teaches the rule
 	// nothing: this is the way of nearly every call.
 	if !o.Refused && (w.entered == 0 || o.Sent && !w.Grant.ReportSuccess) {
@@ -341,12 +341,12 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if w.waits {
+	if w.inLine {
 		e.refuseLocked(e.queues[w.Class], w, nil)
 	}
 	if w.granted || o.Refused {
 		w.granted = false
-		e.ForgetLocked()
+		e.ResetSchedulesLocked()
 		news = e.rule.Done(e.nowLocked(w.Clock), w, o)
 	}
 	e.serveLocked()
@@ -361,11 +361,11 @@ func (e *Engine) Do(f func(now time.Duration)) {
 	e.serveLocked()
 }
 
-// ForgetLocked resets all schedules, so that the rule is asked again. A Schedule that the rule
+// ResetSchedulesLocked resets all schedules, so that the rule is asked again. A Schedule that the rule
 // is still to deliver will not refuse anybody. Call it only in a method of the Rule, or a function that Do runs.
-func (e *Engine) ForgetLocked() {
+func (e *Engine) ResetSchedulesLocked() {
 	for _, q := range e.queues {
-		q.Schedule, q.stale = Schedule{}, true
+		q.Schedule, q.changedSinceAsk = Schedule{}, true
 	}
 }
 
@@ -397,12 +397,12 @@ func (e *Engine) serveLocked() {
 		var due *queue
 		for _, q := range e.queues {
 			switch empty := len(q.calls) == 0; {
-			case q.asking, empty && q.idle:
+			case q.asking, empty && q.emptyReported:
 			case empty:
-				q.Schedule, q.forecasts, q.idle = Schedule{}, nil, true
-				e.rule.Idle(now, q.Class)
-			case q.Again > now:
-				alarm = min(alarm, q.Again)
+				q.Schedule, q.forecasts, q.emptyReported = Schedule{}, nil, true
+				e.rule.QueueEmptied(now, q.Class)
+			case q.AskAgain > now:
+				alarm = min(alarm, q.AskAgain)
 			case due == nil || q.lastGrant < due.lastGrant:
 				due = q
 			}
@@ -411,7 +411,7 @@ func (e *Engine) serveLocked() {
 			e.setAlarmLocked(alarm)
 			return
 		}
-		due.stale = false
+		due.changedSinceAsk = false
 		s := e.rule.Ask(now, due.calls[0], len(due.calls))
 		if due.asking = s.Pending; !due.asking {
 			e.DeliverLocked(due.Class, s)
@@ -419,9 +419,9 @@ func (e *Engine) serveLocked() {
 	}
 }
 
-// minAgain is the least time until a rule that grants nothing is asked again: a broken
+// minAskAgain is the least time until a rule that grants nothing is asked again: a broken
 // rule must not keep a processor busy.
-const minAgain = time.Millisecond
+const minAskAgain = time.Millisecond
 
 // DeliverLocked takes a rule's Schedule for a class: it grants calls, and refuses calls that
 // can no longer go in time. A slow rule calls it in a function that Do runs.
@@ -432,29 +432,29 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	case granted > 0:
 		e.grants++
 		q.lastGrant = e.grants
-	case s.Again <= now:
-		s.Again = now + minAgain
+	case s.AskAgain <= now:
+		s.AskAgain = now + minAskAgain
 	}
-	if q.stale {
-		s = Schedule{Grants: s.Grants, Key: s.Key} // with Again 0: the rule is asked again
+	if q.changedSinceAsk {
+		s = Schedule{Grants: s.Grants, Key: s.Key} // with AskAgain 0: the rule is asked again
 	}
 	// Look for calls to refuse only if the turns come later than known, by more than half a
 	// gap: to look at 500 waiting calls after each grant would be slow.
 	movedBack := s.earliest(0) > q.earliest(granted)+q.Gap/2
 	for _, g := range s.Grants {
 		if len(q.calls) == 0 { // the call that it was for has left: give it back
-			e.ForgetLocked()
+			e.ResetSchedulesLocked()
 			e.rule.Done(now, &Waiter{Class: class, attempt: attempt{Grant: g}}, Outcome{})
 			continue
 		}
 		w := q.next()
 		w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
-		w.end(max(now, g.At), nil)
+		w.endWait(max(now, g.At), nil)
 	}
 	if q.Schedule, q.asking = s, false; movedBack {
 		e.refuseLateLocked(q, now)
 	}
-	q.inform(now)
+	q.sendForecasts(now)
 }
 
 // earliest returns the earliest time at which a call can go that has ahead calls in front
@@ -497,14 +497,14 @@ func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {
 	q.remove(w)
 	w.Limit, w.Trace = q.Key, q.TraceID
-	w.end(e.elapsed, err)
+	w.endWait(e.elapsed, err)
 }
 
-// end ends the wait of a call: it goes at that time, or fails with err.
-func (w *Waiter) end(at time.Duration, err error) {
+// endWait ends the wait of a call: it goes at that time, or fails with err.
+func (w *Waiter) endWait(at time.Duration, err error) {
 	w.Waited, w.err = at-w.entered, err
-	if w.ended != nil {
-		close(w.ended)
+	if w.waitEnded != nil {
+		close(w.waitEnded)
 	}
 }
 
@@ -517,7 +517,7 @@ func (e *Engine) Background(work func() error, after func()) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			if failure != nil {
-				e.endLocked(failure)
+				e.failAllLocked(failure)
 			}
 			after()
 		}()
@@ -525,8 +525,8 @@ func (e *Engine) Background(work func() error, after func()) {
 	}()
 }
 
-// endLocked ends all waiting calls.
-func (e *Engine) endLocked(err error) {
+// failAllLocked ends all waiting calls.
+func (e *Engine) failAllLocked(err error) {
 	for _, q := range e.queues {
 		q.Schedule, q.asking = Schedule{}, false // do not wait for a DeliverLocked that may never come
 		for len(q.calls) > 0 {
@@ -550,25 +550,25 @@ func Protect(f func() error) (err error) {
 // observer, a limiter, a store.
 var ErrPanic = errors.New("a part of the program panicked")
 
-// A Holder is embedded in a limiter that is built on an engine, such as a Pacer. A client
+// An EngineHolder is embedded in a limiter that is built on an engine, such as a Pacer. A client
 // that is given the limiter uses the engine directly, in place of its cool-down.
-type Holder struct {
+type EngineHolder struct {
 	limiter any
 	engine  *Engine
 }
 
-// NewHolder returns the Holder to embed in limiter.
-func NewHolder(limiter any, e *Engine) Holder { return Holder{limiter, e} }
+// NewEngineHolder returns the EngineHolder to embed in limiter.
+func NewEngineHolder(limiter any, e *Engine) EngineHolder { return EngineHolder{limiter, e} }
 
-// engineOf is unexported, so that only a type with a Holder in it can have the method.
-func (h Holder) engineOf(limiter any) *Engine {
+// engineOf is unexported, so that only a type with an EngineHolder in it can have the method.
+func (h EngineHolder) engineOf(limiter any) *Engine {
 	if h.limiter != limiter { // a type of the user's embeds the limiter: its own Acquire must be called
 		return nil
 	}
 	return h.engine
 }
 
-// EngineOf returns the engine of a limiter with a [Holder]; nil if it has none.
+// EngineOf returns the engine of a limiter with an [EngineHolder]; nil if it has none.
 func EngineOf(limiter any) *Engine {
 	if h, has := limiter.(interface{ engineOf(limiter any) *Engine }); has {
 		return h.engineOf(limiter)
@@ -611,7 +611,7 @@ func (e *Engine) nowLocked(clock Clock) time.Duration {
 	e.clock = clock
 	switch d := now.Sub(e.last); {
 	case d < -time.Second || d > maxJump:
-		e.rule.Rewound()
+		e.rule.ClockReset()
 	case d > 0:
 		e.elapsed += d
 	}
@@ -639,7 +639,7 @@ type tenant struct {
 func (l *line) push(w *Waiter) (before int) {
 	t := l.tenants[w.Tenant]
 	w.round = l.round
-	if !w.Returns {
+	if !w.Requeued {
 		w.round = max(l.round, t.last) + 1
 		t.last = w.round
 	}
@@ -647,7 +647,7 @@ func (l *line) push(w *Waiter) (before int) {
 	l.tenants[w.Tenant] = t
 	before, _ = slices.BinarySearchFunc(l.calls, w.round+1, byRound)
 	l.calls = slices.Insert(l.calls, before, w)
-	w.waits = true
+	w.inLine = true
 	return before
 }
 
@@ -670,7 +670,7 @@ func (l *line) remove(w *Waiter) {
 	} else {
 		l.calls = slices.Delete(l.calls, i, i+1)
 	}
-	w.waits = false
+	w.inLine = false
 	t := l.tenants[w.Tenant]
 	if t.waiting--; t.last == w.round {
 		t.last--

@@ -95,7 +95,7 @@ func TestPatience(t *testing.T) {
 					}
 					for e.Acquire(ctx, w) == nil {
 						e.Done(w, answer())
-						if _, refusal := e.Forecast(ctx, w); refusal != nil || !w.Returns {
+						if _, refusal := e.Forecast(ctx, w); refusal != nil || !w.Requeued {
 							return
 						}
 					}
@@ -240,7 +240,7 @@ type stub struct {
 	CoolDown
 	answer func() Schedule
 
-	asked, ended, idle int
+	asked, ended, emptied int
 }
 
 func newStub(answer func() Schedule) *stub {
@@ -249,8 +249,8 @@ func newStub(answer func() Schedule) *stub {
 	return r
 }
 
-func (*stub) Sort(context.Context, *Waiter) bool { return true }
-func (r *stub) Idle(time.Duration, Class)        { r.idle++ }
+func (*stub) Classify(context.Context, *Waiter) bool { return true }
+func (r *stub) QueueEmptied(time.Duration, Class)    { r.emptied++ }
 func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 	class := first.Class
 	r.engine.Background(func() error {
@@ -277,14 +277,14 @@ func TestRulesThatFail(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			rule := newStub(tt.answer)
 			for range 2 {
-				rule.asked, rule.ended, rule.idle = 0, 0, 0
+				rule.asked, rule.ended, rule.emptied = 0, 0, 0
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				assert.ErrorIs(t, rule.engine.Acquire(ctx, &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{}}), tt.want, name)
 				synctest.Wait()
 				assert.InDelta(t, tt.asked, rule.asked, 1, name)
 				assert.Equal(t, rule.asked, rule.ended, name)
-				assert.Positive(t, rule.idle, name)
+				assert.Positive(t, rule.emptied, name)
 			}
 		})
 	}
@@ -295,7 +295,7 @@ func TestOnWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rule := newStub(func() Schedule {
 			time.Sleep(4 * s)
-			return Schedule{Turn: h + 60*s, Gap: s, Again: h + 60*s}
+			return Schedule{Turn: h + 60*s, Gap: s, AskAgain: h + 60*s}
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var expected [4]time.Duration // by place
@@ -318,9 +318,9 @@ func TestCallThatWentUninformed(t *testing.T) {
 	var rule *stub
 	rule = newStub(func() Schedule {
 		if rule.asked == 1 {
-			rule.engine.Do(func(time.Duration) { rule.engine.ForgetLocked() })
+			rule.engine.Do(func(time.Duration) { rule.engine.ResetSchedulesLocked() })
 		}
-		return Schedule{Grants: make([]Grant, 1), Turn: h, Again: h}
+		return Schedule{Grants: make([]Grant, 1), Turn: h, AskAgain: h}
 	})
 	for calls := range 2 {
 		synctest.Test(t, func(t *testing.T) {
@@ -328,7 +328,7 @@ func TestCallThatWentUninformed(t *testing.T) {
 			w.OnWait = func(Wait) {}
 			assert.NoError(t, rule.engine.Acquire(t.Context(), w))
 			synctest.Wait()
-			assert.Equal(t, 1+calls, rule.idle)
+			assert.Equal(t, 1+calls, rule.emptied)
 		})
 	}
 }
@@ -344,9 +344,9 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 		for range 2000 {
 			switch n := random.IntN(10); {
 			case n < 6:
-				w := &Waiter{Tenant: fmt.Sprint(random.IntN(5)), Returns: random.IntN(5) == 0}
+				w := &Waiter{Tenant: fmt.Sprint(random.IntN(5)), Requeued: random.IntN(5) == 0}
 				before := l.push(w)
-				require.Equal(t, w.Returns, w.round == l.round, "seed %d", seed)
+				require.Equal(t, w.Requeued, w.round == l.round, "seed %d", seed)
 				waiting = append(waiting, w)
 				slices.SortStableFunc(waiting, func(a, b *Waiter) int { return a.round - b.round })
 				require.Equal(t, before, slices.Index(waiting, w), "seed %d", seed)
@@ -373,16 +373,16 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 
 // A call that was refused, or gave its grant back, goes before new ones until the service has
 // accepted it.
-func TestReturns(t *testing.T) {
+func TestRequeued(t *testing.T) {
 	for outcome, want := range map[Outcome]bool{
 		{Sent: true, Refused: true}: true,
 		{Sent: false}:               true,
 		{Sent: true}:                false,
 	} {
 		w := reading()
-		w.Returns = !want
+		w.Requeued = !want
 		closed(0).Done(w, outcome)
-		assert.Equal(t, want, w.Returns, "%+v", outcome)
+		assert.Equal(t, want, w.Requeued, "%+v", outcome)
 	}
 }
 
