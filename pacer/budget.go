@@ -12,16 +12,16 @@ import (
 type budget struct {
 	*bound
 	*count
-	index   int // in ledger.bounds
-	now     int64
-	weight  int64   // how many calls one call counts as: see ledger.weight
-	slot    int64   // the length of a slot
-	guard   int64   // added to each window, because calls arrive later than they are sent
-	allowed float64 // the level now: calls in a window
-	even    int64   // the distance at which calls fill the window evenly
-	pace    int64   // the distance between calls: even and extra
-	extra   float64 // the part of pace that is added to even; at least the guard's
-	burst   int64   // how early calls may go after a quiet time; 0 while the process works on its share
+	index         int // in ledger.bounds
+	now           int64
+	callWeight    int64   // how many calls one call counts as: see ledger.callWeight
+	slotLength    int64   // the length of a slot
+	arrivalMargin int64   // added to each window, because calls arrive later than they are sent
+	allowed       float64 // the level now: calls in a window
+	evenGap       int64   // the distance at which calls fill the window evenly
+	pace          int64   // the distance between calls: even and extra
+	extra         float64 // the part of pace that is added to even; at least the guard's
+	burst         int64   // how early calls may go after a quiet time; 0 while the process works on its share
 }
 
 // next returns when a call may go, after before other calls. On a share a call counts as
@@ -32,7 +32,7 @@ func (b budget) next(before int64) int64 {
 	}
 	gap := b.pace
 	if b.early(b.now) {
-		gap = b.even
+		gap = b.evenGap
 	}
 	return max(max(b.Due, b.now-b.burst)+before*gap, b.roomAt(b.allowed-float64(before)))
 }
@@ -68,20 +68,20 @@ const (
 	trialWait     = second      // how long a trial is waited for: services refuse quickly
 	maxAtOnce     = 10          // calls of a burst
 	atOnceAtFirst = 3           // calls of the first burst of a process
-	climb         = 1.5         // the factor by which the level grows in a window
+	levelGrowth   = 1.5         // the factor by which the level grows in a window
 	shortHold     = 2.25        // windows for which a level that was cut does not climb
 	longHold      = 40.0        // the same for a process that looks for its share
 	quickAnswer   = second / 20 // the least time that an answer takes: see spaced
 	nearlyFull    = 0.8         // with fewer calls than this part of a full pace, the pace did not cause the refusal: see refused
 	unsureCut     = 0.8         // a process that looks for its share cuts its level to this part, or less
 	minLevel      = 0.25        // with fewer calls it takes too long to find out that more may go
-	// A refusal in a nearly full window multiplies Extra by grow, up to maxExtra. Each call
-	// that passes shrinks it by its square, but not by more than maxShrink: a small Extra,
+	// A refusal in a nearly full window multiplies Extra by extraGrowth, up to maxExtra. Each call
+	// that passes shrinks it by its square, but not by more than maxExtraShrink: a small Extra,
 	// which costs little, is kept for long. On a leaky bucket, where a delay of 80 ms costs
 	// a second, one call in 75 is refused.
-	grow      = 1.8
-	maxExtra  = 1.5 // bounds what refusals without a cause can cost
-	maxShrink = 1.0 / 140
+	extraGrowth    = 1.8
+	maxExtra       = 1.5 // bounds what refusals without a cause can cost
+	maxExtraShrink = 1.0 / 140
 )
 
 // level returns how many calls a window may hold now.
@@ -90,7 +90,7 @@ func (b budget) level() float64 {
 	if level >= b.max || b.now < b.Quiet {
 		return level
 	}
-	return min(b.max, level*math.Pow(climb, float64(b.now-b.Quiet)/float64(b.window)))
+	return min(b.max, level*math.Pow(levelGrowth, float64(b.now-b.Quiet)/float64(b.window)))
 }
 
 // pause holds all calls back until a time. After it they go at the pace, without a burst.
@@ -117,7 +117,7 @@ func (b budget) sentAt(later int64) (calls int64) {
 
 // add counts calls in their slot, or takes some back.
 func (b budget) add(at, calls int64) {
-	leaves := (at/b.slot+1)*b.slot + b.window + max(0, b.guard-b.slot)
+	leaves := (at/b.slotLength+1)*b.slotLength + b.window + max(0, b.arrivalMargin-b.slotLength)
 	i, has := slices.BinarySearchFunc(b.Slots, leaves, func(s slot, leaves int64) int { return cmp.Compare(s.Leaves, leaves) })
 	if !has {
 		b.Slots = slices.Insert(b.Slots, i, slot{Leaves: leaves})
@@ -132,9 +132,9 @@ func (b budget) add(at, calls int64) {
 // several at once, which would leave the window together.
 func (b budget) spreadEvenly(calls int64) {
 	b.Slots, b.Held = nil, 0
-	places := min(calls, (b.window+b.guard)/b.slot) // calls may be any number: a store may lie
+	places := min(calls, (b.window+b.arrivalMargin)/b.slotLength) // calls may be any number: a store may lie
 	for i := range places {
-		b.add(b.now-(i+1)*(b.window+b.guard)/(places+1), calls*(i+1)/places-calls*i/places)
+		b.add(b.now-(i+1)*(b.window+b.arrivalMargin)/(places+1), calls*(i+1)/places-calls*i/places)
 	}
 }
 
@@ -157,9 +157,9 @@ func (b budget) spend(at int64) {
 		b.spendCounted()
 		return
 	}
-	b.add(b.now, b.weight)
+	b.add(b.now, b.callWeight)
 	b.Due = max(b.Due, b.now-b.burst) + b.safeDistance()
-	b.Extra = b.extra - b.extra*min(maxShrink, b.extra*b.extra)*float64(b.weight)
+	b.Extra = b.extra - b.extra*min(maxExtraShrink, b.extra*b.extra)*float64(b.callWeight)
 }
 
 // spendCounted counts a call of a limit without a pace. Once Max calls have gone, and
@@ -169,7 +169,7 @@ func (b budget) spendCounted() {
 	if b.Trials == 0 && b.sent() >= int64(b.max) {
 		b.Trials = 1
 	}
-	b.add(b.now, b.weight)
+	b.add(b.now, b.callWeight)
 	if b.Trials > 0 {
 		if b.Trials&(b.Trials-1) == 0 {
 			b.Due = b.now + trialWait
@@ -182,7 +182,7 @@ func (b budget) spendCounted() {
 // would fill up before its next slots leave. Later slots have more room, so the loop ends as
 // soon as even the last one could not make the distance longer.
 func (b budget) safeDistance() int64 {
-	distance, room := b.weight*b.pace, int64(b.allowed)-b.Held
+	distance, room := b.callWeight*b.pace, int64(b.allowed)-b.Held
 	latest := b.Slots[len(b.Slots)-1].Leaves - b.now
 	for i := 0; i < len(b.Slots) && latest > distance*(room+1); i++ {
 		if room >= 0 {
@@ -217,7 +217,7 @@ func (b budget) refused(opens, granted int64, neverSawStore bool) {
 		b.Level = max(b.allowed/2, inWindow, minLevel*b.max) / b.max
 	}
 	if full && !neverSawStore {
-		b.Extra = min(maxExtra, grow*b.extra)
+		b.Extra = min(maxExtra, extraGrowth*b.extra)
 	}
 	b.Corrected, b.Quiet = b.now, b.now+int64(quietWindows*float64(b.window))
 }
@@ -225,11 +225,11 @@ func (b budget) refused(opens, granted int64, neverSawStore bool) {
 // spaced reports whether the service seems to space calls, and Extra is so long that an answer
 // can come in between. A level below Max means that it refused calls for another reason.
 func (b budget) spaced() bool {
-	return b.paced() && b.allowed >= b.max && b.pace-b.even > quickAnswer
+	return b.paced() && b.allowed >= b.max && b.pace-b.evenGap > quickAnswer
 }
 
 // early reports whether a call that is granted at a time goes early, after an answer.
-func (b budget) early(granted int64) bool { return granted < b.Early+b.even }
+func (b budget) early(granted int64) bool { return granted < b.Early+b.evenGap }
 
 // usedPart returns how much of a limit is used, to find the limit that explains a refusal. A
 // limit that is only counted explains none before it is used up: until then usedPart is below

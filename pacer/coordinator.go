@@ -34,7 +34,7 @@ type coordinator struct {
 	down      bool          // there is no store, or it does not answer: the process keeps to its share
 	downSince time.Time     // by the machine's clock; zero: the store answers, or there is none
 	retryAt   time.Duration // when a step tries the store again
-	seen      string        // the store's key in the last step that succeeded; empty: none has
+	lastKey   string        // the store's key in the last step that succeeded; empty: none has
 	offset    int64         // how far the state's clock is ahead of the engine's, in microseconds
 	lostUntil time.Duration // until then a lost state is not logged again
 }
@@ -46,8 +46,8 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 	}
 	c.engine.ResetSchedulesLocked()
 	old := c.ledgerAt(now)
-	l := ledger{state: newState(bounds, old.Now), bounds: bounds, weight: 1}
-	l.join(old)
+	l := ledger{state: newState(bounds, old.Now), bounds: bounds, callWeight: 1}
+	l.merge(old)
 	l.Members = old.Members
 	c.ledger.state, c.ledger.bounds = l.state, bounds
 	c.ledgerAt(now).reopen()
@@ -57,10 +57,10 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 // ledgerAt returns the ledger of this process, brought to a time of the engine's clock.
 func (c *coordinator) ledgerAt(now time.Duration) *ledger {
 	l := &c.ledger
-	l.at(now.Microseconds() + c.offset)
-	l.weight, l.neverSawStore = 1, len(l.Members) == 0
+	l.advance(now.Microseconds() + c.offset)
+	l.callWeight, l.neverSawStore = 1, len(l.Members) == 0
 	if c.down {
-		l.weight = max(1, int64(len(l.Members)))
+		l.callWeight = max(1, int64(len(l.Members)))
 	}
 	return l
 }
@@ -99,16 +99,16 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 
 // schedule translates a turn into the engine's Schedule and time.
 func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Schedule {
-	here := func(at int64) time.Duration { return time.Duration(at-c.offset) * time.Microsecond }
+	engineTime := func(at int64) time.Duration { return time.Duration(at-c.offset) * time.Microsecond }
 	s := quota.Schedule{
-		Opens: here(t.opens), Turn: here(t.due), Gap: time.Duration(t.gap) * time.Microsecond, Key: t.key, TraceID: t.trace,
+		Opens: engineTime(t.opens), Turn: engineTime(t.due), Gap: time.Duration(t.gap) * time.Microsecond, Key: t.key, TraceID: t.trace,
 	}
 	if i := slices.IndexFunc(c.ledger.Gates, func(g gate) bool { return g.Costs == key.Costs && g.Since > 0 }); i >= 0 {
 		g := c.ledger.Gates[i]
-		s.RefusedSince, s.RefusedUntil = max(1, here(g.Since)), here(g.Until)
+		s.RefusedSince, s.RefusedUntil = max(1, engineTime(g.Since)), engineTime(g.Until)
 	}
 	for _, at := range t.grants {
-		s.Grants = append(s.Grants, quota.Grant{At: here(at), Mark: at, ReportSuccess: s.RefusedSince > 0 || t.spaced})
+		s.Grants = append(s.Grants, quota.Grant{At: engineTime(at), Mark: at, ReportSuccess: s.RefusedSince > 0 || t.spaced})
 	}
 	// Less than claimAhead before the turn: offset is not exact, and a question that comes
 	// too early for the ledger would have to be asked again.
@@ -130,7 +130,7 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	switch {
 	case o.Refused:
 		r := refusal{min(max(o.RetryAfter, quota.MinClosed), spec.Day).Microseconds(), o.LimitKey, o.TraceID}
-		news = c.ledgerAt(now).shut(costs, r) // at once, so that more refusals of the same limit are not news
+		news = c.ledgerAt(now).closeGate(costs, r) // at once, so that more refusals of the same limit are not news
 		c.report(now, func(l *ledger) { l.refused(costs, granted, r) })
 	case o.Sent:
 		answered := c.ledgerAt(now).Now

@@ -20,23 +20,23 @@ type state struct {
 	Tickets []ticket
 }
 
-const memberFor = 120 * second // how long a process counts as a member after its last step
+const memberTTL = 120 * second // how long a process counts as a member after its last step
 
 func newState(bounds []bound, now int64) *state {
 	unused := count{Level: 1}
 	s := &state{Format: format, Now: now, Fresh: now, Members: map[int64]int64{}, Limits: slices.Repeat([]count{unused}, len(bounds))}
-	l := ledger{state: s, bounds: bounds, weight: 1}
+	l := ledger{state: s, bounds: bounds, callWeight: 1}
 	for b := range l.budgets(everything) {
 		b.pause(now - (atOnceAtFirst-1)*b.pace)
 	}
 	return s
 }
 
-// at brings the state to a time.
-func (s *state) at(now int64) {
+// advance brings the state to a time.
+func (s *state) advance(now int64) {
 	s.Now = max(s.Now, now)
 	s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Opens <= s.Now-quota.MaxBackoff.Microseconds() })
-	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketFor })
+	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketTTL })
 }
 
 // ledger decides, from a state and the time, which calls may go. It reads no clock.
@@ -44,23 +44,23 @@ type ledger struct {
 	*state
 	bounds        []bound
 	member        int64 // this process, in Members
-	stepTakes     int64 // an estimate of how long a step takes, in microseconds
-	weight        int64 // how many calls one call counts as: on a share, the number of processes; else 1
+	stepDuration  int64 // an estimate of how long a step takes, in microseconds
+	callWeight    int64 // how many calls one call counts as: on a share, the number of processes; else 1
 	neverSawStore bool  // this process has never read the store, so it does not know how many others there are
 }
 
 // budget returns the budget of a limit at the state's time.
 func (l *ledger) budget(i int) budget {
-	b := budget{bound: &l.bounds[i], count: &l.Limits[i], index: i, now: l.Now, weight: l.weight}
-	b.slot, b.guard, b.allowed = b.window/pacedSlots, min(400_000, b.window/20), b.level()
+	b := budget{bound: &l.bounds[i], count: &l.Limits[i], index: i, now: l.Now, callWeight: l.callWeight}
+	b.slotLength, b.arrivalMargin, b.allowed = b.window/pacedSlots, min(400_000, b.window/20), b.level()
 	if !b.paced() {
-		b.slot = b.window / countedSlots
+		b.slotLength = b.window / countedSlots
 	}
-	least := float64(b.guard) / float64(b.window)
+	least := float64(b.arrivalMargin) / float64(b.window)
 	b.extra = max(b.Extra, least)
-	b.even = int64(float64(b.window) / b.allowed)
-	b.pace = int64(float64(b.even) * (1 + b.extra))
-	if b.weight == 1 {
+	b.evenGap = int64(float64(b.window) / b.allowed)
+	b.pace = int64(float64(b.evenGap) * (1 + b.extra))
+	if b.callWeight == 1 {
 		atOnce := min(maxAtOnce, max(2, math.Floor(b.max/6)))
 		b.burst = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // smaller as Extra grows: a service that spaces calls refuses bursts
 	}
@@ -87,8 +87,8 @@ func (l *ledger) unlimited(k costSet) bool {
 // be the end of a pause, so it stays.
 func (l *ledger) giveBack(k costSet, at int64) {
 	for b := range l.budgets(k) {
-		b.add(at, -b.weight)
-		b.Due = max(b.Due-b.weight*b.pace, min(b.Due, l.lastToOpen(everything).Opens))
+		b.add(at, -b.callWeight)
+		b.Due = max(b.Due-b.callWeight*b.pace, min(b.Due, l.lastToOpen(everything).Opens))
 	}
 }
 
@@ -108,7 +108,7 @@ type refusal struct {
 // half used. Otherwise another limit may explain the refusal. A limit that is only counted
 // begins its count anew.
 func (l *ledger) refused(k costSet, granted int64, r refusal) {
-	l.shut(k, r)
+	l.closeGate(k, r)
 	opens := l.lastToOpen(k).Opens
 	if k != request {
 		k &^= request // the operation's own limit may have refused it
@@ -142,7 +142,7 @@ func (l *ledger) refused(k costSet, granted int64, r refusal) {
 func (l *ledger) accepted(k costSet, granted, answered int64) {
 	l.gate(k).Since = 0
 	for b := range l.budgets(k) {
-		if early := answered + b.even; b.spaced() && early < b.Due && b.Due < granted+2*b.pace {
+		if early := answered + b.evenGap; b.spaced() && early < b.Due && b.Due < granted+2*b.pace {
 			b.Due, b.Early = early, early
 		}
 	}
@@ -170,14 +170,14 @@ type gate struct {
 	Backoff int64
 }
 
-// shut closes a gate after a refusal. It reports whether the refusal is news: of several
+// closeGate closes a gate after a refusal. It reports whether the refusal is news: of several
 // calls that were under way together, only the first is.
 //
 // A refusal makes only one thing certain: a call that spends at least the limits of
 // the refused call would be refused too. Only such calls wait, however the limit is
 // named, so no call is held back that the service would have accepted. If a plain
 // request is then refused as well, it shuts the gate for all calls.
-func (s *state) shut(k costSet, r refusal) (news bool) {
+func (s *state) closeGate(k costSet, r refusal) (news bool) {
 	g, opens, last := s.gate(k), s.Now+r.wait, s.lastToOpen(k).Opens
 	if g.Since == 0 {
 		g.Since, g.Until, g.Backoff = s.Now, 0, 0
@@ -215,9 +215,9 @@ func (s *state) lastToOpen(k costSet) (last gate) {
 	return last
 }
 
-// join adds what another ledger knows. For each limit it keeps the larger count. It does
+// merge adds what another ledger knows. For each limit it keeps the larger count. It does
 // not take over a level that a process learned that never saw the store: it is only a share.
-func (l *ledger) join(other *ledger) {
+func (l *ledger) merge(other *ledger) {
 	ahead := l.Now - other.Now
 	for _, g := range other.Gates {
 		if opens := g.Opens + ahead; opens > l.lastToOpen(g.Costs).Opens {
@@ -261,9 +261,9 @@ type ticket struct {
 }
 
 const (
-	ticketFor = 1500 * int64(1000) // a ticket is dropped this long (1.5 s) after its Due
-	batchTurn = 8                  // every eighth grant goes to a batch call
-	maxGrants = 10                 // at once, for one queue
+	ticketTTL  = 1500 * int64(1000) // a ticket is dropped this long (1.5 s) after its Due
+	batchEvery = 8                  // every eighth grant goes to a batch call
+	maxGrants  = 10                 // at once, for one queue
 )
 
 // turn is the ledger's answer about a queue: which calls may go, and when the others will,
@@ -286,11 +286,11 @@ func (l *ledger) ask(key queueKey, waits int64) turn {
 	// As many calls as the pace allows in a step, squared: with took/pace calls, two of three
 	// Swaps of 16 processes failed at 600 calls a minute and a store 80 ms away.
 	pace := max(1, l.earliest(key.Costs, new([maxLimits]int64)).gap)
-	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, maxGrants, max(1, l.stepTakes*l.stepTakes/pace/pace))}
+	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, maxGrants, max(1, l.stepDuration*l.stepDuration/pace/pace))}
 	var got turn
 	var grants []int64
 	for int64(len(grants)) < t.Calls {
-		if got = l.turnOf(t); got.due > l.Now+6*l.stepTakes { // late enough for a later step to grant it in time
+		if got = l.turnOf(t); got.due > l.Now+6*l.stepDuration { // late enough for a later step to grant it in time
 			break
 		}
 		at := max(got.due, l.Now)
@@ -352,7 +352,7 @@ func (l *ledger) turnOf(t ticket) turn {
 // interactive calls have passed goes before all.
 func (t ticket) rank() int {
 	switch {
-	case t.Passed >= batchTurn-1:
+	case t.Passed >= batchEvery-1:
 		return 0
 	case !t.Batch:
 		return 1
@@ -364,8 +364,8 @@ func (t ticket) rank() int {
 // before: a number for each limit. If a gate decides, the turn names its refusal. opens
 // depends on gates and Max only: a learned level delays calls, but does not close a limit.
 func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
-	shut := l.lastToOpen(k)
-	got := turn{due: max(l.Now, shut.Opens), opens: shut.Opens}
+	last := l.lastToOpen(k)
+	got := turn{due: max(l.Now, last.Opens), opens: last.Opens}
 	for b := range l.budgets(k) {
 		at := b.next(before[b.index])
 		if at > got.due || got.counts == nothing {
@@ -373,11 +373,11 @@ func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 		}
 		got.spaced = got.spaced || b.spaced()
 		if b.paced() {
-			got.gap, got.opens = max(got.gap, b.pace*b.weight), max(got.opens, b.roomAt(b.max))
+			got.gap, got.opens = max(got.gap, b.pace*b.callWeight), max(got.opens, b.roomAt(b.max))
 		}
 	}
-	if got.due == shut.Opens {
-		got.key, got.trace = shut.Key, shut.Trace
+	if got.due == last.Opens {
+		got.key, got.trace = last.Key, last.Trace
 	}
 	return got
 }

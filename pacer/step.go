@@ -56,7 +56,7 @@ type step struct {
 	now          time.Duration // when the step began, by the engine's clock
 	began        time.Time     // the same in real time, which the way to the store takes whatever the client's clock
 	down         bool          // as in coordinator, when the step began
-	seen         string        // the same
+	lastKey      string        // the same
 	offset       int64         // how far the store's time is ahead of the engine's, in microseconds
 	lost         bool          // the store has no state, or a damaged one, although it had one before
 }
@@ -65,7 +65,7 @@ type step struct {
 func (c *coordinator) beginStep(now time.Duration) *step {
 	s := &step{
 		ledger: c.ledger, changes: append(c.reports, c.questions...), answers: c.answers,
-		key: c.key(), now: now, began: time.Now(), down: c.down, seen: c.seen,
+		key: c.key(), now: now, began: time.Now(), down: c.down, lastKey: c.lastKey,
 	}
 	c.reports, c.questions, c.answers, c.retryAt = nil, nil, nil, now+storeRetry
 	return s
@@ -79,14 +79,14 @@ func (s *step) apply(l *ledger) {
 }
 
 const (
-	maxTries = 20         // of a Swap that other processes get ahead of
-	setBack  = 5 * second // a store whose time is this far behind the state's was set back
+	maxSwapTries = 20         // of a Swap that other processes get ahead of
+	maxTimeLag   = 5 * second // a store whose time is this far behind the state's was set back
 )
 
 // updateState loads, changes and swaps the state. If another process swaps first, it tries
 // again.
 func (c *coordinator) updateState(s *step) error {
-	for range maxTries {
+	for range maxSwapTries {
 		if err := c.load(s); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func (c *coordinator) updateState(s *step) error {
 			return err
 		}
 		// In real time, by which the store works. Without it half of the Swaps of 16 processes fail.
-		time.Sleep(time.Duration(rand.Int64N(s.stepTakes/2)) * time.Microsecond)
+		time.Sleep(time.Duration(rand.Int64N(s.stepDuration/2)) * time.Microsecond)
 	}
 	return errors.New("the store refuses the version that Load returned, or too many processes change the value at once")
 }
@@ -125,19 +125,19 @@ func (c *coordinator) load(s *step) error {
 	}
 	took := (time.Since(s.began) - before).Microseconds()
 	s.lost = false
-	if s.state == nil || at.UnixMicro() < s.Now-setBack {
-		s.state, s.lost = newState(s.bounds, at.UnixMicro()), len(value) > 0 || s.seen == s.key
+	if s.state == nil || at.UnixMicro() < s.Now-maxTimeLag {
+		s.state, s.lost = newState(s.bounds, at.UnixMicro()), len(value) > 0 || s.lastKey == s.key
 	}
-	s.at(at.UnixMicro())
+	s.advance(at.UnixMicro())
 	s.offset = s.Now - (s.now + before).Microseconds() - took/2
-	s.stepTakes, s.weight, s.neverSawStore = max(claimAhead.Microseconds()/6, 2*took), 1, false
+	s.stepDuration, s.callWeight, s.neverSawStore = max(claimAhead.Microseconds()/6, 2*took), 1, false
 	s.Members[s.member] = s.Now
-	maps.DeleteFunc(s.Members, func(_, seen int64) bool { return seen < s.Now-memberFor })
+	maps.DeleteFunc(s.Members, func(_, lastStep int64) bool { return lastStep < s.Now-memberTTL })
 	if s.down && s.lastToOpen(nothing).Opens <= s.Now { // wait until the others have left their shares too
 		s.gate(nothing).Opens = s.Now + returnHold
 	}
-	if s.down || s.lost || s.seen != "" && s.seen != s.key {
-		c.engine.Do(func(now time.Duration) { s.join(c.ledgerAt(now)) })
+	if s.down || s.lost || s.lastKey != "" && s.lastKey != s.key {
+		c.engine.Do(func(now time.Duration) { s.merge(c.ledgerAt(now)) })
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 		if s.lost {
 			c.logLoss(now)
 		}
-		c.offset, c.down, c.downSince, c.seen = s.offset, false, time.Time{}, s.key
+		c.offset, c.down, c.downSince, c.lastKey = s.offset, false, time.Time{}, s.key
 		if slices.Equal(s.bounds, c.ledger.bounds) { // not after a SetLimits in between
 			c.ledger.state = s.state
 		}
