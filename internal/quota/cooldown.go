@@ -17,42 +17,43 @@ const (
 )
 
 const (
-	// MinClosed is how long a 429 without Retry-After closes a limit. The pacer closes
-	// a limit for no less either.
+	// MinClosed is how long a 429 without Retry-After closes a limit. The pacer closes a
+	// limit for at least as long after every 429.
 	MinClosed = time.Second
-	// A service may give one name to several limits. So a class that was not refused
-	// itself, and waits only because its limit has the refused name, tries with one call
-	// after firstTrial, then after twice as long each time, up to maxTrial.
+	// A service may give one name to several limits. A class may wait only because its limit
+	// has the same name as the limit that refused another class. Such a class tries with one
+	// call after firstTrial, then after twice as long each time, up to maxTrial.
 	firstTrial = time.Second
 	maxTrial   = time.Minute
-	// A gate whose openings let nobody through stays closed longer each time, so that a
-	// service that refuses every call is asked less and less often. MaxBackoff is the
-	// longest time for a lone caller, MaxBackoff/n for n callers: a crowd needs more
-	// chances. It opens sooner for a caller whose time is over, but not before minBackoff:
-	// in a stream of calls there is always such a caller.
+	// While the openings of a gate let nobody through, the gate stays closed longer each time.
+	// So a service that refuses every call is asked less and less often. The longest time is
+	// MaxBackoff for a lone caller, and MaxBackoff/n for n callers, because a crowd needs
+	// more chances. The gate opens sooner for a caller whose time runs out, but not before
+	// minBackoff, because a stream of calls always holds such a caller.
 	MaxBackoff = 64 * time.Second
 	minBackoff = 5 * time.Second
 )
 
-// A CoolDown is the rule of a client without a Pacer. After a 429, the calls of every
-// class that has met the limit wait until Retry-After has passed. Then they go in turn,
-// because not all of them will fit into the limit. The engine's lock guards it.
+// A CoolDown is the rule of a client without a Pacer. After a 429, the calls of every class
+// that the limit has refused wait until Retry-After has passed. Then they go one after
+// another, because not all of them will fit into the limit. The engine's lock guards all
+// fields but classState.limited.
 type CoolDown struct {
 	random  func() float64         // in [0, 1), for jitter
-	engine  *Engine                // asked how many calls wait at a gate
+	engine  *Engine                // knows how many calls wait at a gate
 	classes [maxClasses]classState // by Class.ID
 }
 
-// maxClasses is at least two for each endpoint; see Classify.
+// maxClasses has room for two classes of each endpoint; see Classify.
 const maxClasses = 32
 
 // classState is what the cool-down knows of a class.
 type classState struct {
-	limited atomic.Bool // the engine must ask about the class; Classify reads it without the lock
-	gate    *gate       // where its calls wait; nil: no limit holds it back
-	// A class that was never refused may share only the limit's name. At trialAt one of its
-	// calls tests that, and trialDelay later another one; each wait is twice as long as the one
-	// before. never: the limit has refused the class itself, so there is no test.
+	limited atomic.Bool // the engine must ask about the class; atomic, because Classify reads it without the lock
+	gate    *gate       // the gate at which the calls of the class wait; nil: no limit holds them back
+	// A class that was not refused since its gate closed may share only the limit's name. A
+	// trial finds out: one call goes at trialAt, and the next one trialDelay later. The delay
+	// doubles each time. never: the limit has refused the class itself, so no trial is due.
 	trialAt, trialDelay time.Duration
 }
 
@@ -63,26 +64,26 @@ func NewCoolDown(random func() float64) *Engine {
 	return c.engine
 }
 
-// gate is a limit that has refused a call. It holds back the classes in whose 429 its
-// name was seen: the interface shows neither the values of limit_key nor which calls
-// each of them covers.
+// gate is a limit that has refused a call. It holds back the classes whose 429 had its name.
+// Only refusals show which classes these are: the interface lists neither the values of
+// limit_key nor the calls that each of them covers.
 type gate struct {
 	key             string // the limit_key; may be empty
 	closed          bool
-	closedAt        time.Duration // when it closed last
-	retryAfter      time.Duration // what the service asked for then
+	closedAt        time.Duration // when it last closed
+	retryAfter      time.Duration // of the refusal that set end
 	end             time.Duration // when it opens, by Retry-After
-	reportedEnd     time.Duration // the end that the last event CoolDown named
-	trace           string        // trace_id of the answer that closed it
-	random          float64       // for jitter: the same for all callers, so that they stay in order
+	reportedEnd     time.Duration // the value of end in the last CoolDown event
+	trace           string        // the trace_id of the answer that closed it
+	random          float64       // for jitter; the same for all callers, so that they keep their order
 	lastAccepted    time.Duration // when a call last got through
-	dueToOpen       time.Duration // when it was last due to open. If the program was frozen then, it opens later, and that time counts against nobody's patience
-	fruitlessBefore int           // the openings in a row, before the last one, that let nobody through: see fruitless
-	ramp            *ramp         // the turns since it opened last; nil: it holds no call back
+	dueToOpen       time.Duration // when it was last due to open; a frozen program opens it later, and that delay must not use up anybody's patience
+	fruitlessBefore int           // fruitless openings in a row before the last one; see fruitless
+	ramp            *ramp         // paces the calls since it last opened; nil: it has not opened yet, or holds no call back any more
 }
 
-// Classify implements Rule. Each endpoint has two classes: the calls that also spend the BYOK
-// set limit are one, so that this limit does not stop the other calls of the endpoint.
+// Classify implements Rule. Each endpoint has two classes. One is for the calls that also spend
+// the limit on BYOK sets, so that this limit does not stop the other calls of the endpoint.
 func (c *CoolDown) Classify(_ context.Context, w *Waiter) bool {
 	w.Class = Class{ID: 2 * slices.Index(spec.Endpoints, w.Endpoint)}
 	if w.SetsBYOK {
@@ -103,7 +104,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 				Opens: opens, Turn: jittered, AskAgain: min(jittered, state.trialAt),
 				Estimated: true, Key: g.key, TraceID: g.trace,
 			}
-			if g.fruitless() > 0 { // it has opened before, and let nobody through
+			if g.fruitless() > 0 { // the gate has opened before, and let nobody through
 				s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
 			}
 			if waiting > 0 && now >= state.trialAt {
@@ -126,9 +127,11 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 }
 
 // next grants the next call at an open gate. It grants one call at a time, so that the
-// classes that wait there take turns. The ramp ends, and the gate holds no call back any
-// more, once a call is alone: all calls that went are answered, and every call that
-// waited has had the time to ask.
+// classes that wait there take turns.
+//
+// The ramp ends, and the gate holds no call back any more, when the call is alone, all calls
+// before it are answered, and none has gone for answerWait. By then every call that waited
+// has had the time to ask.
 func (g *gate) next(now time.Duration, alone bool) Schedule {
 	r := g.ramp
 	if r == nil || alone && r.sent == r.passed+r.refused && now-max(r.opened, r.last) >= answerWait {
@@ -145,31 +148,32 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 	return s
 }
 
-// opens returns when the gate opens, after Retry-After or the backoff, and when it lets
-// the next call go, after jitter (interface 8.3). waiting is the number of calls that wait
-// at the gate, first the next of them. Jitter, and a backoff above minBackoff, end before
-// first's MaxWait, deadline and patience do, so that it tries once more before it is refused.
+// opens returns when the gate opens, after Retry-After or the backoff, and when it lets the
+// next call go, after jitter (interface 8.3). waiting is the number of calls that wait at the
+// gate, and first is the next of them. Jitter ends before first's MaxWait and deadline. A
+// backoff above minBackoff ends before its patience and deadline. So the call tries once more
+// before it is refused.
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
 	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
 	jitter, fruitless := Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random), g.fruitless()
 	if fruitless == 0 {
 		return g.end, g.end + jitter
 	}
-	// Callers that have waited in vain get little jitter, and so go before other programs.
-	// With jitter/8, 16 programs on a leaky bucket lost two calls in a thousand.
+	// Callers that have waited in vain get little jitter, so that they go before the callers of
+	// other programs. With jitter/8, 16 programs on a leaky bucket lost two calls in a thousand.
 	jittered = g.end + jitter/32
 	if fruitless == 1 {
 		return g.end, jittered
 	}
 	backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, 6), max(minBackoff, MaxBackoff/time.Duration(max(1, waiting))))
-	backoff += time.Duration(g.random * float64(backoff) / 4) // so that programs do not try in step
+	backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
 	patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, never/2)
 	opens = min(g.closedAt+backoff, patience, first.deadline-answerWait)
 	opens = max(opens, g.end, g.closedAt+min(backoff, minBackoff))
 	return opens, max(opens, jittered)
 }
 
-// fruitless counts the openings in a row that let nobody through, the last one included.
+// fruitless counts the openings in a row that let nobody through, up to the last opening.
 func (g *gate) fruitless() int {
 	if g.ramp != nil && g.ramp.notRefused() == 0 {
 		return g.fruitlessBefore + 1
@@ -177,8 +181,8 @@ func (g *gate) fruitless() int {
 	return 0
 }
 
-// open opens the gate and begins a new ramp. It sets the ramp's pace by how many calls
-// passed in the last opening, and how long that lasted until a refusal ended it.
+// open opens the gate and begins a new ramp. The gap of the new ramp follows from the last
+// opening: from the number of calls that passed, and the time from that opening to this one.
 func (g *gate) open(now time.Duration) {
 	last, next := g.ramp, &ramp{opened: now, last: now}
 	g.fruitlessBefore = g.fruitless()
@@ -189,7 +193,7 @@ func (g *gate) open(now time.Duration) {
 	next.lastPassed = max(passed, last.lastPassed/2) // a small number may mean that other programs were quicker this time
 	next.gap = last.gap * 5 / 4
 	if passed > 0 {
-		g.lastAccepted = max(g.lastAccepted, g.closedAt) // calls without an answer have got through too
+		g.lastAccepted = max(g.lastAccepted, g.closedAt) // calls without an answer count as passed: see notRefused
 		average := (now - last.opened) / time.Duration(passed)
 		if average < next.gap || last.gap == 0 || passed <= last.lastPassed {
 			next.gap = average
@@ -202,36 +206,37 @@ func (g *gate) open(now time.Duration) {
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	if state.gate != nil && passed && w.Grant.Mark != nil {
-		state.gate.lastAccepted = now // even if the class leaves the gate below: the limit may be the same
+		state.gate.lastAccepted = now // even if the class leaves the gate below, because the limit may be the same
 	}
 	switch mark := w.Grant.Mark.(type) {
 	case *ramp:
 		mark.record(o)
-	case *gate: // the class tried whether the gate holds it back; see classState
-		if passed && state.gate == mark && state.trialAt < never { // and the limit has not refused the class itself since
+	case *gate: // a trial; see classState
+		if passed && state.gate == mark && state.trialAt < never { // the limit has not refused the class itself since the trial began
 			state.gate = nil
 		}
 	}
 	if !o.Refused {
 		return false
 	}
-	c.Classify(context.Background(), w) // under WithoutCoolDown, a call has no engine until it is refused, so no class yet
+	c.Classify(context.Background(), w) // under WithoutCoolDown, a call gets its engine, and so its class, only after a refusal
 	return c.close(now, w.Class.ID, o)
 }
 
 // QueueEmptied implements Rule.
 func (*CoolDown) QueueEmptied(time.Duration, Class) {}
 
-// ClockReset implements Rule: it forgets all refusals.
+// ClockReset implements Rule. It forgets all refusals.
 func (c *CoolDown) ClockReset() {
 	for i := range c.classes {
 		c.classes[i].gate = nil
 	}
 }
 
-// close closes the gate of the limit that has refused a call of a class. If the class
-// waits at another gate that opens later, it stays there. A creation with a provider key
-// (class|1) spends all that one without spends, so the gate holds it back too.
+// close closes the gate of the limit that has refused a call of the class. A class that waits
+// at another gate stays there if that gate opens later. A creation with a provider key
+// (class|1) spends every limit that a creation without one spends, so the gate holds it back
+// too.
 func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	retryAfter, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOf(o.LimitKey, class)
 	end := now + retryAfter
@@ -255,7 +260,7 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	}
 	first := firstTrial
 	if retryAfter <= firstTrial {
-		first = 2 * firstTrial // the gate opens sooner than a trial, unless it backs off
+		first = 2 * firstTrial // without a backoff, the gate opens before a trial would be due
 	}
 	for i := range c.classes {
 		state := &c.classes[i]
@@ -272,7 +277,7 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	return news
 }
 
-// gateOf returns the gate with a limit_key, or a new one. Without a limit_key each class
+// gateOf returns the gate with the limit_key, or a new gate. Without a limit_key each class
 // has its own gate.
 func (c *CoolDown) gateOf(key string, class int) *gate {
 	for i := range c.classes {
@@ -283,33 +288,34 @@ func (c *CoolDown) gateOf(key string, class int) *gate {
 	return &gate{key: key}
 }
 
-// ramp paces the calls at a gate that has opened, so that few of them meet the refusal
-// that shows where the limit is. One call goes, then two for each that has passed, up to
-// the number that passed in the last opening. From there on one call goes after each gap,
-// the average distance of the calls that passed then. The n-th call that passes beyond
-// that number shrinks the gap by n/512, and a long gap by more: the program may have had
-// a small share of a limit that it now has for itself, and would take minutes to find
-// that out call by call.
+// ramp paces the calls at a gate that has opened, so that few calls are refused when the limit
+// is reached. One call goes, then two for each call that has passed, up to the number that
+// passed in the last opening. After that, one call goes after each gap, which is the average
+// distance between the calls that passed in the last opening.
+//
+// The n-th call that passes beyond that number shrinks the gap by n/512, and a long gap by
+// more. The program may have had a small share of a limit that it now has for itself. With a
+// constant gap it would take minutes to find that out.
 type ramp struct {
-	lastPassed int           // the calls that passed in the last opening; 0: not known
-	gap        time.Duration // between calls once before have gone; 0: not known
+	lastPassed int           // the calls that passed in the last opening, or half of the number before if that is more; 0: not known
+	gap        time.Duration // between calls, once lastPassed calls have gone; 0: not known
 	sent       int           // calls since the opening
-	passed     int           // of sent, those that the service accepted
-	refused    int           // of sent, those that it refused
+	passed     int           // of the calls sent: accepted by the service
+	refused    int           // of the calls sent: refused
 	opened     time.Duration
 	last       time.Duration // when the last call was sent; at first, opened
 }
 
 const (
-	// answerWait is how long the next call waits for the answer to the one before it. A
-	// refusal comes within that time, but a reply can take minutes. It also bounds how
-	// long the gap holds up a lone caller.
+	// answerWait is how long a call waits for the answer to the call before it. A refusal
+	// comes within that time, but a reply can take minutes. answerWait also bounds how long
+	// the gap holds up a lone caller.
 	answerWait = time.Second
-	// maxGap bounds the gap: one that is longer by mistake would cost a caller more time
-	// than a refusal does.
+	// maxGap bounds the gap. A gap that is too long by mistake would cost a caller more time
+	// than a refusal costs.
 	maxGap = 15 * time.Second
-	// A gap of n seconds shrinks n*n times as fast as one of a second, with n up to
-	// longGap. With 15, 16 programs on a token bucket met a quarter more refusals.
+	// A gap of n seconds shrinks n*n times as fast as a gap of one second, with n up to
+	// longGap. With longGap 15, 16 programs on a token bucket met a quarter more refusals.
 	longGap = 4.0
 )
 
@@ -330,7 +336,7 @@ func (r *ramp) due(now time.Duration, alone bool) time.Duration {
 	return max(now, r.last+wait)
 }
 
-// record counts how a call of the ramp has ended.
+// record counts how a call ended that the ramp let go.
 func (r *ramp) record(o Outcome) {
 	switch {
 	case o.Refused:
@@ -346,12 +352,13 @@ func (r *ramp) record(o Outcome) {
 	}
 }
 
-// notRefused counts the calls that got through. One without an answer has, because a refusal
-// comes quickly.
+// notRefused counts the calls that got through. A call without an answer counts too, because
+// a refusal would have come quickly.
 func (r *ramp) notRefused() int { return r.sent - r.refused }
 
-// Jitter returns a random wait that spreads out callers that were refused together: up to
-// half of the backoff and a tenth of the Retry-After (retryAfter), but at most half of the timeLeft.
+// Jitter returns a random wait, which spreads out callers that were refused together. It is
+// up to half of backoff plus a tenth of retryAfter, and never more than half of timeLeft.
+// random is in [0, 1).
 func Jitter(retryAfter, backoff, timeLeft time.Duration, random float64) time.Duration {
 	return min(time.Duration(random*(float64(retryAfter)/10+float64(backoff)/2)), timeLeft/2)
 }

@@ -1,19 +1,19 @@
-// Package quota holds calls back that the service would refuse (interface 8).
+// Package quota holds back the calls that the service would refuse (interface 8).
 //
 // An [Engine] keeps the waiting calls, in one queue for each class of calls. It knows no
 // limits. A [Rule] decides when the next call of a class may go, and learns how each
 // attempt ended. [CoolDown] is the default rule of a client: it learns from refusals. The
-// rule of package pacer knows the limits, and acts before a refusal.
+// rule of package pacer knows the limits, and holds calls back before a refusal.
 //
-// What happens to a call: Acquire asks the rule for the call's class. enter puts the call
-// into the queue of the class, and serveLocked asks the rule about all queues that are
-// due. If the call may not go at once, it blocks in wait, until a grant or a refusal ends
-// the wait. When its attempt is over, Done passes the outcome to the rule, and serves
-// again, because the rule may decide differently now.
+// A call passes through the engine like this. Acquire asks the rule for the call's class.
+// enter puts the call into the queue of that class, and serveLocked asks the rule about
+// every queue that is due. A call that may not go at once blocks in wait, until the engine
+// grants or refuses it. After the attempt, Done passes the outcome to the rule and serves
+// again, because the outcome may let other calls go.
 //
-// As long as calls wait, one goroutine sleeps until the next queue is due (the alarm), and
-// then serves. A rule that asks a store does so on a goroutine that Background starts; the
-// goroutine returns to the engine through Do and DeliverLocked.
+// While calls wait, one goroutine sleeps until the next queue is due (the alarm), and then
+// serves. A rule that asks a store uses a goroutine that Background starts. That goroutine
+// hands its result to the engine through Do and DeliverLocked.
 package quota
 
 import (
@@ -31,58 +31,61 @@ import (
 // Class names calls that spend the same limits and wait in one queue.
 type Class struct {
 	ID    int
-	Batch bool // for Waiting; the rule decides whether interactive calls go first
+	Batch bool // Waiting counts batch calls apart; the rule decides whether interactive calls go first
 }
 
-// A Rule decides when calls go. Its times are by the engine's clock, which never goes
-// back. The engine calls all methods but Classify under its lock, so the lock guards the
-// rule's state too. They return at once, and call neither the client nor any method of
-// the engine but Background, and those whose names end in Locked.
+// A Rule decides when calls go. All times are the engine's, which never go back. The engine
+// holds its lock when it calls a method other than Classify, so the lock guards the rule's
+// state too. Methods return at once. They do not call the client. Of the engine they call
+// only Background, and methods whose names end in Locked.
 type Rule interface {
-	// Classify sets the waiter's Class and Tenant. It reports false if nothing can hold the
+	// Classify sets the waiter's Class and Tenant. It reports whether a limit may hold the
 	// call back at the moment.
 	Classify(ctx context.Context, w *Waiter) bool
 	// Ask grants some of the waiting calls of a class, or says when to ask again. first
-	// is the next call. If waiting is 0, the engine only asks how long first would wait,
-	// as far as the rule knows without a store. A slow rule returns a Schedule that is Pending.
-	// It then works on a goroutine that it starts with Engine.Background, and passes the
-	// result to Engine.DeliverLocked. Until then the last Schedule holds.
+	// is the next call in the queue. If waiting is 0, Ask grants nothing: it only says how
+	// long first would wait, as far as the rule knows without a store.
+	//
+	// A slow rule returns a Pending Schedule. It then works on a goroutine that it starts
+	// with Engine.Background, and passes the result to Engine.DeliverLocked. Until then the
+	// engine keeps the Schedule that it has.
 	Ask(now time.Duration, first *Waiter, waiting int) Schedule
-	// Done learns how a granted attempt ended. After it, the engine asks again about all
+	// Done learns how a granted attempt ended. The engine then asks again about all
 	// classes. An attempt that was not sent gives its grant back. news is true if a
-	// refusal closed a limit, or kept it closed for at least a second longer.
+	// refusal closed a limit, or keeps it closed for at least a second longer.
 	Done(now time.Duration, w *Waiter, o Outcome) (news bool)
-	// QueueEmptied learns that the last waiting call of a class has left, so that the engine does
-	// not ask again about the class.
+	// QueueEmptied learns that the last waiting call of a class has left. The engine does
+	// not ask about the class again until another call enters.
 	QueueEmptied(now time.Duration, class Class)
-	// ClockReset learns that the clock was set back by more than a second, or is another one.
+	// ClockReset learns that the clock is back by more than a second, or ahead by more than
+	// maxJump: it was set, or the engine now reads another clock.
 	ClockReset()
 }
 
 // Schedule is a Rule's answer about a class. The zero Schedule means "not known": the
-// engine asks at once, and refuses no call until it has the answer.
+// engine asks the rule at once, and refuses no call until it has the rule's answer.
 type Schedule struct {
 	Grants       []Grant       // for the first calls in the queue
 	Pending      bool          // the rule will deliver the Schedule; the other fields are empty
-	AskAgain     time.Duration // when to ask about the others; now or in the past: at once
-	Opens        time.Duration // when the limit opens: no call of the class goes before; 0: it is open
+	AskAgain     time.Duration // when to ask about the calls that are left; a time that has passed: at once
+	Opens        time.Duration // when the limit opens: no call of the class goes earlier; 0: it is open
 	Turn         time.Duration // when the next call goes, never before Opens; 0: not known
-	Gap          time.Duration // between the turns after that
-	Estimated    bool          // Turn and Gap are estimates: no call is refused because of them
-	RefusedSince time.Duration // since when the service refuses every call though the limit has opened; 0: it does not
-	RefusedUntil time.Duration // when the limit was last due to open; it let nobody through then either
+	Gap          time.Duration // between one turn and the next, after Turn
+	Estimated    bool          // Turn and Gap are estimates: they are no reason to refuse a call
+	RefusedSince time.Duration // since when the service has refused every call, although the limit opened; 0: calls have passed
+	RefusedUntil time.Duration // when the limit was last due to open; it let nobody through then
 	Key          string        // the limit_key of the limit that the calls wait for
-	TraceID      string        // of the refusal that closed the limit; empty if not known
+	TraceID      string        // the trace_id of the refusal that closed the limit; empty if not known
 }
 
-// never is a time beyond all others.
+// never is later than every other time.
 const never = 1 << 62
 
 // Grant allows one attempt to be sent.
 type Grant struct {
 	At            time.Duration // when it may be sent
-	ReportSuccess bool          // Done is called for a success too, because the rule learns from it
-	Mark          any           // for the rule: identifies the grant in Done
+	ReportSuccess bool          // the rule learns from a success too, so the engine passes it to Rule.Done
+	Mark          any           // set by the rule, which recognizes the grant by it in Done
 }
 
 // Waiter is an engine's view of a call. The same Waiter serves all attempts of a call.
@@ -90,103 +93,103 @@ type Waiter struct {
 	Endpoint *spec.Endpoint
 	SetsBYOK bool
 	MaxWait  time.Duration // if the limit is closed for longer, the call is refused
-	Patience time.Duration // if the limit closes again after it has let nobody through for this long, the call is refused; 0: no bound
-	Clock    Clock         // the client's, by which the call waits
-	OnWait   func(Wait)    // is called once a wait has begun and its length is known; may be nil
+	Patience time.Duration // the call is refused if the limit has let nobody through for this long and is closed again; 0: no bound
+	Clock    Clock         // the client's clock: the call waits by it
+	OnWait   func(Wait)    // called when the call waits and the length of the wait is known; may be nil
 
 	Class        Class
-	Tenant       string        // see line
-	Requeued     bool          // its last grant was refused by the service, or given back: the call goes before new ones
+	Tenant       string        // tenants take turns: see line
+	Requeued     bool          // the service refused the last attempt, or it was not sent: the call joins the line before new calls
 	limitedSince time.Duration // when a limit first held the call back
 	attempt
 }
 
-// attempt is the state of the last Acquire.
+// attempt is what the last Acquire has set, for one attempt of the call.
 type attempt struct {
 	Grant  Grant
-	Waited time.Duration
-	Limit  string // the limit_key of the limit that Acquire waited for
-	Trace  string // of a refused call: the trace_id of the answer that closed the limit
+	Waited time.Duration // in the line, and from the grant to Grant.At
+	Limit  string        // the limit_key of the limit that Acquire waited for
+	Trace  string        // the trace_id of the answer that closed the limit, if the engine refused the call
 
-	entered    time.Duration // when Acquire was called; 0: nothing could hold the call back
-	deadline   time.Duration // of the context; never: none
+	entered    time.Duration // when the call entered; 0: Classify found nothing that could hold it back
+	deadline   time.Duration // of the context; never: it has none
 	untilGrant time.Duration // from the grant to Grant.At
-	round      int           // in the line
-	inLine     bool          // the call is in the line
-	granted    bool          // the call has a Grant, and Done was not called yet
-	waitEnded  chan struct{} // closed at the end of the wait; nil: there was none
-	forecast   chan Wait     // for OnWait
-	err        error         // the refusal; set before waitEnded is closed
+	round      int           // the call's round in the line
+	inLine     bool
+	granted    bool          // the call has a Grant, and Done has not been called yet
+	waitEnded  chan struct{} // closed when the wait ends; nil: the call did not wait
+	forecast   chan Wait     // carries the forecast to OnWait
+	err        error         // why the wait failed; set before waitEnded is closed
 }
 
-// Wait is a forecast of a wait that has begun.
+// Wait is a forecast for a call that has begun to wait.
 type Wait struct {
 	Limit    string        // limit_key; empty if not known
-	Place    int           // in the line of its class, from 1
+	Place    int           // in the queue of its class, from 1
 	Expected time.Duration // an estimate of the whole wait
 }
 
 // Outcome is how a granted attempt ended.
 type Outcome struct {
-	Refused    bool // with status 429
+	Refused    bool // the service answered 429
 	Sent       bool // the service may have seen it
 	LimitKey   string
-	TraceID    string        // of the refusal
+	TraceID    string        // the trace_id of the refusal
 	RetryAfter time.Duration // 0: the answer did not say
 }
 
 // Refusal is the error of a call that would wait in vain: its turn comes after its
-// deadline, its limit is closed for longer than MaxWait, or its Patience is over.
+// deadline, its limit stays closed for longer than MaxWait, or its Patience is over.
 type Refusal struct {
 	LimitKey   string
-	TraceID    string        // of the answer that closed the limit
+	TraceID    string        // the trace_id of the answer that closed the limit
 	RetryAfter time.Duration // until the call's turn
-	Patience   time.Duration // if over 0, the reason is that nobody got through for this long
+	Patience   time.Duration // over 0 if the reason is that nobody got through for this long
 }
 
-// Error implements error, for callers that do not look at the fields.
+// Error names the limit and the wait, for callers that do not read the fields.
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("limit %s is closed for %s", r.LimitKey, r.RetryAfter)
 }
 
-// An Engine holds the waiting calls of one API key. While no call waits it keeps no timer
-// and no goroutine. So several synctest bubbles can share it, as long as all calls that
-// wait at the same time are in one bubble. A nil Engine holds no call back.
+// An Engine holds the waiting calls of one API key. While no call waits, the engine keeps no
+// timer and no goroutine. So several synctest bubbles can share it, as long as all calls
+// that wait at the same time are in one bubble. A nil Engine holds no call back.
 type Engine struct {
 	rule Rule
 
-	mu          sync.Mutex    // guards what follows
-	clock       Clock         // of the last call that entered or was done
+	mu          sync.Mutex    // guards the fields below, and the rule's state
+	clock       Clock         // the clock of the last call that entered or was done
 	last        time.Time     // the clock's last reading
-	elapsed     time.Duration // the engine's time: begins at an hour, moves with the clock, never goes back
+	elapsed     time.Duration // the engine's time: begins at an hour, moves on with the clock, never goes back
 	queues      map[Class]*queue
-	grants      int64         // counts deliveries that granted something, for queue.lastGrant
-	alarm       time.Duration // when the next queue is due; never: none is, until a call comes, leaves or is done
-	sleeper     Clock         // by which a goroutine sleeps until the alarm
-	cancelAlarm func()        // ends that goroutine
+	grants      int64         // counts the deliveries that granted a call; see queue.lastGrant
+	alarm       time.Duration // when the next queue is due; never: no queue is, until a call enters, leaves or is done
+	sleeper     Clock         // the clock by which the alarm's goroutine sleeps
+	cancelAlarm func()        // ends the alarm's goroutine
 }
 
-// queue holds the waiting calls of a class.
+// queue holds the waiting calls of a class, and the rule's last Schedule for them.
 type queue struct {
 	Class
 	Schedule
 	line
-	forecasts       []func(now time.Duration) // send the forecast of a call whose OnWait waits for it
-	lastGrant       int64                     // Engine.grants at its last grant
-	asking          bool                      // the rule will deliver a Schedule
-	emptyReported   bool                      // no call waits, and the rule knows
-	changedSinceAsk bool                      // something has changed since the rule was asked: its answer may grant, but not refuse
+	forecasts       []func(now time.Duration) // each sends one waiting call its forecast
+	lastGrant       int64                     // the value of Engine.grants at the queue's last grant
+	asking          bool                      // the last Schedule was Pending: the rule will deliver another one
+	emptyReported   bool                      // no call waits, and QueueEmptied was called
+	changedSinceAsk bool                      // the schedules were reset after the rule was asked: its answer may grant calls, but not refuse any
 }
 
-// NewEngine returns an engine that goes by the clocks of its calls.
+// NewEngine returns an engine that reads the clocks of its calls.
 func NewEngine(rule Rule) *Engine {
 	// The engine's time begins at an hour, because a time of 0 means "not set".
 	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, queues: map[Class]*queue{}, alarm: never, cancelAlarm: func() {}}
 }
 
-// Acquire waits until the attempt may be sent. Its error is a *Refusal, the context's, or
-// one that names what broke the clock or the rule. Whenever it does not succeed, even if
-// OnWait or the clock panics, the call leaves the line or gives its grant back.
+// Acquire waits until the attempt may be sent. Its error is a *Refusal, the error of ctx, or
+// an error that names how the clock or the rule failed. If Acquire fails, the call leaves
+// the line or gives its grant back, even when OnWait or the clock panics.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 	w.attempt = attempt{}
 	if e == nil || !e.rule.Classify(ctx, w) {
@@ -228,10 +231,10 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 		return false
 	}
 	if w.Requeued {
-		q.AskAgain = 0 // ask anew: the rule does not know of this call yet, and it may be first in line
+		q.AskAgain = 0 // ask the rule anew: it does not know of this call, which may now be the first in line
 	}
 	if w.Clock != (RealClock{}) || e.sleeper != (RealClock{}) {
-		e.alarm = 0 // sleep anew, by the clock of this call: the sleep may never end by a user's clock
+		e.alarm = 0 // sleep anew, by the clock of this call: a sleep by a user's clock may never end
 	}
 	e.serveLocked()
 	if !w.inLine {
@@ -249,7 +252,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	return true
 }
 
-// sendForecasts sends the forecasts, if the rule knows when the next call goes.
+// sendForecasts sends each waiting call its forecast, once the rule knows the next turn.
 func (q *queue) sendForecasts(now time.Duration) {
 	if q.Turn > 0 {
 		for _, send := range q.forecasts {
@@ -259,8 +262,8 @@ func (q *queue) sendForecasts(now time.Duration) {
 	}
 }
 
-// wait blocks until the call may go or is refused. If ctx ends first, the call may still
-// be in line.
+// wait blocks until the call is granted or refused. If ctx ends first, the call may still
+// be in the line; Acquire takes it out.
 func (w *Waiter) wait(ctx context.Context) error {
 	for {
 		select {
@@ -274,7 +277,7 @@ func (w *Waiter) wait(ctx context.Context) error {
 	}
 }
 
-// setAlarmLocked starts a goroutine that serves at a time, in place of the one before.
+// setAlarmLocked starts a goroutine that serves at the given time. It replaces the last alarm.
 func (e *Engine) setAlarmLocked(at time.Duration) {
 	if at == e.alarm {
 		return
@@ -290,23 +293,23 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 		err := clock.Sleep(ctx, sleep)
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if ctx.Err() != nil { // there is another alarm
+		if ctx.Err() != nil { // another alarm has replaced this one
 			return nil
 		}
 		if e.alarm = never; err != nil {
 			return fmt.Errorf("the clock does not wait: %w", err)
 		}
-		e.elapsed = max(e.nowLocked(e.clock), at) // even if the clock stands still
+		e.elapsed = max(e.nowLocked(e.clock), at) // move on even if the clock stands still, else the queue is never due
 		e.serveLocked()
 		return nil
-	}, cancel) // before its synctest bubble ends: a call of another one could not cancel it
+	}, cancel) // cancel before the synctest bubble ends: a call in another bubble must not cancel the context
 }
 
-// startWaitLocked sets when a call entered, and for how long it can wait.
+// startWaitLocked sets when the call entered and how long it can wait.
 func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Duration) {
 	now = e.nowLocked(w.Clock)
 	w.entered, w.deadline = now, never
-	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // so that a time plus one of them does not overflow
+	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // a time plus either must not overflow
 	w.limitedSince = cmp.Or(w.limitedSince, now)
 	if deadline, has := ctx.Deadline(); has {
 		w.deadline = now + min(time.Until(deadline), never/2)
@@ -314,9 +317,9 @@ func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Durat
 	return now
 }
 
-// Forecast returns how long a call would wait, and the refusal if it would wait in vain;
-// 0 and nil if it would not wait, or the rule does not know. It is for a call that is not in
-// line: its last attempt is done, or it has a grant.
+// Forecast returns how long a call would wait, and a refusal if it would wait in vain. It
+// returns 0 and nil if the call would not wait, or if the rule does not know. The call must
+// not be in the line: its last attempt is done, or it has a grant.
 func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refusal) {
 	if e == nil {
 		return 0, nil
@@ -328,15 +331,15 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refus
 	return max(0, s.Turn-now), s.refusal(w, 0, now)
 }
 
-// Done gets how an attempt ended that Acquire let pass. Acquire itself calls it if it does
-// not succeed: then Done takes the call out of the line, if it is there. news is true if a
+// Done records how the attempt ended after Acquire succeeded. If Acquire fails, it calls
+// Done itself: then Done takes the call out of the line, if it is there. news is true if a
 // refusal began a cool-down, or prolonged one by a second or more.
 func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	w.Requeued = o.Refused || !o.Sent
-	// No lock for a call that the rule did not hold back, or whose success teaches the rule
-	// nothing: this is the way of nearly every call.
+	// Take no lock if nothing could hold the call back, or if its success teaches the rule
+	// nothing. Nearly every call ends here.
 	if !o.Refused && (w.entered == 0 || o.Sent && !w.Grant.ReportSuccess) {
-		w.granted = false // a second report would give the grant back
+		w.granted = false // else a second Done could give the grant back
 		return false
 	}
 	e.mu.Lock()
@@ -361,8 +364,9 @@ func (e *Engine) Do(f func(now time.Duration)) {
 	e.serveLocked()
 }
 
-// ResetSchedulesLocked resets all schedules, so that the rule is asked again. A Schedule that the rule
-// is still to deliver will not refuse anybody. Call it only in a method of the Rule, or a function that Do runs.
+// ResetSchedulesLocked resets all schedules, so that the engine asks the rule again. A
+// Schedule that is still Pending will then refuse no call, because the rule computed it
+// before the reset. Call it only in a method of the Rule, or in a function that Do runs.
 func (e *Engine) ResetSchedulesLocked() {
 	for _, q := range e.queues {
 		q.Schedule, q.changedSinceAsk = Schedule{}, true
@@ -376,7 +380,7 @@ func (e *Engine) Waiting(batch bool) int {
 	return e.waitingLocked(func(class Class) bool { return class.Batch == batch })
 }
 
-// waitingLocked counts the waiting calls of some classes.
+// waitingLocked counts the waiting calls of the classes for which in returns true.
 func (e *Engine) waitingLocked(in func(Class) bool) (n int) {
 	for class, q := range e.queues {
 		if in(class) {
@@ -386,11 +390,9 @@ func (e *Engine) waitingLocked(in func(Class) bool) (n int) {
 	return n
 }
 
-// serveLocked asks the rule about all classes that are due, and sets the alarm for the
-// next one.
-//
-// If several are due, it begins with the class whose last grant is the oldest: a light
-// user of one endpoint does not wait for a batch on another.
+// serveLocked asks the rule about all queues that are due, and sets the alarm for the next
+// one. If several are due, it begins with the queue whose last grant is the oldest: a single
+// call of one endpoint does not wait for a batch on another endpoint.
 func (e *Engine) serveLocked() {
 	for {
 		now, alarm := e.nowLocked(e.clock), time.Duration(never)
@@ -419,12 +421,12 @@ func (e *Engine) serveLocked() {
 	}
 }
 
-// minAskAgain is the least time until a rule that grants nothing is asked again: a broken
-// rule must not keep a processor busy.
+// minAskAgain is the shortest time until the engine asks a rule again that granted nothing.
+// It keeps a broken rule from using a whole processor.
 const minAskAgain = time.Millisecond
 
-// DeliverLocked takes a rule's Schedule for a class: it grants calls, and refuses calls that
-// can no longer go in time. A slow rule calls it in a function that Do runs.
+// DeliverLocked takes a rule's Schedule for a class. It grants calls, and refuses calls that
+// can no longer go in time. A slow rule calls DeliverLocked in a function that Do runs.
 func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	q := e.queues[class]
 	now, granted := e.elapsed, len(s.Grants)
@@ -436,13 +438,13 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		s.AskAgain = now + minAskAgain
 	}
 	if q.changedSinceAsk {
-		s = Schedule{Grants: s.Grants, Key: s.Key} // with AskAgain 0: the rule is asked again
+		s = Schedule{Grants: s.Grants, Key: s.Key} // AskAgain is 0, so the engine asks the rule at once
 	}
-	// Look for calls to refuse only if the turns come later than known, by more than half a
-	// gap: to look at 500 waiting calls after each grant would be slow.
+	// Look for calls to refuse only if the turns now come later than before, by more than
+	// half a gap. A look at 500 waiting calls after each grant would be slow.
 	movedBack := s.earliest(0) > q.earliest(granted)+q.Gap/2
 	for _, g := range s.Grants {
-		if len(q.calls) == 0 { // the call that it was for has left: give it back
+		if len(q.calls) == 0 { // the call has left since the rule was asked: give its grant back
 			e.ResetSchedulesLocked()
 			e.rule.Done(now, &Waiter{Class: class, attempt: attempt{Grant: g}}, Outcome{})
 			continue
@@ -457,8 +459,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	q.sendForecasts(now)
 }
 
-// earliest returns the earliest time at which a call can go that has ahead calls in front
-// of it.
+// earliest returns when a call with ahead calls in front of it can go at the earliest.
 func (s *Schedule) earliest(ahead int) time.Duration {
 	if s.Estimated {
 		return s.Opens
@@ -466,14 +467,14 @@ func (s *Schedule) earliest(ahead int) time.Duration {
 	return s.Turn + time.Duration(ahead)*s.Gap
 }
 
-// refusal returns why a call cannot go in time; nil if it can, or that is not known.
+// refusal returns why a call cannot go in time. It returns nil if the call can, or may.
 func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	turn, closed := max(now, s.earliest(ahead)), s.Opens-now
 	var patience time.Duration
 	switch {
 	case closed > w.MaxWait, turn > now && turn >= w.deadline:
-	// The time until RefusedUntil counts, not until now: if the program was frozen, nobody
-	// tried meanwhile.
+	// The time counts until RefusedUntil, not until now: while the program was frozen,
+	// nobody tried.
 	case closed > 0 && w.Patience > 0 && s.RefusedUntil-max(s.RefusedSince, w.limitedSince) >= w.Patience:
 		patience = w.Patience
 	default:
@@ -500,7 +501,7 @@ func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {
 	w.endWait(e.elapsed, err)
 }
 
-// endWait ends the wait of a call: it goes at that time, or fails with err.
+// endWait ends the wait of a call: the call goes at that time, or fails with err.
 func (w *Waiter) endWait(at time.Duration, err error) {
 	w.Waited, w.err = at-w.entered, err
 	if w.waitEnded != nil {
@@ -508,11 +509,11 @@ func (w *Waiter) endWait(at time.Duration, err error) {
 	}
 }
 
-// Background runs work on a goroutine, without the lock, and after it after, with the lock. An
-// error of work, or a panic, which would end the program, ends all waiting calls.
+// Background runs work on a goroutine without the lock, and then after with the lock. If work
+// fails or panics, all waiting calls fail. Without Background, a panic would end the program.
 func (e *Engine) Background(work func() error, after func()) {
 	go func() {
-		failure := ErrPanic // if work ends its goroutine
+		failure := ErrPanic // stays if work ends its goroutine, by runtime.Goexit
 		defer func() {
 			e.mu.Lock()
 			defer e.mu.Unlock()
@@ -525,18 +526,18 @@ func (e *Engine) Background(work func() error, after func()) {
 	}()
 }
 
-// failAllLocked ends all waiting calls.
+// failAllLocked ends all waiting calls with an error.
 func (e *Engine) failAllLocked(err error) {
 	for _, q := range e.queues {
-		q.Schedule, q.asking = Schedule{}, false // do not wait for a DeliverLocked that may never come
+		q.Schedule, q.asking = Schedule{}, false // DeliverLocked may never be called for a Pending Schedule: ask anew
 		for len(q.calls) > 0 {
 			e.refuseLocked(q, q.calls[0], err)
 		}
 	}
 }
 
-// Protect turns a panic of f into an error. It is for code of others (a store, a logger)
-// on goroutines of this module, where a panic would end the program.
+// Protect turns a panic of f into an error. Use it where a goroutine of this module calls the
+// user's code (a store, a logger): a panic there would end the program.
 func Protect(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -546,12 +547,12 @@ func Protect(f func() error) (err error) {
 	return f()
 }
 
-// ErrPanic is the error of a call in which code of others panicked: a transport, an
+// ErrPanic is the error of a call in which the user's code panicked: a transport, an
 // observer, a limiter, a store.
 var ErrPanic = errors.New("a part of the program panicked")
 
-// An EngineHolder is embedded in a limiter that is built on an engine, such as a Pacer. A client
-// that is given the limiter uses the engine directly, in place of its cool-down.
+// An EngineHolder gives a client the engine of a limiter that embeds it, such as a Pacer. The
+// client uses that engine directly, in place of its cool-down.
 type EngineHolder struct {
 	limiter any
 	engine  *Engine
@@ -560,15 +561,15 @@ type EngineHolder struct {
 // NewEngineHolder returns the EngineHolder to embed in limiter.
 func NewEngineHolder(limiter any, e *Engine) EngineHolder { return EngineHolder{limiter, e} }
 
-// engineOf is unexported, so that only a type with an EngineHolder in it can have the method.
+// engineOf is unexported, so that only a type that embeds an EngineHolder has the method.
 func (h EngineHolder) engineOf(limiter any) *Engine {
-	if h.limiter != limiter { // a type of the user's embeds the limiter: its own Acquire must be called
+	if h.limiter != limiter { // a user's type embeds the limiter: the client must call the Acquire of that type
 		return nil
 	}
 	return h.engine
 }
 
-// EngineOf returns the engine of a limiter with an [EngineHolder]; nil if it has none.
+// EngineOf returns the engine of a limiter that embeds an [EngineHolder], or nil.
 func EngineOf(limiter any) *Engine {
 	if h, has := limiter.(interface{ engineOf(limiter any) *Engine }); has {
 		return h.engineOf(limiter)
@@ -576,19 +577,19 @@ func EngineOf(limiter any) *Engine {
 	return nil
 }
 
-// A Clock tells the time and waits for it.
+// A Clock tells the time. Its Sleep lasts for d, or until ctx ends.
 type Clock interface {
 	Now() time.Time
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// RealClock is package time: the clock of this machine, or of the synctest bubble.
+// RealClock reads package time: the clock of this machine, or of the synctest bubble.
 type RealClock struct{}
 
 // Now is time.Now.
 func (RealClock) Now() time.Time { return time.Now() }
 
-// Sleep waits on a timer.
+// Sleep waits for d, and returns the error of ctx if ctx ends first.
 func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -599,13 +600,13 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// maxJump is longer than any wait. A clock that is further ahead of its last reading is
-// another clock: a synctest bubble begins in the year 2000, and is followed by real time.
+// maxJump is longer than any wait. A reading that is further ahead of the last one comes from
+// another clock: a synctest bubble begins in the year 2000, and real time may follow it.
 const maxJump = 10 * 365 * 24 * time.Hour
 
-// nowLocked reads a clock, which is the engine's from then on, and returns the engine's
-// time. If the clock was set back, or is another one, the engine's time stays where it is,
-// and moves on with the clock from there.
+// nowLocked reads a clock, makes it the engine's clock, and returns the engine's time. If the
+// clock was set back, or is another one than before, the engine's time stays the same, and
+// moves on with the clock from there.
 func (e *Engine) nowLocked(clock Clock) time.Duration {
 	now := clock.Now()
 	e.clock = clock
@@ -623,19 +624,19 @@ func (e *Engine) nowLocked(clock Clock) time.Duration {
 // round, one call of every tenant goes.
 type line struct {
 	calls   []*Waiter         // ordered by round
-	round   int               // of the call that went last
+	round   int               // the round of the call that went last
 	tenants map[string]tenant // the tenants with waiting calls
 }
 
 type tenant struct {
 	waiting int
-	last    int // the round of its last call
+	last    int // the round of the tenant's last call
 }
 
-// push puts a call into its place, and returns how many calls go before it. A new call
-// joins the round after the current one at the earliest: otherwise ever new tenants could
-// keep all others waiting. A call that the service has refused joins the current round,
-// because it has waited before.
+// push puts a call into its place, and returns how many calls go before it. A new call joins
+// the round after the current one, or after the last call of its tenant if that is later. It
+// never joins the current round: a stream of new tenants could then keep all others waiting.
+// A Requeued call joins the current round, because it has waited before.
 func (l *line) push(w *Waiter) (before int) {
 	t := l.tenants[w.Tenant]
 	w.round = l.round
@@ -653,7 +654,7 @@ func (l *line) push(w *Waiter) (before int) {
 
 func byRound(w *Waiter, round int) int { return w.round - round }
 
-// next takes out the call that goes next.
+// next removes and returns the first call.
 func (l *line) next() *Waiter {
 	w := l.calls[0]
 	l.remove(w)
@@ -661,12 +662,12 @@ func (l *line) next() *Waiter {
 	return w
 }
 
-// remove takes out a call that waits. If it was the last of its tenant, the tenant's next
-// call takes its round.
+// remove takes a waiting call out. If it had its tenant's last round, that round is free for
+// the tenant's next call.
 func (l *line) remove(w *Waiter) {
-	i, _ := slices.BinarySearchFunc(l.calls, w.round, byRound) // 100,000 calls may leave at once
+	i, _ := slices.BinarySearchFunc(l.calls, w.round, byRound) // a search, because 100,000 calls may leave at once
 	if i += slices.Index(l.calls[i:], w); i == 0 {
-		l.calls[0], l.calls = nil, l.calls[1:] // the usual case, without moving the others
+		l.calls[0], l.calls = nil, l.calls[1:] // the usual case: no other call moves
 	} else {
 		l.calls = slices.Delete(l.calls, i, i+1)
 	}
