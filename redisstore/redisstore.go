@@ -8,8 +8,8 @@
 //	}
 //	client, err := agentmessaging.NewClient(baseURL, apiKey, agentmessaging.WithLimiter(p))
 //
-// README.md of this module says which options of the client matter, and on which servers
-// the package was tested.
+// README.md of this module lists the options of the client that matter, and the servers on
+// which the package was tested.
 package redisstore
 
 import (
@@ -25,15 +25,15 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// Store is a pacer.Store in Redis. It is safe for concurrent use. It opens no connection,
-// so there is nothing to close.
+// Store is a pacer.Store in Redis. It is safe for concurrent use. It opens no connection, so
+// it needs no Close.
 type Store struct{ client redis.Scripter }
 
 var _ pacer.Store = (*Store)(nil)
 
-// New returns a store that uses a client of go-redis: for one server, Sentinel or a
-// Cluster. It opens no connection. For a nil client it returns nil, which pacer.WithStore
-// refuses.
+// New returns a store that uses a client of go-redis, for one server, Sentinel or a Cluster.
+// New opens no connection. For a nil client, New returns nil, and pacer.WithStore reports that
+// as an error.
 func New(client redis.Scripter) *Store {
 	if v := reflect.ValueOf(client); client == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil
@@ -41,8 +41,8 @@ func New(client redis.Scripter) *Store {
 	return &Store{client}
 }
 
-// A key's value in Redis is the version, the 26 characters of a rand.Text, and then the
-// value of the pacer.
+// The value in Redis is the version, followed by the pacer's value. The version is a rand.Text
+// of 26 characters.
 var (
 	load = redis.NewScript(`local time = redis.call('TIME')
 return {redis.call('GET', KEYS[1]) or '', time[1], time[2]}`)
@@ -52,9 +52,9 @@ redis.call('SET', KEYS[1], ARGV[2] .. ARGV[3], 'PX', ARGV[4])
 return 1`)
 )
 
-// Load returns the value, its version and the server's time. If the server does not have
-// the key, value and version are empty and err is nil. An error begins with "redisstore:
-// " and wraps the error of go-redis, or of ctx.
+// Load returns the value, the value's version and the server's time. If the server does not
+// have the key, value and version are empty and err is nil. An error begins with
+// "redisstore: ", and wraps the error of go-redis or of ctx.
 func (s *Store) Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error) {
 	reply, err := load.Run(ctx, s.client, []string{key}).StringSlice()
 	if err != nil {
@@ -66,11 +66,10 @@ func (s *Store) Load(ctx context.Context, key string) (value []byte, version str
 	return []byte(reply[0][n:]), reply[0][:n], time.Unix(seconds, micros*1000), nil
 }
 
-// Swap sets the value if the key still has the version; an empty version means that the
-// server does not have the key. The value expires after ttl, but not before a
-// millisecond. If the key has another version, swapped is false and err is nil. An error
-// wraps the error of go-redis, or of ctx. After an error, the value may or may not be
-// set.
+// Swap sets the value if the key still has the version. An empty version means that the server
+// does not have the key. The value expires after ttl, or after a millisecond if ttl is
+// shorter. If the key has another version, swapped is false and err is nil. An error wraps the
+// error of go-redis or of ctx. After an error, the value may or may not be set.
 func (s *Store) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error) {
 	n, err := swap.Run(ctx, s.client, []string{key}, version, rand.Text(), value, max(1, ttl.Milliseconds())).Int()
 	if err != nil {
