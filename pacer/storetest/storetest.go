@@ -17,16 +17,16 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// TB is what [Run] needs of a *testing.T.
+// TB holds the methods of a *testing.T that [Run] calls.
 type TB interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// Run checks a store. newStore returns a new connection each time, to one server whose
-// keys all connections share. The server need not be empty. Run takes a few seconds, or a
-// minute if the store blocks, and leaves a few small keys that expire. Each failure names
-// the rule that the store broke. Run sees the clock of one machine only: it cannot tell
+// Run checks a store. Each call of newStore returns a new connection, and all connections are
+// to one server and see the same keys. The server need not be empty. Run takes a few seconds,
+// or a minute if the store blocks. It leaves a few small keys that expire. Each failure names
+// the rule that the store broke. Run sees the clock of one machine only, so it cannot check
 // how far the clocks of several machines differ.
 func Run(tb TB, newStore func() pacer.Store) {
 	tb.Helper()
@@ -38,7 +38,7 @@ func Run(tb TB, newStore func() pacer.Store) {
 		tb.Errorf("newStore returned a nil store")
 		return
 	}
-	go func() { // a store may ignore ctx
+	go func() { // on a goroutine, because a store may ignore ctx and block
 		defer cancel()
 		checkVersions(one, two)
 		checkValues(one, two)
@@ -50,16 +50,16 @@ func Run(tb TB, newStore func() pacer.Store) {
 	}
 }
 
-// connection is a store whose calls must all succeed.
+// connection is a connection to the store. It reports every call that fails.
 type connection struct {
 	TB
 	store  pacer.Store
-	prefix string // of the keys
+	prefix string // put before each key
 	ctx    context.Context
 }
 
-// want reports a rule that the store broke. Once ctx has ended it reports nothing, because
-// the test may be over.
+// want reports a rule that does not hold. Once ctx has ended, want reports nothing, because the
+// test may be over.
 func (c connection) want(holds bool, rule string) {
 	if !holds && c.ctx.Err() == nil {
 		c.Errorf("the store breaks a rule: %s", rule)
@@ -70,7 +70,7 @@ func (c connection) load(key string) (value, version string, now time.Time) {
 	bytes, version, now, err := c.store.Load(c.ctx, c.prefix+key)
 	c.want(err == nil, fmt.Sprintf("Load succeeds; it failed: %v", err))
 	value = string(bytes)
-	clear(bytes) // they are the caller's own
+	clear(bytes) // allowed, since the caller owns what Load returned; checkValues looks for harm
 	return value, version, now
 }
 
@@ -106,8 +106,8 @@ func checkValues(one, two connection) {
 	one.swap("race", "", "expires before checkRace", time.Millisecond)
 	one.swap("kept", "", "old", 50*time.Millisecond)
 	_, version, _ := one.load("kept")
-	// On a slow machine the old value may have expired, so that Swap refuses. Then the last
-	// check below is left out.
+	// On a slow machine the old value may have expired by now, so that Swap returns false. The
+	// check of "kept" below is then left out.
 	kept := one.swap("kept", version, "new", time.Minute)
 	time.Sleep(100 * time.Millisecond) // a store may drop a value late, but not early
 	value, _, _ := two.load("values")
@@ -116,7 +116,7 @@ func checkValues(one, two connection) {
 	one.want(value == odd, "what Load returned is the caller's own")
 	value, _, _ = two.load("kept")
 	one.want(value == "new" || !kept, "each Swap counts the ttl anew")
-	quickest := time.Hour // of several calls: any machine may be slow for a while
+	quickest := time.Hour // the quickest of several calls counts, because any machine may be slow for a while
 	for range 5 {
 		began := time.Now()
 		one.load("values")
@@ -125,8 +125,8 @@ func checkValues(one, two connection) {
 	one.want(quickest <= 250*time.Millisecond, "a call takes at most 250 ms: the pacer counts a slower store as away")
 }
 
-// checkRace lets eight callers count their Swaps in one value. The key has expired when
-// they begin, but a store may drop the old value only while they work.
+// checkRace lets eight callers count their Swaps in one value. The key's old value has expired
+// before they begin, but a store may drop it late, while they work.
 func checkRace(connections ...connection) {
 	var swaps atomic.Int64
 	var group sync.WaitGroup
