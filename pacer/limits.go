@@ -13,8 +13,8 @@ import (
 // Counted is the kind of operation that a [Limit] counts.
 type Counted string
 
-// The operations that the limits of interface 8.1 count. Status, GetBYOK and
-// ClearBYOK may not answer 429 (interface 4), so no limit counts them.
+// The operations that the limits of interface 8.1 count. The service may not answer
+// Status, GetBYOK and ClearBYOK with 429 (interface 4), so no limit counts these calls.
 const (
 	CountsRequests       = Counted(spec.Requests)       // every call but Status, GetBYOK and ClearBYOK
 	CountsAgentCreations = Counted(spec.AgentCreations) // CreateAgent
@@ -25,22 +25,22 @@ const (
 // Limit allows at most Max of the operations that it counts in every Window
 // (interface 8.1).
 type Limit struct {
-	// Key names the limit in errors, events and LimitState. PreviewLimits and the
-	// other sets use the names of package fakeserver. The service may use others.
+	// Key names the limit in errors, events and LimitState. PreviewLimits and the other
+	// sets use the names of package fakeserver. The service may use other names.
 	Key string
 	// Max is at least 1.
 	Max int
-	// Window is at least a second. Calls of a window below an hour go at an even
-	// pace. Calls of longer windows are only counted: only the service knows when such
-	// a window begins anew, so its refusal closes the limit, for all processes that
-	// share a store.
+	// Window is at least a second. If Window is shorter than an hour, calls go at an even
+	// pace. Otherwise the calls are only counted: only the service knows when such a
+	// window begins anew, so its refusal closes the limit, for all processes that share
+	// a store.
 	Window time.Duration
-	// Counts is the kind of operation that counts; empty means CountsRequests.
+	// Counts is the kind of operation that the limit counts; empty means CountsRequests.
 	Counts Counted
 }
 
-// PreviewLimits returns the preview defaults (interface 8.1). The pacer treats the
-// two limits per IP address as if all processes that share it had one address.
+// PreviewLimits returns the preview defaults (interface 8.1). For the two limits per IP
+// address, the pacer assumes that all processes that share its limits have one address.
 func PreviewLimits() []Limit { return limitsOf(spec.PreviewPlan) }
 
 // ProLimits returns the limits of the Pro plan (interface 8.2).
@@ -57,19 +57,19 @@ func limitsOf(plan string) (limits []Limit) {
 	return limits
 }
 
-// costSet is the set of operations that an attempt counts as: a bit for each of counted.
+// costSet is the set of operations that an attempt counts as: one bit for each entry of counted.
 type costSet uint8
 
 const (
 	nothing    costSet = 0
 	request    costSet = 1      // CountsRequests
-	uncounted  costSet = 1 << 7 // for an endpoint that no limit counts
+	uncounted  costSet = 1 << 7 // an endpoint that no limit counts
 	everything costSet = 1<<8 - 1
 )
 
 var counted = []Counted{CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps}
 
-// bound is a Limit in the ledger's units.
+// bound is a Limit, converted to the ledger's units.
 type bound struct {
 	Limit
 	max    float64
@@ -77,11 +77,11 @@ type bound struct {
 	counts costSet
 }
 
-// paced reports whether calls go at an even pace. The calls of a window of an hour or more
-// are only counted.
+// paced reports whether calls go at an even pace. In a window of an hour or more they are only
+// counted.
 func (b *bound) paced() bool { return b.Window < time.Hour }
 
-// maxLimits bounds the size of the value in the store.
+// maxLimits bounds the number of limits, and so the size of the value in the store.
 const maxLimits = 30
 
 func boundsOf(limits []Limit) ([]bound, error) {

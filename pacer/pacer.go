@@ -16,11 +16,11 @@
 // docs/limits.md of this module describes the behavior, with measurements.
 package pacer
 
-// How the parts work together: the calls of a process wait in an engine of package quota.
-// Its rule is the coordinator. The coordinator asks the ledger, which decides which process
-// goes next and which limit a refusal is about. A budget counts one limit of the ledger.
-// If there is a store, all processes share the state of the ledger through it; then each
-// question to the ledger is part of a step, which loads, changes and swaps the state.
+// The parts work together like this. The calls of a process wait in an engine of package quota.
+// The engine's rule is the coordinator. It asks the ledger, which decides which process goes
+// next and which limit explains a refusal. A budget counts the calls of one limit in the
+// ledger. With a store, all processes share the ledger's state through it. Each question to
+// the ledger is then part of a step, which loads, changes and swaps the state.
 
 import (
 	"cmp"
@@ -40,21 +40,21 @@ import (
 )
 
 // A Pacer is an agentmessaging.Limiter: calls wait in it, so that the service does
-// not refuse them. After a quiet time it lets a few calls go at once. If there are
-// more calls than the limits allow, it sends them at an even pace, in the order in
-// which they came, interactive ones before batch ones ([WithPriority]) and tenants
-// in turn ([WithTenant]). From refusals it learns the limits that the service really
-// has.
+// not refuse them. After a quiet time it lets a few calls go at once. If more calls
+// come than the limits allow, it sends them at an even pace, in the order in which
+// they came. Interactive calls go before batch calls ([WithPriority]), and tenants take
+// turns ([WithTenant]). From refusals the Pacer learns the limits that the service
+// really has.
 //
 // A call fails with a local [*agentmessaging.Error] of status 429, without being
 // sent, if it could not go before its deadline, or if its limits let no call go for
-// longer than agentmessaging.RetryPolicy.MaxWait. That can happen while it waits, too,
+// longer than agentmessaging.RetryPolicy.MaxWait. A call can also fail while it waits,
 // because calls of higher priority, other processes and refusals can delay it.
 //
-// One Pacer is for one API key: give it to all clients of the key in the process. It
-// waits by the client's clock (agentmessaging.WithClock). A client with
-// WithLimiter(p) leaves the waiting after a 429 to the Pacer. If you wrap the Pacer in
-// your own Limiter, the client also waits by itself.
+// One Pacer is for one API key: give it to all clients of the key in the process. Calls
+// wait by the client's clock (agentmessaging.WithClock). A client with WithLimiter(p)
+// leaves the waiting after a 429 to the Pacer. If you wrap the Pacer in your own
+// Limiter, the client itself also waits after a 429.
 type Pacer struct {
 	engineHolder
 	coordinator *coordinator
@@ -65,10 +65,10 @@ type engineHolder = quota.EngineHolder
 // An Option changes how a [Pacer] works.
 type Option func(*Pacer) error
 
-// New returns a pacer that keeps limits: a set of this package such as
+// New returns a pacer that keeps to limits: a set of this package such as
 // [PreviewLimits], or your own list of 1 to 30. It makes no call to the service or
-// the store. A wrong argument is an *agentmessaging.ValidationError, whose Field is
-// "limits", a field such as "limits[0].Max", "opts" for a nil option, or the name of
+// the store. For a wrong argument it returns an *agentmessaging.ValidationError. Its Field
+// is "limits", a field such as "limits[0].Max", "opts" for a nil option, or the name of
 // the option.
 func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	bounds, err := boundsOf(limits)
@@ -97,9 +97,9 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	return p, nil
 }
 
-// WithLogger writes a record at level Warn when the store stops answering or has
-// lost its state, and one at Info when it answers again. The default is to log
-// nothing. A nil logger, or one without a handler, is an error.
+// WithLogger writes a record at level Warn when the store stops answering or has lost
+// its state, and a record at level Info when it answers again. Without WithLogger, the
+// pacer logs nothing. A nil logger, or a logger without a handler, is an error.
 func WithLogger(logger *slog.Logger) Option {
 	return func(p *Pacer) error {
 		if logger == nil || logger.Handler() == nil { // new(slog.Logger) has no handler
@@ -112,9 +112,9 @@ func WithLogger(logger *slog.Logger) Option {
 
 // SetLimits replaces the limits, for example after a change of plan. Limits with the
 // same Key, Window and Counts as before keep the count of calls that were sent.
-// Earlier refusals no longer hold calls back. While processes that share a store
-// have a different Max, each keeps to its own. A wrong limit is the same
-// *agentmessaging.ValidationError as in New, and the limits are then unchanged.
+// Earlier refusals no longer hold calls back. While the processes that share a store
+// have different values of Max, each keeps to its own. For a wrong limit, SetLimits
+// returns the same *agentmessaging.ValidationError as New, and changes nothing.
 func (p *Pacer) SetLimits(limits []Limit) error {
 	bounds, err := boundsOf(limits)
 	if err = cmp.Or(p.validate(), err); err != nil {
@@ -132,11 +132,11 @@ func (p *Pacer) validate() error {
 	return nil
 }
 
-// Acquire waits until the attempt may be sent; see agentmessaging.Limiter. It is for a
-// Limiter of yours that wraps the Pacer. Its error is the local [*agentmessaging.Error] of
-// status 429 that Pacer describes (the client sets its Local), ctx.Err(), or one that names
-// what broke: the attempt's Clock, or a part of the program that panicked. The zero Pacer
-// returns an *agentmessaging.ValidationError.
+// Acquire waits until the attempt may be sent; see agentmessaging.Limiter. Call it in your
+// own Limiter that wraps the Pacer. Its error is the local [*agentmessaging.Error] of
+// status 429 that Pacer describes (the client sets its Local), ctx.Err(), or an error that
+// names what failed: the attempt's Clock, or a part of the program that panicked. The zero
+// Pacer returns an *agentmessaging.ValidationError.
 func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
 	if err := cmp.Or(p.validate(), ctx.Err()); err != nil {
 		return nil, err
@@ -158,8 +158,8 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 	return permit, nil
 }
 
-// permit is the result of Acquire, for a Limiter that wraps the pacer. A client
-// uses the engine directly.
+// permit is the result of Acquire, for a Limiter that wraps the pacer. A client with
+// WithLimiter(p) uses the engine directly, without permits.
 type permit struct {
 	engine *quota.Engine
 	waiter quota.Waiter
@@ -180,8 +180,8 @@ type Priority int
 const (
 	// PriorityInteractive is for calls that a person waits for. It is the default.
 	PriorityInteractive Priority = 0
-	// PriorityBatch is for calls that can wait: interactive ones go first. So
-	// that batch calls do not starve, every eighth permit goes to one.
+	// PriorityBatch is for calls that can wait: interactive calls go first. Every
+	// eighth permit goes to a batch call, so that batch calls do not starve.
 	PriorityBatch Priority = 1
 )
 
@@ -195,26 +195,26 @@ func WithPriority(ctx context.Context, priority Priority) context.Context {
 
 type tenantKey struct{}
 
-// WithTenant returns a context under which calls belong to a tenant, such as
-// one of your customers. The tenants of a process that wait with the same
-// priority take turns, so one with a thousand waiting calls does not delay one
-// that has a single call. Without WithTenant, calls belong to the tenant "".
+// WithTenant returns a context under which calls belong to a tenant, such as one of
+// your customers. The tenants of a process take turns among calls of the same priority.
+// So a tenant with a thousand waiting calls does not delay a tenant with a single call.
+// Without WithTenant, calls belong to the tenant "".
 func WithTenant(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, tenantKey{}, id)
 }
 
 // WithStore shares the limits with all processes whose pacers use the same store,
-// apiKey and limits. The default is that the process has the limits for itself. The
-// store gets a value without texts of messages, of less than a kilobyte for up to 16
-// processes. Its key in the store is a keyed hash, which does not reveal the API key. A
-// nil store and an empty apiKey are errors.
+// apiKey and limits. Without WithStore, the process has the limits for itself. The
+// pacer stores a value of less than a kilobyte for up to 16 processes. The value holds no
+// texts of messages. Its key in the store is a keyed hash, which does not reveal the API
+// key. A nil store and an empty apiKey are errors.
 //
-// While the store does not answer, the process keeps to an equal share of the limits,
-// by the number of processes that used the store last. If it has never seen the
-// store, it begins with a quarter and learns its share from refusals. It tries the
-// store again about every two seconds.
+// While the store does not answer, each process keeps to an equal share of the limits,
+// by the number of processes that used the store last. A process that has never seen
+// the store begins with a quarter of the limits, and learns its share from refusals.
+// Each process tries the store again about every two seconds.
 //
-// Limits are counted by the store's time, and calls wait by the client's clock. In a
+// The pacer counts calls by the store's time, and calls wait by the client's clock. In a
 // test with a fake clock, let Load return the time of that clock.
 func WithStore(store Store, apiKey string) Option {
 	return func(p *Pacer) error {

@@ -2,32 +2,32 @@ package pacer
 
 import "time"
 
-// State is the state of a [Pacer] at one moment. With a store it is as old as the
-// last use of the store by this process.
+// State is the state of a [Pacer] at one moment. With a store, it is as old as this
+// process's last use of the store.
 type State struct {
 	Limits []LimitState // in the order of New or SetLimits
 	// Interactive and Batch are the numbers of calls that wait in this process.
 	Interactive, Batch int
 	// Processes is the number of processes that used the store in the last two
-	// minutes; 1 without a store. While the store does not answer, it is the number
-	// that was seen last, and 0 if the store has never answered.
+	// minutes; 1 without a store. While the store does not answer, Processes keeps the
+	// last number, which is 0 if the store has never answered.
 	Processes int
-	// StoreDown is when the store stopped answering, by this machine's clock; the zero
-	// time if it answers, or there is none.
+	// StoreDown is when the store stopped answering, by this machine's clock. It is the
+	// zero time while the store answers, and without a store.
 	StoreDown time.Time
 }
 
 // LimitState is the state of one limit.
 type LimitState struct {
 	Limit
-	// Used is the number of calls in the last window, the refused ones included. For a
-	// window of an hour or more, a refusal begins the count anew.
+	// Used is the number of calls in the last window, refused calls included. If Window
+	// is an hour or more, a refusal begins the count anew.
 	Used int
 	// Level is the pacer's estimate of the calls that a window allows: Max, or fewer
-	// after refusals. For a window of an hour or more it is always Max.
+	// after refusals. If Window is an hour or more, Level is always Max.
 	Level float64
-	// ClosedFor is how long a call waits that spends only this limit; 0 if it need
-	// not wait. ClosedBy says why: the limit_key of the refusal, or "used up".
+	// ClosedFor is how long a call waits that spends only this limit; 0 if the call need
+	// not wait. ClosedBy is the reason: the limit_key of the refusal, or "used up".
 	ClosedFor time.Duration
 	ClosedBy  string
 }

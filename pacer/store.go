@@ -17,20 +17,20 @@ import (
 // etcd, DynamoDB or another database that can compare and swap. Module redisstore of
 // this repository has one; storetest.Run checks yours. Its methods must be safe for
 // concurrent use. The pacer gives up each call after 250 ms, even if the method
-// ignores ctx. While calls fail, it keeps to a share of the limits ([WithStore]).
+// ignores ctx. While calls fail, the pacer keeps to a share of the limits ([WithStore]).
 type Store interface {
-	// Load returns the value of a key, its version, and the store's time, which is the
-	// same for all processes. A key that was never set, or has expired, has no value and
-	// the version "".
+	// Load returns the value of a key, the value's version, and the store's time, which is
+	// the same for all processes. A key that was never set, or has expired, has no value
+	// and the version "".
 	//
-	// A store without a clock, such as etcd or DynamoDB, returns time.Now of hosts that
-	// NTP keeps within a few milliseconds of one another. Calls go too early or too late
-	// by as much as these differ. If they differ by more than 5 s, processes lose the
+	// If the store has no clock, as etcd and DynamoDB, return time.Now, and let NTP keep the
+	// hosts' clocks within a few milliseconds of one another. Calls go too early or too late
+	// by the difference of the clocks. If clocks differ by more than 5 s, processes lose the
 	// shared state again and again: the pacer logs that, but storetest cannot see it.
 	Load(ctx context.Context, key string) (value []byte, version string, now time.Time, err error)
-	// Swap sets the value if the key still has this version, and reports whether it
-	// did. The version "" means that the key has no value, or that its value has
-	// expired, as in Load. After ttl without another Swap the store may drop the value,
+	// Swap sets the value if the key still has this version, and reports whether it set
+	// the value. The version "" means that the key has no value, or that its value has
+	// expired, as in Load. After ttl without another Swap, the store may drop the value,
 	// or let it expire.
 	Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error)
 }
@@ -38,9 +38,9 @@ type Store interface {
 // storeWait bounds one call of the store.
 const storeWait = 250 * time.Millisecond
 
-// callStore waits for a call of the store for at most storeWait, even if the store
-// ignores its context. It makes no other call before that has returned. A panic of the
-// store is an error.
+// callStore makes a call of the store, and waits for it for at most storeWait, even if the
+// store ignores its context. Until that call has returned, callStore makes no other one, and
+// returns an error. It turns a panic of the store into an error.
 func (c *coordinator) callStore(call func(context.Context) error) error {
 	if !c.storeBusy.CompareAndSwap(false, true) {
 		return errors.New("the last call of the store has not returned")
@@ -49,7 +49,7 @@ func (c *coordinator) callStore(call func(context.Context) error) error {
 	defer cancel()
 	first := make(chan error, 2)
 	go func() {
-		err := quota.ErrPanic // if the store ends the goroutine
+		err := quota.ErrPanic // stays if the store ends the goroutine, by runtime.Goexit
 		defer func() {
 			c.storeBusy.Store(false)
 			first <- err
@@ -60,7 +60,7 @@ func (c *coordinator) callStore(call func(context.Context) error) error {
 	return <-first
 }
 
-// zippers is a pool, because a new gzip.Writer costs more than the work that it does here.
+// zippers reuses its writers: to make a gzip.Writer costs more than to compress a state.
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 // encode returns the state as the store keeps it. gzip makes the JSON small, and its
@@ -70,7 +70,7 @@ func (s *state) encode() []byte {
 	zipper := zippers.Get().(*gzip.Writer)
 	defer zippers.Put(zipper)
 	zipper.Reset(&value)
-	_ = json.NewEncoder(zipper).Encode(s) // numbers and text, to a buffer
+	_ = json.NewEncoder(zipper).Encode(s) // cannot fail: numbers and text, written to a buffer
 	_ = zipper.Close()
 	return value.Bytes()
 }
@@ -78,7 +78,7 @@ func (s *state) encode() []byte {
 // maxBytes bounds the JSON that decode reads; 64 processes need about 10 kB.
 const maxBytes = 1 << 20
 
-// decode returns nil for a value that is damaged, or has another format.
+// decode returns nil for a value that is damaged, of another format, or of another number of limits.
 func decode(value []byte, limits int) *state {
 	unzipper, err := gzip.NewReader(bytes.NewReader(value))
 	if err != nil {
