@@ -12,34 +12,34 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// coordinator is the quota.Rule of a pacer. If there is no store, or it does not answer,
-// the coordinator asks its own ledger at once. Otherwise it collects questions and reports
-// for the next step, which puts them to the ledger that all processes share.
+// coordinator is the quota.Rule of a pacer. Without a store, or while the store does not
+// answer, the coordinator asks its own ledger at once. Otherwise it collects questions and
+// reports. The next step takes them to the ledger that all processes share.
 type coordinator struct {
 	store  Store // nil: this process is alone
 	apiKey func() string
 	logger *slog.Logger
 	engine *quota.Engine
 
-	storeBusy atomic.Bool // a call of the store has not returned
+	storeBusy atomic.Bool // a call of the store has not returned yet
 
-	// The engine's lock guards what follows.
-	ledger    ledger                    // of this process alone, or the state that the last step left in the store
-	reports   []func(*ledger)           // changes for the next step: refusals, calls that were not sent
-	questions []func(*ledger)           // for the next step, after its reports, so that a refusal holds back those who ask
-	answers   []func(now time.Duration) // deliver the answers to the questions after the step
+	// The engine's lock guards the fields below.
+	ledger    ledger                    // of this process alone; with a store it holds the state that the last step left there
+	reports   []func(*ledger)           // changes for the next step, such as refusals and calls that were not sent
+	questions []func(*ledger)           // for the next step; it applies the reports first, so that a refusal holds back the calls that ask
+	answers   []func(now time.Duration) // deliver the answers of the questions to the engine after the step
 
-	// Only steps change what follows.
+	// Only steps change the fields below.
 	stepping  bool          // a step is under way
-	down      bool          // there is no store, or it does not answer: the process keeps to its share
-	downSince time.Time     // by the machine's clock; zero: the store answers, or there is none
+	down      bool          // without a store, or while it does not answer: the process keeps to its share
+	downSince time.Time     // since when the store does not answer, by the machine's clock; zero: it answers, or there is none
 	retryAt   time.Duration // when a step tries the store again
-	lastKey   string        // the store's key in the last step that succeeded; empty: none has
-	offset    int64         // how far the state's clock is ahead of the engine's, in microseconds
-	lostUntil time.Duration // until then a lost state is not logged again
+	lastKey   string        // the key that the last successful step used; empty: no step has succeeded
+	offset    int64         // how far the state's clock is ahead of the engine's time, in microseconds
+	lostUntil time.Duration // until this time a lost state is not logged again
 }
 
-// setBounds replaces the limits.
+// setBounds replaces the limits of this process, and opens all gates, here and in the store.
 func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 	if slices.Equal(bounds, c.ledger.bounds) {
 		return
@@ -54,7 +54,7 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 	c.report(now, (*ledger).reopen)
 }
 
-// ledgerAt returns the ledger of this process, brought to a time of the engine's clock.
+// ledgerAt returns the ledger of this process, advanced to the given engine time.
 func (c *coordinator) ledgerAt(now time.Duration) *ledger {
 	l := &c.ledger
 	l.advance(now.Microseconds() + c.offset)
@@ -75,13 +75,13 @@ func (c *coordinator) Classify(ctx context.Context, w *quota.Waiter) bool {
 
 func queueKeyOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
 
-// onItsOwn reports whether the process works without the store, and it is not time to try
-// the store again.
+// onItsOwn reports whether the process works without the store, and is not yet due to try the
+// store again.
 func (c *coordinator) onItsOwn(now time.Duration) bool {
 	return c.down && now < c.retryAt
 }
 
-// Ask implements quota.Rule. For calls that no limit counts it does not ask the store.
+// Ask implements quota.Rule. It does not ask the store about calls that no limit counts.
 func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) quota.Schedule {
 	key, l := queueKeyOf(first.Class), c.ledgerAt(now)
 	switch {
@@ -97,7 +97,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	return quota.Schedule{Pending: true}
 }
 
-// schedule translates a turn into the engine's Schedule and time.
+// schedule translates a turn into a Schedule, in the engine's time.
 func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Schedule {
 	engineTime := func(at int64) time.Duration { return time.Duration(at-c.offset) * time.Microsecond }
 	s := quota.Schedule{
@@ -110,8 +110,8 @@ func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Sc
 	for _, at := range t.grants {
 		s.Grants = append(s.Grants, quota.Grant{At: engineTime(at), Mark: at, ReportSuccess: s.RefusedSince > 0 || t.spaced})
 	}
-	// Less than claimAhead before the turn: offset is not exact, and a question that comes
-	// too early for the ledger would have to be asked again.
+	// Ask a little less than claimAhead before the turn. offset is not exact, and the ledger
+	// would not grant a call that asks too early: the engine would have to ask again.
 	s.AskAgain = min(s.Turn-claimAhead*7/8, now+longestSleep)
 	if c.down {
 		s.AskAgain = min(s.Turn, c.retryAt, now+longestSleep)
@@ -119,8 +119,8 @@ func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Sc
 	return s
 }
 
-// longestSleep bounds the time until a process asks again: another process may have opened
-// a limit early, by SetLimits.
+// longestSleep bounds the time until a process asks again, because a SetLimits in another
+// process may have opened a limit early.
 const longestSleep = 10 * time.Minute
 
 // Done implements quota.Rule.
@@ -130,7 +130,7 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	switch {
 	case o.Refused:
 		r := refusal{min(max(o.RetryAfter, quota.MinClosed), spec.Day).Microseconds(), o.LimitKey, o.TraceID}
-		news = c.ledgerAt(now).closeGate(costs, r) // at once, so that more refusals of the same limit are not news
+		news = c.ledgerAt(now).closeGate(costs, r) // now, not in the step, so that further refusals of the same limit are not news
 		c.report(now, func(l *ledger) { l.refused(costs, granted, r) })
 	case o.Sent:
 		answered := c.ledgerAt(now).Now
@@ -149,11 +149,12 @@ func (c *coordinator) QueueEmptied(now time.Duration, class quota.Class) {
 	}
 }
 
-// ClockReset implements quota.Rule. The limits are known, whatever the clock says.
+// ClockReset implements quota.Rule. It forgets nothing: the limits are known, whatever the
+// clock says.
 func (*coordinator) ClockReset() {}
 
-// report changes the ledger at once if the process is on its own. Otherwise it leaves the
-// change to the next step.
+// report changes the ledger at once if the process is on its own. Otherwise the next step makes
+// the change.
 func (c *coordinator) report(now time.Duration, change func(*ledger)) {
 	if c.onItsOwn(now) {
 		change(c.ledgerAt(now))
@@ -163,7 +164,7 @@ func (c *coordinator) report(now time.Duration, change func(*ledger)) {
 	c.startStep()
 }
 
-// costsOf returns the operations that an attempt counts as.
+// costsOf returns the operations that an attempt at the endpoint counts as.
 func costsOf(endpoint *spec.Endpoint, setsBYOK bool) (costs costSet) {
 	for i, c := range counted {
 		if endpoint.Counts(spec.Counted(c), setsBYOK) {

@@ -18,8 +18,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
-// key returns the store's key for the API key and the limits. Processes whose limits
-// differ only in Max have the same key.
+// key returns the store's key for the API key and the limits. Processes whose limits differ
+// only in Max share a key.
 func (c *coordinator) key() string {
 	hash := hmac.New(sha256.New, []byte(c.apiKey()))
 	for _, b := range c.ledger.bounds {
@@ -28,8 +28,8 @@ func (c *coordinator) key() string {
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// startStep starts a step if there is something to do. If one is under way, the next
-// follows when it ends.
+// startStep starts a step if reports or questions wait for one. If a step is under way, the
+// next one follows when it ends.
 func (c *coordinator) startStep() {
 	if c.stepping || len(c.reports)+len(c.questions) == 0 {
 		return
@@ -47,21 +47,21 @@ func (c *coordinator) startStep() {
 	})
 }
 
-// step is one round trip to the store: the reports and questions that it takes along.
+// step takes the collected reports and questions to the store's state, by a Load and a Swap.
 type step struct {
-	ledger       // a copy of this process's; load puts the store's state into it
+	ledger       // a copy of this process's ledger; load replaces its state by the store's
 	changes      []func(*ledger)
 	answers      []func(now time.Duration)
-	key, version string        // of the store's value
+	key, version string        // the key and the version of the store's value
 	now          time.Duration // when the step began, by the engine's clock
-	began        time.Time     // the same in real time, which the way to the store takes whatever the client's clock
-	down         bool          // as in coordinator, when the step began
-	lastKey      string        // the same
-	offset       int64         // how far the store's time is ahead of the engine's, in microseconds
-	lost         bool          // the store has no state, or a damaged one, although it had one before
+	began        time.Time     // the same in real time: the way to the store takes real time, whatever clock the client has
+	down         bool          // coordinator.down when the step began
+	lastKey      string        // coordinator.lastKey when the step began
+	offset       int64         // how far the state's clock is ahead of the engine's time, in microseconds
+	lost         bool          // the store had a value, and now it has no state or a damaged one, or its time went back
 }
 
-// beginStep collects what the step has to do.
+// beginStep takes the collected reports and questions into a new step.
 func (c *coordinator) beginStep(now time.Duration) *step {
 	s := &step{
 		ledger: c.ledger, changes: append(c.reports, c.questions...), answers: c.answers,
@@ -71,7 +71,7 @@ func (c *coordinator) beginStep(now time.Duration) *step {
 	return s
 }
 
-// apply makes the changes.
+// apply applies the reports and questions to a ledger.
 func (s *step) apply(l *ledger) {
 	for _, change := range s.changes {
 		change(l)
@@ -79,12 +79,12 @@ func (s *step) apply(l *ledger) {
 }
 
 const (
-	maxSwapTries = 20         // of a Swap that other processes get ahead of
-	maxTimeLag   = 5 * second // a store whose time is this far behind the state's was set back
+	maxSwapTries = 20         // how often a step tries to swap; other processes may swap first
+	maxTimeLag   = 5 * second // a store whose time is further behind the state's was set back
 )
 
-// updateState loads, changes and swaps the state. If another process swaps first, it tries
-// again.
+// updateState loads, changes and swaps the state. If another process swaps first, updateState
+// tries again.
 func (c *coordinator) updateState(s *step) error {
 	for range maxSwapTries {
 		if err := c.load(s); err != nil {
@@ -100,15 +100,15 @@ func (c *coordinator) updateState(s *step) error {
 		if err != nil || swapped {
 			return err
 		}
-		// In real time, by which the store works. Without it half of the Swaps of 16 processes fail.
+		// Sleep in real time, as the store does not know the client's clock. Without this
+		// wait, half of the Swaps of 16 processes fail.
 		time.Sleep(time.Duration(rand.Int64N(s.stepDuration/2)) * time.Microsecond)
 	}
 	return errors.New("the store refuses the version that Load returned, or too many processes change the value at once")
 }
 
-// load reads the store's state and adds this process as a member. If this process has
-// counted calls that the state does not have (on its share, or under other limits), load
-// adds them.
+// load reads the store's state, and adds this process as a member. It also adds the calls that
+// only this process has counted: on its share, under other limits, or before the state was lost.
 func (c *coordinator) load(s *step) error {
 	before := time.Since(s.began)
 	var value []byte
@@ -133,7 +133,7 @@ func (c *coordinator) load(s *step) error {
 	s.stepDuration, s.callWeight, s.neverSawStore = max(claimAhead.Microseconds()/6, 2*took), 1, false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_, lastStep int64) bool { return lastStep < s.Now-memberTTL })
-	if s.down && s.lastToOpen(nothing).Opens <= s.Now { // wait until the others have left their shares too
+	if s.down && s.lastToOpen(nothing).Opens <= s.Now { // hold all calls until the other processes have left their shares too
 		s.gate(nothing).Opens = s.Now + returnHold
 	}
 	if s.down || s.lost || s.lastKey != "" && s.lastKey != s.key {
@@ -142,8 +142,8 @@ func (c *coordinator) load(s *step) error {
 	return nil
 }
 
-// endStep adopts the state that the store has taken. If the step failed, it applies the
-// changes to the process's own state. Then it delivers the answers.
+// endStep adopts the state that the step has swapped into the store. If the step failed, endStep
+// applies the changes to the process's own state instead. Then it delivers the answers.
 func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 	if err != nil {
 		if !c.down {
@@ -160,7 +160,7 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 			c.logLoss(now)
 		}
 		c.offset, c.down, c.downSince, c.lastKey = s.offset, false, time.Time{}, s.key
-		if slices.Equal(s.bounds, c.ledger.bounds) { // not after a SetLimits in between
+		if slices.Equal(s.bounds, c.ledger.bounds) { // not if SetLimits was called meanwhile
 			c.ledger.state = s.state
 		}
 	}
@@ -170,8 +170,8 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 }
 
 // logLoss logs that the store has lost the state. If clocks are too far apart, each step may
-// lose the state: it logs a series of losses once. The series is over after two minutes
-// without one.
+// lose the state, so logLoss logs a series of losses once. A series ends after two minutes
+// without a loss.
 func (c *coordinator) logLoss(now time.Duration) {
 	if now >= c.lostUntil {
 		c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its time went back")
@@ -179,14 +179,14 @@ func (c *coordinator) logLoss(now time.Duration) {
 	c.lostUntil = now + 2*time.Minute
 }
 
-// log does not wait for the logger, which may itself make a call that waits in the pacer.
+// log does not wait for the logger, because the logger may itself make a call that waits here.
 func (c *coordinator) log(level slog.Level, message string, attrs ...slog.Attr) {
 	go quota.Protect(func() error { c.logger.LogAttrs(context.Background(), level, message, attrs...); return nil })
 }
 
-// takeShare turns the state into this process's share of the limits, when the store stops
-// answering. From now on each call counts once for each known process. A process that never
-// saw the store begins with firstShare, and finds its share by refusals.
+// takeShare makes the process keep to its share of the limits, when the store stops answering.
+// From then on each call counts as many calls, one for each known process. A process that
+// never saw the store begins with firstShare, and finds its share by refusals.
 func (c *coordinator) takeShare(now time.Duration) {
 	l := c.ledgerAt(now)
 	for b := range l.budgets(everything) {
@@ -199,8 +199,8 @@ func (c *coordinator) takeShare(now time.Duration) {
 }
 
 const (
-	claimAhead = 250 * time.Millisecond  // how long before its turn a process asks for it, so that the way to the store delays no call
-	storeRetry = 1700 * time.Millisecond // until a process tries a store again that does not answer
-	returnHold = 2 * second              // by then the last process has found the store again
-	firstShare = 0.25                    // the part of Max with which a process that never saw the store begins
+	claimAhead = 250 * time.Millisecond  // a process asks this long before a turn, so that the way to the store delays no call
+	storeRetry = 1700 * time.Millisecond // from one step to the next while the store does not answer
+	returnHold = 2 * second              // by then all processes have found the store again; see storeRetry
+	firstShare = 0.25                    // the part of Max at which a process begins that never saw the store
 )
