@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// budget is a bound and its count at a moment, with what follows from them; see
-// ledger.budget. Times and durations are in microseconds.
+// budget is a bound with its count, and the figures that ledger.budget derives from them for a
+// moment. Times and durations are in microseconds.
 type budget struct {
 	*bound
 	*count
-	index         int // in ledger.bounds
+	index         int // of the bound in ledger.bounds
 	now           int64
-	callWeight    int64   // how many calls one call counts as: see ledger.callWeight
-	slotLength    int64   // the length of a slot
-	arrivalMargin int64   // added to each window, because calls arrive later than they are sent
-	allowed       float64 // the level now: calls in a window
-	evenGap       int64   // the distance at which calls fill the window evenly
-	pace          int64   // the distance between calls: even and extra
-	extra         float64 // the part of pace that is added to even; at least the guard's
-	burst         int64   // how early calls may go after a quiet time; 0 while the process works on its share
+	callWeight    int64   // how many calls one call counts as; see ledger.callWeight
+	slotLength    int64   // the part of the window whose calls one slot counts
+	arrivalMargin int64   // how much longer than the window a call counts, because calls arrive later than they are sent
+	allowed       float64 // how many calls a window may hold now; see level
+	evenGap       int64   // window/allowed: the distance at which calls fill the window evenly
+	pace          int64   // the distance between calls: evenGap, lengthened by extra
+	extra         float64 // by which part pace is longer than evenGap; at least arrivalMargin/window
+	burst         int64   // how far calls may be ahead of the pace after a quiet time; 0 on a share
 }
 
-// next returns when a call may go, after before other calls. On a share a call counts as
-// several, but may go if there is room for one.
+// next returns when a call may go that has before calls in front of it. On a share a call counts
+// as several calls, but it may go as soon as the window has room for one.
 func (b budget) next(before int64) int64 {
 	if !b.paced() {
 		return max(b.Due, b.now)
@@ -39,52 +39,54 @@ func (b budget) next(before int64) int64 {
 
 const second = int64(time.Second / time.Microsecond)
 
-// count is the state of a bound: the calls of the last window, and what refusals have
-// taught. If the window is below an hour, calls go at an even pace, a few at once after
-// quiet, and never more than the level in one window. The calls of a longer window are
-// only counted: only the service knows when such a window begins anew, so its refusal
-// closes the limit. See spendCounted.
+// count is the state of a bound: the calls of the last window, and what the pacer learned from
+// refusals.
+//
+// If the window is shorter than an hour, calls go at an even pace, a few at once after a quiet
+// time, and no more than the level in one window. The calls of a longer window are only
+// counted: only the service knows when such a window begins anew, so its refusal closes the
+// limit. See spendCounted.
 type count struct {
-	Due       int64   // when the next call may go, by the pace
+	Due       int64   // when the pace lets the next call go; a time in the past allows a burst
 	Slots     []slot  // the calls of the last window, oldest first
-	Held      int64   // the calls of all slots
-	Level     float64 // how many calls a window allows, as a part of Max
-	Extra     float64 // by which part the pace is longer than window/level: 0.25 is a quarter
-	Corrected int64   // when a refusal last changed Level or Extra; 0: never
+	Held      int64   // how many calls the slots hold
+	Level     float64 // how many calls a window allows, as a fraction of Max
+	Extra     float64 // by which part the pace is longer than window/level: with 0.25 a quarter longer
+	Corrected int64   // when a refusal last set Level or Extra; 0: never
 	Quiet     int64   // when Level begins to climb back to Max
-	Early     int64   // when an answer last let a call go earlier: see ledger.accepted
-	Trials    int64   // of a limit that is only counted, see spendCounted; 0: none yet
+	Early     int64   // the time to which an answer last brought Due forward; see ledger.accepted
+	Trials    int64   // of a limit that is only counted: 1 plus the calls since trials began; 0: no trials; see spendCounted
 }
 
-// slot counts the calls of a part of the window: 1/pacedSlots or 1/countedSlots.
+// slot counts the calls of 1/pacedSlots or 1/countedSlots of the window.
 type slot struct {
-	Leaves int64 // when its calls leave the window and the guard
+	Leaves int64 // when its calls stop counting: after the window and arrivalMargin
 	Calls  int64
 }
 
 const (
 	pacedSlots    = 240         // slots of a paced window; with 120 a few calls exceeded the limit
 	countedSlots  = 60          // slots of a window that is only counted, which may be a day
-	trialWait     = second      // how long a trial is waited for: services refuse quickly
-	maxAtOnce     = 10          // calls of a burst
-	atOnceAtFirst = 3           // calls of the first burst of a process
+	trialWait     = second      // how long the other calls wait for a trial's refusal: services refuse quickly
+	maxAtOnce     = 10          // the most calls of a burst
+	atOnceAtFirst = 3           // the calls of the first burst, when the state is new
 	levelGrowth   = 1.5         // the factor by which the level grows in a window
-	shortHold     = 2.25        // windows for which a level that was cut does not climb
-	longHold      = 40.0        // the same for a process that looks for its share
-	quickAnswer   = second / 20 // the least time that an answer takes: see spaced
-	nearlyFull    = 0.8         // with fewer calls than this part of a full pace, the pace did not cause the refusal: see refused
-	unsureCut     = 0.8         // a process that looks for its share cuts its level to this part, or less
-	minLevel      = 0.25        // with fewer calls it takes too long to find out that more may go
-	// A refusal in a nearly full window multiplies Extra by extraGrowth, up to maxExtra. Each call
-	// that passes shrinks it by its square, but not by more than maxExtraShrink: a small Extra,
-	// which costs little, is kept for long. On a leaky bucket, where a delay of 80 ms costs
-	// a second, one call in 75 is refused.
+	shortHold     = 2.25        // how many windows a level stays down after a cut, before it climbs
+	longHold      = 40.0        // the same, if the process never saw the store and looks for its share
+	quickAnswer   = second / 20 // the shortest time that an answer takes; see spaced
+	nearlyFull    = 0.8         // a window with fewer calls than this part of a full pace was not refused because of the pace; see refused
+	unsureCut     = 0.8         // a process that looks for its share cuts its level to this part, or lower
+	minLevel      = 0.25        // of Max; at a lower level it would take too long to find out that more calls may go
+	// A refusal in a nearly full window multiplies Extra by extraGrowth, up to maxExtra. Each
+	// call that goes shrinks Extra by the part Extra*Extra, or by maxExtraShrink if that is
+	// less. So a small Extra, which costs little, lasts long. On a leaky bucket, where a delay
+	// of 80 ms costs a second, one call in 75 is refused.
 	extraGrowth    = 1.8
-	maxExtra       = 1.5 // bounds what refusals without a cause can cost
+	maxExtra       = 1.5 // bounds the cost of refusals that the pace did not cause
 	maxExtraShrink = 1.0 / 140
 )
 
-// level returns how many calls a window may hold now.
+// level returns how many calls a window may hold now. It climbs back to Max after Quiet.
 func (b budget) level() float64 {
 	level := max(1, b.Level*b.max)
 	if level >= b.max || b.now < b.Quiet {
@@ -93,10 +95,10 @@ func (b budget) level() float64 {
 	return min(b.max, level*math.Pow(levelGrowth, float64(b.now-b.Quiet)/float64(b.window)))
 }
 
-// pause holds all calls back until a time. After it they go at the pace, without a burst.
+// pause holds all calls back until a time. After it, calls go at the pace, without a burst.
 func (b budget) pause(until int64) { b.Due = max(b.Due, until) }
 
-// sent counts the calls of the last window, and forgets those before.
+// sent counts the calls of the last window, and drops the slots of earlier calls.
 func (b budget) sent() int64 {
 	for len(b.Slots) > 0 && b.Slots[0].Leaves <= b.now {
 		b.Held -= b.Slots[0].Calls
@@ -127,20 +129,20 @@ func (b budget) add(at, calls int64) {
 	b.Held += calls
 }
 
-// spreadEvenly replaces the slots by a number of calls at even distances in the last window. It is
-// for calls that went without the store: there a process on its share counted each call as
-// several at once, which would leave the window together.
+// spreadEvenly replaces the slots by the given number of calls, at even distances in the last
+// window. It serves calls that went without the store: a process on its share counted each of
+// them as several calls of one moment, which would all leave the window together.
 func (b budget) spreadEvenly(calls int64) {
 	b.Slots, b.Held = nil, 0
-	places := min(calls, (b.window+b.arrivalMargin)/b.slotLength) // calls may be any number: a store may lie
+	places := min(calls, (b.window+b.arrivalMargin)/b.slotLength) // bounded, because a faulty store may hold any number of calls
 	for i := range places {
 		b.add(b.now-(i+1)*(b.window+b.arrivalMargin)/(places+1), calls*(i+1)/places-calls*i/places)
 	}
 }
 
-// roomAt returns when the window has room for one more call, with most as its maximum.
-func (b budget) roomAt(most float64) int64 {
-	room, at := most-float64(b.sent()), b.now
+// roomAt returns when the window has room for one more call, if it may hold limit calls.
+func (b budget) roomAt(limit float64) int64 {
+	room, at := limit-float64(b.sent()), b.now
 	for _, s := range b.Slots {
 		if room >= 1 {
 			break
@@ -151,7 +153,7 @@ func (b budget) roomAt(most float64) int64 {
 	return at
 }
 
-// spend counts a call that goes at a time, now or soon.
+// spend counts a call that goes at the given time, now or soon.
 func (b budget) spend(at int64) {
 	if b.now = at; !b.paced() {
 		b.spendCounted()
@@ -162,9 +164,9 @@ func (b budget) spend(at int64) {
 	b.Extra = b.extra - b.extra*min(maxExtraShrink, b.extra*b.extra)*float64(b.callWeight)
 }
 
-// spendCounted counts a call of a limit without a pace. Once Max calls have gone, and
-// after each refusal, the next call is a trial: the others wait for as long as its refusal
-// would take. After it one call goes, then two, four, eight, each time followed by a wait.
+// spendCounted counts a call of a limit without a pace. Once Max calls have gone, and after
+// each refusal, the next call is a trial: the other calls wait trialWait, in which its refusal
+// would come. Then one call goes, then two, four and so on, each time followed by such a wait.
 func (b budget) spendCounted() {
 	if b.Trials == 0 && b.sent() >= int64(b.max) {
 		b.Trials = 1
@@ -178,9 +180,9 @@ func (b budget) spendCounted() {
 	}
 }
 
-// safeDistance returns the distance to the next call. It is the pace, or longer if the window
-// would fill up before its next slots leave. Later slots have more room, so the loop ends as
-// soon as even the last one could not make the distance longer.
+// safeDistance returns the distance to the next call. It is the pace, or longer if calls at the
+// pace would fill the window before its oldest slots leave. Each slot that leaves makes room,
+// so the loop ends as soon as even the last slot cannot make the distance longer.
 func (b budget) safeDistance() int64 {
 	distance, room := b.callWeight*b.pace, int64(b.allowed)-b.Held
 	latest := b.Slots[len(b.Slots)-1].Leaves - b.now
@@ -193,18 +195,18 @@ func (b budget) safeDistance() int64 {
 	return distance
 }
 
-// refused learns from a refusal of a call that was granted at a time; opens is when the
-// limit opens again.
+// refused learns from the refusal of a call that was granted at the given time. The limit
+// opens again at opens.
 //
-// If the window then holds far fewer calls than the pace sends, it allows no more: others
-// use the limit, or it is lower than Max. The level is cut, and does not climb for some
-// windows. Otherwise the calls came too close together, for a service that spaces them or
-// refuses a full window: Extra grows. But a call that goes early, after an answer, cannot
-// come too close to the one before, so its refusal cuts the level too. A process that never
-// saw the store looks for its share: it cuts the level more.
+// If the window then holds far fewer calls than the pace sends, the service allows fewer than
+// Max: somebody else uses the limit, or it was lowered. refused then cuts the level, which does
+// not climb for some windows. Otherwise the calls came too close together, for a service that
+// spaces calls or refuses a full window. Then Extra grows. A call that goes early, after an
+// answer, cannot come too close to the call before, so its refusal cuts the level too. A
+// process that never saw the store looks for its share, and cuts the level further.
 func (b budget) refused(opens, granted int64, neverSawStore bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
-		return // the call was under way at the last correction, or that had no time to work
+		return // granted before the last correction, or too soon after it to show its effect
 	}
 	atFullPace, quietWindows := float64(b.window)/float64(b.pace), shortHold
 	inWindow := float64(b.sentAt(opens) - 1) // without the refused call
@@ -222,18 +224,19 @@ func (b budget) refused(opens, granted int64, neverSawStore bool) {
 	b.Corrected, b.Quiet = b.now, b.now+int64(quietWindows*float64(b.window))
 }
 
-// spaced reports whether the service seems to space calls, and Extra is so long that an answer
-// can come in between. A level below Max means that it refused calls for another reason.
+// spaced reports whether the service seems to space calls, with an Extra so long that an answer
+// can come between two calls. A level below Max shows that the service refused calls for
+// another reason.
 func (b budget) spaced() bool {
 	return b.paced() && b.allowed >= b.max && b.pace-b.evenGap > quickAnswer
 }
 
-// early reports whether a call that is granted at a time goes early, after an answer.
+// early reports whether a call granted at that time goes early because of an answer.
 func (b budget) early(granted int64) bool { return granted < b.Early+b.evenGap }
 
-// usedPart returns how much of a limit is used, to find the limit that explains a refusal. A
-// limit that is only counted explains none before it is used up: until then usedPart is below
-// that of all others.
+// usedPart returns which part of the limit is used. The limit with the largest part explains a
+// refusal best. A limit that is only counted cannot explain a refusal before it is used up, so
+// until then its usedPart is negative, below all paced limits.
 func (b budget) usedPart() float64 {
 	full := float64(b.sent()) / b.allowed
 	if !b.paced() && full < 1 {

@@ -8,19 +8,19 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
-// state is what the processes of one API key share: the value in the store. Times are in
-// microseconds of the state's clock, which is the store's time; 0 means never.
+// state is the value in the store that the processes of one API key share. Times are in
+// microseconds of the state's clock, which shows the store's time; 0 means never.
 type state struct {
 	Format  int
-	Now     int64   // the latest time that was seen
-	Fresh   int64   // since when it has the calls of all processes
-	Limits  []count // in the order of ledger.bounds
+	Now     int64   // the latest time so far; it never goes back
+	Fresh   int64   // since when the state counts the calls of all processes
+	Limits  []count // one for each of ledger.bounds, in that order
 	Gates   []gate
 	Members map[int64]int64 // when each process took its last step
 	Tickets []ticket
 }
 
-const memberTTL = 120 * second // how long a process counts as a member after its last step
+const memberTTL = 120 * second // how long a process stays a member after its last step
 
 func newState(bounds []bound, now int64) *state {
 	unused := count{Level: 1}
@@ -32,21 +32,21 @@ func newState(bounds []bound, now int64) *state {
 	return s
 }
 
-// advance brings the state to a time.
+// advance moves the state's time on, and drops old gates and tickets.
 func (s *state) advance(now int64) {
 	s.Now = max(s.Now, now)
 	s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Opens <= s.Now-quota.MaxBackoff.Microseconds() })
 	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketTTL })
 }
 
-// ledger decides, from a state and the time, which calls may go. It reads no clock.
+// ledger decides which calls may go, from the state and its time. It reads no clock.
 type ledger struct {
 	*state
 	bounds        []bound
-	member        int64 // this process, in Members
+	member        int64 // the key of this process in Members
 	stepDuration  int64 // an estimate of how long a step takes, in microseconds
-	callWeight    int64 // how many calls one call counts as: on a share, the number of processes; else 1
-	neverSawStore bool  // this process has never read the store, so it does not know how many others there are
+	callWeight    int64 // how many calls one call counts as: on a share the number of processes, else 1
+	neverSawStore bool  // this process has never read the store, so it does not know how many processes share it
 }
 
 // budget returns the budget of a limit at the state's time.
@@ -62,12 +62,12 @@ func (l *ledger) budget(i int) budget {
 	b.pace = int64(float64(b.evenGap) * (1 + b.extra))
 	if b.callWeight == 1 {
 		atOnce := min(maxAtOnce, max(2, math.Floor(b.max/6)))
-		b.burst = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // smaller as Extra grows: a service that spaces calls refuses bursts
+		b.burst = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // smaller as extra grows, because a service that spaces calls refuses bursts
 	}
 	return b
 }
 
-// budgets are the limits that a call of a kind spends.
+// budgets returns the budgets of the limits that a call with the costs k spends.
 func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 	return func(yield func(budget) bool) {
 		for i := range l.bounds {
@@ -78,13 +78,13 @@ func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 	}
 }
 
-// unlimited reports whether nothing holds back a call with the costs k.
+// unlimited reports whether no limit and no closed gate holds back a call with the costs k.
 func (l *ledger) unlimited(k costSet) bool {
 	return l.lastToOpen(k).Opens <= l.Now && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.counts&k != 0 })
 }
 
-// giveBack takes back a call that was not sent. If a gate is shut, Due may
-// be the end of a pause, so it stays.
+// giveBack takes back a call that was granted at the given time, but not sent. Due moves back
+// too, but not to before a gate opens, because Due may be the end of that gate's pause.
 func (l *ledger) giveBack(k costSet, at int64) {
 	for b := range l.budgets(k) {
 		b.add(at, -b.callWeight)
@@ -92,28 +92,28 @@ func (l *ledger) giveBack(k costSet, at int64) {
 	}
 }
 
-// refusal is what the ledger learns from a 429.
+// refusal holds the parts of a 429 that the ledger learns from.
 type refusal struct {
-	wait       int64 // the Retry-After, a second at least
+	wait       int64 // the Retry-After, at least a second
 	key, trace string
 }
 
-// refused shuts the gate, and learns from the refusal of a call with the costs k that was
-// granted at a time. It finds the limit that explains the refusal best, and pauses it until
-// the gate opens. Then its calls go at the pace, as they did when they filled it, because a
-// sliding window frees its room at that pace.
+// refused closes the gate of a call with the costs k that was granted at the given time, and
+// learns from its refusal. It finds the limit that explains the refusal best, and pauses all
+// limits on the same operations until the gate opens. Then their calls go at the pace, because
+// a sliding window becomes free as fast as the calls filled it.
 //
-// A paced limit also learns its level or Extra, but only if it knows the calls of a whole
-// window, if the call was not held up on its way, and if the limit is on requests or was
-// half used. Otherwise another limit may explain the refusal. A limit that is only counted
-// begins its count anew.
+// A paced limit also learns its level or Extra from the refusal, if all of these hold. The
+// state knows the calls of a whole window, or the process never saw the store. The call was
+// not held up on its way. The limit counts requests, or was at least half used: otherwise
+// another limit may explain the refusal. A limit that is only counted begins its count anew.
 func (l *ledger) refused(k costSet, granted int64, r refusal) {
 	l.closeGate(k, r)
 	opens := l.lastToOpen(k).Opens
 	if k != request {
 		k &^= request // the operation's own limit may have refused it
 	}
-	var b budget // of the limit that explains the refusal best
+	var b budget // the limit that explains the refusal best
 	fullest := math.Inf(-1)
 	for o := range l.budgets(k) {
 		if full := o.usedPart(); r.wait <= o.window+second && full > fullest {
@@ -135,10 +135,10 @@ func (l *ledger) refused(k costSet, granted int64, r refusal) {
 	}
 }
 
-// accepted learns that a call with the costs k, granted at a time, has passed the gate, and
-// when its answer came. If it is the last call of a limit that spaces calls, the next one
-// need not keep the longer distance: counted from the answer, an even one is enough, because
-// the call before reached the service earlier than that.
+// accepted learns that the service accepted a call with the costs k, granted at the given time,
+// and when the answer came. After the last call of a limit that spaces calls, the next call may
+// go one evenGap after the answer, instead of a whole pace after the last call. That is far
+// enough, because the last call reached the service before its answer came.
 func (l *ledger) accepted(k costSet, granted, answered int64) {
 	l.gate(k).Since = 0
 	for b := range l.budgets(k) {
@@ -148,7 +148,7 @@ func (l *ledger) accepted(k costSet, granted, answered int64) {
 	}
 }
 
-// reopen opens all gates and ends all pauses.
+// reopen removes all gates and ends all pauses.
 func (l *ledger) reopen() {
 	l.Gates = nil
 	for b := range l.budgets(everything) {
@@ -156,27 +156,28 @@ func (l *ledger) reopen() {
 	}
 }
 
-// gate is closed by a refusal. It holds back all calls that spend at least the limits that
-// the refused call spent. It stays in the state for quota.MaxBackoff after it opened.
+// gate is closed by a refusal. Until it opens, it holds back all calls that spend at least the
+// limits that the refused call spent. It stays in the state for quota.MaxBackoff after that.
 type gate struct {
 	Costs costSet // of the refused call
-	Opens int64
-	Key   string // the limit_key of the refusal
-	Trace string // its trace_id
-	Since int64  // the first refusal after the last call that passed, in all processes; 0: a call has passed since
-	Until int64  // when the gate opened before the last refusal; 0: there was only one
-	// Backoff is the least time for which the next refusal closes the gate. It doubles, so
-	// that a service that refuses every call is asked less and less often.
+	Opens int64   // when calls may go again
+	Key   string  // the limit_key of the refusal
+	Trace string  // the trace_id of the refusal
+	Since int64   // when the first refusal came after the last call that passed, in any process; 0: a call has passed since
+	Until int64   // when the gate last opened before a refusal closed it again; 0: it has closed only once
+	// Backoff is the shortest time for which the next refusal closes the gate. Each refusal
+	// that is news doubles it, so that a service that refuses every call is asked less often.
 	Backoff int64
 }
 
-// closeGate closes a gate after a refusal. It reports whether the refusal is news: of several
-// calls that were under way together, only the first is.
+// closeGate closes the gate of calls with the costs k after a refusal. It reports whether the
+// refusal is news. If several calls that were under way together are refused, only the first
+// refusal is news.
 //
-// A refusal makes only one thing certain: a call that spends at least the limits of
-// the refused call would be refused too. Only such calls wait, however the limit is
-// named, so no call is held back that the service would have accepted. If a plain
-// request is then refused as well, it shuts the gate for all calls.
+// A refusal makes only one thing certain: the service would also refuse a call that spends at
+// least the limits of the refused call. Only such calls wait, whatever the limit's name, so the
+// gate holds no call back that the service would accept. If a plain request is then refused as
+// well, its gate holds back all calls that count as requests.
 func (s *state) closeGate(k costSet, r refusal) (news bool) {
 	g, opens, last := s.gate(k), s.Now+r.wait, s.lastToOpen(k).Opens
 	if g.Since == 0 {
@@ -194,8 +195,8 @@ func (s *state) closeGate(k costSet, r refusal) (news bool) {
 	return news
 }
 
-// gate returns the gate of calls with exactly the costs k. If there is none, it adds one
-// that is open.
+// gate returns the gate of calls with exactly the costs k. If the state has none, gate adds an
+// open one.
 func (s *state) gate(k costSet) *gate {
 	i := slices.IndexFunc(s.Gates, func(g gate) bool { return g.Costs == k })
 	if i < 0 {
@@ -204,8 +205,8 @@ func (s *state) gate(k costSet) *gate {
 	return &s.Gates[i]
 }
 
-// lastToOpen returns the gate that opens last among the gates that hold back a call with the
-// costs k; the zero gate if there is none.
+// lastToOpen returns, of the gates that apply to a call with the costs k, the one that opens
+// last. It returns the zero gate if no gate applies.
 func (s *state) lastToOpen(k costSet) (last gate) {
 	for _, g := range s.Gates {
 		if g.Costs&^k == 0 && g.Opens > last.Opens {
@@ -215,8 +216,9 @@ func (s *state) lastToOpen(k costSet) (last gate) {
 	return last
 }
 
-// merge adds what another ledger knows. For each limit it keeps the larger count. It does
-// not take over a level that a process learned that never saw the store: it is only a share.
+// merge adds the gates, counts and levels of another ledger. For each limit it keeps the larger
+// count, and the level that was learned last. It takes no level from a process that never saw
+// the store, because that level is only the process's share.
 func (l *ledger) merge(other *ledger) {
 	ahead := l.Now - other.Now
 	for _, g := range other.Gates {
@@ -231,7 +233,7 @@ func (l *ledger) merge(other *ledger) {
 				continue
 			}
 			if calls := o.sent(); calls > b.sent() {
-				if b.paced() { // a full window would hold all calls back until it ends
+				if b.paced() { // leave room for a call: a full window would hold all calls back until it ends
 					calls = min(calls, int64(b.allowed)-1)
 				}
 				b.spreadEvenly(calls)
@@ -250,47 +252,48 @@ type queueKey struct {
 	Batch bool
 }
 
-// ticket is the place of a process in the line of all processes, for its waiting calls of
-// one queue. Tickets are ordered by rank, and then as they were taken.
+// ticket is the place of a process in the line of all processes, for the calls that wait in
+// one of its queues. Tickets go by rank, and within a rank in the order in which they were taken.
 type ticket struct {
 	queueKey
 	Member int64
-	Passed int   // of the first batch ticket: interactive calls that went before it
-	Calls  int64 // how many calls it will be granted at once
+	Passed int   // how many interactive calls went while this was the first batch ticket
+	Calls  int64 // how many calls the process will get at once
 	Due    int64 // when the process is expected to ask again
 }
 
 const (
 	ticketTTL  = 1500 * int64(1000) // a ticket is dropped this long (1.5 s) after its Due
 	batchEvery = 8                  // every eighth grant goes to a batch call
-	maxGrants  = 10                 // at once, for one queue
+	maxGrants  = 10                 // the most grants at once for one queue
 )
 
-// turn is the ledger's answer about a queue: which calls may go, and when the others will,
-// by the state's clock.
+// turn is the ledger's answer about a queue: which calls may go, and when the rest will. Its
+// times are by the state's clock.
 type turn struct {
 	grants []int64 // when each granted call may go
-	due    int64   // when the next of the others may go
-	opens  int64   // when the limits and gates let a call go at all
-	gap    int64   // between the turns of this process
-	counts costSet // what the limit counts for which the others wait
-	key    string  // of that limit, or the limit_key of the refusal that closed the gate
+	due    int64   // when the next call may go that was not granted
+	opens  int64   // when gates and Max let a call go; see earliest
+	gap    int64   // between one turn of this process and the next
+	counts costSet // the operations of the limit that the rest wait for
+	key    string  // the Key of that limit, or the limit_key of the refusal if a gate decides
 	trace  string  // the trace_id of that refusal; empty if no gate decides
-	spaced bool    // the next call may go earlier once this one is answered: see budget.spaced
+	spaced bool    // an answer to this call may let the next one go earlier; see budget.spaced
 }
 
-// ask grants calls to a process with waits waiting calls, and keeps a ticket for the
-// others. It grants several calls at once if the store is so slow that processes would
-// delay each other by taking single calls.
+// ask grants calls of a queue in which waits calls wait, and keeps a ticket for the rest. It
+// grants several calls at once if the store is slow: processes that took single calls would
+// then delay each other.
 func (l *ledger) ask(key queueKey, waits int64) turn {
-	// As many calls as the pace allows in a step, squared: with took/pace calls, two of three
-	// Swaps of 16 processes failed at 600 calls a minute and a store 80 ms away.
+	// Take the square of the number of calls that the pace allows in a step. Without the
+	// square, two of three Swaps of 16 processes failed, at 600 calls a minute and with a store
+	// 80 ms away.
 	pace := max(1, l.earliest(key.Costs, new([maxLimits]int64)).gap)
 	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, maxGrants, max(1, l.stepDuration*l.stepDuration/pace/pace))}
 	var got turn
 	var grants []int64
 	for int64(len(grants)) < t.Calls {
-		if got = l.turnOf(t); got.due > l.Now+6*l.stepDuration { // late enough for a later step to grant it in time
+		if got = l.turnOf(t); got.due > l.Now+6*l.stepDuration { // a later step can still grant the call in time
 			break
 		}
 		at := max(got.due, l.Now)
@@ -322,15 +325,15 @@ func (l *ledger) withdraw(key queueKey) {
 	l.Tickets = slices.DeleteFunc(l.Tickets, ticket{queueKey: key, Member: l.member}.same)
 }
 
-// turnOf computes when it is a ticket's turn: after the tickets that go before it and are due
-// by then. It keeps the ticket in the state, in its old place if it has one.
+// turnOf computes when it is a ticket's turn: after the tickets in front of it that are due by
+// then. It stores the ticket in the state, in its old place if it has one.
 func (l *ledger) turnOf(t ticket) turn {
 	if !slices.ContainsFunc(l.Tickets, t.same) {
 		l.Tickets = append(l.Tickets, t)
 	}
 	slices.SortStableFunc(l.Tickets, func(a, b ticket) int { return a.rank() - b.rank() })
 	place := slices.IndexFunc(l.Tickets, t.same)
-	var before [maxLimits]int64 // calls that go first
+	var before [maxLimits]int64 // for each limit, the calls that go first
 	got, rivals := l.earliest(t.Costs, &before), int64(1)
 	for i, other := range l.Tickets {
 		if i != place && other.Costs&got.counts != 0 {
@@ -348,8 +351,8 @@ func (l *ledger) turnOf(t ticket) turn {
 	return got
 }
 
-// rank puts interactive tickets before batch tickets. But a batch ticket that enough
-// interactive calls have passed goes before all.
+// rank puts interactive tickets before batch tickets. But a batch ticket goes first once
+// batchEvery-1 interactive calls went before it.
 func (t ticket) rank() int {
 	switch {
 	case t.Passed >= batchEvery-1:
@@ -360,9 +363,10 @@ func (t ticket) rank() int {
 	return 2
 }
 
-// earliest returns when all limits of a call with the costs k let it go, after the calls in
-// before: a number for each limit. If a gate decides, the turn names its refusal. opens
-// depends on gates and Max only: a learned level delays calls, but does not close a limit.
+// earliest returns when all limits of a call with the costs k let it go. before holds, for each
+// limit, the number of calls that go first. If a gate decides, the turn names the refusal that
+// closed it. opens depends only on gates and Max: a learned level delays calls, but does not
+// close a limit.
 func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 	last := l.lastToOpen(k)
 	got := turn{due: max(l.Now, last.Opens), opens: last.Opens}
@@ -382,6 +386,6 @@ func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 	return got
 }
 
-// format is the version of the state's layout. Raise it if decode would misread an older
-// value.
+// format is the version of the state's layout. Raise it if decode would misread a value of an
+// earlier version.
 const format = 8
