@@ -36,10 +36,11 @@ type Option func(*settings) error
 // deadlines.
 //
 // By default the client makes a transport for itself. It keeps up to 256 idle
-// connections for 50 s, and pings HTTP/2 connections that are silent for 15 s. It uses the proxy that HTTPS_PROXY and NO_PROXY name. If a
-// front end closes idle HTTP/1.1 connections after less than 50 s, use an http.Transport
-// with an IdleConnTimeout below that time. Otherwise a POST may be sent while the
-// connection closes, and have an unknown outcome.
+// connections for 50 s, and pings HTTP/2 connections that are silent for 15 s. It uses
+// the proxy that HTTPS_PROXY and NO_PROXY name. If a front end closes idle HTTP/1.1
+// connections after less than 50 s, use an http.Transport with an IdleConnTimeout below
+// that time. Otherwise a POST may be sent while the connection closes, and have an
+// unknown outcome.
 //
 // Whether a failed attempt was sent decides whether a POST is retried. An http.Transport
 // tells the client through net/http/httptrace. For other transports, such as an open

@@ -54,6 +54,28 @@ var known = []string{
 	module, module + "/agentmessagingtest", module + "/contract", module + "/observe", module + "/fakeserver", module + "/pacer", module + "/sweep",
 }
 
+// TestBoundsInComments compares the numbers of characters in public comments with the bounds
+// that the client checks.
+func TestBoundsInComments(t *testing.T) {
+	t.Chdir(root)
+	bound := regexp.MustCompile(`(?i)at most (\d+)\s+(// )?characters`)
+	for file, fields := range map[string][]*spec.Field{
+		"agents.go":   {spec.SystemPrompt, spec.CustomerRef, spec.LLMModel, spec.LLMBaseURL, spec.LLMLabel},
+		"messages.go": {spec.MessageText},
+	} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var said, want []string
+		for _, found := range bound.FindAllSubmatch(text, -1) {
+			said = append(said, string(found[1]))
+		}
+		for _, f := range fields {
+			want = append(want, strconv.Itoa(f.MaxLen))
+		}
+		assert.Equal(t, want, said, file)
+	}
+}
+
 // TestPagesCompile type-checks the Go blocks of the README, of docs, and of the beginning of
 // package documentation. A block is a file, declarations or statements.
 func TestPagesCompile(t *testing.T) {
