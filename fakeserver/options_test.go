@@ -94,18 +94,6 @@ var likes = []struct {
 		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
 		c.call("POST", "/v1/agents", `{"llm":{"mode":"byok"}}`).wantError(c.t, 400, "byok_not_configured")
 	}},
-	{"permission_before_body", "false", func(fake *fakeserver.Server, c caller) {
-		c.with(fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true})).call("PUT", "/v1/byok", emptyBody).wantError(c.t, 400, "bad_request")
-	}},
-	{"limit_before_permission", "false", func(fake *fakeserver.Server, c caller) {
-		other := c.with(fake.IssueKey(fakeserver.KeyOptions{NotDashboard: true}))
-		fake.Exhaust(other.key, fakeserver.LimitKeyMinute)
-		other.call("PUT", "/v1/byok", emptyBody).wantError(c.t, 403, "forbidden")
-	}},
-	{"store_down_first", "false", func(fake *fakeserver.Server, c caller) {
-		fake.SetBYOKAvailable(false)
-		c.call("POST", "/v1/warmup", `{"mode":"byok"}`).wantError(c.t, 409, "byok_not_configured")
-	}},
 	{"retry_after", "false", func(fake *fakeserver.Server, c caller) { // a second too short, but a second at least
 		fake.Exhaust(c.key, fakeserver.LimitKeyMinute)
 		c.call("GET", anAgent, noBody).wantLimited(c.t, "key_minute", "59")
