@@ -233,19 +233,6 @@ func TestReadStateRefuses(t *testing.T) {
 	assert.ErrorIs(t, from.WriteCalls(noFile), os.ErrInvalid)
 }
 
-// A batch of more than a thousand messages can be looked at whole, where the
-// fake is asked to keep more: as it was sent, seeded or read from a file.
-func TestLongConversation(t *testing.T) {
-	fake, c := newFake(t, fakeserver.WithCallLimit(1002))
-	agent := c.agent(emptyBody)
-	fake.AddExchanges(agent, make([]fakeserver.Exchange, 1001)...)
-	for range 2 { // and then the newest
-		c.send(agent, "hello").wantOK(t)
-		require.NoError(t, fake.ReadState(strings.NewReader(written(t, fake))))
-		assert.Len(t, fake.Conversation(agent), 1002)
-	}
-}
-
 // Scripts, records and the clock belong to the test.
 func TestStateLeavesTheTestsOwnAlone(t *testing.T) {
 	fake, c := newFake(t, frozen())

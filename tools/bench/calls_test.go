@@ -206,17 +206,13 @@ func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var ways = map[string]func(b *testing.B) (http.RoundTripper, string){
 	"memory":   func(*testing.B) (http.RoundTripper, string) { return new(answers), memory },
 	"refusing": func(*testing.B) (http.RoundTripper, string) { return &answers{refuse: true}, memory },
-	"http1":    func(b *testing.B) (http.RoundTripper, string) { return serve(b, false, nil) },
-	"http2":    func(b *testing.B) (http.RoundTripper, string) { return serve(b, true, nil) },
+	"http1":    func(b *testing.B) (http.RoundTripper, string) { return serve(b, false) },
+	"http2":    func(b *testing.B) (http.RoundTripper, string) { return serve(b, true) },
 }
 
-// serve starts a server. If a network is given, messages take time on it.
-func serve(b *testing.B, http2 bool, in *network) (*http.Transport, string) {
+// serve starts a server, and returns a transport to it that keeps a connection for each caller.
+func serve(b *testing.B, http2 bool) (*http.Transport, string) {
 	server := httptest.NewUnstartedServer(new(answers))
-	if in != nil {
-		in.Listener = server.Listener
-		server.Listener = in
-	}
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log connections that were opened and not needed
 	if server.EnableHTTP2 = http2; http2 {
 		server.StartTLS()
@@ -224,13 +220,9 @@ func serve(b *testing.B, http2 bool, in *network) (*http.Transport, string) {
 		server.Start()
 	}
 	b.Cleanup(server.Close)
-	return pooled(server.Client().Transport.(*http.Transport)), server.URL
-}
-
-// pooled returns a transport that keeps a connection for each caller.
-func pooled(t *http.Transport) *http.Transport {
-	t.MaxIdleConnsPerHost = 1000
-	return t
+	transport := server.Client().Transport.(*http.Transport)
+	transport.MaxIdleConnsPerHost = 1000
+	return transport, server.URL
 }
 
 // BenchmarkCall measures one call after another.
