@@ -5,7 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
@@ -16,12 +15,10 @@ import (
 // answer, the coordinator asks its own ledger at once. Otherwise it collects questions and
 // reports. The next step takes them to the ledger that all processes share.
 type coordinator struct {
-	store  Store // nil: this process is alone
+	store  *boundedStore // nil: this process is alone
 	apiKey func() string
 	logger *slog.Logger
 	engine *quota.Engine
-
-	storeBusy atomic.Bool // a call of the store has not returned yet
 
 	// The engine's lock guards the fields below.
 	ledger    ledger                    // of this process alone; with a store it holds the state that the last step left there

@@ -224,7 +224,7 @@ func WithStore(store Store, apiKey string) Option {
 		case apiKey == "":
 			return invalid("WithStore", "was given an empty API key")
 		}
-		p.coordinator.store, p.coordinator.apiKey = store, func() string { return apiKey }
+		p.coordinator.store, p.coordinator.apiKey = &boundedStore{Store: store}, func() string { return apiKey }
 		return nil
 	}
 }

@@ -93,7 +93,7 @@ func (c *coordinator) updateState(s *step) error {
 		s.apply(&s.ledger)
 		var swapped bool
 		longest := slices.MaxFunc(s.bounds, func(a, b bound) int { return cmp.Compare(a.window, b.window) }).Window
-		err := c.callStore(func(ctx context.Context) (err error) {
+		err := c.store.call(func(ctx context.Context) (err error) {
 			swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
 			return err
 		})
@@ -113,7 +113,7 @@ func (c *coordinator) load(s *step) error {
 	before := time.Since(s.began)
 	var value []byte
 	var at time.Time
-	err := c.callStore(func(ctx context.Context) (err error) {
+	err := c.store.call(func(ctx context.Context) (err error) {
 		if value, s.version, at, err = c.store.Load(ctx, s.key); err == nil && at.IsZero() {
 			err = errors.New("the store does not say what time it is")
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
@@ -38,11 +39,17 @@ type Store interface {
 // storeWait bounds one call of the store.
 const storeWait = 250 * time.Millisecond
 
-// callStore makes a call of the store, and waits for it for at most storeWait, even if the
-// store ignores its context. Until that call has returned, callStore makes no other one, and
+// boundedStore bounds the calls of a Store.
+type boundedStore struct {
+	Store
+	busy atomic.Bool // a call has not returned yet
+}
+
+// call makes a call of the store, and waits for it for at most storeWait, even if the
+// store ignores its context. Until that call has returned, call makes no other one, and
 // returns an error. It turns a panic of the store into an error.
-func (c *coordinator) callStore(call func(context.Context) error) error {
-	if !c.storeBusy.CompareAndSwap(false, true) {
+func (b *boundedStore) call(call func(context.Context) error) error {
+	if !b.busy.CompareAndSwap(false, true) {
 		return errors.New("the last call of the store has not returned")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
@@ -51,7 +58,7 @@ func (c *coordinator) callStore(call func(context.Context) error) error {
 	go func() {
 		err := quota.ErrPanic // stays if the store ends the goroutine, by runtime.Goexit
 		defer func() {
-			c.storeBusy.Store(false)
+			b.busy.Store(false)
 			first <- err
 		}()
 		err = quota.Protect(func() error { return call(ctx) })
