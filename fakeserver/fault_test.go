@@ -388,9 +388,9 @@ func TestReplyFuncErrors(t *testing.T) {
 	assert.Empty(t, fake.Conversation(agent), "errors are no exchange")
 	for i, status := range []int{403, 409, 503, 201, 99, -1} {
 		next = fakeserver.Reply{Status: status}
-		assert.Equal(t, 500, c.send(agent, "x").status, status)
+		c.send(agent, "x").wantError(t, 500, "internal_server_error")
 		require.Len(t, watch.errors, i+1, status)
-		assert.Contains(t, watch.errors[i], fmt.Sprintf("a ReplyFunc answered with status %d", status), status)
+		assert.Regexp(t, fmt.Sprintf(`the ReplyFunc of OnMessage\(\) at fault_test.go:\d+ answered with status %d;`, status), watch.errors[i])
 	}
 }
 

@@ -175,7 +175,7 @@ var misuses = map[string]func(fake){
 	"LoseReply: Latency(0s) is no way to lose a reply; Answer, ":              func(f fake) { fakeserver.LoseReply(fakeserver.Latency(0)) },
 	"TruncateReply: -1 is negative":                                           func(f fake) { fakeserver.TruncateReply(-1) },
 	"DripReply: 0 bytes every 1s: at least 1 byte":                            func(f fake) { fakeserver.DripReply(0, time.Second) },
-	"Nth: 0 is less than 1; the first call is 1":                              func(f fake) { f.Inject(fakeserver.Hang()).Nth(0) },
+	"Nth: 0 is less than 1":                                                   func(f fake) { f.Inject(fakeserver.Hang()).Nth(0) },
 	"ByAgent: the identifier is empty":                                        func(f fake) { fakeserver.ByAgent("") },
 	"Chance: NaN is not between 0 and 1":                                      func(f fake) { f.OnMessage().Chance(math.NaN(), 0) },
 	"AddAgent: this fake did not issue that key":                              func(f fake) { f.AddAgent("amk_other", fakeserver.Agent{}) },

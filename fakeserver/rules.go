@@ -250,7 +250,7 @@ func (r *rule) countHitLocked() {
 // rule. An Nth below From panics, since the rule would never act.
 func (r *rule) setNumber(method string, n int, number *int) {
 	if n < 1 {
-		misuse(method, "%d is less than 1; the first call is 1", n)
+		misuse(method, "%d is less than 1", n)
 	}
 	defer r.lock().Unlock()
 	before := *number

@@ -356,7 +356,8 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	}
 	if r.Status != 0 && r.Status != http.StatusOK {
 		if !spec.SendMessage.Lists(r.Status) {
-			s.reportf("a ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
+			s.reportf("the ReplyFunc of %v at %s answered with status %d; a message is answered with 200 or one of %v",
+				st.rule, st.rule.at, r.Status, spec.SendMessage.Errors)
 		}
 		return service.RefuseByScript(r.Status, r.Code, r.Reason)
 	}

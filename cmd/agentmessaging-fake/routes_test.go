@@ -214,7 +214,7 @@ var refusals = []step{
 	{"POST /replies", `{"replies":[{"text":"a","reason":"r"}]}`, 400, "replies[0]: code and reason need the status of an error"},
 	{"POST /replies", `{"replies":[{"status":500}]}`, 400, "replies[0].status: must be one of 400, 401, 402, 404, 429; a fault of kind answer gives any status"},
 	{"POST /replies", `{"replies":[{"text":"a"}],"match":{"key":"amk_fake_000001"}}`, 400, "match.key: no key has this label"},
-	{"POST /faults", `{"fault":{"kind":"answer","status":503},"times":0}`, 400, "times: 0 is less than 1; the first call is 1"},
+	{"POST /faults", `{"fault":{"kind":"answer","status":503},"times":0}`, 400, "times: 0 is less than 1"},
 	{"POST /replies", `{"replies":[{"text":"a"}],"from":2}`, 400, `body: member "from" is not allowed; allowed: chance, match, nth, replies, required, seed, times`},
 	{"POST /faults", `{}`, 400, "fault: is required"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"Key":"key_000001"}}`, 400, `match: member "Key" is not allowed; allowed: agent_id, endpoint, key, `},
