@@ -15,7 +15,8 @@ import (
 )
 
 // A Client calls the service with one API key. It is safe for concurrent use
-// and should be kept for the life of the program, because it holds the connections.
+// and should be kept for the life of the program, because it holds the connections. There
+// is nothing to close.
 // It never prints its key. Make one with [NewClient] or [NewClientFromEnv];
 // the zero value returns an error from every method.
 type Client struct {
@@ -42,7 +43,7 @@ type Client struct {
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
 // has no user, query or fragment. A path is kept as a prefix, but is refused if it ends in
-// /v1 or in the path of an endpoint such as /v1/agents. apiKey is the
+// /v1 or has the path of an endpoint such as /v1/agents. apiKey is the
 // bare key in visible ASCII. A key of fewer than six bytes is not redacted, and may
 // show in errors. If an argument or an option is wrong, the error is a
 // [*ValidationError].

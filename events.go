@@ -219,7 +219,7 @@ type beforeSendKey struct{}
 //
 // If before returns an error, the call sends nothing, gives its permits back unspent, and
 // returns an [*Error] with Local set that wraps the error. If a context has several
-// functions, the one that was added last is called.
+// functions, the one that was added last is called; if that is nil, none is.
 func WithBeforeSend(ctx context.Context, before func(ctx context.Context, attempt int) error) context.Context {
 	return context.WithValue(ctx, beforeSendKey{}, before)
 }

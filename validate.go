@@ -36,9 +36,9 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 	u, err := url.Parse(baseURL)
 	switch {
 	case err != nil:
-		return refuse("is not a URL; give an address such as https://host.example")
+		return refuse("is not a URL: was it copied with a space, a line end or quotes? Give an address such as https://host.example")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return refuse("must be absolute: https:// and a host")
+		return refuse("must be absolute: https:// and a host, or for loopback http://, such as http://127.0.0.1:8460")
 	case u.User != nil:
 		return refuse("must not hold a user or password; the API key is the credential")
 	case u.RawQuery != "" || u.ForceQuery:
@@ -55,8 +55,8 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 		return refuse("must not have . or .. in its path")
 	case strings.EqualFold(path.Base(u.Path), "v1"):
 		return refuse("must not end in /v1, which the client adds; leave it out")
-	case slices.ContainsFunc(spec.Endpoints, func(e *spec.Endpoint) bool { return strings.HasSuffix(strings.TrimRight(u.Path, "/"), e.Path) }):
-		return refuse("must not end in the path of an endpoint, which the client adds; leave out /v1 and what follows")
+	case slices.ContainsFunc(spec.Endpoints, func(e *spec.Endpoint) bool { return strings.Contains(u.Path+"/", e.Path+"/") }):
+		return refuse("must not have the path of an endpoint, which the client adds; leave out /v1 and what follows")
 	}
 	return withoutTrailingSlash(u), nil
 }
