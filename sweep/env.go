@@ -24,7 +24,9 @@ type Env struct {
 	tb
 	// Client is the client whose calls fail. Each run, and each restart, has a new client.
 	Client *agentmessaging.Client
-	// Fake is the service. A restart goes on from its state, on another fake.
+	// Fake is the service. A restart goes on from its state, on another fake. If the
+	// scenario adds an agent here, it does so with a fixed ID, and again where the agent is
+	// missing: a death may leave the service as it was before.
 	Fake *fakeserver.Server
 	// Dir is a folder, empty at first. A restart finds a copy of it at another path. The
 	// process identifier stays the same after a death, because it is the identifier of the

@@ -73,6 +73,9 @@ type sweep struct {
 // Waits of the client take no time (see package agentmessagingtest). Waits of the
 // application do, unless it waits with Env.Fake.Sleep, or [InBubble] is given.
 //
+// Sweep two or three messages, not a batch of hundreds: the number of executions grows with
+// the calls, and with the files that are written.
+//
 // The scenario calls Env.Client, on any goroutines, and passes the application's results
 // to [Env.Reports]. It must not use the test's own *testing.T.
 func Test(t *testing.T, scenario func(*Env), opts ...Option) {

@@ -34,6 +34,7 @@ func askHandler(m messenger, agentID string) http.Handler {
 			http.Error(w, "no answer", http.StatusBadGateway)
 			return
 		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8") // an agent may write HTML
 		fmt.Fprint(w, reply.Text)
 	})
 }
