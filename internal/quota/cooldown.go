@@ -246,15 +246,7 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 		}
 	}
 	wasOpen := !g.closed
-	switch {
-	case wasOpen:
-		if g.closed, news = true, true; g.ramp == nil {
-			g.lastAccepted, g.fruitlessBefore = now, 0
-		}
-		g.closedAt, g.end, g.retryAfter, g.random = now, end, retryAfter, c.random()
-	case end > g.end:
-		g.end, g.retryAfter, news = end, retryAfter, end-g.reportedEnd >= time.Second
-	}
+	news = g.close(now, retryAfter, c.random)
 	if news {
 		g.reportedEnd, g.trace = end, o.TraceID
 	}
@@ -273,6 +265,22 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 			state.trialAt, state.trialDelay = now+first, 2*firstTrial
 		}
 		state.limited.Store(true)
+	}
+	return news
+}
+
+// close closes the gate until Retry-After has passed, or keeps it closed for longer. news
+// means that it was open, or that its end is at least a second after the reported one.
+func (g *gate) close(now, retryAfter time.Duration, random func() float64) (news bool) {
+	end := now + retryAfter
+	switch {
+	case !g.closed:
+		if g.closed, news = true, true; g.ramp == nil {
+			g.lastAccepted, g.fruitlessBefore = now, 0
+		}
+		g.closedAt, g.end, g.retryAfter, g.random = now, end, retryAfter, random()
+	case end > g.end:
+		g.end, g.retryAfter, news = end, retryAfter, end-g.reportedEnd >= time.Second
 	}
 	return news
 }

@@ -118,7 +118,7 @@ type attempt struct {
 	inLine     bool
 	granted    bool          // the call has a Grant, and Done has not been called yet
 	waitEnded  chan struct{} // closed when the wait ends; nil: the call did not wait
-	forecast   chan Wait     // carries the forecast to OnWait
+	forecast   <-chan Wait   // carries the forecast to OnWait
 	err        error         // why the wait failed; set before waitEnded is closed
 }
 
@@ -242,14 +242,20 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	}
 	w.waitEnded = make(chan struct{})
 	if w.OnWait != nil {
-		forecast := make(chan Wait, 1)
-		w.forecast = forecast
-		q.forecasts = append(q.forecasts, func(now time.Duration) {
-			forecast <- Wait{Limit: q.Key, Place: ahead + 1, Expected: max(0, q.Turn+time.Duration(ahead)*q.Gap-now)}
-		})
+		w.forecast = q.addForecast(ahead)
 		q.sendForecasts(now)
 	}
 	return true
+}
+
+// addForecast returns the channel on which a call gets its forecast. ahead is the number of
+// calls in front of it.
+func (q *queue) addForecast(ahead int) <-chan Wait {
+	forecast := make(chan Wait, 1)
+	q.forecasts = append(q.forecasts, func(now time.Duration) {
+		forecast <- Wait{Limit: q.Key, Place: ahead + 1, Expected: max(0, q.Turn+time.Duration(ahead)*q.Gap-now)}
+	})
+	return forecast
 }
 
 // sendForecasts sends each waiting call its forecast, once the rule knows the next turn.
