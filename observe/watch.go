@@ -79,8 +79,8 @@ const (
 // pass: status, error_names, reason, times, metadata_cap (only a lower bound, the
 // largest metadata that was accepted), sms_status, agent_of_another_key,
 // clear_nothing, creation_stores_key, byok_cleared and retry_after. It also counts
-// statuses, values of error and limit_key, header names, forms of Retry-After, and
-// members that the document does not have.
+// statuses, values of error and limit_key, header names, and members that the document
+// does not have.
 //
 // It never fails or changes a call. Its observations hold no text, no key, no id and no
 // hash of them. In memory, it keeps keys and agents as hashes with a random seed of the
@@ -396,8 +396,7 @@ func (w *Watcher) anotherError(p *watchedCall) bool {
 	return wrongBody != nil && wrongBody != p.At("error")
 }
 
-// learnWaits learns the form of Retry-After, and whether a call passes right after that
-// wait.
+// learnWaits learns whether a call passes right after the wait that Retry-After names.
 func (w *Watcher) learnWaits(p *watchedCall, key *watchedKey) {
 	if p.Status != http.StatusTooManyRequests {
 		// Only a success within a second after the wait proves something, because a wrong
@@ -408,22 +407,7 @@ func (w *Watcher) learnWaits(p *watchedCall, key *watchedKey) {
 		delete(key.opens, p.Name)
 		return
 	}
-	w.countSight("Retry-After of " + retryAfterForm(p.Exchange))
 	if wait, _ := p.RetryAfter(); wait > 2*time.Second { // shorter waits may be right by chance
 		key.opens[p.Name] = p.at.Add(wait)
 	}
-}
-
-// retryAfterForm names the form of a Retry-After.
-func retryAfterForm(x rawcall.Exchange) string {
-	wait, inSeconds := x.RetryAfter()
-	switch _, err := http.ParseTime(x.Header.Get("Retry-After")); {
-	case err == nil:
-		return "a date"
-	case inSeconds && wait%time.Second == 0:
-		return "whole seconds"
-	case inSeconds:
-		return "seconds with a fraction"
-	}
-	return "something else"
 }
