@@ -194,7 +194,7 @@ func (c *call) finishError(a *attempt, stoppedBy error) error {
 		a.failure = c.refusal(c.ctx, stoppedBy, false)
 	default:
 		a.failure = cmp.Or(a.failure, new(Error))
-		a.failure.cause = c.redactCause(c.ctx, cmp.Or(c.ctxErr(), stoppedBy))
+		a.failure.add(c.redactCause(c.ctx, cmp.Or(c.ctxErr(), stoppedBy)))
 	}
 	return a.finishFailure()
 }

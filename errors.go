@@ -127,7 +127,7 @@ func (e *Error) details() []string {
 	return details
 }
 
-// add adds the reason why the call was not retried.
+// add adds the reason why the call was not retried, or ended before that.
 func (e *Error) add(why error) {
 	if why != nil && e.cause != nil {
 		why = fmt.Errorf("%w (%w)", e.cause, why)
