@@ -107,6 +107,10 @@ var likes = []struct {
 		fake.Advance(time.Second)
 		c.call("GET", anAgent, noBody).wantError(c.t, 404, "not_found")
 	}},
+	{"path_before_key", "false", func(fake *fakeserver.Server, c caller) {
+		fake.RevokeKey(c.key)
+		c.call("GET", "/v1/unknown", noBody).wantError(c.t, 401, "unauthorized")
+	}},
 	{"refused_requests_spend", `{"status":true}`, func(fake *fakeserver.Server, c caller) { // of the endpoints without a limit
 		c.times(2, "GET", "/v1/status", noBody)
 		assert.Contains(c.t, spent(fake.Limits(c.key)), "key_minute 2/60, ")

@@ -13,9 +13,9 @@ import (
 func TestCheckMembers(t *testing.T) {
 	for doc, want := range map[string]error{
 		`{"a":null,"b":[1,-2.5e3,true,{"a":{"a":1}}],"":"x","A":1,"c":[{"b":1},{"b":1}]}`: nil,
-		`["\ud83d\ude00","\\ud800"]`:                              nil,
-		strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000): nil,
-		strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001): ErrJSON,
+		`["\ud83d\ude00","\uDABC\uDC00","\\ud800"]`:                                       nil,
+		strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000):                         nil,
+		strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001):                         ErrJSON,
 		`{}{}`:                              ErrJSON,
 		"\"\xff\"":                          ErrUTF8,
 		`["\ude00\ud83d"]`:                  ErrHalfPair,
