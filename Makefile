@@ -20,7 +20,7 @@ fuzz:
 simulation:
 	cd tools/simulation && go test -timeout 30m -update-docs .
 
-# Measures what docs/performance.md shows, in ten rounds: four minutes on a machine
+# Measures what docs/performance.md shows, in ten rounds: two minutes on a machine
 # that does nothing else.
 bench:
 	cd tools/bench && for round in 1 2 3 4 5 6 7 8 9 10; do \
