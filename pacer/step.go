@@ -41,9 +41,10 @@ func (c *coordinator) startStep() {
 		err := c.updateState(s)
 		c.engine.Do(func(now time.Duration) { c.endStep(s, now, err) })
 		return nil
-	}, func() {
+	}, func(err error) error {
 		c.stepping = false
 		c.startStep()
+		return err
 	})
 }
 

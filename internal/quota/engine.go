@@ -295,10 +295,8 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	clock, sleep := e.clock, at-e.elapsed
 	e.sleeper, e.cancelAlarm = clock, cancel
-	e.Background(func() error {
-		err := clock.Sleep(ctx, sleep)
-		e.mu.Lock()
-		defer e.mu.Unlock()
+	e.Background(func() error { return clock.Sleep(ctx, sleep) }, func(err error) error {
+		defer cancel()        // before the synctest bubble ends: a call in another bubble must not cancel the context
 		if ctx.Err() != nil { // another alarm has replaced this one
 			return nil
 		}
@@ -308,7 +306,7 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 		e.elapsed = max(e.nowLocked(e.clock), at) // move on even if the clock stands still, else the queue is never due
 		e.serveLocked()
 		return nil
-	}, cancel) // cancel before the synctest bubble ends: a call in another bubble must not cancel the context
+	})
 }
 
 // startWaitLocked sets when the call entered and how long it can wait.
@@ -515,18 +513,18 @@ func (w *Waiter) endWait(at time.Duration, err error) {
 	}
 }
 
-// Background runs work on a goroutine without the lock, and then after with the lock. If work
-// fails or panics, all waiting calls fail. Without Background, a panic would end the program.
-func (e *Engine) Background(work func() error, after func()) {
+// Background runs work on a goroutine without the lock, and then finish with the lock. finish
+// gets the error of work, perhaps a panic. If finish returns an error or panics, all calls
+// that wait now fail. Without Background, a panic would end the program.
+func (e *Engine) Background(work func() error, finish func(error) error) {
 	go func() {
 		failure := ErrPanic // stays if work ends its goroutine, by runtime.Goexit
 		defer func() {
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			if failure != nil {
-				e.failAllLocked(failure)
+			if err := Protect(func() error { return finish(failure) }); err != nil {
+				e.failAllLocked(err)
 			}
-			after()
 		}()
 		failure = Protect(work)
 	}()

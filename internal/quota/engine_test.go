@@ -258,7 +258,7 @@ func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 		answer := r.answer()
 		r.engine.Do(func(time.Duration) { r.engine.DeliverLocked(class, answer) })
 		return nil
-	}, func() { r.ended++ })
+	}, func(err error) error { r.ended++; return err })
 	return Schedule{Pending: true}
 }
 
