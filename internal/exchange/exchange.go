@@ -149,18 +149,13 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, rejection)
 	rt.own, _ = transport.(*http.Transport)
 	rt.build(r)
 	if t.after != none || s.queue.pending.Load() != 0 {
-		if err := rt.queueUp(); err != nil {
-			return Answer{Err: err, Missed: NoAnswer}, none
-		}
+		rt.queueUp()
 	}
 	if err := rt.ctx.Err(); err != nil {
 		return Answer{Err: err, Missed: NoAnswer}, none
 	}
 	resp, err := checked(transport.RoundTrip(&rt.request))
 	if err != nil {
-		if rt.failedBefore(err) {
-			rt.started.Store(true) // the hooks show everything
-		}
 		return rt.failed(err)
 	}
 	return rt.read(resp), none
@@ -280,13 +275,12 @@ func PeekBody(req *http.Request) []byte {
 }
 
 // queueUp waits for the request's turn to look for a connection.
-func (rt *roundTrip) queueUp() error {
-	turn, err := rt.sender.queue.enter(rt.ctx)
+func (rt *roundTrip) queueUp() {
+	turn := rt.sender.queue.enter(rt.ctx)
 	if turn {
 		rt.turnTimer = time.AfterFunc(firstAnswerWait, func() { rt.leaveQueue(false) })
 	}
 	rt.looking.Store(turn)
-	return err
 }
 
 // leaveQueue ends the request's turn, if it has one. If the request has found an HTTP/2

@@ -121,9 +121,9 @@ func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			queue := &dialQueue{untried: 1}
 			queue.pending.Store(1)
-			_, _ = queue.enter(t.Context())
+			queue.enter(t.Context())
 			go func() {
-				if turn, _ := queue.enter(ctx); turn {
+				if queue.enter(ctx) {
 					queue.leave(false)
 				}
 			}()

@@ -23,6 +23,9 @@ var (
 // request and another try may help, failed also returns the rejection; otherwise it
 // returns none.
 func (rt *roundTrip) failed(err error) (Answer, rejection) {
+	if rt.failedBefore(err) {
+		rt.started.Store(true) // the hooks show everything
+	}
 	words, unwritten, why := rt.http2Words(err), rt.headers.Load() == 0, rejection(rt.rejection.Load())
 	if unwritten && words == "net/http: cannot rewind body after connection loss" {
 		why = full

@@ -141,24 +141,24 @@ type dialQueue struct {
 }
 
 // enter waits for the request's turn to look for a connection. leave ends the turn. enter
-// reports false if the request need not wait for a turn any more.
-func (q *dialQueue) enter(ctx context.Context) (turn bool, err error) {
+// reports false if the request need not wait for a turn any more, or ctx has ended first.
+func (q *dialQueue) enter(ctx context.Context) (turn bool) {
 	mine := q.push()
 	if mine == nil {
-		return true, nil
+		return true
 	}
 	select {
 	case turn = <-mine:
-		return turn, nil
+		return turn
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if i := slices.Index(q.waiting, mine); i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
-		return false, ctx.Err()
+		return false
 	}
-	return <-mine, ctx.Err()
+	return <-mine
 }
 
 // push puts the request into the queue, and returns the channel from which it gets its
