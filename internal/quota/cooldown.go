@@ -239,17 +239,13 @@ func (c *CoolDown) ClockReset() {
 // too.
 func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 	retryAfter, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOf(o.LimitKey, class)
-	end := now + retryAfter
 	for _, i := range []int{class, class | 1} {
-		if old := c.classes[i].gate; old == nil || !old.closed || old.end <= end {
+		if old := c.classes[i].gate; old == nil || !old.closed || old.end <= now+retryAfter {
 			c.classes[i].gate = g
 		}
 	}
 	wasOpen := !g.closed
-	news = g.close(now, retryAfter, c.random)
-	if news {
-		g.reportedEnd, g.trace = end, o.TraceID
-	}
+	news = g.close(now, retryAfter, o.TraceID, c.random)
 	first := firstTrial
 	if retryAfter <= firstTrial {
 		first = 2 * firstTrial // without a backoff, the gate opens before a trial would be due
@@ -271,7 +267,7 @@ func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
 
 // close closes the gate until Retry-After has passed, or keeps it closed for longer. news
 // means that it was open, or that its end is at least a second after the reported one.
-func (g *gate) close(now, retryAfter time.Duration, random func() float64) (news bool) {
+func (g *gate) close(now, retryAfter time.Duration, trace string, random func() float64) (news bool) {
 	end := now + retryAfter
 	switch {
 	case !g.closed:
@@ -281,6 +277,9 @@ func (g *gate) close(now, retryAfter time.Duration, random func() float64) (news
 		g.closedAt, g.end, g.retryAfter, g.random = now, end, retryAfter, random()
 	case end > g.end:
 		g.end, g.retryAfter, news = end, retryAfter, end-g.reportedEnd >= time.Second
+	}
+	if news {
+		g.reportedEnd, g.trace = end, trace
 	}
 	return news
 }
