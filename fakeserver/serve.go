@@ -355,11 +355,12 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 		r = Reply{Text: *st.text}
 	}
 	if r.Status != 0 && r.Status != http.StatusOK {
-		if !spec.SendMessage.Lists(r.Status) {
+		refusal := service.RefuseByScript(r.Status, r.Code, r.Reason)
+		if refusal.Status != r.Status {
 			s.reportf("the ReplyFunc of %v at %s answered with status %d; a message is answered with 200 or one of %v",
 				st.rule, st.rule.at, r.Status, spec.SendMessage.Errors)
 		}
-		return service.RefuseByScript(r.Status, r.Code, r.Reason)
+		return refusal
 	}
 	m.Exchange.ReplyText, m.Exchange.Warnings = r.Text, slices.Clone(r.Warnings)
 	defer s.lock().Unlock()
