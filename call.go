@@ -175,7 +175,7 @@ func (c *call) run() (err error) {
 // context that the observer received. The observer may have dropped the deadline.
 func withDeadline(ctx, got context.Context) (context.Context, context.CancelFunc) {
 	deadline, has := got.Deadline()
-	if !has {
+	if kept, still := ctx.Deadline(); !has || still && !kept.After(deadline) { // most observers keep it
 		return ctx, func() {}
 	}
 	return context.WithDeadline(ctx, deadline)
