@@ -17,6 +17,7 @@ import (
 	"html"
 	"io"
 	"io/fs"
+	"log"
 	"maps"
 	"os"
 	"os/exec"
@@ -41,10 +42,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/tools/docs/internal/pages"
 )
 
-// root is the root of the repository, where the pages are. Each test changes to it by itself:
-// then go test knows which pages the test read, and runs it again when one changes.
-const root = "../.."
-
 const module = "github.com/agent-messaging-service/agentmessaging-go"
 
 // known are packages that a block may use without an import.
@@ -54,10 +51,17 @@ var known = []string{
 	module, module + "/agentmessagingtest", module + "/contract", module + "/observe", module + "/fakeserver", module + "/pacer", module + "/sweep",
 }
 
+// The tests run in the root of the repository, where the pages are.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../.."); err != nil {
+		log.Fatal(err)
+	}
+	os.Exit(m.Run())
+}
+
 // TestBoundsInComments compares the numbers of characters in public comments with the bounds
 // that the client checks.
 func TestBoundsInComments(t *testing.T) {
-	t.Chdir(root)
 	assert.Equal(t, 1000, spec.KeptExchanges, "docs/fake.md names it too")
 	bound := regexp.MustCompile(`(?i)at most (\d+)\s+(// )?characters`)
 	for file, fields := range map[string][]*spec.Field{
@@ -80,7 +84,6 @@ func TestBoundsInComments(t *testing.T) {
 // TestPagesCompile type-checks the Go blocks of the README, of docs, and of the beginning of
 // package documentation. A block is a file, declarations or statements.
 func TestPagesCompile(t *testing.T) {
-	t.Chdir(root)
 	fset := token.NewFileSet()
 	all, err := packages()
 	require.NoError(t, err)
@@ -128,8 +131,7 @@ type listed struct {
 	deps   []string // the packages that it imports, directly or not
 }
 
-// packages returns the packages that a block may import, and all that they import. The
-// working directory must be root.
+// packages returns the packages that a block may import, and all that they import.
 var packages = sync.OnceValues(func() (map[string]listed, error) {
 	list := exec.Command("go", append([]string{"list", "-e", "-export", "-deps", "-f", `{{.ImportPath}} {{or .Export "-"}} {{join .Deps " "}}`, "log", "net"}, known...)...)
 	list.Stderr = os.Stderr
@@ -145,7 +147,6 @@ var packages = sync.OnceValues(func() (map[string]listed, error) {
 // TestWhoImportsWhom checks the imports against CONTRIBUTING.md. The packages that users
 // compile for the client and the pacer import go-retryablehttp, and no other module.
 func TestWhoImportsWhom(t *testing.T) {
-	t.Chdir(root)
 	all, err := packages()
 	require.NoError(t, err)
 	for path, banned := range map[string]string{ // "/" is the root
@@ -207,7 +208,6 @@ var header = regexp.MustCompile(`(?s)^package .*?\n\)\n`)
 // TestPagesAreRun checks that internal/pages, which the tests below run, has the code of the
 // pages.
 func TestPagesAreRun(t *testing.T) {
-	t.Chdir(root)
 	source := ""
 	for _, page := range slices.Sorted(maps.Keys(ran)) {
 		code := blocks(t, page)
@@ -223,7 +223,7 @@ func TestPagesAreRun(t *testing.T) {
 		source += fmt.Sprintf("{%q, %s},\n", test[1], test[1])
 	}
 	source += "}\n"
-	head := "// Code generated from the pages by go test ./tools/docs -update. DO NOT EDIT.\n\npackage pages\n"
+	head := "// Code generated from the pages by go test -update. DO NOT EDIT.\n\npackage pages\n"
 	for _, imported := range known {
 		if strings.Contains(source, path.Base(imported)+".") || imported == module {
 			head += "import " + strconv.Quote(imported) + "\n"
@@ -235,7 +235,7 @@ func TestPagesAreRun(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(file, formatted, 0o644))
 	}
-	assert.True(t, read(t, file) == string(formatted), "%s is out of date; to rewrite it: go test ./tools/docs -update", file)
+	assert.True(t, read(t, file) == string(formatted), "%s is out of date; to rewrite it: go test -update", file)
 }
 
 // functions returns the functions of a page with these names. If the page shows one twice,
@@ -275,10 +275,9 @@ func TestBotSurvives(t *testing.T) {
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestBotSurvives$")
-	cmd.Env = append(os.Environ(), "SWEEP_THE_BOT=yes")
+	cmd.Dir, cmd.Env = "tools/docs", append(os.Environ(), "SWEEP_THE_BOT=yes")
 	printed, err := cmd.CombinedOutput()
 	require.Error(t, err)
-	t.Chdir(root)
 	inexact := regexp.MustCompile(`[0-9.]+(ms|s)?| +`)
 	lines := regexp.MustCompile(`"preserve">(.*?)…?</text>`).FindAllStringSubmatch(read(t, "docs/pictures/sweep-report.svg"), -1)
 	assert.Greater(t, len(lines), 10)
@@ -292,7 +291,6 @@ const limitsPage, errorsPage, fakePage = "docs/limits.md", "docs/errors.md", "do
 
 // TestDecisions checks the table of the fake's decisions on the fake's page.
 func TestDecisions(t *testing.T) {
-	t.Chdir(root)
 	table := ""
 	for _, d := range fakeserver.New(t).Decisions() {
 		table += fmt.Sprintf("| %s | %s | %s |\n", d.Question, code(strings.ReplaceAll(d.Default, `,"`, `, "`)), code(d.ID))
@@ -305,7 +303,6 @@ func code(s string) string { return "`" + s + "`" }
 // TestLimitsPage checks that the page has each endpoint, each member of a request with its
 // bound, and the numbers of each limit and plan.
 func TestLimitsPage(t *testing.T) {
-	t.Chdir(root)
 	page := read(t, limitsPage)
 	windows := map[time.Duration]string{time.Minute: " a minute", time.Hour: " an hour", spec.Day: " a day"}
 	perIP := map[bool]string{false: "API key", true: "IP address"}
@@ -364,7 +361,6 @@ func thousands(n int) string {
 // TestErrorsPage checks that the page explains each status of each method once, and has each
 // kind of error.
 func TestErrorsPage(t *testing.T) {
-	t.Chdir(root)
 	page := read(t, errorsPage)
 	kinds := map[string]error{
 		"400 `ErrBadRequest`": agentmessaging.ErrBadRequest, "401 `ErrUnauthorized`": agentmessaging.ErrUnauthorized,
@@ -391,7 +387,6 @@ func TestErrorsPage(t *testing.T) {
 // The page has the names that sweep prints. The control interface
 // has each fault of package fakeserver.
 func TestSweepPageNamesEveryFault(t *testing.T) {
-	t.Chdir(root)
 	page := read(t, "docs/sweep.md")
 	_, names := faults.Named("")
 	for _, name := range append(names, "agent_gone", "fails") {
@@ -417,7 +412,6 @@ var (
 // TestLinks follows the relative links of every page, to headings too. It fetches nothing:
 // any other link must only look like a public address.
 func TestLinks(t *testing.T) {
-	t.Chdir(root)
 	assert.Error(t, problem(t, "README.md", "docs/fake.md#gone"))
 	assert.Error(t, problem(t, "docs/fake.md", "README.md"))
 	for _, page := range filesOf(t, ".md") {
@@ -477,7 +471,6 @@ func noPartOfAName(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !un
 // TestDocsNames looks in the code for each exported name that a page mentions. SECURITY.md
 // also mentions tests. words begins with names of other projects.
 func TestDocsNames(t *testing.T) {
-	t.Chdir(root)
 	words := map[string]bool{"Create": true, "MaxConnsPerHost": true, "StandardClient": true}
 	name, text := regexp.MustCompile(`\b[A-Z]\w*[a-z]\w*`), regexp.MustCompile(`"[^"]*"`)
 	test := regexp.MustCompile(`^(Test|Fuzz)[A-Z]`)
@@ -500,7 +493,6 @@ func TestDocsNames(t *testing.T) {
 
 // TestEveryEndpoint checks that every list of the endpoints for users has them all.
 func TestEveryEndpoint(t *testing.T) {
-	t.Chdir(root)
 	for _, e := range spec.Endpoints {
 		for file, words := range map[string]string{
 			"README.md":            code(e.Name),
@@ -517,7 +509,6 @@ func TestEveryEndpoint(t *testing.T) {
 // TestClosedLists checks that the document and the page of the control interface have the
 // closed lists of internal/spec. A pattern finds a list, or an object whose names are one.
 func TestClosedLists(t *testing.T) {
-	t.Chdir(root)
 	plans, limits := spec.PlanNames(), spec.LimitNames()
 	const of = "cmd/agentmessaging-fake/internal/"
 	text, value := read(t, of+"control/openapi.yaml")+read(t, of+"page/assets/views/keys.js")+read(t, of+"page/assets/views/agents.js"), regexp.MustCompile(`: '[^']*'`)
@@ -538,7 +529,6 @@ func TestClosedLists(t *testing.T) {
 // TestVersionsAgree checks that Version, the requirements of the modules below the root, and
 // the newest section of the changelog name the same release, the next one.
 func TestVersionsAgree(t *testing.T) {
-	t.Chdir(root)
 	required := regexp.MustCompile(regexp.QuoteMeta(module) + `(?:/\w+)? (v\S+)`)
 	for _, file := range filesOf(t, "go.mod") {
 		for _, found := range required.FindAllStringSubmatch(read(t, file), -1) {

@@ -1,4 +1,4 @@
-// Code generated from the pages by go test ./tools/docs -update. DO NOT EDIT.
+// Code generated from the pages by go test -update. DO NOT EDIT.
 
 package pages
 
