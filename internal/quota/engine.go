@@ -201,11 +201,8 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 			e.Done(w, Outcome{})
 		}
 	}()
-	if e.enter(ctx, w) {
-		err = w.wait(ctx)
-	} else {
-		err = cmp.Or(w.err, ctx.Err())
-	}
+	e.enter(ctx, w)
+	err = w.wait(ctx)
 	if err == nil && w.untilGrant > 0 {
 		err = w.Clock.Sleep(ctx, w.untilGrant)
 	}
@@ -213,9 +210,8 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 	return err
 }
 
-// enter puts a call into the queue of its class, and serves. It reports whether the call
-// has to wait.
-func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
+// enter puts a call into the queue of its class, and serves.
+func (e *Engine) enter(ctx context.Context, w *Waiter) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	q := e.queues[w.Class]
@@ -228,7 +224,7 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	q.emptyReported = false
 	if refusal := q.refusal(w, ahead, now); refusal != nil {
 		e.refuseLocked(q, w, refusal)
-		return false
+		return
 	}
 	if w.Requeued {
 		q.AskAgain = 0 // ask the rule anew: it does not know of this call, which may now be the first in line
@@ -238,14 +234,13 @@ func (e *Engine) enter(ctx context.Context, w *Waiter) (waits bool) {
 	}
 	e.serveLocked()
 	if !w.inLine {
-		return false
+		return
 	}
 	w.waitEnded = make(chan struct{})
 	if w.OnWait != nil {
 		w.forecast = q.addForecast(ahead)
 		q.sendForecasts(now)
 	}
-	return true
 }
 
 // addForecast returns the channel on which a call gets its forecast. ahead is the number of
@@ -271,6 +266,9 @@ func (q *queue) sendForecasts(now time.Duration) {
 // wait blocks until the call is granted or refused. If ctx ends first, the call may still
 // be in the line; Acquire takes it out.
 func (w *Waiter) wait(ctx context.Context) error {
+	if w.waitEnded == nil { // granted or refused as it entered
+		return cmp.Or(w.err, ctx.Err())
+	}
 	for {
 		select {
 		case forecast := <-w.forecast:
