@@ -48,15 +48,7 @@ func answersOf(b *service.Behavior) (answers map[string]json.RawMessage) {
 // the question has no list of answers, the type of its default says what is possible.
 func possible(q decisions.Question) string {
 	if q.Allowed == nil {
-		switch q.Default.(type) {
-		case bool:
-			return "true or false"
-		case int:
-			return "a number from 2"
-		case string:
-			return "a name"
-		}
-		return "an object with members of " + string(encode(q.Default))
+		return likeDefault(q.Default)
 	}
 	words := make([]string, len(q.Allowed))
 	for i, a := range q.Allowed {
@@ -67,6 +59,18 @@ func possible(q decisions.Question) string {
 		words = append(words, `"token bucket of 10" (of any number)`)
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+}
+
+func likeDefault(answer any) string {
+	switch answer.(type) {
+	case bool:
+		return "true or false"
+	case int:
+		return "a number from 2"
+	case string:
+		return "a name"
+	}
+	return "an object with members of " + string(encode(answer))
 }
 
 // setAnswer puts an answer into a Behavior. Members that an object leaves out keep their

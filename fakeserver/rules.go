@@ -306,10 +306,7 @@ func (r *rule) nearMiss(c *config, entries []*entry) string {
 		if r.fault == nil && e.call.Endpoint != EndpointSendMessage {
 			continue
 		}
-		refusing := slices.DeleteFunc(slices.Clone(r.matchers), func(m Matcher) (matched bool) {
-			defer func() { _ = recover() }() // the test has failed already: a panic only counts as a refusal
-			return m.matches(e)
-		})
+		refusing := slices.DeleteFunc(slices.Clone(r.matchers), func(m Matcher) bool { return m.matchesSafely(e) })
 		if nearest == nil || len(refusing) < len(refused) {
 			nearest, refused = e, refusing
 		}
@@ -321,6 +318,12 @@ func (r *rule) nearMiss(c *config, entries []*entry) string {
 		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.copied(), c.describe(refused))
 	}
 	return fmt.Sprintf("nearest: %s, which matches: %s", nearest.copied(), r.whyUnused(nearest.copied()))
+}
+
+// matchesSafely takes a panic for a refusal, for use after the test has failed.
+func (m Matcher) matchesSafely(e *entry) (matched bool) {
+	defer func() { _ = recover() }()
+	return m.matches(e)
 }
 
 // whyUnused says why a rule has not acted, although its matchers match call c. A script

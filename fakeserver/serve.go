@@ -496,23 +496,13 @@ func (s *Server) reportUnknown(c *call) {
 }
 
 // refuseConnection returns the error of a request whose connection an injection refuses,
-// and records the call; nil for any other request. The body still belongs to the sender,
-// so the record has a copy from GetBody, if there is a GetBody. Only calls of HTTPClient
-// and Direct can be refused: over a socket, the connection was accepted before the fake
-// sees the call.
+// and records the call; nil for any other request. Only calls of HTTPClient and Direct can
+// be refused: over a socket, the connection was accepted before the fake sees the call.
 func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 	if !s.refusing.Load() {
 		return nil
 	}
-	// Matchers and the record see the request as it would have arrived.
-	asked := r.Clone(r.Context())
-	asked.Host, asked.RemoteAddr, asked.Body = r.URL.Host, netip.AddrPortFrom(ip, 0).String(), http.NoBody
-	if r.GetBody != nil {
-		if body, err := r.GetBody(); err == nil {
-			asked.Body = body
-		}
-	}
-	c := s.read(asked)
+	c := s.read(asItWouldArrive(r, ip))
 	s.applyFaults(c, s.connectionRules(c))
 	if c.failed != "" {
 		c.delivery = noAnswer
@@ -522,6 +512,19 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 	s.begin(c)
 	s.finishRecord(r.Context(), c)
 	return memnet.ErrRefused
+}
+
+// asItWouldArrive returns a sender's request as matchers and the record see it. The body
+// still belongs to the sender, so they see a copy from GetBody, if there is a GetBody.
+func asItWouldArrive(r *http.Request, ip netip.Addr) *http.Request {
+	arrived := r.Clone(r.Context())
+	arrived.Host, arrived.RemoteAddr, arrived.Body = r.URL.Host, netip.AddrPortFrom(ip, 0).String(), http.NoBody
+	if r.GetBody != nil {
+		if body, err := r.GetBody(); err == nil {
+			arrived.Body = body
+		}
+	}
+	return arrived
 }
 
 // connectionRules returns the rules that refuse connections. It also sets the label of

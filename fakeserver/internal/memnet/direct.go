@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/netip"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -111,13 +112,9 @@ func (d *direct) connect(req *http.Request) error {
 	if req.Context().Err() != nil {
 		return context.Cause(req.Context())
 	}
-	port := "443"
-	if req.URL.Scheme == "http" {
-		port = "80"
-	}
 	// The hooks run as in a Transport: GetConn before the dial, GotConn with the
-	// connection. The address is the one that a Transport would dial.
-	address := net.JoinHostPort(req.URL.Hostname(), cmp.Or(req.URL.Port(), port))
+	// connection.
+	address := addressOf(req.URL)
 	runGetConn(req, address)
 	if err := d.host.unreachable(req.URL.Scheme, address); err != nil {
 		return err
@@ -129,6 +126,15 @@ func (d *direct) connect(req *http.Request) error {
 		trace.GotConn(httptrace.GotConnInfo{Conn: closedConn(net.TCPAddrFromAddrPort(d.host.nextAddr(d.ip)))})
 	}
 	return nil
+}
+
+// addressOf returns the address that a Transport would dial.
+func addressOf(u *url.URL) string {
+	port := "443"
+	if u.Scheme == "http" {
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
 }
 
 // asSent returns the bytes of the request, as net/http writes it. If the body's reader
@@ -180,10 +186,9 @@ func (b *callersBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// response returns the answer as a client gets it. Its body has only the part that the
-// delivery sends, and ends with the error that a broken connection would give. It leaves
-// out headers without values, which only keep net/http from adding such headers. closes
-// says that the client asked to close the connection.
+// response returns the answer as a client gets it. It leaves out headers without values,
+// which only keep net/http from adding such headers. closes says that the client asked to
+// close the connection.
 func (a *Answer) response(req *http.Request, closes bool) *http.Response {
 	header := a.Header.Clone()
 	maps.DeleteFunc(header, func(_ string, values []string) bool { return len(values) == 0 })
@@ -193,18 +198,21 @@ func (a *Answer) response(req *http.Request, closes bool) *http.Response {
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, ContentLength: int64(len(a.Body)), Request: req, Close: closes || a.Ends == GoesAway, Body: http.NoBody,
 	}
-	if req.Method == http.MethodHead {
-		return resp
+	if req.Method != http.MethodHead {
+		resp.Body = a.body(req.Context())
 	}
-	// A body that the delivery cuts ends with the error of the broken connection. Any other
-	// body ends with io.EOF.
-	body := &directBody{ctx: req.Context(), answer: a, end: io.EOF}
-	var whole bool
-	if body.part, whole = a.Part(a.Body); !whole {
-		body.end = a.endError()
-	}
-	resp.Body = body
 	return resp
+}
+
+// body returns the body as a client reads it. If the delivery cuts the body, it ends with the
+// error of the broken connection, else with io.EOF.
+func (a *Answer) body(ctx context.Context) *directBody {
+	b := &directBody{ctx: ctx, answer: a, end: io.EOF}
+	var whole bool
+	if b.part, whole = a.Part(a.Body); !whole {
+		b.end = a.endError()
+	}
+	return b
 }
 
 // endError returns the error that a client reads if the connection ends too early: io.EOF

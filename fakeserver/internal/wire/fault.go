@@ -54,26 +54,29 @@ type Fault struct {
 // service decided, body the length of the whole answer in bytes. Why returns "" if the
 // fault changed nothing, such as a cut beyond the end of the answer.
 func (f *Fault) Why(message bool, decided, body int) string {
-	effect := "the call had no effect"
+	did := f.Did
 	switch {
 	case f.Phase == BeforeConnecting:
 		return f.Name + " refused the connection: nothing was sent."
-	// The effect of the call tells the author of the test whether a retry would repeat it.
-	case f.Phase == OnTheReply && decided == 200 && message:
-		effect = "the agent has the message"
-	case f.Phase == OnTheReply && decided >= 200 && decided < 300:
-		effect = "the call had its effect"
-	case f.Phase == OnTheReply:
-		effect = "the service had refused it with " + strconv.Itoa(decided)
-	}
-	did := f.Did
-	switch {
 	case did == "" && f.Delivery.Sent >= body:
 		return ""
 	case did == "":
 		did = fmt.Sprintf("cut the answer after %d of %d bytes", f.Delivery.Sent, body)
 	}
-	return f.Name + " " + did + "; " + effect + "."
+	return f.Name + " " + did + "; " + f.effect(message, decided) + "."
+}
+
+// effect tells the author of a test whether a retry would repeat what the call did.
+func (f *Fault) effect(message bool, decided int) string {
+	switch {
+	case f.Phase != OnTheReply:
+		return "the call had no effect"
+	case decided == 200 && message:
+		return "the agent has the message"
+	case decided >= 200 && decided < 300:
+		return "the call had its effect"
+	}
+	return "the service had refused it with " + strconv.Itoa(decided)
 }
 
 // InjectedAnswer is an answer that a test gives in place of the service's answer. It may

@@ -112,14 +112,20 @@ func readBody(from io.Reader, behavior *service.Behavior) (body []byte, size int
 		malformed = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
 	}
 	size = len(body)
-	// Bytes after the document are cut off, so that no check and no record sees them.
 	if behavior.AcceptsTrailing {
-		decoder := json.NewDecoder(bytes.NewReader(body))
-		if decoder.Decode(new(json.RawMessage)) == nil {
-			body = body[:decoder.InputOffset()]
-		}
+		body = firstDocument(body)
 	}
 	return body, size, malformed
+}
+
+// firstDocument cuts off the bytes after a JSON document, so that no check and no record
+// sees them.
+func firstDocument(body []byte) []byte {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if decoder.Decode(new(json.RawMessage)) != nil {
+		return body
+	}
+	return body[:decoder.InputOffset()]
 }
 
 // bearer returns the token of the one Authorization header: interface 5. The scheme's
