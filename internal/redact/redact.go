@@ -280,13 +280,7 @@ func hideWhole(secrets []secret, text string) string {
 // hideParts replaces parts of a secret: letters and digits that follow each other in the
 // secret, and any other characters between them.
 func hideParts(secrets []secret, text string, in Place) string {
-	var letters []rune
-	var from, to []int // the place of each letter in the text
-	for i, c := range text {
-		if l := letter(c); l >= 0 {
-			letters, from, to = append(letters, l), append(from, i), append(to, i+utf8.RuneLen(c))
-		}
-	}
+	letters, from, to := lettersOf(text)
 	hidden := make([]bool, len(text))
 	for i := range secrets {
 		least := secrets[i].parts.letters[in]
@@ -299,6 +293,16 @@ func hideParts(secrets []secret, text string, in Place) string {
 		}
 	}
 	return cover(text, hidden)
+}
+
+// lettersOf returns the letters and digits of a text, and the place of each in the text.
+func lettersOf(text string) (letters []rune, from, to []int) {
+	for i, c := range text {
+		if l := letter(c); l >= 0 {
+			letters, from, to = append(letters, l), append(from, i), append(to, i+utf8.RuneLen(c))
+		}
+	}
+	return letters, from, to
 }
 
 // cover replaces each run of hidden bytes by a hole.
