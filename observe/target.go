@@ -111,24 +111,30 @@ func (s Spend) Over(left Spend) string { return s.beyond(left, true) }
 // set, it adds how much of each is left.
 func (s Spend) beyond(left Spend, naming bool) string {
 	var words []string
-	add := func(more bool, word string, left any) {
-		if more && naming {
-			word += fmt.Sprintf(" of %v left", left)
-		}
-		if more {
-			words = append(words, word)
-		}
-	}
 	rest := left.parts()
 	for i, p := range s.parts() {
-		word := fmt.Sprint(*p.n, " ", p.unit)
-		if *p.n != 1 {
-			word += "s"
+		if *p.n > *rest[i].n {
+			words = append(words, amount(*p.n, p.unit)+ofLeft(naming, max(0, *rest[i].n)))
 		}
-		add(*p.n > *rest[i].n, word, max(0, *rest[i].n))
 	}
-	add(s.Wait > left.Wait, fmt.Sprint(s.Wait, " of waiting"), max(0, left.Wait))
+	if s.Wait > left.Wait {
+		words = append(words, fmt.Sprint(s.Wait, " of waiting")+ofLeft(naming, max(0, left.Wait)))
+	}
 	return strings.Join(words, ", ")
+}
+
+func ofLeft(naming bool, left any) string {
+	if !naming {
+		return ""
+	}
+	return fmt.Sprintf(" of %v left", left)
+}
+
+func amount(n int, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprint(n, " ", unit, "s")
 }
 
 // Plus returns the sum of s and t, part by part.
