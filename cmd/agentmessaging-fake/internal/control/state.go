@@ -82,6 +82,15 @@ type limitView struct {
 	OpensAt *time.Time `json:"opens_at"`
 }
 
+// keyDetails is a key with its limits and its provider key's configuration; BYOK is null if
+// there is none.
+type keyDetails struct {
+	keyView
+	Address string           `json:"address"`
+	Limits  []limitView      `json:"limits"`
+	BYOK    *fakeserver.BYOK `json:"byok"`
+}
+
 // getKey shows a key with its limits and its provider key's configuration. The limits per
 // address are for the address in the query, or else for the address of the key's last
 // call.
@@ -100,12 +109,7 @@ func (s *Server) getKey(r *request) (any, error) {
 	if stored, set := s.fake.BYOK(r.keyText); set {
 		byok = &stored
 	}
-	return struct {
-		keyView
-		Address string           `json:"address"`
-		Limits  []limitView      `json:"limits"`
-		BYOK    *fakeserver.BYOK `json:"byok"`
-	}{viewOfKey(r.key), address, limits, byok}, nil
+	return keyDetails{viewOfKey(r.key), address, limits, byok}, nil
 }
 
 // NoLimit is the maximum of a limit that is off. No program can make so many calls, and

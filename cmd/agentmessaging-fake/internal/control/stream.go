@@ -142,12 +142,7 @@ const batch = 100
 // flushes after each batch. If the connection fails, net/http ends the context.
 func (es *eventStream) sendCalls() {
 	for {
-		// A stream that is far behind must not copy all calls at once.
-		dropped, calls := es.admin.DroppedCalls(), es.admin.CallsAfter(es.seq, batch)
-		// Missing numbers belong to calls that the fake dropped before this stream read them.
-		if len(calls) > 0 && dropped > 0 && calls[0].Seq > es.seq+1 {
-			es.event("gap", map[string]int{"missed": min(dropped, calls[0].Seq-es.seq-1)})
-		}
+		calls := es.nextCalls()
 		for _, c := range calls {
 			es.event("call", c)
 			es.seq = c.Seq
@@ -162,6 +157,17 @@ func (es *eventStream) sendCalls() {
 			return
 		}
 	}
+}
+
+// nextCalls returns some of the calls that were not sent yet, because a stream that is far
+// behind must not copy all of them at once. If numbers are missing, the fake has dropped calls
+// before this stream read them, and nextCalls reports the gap.
+func (es *eventStream) nextCalls() []fakeserver.Call {
+	dropped, calls := es.admin.DroppedCalls(), es.admin.CallsAfter(es.seq, batch)
+	if len(calls) > 0 && dropped > 0 && calls[0].Seq > es.seq+1 {
+		es.event("gap", map[string]int{"missed": min(dropped, calls[0].Seq-es.seq-1)})
+	}
+	return calls
 }
 
 // sendAgain sends a call again if its answer has ended. It reports whether the stream is
