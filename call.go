@@ -151,12 +151,7 @@ func (c *call) run() (err error) {
 	err = quota.ErrPanic
 	if c.client.handlers != nil {
 		defer func() { c.report(err) }()
-		ctx, stop := withDeadline(c.client.handlers.emit(c.ctx, silent, func() Event {
-			shown := c.url
-			return CallStart{c.subject, &shown}
-		}), c.ctx)
-		defer stop()
-		c.ctx = ctx
+		defer c.observe()()
 	}
 	if _, has := c.ctx.Deadline(); has {
 		c.timeLeft = math.MaxInt64 // the deadline bounds the call, WithTimeout does not
@@ -169,6 +164,16 @@ func (c *call) run() (err error) {
 		stoppedBy = c.loop.run(c)
 	}
 	return c.finishError(c.last, stoppedBy)
+}
+
+// observe tells observers that the call begins. The call goes on with the context that they
+// return.
+func (c *call) observe() (stop func()) {
+	c.ctx, stop = withDeadline(c.client.handlers.emit(c.ctx, silent, func() Event {
+		shown := c.url
+		return CallStart{c.subject, &shown}
+	}), c.ctx)
+	return stop
 }
 
 // withDeadline returns ctx, which an observer returned, with the deadline of got, the
