@@ -99,7 +99,7 @@ const onlyCounted = "429s: on windows one at the end of each, but a service that
 var pacerTargets = []target{
 	{name: "1, 8 and 64 callers who always want more, in 1, 4 and 16 processes, and one process without a store",
 		runs: on(loadsim.Models, append(fleets(1, 8, 64), alone)...), want: bounds{{used, 99}, {refused, 0.002}, {jain, 0.99}, {pause, 3}, {steps, 4}},
-		missed: "operations: a lone caller asks once for its place and once for its turn, and now and then again"},
+		missed: "operations: exactly 4 for a lone caller, who asks for its place and for its turn; after one of three 429s all 16 processes ask again"},
 	{name: "a leaky bucket, and a token bucket with a burst of 10, one process and four", runs: on(loadsim.Strict, saturated(4, 8), alone),
 		want: bounds{{used, 90}, {refused, 0.03}}},
 	{name: "one process with 64 callers among 15 with one", runs: on(loadsim.Models, greedy), want: bounds{{used, 98}, {refused, 0.002}, {jain, 0.99}}},
