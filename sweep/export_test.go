@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"slices"
+	"testing"
 	"time"
 )
 
@@ -17,6 +18,11 @@ func Collect(take func(report string, found []Finding)) Option {
 // Alarm wakes the watchdog, in place of time.
 func Alarm(alarm <-chan time.Time) Option {
 	return func(c *config) { c.after = func(time.Duration) <-chan time.Time { return alarm } }
+}
+
+// Deadline sets when the test binary ends, in place of go test -timeout.
+func Deadline(at time.Time) Option {
+	return func(c *config) { c.deadline = func(*testing.T) (time.Time, bool) { return at, true } }
 }
 
 // Faults tries these kinds of faults alone, for speed, and those that package faults

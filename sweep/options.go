@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
@@ -26,9 +27,10 @@ type config struct {
 	watchdog       time.Duration
 
 	// For tests of Test:
-	collect func(report string, found []finding) // gets the report in place of failing the test
-	after   func(time.Duration) <-chan time.Time // wakes the watchdog
-	skip    func(fault string) bool              // skips a fault, for speed; "dies" stands for all deaths
+	collect  func(report string, found []finding) // gets the report in place of failing the test
+	after    func(time.Duration) <-chan time.Time // wakes the watchdog
+	deadline func(*testing.T) (time.Time, bool)   // when the test binary ends
+	skip     func(fault string) bool              // skips a fault, for speed; "dies" stands for all deaths
 }
 
 // without switches a check off, for findings about these endpoints or, if there are none,
@@ -56,7 +58,10 @@ func (o ownCheck) check(r *Run) (err error) {
 
 // newConfig applies the options to the defaults.
 func newConfig(opts []Option) config {
-	c := config{maxVirtualTime: 2 * time.Hour, watchdog: 10 * time.Second, after: time.After, skip: func(string) bool { return false }}
+	c := config{
+		maxVirtualTime: 2 * time.Hour, watchdog: 10 * time.Second,
+		after: time.After, deadline: (*testing.T).Deadline, skip: func(string) bool { return false },
+	}
 	for _, opt := range opts {
 		opt(&c)
 	}

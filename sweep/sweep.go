@@ -51,6 +51,7 @@ type sweep struct {
 
 	executions int
 	stalls     int             // runs that the watchdog ended
+	late       bool            // runs are missing, because go test -timeout would have ended the test
 	missed     int             // plans whose fault hit no call
 	restored   bool            // a restart found something in its folder
 	deaths     int             // moments at which a process died
@@ -74,7 +75,8 @@ type sweep struct {
 // application do, unless it waits with Env.Fake.Sleep, or [InBubble] is given.
 //
 // Sweep two or three messages, not a batch of hundreds: the number of executions grows with
-// the calls, and with the files that are written.
+// the calls, and with the files that are written. If the time of go test -timeout is nearly
+// over, Test reports what it has found, and fails because runs are missing.
 //
 // The scenario calls Env.Client, on any goroutines, and passes the application's results
 // to [Env.Reports]. It must not use the test's own *testing.T.
@@ -102,6 +104,9 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	s.runFaults()
 	s.runDeaths()
 	s.report()
+	if s.late {
+		s.t.Fatal("sweep: runs are missing, because go test -timeout is nearly over: sweep fewer messages, or allow more time")
+	}
 }
 
 // execute runs the scenario once, and counts the execution.
@@ -205,7 +210,7 @@ func (s *sweep) runFaults() {
 // finish adds the executions from a stage on to a run, and checks the run.
 func (s *sweep) finish(r *run, from persisted, stage int) {
 	for ; stage < len(stages); stage++ {
-		if s.stalls >= mostStalls {
+		if s.ends() {
 			return
 		}
 		rec := s.nextExecution(r, from, stage)
@@ -226,6 +231,15 @@ func (s *sweep) finish(r *run, from persisted, stage int) {
 		s.faults[r.plan.fault.Name] = true
 	}
 	s.runChecks(r)
+}
+
+// ends reports whether the sweep ends before all runs are tried. When go test -timeout is
+// over, the test binary would end without any report of the sweep.
+func (s *sweep) ends() bool {
+	if deadline, has := s.deadline(s.t); has {
+		s.late = s.late || time.Until(deadline) < min(5*time.Second, deadline.Sub(s.started)/10)
+	}
+	return s.late || s.stalls >= mostStalls
 }
 
 // nextExecution returns the execution of a stage. A restart depends only on the state
@@ -274,7 +288,7 @@ func (s *sweep) runDeaths() {
 			s.states[key] = &r
 			r.whole = s.states[m.whole]
 			s.finish(&r, m.record.left, 1)
-			if s.stalls > 0 || m.whole != "" || len(dead.records) > 1 { // a third death shows nothing that a second does not show
+			if s.stalls > 0 || s.late || m.whole != "" || len(dead.records) > 1 { // a third death shows nothing that a second does not show
 				continue
 			}
 			restarted := r.records[1]
