@@ -68,7 +68,7 @@ func TestNewClientAcceptsBaseURL(t *testing.T) {
 		"http://[::ffff:127.0.0.1]:80", "HTTPS://service.example",
 		"https://[2001:db8::1]:8443/v1/gateway", "https://v1", "https://service.example/v10",
 	} {
-		_, err := agentmessaging.NewClient(baseURL, "!~") // the first and the last character that a key may have
+		_, err := agentmessaging.NewClient(baseURL, `'!~"`) // the first and the last character that a key may have
 		assert.NoError(t, err, baseURL)
 	}
 }
@@ -77,6 +77,7 @@ func TestNewClientRefusesAPIKey(t *testing.T) {
 	for _, tt := range []struct{ key, says string }{
 		{"[redacted]", "not the key itself"},
 		{"bearer c", "without"},
+		{`"canary"`, "without quotes"},
 		{"a canary", "position 1"},
 		{"canary\n", "position 6"},
 		{"canary\x7f", "position 6"},

@@ -96,6 +96,8 @@ func checkAPIKey(key string) error {
 		return refuse("is empty; issue one in the service's dashboard")
 	case len(key) > 7 && strings.EqualFold(key[:7], "Bearer "):
 		return refuse(`must be the key alone, without "Bearer "`)
+	case len(key) > 1 && key[0] == key[len(key)-1] && strings.ContainsAny(key[:1], `"'`): // as some shells and .env files leave it
+		return refuse("must be the key alone, without quotes")
 	case strings.Contains(key, "://"):
 		return refuse("is a URL; call NewClient(baseURL, apiKey)")
 	case i >= 0:
