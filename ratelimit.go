@@ -71,8 +71,7 @@ type AttemptOutcome struct {
 }
 
 // A Clock tells the time by which a client waits; see [WithClock]. Many goroutines use it
-// at once. The client calls Now while it holds a lock, so Now must not call the client or
-// its limiter.
+// at once.
 type Clock interface {
 	// Now returns the present time. The client measures cool-downs and reported waits by
 	// this time.

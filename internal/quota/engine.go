@@ -174,12 +174,20 @@ type queue struct {
 	Class
 	Schedule
 	line
-	forecasts       []func(now time.Duration) // each sends one waiting call its forecast
-	lastGrant       int64                     // the value of Engine.grants at the queue's last grant
-	asking          bool                      // the last Schedule was Pending: the rule will deliver another one
-	emptyReported   bool                      // no call waits, and QueueEmptied was called
-	changedSinceAsk bool                      // the schedules were reset after the rule was asked: its answer may grant calls, but not refuse any
+	forecasts []func(now time.Duration) // each sends one waiting call its forecast
+	lastGrant int64                     // the value of Engine.grants at the queue's last grant
+	state     queueState
 }
+
+// queueState says what an engine does about a queue.
+type queueState int
+
+const (
+	idle    queueState = iota // nothing until a call enters: none waits, and the rule knows it
+	waiting                   // asks the rule when AskAgain has come, or tells it that no call waits any more
+	asking                    // has asked the rule, and waits for a Schedule to be delivered
+	stale                     // like asking, but the schedules were reset since: the answer may grant calls, and refuse none
+)
 
 // NewEngine returns an engine that reads the clocks of its calls.
 func NewEngine(rule Rule) *Engine {
@@ -201,7 +209,7 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 			e.Done(w, Outcome{})
 		}
 	}()
-	e.enter(ctx, w)
+	e.withLock(w.Clock, func(now time.Duration) { e.enterLocked(ctx, w, now) })
 	err = w.wait(ctx)
 	if err == nil && w.untilGrant > 0 {
 		err = w.Clock.Sleep(ctx, w.untilGrant)
@@ -210,18 +218,18 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 	return err
 }
 
-// enter puts a call into the queue of its class, and serves.
-func (e *Engine) enter(ctx context.Context, w *Waiter) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// enterLocked puts a call into the queue of its class, and serves.
+func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) {
 	q := e.queues[w.Class]
 	if q == nil {
 		q = &queue{Class: w.Class, line: line{tenants: map[string]tenant{}}}
 		e.queues[w.Class] = q
 	}
-	now := e.startWaitLocked(ctx, w)
+	w.startWait(ctx, now)
 	ahead := q.push(w)
-	q.emptyReported = false
+	if q.state == idle {
+		q.state = waiting
+	}
 	if refusal := q.refusal(w, ahead, now); refusal != nil {
 		e.refuseLocked(q, w, refusal)
 		return
@@ -293,7 +301,14 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	clock, sleep := e.clock, at-e.elapsed
 	e.sleeper, e.cancelAlarm = clock, cancel
-	e.Background(func() error { return clock.Sleep(ctx, sleep) }, func(err error) error {
+	var woke time.Time
+	e.Background(func() error {
+		if err := clock.Sleep(ctx, sleep); err != nil {
+			return err
+		}
+		woke = clock.Now()
+		return nil
+	}, func(err error) error {
 		defer cancel()        // before the synctest bubble ends: a call in another bubble must not cancel the context
 		if ctx.Err() != nil { // another alarm has replaced this one
 			return nil
@@ -301,36 +316,36 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 		if e.alarm = never; err != nil {
 			return fmt.Errorf("the clock does not wait: %w", err)
 		}
-		e.elapsed = max(e.nowLocked(e.clock), at) // move on even if the clock stands still, else the queue is never due
+		e.advanceLocked(clock, woke)
+		e.elapsed = max(e.elapsed, at) // move on even if the clock stands still, else the queue is never due
 		e.serveLocked()
 		return nil
 	})
 }
 
-// startWaitLocked sets when the call entered and how long it can wait.
-func (e *Engine) startWaitLocked(ctx context.Context, w *Waiter) (now time.Duration) {
-	now = e.nowLocked(w.Clock)
+// startWait sets when the call entered and how long it can wait.
+func (w *Waiter) startWait(ctx context.Context, now time.Duration) {
 	w.entered, w.deadline = now, never
 	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // a time plus either must not overflow
 	w.limitedSince = cmp.Or(w.limitedSince, now)
 	if deadline, has := ctx.Deadline(); has {
 		w.deadline = now + min(time.Until(deadline), never/2)
 	}
-	return now
 }
 
 // Forecast returns how long a call would wait, and a refusal if it would wait in vain. It
 // returns 0 and nil if the call would not wait, or if the rule does not know. The call must
 // not be in the line: its last attempt is done, or it has a grant.
-func (e *Engine) Forecast(ctx context.Context, w *Waiter) (time.Duration, *Refusal) {
+func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, refusal *Refusal) {
 	if e == nil {
 		return 0, nil
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.startWaitLocked(ctx, w)
-	s := e.rule.Ask(now, w, 0)
-	return max(0, s.Turn-now), s.refusal(w, 0, now)
+	e.withLock(w.Clock, func(now time.Duration) {
+		w.startWait(ctx, now)
+		s := e.rule.Ask(now, w, 0)
+		wait, refusal = max(0, s.Turn-now), s.refusal(w, 0, now)
+	})
+	return wait, refusal
 }
 
 // Done records how the attempt ended after Acquire succeeded. If Acquire fails, it calls
@@ -344,26 +359,45 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 		w.granted = false // else a second Done could give the grant back
 		return false
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if w.inLine {
-		e.refuseLocked(e.queues[w.Class], w, nil)
-	}
-	if w.granted || o.Refused {
-		w.granted = false
-		e.ResetSchedulesLocked()
-		news = e.rule.Done(e.nowLocked(w.Clock), w, o)
-	}
-	e.serveLocked()
+	e.withLock(w.Clock, func(now time.Duration) {
+		if w.inLine {
+			e.refuseLocked(e.queues[w.Class], w, nil)
+		}
+		if w.granted || o.Refused {
+			w.granted = false
+			e.ResetSchedulesLocked()
+			news = e.rule.Done(now, w, o)
+		}
+		e.serveLocked()
+	})
 	return news
 }
 
-// Do runs f under the lock that guards the rule, and then serves.
+// Do runs f with the lock, and then serves.
 func (e *Engine) Do(f func(now time.Duration)) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	f(e.nowLocked(e.clock))
-	e.serveLocked()
+	clock := e.clock
+	e.mu.Unlock()
+	e.withLock(clock, func(now time.Duration) {
+		f(now)
+		e.serveLocked()
+	})
+}
+
+// withLock reads the clock, and then runs f with the lock. The clock may be the user's: its
+// Now may block, or make a call. If it panics, f runs all the same, at the engine's last time.
+func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
+	var reading *time.Time // nil if the clock panics
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if reading != nil {
+			e.advanceLocked(clock, *reading)
+		}
+		f(e.elapsed)
+	}()
+	now := clock.Now()
+	reading = &now
 }
 
 // ResetSchedulesLocked resets all schedules, so that the engine asks the rule again. A
@@ -371,7 +405,10 @@ func (e *Engine) Do(f func(now time.Duration)) {
 // before the reset. Call it only in a method of the Rule, or in a function that Do runs.
 func (e *Engine) ResetSchedulesLocked() {
 	for _, q := range e.queues {
-		q.Schedule, q.changedSinceAsk = Schedule{}, true
+		q.Schedule = Schedule{}
+		if q.state == asking {
+			q.state = stale
+		}
 	}
 }
 
@@ -397,13 +434,13 @@ func (e *Engine) waitingLocked(in func(Class) bool) (n int) {
 // call of one endpoint does not wait for a batch on another endpoint.
 func (e *Engine) serveLocked() {
 	for {
-		now, alarm := e.nowLocked(e.clock), time.Duration(never)
+		now, alarm := e.elapsed, time.Duration(never)
 		var due *queue
 		for _, q := range e.queues {
-			switch empty := len(q.calls) == 0; {
-			case q.asking, empty && q.emptyReported:
-			case empty:
-				q.Schedule, q.forecasts, q.emptyReported = Schedule{}, nil, true
+			switch {
+			case q.state != waiting:
+			case len(q.calls) == 0:
+				q.Schedule, q.forecasts, q.state = Schedule{}, nil, idle
 				e.rule.QueueEmptied(now, q.Class)
 			case q.AskAgain > now:
 				alarm = min(alarm, q.AskAgain)
@@ -415,9 +452,9 @@ func (e *Engine) serveLocked() {
 			e.setAlarmLocked(alarm)
 			return
 		}
-		due.changedSinceAsk = false
-		s := e.rule.Ask(now, due.calls[0], len(due.calls))
-		if due.asking = s.Pending; !due.asking {
+		if s := e.rule.Ask(now, due.calls[0], len(due.calls)); s.Pending {
+			due.state = asking
+		} else {
 			e.DeliverLocked(due.Class, s)
 		}
 	}
@@ -439,7 +476,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	case s.AskAgain <= now:
 		s.AskAgain = now + minAskAgain
 	}
-	if q.changedSinceAsk {
+	if q.state == stale {
 		s = Schedule{Grants: s.Grants, Key: s.Key} // AskAgain is 0, so the engine asks the rule at once
 	}
 	// Look for calls to refuse only if the turns now come later than before, by more than
@@ -455,7 +492,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
 		w.endWait(max(now, g.At), nil)
 	}
-	if q.Schedule, q.asking = s, false; movedBack {
+	if q.Schedule, q.state = s, waiting; movedBack {
 		e.refuseLateLocked(q, now)
 	}
 	q.sendForecasts(now)
@@ -531,7 +568,7 @@ func (e *Engine) Background(work func() error, finish func(error) error) {
 // failAllLocked ends all waiting calls with an error.
 func (e *Engine) failAllLocked(err error) {
 	for _, q := range e.queues {
-		q.Schedule, q.asking = Schedule{}, false // DeliverLocked may never be called for a Pending Schedule: ask anew
+		q.Schedule, q.state = Schedule{}, waiting // DeliverLocked may never be called for a Pending Schedule: ask anew
 		for len(q.calls) > 0 {
 			e.refuseLocked(q, q.calls[0], err)
 		}
@@ -606,20 +643,20 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 // another clock: a synctest bubble begins in the year 2000, and real time may follow it.
 const maxJump = 10 * 365 * 24 * time.Hour
 
-// nowLocked reads a clock, makes it the engine's clock, and returns the engine's time. If the
-// clock was set back, or is another one than before, the engine's time stays the same, and
-// moves on with the clock from there.
-func (e *Engine) nowLocked(clock Clock) time.Duration {
-	now := clock.Now()
+// advanceLocked makes a clock the engine's clock, and moves the engine's time on to a reading
+// of that clock. If the clock was set back, or is another one than before, the engine's time
+// stays the same, and moves on with the clock from there.
+func (e *Engine) advanceLocked(clock Clock, reading time.Time) {
 	e.clock = clock
-	switch d := now.Sub(e.last); {
+	switch d := reading.Sub(e.last); {
 	case d < -time.Second || d > maxJump:
 		e.rule.ClockReset()
 	case d > 0:
 		e.elapsed += d
+	default: // another goroutine has read the clock later, but took the lock first
+		return
 	}
-	e.last = now
-	return e.elapsed
+	e.last = reading
 }
 
 // line holds waiting calls in the order in which they go. Tenants take turns: in each

@@ -47,6 +47,39 @@ func TestUnlimitedCallIsFree(t *testing.T) {
 	}
 }
 
+// callingClock makes a call each time that it is read.
+type callingClock struct {
+	RealClock
+	busy atomic.Bool
+	call func()
+}
+
+func (c *callingClock) Now() time.Time {
+	if c.busy.CompareAndSwap(false, true) {
+		c.call()
+		c.busy.Store(false)
+	}
+	return time.Now()
+}
+
+// TestClockMayMakeCalls checks that the engine reads no clock of the user's with its lock.
+func TestClockMayMakeCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, calls := closed(s), 0
+		call := func(w *Waiter, o Outcome) {
+			calls++
+			assert.NoError(t, e.Acquire(t.Context(), w))
+			e.Done(w, o)
+		}
+		w := reading()
+		w.Clock = &callingClock{call: func() { call(reading(), Outcome{Sent: true}) }}
+		call(w, *refuses("k", s))
+		e.Forecast(t.Context(), w)
+		e.Do(func(time.Duration) {})
+		assert.Equal(t, 5, calls, "one, and one for each reading: in Acquire, Done, Forecast and Do")
+	})
+}
+
 // The engine lets callers that the service refuses try less and less often, a small crowd
 // less often than a large one, and never before Retry-After. All give up once nobody has got
 // through for five minutes. If one gets through, the others keep waiting.
@@ -133,11 +166,11 @@ func TestStreamOfCalls(t *testing.T) {
 type badClock struct {
 	RealClock
 	by       time.Duration // ahead
-	readings int           // n; 0: never
+	readings atomic.Int64  // n; 0: never
 }
 
 func (c *badClock) Now() time.Time {
-	if c.readings--; c.readings == 0 {
+	if c.readings.Add(-1) == 0 {
 		panic("clock")
 	}
 	return time.Now().Add(c.by)
@@ -154,9 +187,10 @@ func (c *badClock) Sleep(ctx context.Context, d time.Duration) error {
 // The panic reaches the call that reads the clock, which leaves the line. Other calls wait
 // until the limit opens.
 func TestClockThatPanicsLeavesNoCallInLine(t *testing.T) {
-	for nth := 1; nth <= 12; nth++ {
+	for nth := range int64(13) {
 		synctest.Test(t, func(t *testing.T) {
-			e, clock, began := closed(10*s), &badClock{readings: nth}, time.Now()
+			e, clock, began := closed(10*s), &badClock{}, time.Now()
+			clock.readings.Store(nth)
 			leaves, leave := context.WithCancel(t.Context())
 			time.AfterFunc(5*s, leave)
 			var group sync.WaitGroup
