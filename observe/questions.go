@@ -265,18 +265,18 @@ func lengthUnit(p *probe) any {
 // 65,536. A refused call costs no creation, so it searches closer to the upper end: at
 // most eleven of the calls create an agent.
 func metadataCap(p *probe) any {
-	const least, most = 8, 1 << 16
+	const least, likely, most = 8, decisions.MetadataCap, 1 << 16
 	fits := func(n int) bool { return p.fits(rawcall.Metadata(n, "")) }
-	low, high := least-1, 4096
-	if fits(4096) { // try the fake's cap first: if it is the answer, two calls are enough
-		if !fits(4097) {
-			return 4096
+	low, high := least-1, likely
+	if fits(likely) { // if the service has the fake's cap, two calls are enough
+		if !fits(likely + 1) {
+			return likely
 		}
 		if fits(most) {
 			p.bound("metadata_cap", most, 0)
 			p.fail("the cap is larger than the search goes")
 		}
-		low, high = 4096, most+1
+		low, high = likely, most+1
 	}
 	low = largest(low, high, fits)
 	if low < least {
@@ -445,11 +445,12 @@ func (p *probe) atLimit(c rawcall.Call, fromLimit func(rawcall.Exchange) bool, s
 }
 
 // ofKey reports whether the limit on requests that refused a call is the key's, and not
-// the address's limit of 120 a minute. With a second key it tests whether the second key
-// is refused too. With one key it decides by the number.
+// the address's. With a second key it tests whether the second key is refused too. With one
+// key it decides by the number.
 func (p *probe) ofKey(limit int) bool {
+	const ofAddress, about = 120, 5 // interface 8.1
 	if !p.hasTwoKeys() {
-		return limit < 115 || limit > 125
+		return limit < ofAddress-about || limit > ofAddress+about
 	}
 	return p.take(rawcall.ReadNobody.By(rawcall.Another), 404, 429).Status == 404
 }

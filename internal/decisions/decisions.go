@@ -1,7 +1,7 @@
 // Package decisions lists what the interface document leaves open, with the answers of
 // this project's fake. Package fakeserver decides by this list, and package observe asks
-// a service the same questions. No other package repeats the words, the defaults or the
-// ids.
+// a service the same questions. Both refer to a question by its id. The words and the
+// defaults are only here.
 package decisions
 
 import (
@@ -25,6 +25,9 @@ const (
 
 	UnitPoints, UnitUTF16, UnitBytes = "code points", "UTF-16 units", "bytes"
 )
+
+// MetadataCap is the fake's own bound.
+const MetadataCap = 4096
 
 // How a limit counts calls. Interface 8.1 shows maxima and lengths only.
 const (
@@ -71,7 +74,7 @@ var Asked = []Question{
 	{"behind_body", "Is anything after the JSON document accepted?", false, nil},
 	{"content_type", "Is a Content-Type other than JSON accepted?", false, nil},
 	{"length_unit", "What does a bound on a text count?", UnitPoints, list{UnitPoints, UnitUTF16, UnitBytes}},
-	{"metadata_cap", "How many characters of compact JSON may metadata have?", 4096, nil},
+	{"metadata_cap", "How many characters of compact JSON may metadata have?", MetadataCap, nil},
 	// Agents, SMS and provider keys.
 	{"agent_of_another_key", "Which status has an agent for another key?", 404, list{404, 200}},
 	{"clear_nothing", "Which status has DELETE /v1/byok with nothing stored?", 200, list{200, 404}},

@@ -5,7 +5,7 @@
 // Every number and every closed list of the interface is here, and only here; package
 // agentmessaging names the values of the lists as constants. The client's validation,
 // the fake's rules and the tables of docs/limits.md read this package. The contract suite
-// does not, so that it notices when a table is wrong.
+// and package observe do not, so that they notice when a table is wrong.
 package spec
 
 import (
@@ -27,22 +27,24 @@ type Endpoint struct {
 	// Errors are the statuses other than 200 that section 4 lists.
 	Errors []int
 	// Spends lists what a call of the endpoint counts as in Limits; nil if section 4 lists
-	// no 429 for the endpoint.
+	// no 429 for the endpoint. A call whose body has the member AlsoIf counts as Also too.
 	Spends []Counted
+	Also   Counted
+	AlsoIf *Field
 	// Body is the object of the request body; nil if the endpoint takes none. A body that
 	// is not Required may be absent.
 	Body *Field
 }
 
-// The endpoints, in the order of interface section 4. CreateAgent counts as a BYOK set
-// too if it has llm.api_key: see Counts.
+// The endpoints, in the order of interface section 4. rowsOf of the fake's package service
+// says what each does, and replyOf of its package wire how each answers.
 var (
 	Status      = endpoint("GET /v1/status", "Status", 401, 402, 404)
 	WarmUp      = endpoint("POST /v1/warmup", "WarmUp", 400, 401, 402, 403, 409, 429, 503).takes(warmUpBody).spends(Requests, WarmUps)
 	GetBYOK     = endpoint("GET /v1/byok", "GetBYOK", 401, 402, 403, 404)
 	SetBYOK     = endpoint("PUT /v1/byok", "SetBYOK", 400, 401, 402, 403, 429, 503).takes(byokBody).spends(Requests, BYOKSets)
 	ClearBYOK   = endpoint("DELETE /v1/byok", "ClearBYOK", 401, 402, 403, 404)
-	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", 400, 401, 402, 404, 429).takes(agentBody).spends(Requests, AgentCreations)
+	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", 400, 401, 402, 404, 429).takes(agentBody).spends(Requests, AgentCreations).alsoSpends(BYOKSets, LLMAPIKey)
 	GetAgent    = endpoint("GET /v1/agents/{agent_id}", "GetAgent", 401, 402, 404, 429).spends(Requests)
 	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", 400, 401, 402, 404, 429).takes(messageBody).spends(Requests)
 	EnableSMS   = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", 400, 401, 402, 404, 429).takes(smsBody).spends(Requests)
@@ -60,6 +62,11 @@ func (e *Endpoint) takes(body *Field) *Endpoint {
 
 func (e *Endpoint) spends(what ...Counted) *Endpoint {
 	e.Spends = what
+	return e
+}
+
+func (e *Endpoint) alsoSpends(what Counted, member *Field) *Endpoint {
+	e.Also, e.AlsoIf = what, member
 	return e
 }
 
@@ -184,15 +191,13 @@ func (e *Endpoint) Lists(status int) bool {
 	return status == http.StatusOK || slices.Contains(e.Errors, status)
 }
 
-// Counts reports whether a call of the endpoint counts against limits on what. setsBYOK
-// is true if the call stores a provider key, as CreateAgent does with llm.api_key
-// (interface 4.6, rule 2). A nil endpoint counts as a request.
-func (e *Endpoint) Counts(what Counted, setsBYOK bool) bool {
-	spends := []Counted{Requests}
-	if e != nil {
-		spends = e.Spends
+// Counts reports whether a call of the endpoint counts against limits on what. also is true
+// if the body has the member AlsoIf. A nil endpoint counts as a request.
+func (e *Endpoint) Counts(what Counted, also bool) bool {
+	if e == nil {
+		e = &Endpoint{Spends: []Counted{Requests}, Also: BYOKSets}
 	}
-	return slices.Contains(spends, what) || what == BYOKSets && setsBYOK
+	return slices.Contains(e.Spends, what) || also && what == e.Also
 }
 
 // LimitNames returns the names of Limits.

@@ -310,14 +310,13 @@ func agentFound(c *call) *Refusal {
 type limitSet [spec.LimitCount]bool
 
 // limitsFor returns the limits that may refuse a call, and the limits that the call
-// spends. Without a flaw these are the limits that the endpoint's row in spec names, and
-// with llm.api_key the limit on BYOK sets (interface 4.6, rule 2). By the fake's own
-// decisions, a call with a flaw spends only the limits on requests. An endpoint that
-// lists no 429 in section 4 (GET /v1/status, and reading and clearing BYOK) is never
+// spends. Without a flaw these are the limits that the endpoint's row in spec names. By the
+// fake's own decisions, a call with a flaw spends only the limits on requests. An endpoint
+// that lists no 429 in section 4 (GET /v1/status, and reading and clearing BYOK) is never
 // refused for a limit.
 func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 	behavior, e := c.state.behavior, c.req.Endpoint
-	_, setsBYOK := c.req.Fields[spec.LLMAPIKey]
+	_, also := c.req.Fields[e.AlsoIf]
 	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
 	badBody := flaw != nil && flaw.Status == Kinds[BadRequest].Status
 	for i, l := range spec.Limits {
@@ -332,7 +331,7 @@ func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 			spends[i] = succeeds || behavior.spendsDespite(flaw)
 		// A creation, a warm-up or a BYOK set. Of the flaws, only a wrong body may count:
 		// without permission or agent, or with something else missing, there was no operation.
-		case e.Counts(l.Counts, setsBYOK):
+		case e.Counts(l.Counts, also):
 			mayRefuse[i] = succeeds || badBody && !behavior.BodyBeforeOperation
 			spends[i] = succeeds || badBody && behavior.OperationsSpend
 		}
