@@ -122,7 +122,7 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 	}
 	e.redact(secrets)
 	switch location := a.Header.Get("Location"); {
-	case a.Status >= 300 && a.Status <= 399 && location != "":
+	case a.Status/100 == 3 && location != "":
 		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Hide(hostOf(location), redact.InText))
 	case body.err != nil:
 		e.cause = notDocumented(a, body.err, secrets)

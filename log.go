@@ -61,7 +61,7 @@ func errorAttr(err error) slog.Attr {
 // operator may have to act. An answer such as 404 is silent, because the application
 // handles it. So is a cancellation, because the application caused it.
 func callLevel(status int, err error) slog.Level {
-	refused := status >= 400 && status <= 499 && status != http.StatusTooManyRequests
+	refused := status/100 == 4 && status != http.StatusTooManyRequests
 	switch {
 	case errors.Is(err, ErrOutcomeUnknown):
 		return slog.LevelWarn

@@ -354,18 +354,12 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	case st.text != nil:
 		r = Reply{Text: *st.text}
 	}
-	if r.Status != 0 && r.Status != http.StatusOK {
-		refusal := service.RefuseByScript(r.Status, r.Code, r.Reason)
-		if refusal.Status != r.Status {
-			s.reportf("the ReplyFunc of %v at %s answered with status %d; a message is answered with 200 or one of %v",
-				st.rule, st.rule.at, r.Status, spec.SendMessage.Errors)
-		}
-		return refusal
+	if !spec.SendMessage.Lists(cmp.Or(r.Status, http.StatusOK)) {
+		s.reportf("the ReplyFunc of %v at %s answered with status %d; a message is answered with 200 or one of %v",
+			st.rule, st.rule.at, r.Status, spec.SendMessage.Errors)
 	}
-	m.Exchange.ReplyText, m.Exchange.Warnings = r.Text, slices.Clone(r.Warnings)
 	defer s.lock().Unlock()
-	c.gen.service.AddExchange(m.Agent, m.Exchange)
-	return nil
+	return c.gen.service.AnswerMessage(m, service.Reply(r))
 }
 
 // finishRecord completes the record of a call, puts it into the log, and shows it to

@@ -1,8 +1,6 @@
 package service
 
 import (
-	"cmp"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -120,20 +118,6 @@ func Refuse(kind Kind) *Refusal {
 func BadField(field, broken string) *Refusal {
 	r := Refuse(BadRequest)
 	r.Field, r.Broken = field, broken
-	return r
-}
-
-// RefuseByScript makes the refusal that a script asks for in place of a reply. A status
-// that interface 4.8 does not list becomes a 500, because a client must not learn to
-// handle an answer that the service never sends. code and reason may be empty.
-func RefuseByScript(status int, code, reason string) *Refusal {
-	r := &Refusal{Kind: Scripted, Status: status, Code: cmp.Or(code, CodeOf(status)), Broken: reason}
-	switch {
-	case !spec.SendMessage.Lists(status):
-		r.Status, r.Code, r.Broken = 500, cmp.Or(code, "internal_server_error"), fmt.Sprintf("a ReplyFunc asked for status %d", status)
-	case status == Kinds[RateLimited].Status:
-		r.Limit, r.Wait = spec.KeyMinute, 1
-	}
 	return r
 }
 
