@@ -164,6 +164,17 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, rejection)
 // roundTrip holds the request of one try, and what the hooks have seen of it. build sets
 // the hooks. They run on the transport's goroutines, maybe after RoundTrip has returned.
 // So each try has a new roundTrip, and the fields that hooks set are atomic.
+//
+// The hooks come in these orders. For an HTTP/2 connection that another request has
+// dialed, net/http leaves GetConn out.
+//
+//	GetConn, GotConn, WroteHeaders, FirstResponseByte   the usual exchange
+//	GetConn, and an error                               no connection: nothing was sent
+//	GetConn, GotConn, and an error                      the header may be on its way
+//	GotConn, GetConn                                    the HTTP/2 connection is full: the try ends
+//	WroteHeaders, then GetConn or GotConn               net/http wants to repeat: the try ends
+//	FirstResponseByte, Got1xxResponse, ...              the first byte was of an interim answer
+//	none                                                a transport without hooks: see delivery
 type roundTrip struct {
 	try
 	sender  *Sender

@@ -30,8 +30,13 @@ const (
 	// MaxBackoff for a lone caller, and MaxBackoff/n for n callers, because a crowd needs
 	// more chances. The gate opens sooner for a caller whose time runs out, but not before
 	// minBackoff, because a stream of calls always holds such a caller.
-	MaxBackoff = 64 * time.Second
-	minBackoff = 5 * time.Second
+	MaxBackoff   = 64 * time.Second
+	minBackoff   = 5 * time.Second
+	maxDoublings = 6 // from a second to MaxBackoff
+	// Callers that have waited in vain get little jitter, so that they go before the callers of
+	// other programs. With an eighth of it, 16 programs on a leaky bucket lost two calls in a
+	// thousand.
+	starvedJitter = 32
 )
 
 // A CoolDown is the rule of a client without a Pacer. After a 429, the calls of every class
@@ -150,27 +155,30 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 
 // opens returns when the gate opens, after Retry-After or the backoff, and when it lets the
 // next call go, after jitter (interface 8.3). waiting is the number of calls that wait at the
-// gate, and first is the next of them. Jitter ends before first's MaxWait and deadline. A
-// backoff above minBackoff ends before its patience and deadline. So the call tries once more
-// before it is refused.
+// gate, and first is the next of them. Jitter ends before first's MaxWait and deadline.
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
 	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
-	jitter, fruitless := Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random), g.fruitless()
-	if fruitless == 0 {
-		return g.end, g.end + jitter
+	opens, jitter := g.end, Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random)
+	fruitless := g.fruitless()
+	if fruitless > 0 {
+		jitter /= starvedJitter
 	}
-	// Callers that have waited in vain get little jitter, so that they go before the callers of
-	// other programs. With jitter/8, 16 programs on a leaky bucket lost two calls in a thousand.
-	jittered = g.end + jitter/32
-	if fruitless == 1 {
-		return g.end, jittered
+	if fruitless > 1 {
+		opens = g.backoffEnd(fruitless, waiting, first)
 	}
-	backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, 6), max(minBackoff, MaxBackoff/time.Duration(max(1, waiting))))
+	return opens, max(opens, g.end+jitter)
+}
+
+// backoffEnd returns when the gate opens after several fruitless openings. A backoff above
+// minBackoff ends before first's patience and deadline, so that the call tries once more
+// before it is refused.
+func (g *gate) backoffEnd(fruitless, waiting int, first *Waiter) time.Duration {
+	longest := max(minBackoff, MaxBackoff/time.Duration(max(1, waiting)))
+	backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, maxDoublings), longest)
 	backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
 	patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, never/2)
-	opens = min(g.closedAt+backoff, patience, first.deadline-answerWait)
-	opens = max(opens, g.end, g.closedAt+min(backoff, minBackoff))
-	return opens, max(opens, jittered)
+	opens := min(g.closedAt+backoff, patience, first.deadline-answerWait)
+	return max(opens, g.end, g.closedAt+min(backoff, minBackoff))
 }
 
 // fruitless counts the openings in a row that let nobody through, up to the last opening.
@@ -303,6 +311,11 @@ func (c *CoolDown) gateOf(key string, class int) *gate {
 // The n-th call that passes beyond that number shrinks the gap by n/512, and a long gap by
 // more. The program may have had a small share of a limit that it now has for itself. With a
 // constant gap it would take minutes to find that out.
+//
+// For example, 10 calls have passed in the minute of the last opening: lastPassed is 10, and
+// gap 6 s. One call goes at once. When it has passed, two more may go, then another two for
+// each of those, until 10 have gone. From then on one goes every 6 s. The first of these that
+// passes makes the gap 5.8 s, by 16/512, because a gap above longGap shrinks 16 times as fast.
 type ramp struct {
 	lastPassed int           // the calls that passed in the last opening, or half of the number before if that is more; 0: not known
 	gap        time.Duration // between calls, once lastPassed calls have gone; 0: not known
