@@ -37,7 +37,27 @@ type callCase struct {
 	opts    options
 	timeout time.Duration // of the http.Client
 	given   [][]answer    // one call each: the answers to its attempts; the last one repeats
-	want    string        // see madeCall.end
+	want    string        // how each call ends, as madeCall.end writes it
+}
+
+// end describes how a call ended, part by part:
+//
+//	not done, done                    the verdict of each attempt
+//	: ErrServer io.ErrUnexpectedEOF   the kinds of its error, if it failed
+//	, 3s                              the time that it took, if any
+//	, requests: 1                     if an attempt sent nothing
+func (m madeCall) end(verdicts []string) string {
+	text := cmp.Or(strings.Join(verdicts, ", "), "no attempt")
+	if kinds := kindsOf(m.Err); kinds != nil {
+		text += ": " + strings.Join(kinds, " ")
+	}
+	if m.Elapsed > 0 {
+		text += ", " + m.Elapsed.String()
+	}
+	if len(verdicts) != len(m.Sent) && len(verdicts) > 0 {
+		text += fmt.Sprintf(", requests: %d", len(m.Sent))
+	}
+	return text
 }
 
 // The calls of a case, by the answers that they get.
@@ -488,6 +508,8 @@ var reported = []callCase{
 		do: post, opts: limiterRefuses((*agentmessaging.Error)(nil)), given: each(okAnswer), want: "not done, requests: 0"},
 	{rule: "A wait for a limiter of the user's names no limit.",
 		do: post, opts: limiterWaits(time.Second), given: inOrder(refused, okAnswer), want: "not done, done, 22s"},
+	{rule: "A limiter of the user's that decides at once does not hide the limit that the call waited for.",
+		do: post, opts: limiterWaits(0), given: inOrder(refused, okAnswer), want: "not done, done, 20s"},
 	{rule: "A refused argument causes no event.", do: sending(message{}), given: each(okAnswer), want: "no attempt: ErrInvalid"},
 	{rule: "An error of the transport is one line.", do: post, given: each(failing("line\nbroken")), want: inDoubt},
 	{rule: "A caller who leaves inside the answer's body, or during the dial, gets no retry.",
@@ -579,23 +601,6 @@ func (r callCase) make(t *testing.T, answers []answer, reports *strings.Builder,
 	}
 	holdsLaws(t, made.Err, testKey)
 	return made, observer.verdicts
-}
-
-// end describes how a call ended: the verdict of each attempt, the kinds of its error and
-// the time that it took. "not done, done, 3s" is a success of the second attempt, after
-// 3 s. If an attempt sent nothing, the number of requests follows.
-func (m madeCall) end(verdicts []string) string {
-	text := cmp.Or(strings.Join(verdicts, ", "), "no attempt")
-	if kinds := kindsOf(m.Err); kinds != nil {
-		text += ": " + strings.Join(kinds, " ")
-	}
-	if m.Elapsed > 0 {
-		text += ", " + m.Elapsed.String()
-	}
-	if len(verdicts) != len(m.Sent) && len(verdicts) > 0 {
-		text += fmt.Sprintf(", requests: %d", len(m.Sent))
-	}
-	return text
 }
 
 // words describes what the caller sees: CallInfo and the error.

@@ -485,13 +485,15 @@ func TestEventsGoByTheClientsClock(t *testing.T) {
 }
 
 // An observer may drop the caller's end, and keep the context.
-func TestContextOfAnAttemptEndsWithIt(t *testing.T) {
-	var kept context.Context
-	keep := at("AttemptEnd", func(ctx context.Context) context.Context { kept = ctx; return ctx })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	require.NoError(t, post(ctx, newClient(t, answering(okAnswer), at("AttemptStart", context.WithoutCancel), keep)))
-	assert.ErrorIs(t, kept.Err(), context.Canceled)
+func TestContextOfACallOrAttemptEndsWithIt(t *testing.T) {
+	for start, seen := range map[string]string{"CallStart": "AttemptStart", "AttemptStart": "AttemptEnd"} {
+		var kept context.Context
+		keep := at(seen, func(ctx context.Context) context.Context { kept = ctx; return ctx })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, post(ctx, newClient(t, answering(okAnswer), at(start, context.WithoutCancel), keep)))
+		assert.ErrorIs(t, kept.Err(), context.Canceled, start)
+	}
 }
 
 // lookedInto is an error that panics when the client unwraps it for the n-th time.
