@@ -8,25 +8,25 @@ import (
 )
 
 // budget is a bound with its count, and the figures that ledger.budget derives from them for a
-// moment. Times and durations are in microseconds.
+// moment.
 type budget struct {
 	*bound
 	*count
 	index         int // of the bound in ledger.bounds
-	now           int64
-	callWeight    int64   // how many calls one call counts as; see ledger.callWeight
-	slotLength    int64   // the part of the window whose calls one slot counts
-	arrivalMargin int64   // how much longer than the window a call counts, because calls arrive later than they are sent
-	allowed       float64 // how many calls a window may hold now; see level
-	evenGap       int64   // window/allowed: the distance at which calls fill the window evenly
-	pace          int64   // the distance between calls: evenGap, lengthened by extra
-	extra         float64 // by which part pace is longer than evenGap; at least arrivalMargin/window
-	burst         int64   // how far calls may be ahead of the pace after a quiet time; 0 on a share
+	now           time.Duration
+	callWeight    int64         // how many calls one call counts as; see ledger.callWeight
+	slotLength    time.Duration // the part of the window whose calls one slot counts
+	arrivalMargin time.Duration // how much longer than the window a call counts, because calls arrive later than they are sent
+	allowed       float64       // how many calls a window may hold now; see level
+	evenGap       time.Duration // Window/allowed: the distance at which calls fill the window evenly
+	pace          time.Duration // the distance between calls: evenGap, lengthened by extra
+	extra         float64       // by which part pace is longer than evenGap; at least arrivalMargin/Window
+	burst         time.Duration // how far calls may be ahead of the pace after a quiet time; 0 on a share
 }
 
 // next returns when a call may go that has before calls in front of it. On a share a call counts
 // as several calls, but it may go as soon as the window has room for one.
-func (b budget) next(before int64) int64 {
+func (b budget) next(before int64) time.Duration {
 	if !b.paced() {
 		return max(b.Due, b.now)
 	}
@@ -34,10 +34,8 @@ func (b budget) next(before int64) int64 {
 	if b.early(b.now) {
 		gap = b.evenGap
 	}
-	return max(max(b.Due, b.now-b.burst)+before*gap, b.roomAt(b.allowed-float64(before)))
+	return max(max(b.Due, b.now-b.burst)+time.Duration(before)*gap, b.roomAt(b.allowed-float64(before)))
 }
-
-const second = int64(time.Second / time.Microsecond)
 
 // count is the state of a bound: the calls of the last window, and what the pacer learned from
 // refusals.
@@ -47,36 +45,36 @@ const second = int64(time.Second / time.Microsecond)
 // counted: only the service knows when such a window begins anew, so its refusal closes the
 // limit. See spendCounted.
 type count struct {
-	Due       int64   // when the pace lets the next call go; a time in the past allows a burst
-	Slots     []slot  // the calls of the last window, oldest first
-	Held      int64   // how many calls the slots hold
-	Level     float64 // how many calls a window allows, as a fraction of Max
-	Extra     float64 // by which part the pace is longer than window/level: with 0.25 a quarter longer
-	Corrected int64   // when a refusal last set Level or Extra; 0: never
-	Quiet     int64   // when Level begins to climb back to Max
-	Early     int64   // the time to which an answer last brought Due forward; see ledger.accepted
-	Trials    int64   // of a limit that is only counted: 1 plus the calls since trials began; 0: no trials; see spendCounted
+	Due       time.Duration // when the pace lets the next call go; a time in the past allows a burst
+	Slots     []slot        // the calls of the last window, oldest first
+	Held      int64         // how many calls the slots hold
+	Level     float64       // how many calls a window allows, as a fraction of Max
+	Extra     float64       // by which part the pace is longer than window/level: with 0.25 a quarter longer
+	Corrected time.Duration // when a refusal last set Level or Extra; 0: never
+	Quiet     time.Duration // when Level begins to climb back to Max
+	Early     time.Duration // the time to which an answer last brought Due forward; see ledger.accepted
+	Trials    int64         // of a limit that is only counted: 1 plus the calls since trials began; 0: no trials; see spendCounted
 }
 
 // slot counts the calls of 1/pacedSlots or 1/countedSlots of the window.
 type slot struct {
-	Leaves int64 // when its calls stop counting: after the window and arrivalMargin
+	Leaves time.Duration // when its calls stop counting: after the window and arrivalMargin
 	Calls  int64
 }
 
 const (
-	pacedSlots    = 240         // slots of a paced window; with 120 a few calls exceeded the limit
-	countedSlots  = 60          // slots of a window that is only counted, which may be a day
-	trialWait     = second      // how long the other calls wait for a trial's refusal: services refuse quickly
-	maxAtOnce     = 10          // the most calls of a burst
-	atOnceAtFirst = 3           // the calls of the first burst, when the state is new
-	levelGrowth   = 1.5         // the factor by which the level grows in a window
-	shortHold     = 2.25        // how many windows a level stays down after a cut, before it climbs
-	longHold      = 40.0        // the same, if the process never saw the store and looks for its share
-	quickAnswer   = second / 20 // the shortest time that an answer takes; see spaced
-	nearlyFull    = 0.8         // a window with fewer calls than this part of a full pace was not refused because of the pace; see refused
-	unsureCut     = 0.8         // a process that looks for its share cuts its level to this part, or lower
-	minLevel      = 0.25        // of Max; at a lower level it would take too long to find out that more calls may go
+	pacedSlots    = 240              // slots of a paced window; with 120 a few calls exceeded the limit
+	countedSlots  = 60               // slots of a window that is only counted, which may be a day
+	trialWait     = time.Second      // how long the other calls wait for a trial's refusal: services refuse quickly
+	maxAtOnce     = 10               // the most calls of a burst
+	atOnceAtFirst = 3                // the calls of the first burst, when the state is new
+	levelGrowth   = 1.5              // the factor by which the level grows in a window
+	shortHold     = 2.25             // how many windows a level stays down after a cut, before it climbs
+	longHold      = 40.0             // the same, if the process never saw the store and looks for its share
+	quickAnswer   = time.Second / 20 // the shortest time that an answer takes; see spaced
+	nearlyFull    = 0.8              // a window with fewer calls than this part of a full pace was not refused because of the pace; see refused
+	unsureCut     = 0.8              // a process that looks for its share cuts its level to this part, or lower
+	minLevel      = 0.25             // of Max; at a lower level it would take too long to find out that more calls may go
 	// A refusal in a nearly full window multiplies Extra by extraGrowth, up to maxExtra. Each
 	// call that goes shrinks Extra by the part Extra*Extra, or by maxExtraShrink if that is
 	// less. So a small Extra, which costs little, lasts long. On a leaky bucket, where a delay
@@ -92,11 +90,11 @@ func (b budget) level() float64 {
 	if level >= b.max || b.now < b.Quiet {
 		return level
 	}
-	return min(b.max, level*math.Pow(levelGrowth, float64(b.now-b.Quiet)/float64(b.window)))
+	return min(b.max, level*math.Pow(levelGrowth, float64(b.now-b.Quiet)/float64(b.Window)))
 }
 
 // pause holds all calls back until a time. After it, calls go at the pace, without a burst.
-func (b budget) pause(until int64) { b.Due = max(b.Due, until) }
+func (b budget) pause(until time.Duration) { b.Due = max(b.Due, until) }
 
 // sent counts the calls of the last window, and drops the slots of earlier calls.
 func (b budget) sent() int64 {
@@ -108,7 +106,7 @@ func (b budget) sent() int64 {
 }
 
 // sentAt counts the calls that will still be in the window at a later time.
-func (b budget) sentAt(later int64) (calls int64) {
+func (b budget) sentAt(later time.Duration) (calls int64) {
 	for _, s := range b.Slots {
 		if s.Leaves > later {
 			calls += s.Calls
@@ -118,9 +116,9 @@ func (b budget) sentAt(later int64) (calls int64) {
 }
 
 // add counts calls in their slot, or takes some back.
-func (b budget) add(at, calls int64) {
-	leaves := (at/b.slotLength+1)*b.slotLength + b.window + max(0, b.arrivalMargin-b.slotLength)
-	i, has := slices.BinarySearchFunc(b.Slots, leaves, func(s slot, leaves int64) int { return cmp.Compare(s.Leaves, leaves) })
+func (b budget) add(at time.Duration, calls int64) {
+	leaves := (at/b.slotLength+1)*b.slotLength + b.Window + max(0, b.arrivalMargin-b.slotLength)
+	i, has := slices.BinarySearchFunc(b.Slots, leaves, func(s slot, leaves time.Duration) int { return cmp.Compare(s.Leaves, leaves) })
 	if !has {
 		b.Slots = slices.Insert(b.Slots, i, slot{Leaves: leaves})
 	}
@@ -134,14 +132,15 @@ func (b budget) add(at, calls int64) {
 // them as several calls of one moment, which would all leave the window together.
 func (b budget) spreadEvenly(calls int64) {
 	b.Slots, b.Held = nil, 0
-	places := min(calls, (b.window+b.arrivalMargin)/b.slotLength) // bounded, because a faulty store may hold any number of calls
+	span := b.Window + b.arrivalMargin
+	places := min(calls, int64(span/b.slotLength)) // bounded, because a faulty store may hold any number of calls
 	for i := range places {
-		b.add(b.now-(i+1)*(b.window+b.arrivalMargin)/(places+1), calls*(i+1)/places-calls*i/places)
+		b.add(b.now-span/time.Duration(places+1)*time.Duration(i+1), calls*(i+1)/places-calls*i/places)
 	}
 }
 
 // roomAt returns when the window has room for one more call, if it may hold limit calls.
-func (b budget) roomAt(limit float64) int64 {
+func (b budget) roomAt(limit float64) time.Duration {
 	room, at := limit-float64(b.sent()), b.now
 	for _, s := range b.Slots {
 		if room >= 1 {
@@ -154,7 +153,7 @@ func (b budget) roomAt(limit float64) int64 {
 }
 
 // spend counts a call that goes at the given time, now or soon.
-func (b budget) spend(at int64) {
+func (b budget) spend(at time.Duration) {
 	if b.now = at; !b.paced() {
 		b.spendCounted()
 		return
@@ -183,14 +182,14 @@ func (b budget) spendCounted() {
 // safeDistance returns the distance to the next call. It is the pace, or longer if calls at the
 // pace would fill the window before its oldest slots leave. Each slot that leaves makes room,
 // so the loop ends as soon as even the last slot cannot make the distance longer.
-func (b budget) safeDistance() int64 {
-	distance, room := b.callWeight*b.pace, int64(b.allowed)-b.Held
+func (b budget) safeDistance() time.Duration {
+	distance, room := time.Duration(b.callWeight)*b.pace, time.Duration(int64(b.allowed)-b.Held)
 	latest := b.Slots[len(b.Slots)-1].Leaves - b.now
 	for i := 0; i < len(b.Slots) && latest > distance*(room+1); i++ {
 		if room >= 0 {
 			distance = max(distance, (b.Slots[i].Leaves-b.now)/(room+1))
 		}
-		room += b.Slots[i].Calls
+		room += time.Duration(b.Slots[i].Calls)
 	}
 	return distance
 }
@@ -204,11 +203,11 @@ func (b budget) safeDistance() int64 {
 // spaces calls or refuses a full window. Then Extra grows. A call that goes early, after an
 // answer, cannot come too close to the call before, so its refusal cuts the level too. A
 // process that never saw the store looks for its share, and cuts the level further.
-func (b budget) refused(opens, granted int64, neverSawStore bool) {
+func (b budget) refused(opens, granted time.Duration, neverSawStore bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // granted before the last correction, or too soon after it to show its effect
 	}
-	atFullPace, quietWindows := float64(b.window)/float64(b.pace), shortHold
+	atFullPace, quietWindows := float64(b.Window)/float64(b.pace), shortHold
 	inWindow := float64(b.sentAt(opens) - 1) // without the refused call
 	b.Level = b.allowed / b.max
 	full := inWindow >= nearlyFull*atFullPace
@@ -221,7 +220,7 @@ func (b budget) refused(opens, granted int64, neverSawStore bool) {
 	if full && !neverSawStore {
 		b.Extra = min(maxExtra, extraGrowth*b.extra)
 	}
-	b.Corrected, b.Quiet = b.now, b.now+int64(quietWindows*float64(b.window))
+	b.Corrected, b.Quiet = b.now, b.now+time.Duration(quietWindows*float64(b.Window))
 }
 
 // spaced reports whether the service seems to space calls, with an Extra so long that an answer
@@ -232,7 +231,7 @@ func (b budget) spaced() bool {
 }
 
 // early reports whether a call granted at that time goes early because of an answer.
-func (b budget) early(granted int64) bool { return granted < b.Early+b.evenGap }
+func (b budget) early(granted time.Duration) bool { return granted < b.Early+b.evenGap }
 
 // usedPart returns which part of the limit is used. The limit with the largest part explains a
 // refusal best. A limit that is only counted cannot explain a refusal before it is used up, so

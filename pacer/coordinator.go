@@ -32,7 +32,7 @@ type coordinator struct {
 	downSince time.Time     // since when the store does not answer, by the machine's clock; zero: it answers, or there is none
 	retryAt   time.Duration // when a step tries the store again
 	lastKey   string        // the key that the last successful step used; empty: no step has succeeded
-	offset    int64         // how far the state's clock is ahead of the engine's time, in microseconds
+	offset    time.Duration // how far the state's clock is ahead of the engine's time
 	lostUntil time.Duration // until this time a lost state is not logged again
 }
 
@@ -54,7 +54,7 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 // ledgerAt returns the ledger of this process, advanced to the given engine time.
 func (c *coordinator) ledgerAt(now time.Duration) *ledger {
 	l := &c.ledger
-	l.advance(now.Microseconds() + c.offset)
+	l.advance(now + c.offset)
 	l.callWeight, l.neverSawStore = 1, len(l.Members) == 0
 	if c.down {
 		l.callWeight = max(1, int64(len(l.Members)))
@@ -96,16 +96,15 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 
 // schedule translates a turn into a Schedule, in the engine's time.
 func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Schedule {
-	engineTime := func(at int64) time.Duration { return time.Duration(at-c.offset) * time.Microsecond }
 	s := quota.Schedule{
-		Opens: engineTime(t.opens), Turn: engineTime(t.due), Gap: time.Duration(t.gap) * time.Microsecond, Key: t.key, TraceID: t.trace,
+		Opens: t.opens - c.offset, Turn: t.due - c.offset, Gap: t.gap, Key: t.key, TraceID: t.trace,
 	}
 	if i := slices.IndexFunc(c.ledger.Gates, func(g gate) bool { return g.Costs == key.Costs && g.Since > 0 }); i >= 0 {
 		g := c.ledger.Gates[i]
-		s.RefusedSince, s.RefusedUntil = max(1, engineTime(g.Since)), engineTime(g.Until)
+		s.RefusedSince, s.RefusedUntil = max(1, g.Since-c.offset), g.Until-c.offset
 	}
 	for _, at := range t.grants {
-		s.Grants = append(s.Grants, quota.Grant{At: engineTime(at), Mark: at, ReportSuccess: s.RefusedSince > 0 || t.spaced})
+		s.Grants = append(s.Grants, quota.Grant{At: at - c.offset, Mark: at, ReportSuccess: s.RefusedSince > 0 || t.spaced})
 	}
 	// Ask a little less than claimAhead before the turn. offset is not exact, and the ledger
 	// would not grant a call that asks too early: the engine would have to ask again.
@@ -123,10 +122,10 @@ const longestSleep = 10 * time.Minute
 // Done implements quota.Rule.
 func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) (news bool) {
 	costs := costSet(w.Class.ID)
-	granted, _ := w.Grant.Mark.(int64)
+	granted, _ := w.Grant.Mark.(time.Duration)
 	switch {
 	case o.Refused:
-		r := refusal{min(max(o.RetryAfter, quota.MinClosed), spec.Day).Microseconds(), o.LimitKey, o.TraceID}
+		r := refusal{min(max(o.RetryAfter, quota.MinClosed), spec.Day), o.LimitKey, o.TraceID}
 		news = c.ledgerAt(now).closeGate(costs, r) // now, not in the step, so that further refusals of the same limit are not news
 		c.report(now, func(l *ledger) { l.refused(costs, granted, r) })
 	case o.Sent:

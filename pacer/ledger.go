@@ -4,27 +4,28 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
-// state is the value in the store that the processes of one API key share. Times are in
-// microseconds of the state's clock, which shows the store's time; 0 means never.
+// state is the value in the store that the processes of one API key share. Its times are by
+// the state's clock, which shows the store's time, since 1970; 0 means never.
 type state struct {
 	Format  int
-	Now     int64   // the latest time so far; it never goes back
-	Fresh   int64   // since when the state counts the calls of all processes
-	Limits  []count // one for each of ledger.bounds, in that order
+	Now     time.Duration // the latest time so far; it never goes back
+	Fresh   time.Duration // since when the state counts the calls of all processes
+	Limits  []count       // one for each of ledger.bounds, in that order
 	Gates   []gate
-	Members map[int64]int64 // when each process took its last step
+	Members map[int64]time.Duration // when each process took its last step
 	Tickets []ticket
 }
 
-const memberTTL = 120 * second // how long a process stays a member after its last step
+const memberTTL = 2 * time.Minute // how long a process stays a member after its last step
 
-func newState(bounds []bound, now int64) *state {
+func newState(bounds []bound, now time.Duration) *state {
 	unused := count{Level: 1}
-	s := &state{Format: format, Now: now, Fresh: now, Members: map[int64]int64{}, Limits: slices.Repeat([]count{unused}, len(bounds))}
+	s := &state{Format: format, Now: now, Fresh: now, Members: map[int64]time.Duration{}, Limits: slices.Repeat([]count{unused}, len(bounds))}
 	l := ledger{state: s, bounds: bounds, callWeight: 1}
 	for b := range l.budgets(everything) {
 		b.pause(now - (atOnceAtFirst-1)*b.pace)
@@ -33,9 +34,9 @@ func newState(bounds []bound, now int64) *state {
 }
 
 // advance moves the state's time on, and drops old gates and tickets.
-func (s *state) advance(now int64) {
+func (s *state) advance(now time.Duration) {
 	s.Now = max(s.Now, now)
-	s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Opens <= s.Now-quota.MaxBackoff.Microseconds() })
+	s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Opens <= s.Now-quota.MaxBackoff })
 	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketTTL })
 }
 
@@ -43,26 +44,26 @@ func (s *state) advance(now int64) {
 type ledger struct {
 	*state
 	bounds        []bound
-	member        int64 // the key of this process in Members
-	stepDuration  int64 // an estimate of how long a step takes, in microseconds
-	callWeight    int64 // how many calls one call counts as: on a share the number of processes, else 1
-	neverSawStore bool  // this process has never read the store, so it does not know how many processes share it
+	member        int64         // the key of this process in Members
+	stepDuration  time.Duration // an estimate of how long a step takes
+	callWeight    int64         // how many calls one call counts as: on a share the number of processes, else 1
+	neverSawStore bool          // this process has never read the store, so it does not know how many processes share it
 }
 
 // budget returns the budget of a limit at the state's time.
 func (l *ledger) budget(i int) budget {
 	b := budget{bound: &l.bounds[i], count: &l.Limits[i], index: i, now: l.Now, callWeight: l.callWeight}
-	b.slotLength, b.arrivalMargin, b.allowed = b.window/pacedSlots, min(400_000, b.window/20), b.level()
+	b.slotLength, b.arrivalMargin, b.allowed = b.Window/pacedSlots, min(400*time.Millisecond, b.Window/20), b.level()
 	if !b.paced() {
-		b.slotLength = b.window / countedSlots
+		b.slotLength = b.Window / countedSlots
 	}
-	least := float64(b.arrivalMargin) / float64(b.window)
+	least := float64(b.arrivalMargin) / float64(b.Window)
 	b.extra = max(b.Extra, least)
-	b.evenGap = int64(float64(b.window) / b.allowed)
-	b.pace = int64(float64(b.evenGap) * (1 + b.extra))
+	b.evenGap = time.Duration(float64(b.Window) / b.allowed)
+	b.pace = time.Duration(float64(b.evenGap) * (1 + b.extra))
 	if b.callWeight == 1 {
 		atOnce := min(maxAtOnce, max(2, math.Floor(b.max/6)))
-		b.burst = int64((atOnce - 1) * float64(b.pace) * least / b.extra) // smaller as extra grows, because a service that spaces calls refuses bursts
+		b.burst = time.Duration((atOnce - 1) * float64(b.pace) * least / b.extra) // smaller as extra grows, because a service that spaces calls refuses bursts
 	}
 	return b
 }
@@ -85,16 +86,16 @@ func (l *ledger) unlimited(k costSet) bool {
 
 // giveBack takes back a call that was granted at the given time, but not sent. Due moves back
 // too, but not to before a gate opens, because Due may be the end of that gate's pause.
-func (l *ledger) giveBack(k costSet, at int64) {
+func (l *ledger) giveBack(k costSet, at time.Duration) {
 	for b := range l.budgets(k) {
 		b.add(at, -b.callWeight)
-		b.Due = max(b.Due-b.callWeight*b.pace, min(b.Due, l.lastToOpen(everything).Opens))
+		b.Due = max(b.Due-time.Duration(b.callWeight)*b.pace, min(b.Due, l.lastToOpen(everything).Opens))
 	}
 }
 
 // refusal holds the parts of a 429 that the ledger learns from.
 type refusal struct {
-	wait       int64 // the Retry-After, at least a second
+	wait       time.Duration // the Retry-After, at least a second
 	key, trace string
 }
 
@@ -107,7 +108,7 @@ type refusal struct {
 // state knows the calls of a whole window, or the process never saw the store. The call was
 // not held up on its way. The limit counts requests, or was at least half used: otherwise
 // another limit may explain the refusal. A limit that is only counted begins its count anew.
-func (l *ledger) refused(k costSet, granted int64, r refusal) {
+func (l *ledger) refused(k costSet, granted time.Duration, r refusal) {
 	l.closeGate(k, r)
 	opens := l.lastToOpen(k).Opens
 	if k != request {
@@ -116,7 +117,7 @@ func (l *ledger) refused(k costSet, granted int64, r refusal) {
 	var b budget // the limit that explains the refusal best
 	fullest := math.Inf(-1)
 	for o := range l.budgets(k) {
-		if full := o.usedPart(); r.wait <= o.window+second && full > fullest {
+		if full := o.usedPart(); r.wait <= o.Window+time.Second && full > fullest {
 			fullest, b = full, o
 		}
 	}
@@ -126,11 +127,11 @@ func (l *ledger) refused(k costSet, granted int64, r refusal) {
 	for o := range l.budgets(b.counts) {
 		o.pause(opens)
 	}
-	known := l.neverSawStore || l.Now-l.Fresh >= b.window
+	known := l.neverSawStore || l.Now-l.Fresh >= b.Window
 	switch {
 	case !b.paced():
 		b.Slots, b.Held, b.Trials = nil, 0, 1
-	case known && granted >= l.Now-b.window/2 && (b.counts == request || fullest >= 0.5):
+	case known && granted >= l.Now-b.Window/2 && (b.counts == request || fullest >= 0.5):
 		b.refused(l.Now+r.wait, granted, l.neverSawStore)
 	}
 }
@@ -139,7 +140,7 @@ func (l *ledger) refused(k costSet, granted int64, r refusal) {
 // and when the answer came. After the last call of a limit that spaces calls, the next call may
 // go one evenGap after the answer, instead of a whole pace after the last call. That is far
 // enough, because the last call reached the service before its answer came.
-func (l *ledger) accepted(k costSet, granted, answered int64) {
+func (l *ledger) accepted(k costSet, granted, answered time.Duration) {
 	l.gate(k).Since = 0
 	for b := range l.budgets(k) {
 		if early := answered + b.evenGap; b.spaced() && early < b.Due && b.Due < granted+2*b.pace {
@@ -159,15 +160,15 @@ func (l *ledger) reopen() {
 // gate is closed by a refusal. Until it opens, it holds back all calls that spend at least the
 // limits that the refused call spent. It stays in the state for quota.MaxBackoff after that.
 type gate struct {
-	Costs costSet // of the refused call
-	Opens int64   // when calls may go again
-	Key   string  // the limit_key of the refusal
-	Trace string  // the trace_id of the refusal
-	Since int64   // when the first refusal came after the last call that passed, in any process; 0: a call has passed since
-	Until int64   // when the gate last opened before a refusal closed it again; 0: it has closed only once
+	Costs costSet       // of the refused call
+	Opens time.Duration // when calls may go again
+	Key   string        // the limit_key of the refusal
+	Trace string        // the trace_id of the refusal
+	Since time.Duration // when the first refusal came after the last call that passed, in any process; 0: a call has passed since
+	Until time.Duration // when the gate last opened before a refusal closed it again; 0: it has closed only once
 	// Backoff is the shortest time for which the next refusal closes the gate. Each refusal
 	// that is news doubles it, so that a service that refuses every call is asked less often.
-	Backoff int64
+	Backoff time.Duration
 }
 
 // closeGate closes the gate of calls with the costs k after a refusal. It reports whether the
@@ -185,9 +186,9 @@ func (s *state) closeGate(k costSet, r refusal) (news bool) {
 	} else if g.Opens <= s.Now {
 		g.Until = g.Opens
 	}
-	if news = opens-max(s.Now, last) >= second; news {
+	if news = opens-max(s.Now, last) >= time.Second; news {
 		opens = max(opens, s.Now+g.Backoff)
-		g.Backoff = min(max(second, 2*g.Backoff), quota.MaxBackoff.Microseconds())
+		g.Backoff = min(max(time.Second, 2*g.Backoff), quota.MaxBackoff)
 	}
 	if opens > last {
 		g.Opens, g.Key, g.Trace = opens, r.key, r.trace
@@ -229,7 +230,7 @@ func (l *ledger) merge(other *ledger) {
 	l.Fresh = l.Now
 	for b := range l.budgets(everything) {
 		for o := range other.budgets(b.counts) {
-			if o.Key != b.Key || o.window != b.window {
+			if o.Key != b.Key || o.Window != b.Window {
 				continue
 			}
 			if calls := o.sent(); calls > b.sent() {
@@ -257,28 +258,28 @@ type queueKey struct {
 type ticket struct {
 	queueKey
 	Member int64
-	Passed int   // how many interactive calls went while this was the first batch ticket
-	Calls  int64 // how many calls the process will get at once
-	Due    int64 // when the process is expected to ask again
+	Passed int           // how many interactive calls went while this was the first batch ticket
+	Calls  int64         // how many calls the process will get at once
+	Due    time.Duration // when the process is expected to ask again
 }
 
 const (
-	ticketTTL  = 1500 * int64(1000) // a ticket is dropped this long (1.5 s) after its Due
-	batchEvery = 8                  // every eighth grant goes to a batch call
-	maxGrants  = 10                 // the most grants at once for one queue
+	ticketTTL  = 1500 * time.Millisecond // a ticket is dropped this long after its Due
+	batchEvery = 8                       // every eighth grant goes to a batch call
+	maxGrants  = 10                      // the most grants at once for one queue
 )
 
 // turn is the ledger's answer about a queue: which calls may go, and when the rest will. Its
 // times are by the state's clock.
 type turn struct {
-	grants []int64 // when each granted call may go
-	due    int64   // when the next call may go that was not granted
-	opens  int64   // when gates and Max let a call go; see earliest
-	gap    int64   // between one turn of this process and the next
-	counts costSet // the operations of the limit that the rest wait for
-	key    string  // the Key of that limit, or the limit_key of the refusal if a gate decides
-	trace  string  // the trace_id of that refusal; empty if no gate decides
-	spaced bool    // an answer to this call may let the next one go earlier; see budget.spaced
+	grants []time.Duration // when each granted call may go
+	due    time.Duration   // when the next call may go that was not granted
+	opens  time.Duration   // when gates and Max let a call go; see earliest
+	gap    time.Duration   // between one turn of this process and the next
+	counts costSet         // the operations of the limit that the rest wait for
+	key    string          // the Key of that limit, or the limit_key of the refusal if a gate decides
+	trace  string          // the trace_id of that refusal; empty if no gate decides
+	spaced bool            // an answer to this call may let the next one go earlier; see budget.spaced
 }
 
 // ask grants calls of a queue in which waits calls wait, and keeps a ticket for the rest. It
@@ -288,10 +289,10 @@ func (l *ledger) ask(key queueKey, waits int64) turn {
 	// Take the square of the number of calls that the pace allows in a step. Without the
 	// square, two of three Swaps of 16 processes failed, at 600 calls a minute and with a store
 	// 80 ms away.
-	pace := max(1, l.earliest(key.Costs, new([maxLimits]int64)).gap)
-	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, maxGrants, max(1, l.stepDuration*l.stepDuration/pace/pace))}
+	inStep := float64(l.stepDuration) / float64(max(1, l.earliest(key.Costs, new([maxLimits]int64)).gap))
+	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, maxGrants, max(1, int64(inStep*inStep)))}
 	var got turn
-	var grants []int64
+	var grants []time.Duration
 	for int64(len(grants)) < t.Calls {
 		if got = l.turnOf(t); got.due > l.Now+6*l.stepDuration { // a later step can still grant the call in time
 			break
@@ -334,7 +335,7 @@ func (l *ledger) turnOf(t ticket) turn {
 	slices.SortStableFunc(l.Tickets, func(a, b ticket) int { return a.rank() - b.rank() })
 	place := slices.IndexFunc(l.Tickets, t.same)
 	var before [maxLimits]int64 // for each limit, the calls that go first
-	got, rivals := l.earliest(t.Costs, &before), int64(1)
+	got, rivals := l.earliest(t.Costs, &before), time.Duration(1)
 	for i, other := range l.Tickets {
 		if i != place && other.Costs&got.counts != 0 {
 			rivals++
@@ -377,7 +378,7 @@ func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 		}
 		got.spaced = got.spaced || b.spaced()
 		if b.paced() {
-			got.gap, got.opens = max(got.gap, b.pace*b.callWeight), max(got.opens, b.roomAt(b.max))
+			got.gap, got.opens = max(got.gap, b.pace*time.Duration(b.callWeight)), max(got.opens, b.roomAt(b.max))
 		}
 	}
 	if got.due == last.Opens {
@@ -388,4 +389,4 @@ func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
 
 // format is the version of the state's layout. Raise it if decode would misread a value of an
 // earlier version.
-const format = 8
+const format = 9

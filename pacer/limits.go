@@ -69,11 +69,10 @@ const (
 
 var counted = []Counted{CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps}
 
-// bound is a Limit, converted to the ledger's units.
+// bound is a Limit in the terms of the ledger.
 type bound struct {
 	Limit
 	max    float64
-	window int64 // microseconds
 	counts costSet
 }
 
@@ -100,7 +99,7 @@ func boundsOf(limits []Limit) ([]bound, error) {
 		case kind < 0:
 			return nil, invalid(field+"Counts", "must be one of the Counts constants, or empty")
 		}
-		bounds[i] = bound{l, float64(l.Max), l.Window.Microseconds(), 1 << kind}
+		bounds[i] = bound{l, float64(l.Max), 1 << kind}
 	}
 	return bounds, nil
 }

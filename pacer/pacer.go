@@ -88,7 +88,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 		}
 	}
 	c.engine.Do(func(now time.Duration) {
-		c.ledger = ledger{state: newState(bounds, now.Microseconds()), bounds: bounds, member: rand.Int64()}
+		c.ledger = ledger{state: newState(bounds, now), bounds: bounds, member: rand.Int64()}
 	})
 	if c.store == nil {
 		c.down, c.retryAt = true, math.MaxInt64

@@ -60,6 +60,6 @@ func (b budget) status(gates []gate) LimitState {
 			opens, s.ClosedBy = g.Opens, g.Key
 		}
 	}
-	s.ClosedFor = time.Duration(max(0, opens-b.now)) * time.Microsecond
+	s.ClosedFor = max(0, opens-b.now)
 	return s
 }

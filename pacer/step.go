@@ -23,7 +23,7 @@ import (
 func (c *coordinator) key() string {
 	hash := hmac.New(sha256.New, []byte(c.apiKey()))
 	for _, b := range c.ledger.bounds {
-		fmt.Fprintf(hash, "%q %d %d\n", b.Key, b.window, b.counts)
+		fmt.Fprintf(hash, "%q %d %d\n", b.Key, b.Window, b.counts)
 	}
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
 }
@@ -58,7 +58,7 @@ type step struct {
 	began        time.Time     // the same in real time: the way to the store takes real time, whatever clock the client has
 	down         bool          // coordinator.down when the step began
 	lastKey      string        // coordinator.lastKey when the step began
-	offset       int64         // how far the state's clock is ahead of the engine's time, in microseconds
+	offset       time.Duration // how far the state's clock is ahead of the engine's time
 	lost         bool          // the store had a value, and now it has no state or a damaged one, or its time went back
 }
 
@@ -80,8 +80,8 @@ func (s *step) apply(l *ledger) {
 }
 
 const (
-	maxSwapTries = 20         // how often a step tries to swap; other processes may swap first
-	maxTimeLag   = 5 * second // a store whose time is further behind the state's was set back
+	maxSwapTries = 20              // how often a step tries to swap; other processes may swap first
+	maxTimeLag   = 5 * time.Second // a store whose time is further behind the state's was set back
 )
 
 // updateState loads, changes and swaps the state. If another process swaps first, updateState
@@ -93,7 +93,7 @@ func (c *coordinator) updateState(s *step) error {
 		}
 		s.apply(&s.ledger)
 		var swapped bool
-		longest := slices.MaxFunc(s.bounds, func(a, b bound) int { return cmp.Compare(a.window, b.window) }).Window
+		longest := slices.MaxFunc(s.bounds, func(a, b bound) int { return cmp.Compare(a.Window, b.Window) }).Window
 		err := c.store.call(func(ctx context.Context) (err error) {
 			swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
 			return err
@@ -103,7 +103,7 @@ func (c *coordinator) updateState(s *step) error {
 		}
 		// Sleep in real time, as the store does not know the client's clock. Without this
 		// wait, half of the Swaps of 16 processes fail.
-		time.Sleep(time.Duration(rand.Int64N(s.stepDuration/2)) * time.Microsecond)
+		time.Sleep(rand.N(s.stepDuration / 2))
 	}
 	return errors.New("the store refuses the version that Load returned, or too many processes change the value at once")
 }
@@ -124,16 +124,16 @@ func (c *coordinator) load(s *step) error {
 	if err != nil {
 		return err
 	}
-	took := (time.Since(s.began) - before).Microseconds()
+	took, now := time.Since(s.began)-before, time.Duration(at.UnixNano())
 	s.lost = false
-	if s.state == nil || at.UnixMicro() < s.Now-maxTimeLag {
-		s.state, s.lost = newState(s.bounds, at.UnixMicro()), len(value) > 0 || s.lastKey == s.key
+	if s.state == nil || now < s.Now-maxTimeLag {
+		s.state, s.lost = newState(s.bounds, now), len(value) > 0 || s.lastKey == s.key
 	}
-	s.advance(at.UnixMicro())
-	s.offset = s.Now - (s.now + before).Microseconds() - took/2
-	s.stepDuration, s.callWeight, s.neverSawStore = max(claimAhead.Microseconds()/6, 2*took), 1, false
+	s.advance(now)
+	s.offset = s.Now - s.now - before - took/2
+	s.stepDuration, s.callWeight, s.neverSawStore = max(claimAhead/6, 2*took), 1, false
 	s.Members[s.member] = s.Now
-	maps.DeleteFunc(s.Members, func(_, lastStep int64) bool { return lastStep < s.Now-memberTTL })
+	maps.DeleteFunc(s.Members, func(_ int64, lastStep time.Duration) bool { return lastStep < s.Now-memberTTL })
 	if s.down && s.lastToOpen(nothing).Opens <= s.Now { // hold all calls until the other processes have left their shares too
 		s.gate(nothing).Opens = s.Now + returnHold
 	}
@@ -202,6 +202,6 @@ func (c *coordinator) takeShare(now time.Duration) {
 const (
 	claimAhead = 250 * time.Millisecond  // a process asks this long before a turn, so that the way to the store delays no call
 	storeRetry = 1700 * time.Millisecond // from one step to the next while the store does not answer
-	returnHold = 2 * second              // by then all processes have found the store again; see storeRetry
+	returnHold = 2 * time.Second         // by then all processes have found the store again; see storeRetry
 	firstShare = 0.25                    // the part of Max at which a process begins that never saw the store
 )
