@@ -70,8 +70,6 @@ func (c *coordinator) Classify(ctx context.Context, w *quota.Waiter) bool {
 	return true
 }
 
-func queueKeyOf(class quota.Class) queueKey { return queueKey{costSet(class.ID), class.Batch} }
-
 // onItsOwn reports whether the process works without the store, and is not yet due to try the
 // store again.
 func (c *coordinator) onItsOwn(now time.Duration) bool {
@@ -80,31 +78,31 @@ func (c *coordinator) onItsOwn(now time.Duration) bool {
 
 // Ask implements quota.Rule. It does not ask the store about calls that no limit counts.
 func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) quota.Schedule {
-	key, l := queueKeyOf(first.Class), c.ledgerAt(now)
+	class, k, l := first.Class, costSet(first.Class.ID), c.ledgerAt(now)
 	switch {
 	case waiting == 0:
-		return c.schedule(now, key, l.earliest(key.Costs, new([maxLimits]int64)))
-	case c.onItsOwn(now), l.unlimited(key.Costs):
-		return c.schedule(now, key, l.ask(key, int64(waiting)))
+		s, _ := l.earliest(k, new(callsOfLimits))
+		return c.schedule(now, class, s)
+	case c.onItsOwn(now), l.unlimited(k):
+		return c.schedule(now, class, l.ask(class, int64(waiting)))
 	}
-	class, answer := first.Class, turn{}
-	c.answers = append(c.answers, func(now time.Duration) { c.engine.DeliverLocked(class, c.schedule(now, key, answer)) })
-	c.questions = append(c.questions, func(l *ledger) { answer = l.ask(key, int64(waiting)) })
+	var answer quota.Schedule
+	c.questions = append(c.questions, func(l *ledger) { answer = l.ask(class, int64(waiting)) })
+	c.answers = append(c.answers, func(now time.Duration) { c.engine.DeliverLocked(class, c.schedule(now, class, answer)) })
 	c.startStep()
 	return quota.Schedule{Pending: true}
 }
 
-// schedule translates a turn into a Schedule, in the engine's time.
-func (c *coordinator) schedule(now time.Duration, key queueKey, t turn) quota.Schedule {
-	s := quota.Schedule{
-		Opens: t.opens - c.offset, Turn: t.due - c.offset, Gap: t.gap, Key: t.key, TraceID: t.trace,
+// schedule translates the ledger's Schedule into the engine's time, and says since when the
+// service refuses every call, and when to ask again.
+func (c *coordinator) schedule(now time.Duration, class quota.Class, s quota.Schedule) quota.Schedule {
+	s.Opens -= c.offset
+	s.Turn -= c.offset
+	for i := range s.Grants {
+		s.Grants[i].At -= c.offset
 	}
-	if i := slices.IndexFunc(c.ledger.Gates, func(g gate) bool { return g.Costs == key.Costs && g.Since > 0 }); i >= 0 {
-		g := c.ledger.Gates[i]
+	if g := c.ledger.Gates[costSet(class.ID)]; g.Since > 0 {
 		s.RefusedSince, s.RefusedUntil = max(1, g.Since-c.offset), g.Until-c.offset
-	}
-	for _, at := range t.grants {
-		s.Grants = append(s.Grants, quota.Grant{At: at - c.offset, Mark: at, ReportSuccess: s.RefusedSince > 0 || t.spaced})
 	}
 	// Ask a little less than claimAhead before the turn. offset is not exact, and the ledger
 	// would not grant a call that asks too early: the engine would have to ask again.
@@ -139,9 +137,8 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 
 // QueueEmptied implements quota.Rule.
 func (c *coordinator) QueueEmptied(now time.Duration, class quota.Class) {
-	key := queueKeyOf(class)
-	if slices.ContainsFunc(c.ledger.Tickets, ticket{queueKey: key, Member: c.ledger.member}.same) {
-		c.report(now, func(l *ledger) { l.withdraw(key) })
+	if slices.ContainsFunc(c.ledger.Tickets, ticket{Class: class, Member: c.ledger.member}.same) {
+		c.report(now, func(l *ledger) { l.withdraw(class) })
 	}
 }
 

@@ -2,6 +2,7 @@ package pacer
 
 import (
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -13,10 +14,10 @@ import (
 // the state's clock, which shows the store's time, since 1970; 0 means never.
 type state struct {
 	Format  int
-	Now     time.Duration // the latest time so far; it never goes back
-	Fresh   time.Duration // since when the state counts the calls of all processes
-	Limits  []count       // one for each of ledger.bounds, in that order
-	Gates   []gate
+	Now     time.Duration           // the latest time so far; it never goes back
+	Fresh   time.Duration           // since when the state counts the calls of all processes
+	Limits  []count                 // one for each of ledger.bounds, in that order
+	Gates   map[costSet]gate        // by the costs of the refused call
 	Members map[int64]time.Duration // when each process took its last step
 	Tickets []ticket
 }
@@ -25,7 +26,7 @@ const memberTTL = 2 * time.Minute // how long a process stays a member after its
 
 func newState(bounds []bound, now time.Duration) *state {
 	unused := count{Level: 1}
-	s := &state{Format: format, Now: now, Fresh: now, Members: map[int64]time.Duration{}, Limits: slices.Repeat([]count{unused}, len(bounds))}
+	s := &state{Format: format, Now: now, Fresh: now, Gates: map[costSet]gate{}, Members: map[int64]time.Duration{}, Limits: slices.Repeat([]count{unused}, len(bounds))}
 	l := ledger{state: s, bounds: bounds, callWeight: 1}
 	for b := range l.budgets(everything) {
 		b.pause(now - (atOnceAtFirst-1)*b.pace)
@@ -36,7 +37,7 @@ func newState(bounds []bound, now time.Duration) *state {
 // advance moves the state's time on, and drops old gates and tickets.
 func (s *state) advance(now time.Duration) {
 	s.Now = max(s.Now, now)
-	s.Gates = slices.DeleteFunc(s.Gates, func(g gate) bool { return g.Opens <= s.Now-quota.MaxBackoff })
+	maps.DeleteFunc(s.Gates, func(_ costSet, g gate) bool { return g.Opens <= s.Now-quota.MaxBackoff })
 	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketTTL })
 }
 
@@ -141,7 +142,10 @@ func (l *ledger) refused(k costSet, granted time.Duration, r refusal) {
 // go one evenGap after the answer, instead of a whole pace after the last call. That is far
 // enough, because the last call reached the service before its answer came.
 func (l *ledger) accepted(k costSet, granted, answered time.Duration) {
-	l.gate(k).Since = 0
+	if g, has := l.Gates[k]; has {
+		g.Since = 0
+		l.Gates[k] = g
+	}
 	for b := range l.budgets(k) {
 		if early := answered + b.evenGap; b.spaced() && early < b.Due && b.Due < granted+2*b.pace {
 			b.Due, b.Early = early, early
@@ -149,9 +153,19 @@ func (l *ledger) accepted(k costSet, granted, answered time.Duration) {
 	}
 }
 
+// learnsFromSuccess reports whether accepted may change anything for a call with the costs k.
+func (l *ledger) learnsFromSuccess(k costSet) bool {
+	for b := range l.budgets(k) {
+		if b.spaced() {
+			return true
+		}
+	}
+	return l.Gates[k].Since > 0
+}
+
 // reopen removes all gates and ends all pauses.
 func (l *ledger) reopen() {
-	l.Gates = nil
+	clear(l.Gates)
 	for b := range l.budgets(everything) {
 		b.Due = min(b.Due, l.Now)
 	}
@@ -160,7 +174,6 @@ func (l *ledger) reopen() {
 // gate is closed by a refusal. Until it opens, it holds back all calls that spend at least the
 // limits that the refused call spent. It stays in the state for quota.MaxBackoff after that.
 type gate struct {
-	Costs costSet       // of the refused call
 	Opens time.Duration // when calls may go again
 	Key   string        // the limit_key of the refusal
 	Trace string        // the trace_id of the refusal
@@ -180,7 +193,7 @@ type gate struct {
 // gate holds no call back that the service would accept. If a plain request is then refused as
 // well, its gate holds back all calls that count as requests.
 func (s *state) closeGate(k costSet, r refusal) (news bool) {
-	g, opens, last := s.gate(k), s.Now+r.wait, s.lastToOpen(k).Opens
+	g, opens, last := s.Gates[k], s.Now+r.wait, s.lastToOpen(k).Opens
 	if g.Since == 0 {
 		g.Since, g.Until, g.Backoff = s.Now, 0, 0
 	} else if g.Opens <= s.Now {
@@ -193,24 +206,15 @@ func (s *state) closeGate(k costSet, r refusal) (news bool) {
 	if opens > last {
 		g.Opens, g.Key, g.Trace = opens, r.key, r.trace
 	}
+	s.Gates[k] = g
 	return news
-}
-
-// gate returns the gate of calls with exactly the costs k. If the state has none, gate adds an
-// open one.
-func (s *state) gate(k costSet) *gate {
-	i := slices.IndexFunc(s.Gates, func(g gate) bool { return g.Costs == k })
-	if i < 0 {
-		i, s.Gates = len(s.Gates), append(s.Gates, gate{Costs: k})
-	}
-	return &s.Gates[i]
 }
 
 // lastToOpen returns, of the gates that apply to a call with the costs k, the one that opens
 // last. It returns the zero gate if no gate applies.
 func (s *state) lastToOpen(k costSet) (last gate) {
-	for _, g := range s.Gates {
-		if g.Costs&^k == 0 && g.Opens > last.Opens {
+	for costs, g := range s.Gates {
+		if costs&^k == 0 && g.Opens > last.Opens {
 			last = g
 		}
 	}
@@ -222,9 +226,9 @@ func (s *state) lastToOpen(k costSet) (last gate) {
 // the store, because that level is only the process's share.
 func (l *ledger) merge(other *ledger) {
 	ahead := l.Now - other.Now
-	for _, g := range other.Gates {
-		if opens := g.Opens + ahead; opens > l.lastToOpen(g.Costs).Opens {
-			*l.gate(g.Costs) = gate{Costs: g.Costs, Opens: opens, Key: g.Key, Trace: g.Trace}
+	for costs, g := range other.Gates {
+		if opens := g.Opens + ahead; opens > l.lastToOpen(costs).Opens {
+			l.Gates[costs] = gate{Opens: opens, Key: g.Key, Trace: g.Trace}
 		}
 	}
 	l.Fresh = l.Now
@@ -247,16 +251,10 @@ func (l *ledger) merge(other *ledger) {
 	}
 }
 
-// queueKey identifies the calls that wait in one queue.
-type queueKey struct {
-	Costs costSet
-	Batch bool
-}
-
-// ticket is the place of a process in the line of all processes, for the calls that wait in
-// one of its queues. Tickets go by rank, and within a rank in the order in which they were taken.
+// ticket is the place of a process in the line of all processes, for the calls of one class.
+// Tickets go by rank, and within a rank in the order in which they were taken.
 type ticket struct {
-	queueKey
+	quota.Class
 	Member int64
 	Passed int           // how many interactive calls went while this was the first batch ticket
 	Calls  int64         // how many calls the process will get at once
@@ -266,90 +264,87 @@ type ticket struct {
 const (
 	ticketTTL  = 1500 * time.Millisecond // a ticket is dropped this long after its Due
 	batchEvery = 8                       // every eighth grant goes to a batch call
-	maxGrants  = 10                      // the most grants at once for one queue
+	maxGrants  = 10                      // the most grants at once for one class
 )
 
-// turn is the ledger's answer about a queue: which calls may go, and when the rest will. Its
-// times are by the state's clock.
-type turn struct {
-	grants []time.Duration // when each granted call may go
-	due    time.Duration   // when the next call may go that was not granted
-	opens  time.Duration   // when gates and Max let a call go; see earliest
-	gap    time.Duration   // between one turn of this process and the next
-	counts costSet         // the operations of the limit that the rest wait for
-	key    string          // the Key of that limit, or the limit_key of the refusal if a gate decides
-	trace  string          // the trace_id of that refusal; empty if no gate decides
-	spaced bool            // an answer to this call may let the next one go earlier; see budget.spaced
-}
-
-// ask grants calls of a queue in which waits calls wait, and keeps a ticket for the rest. It
-// grants several calls at once if the store is slow: processes that took single calls would
-// then delay each other.
-func (l *ledger) ask(key queueKey, waits int64) turn {
+// ask grants calls of a class of which waits calls wait, and keeps a ticket for the rest. Its
+// times are by the state's clock. It grants several calls at once if the store is slow:
+// processes that took single calls would then delay each other.
+func (l *ledger) ask(class quota.Class, waits int64) (s quota.Schedule) {
 	// Take the square of the number of calls that the pace allows in a step. Without the
 	// square, two of three Swaps of 16 processes failed, at 600 calls a minute and with a store
 	// 80 ms away.
-	inStep := float64(l.stepDuration) / float64(max(1, l.earliest(key.Costs, new([maxLimits]int64)).gap))
-	t := ticket{queueKey: key, Member: l.member, Calls: min(waits, maxGrants, max(1, int64(inStep*inStep)))}
-	var got turn
-	var grants []time.Duration
+	k := costSet(class.ID)
+	first, _ := l.earliest(k, new(callsOfLimits))
+	inStep := float64(l.stepDuration) / float64(max(1, first.Gap))
+	t := ticket{Class: class, Member: l.member, Calls: min(waits, maxGrants, max(1, int64(inStep*inStep)))}
+	var grants []quota.Grant
 	for int64(len(grants)) < t.Calls {
-		if got = l.turnOf(t); got.due > l.Now+6*l.stepDuration { // a later step can still grant the call in time
+		if s = l.turnOf(t); s.Turn > l.Now+6*l.stepDuration { // a later step can still grant the call in time
 			break
 		}
-		at := max(got.due, l.Now)
-		grants = append(grants, at)
-		for b := range l.budgets(key.Costs) {
-			b.spend(at)
-		}
-		first := slices.IndexFunc(l.Tickets, func(t ticket) bool { return t.Batch })
-		if first >= 0 && !key.Batch {
-			l.Tickets[first].Passed++
-		}
+		grants = append(grants, quota.Grant{At: s.Turn, Mark: s.Turn, ReportSuccess: l.learnsFromSuccess(k)})
+		l.spend(t, s.Turn)
 	}
 	granted := int64(len(grants))
 	if granted > 0 { // the process goes to the end of the line
-		l.withdraw(key)
+		l.withdraw(class)
 	}
 	if t.Calls = min(t.Calls, waits-granted); t.Calls > 0 {
-		got = l.turnOf(t)
+		s = l.turnOf(t)
 	}
-	got.grants = grants
-	return got
+	s.Grants = grants
+	return s
+}
+
+// spend counts a call of a ticket that goes at the given time.
+func (l *ledger) spend(t ticket, at time.Duration) {
+	for b := range l.budgets(costSet(t.ID)) {
+		b.spend(at)
+	}
+	first := slices.IndexFunc(l.Tickets, func(t ticket) bool { return t.Batch })
+	if first >= 0 && !t.Batch {
+		l.Tickets[first].Passed++
+	}
 }
 
 func (t ticket) same(o ticket) bool {
-	return o.Member == t.Member && o.queueKey == t.queueKey
+	return o.Member == t.Member && o.Class == t.Class
 }
 
-func (l *ledger) withdraw(key queueKey) {
-	l.Tickets = slices.DeleteFunc(l.Tickets, ticket{queueKey: key, Member: l.member}.same)
+func (l *ledger) withdraw(class quota.Class) {
+	l.Tickets = slices.DeleteFunc(l.Tickets, ticket{Class: class, Member: l.member}.same)
 }
+
+// callsOfLimits holds a number of calls for each limit.
+type callsOfLimits [maxLimits]int64
 
 // turnOf computes when it is a ticket's turn: after the tickets in front of it that are due by
-// then. It stores the ticket in the state, in its old place if it has one.
-func (l *ledger) turnOf(t ticket) turn {
+// then. It stores the ticket in the state, in its old place if it has one. Gap is the time
+// between one turn of this process and the next.
+func (l *ledger) turnOf(t ticket) quota.Schedule {
 	if !slices.ContainsFunc(l.Tickets, t.same) {
 		l.Tickets = append(l.Tickets, t)
 	}
 	slices.SortStableFunc(l.Tickets, func(a, b ticket) int { return a.rank() - b.rank() })
 	place := slices.IndexFunc(l.Tickets, t.same)
-	var before [maxLimits]int64 // for each limit, the calls that go first
-	got, rivals := l.earliest(t.Costs, &before), time.Duration(1)
+	var before callsOfLimits
+	s, slowest := l.earliest(costSet(t.ID), &before)
+	rivals := time.Duration(1)
 	for i, other := range l.Tickets {
-		if i != place && other.Costs&got.counts != 0 {
+		if i != place && costSet(other.ID)&slowest != 0 {
 			rivals++
 		}
-		if i < place && other.Due <= got.due+got.gap {
-			for b := range l.budgets(other.Costs) {
+		if i < place && other.Due <= s.Turn+s.Gap {
+			for b := range l.budgets(costSet(other.ID)) {
 				before[b.index] += other.Calls
 			}
-			got = l.earliest(t.Costs, &before)
+			s, slowest = l.earliest(costSet(t.ID), &before)
 		}
 	}
-	l.Tickets[place].Calls, l.Tickets[place].Due = t.Calls, got.due
-	got.gap *= rivals
-	return got
+	l.Tickets[place].Calls, l.Tickets[place].Due = t.Calls, s.Turn
+	s.Gap *= rivals
+	return s
 }
 
 // rank puts interactive tickets before batch tickets. But a batch ticket goes first once
@@ -364,27 +359,27 @@ func (t ticket) rank() int {
 	return 2
 }
 
-// earliest returns when all limits of a call with the costs k let it go. before holds, for each
-// limit, the number of calls that go first. If a gate decides, the turn names the refusal that
-// closed it. opens depends only on gates and Max: a learned level delays calls, but does not
-// close a limit.
-func (l *ledger) earliest(k costSet, before *[maxLimits]int64) turn {
+// earliest returns when all limits of a call with the costs k let it go, after the calls that
+// go before it. Opens depends only on gates and Max: a learned level delays calls, but does
+// not close a limit. Key is the limit that lets the call go last, and slowest are the
+// operations that this limit counts. If a gate opens later than the limits, Key and TraceID
+// are those of the refusal that closed it.
+func (l *ledger) earliest(k costSet, before *callsOfLimits) (s quota.Schedule, slowest costSet) {
 	last := l.lastToOpen(k)
-	got := turn{due: max(l.Now, last.Opens), opens: last.Opens}
+	s.Turn, s.Opens = max(l.Now, last.Opens), last.Opens
 	for b := range l.budgets(k) {
 		at := b.next(before[b.index])
-		if at > got.due || got.counts == nothing {
-			got.due, got.counts, got.key = max(at, got.due), b.counts, b.Key
+		if at > s.Turn || slowest == nothing {
+			s.Turn, s.Key, slowest = max(at, s.Turn), b.Key, b.counts
 		}
-		got.spaced = got.spaced || b.spaced()
 		if b.paced() {
-			got.gap, got.opens = max(got.gap, b.pace*time.Duration(b.callWeight)), max(got.opens, b.roomAt(b.max))
+			s.Gap, s.Opens = max(s.Gap, b.pace*time.Duration(b.callWeight)), max(s.Opens, b.roomAt(b.max))
 		}
 	}
-	if got.due == last.Opens {
-		got.key, got.trace = last.Key, last.Trace
+	if s.Turn == last.Opens {
+		s.Key, s.TraceID = last.Key, last.Trace
 	}
-	return got
+	return s, slowest
 }
 
 // format is the version of the state's layout. Raise it if decode would misread a value of an

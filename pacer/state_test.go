@@ -47,8 +47,8 @@ func TestEncoding(t *testing.T) {
 func TestValueInTheStore(t *testing.T) {
 	const value = `{"Format":9,"Now":1,"Fresh":2,"Limits":[` +
 		`{"Due":4,"Slots":[{"Leaves":5,"Calls":6}],"Held":7,"Level":0.5,"Extra":0.25,"Corrected":8,"Quiet":9,"Early":11,"Trials":10}],` +
-		`"Gates":[{"Costs":1,"Opens":17,"Key":"k","Trace":"t","Since":18,"Until":19,"Backoff":20}],` +
-		`"Members":{"18":19},"Tickets":[{"Costs":1,"Batch":true,"Member":20,"Passed":3,"Calls":21,"Due":22}]}`
+		`"Gates":{"1":{"Opens":17,"Key":"k","Trace":"t","Since":18,"Until":19,"Backoff":20}},` +
+		`"Members":{"18":19},"Tickets":[{"ID":1,"Batch":true,"Member":20,"Passed":3,"Calls":21,"Due":22}]}`
 	assert.Equal(t, 9, format)
 	var s state
 	require.NoError(t, json.Unmarshal([]byte(value), &s))

@@ -50,13 +50,13 @@ func (p *Pacer) State() (s State) {
 	return s
 }
 
-func (b budget) status(gates []gate) LimitState {
+func (b budget) status(gates map[costSet]gate) LimitState {
 	opens, s := max(b.now, b.next(0)), LimitState{Limit: b.Limit, Used: int(b.sent()), Level: b.allowed}
 	if opens > b.now {
 		s.ClosedBy = "used up"
 	}
-	for _, g := range gates {
-		if g.Costs&b.counts != 0 && g.Costs&^(b.counts|request) == 0 && g.Opens >= opens && g.Opens > b.now {
+	for costs, g := range gates {
+		if costs&b.counts != 0 && costs&^(b.counts|request) == 0 && g.Opens >= opens && g.Opens > b.now {
 			opens, s.ClosedBy = g.Opens, g.Key
 		}
 	}

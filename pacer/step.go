@@ -134,8 +134,8 @@ func (c *coordinator) load(s *step) error {
 	s.stepDuration, s.callWeight, s.neverSawStore = max(claimAhead/6, 2*took), 1, false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_ int64, lastStep time.Duration) bool { return lastStep < s.Now-memberTTL })
-	if s.down && s.lastToOpen(nothing).Opens <= s.Now { // hold all calls until the other processes have left their shares too
-		s.gate(nothing).Opens = s.Now + returnHold
+	if s.down && s.Gates[nothing].Opens <= s.Now { // hold all calls until the other processes have left their shares too
+		s.Gates[nothing] = gate{Opens: s.Now + returnHold}
 	}
 	if s.down || s.lost || s.lastKey != "" && s.lastKey != s.key {
 		c.engine.Do(func(now time.Duration) { s.merge(c.ledgerAt(now)) })

@@ -94,7 +94,7 @@ func decode(value []byte, limits int) *state {
 	plain, err := io.ReadAll(io.LimitReader(unzipper, maxBytes))
 	s := &state{}
 	if err != nil || json.Unmarshal(plain, s) != nil ||
-		s.Format != format || len(s.Limits) != limits || s.Members == nil {
+		s.Format != format || len(s.Limits) != limits || s.Gates == nil || s.Members == nil {
 		return nil
 	}
 	return s
