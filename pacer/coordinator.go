@@ -21,19 +21,24 @@ type coordinator struct {
 	engine *quota.Engine
 
 	// The engine's lock guards the fields below.
-	ledger    ledger                    // of this process alone; with a store it holds the state that the last step left there
-	reports   []func(*ledger)           // changes for the next step, such as refusals and calls that were not sent
-	questions []func(*ledger)           // for the next step; it applies the reports first, so that a refusal holds back the calls that ask
-	answers   []func(now time.Duration) // deliver the answers of the questions to the engine after the step
+	ledger    ledger          // of this process alone; with a store it holds the state that the last step left there
+	reports   []func(*ledger) // changes for the next step, such as refusals and calls that were not sent
+	questions []*question     // for the next step
 
-	// Only steps change the fields below.
+	// Only steps change the fields below, and ledger.alone. So a step reads them without the lock.
 	stepping  bool          // a step is under way
-	down      bool          // without a store, or while it does not answer: the process keeps to its share
 	downSince time.Time     // since when the store does not answer, by the machine's clock; zero: it answers, or there is none
 	retryAt   time.Duration // when a step tries the store again
 	lastKey   string        // the key that the last successful step used; empty: no step has succeeded
 	offset    time.Duration // how far the state's clock is ahead of the engine's time
 	lostUntil time.Duration // until this time a lost state is not logged again
+}
+
+// question asks the ledger about the waiting calls of a class.
+type question struct {
+	class   quota.Class
+	waiting int64
+	answer  quota.Schedule // of the step that asked; in the state's time
 }
 
 // setBounds replaces the limits of this process, and opens all gates, here and in the store.
@@ -43,7 +48,7 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 	}
 	c.engine.ResetSchedulesLocked()
 	old := c.ledgerAt(now)
-	l := ledger{state: newState(bounds, old.Now), bounds: bounds, callWeight: 1}
+	l := ledger{state: newState(bounds, old.Now), bounds: bounds}
 	l.merge(old)
 	l.Members = old.Members
 	c.ledger.state, c.ledger.bounds = l.state, bounds
@@ -53,13 +58,8 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 
 // ledgerAt returns the ledger of this process, advanced to the given engine time.
 func (c *coordinator) ledgerAt(now time.Duration) *ledger {
-	l := &c.ledger
-	l.advance(now + c.offset)
-	l.callWeight, l.neverSawStore = 1, len(l.Members) == 0
-	if c.down {
-		l.callWeight = max(1, int64(len(l.Members)))
-	}
-	return l
+	c.ledger.advance(now + c.offset)
+	return &c.ledger
 }
 
 // Classify implements quota.Rule. Calls that spend the same limits with the same priority wait
@@ -73,7 +73,7 @@ func (c *coordinator) Classify(ctx context.Context, w *quota.Waiter) bool {
 // onItsOwn reports whether the process works without the store, and is not yet due to try the
 // store again.
 func (c *coordinator) onItsOwn(now time.Duration) bool {
-	return c.down && now < c.retryAt
+	return c.ledger.alone && now < c.retryAt
 }
 
 // Ask implements quota.Rule. It does not ask the store about calls that no limit counts.
@@ -86,9 +86,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	case c.onItsOwn(now), l.unlimited(k):
 		return c.schedule(now, class, l.ask(class, int64(waiting)))
 	}
-	var answer quota.Schedule
-	c.questions = append(c.questions, func(l *ledger) { answer = l.ask(class, int64(waiting)) })
-	c.answers = append(c.answers, func(now time.Duration) { c.engine.DeliverLocked(class, c.schedule(now, class, answer)) })
+	c.questions = append(c.questions, &question{class: class, waiting: int64(waiting)})
 	c.startStep()
 	return quota.Schedule{Pending: true}
 }
@@ -107,7 +105,7 @@ func (c *coordinator) schedule(now time.Duration, class quota.Class, s quota.Sch
 	// Ask a little less than claimAhead before the turn. offset is not exact, and the ledger
 	// would not grant a call that asks too early: the engine would have to ask again.
 	s.AskAgain = min(s.Turn-claimAhead*7/8, now+longestSleep)
-	if c.down {
+	if c.ledger.alone {
 		s.AskAgain = min(s.Turn, c.retryAt, now+longestSleep)
 	}
 	return s

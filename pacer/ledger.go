@@ -27,7 +27,7 @@ const memberTTL = 2 * time.Minute // how long a process stays a member after its
 func newState(bounds []bound, now time.Duration) *state {
 	unused := count{Level: 1}
 	s := &state{Format: format, Now: now, Fresh: now, Gates: map[costSet]gate{}, Members: map[int64]time.Duration{}, Limits: slices.Repeat([]count{unused}, len(bounds))}
-	l := ledger{state: s, bounds: bounds, callWeight: 1}
+	l := ledger{state: s, bounds: bounds}
 	for b := range l.budgets(everything) {
 		b.pause(now - (atOnceAtFirst-1)*b.pace)
 	}
@@ -44,16 +44,28 @@ func (s *state) advance(now time.Duration) {
 // ledger decides which calls may go, from the state and its time. It reads no clock.
 type ledger struct {
 	*state
-	bounds        []bound
-	member        int64         // the key of this process in Members
-	stepDuration  time.Duration // an estimate of how long a step takes
-	callWeight    int64         // how many calls one call counts as: on a share the number of processes, else 1
-	neverSawStore bool          // this process has never read the store, so it does not know how many processes share it
+	bounds       []bound
+	member       int64         // the key of this process in Members
+	stepDuration time.Duration // an estimate of how long a step takes
+	alone        bool          // without a store, or while it does not answer: the process keeps to its share
 }
+
+// callWeight is how many calls one call of this process counts as. On a share it is the number
+// of processes that used the store last.
+func (l *ledger) callWeight() int64 {
+	if l.alone {
+		return max(1, int64(len(l.Members)))
+	}
+	return 1
+}
+
+// neverSawStore reports whether the process has never read the store, so that it does not know
+// how many processes share it.
+func (l *ledger) neverSawStore() bool { return len(l.Members) == 0 }
 
 // budget returns the budget of a limit at the state's time.
 func (l *ledger) budget(i int) budget {
-	b := budget{bound: &l.bounds[i], count: &l.Limits[i], index: i, now: l.Now, callWeight: l.callWeight}
+	b := budget{bound: &l.bounds[i], count: &l.Limits[i], index: i, now: l.Now, callWeight: l.callWeight()}
 	b.slotLength, b.arrivalMargin, b.allowed = b.Window/pacedSlots, min(400*time.Millisecond, b.Window/20), b.level()
 	if !b.paced() {
 		b.slotLength = b.Window / countedSlots
@@ -128,12 +140,12 @@ func (l *ledger) refused(k costSet, granted time.Duration, r refusal) {
 	for o := range l.budgets(b.counts) {
 		o.pause(opens)
 	}
-	known := l.neverSawStore || l.Now-l.Fresh >= b.Window
+	known := l.neverSawStore() || l.Now-l.Fresh >= b.Window
 	switch {
 	case !b.paced():
 		b.Slots, b.Held, b.Trials = nil, 0, 1
 	case known && granted >= l.Now-b.Window/2 && (b.counts == request || fullest >= 0.5):
-		b.refused(l.Now+r.wait, granted, l.neverSawStore)
+		b.refused(l.Now+r.wait, granted, l.neverSawStore())
 	}
 }
 
@@ -243,7 +255,7 @@ func (l *ledger) merge(other *ledger) {
 				}
 				b.spreadEvenly(calls)
 			}
-			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.neverSawStore {
+			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.neverSawStore() {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}

@@ -51,31 +51,30 @@ func (c *coordinator) startStep() {
 // step takes the collected reports and questions to the store's state, by a Load and a Swap.
 type step struct {
 	ledger       // a copy of this process's ledger; load replaces its state by the store's
-	changes      []func(*ledger)
-	answers      []func(now time.Duration)
+	reports      []func(*ledger)
+	questions    []*question
 	key, version string        // the key and the version of the store's value
 	now          time.Duration // when the step began, by the engine's clock
 	began        time.Time     // the same in real time: the way to the store takes real time, whatever clock the client has
-	down         bool          // coordinator.down when the step began
-	lastKey      string        // coordinator.lastKey when the step began
 	offset       time.Duration // how far the state's clock is ahead of the engine's time
 	lost         bool          // the store had a value, and now it has no state or a damaged one, or its time went back
 }
 
 // beginStep takes the collected reports and questions into a new step.
 func (c *coordinator) beginStep(now time.Duration) *step {
-	s := &step{
-		ledger: c.ledger, changes: append(c.reports, c.questions...), answers: c.answers,
-		key: c.key(), now: now, began: time.Now(), down: c.down, lastKey: c.lastKey,
-	}
-	c.reports, c.questions, c.answers, c.retryAt = nil, nil, nil, now+storeRetry
+	s := &step{ledger: c.ledger, reports: c.reports, questions: c.questions, key: c.key(), now: now, began: time.Now()}
+	c.reports, c.questions, c.retryAt = nil, nil, now+storeRetry
 	return s
 }
 
-// apply applies the reports and questions to a ledger.
+// apply applies the reports to a ledger, and then asks it the questions. In this order a refusal
+// holds back the calls that ask.
 func (s *step) apply(l *ledger) {
-	for _, change := range s.changes {
+	for _, change := range s.reports {
 		change(l)
+	}
+	for _, q := range s.questions {
+		q.answer = l.ask(q.class, q.waiting)
 	}
 }
 
@@ -127,17 +126,17 @@ func (c *coordinator) load(s *step) error {
 	took, now := time.Since(s.began)-before, time.Duration(at.UnixNano())
 	s.lost = false
 	if s.state == nil || now < s.Now-maxTimeLag {
-		s.state, s.lost = newState(s.bounds, now), len(value) > 0 || s.lastKey == s.key
+		s.state, s.lost = newState(s.bounds, now), len(value) > 0 || c.lastKey == s.key
 	}
 	s.advance(now)
 	s.offset = s.Now - s.now - before - took/2
-	s.stepDuration, s.callWeight, s.neverSawStore = max(claimAhead/6, 2*took), 1, false
+	s.stepDuration, s.alone = max(claimAhead/6, 2*took), false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_ int64, lastStep time.Duration) bool { return lastStep < s.Now-memberTTL })
-	if s.down && s.Gates[nothing].Opens <= s.Now { // hold all calls until the other processes have left their shares too
+	if c.ledger.alone && s.Gates[nothing].Opens <= s.Now { // hold all calls until the other processes have left their shares too
 		s.Gates[nothing] = gate{Opens: s.Now + returnHold}
 	}
-	if s.down || s.lost || s.lastKey != "" && s.lastKey != s.key {
+	if c.ledger.alone || s.lost || c.lastKey != "" && c.lastKey != s.key {
 		c.engine.Do(func(now time.Duration) { s.merge(c.ledgerAt(now)) })
 	}
 	return nil
@@ -147,26 +146,26 @@ func (c *coordinator) load(s *step) error {
 // applies the changes to the process's own state instead. Then it delivers the answers.
 func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 	if err != nil {
-		if !c.down {
+		if !c.ledger.alone {
 			c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
 				slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(err.Error(), 256)))
 			c.takeShare(now)
 		}
 		s.apply(c.ledgerAt(now))
 	} else {
-		if c.down {
+		if c.ledger.alone {
 			c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
 		}
 		if s.lost {
 			c.logLoss(now)
 		}
-		c.offset, c.down, c.downSince, c.lastKey = s.offset, false, time.Time{}, s.key
+		c.offset, c.ledger.alone, c.downSince, c.lastKey = s.offset, false, time.Time{}, s.key
 		if slices.Equal(s.bounds, c.ledger.bounds) { // not if SetLimits was called meanwhile
 			c.ledger.state = s.state
 		}
 	}
-	for _, deliver := range s.answers {
-		deliver(now)
+	for _, q := range s.questions {
+		c.engine.DeliverLocked(q.class, c.schedule(now, q.class, q.answer))
 	}
 }
 
@@ -191,12 +190,12 @@ func (c *coordinator) log(level slog.Level, message string, attrs ...slog.Attr) 
 func (c *coordinator) takeShare(now time.Duration) {
 	l := c.ledgerAt(now)
 	for b := range l.budgets(everything) {
-		if l.neverSawStore && b.paced() {
+		if l.neverSawStore() && b.paced() {
 			b.Level, b.Quiet = firstShare, l.Now
 		}
 	}
 	l.Tickets = nil
-	c.down, c.downSince = true, time.Now()
+	c.ledger.alone, c.downSince = true, time.Now()
 }
 
 const (
