@@ -47,7 +47,7 @@ func (b budget) next(before int64) time.Duration {
 type count struct {
 	Due       time.Duration // when the pace lets the next call go; a time in the past allows a burst
 	Slots     []slot        // the calls of the last window, oldest first
-	Held      int64         // how many calls the slots hold
+	Held      int64         // how many calls the slots hold: those of the last window, once forget has run
 	Level     float64       // how many calls a window allows, as a fraction of Max
 	Extra     float64       // by which part the pace is longer than window/level: with 0.25 a quarter longer
 	Corrected time.Duration // when a refusal last set Level or Extra; 0: never
@@ -96,13 +96,12 @@ func (b budget) level() float64 {
 // pause holds all calls back until a time. After it, calls go at the pace, without a burst.
 func (b budget) pause(until time.Duration) { b.Due = max(b.Due, until) }
 
-// sent counts the calls of the last window, and drops the slots of earlier calls.
-func (b budget) sent() int64 {
-	for len(b.Slots) > 0 && b.Slots[0].Leaves <= b.now {
-		b.Held -= b.Slots[0].Calls
-		b.Slots = b.Slots[1:]
+// forget drops the slots whose calls have left the window.
+func (c *count) forget(now time.Duration) {
+	for len(c.Slots) > 0 && c.Slots[0].Leaves <= now {
+		c.Held -= c.Slots[0].Calls
+		c.Slots = c.Slots[1:]
 	}
-	return b.Held
 }
 
 // sentAt counts the calls that will still be in the window at a later time.
@@ -141,7 +140,7 @@ func (b budget) spreadEvenly(calls int64) {
 
 // roomAt returns when the window has room for one more call, if it may hold limit calls.
 func (b budget) roomAt(limit float64) time.Duration {
-	room, at := limit-float64(b.sent()), b.now
+	room, at := limit-float64(b.Held), b.now
 	for _, s := range b.Slots {
 		if room >= 1 {
 			break
@@ -167,7 +166,7 @@ func (b budget) spend(at time.Duration) {
 // each refusal, the next call is a trial: the other calls wait trialWait, in which its refusal
 // would come. Then one call goes, then two, four and so on, each time followed by such a wait.
 func (b budget) spendCounted() {
-	if b.Trials == 0 && b.sent() >= int64(b.max) {
+	if b.Trials == 0 && b.Held >= int64(b.max) {
 		b.Trials = 1
 	}
 	b.add(b.now, b.callWeight)
@@ -237,7 +236,7 @@ func (b budget) early(granted time.Duration) bool { return granted < b.Early+b.e
 // refusal best. A limit that is only counted cannot explain a refusal before it is used up, so
 // until then its usedPart is negative, below all paced limits.
 func (b budget) usedPart() float64 {
-	full := float64(b.sent()) / b.allowed
+	full := float64(b.Held) / b.allowed
 	if !b.paced() && full < 1 {
 		return full - 2
 	}

@@ -34,11 +34,14 @@ func newState(bounds []bound, now time.Duration) *state {
 	return s
 }
 
-// advance moves the state's time on, and drops old gates and tickets.
+// advance moves the state's time on, and drops old gates, tickets and calls.
 func (s *state) advance(now time.Duration) {
 	s.Now = max(s.Now, now)
 	maps.DeleteFunc(s.Gates, func(_ costSet, g gate) bool { return g.Opens <= s.Now-quota.MaxBackoff })
 	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketTTL })
+	for i := range s.Limits {
+		s.Limits[i].forget(s.Now)
+	}
 }
 
 // ledger decides which calls may go, from the state and its time. It reads no clock.
@@ -249,7 +252,7 @@ func (l *ledger) merge(other *ledger) {
 			if o.Key != b.Key || o.Window != b.Window {
 				continue
 			}
-			if calls := o.sent(); calls > b.sent() {
+			if calls := o.Held; calls > b.Held {
 				if b.paced() { // leave room for a call: a full window would hold all calls back until it ends
 					calls = min(calls, int64(b.allowed)-1)
 				}

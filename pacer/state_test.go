@@ -64,7 +64,7 @@ func TestCountOfALyingStore(t *testing.T) {
 	for b := range newUsed(t).coordinator.ledger.budgets(everything) {
 		for _, calls := range []int64{0, 7, 1e12} {
 			b.spreadEvenly(calls)
-			assert.Equal(t, calls, b.sent())
+			assert.Equal(t, calls, b.Held)
 		}
 	}
 }

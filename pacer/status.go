@@ -44,22 +44,21 @@ func (p *Pacer) State() (s State) {
 		l := c.ledgerAt(now)
 		s.Processes, s.StoreDown = len(l.Members), c.downSince
 		for b := range l.budgets(everything) {
-			s.Limits = append(s.Limits, b.status(l.Gates))
+			s.Limits = append(s.Limits, l.status(b))
 		}
 	})
 	return s
 }
 
-func (b budget) status(gates map[costSet]gate) LimitState {
-	opens, s := max(b.now, b.next(0)), LimitState{Limit: b.Limit, Used: int(b.sent()), Level: b.allowed}
-	if opens > b.now {
-		s.ClosedBy = "used up"
+func (l *ledger) status(b budget) LimitState {
+	g := l.Gates[b.counts|request] // of a call that spends only this limit
+	opens, reason := b.next(0), "used up"
+	if g.Opens >= opens {
+		opens, reason = g.Opens, g.Key
 	}
-	for costs, g := range gates {
-		if costs&b.counts != 0 && costs&^(b.counts|request) == 0 && g.Opens >= opens && g.Opens > b.now {
-			opens, s.ClosedBy = g.Opens, g.Key
-		}
+	s := LimitState{Limit: b.Limit, Used: int(b.Held), Level: b.allowed, ClosedFor: opens - b.now}
+	if s.ClosedFor > 0 {
+		s.ClosedBy = reason
 	}
-	s.ClosedFor = max(0, opens-b.now)
 	return s
 }
