@@ -8,7 +8,7 @@ import (
 )
 
 // budget is a bound with its count, and the figures that ledger.budget derives from them for a
-// moment.
+// moment, the time now.
 type budget struct {
 	*bound
 	*count

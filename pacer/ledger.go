@@ -25,8 +25,10 @@ type state struct {
 const memberTTL = 2 * time.Minute // how long a process stays a member after its last step
 
 func newState(bounds []bound, now time.Duration) *state {
-	unused := count{Level: 1}
-	s := &state{Format: format, Now: now, Fresh: now, Gates: map[costSet]gate{}, Members: map[int64]time.Duration{}, Limits: slices.Repeat([]count{unused}, len(bounds))}
+	s := &state{
+		Format: format, Now: now, Fresh: now, Limits: slices.Repeat([]count{{Level: 1}}, len(bounds)),
+		Gates: map[costSet]gate{}, Members: map[int64]time.Duration{},
+	}
 	l := ledger{state: s, bounds: bounds}
 	for b := range l.budgets(everything) {
 		b.pause(now - (atOnceAtFirst-1)*b.pace)
@@ -168,16 +170,6 @@ func (l *ledger) accepted(k costSet, granted, answered time.Duration) {
 	}
 }
 
-// learnsFromSuccess reports whether accepted may change anything for a call with the costs k.
-func (l *ledger) learnsFromSuccess(k costSet) bool {
-	for b := range l.budgets(k) {
-		if b.spaced() {
-			return true
-		}
-	}
-	return l.Gates[k].Since > 0
-}
-
 // reopen removes all gates and ends all pauses.
 func (l *ledger) reopen() {
 	clear(l.Gates)
@@ -298,8 +290,7 @@ func (l *ledger) ask(class quota.Class, waits int64) (s quota.Schedule) {
 		if s = l.turnOf(t); s.Turn > l.Now+6*l.stepDuration { // a later step can still grant the call in time
 			break
 		}
-		grants = append(grants, quota.Grant{At: s.Turn, Mark: s.Turn, ReportSuccess: l.learnsFromSuccess(k)})
-		l.spend(t, s.Turn)
+		grants = append(grants, quota.Grant{At: s.Turn, Mark: s.Turn, ReportSuccess: l.spend(t, s.Turn)})
 	}
 	granted := int64(len(grants))
 	if granted > 0 { // the process goes to the end of the line
@@ -312,15 +303,20 @@ func (l *ledger) ask(class quota.Class, waits int64) (s quota.Schedule) {
 	return s
 }
 
-// spend counts a call of a ticket that goes at the given time.
-func (l *ledger) spend(t ticket, at time.Duration) {
-	for b := range l.budgets(costSet(t.ID)) {
+// spend counts a call of a ticket that goes at the given time. It reports whether accepted may
+// learn anything from the call.
+func (l *ledger) spend(t ticket, at time.Duration) (teaches bool) {
+	k := costSet(t.ID)
+	teaches = l.Gates[k].Since > 0
+	for b := range l.budgets(k) {
 		b.spend(at)
+		teaches = teaches || b.spaced()
 	}
 	first := slices.IndexFunc(l.Tickets, func(t ticket) bool { return t.Batch })
 	if first >= 0 && !t.Batch {
 		l.Tickets[first].Passed++
 	}
+	return teaches
 }
 
 func (t ticket) same(o ticket) bool {
