@@ -181,7 +181,10 @@ func (c *coordinator) logLoss(now time.Duration) {
 
 // log does not wait for the logger, because the logger may itself make a call that waits here.
 func (c *coordinator) log(level slog.Level, message string, attrs ...slog.Attr) {
-	go quota.Protect(func() error { c.logger.LogAttrs(context.Background(), level, message, attrs...); return nil })
+	quota.Go(func() error {
+		c.logger.LogAttrs(context.Background(), level, message, attrs...)
+		return nil
+	}, func(error) {})
 }
 
 // takeShare makes the process keep to its share of the limits, when the store stops answering.

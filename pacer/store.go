@@ -55,14 +55,10 @@ func (b *boundedStore) call(call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 	defer cancel()
 	first := make(chan error, 2)
-	go func() {
-		err := quota.ErrPanic // stays if the store ends the goroutine, by runtime.Goexit
-		defer func() {
-			b.busy.Store(false)
-			first <- err
-		}()
-		err = quota.Protect(func() error { return call(ctx) })
-	}()
+	quota.Go(func() error { return call(ctx) }, func(err error) {
+		b.busy.Store(false)
+		first <- err
+	})
 	context.AfterFunc(ctx, func() { first <- ctx.Err() })
 	return <-first
 }

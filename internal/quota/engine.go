@@ -549,20 +549,16 @@ func (w *Waiter) endWait(at time.Duration, err error) {
 }
 
 // Background runs work on a goroutine without the lock, and then finish with the lock. finish
-// gets the error of work, perhaps a panic. If finish returns an error or panics, all calls
-// that wait now fail. Without Background, a panic would end the program.
+// gets the error of work, as from Go. If finish returns an error or panics, all calls that wait
+// now fail.
 func (e *Engine) Background(work func() error, finish func(error) error) {
-	go func() {
-		failure := ErrPanic // stays if work ends its goroutine, by runtime.Goexit
-		defer func() {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			if err := Protect(func() error { return finish(failure) }); err != nil {
-				e.failAllLocked(err)
-			}
-		}()
-		failure = Protect(work)
-	}()
+	Go(work, func(failure error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if err := protect(func() error { return finish(failure) }); err != nil {
+			e.failAllLocked(err)
+		}
+	})
 }
 
 // failAllLocked ends all waiting calls with an error.
@@ -575,9 +571,18 @@ func (e *Engine) failAllLocked(err error) {
 	}
 }
 
-// Protect turns a panic of f into an error. Use it where a goroutine of this module calls the
-// user's code (a store, a logger): a panic there would end the program.
-func Protect(f func() error) (err error) {
+// Go runs work on a goroutine, and then done with the error of work. A panic of work is an
+// ErrPanic. Use Go for the user's code (a store, a logger), whose panic would end the program.
+func Go(work func() error, done func(error)) {
+	go func() {
+		err := ErrPanic // stays if work ends its goroutine, by runtime.Goexit
+		defer func() { done(err) }()
+		err = protect(work)
+	}()
+}
+
+// protect turns a panic of f into an error.
+func protect(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", ErrPanic, r)
