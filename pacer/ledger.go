@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"math"
@@ -218,10 +219,11 @@ func (s *state) closeGate(k costSet, r refusal) (news bool) {
 }
 
 // lastToOpen returns, of the gates that apply to a call with the costs k, the one that opens
-// last. It returns the zero gate if no gate applies.
+// last. It returns the zero gate if no gate applies. If two open at the same time, their Keys
+// decide, not the order of the map.
 func (s *state) lastToOpen(k costSet) (last gate) {
 	for costs, g := range s.Gates {
-		if costs&^k == 0 && g.Opens > last.Opens {
+		if costs&^k == 0 && cmp.Or(cmp.Compare(g.Opens, last.Opens), cmp.Compare(g.Key, last.Key)) > 0 {
 			last = g
 		}
 	}

@@ -30,10 +30,11 @@ type Limit struct {
 	Key string
 	// Max is at least 1.
 	Max int
-	// Window is at least a second. If Window is shorter than an hour, calls go at an even
-	// pace. Otherwise the calls are only counted: only the service knows when such a
-	// window begins anew, so its refusal closes the limit, for all processes that share
-	// a store.
+	// Window is at least a second, and at most 100 years. If Window is shorter than an
+	// hour, calls go at an even pace. Otherwise the calls are only counted: only the service
+	// knows when such a window begins anew, so its refusal closes the limit, for all
+	// processes that share a store. Once Max calls have gone, the client finds out by
+	// trials: one call, then two, four and so on, with a second after each group.
 	Window time.Duration
 	// Counts is the kind of operation that the limit counts; empty means CountsRequests.
 	Counts Counted
@@ -80,6 +81,9 @@ type bound struct {
 // counted.
 func (b *bound) paced() bool { return b.Window < time.Hour }
 
+// longestWindow keeps the sum of a time since 1970 and a few windows in a time.Duration.
+const longestWindow = 100 * 365 * spec.Day
+
 // maxLimits bounds the number of limits, and so the size of the value in the store.
 const maxLimits = 30
 
@@ -94,8 +98,8 @@ func boundsOf(limits []Limit) ([]bound, error) {
 		switch {
 		case l.Max < 1:
 			return nil, invalid(field+"Max", "must be at least 1")
-		case l.Window < time.Second:
-			return nil, invalid(field+"Window", "must be at least a second")
+		case l.Window < time.Second || l.Window > longestWindow:
+			return nil, invalid(field+"Window", "must be at least a second, and at most 100 years")
 		case kind < 0:
 			return nil, invalid(field+"Counts", "must be one of the Counts constants, or empty")
 		}

@@ -117,6 +117,7 @@ func TestNewRefuses(t *testing.T) {
 		"must be 1 to 30 limits":   refusal(make([]pacer.Limit, 31)),
 		"limits[0].Max":            refusal([]pacer.Limit{{Key: "k", Window: time.Minute}}),
 		"limits[1].Window":         refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Second - 1}}),
+		"limits[0].Window":         refusal([]pacer.Limit{{Key: "k", Max: 1, Window: math.MaxInt64}}),
 		"limits[1].Counts":         refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Minute, Counts: "tokens"}}),
 		"opts":                     refusal(perMinute(1), nil),
 		"WithLogger":               refusal(perMinute(1), pacer.WithLogger(nil)),

@@ -114,8 +114,8 @@ func (c *coordinator) load(s *step) error {
 	var value []byte
 	var at time.Time
 	err := c.store.call(func(ctx context.Context) (err error) {
-		if value, s.version, at, err = c.store.Load(ctx, s.key); err == nil && at.IsZero() {
-			err = errors.New("the store does not say what time it is")
+		if value, s.version, at, err = c.store.Load(ctx, s.key); err == nil && (at.Unix() < 0 || at.Year() > 2100) {
+			err = fmt.Errorf("the store says that the time is %s", at.Format(time.RFC3339))
 		}
 		s.state = decode(value, len(s.bounds))
 		return err

@@ -101,7 +101,8 @@ func TestBrokenStore(t *testing.T) {
 	}{
 		{func(*loaded) { panic("bug") }, "a part of the program panicked: bug"},
 		{func(*loaded) { runtime.Goexit() }, "a part of the program panicked"},
-		{func(l *loaded) { l.now = time.Time{} }, "does not say what time it is"},
+		{func(l *loaded) { l.now = time.Time{} }, "says that the time is 0001-01-01"},
+		{func(l *loaded) { l.now = time.Unix(1<<40, 0) }, "says that the time is 36812-"},
 		{slow(249 * time.Millisecond), ""},
 		{slow(251 * time.Millisecond), "does not answer; working on a share of the limits"},
 		{func(l *loaded) { l.version = "old" }, "the store refuses the version that Load returned"},
