@@ -13,11 +13,12 @@ import (
 type Agent struct {
 	// ID identifies the agent in other calls. They refuse an id that could lead to another
 	// path (a slash, a control character or a dot segment), and one that holds the API
-	// key.
+	// key, if that has six bytes or more.
 	ID string `json:"agent_id"`
 	// Status is active at creation; later values are not documented.
 	Status AgentStatus `json:"status"`
-	// CreatedAt and UpdatedAt are set when the agent is read, not at creation.
+	// CreatedAt and UpdatedAt are set when the agent is read. The interface does not show
+	// them at creation.
 	CreatedAt Timestamp `json:"created_at,omitempty"`
 	UpdatedAt Timestamp `json:"updated_at,omitempty"`
 	// SMS is the agent's SMS channel; nil if the service did not report one.
@@ -52,8 +53,8 @@ const (
 )
 
 // CreateAgentParams are the creation parameters of an agent (interface 2.3).
-// Every field is optional; an empty one is not sent. Lengths count Unicode
-// code points.
+// Every field is optional; an empty one is not sent, but an empty map of Metadata is sent
+// as {}. Lengths count Unicode code points.
 type CreateAgentParams struct {
 	// SystemPrompt applies to the whole conversation. At most 2000 characters.
 	SystemPrompt string

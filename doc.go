@@ -91,9 +91,10 @@
 // On the six endpoints that may answer 429, each attempt spends quota unless it is
 // refused (our reading of interface 4 and 8). So a client, and all clients that With
 // makes of it, share a budget for retries of failures that the service may have seen: a
-// fifth of the calls that succeed, and two a second, of which up to ten are saved. If
-// the budget is empty, the error says so. A retry of an attempt that was never sent, for
-// example because the connection was refused, draws nothing from the budget.
+// fifth of the calls that succeed, of which up to 100 are saved, and two a second, of
+// which up to ten are saved. If the budget is empty, the error says so. A retry of an
+// attempt that was never sent, for example because the connection was refused, draws
+// nothing from the budget.
 //
 // # Limits
 //
@@ -114,7 +115,8 @@
 //
 // A call fails with the 429
 //
-//   - at once, if the limit opens after its deadline or [RetryPolicy].MaxWait,
+//   - at once, if the limit opens after its deadline or [RetryPolicy].MaxWait, by
+//     Retry-After or because the client asks less and less often,
 //   - at its deadline, if the deadline passes while the call is in line,
 //   - when the service refuses it again after letting nobody through for the time of
 //     [WithTimeout],

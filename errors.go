@@ -28,8 +28,9 @@ type Error struct {
 	// its deadline passed in line for them (see Local).
 	StatusCode int
 	// Code is the body's error member, such as rate_limited (interface 2.1); empty if the
-	// body was not the documented one. If a limit refused the call in this process, it is
-	// rate_limited, or what the service answered to the attempt before. Code and Reason have
+	// body was not the documented one. If the cool-down or a Pacer refused the call, it is
+	// rate_limited, or what the service answered to the attempt before; a [Limiter] of yours
+	// says it in its own *Error. Code and Reason have
 	// no secrets, but are not shortened: each can be as long as the 64 KiB that the client
 	// reads of a body.
 	Code string
@@ -182,7 +183,7 @@ func RetryAfter(err error) (longest time.Duration, asked bool) {
 type OutcomeUnknownError struct {
 	// Method and Path name the endpoint; Path is the template.
 	Method, Path string
-	// TraceID is the answer's trace_id, if that much could be read.
+	// TraceID is the answer's trace_id; empty if the answer did not come whole.
 	TraceID string
 	// Missed says how the answer was missed.
 	Missed Missed
@@ -239,9 +240,10 @@ func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
 type ValidationError struct {
 	// Field names what was refused: a member of the request in wire names, such
 	// as llm.model; else a parameter of the function, such as apiKey, the
-	// environment variable, or the option, such as WithTimeout.
+	// environment variable, the option, such as WithTimeout, or a field of its struct, such
+	// as RetryPolicy.MinWait.
 	Field string
-	// Reason says what was wrong and what is allowed. It never quotes the value.
+	// Reason says what was wrong and what is allowed. It quotes no text that was given.
 	Reason string
 }
 

@@ -10,7 +10,9 @@ import (
 )
 
 // An Observer gets the events of calls, in order and on the goroutine that calls the
-// method. It must not block. No event holds a key, a text or a body.
+// method. It must not block. No event holds a key, a message, a prompt or a body. If the
+// service repeats another member of the request in an error, such as customer_ref, so does
+// Err.
 type Observer interface {
 	// Observe takes one event. ctx is the caller's context, with its values, or the one that
 	// an Observer returned. The context that Observe returns is then used for the rest of
@@ -36,7 +38,7 @@ type Event interface{ subject() Subject }
 // Subject is the call that an [Event] is about.
 type Subject struct {
 	// Call is the number of the call, from 1. A client and the clients that With makes of it
-	// count together.
+	// count together; calls that nothing observes and logs do not count.
 	Call uint64
 	// Endpoint is the endpoint that the method calls.
 	Endpoint Endpoint
@@ -61,7 +63,7 @@ type CallEnd struct {
 	StatusCode int           // of the answer to the last attempt; 0: it got none, or was not sent
 	TraceID    string        // of that answer; one line of at most 128 bytes
 	LimitKey   string        // of the limit that refused the call, here or at the service; one line of at most 64 bytes
-	Attempts   int           // including those that did not reach the service
+	Attempts   int           // requests that were sent or tried, without those that a limit or a function refused first
 	Refusals   int           // attempts that the service refused with 429
 	Waited     time.Duration // between attempts and for the limiter
 	Elapsed    time.Duration // by the client's clock, waits included
@@ -156,7 +158,7 @@ type LimiterWait struct {
 type CoolDown struct {
 	Subject
 	LimitKey string        // one line of at most 64 bytes; empty if the answer named none
-	Wait     time.Duration // until the limit opens, by Retry-After
+	Wait     time.Duration // until the limit opens, by Retry-After; 0 if the answer had none, and calls wait at least a second
 }
 
 // Endpoint names the operation that a call uses.
@@ -169,7 +171,8 @@ type Endpoint struct {
 // when the call returns, on errors too.
 type CallInfo struct {
 	// Attempts is how many attempts were made, including those that did not reach the
-	// service; 0 if the arguments were refused.
+	// service, but not one that a limit or the function of [WithBeforeSend] refused before
+	// it was sent; 0 if the arguments were refused.
 	Attempts int
 	// Renewals is how many of the attempts were made at once on a new HTTP/2
 	// connection, because the old one was closing and did not take the request.

@@ -20,22 +20,25 @@ type RetryPolicy struct {
 	// MaxAttempts is how many attempts of a call may fail before it gives up. 0 means 3, 1
 	// means no retries.
 	//
-	// A 429 does not count: the call is sent again however often the service refuses it. If
-	// MaxAttempts is 1, a 429 is not retried either, so a batch at a limit loses calls. Over
-	// HTTP/2 a call may make two more requests that do not count: when an old connection is
-	// closing and does not take the request, the client sends it at once on a new one
-	// ([CallInfo].Renewals). Limiters and observers see every attempt.
+	// A 429 does not count: the call waits in line and is sent again, until it fails for one
+	// of the reasons that the package documentation lists under Limits. If MaxAttempts is 1,
+	// a 429 is not retried either, so a batch at a limit loses calls.
+	//
+	// Over HTTP/2 a call may make two more requests that do not count: when an old
+	// connection is closing and does not take the request, the client sends it at once on a
+	// new one ([CallInfo].Renewals). Limiters and observers see every attempt.
 	MaxAttempts int
 	// MinWait is the wait before the second attempt, unless the service asks for a longer
 	// one. It doubles with each attempt, up to 8 s or MaxWait, whichever is shorter; a
-	// MinWait above 8 s stays as it is. Jitter adds up to half of it. 0 means 500 ms, or
-	// MaxWait if that is shorter. NewClient refuses a MinWait longer than MaxWait, unless
-	// MaxAttempts is 1.
+	// MinWait above 8 s stays as it is. Jitter adds up to half of it, and a tenth of the
+	// Retry-After. 0 means 500 ms, or MaxWait if that is shorter. NewClient refuses a
+	// MinWait longer than MaxWait, unless MaxAttempts is 1.
 	MinWait time.Duration
 	// MaxWait is the longest single wait, for a limit or between attempts. If the service
 	// asks for more, as for a daily limit, the error is returned at once with RetryAfter
-	// set. 0 means 90 s, enough for a minute limit. A wait after a 429 is bounded by
-	// MaxWait and the context's deadline, not by [WithTimeout]. The time in line after
+	// set. The same goes for the client's own longer and longer waits while a limit lets
+	// nobody through. 0 means 90 s, enough for a minute limit. A wait after a 429 is bounded
+	// by MaxWait and the context's deadline, not by [WithTimeout]. The time in line after
 	// other calls is bounded by the deadline only.
 	MaxWait time.Duration
 }

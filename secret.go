@@ -8,7 +8,8 @@ import (
 
 // Secret is a string that does not show when it is printed: fmt, slog and
 // encoders write "[redacted]" instead. Convert it with string(s) to read it. A Secret that
-// was encoded and decoded is "[redacted]", which the client refuses as a key.
+// was encoded as text or JSON and decoded is "[redacted]", which the client refuses as a
+// key; gob does not decode it.
 //
 // A Secret is readable where its methods are not called: under the verb %p, under %w of
 // fmt.Errorf (go vet complains), as a key of a map that is encoded as JSON, in printers

@@ -10,7 +10,7 @@ import (
 type SMS struct {
 	// Status is one of the SMSStatus constants; expect others.
 	Status SMSStatus `json:"status"`
-	// PhoneNumber may be set by [Client.GetAgent], and never by
+	// PhoneNumber may be set by [Client.GetAgent]. The interface does not show it for
 	// [Client.CreateAgent] (interface 4.6 and 4.7).
 	PhoneNumber string `json:"phone_number,omitempty"`
 	// TraceID is always empty, because the interface has none inside sms: use

@@ -108,8 +108,8 @@ func (s *Server) HTTPClient(tb TB, from ...FromIP) *http.Client {
 	return s.host.Client(tb, address("HTTPClient", from))
 }
 
-// Direct returns a RoundTripper that calls the fake on the caller's goroutine, without
-// connection or goroutine. It is about twice as fast as HTTPClient, and nothing needs
+// Direct returns a RoundTripper that calls the fake on the caller's goroutine, without a
+// connection. It is about twice as fast as HTTPClient, and nothing needs
 // closing. Requests reach the fake and answers reach the caller in the shape that
 // net/http gives them. A request that net/http's server could not read is answered with
 // the server's 400. A header may have any size here; net/http's server answers 431 to one

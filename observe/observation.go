@@ -18,7 +18,7 @@ import (
 )
 
 // Observation says how a target answered the open questions. WriteFile writes its JSON,
-// which fakeserver.Like reads. It holds no key, no agent id and no message. From the
+// which fakeserver.Like reads. It holds no key, no agent id and no message of yours. From the
 // service's answers it keeps identifiers, which are single words of at most 64
 // characters, and the names of the service and of limits, which may be longer than a
 // word.
@@ -65,7 +65,7 @@ type Finding struct {
 	NotAsked string `json:"not_asked,omitempty"`
 }
 
-// Evidence is a short form of an exchange, without keys and texts.
+// Evidence is a short form of an exchange, without keys and without texts of yours.
 type Evidence struct {
 	Request string `json:"request"` // method, path, and at most 80 characters of the body
 	Answer  string `json:"answer"`  // status, Retry-After and a few members

@@ -27,7 +27,8 @@
 // "Interface 8.1" in these pages names a section of the service's interface
 // document.
 //
-// An observation holds no key, no agent id and no message. From a service's answers it
+// An observation holds no key, no agent id and no message of yours; it quotes the short test
+// messages that Run sends. From a service's answers it
 // keeps identifiers (single words of at most 64 characters), the names of members and
 // headers, and the names of the service and of its limits. Only answers with a documented
 // body count: a proxy's HTML page, an empty body and an error that the interface does not

@@ -112,7 +112,8 @@ func WithLogger(logger *slog.Logger) Option {
 
 // SetLimits replaces the limits, for example after a change of plan. Limits with the
 // same Key, Window and Counts as before keep the count of calls that were sent.
-// Earlier refusals no longer hold calls back. While the processes that share a store
+// Earlier refusals no longer hold calls back; but if no limit differs from before,
+// SetLimits does nothing. While the processes that share a store
 // have different values of Max, each keeps to its own. For a wrong limit, SetLimits
 // returns the same *agentmessaging.ValidationError as New, and changes nothing.
 func (p *Pacer) SetLimits(limits []Limit) error {
