@@ -126,7 +126,7 @@ func (o *observer) startCall(ctx context.Context, e agentmessaging.CallStart) co
 	c.Context, c.span = o.tracer.Start(ctx, c.callSpan, c.startOptions...)
 	if !c.span.IsRecording() && !o.instruments.enabled(c.Context) {
 		c.span.End()
-		return c.Context // without the call, because its other events need no telemetry
+		return context.WithValue(c.Context, callKey{o}, nil) // the other events find no call, nor one around this call
 	}
 	kept := c
 	return &kept

@@ -151,6 +151,30 @@ func TestTheTransportSeesTheSpanOfItsCall(t *testing.T) {
 	assert.Empty(t, fake.Calls()[0].Header.Get("traceparent"))
 }
 
+// onlyMessages drops the spans of all other calls.
+type onlyMessages struct{ sdktrace.Sampler }
+
+func (s onlyMessages) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+	if p.Name == "invoke_agent" {
+		return s.Sampler.ShouldSample(p)
+	}
+	return sdktrace.NeverSample().ShouldSample(p)
+}
+
+// TestADroppedCallInsideAnother checks that its events say nothing about the call around it.
+func TestADroppedCallInsideAnother(t *testing.T) {
+	r, fake := newTelemetry(sdktrace.WithSampler(onlyMessages{sdktrace.AlwaysSample()})), fakeserver.New(t)
+	client := newClient(t, fake, r.observer(t, otelagentmessaging.WithMeterProvider(noop.NewMeterProvider())))
+	ctx := agentmessaging.WithBeforeSend(t.Context(), func(ctx context.Context, _ int) error {
+		return status(agentmessaging.WithBeforeSend(ctx, nil), fake, client)
+	})
+	fake.Inject(fakeserver.Answer(404, ""), fakeserver.ByEndpoint(fakeserver.EndpointSendMessage))
+	require.ErrorIs(t, send(ctx, fake, client), agentmessaging.ErrNotFound)
+	spans := r.spans.GetSpans()
+	require.Len(t, spans, 1)
+	assert.Equal(t, codes.Error, spans[0].Status.Code)
+}
+
 const canaryKey = "key-canary-4711"
 
 // TestTelemetryHoldsNoSecret checks the telemetry of every method on a service that repeats
