@@ -14,14 +14,13 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/atomicfile"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
 // Observation says how a target answered the open questions. WriteFile writes its JSON,
-// which fakeserver.Like reads. It holds no key, no agent id and no message of yours. From the
-// service's answers it keeps identifiers, which are single words of at most 64
-// characters, and the names of the service and of limits, which may be longer than a
-// word.
+// which fakeserver.Like reads. The package documentation says what it keeps of a service's
+// answers.
 type Observation struct {
 	// Format is 1. Any other value in a file is an error of json.Unmarshal.
 	Format int `json:"format"`
@@ -75,6 +74,24 @@ type Evidence struct {
 type Sight struct {
 	Count int    `json:"count"` // answers that showed it
 	Seen  string `json:"seen"`  // day of the last one, in UTC, such as "2026-01-31"
+}
+
+// reported are the questions that an observation may answer: the open questions of the interface, and the
+// one limit that Run measures.
+var reported = slices.Concat(decisions.Asked, []decisions.Question{
+	{ID: names.KeyMinute, Words: "How many requests may a key make in a minute?", Default: 60},
+})
+
+// finding returns the answer to one of the reported questions.
+func (o *Observation) finding(id string) Finding {
+	n, measured := o.Limits[id]
+	switch {
+	case measured:
+		return Finding{Answer: jsonOf(n)}
+	case id == names.KeyMinute:
+		return Finding{NotAsked: notReached}
+	}
+	return o.Decisions[id]
 }
 
 // Known reports whether the finding has an answer or a bound.
@@ -170,12 +187,12 @@ func (f Finding) mergedWith(then Finding) (all Finding, unseen []string) {
 }
 
 // Missing returns a line for each question that an earlier observation of the same
-// target answers and o does not, with the day on which the answer was last seen and
+// target answers and o does not, or for a limit that it measured, with the day on which the answer was last seen and
 // the reason why o has none.
 func (o *Observation) Missing(earlier *Observation) (lines []string) {
 	earlier = cmp.Or(earlier, new(Observation))
-	for _, q := range decisions.Asked {
-		then, now := earlier.Decisions[q.ID], o.Decisions[q.ID]
+	for _, q := range reported {
+		then, now := earlier.finding(q.ID), o.finding(q.ID)
 		_, unseen := now.mergedWith(then)
 		for _, member := range unseen {
 			lines = append(lines, fmt.Sprintf("%s (last seen %s): %s", strings.TrimSuffix(q.ID+"."+member, "."),
@@ -186,15 +203,15 @@ func (o *Observation) Missing(earlier *Observation) (lines []string) {
 }
 
 // Drift returns a line in words for each question whose answer in o differs from an
-// earlier observation of the same target. It leaves out questions that only one of the
+// earlier observation of the same target, and for each limit with another number. It leaves out questions that only one of the
 // two answers; see Missing.
 func (o *Observation) Drift(earlier *Observation) (changes []string) {
 	changes, _ = o.compare(earlier)
 	return changes
 }
 
-// Unchanged returns the number of questions to which o and earlier have the same
-// answer.
+// Unchanged returns the number of questions and limits to which o and earlier have the
+// same answer.
 func (o *Observation) Unchanged(earlier *Observation) int {
 	_, unchanged := o.compare(earlier)
 	return unchanged
@@ -203,8 +220,8 @@ func (o *Observation) Unchanged(earlier *Observation) int {
 // compare returns the results of Drift and Unchanged.
 func (o *Observation) compare(earlier *Observation) (changes []string, unchanged int) {
 	earlier = cmp.Or(earlier, new(Observation))
-	for _, q := range decisions.Asked {
-		switch then, now := earlier.Decisions[q.ID], o.Decisions[q.ID]; {
+	for _, q := range reported {
+		switch then, now := earlier.finding(q.ID), o.finding(q.ID); {
 		case !then.Known() || !now.Known():
 		case sameFinding(then, now):
 			unchanged++
@@ -221,8 +238,8 @@ func (o *Observation) compare(earlier *Observation) (changes []string, unchanged
 func (o *Observation) Markdown() string {
 	var rows, open strings.Builder
 	known, different := 0, 0
-	for _, q := range decisions.Asked {
-		found := o.Decisions[q.ID]
+	for _, q := range reported {
+		found := o.finding(q.ID)
 		if !found.Known() {
 			if found.NotAsked != notReached {
 				fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.Words, q.ID, cmp.Or(found.NotAsked, "not asked yet"))
@@ -237,7 +254,7 @@ func (o *Observation) Markdown() string {
 		fmt.Fprintf(&rows, "| %s | `%s` | `%s`%s | %s | %s |\n", q.Words, compact(q.Default), found, mark, found.Seen, cell(found.Evidence))
 	}
 	page := fmt.Sprintf("# How the service answers what the interface leaves open\n\n%d of %d questions answered, %d otherwise than the fake does by default. Spent: %s.\n",
-		known, len(decisions.Asked), different, o.Spent)
+		known, len(reported), different, o.Spent)
 	page += "\n| Question | The fake | The service | Last seen | Seen in |\n|---|---|---|---|---|\n" + rows.String()
 	if open.Len() > 0 {
 		page += "\nNot answered:\n\n" + open.String()

@@ -27,12 +27,12 @@
 // "Interface 8.1" in these pages names a section of the service's interface
 // document.
 //
-// An observation holds no key, no agent id and no message of yours; it quotes the short test
-// messages that Run sends. From a service's answers it
-// keeps identifiers (single words of at most 64 characters), the names of members and
-// headers, and the names of the service and of its limits. Only answers with a documented
-// body count: a proxy's HTML page, an empty body and an error that the interface does not
-// list answer no question.
+// An observation holds no key and no message of yours; it quotes the short test messages
+// that Run sends. It holds no agent id, unless the service puts one into the name of a
+// limit or of an error. From a service's answers it keeps identifiers (single words of at
+// most 64 characters), the names of members and headers, and the names of the service and
+// of its limits. Only answers with a documented body count: a proxy's HTML page, an empty
+// body and an error that the interface does not list answer no question.
 package observe
 
 import (

@@ -95,7 +95,7 @@ func TestGoesOn(t *testing.T) {
 	want := asTheFake(t)
 	want.Decisions["windows"] = observe.Finding{Answer: json.RawMessage(`"kept"`)}
 	assert.Equal(t, len(want.Decisions), o.Unchanged(want), o.Drift(want))
-	assert.Contains(t, o.Markdown(), "\n29 of 29 questions answered, 1 otherwise ")
+	assert.Contains(t, o.Markdown(), "\n30 of 30 questions answered, 1 otherwise ")
 	assert.Contains(t, o.Markdown(), "\n| How does a limit count calls? | `\"fixed\"` | `\"kept\"` **differs** |")
 }
 
@@ -156,6 +156,8 @@ func TestFile(t *testing.T) {
 	o.Keep(again)
 	assert.Equal(t, []any{60, observe.Sight{Count: 18, Seen: "2026-01-31"}}, []any{o.Limits["key_minute"], o.Traffic["GET /v1/status 200"]}, "counts add up")
 	assert.Error(t, o.WriteFile(filepath.Join(file, "no folder")))
+	fewer := &observe.Observation{Limits: map[string]int{"key_minute": 50}}
+	assert.Equal(t, []string{"key_minute: How many requests may a key make in a minute? It was 60, it is 50."}, fewer.Drift(again))
 }
 
 // TestKeep: an answer stays until another is seen. A bound that agrees with it does not

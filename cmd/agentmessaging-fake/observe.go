@@ -170,13 +170,15 @@ func printLines(stdout io.Writer, label string, lines []string) int {
 // write writes the findings to --out. Without a baseline it also prints all findings;
 // with one, run has printed the changes.
 func (o *observation) write(found *observe.Observation, stdout io.Writer) error {
+	var err error
+	if o.out != "" {
+		err = found.WriteFile(o.out)
+	}
 	if o.baseline == "" {
-		_, _ = io.WriteString(stdout, found.Markdown())
+		_, printing := io.WriteString(stdout, found.Markdown())
+		err = errors.Join(err, printing)
 	}
-	if o.out == "" {
-		return nil
-	}
-	return found.WriteFile(o.out)
+	return err
 }
 
 // lookUp finds a variable in environ as os.Getenv does; "" if it is not set.

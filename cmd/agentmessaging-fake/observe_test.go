@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -98,4 +99,7 @@ func TestObserveRefuses(t *testing.T) {
 		assert.Equal(t, tt.status, status, tt.args)
 		assert.Contains(t, stderr, tt.want, tt.args)
 	}
+	reader, full := io.Pipe()
+	_ = reader.Close()
+	assert.ErrorIs(t, new(observation).write(new(observe.Observation), full), io.ErrClosedPipe)
 }
