@@ -8,7 +8,8 @@ import (
 )
 
 // budget is a bound with its count, and the figures that ledger.budget derives from them for a
-// moment, the time now.
+// moment, the time now. The methods with a pointer receiver change the count, which is the
+// ledger's.
 type budget struct {
 	*bound
 	*count
@@ -94,7 +95,7 @@ func (b budget) level() float64 {
 }
 
 // pause holds all calls back until a time. After it, calls go at the pace, without a burst.
-func (b budget) pause(until time.Duration) { b.Due = max(b.Due, until) }
+func (b *budget) pause(until time.Duration) { b.Due = max(b.Due, until) }
 
 // forget drops the slots whose calls have left the window.
 func (c *count) forget(now time.Duration) {
@@ -115,7 +116,7 @@ func (b budget) sentAt(later time.Duration) (calls int64) {
 }
 
 // add counts calls in their slot, or takes some back.
-func (b budget) add(at time.Duration, calls int64) {
+func (b *budget) add(at time.Duration, calls int64) {
 	leaves := (at/b.slotLength+1)*b.slotLength + b.Window + max(0, b.arrivalMargin-b.slotLength)
 	i, has := slices.BinarySearchFunc(b.Slots, leaves, func(s slot, leaves time.Duration) int { return cmp.Compare(s.Leaves, leaves) })
 	if !has {
@@ -129,7 +130,7 @@ func (b budget) add(at time.Duration, calls int64) {
 // spreadEvenly replaces the slots by the given number of calls, at even distances in the last
 // window. It serves calls that went without the store: a process on its share counted each of
 // them as several calls of one moment, which would all leave the window together.
-func (b budget) spreadEvenly(calls int64) {
+func (b *budget) spreadEvenly(calls int64) {
 	b.Slots, b.Held = nil, 0
 	span := b.Window + b.arrivalMargin
 	places := min(calls, int64(span/b.slotLength)) // bounded, because a faulty store may hold any number of calls
@@ -152,7 +153,7 @@ func (b budget) roomAt(limit float64) time.Duration {
 }
 
 // spend counts a call that goes at the given time, now or soon.
-func (b budget) spend(at time.Duration) {
+func (b *budget) spend(at time.Duration) {
 	if b.now = at; !b.paced() {
 		b.spendCounted()
 		return
@@ -165,7 +166,7 @@ func (b budget) spend(at time.Duration) {
 // spendCounted counts a call of a limit without a pace. Once Max calls have gone, and after
 // each refusal, the next call is a trial: the other calls wait trialWait, in which its refusal
 // would come. Then one call goes, then two, four and so on, each time followed by such a wait.
-func (b budget) spendCounted() {
+func (b *budget) spendCounted() {
 	if b.Trials == 0 && b.Held >= int64(b.max) {
 		b.Trials = 1
 	}
@@ -202,7 +203,7 @@ func (b budget) safeDistance() time.Duration {
 // spaces calls or refuses a full window. Then Extra grows. A call that goes early, after an
 // answer, cannot come too close to the call before, so its refusal cuts the level too. A
 // process that never saw the store looks for its share, and cuts the level further.
-func (b budget) refused(opens, granted time.Duration, neverSawStore bool) {
+func (b *budget) refused(opens, granted time.Duration, neverSawStore bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // granted before the last correction, or too soon after it to show its effect
 	}
