@@ -264,7 +264,7 @@ func (a *attempt) release(ctx context.Context) {
 		defer a.permit.Done(AttemptOutcome{StatusCode: a.Status, Sent: a.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})
 	}
 	if c.engine.Done(&c.waiter, o) && c.client.engine != nil {
-		c.client.handlers.emit(ctx, slog.LevelInfo, func() Event { return CoolDown{c.subject, o.LimitKey, o.RetryAfter} })
+		c.client.handlers.emit(ctx, slog.LevelInfo, func() Event { return CoolDown{c.subject, o.LimitKey, cmp.Or(o.RetryAfter, quota.MinClosed)} })
 	}
 }
 

@@ -508,6 +508,8 @@ var reported = []callCase{
 		do: post, opts: limiterRefuses((*agentmessaging.Error)(nil)), given: each(okAnswer), want: "not done, requests: 0"},
 	{rule: "A wait for a limiter of the user's names no limit.",
 		do: post, opts: limiterWaits(time.Second), given: inOrder(refused, okAnswer), want: "not done, done, 22s"},
+	{rule: "A cool-down without Retry-After lasts a second.",
+		do: get, given: inOrder(bare(429), okAnswer), want: "not done, done, 1s"},
 	{rule: "A limiter of the user's that decides at once does not hide the limit that the call waited for.",
 		do: post, opts: limiterWaits(0), given: inOrder(refused, okAnswer), want: "not done, done, 20s"},
 	{rule: "A refused argument causes no event.", do: sending(message{}), given: each(okAnswer), want: "no attempt: ErrInvalid"},

@@ -158,7 +158,7 @@ type LimiterWait struct {
 type CoolDown struct {
 	Subject
 	LimitKey string        // one line of at most 64 bytes; empty if the answer named none
-	Wait     time.Duration // until the limit opens, by Retry-After; 0 if the answer had none, and calls wait at least a second
+	Wait     time.Duration // until the limit opens, by Retry-After; a second if the answer had none
 }
 
 // Endpoint names the operation that a call uses.
