@@ -528,6 +528,7 @@ var tamperings = []tampering{
 	{"400 that stores the key", "7/400-changes-no-byok", on(400, calls(setBYOK, store))},
 	{"429 creation that stores the key", "7/429-creation-stores-no-byok", on(429, calls(createAgent, store))},
 	{"400 that enables SMS", "7/400-changes-no-sms", on(400, calls(enableSMS, func(r *reply) { r.also("POST", r.req.URL.Path, `{"mode":"sandbox"}`) }))},
+	{"a bound in UTF-16 units", "8.4/text/outside-bmp/max", refuses(sendMessage, strings.Repeat("😀", 2001))},
 	{"created_at moves", "4.7/created-at-stays", change("created_at", func(in map[string]any, name string) { in[name] = in["updated_at"] })},
 	{"400 creation that stores the key", "7/400-creation-stores-no-byok", on(400, calls(createAgent, store))},
 	{"SMS enabling does not count", "8.1/key_minute-counts/enable-sms", on(429, func(r *reply) {
@@ -616,6 +617,15 @@ func on(status int, tamper func(*reply)) func(*reply) {
 			tamper(r)
 		}
 	}
+}
+
+// refuses tampers with the calls to one endpoint whose body has the text: they get a 400.
+func refuses(e step, text string) func(*reply) {
+	return calls(e, func(r *reply) {
+		if strings.Contains(r.sent, text) {
+			r.refuse(400, "bad_request")
+		}
+	})
 }
 
 // retryAfter changes the Retry-After of an answer that has one.
