@@ -529,6 +529,9 @@ var tamperings = []tampering{
 	{"429 creation that stores the key", "7/429-creation-stores-no-byok", on(429, calls(createAgent, store))},
 	{"400 that enables SMS", "7/400-changes-no-sms", on(400, calls(enableSMS, func(r *reply) { r.also("POST", r.req.URL.Path, `{"mode":"sandbox"}`) }))},
 	{"a bound in UTF-16 units", "8.4/text/outside-bmp/max", refuses(sendMessage, strings.Repeat("😀", 2001))},
+	{"a bound on the label of PUT", "4.4/accepted/longer-than-in-llm", refuses(setBYOK, `"label":"`+strings.Repeat("x", 61))},
+	{"a bound on user_ref", "2.5/accepted/user_ref", refuses(sendMessage, strings.Repeat("x", 201))},
+	{"a user_ref without spaces", "2.5/accepted/user_ref", refuses(sendMessage, `"user_ref":"user 1`)},
 	{"created_at moves", "4.7/created-at-stays", change("created_at", func(in map[string]any, name string) { in[name] = in["updated_at"] })},
 	{"400 creation that stores the key", "7/400-creation-stores-no-byok", on(400, calls(createAgent, store))},
 	{"SMS enabling does not count", "8.1/key_minute-counts/enable-sms", on(429, func(r *reply) {

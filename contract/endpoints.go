@@ -16,7 +16,7 @@ func (s *suite) agents() {
 		createAgent.with(`{}`).is(200).holds("status", "active"))
 	s.add("2.3/every-member", "Every top-level field is optional.",
 		createAgent.with(`{
-			"system_prompt": "Be brief.", "customer_ref": "customer-1", "metadata": {"team": "a", "n": [1, null]},
+			"system_prompt": "Be brief.", "customer_ref": "crm: 42/anna@host.example", "metadata": {"team": "a", "n": [1, null]},
 			"sms": {"mode": "none"}, "llm": {"mode": "hosted", "tier": "smart", "model": "m-1", "label": "work"}
 		}`).is(200))
 	s.addRows("2.3/llm-optional", "llm members (all optional, no additional properties)", createAgent, 200, row{"empty", rawcall.LLM("")})
@@ -99,7 +99,7 @@ func (s *suite) messages() {
 	one, two := sendMessage.with(`{"text":"one"}`), sendMessage.with(`{"text":"two"}`)
 	s.add("4.8/reply", sendMessage.Rule.Sentence, sendMessage.is(200))
 	s.addRows("2.5/accepted", "user_ref (string, optional, reserved for future multi-user routing)", sendMessage, 200,
-		row{"user_ref", `{"text":"Hello","user_ref":"user-1"}`},
+		row{"user_ref", `{"text":"Hello","user_ref":"user 1` + strings.Repeat("x", 201) + `"}`},
 		row{"any-script", `{"text":"Grüße 你好 😀 \u00e9 \ud83d\ude00 \n\t\""}`})
 	s.add("fake/reply-fixed", "default reply: a fixed function of the text",
 		one.is(200), one.is(200).holds("reply_text", same), two.is(200).holds("reply_text", differs))
@@ -113,6 +113,9 @@ func (s *suite) byok() {
 		full.is(200).holdsBYOK("anthropic", "https://gateway.example/v1", "m-1"),
 		getBYOK.is(200).holdsBYOK("anthropic", "https://gateway.example/v1", "m-1").holds("byok.fingerprint", same), clearBYOK.given(200), byokIsNull)
 	s.add("4.4/set-again", sets, setBYOK.given(200), full.is(200), getBYOK.is(200).holds("byok.provider", "anthropic"))
+	// The bounds of llm.model and llm.label (interface 8.4) do not hold here.
+	s.addRows("4.4/accepted", "model (string, optional), label (string, optional)", setBYOK, 200,
+		row{"longer-than-in-llm", byokBody(`"model":"` + strings.Repeat("x", 201) + `","label":"` + strings.Repeat("x", 61) + `"`)})
 	s.add("4.3/null", "byok (a BYOK configuration per 2.4, or null when none is set)", clearStored, byokIsNull)
 	s.add("fake/clear-with-none-set", "DELETE with none set: 200", clearBYOK.is(200), clearBYOK.is(200), byokIsNull)
 	s.add("fake/set-replaces-all", "PUT /v1/byok replaces the configuration: what the new body leaves out is gone",
