@@ -528,18 +528,16 @@ var tamperings = []tampering{
 	{"400 that stores the key", "7/400-changes-no-byok", on(400, calls(setBYOK, store))},
 	{"429 creation that stores the key", "7/429-creation-stores-no-byok", on(429, calls(createAgent, store))},
 	{"400 that enables SMS", "7/400-changes-no-sms", on(400, calls(enableSMS, func(r *reply) { r.also("POST", r.req.URL.Path, `{"mode":"sandbox"}`) }))},
-	{"a bound in UTF-16 units", "8.4/text/outside-bmp/max", refuses(sendMessage, strings.Repeat("😀", 2001))},
-	{"a bound on the label of PUT", "4.4/accepted/longer-than-in-llm", refuses(setBYOK, `"label":"`+strings.Repeat("x", 61))},
-	{"a bound on user_ref", "2.5/accepted/user_ref", refuses(sendMessage, strings.Repeat("x", 201))},
-	{"a user_ref without spaces", "2.5/accepted/user_ref", refuses(sendMessage, `"user_ref":"user 1`)},
+	{"a bound in UTF-16 units", "8.4/text/outside-bmp/max", having(strings.Repeat("😀", 2001), badRequest)},
+	{"a bound on the label of PUT", "4.4/accepted/longer-than-in-llm", calls(setBYOK, having(`"label":"`+strings.Repeat("x", 61), badRequest))},
+	{"a bound on user_ref", "2.5/accepted/user_ref", having(strings.Repeat("x", 201), badRequest)},
 	{"created_at moves", "4.7/created-at-stays", change("created_at", func(in map[string]any, name string) { in[name] = in["updated_at"] })},
 	{"400 creation that stores the key", "7/400-creation-stores-no-byok", on(400, calls(createAgent, store))},
-	{"SMS enabling does not count", "8.1/key_minute-counts/enable-sms", on(429, func(r *reply) {
-		if r.fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointEnableSMS)) >= 59 {
-			r.fake.Advance(time.Minute)
-			r.send(r.req.Method, r.req.URL.RequestURI(), r.sent)
-		}
-	})},
+	{"SMS enabling does not count", "8.1/key_minute-counts/enable-sms", on(429, after(58, fakeserver.EndpointEnableSMS, passes))},
+	{"a minute that PUT escapes", "8.1/key_minute-counts/enable-sms", on(429, calls(setBYOK, passes))},
+	{"a day that messages escape", "8.1/key_day", on(429, calls(sendMessage, passes))},
+	{"a limit that creations with SMS escape", "8.1/agent_create_ip_minute", on(429, having(`"sms"`, passes))},
+	{"a sixth DELETE refused", "7/429-changes-no-byok", calls(clearBYOK, after(5, fakeserver.EndpointClearBYOK, badRequest))},
 
 	{"ok is false", "fake/clear-with-none-set", set("ok", "ok", false)},
 	{"updated_at never moves", "fake/updated-at", change("created_at", func(in map[string]any, name string) { in["updated_at"] = in[name] })},
@@ -582,13 +580,36 @@ func wrongServices() []tampering {
 	return all
 }
 
-// calls tampers with the calls to one endpoint.
-func calls(e step, tamper func(*reply)) func(*reply) {
+// where tampers if ok says so.
+func where(ok func(*reply) bool, tamper func(*reply)) func(*reply) {
 	return func(r *reply) {
-		if called, _, _ := rawcall.Find(r.req.Method, r.req.URL.EscapedPath()); called.Name == e.Name {
+		if ok(r) {
 			tamper(r)
 		}
 	}
+}
+
+// calls tampers with the calls to one endpoint.
+func calls(e step, tamper func(*reply)) func(*reply) {
+	return where(func(r *reply) bool {
+		called, _, _ := rawcall.Find(r.req.Method, r.req.URL.EscapedPath())
+		return called.Name == e.Name
+	}, tamper)
+}
+
+// on tampers with the answers of one status.
+func on(status int, tamper func(*reply)) func(*reply) {
+	return where(func(r *reply) bool { return r.status == status }, tamper)
+}
+
+// having tampers with the calls whose body has the text.
+func having(text string, tamper func(*reply)) func(*reply) {
+	return where(func(r *reply) bool { return strings.Contains(r.sent, text) }, tamper)
+}
+
+// after tampers once the endpoint has been called more than n times.
+func after(n int, endpoint fakeserver.Endpoint, tamper func(*reply)) func(*reply) {
+	return where(func(r *reply) bool { return r.fake.CallCount(fakeserver.ByEndpoint(endpoint)) > n }, tamper)
 }
 
 // change changes one member, of the answer or of an object in it.
@@ -613,23 +634,7 @@ func set(where, name string, value any) func(*reply) {
 	return change(where, func(in map[string]any, _ string) { in[name] = value })
 }
 
-// on tampers with the answers of one status.
-func on(status int, tamper func(*reply)) func(*reply) {
-	return func(r *reply) {
-		if r.status == status {
-			tamper(r)
-		}
-	}
-}
-
-// refuses tampers with the calls to one endpoint whose body has the text: they get a 400.
-func refuses(e step, text string) func(*reply) {
-	return calls(e, func(r *reply) {
-		if strings.Contains(r.sent, text) {
-			r.refuse(400, "bad_request")
-		}
-	})
-}
+func badRequest(r *reply) { r.refuse(400, "bad_request") }
 
 // retryAfter changes the Retry-After of an answer that has one.
 func retryAfter(other func(seconds int) string) func(*reply) {
@@ -638,6 +643,12 @@ func retryAfter(other func(seconds int) string) func(*reply) {
 			r.header.Set("Retry-After", other(n))
 		}
 	}
+}
+
+// passes sends a refused call again when all limits are open.
+func passes(r *reply) {
+	r.fake.Advance(day)
+	r.send(r.req.Method, r.req.URL.RequestURI(), r.sent)
 }
 
 // store stores the provider key of a refused call.

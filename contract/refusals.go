@@ -68,7 +68,8 @@ func (s *suite) unchanged() {
 	s.add("7/400-changes-no-sms", invalidBody,
 		createAgent.given(200), readAgent.given(200), enableSMS.with(`{"mode":"sandbox","x":1}`).is(400),
 		readAgent.is(200).holds("sms.status", same))
-	s.add("7/429-changes-no-byok", condition(429).Sentence, setBYOK.given(200).times(5), getBYOK.given(200), full.limited("byok_set_key_hour"), still)
+	s.add("7/429-changes-no-byok", condition(429).Sentence, setBYOK.given(200).times(5), getBYOK.given(200), full.limited("byok_set_key_hour"), still,
+		clearStored.times(6))
 	s.add("7/429-creation-stores-no-byok", condition(429).Sentence,
 		clearStored, createAgent.given(200).times(10), keyedAgent.limited("agent_create_ip_minute"), byokIsNull)
 }
@@ -76,7 +77,7 @@ func (s *suite) unchanged() {
 // unlisted checks that an endpoint refuses only with a status that section 4 lists for
 // it.
 func (s *suite) unlisted() {
-	s.add("7/status-without-429", listed, getStatus.is(200).times(65))
+	s.add("7/status-without-429", listed, getStatus.is(200).times(65), getBYOK.is(200).times(65))
 	s.add("7/endpoints-without-429", listed,
 		requests(60, 60), readAgent.limited("key_minute"), getStatus.is(200), getBYOK.is(200), clearStored)
 	s.add("7/endpoints-without-503", listed,
