@@ -180,6 +180,7 @@ var core = []string{
 var valuable = []string{
 	"7/400-changes-no-byok", "7/400-creation-stores-no-byok", "7/status-without-429", "8.1/key_minute", "8.1/key_minute-counts/*",
 	"7/endpoints-without-429", "8.1/agent_create_ip_minute", "4.7/created-at-stays", "2.4/fingerprint", "7/400-changes-no-sms",
+	"1/ids-differ", "4.9/one-agent",
 }
 
 // matchesAny reports whether the id of the case matches one of the patterns.

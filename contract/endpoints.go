@@ -12,6 +12,7 @@ import (
 
 // agents checks the creation and the reading of agents.
 func (s *suite) agents() {
+	ofCustomer := createAgent.with(`{"customer_ref":"customer-1"}`)
 	s.add("4.6/empty-object", "The body may be an empty object because all members are optional.",
 		createAgent.with(`{}`).is(200).holds("status", "active"))
 	s.add("2.3/every-member", "Every top-level field is optional.",
@@ -23,9 +24,10 @@ func (s *suite) agents() {
 	s.add("4.7/read", readAgent.Rule.Sentence,
 		readAgent.is(200).check(func(a answer) string { return a.holds("agent_id", a.agent) }))
 	s.add("4.7/created-at-stays", readAgent.Rule.Sentence,
-		createAgent.given(200), readAgent.is(200), wait(time.Second), sendMessage.given(200), enableSMS.given(200), readAgent.is(200).holds("created_at", same))
+		createAgent.given(200), readAgent.is(200), wait(time.Second), repeat(3, sendMessage.given(200)), enableSMS.given(200),
+		readAgent.is(200).holds("created_at", same))
 	s.add("1/ids-differ", "The service creates an agent for the caller and returns its identifier.",
-		createAgent.is(200), createAgent.is(200).holds("agent_id", differs))
+		ofCustomer.is(200), ofCustomer.is(200).holds("agent_id", differs))
 	s.add("5/agents-of-any-key", dashboardNeeded, repeat(1,
 		createAgent.is(200), readAgent.is(200), sendMessage.is(200), enableSMS.is(200)).by(undashboard))
 	for _, e := range []step{readAgent, sendMessage, enableSMS} {
@@ -58,6 +60,8 @@ func (s *suite) sms() {
 		enabling = "enabling uses the same table; phone number once active"
 	)
 	s.addRows("4.9/mode", "The value none is not accepted here.", enableSMS, 400, row{"none-refused", `{"mode":"none"}`})
+	s.add("4.9/one-agent", "Enables SMS for the agent (a scaffold).",
+		readAgent.given(200), createAgent.given(200).by(another), enableSMS.given(200).by(another), readAgent.is(200).holds("sms.status", same))
 	s.add("fake/sms-absent", creation, createAgent.is(200).holds("sms", nil), readAgent.is(200).holds("sms", nil))
 	for _, c := range []struct {
 		mode, status string
