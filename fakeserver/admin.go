@@ -59,11 +59,6 @@ func shownKey(k *service.Key) fakeadmin.Key {
 	return fakeadmin.Key{Label: k.Label, Plan: k.Plan, Dashboard: k.Dashboard, Revoked: k.Revoked, IssuedAt: k.IssuedAt, Address: k.Address}
 }
 
-func (a admin) KeyOf(text string) fakeadmin.Key {
-	defer a.s.lock().Unlock()
-	return shownKey(a.s.keyLocked("KeyOf", text))
-}
-
 // KeyLabeled computes the key's text from the key's number, since no text is stored.
 func (a admin) KeyLabeled(label string) (key fakeadmin.Key, text string, ok bool) {
 	defer a.s.lock().Unlock()

@@ -67,8 +67,8 @@ func (c *config) options() []option {
 		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", storeIn(&c.allowRemote, boolean)},
 		{"token", "", "token that the control interface and the page ask for beyond loopback; if you give none, one is made and printed", storeIn(&o.Guard.Token, token)},
 		// The behaviour of the fake. Most of these are options of package fakeserver.
-		{"key", "", "text of the first API key, instead of amk_fake_000001", c.takeKey},
-		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(spec.PlanNames(), ", "), ofFake(plan, fakeserver.WithPlan)},
+		{"key", "", "text of the first API key, instead of amk_fake_000001", ofFake(text[string], fakeserver.WithKey)},
+		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(spec.PlanNames(), ", "), ofFake(text[fakeserver.Plan], fakeserver.WithPlan)},
 		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", takeLimits},
 		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", takeDecisions},
 		{"cold-start", "0s", "how much longer the first message of a key takes", ofFake(duration, fakeserver.WithColdStart)},
@@ -271,8 +271,8 @@ func ofFake[T any](read func(value string) (T, error), option func(T) fakeserver
 	}
 }
 
-// plan takes any name, because package fakeserver checks it.
-func plan(name string) (fakeserver.Plan, error) { return fakeserver.Plan(name), nil }
+// text takes any text, because package fakeserver checks it.
+func text[T ~string](value string) (T, error) { return T(value), nil }
 
 // boolean takes the words of strconv.ParseBool: 1, t, true and the like.
 func boolean(value string) (bool, error) {
@@ -316,13 +316,6 @@ func readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("must be a file that can be read: %w", err)
 	}
 	return content, nil
-}
-
-// takeKey takes the text of the first key. The page then does not show the text, which
-// may be a secret. Package fakeserver checks it.
-func (c *config) takeKey(text string) ([]fakeserver.Option, error) {
-	c.control.KeyChosen = true
-	return []fakeserver.Option{fakeserver.WithKey(text)}, nil
 }
 
 // takeLimits reads the limits of all keys. "off" turns them off, the name of a plan sets

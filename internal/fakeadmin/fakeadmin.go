@@ -17,7 +17,6 @@ type Admin[Call any] interface {
 	KeepExchanges(n int)
 	ExchangeCount(agentID string) int // 0 for an unknown agent
 	Keys() []Key                      // in the order of issue, revoked keys included; the default key is first
-	KeyOf(text string) Key            // panics for a key that the fake did not issue
 	// KeyLabeled returns the API key with a label, its text, and whether there is one.
 	KeyLabeled(label string) (key Key, text string, ok bool)
 	Advanced() time.Duration // how far Advance and Sleep have moved the clock

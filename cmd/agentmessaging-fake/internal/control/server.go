@@ -33,9 +33,6 @@ type Options struct {
 	// Guard says who may call. Its AnyHost says that the server listens on an address
 	// that is not loopback.
 	Guard jsonapi.Guard
-	// KeyChosen is set if a user chose the text of the first key. It may be a secret, so
-	// GET info then leaves it out.
-	KeyChosen bool
 	// Fake is the fake to control. It must have WithMessageTexts, since the page shows
 	// texts.
 	Fake *fakeserver.Server
@@ -141,12 +138,7 @@ func (s *Server) applyOptions() error {
 	if s.options.Latency == 0 {
 		return nil
 	}
-	return s.addLatency()
-}
-
-// addLatency makes the latency of the options a rule, so that the page lists it and a
-// user can remove it.
-func (s *Server) addLatency() error {
+	// The latency is a rule, so that the page lists it and a user can remove it.
 	latency, err := jsonapi.Decode[rules.Injection](fmt.Appendf(nil, `{"fault":{"kind":"latency","duration":%q}}`, s.options.Latency))
 	if err == nil {
 		_, err = s.rules.Add(latency)
@@ -217,15 +209,18 @@ func (s *Server) putState(r *request) (any, error) {
 	return nil, errors.Unwrap(s.fake.ReadState(bytes.NewReader(r.body))) // without the method's name
 }
 
+// openKey is the default text of the first key, which everybody knows.
+const openKey = "amk_fake_000001"
+
 // info answers GET info. It shows the text of the first key only if it is the default
-// text, which everybody knows. A key from --key may be in use elsewhere.
+// text. A key from --key may be a secret that is in use elsewhere.
 func (s *Server) info(*request) (any, error) {
 	info := map[string]any{
 		"version": s.options.Version, "base_url": s.options.BaseURL, "started_at": s.started, "remote": s.options.Guard.AnyHost,
 		"endpoints": strings.Split(spec.EndpointNames(), ", "),
 	}
-	if !s.options.KeyChosen {
-		info["key"] = s.fake.Key()
+	if s.fake.Key() == openKey {
+		info["key"] = openKey
 	}
 	return info, nil
 }
