@@ -122,8 +122,10 @@ func (d *direct) connect(req *http.Request) error {
 	if err := d.host.Refuse(req, d.ip); err != nil {
 		return err
 	}
-	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil { // the hook gets a closed connection, which still has addresses
-		trace.GotConn(httptrace.GotConnInfo{Conn: closedConn(net.TCPAddrFromAddrPort(d.host.nextAddr(d.ip)))})
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil {
+		// The hook gets a connection that was never opened, but has addresses.
+		local := net.TCPAddrFromAddrPort(d.host.nextAddr(d.ip))
+		trace.GotConn(httptrace.GotConnInfo{Conn: &conn{Conn: new(net.TCPConn), local: local, remote: fakeAddr}})
 	}
 	return nil
 }

@@ -258,14 +258,6 @@ type conn struct {
 	onClose func() // called by the first Close; nil means none
 }
 
-// closedConn returns the client's end of a closed connection, for hooks that ask a
-// connection for its addresses. Reads and writes return net.ErrClosed.
-func closedConn(client net.Addr) *conn {
-	c := &conn{Conn: new(net.TCPConn), local: client, remote: fakeAddr} // the TCPConn was never opened
-	c.closed.Store(true)
-	return c
-}
-
 // Read returns at once if p is empty, as over TCP.
 func (c *conn) Read(p []byte) (int, error) { return c.transfer("read", p, c.Conn.Read) }
 
