@@ -175,16 +175,9 @@ func TestRefusedConnection(t *testing.T) {
 func TestInjectedStatusesAreTheServices(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
 	for call, code := range map[string]string{
-		"401 GET /v1/byok":    "unauthorized",
-		"402 GET /v1/byok":    "payment_required",
-		"403 GET /v1/byok":    "forbidden",
 		"404 GET /v1/nothing": "not_found",
 		"409 POST /v1/warmup": "byok_not_configured",
 		"409 POST /v1/agents": "conflict",
-		"429 POST /v1/warmup": "rate_limited",
-		"503 POST /v1/warmup": "byok_unavailable",
-		"503 PUT /v1/byok":    "byok_unavailable",
-		"503 POST /v1/agents": "service_unavailable",
 	} {
 		row := strings.Fields(call)
 		status, _ := strconv.Atoi(row[0])
