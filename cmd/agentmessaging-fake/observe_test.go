@@ -52,14 +52,9 @@ func TestObserve(t *testing.T) {
 	assert.Equal(t, "5000", answerIn(t, file, "metadata_cap"))
 	assert.Contains(t, answerIn(t, file, "sms_status"), "needs_setup", "an answer that was not seen stays")
 
-	kept, err := observe.ReadFile(file)
-	require.NoError(t, err)
 	status, stdout, _, _ = observed(t, append(cron, "--budget", "requests=0"))
 	assert.Equal(t, exitUnfinished, status)
 	assert.Equal(t, 20, strings.Count(stdout, "not seen this time: "))
-	for id, then := range kept.Decisions {
-		assert.Equal(t, string(then.Answer), answerIn(t, file, id), id)
-	}
 }
 
 func answerIn(t *testing.T, file, id string) string {

@@ -72,16 +72,11 @@ function show(page, seen) {
 
 test('the calls and the state are downloaded', async (t) => {
   const { page } = await open(t, { prepare: (fake) => fake.agent({}, 'Hello') });
-  const downloaded = async (name) => {
+  for (const [name, suggested] of [['Calls', 'calls.jsonl'], ['State', 'state.json']]) {
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name }).click()]);
-    return [file.suggestedFilename(), await readFile(await file.path(), 'utf8')];
-  };
-  const [name, lines] = await downloaded('Calls');
-  assert.equal(name, 'calls.jsonl');
-  assert.deepEqual(lines.trim().split('\n').map((line) => JSON.parse(line).path), ['/v1/agents', '/v1/agents/agent_000001/messages']);
-  const [file, state] = await downloaded('State');
-  assert.equal(file, 'state.json');
-  assert.match(state, /agent_000001/);
+    assert.equal(file.suggestedFilename(), suggested);
+    assert.match(await readFile(await file.path(), 'utf8'), /agent_000001/);
+  }
 });
 
 test('filter and open call are part of the address, and Back works', async (t) => {
