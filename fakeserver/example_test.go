@@ -223,7 +223,6 @@ func ExampleServer_AwaitCalls() {
 	defer fake.Close()
 	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
 	stop := fake.OnCall(func(c fakeserver.Call) { fmt.Println("seen:", c) }, fakeserver.ByText("hello"))
-	defer stop()
 	done := make(chan bool)
 	go func() { // the program
 		say(fake, "hello")
@@ -235,9 +234,12 @@ func ExampleServer_AwaitCalls() {
 	calls, err := fake.AwaitCalls(ctx, 2, fakeserver.ByAgent(agent.ID))
 	<-done
 	fmt.Println(len(calls), calls[1], err)
+	stop()
+	say(fake, "hello")
 	// Output:
 	// seen: trace_000001 POST /v1/agents/agent_000001/messages key_000001: 200
 	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000001"}
 	// 200 {"reply_text":"You wrote: goodbye","trace_id":"trace_000002"}
 	// 2 trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200 <nil>
+	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000003"}
 }

@@ -215,24 +215,6 @@ func TestAwaitCallsCountsACallOnce(t *testing.T) {
 	})
 }
 
-// OnCall shows each matching call once it is in Calls, over a Reset, until stop is called.
-func TestOnCall(t *testing.T) {
-	fake, c := newFake(t)
-	var seen []fakeserver.Call
-	stop := fake.OnCall(func(call fakeserver.Call) {
-		assert.Equal(t, call, fake.Calls()[len(fake.Calls())-1], "it is in Calls already")
-		seen = append(seen, call)
-	}, fakeserver.ByEndpoint(fakeserver.EndpointCreateAgent))
-	c.call("GET", "/v1/status", noBody)
-	c.agent(emptyBody)
-	fake.Reset()
-	c.agent(emptyBody)
-	stop()
-	stop()
-	c.agent(emptyBody)
-	assert.Equal(t, []string{"trace_000002", "trace_000001"}, traces(seen))
-}
-
 // reasons are why each refusal and each fault happened, with the numbers.
 var reasons = []struct {
 	why                string
