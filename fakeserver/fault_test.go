@@ -122,28 +122,6 @@ func TestHangWithAnEndlessBody(t *testing.T) {
 	}
 }
 
-// After GoAway the next calls take another connection, and none is lost.
-func TestGoAway(t *testing.T) {
-	fake, c := newFake(t, unlimited()...)
-	for name, wire := range map[string]http.RoundTripper{"wire": fake.HTTPClient(t).Transport, "HTTP/2": overTLS(t, fake, true)} {
-		reused := func() (reused bool) {
-			trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }}
-			req := c.request("POST", "/v1/agents", emptyBody)
-			assert.Contains(t, seen(wire, req.WithContext(httptrace.WithClientTrace(t.Context(), trace))), "200", name)
-			return reused
-		}
-		require.False(t, reused(), name)
-		require.True(t, reused(), "the connection is kept")
-		leaving := fake.Inject(fakeserver.GoAway()).Times(1)
-		require.True(t, reused(), "the answer still comes over it")
-		for reused() { // the GOAWAY may come after the answer
-			require.Less(t, fake.CallCount(), 10_000, "no new connection")
-		}
-		assert.Equal(t, 1, leaving.Hits(), name)
-		assert.Len(t, fake.Agents(), fake.CallCount(), name)
-	}
-}
-
 // Nothing of a refused call is sent, on a connection that is open neither, and
 // its record says so. Only calls that match are counted.
 func TestRefusedConnection(t *testing.T) {
