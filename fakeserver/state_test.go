@@ -54,14 +54,6 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// AddExchanges keeps times in UTC, and a zero time becomes the fake's.
-func TestAddExchangesTimes(t *testing.T) {
-	fake, c := newFake(t, frozen())
-	agent, then := c.agent(emptyBody), fake.Now().AddDate(-1, 0, 0)
-	fake.AddExchanges(agent, fakeserver.Exchange{Time: then.Local()}, fakeserver.Exchange{})
-	assert.Equal(t, []fakeserver.Exchange{{Time: then}, {Time: fake.Now()}}, fake.Conversation(agent))
-}
-
 // AddAgent fills in what is empty, and leaves the rest as it is given.
 func TestAddAgent(t *testing.T) {
 	start := time.Unix(year2040, 0).UTC()
@@ -92,24 +84,6 @@ func TestAddAgent(t *testing.T) {
 		assert.Equal(t, []any{row.want, true}, []any{stored, there}, row.given)
 		c.with(fake.IssueKey(fakeserver.KeyOptions{})).send("agent_000001", "hello").wantError(t, 404, "not_found")
 	}
-}
-
-// Created agents never take an identifier that AddAgent has given away.
-func TestAddAgentAndTheNextIdentifiers(t *testing.T) {
-	fake, c := newFake(t)
-	add := func(id string) string { return fake.AddAgent(c.key, fakeserver.Agent{ID: id}).ID }
-	assert.Equal(t, "agent_000003", add("agent_000003"))
-	assert.Equal(t, "agent_000002", c.agent(emptyBody), "the first agent that a call creates")
-	assert.Equal(t, "agent_000004", add("agent_000004"))
-	assert.Equal(t, "support", add("support"))
-	assert.Equal(t, "agent_000006", add(""))
-	fake.RemoveAgent("agent_000006")
-	assert.Equal(t, "agent_000007", c.agent(emptyBody), "no identifier is given twice")
-	var ids []string
-	for _, a := range fake.Agents() {
-		ids = append(ids, a.ID)
-	}
-	assert.Equal(t, []string{"agent_000003", "agent_000002", "agent_000004", "support", "agent_000007"}, ids)
 }
 
 // furnished returns a fake with something of everything in its state.

@@ -32,12 +32,15 @@ var dialogues = map[string][]step{
 		{"PUT /agents/agent_000002/sms", `{"status":"active","phone_number":"+2"}`, 200, `{"sms":{"status":"active","phone_number":"+2"}}`},
 		{"DELETE /agents/agent_000002", "", 204, ""},
 		{"GET /agents/agent_000002", "", 404, "no agent has this identifier"},
+		{"POST /agents", `{"key":"key_000002","agent_id":"agent_000004"}`, 201, ""},
+		{"POST /agents", `{"key":"key_000002"}`, 201, `{"agent_id":"agent_000005"}`}, // the next that was never given
+		{"GET /agents", "", 200, `{"agents":[{"agent_id":"a b %"},{"agent_id":"agent_000004"},{"agent_id":"agent_000005"}],"total":3}`},
 	},
 	"conversation": {
 		{"POST /agents", `{"key":"key_000001","agent_id":"a"}`, 201, ""},
 		{"GET /agents/a/conversation", "", 200, `{"exchanges":[],"total":0}`},
-		{"POST /agents/a/conversation", `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","reply_text":""}]}`,
-			201, `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","user_ref":null,"warnings":null,"trace_id":null}]}`},
+		{"POST /agents/a/conversation", `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T01:00:00+01:00","trace_id":"t"},{"text":"<b>","reply_text":""}]}`,
+			201, `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","user_ref":null,"warnings":null,"time":"2000-01-01T00:00:00Z","trace_id":null}]}`},
 		{"POST /agents/a/conversation", `{"exchanges":[]}`, 400, "exchanges: give at least one"},
 		{"POST /agents/a/conversation", `{"exchanges":[{"text":"a","time":"9999-12-31T23:59:59-23:00"}]}`, 400, "add_exchanges: a time must be in the years 0 to 9999, in UTC"},
 		{"POST /agents", `{"key":"key_000001","created_at":"9999-12-31T23:59:59-23:00"}`, 400, "add_agent: a time must be in the years 0 to 9999, in UTC"},
