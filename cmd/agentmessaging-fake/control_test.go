@@ -107,6 +107,7 @@ func TestOtherSites(t *testing.T) {
 func TestToken(t *testing.T) {
 	const token = "a-token-of-16-or-more"
 	a := newAPI(t, "--allow-remote", "--addr=0.0.0.0:0", "--token", token)
+	assert.Empty(t, a.facts.Token, "a token that was given is not repeated")
 	for header, want := range map[string]int{
 		"Authorization: Bearer " + token: 200, "Authorization: bearer  " + token: 200,
 		"Authorization: Bearer " + token + "x": 401, "Authorization: Bearer " + token[:20]: 401, "Authorization: Basic " + token: 401,
