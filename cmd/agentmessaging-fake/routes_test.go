@@ -227,7 +227,7 @@ var refusals = []step{
 	{"POST /faults", `{"fault":{"kind":"x"}}`, 400, "fault: its kind must be one of answer, close_early, drip_reply"},
 	{"POST /faults", `{"fault":{"kind":"latency"}}`, 400, "fault: latency needs duration"},
 	{"POST /faults", `{"fault":{"kind":"hang","status":500}}`, 400, "fault: hang does not take status; it takes: kind"},
-	{"POST /faults", `{"fault":{"kind":"lose_reply","how":{"kind":"latency","duration":"1s"}}}`, 400, "fault: how: its kind must be one of answer, close_early, hang, rate_limited, raw_answer, reset_connection"},
+	{"POST /faults", `{"fault":{"kind":"lose_reply","how":{"kind":"latency","duration":"1s"}}}`, 400, "lose_reply: Latency(1s) is no way to lose a reply; Answer, "},
 	{"POST /faults", `{"fault":{"kind":"named","name":"refused"}}`, 400, "fault: its name must be one of unauthorized, "},
 	{"GET /info?x=1", "", 400, `query: parameter "x" is not allowed; allowed: none`},
 	{"GET /calls?limit=1&limit=2", "", 400, "limit: is there twice"},

@@ -340,7 +340,7 @@ func (f *Fault) MarshalJSON() ([]byte, error) { return f.written, nil }
 // UnmarshalJSON makes the fault. Like the functions of package fakeserver, it panics with
 // a sentence for a value that a fault cannot have.
 func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
-	*f, err = parseFault(raw, slices.Sorted(maps.Keys(faultKinds)))
+	*f, err = parseFault(raw)
 	return err
 }
 
@@ -364,9 +364,6 @@ type faultKind struct {
 	// needs lists the members that the kind requires, takes the other members that it may
 	// have, both separated by spaces. The member kind is always allowed.
 	needs, takes string
-	// insteadOf says that the fault acts in place of the call, so that it can also lose
-	// a reply.
-	insteadOf bool
 	// fault makes the fault from checked members; nil for lose_reply and named.
 	fault func(faultMembers) fakeserver.Fault
 }
@@ -381,24 +378,23 @@ const (
 // faultKinds maps the names of openapi.yaml to the kinds. parseFault makes lose_reply and
 // named itself: lose_reply holds another fault, and named can fail.
 var faultKinds = map[string]faultKind{
-	"latency":          {"duration", "", false, func(m faultMembers) fakeserver.Fault { return fakeserver.Latency(m.Duration.Duration) }},
-	"answer":           {"status", "body", true, func(m faultMembers) fakeserver.Fault { return fakeserver.Answer(m.Status, m.Body) }},
-	"raw_answer":       {"status", "body content_type", true, func(m faultMembers) fakeserver.Fault { return fakeserver.RawAnswer(m.Status, m.ContentType, m.Body) }},
-	"rate_limited":     {"", "retry_after", true, func(m faultMembers) fakeserver.Fault { return fakeserver.RateLimited(m.RetryAfter) }},
-	"hang":             {"", "", true, func(faultMembers) fakeserver.Fault { return fakeserver.Hang() }},
-	"close_early":      {"", "", true, func(faultMembers) fakeserver.Fault { return fakeserver.CloseEarly() }},
-	"reset_connection": {"", "", true, func(faultMembers) fakeserver.Fault { return fakeserver.ResetConnection() }},
-	"truncate_reply":   {"bytes", "", false, func(m faultMembers) fakeserver.Fault { return fakeserver.TruncateReply(m.Bytes) }},
-	"reset_reply":      {"bytes", "", false, func(m faultMembers) fakeserver.Fault { return fakeserver.ResetReply(m.Bytes) }},
-	"drip_reply":       {"bytes", "every", false, func(m faultMembers) fakeserver.Fault { return fakeserver.DripReply(m.Bytes, m.Every.Duration) }},
-	"go_away":          {"", "", false, func(faultMembers) fakeserver.Fault { return fakeserver.GoAway() }},
-	loseReply:          {"how", "", false, nil},
-	named:              {"name", "", false, nil},
+	"latency":          {"duration", "", func(m faultMembers) fakeserver.Fault { return fakeserver.Latency(m.Duration.Duration) }},
+	"answer":           {"status", "body", func(m faultMembers) fakeserver.Fault { return fakeserver.Answer(m.Status, m.Body) }},
+	"raw_answer":       {"status", "body content_type", func(m faultMembers) fakeserver.Fault { return fakeserver.RawAnswer(m.Status, m.ContentType, m.Body) }},
+	"rate_limited":     {"", "retry_after", func(m faultMembers) fakeserver.Fault { return fakeserver.RateLimited(m.RetryAfter) }},
+	"hang":             {"", "", func(faultMembers) fakeserver.Fault { return fakeserver.Hang() }},
+	"close_early":      {"", "", func(faultMembers) fakeserver.Fault { return fakeserver.CloseEarly() }},
+	"reset_connection": {"", "", func(faultMembers) fakeserver.Fault { return fakeserver.ResetConnection() }},
+	"truncate_reply":   {"bytes", "", func(m faultMembers) fakeserver.Fault { return fakeserver.TruncateReply(m.Bytes) }},
+	"reset_reply":      {"bytes", "", func(m faultMembers) fakeserver.Fault { return fakeserver.ResetReply(m.Bytes) }},
+	"drip_reply":       {"bytes", "every", func(m faultMembers) fakeserver.Fault { return fakeserver.DripReply(m.Bytes, m.Every.Duration) }},
+	"go_away":          {"", "", func(faultMembers) fakeserver.Fault { return fakeserver.GoAway() }},
+	loseReply:          {"how", "", nil},
+	named:              {"name", "", nil},
 }
 
-// parseFault makes a fault from an object, whose kind must be one of allowed. For
-// lose_reply it also parses the fault in how, which must act instead of the call.
-func parseFault(raw []byte, allowed []string) (f Fault, _ error) {
+// parseFault makes a fault from an object. For lose_reply it also parses the fault in how.
+func parseFault(raw []byte) (f Fault, _ error) {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(raw, &given) != nil {
 		return f, errors.New("must be of type object")
@@ -406,11 +402,12 @@ func parseFault(raw []byte, allowed []string) (f Fault, _ error) {
 	// A null member counts as absent, as everywhere in the interface.
 	maps.DeleteFunc(given, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
 	name, _ := strictjson.String(given["kind"])
-	if !slices.Contains(allowed, name) {
-		return f, fmt.Errorf("its kind must be one of %s", strings.Join(allowed, ", "))
+	kind, known := faultKinds[name]
+	if !known {
+		return f, fmt.Errorf("its kind must be one of %s", strings.Join(slices.Sorted(maps.Keys(faultKinds)), ", "))
 	}
 	// The members are checked first, because Decode would accept members of other kinds.
-	if err := faultKinds[name].check(name, given); err != nil {
+	if err := kind.check(name, given); err != nil {
 		return f, err
 	}
 	m, err := jsonapi.Decode[faultMembers](raw)
@@ -419,7 +416,7 @@ func parseFault(raw []byte, allowed []string) (f Fault, _ error) {
 	}
 	switch name {
 	case loseReply:
-		how, err := parseFault(m.How, insteadOfTheCall())
+		how, err := parseFault(m.How)
 		if err != nil {
 			return f, fmt.Errorf("how: %w", err)
 		}
@@ -428,16 +425,10 @@ func parseFault(raw []byte, allowed []string) (f Fault, _ error) {
 	case named:
 		f.Fault, err = faultNamed(m.Name)
 	default:
-		f.Fault = faultKinds[name].fault(m)
+		f.Fault = kind.fault(m)
 	}
 	f.written, _ = json.Marshal(given)
 	return f, err
-}
-
-// insteadOfTheCall returns the kinds that can lose a reply.
-func insteadOfTheCall() []string {
-	all := slices.Sorted(maps.Keys(faultKinds))
-	return slices.DeleteFunc(all, func(name string) bool { return !faultKinds[name].insteadOf })
 }
 
 // check refuses an object that lacks a member that the kind needs, or has a member that
