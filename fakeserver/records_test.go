@@ -322,37 +322,6 @@ func TestFunctionsThatFail(t *testing.T) {
 	}
 }
 
-// While a function of the test waits, other callers are served. It may call the fake.
-func TestFunctionsMayWaitAndCallTheFake(t *testing.T) {
-	for part, plug := range plugged {
-		inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
-			agent := c.agent(emptyBody)
-			wait := make(chan bool)
-			var called atomic.Bool
-			plug(fake, func() {
-				if called.Swap(true) {
-					return
-				}
-				<-wait
-				fake.Advance(time.Second)
-				fake.SetPlan(c.key, fakeserver.PlanPro)
-				fake.OnMessage().Remove()
-				fake.Inject(fakeserver.Hang()).Remove()
-				_, _, _ = fake.Calls(), fake.UnderWay(), fake.Limits(c.key)
-				assert.NoError(t, fake.Sleep(context.Background(), time.Second), part)
-			})
-			ended := make(chan reply, 1)
-			go func() { ended <- c.send(agent, "x") }()
-			synctest.Wait()
-			c.with(fake.IssueKey(fakeserver.KeyOptions{})).call("GET", "/v1/status", noBody).wantOK(t) // another caller
-			close(wait)
-			(<-ended).wantOK(t)
-			synctest.Wait()
-			assert.Empty(t, fake.UnderWay(), "%s: no call is left", part)
-		})
-	}
-}
-
 // The clock of a test may look at the fake, and may be set back in the middle of a call.
 func TestClockOfATest(t *testing.T) {
 	var f fake
