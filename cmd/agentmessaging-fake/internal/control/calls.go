@@ -11,6 +11,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -216,8 +217,20 @@ func (s *Server) makeCall(r *request, c struct {
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	caller, _, _ := net.SplitHostPort(r.RemoteAddr) // "" for a caller without one, such as a test's
-	from := fakeserver.FromIP(cmp.Or(string(c.Address), caller, "127.0.0.1"))
+	from, err := fromIP(cmp.Or(string(c.Address), caller, "127.0.0.1"))
+	if err != nil {
+		return nil, err
+	}
 	return s.send(req, s.fake.Direct(from)), nil
+}
+
+// fromIP reads an address. It makes its own error, since the panic of package fakeserver
+// would name a Go function.
+func fromIP(address string) (fakeserver.FromIP, error) {
+	if _, err := netip.ParseAddr(address); err != nil {
+		return "", errors.New("address: must be an IP address such as 203.0.113.7")
+	}
+	return fakeserver.FromIP(address), nil
 }
 
 // send makes a call of the service, without the lock, and answers with the result: the

@@ -98,8 +98,12 @@ type keyDetails struct {
 func (s *Server) getKey(r *request) (any, error) {
 	address := cmp.Or(r.query.Get("address"), r.key.Address, "127.0.0.1")
 	limits := []limitView{}
+	from, err := fromIP(address)
+	if err != nil {
+		return nil, err
+	}
 	// The limits are in the order of spec.Limits, which has their windows.
-	for i, l := range s.fake.Limits(r.keyText, fakeserver.FromIP(address)) {
+	for i, l := range s.fake.Limits(r.keyText, from) {
 		limits = append(limits, viewOfLimit(l, spec.Limits[i].Window))
 	}
 	var byok *fakeserver.BYOK
