@@ -302,8 +302,8 @@ func (x *execution) settleLocked() {
 		return
 	}
 	before := x.last.record.left
-	dir, changes := x.watch.Take(before.dir)
-	for _, torn := range disk.Torn(before.dir, dir, changes) {
+	dir, states := x.watch.Take(before.dir)
+	for _, torn := range states {
 		m := x.last
 		m.name += "_" + strings.ReplaceAll(random.ReplaceAllString(torn.Says, "*"), " ", "_") // the name is the same in another run
 		m.when += ", and " + torn.Says

@@ -142,6 +142,9 @@ func (s *sweep) summary() string {
 	if len(s.states) >= mostStates {
 		parts = append(parts, "more states were not tried")
 	}
+	if s.watch.Missed {
+		parts = append(parts, "some torn files were not tried")
+	}
 	if s.missed > 0 {
 		parts = append(parts, plural(s.missed, "plan")+" struck nothing")
 	}

@@ -84,18 +84,28 @@ func (i Image) String() string {
 	return b.String()
 }
 
-// Take copies the folder, and returns the changes since the last copy, in order. If a
-// file is written meanwhile, Take returns no changes.
-func (w *Watch) Take(last Image) (Image, []Change) {
-	changes, known := w.changes()
-	if known && len(changes) == 0 {
-		return last, nil
-	}
+// A Watch copies a folder repeatedly, and later another folder. It always copies the whole
+// folder, because the kernel does not report all changes. Only one goroutine at a time may
+// use a Watch.
+type Watch struct {
+	Missed bool // some torn states are unknown, because the changes are
+
+	dir string
+	events
+}
+
+// Take copies the folder, and returns the states that a death in the middle of the changes
+// since the last copy would leave. If the changes are unknown, or a file is written
+// meanwhile, Take returns no states and sets Missed.
+func (w *Watch) Take(last Image) (Image, []State) {
+	changes := w.changes()
 	image := Look(w.dir)
-	if more, _ := w.changes(); len(more) > 0 {
-		return Look(w.dir), nil
+	if len(w.changes()) > 0 {
+		image, changes = Look(w.dir), nil
 	}
-	return image, changes
+	states, explained := torn(last, image, changes)
+	w.Missed = w.Missed || !explained
+	return image, states
 }
 
 // A Change is one thing that happened to an entry.
@@ -123,10 +133,10 @@ type State struct {
 	Says  string // such as "agent.id was cut in half"
 }
 
-// Torn returns the states between two images; nil if the changes do not explain how one
+// torn returns the states between two images; none if the changes do not explain how one
 // image became the other. A file that was created and removed between the two images is
 // not explained, because its content is unknown.
-func Torn(before, after Image, changes []Change) (states []State) {
+func torn(before, after Image, changes []Change) (states []State, explained bool) {
 	now := Image{}
 	maps.Copy(now, before)
 	for n, c := range changes {
@@ -141,7 +151,7 @@ func Torn(before, after Image, changes []Change) (states []State) {
 			}
 		case Written:
 			if !known || slices.Contains(changes[n+1:], c) { // after a second write, the content of the first is unknown
-				return nil
+				return nil, false
 			}
 			for _, part := range partlyWritten(now[c.Path].Content, content.Content) {
 				now[c.Path] = Entry{content.Mode, part.content}
@@ -158,9 +168,9 @@ func Torn(before, after Image, changes []Change) (states []State) {
 		}
 	}
 	if now.String() != after.String() {
-		return nil
+		return nil, false
 	}
-	return states
+	return states, true
 }
 
 // part is a content that a file can have in the middle of a write, and words for it.

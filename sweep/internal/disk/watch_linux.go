@@ -8,12 +8,10 @@ import (
 	"syscall"
 )
 
-// Watch copies a folder repeatedly, and later another folder. One Watch serves several
-// folders, because the kernel takes 10 ms to close a watch. Only one goroutine at a time
-// may use a Watch.
-type Watch struct {
-	dir     string
-	fd      int              // descriptor of the kernel's events (inotify); -1: the kernel has no more watches
+// events are the kernel's events (inotify). One Watch serves several folders, because the
+// kernel takes 10 ms to close a watch.
+type events struct {
+	fd      int
 	folders map[int32]string // by the kernel's number for the watch
 }
 
@@ -22,7 +20,7 @@ const watchedEvents = syscall.IN_CREATE | syscall.IN_MODIFY | syscall.IN_MOVED_F
 // NewWatch returns a Watch without a folder.
 func NewWatch() *Watch {
 	fd, _ := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
-	return &Watch{fd: fd}
+	return &Watch{events: events{fd: fd}}
 }
 
 // Close ends the watch.
@@ -52,15 +50,15 @@ func (w *Watch) add(folder string) {
 	}
 }
 
-// changes returns the changes since its last call, in order. known is false if the kernel
-// had no more watches. The parts of one write are one change.
-func (w *Watch) changes() (all []Change, known bool) {
+// changes returns the changes since its last call that the kernel reports, in order. The
+// parts of one write are one change.
+func (w *Watch) changes() (all []Change) {
 	var buffer [1 << 14]byte
 	moves := map[uint32]string{} // the old path of an entry that moves, by the kernel's cookie
 	for {
 		n, err := syscall.Read(w.fd, buffer[:])
 		if n <= 0 || err != nil {
-			return all, w.fd >= 0
+			return all
 		}
 		for events := buffer[:n]; len(events) >= syscall.SizeofInotifyEvent; {
 			end := syscall.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(events[12:]))
@@ -77,12 +75,12 @@ func (w *Watch) change(event []byte, moves map[uint32]string) (c Change, known b
 	folder, known := w.folders[int32(binary.NativeEndian.Uint32(event))]
 	mask, cookie := binary.NativeEndian.Uint32(event[4:]), binary.NativeEndian.Uint32(event[8:])
 	path := filepath.Join(folder, strings.TrimRight(string(event[syscall.SizeofInotifyEvent:]), "\x00"))
+	if known && mask&syscall.IN_ISDIR != 0 && mask&(syscall.IN_CREATE|syscall.IN_MOVED_TO) != 0 {
+		w.add(path)
+	}
 	switch {
 	case !known:
 	case mask&syscall.IN_CREATE != 0:
-		if mask&syscall.IN_ISDIR != 0 {
-			w.add(path)
-		}
 		return Change{Created, path, ""}, true
 	case mask&syscall.IN_MODIFY != 0:
 		return Change{Written, path, ""}, true
