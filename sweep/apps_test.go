@@ -31,8 +31,9 @@ var apps = []struct {
 	find []string
 	run  app
 }{
-	{"two messages, and nobody reads the error of the first", []string{"swallowed"}, giveUp(func(_ *sweep.Env, name string, err error) error {
+	{"two messages, and nobody reads the error of the first", []string{"swallowed"}, giveUp(func(e *sweep.Env, name string, err error) error {
 		if name == "message0" {
+			fmt.Fprintln(e.Output(), "my-agentmessaging: one less to send") // is no error of a call
 			return nil
 		}
 		return err
@@ -302,13 +303,13 @@ func says(timeout time.Duration, words func(took time.Duration, err error) strin
 	}
 }
 
-// lastFailure logs the last error, and has one in each run.
+// lastFailure prints the last error, and has one in each run.
 func lastFailure(e *sweep.Env, mended bool) error {
 	failed := gone(e)
 	if _, err := e.Client.GetAgent(e.Context(), mine(e)); err != nil && mended {
 		failed = err
 	}
-	e.Logger().Warn("failed", "error", failed)
+	fmt.Fprintf(e.Output(), "failed: %v\n", failed)
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 
 // Check names a problem that [Test] looks for after a run. "Reported" means that the
 // application passes a text to Env.Reports or Env.Told, asserts it, logs it at Warn or
-// above, or prints an error of this module, and that the baseline does not say the same.
+// above, or prints the error of a call, and that the baseline does not say the same.
 // The baseline is the run without faults, including its restarts. Two lines say the same
 // if they differ only in durations, times and the fake's identifiers, or in words that
 // differ when the scenario runs a second time without faults.

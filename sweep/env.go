@@ -75,7 +75,8 @@ func (e *Env) Logger() *slog.Logger {
 }
 
 // Output returns a writer for the output of the application. A line counts as a report if
-// it contains the text of an error that a method of Client returned.
+// it contains the text of an error that a method of Client returned, at least its
+// beginning: agentmessaging: GET /v1/agents/{agent_id}.
 func (e *Env) Output() io.Writer {
 	return lines{e.execution}
 }
@@ -152,9 +153,14 @@ type lines struct{ execution *execution }
 // Write implements io.Writer.
 func (l lines) Write(text []byte) (int, error) {
 	for line := range strings.Lines(string(text)) {
-		way := said
+		way, isError := said, false
+		l.execution.note(func() { // looks for the error of a call in this execution or in an earlier one
+			for known := range l.execution.record.left.known {
+				isError = isError || errorStart.MatchString(known) && strings.Contains(line, known)
+			}
+		})
 		level, isRecord := strings.CutPrefix(line, "level=")
-		if strings.HasPrefix(level, "WARN") || strings.HasPrefix(level, "ERROR") || !isRecord && strings.Contains(line, "agentmessaging: ") {
+		if strings.HasPrefix(level, "WARN") || strings.HasPrefix(level, "ERROR") || !isRecord && isError {
 			way = warned
 		}
 		l.execution.say(way, line)

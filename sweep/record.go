@@ -112,7 +112,7 @@ type persisted struct {
 	service []byte            // as fakeserver.WriteState writes it
 	elapsed time.Duration     // since the first execution began
 	gone    map[string]bool   // agents that a plan has removed, or for which a fault answered 404
-	known   map[string]string // a description of each agent, by its identifier, and each provider key, by its fingerprint
+	known   map[string]string // descriptions of agents by their identifiers, provider keys by their fingerprints, beginnings of calls' errors
 	state   state
 }
 

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"regexp"
 	"runtime"
 	"time"
 
@@ -73,8 +74,15 @@ func (x *execution) end(c *Call, e agentmessaging.CallEnd) {
 		c.AgentID = e.AgentID
 	})
 	x.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
-	x.note(func() { c.ended, c.Err = true, e.Err })
+	x.note(func() {
+		c.ended, c.Err = true, e.Err
+		x.record.left.known[errorStart.FindString(fmt.Sprint(e.Err))] = "error"
+	})
 }
+
+// errorStart matches the beginning of a call's error, which stays the same if the
+// application wraps, unwraps or shortens the error, or prints it with quotation marks.
+var errorStart = regexp.MustCompile(`^agentmessaging: [^:]+`)
 
 // sentBody has the members of a request's body that identify its call.
 type sentBody struct {
