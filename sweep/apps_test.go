@@ -22,7 +22,7 @@ type twin = func(e *sweep.Env, mended bool) error
 
 // holds is how Truth begins. It names what differs, and not how: that may be somebody's
 // words, or a key.
-const holds = "truth the application reported nothing, but the service holds something else than the baseline leaves: "
+const holds = "the application reported nothing, but the service holds something else than the baseline leaves "
 
 // apps are applications with one bug each, with the checks that find it and, here and
 // there, in which run, and applications in which nothing is wrong.
@@ -52,17 +52,29 @@ var apps = []struct {
 	{"a number of failures, one of them where answers are slow", nil, says(20*time.Second, func(_ time.Duration, err error) string {
 		return map[bool]string{false: "0", true: "1"}[err != nil]
 	})},
-	{"an agent whose identifier is said and not kept", nil, namesAgent},
-	{"a second try with another channel", []string{holds + "another sms"}, differs(agentmessaging.CreateAgentParams{SMS: agentmessaging.SMSParams{Mode: agentmessaging.SMSModeSandbox}})},
-	{"a second try with another key", []string{holds + "another byok.api_key"}, differs(agentmessaging.CreateAgentParams{})},
+	{"another channel from the second start on", nil, func(e *sweep.Env) error {
+		mode := map[bool]agentmessaging.SMSMode{true: agentmessaging.SMSModeManaged, false: agentmessaging.SMSModeSandbox}[get(e, "started") == ""]
+		_, err := e.Client.EnableSMS(e.Context(), mine(e), mode)
+		return errors.Join(err, put(e, "started", "yes"))
+	}},
 	{"a loop until it works", []string{"ends", "quota", "dead key"}, tries(1 << 30)},
 	{"five tries", []string{"dead key"}, tries(5)},
 	{"three tries", nil, tries(3)},
 	{"a key that bars the next start", []string{"resumes", "lost BYOK"}, broken(barred)},
 	{"a look at the key before a trial", nil, mended(barred)},
 	{"a key that is cleared before the next one", []string{"lost BYOK SetBYOK_1/bad_request/once", "lost BYOK ClearBYOK_1/dies_arrived"}, rotateOnce},
-	{"a key that is noted before it is stored", []string{"lost BYOK SetBYOK_1/dies_before"}, broken(storeOnce)},
-	{"a key that is stored before it is noted", nil, mended(storeOnce)},
+	{"a key that is stored before it is noted", nil, after(keep("sk-today"), keep("sk-today"))},
+	{"a key that a restart believes stored", []string{"truth SetBYOK_1/dies_before"}, after(keep("sk-today"), tell())},
+	{"one of two customers with the same text after a death", []string{"truth SendMessage_1/dies_before"}, after(tell("mine", "other"), tell("mine"))},
+	{"one of two equal texts after a death", []string{"truth SendMessage_1/dies_before"}, after(tell("mine", "mine"), tell("mine"))},
+	{"another customer after a death", []string{"truth SendMessage_1/dies_before"}, after(tell("mine"), tell("other"))},
+	{"a step that comes after the next one", []string{"truth " + holds + "(order)"}, func(e *sweep.Env) error {
+		first, second := send(e, mine(e), "Open the valve"), send(e, mine(e), "Start the pump")
+		if errors.Is(first, agentmessaging.ErrBadRequest) {
+			first = send(e, mine(e), "Open the valve")
+		}
+		return errors.Join(first, second)
+	}},
 	{"a reply that is read before the error", []string{"panics"}, readFirst},
 	{"a mark that stays where the message was refused", []string{"lost SendMessage_1/payment_required/once"}, giveUp(func(e *sweep.Env, name string, err error) error {
 		return errors.Join(err, put(e, name, "sent"))
@@ -86,9 +98,9 @@ var apps = []struct {
 	{"a doubt that is forgotten by a second death", []string{"lost note_1/dies,restart.Status_1/dies_before"}, forgetsDoubt},
 	{"a doubt that is reported before it is noted", nil, noteDoubt},
 	{"doubt for ever", nil, welcome(deliver, "Ready")},
-	{"another call in place of a look", []string{"swallowed", holds + "0 provider keys instead of 1 provider key"}, broken(looks)},
+	{"another call in place of a look", []string{"swallowed", "truth " + holds + "(provider key)"}, broken(looks)},
 	{"a look whether the key is stored", nil, mended(looks)},
-	{"another agent's channel in place of one that failed", []string{"swallowed EnableSMS_1/bad_request/once"}, func(e *sweep.Env) error {
+	{"another agent's channel in place of one that failed", []string{"swallowed EnableSMS_1/bad_request/once", "truth " + holds + "(sms)"}, func(e *sweep.Env) error {
 		for range 2 {
 			id := e.Fake.AddAgent(e.Fake.Key(), fakeserver.Agent{}).ID
 			_, _ = e.Client.EnableSMS(e.Context(), id, agentmessaging.SMSModeSandbox)
@@ -230,10 +242,12 @@ func forget404(e *sweep.Env, err error) error {
 	return err
 }
 
-// mine returns an agent that somebody else sees to: it costs no call.
+// mine returns an agent that somebody else sees to, as to another one: it costs no call.
 func mine(e *sweep.Env) (id string) {
-	if _, found := e.Fake.Agent("mine"); !found {
-		e.Fake.AddAgent(e.Fake.Key(), fakeserver.Agent{ID: "mine"})
+	for _, id := range []string{"mine", "other"} {
+		if _, found := e.Fake.Agent(id); !found {
+			e.Fake.AddAgent(e.Fake.Key(), fakeserver.Agent{ID: id})
+		}
 	}
 	return "mine"
 }
@@ -313,27 +327,6 @@ func lastFailure(e *sweep.Env, mended bool) error {
 	return nil
 }
 
-// differs creates another agent, and stores another key, where the first ones are refused.
-func differs(second agentmessaging.CreateAgentParams) app {
-	return func(e *sweep.Env) error {
-		_, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
-		if err = errors.Join(err, store(e, "sk-today")); errors.Is(err, agentmessaging.ErrBadRequest) {
-			_, err = e.Client.CreateAgent(e.Context(), second)
-			err = errors.Join(err, store(e, "sk-yesterday"))
-		}
-		return err
-	}
-}
-
-// namesAgent logs the identifier of its agent, and keeps it nowhere.
-func namesAgent(e *sweep.Env) error {
-	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
-	if err == nil {
-		e.Logf("created %s", agent.ID)
-	}
-	return err
-}
-
 // tries stores a key until it works, at most so often.
 func tries(most int) app {
 	return func(e *sweep.Env) (err error) {
@@ -389,16 +382,28 @@ func readFirst(e *sweep.Env) error {
 	return err
 }
 
-// storeOnce stores a key at its first start only, and reports a refusal. Broken, it notes
-// that it has tried before it tries.
-func storeOnce(e *sweep.Env, mended bool) error {
-	switch {
-	case get(e, "key") != "":
-		return nil
-	case mended:
-		return errors.Join(store(e, "sk-today"), put(e, "key", "tried"))
+// after does its work at its first start only, and does something else if it died before.
+func after(work, died app) app {
+	return func(e *sweep.Env) error {
+		next := map[string]app{"": work, "begun": died, "done": tell()}[get(e, "work")]
+		if err := errors.Join(put(e, "work", "begun"), next(e)); err != nil {
+			return err
+		}
+		return put(e, "work", "done")
 	}
-	return errors.Join(put(e, "key", "tried"), store(e, "sk-today"))
+}
+
+func keep(key agentmessaging.Secret) app { return func(e *sweep.Env) error { return store(e, key) } }
+
+// tell sends one text to some agents.
+func tell(ids ...string) app {
+	return func(e *sweep.Env) (err error) {
+		mine(e)
+		for _, id := range ids {
+			err = errors.Join(err, send(e, id, "The shop is open."))
+		}
+		return err
+	}
 }
 
 // save keeps an agent at a point of its own. Broken, it does not report that it could not.
@@ -422,9 +427,6 @@ func save(e *sweep.Env, mended bool) error {
 // newAgent goes on with another agent if its own is gone, and reports nothing.
 func newAgent(e *sweep.Env) error {
 	id, err := agentOf(e)
-	if err == nil {
-		err = forget404(e, send(e, id, "Hello"))
-	}
 	if err != nil {
 		return err
 	}
@@ -433,18 +435,6 @@ func newAgent(e *sweep.Env) error {
 	}
 	return errors.Join(err, notify(e, true))
 }
-
-// markAfter marks a message after it was sent.
-var markAfter = welcome(func(e *sweep.Env, id, name, s string) error {
-	if get(e, name) != "" {
-		return nil
-	}
-	err := send(e, id, s)
-	if err == nil {
-		err = put(e, name, "sent")
-	}
-	return err
-}, "Ready")
 
 // waitsForSomebody says at each start that a creation is in doubt, until somebody removes
 // the note. At later starts it also reads an agent that never existed.
@@ -506,15 +496,13 @@ func firstFailure(e *sweep.Env, byName bool) error {
 // beginsAgain sends all messages again where one is in doubt, and says so. So the other
 // arrives twice, though it was never in doubt.
 func beginsAgain(e *sweep.Env) error {
-	id, err := agentOf(e)
-	if err != nil {
-		return err
-	}
-	if err = errors.Join(send(e, id, "Red"), send(e, id, "Green")); errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
+	id := mine(e)
+	err := errors.Join(send(e, id, "Red"), send(e, id, "Green"))
+	if errors.Is(err, agentmessaging.ErrOutcomeUnknown) {
 		e.Told("trying again")
 		err = errors.Join(send(e, id, "Red"), send(e, id, "Green"))
 	}
-	return forget404(e, err)
+	return err
 }
 
 // rotateOnce replaces a stored key. Where it finds none, it has nothing to do.
@@ -608,16 +596,20 @@ var noteDoubt = welcome(func(e *sweep.Env, id, name, s string) error {
 // forgetful leaves a goroutine and an agent in every run.
 func forgetful(e *sweep.Env) error {
 	go func() { select {} }()
-	_, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
+	agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{})
+	if err == nil {
+		err = send(e, agent.ID, "Hello")
+	}
 	return err
 }
 
-// fanOut makes five calls at once, each on its own goroutine: more than one goroutine may
-// make with a dead key.
+// fanOut sends messages at once, each on its own goroutine and in no order: more than one
+// goroutine may send with a dead key.
 func fanOut(e *sweep.Env) error {
+	id := mine(e)
 	var all sync.WaitGroup
-	for range 5 {
-		all.Go(func() { status(e) })
+	for text := range map[string]bool{"Red": true, "Green": true, "Blue": true, "White": true, "Black": true} {
+		all.Go(func() { e.Reports(send(e, id, text)) })
 	}
 	all.Wait()
 	return nil

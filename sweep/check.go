@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,19 +33,24 @@ const (
 	// failed is like a call: passing it later makes up for the failure.
 	Swallowed Check = "swallowed"
 	// Truth: nothing was reported, but the state of the service differs from the baseline in
-	// more than identifiers and times. The provider key of an agent is not compared, since
-	// the fake does not show it. An agent for which a fault answered 404 counts as gone,
-	// even if the service still has it: an application may go on with another agent without
-	// a report. So Truth ignores such a run, and LostAgent and Doubled do not count that
-	// agent.
+	// more than identifiers and times. The order of an agent's messages counts too, if all
+	// calls come from the scenario's goroutine. After a death, it counts what is missing
+	// after all restarts, in any order, unless the baseline's restarts take something away as
+	// well. What is there twice is for Doubled and LostAgent. Agents that differ only in an
+	// ID such as agent_7 are not told apart. The provider key of an agent is not compared,
+	// since the fake does not show it. An agent for which a fault answered 404 counts as
+	// gone, even if the service still has it: an application may go on with another agent
+	// without a report. So Truth ignores such a run, and LostAgent and Doubled do not count
+	// that agent.
 	Truth Check = "truth"
 	// Lost: after all restarts, a message or a customer's agent that the baseline has is
-	// missing, and the application has not named it. A report names it by its text, or is
-	// the error of its call. A report that names no message and is not the error of a call
+	// missing, and the application has not named it. One text counts as one message, also if
+	// several agents have it; Truth counts them all. A report names it by its text, or is the
+	// error of its call. A report that names no message and is not the error of a call
 	// excuses one missing item that was tried. If a call met 401, 402 or 429, only its text
 	// names it, since the application can make the call again. Everything that was not tried
-	// is excused if a creation is in doubt and the application waits for somebody's
-	// decision; see Resumes.
+	// is excused if a creation is in doubt and the application waits for somebody's decision;
+	// see Resumes.
 	Lost Check = "lost"
 	// LostAgent: there is an agent whose identifier is neither in Env.Dir, in a file or in a
 	// file's name, nor in a text of the application, and there are more such agents than in
@@ -64,9 +70,8 @@ const (
 	Quota Check = "quota"
 	// DeadKey: a goroutine that met 401 or 402 four times in a row sent another request.
 	DeadKey Check = "dead key"
-	// LostBYOK: a stored provider key was cleared and not replaced; or no provider key was
-	// ever stored, and nothing was reported; or a provider key that the baseline has cleared
-	// is still stored.
+	// LostBYOK: a stored provider key was cleared and not replaced, or a provider key that the
+	// baseline has cleared is still stored. Truth finds a key that was never stored.
 	LostBYOK Check = "lost BYOK"
 	// Ends: the scenario takes too long in virtual time ([MaxVirtualTime]), makes
 	// requests without end, or stalls in real time ([Watchdog]).
@@ -142,11 +147,7 @@ func (rec *record) check(found found) {
 
 // check runs the checks of the whole run.
 func (r *run) check(found found) {
-	first, usual := r.records[0], r.baseline()[0].left.state
-	same := first.died == "" && len(first.left.gone) == 0 && len(first.reports()) == 0
-	if unlike := first.left.state.unlike(usual); same && unlike != "" {
-		found(Truth, nil, "the application reported nothing, but the service holds something else than the baseline leaves: %s", unlike)
-	}
+	r.truth(found)
 	r.lost(found)
 	r.lostAgent(found)
 	r.doubled(found)
@@ -245,6 +246,27 @@ func (rec *record) keeps(id string) bool {
 	return false
 }
 
+// truth makes the check Truth. If the process died, the restarts have to do the work. They
+// may do some of it twice, which other checks judge, so only what is missing counts.
+func (r *run) truth(found found) {
+	usual, done := r.records[0].baseline, r
+	if !r.died() {
+		done = &run{records: r.records[:1]}
+	}
+	got, want := done.last().left.state, usual.records[0].left.state
+	takesAway := func(rec *record) bool { return unlike(rec.left.state.things, want.things, true) != "" } // without faults too
+	if len(done.last().left.gone) > 0 || len(done.reports()) > 0 || r.died() && slices.ContainsFunc(usual.records, takesAway) {
+		return
+	}
+	differs := unlike(got.things, want.things, r.died())
+	if usual.ordered && !r.died() {
+		differs = cmp.Or(differs, unlike(got.order, want.order, false))
+	}
+	if differs != "" {
+		found(Truth, nil, "the application reported nothing, but the service holds something else than the baseline leaves (%s)", differs)
+	}
+}
+
 // lost makes the check Lost.
 func (r *run) lost(found found) {
 	got, excuses := r.last().left.state, r.vagueReports(r.records...)
@@ -267,8 +289,9 @@ func (r *run) lost(found found) {
 
 // lostAgent makes the check LostAgent.
 func (r *run) lostAgent(found found) {
-	if r.died() && !r.keepsAgents() {
-		return // it stores no identifiers, so it cannot store that there may be an agent
+	kept := r.baseline()[0].left
+	if r.died() && !slices.ContainsFunc(kept.state.ids, func(id string) bool { return strings.Contains(kept.dir.String(), id) }) {
+		return // the application stores no identifiers, so it cannot store that there may be an agent
 	}
 	lost, usual := unknownAgents(r.records), func(stage int) int { return len(unknownAgents(r.baseline()[:stage+1])) }
 	if len(lost) > r.allowedCount(usual) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
@@ -290,12 +313,6 @@ func unknownAgents(records []*record) (lost []string) {
 		}
 	}
 	return lost
-}
-
-// keepsAgents reports whether the application keeps identifiers of agents in Env.Dir.
-func (r *run) keepsAgents() bool {
-	usual := r.baseline()[0].left
-	return slices.ContainsFunc(usual.state.ids, func(id string) bool { return strings.Contains(usual.dir.String(), id) })
 }
 
 // awaitsDecision reports whether the application is right to stop: a creation is in
@@ -350,13 +367,10 @@ func (r *run) lostBYOK(found found) {
 			continue
 		}
 		switch got, want := rec.left.state.byok, r.baseline()[rec.stage].left.state.byok; {
-		case cleared && got == "" && want != "":
+		case cleared && !got && want:
 			found(LostBYOK, spec.ClearBYOK, "%sthe stored provider key is cleared, and no other has taken its place", rec.when())
 			return
-		case rec == r.last() && len(r.reports()) == 0 && got == "" && want != "":
-			found(LostBYOK, spec.SetBYOK, "no provider key is stored, even a day later, and the application reported nothing")
-			return
-		case got != "" && want == "" && !rec.clears():
+		case got && !want && !rec.clears():
 			found(LostBYOK, spec.ClearBYOK, "%sa provider key is left stored, and the application has not tried to clear it", rec.when())
 			return
 		}

@@ -59,10 +59,11 @@ type run struct {
 	whole   *run // for a death in the middle of a write: the run after a death just before that write
 	excused bool // a report came before the death
 
-	// Only of the baseline: the same executions a second time, and patterns of the lines in
-	// which the two differ.
-	repeat []*record
-	varied []string
+	// Only of the baseline: the same executions a second time, patterns of the lines in
+	// which the two differ, and whether messages have the same order in both and cannot race.
+	repeat  []*record
+	varied  []string
+	ordered bool
 }
 
 // record holds the actions of one execution of the scenario, and the state that it left.
@@ -310,9 +311,7 @@ func (rec *record) when() string {
 
 func (r *run) last() *record       { return r.records[len(r.records)-1] }
 func (r *run) baseline() []*record { return r.records[0].baseline.records }
-func (r *run) died() bool {
-	return slices.ContainsFunc(r.records, func(rec *record) bool { return rec.died != "" })
-}
+func (r *run) died() bool          { return r.records[0].died != "" }
 
 // calls returns the calls of all executions.
 func (r *run) calls() (all []*Call) {
@@ -353,13 +352,13 @@ func (r *run) public() *Run {
 
 // state describes the data of the service.
 type state struct {
-	ids    []string // identifiers of the agents that no plan removed
-	agents []string // the agents without identifiers and times, one member in a line
+	ids    []string       // identifiers of the agents that no plan removed
+	things map[string]int // how often the service holds a thing, such as a message: with its agent, and without numbers of the fake
+	order  map[string]int // the messages of each agent, in their order
 	// copies counts each subject. A text counts in the conversation that has it most often,
 	// a customer_ref among all agents that no plan removed.
 	copies map[subject]int
-	sent   int    // messages to all agents
-	byok   string // the stored configuration, one member in a line; "" if there is none
+	byok   bool   // a provider key is stored
 	keys   string // the API keys and their state
 }
 
@@ -380,7 +379,7 @@ func (s state) subjects() []subject {
 // stateOf reads the data of the service. before is the state that earlier executions
 // left.
 func stateOf(fake *fakeserver.Server, before persisted) state {
-	s := state{copies: map[subject]int{}}
+	s := state{things: map[string]int{}, order: map[string]int{}, copies: map[subject]int{}}
 	for _, a := range fake.Agents() {
 		if !before.gone[a.ID] {
 			s.ids = append(s.ids, a.ID)
@@ -388,56 +387,48 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 				s.copies[subject{spec.CreateAgent, a.CustomerRef}]++
 			}
 		}
-		var texts []string
-		count := map[subject]int{}
-		for _, e := range fake.Conversation(a.ID) {
-			texts = append(texts, e.UserRef+":"+e.Text)
-			text := subject{spec.SendMessage, e.Text}
-			count[text]++
-			s.copies[text] = max(s.copies[text], count[text])
-		}
-		s.sent += len(texts)
-		slices.Sort(texts)
 		if a.SMS != nil {
 			a.SMS.PhoneNumber = "" // depends on the agent's number
 		}
-		s.agents = append(s.agents, fmt.Sprintf("customer_ref %q\nsystem_prompt %q\nmetadata %q\nllm %q\nsms %q\nmessage %q",
-			a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM, a.SMS, texts))
+		agent := volatile.ReplaceAllString(fmt.Sprintf("%q %q %q %q %q", a.ID, a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM), "#")
+		s.things["agent: "+agent]++
+		s.things[fmt.Sprintf("sms: %s %q", agent, a.SMS)]++
+		order, count := "order: ", map[subject]int{}
+		for _, e := range fake.Conversation(a.ID) {
+			text := subject{spec.SendMessage, e.Text}
+			count[text]++
+			s.copies[text] = max(s.copies[text], count[text])
+			message := fmt.Sprintf("message: %s %q %q", agent, e.UserRef, e.Text)
+			s.things[message]++
+			order += message
+		}
+		s.order[order]++
 	}
 	for _, k := range fakeadmin.Of[fakeserver.Call](fake).Keys() {
 		s.keys += fmt.Sprintf("%s %s %v;", k.Label, k.Plan, k.Revoked)
 	}
-	if b, set := fake.BYOK(fake.Key()); set {
-		s.byok = fmt.Sprintf("byok.provider %q\nbyok.base_url %q\nbyok.model %q\nbyok.label %q\nbyok.api_key %q",
-			b.Provider, b.BaseURL, b.Model, b.Label, before.known["byok "+b.Fingerprint])
+	var b fakeserver.BYOK
+	if b, s.byok = fake.BYOK(fake.Key()); s.byok {
+		s.things[fmt.Sprintf("provider key: %q %q %q %q %q", b.Provider, b.BaseURL, b.Model, b.Label, before.known["byok "+b.Fingerprint])]++
 	}
 	return s
 }
 
 // key is equal for states between which an application sees no difference.
-func (s state) key() string { return fmt.Sprintf("%q %q %q %q\n", s.ids, s.agents, s.byok, s.keys) }
+func (s state) key() string { return fmt.Sprintf("%q %v %q\n", s.ids, s.things, s.keys) }
 
-// unlike describes the difference between two states, without people's words; "" if there
-// is none.
-func (s state) unlike(usual state) string {
-	got, want := s.parts(), usual.parts()
-	for i, part := range got {
-		switch name, _, _ := strings.Cut(part, " "); {
-		case part == want[i]:
-		case i < 3:
-			return part + " instead of " + want[i]
-		default:
-			return "another " + name
+// unlike names what differs first between the things of two states, without people's words;
+// "" if nothing does. more says that got may have more than want.
+func unlike(got, want map[string]int, more bool) string {
+	for _, thing := range slices.Sorted(maps.Keys(want)) {
+		if name, _, _ := strings.Cut(thing, ":"); got[thing] < want[thing] {
+			return name
 		}
 	}
-	return ""
-}
-
-// parts returns three counts, and the members of all agents and of the BYOK configuration.
-func (s state) parts() []string {
-	counts := []string{plural(len(s.agents), "agent"), plural(s.sent, "message"), plural(min(1, len(s.byok)), "provider key")}
-	things := append(slices.Sorted(slices.Values(s.agents)), s.byok)
-	return append(counts, strings.Split(strings.Join(things, "\n"), "\n")...)
+	if more {
+		return ""
+	}
+	return unlike(want, got, true)
 }
 
 // plural counts things in words: "1 call", "2 calls".

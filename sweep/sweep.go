@@ -132,7 +132,7 @@ func (s *sweep) runBaseline() {
 		s.single = !slices.ContainsFunc((&run{records: rows[0]}).calls(), func(c *Call) bool { return !c.own })
 	}
 	first, usual := rows[0][0], rows[1][0]
-	*s.baseline = run{records: rows[1], repeat: rows[0]}
+	*s.baseline = run{records: rows[1], repeat: rows[0], ordered: s.single && unlike(first.left.state.order, usual.left.state.order, false) == ""}
 	switch {
 	case len(usual.calls) < len(first.calls):
 		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
@@ -141,7 +141,7 @@ func (s *sweep) runBaseline() {
 		s.t.Fatal("sweep: no call succeeds without faults")
 	}
 	s.learnWhatVaries(rows)
-	if first.left.state.unlike(usual.left.state) != "" {
+	if unlike(first.left.state.things, usual.left.state.things, false) != "" {
 		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")
 		s.without = append(s.without, without{check: Truth}, without{check: Lost})
 	}

@@ -138,17 +138,20 @@ func TestTwoSweepsFindTheSame(t *testing.T) {
 		}
 	}
 	assert.Equal(t, tried[0], tried[1], "in the same order")
+	assert.Empty(t, run(t, reporting(fanOut), sweep.Faults("limited_minute")).found, "the order does not matter where calls race")
 }
 
 // A report says where the process died, what the restart did, and shows no text.
 func TestADeathIsReportedInWords(t *testing.T) {
 	t.Parallel()
-	s := run(t, reporting(markAfter), quick...)
+	again := reporting(after(tell("mine"), tell("mine")))
+	s := run(t, again, quick...)
 	require.Len(t, s.reports, 1, "one cause, one report")
 	assert.Contains(t, s.reports[0], "doubled: the process died after SendMessage_1 had arrived; the restart did it again: "+
 		"the message of SendMessage_1 is there 2 times in the end (without faults at most 1), and no report says that it was in doubt\n")
 	assert.Regexp(t, `^swept 1 call: \d+ faults, \d\d deaths that leave \d+ states, [1-9]\d+ executions, [\d.]+m?s$`, s.summary)
-	assert.NotContains(t, s.reports[0], "Ready", "no text is shown")
+	assert.NotContains(t, s.reports[0], "open", "no text is shown")
+	assert.Empty(t, run(t, again, append(quick, sweep.Without(sweep.Doubled))...).found, "what is there twice is not missing")
 }
 
 // A process can die at a place of the application's own, and while it writes.
