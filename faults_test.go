@@ -2,8 +2,6 @@ package agentmessaging_test
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -383,11 +381,8 @@ var http1Faults = []fault{
 	{name: "closed between chunks", serve: respond("200 OK\r\nTransfer-Encoding: chunked", "5\r\n{\"ok\"\r\n")},
 	{name: "not HTTP", serve: respond("\x00\x01", "")},
 	{name: "header without end", serve: respond("200 OK\r\nX: "+strings.Repeat("x", 1<<20), "")},
-	{name: "body without end", serve: endless("200 OK")},
-	{name: "error body without end", serve: endless("404 Not Found")},
-	{name: "300 MiB packed into 300 KB", serve: func(p peer) error {
-		return respond(fmt.Sprintf("200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d", len(packed())), string(packed()))(p)
-	}},
+	{name: "body of 2 MiB", serve: respond("200 OK\r\nConnection: close", strings.Repeat(" ", 2<<20))},
+	{name: "error body of 2 MiB", serve: respond("404 Not Found\r\nConnection: close", strings.Repeat(" ", 2<<20))},
 	{name: "request not taken until the deadline", serve: func(peer) error { time.Sleep(15 * time.Second); return nil }, deadline: 10 * time.Second},
 	{name: "no answer until the deadline", serve: thenStall(peer.readRequest), deadline: 10 * time.Second},
 	{name: "no body until the deadline", serve: thenStall(respond("200 OK\r\n"+length, anyReply[:20])), deadline: 10 * time.Second},
@@ -420,32 +415,6 @@ func thenStall(before func(peer) error) func(peer) error {
 	}
 }
 
-func endless(status string) func(peer) error {
-	return func(p peer) error {
-		if err := respond(status+"\r\nTransfer-Encoding: chunked", "")(p); err != nil {
-			return err
-		}
-		chunk := []byte("10000\r\n" + strings.Repeat(" ", 0x10000) + "\r\n")
-		for {
-			if _, err := p.Write(chunk); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// packed is an answer and 300 MiB of spaces as gzip, each MiB a member.
-var packed = sync.OnceValue(func() []byte {
-	member := func(text []byte) []byte {
-		var one bytes.Buffer
-		zip := gzip.NewWriter(&one)
-		zip.Write(text)
-		zip.Close()
-		return one.Bytes()
-	}
-	return append(member([]byte(anyReply)), bytes.Repeat(member(bytes.Repeat([]byte(" "), 1<<20)), 300)...)
-})
-
 var http2Faults = []fault{
 	{name: "closed after the handshake", serve: overHTTP2(), postVaries: true},
 	{name: "REFUSED_STREAM before the body", serve: overHTTP2(header, reset(refusedStream), keepOpen)},
@@ -467,20 +436,11 @@ var http2Faults = []fault{
 	{name: "103, then REFUSED_STREAM", serve: overHTTP2(request, status(103), reset(refusedStream), keepOpen)},
 	{name: "103 before the answer", serve: overHTTP2(request, status(103), reply(200, anyReply), keepOpen)},
 	{name: "103 without end", serve: overHTTP2(request, forever(status(103)))},
-	{name: "header without end", serve: overHTTP2(request, beginHeader, forever(continuation))},
 	{name: "status 000", serve: overHTTP2(request, reply(0, anyReply), keepOpen)},
 	{name: "no window for the request's body", serve: overHTTP2With(noWindow, header, keepOpen), deadline: 10 * time.Second},
 	{name: "no answer until the deadline", serve: overHTTP2(request, keepOpen), deadline: 10 * time.Second},
 	{name: "no body until the deadline", serve: overHTTP2(request, status(200), keepOpen), deadline: 10 * time.Second},
 	{name: "packed error without body", serve: overHTTP2(request, status(404, "content-encoding", "gzip"), keepOpen)},
-}
-
-// beginHeader begins an answer's header, which continuation goes on with.
-func beginHeader(h *http2Peer) error { return h.write(frameHeaders, 0, h.stream, fields(200)) }
-
-func continuation(h *http2Peer) error {
-	field := "\x00\x01x\x7e" + strings.Repeat("x", 126)
-	return h.write(frameContinuation, 0, h.stream, []byte(strings.Repeat(field, 100)))
 }
 
 // What a run leaves behind goes with it: a fifth of its time went into collecting it.

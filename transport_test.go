@@ -352,7 +352,7 @@ type http2Peer struct {
 
 // The types of the frames that the peer writes or reads.
 const (
-	frameData, frameHeaders, frameReset, frameSettings, frameGoAway, frameContinuation = 0, 1, 3, 4, 7, 9
+	frameData, frameHeaders, frameReset, frameSettings, frameGoAway = 0, 1, 3, 4, 7
 
 	flagEndStream, flagEndHeaders = 1, 4
 
