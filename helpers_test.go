@@ -223,24 +223,6 @@ func breaksOff(text string, err error) func() io.Reader {
 	return func() io.Reader { return io.MultiReader(strings.NewReader(text), iotest.ErrReader(err)) }
 }
 
-// endsAfter returns the Reader of a reply that ends after a number of reads which give
-// nothing.
-func endsAfter(reads int) func() io.Reader {
-	return func() io.Reader {
-		left := reads
-		return io.MultiReader(strings.NewReader(anyReply), readerFunc(func([]byte) (int, error) {
-			if left--; left < 0 {
-				return 0, io.EOF
-			}
-			return 0, nil
-		}))
-	}
-}
-
-type readerFunc func([]byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
 // tooMany is a 429 that names a limit and asks to wait, unless either is "".
 func tooMany(retryAfter, limitKey string) answer {
 	a := answer{Status: http.StatusTooManyRequests, Body: `{"error":"rate_limited","trace_id":"trace_1"}`}

@@ -33,6 +33,11 @@ func (u until) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
+// silent is a body that gives neither bytes nor its end.
+type silent struct{}
+
+func (silent) Read([]byte) (int, error) { return 0, nil }
+
 func packed(text string) string {
 	var packed strings.Builder
 	w := gzip.NewWriter(&packed)
@@ -90,6 +95,8 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 			assert.Error(t, ctx.Err(), "%s: the request is over", name)
 		})
 	}
+	_, err := readWhole(silent{}, -1, 10, nil)
+	assert.Equal(t, io.ErrNoProgress, err)
 }
 
 // Senders and connections are forgotten once they are garbage.
