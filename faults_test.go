@@ -437,7 +437,6 @@ var http2Faults = []fault{
 	{name: "103 before the answer", serve: overHTTP2(request, status(103), reply(200, anyReply), keepOpen)},
 	{name: "103 without end", serve: overHTTP2(request, forever(status(103)))},
 	{name: "status 000", serve: overHTTP2(request, reply(0, anyReply), keepOpen)},
-	{name: "no window for the request's body", serve: overHTTP2With(noWindow, header, keepOpen), deadline: 10 * time.Second},
 	{name: "no answer until the deadline", serve: overHTTP2(request, keepOpen), deadline: 10 * time.Second},
 	{name: "no body until the deadline", serve: overHTTP2(request, status(200), keepOpen), deadline: 10 * time.Second},
 	{name: "packed error without body", serve: overHTTP2(request, status(404, "content-encoding", "gzip"), keepOpen)},

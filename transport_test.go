@@ -359,17 +359,11 @@ const (
 	noError, protocolError, internalError, refusedStream, cancelled = 0, 1, 2, 7, 8
 )
 
-// noWindow are settings that keep the client from sending any of a body (RFC 9113, 6.5.2).
-var noWindow = []byte{0, 4, 0, 0, 0, 0}
-
 // act is what the service does next on a connection. An error ends the connection.
 type act func(*http2Peer) error
 
-// overHTTP2 shakes hands and acts.
-func overHTTP2(acts ...act) func(peer) error { return overHTTP2With(nil, acts...) }
-
-// overHTTP2With shakes hands, exchanges settings and acts.
-func overHTTP2With(settings []byte, acts ...act) func(peer) error {
+// overHTTP2 shakes hands, exchanges settings and acts.
+func overHTTP2(acts ...act) func(peer) error {
 	return func(p peer) error {
 		h := &http2Peer{peer: p, headers: make(chan uint32, 100), whole: make(chan uint32, 100)}
 		h.conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}})
@@ -377,7 +371,7 @@ func overHTTP2With(settings []byte, acts ...act) func(peer) error {
 			return err
 		}
 		go h.receive() // apart, since both ends of a pipe may want to write
-		if err := h.write(frameSettings, 0, 0, settings); err != nil {
+		if err := h.write(frameSettings, 0, 0, nil); err != nil {
 			return err
 		}
 		return script(acts...)(h)
