@@ -33,10 +33,15 @@ func (u until) Read([]byte) (int, error) {
 	return 0, io.ErrUnexpectedEOF
 }
 
-// silent is a body that gives neither bytes nor its end.
-type silent struct{}
+// silent is a body that gives neither bytes nor its end for a number of reads.
+type silent int
 
-func (silent) Read([]byte) (int, error) { return 0, nil }
+func (s *silent) Read([]byte) (int, error) {
+	if *s--; *s < 0 {
+		return 0, io.EOF
+	}
+	return 0, nil
+}
 
 func packed(text string) string {
 	var packed strings.Builder
@@ -95,8 +100,10 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 			assert.Error(t, ctx.Err(), "%s: the request is over", name)
 		})
 	}
-	_, err := readWhole(silent{}, -1, 10, nil)
-	assert.Equal(t, io.ErrNoProgress, err)
+	for reads, want := range map[silent]error{99: nil, 100: io.ErrNoProgress} {
+		_, err := readWhole(&reads, -1, 10, nil)
+		assert.Equal(t, want, err, "%d reads", reads)
+	}
 }
 
 // Senders and connections are forgotten once they are garbage.
