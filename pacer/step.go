@@ -91,13 +91,7 @@ func (c *coordinator) updateState(s *step) error {
 			return err
 		}
 		s.apply(&s.ledger)
-		var swapped bool
-		longest := slices.MaxFunc(s.bounds, func(a, b bound) int { return cmp.Compare(a.Window, b.Window) }).Window
-		err := c.store.call(func(ctx context.Context) (err error) {
-			swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
-			return err
-		})
-		if err != nil || swapped {
+		if swapped, err := c.swap(s); err != nil || swapped {
 			return err
 		}
 		// Sleep in real time, as the store does not know the client's clock. Without this
@@ -105,6 +99,20 @@ func (c *coordinator) updateState(s *step) error {
 		time.Sleep(rand.N(s.stepDuration / 2))
 	}
 	return errors.New("the store refuses the version that Load returned, or too many processes change the value at once")
+}
+
+// swap writes the step's state. The store may drop it when nothing in it can matter any more.
+func (c *coordinator) swap(s *step) (bool, error) {
+	var swapped bool
+	longest := slices.MaxFunc(s.bounds, func(a, b bound) int { return cmp.Compare(a.Window, b.Window) }).Window
+	err := c.store.call(func(ctx context.Context) (err error) {
+		swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
+		return err
+	})
+	if err != nil { // the store may still be at work, and set swapped
+		return false, err
+	}
+	return swapped, nil
 }
 
 // load reads the store's state, and adds this process as a member. It also adds the calls that
