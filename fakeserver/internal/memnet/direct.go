@@ -122,12 +122,16 @@ func (d *direct) connect(req *http.Request) error {
 	if err := d.host.Refuse(req, d.ip); err != nil {
 		return err
 	}
+	d.runGotConn(req)
+	return nil
+}
+
+// runGotConn runs the hook GotConn with a connection that was never opened, but has addresses.
+func (d *direct) runGotConn(req *http.Request) {
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil {
-		// The hook gets a connection that was never opened, but has addresses.
 		local := net.TCPAddrFromAddrPort(d.host.nextAddr(d.ip))
 		trace.GotConn(httptrace.GotConnInfo{Conn: &conn{Conn: new(net.TCPConn), local: local, remote: fakeAddr}})
 	}
-	return nil
 }
 
 // addressOf returns the address that a Transport would dial.
