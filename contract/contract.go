@@ -256,7 +256,7 @@ func (target Target) lacks(c testCase) (why, wants string) {
 		return "the target has no " + field, "Target." + field
 	case c.fillsLimit && unlike != "":
 		return "it fills a limit: " + unlike, "Target.Observed of a target that counts like interface 8.1"
-	case c.metadata && most > 0 && most < 4096:
+	case c.metadata && most > 0 && most < ownCap:
 		return fmt.Sprintf("the target's cap on metadata is %d", most), "a target with a larger cap on metadata"
 	}
 	return "", ""

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"time"
 
@@ -83,19 +84,21 @@ func (s *suite) sms() {
 	}
 }
 
-// metadata checks metadata and its cap. The interface does not show the cap; with
-// Target.Decisions it is 4096 characters of compact JSON.
+// ownCap is this project's cap on metadata, which the interface does not show.
+const ownCap = 4096
+
+// metadata checks metadata and, with Target.Decisions, its cap.
 func (s *suite) metadata() {
-	const capped = "metadata cap: 4096 characters of compact JSON"
+	capped := fmt.Sprintf("metadata cap: %d characters of compact JSON", ownCap)
 	s.addRows("2.3/metadata", "metadata | object | any properties", createAgent, 200,
 		row{"empty", `{"metadata":{}}`},
 		row{"null-member", `{"metadata":{"a":null}}`},
 		row{"nested", `{"metadata":{"a":{"b":[1,2.5,true,null,"x",{"c":{}}]},"":"empty name"}}`},
 		row{"names-of-other-members", `{"metadata":{"llm":1,"sms":2,"api_key_hint":"x"}}`})
 	s.addRows("fake/metadata-cap", capped, createAgent, 200,
-		row{"at", strings.ReplaceAll(rawcall.Metadata(4096, ""), "x", "é")},
-		row{"at-with-space", rawcall.Metadata(4096, strings.Repeat(" ", 500))})
-	s.addRows("fake/metadata-cap", capped, createAgent, 400, row{"over", rawcall.Metadata(4097, "")})
+		row{"at", strings.ReplaceAll(rawcall.Metadata(ownCap, ""), "x", "é")},
+		row{"at-with-space", rawcall.Metadata(ownCap, strings.Repeat(" ", 500))})
+	s.addRows("fake/metadata-cap", capped, createAgent, 400, row{"over", rawcall.Metadata(ownCap+1, "")})
 }
 
 // messages checks which messages are accepted, and the replies to them.

@@ -144,19 +144,12 @@ func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (change
 	// A missing answer is not a change: the budget was used up, or a limit was closed.
 	missing = printLines(stdout, "not seen this time:", found.Missing(earlier))
 	// Keep must follow the comparison. Before it, Keep would hide the differences.
-	changed = printChanges(found, earlier, stdout)
-	found.Keep(earlier)
-	return changed, missing, errors.Join(err, o.write(found, stdout))
-}
-
-// printChanges prints the changed answers, and how many answers are unchanged. It returns
-// how many have changed.
-func printChanges(found, earlier *observe.Observation, stdout io.Writer) int {
-	changed := printLines(stdout, "changed:", found.Drift(earlier))
+	changed = printLines(stdout, "changed:", found.Drift(earlier))
 	if n := found.Unchanged(earlier); n > 0 {
 		_, _ = fmt.Fprintf(stdout, "unchanged: %d\n", n)
 	}
-	return changed
+	found.Keep(earlier)
+	return changed, missing, errors.Join(err, o.write(found, stdout))
 }
 
 // printLines prints each line after a label, and returns how many lines there are.

@@ -47,21 +47,6 @@ func TestUnlimitedCallIsFree(t *testing.T) {
 	}
 }
 
-// callingClock makes a call each time that it is read.
-type callingClock struct {
-	RealClock
-	busy atomic.Bool
-	call func()
-}
-
-func (c *callingClock) Now() time.Time {
-	if c.busy.CompareAndSwap(false, true) {
-		c.call()
-		c.busy.Store(false)
-	}
-	return time.Now()
-}
-
 // TestClockMayMakeCalls checks that the engine reads no clock of the user's with its lock.
 func TestClockMayMakeCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -72,7 +57,7 @@ func TestClockMayMakeCalls(t *testing.T) {
 			e.Done(w, o)
 		}
 		w := reading()
-		w.Clock = &callingClock{call: func() { call(reading(), Outcome{Sent: true}) }}
+		w.Clock = &badClock{before: func() { call(reading(), Outcome{Sent: true}) }}
 		call(w, *refuses("k", s))
 		e.Forecast(t.Context(), w)
 		e.Do(func(time.Duration) {})
@@ -165,11 +150,15 @@ func TestStreamOfCalls(t *testing.T) {
 // badClock is ahead of the real clock, and panics once, at the n-th reading.
 type badClock struct {
 	RealClock
+	before   func()        // each reading; may be nil
 	by       time.Duration // ahead
 	readings atomic.Int64  // n; 0: never
 }
 
 func (c *badClock) Now() time.Time {
+	if c.before != nil {
+		c.before()
+	}
 	if c.readings.Add(-1) == 0 {
 		panic("clock")
 	}

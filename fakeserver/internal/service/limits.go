@@ -202,8 +202,17 @@ type Usage struct {
 	Last    time.Time               `json:"last"`    // the time of the newest counted call
 }
 
-// The longest windows of the limits of a key, and of an address (interface 8.1).
-const longestKeyWindow, longestAddressWindow = spec.Day, time.Minute
+// The longest windows of the limits of a key, and of an address.
+var longestKeyWindow, longestAddressWindow = longestWindow(false), longestWindow(true)
+
+func longestWindow(perIP bool) (longest time.Duration) {
+	for _, l := range spec.Limits {
+		if l.PerIP == perIP {
+			longest = max(longest, l.Window)
+		}
+	}
+	return longest
+}
 
 // usageIfSameClock returns u, or an empty Usage if u is nil or comes from another clock.
 // The clock is another one if the newest call is later than now by more than the longest

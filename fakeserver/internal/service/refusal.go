@@ -1,6 +1,8 @@
 package service
 
 import (
+	"cmp"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -119,6 +121,33 @@ func BadField(field, broken string) *Refusal {
 	r := Refuse(BadRequest)
 	r.Field, r.Broken = field, broken
 	return r
+}
+
+// Reply is what a script answers a message with. Status is 0 or 200 for a text; with any
+// other Status the message is refused.
+type Reply struct {
+	Text     string
+	Warnings []string
+	Status   int
+	Code     string
+	Reason   string
+}
+
+// refusal returns the refusal that the script asks for, if it does. A status that interface
+// 4.8 does not list becomes a 500, because a client must not learn to handle an answer that
+// the service never sends.
+func (r Reply) refusal() *Refusal {
+	refusal := &Refusal{Kind: Scripted, Status: r.Status, Code: cmp.Or(r.Code, CodeOf(r.Status)), Broken: r.Reason}
+	switch {
+	case r.Status == 0, r.Status == carriedOut:
+		return nil
+	case !spec.SendMessage.Lists(r.Status):
+		refusal.Status, refusal.Code = 500, cmp.Or(r.Code, "internal_server_error")
+		refusal.Broken = fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
+	case r.Status == Kinds[RateLimited].Status:
+		refusal.Limit, refusal.Wait = spec.KeyMinute, 1
+	}
+	return refusal
 }
 
 // LimitState is one limit at one moment, as Server.Limits shows it and a 429 explains

@@ -500,31 +500,13 @@ func (c *call) sendMessage() Answer {
 	return Answer{Message: m}
 }
 
-// Reply is what a script answers a message with. Status is 0 or 200 for a text; with any
-// other Status the message is refused.
-type Reply struct {
-	Text     string
-	Warnings []string
-	Status   int
-	Code     string
-	Reason   string
-}
-
 // AnswerMessage ends a message: it stores the exchange with the reply, or returns the
-// refusal that the script asks for. A status that interface 4.8 does not list becomes a
-// 500, because a client must not learn to handle an answer that the service never sends.
+// refusal that the script asks for.
 func (s *State) AnswerMessage(m *Message, r Reply) *Refusal {
-	refusal := &Refusal{Kind: Scripted, Status: r.Status, Code: cmp.Or(r.Code, CodeOf(r.Status)), Broken: r.Reason}
-	switch {
-	case r.Status == 0, r.Status == carriedOut:
+	refusal := r.refusal()
+	if refusal == nil {
 		m.Exchange.ReplyText, m.Exchange.Warnings = r.Text, slices.Clone(r.Warnings)
 		s.AddExchange(m.Agent, m.Exchange)
-		return nil
-	case !spec.SendMessage.Lists(r.Status):
-		refusal.Status, refusal.Code = 500, cmp.Or(r.Code, "internal_server_error")
-		refusal.Broken = fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
-	case r.Status == Kinds[RateLimited].Status:
-		refusal.Limit, refusal.Wait = spec.KeyMinute, 1
 	}
 	return refusal
 }
