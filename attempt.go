@@ -157,37 +157,41 @@ func (a *attempt) askBeforeSend(ctx context.Context) *Error {
 // the service would have answered.
 func (c *call) refusal(ctx context.Context, err error, byLimiter bool) *Error {
 	var refused *quota.Refusal
-	var answered *Error
-	e := &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true}
-	switch {
-	case byLimiter, c.client.pacer != nil:
-	case c.client.noCoolDown:
-		e.by = "client"
-	default:
-		e.by = "cool-down"
-	}
+	var own *Error // of the user's limiter
+	e := &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true, by: c.refusedBy(byLimiter)}
+	inLine := fmt.Errorf("in line for a limit: %w", err)
 	switch {
 	case errors.As(err, &refused):
 		e.TraceID, e.LimitKey, e.RetryAfter = refused.TraceID, refused.LimitKey, refused.RetryAfter
 		e.cause = c.whyRefused(refused, e.RetryAfter)
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.LimitKey, e.TraceID = c.waiter.Limit, c.waiter.Trace
 		if said := c.limited; said != nil {
 			e.Code, e.TraceID, e.Reason, e.Extra = said.Code, said.TraceID, said.Reason, said.Extra
 		}
-		e.cause = c.redactCause(ctx, fmt.Errorf("in line for a limit: %w", err))
-		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return &Error{cause: e.cause}
-		}
-	case errors.As(err, &answered) && answered.StatusCode == http.StatusTooManyRequests:
-		e.Code, e.TraceID, e.LimitKey, e.Reason = answered.Code, answered.TraceID, answered.LimitKey, answered.Reason
+		e.cause = c.redactCause(ctx, inLine)
+	case ctx.Err() != nil: // the caller left: not a 429
+		return &Error{cause: c.redactCause(ctx, inLine)}
+	case errors.As(err, &own) && own.StatusCode == http.StatusTooManyRequests:
+		e.Code, e.TraceID, e.LimitKey, e.Reason = own.Code, own.TraceID, own.LimitKey, own.Reason
 		e.redact(&c.secrets)
-		e.RetryAfter = max(0, answered.RetryAfter)
+		e.RetryAfter = max(0, own.RetryAfter)
 		e.cause = c.whyTooLong(e.RetryAfter)
 	default:
 		return &Error{Local: true, by: e.by, cause: c.redactCause(ctx, err)}
 	}
 	return e
+}
+
+// refusedBy returns who refuses an attempt; "" stands for a limiter or a Pacer.
+func (c *call) refusedBy(byLimiter bool) string {
+	switch {
+	case byLimiter, c.client.pacer != nil:
+		return ""
+	case c.client.noCoolDown:
+		return "client"
+	}
+	return "cool-down"
 }
 
 // send sends the attempt's request and reads the answer. It subtracts the time that this
