@@ -60,203 +60,18 @@ func (m madeCall) end(verdicts []string) string {
 	return text
 }
 
-// The calls of a case, by the answers that they get.
-
-// inOrder makes one call, with an answer for each attempt.
-func inOrder(answers ...answer) [][]answer { return [][]answer{answers} }
-
-// each makes one call for each answer.
-func each(answers ...answer) (calls [][]answer) {
-	for _, a := range answers {
-		calls = append(calls, []answer{a})
-	}
-	return calls
-}
-
-// bodies makes one call for each body, in an answer with the status.
-func bodies(status int, bodies ...string) (calls [][]answer) {
-	for _, body := range bodies {
-		calls = append(calls, []answer{{Status: status, Body: body}})
-	}
-	return calls
-}
-
-// The answers.
-
-// refused is a 429 that asks to wait for 20 s.
-var refused = tooMany("20", "k")
-
-// busy is a failure of a proxy, which asks to wait.
-func busy(retryAfter string) answer { return with(503, "Retry-After", retryAfter) }
-
-// bare returns an answer without a body. with returns one that has a header.
-func bare(status int) answer { return answer{Status: status} }
-
-func with(status int, header, value string) answer {
-	return answer{Status: status, Header: http.Header{header: {value}}}
-}
-
-// failing is an error of the transport.
-func failing(words string) answer { return answer{Err: errors.New(words)} }
-
-// slow delays an answer, but not beyond the end of the attempt.
-func slow(d time.Duration, a answer) answer {
-	a.Before = func(req *http.Request) {
-		select {
-		case <-time.After(d):
-		case <-req.Context().Done():
-		}
-	}
-	return a
-}
-
-// hang is never answered.
-var hang = slow(math.MaxInt64, answer{Err: context.DeadlineExceeded})
-
-// The calls of a case.
-
-var (
-	impatient = within(5*time.Second, get) // does not wait for a limit
-	warmUp    = sending(agentmessaging.LLMMode(""))
-	warmUpOwn = sending(agentmessaging.LLMModeBYOK)
-	prompting = sending(create{SystemPrompt: "prompt-canary"})
-)
-
-// within makes a call with a deadline.
-func within(d time.Duration, do doCall) doCall {
-	return func(ctx context.Context, client *agentmessaging.Client) error {
-		ctx, cancel := context.WithTimeout(ctx, d)
-		defer cancel()
-		return do(ctx, client)
-	}
-}
-
-// inTurn makes one call after the other, and returns the error of the last.
-func inTurn(calls ...doCall) doCall {
-	return func(ctx context.Context, client *agentmessaging.Client) (err error) {
-		for _, do := range calls {
-			err = do(ctx, client)
-		}
-		return err
-	}
-}
-
-// by has a sibling of the client make the call.
-func by(opt agentmessaging.Option, do doCall) doCall {
-	return func(ctx context.Context, client *agentmessaging.Client) error {
-		sibling, err := client.With(opt)
-		if err != nil {
-			return err
-		}
-		return do(ctx, sibling)
-	}
-}
-
-// leaving makes a call whose context is canceled after a time, or by
-// leaveNow.
-func leaving(after time.Duration, do doCall) doCall {
-	return func(ctx context.Context, client *agentmessaging.Client) error {
-		ctx, cancel := context.WithCancelCause(ctx)
-		if after == beforeTheCall {
-			cancel(errLeft)
-		}
-		time.AfterFunc(after, func() { cancel(errLeft) })
-		return do(context.WithValue(ctx, leaveKey{}, cancel), client)
-	}
-}
-
-// When leaving cancels the context.
-const (
-	beforeTheCall time.Duration = 0
-	onlyByLeave                 = time.Hour // later than any call ends
-)
-
-type leaveKey struct{}
-
-// leftDuring has the caller leave just before the answer comes.
-func leftDuring(a answer) answer {
-	a.Before = func(req *http.Request) { leaveNow(req.Context()) }
-	return a
-}
-
-func leaveNow(ctx context.Context) context.Context {
-	ctx.Value(leaveKey{}).(context.CancelCauseFunc)(errLeft)
-	return ctx
-}
-
-// errLeft is the cause with which leaving cancels a call's context: another call failed.
-// The call's error must not have the kinds of these errors, but errors.Is must find what is
-// no error of the package. net/http returns the cause in place of the context's error.
-var errLeft = fmt.Errorf("the user has left: %w", list{
-	viaAll{viaAs{io.ErrUnexpectedEOF}}, agentmessaging.ErrNotFound, &agentmessaging.ValidationError{Field: "f", Reason: "r"},
-	viaIs{agentmessaging.ErrConflict}, viaAs{&agentmessaging.Error{Method: "GET", Path: "/other"}},
-})
-
-// list is an error that cannot be compared.
-type list []error
-
-func (l list) Error() string   { return fmt.Sprint([]error(l)) }
-func (l list) Unwrap() []error { return l }
-
-// viaIs and viaAs hold an error that only a method finds, as some lists of errors do;
-// viaAll one that Unwrap finds too.
-type viaIs struct{ error }
-type viaAs struct{ error }
-type viaAll struct{ viaAs }
-
-func (v viaIs) Is(target error) bool { return errors.Is(v.error, target) }
-func (v viaAs) As(target any) bool   { return errors.As(v.error, target) }
-func (v viaAll) Is(err error) bool   { return errors.Is(v.error, err) }
-func (v viaAll) Unwrap() error       { return v.error }
-
-// The options of a client.
-
-func retries(p policy) options             { return options{agentmessaging.WithRetry(p)} }
-func timed(d time.Duration) options        { return options{agentmessaging.WithTimeout(d)} }
-func maxWait(d time.Duration) options      { return retries(policy{MaxWait: d}) }
-func limitedBy(l *limiterStub) options     { return options{agentmessaging.WithLimiter(l)} }
-func limiterWaits(d time.Duration) options { return limitedBy(&limiterStub{wait: d}) }
-func limiterRefuses(err error) options     { return limitedBy(&limiterStub{refusal: err}) }
-
-var (
-	hasty    = maxWait(time.Second)[0]
-	tireless = retries(policy{MaxAttempts: math.MaxInt, MinWait: 1}) // tries often, with short waits
-)
-
-// at has an observer change the context at an event.
-func at(event string, change func(context.Context) context.Context) agentmessaging.Option {
-	return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
-		if reflect.TypeOf(e).Name() != event {
-			return nil
-		}
-		return change(ctx)
-	}))
-}
-
-// ending returns a context that ends after d, whatever the end of ctx was.
-func ending(d time.Duration) func(context.Context) context.Context {
-	return func(ctx context.Context) context.Context {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
-		context.AfterFunc(ctx, cancel)
-		return ctx
-	}
-}
-
-// slowly has an observer take its time.
-func slowly(d time.Duration) func(context.Context) context.Context {
-	return func(ctx context.Context) context.Context {
-		time.Sleep(d)
-		return ctx
-	}
-}
-
 const (
 	inDoubt  = "unknown: ErrOutcomeUnknown"
 	userLeft = "context.Canceled io.ErrUnexpectedEOF"
 )
 
 // verdicts are answers and what follows from them: together with worded and the tables of
-// docs/faults.md, they are the policy of the client.
+// docs/faults.md, they are the policy of the client. For example,
+//
+//	do: get, given: inOrder(busy("10"), tooMany("1", "k"), okAnswer), want: "unknown, not done, done, 11s"
+//
+// is a GET whose first attempt meets a 503 that asks for 10 s, whose second meets a 429 that
+// asks for 1 s, and whose third succeeds, 11 s after the first.
 var verdicts = []callCase{
 	{rule: "A pause is made once.", do: get, given: inOrder(busy("10"), tooMany("1", "k"), okAnswer), want: "unknown, not done, done, 11s"},
 	{rule: "A call that ends in a later pause does not blame an earlier 429.",
@@ -725,5 +540,197 @@ func TestBubblesShareAClient(t *testing.T) {
 	client := newClient(t, answering(tooMany("20", ""), okAnswer, tooMany("20", ""), okAnswer))
 	for range 2 {
 		synctest.Test(t, func(t *testing.T) { assert.NoError(t, get(t.Context(), client)) })
+	}
+}
+
+// What follows are the words of the tables.
+
+// The calls of a case, by the answers that they get.
+
+// inOrder makes one call, with an answer for each attempt.
+func inOrder(answers ...answer) [][]answer { return [][]answer{answers} }
+
+// each makes one call for each answer.
+func each(answers ...answer) (calls [][]answer) {
+	for _, a := range answers {
+		calls = append(calls, []answer{a})
+	}
+	return calls
+}
+
+// bodies makes one call for each body, in an answer with the status.
+func bodies(status int, bodies ...string) (calls [][]answer) {
+	for _, body := range bodies {
+		calls = append(calls, []answer{{Status: status, Body: body}})
+	}
+	return calls
+}
+
+// The answers.
+
+// refused is a 429 that asks to wait for 20 s.
+var refused = tooMany("20", "k")
+
+// busy is a failure of a proxy, which asks to wait.
+func busy(retryAfter string) answer { return with(503, "Retry-After", retryAfter) }
+
+// bare returns an answer without a body. with returns one that has a header.
+func bare(status int) answer { return answer{Status: status} }
+
+func with(status int, header, value string) answer {
+	return answer{Status: status, Header: http.Header{header: {value}}}
+}
+
+// failing is an error of the transport.
+func failing(words string) answer { return answer{Err: errors.New(words)} }
+
+// slow delays an answer, but not beyond the end of the attempt.
+func slow(d time.Duration, a answer) answer {
+	a.Before = func(req *http.Request) {
+		select {
+		case <-time.After(d):
+		case <-req.Context().Done():
+		}
+	}
+	return a
+}
+
+// hang is never answered.
+var hang = slow(math.MaxInt64, answer{Err: context.DeadlineExceeded})
+
+// The calls of a case.
+
+var (
+	impatient = within(5*time.Second, get) // does not wait for a limit
+	warmUp    = sending(agentmessaging.LLMMode(""))
+	warmUpOwn = sending(agentmessaging.LLMModeBYOK)
+	prompting = sending(create{SystemPrompt: "prompt-canary"})
+)
+
+// within makes a call with a deadline.
+func within(d time.Duration, do doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		ctx, cancel := context.WithTimeout(ctx, d)
+		defer cancel()
+		return do(ctx, client)
+	}
+}
+
+// inTurn makes one call after the other, and returns the error of the last.
+func inTurn(calls ...doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) (err error) {
+		for _, do := range calls {
+			err = do(ctx, client)
+		}
+		return err
+	}
+}
+
+// by has a sibling of the client make the call.
+func by(opt agentmessaging.Option, do doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		sibling, err := client.With(opt)
+		if err != nil {
+			return err
+		}
+		return do(ctx, sibling)
+	}
+}
+
+// leaving makes a call whose context is canceled after a time, or by
+// leaveNow.
+func leaving(after time.Duration, do doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		if after == beforeTheCall {
+			cancel(errLeft)
+		}
+		time.AfterFunc(after, func() { cancel(errLeft) })
+		return do(context.WithValue(ctx, leaveKey{}, cancel), client)
+	}
+}
+
+// When leaving cancels the context.
+const (
+	beforeTheCall time.Duration = 0
+	onlyByLeave                 = time.Hour // later than any call ends
+)
+
+type leaveKey struct{}
+
+// leftDuring has the caller leave just before the answer comes.
+func leftDuring(a answer) answer {
+	a.Before = func(req *http.Request) { leaveNow(req.Context()) }
+	return a
+}
+
+func leaveNow(ctx context.Context) context.Context {
+	ctx.Value(leaveKey{}).(context.CancelCauseFunc)(errLeft)
+	return ctx
+}
+
+// errLeft is the cause with which leaving cancels a call's context: another call failed.
+// The call's error must not have the kinds of these errors, but errors.Is must find what is
+// no error of the package. net/http returns the cause in place of the context's error.
+var errLeft = fmt.Errorf("the user has left: %w", list{
+	viaAll{viaAs{io.ErrUnexpectedEOF}}, agentmessaging.ErrNotFound, &agentmessaging.ValidationError{Field: "f", Reason: "r"},
+	viaIs{agentmessaging.ErrConflict}, viaAs{&agentmessaging.Error{Method: "GET", Path: "/other"}},
+})
+
+// list is an error that cannot be compared.
+type list []error
+
+func (l list) Error() string   { return fmt.Sprint([]error(l)) }
+func (l list) Unwrap() []error { return l }
+
+// viaIs and viaAs hold an error that only a method finds, as some lists of errors do;
+// viaAll one that Unwrap finds too.
+type viaIs struct{ error }
+type viaAs struct{ error }
+type viaAll struct{ viaAs }
+
+func (v viaIs) Is(target error) bool { return errors.Is(v.error, target) }
+func (v viaAs) As(target any) bool   { return errors.As(v.error, target) }
+func (v viaAll) Is(err error) bool   { return errors.Is(v.error, err) }
+func (v viaAll) Unwrap() error       { return v.error }
+
+// The options of a client.
+
+func retries(p policy) options             { return options{agentmessaging.WithRetry(p)} }
+func timed(d time.Duration) options        { return options{agentmessaging.WithTimeout(d)} }
+func maxWait(d time.Duration) options      { return retries(policy{MaxWait: d}) }
+func limitedBy(l *limiterStub) options     { return options{agentmessaging.WithLimiter(l)} }
+func limiterWaits(d time.Duration) options { return limitedBy(&limiterStub{wait: d}) }
+func limiterRefuses(err error) options     { return limitedBy(&limiterStub{refusal: err}) }
+
+var (
+	hasty    = maxWait(time.Second)[0]
+	tireless = retries(policy{MaxAttempts: math.MaxInt, MinWait: 1}) // tries often, with short waits
+)
+
+// at has an observer change the context at an event.
+func at(event string, change func(context.Context) context.Context) agentmessaging.Option {
+	return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
+		if reflect.TypeOf(e).Name() != event {
+			return nil
+		}
+		return change(ctx)
+	}))
+}
+
+// ending returns a context that ends after d, whatever the end of ctx was.
+func ending(d time.Duration) func(context.Context) context.Context {
+	return func(ctx context.Context) context.Context {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d)
+		context.AfterFunc(ctx, cancel)
+		return ctx
+	}
+}
+
+// slowly has an observer take its time.
+func slowly(d time.Duration) func(context.Context) context.Context {
+	return func(ctx context.Context) context.Context {
+		time.Sleep(d)
+		return ctx
 	}
 }
