@@ -384,7 +384,7 @@ func TestSlowLimiterCostsNoPlace(t *testing.T) {
 		_, _ = get(t.Context(), client), get(t.Context(), client) // all that this minute allows
 		for _, limiter := range []*limiterStub{{wait: 2 * time.Millisecond}, {}, {}, {}, {}, {}} {
 			go func() {
-				assert.NoError(t, by(agentmessaging.WithLimiter(limiter), get)(t.Context(), client))
+				assert.NoError(t, by(agentmessaging.WithLimiter(limiter), get)(t.Context(), client), "a limiter that takes %s", limiter.wait)
 				assert.True(t, limiter.wait == 0 || time.Since(begin) < 70*time.Second, time.Since(begin))
 			}()
 			time.Sleep(100 * time.Millisecond)
@@ -491,7 +491,7 @@ func TestContextOfACallOrAttemptEndsWithIt(t *testing.T) {
 		keep := at(seen, func(ctx context.Context) context.Context { kept = ctx; return ctx })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		require.NoError(t, post(ctx, newClient(t, answering(okAnswer), at(start, context.WithoutCancel), keep)))
+		require.NoError(t, post(ctx, newClient(t, answering(okAnswer), at(start, context.WithoutCancel), keep)), start)
 		assert.ErrorIs(t, kept.Err(), context.Canceled, start)
 	}
 }

@@ -368,12 +368,12 @@ func TestFailurePrintsRule(t *testing.T) {
 		assert.True(t, breaks(first) && strings.HasPrefix(first.Error(), "broken rule ("), first)
 		assert.Less(t, len(first.Error()), 800, tt.id)
 		if strings.HasPrefix(own, tt.broken) {
-			assert.Equal(t, first, second)
+			assert.Equal(t, first, second, tt.id)
 			continue
 		}
 		assert.True(t, strings.HasSuffix(first.Error(), "\nbefore this rule could be checked "+own), first)
 		assert.False(t, breaks(second), tt.id)
-		assert.ErrorContains(t, second, "not checked: case "+tt.id+" shows a broken rule "+tt.broken)
+		assert.ErrorContains(t, second, "not checked: case "+tt.id+" shows a broken rule "+tt.broken, tt.id)
 	}
 }
 
@@ -487,7 +487,7 @@ func TestOtherWindows(t *testing.T) {
 	for calls, want := range map[int]string{1010: "10 calls too many passed, and the limit opens in 7h", 1e6: "want status 429"} {
 		target := directly(newFake(t, fakeserver.WithClock(afternoon), fakeserver.WithDecision("windows", "aligned"), fakeserver.WithLimit(fakeserver.LimitKeyDay, calls)))
 		target.Decisions = false
-		assert.ErrorContains(t, byID("8.1/key_day").runOn(t.Context(), target, newShared(0)), want)
+		assert.ErrorContains(t, byID("8.1/key_day").runOn(t.Context(), target, newShared(0)), want, "a day of %d calls", calls)
 	}
 }
 

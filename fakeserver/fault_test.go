@@ -361,7 +361,7 @@ func TestReplyFuncErrors(t *testing.T) {
 		next = fakeserver.Reply{Status: status}
 		c.send(agent, "x").wantError(t, 500, "internal_server_error")
 		require.Len(t, watch.errors, i+1, status)
-		assert.Regexp(t, fmt.Sprintf(`the ReplyFunc of OnMessage\(\) at fault_test.go:\d+ answered with status %d;`, status), watch.errors[i])
+		assert.Regexp(t, fmt.Sprintf(`the ReplyFunc of OnMessage\(\) at fault_test.go:\d+ answered with status %d;`, status), watch.errors[i], status)
 	}
 }
 

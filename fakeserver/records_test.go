@@ -264,7 +264,7 @@ func TestWhy(t *testing.T) {
 			row.given(f, &c)
 		}
 		_ = seen(c.wire, c.request(row.method, row.path, row.body))
-		assert.Equal(t, row.why, f.Calls()[f.CallCount()-1].Why)
+		assert.Equal(t, row.why, f.Calls()[f.CallCount()-1].Why, "%s %s %s", row.method, row.path, row.body)
 	}
 }
 
@@ -316,7 +316,7 @@ func TestFunctionsThatFail(t *testing.T) {
 			assert.Equal(t, got == "EOF", last.Sent.Broke == "closed", "%s: what is recorded is what the client got", part)
 			assert.NotZero(t, last.Sent.Ended, part)
 			assert.Equal(t, decided, last.Why == "", part)
-			assert.Regexp(t, "^("+part+" failed, so there was no answer.)?$", last.Why)
+			assert.Regexp(t, "^("+part+" failed, so there was no answer.)?$", last.Why, part)
 			assert.Empty(t, fake.UnderWay(), part)
 		}
 	}

@@ -34,7 +34,7 @@ func TestEncoding(t *testing.T) {
 	for _, i := range []int{len(value) / 2, len(value) - 8} { // the state, and its checksum
 		damaged := slices.Clone(value)
 		damaged[i]++
-		assert.Nil(t, decode(damaged, limits))
+		assert.Nil(t, decode(damaged, limits), "damaged at byte %d", i)
 	}
 	assert.Nil(t, decode(value[:len(value)-1], limits))
 	assert.Nil(t, decode(value, limits+1))
@@ -64,7 +64,7 @@ func TestCountOfALyingStore(t *testing.T) {
 	for b := range newUsed(t).coordinator.ledger.budgets(everything) {
 		for _, calls := range []int64{0, 7, 1e12} {
 			b.spreadEvenly(calls)
-			assert.Equal(t, calls, b.Held)
+			assert.Equal(t, calls, b.Held, "%s of %s", b.Key, b.Window)
 		}
 	}
 }

@@ -360,7 +360,7 @@ func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
 			}
 		}, tt.opt, once, sweep.Alarm(alarm))
 		require.Len(t, s.found, 1, "%s: a run that was cut off shows nothing else", says)
-		assert.Regexp(t, says, s.found[0].Says)
+		assert.Regexp(t, says, s.found[0].Says, s.reports)
 		assert.Equal(t, !tt.ends, strings.Contains(s.summary, "3 runs stalled and the others were not tried"), "%s: %s", says, s.summary)
 		assert.Equal(t, tt.ends, s.runs[s.found[0].Plan] != nil, "%s: seen by the own check", says)
 	}

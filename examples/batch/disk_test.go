@@ -29,12 +29,12 @@ func TestDiskFull(t *testing.T) {
 		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: room, Max: old.Max}))
 		err := run(t.Context(), client, "agent_1", path)
 		require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old))
-		require.ErrorIs(t, err, syscall.EFBIG)
+		require.ErrorIs(t, err, syscall.EFBIG, "room for %d bytes", room)
 		require.Equal(t, left != "", strings.Contains(err.Error(), "message 1: in doubt; decide"), err)
 		journal, _ := os.ReadFile(path + ".journal")
-		require.Equal(t, left, string(journal))
+		require.Equal(t, left, string(journal), "room for %d bytes", room)
 		require.NoError(t, os.WriteFile(path+".journal", []byte(left+decision), 0o600))
 		require.NoError(t, run(t.Context(), client, "agent_1", path))
-		require.Len(t, fake.Conversation("agent_1"), len(left)/33) // nothing is sent after the decision
+		require.Len(t, fake.Conversation("agent_1"), len(left)/33, "after the decision, with room for %d bytes", room)
 	}
 }

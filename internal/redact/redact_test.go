@@ -181,7 +181,7 @@ func TestErrorsWithWordsOfTheUserText(t *testing.T) {
 			assert.ErrorAs(t, redacted, new(*net.OpError), words)
 		}
 		redacted := redactor.Error(none, fmt.Errorf("%s was sent: %w", words, dial), fmt.Errorf("key-canary-4711 %w", errors.New(words)))
-		assert.EqualError(t, redacted, "[redacted]: dial tcp: connect: connection refused: [redacted] [redacted]")
+		assert.EqualError(t, redacted, "[redacted]: dial tcp: connect: connection refused: [redacted] [redacted]", words)
 		assert.ErrorAs(t, redacted, new(*net.OpError), words)
 		holdsNone(t, redacted, words+" was", "key-canary-4711")
 	}
