@@ -89,7 +89,7 @@ func (o *Observation) finding(id string) Finding {
 	case measured:
 		return Finding{Answer: jsonOf(n)}
 	case id == names.KeyMinute:
-		return Finding{NotAsked: notReached}
+		return Finding{NotAsked: o.Decisions["windows"].NotAsked} // which are measured together
 	}
 	return o.Decisions[id]
 }
@@ -241,7 +241,7 @@ func (o *Observation) Markdown() string {
 	for _, q := range reported {
 		found := o.finding(q.ID)
 		if !found.Known() {
-			if found.NotAsked != notReached {
+			if found.NotAsked != notReached && q.ID != names.KeyMinute {
 				fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.Words, q.ID, cmp.Or(found.NotAsked, "not asked yet"))
 			}
 			continue

@@ -20,7 +20,7 @@ type budget struct {
 	arrivalMargin time.Duration // how much longer than the window a call counts, because calls arrive later than they are sent
 	allowed       float64       // how many calls a window may hold now; see level
 	evenGap       time.Duration // Window/allowed: the distance at which calls fill the window evenly
-	pace          time.Duration // the distance between calls: evenGap, lengthened by extra
+	pace          time.Duration // the distance between calls: evenGap, lengthened by extra; trialWait if calls are only counted
 	extra         float64       // by which part pace is longer than evenGap; at least arrivalMargin/Window
 	burst         time.Duration // how far calls may be ahead of the pace after a quiet time; 0 on a share
 }

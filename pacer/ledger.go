@@ -73,9 +73,6 @@ func (l *ledger) neverSawStore() bool { return len(l.Members) == 0 }
 func (l *ledger) budget(i int) budget {
 	b := budget{bound: &l.bounds[i], count: &l.Limits[i], index: i, now: l.Now, callWeight: l.callWeight()}
 	b.slotLength, b.arrivalMargin, b.allowed = b.Window/pacedSlots, min(400*time.Millisecond, b.Window/20), b.level()
-	if !b.paced() {
-		b.slotLength = b.Window / countedSlots
-	}
 	least := float64(b.arrivalMargin) / float64(b.Window)
 	b.extra = max(b.Extra, least)
 	b.evenGap = time.Duration(float64(b.Window) / b.allowed)
@@ -83,6 +80,9 @@ func (l *ledger) budget(i int) budget {
 	if b.callWeight == 1 {
 		atOnce := min(maxAtOnce, max(2, math.Floor(b.max/6)))
 		b.burst = time.Duration((atOnce - 1) * float64(b.pace) * least / b.extra) // smaller as extra grows, because a service that spaces calls refuses bursts
+	}
+	if !b.paced() {
+		b.slotLength, b.pace = b.Window/countedSlots, trialWait
 	}
 	return b
 }
@@ -219,11 +219,11 @@ func (s *state) closeGate(k costSet, r refusal) (news bool) {
 }
 
 // lastToOpen returns, of the gates that apply to a call with the costs k, the one that opens
-// last. It returns the zero gate if no gate applies. If two open at the same time, their Keys
+// last. It returns the zero gate if no gate applies. If two open at the same time, their texts
 // decide, not the order of the map.
 func (s *state) lastToOpen(k costSet) (last gate) {
 	for costs, g := range s.Gates {
-		if costs&^k == 0 && cmp.Or(cmp.Compare(g.Opens, last.Opens), cmp.Compare(g.Key, last.Key)) > 0 {
+		if costs&^k == 0 && cmp.Or(cmp.Compare(g.Opens, last.Opens), cmp.Compare(g.Key, last.Key), cmp.Compare(g.Trace, last.Trace)) > 0 {
 			last = g
 		}
 	}

@@ -76,7 +76,9 @@ func (x *execution) end(c *Call, e agentmessaging.CallEnd) {
 	x.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
 	x.note(func() {
 		c.ended, c.Err = true, e.Err
-		x.record.left.known[errorStart.FindString(fmt.Sprint(e.Err))] = "error"
+		if start := errorStart.FindString(fmt.Sprint(e.Err)); start != "" {
+			x.record.left.known[start] = "error"
+		}
 	})
 }
 

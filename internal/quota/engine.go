@@ -6,7 +6,7 @@
 // rule of package pacer knows the limits, and holds calls back before a refusal.
 //
 // A call passes through the engine like this. Acquire asks the rule for the call's class.
-// enter puts the call into the queue of that class, and serveLocked asks the rule about
+// enterLocked puts the call into the queue of that class, and serveLocked asks the rule about
 // every queue that is due. A call that may not go at once blocks in wait, until the engine
 // grants or refuses it. After the attempt, Done passes the outcome to the rule and serves
 // again, because the outcome may let other calls go.
@@ -159,7 +159,7 @@ type Engine struct {
 	rule Rule
 
 	mu          sync.Mutex    // guards the fields below, and the rule's state
-	clock       Clock         // the clock of the last call that entered or was done
+	clock       Clock         // the clock of the last call that entered
 	last        time.Time     // the clock's last reading
 	elapsed     time.Duration // the engine's time: begins at an hour, moves on with the clock, never goes back
 	queues      map[Class]*queue
@@ -225,6 +225,7 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 		q = &queue{Class: w.Class, line: line{tenants: map[string]tenant{}}}
 		e.queues[w.Class] = q
 	}
+	e.clock = w.Clock
 	w.startWait(ctx, now)
 	ahead := q.push(w)
 	if q.state == idle {
@@ -301,25 +302,24 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	clock, sleep := e.clock, at-e.elapsed
 	e.sleeper, e.cancelAlarm = clock, cancel
-	var woke time.Time
 	e.Background(func() error {
 		if err := clock.Sleep(ctx, sleep); err != nil {
 			return err
 		}
-		woke = clock.Now()
+		e.withLock(clock, func(now time.Duration) {
+			if ctx.Err() == nil { // no other alarm has replaced this one
+				e.alarm, e.elapsed = never, max(now, at) // move on even if the clock stands still, else the queue is never due
+				e.serveLocked()
+			}
+		})
 		return nil
 	}, func(err error) error {
-		defer cancel()        // before the synctest bubble ends: a call in another bubble must not cancel the context
-		if ctx.Err() != nil { // another alarm has replaced this one
+		defer cancel() // before the synctest bubble ends: a call in another bubble must not cancel the context
+		if err == nil || ctx.Err() != nil {
 			return nil
 		}
-		if e.alarm = never; err != nil {
-			return fmt.Errorf("the clock does not wait: %w", err)
-		}
-		e.advanceLocked(clock, woke)
-		e.elapsed = max(e.elapsed, at) // move on even if the clock stands still, else the queue is never due
-		e.serveLocked()
-		return nil
+		e.alarm = never
+		return fmt.Errorf("the clock does not wait: %w", err)
 	})
 }
 
@@ -375,24 +375,25 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 
 // Do runs f with the lock, and then serves.
 func (e *Engine) Do(f func(now time.Duration)) {
-	e.mu.Lock()
-	clock := e.clock
-	e.mu.Unlock()
-	e.withLock(clock, func(now time.Duration) {
+	e.withLock(nil, func(now time.Duration) {
 		f(now)
 		e.serveLocked()
 	})
 }
 
-// withLock reads the clock, and then runs f with the lock. The clock may be the user's: its
-// Now may block, or make a call. If it panics, f runs all the same, at the engine's last time.
+// withLock reads the clock (nil: the engine's), and then runs f with the lock. The clock may
+// be the user's: its Now may block, or make a call. If it panics, f runs all the same, at the
+// engine's last time.
 func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
+	e.mu.Lock()
+	clock, seen := cmp.Or(clock, e.clock), e.last
+	e.mu.Unlock()
 	var reading *time.Time // nil if the clock panics
 	defer func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if reading != nil {
-			e.advanceLocked(clock, *reading)
+			e.advanceLocked(*reading, seen)
 		}
 		f(e.elapsed)
 	}()
@@ -648,18 +649,17 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 // another clock: a synctest bubble begins in the year 2000, and real time may follow it.
 const maxJump = 10 * 365 * 24 * time.Hour
 
-// advanceLocked makes a clock the engine's clock, and moves the engine's time on to a reading
-// of that clock. If the clock was set back, or is another one than before, the engine's time
-// stays the same, and moves on with the clock from there.
-func (e *Engine) advanceLocked(clock Clock, reading time.Time) {
-	e.clock = clock
+// advanceLocked moves the engine's time on to the reading of a clock. seen is the reading
+// that was the last one when this clock was read. If the clock was set back, or is another
+// one than before, the engine's time stays the same, and moves on with the clock from there.
+func (e *Engine) advanceLocked(reading, seen time.Time) {
 	switch d := reading.Sub(e.last); {
+	case d <= 0 && !reading.Before(seen): // another goroutine has read the clock later, but took the lock first
+		return
 	case d < -time.Second || d > maxJump:
 		e.rule.ClockReset()
 	case d > 0:
 		e.elapsed += d
-	default: // another goroutine has read the clock later, but took the lock first
-		return
 	}
 	e.last = reading
 }

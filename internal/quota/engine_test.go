@@ -60,8 +60,7 @@ func TestClockMayMakeCalls(t *testing.T) {
 		w.Clock = &badClock{before: func() { call(reading(), Outcome{Sent: true}) }}
 		call(w, *refuses("k", s))
 		e.Forecast(t.Context(), w)
-		e.Do(func(time.Duration) {})
-		assert.Equal(t, 5, calls, "one, and one for each reading: in Acquire, Done, Forecast and Do")
+		assert.Equal(t, 4, calls, "one, and one for each reading: in Acquire, Done and Forecast")
 	})
 }
 

@@ -159,6 +159,9 @@ func torn(before, after Image, changes []Change) (states []State, explained bool
 			}
 			now[c.Path] = content
 		case Moved:
+			if _, there := now[c.From]; !there { // the kernel reports a move after it can be seen
+				return nil, false
+			}
 			add("not yet in place")
 			now[c.Path] = now[c.From]
 			delete(now, c.From)

@@ -340,7 +340,7 @@ func (f *Fault) MarshalJSON() ([]byte, error) { return f.written, nil }
 // UnmarshalJSON makes the fault. Like the functions of package fakeserver, it panics with
 // a sentence for a value that a fault cannot have.
 func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
-	*f, err = parseFault(raw)
+	*f, err = parseFault(raw, false)
 	return err
 }
 
@@ -393,8 +393,9 @@ var faultKinds = map[string]faultKind{
 	named:              {"name", "", nil},
 }
 
-// parseFault makes a fault from an object. For lose_reply it also parses the fault in how.
-func parseFault(raw []byte) (f Fault, _ error) {
+// parseFault makes a fault from an object. For lose_reply it also parses the fault in how,
+// which is inner.
+func parseFault(raw []byte, inner bool) (f Fault, _ error) {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(raw, &given) != nil {
 		return f, errors.New("must be of type object")
@@ -403,7 +404,7 @@ func parseFault(raw []byte) (f Fault, _ error) {
 	maps.DeleteFunc(given, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
 	name, _ := strictjson.String(given["kind"])
 	kind, known := faultKinds[name]
-	if !known {
+	if !known || inner && name == loseReply {
 		return f, fmt.Errorf("its kind must be one of %s", strings.Join(slices.Sorted(maps.Keys(faultKinds)), ", "))
 	}
 	// The members are checked first, because Decode would accept members of other kinds.
@@ -416,7 +417,7 @@ func parseFault(raw []byte) (f Fault, _ error) {
 	}
 	switch name {
 	case loseReply:
-		how, err := parseFault(m.How)
+		how, err := parseFault(m.How, true)
 		if err != nil {
 			return f, fmt.Errorf("how: %w", err)
 		}
