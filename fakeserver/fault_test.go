@@ -49,7 +49,6 @@ var faults = []faultRow{
 	{fakeserver.RateLimited("99999999999"), `RateLimited("99999999999")`, `429 [application/json 99999999999] ` + limited + `day"}`, "429", 0},
 	{fakeserver.RateLimited(" soon,\tperhaps "), "RateLimited(15 characters)", "429 [application/json soon,\tperhaps] " + limited + `minute"}`, "429", 0},
 	{fakeserver.Answer(429, ""), "Answer(429)", `429 [application/json 1] ` + limited + `minute"}`, "429", 0},
-	{fakeserver.RawAnswer(304, "text/html", "x"), "RawAnswer(304, 1 characters)", `304 [] `, "304", 0},
 	{fakeserver.Hang(), "Hang()", "Canceled", "no answer, hung", 0},
 	{fakeserver.CloseEarly(), "CloseEarly()", "EOF", "no answer, closed", 0},
 	{fakeserver.ResetConnection(), "ResetConnection()", "ECONNRESET", "no answer, reset", 0},

@@ -75,10 +75,8 @@ var requests = map[string]func(*http.Request){
 	"chunks": func(r *http.Request) { r.Body, r.ContentLength = io.NopCloser(io.MultiReader(r.Body)), -1 },
 
 	"lower case":     func(r *http.Request) { r.Header = http.Header{"authorization": {" a \t"}} },
-	"own agent":      func(r *http.Request) { r.Header.Set("User-Agent", "a") },
 	"own encoding":   func(r *http.Request) { r.Header.Set("Accept-Encoding", "br") },
 	"a range":        func(r *http.Request) { r.Header.Set("Range", "a") },
-	"odd length":     func(r *http.Request) { r.Header.Set("Content-Length", "9") },
 	"name: space":    func(r *http.Request) { r.Header["X A"] = []string{"a"} },
 	"name: colon":    func(r *http.Request) { r.Header["X:A"] = []string{"a"} },
 	"name: not 7bit": func(r *http.Request) { r.Header["X-\u00e9"] = []string{"a"} },
@@ -89,7 +87,6 @@ var requests = map[string]func(*http.Request){
 	"query: space":   func(r *http.Request) { r.URL.RawQuery = "a b" },
 	"close":          func(r *http.Request) { r.Close = true },
 	"go away":        func(r *http.Request) { r.Header.Set("X-Fault", "a") },
-	"header: close":  func(r *http.Request) { r.Header.Set("Connection", "close") },
 	"ended context":  func(r *http.Request) { ctx, end := context.WithCancel(r.Context()); end(); *r = *r.WithContext(ctx) },
 }
 

@@ -84,14 +84,13 @@ var reported = slices.Concat(decisions.Asked, []decisions.Question{
 
 // finding returns the answer to one of the reported questions.
 func (o *Observation) finding(id string) Finding {
-	n, measured := o.Limits[id]
-	switch {
-	case measured:
-		return Finding{Answer: jsonOf(n)}
-	case id == names.KeyMinute:
-		return Finding{NotAsked: o.Decisions["windows"].NotAsked} // which are measured together
+	if id != names.KeyMinute {
+		return o.Decisions[id]
 	}
-	return o.Decisions[id]
+	if n, measured := o.Limits[id]; measured {
+		return Finding{Answer: jsonOf(n)}
+	}
+	return Finding{NotAsked: o.Decisions["windows"].NotAsked} // which are measured together
 }
 
 // Known reports whether the finding has an answer or a bound.

@@ -213,6 +213,13 @@ func TestAnotherClock(t *testing.T) {
 			assert.NoError(t, e.Acquire(t.Context(), w))
 			assert.Equal(t, s, w.Waited, "by a clock that is %s ahead", ahead)
 		}
+		w := reading()
+		e.Done(w, *refuses("k", 30*s))
+		w.Clock = &badClock{by: -2 * s, before: func() { time.Sleep(2 * s); e.Forecast(t.Context(), reading()) }}
+		e.Forecast(t.Context(), w)
+		w.Clock = RealClock{}
+		wait, _ := e.Forecast(t.Context(), w)
+		assert.Equal(t, 28*s, wait, "a reading that is late to the lock is no clock set back")
 	})
 }
 
@@ -245,6 +252,15 @@ func TestClockThatStandsStill(t *testing.T) {
 			group.Go(func() { assert.NoError(t, e.Acquire(ctx, &Waiter{Endpoint: read, MaxWait: h, Clock: clock})) })
 			synctest.Wait()
 		}
+		group.Wait()
+		// Nor does it after that call has left.
+		e.Done(reading(), *refuses("k", s))
+		e.Done(&Waiter{Endpoint: message, Clock: RealClock{}}, *refuses("m", 2*s))
+		leaving, leave := context.WithCancel(ctx)
+		time.AfterFunc(s/2, leave)
+		group.Go(func() { _ = e.Acquire(leaving, &Waiter{Endpoint: read, MaxWait: h, Clock: stopped{}}) })
+		synctest.Wait()
+		assert.NoError(t, e.Acquire(ctx, &Waiter{Endpoint: message, MaxWait: h, Clock: RealClock{}}))
 		group.Wait()
 	})
 }

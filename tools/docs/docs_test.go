@@ -17,7 +17,6 @@ import (
 	"html"
 	"io"
 	"io/fs"
-	"log"
 	"maps"
 	"os"
 	"os/exec"
@@ -52,11 +51,10 @@ var known = []string{
 }
 
 // The tests run in the root of the repository, where the pages are.
-func TestMain(m *testing.M) {
+func init() {
 	if err := os.Chdir("../.."); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	os.Exit(m.Run())
 }
 
 // TestBoundsInComments compares the numbers of characters in public comments with the bounds
