@@ -11,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/go-retryablehttp"
-
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/retryloop"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -23,11 +22,10 @@ import (
 //	do                               every method ends in it
 //	  newCall                        checks the arguments, encodes the body
 //	  call.run                       reports to observers, returns the error
-//	    loop.run                     has go-retryablehttp repeat:
-//	      call.makeAttempt
-//	        attempt.run              makes one attempt, see attempt.go
-//	      call.nextAttempt           decides, by the table in retry.go, whether another follows
-//	      call.sleep                 waits for it
+//	    retryloop.Loop.Run           has go-retryablehttp repeat:
+//	      call.Attempt               makes one attempt, see attempt.go
+//	      call.Again                 decides, by the table in retry.go, whether another follows
+//	      call.Pause                 waits for it
 //	    call.finishError             makes the error from the last attempt
 
 // do makes a call: every method ends in it. read turns the body of a success into the
@@ -97,8 +95,7 @@ type call struct {
 	engine *quota.Engine
 	waiter quota.Waiter // the call's place in the engine
 
-	first    attempt       // allocated together with the call
-	last     *attempt      // the attempt that began last
+	last     attempt       // the attempt that began last
 	limited  *Error        // the 429 that answered the last sent attempt; nil: another answer, or none
 	timeLeft time.Duration // of WithTimeout, for attempts and pauses
 	pause    time.Duration // before the next attempt
@@ -106,7 +103,7 @@ type call struct {
 	attempts, renewals, refusals int           // as in CallInfo
 	waited                       time.Duration // for limits and between attempts
 
-	loop loop // repeats the attempts; allocated together with the call
+	loop retryloop.Loop // allocated together with the call
 }
 
 // newCall makes the checks that all calls share, and encodes the body.
@@ -119,7 +116,7 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	}
 	call := &call{request: r, readResult: readResult, client: c, ctx: ctx, engine: c.engine, timeLeft: c.timeout}
 	call.secrets = c.redactor().With(r.providerKey, r.userText)
-	call.first.call, call.last = call, &call.first
+	call.last.call = call
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
 	if call.info, _ = ctx.Value(callInfoKey{}).(*CallInfo); call.info != nil {
 		*call.info = CallInfo{} // stays empty if the call is refused below
@@ -161,9 +158,9 @@ func (c *call) run() (err error) {
 	}
 	stoppedBy := c.ctxErr()
 	if stoppedBy == nil {
-		stoppedBy = c.loop.run(c)
+		stoppedBy = c.loop.Run(c.ctx, c.endpoint.Method, &c.url, c.client.httpClient.Jar, c)
 	}
-	return c.finishError(c.last, stoppedBy)
+	return c.finishError(&c.last, stoppedBy)
 }
 
 // observe tells observers that the call begins. The call goes on with the context that they
@@ -204,70 +201,16 @@ func (c *call) finishError(a *attempt, stoppedBy error) error {
 	return a.finishFailure()
 }
 
-// loop repeats the attempts of a call. go-retryablehttp drives it: it calls an http.Client,
-// which adds cookies, calls loop.RoundTrip, and keeps the cookies of the answer. Then the
-// library calls the hooks that decide and wait.
-//
-// The library and http.Client see a request and a response without a body. Their results
-// do not matter, because call.last holds the real ones. With the real request, they would
-// copy header and body for each attempt, which would cost a POST eight allocations more
-// than its 38.
-type loop struct {
-	call       *call
-	library    retryablehttp.Client
-	httpClient http.Client
-	request    http.Request
-	response   http.Response
-}
-
-// run makes the attempts of c until nextAttempt says no. The error matters only if the call
-// ended between two of them, in sleep.
-func (l *loop) run(c *call) error {
-	l.call = c
-	l.httpClient = http.Client{Transport: l, Jar: c.client.httpClient.Jar, CheckRedirect: noRedirect}
-	l.library = retryablehttp.Client{
-		HTTPClient:   &l.httpClient,
-		RetryMax:     math.MaxInt, // nextAttempt decides
-		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return c.nextAttempt(), nil },
-		PrepareRetry: func(*http.Request) error { return c.sleep() },
-		// No backoff here: sleep has waited already, by the client's clock, which the
-		// library does not know.
-		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-	}
-	l.request = *(&http.Request{Method: c.endpoint.Method, URL: &c.url, Header: http.Header{}}).WithContext(c.ctx)
-	_, err := l.library.Do(&retryablehttp.Request{Request: &l.request}) //nolint:bodyclose // it is http.NoBody
-	return err
-}
-
-// noRedirect makes http.Client return a redirect like any other answer. To follow it
-// would send the key and the body to an address that the caller did not choose.
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-// RoundTrip makes one attempt. The library never gets the user's transport, because it would
-// close the idle connections.
-func (l *loop) RoundTrip(req *http.Request) (*http.Response, error) {
-	cookies := req.Header["Cookie"]
-	delete(req.Header, "Cookie") // http.Client adds the jar's cookies again to each attempt
-	a := l.call.makeAttempt(cookies)
-	l.response = http.Response{StatusCode: a.Status, Header: a.Header, Body: http.NoBody}
-	return &l.response, nil
-}
-
-// makeAttempt makes one attempt and reads the answer's body. cookies come from the
-// http.Client's jar.
-func (c *call) makeAttempt(cookies []string) *attempt {
-	if c.last.number != 0 {
-		c.last = new(attempt)
-	}
-	c.last.call, c.last.number, c.last.cookies = c, c.attempts+1, cookies
+// Attempt makes one attempt and reads the answer's body. cookies are the jar's.
+func (c *call) Attempt(cookies []string) (status int, header http.Header) {
+	c.last = attempt{call: c, number: c.attempts + 1, cookies: cookies}
 	c.last.run()
-	return c.last
+	return c.last.Status, c.last.Header
 }
 
-// nextAttempt decides whether there is another attempt, and sets last.next.
-func (c *call) nextAttempt() bool {
-	a := c.last
+// Again decides whether there is another attempt, and sets last.next.
+func (c *call) Again() bool {
+	a := &c.last
 	if a.next = a.outcome.idempotent; c.endpoint.Method == http.MethodPost {
 		a.next = a.outcome.post
 	}
@@ -284,30 +227,41 @@ func (c *call) nextAttempt() bool {
 	return false
 }
 
-// takeRetry decides whether the policy, the time left and the retry budget allow another
-// attempt. If so, it takes the attempt from the budget. wait is the time until that
-// attempt: after a 429 the call spends it in line for the limit, otherwise in sleep. If
-// the limit, the time or the budget forbids the attempt, takeRetry adds the reason to the
-// failure.
+// takeRetry decides whether another attempt is allowed. wait is the time until that attempt:
+// after a 429 the call spends it in line for the limit, otherwise in Pause. If the limit, the
+// time or the retry budget forbids the attempt, the failure says so.
 func (c *call) takeRetry() (wait time.Duration, again bool) {
-	a, policy := c.last, c.client.retry
 	c.pause = 0
+	limited, most := c.last.outcome == outcomeLimited, c.client.retry.MaxAttempts
 	switch {
-	case a.TurnedAway && c.renewals < maxRenewals: // at once, on another connection
+	case c.last.TurnedAway && c.renewals < maxRenewals: // at once, on another connection
 		c.renewals++
 		return 0, true
-	case a.outcome == outcomeLimited && policy.MaxAttempts > 1:
-		closed, refusal := c.engine.Forecast(c.ctx, &c.waiter)
-		if refusal != nil {
-			a.failure.RetryAfter = max(a.failure.RetryAfter, refusal.RetryAfter)
-			a.failure.add(c.whyRefused(refusal, a.failure.RetryAfter))
-		}
-		return closed, refusal == nil
-	case a.outcome == outcomeLimited, c.failures() >= policy.MaxAttempts:
+	case limited && most > 1:
+		return c.waitInLine()
+	case limited, c.failures() >= most:
 		return 0, false
 	}
+	return c.backOff()
+}
+
+// waitInLine asks the engine how long the next attempt will wait in line for the limit.
+func (c *call) waitInLine() (wait time.Duration, again bool) {
+	wait, refusal := c.engine.Forecast(c.ctx, &c.waiter)
+	if refusal != nil {
+		e := c.last.failure
+		e.RetryAfter = max(e.RetryAfter, refusal.RetryAfter)
+		e.add(c.whyRefused(refusal, e.RetryAfter))
+	}
+	return wait, refusal == nil
+}
+
+// backOff sets the pause before the next attempt, and takes that attempt from the retry
+// budget.
+func (c *call) backOff() (wait time.Duration, again bool) {
+	a := &c.last
 	longest, _ := c.longestWait()
-	wait, again = policy.wait(c.failures(), a.failure.RetryAfter, min(longest, c.timeLeft-1), c.client.random())
+	wait, again = c.client.retry.wait(c.failures(), a.failure.RetryAfter, min(longest, c.timeLeft-1), c.client.random())
 	switch {
 	case !again:
 		a.failure.add(cmp.Or(c.whyTooLong(wait), errNoTime))
@@ -353,9 +307,9 @@ func (c *call) whyTooLong(wait time.Duration) error {
 	return fmt.Errorf("the next attempt is due in %s, %s (%s)", roundDuration(wait), beyond, roundDuration(longest))
 }
 
-// sleep waits for the pause and subtracts it from the time left, in full even if a fake
-// clock took no time.
-func (c *call) sleep() (err error) {
+// Pause waits before the next attempt, and subtracts the pause from the time left, in full
+// even if a fake clock took no time.
+func (c *call) Pause() (err error) {
 	if c.pause > 0 {
 		began := c.client.clock.Now()
 		err = c.client.clock.Sleep(c.ctx, c.pause)
@@ -390,7 +344,7 @@ func (c *call) redactCause(ctx context.Context, err error) error {
 
 // fillInfo fills the caller's CallInfo.
 func (c *call) fillInfo() {
-	a, info := c.last, c.info
+	a, info := &c.last, c.info
 	*info = CallInfo{
 		Attempts: c.attempts, Renewals: c.renewals, Refusals: c.refusals, Waited: c.waited,
 		StatusCode: a.Status, Header: c.secrets.Header(a.Header), TraceID: a.safeTraceID(), Body: a.Body,
@@ -402,7 +356,7 @@ func (c *call) fillInfo() {
 
 // report tells observers of the call's end.
 func (c *call) report(err error) {
-	a := c.last
+	a := &c.last
 	c.client.handlers.emit(c.ctx, callLevel(a.Status, err), func() Event {
 		e := CallEnd{
 			Subject: c.subject, StatusCode: a.Status, TraceID: a.safeTraceID(), Attempts: c.attempts,

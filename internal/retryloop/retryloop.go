@@ -1,0 +1,71 @@
+// Package retryloop repeats the attempts of a call. go-retryablehttp drives the loop, and an
+// http.Client adds cookies and keeps those of the answers. Both stay inside this package. A
+// Call sends, decides and waits.
+package retryloop
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// Call is what a Loop repeats.
+type Call interface {
+	// Attempt makes an attempt, with the given cookies. It returns what the cookie jar needs
+	// of the answer; status 0 means that none came.
+	Attempt(cookies []string) (status int, header http.Header)
+	// Again decides after each attempt whether another one follows.
+	Again() bool
+	// Pause waits before the next attempt. An error ends the loop.
+	Pause() error
+}
+
+// Loop is the memory of Run, to be allocated together with the call.
+//
+// The library and http.Client see a request and a response without a body. With the real
+// request, they would copy header and body for each attempt, which would cost a POST eight
+// allocations more than its 38.
+type Loop struct {
+	call       Call
+	library    retryablehttp.Client
+	httpClient http.Client
+	request    http.Request
+	response   http.Response
+}
+
+// Run makes attempts until Again says no. Its error is that of Pause.
+func (l *Loop) Run(ctx context.Context, method string, u *url.URL, jar http.CookieJar, call Call) error {
+	l.call = call
+	l.httpClient = http.Client{Transport: l, Jar: jar, CheckRedirect: noRedirect}
+	l.library = retryablehttp.Client{
+		HTTPClient:   &l.httpClient,
+		RetryMax:     math.MaxInt, // Again decides
+		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return call.Again(), nil },
+		PrepareRetry: func(*http.Request) error { return call.Pause() },
+		// No backoff here: Pause has waited already, by the client's clock, which the library
+		// does not know.
+		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	l.request = *(&http.Request{Method: method, URL: u, Header: http.Header{}}).WithContext(ctx)
+	_, err := l.library.Do(&retryablehttp.Request{Request: &l.request}) //nolint:bodyclose // it is http.NoBody
+	return err
+}
+
+// noRedirect makes http.Client return a redirect like any other answer. To follow it
+// would send the key and the body to an address that the caller did not choose.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// RoundTrip makes one attempt. The library never gets the user's transport, because it would
+// close the idle connections.
+func (l *Loop) RoundTrip(req *http.Request) (*http.Response, error) {
+	cookies := req.Header["Cookie"]
+	delete(req.Header, "Cookie") // http.Client adds the jar's cookies again to each attempt
+	status, header := l.call.Attempt(cookies)
+	l.response = http.Response{StatusCode: status, Header: header, Body: http.NoBody}
+	return &l.response, nil
+}
