@@ -78,10 +78,10 @@ func TestNewClientRefusesAPIKey(t *testing.T) {
 		{"[redacted]", "not the key itself"},
 		{"bearer c", "without"},
 		{`"canary"`, "without quotes"},
-		{"a canary", "position 1"},
-		{"canary\n", "position 6"},
-		{"canary\x7f", "position 6"},
-		{"écanary", "position 0"},
+		{"a canary", "byte 2 of 8"},
+		{"canary\n", "byte 7 of 7"},
+		{"canary\x7f", "byte 7 of 7"},
+		{"écanary", "byte 1 of 8"},
 		{"https://service.example", "is a URL; call NewClient(baseURL, apiKey)"},
 	} {
 		_, err := agentmessaging.NewClient(serviceURL, tt.key)

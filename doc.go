@@ -17,7 +17,8 @@
 //
 // The service's dashboard issues API keys; [NewClientFromEnv] takes address and
 // key from the environment. Make one [Client] for each key and keep it for the
-// life of the program. The examples make their calls on a fake of the service. The
+// life of the program. Its methods are the endpoints: Status, WarmUp, GetBYOK, SetBYOK,
+// ClearBYOK, CreateAgent, GetAgent, SendMessage and EnableSMS. The examples make their calls on a fake of the service. The
 // module also has these packages:
 //
 //   - [github.com/agent-messaging-service/agentmessaging-go/fakeserver], the fake,
@@ -89,7 +90,7 @@
 // RetryAfter set if the answer had one.
 //
 // On the six endpoints that may answer 429, each attempt spends quota unless it is
-// refused (our reading of interface 4 and 8). So a client, and all clients that With
+// refused (as we understand interface 4 and 8). So a client, and all clients that With
 // makes of it, share a budget for retries of failures that the service may have seen: a
 // fifth of the calls that succeed, of which up to 100 are saved, and two a second, of
 // which up to ten are saved. If the budget is empty, the error says so. A retry of an

@@ -101,8 +101,8 @@ func checkAPIKey(key string) error {
 	case strings.Contains(key, "://"):
 		return refuse("is a URL; call NewClient(baseURL, apiKey)")
 	case i >= 0:
-		return refuse(fmt.Sprintf("has a byte that no header can hold at position %d "+
-			"(a space, a line break or not ASCII); was it copied with a line end?", i))
+		return refuse(fmt.Sprintf("has a byte that no header can hold, byte %d of %d "+
+			"(a space, a line break or not ASCII); was it copied with a line end?", i+1, len(key)))
 	}
 	return nil
 }
