@@ -147,8 +147,10 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 func (c *call) run() (err error) {
 	err = quota.ErrPanic
 	if c.client.handlers != nil {
+		stop := func() {}
+		defer func() { stop() }() // last: the report comes with a context that has not ended
 		defer func() { c.report(err) }()
-		defer c.observe()()
+		stop = c.observe()
 	}
 	if _, has := c.ctx.Deadline(); has {
 		c.timeLeft = math.MaxInt64 // the deadline bounds the call, WithTimeout does not

@@ -491,7 +491,11 @@ func TestContextOfACallOrAttemptEndsWithIt(t *testing.T) {
 		keep := at(seen, func(ctx context.Context) context.Context { kept = ctx; return ctx })
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		require.NoError(t, post(ctx, newClient(t, answering(okAnswer), at(start, context.WithoutCancel), keep)), start)
+		open := at("CallEnd", func(ctx context.Context) context.Context {
+			assert.NoError(t, ctx.Err(), "a log that honours the context is written")
+			return ctx
+		})
+		require.NoError(t, post(ctx, newClient(t, answering(okAnswer), at(start, context.WithoutCancel), keep, open)), start)
 		assert.ErrorIs(t, kept.Err(), context.Canceled, start)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -62,7 +64,7 @@ const MinSecret = 6
 type Place int
 
 const (
-	// InText is a text that was made on this machine, such as a Go error.
+	// InText is a Go error, which may quote bytes of an answer, or an answer's header or body.
 	InText Place = iota
 	// InAnswer is a member of an answer, which may quote a part of the request.
 	InAnswer
@@ -72,14 +74,16 @@ const (
 	InName
 	// inQuote is a text that came in place of an answer. Its author is not known.
 	inQuote
+	// inNoPart stands for any text. No part of a secret is looked for, only the whole secret.
+	inNoPart
 )
 
 // parts says how long a part of a secret must be to be hidden. A shorter part stays in
 // the text.
 type parts struct {
-	first       int    // bytes from its beginning
-	firstBase64 int    // letters from the beginning of its base64
-	letters     [4]int // for each Place of a text: letters and digits in a row, not counting the characters between them
+	first        int    // bytes from its beginning
+	firstEncoded int    // letters from the beginning of its base64; twice as many of its hexadecimal form
+	letters      [5]int // for each Place of a text: letters and digits in a row, not counting the characters between them
 }
 
 // whole is longer than any secret. With it, only the whole secret is hidden and no part.
@@ -89,30 +93,60 @@ const whole = math.MaxInt
 // several ordinary words in common with a user text. A user text may even contain a whole
 // name, so names are not searched for user text.
 var (
-	keyParts      = &parts{first: 8, firstBase64: 10, letters: [4]int{InText: whole, InAnswer: 8, InName: 16, inQuote: 8}}
-	userTextParts = &parts{first: whole, firstBase64: 32, letters: [4]int{InText: whole, InAnswer: 20, InName: whole, inQuote: 8}}
+	keyParts      = &parts{first: 8, firstEncoded: 10, letters: [5]int{InText: 16, InAnswer: 8, InName: 16, inQuote: 8, inNoPart: whole}}
+	userTextParts = &parts{first: whole, firstEncoded: 32, letters: [5]int{InText: whole, InAnswer: 20, InName: whole, inQuote: 8, inNoPart: whole}}
 )
 
 // A secret is a key or a user text, prepared for the search.
 type secret struct {
 	text       string
 	parts      *parts
-	beginnings [4][]byte // folded: the beginning of the text, and of its base64 in three positions
-	letters    string    // the letters and digits of the text, in lower case
+	beginnings [][]byte // folded: the beginning of the text, and of each of its encodings
+	letters    string   // the letters and digits of the text, in lower case
 }
 
-// newSecret prepares a secret for the search. Base64 turns each group of three bytes into
-// four letters. The number of bytes before the secret decides whether its first, second
-// or third byte begins a group, so the secret has three encodings.
+// newSecret prepares a secret for the search. Its encodings are base64, hexadecimal digits,
+// and the numbers that Go prints for bytes. They encode the secret as it is, or as JSON has
+// it in the request's body.
+//
+// Base64 turns each group of three bytes into four letters. The number of bytes before the
+// secret decides whether its first, second or third byte begins a group, so there are three
+// forms.
 func newSecret(text string, shown *parts) secret {
 	s := secret{text: text, parts: shown, letters: strings.Map(letter, text)}
-	s.beginnings[0] = fold([]byte(text[:min(shown.first, len(text))]))
-	for skip := range 3 {
-		part := []byte(text[skip:min(len(text), skip+shown.firstBase64)])
-		letters := min(shown.firstBase64, len(part)*8/6) // without the last letter if the byte after part changes it
-		s.beginnings[1+skip] = fold(base64.RawStdEncoding.AppendEncode(nil, part))[:letters]
+	begin := text
+	if rest := publicPrefix.ReplaceAllString(text, ""); shown == keyParts && len(rest) >= longKey {
+		begin = rest
+	}
+	s.beginnings = [][]byte{fold([]byte(begin[:min(shown.first, len(begin))]))}
+	for _, begin := range slices.Compact([]string{begin, inJSON(begin)}) {
+		for skip := range 3 {
+			part := []byte(begin[skip:min(len(begin), skip+shown.firstEncoded)])
+			letters := min(shown.firstEncoded, len(part)*8/6) // without the last letter if the byte after part changes it
+			s.beginnings = append(s.beginnings, fold(base64.RawStdEncoding.AppendEncode(nil, part))[:letters])
+		}
+		part := []byte(begin[:min(len(begin), shown.firstEncoded)])
+		numbers := strings.Trim(fmt.Sprint(part), "[]")
+		s.beginnings = append(s.beginnings, hex.AppendEncode(nil, part), fold([]byte(numbers)))
 	}
 	return s
+}
+
+// publicPrefix matches the beginning of a key that tells its kind, such as sk-proj-. It is no
+// secret, and the service may quote it.
+var publicPrefix = regexp.MustCompile(`^(?:[a-zA-Z]{2,8}[-_]){1,3}`)
+
+// longKey is the length, in bytes, from which on a key without its prefix is still hard to
+// confuse with other words.
+const longKey = 16
+
+// inJSON returns a text as the body of a request has it.
+func inJSON(text string) string {
+	var quoted strings.Builder
+	encoder := json.NewEncoder(&quoted)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(text) // cannot fail: a string
+	return strings.TrimSuffix(quoted.String(), "\"\n")[1:]
 }
 
 // fold maps bytes that proxies and encodings exchange to the same byte, in place:
@@ -164,7 +198,7 @@ func (r *Redactor) Hide(text string, in Place) string {
 		return text
 	}
 	text = hideWhole(secrets, strings.ReplaceAll(text, Redacted, hole))
-	if shown(secrets, text, InText) {
+	if shown(secrets, text, inNoPart) {
 		return Redacted
 	}
 	text = hideParts(secrets, text, in)
@@ -222,7 +256,7 @@ func shown(secrets []secret, text string, in Place) bool {
 	var room [64]byte // keeps short texts, as most are, off the heap
 	for range maxLayers + 1 {
 		folded, letters := fold(append(room[:0], text...)), ""
-		if in != InText { // for InText, no run of letters is long enough to be hidden
+		if in != inNoPart {
 			letters = strings.Map(letter, text)
 		}
 		for i := range secrets {
@@ -453,7 +487,7 @@ func (r *Redactor) clean(err error, except func(error) bool) (text string, cause
 	}
 	keys := r.With("", "")
 	text = keys.Hide(hideUserInfo(text), InText)
-	if userText := r.all()[r.keys:]; !isConnectionError(err) && shown(userText, added, InText) {
+	if userText := r.all()[r.keys:]; !isConnectionError(err) && shown(userText, added, InAnswer) {
 		text = joinTexts(inside)
 	}
 	switch {
@@ -466,7 +500,8 @@ func (r *Redactor) clean(err error, except func(error) bool) (text string, cause
 }
 
 // isConnectionError reports whether the error is one of the standard library's, about a
-// connection or a context. Such an error may wrap an error from elsewhere.
+// connection or a context, or a timeout of net/http. Such an error may wrap an error from
+// elsewhere.
 func isConnectionError(err error) bool {
 	kind := reflect.TypeOf(err)
 	if kind.Kind() == reflect.Pointer {
@@ -475,6 +510,9 @@ func isConnectionError(err error) bool {
 	switch kind.PkgPath() {
 	case "context", "crypto/tls", "crypto/x509", "internal/poll", "net", "os", "syscall":
 		return true
+	case "net/http":
+		timeout, is := err.(interface{ Timeout() bool })
+		return is && timeout.Timeout()
 	}
 	return err == context.Canceled || err == io.EOF || err == io.ErrUnexpectedEOF
 }

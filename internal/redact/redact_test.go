@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
@@ -65,13 +66,17 @@ func redactorOf(apiKey, providerKey, words string) *Redactor {
 // The keys are encoded once or twice, whole or cut off, with other text around them.
 func TestKeysShowInNoEncoding(t *testing.T) {
 	for i, key := range []string{"key-canary-4711", "zabcde", `k<&"'>/?+~=%2fcanary\n%`, "sk_live_" + strings.Repeat("AZ3/", 8), "???>>>~~~canary"} {
+		public := len(publicPrefix.FindString(key))
+		if len(key) < public+longKey {
+			public = 0
+		}
 		redactor := New(key)
 		if i%2 == 1 {
 			redactor = redactorOf("another-key", key, "words")
 		}
 		for outer, encode := range encodings {
 			for inner, first := range encodings {
-				for _, echo := range []string{key, key[:min(8, len(key))]} {
+				for _, echo := range []string{key, key[:min(public+8, len(key))]} {
 					if echo != key && inner != "as it is" {
 						continue
 					}
@@ -84,7 +89,10 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 				}
 			}
 		}
-		for cut := min(10, len(key)); cut <= len(key); cut++ {
+		for _, encoded := range []string{fmt.Sprintf("%x", key), fmt.Sprintf("%X", key), fmt.Sprint([]byte(key))} {
+			assert.Equal(t, Redacted, redactor.Hide("<"+encoded+">", InText), encoded)
+		}
+		for cut := min(public+10, len(key)); cut <= len(key); cut++ {
 			assert.Equal(t, Redacted, redactor.Hide(key[:cut], InText), key[:cut])
 			for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 				for _, before := range []string{"", "u", "u:", `{"n":1,"key":"`} {
@@ -104,6 +112,13 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 	for _, harmless := range []string{"", "trace_000001", "amk_fak", "000001", "application/json", "100%", `\`, "&;", "%zz&#xq;", "QWxhZGRpbjpvcGVuIHNlc2FtZQ=="} {
 		assert.Equal(t, harmless, redactor.Hide(harmless, InText), harmless)
 	}
+	long := New("sk-proj-0123456789abcdefghij")
+	for text, want := range map[string]string{
+		"a key begins with sk-proj-": "a key begins with sk-proj-", "no key sk-proj-01234567": Redacted,
+		"line **56789-abcdefghij": "line **56789-abcdefghij", "line **456789-abcdefghij": "line **[redacted]",
+	} {
+		assert.Equal(t, want, long.Hide(text, InText), text)
+	}
 	assert.Equal(t, "short", New("short").Hide("short", InText), "too short to be found")
 }
 
@@ -115,6 +130,8 @@ func TestUserTextStaysInIdentifiersOnly(t *testing.T) {
 			assert.NotContains(t, redactor.Hide("<"+encodings[name](words)+">", InText), encodings[name](words), name)
 		}
 		assert.Equal(t, Redacted, redactor.Hide(base64.RawStdEncoding.EncodeToString([]byte(words)), InText), words)
+		body := `{"text":"` + strings.NewReplacer("\n", `\n`, `"`, `\"`).Replace(words) + `"}`
+		assert.Equal(t, Redacted, redactor.Hide(base64.StdEncoding.EncodeToString([]byte(body)), InText), words)
 		assert.Equal(t, "key_minute", redactor.Hide("key_minute", InName), words)
 		assert.Equal(t, "[redacted]_minute", redactor.Hide("key-canary-4711_minute", InName), words)
 		long := New("sk-provider-0123456789")
@@ -172,8 +189,14 @@ func TestCausesShowNoKey(t *testing.T) {
 // other error that has words of the message, nothing is shown.
 func TestErrorsWithWordsOfTheUserText(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	for _, words := range []string{"Connect", "refused", "connection refused", "syscall", "unexpected"} {
+	server, client := net.Pipe()
+	defer server.Close()
+	silent := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return client, nil }, TLSHandshakeTimeout: 1}
+	_, timeout := silent.RoundTrip(httptest.NewRequest(http.MethodGet, "https://x/", nil))
+	assert.ErrorContains(t, timeout, "handshake timeout")
+	for _, words := range []string{"Connect", "refused", "connection refused", "syscall", "unexpected", "timeout", "handshake"} {
 		redactor := redactorOf("key-canary-4711", "", words)
+		assert.ErrorAs(t, redactor.Error(none, timeout), new(net.Error), words)
 		closed := &net.OpError{Op: "refused", Err: errors.New("closed")}
 		for _, err := range []error{dial, errors.Join(io.ErrUnexpectedEOF, dial), fmt.Errorf("site 2: %w", dial), closed} {
 			redacted := redactor.Error(none, err)
@@ -185,6 +208,8 @@ func TestErrorsWithWordsOfTheUserText(t *testing.T) {
 		assert.ErrorAs(t, redacted, new(*net.OpError), words)
 		holdsNone(t, redacted, words+" was", "key-canary-4711")
 	}
+	quoted := redactorOf("", "", "Cancel my booking of Friday").Error(none, errors.New("malformed line: ancel my booking of Friday"))
+	assert.EqualError(t, quoted, Redacted, "bytes of an answer that repeats a part of the request")
 }
 
 // A transport's Proxy function may put the password into its error, and the service that of
