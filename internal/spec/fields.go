@@ -46,26 +46,22 @@ func (f *Field) Allows(s string) bool { return f.Enum == nil || slices.Contains(
 // Values lists the field's values for a sentence: "fast, smart".
 func (f *Field) Values() string { return strings.Join(f.Enum, ", ") }
 
-// The values of the closed lists of interface sections 2.3 to 3.
+// The values that the code needs one by one.
 const (
-	ModeHosted, ModeBYOK                                       = "hosted", "byok"
-	TierFast, TierSmart                                        = "fast", "smart"
-	OpenAICompat, OpenAI, Anthropic                            = "openai_compat", "openai", "anthropic"
-	SMSNone, SMSSandbox, SMSManaged, SMSBYOTwilio              = "none", "sandbox", "managed", "byo_twilio"
-	SMSDisabled, SMSNeedsCompliance, SMSPending, SMSNeedsSetup = "disabled", "needs_compliance", "pending", "needs_setup"
-	Active                                                     = "active" // of an agent and of an SMS channel
+	ModeHosted, ModeBYOK = "hosted", "byok"
+	TierFast             = "fast"
+	SMSDisabled          = "disabled"
+	Active               = "active" // of an agent and of an SMS channel
 )
 
-// The closed lists.
+// The closed lists of interface 2.3 to 3.
 var (
 	LLMModes  = []string{ModeHosted, ModeBYOK}
-	Tiers     = []string{TierFast, TierSmart}
-	Providers = []string{OpenAICompat, OpenAI, Anthropic}
-	// SMSModes are the modes that agent creation accepts (2.3). SMSChannelModes are the
-	// modes that enabling accepts (4.9): all but none.
-	SMSModes        = []string{SMSNone, SMSSandbox, SMSManaged, SMSBYOTwilio}
-	SMSChannelModes = SMSModes[1:]
-	SMSStatuses     = []string{SMSDisabled, SMSNeedsCompliance, SMSPending, Active, SMSNeedsSetup}
+	Tiers     = []string{TierFast, "smart"}
+	Providers = []string{"openai_compat", "openai", "anthropic"}
+	// Agent creation accepts all SMSModes (2.3), and enabling all but none (4.9).
+	SMSModes    = []string{"none", "sandbox", "managed", "byo_twilio"}
+	SMSStatuses = []string{SMSDisabled, "needs_compliance", "pending", Active, "needs_setup"}
 )
 
 // Members of CreateAgentRequest, interface 2.3 and 8.4.
@@ -101,7 +97,7 @@ var (
 	MessageText    = &Field{Path: "text", Required: true, MaxLen: 4000}
 	MessageUserRef = &Field{Path: "user_ref"}
 	WarmUpMode     = &Field{Path: "mode", Enum: LLMModes}
-	SMSChannelMode = &Field{Path: "mode", Required: true, Enum: SMSChannelModes}
+	SMSChannelMode = &Field{Path: "mode", Required: true, Enum: SMSModes[1:]}
 )
 
 // The bodies of requests, interface 4.
