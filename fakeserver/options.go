@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -157,8 +158,8 @@ func WithKey(text string) Option {
 // unknown plan is an error.
 func WithPlan(plan Plan) Option {
 	plan = cmp.Or(plan, PlanPreview)
-	_, known := spec.PlanNamed(string(plan))
-	return set(func(c *config) { c.plan = plan }).unless(!known, "WithPlan: unknown plan; the plans are %s", strings.Join(spec.PlanNames(), ", "))
+	return set(func(c *config) { c.plan = plan }).
+		unless(spec.PlanIndex(string(plan)) < 0, "WithPlan: unknown plan; the plans are %s", strings.Join(spec.PlanNames(), ", "))
 }
 
 // FromIP is the IP address that a client calls from, such as "203.0.113.7", for
@@ -199,7 +200,7 @@ const (
 // checked returns the plan's name, or panics for an unknown plan.
 func (p Plan) checked(method string) string {
 	name := string(cmp.Or(p, PlanPreview))
-	if _, known := spec.PlanNamed(name); !known {
+	if spec.PlanIndex(name) < 0 {
 		misuse(method, "unknown plan %q; the plans are %s", name, strings.Join(spec.PlanNames(), ", "))
 	}
 	return name
@@ -215,13 +216,13 @@ type Limit string
 // compared with a Limit and with the LimitKey of an agentmessaging.Error, which is a
 // string. Comments show the values and the preview defaults.
 const (
-	LimitKeyMinute           = spec.KeyMinute           // key_minute: 60 requests of a key in a minute
-	LimitIPMinute            = spec.IPMinute            // ip_minute: 120 requests from an address in a minute
-	LimitKeyDay              = spec.KeyDay              // key_day: 1,000 requests of a key in a day
-	LimitAgentCreateKeyDay   = spec.AgentCreateKeyDay   // agent_create_key_day: 50 agents created by a key in a day
-	LimitAgentCreateIPMinute = spec.AgentCreateIPMinute // agent_create_ip_minute: 10 agents created from an address in a minute
-	LimitBYOKSetKeyHour      = spec.BYOKSetKeyHour      // byok_set_key_hour: 5 provider keys stored by a key in an hour
-	LimitWarmUpKeyHour       = spec.WarmUpKeyHour       // warmup_key_hour: 3 warm-ups of a key in an hour
+	LimitKeyMinute           = names.KeyMinute           // key_minute: 60 requests of a key in a minute
+	LimitIPMinute            = names.IPMinute            // ip_minute: 120 requests from an address in a minute
+	LimitKeyDay              = names.KeyDay              // key_day: 1,000 requests of a key in a day
+	LimitAgentCreateKeyDay   = names.AgentCreateKeyDay   // agent_create_key_day: 50 agents created by a key in a day
+	LimitAgentCreateIPMinute = names.AgentCreateIPMinute // agent_create_ip_minute: 10 agents created from an address in a minute
+	LimitBYOKSetKeyHour      = names.BYOKSetKeyHour      // byok_set_key_hour: 5 provider keys stored by a key in an hour
+	LimitWarmUpKeyHour       = names.WarmUpKeyHour       // warmup_key_hour: 3 warm-ups of a key in an hour
 )
 
 // limitKeys lists the limits for messages.

@@ -51,9 +51,8 @@ func ProLimits() []Limit { return limitsOf(spec.ProPlan) }
 func BYOKPlanLimits() []Limit { return limitsOf(spec.BYOKPlan) }
 
 func limitsOf(plan string) (limits []Limit) {
-	p, _ := spec.PlanNamed(plan)
-	for i, l := range spec.Limits {
-		limits = append(limits, Limit{Key: string(l.Key), Max: p.Max[i], Window: l.Window, Counts: Counted(l.Counts)})
+	for _, l := range spec.Limits {
+		limits = append(limits, Limit{Key: string(l.Key), Max: l.Max[spec.PlanIndex(plan)], Window: l.Window, Counts: Counted(l.Counts)})
 	}
 	return limits
 }

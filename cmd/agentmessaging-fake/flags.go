@@ -322,12 +322,12 @@ func readFile(path string) ([]byte, error) {
 // the plan's limits, and a list such as "key_minute=5,warmup_key_hour=1" changes some of
 // them. A limit that is off has a maximum that no test reaches.
 func takeLimits(text string) (opts []fakeserver.Option, _ error) {
-	plan := slices.Index(spec.PlanNames(), text)
+	plan := spec.PlanIndex(text)
 	switch {
 	case plan >= 0:
-		return everyLimit(func(i int) int { return spec.Plans[plan].Max[i] }), nil
+		return everyLimit(func(l spec.Limit) int { return l.Max[plan] }), nil
 	case text == "off":
-		return everyLimit(func(int) int { return control.NoLimit }), nil
+		return everyLimit(func(spec.Limit) int { return control.NoLimit }), nil
 	}
 	wanted := fmt.Sprintf("must be off, one of %s, or calls in a window such as key_minute=5", strings.Join(spec.PlanNames(), ", "))
 	all, err := pairs(text, wanted)
@@ -342,10 +342,10 @@ func takeLimits(text string) (opts []fakeserver.Option, _ error) {
 }
 
 // everyLimit sets each limit, so that the plans of keys do not matter. most returns the
-// maximum of limit i of spec.Limits.
-func everyLimit(most func(i int) int) (opts []fakeserver.Option) {
-	for i, l := range spec.Limits {
-		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), most(i)))
+// maximum of a limit.
+func everyLimit(most func(spec.Limit) int) (opts []fakeserver.Option) {
+	for _, l := range spec.Limits {
+		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), most(l)))
 	}
 	return opts
 }

@@ -21,16 +21,16 @@ import (
 type Endpoint struct {
 	// Name is the client method that calls the endpoint.
 	Name string
-	// Call is the method and the path, which holds {agent_id} where an
-	// identifier goes.
+	// Call is Method, a space, and Path, which holds {agent_id} where an identifier goes.
 	Call, Method, Path string
 	// Errors are the statuses other than 200 that section 4 lists.
 	Errors []int
 	// Spends lists what a call of the endpoint counts as in Limits; nil if section 4 lists
-	// no 429 for the endpoint. A call whose body has the member AlsoIf counts as Also too.
-	Spends []Counted
-	Also   Counted
-	AlsoIf *Field
+	// no 429 for the endpoint. A call whose body has the member ExtraIf counts as ExtraSpend
+	// too.
+	Spends     []Counted
+	ExtraSpend Counted
+	ExtraIf    *Field
 	// Body is the object of the request body; nil if the endpoint takes none. A body that
 	// is not Required may be absent.
 	Body *Field
@@ -44,7 +44,7 @@ var (
 	GetBYOK     = endpoint("GET /v1/byok", "GetBYOK", 401, 402, 403, 404)
 	SetBYOK     = endpoint("PUT /v1/byok", "SetBYOK", 400, 401, 402, 403, 429, 503).takes(byokBody).spends(Requests, BYOKSets)
 	ClearBYOK   = endpoint("DELETE /v1/byok", "ClearBYOK", 401, 402, 403, 404)
-	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", 400, 401, 402, 404, 429).takes(agentBody).spends(Requests, AgentCreations).alsoSpends(BYOKSets, LLMAPIKey)
+	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", 400, 401, 402, 404, 429).takes(agentBody).spends(Requests, AgentCreations).spendsExtra(BYOKSets, LLMAPIKey)
 	GetAgent    = endpoint("GET /v1/agents/{agent_id}", "GetAgent", 401, 402, 404, 429).spends(Requests)
 	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", 400, 401, 402, 404, 429).takes(messageBody).spends(Requests)
 	EnableSMS   = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", 400, 401, 402, 404, 429).takes(smsBody).spends(Requests)
@@ -65,25 +65,14 @@ func (e *Endpoint) spends(what ...Counted) *Endpoint {
 	return e
 }
 
-func (e *Endpoint) alsoSpends(what Counted, member *Field) *Endpoint {
-	e.Also, e.AlsoIf = what, member
+func (e *Endpoint) spendsExtra(what Counted, member *Field) *Endpoint {
+	e.ExtraSpend, e.ExtraIf = what, member
 	return e
 }
 
-// LimitKey is a value of limit_key. The interface shows no values; these are the fake's.
+// LimitKey is a value of limit_key. The interface shows no values, so package names has
+// the fake's.
 type LimitKey string
-
-// The limiters of interface 8.1. The constants are untyped, because some uses need a
-// LimitKey and others a string.
-const (
-	KeyMinute           = names.KeyMinute
-	IPMinute            = names.IPMinute
-	KeyDay              = names.KeyDay
-	AgentCreateKeyDay   = names.AgentCreateKeyDay
-	AgentCreateIPMinute = names.AgentCreateIPMinute
-	BYOKSetKeyHour      = names.BYOKSetKeyHour
-	WarmUpKeyHour       = names.WarmUpKeyHour
-)
 
 // Counted is a kind of calls that a limit counts.
 type Counted string
@@ -96,40 +85,40 @@ const (
 	WarmUps        Counted = "warm-ups"
 )
 
-// Limit is one row of interface 8.1: at most Max in every Window.
+// Limit is one row of interface 8.1, with the caps that plans have for it (8.2).
 type Limit struct {
 	Key    LimitKey
 	Counts Counted
 	PerIP  bool // counted per client address instead of per API key
-	Max    int
 	Window time.Duration
+	Max    [4]int // calls in a Window, by the index of the plan in Plans
 }
 
-// Limits are the preview defaults of interface 8.1, in its order: first the limits that
-// every request spends, then the limits of single operations.
-var Limits = limits[:]
+const perKey, perIP = false, true // of Limit.PerIP
 
-var limits = [...]Limit{
-	{Key: KeyMinute, Counts: Requests, Max: 60, Window: time.Minute},
-	{Key: IPMinute, Counts: Requests, Max: 120, Window: time.Minute, PerIP: true},
-	{Key: KeyDay, Counts: Requests, Max: 1000, Window: Day},
-	{Key: AgentCreateKeyDay, Counts: AgentCreations, Max: 50, Window: Day},
-	{Key: AgentCreateIPMinute, Counts: AgentCreations, Max: 10, Window: time.Minute, PerIP: true},
-	{Key: BYOKSetKeyHour, Counts: BYOKSets, Max: 5, Window: time.Hour},
-	{Key: WarmUpKeyHour, Counts: WarmUps, Max: 3, Window: time.Hour},
+// Limits are the limits of interface 8.1, in its order. The caps of 8.2 replace the preview
+// defaults of the limits on requests.
+var Limits = [...]Limit{
+	// The maxima are those of Plans: preview, free, pro, byok.
+	{names.KeyMinute, Requests, perKey, time.Minute, [4]int{60, 60, 300, 600}},
+	{names.IPMinute, Requests, perIP, time.Minute, [4]int{120, 120, 500, 1000}},
+	{names.KeyDay, Requests, perKey, Day, [4]int{1000, 1000, 10_000, 50_000}},
+	{names.AgentCreateKeyDay, AgentCreations, perKey, Day, [4]int{50, 50, 50, 50}},
+	{names.AgentCreateIPMinute, AgentCreations, perIP, time.Minute, [4]int{10, 10, 10, 10}},
+	{names.BYOKSetKeyHour, BYOKSets, perKey, time.Hour, [4]int{5, 5, 5, 5}},
+	{names.WarmUpKeyHour, WarmUps, perKey, time.Hour, [4]int{3, 3, 3, 3}},
 }
 
 // LimitCount is the number of Limits.
-const LimitCount = len(limits)
+const LimitCount = len(Limits)
 
 // Day is the length of the daily windows.
 const Day = 24 * time.Hour
 
-// Plan is a row of interface 8.2, or the preview defaults of 8.1.
+// Plan is a row of interface 8.2, or the preview defaults of 8.1. Limits has its maxima.
 type Plan struct {
 	Name   string
-	Active bool            // false: every call answers 402 (interface 5)
-	Max    [LimitCount]int // of each limit, in the order of Limits
+	Active bool // false: every call answers 402 (interface 5)
 }
 
 // The names of Plans.
@@ -141,22 +130,7 @@ const (
 )
 
 // Plans are the preview defaults (8.1) and the three plans of 8.2.
-var Plans = []Plan{
-	{PreviewPlan, true, maxima()},
-	{FreePlan, false, maxima(60, 120, 1000)},
-	{ProPlan, true, maxima(300, 500, 10_000)},
-	{BYOKPlan, true, maxima(600, 1000, 50_000)},
-}
-
-// maxima returns the maxima of 8.1. The values of requests replace the first maxima,
-// which are for the limits on requests.
-func maxima(requests ...int) (all [LimitCount]int) {
-	for i, l := range limits {
-		all[i] = l.Max
-	}
-	copy(all[:], requests)
-	return all
-}
+var Plans = [...]Plan{{PreviewPlan, true}, {FreePlan, false}, {ProPlan, true}, {BYOKPlan, true}}
 
 // RateLimited is the error member of every documented 429 (interface 7).
 const RateLimited = "rate_limited"
@@ -191,13 +165,13 @@ func (e *Endpoint) Lists(status int) bool {
 	return status == http.StatusOK || slices.Contains(e.Errors, status)
 }
 
-// Counts reports whether a call of the endpoint counts against limits on what. also is true
-// if the body has the member AlsoIf. A nil endpoint counts as a request.
-func (e *Endpoint) Counts(what Counted, also bool) bool {
+// Counts reports whether a call of the endpoint counts against limits on what. extra is true
+// if the body has the member ExtraIf. A nil endpoint counts as a request.
+func (e *Endpoint) Counts(what Counted, extra bool) bool {
 	if e == nil {
-		e = &Endpoint{Spends: []Counted{Requests}, Also: BYOKSets}
+		e = &Endpoint{Spends: []Counted{Requests}, ExtraSpend: BYOKSets}
 	}
-	return slices.Contains(e.Spends, what) || also && what == e.Also
+	return slices.Contains(e.Spends, what) || extra && what == e.ExtraSpend
 }
 
 // LimitNames returns the names of Limits.
@@ -218,15 +192,10 @@ func PlanNames() (names []string) {
 
 // LimitIndex finds a limit in Limits, or returns -1.
 func LimitIndex(key LimitKey) int {
-	return slices.IndexFunc(Limits, func(l Limit) bool { return l.Key == key })
+	return slices.IndexFunc(Limits[:], func(l Limit) bool { return l.Key == key })
 }
 
-// PlanNamed finds a plan of interface 8.2.
-func PlanNamed(name string) (plan Plan, known bool) {
-	for _, plan := range Plans {
-		if plan.Name == name {
-			return plan, true
-		}
-	}
-	return Plan{}, false
+// PlanIndex finds a plan in Plans, or returns -1.
+func PlanIndex(name string) int {
+	return slices.IndexFunc(Plans[:], func(p Plan) bool { return p.Name == name })
 }

@@ -312,11 +312,11 @@ func TestLimitsPage(t *testing.T) {
 		}
 	}
 	for _, l := range spec.Limits {
-		wantRow(t, page, thousands(l.Max)+windows[l.Window], perIP[l.PerIP], code(string(l.Key)))
+		wantRow(t, page, thousands(l.Max[0])+windows[l.Window], perIP[l.PerIP], code(string(l.Key)))
 	}
-	for _, p := range spec.Plans {
+	for i, p := range spec.Plans {
 		if p.Name != spec.PreviewPlan { // the table above has its limits
-			wantRow(t, page, titles[p.Name], thousands(p.Max[0]), thousands(p.Max[1]), thousands(p.Max[2]))
+			wantRow(t, page, titles[p.Name], thousands(spec.Limits[0].Max[i]), thousands(spec.Limits[1].Max[i]), thousands(spec.Limits[2].Max[i]))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -114,9 +115,9 @@ func (b *Behavior) ErrorName(code string) string { return cmp.Or(b.ErrorNames[co
 // may not distinguish them.
 func (b *Behavior) LimitName(limit spec.LimitKey) string {
 	switch limit {
-	case spec.WarmUpKeyHour:
+	case names.WarmUpKeyHour:
 		return b.WarmUpLimitName
-	case spec.KeyMinute:
+	case names.KeyMinute:
 		return b.MinuteLimitName
 	}
 	return b.OtherLimitNames[string(limit)]

@@ -145,7 +145,7 @@ func (r Reply) refusal() *Refusal {
 		refusal.Status, refusal.Code = 500, cmp.Or(r.Code, "internal_server_error")
 		refusal.Broken = fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
 	case r.Status == Kinds[RateLimited].Status:
-		refusal.Limit, refusal.Wait = spec.KeyMinute, 1
+		refusal.Limit, refusal.Wait = names.KeyMinute, 1
 	}
 	return refusal
 }

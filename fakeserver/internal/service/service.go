@@ -26,6 +26,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -151,7 +152,7 @@ func (c *call) countKeyless(refusal *Refusal) {
 	nobody := &Key{Plan: spec.PreviewPlan, Usage: new(Usage)}
 	usage := usageIfSameClock(c.state.ips[c.req.IP], c.now, longestAddressWindow)
 	c.state.ips[c.req.IP] = usage
-	c.state.limit(spec.LimitIndex(spec.IPMinute), nobody, usage).count(c.now)
+	c.state.limit(spec.LimitIndex(names.IPMinute), nobody, usage).count(c.now)
 }
 
 // authenticate makes the checks of interface 5, which answer 401 and 402. It also refuses
@@ -171,7 +172,7 @@ func (c *call) authenticate() *Refusal {
 		r.Since = c.key.RevokedAt
 		return r
 	}
-	if plan, _ := spec.PlanNamed(c.key.Plan); !plan.Active {
+	if !spec.Plans[spec.PlanIndex(c.key.Plan)].Active {
 		return c.refuse(PaymentRequired) // 5.4
 	}
 	if c.req.IP.IsValid() {
@@ -316,7 +317,7 @@ type limitSet [spec.LimitCount]bool
 // refused for a limit.
 func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
 	behavior, e := c.state.behavior, c.req.Endpoint
-	_, also := c.req.Fields[e.AlsoIf]
+	_, also := c.req.Fields[e.ExtraIf]
 	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
 	badBody := flaw != nil && flaw.Status == Kinds[BadRequest].Status
 	for i, l := range spec.Limits {

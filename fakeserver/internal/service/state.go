@@ -246,11 +246,10 @@ func (s *State) openChannel(a *Agent, mode string) {
 func (s *State) limit(i int, k *Key, ip *Usage) limit {
 	// A key on the free plan has limits too, which Server.Limits shows. Its calls never get
 	// here, because authenticate refuses them.
-	plan, _ := spec.PlanNamed(k.Plan)
-	l := s.template
-	l.length, l.max = spec.Limits[i].Window, cmp.Or(s.maxima[i], plan.Max[i])
+	l, row := s.template, &spec.Limits[i]
+	l.length, l.max = row.Window, cmp.Or(s.maxima[i], row.Max[spec.PlanIndex(k.Plan)])
 	l.usage, l.exhaustedUntil = k.Usage, k.Usage.Windows[i].ExhaustedUntil
-	if spec.Limits[i].PerIP {
+	if row.PerIP {
 		l.usage = ip
 	}
 	l.Window = &l.usage.Windows[i]

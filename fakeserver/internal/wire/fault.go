@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -135,10 +136,10 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 		r.Code = service.CodeOf(i.Status)
 	}
 	if i.Status == http.StatusTooManyRequests {
-		r.Limit, r.Wait, r.Broken = spec.KeyMinute, 1, ""
+		r.Limit, r.Wait, r.Broken = names.KeyMinute, 1, ""
 		// A wait of more than a minute belongs to the limit per day.
 		if i.RetryAfter != nil && retryafter.Read(http.Header{"Retry-After": {*i.RetryAfter}}, now) > time.Minute {
-			r.Limit = spec.KeyDay
+			r.Limit = names.KeyDay
 		}
 	}
 	return r
