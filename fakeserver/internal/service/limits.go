@@ -9,10 +9,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// Window holds the calls that were counted against one limit, in the form that a state
+// Ledger holds the calls that were counted against one limit, in the form that a state
 // file keeps. CountedBy is Behavior.Windows of the fake that counted; "" before the first
 // call. A token bucket uses Full. Every other way of counting uses Calls and Used.
-type Window struct {
+type Ledger struct {
 	CountedBy      string    `json:"kind,omitempty"`
 	Calls          []Tally   `json:"calls,omitempty"`     // oldest first; if the window has a start, all have the time of the start
 	Used           int       `json:"used,omitempty"`      // the sum of Calls
@@ -35,34 +35,34 @@ type limit struct {
 	counting string
 	bucket   bool
 	burst    int // the size of a bucket for a minute; 0 means max
-	// length is from the row of spec.Limits, max from the key's plan or WithLimit.
-	length time.Duration
+	// window is from the row of spec.Limits, max from the key's plan or WithLimit.
+	window time.Duration
 	max    int
 
-	*Window                  // this limit's window in usage
+	*Ledger                  // this limit's ledger in usage
 	usage          *Usage    // of the key, or of the address for a limit per address
 	exhaustedUntil time.Time // Exhaust keeps the limit closed for the key until this time
 }
 
 // perCall returns the time in which a bucket gains one call. It is never 0, however high
 // WithLimit has set the maximum, since used divides by it.
-func (l limit) perCall() time.Duration { return max(1, l.length/time.Duration(l.max)) }
+func (l limit) perCall() time.Duration { return max(1, l.window/time.Duration(l.max)) }
 
 // headStart returns how far Full may be ahead of the clock: the time in which an empty
 // bucket fills. The size that "token bucket of 10" names is only for limits per minute.
 // If the limit per day had the same size, the eleventh call would wait for 87 s.
 func (l limit) headStart() time.Duration {
 	calls := l.max
-	if l.length <= time.Minute {
+	if l.window <= time.Minute {
 		calls = min(cmp.Or(l.burst, calls), calls)
 	}
 	return time.Duration(calls) * l.perCall()
 }
 
 // dropExpired removes the calls that no longer count. A weighted window also needs the
-// calls of the window before, so dropExpired keeps its calls for two lengths.
+// calls of the window before, so dropExpired keeps its calls for two windows.
 func (l limit) dropExpired(now time.Time) {
-	counts := l.length
+	counts := l.window
 	if l.counting == decisions.WindowsWeighted {
 		counts *= 2
 	}
@@ -83,7 +83,7 @@ func (l limit) count(now time.Time) {
 		l.usage.Last = now
 	}
 	if l.CountedBy != l.counting {
-		*l.Window = Window{CountedBy: l.counting, ExhaustedUntil: l.ExhaustedUntil}
+		*l.Ledger = Ledger{CountedBy: l.counting, ExhaustedUntil: l.ExhaustedUntil}
 	}
 	if l.bucket {
 		if l.Full.Before(now) {
@@ -99,7 +99,7 @@ func (l limit) count(now time.Time) {
 	at, last := now, len(l.Calls)-1
 	switch {
 	case l.counting == decisions.WindowsAligned || l.counting == decisions.WindowsWeighted:
-		at = now.Truncate(l.length)
+		at = now.Truncate(l.window)
 	case l.counting == decisions.WindowsFixed && last >= 0:
 		at = l.Calls[0].At
 	}
@@ -130,7 +130,7 @@ func (l limit) opens(now time.Time) time.Time {
 			if left < l.max {
 				break
 			}
-			opens, left = t.At.Add(l.length), left-t.Calls
+			opens, left = t.At.Add(l.window), left-t.Calls
 		}
 	}
 	if opens.Before(l.exhaustedUntil) {
@@ -142,11 +142,11 @@ func (l limit) opens(now time.Time) time.Time {
 // weightedOpens returns the first time at which the calls of the present window, and the
 // part of the window before that still counts, leave room for one call.
 func (l limit) weightedOpens(now time.Time) time.Time {
-	start := now.Truncate(l.length)
+	start := now.Truncate(l.window)
 	before := l.callsBefore(start)
 	present := l.Used - before
 	if present >= l.max { // the limit opens in the next window, where these calls are the calls of the window before
-		start, before, present = start.Add(l.length), present, 0
+		start, before, present = start.Add(l.window), present, 0
 	}
 	room := l.max - 1 - present
 	if before <= room {
@@ -155,12 +155,12 @@ func (l limit) weightedOpens(now time.Time) time.Time {
 	// There is room for one call when before*(1-share) + present has fallen to max-1, where
 	// share is the share of the window that has passed.
 	share := 1 - float64(room)/float64(before) // the share of the window that has to pass
-	return start.Add(time.Duration(math.Ceil(share * float64(l.length))))
+	return start.Add(time.Duration(math.Ceil(share * float64(l.window))))
 }
 
 // callsBefore returns how many of the counted calls came before a time.
-func (w *Window) callsBefore(start time.Time) (calls int) {
-	for _, t := range w.Calls {
+func (l *Ledger) callsBefore(start time.Time) (calls int) {
+	for _, t := range l.Calls {
 		if t.At.Before(start) {
 			calls += t.Calls
 		}
@@ -181,10 +181,10 @@ func (l limit) used(now time.Time) int {
 	if l.counting != decisions.WindowsWeighted {
 		return l.Used
 	}
-	start := now.Truncate(l.length)
+	start := now.Truncate(l.window)
 	before := l.callsBefore(start)
-	// left is the share of the previous window that still lies within the last length.
-	left := 1 - float64(now.Sub(start))/float64(l.length)
+	// left is the share of the window before that still counts.
+	left := 1 - float64(now.Sub(start))/float64(l.window)
 	return l.Used - before + int(math.Ceil(float64(before)*left-rounding))
 }
 
@@ -198,7 +198,7 @@ const rounding = 1e-6
 //
 // Last shows when a Usage comes from another clock: see usageIfSameClock.
 type Usage struct {
-	Windows [spec.LimitCount]Window `json:"windows"` // in the order of spec.Limits
+	Ledgers [spec.LimitCount]Ledger `json:"windows"` // in the order of spec.Limits
 	Last    time.Time               `json:"last"`    // the time of the newest counted call
 }
 

@@ -247,20 +247,20 @@ func (s *State) limit(i int, k *Key, ip *Usage) limit {
 	// A key on the free plan has limits too, which Server.Limits shows. Its calls never get
 	// here, because authenticate refuses them.
 	l, row := s.template, &spec.Limits[i]
-	l.length, l.max = row.Window, cmp.Or(s.maxima[i], row.Max[spec.PlanIndex(k.Plan)])
-	l.usage, l.exhaustedUntil = k.Usage, k.Usage.Windows[i].ExhaustedUntil
+	l.window, l.max = row.Window, cmp.Or(s.maxima[i], row.Max[spec.PlanIndex(k.Plan)])
+	l.usage, l.exhaustedUntil = k.Usage, k.Usage.Ledgers[i].ExhaustedUntil
 	if row.PerIP {
 		l.usage = ip
 	}
-	l.Window = &l.usage.Windows[i]
+	l.Ledger = &l.usage.Ledgers[i]
 	return l
 }
 
 // Exhaust closes limit i for a key for one window from now, unless it is closed already.
 // It counts no calls, so Used does not change.
 func (s *State) Exhaust(k *Key, i int, now time.Time) {
-	if w := &k.Usage.Windows[i]; !w.ExhaustedUntil.After(now) {
-		w.ExhaustedUntil = now.Add(spec.Limits[i].Window)
+	if l := &k.Usage.Ledgers[i]; !l.ExhaustedUntil.After(now) {
+		l.ExhaustedUntil = now.Add(spec.Limits[i].Window)
 	}
 	if now.After(k.Usage.Last) {
 		k.Usage.Last = now
