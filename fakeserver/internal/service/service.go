@@ -93,9 +93,9 @@ func rowsOf(b *Behavior) map[*spec.Endpoint]row {
 	}
 }
 
-// ordered returns two checks in the given order, or in reverse if asTheyStand is false.
-func ordered(asTheyStand bool, checks ...check) []check {
-	if !asTheyStand {
+// ordered returns two checks in this order, or in reverse.
+func ordered(inThisOrder bool, checks ...check) []check {
+	if !inThisOrder {
 		slices.Reverse(checks)
 	}
 	return checks
@@ -221,8 +221,8 @@ func storeAvailable(c *call) *Refusal {
 // byokStored refuses a call that needs a stored provider key if none is stored: with the
 // 409 of 4.2, with rule 1 of 4.6, or for a message to a byok agent whose configuration
 // was cleared, which section 4.8 does not show. A creation with llm.api_key needs no
-// stored provider key. For a message, the agent's owner must have a stored provider key;
-// the owner may differ from the key of the call.
+// stored provider key. A message to a byok agent needs the provider key of the agent's
+// owner, also when another key calls.
 func byokStored(c *call) *Refusal {
 	key, member := c.key, c.byokMember()
 	needed := member == spec.WarmUpMode || member == spec.LLMMode
@@ -306,47 +306,42 @@ func agentFound(c *call) *Refusal {
 	return r
 }
 
-// limitSet is a set of limits, in the order of spec.Limits. An array can be compared,
-// and costs no allocation.
-type limitSet [spec.LimitCount]bool
+// role is what one limit does with a call: it may refuse the call, and it may count it.
+type role struct{ mayRefuse, counts bool }
 
-// limitsFor returns the limits that may refuse a call, and the limits that the call
-// spends. Without a flaw these are the limits that the endpoint's row in spec names. By the
-// fake's own decisions, a call with a flaw spends only the limits on requests. An endpoint
-// that lists no 429 in section 4 (GET /v1/status, and reading and clearing BYOK) is never
-// refused for a limit.
-func (c *call) limitsFor(flaw *Refusal) (mayRefuse, spends limitSet) {
-	behavior, e := c.state.behavior, c.req.Endpoint
-	_, also := c.req.Fields[e.ExtraIf]
-	succeeds, limited := flaw == nil, e.Counts(spec.Requests, false)
+// roleOf returns the role of a limit for the call. Without a flaw, each limit that
+// the endpoint's row in spec names does both. By the fake's own decisions, only the limits
+// on requests count a call with a flaw.
+func (c *call) roleOf(l *spec.Limit, flaw *Refusal) role {
+	behavior, e, succeeds := c.state.behavior, c.req.Endpoint, flaw == nil
 	badBody := flaw != nil && flaw.Status == Kinds[BadRequest].Status
-	for i, l := range spec.Limits {
-		switch {
-		// The endpoint lists no 429. One decision, "status", says for all three such endpoints
-		// whether their calls spend the limit.
-		case l.Counts == spec.Requests && !limited:
-			spends[i] = behavior.RequestsSpend.Unlimited
-		// For every other call, its flaw decides whether it counts as a request.
-		case l.Counts == spec.Requests:
-			mayRefuse[i] = succeeds || behavior.limitComesBefore(flaw)
-			spends[i] = succeeds || behavior.spendsDespite(flaw)
-		// A creation, a warm-up or a BYOK set. Of the flaws, only a wrong body may count:
-		// without permission or agent, or with something else missing, there was no operation.
-		case e.Counts(l.Counts, also):
-			mayRefuse[i] = succeeds || badBody && !behavior.BodyBeforeOperation
-			spends[i] = succeeds || badBody && behavior.OperationsSpend
-		}
+	_, extra := c.req.Fields[e.ExtraIf]
+	switch {
+	// Section 4 lists no 429 for three endpoints: GET /v1/status, and reading and clearing
+	// BYOK. The decision "status" covers all three.
+	case l.Counts == spec.Requests && e.Spends == nil:
+		return role{false, behavior.RequestsSpend.Unlimited}
+	// For every other call, its flaw decides whether it counts as a request.
+	case l.Counts == spec.Requests:
+		return role{succeeds || behavior.limitComesBefore(flaw), succeeds || behavior.spendsDespite(flaw)}
+	// A creation, a warm-up or a BYOK set. Of the flaws, only a wrong body may count:
+	// without permission or agent, or with something else missing, there was no operation.
+	case e.Counts(l.Counts, extra):
+		return role{succeeds || badBody && !behavior.BodyBeforeOperation, succeeds || badBody && behavior.OperationsSpend}
 	}
-	return mayRefuse, spends
+	return role{}
 }
 
 // refuseOrSpend counts a call against the limits that it spends, and returns the flaw. If
-// a limit refuses the call, it counts nothing and returns the 429. It checks the limits
-// of the operation even if a limit on requests refuses, so that by default the same call
-// passes after the wait that the 429 names.
+// a limit refuses the call, none counts it, and refuseOrSpend returns the 429. The limits
+// of the operation are checked even after a limit on requests refuses, so that
+// Retry-After covers both.
 func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
-	mayRefuse, spends := c.limitsFor(flaw)
-	if mayRefuse == (limitSet{}) && spends == (limitSet{}) {
+	var roles [spec.LimitCount]role
+	for i := range spec.Limits {
+		roles[i] = c.roleOf(&spec.Limits[i], flaw)
+	}
+	if roles == [spec.LimitCount]role{} {
 		return flaw
 	}
 	// A synctest bubble starts in the year 2000. Without usageIfSameClock, a key that was
@@ -356,11 +351,11 @@ func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
 	usage, ip := usageIfSameClock(c.key.Usage, c.now, longestKeyWindow), usageIfSameClock(c.state.ips[c.req.IP], c.now, longestAddressWindow)
 	c.twoClocks = usage != c.key.Usage
 	c.key.Usage, c.state.ips[c.req.IP] = usage, ip
-	if limited := c.refusedByLimit(mayRefuse, ip); limited != nil {
+	if limited := c.refusedByLimit(roles, ip); limited != nil {
 		return limited
 	}
-	for i, spent := range spends {
-		if spent {
+	for i, role := range roles {
+		if role.counts {
 			c.state.limit(i, c.key, ip).count(c.now)
 		}
 	}
@@ -372,10 +367,10 @@ func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
 // the first in the order of interface 8.1. That order also decides between two limits
 // that open at the same time. Retry-After is the wait for that limit, in whole seconds
 // (interface 7), rounded up.
-func (c *call) refusedByLimit(mayRefuse limitSet, ip *Usage) *Refusal {
+func (c *call) refusedByLimit(roles [spec.LimitCount]role, ip *Usage) *Refusal {
 	named, latest := -1, c.now
-	for i, may := range mayRefuse {
-		if !may {
+	for i, role := range roles {
+		if !role.mayRefuse {
 			continue
 		}
 		if opens := c.state.limit(i, c.key, ip).opens(c.now); opens.After(latest) && (named < 0 || c.state.behavior.NamesTheLastToOpen) {
