@@ -219,6 +219,11 @@ func (r *rule) description() string {
 	return said + r.odds
 }
 
+// describe names a function of the test that belongs to the rule.
+func (r *rule) describe(function string) string {
+	return fmt.Sprintf("%s of %v at %s", function, r, r.at)
+}
+
 // addToLocked puts the rule into a list of a generation, and remembers the list for
 // Remove.
 func (r *rule) addToLocked(list *[]*rule) {

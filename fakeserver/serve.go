@@ -1,15 +1,10 @@
 package fakeserver
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,46 +16,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
-
-// call is one call on its way through the fake. Only the goroutine that answers the call
-// writes its fields. Other goroutines see the call through entry, which is written under
-// the server's lock.
-//
-// The way, in the order of this file: answer calls read, begin, carryOut and
-// finishRecord; carryOut finds the rules that act, and calls reachesService and askService,
-// which asks the service and a script; package memnet then delivers the answer and
-// reports to progress.
-type call struct {
-	*wire.Request
-	// entry is the part of the call that the log, matchers and watchers see.
-	entry  *entry
-	record Call // copied into entry on arrival, and again with the answer
-	// gen is the generation at arrival. A Reset meanwhile does not change it.
-	gen *generation
-	// now is the time at which the call reached the service, after any latency. Limits and
-	// timestamps go by it.
-	now time.Time
-
-	scripts    []*rule // at first all scripts of the generation, then those that match
-	injections []*rule // all of the generation
-
-	failed string // describes the function of the test that failed; "" if none has
-
-	// What the faults of the test do to the call:
-	latencies []time.Duration
-	changes   []*rule
-	fault     *wire.Fault // acts in addition to latencies and changes; nil means none
-
-	neverArrived bool            // the client left during the latency, so the call did not reach the service
-	left         bool            // the client left before the answer was sent
-	fromService  wire.Answer     // the service's answer; empty if the call did not reach the service
-	toClient     wire.Answer     // the client's answer: fromService, unless a fault replaces it
-	delivery     memnet.Delivery // how toClient is sent
-}
-
-// noAnswer is the delivery of a call that gets no answer: its client has left, or
-// a callback of the test panicked.
-var noAnswer = memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}
 
 // ServeHTTP answers one call, so that a Server can be given to httptest.NewServer
 // or http.Server. The call is in Calls before the first byte of its answer is
@@ -86,57 +41,18 @@ func (s *Server) serve(r *http.Request) (a memnet.Answer) {
 	return s.answer(r)
 }
 
-// answer makes the answer to a call: read parses and judges it without the state, begin
-// gives it its trace identifier and rules, carryOut applies the rules and asks the
-// service, and finishRecord records the answer.
+// answer makes the answer to a call. The way is in the order of this file: read parses and
+// judges the call without the state, arrive gives it its trace identifier and the rules that
+// may act on it, carryOut applies the rules and asks the service, and finishRecord records
+// the answer. Package memnet then delivers the answer, and reports to progress.
 func (s *Server) answer(r *http.Request) memnet.Answer {
 	c := s.read(r)
-	s.begin(c)
-	s.carryOut(r, c)
+	scripts, injections := s.arrive(c)
+	s.carryOut(r, c, scripts, injections)
 	s.finishRecord(r.Context(), c)
 	return memnet.Answer{
 		Response: c.toClient.Response, Delivery: c.delivery,
 		Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
-	}
-}
-
-// runCallback runs a function of the test on a separate goroutine, and reports whether it
-// returned. If it panics, or ends its goroutine as require does, the test fails with a
-// message that begins with the function's name. The lock must not be held: the function
-// may call the fake.
-func (s *Server) runCallback(name func() string, f func()) (ok bool) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		defer func() {
-			switch p := recover(); {
-			case p != nil:
-				s.reportf("%s panicked: %v%s", name(), p, stackTrace())
-			case !ok:
-				s.reportf("%s ended its goroutine, as require and FailNow do; use assert there%s", name(), stackTrace())
-			}
-		}()
-		f()
-		ok = true
-	}()
-	<-ended
-	return ok
-}
-
-// stackTrace returns the stack from the function that failed. Only a deferred function
-// may call it, because the stack is gone after that.
-func stackTrace() []byte {
-	stack := debug.Stack()
-	return stack[max(0, bytes.Index(stack, []byte("\npanic(")), bytes.Index(stack, []byte("\nruntime.Goexit("))):]
-}
-
-// runOf runs f, which calls functions of the test that belong to rules. of points to the
-// rule whose function is running. If a function fails, the call gets no answer and runs
-// no other function.
-func (s *Server) runOf(c *call, what string, of **rule, f func()) {
-	name := func() string { return fmt.Sprintf("%s of %v at %s", what, *of, (*of).at) }
-	if c.failed == "" && !s.runCallback(name, f) {
-		c.failed = name()
 	}
 }
 
@@ -160,10 +76,10 @@ func (s *Server) read(r *http.Request) *call {
 	return c
 }
 
-// begin adds a call to the present generation, as a call under way. It sets the trace
-// identifier, the label of the key, and the rules that may act on the call. A rule that
-// is made later does not act on it.
-func (s *Server) begin(c *call) {
+// arrive adds a call to the present generation, as a call under way, and sets its trace
+// identifier and the label of its key. It returns the rules that may act on the call: a
+// rule that is made later does not.
+func (s *Server) arrive(c *call) (scripts, injections []*rule) {
 	defer s.lock().Unlock()
 	s.activity++
 	c.gen = s.gen
@@ -172,7 +88,7 @@ func (s *Server) begin(c *call) {
 	c.record.TraceID, c.record.Key = c.TraceID, c.gen.keyLabelLocked(c.Request)
 	c.entry.call = c.record
 	c.gen.log.waiting = append(c.gen.log.waiting, c.entry)
-	c.scripts, c.injections = c.gen.scripts, c.gen.injections
+	return c.gen.scripts, c.gen.injections
 }
 
 // keyLabelLocked returns the label that a record shows for the key of a request.
@@ -188,109 +104,26 @@ func (g *generation) keyLabelLocked(r *wire.Request) string {
 }
 
 // carryOut finds the scripts that match a call and the faults that act on it. If the
-// faults let the call through, it has the service decide. It then chooses the answer: the
-// service's answer, unless a fault replaces it. Only messages have scripts.
-func (s *Server) carryOut(r *http.Request, c *call) {
+// faults let the call through, it has the service decide. Only messages have scripts.
+func (s *Server) carryOut(r *http.Request, c *call, scripts, injections []*rule) {
 	if c.Unrouted != nil {
 		s.reportUnknown(c)
 	}
 	if c.entry.hasText {
-		c.scripts = s.matchingRules(c, c.scripts)
+		scripts = s.matchingRules(c, scripts)
 	}
-	s.applyFaults(c, c.injections)
-	if s.reachesService(r, c) {
-		c.fromService = s.askService(r.Context(), c)
+	c.chosenFaults = s.chooseFaults(s.matchingRules(c, injections))
+	if s.travel(r, c) {
+		c.fromService = s.askService(r.Context(), c, scripts)
 	}
-	c.toClient = c.fromService // fromService is empty for a call that never reached the service
-	switch {
-	case c.failed != "" || c.neverArrived:
-		c.fault, c.delivery = nil, noAnswer
-	case c.fault != nil:
-		c.delivery = c.fault.Delivery
-		if c.fault.Answer != nil {
-			c.toClient = c.fault.Answer.Encode(c.Request, s.config.behavior, s.Now())
-		}
-	}
-}
-
-// matchingRules returns the rules that match a call, oldest first. If a matcher fails, it
-// returns none. The lock must not be held, since matchers may be functions of the test.
-func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
-	if len(rules) == 0 {
-		return nil
-	}
-	var of *rule
-	s.runOf(c, "a matcher", &of, func() {
-		for _, of = range rules {
-			if matchesAll(of.matchers, c.entry) {
-				matching = append(matching, of)
-			}
-		}
-	})
-	if c.failed != "" {
-		return nil
-	}
-	return matching
-}
-
-// applyFaults decides which of the matching injections act on a call. It does so in one
-// critical section, so that no two calls count as the same match. It starts with the
-// newest injection, which wins over older faults that exclude it. Older latencies and
-// changes still act, so that latencies add up.
-func (s *Server) applyFaults(c *call, injections []*rule) {
-	matching := s.matchingRules(c, injections)
-	defer s.lock().Unlock()
-	var names []string
-	for _, in := range slices.Backward(matching) {
-		slows := in.fault.Phase == wire.OnTheWay
-		// The match counts even if another fault was chosen already, since Nth and Chance count
-		// every call that matches.
-		if !in.countMatchLocked() || !slows && c.fault != nil {
-			continue
-		}
-		in.countHitLocked()
-		names = append(names, in.fault.Name)
-		switch {
-		case in.fault.Change != nil:
-			c.changes = append(c.changes, in)
-		case slows:
-			c.latencies = append(c.latencies, in.fault.Delay)
-		default:
-			c.fault = in.fault
-		}
-	}
-	c.record.Fault = strings.Join(names, ", ")
-}
-
-// reachesService waits out the latencies of a call, runs its changes, and reports whether
-// the call reaches the service. The call does not reach the service if its client left
-// meanwhile, or if a fault answers instead.
-func (s *Server) reachesService(r *http.Request, c *call) bool {
-	if c.latencies == nil && c.changes == nil && c.fault == nil {
-		return c.failed == ""
-	}
-	// net/http notices that a client has left only after the whole body was read, and
-	// the fake reads only the start of a body over 1 MiB.
-	if r.Body != nil {
-		_, _ = io.Copy(io.Discard, r.Body)
-	}
-	if c.latencies != nil {
-		for _, d := range c.latencies {
-			memnet.Pause(r.Context(), d)
-		}
-		c.neverArrived, c.now = r.Context().Err() != nil, s.Now()
-	}
-	for _, in := range c.changes {
-		s.runOf(c, "the function", &in, in.fault.Change)
-	}
-	return c.failed == "" && !c.neverArrived && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
+	s.chooseAnswer(c)
 }
 
 // askService has the service decide, makes the reply to a message, and encodes the
 // answer. If the service refuses the call, askService records why, without the keys of
 // the call.
-func (s *Server) askService(ctx context.Context, c *call) wire.Answer {
-	answer, st := s.decide(c)
+func (s *Server) askService(ctx context.Context, c *call, scripts []*rule) wire.Answer {
+	answer, st := s.decide(c, scripts)
 	// The limits have started again from zero. Without this report, a test would see them as
 	// never used.
 	if answer.TwoClocks {
@@ -318,7 +151,7 @@ func (s *Server) askService(ctx context.Context, c *call) wire.Answer {
 // decide is the one critical section of a call: the key, the limits and the effect are
 // decided on the same state. For a message it also takes the next step of the script that
 // answers it, and copies the Message for the step's function.
-func (s *Server) decide(c *call) (answer service.Answer, st step) {
+func (s *Server) decide(c *call, scripts []*rule) (answer service.Answer, st step) {
 	defer s.lock().Unlock()
 	answer = c.gen.service.Do(c.now, &c.Request.Request)
 	m := answer.Message
@@ -327,7 +160,7 @@ func (s *Server) decide(c *call) (answer service.Answer, st step) {
 	}
 	// The step is taken under the same lock as the limits, so that a refused message uses up
 	// no step.
-	if st = nextStepLocked(c.scripts); st.f != nil {
+	if st = nextStepLocked(scripts); st.f != nil {
 		st.message = &Message{
 			Agent: copyAgent(m.Agent), Text: m.Exchange.Text, UserRef: m.Exchange.UserRef, History: copyExchanges(m.Agent.Exchanges),
 		}
@@ -346,17 +179,17 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	}
 	// Without a script the reply depends on the text alone, so a test can state it.
 	r := Reply{Text: "You wrote: " + m.Exchange.Text}
+	name := func() string { return st.rule.describe("the ReplyFunc") }
 	switch {
 	case st.f != nil:
-		if s.runOf(c, "the ReplyFunc", &st.rule, func() { r = st.f(*st.message) }); c.failed != "" {
+		if s.runFor(c, name, func() { r = st.f(*st.message) }); c.failed != "" {
 			return nil
 		}
 	case st.text != nil:
 		r = Reply{Text: *st.text}
 	}
 	if !spec.SendMessage.Lists(cmp.Or(r.Status, http.StatusOK)) {
-		s.reportf("the ReplyFunc of %v at %s answered with status %d; a message is answered with 200 or one of %v",
-			st.rule, st.rule.at, r.Status, spec.SendMessage.Errors)
+		s.reportf("%s answered with status %d; a message is answered with 200 or one of %v", name(), r.Status, spec.SendMessage.Errors)
 	}
 	defer s.lock().Unlock()
 	return c.gen.service.AnswerMessage(m, service.Reply(r))
@@ -370,7 +203,7 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 func (s *Server) finishRecord(ctx context.Context, c *call) {
 	now := s.Now()
 	record := &c.record
-	record.Status = c.fromService.Status
+	record.Fault, record.Status = strings.Join(c.faultNames, ", "), c.fromService.Status
 	record.Took = max(0, now.Sub(record.Time)) // negative if the machine's clock was set back
 	record.ReplyBody = c.fromService.Show(len(c.fromService.Body), c.Secrets, s.config.messageTexts)
 	if c.failed != "" {
@@ -435,11 +268,9 @@ func (s *Server) sentSoFar(c *call, n int, ended bool) (sent Sent) {
 	_, whole := c.delivery.Part(body)
 	switch {
 	case c.fault != nil && c.fault.Phase == wire.BeforeConnecting:
-		sent.Broke = brokeRefused
-		return sent
+		return Sent{Ended: sent.Ended, Broke: brokeRefused}
 	case c.left:
-		sent.Broke = brokeLeft
-		return sent
+		return Sent{Ended: sent.Ended, Broke: brokeLeft}
 	case !whole:
 		sent.Broke = broke[c.delivery.Ends]
 	case ended && n < len(body):
@@ -497,13 +328,13 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 		return nil
 	}
 	c := s.read(asItWouldArrive(r, ip))
-	s.applyFaults(c, s.connectionRules(c))
+	c.chosenFaults = s.chooseFaults(s.matchingRules(c, s.connectionRules(c)))
 	if c.failed != "" {
 		c.delivery = noAnswer
 	} else if c.fault == nil {
 		return nil
 	}
-	s.begin(c)
+	s.arrive(c)
 	s.finishRecord(r.Context(), c)
 	return memnet.ErrRefused
 }

@@ -1,0 +1,83 @@
+package fakeserver
+
+import (
+	"bytes"
+	"runtime/debug"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
+)
+
+// call is one call on its way through the fake. Only the goroutine that answers the call
+// writes its fields. Other goroutines see the call through entry, which is written under
+// the server's lock.
+type call struct {
+	*wire.Request
+	// entry is the part of the call that the log, matchers and watchers see.
+	entry  *entry
+	record Call // copied into entry on arrival, and again with the answer
+	// gen is the generation at arrival. A Reset meanwhile does not change it.
+	gen *generation
+	// now is the time at which the call reached the service, after any latency. Limits and
+	// timestamps go by it.
+	now time.Time
+	chosenFaults
+	failed string // describes the function of the test that failed; "" if none has
+
+	neverArrived bool            // the client left during the latency, so the call did not reach the service
+	left         bool            // the client left before the answer was sent
+	fromService  wire.Answer     // the service's answer; empty if the call did not reach the service
+	toClient     wire.Answer     // the client's answer: fromService, unless a fault replaces it
+	delivery     memnet.Delivery // how toClient is sent
+}
+
+// chosenFaults are the faults of the test that act on one call.
+type chosenFaults struct {
+	latencies  []time.Duration
+	changes    []*rule
+	fault      *wire.Fault // acts in addition to latencies and changes; nil means none
+	faultNames []string    // of all that act; nil means none
+}
+
+// noAnswer is the delivery of a call that gets no answer: its client has left, or
+// a callback of the test panicked.
+var noAnswer = memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}
+
+// runFor runs f, which calls functions of the test, for a call. name describes the function
+// that is running. If one fails, the call gets no answer and runs no other function.
+func (s *Server) runFor(c *call, name func() string, f func()) {
+	if c.failed == "" && !s.runCallback(name, f) {
+		c.failed = name()
+	}
+}
+
+// runCallback runs a function of the test on a separate goroutine, and reports whether it
+// returned. If it panics, or ends its goroutine as require does, the test fails with a
+// message that begins with the function's name. The lock must not be held: the function
+// may call the fake.
+func (s *Server) runCallback(name func() string, f func()) (ok bool) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			switch p := recover(); {
+			case p != nil:
+				s.reportf("%s panicked: %v%s", name(), p, stackTrace())
+			case !ok:
+				s.reportf("%s ended its goroutine, as require and FailNow do; use assert there%s", name(), stackTrace())
+			}
+		}()
+		f()
+		ok = true
+	}()
+	<-ended
+	return ok
+}
+
+// stackTrace returns the stack from the function that failed. Only a deferred function
+// may call it, because the stack is gone after that.
+func stackTrace() []byte {
+	stack := debug.Stack()
+	return stack[max(0, bytes.Index(stack, []byte("\npanic(")), bytes.Index(stack, []byte("\nruntime.Goexit("))):]
+}

@@ -1,0 +1,101 @@
+package fakeserver
+
+import (
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
+)
+
+// The fake acts the faults of the test out here. For each call, carryOut calls matchingRules,
+// chooseFaults, travel and chooseAnswer in this order. Package memnet then sends the answer,
+// or breaks it off. A call whose connection is refused ends in refuseConnection.
+
+// matchingRules returns the rules that match a call, oldest first. If a matcher fails, it
+// returns none. The lock must not be held, since matchers may be functions of the test.
+// All of them run on one goroutine, because a fake may have many rules.
+func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
+	if len(rules) == 0 {
+		return nil
+	}
+	var r *rule // its matchers are running
+	s.runFor(c, func() string { return r.describe("a matcher") }, func() {
+		for _, r = range rules {
+			if matchesAll(r.matchers, c.entry) {
+				matching = append(matching, r)
+			}
+		}
+	})
+	if c.failed != "" {
+		return nil
+	}
+	return matching
+}
+
+// chooseFaults decides which of the matching injections act on a call. It does so in one
+// critical section, so that no two calls count as the same match. It starts with the
+// newest injection, which wins over older faults that exclude it. Older latencies and
+// changes still act, so that latencies add up.
+func (s *Server) chooseFaults(matching []*rule) (chosen chosenFaults) {
+	defer s.lock().Unlock()
+	for _, in := range slices.Backward(matching) {
+		slows := in.fault.Phase == wire.OnTheWay
+		// The match counts even if another fault was chosen already, since Nth and Chance count
+		// every call that matches.
+		if !in.countMatchLocked() || !slows && chosen.fault != nil {
+			continue
+		}
+		in.countHitLocked()
+		chosen.faultNames = append(chosen.faultNames, in.fault.Name)
+		switch {
+		case in.fault.Change != nil:
+			chosen.changes = append(chosen.changes, in)
+		case slows:
+			chosen.latencies = append(chosen.latencies, in.fault.Delay)
+		default:
+			chosen.fault = in.fault
+		}
+	}
+	return chosen
+}
+
+// travel waits out the latencies of a call, runs its changes, and reports whether the call
+// arrives at the service. It does not arrive if its client left meanwhile, or if a fault
+// answers instead.
+func (s *Server) travel(r *http.Request, c *call) (arrives bool) {
+	if c.faultNames == nil {
+		return c.failed == ""
+	}
+	// net/http notices that a client has left only after the whole body was read, and
+	// the fake reads only the start of a body over 1 MiB.
+	if r.Body != nil {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
+	if c.latencies != nil {
+		for _, d := range c.latencies {
+			memnet.Pause(r.Context(), d)
+		}
+		c.neverArrived, c.now = r.Context().Err() != nil, s.Now()
+	}
+	for _, in := range c.changes {
+		s.runFor(c, func() string { return in.describe("the function") }, in.fault.Change)
+	}
+	return c.failed == "" && !c.neverArrived && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
+}
+
+// chooseAnswer chooses the answer for the client, and how it is sent: the service's answer,
+// unless a fault replaces or breaks it.
+func (s *Server) chooseAnswer(c *call) {
+	c.toClient = c.fromService // fromService is empty for a call that never reached the service
+	switch {
+	case c.failed != "" || c.neverArrived:
+		c.fault, c.delivery = nil, noAnswer
+	case c.fault != nil:
+		c.delivery = c.fault.Delivery
+		if c.fault.Answer != nil {
+			c.toClient = c.fault.Answer.Encode(c.Request, s.config.behavior, s.Now())
+		}
+	}
+}
