@@ -1,5 +1,6 @@
-// Package faults names the faults that can hit a call to the service, for sweep.Test and
-// the control interface of the standalone fake.
+// Package faults is the list of named faults that can hit a call to the service, for
+// sweep.Test and the control interface of the standalone fake. Package fakeserver acts
+// them out.
 package faults
 
 import (
