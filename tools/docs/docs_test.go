@@ -1,11 +1,10 @@
 // Package docs_test checks README.md and the pages of docs against the code: their Go
-// compiles, the names that they mention exist, their links lead somewhere, and their tables
-// and numbers agree with internal/spec.
+// compiles, the names that they mention exist, and their tables and numbers agree with
+// internal/spec. The links between pages are checked by remark: npm run links.
 package docs_test
 
 import (
 	"cmp"
-	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -54,28 +53,6 @@ var known = []string{
 func init() {
 	if err := os.Chdir("../.."); err != nil {
 		panic(err)
-	}
-}
-
-// TestBoundsInComments compares the numbers of characters in public comments with the bounds
-// that the client checks.
-func TestBoundsInComments(t *testing.T) {
-	assert.Equal(t, 1000, spec.KeptExchanges, "docs/fake.md names it too")
-	bound := regexp.MustCompile(`(?i)at most (\d+)\s+(// )?characters`)
-	for file, fields := range map[string][]*spec.Field{
-		"agents.go":   {spec.SystemPrompt, spec.CustomerRef, spec.LLMModel, spec.LLMBaseURL, spec.LLMLabel},
-		"messages.go": {spec.MessageText},
-	} {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		var said, want []string
-		for _, found := range bound.FindAllSubmatch(text, -1) {
-			said = append(said, string(found[1]))
-		}
-		for _, f := range fields {
-			want = append(want, strconv.Itoa(f.MaxLen))
-		}
-		assert.Equal(t, want, said, file)
 	}
 }
 
@@ -398,56 +375,9 @@ func TestSweepPageNamesEveryFault(t *testing.T) {
 }
 
 var (
-	fenced  = regexp.MustCompile("(?ms)^ *```.*?^ *```")
-	quoted  = regexp.MustCompile("`[^`\n]*`")
-	links   = regexp.MustCompile(`\]\(<?([^)\s>]+)>?\)|(?:href|src)="([^"]+)"`)
-	heading = regexp.MustCompile(`(?m)^#{1,6} +(.*?) *#*$`)
-	titled  = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
-	public  = regexp.MustCompile(`^(mailto:|https://[\w-]+\.[\w.-]+(/|$))`)
-	unnamed = regexp.MustCompile(`[^\pL\pN_-]`)
+	fenced = regexp.MustCompile("(?ms)^ *```.*?^ *```")
+	quoted = regexp.MustCompile("`[^`\n]*`")
 )
-
-// TestLinks follows the relative links of every page, to headings too. It fetches nothing:
-// any other link must only look like a public address.
-func TestLinks(t *testing.T) {
-	assert.Error(t, problem(t, "README.md", "docs/fake.md#gone"))
-	assert.Error(t, problem(t, "docs/fake.md", "README.md"))
-	for _, page := range filesOf(t, ".md") {
-		text := quoted.ReplaceAllString(fenced.ReplaceAllString(read(t, page), ""), "code")
-		for _, m := range links.FindAllStringSubmatch(text, -1) {
-			assert.NoError(t, problem(t, page, m[1]+m[2]), "%s: %s", page, m[0])
-		}
-	}
-}
-
-// problem returns why a page's link leads nowhere; nil if it leads somewhere.
-func problem(t *testing.T, page, link string) error {
-	if public.MatchString(link) {
-		return nil
-	}
-	file, fragment, _ := strings.Cut(link, "#")
-	target := page
-	if file != "" {
-		target = path.Join(path.Dir(page), file)
-	}
-	if _, err := os.Stat(target); err != nil {
-		return err
-	}
-	if fragment != "" && strings.HasSuffix(target, ".md") && !slices.Contains(anchors(read(t, target)), fragment) {
-		return errors.New("there is no such heading")
-	}
-	return nil
-}
-
-// anchors returns the names that a forge gives to the headings of a page: lower-case letters,
-// digits, and hyphens for spaces.
-func anchors(text string) (names []string) {
-	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
-		slug := strings.ToLower(titled.ReplaceAllString(m[1], "$1"))
-		names = append(names, unnamed.ReplaceAllString(strings.ReplaceAll(slug, " ", "-"), ""))
-	}
-	return names
-}
 
 // filesOf returns the files of the repository that have this ending, without testdata.
 func filesOf(t *testing.T, ending string) (files []string) {
