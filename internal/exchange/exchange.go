@@ -115,13 +115,11 @@ const (
 // Send sends the request at most once and reads the answer. When it returns, the
 // request's context has ended.
 func (s *Sender) Send(ctx context.Context, r Request) Answer {
-	t := try{number: 1}
-	for {
-		answer, why := s.send(ctx, r, t)
-		if why == none || t.number == maxTries {
+	for try := 1; ; try++ {
+		answer, again := s.send(ctx, r, try)
+		if !again || try == maxTries {
 			return answer
 		}
-		t = try{number: t.number + 1, after: why}
 	}
 }
 
@@ -129,18 +127,12 @@ func (s *Sender) Send(ctx context.Context, r Request) Answer {
 // Perhaps no connection to the service has room.
 const maxTries = 50
 
-// A try is one search for a connection that takes the request.
-type try struct {
-	number int       // from 1
-	after  rejection // why the try before failed; none: this is the first try
-}
-
-// send makes one try. If no connection took the request and another try may help, it
-// returns the rejection; otherwise it returns none.
-func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, rejection) {
+// send makes one try to find a connection that takes the request. try counts from 1. again
+// means that no connection took the request, and another try may help.
+func (s *Sender) send(ctx context.Context, r Request, try int) (_ Answer, again bool) {
 	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
-	rt := &roundTrip{try: t, sender: s, ctx: ctx, stop: stop}
+	rt := &roundTrip{sender: s, ctx: ctx, stop: stop}
 	defer rt.finish()
 	transport := s.transport
 	if transport == nil {
@@ -148,17 +140,17 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, rejection)
 	}
 	rt.own, _ = transport.(*http.Transport)
 	rt.build(r)
-	if t.after != none || s.queue.pending.Load() != 0 {
+	if try > 1 || s.queue.pending.Load() != 0 {
 		rt.queueUp()
 	}
 	if err := rt.ctx.Err(); err != nil {
-		return Answer{Err: err, Missed: NoAnswer}, none
+		return Answer{Err: err, Missed: NoAnswer}, false
 	}
 	resp, err := checked(transport.RoundTrip(&rt.request))
 	if err != nil {
 		return rt.failed(err)
 	}
-	return rt.read(resp), none
+	return rt.read(resp), false
 }
 
 // roundTrip holds the request of one try, and what the hooks have seen of it. build sets
@@ -176,7 +168,6 @@ func (s *Sender) send(ctx context.Context, r Request, t try) (Answer, rejection)
 //	FirstResponseByte, Got1xxResponse, ...              the first byte was of an interim answer
 //	none                                                a transport without hooks: see delivery
 type roundTrip struct {
-	try
 	sender  *Sender
 	own     *http.Transport // the transport, if it is a net/http Transport; nil: it is another type
 	ctx     context.Context // of the try

@@ -20,9 +20,8 @@ var (
 )
 
 // failed returns the Answer of a request that got no answer. If no connection took the
-// request and another try may help, failed also returns the rejection; otherwise it
-// returns none.
-func (rt *roundTrip) failed(err error) (Answer, rejection) {
+// request and another try may help, again is true.
+func (rt *roundTrip) failed(err error) (_ Answer, again bool) {
 	if rt.failedBefore(err) {
 		rt.started.Store(true) // the hooks show everything
 	}
@@ -33,18 +32,14 @@ func (rt *roundTrip) failed(err error) (Answer, rejection) {
 	answer := Answer{Err: rt.reason(err), Missed: rt.missed(err), Sent: rt.maybeSent(err, why)}
 	switch {
 	case answer.Sent && unwritten:
-		why = none
 	case unwritten && why == full:
-		answer.Err, answer.TurnedAway = errCrowded, true
+		answer.Err, answer.TurnedAway, again = errCrowded, true, true
 	case rt.conn.Load() != nil && rt.reused.Load() && rt.sender.answered.Load():
 		// Services replace their connections now and then, and net/http would have sent the
 		// request again at once. A service that has never answered has another problem.
 		answer.TurnedAway = rt.repeat.Load() && !rt.sameConn.Load() || isGoAway(words)
 	}
-	if !unwritten || why == late {
-		why = none
-	}
-	return answer, why
+	return answer, again
 }
 
 // reason returns the error for the Answer. If preventRepeat ended the try, net/http's own
