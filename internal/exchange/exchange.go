@@ -34,10 +34,10 @@ import (
 
 // A Sender sends requests to one service. It holds the state that these requests share.
 type Sender struct {
-	transport http.RoundTripper
-	hooked    atomic.Bool // the transport has run a hook of httptrace
-	answered  atomic.Bool // the service has answered a request
-	queue     dialQueue   // for an HTTP/2 connection
+	transport    http.RoundTripper
+	hooked       atomic.Bool // the transport has run a hook of httptrace
+	everAnswered atomic.Bool // the service has answered a request
+	queue        dialQueue   // for an HTTP/2 connection
 }
 
 // New returns the Sender to the service at base through transport. A nil transport means
@@ -179,7 +179,7 @@ type roundTrip struct {
 
 	started   atomic.Bool  // the transport has looked for a connection (GetConn or GotConn)
 	connected atomic.Bool  // the transport has a connection (GotConn)
-	delivery  atomic.Int32 // bodyUnread, maybeSent or bodyClosed
+	delivery  atomic.Int32 // bodyUnread, maybeUnseen or bodyClosed
 	headers   atomic.Int32 // how often the header was written; more than once by a transport that repeats
 	answers   atomic.Int32 // how many answers have begun; interim answers (1xx) do not count
 	interim   atomic.Int32 // how many interim answers have come
@@ -190,7 +190,7 @@ type roundTrip struct {
 	conn      atomic.Pointer[connection] // nil: none yet, or not HTTP/2
 	firstOn   atomic.Pointer[connection] // the connection whose first request this is; nil: none
 	rejection atomic.Int32               // a rejection
-	looking   atomic.Bool                // this request has the turn in the dialQueue
+	hasTurn   atomic.Bool                // this request has the turn in the dialQueue
 	turnTimer *time.Timer                // ends the turn
 }
 
@@ -201,7 +201,7 @@ func (rt *roundTrip) build(r Request) {
 		GetConn:              rt.getConn,
 		GotConn:              rt.gotConn,
 		WroteHeaders:         func() { rt.headers.Add(1) },
-		GotFirstResponseByte: rt.answered,
+		GotFirstResponseByte: rt.gotFirstByte,
 		Got1xxResponse:       rt.got1xx,
 	}
 	rt.url = *r.URL
@@ -219,10 +219,10 @@ func (rt *roundTrip) build(r Request) {
 	rt.request.ContentLength = rt.body.Size()
 	switch {
 	case r.Body == nil && r.Method == http.MethodPost:
-		rt.delivery.Store(maybeSent)
+		rt.delivery.Store(maybeUnseen)
 	case r.Body == nil:
 	case rt.own != nil && rt.sender.hooked.Load():
-		rt.delivery.Store(maybeSent)             // this body does not notice reads: assume that it was sent, unless hooks run
+		rt.delivery.Store(maybeUnseen)           // this body does not notice reads: assume that it was sent, unless hooks run
 		rt.request.Body = io.NopCloser(&rt.body) // net/http knows this type: it writes header and body at once
 	default:
 		rt.request.Body = requestBody{rt}
@@ -233,9 +233,9 @@ func (rt *roundTrip) build(r Request) {
 // request. The body shows this, because a transport has to read the body before it sends
 // it.
 const (
-	bodyUnread = iota // the body was not read; or there is none, and the method is not POST
-	maybeSent         // the body was read before there was a connection; or there is none, and the method is POST
-	bodyClosed        // the body was not read, and cannot be read any more
+	bodyUnread  = iota // the body was not read; or there is none, and the method is not POST
+	maybeUnseen        // the body was read before there was a connection; or there is none, and the method is POST
+	bodyClosed         // the body was not read, and cannot be read any more
 )
 
 // unseen reports that the transport may have sent the request without running hooks, for
@@ -245,7 +245,7 @@ const (
 // each failed dial would leave the request in doubt.
 func (rt *roundTrip) unseen() bool {
 	certain := rt.started.Load() && (rt.own != nil || rt.body.Size() == 0)
-	return !certain && rt.delivery.Load() == maybeSent
+	return !certain && rt.delivery.Load() == maybeUnseen
 }
 
 // requestBody is a request body that records that the transport has read it.
@@ -253,7 +253,7 @@ type requestBody struct{ *roundTrip }
 
 func (b requestBody) Read(p []byte) (int, error) {
 	if !b.connected.Load() {
-		b.delivery.CompareAndSwap(bodyUnread, maybeSent)
+		b.delivery.CompareAndSwap(bodyUnread, maybeUnseen)
 	}
 	if b.delivery.Load() == bodyClosed {
 		return 0, http.ErrBodyReadAfterClose
@@ -282,14 +282,14 @@ func (rt *roundTrip) queueUp() {
 	if turn {
 		rt.turnTimer = time.AfterFunc(firstAnswerWait, func() { rt.leaveQueue(false) })
 	}
-	rt.looking.Store(turn)
+	rt.hasTurn.Store(turn)
 }
 
 // leaveQueue ends the request's turn, if it has one. If the request has found an HTTP/2
 // connection, the next in the queue gets the turn, because it may share the connection.
 // Otherwise all waiting requests may look at once.
 func (rt *roundTrip) leaveQueue(http2 bool) {
-	if rt.looking.CompareAndSwap(true, false) {
+	if rt.hasTurn.CompareAndSwap(true, false) {
 		rt.turnTimer.Stop()
 		rt.sender.queue.leave(!http2)
 	}
@@ -348,10 +348,10 @@ func (rt *roundTrip) preventRepeat() bool {
 	return rt.repeat.Load()
 }
 
-func (rt *roundTrip) answered() {
+func (rt *roundTrip) gotFirstByte() {
 	rt.answers.Add(1)
 	if conn := rt.conn.Load(); conn != nil {
-		conn.answered()
+		conn.noteAnswer()
 	}
 }
 
@@ -387,7 +387,7 @@ func (rt *roundTrip) read(resp *http.Response) Answer {
 	if resp.StatusCode < 100 {
 		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}
 	}
-	rt.sender.answered.Store(true)
+	rt.sender.everAnswered.Store(true)
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
 	if resp.StatusCode < 200 {
 		return answer // 101 Switching Protocols: the bytes that follow are not a body, and may never end

@@ -29,12 +29,12 @@ func (rt *roundTrip) failed(err error) (_ Answer, again bool) {
 	if unwritten && words == "net/http: cannot rewind body after connection loss" {
 		why = full
 	}
-	answer := Answer{Err: rt.reason(err), Missed: rt.missed(err), Sent: rt.maybeSent(err, why)}
+	answer := Answer{Err: rt.reason(err), Missed: rt.missed(err), Sent: rt.mayBeSent(err, why)}
 	switch {
 	case answer.Sent && unwritten:
 	case unwritten && why == full:
 		answer.Err, answer.TurnedAway, again = errCrowded, true, true
-	case rt.conn.Load() != nil && rt.reused.Load() && rt.sender.answered.Load():
+	case rt.conn.Load() != nil && rt.reused.Load() && rt.sender.everAnswered.Load():
 		// Services replace their connections now and then, and net/http would have sent the
 		// request again at once. A service that has never answered has another problem.
 		answer.TurnedAway = rt.repeat.Load() && !rt.sameConn.Load() || isGoAway(words)
@@ -85,7 +85,7 @@ func isStreamRefused(err error) bool {
 	return strings.HasPrefix(text, "stream error: stream ID ") && strings.Contains(text, "; REFUSED_STREAM; ")
 }
 
-// maybeSent reports whether the service may have processed the request. It is false only
+// mayBeSent reports whether the service may have processed the request. It is false only
 // if that is impossible. The cases, in order:
 //
 //   - The TLS handshake failed because of a certificate: nothing was processed.
@@ -100,7 +100,7 @@ func isStreamRefused(err error) bool {
 //   - Hooks ran but found no connection, or the transport has not read the body, for
 //     example an open circuit breaker: nothing was sent.
 //   - Otherwise no hook ran and there is no body: only a failed dial is certain.
-func (rt *roundTrip) maybeSent(err error, why rejection) bool {
+func (rt *roundTrip) mayBeSent(err error, why rejection) bool {
 	rt.delivery.CompareAndSwap(bodyUnread, bodyClosed) // from now on, no goroutine that RoundTrip left behind can read the body
 	var op *net.OpError
 	ended := rt.ctx.Err() != nil

@@ -120,8 +120,8 @@ func (c *connection) admit(ctx context.Context) (first bool, err error) {
 	}
 }
 
-// answered notes that an answer has begun to arrive.
-func (c *connection) answered() {
+// noteAnswer notes that an answer has begun to arrive.
+func (c *connection) noteAnswer() {
 	c.hasAnswer.Store(true)
 	c.share()
 }
@@ -136,7 +136,7 @@ type dialQueue struct {
 	pending atomic.Int32
 	mu      sync.Mutex  // guards what follows
 	untried int32       // 1 until the first turn ends, then 0
-	looking bool        // a request has the turn
+	taken   bool        // a request has the turn
 	waiting []chan bool // a channel for each waiting request; it receives true for a turn, or false if no turn is needed
 }
 
@@ -166,8 +166,8 @@ func (q *dialQueue) enter(ctx context.Context) (turn bool) {
 func (q *dialQueue) push() (mine chan bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.looking {
-		q.looking = true
+	if !q.taken {
+		q.taken = true
 		q.pending.Add(1)
 		return nil
 	}
@@ -189,7 +189,7 @@ func (q *dialQueue) leave(all bool) {
 			return
 		}
 	}
-	q.looking = false
+	q.taken = false
 	q.pending.Add(-1 - q.untried)
 	q.untried = 0
 }
