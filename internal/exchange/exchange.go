@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -85,33 +84,6 @@ type Request struct {
 	Deadline time.Time   // for the request and its answer
 }
 
-// Answer is the result of a request.
-type Answer struct {
-	Status int         // 0: none came
-	Header http.Header // may belong to the transport: read it, or change a clone
-	Body   []byte      // of a 2xx at most 1 MiB, of another status 64 KiB
-	Err    error       // why no answer came, or why the body of a 2xx is incomplete
-	Cut    error       // why the body of another status is incomplete
-	Missed Missed      // how the answer was missed; NotMissed if Err is nil
-	Sent   bool        // the service may have seen the request
-	// TurnedAway is true if an HTTP/2 connection did not process the request, because the
-	// connection was closing or had no room. Another connection can take the request at
-	// once. Sent still reports whether the service may have seen the request.
-	TurnedAway bool
-}
-
-// Missed says how an answer was missed.
-type Missed int
-
-const (
-	NotMissed     Missed = iota
-	NoAnswer             // no answer came before the context or a timeout ended the request
-	Broken               // the connection could not be made, or broke
-	StreamRefused        // the HTTP/2 stream was refused (REFUSED_STREAM)
-	Denied               // a certificate was refused, or a proxy refused CONNECT: the service has done nothing
-	Unreadable           // the answer is not HTTP, or its body is larger than the bound
-)
-
 // Send sends the request at most once and reads the answer. When it returns, the
 // request's context has ended.
 func (s *Sender) Send(ctx context.Context, r Request) Answer {
@@ -134,10 +106,7 @@ func (s *Sender) send(ctx context.Context, r Request, try int) (_ Answer, again 
 	defer stop()
 	rt := &roundTrip{sender: s, ctx: ctx, stop: stop}
 	defer rt.finish()
-	transport := s.transport
-	if transport == nil {
-		transport = http.DefaultTransport
-	}
+	transport := cmp.Or(s.transport, http.DefaultTransport)
 	rt.own, _ = transport.(*http.Transport)
 	rt.build(r)
 	if try > 1 || s.queue.pending.Load() != 0 {
@@ -155,7 +124,7 @@ func (s *Sender) send(ctx context.Context, r Request, try int) (_ Answer, again 
 
 // roundTrip holds the request of one try, and what the hooks have seen of it. build sets
 // the hooks. They run on the transport's goroutines, maybe after RoundTrip has returned.
-// So each try has a new roundTrip, and the fields that hooks set are atomic.
+// So each try has a new roundTrip, and what hooks set is atomic or guarded by mu.
 //
 // The hooks come in these orders. For an HTTP/2 connection that another request has
 // dialed, net/http leaves GetConn out.
@@ -166,7 +135,7 @@ func (s *Sender) send(ctx context.Context, r Request, try int) (_ Answer, again 
 //	GotConn, GetConn                                    the HTTP/2 connection is full: the try ends
 //	WroteHeaders, then GetConn or GotConn               net/http wants to repeat: the try ends
 //	FirstResponseByte, Got1xxResponse, ...              the first byte was of an interim answer
-//	none                                                a transport without hooks: see delivery
+//	none                                                a transport without hooks: see facts.bodyRead
 type roundTrip struct {
 	sender  *Sender
 	own     *http.Transport // the transport, if it is a net/http Transport; nil: it is another type
@@ -177,19 +146,11 @@ type roundTrip struct {
 	body    bytes.Reader
 	hooks   httptrace.ClientTrace
 
-	started   atomic.Bool  // the transport has looked for a connection (GetConn or GotConn)
-	connected atomic.Bool  // the transport has a connection (GotConn)
-	delivery  atomic.Int32 // bodyUnread, maybeUnseen or bodyClosed
-	headers   atomic.Int32 // how often the header was written; more than once by a transport that repeats
-	answers   atomic.Int32 // how many answers have begun; interim answers (1xx) do not count
-	interim   atomic.Int32 // how many interim answers have come
-	repeat    atomic.Bool  // the transport was about to repeat the request, so the try was ended
-	sameConn  atomic.Bool  // the repeat would have used the same connection, so that connection is not closing
-	reused    atomic.Bool  // the connection was used before
+	mu    sync.Mutex
+	known facts // guarded by mu; note and facts return a copy
 
 	conn      atomic.Pointer[connection] // nil: none yet, or not HTTP/2
 	firstOn   atomic.Pointer[connection] // the connection whose first request this is; nil: none
-	rejection atomic.Int32               // a rejection
 	hasTurn   atomic.Bool                // this request has the turn in the dialQueue
 	turnTimer *time.Timer                // ends the turn
 }
@@ -200,7 +161,7 @@ func (rt *roundTrip) build(r Request) {
 	rt.hooks = httptrace.ClientTrace{
 		GetConn:              rt.getConn,
 		GotConn:              rt.gotConn,
-		WroteHeaders:         func() { rt.headers.Add(1) },
+		WroteHeaders:         func() { rt.note(func(f *facts) { f.headers++ }) },
 		GotFirstResponseByte: rt.gotFirstByte,
 		Got1xxResponse:       rt.got1xx,
 	}
@@ -217,45 +178,36 @@ func (rt *roundTrip) build(r Request) {
 	}
 	rt.body.Reset(r.Body) // no GetBody: net/http cannot send the request again by itself
 	rt.request.ContentLength = rt.body.Size()
+	rt.known.own, rt.known.hasBody = rt.own != nil, rt.body.Size() > 0
 	switch {
-	case r.Body == nil && r.Method == http.MethodPost:
-		rt.delivery.Store(maybeUnseen)
 	case r.Body == nil:
+		rt.known.bodyRead = r.Method == http.MethodPost
 	case rt.own != nil && rt.sender.hooked.Load():
-		rt.delivery.Store(maybeUnseen)           // this body does not notice reads: assume that it was sent, unless hooks run
+		rt.known.bodyRead = true                 // this body does not notice reads: assume that it was sent, unless hooks run
 		rt.request.Body = io.NopCloser(&rt.body) // net/http knows this type: it writes header and body at once
 	default:
 		rt.request.Body = requestBody{rt}
 	}
 }
 
-// The values of delivery say whether a transport that runs no hooks may have sent the
-// request. The body shows this, because a transport has to read the body before it sends
-// it.
-const (
-	bodyUnread  = iota // the body was not read; or there is none, and the method is not POST
-	maybeUnseen        // the body was read before there was a connection; or there is none, and the method is POST
-	bodyClosed         // the body was not read, and cannot be read any more
-)
-
-// unseen reports that the transport may have sent the request without running hooks, for
-// example over HTTP/3. Once net/http's own transport looks for a connection, the hooks
-// show everything. Another transport may have read the body, and sent it, before it
-// looked for this connection. If there is no body, unseen believes the hooks: otherwise
-// each failed dial would leave the request in doubt.
-func (rt *roundTrip) unseen() bool {
-	certain := rt.started.Load() && (rt.own != nil || rt.body.Size() == 0)
-	return !certain && rt.delivery.Load() == maybeUnseen
+// note adds to what is known of the try, and returns what is known now. Nothing waits in
+// add, because it runs under the lock.
+func (rt *roundTrip) note(add func(*facts)) facts {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	add(&rt.known)
+	rt.known.ended, rt.known.everAnswered = rt.ctx.Err() != nil, rt.sender.everAnswered.Load()
+	return rt.known
 }
+
+// facts returns what is known of the try now.
+func (rt *roundTrip) facts() facts { return rt.note(func(*facts) {}) }
 
 // requestBody is a request body that records that the transport has read it.
 type requestBody struct{ *roundTrip }
 
 func (b requestBody) Read(p []byte) (int, error) {
-	if !b.connected.Load() {
-		b.delivery.CompareAndSwap(bodyUnread, maybeUnseen)
-	}
-	if b.delivery.Load() == bodyClosed {
+	if f := b.note((*facts).noteRead); f.bodyClosed {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	return b.body.Read(p)
@@ -297,88 +249,115 @@ func (rt *roundTrip) leaveQueue(http2 bool) {
 
 func (rt *roundTrip) getConn(string) {
 	rt.sender.hooked.Store(true)
-	rt.started.Store(true)
-	rt.connected.Store(false) // net/http has given up an earlier connection
-	if !rt.preventRepeat() && rt.conn.Load() != nil && rt.headers.Load() == 0 && !rt.unseen() {
+	f := rt.note(func(f *facts) {
+		f.started, f.connected = true, false // net/http has given up an earlier connection
+		f.checkRepeat()
+	})
+	switch {
+	case f.repeat:
+		rt.stop()
+	case f.http2 && f.headers == 0 && !f.unseen():
 		rt.refuse(full) // the next try waits its turn; here net/http would dial for each request
 	}
 }
 
 func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
-	rt.started.Store(true)
-	rt.connected.Store(true)
 	var conn *connection // nil: it is not HTTP/2
-	if secure, ok := info.Conn.(*tls.Conn); ok {
-		conn = rt.sender.queue.connectionOf(secure)
+	overTLS, secure := info.Conn.(*tls.Conn)
+	if secure {
+		conn = rt.sender.queue.connectionOf(overTLS)
 	}
 	rt.leaveQueue(conn != nil)
-	if rt.preventRepeat() {
-		if conn == nil && rt.speaksHTTP1(info.Conn) {
+	f := rt.note(func(f *facts) {
+		f.started, f.connected = true, true
+		if f.checkRepeat(); f.repeat {
+			f.sameConn = conn == rt.conn.Load()
+		} else {
+			f.reused = info.Reused
+		}
+	})
+	switch {
+	case f.repeat:
+		rt.stop()
+		if conn == nil && (secure || plainIsHTTP1(rt.own)) {
 			info.Conn.Close() // net/http may write to an idle connection even after the context has ended
 		}
-		rt.sameConn.Store(conn == rt.conn.Load())
-		return
-	}
-	rt.reused.Store(info.Reused)
-	if conn != nil {
+	case conn != nil:
 		rt.useHTTP2(conn)
 	}
 }
 
-// speaksHTTP1 reports that a connection is certainly HTTP/1.1, given that its TLS
-// handshake did not choose HTTP/2. Without TLS the connection may still be HTTP/2, and
-// shared with other requests. Only net/http's own transport shows whether it speaks
-// HTTP/2 without TLS.
-func (rt *roundTrip) speaksHTTP1(conn net.Conn) bool {
-	_, secure := conn.(*tls.Conn)
-	return secure || rt.own != nil && (rt.own.Protocols == nil || !rt.own.Protocols.UnencryptedHTTP2())
+// useHTTP2 waits until the request may be written to conn, or refuses it. net/http checks
+// the context after the hook gotConn, so it does not write a refused request.
+func (rt *roundTrip) useHTTP2(conn *connection) {
+	f := rt.note(func(f *facts) { f.http2 = true })
+	switch before := rt.conn.Swap(conn); {
+	case f.unseen(): // never refuse the request: it may have been sent, so it must not be sent again
+	case before != nil && f.headers == 0: // the earlier connection had no room
+		rt.refuse(full)
+		return
+	}
+	first, err := conn.admit(rt.ctx)
+	if first {
+		rt.firstOn.Store(conn)
+	}
+	if err != nil {
+		rt.refuse(late)
+	}
 }
 
-// preventRepeat ends the try if the transport is about to send the request again, which
-// shows when it looks for a connection although the request was written and is not
-// answered. After an answer, the user's transport may send the request again, for example
-// with a credential that the answer asked for. getConn and gotConn both call
-// preventRepeat: getConn runs before a dial, but net/http skips it for an HTTP/2
-// connection that it dialed for another request.
-func (rt *roundTrip) preventRepeat() bool {
-	if rt.headers.Load() > rt.answers.Load() {
-		rt.repeat.Store(true)
-		rt.stop()
-	}
-	return rt.repeat.Load()
+// refuse ends the try before the request is written. The first reason counts.
+func (rt *roundTrip) refuse(why rejection) {
+	rt.note(func(f *facts) { f.why = cmp.Or(f.why, why) })
+	rt.stop()
 }
 
 func (rt *roundTrip) gotFirstByte() {
-	rt.answers.Add(1)
+	rt.note(func(f *facts) { f.answers++ })
 	if conn := rt.conn.Load(); conn != nil {
 		conn.noteAnswer()
 	}
 }
 
-// got1xx sets answers back to 0: the first byte belonged to an interim answer, after
-// which net/http may still repeat the request. It also bounds the number of interim
-// answers, because net/http does so only if this hook is not set.
 func (rt *roundTrip) got1xx(int, textproto.MIMEHeader) error {
-	rt.answers.Store(0)
-	if rt.interim.Add(1) > maxInterim {
+	if f := rt.note((*facts).noteInterim); f.interim > maxInterim {
 		return errTooManyInterim
 	}
 	return nil
 }
 
 // maxInterim is the largest number of interim answers. It is enough for a service that
-// sends one each second while it works on a slow reply.
+// sends one each second while it works on a slow reply. net/http bounds the number only if
+// the hook Got1xxResponse is not set.
 const maxInterim = 1000
-
-var errTooManyInterim = errors.New("too many 1xx answers before the answer")
 
 // finish ends the try: it passes the turn on, and gives the first token back if no answer has
 // begun.
 func (rt *roundTrip) finish() {
 	rt.leaveQueue(false)
-	if held := rt.firstOn.Load(); held != nil && rt.answers.Load() == 0 && rt.interim.Load() == 0 {
+	if held := rt.firstOn.Load(); held != nil && !rt.facts().answering() {
 		<-held.firstToken
 	}
+}
+
+// failed returns the Answer for a request that got none. again is as for send.
+func (rt *roundTrip) failed(err error) (_ Answer, again bool) {
+	proxyFailed := rt.proxyFailed(err)
+	return rt.note(func(f *facts) {
+		f.started = f.started || proxyFailed // no hook ran, but the hooks would have shown everything
+		f.bodyClosed = !f.bodyRead           // from now on, no goroutine that RoundTrip left behind can read the body
+	}).failure(err)
+}
+
+// proxyFailed reports that net/http's own transport failed before it ran any hook,
+// because its Proxy function failed. To find that out, proxyFailed calls the Proxy
+// function once more.
+func (rt *roundTrip) proxyFailed(err error) bool {
+	if rt.own == nil || rt.own.Proxy == nil || rt.facts().started {
+		return false
+	}
+	_, again := rt.own.Proxy(&rt.request)
+	return again != nil && again.Error() == err.Error()
 }
 
 // read reads the answer.
@@ -398,7 +377,7 @@ func (rt *roundTrip) read(resp *http.Response) Answer {
 	case resp.StatusCode > 299:
 		answer.Cut = err // not a failure: the status is known, and a part of the body is enough
 	default:
-		answer.Err, answer.Missed = err, rt.missed(err)
+		answer.Err, answer.Missed = err, rt.facts().missed(err)
 	}
 	return answer
 }
@@ -431,10 +410,7 @@ const (
 	bodyWait = 5 * time.Second
 )
 
-var (
-	errTooLarge = errors.New("the body is larger than any documented one")
-	errLate     = fmt.Errorf("the rest did not come within %s", bodyWait)
-)
+var errLate = fmt.Errorf("the rest did not come within %s", bodyWait)
 
 // readBody reads a body. If it fails, it returns what it has read so far. It drops the
 // byte order mark that some gateways put before JSON (RFC 8259, 8.1), and decompresses

@@ -9,49 +9,107 @@ import (
 	"strings"
 )
 
-// This file handles a request that got no answer. From the error it finds out whether the
-// service may have seen the request, how the answer was missed, and whether another try
-// may help. net/http exports few of its errors, so some are recognized by their words.
-// The client's tests check these words against a real net/http.
+// This file decides about a request that got no answer: whether the service may have seen
+// it, how the answer was missed, and whether another try may help. It decides from facts
+// and the transport's error alone. net/http exports few of its errors, so some are
+// recognized by their words. The client's tests check these words against a real net/http.
 
-var (
-	errNoAnswer = errors.New("the connection, or the HTTP/2 stream, was ended without an answer")
-	errCrowded  = errors.New("the HTTP/2 connection was full or closing")
-)
-
-// failed returns the Answer of a request that got no answer. If no connection took the
-// request and another try may help, again is true.
-func (rt *roundTrip) failed(err error) (_ Answer, again bool) {
-	if rt.failedBefore(err) {
-		rt.started.Store(true) // the hooks show everything
-	}
-	words, unwritten, why := rt.http2Words(err), rt.headers.Load() == 0, rejection(rt.rejection.Load())
-	if unwritten && words == "net/http: cannot rewind body after connection loss" {
-		why = full
-	}
-	answer := Answer{Err: rt.reason(err), Missed: rt.missed(err), Sent: rt.mayBeSent(err, why)}
-	switch {
-	case answer.Sent && unwritten:
-	case unwritten && why == full:
-		answer.Err, answer.TurnedAway, again = errCrowded, true, true
-	case rt.conn.Load() != nil && rt.reused.Load() && rt.sender.everAnswered.Load():
-		// Services replace their connections now and then, and net/http would have sent the
-		// request again at once. A service that has never answered has another problem.
-		answer.TurnedAway = rt.repeat.Load() && !rt.sameConn.Load() || isGoAway(words)
-	}
-	return answer, again
+// Answer is the result of a request.
+type Answer struct {
+	Status int         // 0: none came
+	Header http.Header // may belong to the transport: read it, or change a clone
+	Body   []byte      // of a 2xx at most 1 MiB, of another status 64 KiB
+	Err    error       // why no answer came, or why the body of a 2xx is incomplete
+	Cut    error       // why the body of another status is incomplete
+	Missed Missed      // how the answer was missed; NotMissed if Err is nil
+	Sent   bool        // the service may have seen the request
+	// TurnedAway is true if an HTTP/2 connection did not process the request, because the
+	// connection was closing or had no room. Another connection can take the request at
+	// once. Sent still reports whether the service may have seen the request.
+	TurnedAway bool
 }
 
-// reason returns the error for the Answer. If preventRepeat ended the try, net/http's own
-// error is lost, so reason returns errNoAnswer. If net/http could not repeat the request,
-// its error asks for GetBody, which no caller can set: reason returns only the cause.
-func (rt *roundTrip) reason(err error) error {
+// Missed says how an answer was missed.
+type Missed int
+
+const (
+	NotMissed     Missed = iota
+	NoAnswer             // no answer came before the context or a timeout ended the request
+	Broken               // the connection could not be made, or broke
+	StreamRefused        // the HTTP/2 stream was refused (REFUSED_STREAM)
+	Denied               // a certificate was refused, or a proxy refused CONNECT: the service has done nothing
+	Unreadable           // the answer is not HTTP, or its body is larger than the bound
+)
+
+// facts are what is known of a try. Hooks may still run after RoundTrip has returned, so
+// all decisions about a failure use one copy of the facts.
+type facts struct {
+	own          bool      // the transport is net/http's own
+	hasBody      bool      // the request has a body
+	bodyRead     bool      // the body may have been read before there was a connection; or there is none, and the method is POST
+	bodyClosed   bool      // the body was not read, and cannot be read any more
+	started      bool      // the transport has looked for a connection (GetConn or GotConn)
+	connected    bool      // the transport has a connection (GotConn)
+	http2        bool      // a connection was HTTP/2
+	reused       bool      // the connection was used before
+	headers      int       // how often the header was written; more than once by a transport that repeats
+	answers      int       // how many answers have begun; interim answers (1xx) do not count
+	interim      int       // how many interim answers have come
+	repeat       bool      // the transport was about to repeat the request, so the try was ended
+	sameConn     bool      // the repeat would have used the same connection, so that connection is not closing
+	why          rejection // why no HTTP/2 connection took the request
+	ended        bool      // the context of the try has ended
+	everAnswered bool      // the service has answered a request of the Sender
+}
+
+// rejection says why an HTTP/2 connection did not take a request.
+type rejection int
+
+const (
+	none rejection = iota // it took the request, or another try would not help
+	full                  // the connection has no room: net/http looks for another one
+	late                  // the connection's first answer did not come before the context ended
+)
+
+var (
+	errNoAnswer       = errors.New("the connection, or the HTTP/2 stream, was ended without an answer")
+	errCrowded        = errors.New("the HTTP/2 connection was full or closing")
+	errTooLarge       = errors.New("the body is larger than any documented one")
+	errTooManyInterim = errors.New("too many 1xx answers before the answer")
+)
+
+// failure returns the Answer for a request that got none. again means that no connection
+// took the request, and another try may help.
+func (f facts) failure(err error) (_ Answer, again bool) {
+	words, unwritten := f.http2Words(err), f.headers == 0
+	if unwritten && words == "net/http: cannot rewind body after connection loss" {
+		f.why = full
+	}
+	answer := Answer{Err: f.reason(err), Missed: f.missed(err), Sent: f.mayBeSent(err)}
+	switch {
+	case unwritten && answer.Sent: // another connection must not get it
+	case unwritten && f.why == full:
+		answer.Err, answer.TurnedAway = errCrowded, true
+		return answer, true
+	case f.http2 && f.reused && f.everAnswered:
+		// Services replace their connections now and then, and net/http would have sent the
+		// request again at once. A service that has never answered has another problem.
+		answer.TurnedAway = f.repeat && !f.sameConn || isGoAway(words)
+	}
+	return answer, false
+}
+
+// reason returns the error for the Answer. If the try ended before a repeat, net/http's
+// own error is lost, so reason returns errNoAnswer. If net/http could not repeat the
+// request, its error asks for GetBody, which no caller can set: reason returns only the
+// cause.
+func (f facts) reason(err error) error {
 	why, kept := strings.CutPrefix(err.Error(), notRepeated)
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &record) && string(record.RecordHeader[:]) == "HTTP/":
 		return http.ErrSchemeMismatch // the error that http.Client would return
-	case rt.repeat.Load():
+	case f.repeat:
 		return errNoAnswer
 	case kept:
 		why, _, _ = strings.Cut(why, "] after Request.Body")
@@ -65,11 +123,11 @@ func (rt *roundTrip) reason(err error) error {
 const notRepeated = "http2: Transport: cannot retry err ["
 
 // missed returns how the answer was missed.
-func (rt *roundTrip) missed(err error) Missed {
+func (f facts) missed(err error) Missed {
 	switch {
-	case rt.ctx.Err() != nil && !rt.repeat.Load(), isTimeout(err):
+	case f.ended && !f.repeat, isTimeout(err):
 		return NoAnswer
-	case rt.isCertificateError(err), errors.As(err, new(proxyDenial)) && !rt.unseen():
+	case f.isCertificateError(err), errors.As(err, new(proxyDenial)) && !f.unseen():
 		return Denied
 	case isStreamRefused(err):
 		return StreamRefused
@@ -79,54 +137,76 @@ func (rt *roundTrip) missed(err error) Missed {
 	return Broken
 }
 
-// isStreamRefused recognizes net/http's words for a stream that the service refused.
-func isStreamRefused(err error) bool {
-	text := strings.TrimPrefix(err.Error(), notRepeated)
-	return strings.HasPrefix(text, "stream error: stream ID ") && strings.Contains(text, "; REFUSED_STREAM; ")
-}
-
 // mayBeSent reports whether the service may have processed the request. It is false only
-// if that is impossible. The cases, in order:
-//
-//   - The TLS handshake failed because of a certificate: nothing was processed.
-//   - The header was written more than once, or the transport read the body without
-//     running hooks: the request may have been sent. The error does not matter, because a
-//     transport that repeats requests returns only its last error.
-//   - The header was written once: only a GOAWAY proves that the service did not process
-//     the request.
-//   - No HTTP/2 connection took the request: nothing was written.
-//   - There is a connection, and the header may be on its way. Only net/http's own
-//     transport can rule that out, and only if nothing ended the try.
-//   - Hooks ran but found no connection, or the transport has not read the body, for
-//     example an open circuit breaker: nothing was sent.
-//   - Otherwise no hook ran and there is no body: only a failed dial is certain.
-func (rt *roundTrip) mayBeSent(err error, why rejection) bool {
-	rt.delivery.CompareAndSwap(bodyUnread, bodyClosed) // from now on, no goroutine that RoundTrip left behind can read the body
+// if that is impossible.
+func (f facts) mayBeSent(err error) bool {
 	var op *net.OpError
-	ended := rt.ctx.Err() != nil
-	switch headers := rt.headers.Load(); {
-	case rt.isCertificateError(err):
+	switch {
+	case f.isCertificateError(err): // the TLS handshake failed
 		return false
-	case headers > 1, rt.unseen():
+	case f.headers > 1, f.unseen(): // err does not matter: a transport that repeats requests returns only its last error
 		return true
-	case headers == 1:
-		return rt.answers.Load() > 0 || rt.interim.Load() > 0 || !isGoAway(rt.http2Words(err))
-	case why != none:
+	case f.headers == 1: // only a GOAWAY proves that the service did not process the request
+		return f.answering() || !isGoAway(f.http2Words(err))
+	case f.why != none: // no HTTP/2 connection took the request: nothing was written
 		return false
-	case rt.connected.Load():
-		return ended || rt.own == nil || errors.Is(err, context.Canceled) || isTimeout(err)
-	case rt.started.Load(), rt.own != nil, rt.delivery.Load() == bodyClosed && rt.body.Size() > 0:
+	case f.connected:
+		// The header may be on its way. Only net/http's own transport can rule that out, and
+		// only if nothing ended the try.
+		return f.ended || !f.own || errors.Is(err, context.Canceled) || isTimeout(err)
+	case f.started, f.own, f.hasBody:
+		// The hooks show that there was no connection. Or the transport has not read the body,
+		// for example because its circuit breaker is open.
 		return false
 	}
-	return ended || !errors.As(err, &op) || op.Op != "dial"
+	// No hook ran and there is no body: only a failed dial is certain.
+	return f.ended || !errors.As(err, &op) || op.Op != "dial"
+}
+
+// noteRead notes that the transport reads the body. Once it has a connection, the hooks
+// show whether it sends the request.
+func (f *facts) noteRead() { f.bodyRead = f.bodyRead || !f.connected && !f.bodyClosed }
+
+// unseen reports that the transport may have sent the request without running hooks, for
+// example over HTTP/3: a transport has to read the body before it sends it. Once net/http's
+// own transport looks for a connection, the hooks show everything. Another transport may
+// have sent the body that it read before it looked for this connection. If there is no
+// body, unseen believes the hooks: otherwise each failed dial would leave the request in
+// doubt.
+func (f facts) unseen() bool {
+	certain := f.started && (f.own || !f.hasBody)
+	return f.bodyRead && !certain
+}
+
+// answering reports that an answer, or an interim answer, has begun.
+func (f facts) answering() bool { return f.answers > 0 || f.interim > 0 }
+
+// isCertificateError reports that the client or the service refused the other's
+// certificate, or got none. With TLS 1.3 the request may be on its way when the service
+// refuses a certificate. But the handshake is not over, so the service has processed
+// nothing.
+//
+// It reports false if the handshake is over, because the connection was used before or an
+// answer has come. It also reports false if the error may be about another connection:
+// the context has ended and the error may be its cause, or the request may have been sent
+// unseen.
+func (f facts) isCertificateError(err error) bool {
+	var alert *net.OpError
+	switch {
+	case f.ended, f.reused, f.answering(), f.unseen():
+		return false
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return f.headers == 0
+	}
+	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
 }
 
 // http2Words returns the text of net/http's error about the HTTP/2 connection that had the
 // request. It is empty if the error may come from elsewhere: once a context has ended,
 // net/http returns the context's cause, which may be the error of a request to another
 // service.
-func (rt *roundTrip) http2Words(err error) string {
-	if rt.conn.Load() == nil || rt.ctx.Err() != nil {
+func (f facts) http2Words(err error) string {
+	if !f.http2 || f.ended {
 		return ""
 	}
 	return strings.TrimPrefix(err.Error(), notRepeated)
@@ -144,36 +224,10 @@ func isGoAway(words string) bool {
 		strings.HasPrefix(words, "http2: Transport received Server's graceful shutdown GOAWAY")
 }
 
-// isCertificateError reports that the client or the service refused the other's
-// certificate, or got none. With TLS 1.3 the request may be on its way when the service
-// refuses a certificate. But the handshake is not over, so the service has processed
-// nothing.
-//
-// It reports false if the handshake is over, because the connection was used before or an
-// answer has come. It also reports false if the error may be about another connection:
-// the context has ended and the error may be its cause, or the request may have been sent
-// unseen.
-func (rt *roundTrip) isCertificateError(err error) bool {
-	var refused *tls.CertificateVerificationError
-	var alert *net.OpError
-	switch {
-	case rt.ctx.Err() != nil, rt.reused.Load(), rt.answers.Load() > 0, rt.interim.Load() > 0, rt.unseen():
-		return false
-	case errors.As(err, &refused):
-		return rt.headers.Load() == 0
-	}
-	return errors.As(err, &alert) && alert.Op == "remote error" && strings.Contains(alert.Err.Error(), "certificate")
-}
-
-// failedBefore reports that net/http's own transport failed before it ran any hook,
-// because its Proxy function failed. To find that out, failedBefore calls the Proxy
-// function once more.
-func (rt *roundTrip) failedBefore(err error) bool {
-	if rt.own == nil || rt.own.Proxy == nil || rt.started.Load() {
-		return false
-	}
-	_, again := rt.own.Proxy(&rt.request)
-	return again != nil && again.Error() == err.Error()
+// isStreamRefused recognizes net/http's words for a stream that the service refused.
+func isStreamRefused(err error) bool {
+	text := strings.TrimPrefix(err.Error(), notRepeated)
+	return strings.HasPrefix(text, "stream error: stream ID ") && strings.Contains(text, "; REFUSED_STREAM; ")
 }
 
 func isTimeout(err error) bool {

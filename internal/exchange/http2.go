@@ -24,39 +24,6 @@ import (
 // request's turn to look for a connection.
 const firstAnswerWait = 2 * time.Second
 
-// useHTTP2 waits until the request may be written to conn, or refuses it. gotConn calls
-// it. net/http checks the context after that hook, so it does not write a refused request.
-func (rt *roundTrip) useHTTP2(conn *connection) {
-	switch before := rt.conn.Swap(conn); {
-	case rt.unseen(): // never refuse the request: it may have been sent, so it must not be sent again
-	case before != nil && rt.headers.Load() == 0: // the earlier connection had no room
-		rt.refuse(full)
-		return
-	}
-	first, err := conn.admit(rt.ctx)
-	if first {
-		rt.firstOn.Store(conn)
-	}
-	if err != nil {
-		rt.refuse(late)
-	}
-}
-
-// rejection says why an HTTP/2 connection did not take a request.
-type rejection int32
-
-const (
-	none rejection = iota // it took the request, or another try would not help
-	full                  // the connection has no room: net/http looks for another one
-	late                  // the connection's first answer did not come before the context ended
-)
-
-// refuse ends the try before the request is written. The first reason counts.
-func (rt *roundTrip) refuse(why rejection) {
-	rt.rejection.CompareAndSwap(int32(none), int32(why))
-	rt.stop()
-}
-
 // connections maps a weak.Pointer[tls.Conn] to its *connection. It holds the HTTP/2
 // connections of all Senders, because several Senders may share a connection. The pointer
 // is weak, because net/http does not report when it drops a connection.
