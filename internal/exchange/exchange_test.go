@@ -155,6 +155,38 @@ func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 	}
 }
 
+// TestMayBeSent checks which facts and errors prove that the service cannot have processed
+// the request. A row names only the facts that decide.
+func TestMayBeSent(t *testing.T) {
+	errs := []error{&net.OpError{Op: "read", Err: io.EOF}, errDial, context.Canceled, os.ErrDeadlineExceeded, errGoAway, errCertificate, errAlert}
+	for _, tt := range []struct {
+		want  string // for each error
+		known facts
+	}{
+		//read dial cancelled timeout GOAWAY certificate alert
+		{"sent no   sent      sent    sent   no          no  ", facts{}},
+		{"sent sent sent      sent    sent   sent        sent", facts{ended: true}},
+		{"no   no   no        no      no     no          no  ", facts{hasBody: true}},
+		{"no   no   no        no      no     no          no  ", facts{own: true}},
+		{"no   no   no        no      no     no          no  ", facts{bodyRead: true, started: true}},
+		{"sent sent sent      sent    sent   sent        sent", facts{bodyRead: true, started: true, hasBody: true}},
+		{"sent sent sent      sent    sent   no          no  ", facts{connected: true}},
+		{"no   no   sent      sent    no     no          no  ", facts{connected: true, own: true}},
+		{"sent sent sent      sent    sent   sent        sent", facts{connected: true, own: true, ended: true}},
+		{"no   no   no        no      no     no          no  ", facts{connected: true, why: late, ended: true}},
+		{"sent sent sent      sent    sent   sent        no  ", facts{headers: 1}},
+		{"sent sent sent      sent    no     sent        sent", facts{headers: 1, http2: true, reused: true}},
+		{"sent sent sent      sent    sent   sent        sent", facts{headers: 1, http2: true, ended: true}},
+		{"sent sent sent      sent    sent   sent        sent", facts{headers: 1, http2: true, answers: 1}},
+		{"sent sent sent      sent    sent   sent        sent", facts{headers: 1, http2: true, interim: 1}},
+		{"sent sent sent      sent    sent   sent        no  ", facts{headers: 2, http2: true}},
+	} {
+		for i, want := range strings.Fields(tt.want) {
+			assert.Equal(t, want == "sent", tt.known.mayBeSent(errs[i]), "%+v: %v", tt.known, errs[i])
+		}
+	}
+}
+
 // failures are failures whose moment the fault matrix of the client cannot choose. Only what
 // cannot have reached the service counts as not sent.
 var failures = map[string]struct {
@@ -167,24 +199,14 @@ var failures = map[string]struct {
 	tries   int   // 0: one
 	closes  bool  // the client closes the connection
 }{
-	"reset, but the header may be on its way": {does: "looks HTTP/2", err: io.EOF, sent: true},
-	"turned away":                            {does: "looks HTTP/2 wrote", err: errGoAway},
-	"turned away after another try":          {does: "looks HTTP/2 wrote wrote", err: errGoAway, sent: true},
-	"turned away after 1xx":                  {does: "looks HTTP/2 wrote 1000", err: errGoAway, sent: true},
-	"turned away after its answer began":     {does: "looks HTTP/2 wrote answer", err: errGoAway, sent: true},
-	"another service turned a request away":  {does: "looks HTTP/2 wrote", err: fmt.Errorf("upstream: %w", errGoAway), sent: true},
-	"HTTP/1.1 turns no request away":         {does: "looks HTTP/1 wrote", err: errGoAway, sent: true},
-	"ended, by a request that was":           {does: "looks HTTP/2 wrote waits", err: errGoAway, missed: NoAnswer, sent: true},
-	"ended, by a certificate":                {does: "looks HTTP/2 wrote waits", err: errAlert, missed: NoAnswer, sent: true},
-	"the certificate of another connection":  {does: "looks HTTP/2 wrote", err: errCertificate, sent: true},
-	"the certificate of an audit afterwards": {does: "looks other wrote answer", err: errAlert, sent: true},
-	"the service demands a certificate":      {request: "POST x", does: "looks other wrote reads", err: errAlert, missed: Denied},
-	"a certificate that has expired since":   {does: "looks HTTP/2 wrote", err: errAlert, sent: true},
-	"another alert":                          {does: "looks other wrote", err: &net.OpError{Op: "remote error", Err: io.EOF}, sent: true},
-	"the words of an alert, not the alert":   {does: "looks HTTP/2 wrote", err: &net.OpError{Op: "read", Err: errAlert.Err}, sent: true},
-	"another service refused a stream":       {does: "looks HTTP/2 wrote", err: errors.New("upstream: stream error: stream ID 1; REFUSED_STREAM; x"), sent: true},
-	"the stream was reset, not refused":      {does: "looks HTTP/2 wrote", err: errors.New("stream error: stream ID 1; CANCEL; received from peer"), sent: true},
-	"1xx without end":                        {does: "looks HTTP/2 wrote 1000 1", err: io.EOF, sent: true, instead: errTooManyInterim},
+	"turned away by a service that never answered": {does: "looks HTTP/2 wrote", err: errGoAway},
+	"another service turned a request away":        {does: "looks HTTP/2 wrote", err: fmt.Errorf("upstream: %w", errGoAway), sent: true},
+	"the service demands a certificate":            {request: "POST x", does: "looks other wrote reads", err: errAlert, missed: Denied},
+	"another alert":                                {does: "looks other wrote", err: &net.OpError{Op: "remote error", Err: io.EOF}, sent: true},
+	"the words of an alert, not the alert":         {does: "looks HTTP/2 wrote", err: &net.OpError{Op: "read", Err: errAlert.Err}, sent: true},
+	"another service refused a stream":             {does: "looks HTTP/2 wrote", err: errors.New("upstream: stream error: stream ID 1; REFUSED_STREAM; x"), sent: true},
+	"the stream was reset, not refused":            {does: "looks HTTP/2 wrote", err: errors.New("stream error: stream ID 1; CANCEL; received from peer"), sent: true},
+	"1xx without end":                              {does: "looks HTTP/2 wrote 1000 1", err: io.EOF, sent: true, instead: errTooManyInterim},
 
 	"no room, finds another connection": {does: "looks HTTP/2 other", missed: NoAnswer, instead: errCrowded, tries: 50},
 	"no room, gives up":                 {does: "looks HTTP/2", err: errGaveUp, instead: errCrowded, tries: 50},
@@ -202,29 +224,16 @@ var failures = map[string]struct {
 
 	// A transport may have sent a body that it has read by another protocol, which runs no
 	// hooks, and looked for a connection after that.
-	"no dial":                              {request: "POST x", err: errDial},
-	"net/http's dial":                      {request: "POST x", does: "looks", err: errDial},
 	"net/http's dial, in place of another": {request: "POST x", does: "own looks TLS looks", err: os.ErrDeadlineExceeded, missed: NoAnswer},
-	"a certificate, read before":           {request: "POST x", does: "reads looks", err: errCertificate, sent: true},
 	"no room, read before":                 {request: "POST x", does: "reads looks HTTP/2 looks", err: io.EOF, sent: true},
 	"no room elsewhere, read before":       {request: "POST x", does: "reads looks HTTP/2 other", err: io.EOF, sent: true},
 	"no dial of a POST without a body":     {request: "POST", err: errDial, sent: true},
-	"net/http's dial of one":               {request: "POST", does: "looks", err: io.EOF},
-	"no dial of a GET, ended":              {does: "waits", err: errDial, missed: NoAnswer, sent: true},
-	"refused by the transport":             {request: "POST x", err: io.EOF},
 	"refused by the transport, ended":      {request: "POST x", does: "waits", missed: NoAnswer, instead: context.DeadlineExceeded},
 	"a proxy, read before":                 {request: "POST x", does: "reads looks", err: proxyDenial{io.EOF}, sent: true},
 	"gives up, read before":                {request: "POST x", does: "reads looks HTTP/2", err: errGaveUp, sent: true},
 	"a connection that another looked for": {request: "POST x", does: "own hooked HTTP/2", err: io.EOF},
-	"no dial of a GET":                     {err: errDial},
-	"a GET that is lost":                   {err: &net.OpError{Op: "read", Err: io.EOF}, sent: true},
-	"net/http wrote, perhaps, and ended":   {does: "own looks TLS waits", err: io.EOF, missed: NoAnswer, sent: true},
-	"net/http wrote, perhaps: a timeout":   {does: "own looks TLS", err: os.ErrDeadlineExceeded, missed: NoAnswer, sent: true},
-	"net/http wrote, perhaps: cancelled":   {does: "own looks TLS", err: context.Canceled, sent: true},
-	"registered":                           {request: "POST x", does: "own", err: io.EOF},
 	"registered, for some requests":        {request: "POST x", does: "own hooked", err: errDial, sent: true},
 	"its Proxy fails":                      {request: "POST x", does: "own hooked", err: errProxy},
-	"registered, a GET":                    {does: "own", err: io.EOF},
 	"another service, and a TLS handshake": {err: tls.RecordHeaderError{RecordHeader: [5]byte([]byte("HTTP/"))}, sent: true, instead: http.ErrSchemeMismatch},
 }
 
@@ -235,6 +244,7 @@ func TestFailures(t *testing.T) {
 			near, far := net.Pipe()
 			go io.Copy(io.Discard, far)
 			defer near.Close()
+			conns := map[string]net.Conn{"HTTP/2": conn, "other": other, "plain": near, "TLS": tls.Client(near, new(tls.Config))}
 			var tried []*http.Request
 			transport := tripper(func(req *http.Request) (_ *http.Response, err error) {
 				tried = append(tried, req)
@@ -245,16 +255,8 @@ func TestFailures(t *testing.T) {
 						_, _ = io.ReadAll(req.Body)
 					case "looks":
 						hooks.GetConn("")
-					case "HTTP/1":
-						hooks.GotConn(httptrace.GotConnInfo{})
-					case "HTTP/2":
-						hooks.GotConn(httptrace.GotConnInfo{Conn: conn, Reused: true})
-					case "other":
-						hooks.GotConn(httptrace.GotConnInfo{Conn: other})
-					case "plain":
-						hooks.GotConn(httptrace.GotConnInfo{Conn: near, Reused: true})
-					case "TLS":
-						hooks.GotConn(httptrace.GotConnInfo{Conn: tls.Client(near, new(tls.Config)), Reused: true})
+					case "HTTP/2", "other", "plain", "TLS":
+						hooks.GotConn(httptrace.GotConnInfo{Conn: conns[does], Reused: does != "other"})
 					case "wrote":
 						hooks.WroteHeaders()
 					case "answer":
@@ -269,10 +271,9 @@ func TestFailures(t *testing.T) {
 				}
 				return nil, cmp.Or(err, tt.err, req.Context().Err())
 			})
-			sender, own := New(transport, nil), new(http.Transport)
+			sender := New(transport, nil)
+			own := &http.Transport{Protocols: new(http.Protocols), Proxy: func(*http.Request) (*url.URL, error) { return nil, errProxy }}
 			own.RegisterProtocol("other", transport)
-			own.Proxy = func(*http.Request) (*url.URL, error) { return nil, errProxy }
-			own.Protocols = new(http.Protocols)
 			own.Protocols.SetUnencryptedHTTP2(strings.Contains(tt.does, "shared"))
 			if strings.Contains(tt.does, "own") {
 				sender.transport = own
