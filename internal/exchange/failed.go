@@ -82,7 +82,7 @@ var (
 // took the request, and another try may help.
 func (f facts) failure(err error) (_ Answer, again bool) {
 	words, unwritten := f.http2Words(err), f.headers == 0
-	if unwritten && words == "net/http: cannot rewind body after connection loss" {
+	if words == "net/http: cannot rewind body after connection loss" {
 		f.why = full
 	}
 	answer := Answer{Err: f.reason(err), Missed: f.missed(err), Sent: f.mayBeSent(err)}
@@ -165,7 +165,7 @@ func (f facts) mayBeSent(err error) bool {
 
 // noteRead notes that the transport reads the body. Once it has a connection, the hooks
 // show whether it sends the request.
-func (f *facts) noteRead() { f.bodyRead = f.bodyRead || !f.connected && !f.bodyClosed }
+func (f *facts) noteRead() { f.bodyRead = f.bodyRead || !f.connected }
 
 // unseen reports that the transport may have sent the request without running hooks, for
 // example over HTTP/3: a transport has to read the body before it sends it. Once net/http's
