@@ -167,7 +167,7 @@ func TestMayBeSent(t *testing.T) {
 		{"sent no   sent      sent    sent   no          no  ", facts{}},
 		{"sent sent sent      sent    sent   sent        sent", facts{ended: true}},
 		{"no   no   no        no      no     no          no  ", facts{hasBody: true}},
-		{"no   no   no        no      no     no          no  ", facts{own: true}},
+		{"sent no   sent      sent    sent   no          no  ", facts{own: true}}, // by RegisterProtocol it may have another transport, which runs no hooks
 		{"no   no   no        no      no     no          no  ", facts{bodyRead: true, started: true}},
 		{"sent sent sent      sent    sent   sent        sent", facts{bodyRead: true, started: true, hasBody: true}},
 		{"sent sent sent      sent    sent   no          no  ", facts{connected: true}},

@@ -154,7 +154,7 @@ func (f facts) mayBeSent(err error) bool {
 		// The header may be on its way. Only net/http's own transport can rule that out, and
 		// only if nothing ended the try.
 		return f.ended || !f.own || errors.Is(err, context.Canceled) || isTimeout(err)
-	case f.started, f.own, f.hasBody:
+	case f.started, f.hasBody:
 		// The hooks show that there was no connection. Or the transport has not read the body,
 		// for example because its circuit breaker is open.
 		return false
