@@ -13,7 +13,6 @@ import (
 type budget struct {
 	*bound
 	*count
-	index         int // of the bound in ledger.bounds
 	now           time.Duration
 	callWeight    int64         // how many calls one call counts as; see ledger.callWeight
 	slotLength    time.Duration // the part of the window whose calls one slot counts

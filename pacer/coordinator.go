@@ -81,7 +81,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	class, k, l := first.Class, costSet(first.Class.ID), c.ledgerAt(now)
 	switch {
 	case waiting == 0:
-		s, _ := l.earliest(k, new(callsOfLimits))
+		s, _ := l.earliest(k)
 		return c.schedule(now, class, s)
 	case c.onItsOwn(now), l.unlimited(k):
 		return c.schedule(now, class, l.ask(class, int64(waiting)))

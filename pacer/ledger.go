@@ -71,7 +71,7 @@ func (l *ledger) neverSawStore() bool { return len(l.Members) == 0 }
 
 // budget returns the budget of a limit at the state's time.
 func (l *ledger) budget(i int) budget {
-	b := budget{bound: &l.bounds[i], count: &l.Limits[i], index: i, now: l.Now, callWeight: l.callWeight()}
+	b := budget{bound: &l.bounds[i], count: &l.Limits[i], now: l.Now, callWeight: l.callWeight()}
 	b.slotLength, b.arrivalMargin, b.allowed = b.Window/pacedSlots, min(400*time.Millisecond, b.Window/20), b.level()
 	least := float64(b.arrivalMargin) / float64(b.Window)
 	b.extra = max(b.Extra, least)
@@ -284,7 +284,7 @@ func (l *ledger) ask(class quota.Class, waits int64) (s quota.Schedule) {
 	// square, two of three Swaps of 16 processes failed, at 600 calls a minute and with a store
 	// 80 ms away.
 	k := costSet(class.ID)
-	first, _ := l.earliest(k, new(callsOfLimits))
+	first, _ := l.earliest(k)
 	inStep := float64(l.stepDuration) / float64(max(1, first.Gap))
 	t := ticket{Class: class, Member: l.member, Calls: min(waits, maxGrants, max(1, int64(inStep*inStep)))}
 	var grants []quota.Grant
@@ -329,9 +329,6 @@ func (l *ledger) withdraw(class quota.Class) {
 	l.Tickets = slices.DeleteFunc(l.Tickets, ticket{Class: class, Member: l.member}.same)
 }
 
-// callsOfLimits holds a number of calls for each limit.
-type callsOfLimits [maxLimits]int64
-
 // turnOf computes when it is a ticket's turn: after the tickets in front of it that are due by
 // then. It stores the ticket in the state, in its old place if it has one. Gap is the time
 // between one turn of this process and the next.
@@ -341,18 +338,16 @@ func (l *ledger) turnOf(t ticket) quota.Schedule {
 	}
 	slices.SortStableFunc(l.Tickets, func(a, b ticket) int { return a.rank() - b.rank() })
 	place := slices.IndexFunc(l.Tickets, t.same)
-	var before callsOfLimits
-	s, slowest := l.earliest(costSet(t.ID), &before)
+	var ahead []ticket
+	s, slowest := l.earliest(costSet(t.ID))
 	rivals := time.Duration(1)
 	for i, other := range l.Tickets {
 		if i != place && costSet(other.ID)&slowest != 0 {
 			rivals++
 		}
 		if i < place && other.Due <= s.Turn+s.Gap {
-			for b := range l.budgets(costSet(other.ID)) {
-				before[b.index] += other.Calls
-			}
-			s, slowest = l.earliest(costSet(t.ID), &before)
+			ahead = append(ahead, other)
+			s, slowest = l.earliest(costSet(t.ID), ahead...)
 		}
 	}
 	l.Tickets[place].Calls, l.Tickets[place].Due = t.Calls, s.Turn
@@ -372,16 +367,15 @@ func (t ticket) rank() int {
 	return 2
 }
 
-// earliest returns when all limits of a call with the costs k let it go, after the calls that
-// go before it. Opens depends only on gates and Max: a learned level delays calls, but does
-// not close a limit. Key is the limit that lets the call go last, and slowest are the
-// operations that this limit counts. If a gate opens later than the limits, Key and TraceID
-// are those of the refusal that closed it.
-func (l *ledger) earliest(k costSet, before *callsOfLimits) (s quota.Schedule, slowest costSet) {
+// earliest returns when all limits of a call with the costs k let it go, after the calls of the
+// tickets ahead. Opens ignores learned levels: they delay calls, but close nothing. Key is the
+// limit that lets the call go last, and slowest are the operations that this limit counts. If a
+// gate opens later than the limits, Key and TraceID come from the refusal that closed it.
+func (l *ledger) earliest(k costSet, ahead ...ticket) (s quota.Schedule, slowest costSet) {
 	last := l.lastToOpen(k)
 	s.Turn, s.Opens = max(l.Now, last.Opens), last.Opens
 	for b := range l.budgets(k) {
-		at := b.next(before[b.index])
+		at := b.next(callsOn(b.counts, ahead))
 		if at > s.Turn || slowest == nothing {
 			s.Turn, s.Key, slowest = max(at, s.Turn), b.Key, b.counts
 		}
@@ -393,6 +387,16 @@ func (l *ledger) earliest(k costSet, before *callsOfLimits) (s quota.Schedule, s
 		s.Key, s.TraceID = last.Key, last.Trace
 	}
 	return s, slowest
+}
+
+// callsOn returns how many calls of the tickets spend a limit on the operation.
+func callsOn(operation costSet, tickets []ticket) (calls int64) {
+	for _, t := range tickets {
+		if costSet(t.ID)&operation != 0 {
+			calls += t.Calls
+		}
+	}
+	return calls
 }
 
 // format is the version of the state's layout. Raise it if decode would misread a value of an
