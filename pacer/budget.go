@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// budget is a bound with its count, and the figures that ledger.budget derives from them for a
-// moment, the time now. The methods with a pointer receiver change the count, which is the
-// ledger's.
+// budget is a bound with its usage, which belongs to the ledger. ledger.budget derives the other
+// figures from them, for the moment now.
 type budget struct {
 	*bound
-	*count
+	*usage
+
 	now           time.Duration
 	callWeight    int64         // how many calls one call counts as; see ledger.callWeight
 	slotLength    time.Duration // the part of the window whose calls one slot counts
 	arrivalMargin time.Duration // how much longer than the window a call counts, because calls arrive later than they are sent
 	allowed       float64       // how many calls a window may hold now; see level
 	evenGap       time.Duration // Window/allowed: the distance at which calls fill the window evenly
-	pace          time.Duration // the distance between calls: evenGap, lengthened by extra; trialWait if calls are only counted
-	extra         float64       // by which part pace is longer than evenGap; at least arrivalMargin/Window
+	pace          time.Duration // the distance between calls: evenGap * (1 + extra); trialWait if calls are only counted
+	extra         float64       // at least arrivalMargin/Window
 	burst         time.Duration // how far calls may be ahead of the pace after a quiet time; 0 on a share
 }
 
 // next returns when a call may go that has before calls in front of it. On a share a call counts
 // as several calls, but it may go as soon as the window has room for one.
-func (b budget) next(before int64) time.Duration {
+func (b *budget) next(before int64) time.Duration {
 	if !b.paced() {
 		return max(b.Due, b.now)
 	}
@@ -37,14 +37,14 @@ func (b budget) next(before int64) time.Duration {
 	return max(max(b.Due, b.now-b.burst)+time.Duration(before)*gap, b.roomAt(b.allowed-float64(before)))
 }
 
-// count is the state of a bound: the calls of the last window, and what the pacer learned from
+// usage is the state of a bound: the calls of the last window, and what the pacer learned from
 // refusals.
 //
 // If the window is shorter than an hour, calls go at an even pace, a few at once after a quiet
 // time, and no more than the level in one window. The calls of a longer window are only
 // counted: only the service knows when such a window begins anew, so its refusal closes the
 // limit. See spendCounted.
-type count struct {
+type usage struct {
 	Due       time.Duration // when the pace lets the next call go; a time in the past allows a burst
 	Slots     []slot        // the calls of the last window, oldest first
 	Held      int64         // how many calls the slots hold: those of the last window, once forget has run
@@ -72,7 +72,7 @@ const (
 	shortHold     = 2.25             // how many windows a level stays down after a cut, before it climbs
 	longHold      = 40.0             // the same, if the process never saw the store and looks for its share
 	quickAnswer   = time.Second / 20 // the shortest time that an answer takes; see spaced
-	nearlyFull    = 0.8              // a window with fewer calls than this part of a full pace was not refused because of the pace; see refused
+	nearlyFull    = 0.8              // a window with fewer calls than this part of a full pace was not refused because of the pace; see learn
 	unsureCut     = 0.8              // a process that looks for its share cuts its level to this part, or lower
 	minLevel      = 0.25             // of Max; at a lower level it would take too long to find out that more calls may go
 	// A refusal in a nearly full window multiplies Extra by extraGrowth, up to maxExtra. Each
@@ -85,7 +85,7 @@ const (
 )
 
 // level returns how many calls a window may hold now. It climbs back to Max after Quiet.
-func (b budget) level() float64 {
+func (b *budget) level() float64 {
 	level := max(1, b.Level*b.max)
 	if level >= b.max || b.now < b.Quiet {
 		return level
@@ -97,15 +97,15 @@ func (b budget) level() float64 {
 func (b *budget) pause(until time.Duration) { b.Due = max(b.Due, until) }
 
 // forget drops the slots whose calls have left the window.
-func (c *count) forget(now time.Duration) {
-	for len(c.Slots) > 0 && c.Slots[0].Leaves <= now {
-		c.Held -= c.Slots[0].Calls
-		c.Slots = c.Slots[1:]
+func (u *usage) forget(now time.Duration) {
+	for len(u.Slots) > 0 && u.Slots[0].Leaves <= now {
+		u.Held -= u.Slots[0].Calls
+		u.Slots = u.Slots[1:]
 	}
 }
 
 // sentAt counts the calls that will still be in the window at a later time.
-func (b budget) sentAt(later time.Duration) (calls int64) {
+func (b *budget) sentAt(later time.Duration) (calls int64) {
 	for _, s := range b.Slots {
 		if s.Leaves > later {
 			calls += s.Calls
@@ -139,7 +139,7 @@ func (b *budget) spreadEvenly(calls int64) {
 }
 
 // roomAt returns when the window has room for one more call, if it may hold limit calls.
-func (b budget) roomAt(limit float64) time.Duration {
+func (b *budget) roomAt(limit float64) time.Duration {
 	room, at := limit-float64(b.Held), b.now
 	for _, s := range b.Slots {
 		if room >= 1 {
@@ -181,7 +181,7 @@ func (b *budget) spendCounted() {
 // safeDistance returns the distance to the next call. It is the pace, or longer if calls at the
 // pace would fill the window before its oldest slots leave. Each slot that leaves makes room,
 // so the loop ends as soon as even the last slot cannot make the distance longer.
-func (b budget) safeDistance() time.Duration {
+func (b *budget) safeDistance() time.Duration {
 	distance, room := time.Duration(b.callWeight)*b.pace, time.Duration(int64(b.allowed)-b.Held)
 	latest := b.Slots[len(b.Slots)-1].Leaves - b.now
 	for i := 0; i < len(b.Slots) && latest > distance*(room+1); i++ {
@@ -193,16 +193,16 @@ func (b budget) safeDistance() time.Duration {
 	return distance
 }
 
-// refused learns from the refusal of a call that was granted at the given time. The limit
-// opens again at opens.
+// learn corrects Level or Extra after the refusal of a call that was granted at the given time.
+// The limit opens again at opens.
 //
 // If the window then holds far fewer calls than the pace sends, the service allows fewer than
-// Max: somebody else uses the limit, or it was lowered. refused then cuts the level, which does
+// Max: somebody else uses the limit, or it was lowered. learn then cuts the level, which does
 // not climb for some windows. Otherwise the calls came too close together, for a service that
 // spaces calls or refuses a full window. Then Extra grows. A call that goes early, after an
 // answer, cannot come too close to the call before, so its refusal cuts the level too. A
 // process that never saw the store looks for its share, and cuts the level further.
-func (b *budget) refused(opens, granted time.Duration, neverSawStore bool) {
+func (b *budget) learn(opens, granted time.Duration, neverSawStore bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // granted before the last correction, or too soon after it to show its effect
 	}
@@ -225,17 +225,17 @@ func (b *budget) refused(opens, granted time.Duration, neverSawStore bool) {
 // spaced reports whether the service seems to space calls, with an Extra so long that an answer
 // can come between two calls. A level below Max shows that the service refused calls for
 // another reason.
-func (b budget) spaced() bool {
+func (b *budget) spaced() bool {
 	return b.paced() && b.allowed >= b.max && b.pace-b.evenGap > quickAnswer
 }
 
 // early reports whether a call granted at that time goes early because of an answer.
-func (b budget) early(granted time.Duration) bool { return granted < b.Early+b.evenGap }
+func (b *budget) early(granted time.Duration) bool { return granted < b.Early+b.evenGap }
 
 // usedPart returns which part of the limit is used. The limit with the largest part explains a
 // refusal best. A limit that is only counted cannot explain a refusal before it is used up, so
 // until then its usedPart is negative, below all paced limits.
-func (b budget) usedPart() float64 {
+func (b *budget) usedPart() float64 {
 	full := float64(b.Held) / b.allowed
 	if !b.paced() && full < 1 {
 		return full - 2

@@ -25,7 +25,7 @@ type coordinator struct {
 	reports   []func(*ledger) // changes for the next step, such as refusals and calls that were not sent
 	questions []*question     // for the next step
 
-	// Only steps change the fields below, and ledger.alone. So a step reads them without the lock.
+	// Only steps change the fields below, and ledger.onShare. So a step reads them without the lock.
 	stepping  bool          // a step is under way
 	downSince time.Time     // since when the store does not answer, by the machine's clock; zero: it answers, or there is none
 	retryAt   time.Duration // when a step tries the store again
@@ -73,7 +73,7 @@ func (c *coordinator) Classify(ctx context.Context, w *quota.Waiter) bool {
 // onItsOwn reports whether the process works without the store, and is not yet due to try the
 // store again.
 func (c *coordinator) onItsOwn(now time.Duration) bool {
-	return c.ledger.alone && now < c.retryAt
+	return c.ledger.onShare && now < c.retryAt
 }
 
 // Ask implements quota.Rule. It does not ask the store about calls that no limit counts.
@@ -105,7 +105,7 @@ func (c *coordinator) schedule(now time.Duration, class quota.Class, s quota.Sch
 	// Ask a little less than claimAhead before the turn. offset is not exact, and the ledger
 	// would not grant a call that asks too early: the engine would have to ask again.
 	s.AskAgain = min(s.Turn-claimAhead*7/8, now+longestSleep)
-	if c.ledger.alone {
+	if c.ledger.onShare {
 		s.AskAgain = min(s.Turn, c.retryAt, now+longestSleep)
 	}
 	return s
@@ -157,7 +157,7 @@ func (c *coordinator) report(now time.Duration, change func(*ledger)) {
 
 // costsOf returns the operations that an attempt at the endpoint counts as.
 func costsOf(endpoint *spec.Endpoint, setsBYOK bool) (costs costSet) {
-	for i, c := range counted {
+	for i, c := range operations {
 		if endpoint.Counts(spec.Counted(c), setsBYOK) {
 			costs |= 1 << i
 		}

@@ -17,7 +17,7 @@ type state struct {
 	Format  int
 	Now     time.Duration           // the latest time so far; it never goes back
 	Fresh   time.Duration           // since when the state counts the calls of all processes
-	Limits  []count                 // one for each of ledger.bounds, in that order
+	Limits  []usage                 // one for each of ledger.bounds, in that order
 	Gates   map[costSet]gate        // by the costs of the refused call
 	Members map[int64]time.Duration // when each process took its last step
 	Tickets []ticket
@@ -27,7 +27,7 @@ const memberTTL = 2 * time.Minute // how long a process stays a member after its
 
 func newState(bounds []bound, now time.Duration) *state {
 	s := &state{
-		Format: format, Now: now, Fresh: now, Limits: slices.Repeat([]count{{Level: 1}}, len(bounds)),
+		Format: format, Now: now, Fresh: now, Limits: slices.Repeat([]usage{{Level: 1}}, len(bounds)),
 		Gates: map[costSet]gate{}, Members: map[int64]time.Duration{},
 	}
 	l := ledger{state: s, bounds: bounds}
@@ -53,13 +53,13 @@ type ledger struct {
 	bounds       []bound
 	member       int64         // the key of this process in Members
 	stepDuration time.Duration // an estimate of how long a step takes
-	alone        bool          // without a store, or while it does not answer: the process keeps to its share
+	onShare      bool          // without a store, or while it does not answer: the process keeps to its share
 }
 
 // callWeight is how many calls one call of this process counts as. On a share it is the number
 // of processes that used the store last.
 func (l *ledger) callWeight() int64 {
-	if l.alone {
+	if l.onShare {
 		return max(1, int64(len(l.Members)))
 	}
 	return 1
@@ -70,8 +70,8 @@ func (l *ledger) callWeight() int64 {
 func (l *ledger) neverSawStore() bool { return len(l.Members) == 0 }
 
 // budget returns the budget of a limit at the state's time.
-func (l *ledger) budget(i int) budget {
-	b := budget{bound: &l.bounds[i], count: &l.Limits[i], now: l.Now, callWeight: l.callWeight()}
+func (l *ledger) budget(i int) *budget {
+	b := &budget{bound: &l.bounds[i], usage: &l.Limits[i], now: l.Now, callWeight: l.callWeight()}
 	b.slotLength, b.arrivalMargin, b.allowed = b.Window/pacedSlots, min(400*time.Millisecond, b.Window/20), b.level()
 	least := float64(b.arrivalMargin) / float64(b.Window)
 	b.extra = max(b.Extra, least)
@@ -88,10 +88,10 @@ func (l *ledger) budget(i int) budget {
 }
 
 // budgets returns the budgets of the limits that a call with the costs k spends.
-func (l *ledger) budgets(k costSet) iter.Seq[budget] {
-	return func(yield func(budget) bool) {
+func (l *ledger) budgets(k costSet) iter.Seq[*budget] {
+	return func(yield func(*budget) bool) {
 		for i := range l.bounds {
-			if l.bounds[i].counts&k != 0 && !yield(l.budget(i)) {
+			if l.bounds[i].operation&k != 0 && !yield(l.budget(i)) {
 				return
 			}
 		}
@@ -100,11 +100,11 @@ func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 
 // unlimited reports whether no limit and no closed gate holds back a call with the costs k.
 func (l *ledger) unlimited(k costSet) bool {
-	return l.lastToOpen(k).Opens <= l.Now && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.counts&k != 0 })
+	return l.lastToOpen(k).Opens <= l.Now && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.operation&k != 0 })
 }
 
-// giveBack takes back a call that was granted at the given time, but not sent. Due moves back
-// too, but not to before a gate opens, because Due may be the end of that gate's pause.
+// giveBack uncounts a call that was granted at the given time, but not sent. Due moves back
+// too, but never before a gate opens, because Due may be the end of that gate's pause.
 func (l *ledger) giveBack(k costSet, at time.Duration) {
 	for b := range l.budgets(k) {
 		b.add(at, -b.callWeight)
@@ -133,32 +133,32 @@ func (l *ledger) refused(k costSet, granted time.Duration, r refusal) {
 	if k != request {
 		k &^= request // the operation's own limit may have refused it
 	}
-	var b budget // the limit that explains the refusal best
+	var b *budget // the limit that explains the refusal best
 	fullest := math.Inf(-1)
 	for o := range l.budgets(k) {
 		if full := o.usedPart(); r.wait <= o.Window+time.Second && full > fullest {
 			fullest, b = full, o
 		}
 	}
-	if b.bound == nil {
+	if b == nil {
 		return
 	}
-	for o := range l.budgets(b.counts) {
+	for o := range l.budgets(b.operation) {
 		o.pause(opens)
 	}
 	known := l.neverSawStore() || l.Now-l.Fresh >= b.Window
 	switch {
 	case !b.paced():
 		b.Slots, b.Held, b.Trials = nil, 0, 1
-	case known && granted >= l.Now-b.Window/2 && (b.counts == request || fullest >= 0.5):
-		b.refused(l.Now+r.wait, granted, l.neverSawStore())
+	case known && granted >= l.Now-b.Window/2 && (b.operation == request || fullest >= 0.5):
+		b.learn(l.Now+r.wait, granted, l.neverSawStore())
 	}
 }
 
 // accepted learns that the service accepted a call with the costs k, granted at the given time,
-// and when the answer came. After the last call of a limit that spaces calls, the next call may
-// go one evenGap after the answer, instead of a whole pace after the last call. That is far
-// enough, because the last call reached the service before its answer came.
+// and when the answer came. If the service spaces calls, the next call may then go one evenGap
+// after the answer, instead of a whole pace after the accepted call. Only after the last call:
+// its answer proves that it has arrived.
 func (l *ledger) accepted(k costSet, granted, answered time.Duration) {
 	if g, has := l.Gates[k]; has {
 		g.Since = 0
@@ -242,7 +242,7 @@ func (l *ledger) merge(other *ledger) {
 	}
 	l.Fresh = l.Now
 	for b := range l.budgets(everything) {
-		for o := range other.budgets(b.counts) {
+		for o := range other.budgets(b.operation) {
 			if o.Key != b.Key || o.Window != b.Window {
 				continue
 			}
@@ -280,9 +280,9 @@ const (
 // times are by the state's clock. It grants several calls at once if the store is slow:
 // processes that took single calls would then delay each other.
 func (l *ledger) ask(class quota.Class, waits int64) (s quota.Schedule) {
-	// Take the square of the number of calls that the pace allows in a step. Without the
-	// square, two of three Swaps of 16 processes failed, at 600 calls a minute and with a store
-	// 80 ms away.
+	// Calls is the number of calls that the pace allows in a step, squared. Without the square,
+	// two of three Swaps of 16 processes failed, at 600 calls a minute and with a store 80 ms
+	// away.
 	k := costSet(class.ID)
 	first, _ := l.earliest(k)
 	inStep := float64(l.stepDuration) / float64(max(1, first.Gap))
@@ -375,9 +375,9 @@ func (l *ledger) earliest(k costSet, ahead ...ticket) (s quota.Schedule, slowest
 	last := l.lastToOpen(k)
 	s.Turn, s.Opens = max(l.Now, last.Opens), last.Opens
 	for b := range l.budgets(k) {
-		at := b.next(callsOn(b.counts, ahead))
+		at := b.next(callsOn(b.operation, ahead))
 		if at > s.Turn || slowest == nothing {
-			s.Turn, s.Key, slowest = max(at, s.Turn), b.Key, b.counts
+			s.Turn, s.Key, slowest = max(at, s.Turn), b.Key, b.operation
 		}
 		if b.paced() {
 			s.Gap, s.Opens = max(s.Gap, b.pace*time.Duration(b.callWeight)), max(s.Opens, b.roomAt(b.max))

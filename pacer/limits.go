@@ -57,7 +57,7 @@ func limitsOf(plan string) (limits []Limit) {
 	return limits
 }
 
-// costSet is the set of operations that an attempt counts as: one bit for each entry of counted.
+// costSet is the set of operations that an attempt counts as: a bit for each of operations.
 type costSet uint8
 
 const (
@@ -67,13 +67,13 @@ const (
 	everything costSet = 1<<8 - 1
 )
 
-var counted = []Counted{CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps}
+var operations = []Counted{CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps}
 
 // bound is a Limit in the terms of the ledger.
 type bound struct {
 	Limit
-	max    float64
-	counts costSet
+	max       float64
+	operation costSet // the one that the limit counts
 }
 
 // paced reports whether calls go at an even pace. In a window of an hour or more they are only
@@ -92,7 +92,7 @@ func boundsOf(limits []Limit) ([]bound, error) {
 	}
 	bounds := make([]bound, len(limits))
 	for i, l := range limits {
-		kind := slices.Index(counted, cmp.Or(l.Counts, CountsRequests))
+		kind := slices.Index(operations, cmp.Or(l.Counts, CountsRequests))
 		field := fmt.Sprintf("limits[%d].", i)
 		switch {
 		case l.Max < 1:

@@ -91,7 +91,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 		c.ledger = ledger{state: newState(bounds, now), bounds: bounds, member: rand.Int64()}
 	})
 	if c.store == nil {
-		c.ledger.alone, c.retryAt = true, math.MaxInt64
+		c.ledger.onShare, c.retryAt = true, math.MaxInt64
 		c.ledger.Members[c.ledger.member] = c.ledger.Now
 	}
 	return p, nil

@@ -23,7 +23,7 @@ import (
 func (c *coordinator) key() string {
 	hash := hmac.New(sha256.New, []byte(c.apiKey()))
 	for _, b := range c.ledger.bounds {
-		fmt.Fprintf(hash, "%q %d %d\n", b.Key, b.Window, b.counts)
+		fmt.Fprintf(hash, "%q %d %d\n", b.Key, b.Window, b.operation)
 	}
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
 }
@@ -138,13 +138,13 @@ func (c *coordinator) load(s *step) error {
 	}
 	s.advance(now)
 	s.offset = s.Now - s.now - before - took/2
-	s.stepDuration, s.alone = max(claimAhead/6, 2*took), false
+	s.stepDuration, s.onShare = max(claimAhead/6, 2*took), false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_ int64, lastStep time.Duration) bool { return lastStep < s.Now-memberTTL })
-	if c.ledger.alone && s.Gates[nothing].Opens <= s.Now { // hold all calls until the other processes have left their shares too
+	if c.ledger.onShare && s.Gates[nothing].Opens <= s.Now { // hold all calls until the other processes have left their shares too
 		s.Gates[nothing] = gate{Opens: s.Now + returnHold}
 	}
-	if c.ledger.alone || s.lost || c.lastKey != "" && c.lastKey != s.key {
+	if c.ledger.onShare || s.lost || c.lastKey != "" && c.lastKey != s.key {
 		c.engine.Do(func(now time.Duration) { s.merge(c.ledgerAt(now)) })
 	}
 	return nil
@@ -154,20 +154,20 @@ func (c *coordinator) load(s *step) error {
 // applies the changes to the process's own state instead. Then it delivers the answers.
 func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 	if err != nil {
-		if !c.ledger.alone {
+		if !c.ledger.onShare {
 			c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
 				slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(err.Error(), 256)))
 			c.takeShare(now)
 		}
 		s.apply(c.ledgerAt(now))
 	} else {
-		if c.ledger.alone {
+		if c.ledger.onShare {
 			c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
 		}
 		if s.lost {
 			c.logLoss(now)
 		}
-		c.offset, c.ledger.alone, c.downSince, c.lastKey = s.offset, false, time.Time{}, s.key
+		c.offset, c.ledger.onShare, c.downSince, c.lastKey = s.offset, false, time.Time{}, s.key
 		if slices.Equal(s.bounds, c.ledger.bounds) { // not if SetLimits was called meanwhile
 			c.ledger.state = s.state
 		}
@@ -206,7 +206,7 @@ func (c *coordinator) takeShare(now time.Duration) {
 		}
 	}
 	l.Tickets = nil
-	c.ledger.alone, c.downSince = true, time.Now()
+	c.ledger.onShare, c.downSince = true, time.Now()
 }
 
 const (
