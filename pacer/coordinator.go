@@ -20,18 +20,16 @@ type coordinator struct {
 	logger *slog.Logger
 	engine *quota.Engine
 
-	// The engine's lock guards the fields below.
-	ledger    ledger          // of this process alone; with a store it holds the state that the last step left there
+	// The engine's lock guards the fields below. A step copies what it needs of them.
+	ledger    ledger          // of this process; with a store it holds the state that the last step left there
 	reports   []func(*ledger) // changes for the next step, such as refusals and calls that were not sent
 	questions []*question     // for the next step
-
-	// Only steps change the fields below, and ledger.onShare. So a step reads them without the lock.
-	stepping  bool          // a step is under way
-	downSince time.Time     // since when the store does not answer, by the machine's clock; zero: it answers, or there is none
-	retryAt   time.Duration // when a step tries the store again
-	lastKey   string        // the key that the last successful step used; empty: no step has succeeded
-	offset    time.Duration // how far the state's clock is ahead of the engine's time
-	lostUntil time.Duration // until this time a lost state is not logged again
+	stepping  bool            // a step is under way
+	downSince time.Time       // since when the store does not answer, by the machine's clock; zero: it answers, or there is none
+	retryAt   time.Duration   // when a step tries the store again
+	lastKey   string          // the key that the last successful step used; empty: no step has succeeded
+	offset    time.Duration   // how far the state's clock is ahead of the engine's time
+	lostUntil time.Duration   // until this time a lost state is not logged again
 }
 
 // question asks the ledger about the waiting calls of a class.

@@ -89,11 +89,11 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	}
 	c.engine.Do(func(now time.Duration) {
 		c.ledger = ledger{state: newState(bounds, now), bounds: bounds, member: rand.Int64()}
+		if c.store == nil {
+			c.ledger.onShare, c.retryAt = true, math.MaxInt64
+			c.ledger.Members[c.ledger.member] = c.ledger.Now
+		}
 	})
-	if c.store == nil {
-		c.ledger.onShare, c.retryAt = true, math.MaxInt64
-		c.ledger.Members[c.ledger.member] = c.ledger.Now
-	}
 	return p, nil
 }
 

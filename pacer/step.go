@@ -50,19 +50,25 @@ func (c *coordinator) startStep() {
 
 // step takes the collected reports and questions to the store's state, by a Load and a Swap.
 type step struct {
-	ledger       // a copy of this process's ledger; load replaces its state by the store's
+	ledger       // a copy of this process's ledger; adopt replaces its state by the store's
 	reports      []func(*ledger)
 	questions    []*question
-	key, version string        // the key and the version of the store's value
 	now          time.Duration // when the step began, by the engine's clock
 	began        time.Time     // the same in real time: the way to the store takes real time, whatever clock the client has
-	offset       time.Duration // how far the state's clock is ahead of the engine's time
+	wasOnShare   bool          // until this step
+	lastKey, key string        // of the last successful step, and of this one
+	version      string        // of the store's value
+	loaded       time.Duration // when the store told its time, by the engine's clock: half way through the Load
 	lost         bool          // the store had a value, and now it has no state or a damaged one, or its time went back
 }
 
 // beginStep takes the collected reports and questions into a new step.
 func (c *coordinator) beginStep(now time.Duration) *step {
-	s := &step{ledger: c.ledger, reports: c.reports, questions: c.questions, key: c.key(), now: now, began: time.Now()}
+	s := &step{
+		ledger: c.ledger, reports: c.reports, questions: c.questions, now: now, began: time.Now(),
+		wasOnShare: c.ledger.onShare, lastKey: c.lastKey, key: c.key(),
+	}
+	s.onShare = false
 	c.reports, c.questions, c.retryAt = nil, nil, now+storeRetry
 	return s
 }
@@ -87,8 +93,13 @@ const (
 // tries again.
 func (c *coordinator) updateState(s *step) error {
 	for range maxSwapTries {
-		if err := c.load(s); err != nil {
+		value, at, err := c.load(s)
+		if err != nil {
 			return err
+		}
+		s.adopt(value, at)
+		if s.wasOnShare || s.lost || s.lastKey != "" && s.lastKey != s.key { // the store does not know all calls of this process
+			c.engine.Do(func(now time.Duration) { s.merge(c.ledgerAt(now)) })
 		}
 		s.apply(&s.ledger)
 		if swapped, err := c.swap(s); err != nil || swapped {
@@ -115,39 +126,37 @@ func (c *coordinator) swap(s *step) (bool, error) {
 	return swapped, nil
 }
 
-// load reads the store's state, and adds this process as a member. It also adds the calls that
-// only this process has counted: on its share, under other limits, or before the state was lost.
-func (c *coordinator) load(s *step) error {
-	before := time.Since(s.began)
+// load returns the store's value and time. It measures the way there and back.
+func (c *coordinator) load(s *step) ([]byte, time.Duration, error) {
 	var value []byte
 	var at time.Time
+	sent := time.Since(s.began)
 	err := c.store.call(func(ctx context.Context) (err error) {
 		if value, s.version, at, err = c.store.Load(ctx, s.key); err == nil && (at.Unix() < 0 || at.Year() > 2100) {
 			err = fmt.Errorf("the store says that the time is %s", at.Format(time.RFC3339))
 		}
-		s.state = decode(value, len(s.bounds))
 		return err
 	})
-	if err != nil {
-		return err
+	if err != nil { // the store may still be at work, and set value, version and at
+		return nil, 0, err
 	}
-	took, now := time.Since(s.began)-before, time.Duration(at.UnixNano())
-	s.lost = false
+	received := time.Since(s.began)
+	s.stepDuration, s.loaded = max(claimAhead/6, 2*(received-sent)), s.now+(sent+received)/2
+	return value, time.Duration(at.UnixNano()), nil
+}
+
+// adopt takes over the store's state at the store's time, and adds this process as a member.
+func (s *step) adopt(value []byte, now time.Duration) {
+	s.state, s.lost = decode(value, len(s.bounds)), false
 	if s.state == nil || now < s.Now-maxTimeLag {
-		s.state, s.lost = newState(s.bounds, now), len(value) > 0 || c.lastKey == s.key
+		s.state, s.lost = newState(s.bounds, now), len(value) > 0 || s.lastKey == s.key
 	}
 	s.advance(now)
-	s.offset = s.Now - s.now - before - took/2
-	s.stepDuration, s.onShare = max(claimAhead/6, 2*took), false
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_ int64, lastStep time.Duration) bool { return lastStep < s.Now-memberTTL })
-	if c.ledger.onShare && s.Gates[nothing].Opens <= s.Now { // hold all calls until the other processes have left their shares too
+	if s.wasOnShare && s.Gates[nothing].Opens <= s.Now { // hold all calls until the other processes have left their shares too
 		s.Gates[nothing] = gate{Opens: s.Now + returnHold}
 	}
-	if c.ledger.onShare || s.lost || c.lastKey != "" && c.lastKey != s.key {
-		c.engine.Do(func(now time.Duration) { s.merge(c.ledgerAt(now)) })
-	}
-	return nil
 }
 
 // endStep adopts the state that the step has swapped into the store. If the step failed, endStep
@@ -167,7 +176,7 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 		if s.lost {
 			c.logLoss(now)
 		}
-		c.offset, c.ledger.onShare, c.downSince, c.lastKey = s.offset, false, time.Time{}, s.key
+		c.offset, c.ledger.onShare, c.downSince, c.lastKey = s.Now-s.loaded, false, time.Time{}, s.key
 		if slices.Equal(s.bounds, c.ledger.bounds) { // not if SetLimits was called meanwhile
 			c.ledger.state = s.state
 		}
