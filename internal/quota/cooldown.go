@@ -73,18 +73,17 @@ func NewCoolDown(random func() float64) *Engine {
 // Only refusals show which classes these are: the interface lists neither the values of
 // limit_key nor the calls that each of them covers.
 type gate struct {
-	key             string // the limit_key; may be empty
-	closed          bool
-	closedAt        time.Duration // when it last closed
-	retryAfter      time.Duration // of the refusal that set end
-	end             time.Duration // when it opens, by Retry-After
-	reportedEnd     time.Duration // the value of end in the last CoolDown event
-	trace           string        // the trace_id of the answer that closed it
-	random          float64       // for jitter; the same for all callers, so that they keep their order
-	lastAccepted    time.Duration // when a call last got through
-	dueToOpen       time.Duration // when it was last due to open; a frozen program opens it later, and that delay must not use up anybody's patience
-	fruitlessBefore int           // fruitless openings in a row before the last one; see fruitless
-	ramp            *ramp         // paces the calls since it last opened; nil: it has not opened yet, or holds no call back any more
+	key          string // the limit_key; may be empty
+	closed       bool
+	closedAt     time.Duration // when it last closed
+	retryAfter   time.Duration // of the refusal that set end
+	end          time.Duration // when it opens, by Retry-After
+	reportedEnd  time.Duration // the value of end in the last CoolDown event
+	trace        string        // the trace_id of the answer that closed it
+	random       float64       // for jitter; the same for all callers, so that they keep their order
+	lastAccepted time.Duration // when a call last got through
+	dueToOpen    time.Duration // when it was last due to open; a frozen program opens it later, and that delay must not use up anybody's patience
+	ramp         *ramp         // paces the calls since it last opened; nil: it has not opened yet, or holds no call back any more
 }
 
 // Classify implements Rule. Each endpoint has two classes. One is for the calls that also spend
@@ -109,7 +108,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 				Opens: opens, Turn: jittered, AskAgain: min(jittered, state.trialAt),
 				Estimated: true, Key: g.key, TraceID: g.trace,
 			}
-			if g.fruitless() > 0 { // the gate has opened before, and let nobody through
+			if g.ramp.fruitless() > 0 { // the gate has opened before, and let nobody through
 				s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
 			}
 			if waiting > 0 && now >= state.trialAt {
@@ -159,7 +158,7 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
 	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
 	opens, jitter := g.end, Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random)
-	fruitless := g.fruitless()
+	fruitless := g.ramp.fruitless()
 	if fruitless > 0 {
 		jitter /= starvedJitter
 	}
@@ -181,19 +180,18 @@ func (g *gate) backoffEnd(fruitless, waiting int, first *Waiter) time.Duration {
 	return max(opens, g.end, g.closedAt+min(backoff, minBackoff))
 }
 
-// fruitless counts the openings in a row that let nobody through, up to the last opening.
-func (g *gate) fruitless() int {
-	if g.ramp != nil && g.ramp.notRefused() == 0 {
-		return g.fruitlessBefore + 1
+// fruitless counts the openings in a row that let nobody through, up to this one.
+func (r *ramp) fruitless() int {
+	if r == nil || r.notRefused() > 0 {
+		return 0
 	}
-	return 0
+	return r.fruitlessBefore + 1
 }
 
 // open opens the gate and begins a new ramp. The gap of the new ramp follows from the last
 // opening: from the number of calls that passed, and the time from that opening to this one.
 func (g *gate) open(now time.Duration) {
-	last, next := g.ramp, &ramp{opened: now, last: now}
-	g.fruitlessBefore = g.fruitless()
+	last, next := g.ramp, &ramp{opened: now, last: now, fruitlessBefore: g.ramp.fruitless()}
 	if g.closed, g.ramp = false, next; last == nil || now <= last.opened {
 		return
 	}
@@ -280,7 +278,7 @@ func (g *gate) close(now, retryAfter time.Duration, trace string, random func() 
 	switch {
 	case !g.closed:
 		if g.closed, news = true, true; g.ramp == nil {
-			g.lastAccepted, g.fruitlessBefore = now, 0
+			g.lastAccepted = now
 		}
 		g.closedAt, g.end, g.retryAfter, g.random = now, end, retryAfter, random()
 	case end > g.end:
@@ -317,13 +315,14 @@ func (c *CoolDown) gateOf(key string, class int) *gate {
 // each of those, until 10 have gone. From then on one goes every 6 s. The first of these that
 // passes makes the gap 5.8 s, by 16/512, because a gap above longGap shrinks 16 times as fast.
 type ramp struct {
-	lastPassed int           // the calls that passed in the last opening, or half of the number before if that is more; 0: not known
-	gap        time.Duration // between calls, once lastPassed calls have gone; 0: not known
-	sent       int           // calls since the opening
-	passed     int           // of the calls sent: accepted by the service
-	refused    int           // of the calls sent: refused
-	opened     time.Duration
-	last       time.Duration // when the last call was sent; at first, opened
+	lastPassed      int           // the calls that passed in the last opening, or half of the number before if that is more; 0: not known
+	gap             time.Duration // between calls, once lastPassed calls have gone; 0: not known
+	sent            int           // calls since the opening
+	passed          int           // of the calls sent: accepted by the service
+	refused         int           // of the calls sent: refused
+	opened          time.Duration
+	last            time.Duration // when the last call was sent; at first, opened
+	fruitlessBefore int           // fruitless openings in a row before this one
 }
 
 const (
