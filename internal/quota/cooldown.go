@@ -28,8 +28,8 @@ const (
 	// While the openings of a gate let nobody through, the gate stays closed longer each time.
 	// So a service that refuses every call is asked less and less often. The longest time is
 	// MaxBackoff for a lone caller, and MaxBackoff/n for n callers, because a crowd needs
-	// more chances. The gate opens sooner for a caller whose time runs out, but not before
-	// minBackoff, because a stream of calls always holds such a caller.
+	// more chances. A caller whose time runs out opens the gate sooner, after minBackoff at the
+	// earliest: in a stream of calls there is always such a caller.
 	MaxBackoff   = 64 * time.Second
 	minBackoff   = 5 * time.Second
 	maxDoublings = 6 // from a second to MaxBackoff
@@ -56,9 +56,9 @@ const maxClasses = 32
 type classState struct {
 	limited atomic.Bool // the engine must ask about the class; atomic, because Classify reads it without the lock
 	gate    *gate       // the gate at which the calls of the class wait; nil: no limit holds them back
-	// A class that was not refused since its gate closed may share only the limit's name. A
-	// trial finds out: one call goes at trialAt, and the next one trialDelay later. The delay
-	// doubles each time. never: the limit has refused the class itself, so no trial is due.
+	// The gate closed without a refusal of this class. Perhaps its limit only has the same name,
+	// so one call tries at trialAt, and the next one trialDelay later, which doubles each time.
+	// never: the limit has refused the class itself, so no call tries.
 	trialAt, trialDelay time.Duration
 }
 
@@ -82,7 +82,7 @@ type gate struct {
 	trace        string        // the trace_id of the answer that closed it
 	random       float64       // for jitter; the same for all callers, so that they keep their order
 	lastAccepted time.Duration // when a call last got through
-	dueToOpen    time.Duration // when it was last due to open; a frozen program opens it later, and that delay must not use up anybody's patience
+	dueToOpen    time.Duration // when it should last have opened; a frozen program opens it later, and that time counts against nobody's patience
 	ramp         *ramp         // paces the calls since it last opened; nil: it has not opened yet, or holds no call back any more
 }
 
@@ -101,32 +101,32 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 	state := &c.classes[first.Class.ID]
 	g := cmp.Or(state.gate, new(gate))
 	waitHere := c.engine.waitingLocked(func(class Class) bool { return c.classes[class.ID].gate == g })
-	if g.closed {
-		opens, jittered := g.opens(waitHere, first)
-		if now < jittered {
-			s := Schedule{
-				Opens: opens, Turn: jittered, AskAgain: min(jittered, state.trialAt),
-				Estimated: true, Key: g.key, TraceID: g.trace,
-			}
-			if g.ramp.fruitless() > 0 { // the gate has opened before, and let nobody through
-				s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
-			}
-			if waiting > 0 && now >= state.trialAt {
-				state.trialAt, state.trialDelay = now+state.trialDelay, min(2*state.trialDelay, maxTrial)
-				s.Grants, s.AskAgain = []Grant{{At: now, ReportSuccess: true, Mark: g}}, min(jittered, state.trialAt)
-			}
-			return s
-		}
-		if waiting > 0 { // a forecast opens no gate
-			g.dueToOpen = jittered
-			g.open(now)
-		}
-	}
-	if waiting == 0 {
+	opens, turn := g.opens(waitHere, first)
+	switch {
+	case g.closed && now < turn:
+		return state.whileClosed(now, opens, turn, waiting)
+	case waiting == 0: // a forecast opens no gate
 		return Schedule{}
+	case g.closed:
+		g.open(now, turn)
 	}
 	s := g.next(now, waitHere <= 1)
 	state.limited.Store(g.ramp != nil)
+	return s
+}
+
+// whileClosed returns the Schedule of a class at a closed gate. It grants a trial if one is due.
+func (c *classState) whileClosed(now, opens, turn time.Duration, waiting int) Schedule {
+	g := c.gate
+	s := Schedule{Opens: opens, Turn: turn, Estimated: true, Key: g.key, TraceID: g.trace}
+	if g.ramp.fruitless() > 0 { // the gate has opened before, and let nobody through
+		s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
+	}
+	if waiting > 0 && now >= c.trialAt {
+		c.trialAt, c.trialDelay = now+c.trialDelay, min(2*c.trialDelay, maxTrial)
+		s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: g}}
+	}
+	s.AskAgain = min(turn, c.trialAt)
 	return s
 }
 
@@ -152,10 +152,10 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 	return s
 }
 
-// opens returns when the gate opens, after Retry-After or the backoff, and when it lets the
-// next call go, after jitter (interface 8.3). waiting is the number of calls that wait at the
+// opens returns when the closed gate opens, after Retry-After or the backoff, and when it lets
+// the next call go, after jitter (interface 8.3). waiting is the number of calls that wait at the
 // gate, and first is the next of them. Jitter ends before first's MaxWait and deadline.
-func (g *gate) opens(waiting int, first *Waiter) (opens, jittered time.Duration) {
+func (g *gate) opens(waiting int, first *Waiter) (opens, turn time.Duration) {
 	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
 	opens, jitter := g.end, Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random)
 	fruitless := g.ramp.fruitless()
@@ -188,11 +188,12 @@ func (r *ramp) fruitless() int {
 	return r.fruitlessBefore + 1
 }
 
-// open opens the gate and begins a new ramp. The gap of the new ramp follows from the last
-// opening: from the number of calls that passed, and the time from that opening to this one.
-func (g *gate) open(now time.Duration) {
+// open opens the gate, which was due to open at the given time, and begins a new ramp. The gap of
+// the new ramp follows from the last opening: from the number of calls that passed, and the time
+// from that opening to this one.
+func (g *gate) open(now, due time.Duration) {
 	last, next := g.ramp, &ramp{opened: now, last: now, fruitlessBefore: g.ramp.fruitless()}
-	if g.closed, g.ramp = false, next; last == nil || now <= last.opened {
+	if g.closed, g.dueToOpen, g.ramp = false, due, next; last == nil || now <= last.opened {
 		return
 	}
 	passed := last.notRefused()
