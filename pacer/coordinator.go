@@ -75,18 +75,18 @@ func (c *coordinator) onItsOwn(now time.Duration) bool {
 }
 
 // Ask implements quota.Rule. It does not ask the store about calls that no limit counts.
-func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) quota.Schedule {
+func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) (s quota.Schedule, known bool) {
 	class, k, l := first.Class, costSet(first.Class.ID), c.ledgerAt(now)
 	switch {
 	case waiting == 0:
-		s, _ := l.earliest(k)
-		return c.schedule(now, class, s)
+		s, _ = l.earliest(k)
+		return c.schedule(now, class, s), true
 	case c.onItsOwn(now), l.unlimited(k):
-		return c.schedule(now, class, l.ask(class, int64(waiting)))
+		return c.schedule(now, class, l.ask(class, int64(waiting))), true
 	}
 	c.questions = append(c.questions, &question{class: class, waiting: int64(waiting)})
 	c.startStep()
-	return quota.Schedule{Pending: true}
+	return s, false
 }
 
 // schedule translates the ledger's Schedule into the engine's time, and says since when the

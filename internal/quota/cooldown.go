@@ -97,22 +97,22 @@ func (c *CoolDown) Classify(_ context.Context, w *Waiter) bool {
 }
 
 // Ask implements Rule.
-func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
+func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) (s Schedule, known bool) {
 	state := &c.classes[first.Class.ID]
 	g := cmp.Or(state.gate, new(gate))
 	waitHere := c.engine.waitingLocked(func(class Class) bool { return c.classes[class.ID].gate == g })
 	opens, turn := g.opens(waitHere, first)
 	switch {
 	case g.closed && now < turn:
-		return state.whileClosed(now, opens, turn, waiting)
+		return state.whileClosed(now, opens, turn, waiting), true
 	case waiting == 0: // a forecast opens no gate
-		return Schedule{}
+		return Schedule{}, true
 	case g.closed:
 		g.open(now, turn)
 	}
-	s := g.next(now, waitHere <= 1)
+	s = g.next(now, waitHere <= 1)
 	state.limited.Store(g.ramp != nil)
-	return s
+	return s, true
 }
 
 // whileClosed returns the Schedule of a class at a closed gate. It grants a trial if one is due.

@@ -46,10 +46,10 @@ type Rule interface {
 	// is the next call in the queue. If waiting is 0, Ask grants nothing: it only says how
 	// long first would wait, as far as the rule knows without a store.
 	//
-	// A slow rule returns a Pending Schedule. It then works on a goroutine that it starts
-	// with Engine.Background, and passes the result to Engine.DeliverLocked. Until then the
-	// engine keeps the Schedule that it has.
-	Ask(now time.Duration, first *Waiter, waiting int) Schedule
+	// A slow rule does not know the Schedule yet. It works on a goroutine that it starts with
+	// Engine.Background, and passes the result to Engine.DeliverLocked. Until then the engine
+	// keeps the Schedule that it has.
+	Ask(now time.Duration, first *Waiter, waiting int) (s Schedule, known bool)
 	// Done learns how a granted attempt ended. The engine then asks again about all
 	// classes. An attempt that was not sent gives its grant back. news is true if a
 	// refusal closed a limit, or keeps it closed for at least a second longer.
@@ -66,14 +66,13 @@ type Rule interface {
 // engine asks the rule at once, and refuses no call until it has the rule's answer.
 type Schedule struct {
 	Grants       []Grant       // for the first calls in the queue
-	Pending      bool          // the rule will deliver the Schedule; the other fields are empty
 	AskAgain     time.Duration // when to ask about the calls that are left; a time that has passed: at once
 	Opens        time.Duration // when the limit opens: no call of the class goes earlier; 0: it is open
 	Turn         time.Duration // when the next call goes, never before Opens; 0: not known
 	Gap          time.Duration // between one turn and the next, after Turn
 	Estimated    bool          // Turn and Gap are estimates: they are no reason to refuse a call
 	RefusedSince time.Duration // since when the service has refused every call, although the limit opened; 0: calls have passed
-	RefusedUntil time.Duration // when the limit was last due to open; it let nobody through then
+	RefusedUntil time.Duration // when the limit was last due to open, and let nobody through
 	Key          string        // the limit_key of the limit that the calls wait for
 	TraceID      string        // the trace_id of the refusal that closed the limit; empty if not known
 }
@@ -99,7 +98,7 @@ type Waiter struct {
 
 	Class        Class
 	Tenant       string        // tenants take turns: see line
-	Requeued     bool          // the service refused the last attempt, or it was not sent: the call joins the line before new calls
+	Unserved     bool          // the last attempt was refused or not sent: the call joins the line before new calls
 	limitedSince time.Duration // when a limit first held the call back
 	attempt
 }
@@ -186,7 +185,7 @@ const (
 	idle    queueState = iota // nothing until a call enters: none waits, and the rule knows it
 	waiting                   // asks the rule when AskAgain has come, or tells it that no call waits any more
 	asking                    // has asked the rule, and waits for a Schedule to be delivered
-	stale                     // like asking, but the schedules were reset since: the answer may grant calls, and refuse none
+	stale                     // asked before a reset: the answer may grant calls, but refuses none
 )
 
 // NewEngine returns an engine that reads the clocks of its calls.
@@ -235,7 +234,7 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 		e.refuseLocked(q, w, refusal)
 		return
 	}
-	if w.Requeued {
+	if w.Unserved {
 		q.AskAgain = 0 // ask the rule anew: it does not know of this call, which may now be the first in line
 	}
 	if w.Clock != (RealClock{}) || e.sleeper != (RealClock{}) {
@@ -342,7 +341,7 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, r
 	}
 	e.withLock(w.Clock, func(now time.Duration) {
 		w.startWait(ctx, now)
-		s := e.rule.Ask(now, w, 0)
+		s, _ := e.rule.Ask(now, w, 0)
 		wait, refusal = max(0, s.Turn-now), s.refusal(w, 0, now)
 	})
 	return wait, refusal
@@ -352,7 +351,7 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, r
 // Done itself: then Done takes the call out of the line, if it is there. news is true if a
 // refusal began a cool-down, or prolonged one by a second or more.
 func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
-	w.Requeued = o.Refused || !o.Sent
+	w.Unserved = o.Refused || !o.Sent
 	// Take no lock if nothing could hold the call back, or if its success teaches the rule
 	// nothing. Nearly every call ends here.
 	if !o.Refused && (w.entered == 0 || o.Sent && !w.Grant.ReportSuccess) {
@@ -402,8 +401,9 @@ func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 }
 
 // ResetSchedulesLocked resets all schedules, so that the engine asks the rule again. A
-// Schedule that is still Pending will then refuse no call, because the rule computed it
-// before the reset. Call it only in a method of the Rule, or in a function that Do runs.
+// Schedule that the rule has yet to deliver will then refuse no call, because the rule
+// computed it before the reset. Call it only in a method of the Rule, or in a function that
+// Do runs.
 func (e *Engine) ResetSchedulesLocked() {
 	for _, q := range e.queues {
 		q.Schedule = Schedule{}
@@ -453,9 +453,8 @@ func (e *Engine) serveLocked() {
 			e.setAlarmLocked(alarm)
 			return
 		}
-		if s := e.rule.Ask(now, due.calls[0], len(due.calls)); s.Pending {
-			due.state = asking
-		} else {
+		due.state = asking
+		if s, known := e.rule.Ask(now, due.calls[0], len(due.calls)); known {
 			e.DeliverLocked(due.Class, s)
 		}
 	}
@@ -565,7 +564,7 @@ func (e *Engine) Background(work func() error, finish func(error) error) {
 // failAllLocked ends all waiting calls with an error.
 func (e *Engine) failAllLocked(err error) {
 	for _, q := range e.queues {
-		q.Schedule, q.state = Schedule{}, waiting // DeliverLocked may never be called for a Pending Schedule: ask anew
+		q.Schedule, q.state = Schedule{}, waiting // DeliverLocked may never be called for a queue that is asking: ask anew
 		for len(q.calls) > 0 {
 			e.refuseLocked(q, q.calls[0], err)
 		}
@@ -680,11 +679,11 @@ type tenant struct {
 // push puts a call into its place, and returns how many calls go before it. A new call joins
 // the round after the current one, or after the last call of its tenant if that is later. It
 // never joins the current round: a stream of new tenants could then keep all others waiting.
-// A Requeued call joins the current round, because it has waited before.
+// An Unserved call joins the current round, because it has waited before.
 func (l *line) push(w *Waiter) (before int) {
 	t := l.tenants[w.Tenant]
 	w.round = l.round
-	if !w.Requeued {
+	if !w.Unserved {
 		w.round = max(l.round, t.last) + 1
 		t.last = w.round
 	}

@@ -112,7 +112,7 @@ func TestPatience(t *testing.T) {
 					}
 					for e.Acquire(ctx, w) == nil {
 						e.Done(w, answer())
-						if _, refusal := e.Forecast(ctx, w); refusal != nil || !w.Requeued {
+						if _, refusal := e.Forecast(ctx, w); refusal != nil || !w.Unserved {
 							return
 						}
 					}
@@ -289,7 +289,7 @@ func newStub(answer func() Schedule) *stub {
 
 func (*stub) Classify(context.Context, *Waiter) bool { return true }
 func (r *stub) QueueEmptied(time.Duration, Class)    { r.emptied++ }
-func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
+func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) (s Schedule, known bool) {
 	class := first.Class
 	r.engine.Background(func() error {
 		r.asked++
@@ -297,7 +297,7 @@ func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 		r.engine.Do(func(time.Duration) { r.engine.DeliverLocked(class, answer) })
 		return nil
 	}, func(err error) error { r.ended++; return err })
-	return Schedule{Pending: true}
+	return s, false
 }
 
 // TestRulesThatFail checks that a rule that panics, or never grants, ends the calls that wait,
@@ -382,9 +382,9 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 		for range 2000 {
 			switch n := random.IntN(10); {
 			case n < 6:
-				w := &Waiter{Tenant: fmt.Sprint(random.IntN(5)), Requeued: random.IntN(5) == 0}
+				w := &Waiter{Tenant: fmt.Sprint(random.IntN(5)), Unserved: random.IntN(5) == 0}
 				before := l.push(w)
-				require.Equal(t, w.Requeued, w.round == l.round, "seed %d", seed)
+				require.Equal(t, w.Unserved, w.round == l.round, "seed %d", seed)
 				waiting = append(waiting, w)
 				slices.SortStableFunc(waiting, func(a, b *Waiter) int { return a.round - b.round })
 				require.Equal(t, before, slices.Index(waiting, w), "seed %d", seed)
@@ -411,16 +411,16 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 
 // A call that was refused, or gave its grant back, goes before new ones until the service has
 // accepted it.
-func TestRequeued(t *testing.T) {
+func TestUnserved(t *testing.T) {
 	for outcome, want := range map[Outcome]bool{
 		{Sent: true, Refused: true}: true,
 		{Sent: false}:               true,
 		{Sent: true}:                false,
 	} {
 		w := reading()
-		w.Requeued = !want
+		w.Unserved = !want
 		closed(0).Done(w, outcome)
-		assert.Equal(t, want, w.Requeued, "%+v", outcome)
+		assert.Equal(t, want, w.Unserved, "%+v", outcome)
 	}
 }
 
