@@ -14,7 +14,7 @@ type budget struct {
 	*usage
 
 	now           time.Duration
-	callWeight    int64         // how many calls one call counts as; see ledger.callWeight
+	callWeight    int64         // how many calls one call counts as: on a share, the number of processes that used the store last
 	slotLength    time.Duration // the part of the window whose calls one slot counts
 	arrivalMargin time.Duration // how much longer than the window a call counts, because calls arrive later than they are sent
 	allowed       float64       // how many calls a window may hold now; see level
@@ -179,16 +179,14 @@ func (b *budget) spendCounted() {
 }
 
 // safeDistance returns the distance to the next call. It is the pace, or longer if calls at the
-// pace would fill the window before its oldest slots leave. Each slot that leaves makes room,
-// so the loop ends as soon as even the last slot cannot make the distance longer.
+// pace would fill the window before its oldest slots leave. Each slot that leaves makes room.
 func (b *budget) safeDistance() time.Duration {
 	distance, room := time.Duration(b.callWeight)*b.pace, time.Duration(int64(b.allowed)-b.Held)
-	latest := b.Slots[len(b.Slots)-1].Leaves - b.now
-	for i := 0; i < len(b.Slots) && latest > distance*(room+1); i++ {
+	for _, s := range b.Slots {
 		if room >= 0 {
-			distance = max(distance, (b.Slots[i].Leaves-b.now)/(room+1))
+			distance = max(distance, (s.Leaves-b.now)/(room+1))
 		}
-		room += time.Duration(b.Slots[i].Calls)
+		room += time.Duration(s.Calls)
 	}
 	return distance
 }

@@ -119,9 +119,9 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	granted, _ := w.Grant.Mark.(time.Duration)
 	switch {
 	case o.Refused:
-		r := refusal{min(max(o.RetryAfter, quota.MinClosed), spec.Day), o.LimitKey, o.TraceID}
-		news = c.ledgerAt(now).closeGate(costs, r) // now, not in the step, so that further refusals of the same limit are not news
-		c.report(now, func(l *ledger) { l.refused(costs, granted, r) })
+		o.RetryAfter = min(max(o.RetryAfter, quota.MinClosed), spec.Day)
+		news = c.ledgerAt(now).closeGate(costs, o) // now, not in the step, so that further refusals of the same limit are not news
+		c.report(now, func(l *ledger) { l.refused(costs, granted, o) })
 	case o.Sent:
 		answered := c.ledgerAt(now).Now
 		c.report(now, func(l *ledger) { l.accepted(costs, granted, answered) })

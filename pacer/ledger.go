@@ -56,22 +56,16 @@ type ledger struct {
 	onShare      bool          // without a store, or while it does not answer: the process keeps to its share
 }
 
-// callWeight is how many calls one call of this process counts as. On a share it is the number
-// of processes that used the store last.
-func (l *ledger) callWeight() int64 {
-	if l.onShare {
-		return max(1, int64(len(l.Members)))
-	}
-	return 1
-}
-
 // neverSawStore reports whether the process has never read the store, so that it does not know
 // how many processes share it.
 func (l *ledger) neverSawStore() bool { return len(l.Members) == 0 }
 
 // budget returns the budget of a limit at the state's time.
 func (l *ledger) budget(i int) *budget {
-	b := &budget{bound: &l.bounds[i], usage: &l.Limits[i], now: l.Now, callWeight: l.callWeight()}
+	b := &budget{bound: &l.bounds[i], usage: &l.Limits[i], now: l.Now, callWeight: 1}
+	if l.onShare {
+		b.callWeight = max(1, int64(len(l.Members)))
+	}
 	b.slotLength, b.arrivalMargin, b.allowed = b.Window/pacedSlots, min(400*time.Millisecond, b.Window/20), b.level()
 	least := float64(b.arrivalMargin) / float64(b.Window)
 	b.extra = max(b.Extra, least)
@@ -112,12 +106,6 @@ func (l *ledger) giveBack(k costSet, at time.Duration) {
 	}
 }
 
-// refusal holds the parts of a 429 that the ledger learns from.
-type refusal struct {
-	wait       time.Duration // the Retry-After, at least a second
-	key, trace string
-}
-
 // refused closes the gate of a call with the costs k that was granted at the given time, and
 // learns from its refusal. It finds the limit that explains the refusal best, and pauses all
 // limits on the same operations until the gate opens. Then their calls go at the pace, because
@@ -127,31 +115,31 @@ type refusal struct {
 // state knows the calls of a whole window, or the process never saw the store. The call was
 // not held up on its way. The limit counts requests, or was at least half used: otherwise
 // another limit may explain the refusal. A limit that is only counted begins its count anew.
-func (l *ledger) refused(k costSet, granted time.Duration, r refusal) {
-	l.closeGate(k, r)
+func (l *ledger) refused(k costSet, granted time.Duration, o quota.Outcome) {
+	l.closeGate(k, o)
 	opens := l.lastToOpen(k).Opens
 	if k != request {
 		k &^= request // the operation's own limit may have refused it
 	}
 	var b *budget // the limit that explains the refusal best
 	fullest := math.Inf(-1)
-	for o := range l.budgets(k) {
-		if full := o.usedPart(); r.wait <= o.Window+time.Second && full > fullest {
-			fullest, b = full, o
+	for other := range l.budgets(k) {
+		if full := other.usedPart(); o.RetryAfter <= other.Window+time.Second && full > fullest {
+			fullest, b = full, other
 		}
 	}
 	if b == nil {
 		return
 	}
-	for o := range l.budgets(b.operation) {
-		o.pause(opens)
+	for other := range l.budgets(b.operation) {
+		other.pause(opens)
 	}
 	known := l.neverSawStore() || l.Now-l.Fresh >= b.Window
 	switch {
 	case !b.paced():
 		b.Slots, b.Held, b.Trials = nil, 0, 1
 	case known && granted >= l.Now-b.Window/2 && (b.operation == request || fullest >= 0.5):
-		b.learn(l.Now+r.wait, granted, l.neverSawStore())
+		b.learn(l.Now+o.RetryAfter, granted, l.neverSawStore())
 	}
 }
 
@@ -200,8 +188,8 @@ type gate struct {
 // least the limits of the refused call. Only such calls wait, whatever the limit's name, so the
 // gate holds no call back that the service would accept. If a plain request is then refused as
 // well, its gate holds back all calls that count as requests.
-func (s *state) closeGate(k costSet, r refusal) (news bool) {
-	g, opens, last := s.Gates[k], s.Now+r.wait, s.lastToOpen(k).Opens
+func (s *state) closeGate(k costSet, o quota.Outcome) (news bool) {
+	g, opens, last := s.Gates[k], s.Now+o.RetryAfter, s.lastToOpen(k).Opens
 	if g.Since == 0 {
 		g.Since, g.Until, g.Backoff = s.Now, 0, 0
 	} else if g.Opens <= s.Now {
@@ -212,7 +200,7 @@ func (s *state) closeGate(k costSet, r refusal) (news bool) {
 		g.Backoff = min(max(time.Second, 2*g.Backoff), quota.MaxBackoff)
 	}
 	if opens > last {
-		g.Opens, g.Key, g.Trace = opens, r.key, r.trace
+		g.Opens, g.Key, g.Trace = opens, o.LimitKey, o.TraceID
 	}
 	s.Gates[k] = g
 	return news

@@ -60,6 +60,7 @@ type step struct {
 	version      string        // of the store's value
 	loaded       time.Duration // when the store told its time, by the engine's clock: half way through the Load
 	lost         bool          // the store had a value, and now it has no state or a damaged one, or its time went back
+	swapped      bool          // by the last Swap; unknown if it failed, because the store may still be at work
 }
 
 // beginStep takes the collected reports and questions into a new step.
@@ -102,7 +103,7 @@ func (c *coordinator) updateState(s *step) error {
 			c.engine.Do(func(now time.Duration) { s.merge(c.ledgerAt(now)) })
 		}
 		s.apply(&s.ledger)
-		if swapped, err := c.swap(s); err != nil || swapped {
+		if err := c.swap(s); err != nil || s.swapped {
 			return err
 		}
 		// Sleep in real time, as the store does not know the client's clock. Without this
@@ -113,17 +114,12 @@ func (c *coordinator) updateState(s *step) error {
 }
 
 // swap writes the step's state. The store may drop it when nothing in it can matter any more.
-func (c *coordinator) swap(s *step) (bool, error) {
-	var swapped bool
+func (c *coordinator) swap(s *step) error {
 	longest := slices.MaxFunc(s.bounds, func(a, b bound) int { return cmp.Compare(a.Window, b.Window) }).Window
-	err := c.store.call(func(ctx context.Context) (err error) {
-		swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
+	return c.store.call(func(ctx context.Context) (err error) {
+		s.swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
 		return err
 	})
-	if err != nil { // the store may still be at work, and set swapped
-		return false, err
-	}
-	return swapped, nil
 }
 
 // load returns the store's value and time. It measures the way there and back.
