@@ -57,10 +57,15 @@ type step struct {
 	began        time.Time     // the same in real time: the way to the store takes real time, whatever clock the client has
 	wasOnShare   bool          // until this step
 	lastKey, key string        // of the last successful step, and of this one
-	version      string        // of the store's value
-	loaded       time.Duration // when the store told its time, by the engine's clock: half way through the Load
+	loaded       time.Duration // the middle of the last Load, by the engine's clock
 	lost         bool          // the store had a value, and now it has no state or a damaged one, or its time went back
-	swapped      bool          // by the last Swap; unknown if it failed, because the store may still be at work
+
+	// The results of the last Load and Swap. After an error do not read them: the store may still
+	// be at work, and set them.
+	value   []byte
+	version string
+	at      time.Time // the store's time
+	swapped bool
 }
 
 // beginStep takes the collected reports and questions into a new step.
@@ -94,11 +99,10 @@ const (
 // tries again.
 func (c *coordinator) updateState(s *step) error {
 	for range maxSwapTries {
-		value, at, err := c.load(s)
-		if err != nil {
+		if err := c.load(s); err != nil {
 			return err
 		}
-		s.adopt(value, at)
+		s.adopt()
 		if s.wasOnShare || s.lost || s.lastKey != "" && s.lastKey != s.key { // the store does not know all calls of this process
 			c.engine.Do(func(now time.Duration) { s.merge(c.ledgerAt(now)) })
 		}
@@ -113,39 +117,26 @@ func (c *coordinator) updateState(s *step) error {
 	return errors.New("the store refuses the version that Load returned, or too many processes change the value at once")
 }
 
-// swap writes the step's state. The store may drop it when nothing in it can matter any more.
-func (c *coordinator) swap(s *step) error {
-	longest := slices.MaxFunc(s.bounds, func(a, b bound) int { return cmp.Compare(a.Window, b.Window) }).Window
-	return c.store.call(func(ctx context.Context) (err error) {
-		s.swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
-		return err
-	})
-}
-
-// load returns the store's value and time. It measures the way there and back.
-func (c *coordinator) load(s *step) ([]byte, time.Duration, error) {
-	var value []byte
-	var at time.Time
+// load reads the store's value and time, and measures the way there and back.
+func (c *coordinator) load(s *step) error {
 	sent := time.Since(s.began)
 	err := c.store.call(func(ctx context.Context) (err error) {
-		if value, s.version, at, err = c.store.Load(ctx, s.key); err == nil && (at.Unix() < 0 || at.Year() > 2100) {
-			err = fmt.Errorf("the store says that the time is %s", at.Format(time.RFC3339))
+		if s.value, s.version, s.at, err = c.store.Load(ctx, s.key); err == nil && (s.at.Unix() < 0 || s.at.Year() > 2100) {
+			err = fmt.Errorf("the store says that the time is %s", s.at.Format(time.RFC3339))
 		}
 		return err
 	})
-	if err != nil { // the store may still be at work, and set value, version and at
-		return nil, 0, err
-	}
 	received := time.Since(s.began)
 	s.stepDuration, s.loaded = max(claimAhead/6, 2*(received-sent)), s.now+(sent+received)/2
-	return value, time.Duration(at.UnixNano()), nil
+	return err
 }
 
-// adopt takes over the store's state at the store's time, and adds this process as a member.
-func (s *step) adopt(value []byte, now time.Duration) {
-	s.state, s.lost = decode(value, len(s.bounds)), false
+// adopt takes over the state that load has read, and adds this process as a member.
+func (s *step) adopt() {
+	now := time.Duration(s.at.UnixNano())
+	s.state, s.lost = decode(s.value, len(s.bounds)), false
 	if s.state == nil || now < s.Now-maxTimeLag {
-		s.state, s.lost = newState(s.bounds, now), len(value) > 0 || s.lastKey == s.key
+		s.state, s.lost = newState(s.bounds, now), len(s.value) > 0 || s.lastKey == s.key
 	}
 	s.advance(now)
 	s.Members[s.member] = s.Now
@@ -153,6 +144,15 @@ func (s *step) adopt(value []byte, now time.Duration) {
 	if s.wasOnShare && s.Gates[nothing].Opens <= s.Now { // hold all calls until the other processes have left their shares too
 		s.Gates[nothing] = gate{Opens: s.Now + returnHold}
 	}
+}
+
+// swap writes the step's state. The store may drop it when nothing in it can matter any more.
+func (c *coordinator) swap(s *step) error {
+	longest := slices.MaxFunc(s.bounds, func(a, b bound) int { return cmp.Compare(a.Window, b.Window) }).Window
+	return c.store.call(func(ctx context.Context) (err error) {
+		s.swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
+		return err
+	})
 }
 
 // endStep adopts the state that the step has swapped into the store. If the step failed, endStep
