@@ -357,8 +357,8 @@ func (t ticket) rank() int {
 
 // earliest returns when all limits of a call with the costs k let it go, after the calls of the
 // tickets ahead. Opens ignores learned levels: they delay calls, but close nothing. Key is the
-// limit that lets the call go last, and slowest are the operations that this limit counts. If a
-// gate opens later than the limits, Key and TraceID come from the refusal that closed it.
+// limit that lets the call go last, and slowest is its operation. If a gate opens later than the
+// limits, Key and TraceID come from the refusal that closed it.
 func (l *ledger) earliest(k costSet, ahead ...ticket) (s quota.Schedule, slowest costSet) {
 	last := l.lastToOpen(k)
 	s.Turn, s.Opens = max(l.Now, last.Opens), last.Opens
