@@ -138,7 +138,7 @@ func (c *classState) whileClosed(now, opens, turn time.Duration, waiting int) Sc
 // has had the time to ask.
 func (g *gate) next(now time.Duration, alone bool) Schedule {
 	r := g.ramp
-	if r == nil || alone && r.sent == r.passed+r.refused && now-max(r.opened, r.last) >= answerWait {
+	if r == nil || alone && r.sent == r.passed+r.refused && now-r.last >= answerWait {
 		g.ramp = nil
 		return Schedule{Grants: []Grant{{At: now}}, Key: g.key}
 	}
