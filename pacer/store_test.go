@@ -84,6 +84,21 @@ func TestStoreLosesItsValue(t *testing.T) {
 	}
 }
 
+// Other limits have another value in the store. A process takes there what it has counted.
+func TestOtherLimitsKeepTheCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := sharing(t, perMinute(60), loadsim.NewStore())
+		for range 3 {
+			acquire(t, p, message)
+		}
+		synctest.Wait()
+		assert.NoError(t, p.SetLimits(append(perMinute(60), pacer.Limit{Key: "day", Max: 1000, Window: 24 * time.Hour})))
+		acquire(t, p, message)
+		synctest.Wait()
+		assert.Equal(t, 4, p.State().Limits[0].Used)
+	})
+}
+
 func slow(by time.Duration) func(*loaded) { return func(*loaded) { time.Sleep(by) } }
 
 // TestBrokenStore has stores that do not answer, or whose time goes back.
