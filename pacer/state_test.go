@@ -69,6 +69,18 @@ func TestCountOfALyingStore(t *testing.T) {
 	}
 }
 
+// A call waits for all calls of the tickets ahead that spend its limits, and for no others.
+func TestTicketsAhead(t *testing.T) {
+	l := newUsed(t).coordinator.ledger
+	ahead := func(k costSet, calls int64) ticket { return ticket{Class: quota.Class{ID: int(k)}, Calls: calls} }
+	clear(l.Gates)
+	some, _ := l.earliest(request, ahead(request, 10))
+	more, _ := l.earliest(request, ahead(request, 10), ahead(request, 3))
+	assert.Equal(t, 3*some.Gap, more.Turn-some.Turn)
+	others, _ := l.earliest(request, ahead(request, 10), ahead(everything&^request, 3))
+	assert.Equal(t, some, others)
+}
+
 // The service's support finds the answer that closed a limit by its trace_id.
 func TestLocalRefusalHasTheTraceOfTheAnswer(t *testing.T) {
 	p := newUsed(t)
