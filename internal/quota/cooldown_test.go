@@ -223,6 +223,7 @@ func TestRefusedDuringATrial(t *testing.T) {
 	p.answer(0, read, refuses("k", s)) // so that read and message share the name
 	p.ask(s, read, 1)
 	p.answer(s, message, refuses("k", 60*s))
+	assert.Empty(t, p.ask(2*s, read, 0).Grants, "a forecast")
 	assert.Len(t, p.ask(2*s, read, 1).Grants, 1, "the trial")
 	p.Done(h+2*s, p.classify(read), *refuses("k", 60*s))
 	p.answer(2*s, read, passes)
@@ -323,4 +324,13 @@ func TestForecastOpensNothing(t *testing.T) {
 	p.ask(2*s, read, 0)
 	p.answer(2*s, read, refuses("k", s))
 	assert.Zero(t, p.ask(2*s, read, 1).RefusedSince)
+}
+
+// A frozen program opens a gate late. Patience counts only the time until it was due to open.
+func TestLateOpening(t *testing.T) {
+	p := play(0)
+	p.answer(0, read, refuses("k", s))
+	p.ask(9*s, read, 1)
+	p.answer(9*s, read, refuses("k", s))
+	assert.Equal(t, h+s, p.ask(9*s, read, 1).RefusedUntil)
 }
