@@ -166,7 +166,7 @@ func (b *budget) spend(at time.Duration) {
 // each refusal, the next call is a trial: the other calls wait trialWait, in which its refusal
 // would come. Then one call goes, then two, four and so on, each time followed by such a wait.
 func (b *budget) spendCounted() {
-	if b.Trials == 0 && b.Held >= int64(b.max) {
+	if b.Trials == 0 && float64(b.Held) >= b.max {
 		b.Trials = 1
 	}
 	b.add(b.now, b.callWeight)

@@ -79,7 +79,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) (
 	class, k, l := first.Class, costSet(first.Class.ID), c.ledgerAt(now)
 	switch {
 	case waiting == 0:
-		s, _ = l.earliest(k)
+		s, _ = l.earliest(k, nil)
 		return c.schedule(now, class, s), true
 	case c.onItsOwn(now), l.unlimited(k):
 		return c.schedule(now, class, l.ask(class, int64(waiting))), true

@@ -272,7 +272,7 @@ func (l *ledger) ask(class quota.Class, waits int64) (s quota.Schedule) {
 	// two of three Swaps of 16 processes failed, at 600 calls a minute and with a store 80 ms
 	// away.
 	k := costSet(class.ID)
-	first, _ := l.earliest(k)
+	first, _ := l.earliest(k, nil)
 	inStep := float64(l.stepDuration) / float64(max(1, first.Gap))
 	t := ticket{Class: class, Member: l.member, Calls: min(waits, maxGrants, max(1, int64(inStep*inStep)))}
 	var grants []quota.Grant
@@ -326,16 +326,20 @@ func (l *ledger) turnOf(t ticket) quota.Schedule {
 	}
 	slices.SortStableFunc(l.Tickets, func(a, b ticket) int { return a.rank() - b.rank() })
 	place := slices.IndexFunc(l.Tickets, t.same)
-	var ahead []ticket
-	s, slowest := l.earliest(costSet(t.ID))
+	ahead := map[costSet]int64{}
+	s, slowest := l.earliest(costSet(t.ID), ahead)
 	rivals := time.Duration(1)
 	for i, other := range l.Tickets {
 		if i != place && costSet(other.ID)&slowest != 0 {
 			rivals++
 		}
 		if i < place && other.Due <= s.Turn+s.Gap {
-			ahead = append(ahead, other)
-			s, slowest = l.earliest(costSet(t.ID), ahead...)
+			for operation := request; operation < uncounted; operation <<= 1 {
+				if costSet(other.ID)&operation != 0 {
+					ahead[operation] += other.Calls
+				}
+			}
+			s, slowest = l.earliest(costSet(t.ID), ahead)
 		}
 	}
 	l.Tickets[place].Calls, l.Tickets[place].Due = t.Calls, s.Turn
@@ -355,15 +359,15 @@ func (t ticket) rank() int {
 	return 2
 }
 
-// earliest returns when all limits of a call with the costs k let it go, after the calls of the
-// tickets ahead. Opens ignores learned levels: they delay calls, but close nothing. Key is the
+// earliest returns when all limits of a call with the costs k let it go. ahead counts the calls
+// that go before it, for each operation. Opens ignores learned levels: they delay calls, but close nothing. Key is the
 // limit that lets the call go last, and slowest is its operation. If a gate opens later than the
 // limits, Key and TraceID come from the refusal that closed it.
-func (l *ledger) earliest(k costSet, ahead ...ticket) (s quota.Schedule, slowest costSet) {
+func (l *ledger) earliest(k costSet, ahead map[costSet]int64) (s quota.Schedule, slowest costSet) {
 	last := l.lastToOpen(k)
 	s.Turn, s.Opens = max(l.Now, last.Opens), last.Opens
 	for b := range l.budgets(k) {
-		at := b.next(callsOn(b.operation, ahead))
+		at := b.next(ahead[b.operation])
 		if at > s.Turn || slowest == nothing {
 			s.Turn, s.Key, slowest = max(at, s.Turn), b.Key, b.operation
 		}
@@ -375,16 +379,6 @@ func (l *ledger) earliest(k costSet, ahead ...ticket) (s quota.Schedule, slowest
 		s.Key, s.TraceID = last.Key, last.Trace
 	}
 	return s, slowest
-}
-
-// callsOn returns how many calls of the tickets spend a limit on the operation.
-func callsOn(operation costSet, tickets []ticket) (calls int64) {
-	for _, t := range tickets {
-		if costSet(t.ID)&operation != 0 {
-			calls += t.Calls
-		}
-	}
-	return calls
 }
 
 // format is the version of the state's layout. Raise it if decode would misread a value of an

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"io"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // newUsed returns a pacer whose state is not empty.
@@ -69,16 +71,31 @@ func TestCountOfALyingStore(t *testing.T) {
 	}
 }
 
+// However high a limit is that is only counted, its first call is no trial.
+func TestHighestLimit(t *testing.T) {
+	p, err := New([]Limit{{Max: math.MaxInt, Window: spec.Day}})
+	require.NoError(t, err)
+	for b := range p.coordinator.ledger.budgets(everything) {
+		b.spend(b.now)
+		assert.Zero(t, b.Trials)
+	}
+}
+
 // A call waits for all calls of the tickets ahead that spend its limits, and for no others.
 func TestTicketsAhead(t *testing.T) {
 	l := newUsed(t).coordinator.ledger
-	ahead := func(k costSet, calls int64) ticket { return ticket{Class: quota.Class{ID: int(k)}, Calls: calls} }
+	of := func(k costSet, member, calls int64) ticket {
+		return ticket{Class: quota.Class{ID: int(k)}, Member: member, Calls: calls}
+	}
 	clear(l.Gates)
-	some, _ := l.earliest(request, ahead(request, 10))
-	more, _ := l.earliest(request, ahead(request, 10), ahead(request, 3))
-	assert.Equal(t, 3*some.Gap, more.Turn-some.Turn)
-	others, _ := l.earliest(request, ahead(request, 10), ahead(everything&^request, 3))
-	assert.Equal(t, some, others)
+	turn := func(ahead ...ticket) time.Duration {
+		l.Tickets = ahead
+		return l.turnOf(of(request, 1, 1)).Turn
+	}
+	some := turn(of(request, 2, 10))
+	pace := turn(of(request, 2, 11)) - some
+	assert.Equal(t, 3*pace, turn(of(request, 2, 10), of(request|2, 3, 3))-some)
+	assert.Equal(t, some, turn(of(request, 2, 10), of(everything&^request, 3, 3)))
 }
 
 // The service's support finds the answer that closed a limit by its trace_id.
