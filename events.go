@@ -133,14 +133,17 @@ type Retry struct {
 }
 
 // LimiterWaitStart is the start of a wait in line for the cool-down or a Pacer, so that a
-// batch can show its place. A [LimiterWait] follows if the wait took a millisecond or
-// more. A wait in your own [Limiter] has no such event.
+// batch can show its place. It comes again if the wait turns out longer. A [LimiterWait]
+// follows if the wait took a millisecond or more. A wait in your own [Limiter] has no such
+// event.
 type LimiterWaitStart struct {
 	Subject
-	Attempt  int           // the attempt that waits
-	LimitKey string        // of the limit that it waits for; one line of at most 64 bytes, empty if not known
-	Place    int           // among the calls that wait for the same limit, from 1
-	Expected time.Duration // an estimate of the wait
+	Attempt  int    // the attempt that waits
+	LimitKey string // of the limit that it waits for; one line of at most 64 bytes, empty if not known
+	Place    int    // among the calls that wait for the same limit, from 1
+	// Expected is an estimate of the rest of the wait. A Pacer's is close. The cool-down's is
+	// the time until the limit opens, until it has seen how many calls a limit lets through.
+	Expected time.Duration
 }
 
 // LimiterWait is the end of a wait of a millisecond or more for the cool-down or the

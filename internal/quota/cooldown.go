@@ -118,7 +118,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) (s Schedul
 // whileClosed returns the Schedule of a class at a closed gate. It grants a trial if one is due.
 func (c *classState) whileClosed(now, opens, turn time.Duration, waiting int) Schedule {
 	g := c.gate
-	s := Schedule{Opens: opens, Turn: turn, Estimated: true, Key: g.key, TraceID: g.trace}
+	s := Schedule{Opens: opens, Turn: turn, Gap: g.ramp.average(turn), Estimated: true, Key: g.key, TraceID: g.trace}
 	if g.ramp.fruitless() > 0 { // the gate has opened before, and let nobody through
 		s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
 	}
@@ -199,9 +199,8 @@ func (g *gate) open(now, due time.Duration) {
 	passed := last.notRefused()
 	next.lastPassed = max(passed, last.lastPassed/2) // a small number may mean that other programs were quicker this time
 	next.gap = last.gap * 5 / 4
-	if passed > 0 {
+	if average := last.average(now); average > 0 {
 		g.lastAccepted = max(g.lastAccepted, g.closedAt) // calls without an answer count as passed: see notRefused
-		average := (now - last.opened) / time.Duration(passed)
 		if average < next.gap || last.gap == 0 || passed <= last.lastPassed {
 			next.gap = average
 		}
@@ -370,6 +369,15 @@ func (r *ramp) record(o Outcome) {
 	default:
 		r.sent--
 	}
+}
+
+// average returns the average distance between the calls that got through, if the gate opens
+// again at the given time; 0 if none did.
+func (r *ramp) average(next time.Duration) time.Duration {
+	if r == nil || r.notRefused() == 0 {
+		return 0
+	}
+	return (next - r.opened) / time.Duration(r.notRefused())
 }
 
 // notRefused counts the calls that got through. A call without an answer counts too, because

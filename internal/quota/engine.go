@@ -94,7 +94,7 @@ type Waiter struct {
 	MaxWait  time.Duration // if the limit is closed for longer, the call is refused
 	Patience time.Duration // the call is refused if the limit has let nobody through for this long and is closed again; 0: no bound
 	Clock    Clock         // the client's clock: the call waits by it
-	OnWait   func(Wait)    // called when the call waits and the length of the wait is known; may be nil
+	OnWait   func(Wait)    // called when the call waits and the length of the wait is known, and again if it turns out longer; may be nil
 
 	Class        Class
 	Tenant       string        // tenants take turns: see line
@@ -117,15 +117,16 @@ type attempt struct {
 	inLine     bool
 	granted    bool          // the call has a Grant, and Done has not been called yet
 	waitEnded  chan struct{} // closed when the wait ends; nil: the call did not wait
-	forecast   <-chan Wait   // carries the forecast to OnWait
+	forecast   chan Wait     // carries the newest forecast to OnWait
+	toldEnd    time.Duration // when the wait ends, by that forecast
 	err        error         // why the wait failed; set before waitEnded is closed
 }
 
-// Wait is a forecast for a call that has begun to wait.
+// Wait is a forecast for a call that waits.
 type Wait struct {
 	Limit    string        // limit_key; empty if not known
 	Place    int           // in the queue of its class, from 1
-	Expected time.Duration // an estimate of the whole wait
+	Expected time.Duration // an estimate of the rest of the wait
 }
 
 // Outcome is how a granted attempt ended.
@@ -246,22 +247,29 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	}
 	w.waitEnded = make(chan struct{})
 	if w.OnWait != nil {
-		w.forecast = q.addForecast(ahead)
+		w.forecast = make(chan Wait, 1)
+		q.forecasts = append(q.forecasts, func(now time.Duration) { q.sendForecast(w, ahead, now) })
 		q.sendForecasts(now)
 	}
 }
 
-// addForecast returns the channel on which a call gets its forecast. ahead is the number of
-// calls in front of it.
-func (q *queue) addForecast(ahead int) <-chan Wait {
-	forecast := make(chan Wait, 1)
-	q.forecasts = append(q.forecasts, func(now time.Duration) {
-		forecast <- Wait{Limit: q.Key, Place: ahead + 1, Expected: max(0, q.Turn+time.Duration(ahead)*q.Gap-now)}
-	})
-	return forecast
+// sendForecast sends a call its forecast, in place of one that it has not read. A later
+// forecast must be longer by a quarter, and by a second. ahead is the number of calls in front
+// of it.
+func (q *queue) sendForecast(w *Waiter, ahead int, now time.Duration) {
+	end := max(now, q.Turn+time.Duration(ahead)*q.Gap)
+	if w.forecast == nil || w.toldEnd > 0 && end < w.toldEnd+max(time.Second, (w.toldEnd-now)/4) {
+		return
+	}
+	select {
+	case <-w.forecast:
+	default:
+	}
+	w.forecast <- Wait{Limit: q.Key, Place: ahead + 1, Expected: end - now}
+	w.toldEnd = end
 }
 
-// sendForecasts sends each waiting call its forecast, once the rule knows the next turn.
+// sendForecasts sends each new call its forecast, once the rule knows the next turn.
 func (q *queue) sendForecasts(now time.Duration) {
 	if q.Turn > 0 {
 		for _, send := range q.forecasts {
@@ -522,15 +530,17 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	return &Refusal{LimitKey: s.Key, TraceID: s.TraceID, RetryAfter: turn - now, Patience: patience}
 }
 
-// refuseLateLocked refuses the calls that can no longer go in time.
+// refuseLateLocked refuses the calls that can no longer go in time, and tells the others how
+// long they will wait.
 func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 	for ahead := 0; ahead < len(q.calls); {
 		w := q.calls[ahead]
 		if refusal := q.refusal(w, ahead, now); refusal != nil {
 			e.refuseLocked(q, w, refusal)
-		} else {
-			ahead++
+			continue
 		}
+		q.sendForecast(w, ahead, now)
+		ahead++
 	}
 }
 
