@@ -100,7 +100,7 @@ func boundsOf(limits []Limit) ([]bound, error) {
 		case l.Window < time.Second || l.Window > longestWindow:
 			return nil, invalid(field+"Window", "must be at least a second, and at most 100 years")
 		case kind < 0:
-			return nil, invalid(field+"Counts", "must be one of the Counts constants, or empty")
+			return nil, invalid(field+"Counts", "must be CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps or empty")
 		}
 		bounds[i] = bound{l, float64(l.Max), 1 << kind}
 	}

@@ -27,7 +27,9 @@ type LimitState struct {
 	// after refusals. If Window is an hour or more, Level is always Max.
 	Level float64
 	// ClosedFor is how long a call waits that spends only this limit; 0 if the call need
-	// not wait. ClosedBy is the reason: the limit_key of the refusal, or "used up".
+	// not wait. ClosedBy is the reason: the limit_key of the refusal, or "used up". A refusal
+	// closes all limits on the same operations, because the service's names may differ from
+	// yours. So ClosedBy may name another limit.
 	ClosedFor time.Duration
 	ClosedBy  string
 }
