@@ -215,10 +215,8 @@ func (x *execution) say(way way, text string) {
 // last moment, the process may also die between that write and the statement.
 func (x *execution) addStatement(t statement) {
 	x.note(func() {
-		before := x.last.record.left.dir.String()
-		x.settleLocked()
-		if m := x.last; m.record.left.dir.String() != before {
-			line := len(x.record.statements) + 1
+		if x.settleLocked() {
+			m, line := x.last, len(x.record.statements)+1
 			m.name, m.when = fmt.Sprintf("%s_before_line_%d", m.name, line), fmt.Sprintf("%s, and before it said line %d", m.when, line)
 			x.addMomentLocked(m)
 		}
@@ -296,10 +294,12 @@ func (x *execution) addMomentLocked(m moment) {
 var random = regexp.MustCompile(`[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d{4,}`)
 
 // settleLocked adds the states that a death in the middle of the writes since its last
-// call would leave. Call it before you record anything that came after these writes.
-func (x *execution) settleLocked() {
+// call would leave, and reports whether the folder has changed. Call it before you record
+// anything that came after these writes. Without collectMoments it costs nothing, because it
+// is called for every line that the application says.
+func (x *execution) settleLocked() (changed bool) {
 	if !x.collectMoments {
-		return
+		return false
 	}
 	before := x.last.record.left
 	dir, states := x.watch.Take(before.dir)
@@ -311,6 +311,7 @@ func (x *execution) settleLocked() {
 		x.addMomentLocked(m)
 	}
 	x.last.record.left.dir = dir
+	return !maps.Equal(dir, before.dir)
 }
 
 // persistedLocked returns the state that would outlive the process now: dir, the present

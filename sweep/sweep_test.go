@@ -271,9 +271,9 @@ func TestOwnChecksSeeTheRun(t *testing.T) {
 }
 
 // A scenario that uses env as its *testing.T reports by its assertions. Its goroutines
-// have the name of the run as a label, which the trace of a panic can show.
+// have the name of the run as a label, which the trace of a panic can show. It is not parallel,
+// because it measures what a line allocates.
 func TestEnvIsATB(t *testing.T) {
-	t.Parallel()
 	var cleaned []int
 	var goroutines strings.Builder
 	assert.Empty(t, run(t, func(e *sweep.Env) {
@@ -282,7 +282,12 @@ func TestEnvIsATB(t *testing.T) {
 		_ = pprof.Lookup("goroutine").WriteTo(&goroutines, 1)
 		_, err := e.Client.Status(e.Context())
 		require.NoError(e, err)
+		var before, after runtime.MemStats
+		write(t, filepath.Join(e.Dir, "large"), strings.Repeat("x", 1<<20))
+		runtime.ReadMemStats(&before)
 		e.Logger().Info("the service is there")
+		runtime.ReadMemStats(&after)
+		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20), "where no death is tried, a line does not read the folder")
 		assert.DirExists(t, e.TempDir())
 	}, sweep.InBubble(), once, sweep.Faults("refused")).found)
 	assert.Contains(t, goroutines.String(), `{"sweep":"TestEnvIsATB/Status_1/refused/once in `)

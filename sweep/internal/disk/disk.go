@@ -75,11 +75,12 @@ func (i Image) Put(dir string) error {
 
 func (i Image) paths() []string { return slices.Sorted(maps.Keys(i)) }
 
-// String returns every path and content, so two images with the same string are equal.
+// String returns every path and content, so two images with the same string are equal. It
+// does not quote the content, because a folder may be large.
 func (i Image) String() string {
 	var b strings.Builder
 	for _, path := range i.paths() {
-		fmt.Fprintf(&b, "%q %v %q\n", path, i[path].Mode, i[path].Content)
+		fmt.Fprintf(&b, "%q %v %d %s\n", path, i[path].Mode, len(i[path].Content), i[path].Content)
 	}
 	return b.String()
 }
@@ -170,7 +171,7 @@ func torn(before, after Image, changes []Change) (states []State, explained bool
 			delete(now, c.Path)
 		}
 	}
-	if now.String() != after.String() {
+	if !maps.Equal(now, after) {
 		return nil, false
 	}
 	return states, true
