@@ -93,12 +93,18 @@ func (e *Env) Cleanup(f func()) {
 }
 
 // finish ends the run as package testing does: it cancels the context, then runs the
-// cleanups, last first.
+// cleanups, last first, also those that a cleanup registers. A cleanup that panics or ends
+// its goroutine does not stop the others.
 func (e *Env) finish() {
 	e.execution.cancel()
-	var cleanups []func()
-	e.execution.note(func() { cleanups = slices.Clone(e.cleanups) })
-	for _, f := range slices.Backward(cleanups) {
+	var f func()
+	e.execution.note(func() {
+		if last := len(e.cleanups) - 1; last >= 0 {
+			f, e.cleanups = e.cleanups[last], e.cleanups[:last]
+		}
+	})
+	if f != nil {
+		defer e.finish()
 		f()
 	}
 }
