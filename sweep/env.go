@@ -48,7 +48,7 @@ func (e *Env) Reports(err error) {
 		return
 	}
 	several, ok := err.(interface{ Unwrap() []error })
-	if !ok || err.Error() != errors.Join(several.Unwrap()...).Error() {
+	if !ok || err.Error() != fmt.Sprint(errors.Join(several.Unwrap()...)) { // Join returns nil for no errors
 		e.execution.addStatement(statement{reported, err.Error(), err})
 		return
 	}

@@ -1,6 +1,7 @@
 package sweep_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -392,7 +393,7 @@ var misuses = map[string]struct {
 	"404 and silent": {func(e *sweep.Env) { _ = gone(e) }, "no call succeeds without faults", nil},
 	"barred": {func(e *sweep.Env) {
 		if status(e); get(e, "lock") != "" {
-			e.Reports(errors.New("another process is running"))
+			e.Reports(fmt.Errorf("another process is running (%w, %w)", e.Context().Err(), context.Cause(e.Context()))) // joins no error
 		}
 		_ = put(e, "lock", "mine")
 	}, "after the restart a day later, the scenario failed without faults: another process is running", nil},
