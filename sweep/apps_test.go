@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -317,13 +318,14 @@ func says(timeout time.Duration, words func(took time.Duration, err error) strin
 	}
 }
 
-// lastFailure prints the last error, and has one in each run.
+// lastFailure prints the last error, and has one in each run. It prints one line, in two parts.
 func lastFailure(e *sweep.Env, mended bool) error {
 	failed := gone(e)
 	if _, err := e.Client.GetAgent(e.Context(), mine(e)); err != nil && mended {
 		failed = err
 	}
-	fmt.Fprintf(e.Output(), "failed: %v\n", failed)
+	fmt.Fprint(e.Output(), "failed: agent")
+	fmt.Fprint(e.Output(), strings.TrimPrefix(failed.Error(), "agent"))
 	return nil
 }
 

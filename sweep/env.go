@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
@@ -71,15 +71,14 @@ func (e *Env) Logger() *slog.Logger {
 		}
 		return a
 	}
-	return slog.New(slog.NewTextHandler(lines{e.execution}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
+	return slog.New(slog.NewTextHandler(lines{e.execution, new([]byte)}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
 }
 
 // Output returns a writer for the output of the application. A line counts as a report if
 // it contains the text of an error that a method of Client returned, at least its
-// beginning: agentmessaging: GET /v1/agents/{agent_id}.
-func (e *Env) Output() io.Writer {
-	return lines{e.execution}
-}
+// beginning: agentmessaging: GET /v1/agents/{agent_id}. A line may be written in parts, and
+// ends with a line feed or with the run.
+func (e *Env) Output() io.Writer { return lines{e.execution, &e.execution.record.unended} }
 
 // Point marks a place in the application, such as a write to a database. It returns nil
 // or, in the runs that test this place, an error. The application has to report the
@@ -153,23 +152,23 @@ func (e *Env) Logf(format string, args ...any) {
 	e.execution.say(said, fmt.Sprintf(format, args...))
 }
 
-// lines is a writer that handles each line separately.
-type lines struct{ execution *execution }
+// lines is a writer that handles each line separately. unended is the beginning of a line
+// that has not ended yet.
+type lines struct {
+	*execution
+	unended *[]byte
+}
 
 // Write implements io.Writer.
 func (l lines) Write(text []byte) (int, error) {
-	for line := range strings.Lines(string(text)) {
-		way, isError := said, false
-		l.execution.note(func() { // looks for the error of a call in this execution or in an earlier one
-			for known := range l.execution.record.left.known {
-				isError = isError || errorStart.MatchString(known) && strings.Contains(line, known)
+	l.note(func() {
+		for part := range bytes.Lines(text) {
+			*l.unended = append(*l.unended, part...)
+			if bytes.HasSuffix(part, []byte("\n")) {
+				l.addStatementLocked(printed(string(*l.unended), l.record.left.known))
+				*l.unended = nil
 			}
-		})
-		level, isRecord := strings.CutPrefix(line, "level=")
-		if strings.HasPrefix(level, "WARN") || strings.HasPrefix(level, "ERROR") || !isRecord && isError {
-			way = warned
 		}
-		l.execution.say(way, line)
-	}
+	})
 	return len(text), nil
 }

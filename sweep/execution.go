@@ -95,6 +95,7 @@ func (x *execution) execute() *record {
 		}
 	}()
 	x.wait(done)
+	x.record.endLine()
 	return &x.record
 }
 
@@ -211,17 +212,20 @@ func (x *execution) say(way way, text string) {
 	}
 }
 
-// addStatement records a statement of the application. If a file was written since the
-// last moment, the process may also die between that write and the statement.
+// addStatement records a statement of the application.
 func (x *execution) addStatement(t statement) {
-	x.note(func() {
-		if x.settleLocked() {
-			m, line := x.last, len(x.record.statements)+1
-			m.name, m.when = fmt.Sprintf("%s_before_line_%d", m.name, line), fmt.Sprintf("%s, and before it said line %d", m.when, line)
-			x.addMomentLocked(m)
-		}
-		x.record.statements = append(x.record.statements, t)
-	})
+	x.note(func() { x.addStatementLocked(t) })
+}
+
+// addStatementLocked records a statement of the application. If a file was written since
+// the last moment, the process may also die between that write and the statement.
+func (x *execution) addStatementLocked(t statement) {
+	if x.settleLocked() {
+		m, line := x.last, len(x.record.statements)+1
+		m.name, m.when = fmt.Sprintf("%s_before_line_%d", m.name, line), fmt.Sprintf("%s, and before it said line %d", m.when, line)
+		x.addMomentLocked(m)
+	}
+	x.record.statements = append(x.record.statements, t)
 }
 
 // point handles an Env.Point: the process may die there, and the plan may make the point

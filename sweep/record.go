@@ -79,6 +79,7 @@ type record struct {
 	points      []string    // the points that were reached, by name and number
 	failedPoint string      // the name of the last point that failed and was not passed later
 	statements  []statement // the texts of the application
+	unended     []byte      // the beginning of a line of Env.Output
 	cleared     bool        // a stored provider key was cleared
 	requests    int         // requests that left the client and were not refused with 429
 	ended       string      // why the scenario was ended; "" if it ended by itself
@@ -136,6 +137,7 @@ type moment struct {
 func (rec *record) snapshot(left persisted) record {
 	r := *rec
 	r.calls, r.moments, r.left = nil, nil, left
+	r.endLine()
 	for _, c := range rec.calls {
 		one := *c
 		r.calls = append(r.calls, &one)
@@ -168,6 +170,34 @@ func (t statement) contains(subject string) bool {
 	const outside = `(?:^|$|[^\pL\pN])` // the end of a word
 	return strings.Contains(t.text, subject) && regexp.MustCompile(outside+regexp.QuoteMeta(subject)+outside).MatchString(t.text)
 }
+
+// endLine makes a statement of a line without a line feed: the application has printed it.
+func (rec *record) endLine() {
+	if len(rec.unended) > 0 {
+		rec.statements = append(slices.Clip(rec.statements), printed(string(rec.unended), rec.left.known))
+		rec.unended = nil
+	}
+}
+
+// printed returns a line of a log or of the output as a statement. known has the errors of
+// calls.
+func printed(line string, known map[string]string) statement {
+	t := statement{way: said, text: strings.TrimSpace(line)}
+	level, isRecord := strings.CutPrefix(line, "level=")
+	if strings.HasPrefix(level, "WARN") || strings.HasPrefix(level, "ERROR") {
+		t.way = warned
+	}
+	for text := range known {
+		if !isRecord && errorStart.MatchString(text) && strings.Contains(line, text) {
+			t.way = warned
+		}
+	}
+	return t
+}
+
+// errorStart matches the beginning of a call's error, which stays the same if the
+// application wraps, unwraps or shortens the error, or prints it with quotation marks.
+var errorStart = regexp.MustCompile(`^agentmessaging: [^:]+`)
 
 // said returns all texts of the application as one text.
 func (rec *record) said() (all string) {

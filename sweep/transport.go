@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"regexp"
 	"runtime"
 	"time"
 
@@ -81,10 +80,6 @@ func (x *execution) end(c *Call, e agentmessaging.CallEnd) {
 		}
 	})
 }
-
-// errorStart matches the beginning of a call's error, which stays the same if the
-// application wraps, unwraps or shortens the error, or prints it with quotation marks.
-var errorStart = regexp.MustCompile(`^agentmessaging: [^:]+`)
 
 // sentBody has the members of a request's body that identify its call.
 type sentBody struct {
