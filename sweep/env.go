@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -89,6 +90,25 @@ func (e *Env) Point(name string) error { return e.execution.point(name) }
 // Cleanup registers a function for the end of the run.
 func (e *Env) Cleanup(f func()) {
 	e.execution.note(func() { e.cleanups = append(e.cleanups, f) })
+}
+
+// Setenv sets an environment variable until the end of the run.
+func (e *Env) Setenv(key, value string) {
+	before, set := os.LookupEnv(key)
+	undo := func() { _ = os.Setenv(key, before) }
+	if !set {
+		undo = func() { _ = os.Unsetenv(key) }
+	}
+	e.tb.Setenv(key, value)
+	e.Cleanup(undo)
+}
+
+// Chdir changes the working directory until the end of the run.
+func (e *Env) Chdir(dir string) {
+	before, _ := os.Getwd()
+	e.Setenv("PWD", os.Getenv("PWD")) // testing.TB.Chdir sets it too
+	e.tb.Chdir(dir)
+	e.Cleanup(func() { _ = os.Chdir(before) }) // if it fails, testing.TB does it after the test
 }
 
 // finish ends the run as package testing does: it cancels the context, then runs the

@@ -272,10 +272,11 @@ func TestOwnChecksSeeTheRun(t *testing.T) {
 }
 
 // A scenario that uses env as its *testing.T reports by its assertions. Its goroutines
-// have the name of the run as a label, which the trace of a panic can show. It is not parallel,
-// because it measures what a line allocates.
+// have the name of the run as a label, which the trace of a panic can show. It is not parallel:
+// it sets the environment, and measures what a line allocates.
 func TestEnvIsATB(t *testing.T) {
 	var cleaned []int
+	outside := os.Environ()
 	var goroutines strings.Builder
 	assert.Empty(t, run(t, func(e *sweep.Env) {
 		e.Cleanup(func() { cleaned = append(cleaned, 1); assert.Error(t, e.Context().Err()) })
@@ -285,6 +286,10 @@ func TestEnvIsATB(t *testing.T) {
 				e.FailNow()
 			}
 		})
+		assert.ElementsMatch(t, outside, os.Environ(), "no run begins with what another has set")
+		assert.NoFileExists(t, "large", "no run begins in the folder of another")
+		e.Setenv("SWEEP_FOLDER", e.Dir)
+		e.Chdir(e.Dir)
 		_ = pprof.Lookup("goroutine").WriteTo(&goroutines, 1)
 		_, err := e.Client.Status(e.Context())
 		require.NoError(e, err)
@@ -295,7 +300,7 @@ func TestEnvIsATB(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20), "where no death is tried, a line does not read the folder")
 		assert.DirExists(t, e.TempDir())
-	}, sweep.InBubble(), once, sweep.Faults("refused")).found)
+	}, once, sweep.Faults("refused")).found)
 	assert.Contains(t, goroutines.String(), `{"sweep":"TestEnvIsATB/Status_1/refused/once in `)
 	assert.Equal(t, slices.Repeat([]int{2, 3, 1}, len(cleaned)/3), cleaned, "each run does all cleanups, the last first")
 }
