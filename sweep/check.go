@@ -109,7 +109,7 @@ type found func(check Check, about *spec.Endpoint, says string, args ...any)
 
 // check runs the checks of one execution.
 func (rec *record) check(found found) {
-	usual, reports, all := rec.baselines(), rec.reports(), rec.said()
+	usual, reports, all := rec.usualStages(), rec.reports(), rec.said()
 	if rec.stalled != "" { // the execution was still running, so the state that it left shows nothing
 		found(Ends, nil, "the scenario %s", rec.stalled)
 		return
@@ -200,7 +200,7 @@ func (r *run) named(text string, calls []*Call) bool {
 // vagueReports counts the reports that may be about anything: they are not the error of a
 // call, and name no message. A report that a restart repeats counts once.
 func (r *run) vagueReports(records ...*record) (n int) {
-	calls, subjects := r.calls(), r.baseline()[0].left.state.subjects()
+	calls, subjects := r.calls(), r.usual()[0].left.state.subjects()
 	vague := func(rec *record) []statement {
 		return slices.DeleteFunc(rec.reports(), func(t statement) bool {
 			return slices.ContainsFunc(calls, t.isFrom) || slices.ContainsFunc(subjects, func(s subject) bool {
@@ -270,7 +270,7 @@ func (r *run) truth(found found) {
 // lost makes the check Lost.
 func (r *run) lost(found found) {
 	got, excuses := r.last().left.state, r.vagueReports(r.records...)
-	for _, s := range r.baseline()[0].left.state.subjects() {
+	for _, s := range r.usual()[0].left.state.subjects() {
 		calls := s.calls(r.calls())
 		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { // leaves out calls that were refused for now, which can still succeed one day
 			return errors.Is(c.Err, agentmessaging.ErrUnauthorized) || errors.Is(c.Err, agentmessaging.ErrPaymentRequired) || errors.Is(c.Err, agentmessaging.ErrRateLimited)
@@ -289,11 +289,11 @@ func (r *run) lost(found found) {
 
 // lostAgent makes the check LostAgent.
 func (r *run) lostAgent(found found) {
-	kept := r.baseline()[0].left
+	kept := r.usual()[0].left
 	if r.died() && !slices.ContainsFunc(kept.state.ids, func(id string) bool { return strings.Contains(kept.dir.String(), id) }) {
 		return // the application stores no identifiers, so it cannot store that there may be an agent
 	}
-	lost, usual := unknownAgents(r.records), func(stage int) int { return len(unknownAgents(r.baseline()[:stage+1])) }
+	lost, usual := unknownAgents(r.records), func(stage int) int { return len(unknownAgents(r.usual()[:stage+1])) }
 	if len(lost) > r.allowedCount(usual) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
 		found(LostAgent, spec.CreateAgent, "nobody knows of %s: it is neither in Env.Dir nor in what was said", strings.Join(lost, ", "))
 	}
@@ -346,7 +346,7 @@ func (r *run) doubled(found found) {
 		unsaved := slices.DeleteFunc(s.calls(r.calls()), func(c *Call) bool { // leaves out agents whose identifier a report names
 			return c.spec != spec.CreateAgent || !r.named(c.AgentID, nil)
 		})
-		usual := max(1, r.allowedCount(func(stage int) int { return r.baseline()[stage].left.state.copies[s] }))
+		usual := max(1, r.allowedCount(func(stage int) int { return r.usual()[stage].left.state.copies[s] }))
 		if n := last.copies[s]; n-len(unsaved) > usual && !r.doubtNamed(s) {
 			again := ""
 			if r.died() {
@@ -366,7 +366,7 @@ func (r *run) lostBYOK(found found) {
 		if rec.died != "" {
 			continue
 		}
-		switch got, want := rec.left.state.byok, r.baseline()[rec.stage].left.state.byok; {
+		switch got, want := rec.left.state.byok, r.usual()[rec.stage].left.state.byok; {
 		case cleared && !got && want:
 			found(LostBYOK, spec.ClearBYOK, "%sthe stored provider key is cleared, and no other has taken its place", rec.when())
 			return
@@ -379,7 +379,7 @@ func (r *run) lostBYOK(found found) {
 
 // notResumed makes the check Resumes.
 func (r *run) notResumed(found found) {
-	last, usual := r.last(), r.baseline()[lastStage]
+	last, usual := r.last(), r.usual()[lastStage]
 	if reports := last.reports(); len(reports) > 0 {
 		for _, c := range last.calls {
 			if c.failed() && !last.usuallyFails(c) {
@@ -401,7 +401,7 @@ func (r *run) notResumed(found found) {
 // text, which may be a person's words.
 func (r *run) shown(s subject) string {
 	what := map[*spec.Endpoint]string{spec.SendMessage: "the message", spec.CreateAgent: "the agent"}[s.endpoint]
-	for _, c := range slices.Concat(r.baseline()[0].calls, r.calls()) {
+	for _, c := range slices.Concat(r.usual()[0].calls, r.calls()) {
 		if c.spec == s.endpoint && c.subject == s.text && c.Name != "" {
 			return what + " of " + c.Name
 		}

@@ -80,7 +80,7 @@ func (x *execution) execute() *record {
 	x.names, x.refusedInARow = map[string]int{}, map[string]int{}
 	x.record = record{baseline: x.baseline, stage: x.stage, dir: dir, maxRequests: mostRequests, maxLasted: mostTime}
 	x.record.left.gone, x.record.left.known = maps.Clone(x.from.gone), maps.Clone(x.from.known)
-	if usual := x.record.baselines(); usual != nil {
+	if usual := x.record.usualStages(); usual != nil {
 		x.record.maxRequests = 3 * 3 * max(1, usual[0].requests, usual[1].requests) // tries of the application, attempts of the client
 		x.record.maxLasted = max(usual[0].lasted, usual[1].lasted) + x.maxVirtualTime
 	}

@@ -98,10 +98,10 @@ type record struct {
 	moments []moment  // the moments at which the process might die, in order
 }
 
-// baselines returns the executions of the baseline with which to compare this execution.
+// usualStages returns the executions of the baseline with which to compare this execution.
 // A restart is also compared with the first execution, whose work it may have to do.
-// baselines returns nil before the baseline is complete.
-func (rec *record) baselines() []*record {
+// usualStages returns nil before the baseline is complete.
+func (rec *record) usualStages() []*record {
 	if len(rec.baseline.records) == 0 {
 		return nil
 	}
@@ -274,7 +274,7 @@ func (r *run) learnVariation(a, b *record, enough func(pattern string) bool) (un
 
 // reports returns the statements that count as reports: the baseline does not have them,
 // or not as often.
-func (rec *record) reports() []statement { return rec.newStatements(rec.baselines()...) }
+func (rec *record) reports() []statement { return rec.newStatements(rec.usualStages()...) }
 
 // newStatements returns the statements about a problem that the others do not have as
 // often, or that quote the error of a call that does not usually fail.
@@ -319,7 +319,7 @@ func (rec *record) key(t statement) string {
 
 // usuallyFails reports whether the call of this name fails in the baseline too.
 func (rec *record) usuallyFails(c *Call) bool {
-	return slices.ContainsFunc(rec.baselines(), func(u *record) bool {
+	return slices.ContainsFunc(rec.usualStages(), func(u *record) bool {
 		return slices.ContainsFunc(u.calls, func(other *Call) bool { return other.Name == c.Name && other.failed() })
 	})
 }
@@ -339,9 +339,9 @@ func (rec *record) when() string {
 	return fmt.Sprintf("after the restart %s later, ", stages[rec.stage].later)
 }
 
-func (r *run) last() *record       { return r.records[len(r.records)-1] }
-func (r *run) baseline() []*record { return r.records[0].baseline.records }
-func (r *run) died() bool          { return r.records[0].died != "" }
+func (r *run) last() *record    { return r.records[len(r.records)-1] }
+func (r *run) usual() []*record { return r.records[0].baseline.records }
+func (r *run) died() bool       { return r.records[0].died != "" }
 
 // calls returns the calls of all executions.
 func (r *run) calls() (all []*Call) {
