@@ -201,14 +201,15 @@ func (r *run) named(text string, calls []*Call) bool {
 // call, and name no message. A report that a restart repeats counts once.
 func (r *run) vagueReports(records ...*record) (n int) {
 	calls, subjects := r.calls(), r.usual()[0].left.state.subjects()
-	vague := func(rec *record) []statement {
-		return slices.DeleteFunc(rec.reports(), func(t statement) bool {
+	var vague [][]statement
+	for _, rec := range records {
+		vague = append(vague, slices.DeleteFunc(rec.reports(), func(t statement) bool {
 			return slices.ContainsFunc(calls, t.isFrom) || slices.ContainsFunc(subjects, func(s subject) bool {
 				return s.endpoint == spec.SendMessage && t.contains(s.text)
 			})
-		})
+		}))
 	}
-	for _, times := range mostOften(records, vague) {
+	for _, times := range r.records[0].baseline.varied.mostOften(vague...) {
 		n += times
 	}
 	return n

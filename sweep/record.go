@@ -1,19 +1,13 @@
 package sweep
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
-	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
 // Run is the result of a run of [Test], for a check of the user (see [WithCheck]).
@@ -62,7 +56,7 @@ type run struct {
 	// Only of the baseline: the same executions a second time, patterns of the lines in
 	// which the two differ, and whether messages have the same order in both and cannot race.
 	repeat  []*record
-	varied  []string
+	varied  patterns
 	ordered bool
 }
 
@@ -108,22 +102,6 @@ func (rec *record) usualStages() []*record {
 	return []*record{rec.baseline.records[0], rec.baseline.records[rec.stage], rec.baseline.repeat[0], rec.baseline.repeat[rec.stage]}
 }
 
-// persisted is the state that outlives a process: the service, the folder, the time.
-type persisted struct {
-	dir     disk.Image
-	service []byte            // as fakeserver.WriteState writes it
-	elapsed time.Duration     // since the first execution began
-	gone    map[string]bool   // agents that a plan has removed, or for which a fault answered 404
-	known   map[string]string // descriptions of agents by their identifiers, provider keys by their fingerprints, beginnings of calls' errors
-	state   state
-}
-
-// nothingPersisted is the state that the first execution finds.
-var nothingPersisted = persisted{gone: map[string]bool{}, known: map[string]string{}}
-
-// key is equal for states between which a restart sees no difference.
-func (p persisted) key() string { return p.state.key() + p.dir.String() }
-
 // moment is a point in time at which the process might die.
 type moment struct {
 	name   string // SendMessage_1/dies_arrived
@@ -145,32 +123,6 @@ func (rec *record) snapshot(left persisted) record {
 	return r
 }
 
-// way says how the application said something.
-type way int
-
-const (
-	said     way = iota // nothing is wrong
-	reported            // with Env.Reports
-	asserted            // with a failed assertion, or a panic
-	warned              // in any other way; it counts unless the baseline says the same
-)
-
-// statement is a text of the application.
-type statement struct {
-	way  way
-	text string
-	err  error // the error given to Env.Reports
-}
-
-// isFrom reports whether the statement is the error of a call.
-func (t statement) isFrom(c *Call) bool { return c.failed() && errors.Is(t.err, c.Err) }
-
-// contains looks for a subject as whole words: "Order 10" is not about "Order 1".
-func (t statement) contains(subject string) bool {
-	const outside = `(?:^|$|[^\pL\pN])` // the end of a word
-	return strings.Contains(t.text, subject) && regexp.MustCompile(outside+regexp.QuoteMeta(subject)+outside).MatchString(t.text)
-}
-
 // endLine makes a statement of a line without a line feed: the application has printed it.
 func (rec *record) endLine() {
 	if len(rec.unended) > 0 {
@@ -178,26 +130,6 @@ func (rec *record) endLine() {
 		rec.unended = nil
 	}
 }
-
-// printed returns a line of a log or of the output as a statement. known has the errors of
-// calls.
-func printed(line string, known map[string]string) statement {
-	t := statement{way: said, text: strings.TrimSpace(line)}
-	level, isRecord := strings.CutPrefix(line, "level=")
-	if strings.HasPrefix(level, "WARN") || strings.HasPrefix(level, "ERROR") {
-		t.way = warned
-	}
-	for text := range known {
-		if !isRecord && errorStart.MatchString(text) && strings.Contains(line, text) {
-			t.way = warned
-		}
-	}
-	return t
-}
-
-// errorStart matches the beginning of a call's error, which stays the same if the
-// application wraps, unwraps or shortens the error, or prints it with quotation marks.
-var errorStart = regexp.MustCompile(`^agentmessaging: [^:]+`)
 
 // said returns all texts of the application as one text.
 func (rec *record) said() (all string) {
@@ -209,69 +141,6 @@ func (rec *record) said() (all string) {
 	return all
 }
 
-// volatile matches words that depend on the time of a statement: durations, times, and
-// the numbers that the fake gives to agents and answers.
-var volatile = regexp.MustCompile(`\b(?:(?:\d+(?:\.\d+)?(?:ns|µs|ms|s|m|h))+\b|` +
-	`\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-][\d:]+)?)?|\d\d:\d\d(?::\d\d(?:\.\d+)?)?|(?:agent|trace)_\d+)`)
-
-// word matches a word of a line, or a value of a record.
-var word = regexp.MustCompile(`[^\s="',;()\[\]]+`)
-
-// commonPattern returns the pattern of two lines: "*" for each word in which they differ,
-// "#" if both have digits there. It returns "" if more than words differ. One of the
-// lines may itself be a pattern.
-func commonPattern(a, b string) string {
-	others, i := word.FindAllString(b, -1), -1
-	if word.ReplaceAllString(a, "*") != word.ReplaceAllString(b, "*") {
-		return ""
-	}
-	const digits = "0123456789#"
-	return word.ReplaceAllStringFunc(a, func(w string) string {
-		i++
-		switch {
-		case w == others[i]:
-			return w
-		case strings.ContainsAny(w, digits) && strings.ContainsAny(others[i], digits):
-			return "#"
-		}
-		return "*"
-	})
-}
-
-// normalized returns a line without the words that vary even if nothing fails, so that
-// lines with the same meaning become equal.
-func (r *run) normalized(line string) string {
-	line = volatile.ReplaceAllString(line, "#")
-	for _, pattern := range r.varied {
-		if commonPattern(line, pattern) == pattern {
-			line = pattern
-		}
-	}
-	return line
-}
-
-// learnVariation learns which words vary, from two executions that should say the same.
-// enough says whether a pattern keeps enough of its two lines. If it does not,
-// learnVariation returns the two lines; otherwise nil.
-func (r *run) learnVariation(a, b *record, enough func(pattern string) bool) (unlike []string) {
-	others := b.newStatements(a)
-	for _, t := range a.newStatements(b) {
-		line := r.normalized(t.text)
-		pattern := func(o statement) string { return commonPattern(line, r.normalized(o.text)) }
-		if len(others) == 0 {
-			break
-		}
-		other := slices.MaxFunc(others, func(x, y statement) int { return len(pattern(x)) - len(pattern(y)) })
-		if !enough(pattern(other)) {
-			unlike = []string{line, other.text}
-			continue // a later line may match another one better
-		}
-		r.varied = append(r.varied, pattern(other))
-		others = slices.DeleteFunc(others, func(o statement) bool { return o.text == other.text })
-	}
-	return unlike
-}
-
 // reports returns the statements that count as reports: the baseline does not have them,
 // or not as often.
 func (rec *record) reports() []statement { return rec.newStatements(rec.usualStages()...) }
@@ -279,9 +148,13 @@ func (rec *record) reports() []statement { return rec.newStatements(rec.usualSta
 // newStatements returns the statements about a problem that the others do not have as
 // often, or that quote the error of a call that does not usually fail.
 func (rec *record) newStatements(others ...*record) (fresh []statement) {
-	usually := mostOften(others, func(u *record) []statement { return u.statements })
+	varied, lists := rec.baseline.varied, [][]statement{}
+	for _, u := range others {
+		lists = append(lists, u.statements)
+	}
+	usually := varied.mostOften(lists...)
 	for _, t := range rec.statements {
-		key := rec.key(t)
+		key := varied.key(t)
 		if usually[key]--; t.way != said && (usually[key] < 0 || rec.quotesFailure(t)) {
 			fresh = append(fresh, t)
 		}
@@ -295,26 +168,6 @@ func (rec *record) quotesFailure(t statement) bool {
 	return slices.ContainsFunc(rec.calls, func(c *Call) bool {
 		return c.failed() && strings.Contains(t.text, c.Err.Error()) && !rec.usuallyFails(c)
 	})
-}
-
-// mostOften counts statements by their keys. The count is from the execution in which the
-// statement comes most often.
-func mostOften(records []*record, statements func(*record) []statement) map[string]int {
-	most := map[string]int{}
-	for _, rec := range records {
-		count := map[string]int{}
-		for _, t := range statements(rec) {
-			key := rec.key(t)
-			count[key]++
-			most[key] = max(most[key], count[key])
-		}
-	}
-	return most
-}
-
-// key is equal for statements with the same meaning.
-func (rec *record) key(t statement) string {
-	return fmt.Sprint(t.way, " ", rec.baseline.normalized(t.text))
 }
 
 // usuallyFails reports whether the call of this name fails in the baseline too.
@@ -378,87 +231,6 @@ func (r *run) public() *Run {
 		*told += rec.said()
 	}
 	return public
-}
-
-// state describes the data of the service.
-type state struct {
-	ids    []string       // identifiers of the agents that no plan removed
-	things map[string]int // how often the service holds a thing, such as a message: with its agent, and without numbers of the fake
-	order  map[string]int // the messages of each agent, in their order
-	// copies counts each subject. A text counts in the conversation that has it most often,
-	// a customer_ref among all agents that no plan removed.
-	copies map[subject]int
-	byok   bool   // a provider key is stored
-	keys   string // the API keys and their state
-}
-
-// subject identifies the purpose of a call: the text of a message, or the customer_ref of
-// a creation.
-type subject struct {
-	endpoint *spec.Endpoint
-	text     string
-}
-
-// subjects returns the subjects in the service, messages first.
-func (s state) subjects() []subject {
-	return slices.SortedFunc(maps.Keys(s.copies), func(a, b subject) int {
-		return cmp.Or(strings.Compare(b.endpoint.Name, a.endpoint.Name), strings.Compare(a.text, b.text))
-	})
-}
-
-// stateOf reads the data of the service. before is the state that earlier executions
-// left.
-func stateOf(fake *fakeserver.Server, before persisted) state {
-	s := state{things: map[string]int{}, order: map[string]int{}, copies: map[subject]int{}}
-	for _, a := range fake.Agents() {
-		if !before.gone[a.ID] {
-			s.ids = append(s.ids, a.ID)
-			if a.CustomerRef != "" {
-				s.copies[subject{spec.CreateAgent, a.CustomerRef}]++
-			}
-		}
-		if a.SMS != nil {
-			a.SMS.PhoneNumber = "" // depends on the agent's number
-		}
-		agent := volatile.ReplaceAllString(fmt.Sprintf("%q %q %q %q %q", a.ID, a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM), "#")
-		s.things["agent: "+agent]++
-		s.things[fmt.Sprintf("sms: %s %q", agent, a.SMS)]++
-		order, count := "order: ", map[subject]int{}
-		for _, e := range fake.Conversation(a.ID) {
-			text := subject{spec.SendMessage, e.Text}
-			count[text]++
-			s.copies[text] = max(s.copies[text], count[text])
-			message := fmt.Sprintf("message: %s %q %q", agent, e.UserRef, e.Text)
-			s.things[message]++
-			order += message
-		}
-		s.order[order]++
-	}
-	for _, k := range fakeadmin.Of[fakeserver.Call](fake).Keys() {
-		s.keys += fmt.Sprintf("%s %s %v;", k.Label, k.Plan, k.Revoked)
-	}
-	var b fakeserver.BYOK
-	if b, s.byok = fake.BYOK(fake.Key()); s.byok {
-		s.things[fmt.Sprintf("provider key: %q %q %q %q %q", b.Provider, b.BaseURL, b.Model, b.Label, before.known["byok "+b.Fingerprint])]++
-	}
-	return s
-}
-
-// key is equal for states between which an application sees no difference.
-func (s state) key() string { return fmt.Sprintf("%q %v %q\n", s.ids, s.things, s.keys) }
-
-// unlike names what differs first between the things of two states, without people's words;
-// "" if nothing does. more says that got may have more than want.
-func unlike(got, want map[string]int, more bool) string {
-	for _, thing := range slices.Sorted(maps.Keys(want)) {
-		if name, _, _ := strings.Cut(thing, ":"); got[thing] < want[thing] {
-			return name
-		}
-	}
-	if more {
-		return ""
-	}
-	return unlike(want, got, true)
 }
 
 // plural counts things in words: "1 call", "2 calls".

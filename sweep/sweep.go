@@ -31,8 +31,9 @@ import (
 //     run for each state that a death leaves.
 //   - execution.go runs the scenario once, with the transport of transport.go and the
 //     Env of env.go, and returns a record of it.
-//   - record.go defines the record, with the calls of call.go. A run is a series of
-//     records: of the first execution and of the restarts.
+//   - record.go defines the record, with the calls of call.go, the texts of the application
+//     (texts.go) and the state that it leaves (state.go). A run is a series of records: of
+//     the first execution and of the restarts.
 //   - check.go reads records, and finds what is wrong. It runs no scenario.
 //   - report.go groups the findings by cause, and prints them.
 //
@@ -154,7 +155,8 @@ func (s *sweep) runBaseline() {
 func (s *sweep) learnWhatVaries(rows [2][]*record) {
 	s.t.Helper()
 	for stage := range stages {
-		unlike := s.baseline.learnVariation(rows[0][stage], rows[1][stage], func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) })
+		a, b := rows[0][stage], rows[1][stage]
+		unlike := s.baseline.varied.learn(a.newStatements(b), b.newStatements(a), func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) })
 		if unlike != nil && !s.single { // the order of goroutines may change the texts
 			s.t.Logf("sweep: without faults, the scenario says %q and, the second time, %q: such lines count as reports, which excuse what they do not name", unlike[0], unlike[1])
 		} else if unlike != nil {
@@ -164,7 +166,7 @@ func (s *sweep) learnWhatVaries(rows [2][]*record) {
 	usual := rows[1][0]
 	slow := s.execute(&execution{from: nothingPersisted, plan: &plan{target: usual.calls[0].Name, fault: dripping, lasts: fromOn}})
 	if len(slow.calls) == len(usual.calls) && !slices.ContainsFunc(slow.calls, (*Call).failed) {
-		s.baseline.learnVariation(slow, usual, func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") })
+		s.baseline.varied.learn(slow.newStatements(usual), usual.newStatements(slow), func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") })
 	}
 }
 

@@ -1,0 +1,112 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
+)
+
+// persisted is the state that outlives a process: the service, the folder, the time.
+type persisted struct {
+	dir     disk.Image
+	service []byte            // as fakeserver.WriteState writes it
+	elapsed time.Duration     // since the first execution began
+	gone    map[string]bool   // agents that a plan has removed, or for which a fault answered 404
+	known   map[string]string // descriptions of agents by their identifiers, provider keys by their fingerprints, beginnings of calls' errors
+	state   state
+}
+
+// nothingPersisted is the state that the first execution finds.
+var nothingPersisted = persisted{gone: map[string]bool{}, known: map[string]string{}}
+
+// key is equal for states between which a restart sees no difference.
+func (p persisted) key() string { return p.state.key() + p.dir.String() }
+
+// state describes the data of the service.
+type state struct {
+	ids    []string       // identifiers of the agents that no plan removed
+	things map[string]int // how often the service holds a thing, such as a message: with its agent, and without numbers of the fake
+	order  map[string]int // the messages of each agent, in their order
+	// copies counts each subject. A text counts in the conversation that has it most often,
+	// a customer_ref among all agents that no plan removed.
+	copies map[subject]int
+	byok   bool   // a provider key is stored
+	keys   string // the API keys and their state
+}
+
+// subject identifies the purpose of a call: the text of a message, or the customer_ref of
+// a creation.
+type subject struct {
+	endpoint *spec.Endpoint
+	text     string
+}
+
+// subjects returns the subjects in the service, messages first.
+func (s state) subjects() []subject {
+	return slices.SortedFunc(maps.Keys(s.copies), func(a, b subject) int {
+		return cmp.Or(strings.Compare(b.endpoint.Name, a.endpoint.Name), strings.Compare(a.text, b.text))
+	})
+}
+
+// stateOf reads the data of the service. before is the state that earlier executions
+// left.
+func stateOf(fake *fakeserver.Server, before persisted) state {
+	s := state{things: map[string]int{}, order: map[string]int{}, copies: map[subject]int{}}
+	for _, a := range fake.Agents() {
+		if !before.gone[a.ID] {
+			s.ids = append(s.ids, a.ID)
+			if a.CustomerRef != "" {
+				s.copies[subject{spec.CreateAgent, a.CustomerRef}]++
+			}
+		}
+		if a.SMS != nil {
+			a.SMS.PhoneNumber = "" // depends on the agent's number
+		}
+		agent := volatile.ReplaceAllString(fmt.Sprintf("%q %q %q %q %q", a.ID, a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM), "#")
+		s.things["agent: "+agent]++
+		s.things[fmt.Sprintf("sms: %s %q", agent, a.SMS)]++
+		order, count := "order: ", map[subject]int{}
+		for _, e := range fake.Conversation(a.ID) {
+			text := subject{spec.SendMessage, e.Text}
+			count[text]++
+			s.copies[text] = max(s.copies[text], count[text])
+			message := fmt.Sprintf("message: %s %q %q", agent, e.UserRef, e.Text)
+			s.things[message]++
+			order += message
+		}
+		s.order[order]++
+	}
+	for _, k := range fakeadmin.Of[fakeserver.Call](fake).Keys() {
+		s.keys += fmt.Sprintf("%s %s %v;", k.Label, k.Plan, k.Revoked)
+	}
+	var b fakeserver.BYOK
+	if b, s.byok = fake.BYOK(fake.Key()); s.byok {
+		s.things[fmt.Sprintf("provider key: %q %q %q %q %q", b.Provider, b.BaseURL, b.Model, b.Label, before.known["byok "+b.Fingerprint])]++
+	}
+	return s
+}
+
+// key is equal for states between which an application sees no difference.
+func (s state) key() string { return fmt.Sprintf("%q %v %q\n", s.ids, s.things, s.keys) }
+
+// unlike names what differs first between the things of two states, without people's words;
+// "" if nothing does. more says that got may have more than want.
+func unlike(got, want map[string]int, more bool) string {
+	for _, thing := range slices.Sorted(maps.Keys(want)) {
+		if name, _, _ := strings.Cut(thing, ":"); got[thing] < want[thing] {
+			return name
+		}
+	}
+	if more {
+		return ""
+	}
+	return unlike(want, got, true)
+}
