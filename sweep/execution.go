@@ -106,7 +106,7 @@ func (x *execution) run(t *testing.T) {
 	defer fake.Close()
 	x.clock = x.clockOf(fake)
 	x.record.fake, x.record.begun = fake, fake.Now()
-	x.last = moment{name: "start/dies", when: "after its start", record: record{left: x.from}}
+	x.last = moment{name: "start/dies", when: "after its start", left: x.from}
 	if x.collectMoments {
 		x.watch.Start(x.record.dir)
 	}
@@ -282,14 +282,14 @@ func (x *execution) moment(name, says string) {
 	defer x.serving.Unlock()
 	x.note(func() {
 		x.settleLocked()
-		x.last = moment{name: name, when: says, record: record{left: x.persistedLocked(x.last.record.left.dir)}}
+		x.last = moment{name: name, when: says, left: x.persistedLocked(x.last.left.dir)}
 		x.addMomentLocked(x.last)
 	})
 }
 
 // addMomentLocked adds a moment with a copy of the record so far.
 func (x *execution) addMomentLocked(m moment) {
-	m.record = x.record.snapshot(m.record.left)
+	m.record = x.record.snapshot(m)
 	x.record.moments = append(x.record.moments, m)
 }
 
@@ -305,16 +305,16 @@ func (x *execution) settleLocked() (changed bool) {
 	if !x.collectMoments {
 		return false
 	}
-	before := x.last.record.left
+	before := x.last.left
 	dir, states := x.watch.Take(before.dir)
 	for _, torn := range states {
 		m := x.last
 		m.name += "_" + strings.ReplaceAll(random.ReplaceAllString(torn.Says, "*"), " ", "_") // the name is the same in another run
 		m.when += ", and " + torn.Says
-		m.whole, m.record.left.dir = before.key(), torn.Image
+		m.whole, m.left.dir = before.key(), torn.Image
 		x.addMomentLocked(m)
 	}
-	x.last.record.left.dir = dir
+	x.last.left.dir = dir
 	return !maps.Equal(dir, before.dir)
 }
 

@@ -104,23 +104,24 @@ func (rec *record) usualStages() []*record {
 
 // moment is a point in time at which the process might die.
 type moment struct {
-	name   string // SendMessage_1/dies_arrived
-	when   string // after SendMessage_1 had arrived
-	whole  string // for a torn state: the key of the state that a death before the write leaves
-	record record // the record up to this moment
+	name   string    // SendMessage_1/dies_arrived
+	when   string    // after SendMessage_1 had arrived
+	whole  string    // for a torn state: the key of the state that a death before the write leaves
+	left   persisted // the state that a restart finds
+	record *record   // the record up to this moment
 }
 
-// snapshot copies the record of a process that dies now and leaves left. Statements and
-// attempts are only appended, so the copy may share their memory.
-func (rec *record) snapshot(left persisted) record {
+// snapshot copies the record of a process that dies at a moment, which is now. Statements
+// and attempts are only appended, so the copy may share their memory.
+func (rec *record) snapshot(m moment) *record {
 	r := *rec
-	r.calls, r.moments, r.left = nil, nil, left
+	r.calls, r.moments, r.left, r.died = nil, nil, m.left, m.when
 	r.endLine()
 	for _, c := range rec.calls {
 		one := *c
 		r.calls = append(r.calls, &one)
 	}
-	return r
+	return &r
 }
 
 // endLine makes a statement of a line without a line feed: the application has printed it.

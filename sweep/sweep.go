@@ -278,7 +278,7 @@ func (s *sweep) runDeaths() {
 		for _, m := range queue[0].last().moments {
 			s.deaths++
 			dead := queue[0].diesAt(m)
-			key := m.record.left.key()
+			key := m.left.key()
 			// A report before the death can excuse the restart. So a death without a report needs
 			// a run, even if a death with a report left the same state.
 			known := s.states[key]
@@ -289,14 +289,14 @@ func (s *sweep) runDeaths() {
 			r := *dead
 			s.states[key] = &r
 			r.whole = s.states[m.whole]
-			s.finish(&r, m.record.left, 1)
+			s.finish(&r, m.left, 1)
 			if s.stalls > 0 || s.late || m.whole != "" || len(dead.records) > 1 { // a third death shows nothing that a second does not show
 				continue
 			}
 			restarted := r.records[1]
 			if signature := restarted.signature(); !seen[signature] {
 				seen[signature] = true
-				s.faultsInRestart(dead, restarted, m.record.left)
+				s.faultsInRestart(dead, restarted, m.left)
 				queue = append(queue, &run{name: dead.name, records: append(dead.records[:1:1], restarted)})
 			}
 		}
@@ -308,7 +308,7 @@ func (s *sweep) runDeaths() {
 // signature, deaths and faults in the second would show nothing new.
 func (rec *record) signature() (signature string) {
 	for _, m := range rec.moments {
-		signature += fmt.Sprintln(m.name, m.record.left.dir)
+		signature += fmt.Sprintln(m.name, m.left.dir)
 	}
 	for _, id := range rec.left.state.ids {
 		signature = strings.ReplaceAll(signature, id, "agent")
@@ -322,8 +322,7 @@ func (r *run) diesAt(m moment) *run {
 	if len(before) > 0 {
 		name = r.name + ",restart." + name
 	}
-	m.record.died = m.when
-	dead := &run{name: name, records: append(before, &m.record)}
+	dead := &run{name: name, records: append(before, m.record)}
 	dead.excused = len(dead.reports()) > 0
 	return dead
 }
