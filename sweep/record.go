@@ -133,13 +133,14 @@ func (rec *record) endLine() {
 }
 
 // said returns all texts of the application as one text.
-func (rec *record) said() (all string) {
+func (rec *record) said() string {
+	var all strings.Builder
 	for _, t := range rec.statements {
 		if t.text != "" {
-			all += strings.TrimRight(t.text, "\n") + "\n"
+			all.WriteString(strings.TrimRight(t.text, "\n") + "\n")
 		}
 	}
-	return all
+	return all.String()
 }
 
 // reports returns the statements that count as reports: the baseline does not have them,
