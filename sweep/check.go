@@ -45,12 +45,18 @@ const (
 	Truth Check = "truth"
 	// Lost: after all restarts, a message or a customer's agent that the baseline has is
 	// missing, and the application has not named it. One text counts as one message, also if
-	// several agents have it; Truth counts them all. A report names it by its text, or is the
-	// error of its call. A report that names no message and is not the error of a call
-	// excuses one missing item that was tried. If a call met 401, 402 or 429, only its text
-	// names it, since the application can make the call again. Everything that was not tried
-	// is excused if a creation is in doubt and the application waits for somebody's decision;
-	// see Resumes.
+	// several agents have it; Truth counts them all.
+	//
+	// A report names what is missing if
+	//   - the report has its text or customer_ref, or
+	//   - the report is the error of its call. If the call met 401, 402 or 429, this does not
+	//     count, since the application can make the call again.
+	//
+	// What is missing is excused if
+	//   - it was tried, and a report names no message and is not the error of a call. Each
+	//     such report excuses one.
+	//   - it was not tried, a creation is in doubt, and the application waits for somebody's
+	//     decision; see Resumes.
 	Lost Check = "lost"
 	// LostAgent: there is an agent whose identifier is neither in Env.Dir, in a file or in a
 	// file's name, nor in a text of the application, and there are more such agents than in

@@ -50,7 +50,7 @@ type run struct {
 	plan    *plan  // nil: no fault
 	records []*record
 
-	whole   *run // for a death in the middle of a write: the run after a death just before that write
+	whole   *run // for a death in the middle of a write: the run that dies just before the torn write
 	excused bool // a report came before the death
 
 	// Only of the baseline: the same executions a second time, patterns of the lines in

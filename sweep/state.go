@@ -97,8 +97,8 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 // key is equal for states between which an application sees no difference.
 func (s state) key() string { return fmt.Sprintf("%q %v %q\n", s.ids, s.things, s.keys) }
 
-// unlike names what differs first between the things of two states, without people's words;
-// "" if nothing does. more says that got may have more than want.
+// unlike names the first kind of thing that differs between two states, such as "message";
+// "" if nothing differs. more says that got may have more than want.
 func unlike(got, want map[string]int, more bool) string {
 	for _, thing := range slices.Sorted(maps.Keys(want)) {
 		if name, _, _ := strings.Cut(thing, ":"); got[thing] < want[thing] {
