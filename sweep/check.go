@@ -308,18 +308,13 @@ func (r *run) lostAgent(found found) {
 
 // unknownAgents returns the agents whose identifier is neither in Env.Dir nor in a text
 // of the application.
-func unknownAgents(records []*record) (lost []string) {
-	known, last := "", records[len(records)-1]
+func unknownAgents(records []*record) []string {
+	left := records[len(records)-1].left
+	known := left.dir.String()
 	for _, rec := range records {
 		known += rec.said()
 	}
-	known += last.left.dir.String()
-	for _, id := range last.left.state.ids {
-		if !strings.Contains(known, id) {
-			lost = append(lost, id)
-		}
-	}
-	return lost
+	return slices.DeleteFunc(slices.Clone(left.state.ids), func(id string) bool { return strings.Contains(known, id) })
 }
 
 // awaitsDecision reports whether the application is right to stop: a creation is in
