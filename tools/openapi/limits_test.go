@@ -30,20 +30,10 @@ const callers, each = 20, 3
 func TestLimitsOfOthers(t *testing.T) {
 	prism, err := url.Parse(startPrism(t))
 	require.NoError(t, err)
-	perSecond := pacer.Limit{Max: 10, Window: time.Second}
-	for _, front := range []struct {
-		socket  string
-		command []string
-		limits  []pacer.Limit // nil: no Pacer
-	}{
-		{"nginx-even", nginx, nil},
-		{"nginx-even", nginx, []pacer.Limit{perSecond}},
-		{"nginx-burst", nginx, nil},
-		{"nginx-burst", nginx, []pacer.Limit{perSecond}},
-		{"haproxy", haproxy, nil},
-		{"haproxy", haproxy, []pacer.Limit{perSecond}},
-	} {
-		t.Run(front.socket, func(t *testing.T) {
+	nginx := []string{"nginx", "-e", "stderr", "-p", ".", "-c", "nginx.conf"}
+	haproxy := []string{"haproxy", "-f", "haproxy.cfg"}
+	for socket, command := range map[string][]string{"nginx-even": nginx, "nginx-burst": nginx, "haproxy": haproxy} {
+		sendThrough := func(t *testing.T, limiter ...agentmessaging.Option) {
 			t.Parallel()
 			var passed, refused atomic.Int64
 			upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,15 +41,9 @@ func TestLimitsOfOthers(t *testing.T) {
 				httputil.NewSingleHostReverseProxy(prism).ServeHTTP(w, r)
 			}))
 			t.Cleanup(upstream.Close)
-			transport := startFront(t, front.socket, front.command, upstream.Listener.Addr().String())
-			client, err := agentmessaging.NewClient("http://127.0.0.1", "key-1", agentmessaging.WithHTTPClient(&http.Client{Transport: transport}))
+			front := agentmessaging.WithHTTPClient(&http.Client{Transport: startFront(t, socket, command, upstream.Listener.Addr().String())})
+			client, err := agentmessaging.NewClient("http://127.0.0.1", "key-1", append(limiter, front)...)
 			require.NoError(t, err)
-			if front.limits != nil {
-				limiter, err := pacer.New(front.limits)
-				require.NoError(t, err)
-				client, err = client.With(agentmessaging.WithLimiter(limiter))
-				require.NoError(t, err)
-			}
 			began := time.Now()
 			var group sync.WaitGroup
 			for range callers {
@@ -75,15 +59,16 @@ func TestLimitsOfOthers(t *testing.T) {
 			}
 			group.Wait()
 			assert.EqualValues(t, callers*each, passed.Load(), "messages that passed")
-			t.Logf("Pacer %t: %d refusals in %.0f s", front.limits != nil, refused.Load(), time.Since(began).Seconds())
+			t.Logf("%d refusals in %.0f s", refused.Load(), time.Since(began).Seconds())
+		}
+		t.Run(socket+"/client", func(t *testing.T) { sendThrough(t) })
+		t.Run(socket+"/pacer", func(t *testing.T) {
+			limiter, err := pacer.New([]pacer.Limit{{Max: 10, Window: time.Second}})
+			require.NoError(t, err)
+			sendThrough(t, agentmessaging.WithLimiter(limiter))
 		})
 	}
 }
-
-var (
-	nginx   = []string{"nginx", "-e", "stderr", "-p", ".", "-c", "nginx.conf"}
-	haproxy = []string{"haproxy", "-f", "haproxy.cfg"}
-)
 
 // startFront starts a proxy with the limits of testdata, and returns a transport that connects
 // to one of its sockets.
