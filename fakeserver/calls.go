@@ -114,8 +114,8 @@ func (s *Server) droppedCalls() int {
 // when AwaitCalls returns.
 //
 // When ctx ends first, AwaitCalls returns the calls that came, and an error
-// that says how many came and wraps ctx.Err(). It also returns early if a matcher
-// panics, which fails the test. Calls that were counted before a Reset still count. A
+// that says how many came and wraps ctx.Err(). It also returns early if a matcher panics
+// or ends its goroutine, as require does, which fails the test. Calls that were counted before a Reset still count. A
 // nil ctx, an n below 1 and a zero Matcher panic.
 //
 // In a synctest bubble, call AwaitCalls in the bubble that makes the calls: the Go
@@ -131,21 +131,16 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	var found []*entry
 	ended := make(chan struct{}) // belongs to the caller's synctest bubble: only a call made in that bubble may close it
 	end := sync.OnceFunc(func() { close(ended) })
-	add := func(e *entry) {
+	w := &watcher{name: "a matcher of AwaitCalls(" + s.config.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), failed: end}
+	w.see = func(e *entry) {
 		mu.Lock()
 		defer mu.Unlock()
 		if found = append(found, e); len(found) == n {
 			end()
 		}
 	}
-	w := &watcher{name: "a matcher of AwaitCalls(" + s.config.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: add, failed: end}
-	earlier := s.addWatcher(w)
 	defer s.removeWatcher(w)
-	for _, e := range earlier {
-		if matchesAll(matchers, e) {
-			add(e)
-		}
-	}
+	s.showTo(w, s.addWatcher(w)...)
 	select {
 	case <-ended:
 	case <-ctx.Done():

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -373,6 +374,7 @@ func TestUnusedRequired(t *testing.T) {
 	const get = "trace_000004 GET /v1/agents/agent_000001 key_000001: "
 	byAgent, byText, byGet := fakeserver.ByAgent("agent_000001"), fakeserver.ByText("good morning"), fakeserver.ByEndpoint(fakeserver.EndpointGetAgent)
 	panics := fakeserver.Where(func(fakeserver.Call) bool { panic("of the test") })
+	requires := fakeserver.Where(func(fakeserver.Call) bool { runtime.Goexit(); return true })
 	inject := func(f fake) *fakeserver.Injection { return f.Inject(fakeserver.Answer(503, ""), byGet).Required() }
 	const injected = "Inject(Answer(503), ByEndpoint(GET /v1/agents/{agent_id}))"
 	for _, row := range []struct {
@@ -384,7 +386,7 @@ func TestUnusedRequired(t *testing.T) {
 		{"OnMessage(ByAgent(agent_000001), ByText(12 characters))", 0, message + "not matched by ByText(12 characters)", func(f fake, calls func()) { f.OnMessage(byAgent, byText).Required(); calls() }},
 		{"OnMessage(ByAgent(…), ByText(12 characters))", 0, refused + "not matched by ByAgent(…), ByText(12 characters)", func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("amk_x"), byText).Required(); calls() }},
 		{"OnMessage(ByAgent(agent_000009))", 0, refused + "which matches: the service refused it, or it came before the rule was made", func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("agent_000009")).Required(); calls() }},
-		{"OnMessage(" + panics.String() + ")", 0, refused + "not matched by " + panics.String(), func(f fake, calls func()) { calls(); f.OnMessage(panics).Required() }},
+		{"OnMessage(" + panics.String() + ", " + requires.String() + ")", 0, refused + "not matched by " + panics.String() + ", " + requires.String(), func(f fake, calls func()) { calls(); f.OnMessage(panics, requires).Required() }},
 		{"OnMessage(ByAgent(agent_000001)).Nth(2)", 1, message + "which matches: the rule waits for match 2", func(f fake, calls func()) { f.OnMessage(byAgent).Nth(2).Required(); calls() }},
 		{injected, 0, get + "200, which matches: it came before the rule was made", func(f fake, calls func()) { calls(); inject(f) }},
 		{injected + ".From(3).Times(2)", 1, get + "200, which matches: the rule waits for match 3", func(f fake, calls func()) { inject(f).Times(2).From(3); calls() }},

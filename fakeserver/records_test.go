@@ -167,17 +167,21 @@ func TestAwaitCallsEndsWithItsMatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, fail := range []func(){func() { panic("oops") }, runtime.Goexit} {
 			watch, fake, c := newSpied(t)
-			ended := make(chan error)
-			go func() {
+			ended := make(chan error, 1)
+			await := func() {
 				_, err := fake.AwaitCalls(t.Context(), 1, fakeserver.Where(func(fakeserver.Call) bool { fail(); return true }))
 				ended <- err
-			}()
+			}
+			go await()
 			synctest.Wait() // until it waits
 			go c.call("GET", "/v1/status", noBody)
 			assert.ErrorContains(t, <-ended, "fakeserver: AwaitCalls: 0 of 1 calls came that match Where(records_test.go:")
 			synctest.Wait()
 			c.call("GET", "/v1/status", noBody)
 			assert.Len(t, watch.errors, 1, "no later call is matched")
+			await()
+			assert.ErrorContains(t, <-ended, "a matcher failed")
+			assert.Len(t, watch.errors, 2, "the second of the calls that have come is not matched")
 		}
 	})
 }

@@ -325,10 +325,17 @@ func (r *rule) nearMiss(c *config, entries []*entry) string {
 	return fmt.Sprintf("nearest: %s, which matches: %s", nearest.copied(), r.whyUnused(nearest.copied()))
 }
 
-// matchesSafely takes a panic for a refusal, for use after the test has failed.
+// matchesSafely takes a matcher that fails for a refusal, for use after the test has
+// failed. A matcher with require ends its goroutine, so it must not run on the caller's.
 func (m Matcher) matchesSafely(e *entry) (matched bool) {
-	defer func() { _ = recover() }()
-	return m.matches(e)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() { _ = recover() }()
+		matched = m.matches(e)
+	}()
+	<-ended
+	return matched
 }
 
 // whyUnused says why a rule has not acted, although its matchers match call c. A script

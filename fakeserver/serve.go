@@ -241,12 +241,14 @@ func (s *Server) addToLog(c *call) []*watcher {
 	return s.watchers
 }
 
-// showTo shows a call to a watcher. If the watcher fails, the test fails, and the call
-// goes on.
-func (s *Server) showTo(w *watcher, e *entry) {
+// showTo shows calls to a watcher, until the watcher fails. Then the test fails, and a
+// call that is under way goes on.
+func (s *Server) showTo(w *watcher, entries ...*entry) {
 	shown := s.runCallback(func() string { return w.name }, func() {
-		if matchesAll(w.matchers, e) {
-			w.see(e)
+		for _, e := range entries {
+			if matchesAll(w.matchers, e) {
+				w.see(e)
+			}
 		}
 	})
 	if !shown && w.failed != nil {
