@@ -3,7 +3,6 @@ package fakeserver
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,8 +19,8 @@ const (
 	stateVersion = 1
 )
 
-// sumMember begins the last member of a state file. It appears only once, because its
-// quotes would be escaped elsewhere in a file.
+// sumMember begins the last member of a state file, which holds the sum of all bytes
+// before its comma. It appears only once, because its quotes would be escaped elsewhere.
 const sumMember = `,"sha256":`
 
 // stateFile is the state in a file.
@@ -31,8 +30,10 @@ type stateFile struct {
 	Advanced int64  `json:"advanced_ns"`
 	Traces   int    `json:"traces"` // identifiers given so far
 	service.Saved
-	Sum string `json:"sha256,omitempty"` // of the file up to the comma before this member
 }
+
+// sumOf returns the end of a state file, from sumMember on.
+func sumOf(state []byte) string { return fmt.Sprintf("%s\"%x\"}", sumMember, sha256.Sum256(state)) }
 
 // WriteState writes the state of the service to w as one JSON document, so that
 // another fake can go on from it with ReadState: API keys, agents, conversations,
@@ -49,7 +50,7 @@ type stateFile struct {
 func (s *Server) WriteState(w io.Writer) error {
 	state, err := s.encodeState()
 	if err == nil {
-		_, err = fmt.Fprintf(w, "%s%s\"%x\"}\n", state, sumMember, sha256.Sum256(state))
+		_, err = fmt.Fprintf(w, "%s%s\n", state, sumOf(state))
 	}
 	if err != nil {
 		return fmt.Errorf("fakeserver: WriteState: %w", err)
@@ -117,8 +118,10 @@ func decodeState(r io.Reader) (*stateFile, error) {
 	case f.Version != stateVersion:
 		return nil, fmt.Errorf("the state has version %d; this fake reads version %d", f.Version, stateVersion)
 	}
-	before, _, _ := bytes.Cut(raw, []byte(sumMember))
-	if sum := sha256.Sum256(before); f.Sum != hex.EncodeToString(sum[:]) {
+	// Nothing but white space may follow the sum: a member there would replace one that the
+	// sum covers.
+	state, _, _ := bytes.Cut(raw, []byte(sumMember))
+	if string(bytes.TrimSpace(raw[len(state):])) != sumOf(state) {
 		return nil, errors.New("the state is damaged, or was edited: it is not what its sha256 was computed from")
 	}
 	return f, nil

@@ -187,6 +187,7 @@ func TestReadStateRefuses(t *testing.T) {
 		strings.Replace(file, `"traces":5`, `"traces":"5"`, 1):    "the state is damaged, or was edited",
 		strings.Replace(file, `"plan":"pro"`, `"plan":"byok"`, 1): "it is not what its sha256 was computed from",
 		strings.Replace(file, `"plan":"pro",`, ``, 1):             "it is not what its sha256 was computed from",
+		strings.TrimSuffix(file, "}\n") + `,"keys":[null]}`:       "it is not what its sha256 was computed from",
 	} {
 		assert.ErrorContains(t, fake.ReadState(strings.NewReader(given)), want, clipped(given))
 	}
