@@ -260,9 +260,9 @@ func (s *Server) IssueKey(o KeyOptions) string {
 	return text
 }
 
-// IssueKeyOn is IssueKey without types of this package: it makes a key on one of the
-// plans preview, free, pro and byok, dashboard-issued or not. With this method a Server
-// implements the Abilities of packages contract and observe. An unknown plan panics.
+// IssueKeyOn is for contract.Abilities and observe.Abilities; tests use IssueKey. It is
+// IssueKey without types of this package: it makes a key on one of the plans preview,
+// free, pro and byok, dashboard-issued or not. An unknown plan panics.
 func (s *Server) IssueKeyOn(plan string, dashboard bool) string {
 	return s.IssueKey(KeyOptions{Plan: Plan(plan), NotDashboard: !dashboard})
 }

@@ -108,14 +108,6 @@
 // LoseReply answers has spent the limits of its call, since the service had
 // accepted it. A 429 that Inject answers instead of a call has spent nothing.
 //
-// # Inside
-//
-// A call goes through four packages below internal. memnet carries requests and answers
-// in memory. wire reads a request, checks its body and writes the answer. service
-// decides: it is the interface document as a state machine, without HTTP, clock or lock.
-// mask hides keys and texts in records. This package joins them: it takes the lock, reads
-// the clock, applies the faults and scripts of a test, and keeps the records.
-//
 // # Not modelled
 //
 // A language model, SMS traffic, key expiry and agent states other than
