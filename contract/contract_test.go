@@ -514,7 +514,8 @@ var tamperings = []tampering{
 			r.status = 307
 		}
 	})},
-	{"service key echoed", "2.3/every-member", func(r *reply) { r.header.Set("X-Key", r.req.Header.Get("Authorization")) }},
+	{"service key echoed in a name", "2.3/every-member", func(r *reply) { r.header.Set("X-"+r.key(), "") }},
+	{"service key echoed with an escape", "2.3/every-member", func(r *reply) { r.body["x"] = json.RawMessage(`["\u0061` + r.key()[1:] + `"]`) }},
 	{"provider key echoed", "4.4/set-read-clear", func(r *reply) { r.header.Set("X-Provider-Key", r.providerKey()) }},
 	{"fingerprint is the last five", "2.4/fingerprint", set("fingerprint", "fingerprint", "sk-...~Jw4")},
 	{"fingerprint in hexadecimal", "2.4/fingerprint", set("fingerprint", "fingerprint", "776e7e4a7734")},

@@ -371,6 +371,16 @@ func (x Exchange) Answered(body []byte) Exchange {
 	return x
 }
 
+// Shows reports whether the answer repeats one of the secrets: in its header, its body, or
+// a decoded name or text, which JSON may have escaped. Case does not matter, since net/http
+// changes it in names of headers. An empty secret is none.
+func (x Exchange) Shows(secrets ...string) bool {
+	answer := strings.ToLower(fmt.Sprint(x.Header, string(x.Body), x.Value))
+	return slices.ContainsFunc(secrets, func(secret string) bool {
+		return secret != "" && strings.Contains(answer, strings.ToLower(secret))
+	})
+}
+
 // Clip shortens a text to 80 characters. It replaces invalid UTF-8, because some cases
 // send it and no log should contain it.
 func Clip(text string) string { return clip(text, 80) }
