@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -189,30 +190,39 @@ func TestShowsNoSecret(t *testing.T) {
 	target.HTTPClient = &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
 		res, err := fake.Direct().RoundTrip(req)
 		require.NoError(t, err)
-		var body map[string]any
-		require.NoError(t, json.NewDecoder(res.Body).Decode(&body))
-		for name, v := range body {
-			if _, text := v.(string); text && name != "agent_id" && name != "status" {
-				body[name] = fake.Key() + " Ada Jw4"
-			}
-		}
-		if res.StatusCode >= 400 {
-			body["error"] = "Ada wrote this"
-		}
-		return stranger.Answering(res.StatusCode, string(jsonOf(t, body)))(req)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		texts := regexp.MustCompile(`"(error|limit_key|reason|reply_text|created_at|updated_at|service|version|mode|trace_id)":"([^"\\]|\\.)*"`)
+		changed := texts.ReplaceAllString(string(body), `"$1":"`+fake.Key()+` Ada Jw4"`)
+		return stranger.Answering(res.StatusCode, strings.ReplaceAll(changed, `"error":"`+fake.Key(), `"error":"by`))(req)
 	})}
 	o, err := observe.Run(t.Context(), target, plenty)
 	require.NoError(t, err)
 	assert.Contains(t, o.Decisions["error_names"].NotAsked, "its value is no identifier")
-	w := observe.Watch(target.HTTPClient.Transport)
-	play := playing(t, w, fake.Key(), "")
-	for _, c := range []rawcall.Call{rawcall.GetStatus, rawcall.GetBYOK, rawcall.ReadNobody} {
-		play(c)
-	}
-	for _, text := range []string{string(jsonOf(t, o)), o.Markdown(), string(jsonOf(t, w.Observation()))} {
+	for _, text := range []string{string(jsonOf(t, o)), o.Markdown()} {
 		for _, secret := range []string{fake.Key(), "Jw4", "Ada"} {
 			assert.NotContains(t, text, secret, secret)
 		}
+	}
+}
+
+// TestWatchShowsNoSecret: of an answer that repeats a key of the call, in whatever form
+// and place, a Watcher keeps the status alone.
+func TestWatchShowsNoSecret(t *testing.T) {
+	for _, tt := range []struct{ scheme, header, answer string }{
+		{"Bearer ", "X-A", `{"error":"the canary of Ada"}`}, {"Bearer ", "X-A", `{"error":"\u0053vc-canary"}`}, {"bearer ", "X-A", `{"error":"Svc-canary"}`},
+		{"Bearer  ", "X-A", `{"error":"Svc-canary"}`}, {"Bearer ", "X-Svc-Canary", `{"error":"x"}`},
+		{"Bearer ", "X-A", `{"error":"sk-canary"}`}, {"Bearer ", "X-A", `{"error":"x","sk-canary":1}`},
+	} {
+		w := observe.Watch(stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+			_, _ = io.Copy(io.Discard, req.Body)
+			return &http.Response{StatusCode: 400, Header: http.Header{tt.header: {"1"}}, Body: io.NopCloser(strings.NewReader(tt.answer))}, nil
+		}))
+		for _, c := range []rawcall.Call{rawcall.SetBYOK.With(`{"api_key":"sk-canary"}`), rawcall.CreateAgent.With(`{"llm":{"api_key":"sk-canary"}}`)} {
+			playing(t, w, "Svc-canary", "")(c.WithHeader("Authorization", func(key string) string { return tt.scheme + key }))
+		}
+		assert.NotContains(t, strings.ToLower(string(jsonOf(t, w.Observation()))), "canary", tt)
+		assert.Contains(t, w.Observation().Traffic, "PUT /v1/byok 400", tt)
 	}
 }
 
@@ -519,6 +529,7 @@ func TestWatchForgets(t *testing.T) {
 	calls := 0
 	w := observe.Watch(stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
 		calls++
+		_, _ = io.Copy(io.Discard, req.Body)
 		return stranger.Answering(200, fmt.Sprintf(`{"agent_id":"a%d","status":"active","created_at":"-","updated_at":"-","trace_id":"t","m%[1]d":1}`, calls))(req)
 	}))
 	for range 10_002 {

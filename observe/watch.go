@@ -83,7 +83,8 @@ const (
 // does not have.
 //
 // It never fails or changes a call. Its observations hold no text, no key, no id and no
-// hash of them. In memory, it keeps keys and agents as hashes with a random seed of the
+// hash of them: of an answer that repeats a key, and of an answer to a creation or a PUT
+// whose body it could not read whole, they count the status alone. In memory, it keeps keys and agents as hashes with a random seed of the
 // process. It decodes the bodies of all errors, but not of all successes. Of messages,
 // read agents and the status it decodes the first 32 and then every 256th.
 func Watch(transport http.RoundTripper) *Watcher {
@@ -131,9 +132,10 @@ func (w *Watcher) noteRequest(req *http.Request) (*watchedCall, *http.Request) {
 		return nil, req
 	}
 	authorization := req.Header.Get("Authorization")
-	p := &watchedCall{key: w.hash(authorization), agent: w.hash(agent), secret: strings.TrimPrefix(authorization, "Bearer ")}
+	p := &watchedCall{key: w.hash(authorization), agent: w.hash(agent), tokens: strings.Fields(authorization)}
+	p.tokens = slices.DeleteFunc(p.tokens, func(word string) bool { return strings.EqualFold(word, "Bearer") })
 	p.Call = call
-	if call.Name == rawcall.CreateAgent.Name || call.Name == rawcall.WarmUp.Name || call.Name == rawcall.EnableSMS.Name {
+	if call.Name != rawcall.SendMessage.Name { // whose text teaches nothing
 		req = p.watchBody(req)
 	}
 	return p, req
@@ -141,23 +143,39 @@ func (w *Watcher) noteRequest(req *http.Request) (*watchedCall, *http.Request) {
 
 // readAnswer learns from an answer. If it needs the body, it replaces the body by a tap,
 // which copies the bytes that the caller reads. It does not replace the body of a 101,
-// because callers also write to that.
+// because callers also write to that. Header and body are kept only if they repeat no
+// secret of the call.
 func (w *Watcher) readAnswer(p *watchedCall, res *http.Response) {
-	p.Status, p.Header, p.at = res.StatusCode, res.Header, time.Now()
-	if sent := p.sent.Load(); sent != nil {
-		p.Call.Body = string(*sent)
-	}
+	p.Status, p.at = res.StatusCode, time.Now()
 	if _, writes := res.Body.(io.Writer); writes || !w.samples(p) {
 		w.learn(p)
 		return
 	}
 	res.Body = &tap{ReadCloser: res.Body, length: res.ContentLength, done: func(body []byte) {
-		if p.secret != "" && bytes.Contains(body, []byte(p.secret)) {
-			body = nil // no finding may repeat a key
+		if sent := p.sent.Load(); sent != nil {
+			p.Call.Body = string(*sent)
 		}
-		p.Exchange = p.Answered(body)
+		x := p.Answered(body)
+		x.Header = res.Header
+		if secrets, known := p.secrets(); known && !x.Shows(secrets...) {
+			p.Exchange = x
+		}
 		w.learn(p)
 	}}
+}
+
+// secrets returns the API key and the provider key of a call. They are not known if the
+// call may have sent a provider key in a body that was not copied, or cannot be read.
+func (p *watchedCall) secrets() (all []string, known bool) {
+	var body struct { // of PUT /v1/byok, or of a creation
+		Key string `json:"api_key"`
+		LLM struct {
+			Key string `json:"api_key"`
+		}
+	}
+	sent := p.sent.Load()
+	known = p.Name != rawcall.CreateAgent.Name && p.Name != rawcall.SetBYOK.Name || sent != nil && json.Unmarshal(*sent, &body) == nil
+	return append(p.tokens, body.Key, body.LLM.Key), known
 }
 
 // hash identifies a key or an agent in memory.
@@ -230,7 +248,7 @@ type watchedCall struct {
 	rawcall.Exchange
 	sent       atomic.Pointer[[]byte] // the transport may read the body on another goroutine
 	key, agent uint64
-	secret     string // the API key
+	tokens     []string // the words of the credential, without its scheme
 	at         time.Time
 }
 
