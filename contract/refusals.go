@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
@@ -44,7 +45,8 @@ func (s *suite) credentials() {
 	}
 	s.add("5/not-dashboard-allowed/status", dashboardNeeded, getStatus.is(200).by(undashboard))
 	for _, e := range []step{getBYOK, setBYOK, clearBYOK} {
-		s.add("5/not-dashboard/"+e.Name, dashboardNeeded, e.is(403).by(undashboard))
+		s.add("5/not-dashboard/"+e.Name, dashboardNeeded,
+			e.is(403).by(undashboard), byokAgent.is(400).by(undashboard)) // which needs a stored provider key
 	}
 }
 
@@ -70,6 +72,8 @@ func (s *suite) unchanged() {
 		readAgent.is(200).holds("sms.status", same))
 	s.add("7/429-changes-no-byok", condition(429).Sentence, setBYOK.given(200).times(5), getBYOK.given(200), full.limited("byok_set_key_hour"), still,
 		clearStored.times(6))
+	s.add("fake/429-changes-no-sms", "a call that a limit refuses changes nothing",
+		createAgent.given(200), readAgent.given(200).times(59), enableSMS.limited("key_minute"), untilOpen(time.Minute), readAgent.is(200).holds("sms", nil))
 	s.add("7/429-creation-stores-no-byok", condition(429).Sentence,
 		clearStored, createAgent.given(200).times(10), keyedAgent.limited("agent_create_ip_minute"), byokIsNull)
 }

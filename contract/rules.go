@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
@@ -71,11 +72,13 @@ var errorCodes = map[int]string{
 func (r *rules) problems(a answer, st step) []problem {
 	shape, documented := a.Documented()
 	success, mediaType := a.Status == http.StatusOK, a.Header.Get("Content-Type")
-	media, _, _ := mime.ParseMediaType(mediaType)
+	media, params, _ := mime.ParseMediaType(mediaType)
+	isUTF8 := utf8.Valid(a.Body) && slices.Contains([]string{"", "utf-8", "utf8", "us-ascii"}, strings.ToLower(params["charset"]))
 	all := []problem{ // the keys come first, because the text of a later problem would quote a key
-		{rule("2.4", "The plaintext provider key is never returned."), a.shows(providerKey)},
-		{rule("fake", "no answer shows an API key"), a.shows(slices.Collect(maps.Values(r.keys))...)},
+		{rule("2.4", "The plaintext provider key is never returned."), problemUnless(!a.Shows(providerKey), "the answer shows the provider key")},
+		{rule("fake", "no answer shows an API key"), problemUnless(!a.Shows(slices.Collect(maps.Values(r.keys))...), "the answer shows an API key")},
 		{rule("1", "All request and response bodies are JSON."), problemUnless(media == "application/json", "Content-Type is %q", rawcall.Clip(mediaType))},
+		{rule("RFC 8259, 8.1", "JSON text is encoded in UTF-8."), problemUnless(isUTF8, "the body is not valid UTF-8, or Content-Type %q names another charset", rawcall.Clip(mediaType))},
 		{documented, shape.Problem(a.Value, success && a.Name == getStatus.Name)},
 	}
 	if a.Status == http.StatusTooManyRequests {
@@ -102,11 +105,6 @@ func (r *rules) problems(a answer, st step) []problem {
 		all = append(all, problem{r.running.rule(), check(a)})
 	}
 	return all
-}
-
-// shows says that the answer shows one of the keys.
-func (a answer) shows(keys ...string) string {
-	return problemUnless(!a.Shows(keys...), "the answer shows a key")
 }
 
 // windowOf returns the window of a limit, which the end of its name says; 0 for no name.
