@@ -77,8 +77,8 @@ func (c *config) options() []option {
 		// The files that the program reads and writes.
 		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", ofFake(readFile, fakeserver.Like)},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", storeIn(&o.Replies, readFile)},
-		{"state", "", "file to begin with, where it exists, and to save to at the end; of two programs with one file, the one that ends last has saved", storeIn(&c.statePath, writable)},
-		{"ready-file", "", "file to write what is printed to, once the program serves; it stays at the end", storeIn(&c.readyFile, writable)},
+		{"state", "", "file to begin with, where it exists, and to save to at the end; of two programs with one file, the one that ends last has saved", storeIn(&c.statePath, c.ownFile)},
+		{"ready-file", "", "file to write what is printed to, once the program serves; it stays at the end", storeIn(&c.readyFile, c.ownFile)},
 		// When the program ends without a signal, and what it prints.
 		{"until-eof", "false", "end when standard input ends, as a pipe does when the process that started this one is gone", storeIn(&c.untilEOF, boolean)},
 		{"json", "false", "print one line of JSON instead of lines for a shell", storeIn(&c.json, boolean)},
@@ -395,11 +395,15 @@ func (c *config) takeCalls(value string) (_ []fakeserver.Option, err error) {
 	return []fakeserver.Option{fakeserver.WithCallLimit(c.calls)}, nil
 }
 
-// writable takes the path of a file to write. It checks now whether the file can be
-// written, because at the end of the program it would be too late.
-func writable(path string) (string, error) {
-	if path == "" {
+// ownFile takes the path of a file to write. It checks now whether the file can be
+// written, because at the end of the program it would be too late. The ready file would
+// replace the state.
+func (c *config) ownFile(path string) (string, error) {
+	switch {
+	case path == "":
 		return "", errors.New("must be the path of a file")
+	case c.statePath != "" && atomicfile.Target(path) == atomicfile.Target(c.statePath):
+		return "", errors.New("must not be the file of --state")
 	}
 	return path, atomicfile.Writable(path)
 }

@@ -36,6 +36,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--state=BROKEN", "--state: BROKEN: not the state of a fake: its format is not agentmessaging-fake-state; move it away to begin anew"},
 	{"--state=RUNNING", "--state: RUNNING: open RUNNING: text file busy; move it away to begin anew"}, // it cannot be written, even by root
 	{"--state=/no/such/folder/state", "--state: /no/such/folder/state: must be in a folder that can be written to"},
+	{"--state=BROKEN.new --ready-file=/BROKEN.new", "--ready-file: must not be the file of --state"},
 	{"--ready-file=/dev/null", "--ready-file: /dev/null: must be a regular file, or not be there"},
 	{"--nothing", "flag provided but not defined: -nothing; --help lists the flags"},
 	{"start", "there is no such command; the commands are version, observe, help"},
@@ -151,6 +152,9 @@ func TestState(t *testing.T) {
 	left, err := os.ReadDir(strings.TrimSuffix(path, "/file"))
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "no temporary file is left")
+
+	_, sentence := refused(t, []string{"--addr=:0", "--state", path, "--ready-file", link})
+	assert.Contains(t, sentence, "--ready-file: must not be the file of --state")
 
 	require.NoError(t, os.WriteFile(path, saved[:len(saved)/2], 0o600))
 	code, sentence := refused(t, []string{"--addr=:0", "--state", path})

@@ -11,9 +11,10 @@ import (
 	"path/filepath"
 )
 
-// target returns the file that a symbolic link leads to, so that Write replaces the file
-// and not the link.
-func target(path string) string {
+// Target returns the absolute path of the file that Write replaces: not of a symbolic
+// link, but of the file that it leads to.
+func Target(path string) string {
+	path, _ = filepath.Abs(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
@@ -35,7 +36,7 @@ func Writable(path string) error {
 // replace, because a rename works only within one file system. It refuses a path that is
 // a device or a folder.
 func nextTo(path string) (*os.File, error) {
-	file := target(path)
+	file := Target(path)
 	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: must be a regular file, or not be there", path)
 	}
@@ -55,7 +56,7 @@ func Write(path string, content []byte) error {
 	_, err = temporary.Write(content)
 	err = errors.Join(err, temporary.Sync(), temporary.Close())
 	if err == nil {
-		err = os.Rename(temporary.Name(), target(path))
+		err = os.Rename(temporary.Name(), Target(path))
 	}
 	if err != nil {
 		_ = os.Remove(temporary.Name())
