@@ -57,7 +57,7 @@ func ended(t testing.TB, args []string, environment ...string) (status int, stde
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	status = run(ctx, args, environment, &out, &errs)
+	status = run(func() context.Context { return ctx }, args, environment, &out, &errs)
 	return status, errs.String(), out.String()
 }
 

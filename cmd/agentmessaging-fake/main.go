@@ -42,25 +42,29 @@ const sameSignal = 500 * time.Millisecond
 func main() { os.Exit(runUntilSignal(sameSignal)) }
 
 // runUntilSignal runs the program with the signals, arguments and files of the process,
-// and returns the exit status. The first signal ends ctx, and so ends serving. same is
-// how long further signals count as the first. A SIGHUP, which comes when the terminal is
-// closed, saves the state as a SIGTERM does.
+// and returns the exit status. The first signal ends serving. same is how long further
+// signals count as the first. A SIGHUP, which comes when the terminal is closed, saves the
+// state as a SIGTERM does.
 func runUntilSignal(same time.Duration) int {
 	// If the reader of the log is gone, as after "2>&1 | head", Go would end the program at
 	// the next line of the log. Ignoring SIGPIPE keeps the calls and the state.
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// The first signal lets the program drain. After stop has removed the handler, another
-	// signal ends the program at once.
-	context.AfterFunc(ctx, func() { time.AfterFunc(same, stop) })
-	return run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
+	return run(func() context.Context {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		// The first signal lets the program drain. After stop has removed the handler, another
+		// signal ends the program at once.
+		context.AfterFunc(ctx, func() { time.AfterFunc(same, stop) })
+		return ctx
+	}, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 }
 
-// run runs the program without using the process, so that a test can call it. environ
+// run runs the program without using the process, so that a test can call it. untilSignal
+// begins to wait for signals. run calls it after it has read the flags and their files, one
+// of which may be a pipe without a writer: before that, a signal ends the program. environ
 // holds "NAME=value", and the result is the exit status.
-func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
+func run(untilSignal func() context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "observe" {
-		return runObserve(ctx, args[1:], environ, stdout, stderr)
+		return runObserve(untilSignal(), args[1:], environ, stdout, stderr)
 	}
 	c, err := parse(args, environ)
 	if err != nil {
@@ -73,7 +77,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	case "version":
 		_, _ = fmt.Fprintln(stdout, "agentmessaging-fake", version())
 	default:
-		return serve(ctx, c, stdout, stderr)
+		return serve(untilSignal(), c, stdout, stderr)
 	}
 	return exitOK
 }

@@ -26,7 +26,7 @@ func observed(t *testing.T, args []string, opts ...fakeserver.Option) (status in
 	environment := []string{"AGENT_MESSAGING_BASE_URL=" + server.URL, "AGENT_MESSAGING_API_KEY=" + fake.Key()}
 	var out, problems bytes.Buffer
 	args = append([]string{"observe", "--budget", "wait=0s"}, args...)
-	status = run(context.Background(), args, environment, &out, &problems)
+	status = run(context.Background, args, environment, &out, &problems)
 	return status, out.String(), problems.String(), fake
 }
 

@@ -90,6 +90,20 @@ func (a api) underWay() net.Conn {
 	return conn
 }
 
+// A signal ends the program while it waits for a file of a flag.
+func TestSignalBeforeServing(t *testing.T) {
+	pipe := tempFile(t, "")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "--like", pipe)
+	cmd.Env = append(os.Environ(), asProgram+"=1h")
+	require.NoError(t, cmd.Start())
+	writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // once the program reads
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	time.AfterFunc(10*time.Second, func() { _ = writer.Close() })
+	assert.ErrorContains(t, cmd.Wait(), "signal: terminated")
+}
+
 // Standard input is empty here.
 func TestUntilEOF(t *testing.T) {
 	cmd, _ := process(t, sameSignal, "--until-eof")
