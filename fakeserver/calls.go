@@ -115,8 +115,8 @@ func (s *Server) droppedCalls() int {
 //
 // When ctx ends first, AwaitCalls returns the calls that came, and an error
 // that says how many came and wraps ctx.Err(). It also returns early if a matcher panics
-// or ends its goroutine, as require does, which fails the test. Calls that were counted before a Reset still count. A
-// nil ctx, an n below 1 and a zero Matcher panic.
+// or ends its goroutine, as require does, which fails the test. Calls that were counted
+// before a Reset still count. A nil ctx, an n below 1 and a zero Matcher panic.
 //
 // In a synctest bubble, call AwaitCalls in the bubble that makes the calls: the Go
 // runtime ends a program in which one bubble wakes another, or code outside wakes
