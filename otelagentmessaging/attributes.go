@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -234,13 +233,9 @@ type endpointKey struct{ name, scheme, host string }
 
 func (o *observer) endpoint(e agentmessaging.Endpoint, base *url.URL) *endpoint {
 	key := endpointKey{e.Name, base.Scheme, base.Host}
-	known := o.endpoints.Load()
-	if found := (*known)[key]; found != nil {
-		return found
+	made, found := o.endpoints.Load(key)
+	if !found {
+		made, _ = o.endpoints.LoadOrStore(key, newEndpoint(e, base, o.noHTTP))
 	}
-	made := newEndpoint(e, base, o.noHTTP)
-	more := map[endpointKey]*endpoint{key: made}
-	maps.Copy(more, *known)
-	o.endpoints.CompareAndSwap(known, &more) // a call that loses this race adds its endpoint next time
-	return made
+	return made.(*endpoint)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -39,7 +39,6 @@ func NewObserver(opts ...Option) (agentmessaging.Observer, error) {
 	tracer := settings.tracers.Tracer(ScopeName,
 		trace.WithInstrumentationVersion(agentmessaging.Version), trace.WithSchemaURL(semconv.SchemaURL))
 	o := &observer{tracer: tracer, instruments: instruments, noHTTP: settings.noHTTP}
-	o.endpoints.Store(new(map[endpointKey]*endpoint))
 	return o, nil
 }
 
@@ -47,7 +46,7 @@ type observer struct {
 	tracer      trace.Tracer
 	instruments *instruments
 	noHTTP      bool
-	endpoints   atomic.Pointer[map[endpointKey]*endpoint] // the endpoints of the calls so far; copied on write
+	endpoints   sync.Map // by endpointKey: the endpoints of the calls so far
 }
 
 // call is the observer's state of a call that is under way. It is also the call's
