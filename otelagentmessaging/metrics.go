@@ -49,12 +49,6 @@ func newInstruments(s *settings) (*instruments, error) {
 	return &m, errors.Join(errs[:]...)
 }
 
-// enabled reports whether one of the instruments is read.
-func (m *instruments) enabled(ctx context.Context) bool {
-	return m.request.Enabled(ctx) || m.operation.Enabled(ctx) || m.call.Enabled(ctx) || m.wait.Enabled(ctx) ||
-		m.retries.Enabled(ctx)
-}
-
 func (m *instruments) recordRequest(ctx context.Context, c *call) {
 	r, options := c.request, c.requestSuccess
 	if r.status != 200 || r.failure != "" {

@@ -38,8 +38,7 @@ func NewObserver(opts ...Option) (agentmessaging.Observer, error) {
 	}
 	tracer := settings.tracers.Tracer(ScopeName,
 		trace.WithInstrumentationVersion(agentmessaging.Version), trace.WithSchemaURL(semconv.SchemaURL))
-	o := &observer{tracer: tracer, instruments: instruments, noHTTP: settings.noHTTP}
-	return o, nil
+	return &observer{tracer: tracer, instruments: instruments, noHTTP: settings.noHTTP}, nil
 }
 
 type observer struct {
@@ -93,7 +92,7 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 	}
 	c, ok := ctx.Value(callKey{o}).(*call)
 	if !ok {
-		return nil // startCall left the call out, or another observer has replaced the context
+		return nil // another observer has replaced the context
 	}
 	switch e := event.(type) {
 	case agentmessaging.RequestStart:
@@ -121,14 +120,9 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 }
 
 func (o *observer) startCall(ctx context.Context, e agentmessaging.CallStart) context.Context {
-	c := call{endpoint: o.endpoint(e.Endpoint, e.URL), observer: o, url: e.URL}
+	c := &call{endpoint: o.endpoint(e.Endpoint, e.URL), observer: o, url: e.URL}
 	c.Context, c.span = o.tracer.Start(ctx, c.callSpan, c.startOptions...)
-	if !c.span.IsRecording() && !o.instruments.enabled(c.Context) {
-		c.span.End()
-		return context.WithValue(c.Context, callKey{o}, nil) // the other events find no call, nor one around this call
-	}
-	kept := c
-	return &kept
+	return c
 }
 
 func (o *observer) endCall(c *call, e agentmessaging.CallEnd) {

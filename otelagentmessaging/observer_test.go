@@ -26,7 +26,6 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -78,21 +77,6 @@ func TestTheGlobalProvidersAreTheDefault(t *testing.T) {
 	assert.Equal(t, "https://opentelemetry.io/schemas/1.41.0", scope.SchemaURL)
 }
 
-// TestEachMetricAlone runs a story that records all metrics, once for each metric, with the
-// other metrics and all spans dropped.
-func TestEachMetricAlone(t *testing.T) {
-	for _, name := range rows(t, "metrics", 1) {
-		others := func(i metric.Instrument) (metric.Stream, bool) {
-			return metric.Stream{Aggregation: metric.AggregationDrop{}}, i.Name != name
-		}
-		r := newTelemetry(sdktrace.WithSampler(sdktrace.NeverSample()))
-		r.reader = metric.NewManualReader()
-		r.meter = metric.NewMeterProvider(metric.WithReader(r.reader), metric.WithView(others))
-		limitedMessage.run(t, r)
-		assert.Equal(t, []string{name}, slices.Collect(maps.Keys(r.metrics(t))), name)
-	}
-}
-
 // TestTwoObserversOfOneClient checks that each observer finds its call, whatever the other
 // has put into the context.
 func TestTwoObserversOfOneClient(t *testing.T) {
@@ -136,42 +120,18 @@ func TestOtelhttpBelowTheObserver(t *testing.T) {
 	})
 }
 
-// It sees the span even if nothing is recorded, so that a transport with its own instruments
-// continues the trace.
-func TestTheTransportSeesTheSpanOfItsCall(t *testing.T) {
+// An unsampled call has all its metrics. Its transport sees the span, so that one with its
+// own instruments continues the trace.
+func TestUnsampledCall(t *testing.T) {
 	r, fake := newTelemetry(sdktrace.WithSampler(sdktrace.NeverSample())), fakeserver.New(t)
 	base, seen := fake.HTTPClient(t).Transport, trace.SpanContext{}
-	observer := r.observer(t, otelagentmessaging.WithMeterProvider(noop.NewMeterProvider()))
-	require.NoError(t, send(t.Context(), fake, newClient(t, fake, observer, through(func(req *http.Request) (*http.Response, error) {
+	require.NoError(t, send(t.Context(), fake, newClient(t, fake, r.observer(t), through(func(req *http.Request) (*http.Response, error) {
 		seen = trace.SpanContextFromContext(req.Context())
 		return base.RoundTrip(req)
 	}))))
 	assert.True(t, seen.IsValid())
 	assert.Empty(t, fake.Calls()[0].Header.Get("traceparent"))
-}
-
-// onlyMessages drops the spans of all other calls.
-type onlyMessages struct{ sdktrace.Sampler }
-
-func (s onlyMessages) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
-	if p.Name == "invoke_agent" {
-		return s.Sampler.ShouldSample(p)
-	}
-	return sdktrace.NeverSample().ShouldSample(p)
-}
-
-// TestADroppedCallInsideAnother checks that its events say nothing about the call around it.
-func TestADroppedCallInsideAnother(t *testing.T) {
-	r, fake := newTelemetry(sdktrace.WithSampler(onlyMessages{sdktrace.AlwaysSample()})), fakeserver.New(t)
-	client := newClient(t, fake, r.observer(t, otelagentmessaging.WithMeterProvider(noop.NewMeterProvider())))
-	ctx := agentmessaging.WithBeforeSend(t.Context(), func(ctx context.Context, _ int) error {
-		return status(agentmessaging.WithBeforeSend(ctx, nil), fake, client)
-	})
-	fake.Inject(fakeserver.Answer(404, ""), fakeserver.ByEndpoint(fakeserver.EndpointSendMessage))
-	require.ErrorIs(t, send(ctx, fake, client), agentmessaging.ErrNotFound)
-	spans := r.spans.GetSpans()
-	require.Len(t, spans, 1)
-	assert.Equal(t, codes.Error, spans[0].Status.Code)
+	assert.Len(t, r.metrics(t), 3)
 }
 
 const canaryKey = "key-canary-4711"
