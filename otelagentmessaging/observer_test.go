@@ -222,7 +222,6 @@ var stories = []story{
 	limitedMessage,
 	{"a 429 that is not retried, and a caller who meets its cool-down", inTurn(limitedOnce(send), send), []agentmessaging.Option{retries(1)}},
 	{"a limit that is spent for a day, and a caller whom its cool-down refuses", inTurn(with(fakeserver.RateLimited("86400"), send), send), nil},
-	{"a repetition that a limiter refuses", limitedOnce(send), []agentmessaging.Option{agentmessaging.WithLimiter(onlyOnce{})}},
 	{"a journal that is full", func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
 		return send(agentmessaging.WithBeforeSend(ctx, func(context.Context, int) error { return errors.New("error-canary") }), fake, client)
 	}, nil},
@@ -242,10 +241,6 @@ var stories = []story{
 		defer func() { _ = recover() }()
 		return send(ctx, fake, client)
 	}, []agentmessaging.Option{through(func(*http.Request) (*http.Response, error) { panic("canary") })}},
-	{"arguments that are refused", func(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
-		_, err := client.SendMessage(ctx, "agent_000001", agentmessaging.MessageParams{})
-		return err
-	}, nil},
 	{"a deadline that passes", with(fakeserver.Hang(), read), hurried},
 	{"calls that are cancelled, the second before it is repeated", inTurn(with(fakeserver.Hang(), cancelled), with(fakeserver.Answer(503, ""), cancelled)),
 		[]agentmessaging.Option{agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: 3 * time.Second, MaxWait: 3 * time.Second})}},
@@ -388,19 +383,6 @@ func failing(err error) []agentmessaging.Option {
 		return nil, err
 	})}
 }
-
-// onlyOnce is a limiter that lets only the first attempt pass, after 250 ms of virtual time.
-type onlyOnce struct{}
-
-func (onlyOnce) Acquire(_ context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	if attempt.Number > 1 {
-		return nil, &agentmessaging.Error{StatusCode: 429}
-	}
-	time.Sleep(time.Second / 4)
-	return onlyOnce{}, nil
-}
-
-func (onlyOnce) Done(agentmessaging.AttemptOutcome) {}
 
 // rows returns the first cells of each row of a marked table of the README, without
 // their quotes.
