@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -157,38 +156,29 @@ func TestOnlyIdentifiersOfTheServiceAreRecorded(t *testing.T) {
 		"trace_000001": true, "azAZ09_-.:/": true, longest: true,
 		longest + "x": false, "two words": false, "line\n": false, "ä": false, "": false, "[redacted]": false,
 	} {
-		r := newTelemetry()
-		call := r.statusFrom(t, r.observer(t), "https://service.example", word)
-		assert.Equal(t, recorded, strings.Contains(call, " agentmessaging.trace_id="+word), "%q", word)
+		r, body := newTelemetry(), fmt.Sprintf(`{"ok": true, "service": "s", "version": "v", "mode": "m", "trace_id": %q}`, word)
+		story{call: with(fakeserver.RawAnswer(200, "application/json", body), status)}.run(t, r)
+		assert.Equal(t, recorded, strings.Contains(r.story(t), " agentmessaging.trace_id="+word), "%q", word)
 	}
 }
 
 // TestServerAddress checks ports, also those that the scheme implies, and a prefix in the
 // address, with one observer for several servers.
 func TestServerAddress(t *testing.T) {
-	r := newTelemetry()
-	observer := r.observer(t)
+	r, fake := newTelemetry(), fakeserver.New(t, fakeserver.WithUnknownRoutes())
+	observer, direct := r.observer(t), agentmessaging.WithHTTPClient(&http.Client{Transport: fake.Direct()})
 	for base, want := range map[string]string{
 		"https://service.example/prefix": "server.address=service.example server.port=443",
 		"https://service.example:8443":   "server.address=service.example server.port=8443",
 		"http://localhost":               "server.address=localhost server.port=80",
 		"http://[::1]:80":                "server.address=::1 server.port=80",
 	} {
-		assert.Contains(t, r.statusFrom(t, observer, base, "t"), want+" url.full="+base+"/v1/status url.template=/v1/status")
+		r.spans.Reset()
+		client, err := agentmessaging.NewClient(base, fake.Key(), observer, direct, retries(1))
+		require.NoError(t, err)
+		_ = status(t.Context(), fake, client)
+		assert.Contains(t, attrsText(r.spans.GetSpans()[0].Attributes), want+" url.full="+base+"/v1/status url.template=/v1/status")
 	}
-}
-
-// statusFrom calls Status of a service at base, which answers with traceID, and returns the
-// attributes of the call's span.
-func (r *telemetry) statusFrom(t *testing.T, observer agentmessaging.Option, base, traceID string) string {
-	r.spans.Reset()
-	body := fmt.Sprintf(`{"ok": true, "service": "s", "version": "v", "mode": "m", "trace_id": %q}`, traceID)
-	client, err := agentmessaging.NewClient(base, canaryKey, observer, through(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
-	}))
-	require.NoError(t, err)
-	require.NoError(t, status(t.Context(), nil, client))
-	return attrsText(r.spans.GetSpans()[0].Attributes)
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
