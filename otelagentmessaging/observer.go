@@ -84,11 +84,8 @@ func (c *call) Value(key any) any {
 
 // Observe implements agentmessaging.Observer.
 func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
-	switch e := event.(type) {
-	case agentmessaging.CallStart:
-		return o.startCall(ctx, e)
-	case agentmessaging.AttemptStart, agentmessaging.LimiterWaitStart:
-		return nil // saves the search of ctx for the call
+	if start, is := event.(agentmessaging.CallStart); is {
+		return o.startCall(ctx, start)
 	}
 	c, ok := ctx.Value(callKey{o}).(*call)
 	if !ok {
