@@ -88,14 +88,14 @@ func TestOtherSites(t *testing.T) {
 		"Content-Type: application/json; charset=latin1": 415, `Content-Type: application/json; charset=""`: 415, "Content-Type: application/jsonp": 415, "Content-Type: application/json, text/plain": 415,
 	} {
 		answer := a.send("POST", "/_fake/v1/keys", "{}", header)
-		assert.Equal(t, want, answer.status, header)
+		assert.Equal(t, want, answer.Code, header)
 		issued += map[int]int{201: 1}[want]
 		assert.Equal(t, issued, strings.Count(a.get("/keys"), `"label"`), "%s: what is refused has no effect", header)
-		assert.Empty(t, answer.header.Get("Access-Control-Allow-Origin"), header)
+		assert.Empty(t, answer.Header().Get("Access-Control-Allow-Origin"), header)
 		name, _, _ := strings.Cut(header, ":")
-		assert.Equal(t, want != 201, strings.Contains(answer.raw, ": must be"), header)
+		assert.Equal(t, want != 201, strings.Contains(answer.Body.String(), ": must be"), header)
 		if name == "Host" { // the service is guarded likewise
-			status := a.send("GET", "/v1/status", "", header, "Authorization: Bearer "+a.facts.APIKey).status
+			status := a.send("GET", "/v1/status", "", header, "Authorization: Bearer "+a.facts.APIKey).Code
 			assert.Equal(t, want == 201, status == 200, header)
 		}
 	}
@@ -113,13 +113,13 @@ func TestToken(t *testing.T) {
 		"Authorization: Bearer " + token + "x": 401, "Authorization: Bearer " + token[:20]: 401, "Authorization: Basic " + token: 401,
 		"Authorization: " + token: 401, "Authorization: Bearer ": 401, "X-Token: " + token: 401, "Authorization: Bearer " + a.facts.APIKey: 401,
 	} {
-		assert.Equal(t, want, a.send("GET", "/_fake/v1/info", "", header).status, header)
+		assert.Equal(t, want, a.send("GET", "/_fake/v1/info", "", header).Code, header)
 	}
 	refused := a.send("GET", "/_fake/v1/info", "")
-	assert.Contains(t, refused.raw, "Bearer, a space, and the token")
-	assert.Equal(t, "Bearer", refused.header.Get("WWW-Authenticate"))
-	assert.Equal(t, []string{"no-store", "nosniff"}, []string{refused.header.Get("Cache-Control"), refused.header.Get("X-Content-Type-Options")})
-	assert.NotContains(t, refused.raw, token)
+	assert.Contains(t, refused.Body.String(), "Bearer, a space, and the token")
+	assert.Equal(t, "Bearer", refused.Header().Get("WWW-Authenticate"))
+	assert.Equal(t, []string{"no-store", "nosniff"}, []string{refused.Header().Get("Cache-Control"), refused.Header().Get("X-Content-Type-Options")})
+	assert.NotContains(t, refused.Body.String(), token)
 	a.play(step{"GET /no/such", "", 401, ""}, step{"GET /v1/status", "", 200, ""}) // the service needs its keys only
 }
 
@@ -147,7 +147,7 @@ func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(t)
 		sent := make(chan string, 1)
-		go func() { sent <- a.send("GET", "/_fake/v1/calls/stream", "").raw }()
+		go func() { sent <- a.send("GET", "/_fake/v1/calls/stream", "").Body.String() }()
 		synctest.Wait()
 		a.play(step{"POST /v1/agents", `{}`, 200, ""})
 		listed := a.get("/calls")
@@ -189,7 +189,7 @@ func TestStreamOfOneSlowCall(t *testing.T) {
 		)
 		go a.send("GET", "/v1/status", "", "Authorization: Bearer "+a.facts.APIKey)
 		time.AfterFunc(10*time.Second, a.stop)
-		sent := a.send("GET", "/_fake/v1/calls/stream", "").raw
+		sent := a.send("GET", "/_fake/v1/calls/stream", "").Body.String()
 		assert.Regexp(t, `(?s)event: under_way\ndata: {"calls":\[{"seq":0,.*event: call\ndata: {"seq":1,.*event: call\ndata: {"seq":1,[^\n]*"ended":`, sent)
 		assert.Contains(t, sent, "event: under_way\ndata: {\"calls\":[]}")
 		assert.Equal(t, 3, strings.Count(sent, ": still here\n\n"))

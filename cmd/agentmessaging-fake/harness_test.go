@@ -71,14 +71,8 @@ func tempFile(t testing.TB, content string) string {
 	return path
 }
 
-type reply struct {
-	status int
-	header http.Header
-	raw    string
-}
-
 // send makes any call; header lines are "Name: value".
-func (a api) send(method, path, body string, header ...string) reply {
+func (a api) send(method, path, body string, header ...string) *httptest.ResponseRecorder {
 	req := httptest.NewRequest(method, path, strings.NewReader(body)).WithContext(a.t.Context())
 	req.Host = "127.0.0.1:8460"
 	if body != "" {
@@ -93,11 +87,10 @@ func (a api) send(method, path, body string, header ...string) reply {
 	}
 	rec := httptest.NewRecorder()
 	a.all.ServeHTTP(rec, req)
-	r := reply{rec.Code, rec.Header(), rec.Body.String()}
 	if strings.HasPrefix(path, "/_fake/v1") {
-		record(a.t, req, body, r)
+		record(a.t, req, body, rec)
 	}
-	return r
+	return rec
 }
 
 // get reads from the control interface.
@@ -120,15 +113,15 @@ func (a api) play(steps ...step) (answers string) {
 	a.t.Helper()
 	for _, s := range steps {
 		r := a.request(s)
-		require.Equal(a.t, s.status, r.status, "%s %s: %s", s.call, s.body, r.raw)
+		require.Equal(a.t, s.status, r.Code, "%s %s: %s", s.call, s.body, r.Body)
 		wantHeld(a.t, s, r)
-		answers += r.raw
+		answers += r.Body.String()
 	}
 	return answers
 }
 
 // request makes the call of a step.
-func (a api) request(s step) reply {
+func (a api) request(s step) *httptest.ResponseRecorder {
 	method, path, _ := strings.Cut(s.call, " ")
 	path, key, given := strings.Cut(path, " ")
 	if !given {
@@ -140,20 +133,20 @@ func (a api) request(s step) reply {
 	return a.send(method, "/_fake/v1"+path, s.body)
 }
 
-func wantHeld(t testing.TB, s step, r reply) {
+func wantHeld(t testing.TB, s step, r *httptest.ResponseRecorder) {
 	t.Helper()
 	var got, want any
-	_ = json.Unmarshal([]byte(r.raw), &got)
+	_ = json.Unmarshal(r.Body.Bytes(), &got)
 	switch {
 	case s.want == "":
 	case strings.HasPrefix(s.want, "{"):
 		require.NoError(t, json.Unmarshal([]byte(s.want), &want), s.want)
-		assert.True(t, holds(got, want), "%s: %s\nand not %s", s.call, r.raw, s.want)
+		assert.True(t, holds(got, want), "%s: %s\nand not %s", s.call, r.Body, s.want)
 	default:
 		refusal, _ := got.(map[string]any)
 		assert.Contains(t, fmt.Sprint(refusal["reason"]), s.want, s.call)
 		assert.NotEmpty(t, refusal["error"])
-		assert.Equal(t, "application/json", r.header.Get("Content-Type"))
+		assert.Equal(t, "application/json", r.Header().Get("Content-Type"))
 	}
 }
 
@@ -176,7 +169,7 @@ func holds(got, want any) bool {
 
 // record appends a call, in one write, to the file that the module tools/openapi names,
 // which holds each to openapi.yaml.
-func record(t testing.TB, req *http.Request, body string, r reply) {
+func record(t testing.TB, req *http.Request, body string, rec *httptest.ResponseRecorder) {
 	name := os.Getenv("AGENTMESSAGING_FAKE_RECORD")
 	if name == "" || len(body) > 1<<20 {
 		return
@@ -185,7 +178,7 @@ func record(t testing.TB, req *http.Request, body string, r reply) {
 	require.NoError(t, err)
 	require.NoError(t, json.NewEncoder(file).Encode(map[string]any{
 		"Method": req.Method, "URL": req.URL.RequestURI(), "Header": req.Header, "Body": body,
-		"Status": r.status, "Answered": r.header, "Answer": r.raw,
+		"Status": rec.Code, "Answered": rec.Header(), "Answer": rec.Body.String(),
 	}))
 	require.NoError(t, file.Close())
 }

@@ -283,7 +283,7 @@ func FuzzBodies(f *testing.F) {
 		for route := range routes {
 			all.Go(func() {
 				answered := a.request(step{call: route, body: body})
-				assert.Contains(t, []int{200, 201, 204, 400, 404, 409, 413}, answered.status, route)
+				assert.Contains(t, []int{200, 201, 204, 400, 404, 409, 413}, answered.Code, route)
 			})
 		}
 		all.Wait()

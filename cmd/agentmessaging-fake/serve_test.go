@@ -34,14 +34,14 @@ func TestServe(t *testing.T) {
 		{"/favicon.ico", 404, ""}, {"//v1/status", 404, `"error":"not_found"`}, {"/v2/status", 404, `"error":"not_found"`},
 	} {
 		answered := a.send("GET", tt.path, "", "Authorization: Bearer "+a.facts.APIKey)
-		assert.Equal(t, tt.want, answered.status, tt.path)
-		assert.Contains(t, answered.raw, tt.says, tt.path)
+		assert.Equal(t, tt.want, answered.Code, tt.path)
+		assert.Contains(t, answered.Body.String(), tt.says, tt.path)
 	}
 	calls := a.get("/calls")
 	assert.Contains(t, calls, `"path":"/v2/status"`, "a client with a wrong path can be seen")
 	assert.NotContains(t, calls, "favicon")
 	assert.NotContains(t, calls, `"endpoint":""`, "a call of no endpoint has no such member")
-	assert.Equal(t, 403, a.send("GET", "/", "", "Host: evil.example").status)
+	assert.Equal(t, 403, a.send("GET", "/", "", "Host: evil.example").Code)
 }
 
 // The lines are for a shell, whatever the key is.
@@ -73,11 +73,11 @@ func TestRemote(t *testing.T) {
 		a := newAPI(t, tt.args...)
 		assert.Len(t, a.facts.Token, tt.made, tt.args)
 		assert.Contains(t, a.facts.BaseURL, "http://127.0.0.1:", tt.args)
-		assert.Equal(t, tt.bare, a.send("GET", "/_fake/v1/info", "").status, tt.args)
+		assert.Equal(t, tt.bare, a.send("GET", "/_fake/v1/info", "").Code, tt.args)
 		answered := a.send("GET", "/_fake/v1/info", "", "Authorization: Bearer "+a.facts.Token)
-		assert.Equal(t, 200, answered.status, tt.args)
-		assert.Equal(t, tt.bare == 401, strings.Contains(answered.raw, `"remote":true`), tt.args)
-		status := a.send("GET", "/v1/status", "", "Authorization: Bearer "+a.facts.APIKey, "Host: fake.internal").status
+		assert.Equal(t, 200, answered.Code, tt.args)
+		assert.Equal(t, tt.bare == 401, strings.Contains(answered.Body.String(), `"remote":true`), tt.args)
+		status := a.send("GET", "/v1/status", "", "Authorization: Bearer "+a.facts.APIKey, "Host: fake.internal").Code
 		assert.Equal(t, tt.bare == 401, status == 200, "any host")
 	}
 	assert.Contains(t, string(facts{Token: "t"}.text(false)), "export AGENT_MESSAGING_FAKE_TOKEN=t\n")
@@ -142,8 +142,8 @@ func TestPage(t *testing.T) {
 	} {
 		method, path, _ := strings.Cut(call, " ")
 		answered := a.send(method, path, "")
-		assert.Equal(t, want, fmt.Sprint(answered.status, " ", answered.header.Get("Content-Type")), call)
-		assert.Equal(t, answered.status == 405, answered.header.Get("Allow") == "GET, HEAD", call)
+		assert.Equal(t, want, fmt.Sprint(answered.Code, " ", answered.Header().Get("Content-Type")), call)
+		assert.Equal(t, answered.Code == 405, answered.Header().Get("Allow") == "GET, HEAD", call)
 		for name, want := range map[string]string{
 			"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-ancestors 'none'; " +
 				"base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
@@ -153,8 +153,8 @@ func TestPage(t *testing.T) {
 			"Cross-Origin-Opener-Policy":   "same-origin",
 			"Cross-Origin-Resource-Policy": "same-origin",
 		} {
-			assert.Equal(t, want, answered.header.Get(name), call)
+			assert.Equal(t, want, answered.Header().Get(name), call)
 		}
 	}
-	assert.Contains(t, a.send("GET", "/_fake/assets/vendor/preact.js", "").raw, "The MIT License (MIT)")
+	assert.Contains(t, a.send("GET", "/_fake/assets/vendor/preact.js", "").Body.String(), "The MIT License (MIT)")
 }
