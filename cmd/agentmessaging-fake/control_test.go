@@ -102,18 +102,22 @@ func TestOtherSites(t *testing.T) {
 	a.play(step{"GET /calls?status=403", "", 200, `{"calls":[]}`}) // a refused call does not reach the fake
 }
 
-// Beyond loopback the control interface asks for the token, and for nothing that looks like
-// it.
+// On an address that others reach, the control interface asks for the token that was given or
+// made, and for nothing that looks like it. On loopback it asks for none.
 func TestToken(t *testing.T) {
-	const token = "a-token-of-16-or-more"
-	a := newAPI(t, "--allow-remote", "--addr=0.0.0.0:0", "--token", token)
-	assert.Empty(t, a.facts.Token, "a token that was given is not repeated")
+	a := newAPI(t, "--allow-remote", "--addr=0.0.0.0:0")
+	token := a.facts.Token
+	assert.Len(t, token, 26)
+	assert.Contains(t, string(a.facts.text(false)), "export AGENT_MESSAGING_FAKE_TOKEN="+token+"\n")
+	assert.Contains(t, a.facts.BaseURL, "http://127.0.0.1:")
 	for header, want := range map[string]int{
 		"Authorization: Bearer " + token: 200, "Authorization: bearer  " + token: 200,
 		"Authorization: Bearer " + token + "x": 401, "Authorization: Bearer " + token[:20]: 401, "Authorization: Basic " + token: 401,
 		"Authorization: " + token: 401, "Authorization: Bearer ": 401, "X-Token: " + token: 401, "Authorization: Bearer " + a.facts.APIKey: 401,
 	} {
-		assert.Equal(t, want, a.send("GET", "/_fake/v1/info", "", header).Code, header)
+		answered := a.send("GET", "/_fake/v1/info", "", header, "Host: fake.internal")
+		assert.Equal(t, want, answered.Code, header)
+		assert.Equal(t, want == 200, strings.Contains(answered.Body.String(), `"remote":true`), header)
 	}
 	refused := a.send("GET", "/_fake/v1/info", "")
 	assert.Contains(t, refused.Body.String(), "Bearer, a space, and the token")
@@ -121,6 +125,11 @@ func TestToken(t *testing.T) {
 	assert.Equal(t, []string{"no-store", "nosniff"}, []string{refused.Header().Get("Cache-Control"), refused.Header().Get("X-Content-Type-Options")})
 	assert.NotContains(t, refused.Body.String(), token)
 	a.play(step{"GET /no/such", "", 401, ""}, step{"GET /v1/status", "", 200, ""}) // the service needs its keys only
+
+	given := newAPI(t, "--allow-remote", "--addr=0.0.0.0:0", "--token=a-token-of-16-or-more")
+	assert.Empty(t, given.facts.Token, "a token that was given is not repeated")
+	assert.Equal(t, 200, given.send("GET", "/_fake/v1/info", "", "Authorization: Bearer a-token-of-16-or-more").Code)
+	newAPI(t, "--allow-remote", "--token=a-token-of-16-or-more").play(step{"GET /info", "", 200, `{"remote":false}`})
 }
 
 // changes are calls that change something, and what they change.

@@ -60,29 +60,6 @@ $`, printed)
 		string(facts{"b", "k", "p", "c", "t", "v", 7}.text(true)), "with --json")
 }
 
-// On an address that others reach, control needs a token, and one is made.
-func TestRemote(t *testing.T) {
-	for _, tt := range []struct {
-		args []string
-		made int // characters of the token that is printed
-		bare int // the status without a token
-	}{
-		{[]string{"--allow-remote", "--addr=0.0.0.0:0"}, 26, 401},
-		{[]string{"--allow-remote", "--token=a-token-of-16-or-more"}, 0, 200}, // on loopback none is asked for
-	} {
-		a := newAPI(t, tt.args...)
-		assert.Len(t, a.facts.Token, tt.made, tt.args)
-		assert.Contains(t, a.facts.BaseURL, "http://127.0.0.1:", tt.args)
-		assert.Equal(t, tt.bare, a.send("GET", "/_fake/v1/info", "").Code, tt.args)
-		answered := a.send("GET", "/_fake/v1/info", "", "Authorization: Bearer "+a.facts.Token)
-		assert.Equal(t, 200, answered.Code, tt.args)
-		assert.Equal(t, tt.bare == 401, strings.Contains(answered.Body.String(), `"remote":true`), tt.args)
-		status := a.send("GET", "/v1/status", "", "Authorization: Bearer "+a.facts.APIKey, "Host: fake.internal").Code
-		assert.Equal(t, tt.bare == 401, status == 200, "any host")
-	}
-	assert.Contains(t, string(facts{Token: "t"}.text(false)), "export AGENT_MESSAGING_FAKE_TOKEN=t\n")
-}
-
 // A port that is taken is an error of the start, with the advice to take another.
 func TestPortInUse(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
