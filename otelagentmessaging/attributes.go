@@ -219,12 +219,9 @@ func recorded(attrs []attribute.KeyValue, more ...attribute.KeyValue) []metric.R
 
 // server returns the attributes for the server's address in u.
 func server(u *url.URL) []attribute.KeyValue {
-	port := 443
-	if u.Scheme == "http" {
-		port = 80
-	}
-	if given, err := strconv.Atoi(u.Port()); err == nil {
-		port = given
+	port, err := strconv.Atoi(u.Port())
+	if err != nil { // the address leaves the port to its scheme
+		port = map[string]int{"http": 80, "https": 443}[u.Scheme]
 	}
 	return []attribute.KeyValue{semconv.ServerAddress(u.Hostname()), semconv.ServerPort(port)}
 }

@@ -355,14 +355,13 @@ func with(fault fakeserver.Fault, then call) call {
 
 func limitedOnce(then call) call { return with(fakeserver.RateLimited("3"), then) }
 
-// inTurn returns a call that makes several calls, and ignores their errors.
+// inTurn returns a call that makes several calls.
 func inTurn(calls ...call) call {
-	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
-		var errs []error
+	return func(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) (err error) {
 		for _, call := range calls {
-			errs = append(errs, call(ctx, fake, client))
+			err = errors.Join(err, call(ctx, fake, client))
 		}
-		return errors.Join(errs...)
+		return err
 	}
 }
 
