@@ -3,19 +3,15 @@ package agentmessaging_test
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -125,11 +121,12 @@ func (f fault) client(t *testing.T) (client *agentmessaging.Client, requests fun
 	return client, func() int { return int(read.Load()) }
 }
 
-// trusting returns a transport that trusts certificate and may speak HTTP/2.
+// trusting returns a transport that trusts the certificate and may speak HTTP/2.
 func trusting() *http.Transport {
-	return &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{
-		RootCAs: roots(), ServerName: "example.com", CurvePreferences: []tls.CurveID{tls.CurveP256}, // the fastest
-	}}
+	transport := secure().Client().Transport.(*http.Transport).Clone()
+	transport.TLSClientConfig.ServerName = "example.com"
+	transport.TLSClientConfig.CurvePreferences = []tls.CurveID{tls.CurveP256} // the fastest
+	return transport
 }
 
 // dialsTo returns a transport on whose connections serve acts as the service.
@@ -368,7 +365,7 @@ var http1Faults = []fault{
 		return err
 	}},
 	{name: "certificate refused", tls: true, serve: func(p peer) error {
-		return tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}}).Handshake()
+		return tls.Server(p.Conn, &tls.Config{Certificates: secure().TLS.Certificates}).Handshake()
 	}},
 	{name: "closed on accept", postVaries: true, serve: func(peer) error { return nil }},
 	{name: "closed after the request's header", serve: func(p peer) error { _, err := p.readHeader(); return err }},
@@ -445,21 +442,14 @@ var http2Faults = []fault{
 // What a run leaves behind goes with it: a fifth of its time went into collecting it.
 func init() { debug.SetGCPercent(400) }
 
-// certificate is for example.com. It signs itself: a client trusts it if it has roots.
-var certificate = sync.OnceValue(func() tls.Certificate {
-	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) // httptest's RSA key takes long to sign
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"example.com"},
-		NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0), // also in bubbles, where it is 2000
-	}
-	der := must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: must(x509.ParseCertificate(der))}
-})
-
-var roots = sync.OnceValue(func() *x509.CertPool {
-	pool := x509.NewCertPool()
-	pool.AddCert(certificate().Leaf)
-	return pool
+// secure has net/http's own certificate, for example.com, and a client that trusts it. Its
+// TLS is that of a service that speaks HTTP/2.
+var secure = sync.OnceValue(func() *httptest.Server {
+	server := httptest.NewUnstartedServer(nil)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	server.Close()
+	return server
 })
 
 // peer is the service's end of a connection on which it misbehaves.

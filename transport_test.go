@@ -84,7 +84,7 @@ func TestWarmConnection(t *testing.T) {
 	for baseURL, serve := range map[string]func(peer) error{
 		"http://127.0.0.1:1": thenCloses,
 		"https://example.com:1": func(p peer) error {
-			p.Conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}})
+			p.Conn = tls.Server(p.Conn, &tls.Config{Certificates: secure().TLS.Certificates})
 			return thenCloses(p)
 		},
 	} {
@@ -187,8 +187,10 @@ func TestRenewals(t *testing.T) {
 // No HTTP/2 connection ever takes the request.
 func TestRenewalsAreBounded(t *testing.T) {
 	near, far := net.Pipe()
-	go tls.Server(far, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}}).Handshake()
-	conn := tls.Client(near, &tls.Config{RootCAs: roots(), ServerName: "example.com", NextProtos: []string{"h2"}})
+	go tls.Server(far, secure().TLS).Handshake()
+	config := trusting().TLSClientConfig
+	config.NextProtos = []string{"h2"}
+	conn := tls.Client(near, config)
 	require.NoError(t, conn.Handshake())
 	full := tripper(func(req *http.Request) (*http.Response, error) {
 		hooks := httptrace.ContextClientTrace(req.Context())
@@ -228,7 +230,7 @@ func overHTTP2Server(
 			io.WriteString(w, anyReply)
 		})
 		s.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: streams}
-		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}}
+		s.TLSConfig = secure().TLS.Clone()
 		s.ErrorLog = log.New(io.Discard, "", 0)
 		dialed := make(pipes)
 		go func() { _ = s.ServeTLS(dialed, "", "") }()
@@ -366,7 +368,7 @@ type act func(*http2Peer) error
 func overHTTP2(acts ...act) func(peer) error {
 	return func(p peer) error {
 		h := &http2Peer{peer: p, headers: make(chan uint32, 100), whole: make(chan uint32, 100)}
-		h.conn = tls.Server(p.Conn, &tls.Config{Certificates: []tls.Certificate{certificate()}, NextProtos: []string{"h2"}})
+		h.conn = tls.Server(p.Conn, secure().TLS)
 		if _, err := io.CopyN(io.Discard, h.conn, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
 			return err
 		}
