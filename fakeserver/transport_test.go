@@ -34,37 +34,30 @@ func transports(t testing.TB, fake *fakeserver.Server, opts ...fakeserver.FromIP
 	return map[string]http.RoundTripper{"wire": fake.HTTPClient(t, opts...).Transport, "direct": fake.Direct(opts...)}
 }
 
-// socket sends the requests for a fake to a server on a socket.
-type socket struct {
-	http.RoundTripper
-	scheme, host string
-}
-
-func (s socket) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	req.URL.Scheme, req.URL.Host, req.Host = s.scheme, s.host, ""
-	return s.RoundTripper.RoundTrip(req)
-}
-
 // ways returns the four transports to a fake: two in memory, two over a socket. Over
 // HTTP/1.1 each call has a connection of its own: net/http repeats some requests by itself
 // on one that was used before.
 func ways(t testing.TB, fake *fakeserver.Server) map[string]http.RoundTripper {
 	all, secure := transports(t, fake), overTLS(t, fake, false)
-	secure.RoundTripper.(*http.Transport).DisableKeepAlives = true
+	secure.DisableKeepAlives = true
 	all["wire"].(*http.Transport).DisableKeepAlives = true
 	all["TLS"], all["HTTP/2"] = secure, overTLS(t, fake, true)
 	return all
 }
 
 // overTLS returns a transport to a fake over TLS on a socket, with HTTP/2 or HTTP/1.1.
-func overTLS(t testing.TB, fake *fakeserver.Server, http2 bool) socket {
+func overTLS(t testing.TB, fake *fakeserver.Server, http2 bool) *http.Transport {
 	server := httptest.NewUnstartedServer(fake)
 	server.EnableHTTP2 = http2
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // a client that leaves may not end its handshake
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	return socket{server.Client().Transport, "https", server.Listener.Addr().String()}
+	transport := server.Client().Transport.(*http.Transport)
+	transport.TLSClientConfig.ServerName = "example.com" // as the certificate says
+	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("tcp", server.Listener.Addr().String())
+	}
+	return transport
 }
 
 // requests change a POST with a body of 5 bytes.
@@ -94,9 +87,7 @@ var requests = map[string]func(*http.Request){
 // socket, for requests that net/http refuses to send too.
 func TestRequestsArriveAsOverASocket(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
-	server := httptest.NewServer(fake)
-	t.Cleanup(server.Close)
-	overSocket := socket{server.Client().Transport, "http", server.Listener.Addr().String()}
+	overSocket := overTLS(t, fake, false)
 	for name, change := range requests {
 		outcome := func(wire http.RoundTripper) []string {
 			fake.Reset()
@@ -208,18 +199,6 @@ func TestClientsReachNothingElse(t *testing.T) {
 			assert.ErrorContains(t, err, url+port, name)
 		}
 	}
-}
-
-// The dial error of a client that does not use HTTPClient says so, at once and
-// without a name server.
-func TestBaseURLNamesWhatIsMissing(t *testing.T) {
-	fake, _ := newFake(t)
-	assert.Equal(t, fakeURL, fake.BaseURL())
-	_, err := (&http.Client{Transport: new(http.Transport)}).Get(fake.BaseURL()) //nolint:bodyclose // there is none
-	var missing *net.DNSError
-	require.ErrorAs(t, err, &missing)
-	assert.True(t, missing.IsNotFound, "%+v", missing)
-	assert.ErrorContains(t, err, "WithHTTPClient(fake.HTTPClient(t)).is-missing")
 }
 
 // One fake, made outside, serves the wire and Direct in four bubbles and
