@@ -3,12 +3,13 @@ package fakeserver_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
@@ -28,32 +29,15 @@ func call(fake *fakeserver.Server, method, path, body string) {
 }
 
 func callAs(fake *fakeserver.Server, key, method, path, body string) {
-	do(&http.Client{Transport: fake.Direct()}, key, method, fake.BaseURL()+path, body)
+	req, answer := httptest.NewRequest(method, path, strings.NewReader(body)), httptest.NewRecorder()
+	req.Header.Set("Authorization", "Bearer "+key)
+	fake.ServeHTTP(answer, req)
+	fmt.Println(answer.Code, answer.Body)
 }
 
 // say sends a text to agent_000001.
 func say(fake *fakeserver.Server, text string) {
 	call(fake, "POST", "/v1/agents/agent_000001/messages", fmt.Sprintf(`{"text":%q}`, text))
-}
-
-func do(client *http.Client, key, method, url, body string) {
-	req, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		log.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	resp, err := client.Do(req)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(resp.StatusCode, string(answer))
 }
 
 // Outside tests a fake is opened and closed; in tests, New(t) does both.
@@ -63,13 +47,23 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer fake.Close()
-	client := fake.HTTPClient(nil)                   // net/http over a connection in memory
-	direct := &http.Client{Transport: fake.Direct()} // without a connection: faster
-	do(client, fake.Key(), "POST", fake.BaseURL()+"/v1/agents", "{}")
-	do(direct, fake.Key(), "POST", fake.BaseURL()+"/v1/agents/agent_000001/messages", `{"text":"hello"}`)
+	for _, hc := range []*http.Client{
+		fake.HTTPClient(nil),       // net/http over a connection in memory
+		{Transport: fake.Direct()}, // without a connection: faster
+	} {
+		client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(hc))
+		if err != nil {
+			log.Fatal(err)
+		}
+		agent, err := client.CreateAgent(context.Background(), agentmessaging.CreateAgentParams{})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(agent.ID, agent.Status)
+	}
 	// Output:
-	// 200 {"agent_id":"agent_000001","status":"active","trace_id":"trace_000001"}
-	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000002"}
+	// agent_000001 active
+	// agent_000002 active
 }
 
 // A script answers with texts, or with what a function makes of the message:
