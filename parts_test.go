@@ -22,6 +22,7 @@ import (
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
@@ -66,7 +67,7 @@ func (m *mischief) misbehave(ctx context.Context) (way string) {
 // The parts that misbehave.
 
 func badTransport(m *mischief) http.RoundTripper {
-	return tripper(func(req *http.Request) (*http.Response, error) {
+	return stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
 		way := m.misbehave(req.Context())
 		resp, err := m.service.RoundTrip(req)
 		switch way {
@@ -86,7 +87,7 @@ func badTransport(m *mischief) http.RoundTripper {
 // badBody misbehaves in the body of an answer with the status.
 func badBody(status int) func(m *mischief) http.RoundTripper {
 	return func(m *mischief) http.RoundTripper {
-		return tripper(func(req *http.Request) (*http.Response, error) {
+		return stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
 			resp, err := m.service.RoundTrip(req)
 			if err == nil && resp.StatusCode == status {
 				body := resp.Body.(*stubBody)
@@ -393,32 +394,6 @@ func TestSlowLimiterCostsNoPlace(t *testing.T) {
 	})
 }
 
-// countdown is a clock that panics once, when left becomes 0.
-type countdown struct {
-	quota.RealClock
-	left *int
-}
-
-func (c countdown) Now() time.Time {
-	if *c.left--; *c.left == 0 {
-		panic("no time")
-	}
-	return c.RealClock.Now()
-}
-
-// TestPermitsComeBack checks that a permit comes back at whatever moment a clock panics.
-func TestPermitsComeBack(t *testing.T) {
-	for moment := range 20 {
-		limiter, left := new(limiterStub), moment+1
-		client := newClient(t, answering(refused), once, agentmessaging.WithLimiter(limiter), agentmessaging.WithClock(countdown{left: &left}))
-		func() {
-			defer func() { _ = recover() }()
-			_ = get(t.Context(), client)
-		}()
-		assert.Zero(t, limiter.out(), moment)
-	}
-}
-
 // If the limiter makes the call wait, the cool-down is asked again after it. If that
 // refuses, the limiter's permit is given back.
 func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
@@ -532,30 +507,45 @@ func TestContextOfACallOrAttemptEndsWithIt(t *testing.T) {
 	}
 }
 
-// lookedInto is an error that panics when the client unwraps it for the n-th time.
-type lookedInto struct {
+// countdown is a clock and an error. It panics once, at the n-th look at either.
+type countdown struct {
+	quota.RealClock
 	error
-	looks int // calls of Unwrap until then
+	looks int // until then
 }
 
-func (e *lookedInto) Unwrap() error {
-	if e.looks--; e.looks == 0 {
+func (c *countdown) look() {
+	if c.looks--; c.looks == 0 {
 		panic("mischief")
 	}
+}
+
+func (c *countdown) Now() time.Time {
+	c.look()
+	return c.RealClock.Now()
+}
+
+func (c *countdown) Unwrap() error {
+	c.look()
 	return nil
 }
 
-// TestPanicShowsNoError checks that no event shows a transport's error before the secrets
-// are taken out, even if the program panics while they are.
-func TestPanicShowsNoError(t *testing.T) {
-	for looks := range 20 {
-		broken := &lookedInto{errors.New("sent " + testKey), looks}
-		observer := &reporter{t: t, reports: new(strings.Builder)} // which looks for the key
-		client := newClient(t, answering(answer{Err: broken}), once, agentmessaging.WithObserver(observer))
-		func() {
-			defer func() { _ = recover() }()
+// TestPanicAtAnyMoment checks that a permit comes back at whatever moment a clock panics, and
+// that no event shows a transport's error before the secrets are taken out, even if the
+// program panics while they are.
+func TestPanicAtAnyMoment(t *testing.T) {
+	for moment := range 60 {
+		synctest.Test(t, func(t *testing.T) {
+			broken, limiter := &countdown{error: errors.New("sent " + testKey), looks: moment}, new(limiterStub)
+			observer := &reporter{t: t, reports: new(strings.Builder)} // which looks for the key
+			client := newClient(t, answering(refused, answer{Err: broken}),
+				agentmessaging.WithLimiter(limiter), agentmessaging.WithClock(broken), agentmessaging.WithObserver(observer))
+			defer func() {
+				_ = recover()
+				assert.Zero(t, limiter.out(), "moment %d", moment)
+			}()
 			_ = get(t.Context(), client)
-		}()
+		})
 	}
 }
 
@@ -574,7 +564,7 @@ func TestErrorOfBeforeSendEndsTheCall(t *testing.T) {
 	assert.NoError(t, post(agentmessaging.WithBeforeSend(refuse, nil), client), "the last one counts")
 	var none *agentmessaging.Error
 	allow := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return none })
-	assert.NoError(t, post(allow, newClient(t, tripper(func(req *http.Request) (*http.Response, error) {
+	assert.NoError(t, post(allow, newClient(t, stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
 		resp, _ := answering(okAnswer).RoundTrip(req)
 		return resp, none
 	}))), "a nil *Error is none")

@@ -26,22 +26,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
 )
 
 // This file tests transports: the caller's, as tests and gateways have them, and net/http's
 // over HTTP/1.1 and HTTP/2.
-
-// tripper is a transport.
-type tripper func(*http.Request) (*http.Response, error)
-
-func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // A RoundTripper must not change its request, but some do. The next attempt begins with a
 // fresh request, and with the cookies of the http.Client that was given.
 func TestTransportThatRewritesItsRequest(t *testing.T) {
 	var came []string
 	service := answering(answer{Status: 503}, with(503, "Set-Cookie", "node=7; Path=/"), okAnswer)
-	transport := tripper(func(req *http.Request) (*http.Response, error) {
+	transport := stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
 		came = append(came, strings.Join([]string{req.Method, req.Host, req.URL.Path, req.Header.Get("Cookie")}, " "))
 		ctx, cancel := context.WithTimeout(req.Context(), time.Minute)
 		defer cancel()
@@ -192,7 +188,7 @@ func TestRenewalsAreBounded(t *testing.T) {
 	config.NextProtos = []string{"h2"}
 	conn := tls.Client(near, config)
 	require.NoError(t, conn.Handshake())
-	full := tripper(func(req *http.Request) (*http.Response, error) {
+	full := stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
 		hooks := httptrace.ContextClientTrace(req.Context())
 		hooks.GetConn("")
 		hooks.GotConn(httptrace.GotConnInfo{Conn: conn})
