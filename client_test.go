@@ -271,21 +271,14 @@ func TestEnums(t *testing.T) {
 		}
 		wantRefusedField(t, tt.with(tt.refused), tt.field, tt.says)
 	}
-	for values, constants := range map[string][]any{
-		"active":                         {agentmessaging.AgentStatusActive},
-		"hosted byok":                    {agentmessaging.LLMModeHosted, agentmessaging.LLMModeBYOK},
-		"fast smart":                     {agentmessaging.TierFast, agentmessaging.TierSmart},
-		"openai_compat openai anthropic": {agentmessaging.ProviderOpenAICompat, agentmessaging.ProviderOpenAI, agentmessaging.ProviderAnthropic},
-		"none sandbox managed byo_twilio": {
-			agentmessaging.SMSModeNone, agentmessaging.SMSModeSandbox, agentmessaging.SMSModeManaged, agentmessaging.SMSModeBYOTwilio,
-		},
-		"disabled needs_compliance pending active needs_setup": {
-			agentmessaging.SMSStatusDisabled, agentmessaging.SMSStatusNeedsCompliance, agentmessaging.SMSStatusPending,
-			agentmessaging.SMSStatusActive, agentmessaging.SMSStatusNeedsSetup,
-		},
-	} {
-		assert.Equal(t, "["+values+"]", fmt.Sprint(constants))
-	}
+	assert.Equal(t, "[hosted byok fast smart openai_compat openai anthropic none sandbox managed byo_twilio "+
+		"active disabled needs_compliance pending active needs_setup]", fmt.Sprint([]any{
+		agentmessaging.LLMModeHosted, agentmessaging.LLMModeBYOK, agentmessaging.TierFast, agentmessaging.TierSmart,
+		agentmessaging.ProviderOpenAICompat, agentmessaging.ProviderOpenAI, agentmessaging.ProviderAnthropic,
+		agentmessaging.SMSModeNone, agentmessaging.SMSModeSandbox, agentmessaging.SMSModeManaged, agentmessaging.SMSModeBYOTwilio,
+		agentmessaging.AgentStatusActive, agentmessaging.SMSStatusDisabled, agentmessaging.SMSStatusNeedsCompliance,
+		agentmessaging.SMSStatusPending, agentmessaging.SMSStatusActive, agentmessaging.SMSStatusNeedsSetup,
+	}))
 }
 
 func TestRequiredMembers(t *testing.T) {

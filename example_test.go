@@ -74,20 +74,6 @@ func ExampleClient_CreateAgent() {
 	// Output: agent_000001 active needs_compliance
 }
 
-func ExampleClient_SendMessage() {
-	fake, client := onFake()
-	defer fake.Close()
-	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
-	fake.OnMessage(fakeserver.ByTextContaining("open")).Reply("We open at nine.")
-
-	reply, err := client.SendMessage(context.Background(), agent.ID, agentmessaging.MessageParams{Text: "When do you open?"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(reply.Text)
-	// Output: We open at nine.
-}
-
 // EnableSMS loses its answer. GetAgent shows whether the service has enabled the channel.
 func ExampleClient_EnableSMS() {
 	fake, client := onFake()

@@ -371,12 +371,10 @@ func TestReset(t *testing.T) {
 // The race detector judges this one.
 func TestResetWhileACallArrives(t *testing.T) {
 	fake, c := newFake(t)
-	var group sync.WaitGroup
-	for range 20 {
-		group.Go(fake.Reset)
-		group.Go(func() { fake.ServeHTTP(httptest.NewRecorder(), c.request("GET", "/v1/status", noBody)) })
-	}
-	group.Wait()
+	concurrently(20, func() {
+		fake.Reset()
+		fake.ServeHTTP(httptest.NewRecorder(), c.request("GET", "/v1/status", noBody))
+	})
 }
 
 // A call that is under way at a Reset ends in the world that it began in, and

@@ -101,8 +101,10 @@ func TestOtherLimitsKeepTheCounts(t *testing.T) {
 
 func slow(by time.Duration) func(*loaded) { return func(*loaded) { time.Sleep(by) } }
 
-// TestBrokenStore has stores that do not answer, or whose time goes back.
+// TestBrokenStore has stores that do not answer, or whose time goes back. No call of a store
+// is made while another has not returned.
 func TestBrokenStore(t *testing.T) {
+	var blocked atomic.Int64
 	setBack := func(by time.Duration) func(*loaded) {
 		return func(l *loaded) {
 			if l.version == "1" || l.version == "3" {
@@ -120,6 +122,7 @@ func TestBrokenStore(t *testing.T) {
 		{func(l *loaded) { l.now = time.Unix(1<<40, 0) }, "says that the time is 36812-"},
 		{slow(249 * time.Millisecond), ""},
 		{slow(251 * time.Millisecond), "does not answer; working on a share of the limits"},
+		{func(*loaded) { blocked.Add(1); time.Sleep(time.Hour) }, "does not answer; working on a share of the limits"},
 		{func(l *loaded) { l.version = "old" }, "the store refuses the version that Load returned"},
 		{setBack(5 * time.Second), ""},
 		{setBack(5*time.Second + time.Microsecond), "begins the shared state afresh"},
@@ -127,27 +130,16 @@ func TestBrokenStore(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			log, option := logging()
 			p := sharing(t, perMinute(60), &broken{Store: loadsim.NewStore(), spoil: tt.spoil}, option)
-			for range 5 {
+			for range 20 {
 				acquire(t, p, patient())
 			}
 			synctest.Wait() // it logs once the calls have gone
 			assert.Contains(t, log.String(), tt.logs, tt.logs)
 			assert.Equal(t, min(1, len(tt.logs)), count(log, "\n"), log)
+			time.Sleep(time.Hour) // for the store that blocks
 		})
 	}
-}
-
-// TestBlockedStore checks that no call of a store is made while another has not returned.
-func TestBlockedStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var calls atomic.Int64
-		p := sharing(t, perMinute(60), &broken{Store: loadsim.NewStore(), spoil: func(*loaded) { calls.Add(1); time.Sleep(time.Hour) }})
-		for range 20 {
-			acquire(t, p, patient())
-		}
-		assert.EqualValues(t, 1, calls.Load())
-		time.Sleep(time.Hour)
-	})
+	assert.EqualValues(t, 1, blocked.Load())
 }
 
 // logging returns an option that logs to a buffer. Read it when no pacer works.
