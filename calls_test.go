@@ -358,9 +358,7 @@ func TestCalls(t *testing.T) {
 	if *updateCalls && !t.Failed() {
 		require.NoError(t, os.WriteFile(callsFile, []byte(all.String()), 0o644))
 	}
-	want, err := os.ReadFile(callsFile)
-	require.NoError(t, err)
-	recorded := strings.Split(string(want), "\n")
+	recorded := strings.Split(string(must(os.ReadFile(callsFile))), "\n")
 	for i, line := range strings.Split(all.String(), "\n") {
 		require.Equal(t, recorded[min(i, len(recorded)-1)], line, "%s:%d; to accept this: go test -run TestCalls . -update-calls", callsFile, i+1)
 	}

@@ -344,9 +344,7 @@ func (p *page) check(t *testing.T, name string) {
 			found += strings.Repeat("|---", len(row)) + "|\n"
 		}
 	}
-	text, err := os.ReadFile(faultsPage)
-	require.NoError(t, err)
-	parts := strings.Split(string(text), "<!-- "+name+":") // before the table, the table, and after it
+	parts := strings.Split(string(must(os.ReadFile(faultsPage))), "<!-- "+name+":") // before the table, the table, and after it
 	require.Len(t, parts, 3, "%s has no table %s", faultsPage, name)
 	if *updateFaults {
 		parts[1] = found

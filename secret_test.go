@@ -29,9 +29,7 @@ func prints(t *testing.T, v any) string {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10.3s", "%t"} {
 		fmt.Fprintf(&out, verb+"\n", v)
 	}
-	encoded, err := json.Marshal(v)
-	require.NoError(t, err)
-	out.Write(encoded)
+	out.Write(must(json.Marshal(v)))
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "value", v)
 	slog.New(slog.NewTextHandler(&out, nil)).Info("x", "value", v)
 	return out.String()
@@ -50,9 +48,7 @@ func TestSecretNeverShows(t *testing.T) {
 	var binary bytes.Buffer
 	require.NoError(t, gob.NewEncoder(&binary).Encode(struct{ Key agentmessaging.Secret }{secret}))
 	assert.NotContains(t, binary.String(), "canary")
-	encoded, err := xml.Marshal(secret)
-	require.NoError(t, err)
-	assert.NotContains(t, string(encoded), "canary")
+	assert.NotContains(t, string(must(xml.Marshal(secret))), "canary")
 	assert.Equal(t, `[redacted] "[redacted]" "[redacted]" "[redacted]"`, fmt.Sprintf("%v %q %#v %s", secret, secret, secret, must(json.Marshal(secret))))
 	assert.Empty(t, agentmessaging.Secret("").String())
 	assert.Equal(t, canary, string(secret))

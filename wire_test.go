@@ -19,11 +19,8 @@ import (
 )
 
 // document is a file of testdata/wire: a body of the interface, byte by byte.
-func document(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "wire", name+".json"))
-	require.NoError(t, err)
-	return strings.TrimSpace(string(text))
+func document(name string) string {
+	return strings.TrimSpace(string(must(os.ReadFile(filepath.Join("testdata", "wire", name+".json")))))
 }
 
 // The parameters and results of the documents.
@@ -91,19 +88,19 @@ var documents = []struct {
 func TestDocuments(t *testing.T) {
 	for _, tt := range documents {
 		var info agentmessaging.CallInfo
-		transport := answering(answer{Status: 200, Body: document(t, tt.reply)})
+		transport := answering(answer{Status: 200, Body: document(tt.reply)})
 		got, err := call(agentmessaging.WithCallInfo(t.Context(), &info), newClient(t, transport), tt.params)
 		require.NoError(t, err, tt.reply)
 		assert.Equal(t, tt.want, got, tt.reply)
 		assert.Equal(t, "trace_1", info.TraceID, tt.reply)
 		want := ""
 		if tt.request != "" {
-			want = document(t, tt.request)
+			want = document(tt.request)
 		}
 		sent := transport.Sent()[0]
 		assert.Equal(t, tt.call+" "+want, sent.Method+" "+sent.URL.RequestURI()+" "+sent.Text)
 		if !strings.Contains(tt.reply, "byok") { // its members are one level deeper
-			assert.JSONEq(t, document(t, tt.reply), string(must(json.Marshal(got))), tt.reply)
+			assert.JSONEq(t, document(tt.reply), string(must(json.Marshal(got))), tt.reply)
 		}
 	}
 	assert.JSONEq(t, `{"provider":"openai","base_url":"https://gateway.example/v1","model":"m-1","fingerprint":"f00d",
