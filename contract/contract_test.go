@@ -38,11 +38,7 @@ func init() { debug.SetGCPercent(400) }
 // TestFake runs every case, each on a new fake whose clock waits for the case, and
 // without a connection in between: a day's calls take milliseconds.
 func TestFake(t *testing.T) {
-	budget := Spend{Requests: 2100, Creations: 60, BYOKSets: 10, WarmUps: 10} // all but the days of plans, which take seconds
-	if *all {
-		budget = Spend{}
-	}
-	Run(t, Target{Budget: budget, Fresh: func(tb testing.TB) Target {
+	Run(t, Target{Fresh: func(tb testing.TB) Target {
 		return directly(newFake(tb, fakeserver.WithClock(still)))
 	}})
 }
@@ -437,8 +433,6 @@ func TestTampering(t *testing.T) {
 }
 
 var strangers = flag.Int("contract.strangers", 2, "how many services with random decisions to hold to the contract")
-
-var all = flag.Bool("contract.all", false, "fill the days of the plans too")
 
 // aDay is the budget of a live run for one day.
 var aDay = Spend{Requests: 1000, Creations: 50, BYOKSets: 5, WarmUps: 3, Wait: 2 * time.Hour}
