@@ -116,8 +116,7 @@ func TestZeroClientAndNilContext(t *testing.T) {
 		wantInvalid(t, err, "client", "was not made by NewClient")
 		assert.Equal(t, "agentmessaging.Client(unset)", fmt.Sprintf("%#v", client))
 	}
-	var noContext context.Context
-	wantInvalid(t, get(noContext, newClient(t, answering())), "ctx", "is nil")
+	wantInvalid(t, get(context.Context(nil), newClient(t, answering())), "ctx", "is nil")
 	assert.EqualError(t, new(agentmessaging.OutcomeUnknownError), "agentmessaging: the request may have been carried out, so a repeat may do it twice")
 }
 
@@ -142,26 +141,19 @@ func TestRequestHeaders(t *testing.T) {
 }
 
 func TestNewClientRefusesOptions(t *testing.T) {
-	var (
-		noLogger   *slog.Logger
-		noObserver agentmessaging.ObserverFunc
-		noLimiter  *limiterStub
-		noPool     *http.Transport
-		noJar      *cookiejar.Jar
-	)
 	for _, tt := range []struct {
 		field, given string
 		option       agentmessaging.Option
 	}{
 		{"opts", "nil", nil},
 		{"WithHTTPClient", "nil", agentmessaging.WithHTTPClient(nil)},
-		{"WithHTTPClient", "a nil transport", agentmessaging.WithHTTPClient(&http.Client{Transport: noPool})},
-		{"WithHTTPClient", "a nil jar", agentmessaging.WithHTTPClient(&http.Client{Jar: noJar})},
-		{"WithLimiter", "a nil pointer", agentmessaging.WithLimiter(noLimiter)},
+		{"WithHTTPClient", "a nil transport", agentmessaging.WithHTTPClient(&http.Client{Transport: (*http.Transport)(nil)})},
+		{"WithHTTPClient", "a nil jar", agentmessaging.WithHTTPClient(&http.Client{Jar: (*cookiejar.Jar)(nil)})},
+		{"WithLimiter", "a nil pointer", agentmessaging.WithLimiter((*limiterStub)(nil))},
 		{"WithClock", "nil", agentmessaging.WithClock(nil)},
-		{"WithLogger", "a nil pointer", agentmessaging.WithLogger(noLogger)},
+		{"WithLogger", "a nil pointer", agentmessaging.WithLogger(nil)},
 		{"WithLogger", "no handler", agentmessaging.WithLogger(new(slog.Logger))},
-		{"WithObserver", "a nil function", agentmessaging.WithObserver(noObserver)},
+		{"WithObserver", "a nil function", agentmessaging.WithObserver(agentmessaging.ObserverFunc(nil))},
 		{"WithUserAgent", "nothing", agentmessaging.WithUserAgent("")},
 		{"WithUserAgent", "another header", agentmessaging.WithUserAgent("shop/1\r\nX: y")},
 		{"WithUserAgent", "a letter of two bytes", agentmessaging.WithUserAgent("caf\u00e9/1")},

@@ -287,19 +287,16 @@ func callWithBadPart(t *testing.T, part, way string, bad func(*mischief) agentme
 	m.client = newClient(t, m.service, opts...)
 	m.armed.Store(true)
 	var info agentmessaging.CallInfo
-	panicked, err := any(nil), error(nil)
-	func() {
-		defer func() { panicked = recover() }()
-		err = post(agentmessaging.WithCallInfo(ctx, &info), m.client)
-	}()
-	if panicked != nil {
-		assert.Equal(t, "mischief", panicked)
-		assert.Equal(t, panics, want)
+	var err error
+	call := func() { err = post(agentmessaging.WithCallInfo(ctx, &info), m.client) }
+	if want == panics {
+		assert.PanicsWithValue(t, "mischief", call)
 		sent := strings.HasPrefix(part, "transport") || strings.HasPrefix(part, "body")
 		last := slices.Concat([]string{"none"}, observer.verdicts)[len(observer.verdicts)]
 		assert.Equal(t, sent, last == string(agentmessaging.VerdictUnknown), "the last verdict is %q", last)
 		assert.NotEmpty(t, last)
 	} else {
+		call()
 		assert.Equal(t, want, outcome(err), "%v", err)
 		holdsLaws(t, err, testKey)
 	}
