@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -363,12 +364,8 @@ const (
 // letter too, since a call may escape that.
 func forms(secret string) []string {
 	quoted, _ := json.Marshal(secret)
-	var plain bytes.Buffer
-	e := json.NewEncoder(&plain)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(secret)
 	return []string{
-		secret, strings.Trim(string(quoted), `"`), strings.Trim(plain.String(), "\"\n"), strings.Replace(secret, "_", "%5f", 1)[1:], secret[1:],
+		secret, strings.Trim(string(quoted), `"`), strings.Trim(strconv.Quote(secret), `"`), strings.Replace(secret, "_", "%5f", 1)[1:], secret[1:],
 		url.QueryEscape(secret), url.PathEscape(secret), fmt.Sprintf("%+q", secret), fmt.Sprintf("%x", secret),
 		base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawURLEncoding.EncodeToString([]byte(secret)),
 	}
