@@ -694,15 +694,12 @@ func (v viaAll) Unwrap() error       { return v.error }
 
 // The options of a client.
 
-func retries(p policy) options        { return options{agentmessaging.WithRetry(p)} }
-func timed(d time.Duration) options   { return options{agentmessaging.WithTimeout(d)} }
-func maxWait(d time.Duration) options { return retries(policy{MaxWait: d}) }
-func limiterWaits(d time.Duration) options {
-	return options{agentmessaging.WithLimiter(&limiterStub{wait: d})}
-}
-func limiterRefuses(err error) options {
-	return options{agentmessaging.WithLimiter(&limiterStub{refusal: err})}
-}
+func retries(p policy) options             { return options{agentmessaging.WithRetry(p)} }
+func timed(d time.Duration) options        { return options{agentmessaging.WithTimeout(d)} }
+func maxWait(d time.Duration) options      { return retries(policy{MaxWait: d}) }
+func limitedBy(l *limiterStub) options     { return options{agentmessaging.WithLimiter(l)} }
+func limiterWaits(d time.Duration) options { return limitedBy(&limiterStub{wait: d}) }
+func limiterRefuses(err error) options     { return limitedBy(&limiterStub{refusal: err}) }
 
 var (
 	hasty    = maxWait(time.Second)[0]

@@ -103,10 +103,9 @@ func TestNewClientFromEnv(t *testing.T) {
 		_, err := agentmessaging.NewClientFromEnv(agentmessaging.WithTimeout(0))
 		wantInvalid(t, err, tt.about, tt.says)
 	}
-	client, err := agentmessaging.NewClientFromEnv()
-	require.NoError(t, err)
+	client := must(agentmessaging.NewClientFromEnv())
 	assert.Equal(t, "agentmessaging.Client("+serviceURL+")", client.String())
-	assert.Equal(t, noAnswer, outcome(get(t.Context(), clientAt(t, "http://127.0.0.1:1", once))), "through the transport of its own")
+	assert.Equal(t, noAnswer, outcome(get(t.Context(), clientAt("http://127.0.0.1:1", once))), "through the transport of its own")
 }
 
 func TestZeroClientAndNilContext(t *testing.T) {
@@ -171,10 +170,8 @@ func TestNewClientRefusesOptions(t *testing.T) {
 func TestWithKeepsKeyAndConnections(t *testing.T) {
 	first, second := answering(okAnswer), answering(okAnswer)
 	client := newClient(t, first, agentmessaging.WithUserAgent("shop/1"))
-	other, err := client.With(agentmessaging.WithUserAgent("batch/2"), agentmessaging.WithTimeout(time.Hour))
-	require.NoError(t, err)
-	elsewhere, err := client.With(through(second))
-	require.NoError(t, err)
+	other := must(client.With(agentmessaging.WithUserAgent("batch/2"), agentmessaging.WithTimeout(time.Hour)))
+	elsewhere := must(client.With(through(second)))
 	for i, c := range []*agentmessaging.Client{client, other, elsewhere} {
 		require.NoError(t, get(t.Context(), c), "client %d", i+1)
 	}

@@ -100,7 +100,7 @@ func (f fault) client(t *testing.T) (client *agentmessaging.Client, requests fun
 		fake := fakeserver.New(t, fakeserver.WithKey(testKey))
 		fake.AddAgent(fake.Key(), fakeserver.Agent{ID: "agent_1"})
 		fake.Inject(f.fake)
-		client := clientAt(t, fake.BaseURL(), agentmessaging.WithHTTPClient(fake.HTTPClient(t)), jitter(0))
+		client := clientAt(fake.BaseURL(), agentmessaging.WithHTTPClient(fake.HTTPClient(t)), jitter(0))
 		return client, func() int { return len(fake.Calls()) }
 	}
 	read := new(atomic.Int32)
@@ -116,7 +116,7 @@ func (f fault) client(t *testing.T) (client *agentmessaging.Client, requests fun
 	if f.tls {
 		baseURL = "https://service.example:1"
 	}
-	client = clientAt(t, baseURL, through(transport), jitter(0),
+	client = clientAt(baseURL, through(transport), jitter(0),
 		agentmessaging.WithUserAgent(strings.Repeat("x", 5000))) // longer than net/http's buffer
 	return client, func() int { return int(read.Load()) }
 }

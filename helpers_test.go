@@ -18,7 +18,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
@@ -40,14 +39,12 @@ func newClient(t testing.TB, transport http.RoundTripper, opts ...agentmessaging
 	if s, ok := transport.(*stub); ok {
 		t.Cleanup(func() { assert.Zero(t, s.open.Load(), "open bodies") })
 	}
-	return clientAt(t, serviceURL, append([]agentmessaging.Option{through(transport)}, opts...)...)
+	return clientAt(serviceURL, append([]agentmessaging.Option{through(transport)}, opts...)...)
 }
 
 // clientAt returns a client of the service at an address.
-func clientAt(t testing.TB, baseURL string, opts ...agentmessaging.Option) *agentmessaging.Client {
-	client, err := agentmessaging.NewClient(baseURL, testKey, opts...)
-	require.NoError(t, err)
-	return client
+func clientAt(baseURL string, opts ...agentmessaging.Option) *agentmessaging.Client {
+	return must(agentmessaging.NewClient(baseURL, testKey, opts...))
 }
 
 // through is WithHTTPClient for a transport.

@@ -378,7 +378,7 @@ func TestSlowLimiterCostsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := fakeserver.New(t, fakeserver.WithKey(testKey), fakeserver.WithLimit(fakeserver.LimitKeyMinute, 2))
 		fake.AddAgent(testKey, fakeserver.Agent{ID: "agent_1"})
-		client, begin := clientAt(t, fake.BaseURL(), through(fake.Direct())), time.Now()
+		client, begin := clientAt(fake.BaseURL(), through(fake.Direct())), time.Now()
 		_, _ = get(t.Context(), client), get(t.Context(), client) // all that this minute allows
 		for _, limiter := range []*limiterStub{{wait: 2 * time.Millisecond}, {}, {}, {}, {}, {}} {
 			go func() {
@@ -426,10 +426,8 @@ func TestObserverOfWithGetsOnlyThatClientsCalls(t *testing.T) {
 		return at("CallStart", func(ctx context.Context) context.Context { called += name; return ctx })
 	}
 	client := newClient(t, answering(okAnswer), noting("a"), noting("b"), noting("c ")) // with three, append leaves room for a fourth
-	other, err := client.With(noting("other "))
-	require.NoError(t, err)
-	_, err = client.With(noting("third ")) // must not overwrite other's observer
-	require.NoError(t, err)
+	other := must(client.With(noting("other ")))
+	must(client.With(noting("third "))) // must not overwrite other's observer
 	require.NoError(t, post(t.Context(), other))
 	require.NoError(t, post(t.Context(), client))
 	assert.Equal(t, "abc other abc ", called)

@@ -50,7 +50,7 @@ func TestTransportThatRewritesItsRequest(t *testing.T) {
 	jar := must(cookiejar.New(nil))
 	jar.SetCookies(must(url.Parse(serviceURL)), []*http.Cookie{{Name: "gateway", Value: "blue"}})
 	hc := &http.Client{Transport: transport, Jar: jar}
-	client := clientAt(t, serviceURL, quick, agentmessaging.WithHTTPClient(hc))
+	client := clientAt(serviceURL, quick, agentmessaging.WithHTTPClient(hc))
 	hc.Jar = nil // the client has a copy
 	require.NoError(t, get(t.Context(), client))
 	const whole = "GET service.example /v1/agents/agent_1 gateway=blue"
@@ -60,7 +60,7 @@ func TestTransportThatRewritesItsRequest(t *testing.T) {
 func TestNilTransportIsTheDefaultOfThatMoment(t *testing.T) {
 	standard := http.DefaultTransport
 	t.Cleanup(func() { http.DefaultTransport = standard })
-	client := clientAt(t, serviceURL, agentmessaging.WithHTTPClient(http.DefaultClient))
+	client := clientAt(serviceURL, agentmessaging.WithHTTPClient(http.DefaultClient))
 	for i := range 2 {
 		replaced := answering(okAnswer)
 		http.DefaultTransport = replaced
@@ -91,7 +91,7 @@ func TestWarmConnection(t *testing.T) {
 					dials.Add(1)
 					return net.Pipe()
 				}
-				client := clientAt(t, baseURL, through(dialsTo(t, &requests, connect, serve)))
+				client := clientAt(baseURL, through(dialsTo(t, &requests, connect, serve)))
 				require.NoError(t, post(t.Context(), client), baseURL)
 				assert.EqualValues(t, 1, dials.Load(), "connections")
 
