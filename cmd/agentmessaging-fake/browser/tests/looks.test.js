@@ -15,7 +15,6 @@ const panels = {
   keys: ['#/keys/key_000001', (page) => wantCount(page.locator('.gauge'), 7)],
   agents: ['#/agents/agent_000001', (page) => page.getByRole('log').locator('.exchange').first().waitFor()],
   rules: ['#/rules', (page) => page.locator('.rule').first().waitFor()],
-  decisions: ['#/decisions', (page) => page.locator('.rule').first().waitFor()],
   reset: ['#/keys', (page) => page.getByRole('button', { name: 'Reset' }).click()],
 };
 

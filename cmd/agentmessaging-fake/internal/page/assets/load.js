@@ -71,7 +71,6 @@ const list = (name) => async () => ({ [name]: (await get([name]))[name] });
 const sources = {
   keys: list('keys'),
   replies: list('replies'),
-  decisions: list('decisions'),
   faults: async () => ({ faults: (await list('faults')()).faults.filter(inForce) }),
   async clock() {
     const clock = await get(['clock']);
@@ -124,7 +123,7 @@ export function load(...names) {
 // reload loads what the stream says has changed. A reset changes all; a kind without a
 // source, such as byok, shows nowhere.
 export function reload(what) {
-  if (what === 'reset') load('keys', 'agents', 'faults', 'replies', 'decisions', 'clock', 'conversation');
+  if (what === 'reset') load('keys', 'agents', 'faults', 'replies', 'clock', 'conversation');
   else if (what === 'agents') load('agents', 'conversation');
   else if (what in loads) load(what);
 }

@@ -11,7 +11,6 @@ export const pages = [
   { page: 'keys', name: 'Keys' },
   { page: 'agents', name: 'Agents' },
   { page: 'rules', name: 'Rules' },
-  { page: 'decisions', name: 'Decisions' },
 ];
 
 // hrefOf is the address of a panel, or of one thing in it. The filter stays in the

@@ -15,7 +15,6 @@ export const state = {
   sending: null, // the message that has no answer yet: {agent, text}
   faults: null,
   replies: null,
-  decisions: null,
   clock: { offset: 0, advanced: 0 }, // offset: the fake's time less ours, in ms
   limits: null, // of the key that is open: {key, rows}
   limitsOf: '', // the label of the key whose limits are above the traffic; '' for the first key

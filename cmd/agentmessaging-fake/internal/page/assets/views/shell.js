@@ -11,10 +11,9 @@ import { Traffic } from './traffic.js';
 import { Keys } from './keys.js';
 import { Agents } from './agents.js';
 import { Rules } from './rules.js';
-import { Decisions } from './decisions.js';
 
 // The view of each panel. Each draws itself from the state.
-const views = { traffic: Traffic, keys: Keys, agents: Agents, rules: Rules, decisions: Decisions };
+const views = { traffic: Traffic, keys: Keys, agents: Agents, rules: Rules };
 
 // Shell is the whole page, and all that app.js draws.
 export function Shell() {
