@@ -72,7 +72,6 @@ func TestObserveResumes(t *testing.T) {
 	assert.Zero(t, fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointStatus), fakeserver.ByKey(fake.Key())))
 	assert.Equal(t, `"earlier"`, answerIn(t, file, "status"))
 	assert.Contains(t, stdout, "| How many characters of compact JSON may metadata have? | `4096` | `4096` |")
-	assert.NotContains(t, stdout, "(`byok_cleared`): needs ")
 	assert.Equal(t, 1, fake.CallCount(fakeserver.ByEndpoint(fakeserver.EndpointSetBYOK)))
 	assert.Equal(t, "4096", answerIn(t, file, "metadata_cap"))
 }
