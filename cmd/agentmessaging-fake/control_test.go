@@ -136,7 +136,6 @@ func TestToken(t *testing.T) {
 var changes = []struct{ method, path, body, want string }{
 	{"POST", "/keys", `{}`, "keys"},
 	{"PATCH", "/keys/key_000002", `{"plan":"pro"}`, "keys"},
-	{"PATCH", "/keys/key_000002", `{"revoked":true}`, "keys"},
 	{"POST", "/agents", `{"key":"key_000001","agent_id":"a"}`, "agents"},
 	{"POST", "/agents/a/conversation", `{"exchanges":[{"text":"a","reply_text":"b"}]}`, "agents"},
 	{"PUT", "/agents/a/sms", `{"status":"pending"}`, "agents"},
