@@ -20,7 +20,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go"
 )
 
-// The attributes and events for which no convention has a name.
+// The attributes for which no convention has a name.
 const (
 	keyMethod      = attribute.Key("agentmessaging.method")
 	keyAttempts    = attribute.Key("agentmessaging.attempts")
@@ -33,10 +33,6 @@ const (
 	keyWait        = attribute.Key("agentmessaging.wait")
 	keyRetryReason = attribute.Key("agentmessaging.retry.reason")
 	keyLimitKey    = attribute.Key("agentmessaging.limit_key")
-
-	eventRetry       = "agentmessaging.retry"
-	eventLimiterWait = "agentmessaging.limiter_wait"
-	eventCoolDown    = "agentmessaging.cool_down"
 )
 
 // operations maps a method to its operation of the GenAI convention.

@@ -100,16 +100,16 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 		c.request.status, c.request.verdict, c.request.failure = e.StatusCode, e.Verdict, requestErrorType(e)
 	case agentmessaging.Retry:
 		o.endRequest(c, true)
-		c.span.AddEvent(eventRetry, trace.WithAttributes(
+		c.span.AddEvent("agentmessaging.retry", trace.WithAttributes(
 			keyAttempt.Int(e.Attempt), keyRetryReason.String(e.Outcome), keyWait.Float64(e.Wait.Seconds())))
 		o.instruments.retries.Add(c, 1, metric.WithAttributes(c.callMetric...), metric.WithAttributes(keyRetryReason.String(e.Outcome)))
 	case agentmessaging.LimiterWait:
-		c.span.AddEvent(eventLimiterWait, trace.WithAttributes(
+		c.span.AddEvent("agentmessaging.limiter_wait", trace.WithAttributes(
 			keyAttempt.Int(e.Attempt), keyWait.Float64(e.Wait.Seconds())))
 		o.instruments.wait.Record(c, e.Wait.Seconds(), c.callSuccess...)
 	case agentmessaging.CoolDown:
 		attrs := []attribute.KeyValue{keyWait.Float64(e.Wait.Seconds())}
-		c.span.AddEvent(eventCoolDown, trace.WithAttributes(appendIdentifier(attrs, keyLimitKey, e.LimitKey)...))
+		c.span.AddEvent("agentmessaging.cool_down", trace.WithAttributes(appendIdentifier(attrs, keyLimitKey, e.LimitKey)...))
 	case agentmessaging.CallEnd:
 		o.endCall(c, e)
 	}
