@@ -90,27 +90,6 @@ func ExampleServer_OnMessage() {
 	// 200 {"reply_text":"What else?","trace_id":"trace_000004"}
 }
 
-// A limit that is spent, without the calls that would spend it, and opens again.
-func ExampleServer_Exhaust() {
-	fake := open()
-	defer fake.Close()
-	fake.Exhaust(fake.Key(), fakeserver.LimitWarmUpKeyHour)
-	call(fake, "POST", "/v1/warmup", "")
-	fake.Advance(time.Hour)
-	call(fake, "POST", "/v1/warmup", "")
-	for _, l := range fake.Limits(fake.Key()) {
-		if l.Used > 0 {
-			fmt.Println(l.Key, l.Used, "of", l.Max)
-		}
-	}
-	// Output:
-	// 429 {"error":"rate_limited","trace_id":"trace_000001","limit_key":"warmup_key_hour"}
-	// 200 {"ok":true,"warmed":true,"mode":"hosted","trace_id":"trace_000002"}
-	// key_minute 1 of 60
-	// key_day 1 of 1000
-	// warmup_key_hour 1 of 3
-}
-
 // An agent that has been there for a year, with its conversation, and what the
 // service does to it in its own time.
 func ExampleServer_AddAgent() {
