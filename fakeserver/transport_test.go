@@ -303,8 +303,7 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 		assert.EqualError(t, err, "dial tcp fake:443: the fake is closed: connection refused", "%T", refused.wire)
 		assert.True(t, looked && !got, "a client learns that nothing was sent")
 	}
-	fake, err = fakeserver.Open()
-	require.NoError(t, err)
+	fake, _ = newFake(t)
 	concurrently(8, func() { fake.HTTPClient(nil); assert.NoError(t, fake.Close()) })
 }
 
@@ -329,9 +328,8 @@ func TestCloseReturnsTheNewest(t *testing.T) {
 // connections, as the end of the bubble shows.
 func TestCloseInACallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake, err := fakeserver.Open()
-		require.NoError(t, err)
-		c := caller{t, fake.HTTPClient(nil).Transport, fake.Key()}
+		fake, c := newFake(t)
+		c.wire = fake.HTTPClient(nil).Transport
 		c.call("GET", "/v1/status", noBody).wantOK(t)
 		fake.OnCall(func(fakeserver.Call) { assert.NoError(t, fake.Close()) })
 		_ = seen(c.wire, c.request("GET", "/v1/status", noBody))
