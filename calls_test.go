@@ -671,8 +671,8 @@ func leaveNow(ctx context.Context) context.Context {
 // The call's error must not have the kinds of these errors, but errors.Is must find what is
 // no error of the package. net/http returns the cause in place of the context's error.
 var errLeft = fmt.Errorf("the user has left: %w", list{
-	viaAll{viaAs{io.ErrUnexpectedEOF}}, agentmessaging.ErrNotFound, &agentmessaging.ValidationError{Field: "f", Reason: "r"},
-	viaIs{agentmessaging.ErrConflict}, viaAs{&agentmessaging.Error{Method: "GET", Path: "/other"}},
+	open{hidden{io.ErrUnexpectedEOF}}, agentmessaging.ErrNotFound, &agentmessaging.ValidationError{Field: "f", Reason: "r"},
+	hidden{agentmessaging.ErrConflict}, hidden{&agentmessaging.Error{Method: "GET", Path: "/other"}},
 })
 
 // list is an error that cannot be compared.
@@ -681,16 +681,14 @@ type list []error
 func (l list) Error() string   { return fmt.Sprint([]error(l)) }
 func (l list) Unwrap() []error { return l }
 
-// viaIs and viaAs hold an error that only a method finds, as some lists of errors do;
-// viaAll one that Unwrap finds too.
-type viaIs struct{ error }
-type viaAs struct{ error }
-type viaAll struct{ viaAs }
+// hidden holds an error that only its methods find, as some lists of errors do; open one
+// that Unwrap finds too.
+type hidden struct{ error }
+type open struct{ hidden }
 
-func (v viaIs) Is(target error) bool { return errors.Is(v.error, target) }
-func (v viaAs) As(target any) bool   { return errors.As(v.error, target) }
-func (v viaAll) Is(err error) bool   { return errors.Is(v.error, err) }
-func (v viaAll) Unwrap() error       { return v.error }
+func (h hidden) Is(target error) bool { return errors.Is(h.error, target) }
+func (h hidden) As(target any) bool   { return errors.As(h.error, target) }
+func (o open) Unwrap() error          { return o.error }
 
 // The options of a client.
 

@@ -211,7 +211,7 @@ func TestRetryAfterMatrix(t *testing.T) {
 			refusal := answer{Status: 429, Header: http.Header{"Retry-After": {value}, "Date": {date}}}
 			c, _ := answered(t, refusal, call.call)
 			_, err := answered(t, refusal, within(100*time.Millisecond, call.call))
-			asked, _ = agentmessaging.RetryAfter(errors.Join(&agentmessaging.Error{StatusCode: 404}, viaAs{err}))
+			asked, _ = agentmessaging.RetryAfter(errors.Join(&agentmessaging.Error{StatusCode: 404}, hidden{err}))
 			return c
 		})
 		assert.Equal(t, row[0], row[1], "Retry-After %q", value)

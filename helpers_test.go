@@ -52,12 +52,8 @@ func through(transport http.RoundTripper) agentmessaging.Option {
 	return agentmessaging.WithHTTPClient(&http.Client{Transport: transport})
 }
 
-var (
-	// once makes a call try once.
-	once = agentmessaging.WithRetry(policy{MaxAttempts: 1})
-	// quick keeps waits on real sockets too short to notice.
-	quick = agentmessaging.WithRetry(policy{MinWait: time.Microsecond})
-)
+// once makes a call try once.
+var once = agentmessaging.WithRetry(policy{MaxAttempts: 1})
 
 // jitter fixes the random number, in [0, 1), that decides the jitter of every wait.
 func jitter(random float64) agentmessaging.Option {

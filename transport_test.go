@@ -50,7 +50,7 @@ func TestTransportThatRewritesItsRequest(t *testing.T) {
 	jar := must(cookiejar.New(nil))
 	jar.SetCookies(must(url.Parse(serviceURL)), []*http.Cookie{{Name: "gateway", Value: "blue"}})
 	hc := &http.Client{Transport: transport, Jar: jar}
-	client := clientAt(serviceURL, quick, agentmessaging.WithHTTPClient(hc))
+	client := clientAt(serviceURL, agentmessaging.WithRetry(policy{MinWait: time.Microsecond}), agentmessaging.WithHTTPClient(hc))
 	hc.Jar = nil // the client has a copy
 	require.NoError(t, get(t.Context(), client))
 	const whole = "GET service.example /v1/agents/agent_1 gateway=blue"
