@@ -433,23 +433,3 @@ func TestEveryEndpoint(t *testing.T) {
 		}
 	}
 }
-
-// TestClosedLists checks that the document and the page of the control interface have the
-// closed lists of internal/spec. A pattern finds a list, or an object whose names are one.
-func TestClosedLists(t *testing.T) {
-	plans, limits := spec.PlanNames(), spec.LimitNames()
-	const of = "cmd/agentmessaging-fake/internal/"
-	text, value := read(t, of+"control/openapi.yaml")+read(t, of+"page/assets/views/keys.js")+read(t, of+"page/assets/views/agents.js"), regexp.MustCompile(`: '[^']*'`)
-	for pattern, want := range map[string][]string{
-		`Plan: .* enum: \[(.*?)\]`: plans, `LimitKey:\s.*\s+enum: \[(.*?)\]`: limits, `SMSMode: .* enum: \[(.*?)\]`: spec.SMSModes,
-		`SMSStatus: .* enum: \[(.*?)\]`: spec.SMSStatuses, `Provider: .* enum: \[(.*?)\]`: spec.Providers,
-		` mode: .* enum: \[(.*?)\]`: spec.LLMModes, ` tier: .* enum: \[(.*?)\]`: spec.Tiers,
-		`plans = \[(.*?)\]`: plans, `(?s)limitNames = \{(.*?)\}`: limits, `tones = \{(.*?)\}`: spec.SMSStatuses[1:], // disabled has no colour
-	} {
-		lists := regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1)
-		require.NotEmpty(t, lists, pattern)
-		for _, list := range lists {
-			assert.ElementsMatch(t, want, strings.FieldsFunc(value.ReplaceAllString(list[1], ""), noPartOfAName), "%s in %s", pattern, of)
-		}
-	}
-}
