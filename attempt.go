@@ -56,6 +56,9 @@ func (a *attempt) run() {
 	if c.limited = nil; a.outcome == outcomeLimited {
 		c.limited = a.failure
 		c.refusals++
+		if c.engine == nil { // WithoutCoolDown: this call waits in an engine that no other call uses
+			c.engine = quota.NewCoolDown(c.client.random)
+		}
 	}
 }
 
@@ -260,9 +263,6 @@ func (a *attempt) release(ctx context.Context) {
 	c, o := a.call, quota.Outcome{Sent: a.Sent}
 	if a.outcome == outcomeLimited {
 		o.Refused, o.TraceID, o.LimitKey, o.RetryAfter = true, a.failure.TraceID, a.failure.LimitKey, a.failure.RetryAfter
-		if c.engine == nil { // WithoutCoolDown: this call waits in an engine that no other call uses
-			c.engine = quota.NewCoolDown(c.client.random)
-		}
 	}
 	if a.permit != nil { // deferred, since the clock may panic in the engine
 		defer a.permit.Done(AttemptOutcome{StatusCode: a.Status, Sent: a.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})

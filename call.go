@@ -23,8 +23,9 @@ import (
 //	  newCall                        checks the arguments, encodes the body
 //	  call.run                       reports to observers, returns the error
 //	    retryloop.Loop.Run           has go-retryablehttp repeat:
-//	      call.Attempt               makes one attempt, see attempt.go
-//	      call.Again                 decides, by the table in retry.go, whether another follows
+//	      call.Attempt
+//	        attempt.run              makes one attempt, see attempt.go
+//	        call.decide              decides, by the table in retry.go, whether another follows
 //	      call.Pause                 waits for it
 //	    call.finishError             makes the error from the last attempt
 
@@ -203,15 +204,16 @@ func (c *call) finishError(a *attempt, stoppedBy error) error {
 	return a.finishFailure()
 }
 
-// Attempt makes one attempt and reads the answer's body. cookies are the jar's.
-func (c *call) Attempt(cookies []string) (status int, header http.Header) {
+// Attempt makes one attempt, reads the answer's body, and decides whether there is another
+// attempt. cookies are the jar's.
+func (c *call) Attempt(cookies []string) (status int, header http.Header, again bool) {
 	c.last = attempt{call: c, number: c.attempts + 1, cookies: cookies}
 	c.last.run()
-	return c.last.Status, c.last.Header
+	return c.last.Status, c.last.Header, c.decide()
 }
 
-// Again decides whether there is another attempt, and sets last.next.
-func (c *call) Again() bool {
+// decide reports whether there is another attempt, and sets last.next.
+func (c *call) decide() bool {
 	a := &c.last
 	if a.next = a.outcome.idempotent; c.endpoint.Method == http.MethodPost {
 		a.next = a.outcome.post

@@ -542,6 +542,9 @@ func TestWatchForgets(t *testing.T) {
 	forgotten := w.Observation()
 	play(rawcall.ReadAgent.Of("a10002").By(rawcall.Another))
 	assert.Nil(t, forgotten.Decisions["agent_of_another_key"].Answer)
+	learned := w.Observation().Decisions["agent_of_another_key"]
+	assert.Equal(t, "200", learned.String())
+	learned.Answer[0] = '4'
 	assert.Equal(t, "200", w.Observation().Decisions["agent_of_another_key"].String())
 	assert.Len(t, forgotten.Traffic, 300)
 }

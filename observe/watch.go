@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -101,8 +100,9 @@ func Watch(transport http.RoundTripper) *Watcher {
 func (w *Watcher) Observation() *Observation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	o := w.o
-	o.Decisions, o.Limits, o.Traffic = maps.Clone(o.Decisions), nil, maps.Clone(o.Traffic)
+	var o Observation
+	text, _ := json.Marshal(w.o) // cannot fail, and nor does reading it back: it is what observe writes to files
+	_ = json.Unmarshal(text, &o)
 	return &o
 }
 

@@ -75,7 +75,7 @@ func (c *coordinator) beginStep(now time.Duration) *step {
 		ledger: c.ledger, reports: c.reports, questions: c.questions, now: now, began: time.Now(),
 		wasOnShare: c.ledger.onShare, lastKey: c.lastKey, key: c.key(),
 	}
-	s.onShare = false
+	s.onShare, s.state = false, nil // adopt sets the state
 	c.reports, c.questions, c.retryAt = nil, nil, now+storeRetry
 	return s
 }

@@ -15,11 +15,10 @@ import (
 
 // Call is what a Loop repeats.
 type Call interface {
-	// Attempt makes an attempt, with the given cookies. It returns what the cookie jar needs
-	// of the answer; status 0 means that none came.
-	Attempt(cookies []string) (status int, header http.Header)
-	// Again decides after each attempt whether another one follows.
-	Again() bool
+	// Attempt makes an attempt, with the given cookies, and decides whether another one
+	// follows. It returns what the cookie jar needs of the answer; status 0 means that none
+	// came.
+	Attempt(cookies []string) (status int, header http.Header, again bool)
 	// Pause waits before the next attempt. An error ends the loop.
 	Pause() error
 }
@@ -31,20 +30,24 @@ type Call interface {
 // allocations more than its 38.
 type Loop struct {
 	call       Call
+	again      bool // the last result of Attempt
 	library    retryablehttp.Client
 	httpClient http.Client
 	request    http.Request
 	response   http.Response
 }
 
-// Run makes attempts until Again says no. Its error is that of Pause.
+// Run makes attempts until no other one follows, or Pause fails. Its error is that of Pause.
 func (l *Loop) Run(ctx context.Context, method string, u *url.URL, jar http.CookieJar, call Call) error {
 	l.call = call
 	l.httpClient = http.Client{Transport: l, Jar: jar, CheckRedirect: noRedirect}
 	l.library = retryablehttp.Client{
-		HTTPClient:   &l.httpClient,
-		RetryMax:     math.MaxInt, // Again decides
-		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return call.Again(), nil },
+		HTTPClient: &l.httpClient,
+		RetryMax:   math.MaxInt, // Attempt decides
+		CheckRetry: func(context.Context, *http.Response, error) (again bool, _ error) {
+			again, l.again = l.again, false
+			return again, nil
+		},
 		PrepareRetry: func(*http.Request) error { return call.Pause() },
 		// No backoff here: Pause has waited already, by the client's clock, which the library
 		// does not know.
@@ -65,7 +68,7 @@ func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastRe
 func (l *Loop) RoundTrip(req *http.Request) (*http.Response, error) {
 	cookies := req.Header["Cookie"]
 	delete(req.Header, "Cookie") // http.Client adds the jar's cookies again to each attempt
-	status, header := l.call.Attempt(cookies)
-	l.response = http.Response{StatusCode: status, Header: header, Body: http.NoBody}
+	l.response = http.Response{Body: http.NoBody}
+	l.response.StatusCode, l.response.Header, l.again = l.call.Attempt(cookies)
 	return &l.response, nil
 }
