@@ -311,8 +311,8 @@ func (c *call) whyTooLong(wait time.Duration) error {
 	return fmt.Errorf("the next attempt is due in %s, %s (%s)", roundDuration(wait), beyond, roundDuration(longest))
 }
 
-// Pause waits before the next attempt, and subtracts the pause from the time left, in full
-// even if a fake clock took no time.
+// Pause waits before the next attempt. It then takes the whole pause off timeLeft, even if
+// a fake clock took no time.
 func (c *call) Pause() (err error) {
 	if c.pause > 0 {
 		began := c.client.clock.Now()

@@ -119,7 +119,7 @@
 //   - at once, if the limit opens after its deadline or [RetryPolicy].MaxWait, by
 //     Retry-After or because the client asks less and less often,
 //   - at its deadline, if the deadline passes while the call is in line,
-//   - when the service refuses it again after letting nobody through for the time of
+//   - when the service refuses it again, and nobody has got through for the time of
 //     [WithTimeout],
 //   - if MaxAttempts is 1, which retries nothing. The call still waits in line before it is sent.
 //

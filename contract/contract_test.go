@@ -295,8 +295,7 @@ func TestWithoutPlanCaps(t *testing.T) {
 	}
 }
 
-// TestPlanOfDefaultBudget: what a live run with the default budget is there
-// for are the core cases.
+// TestPlanOfDefaultBudget: a live run with the default budget runs the core cases.
 func TestPlanOfDefaultBudget(t *testing.T) {
 	plan, _ := newSchedule(cases(), Target{}, nil)
 	for _, p := range plan {
@@ -308,8 +307,8 @@ func TestPlanOfDefaultBudget(t *testing.T) {
 	}
 }
 
-// TestPlanOfLiveDay: with the requests of one day and two keys run the cases that notice
-// most wrong services (TestTampering).
+// TestPlanOfLiveDay: the requests of one day and two keys run the cases that notice most
+// wrong services (TestTampering).
 func TestPlanOfLiveDay(t *testing.T) {
 	var missed []string
 	plan, _ := newSchedule(cases(), Target{SecondKey: "key-2", Budget: aDay, Observed: observed("windows", `"fixed"`, 60)}, nil)
@@ -406,9 +405,9 @@ func TestEachAnswerIsHeld(t *testing.T) {
 	}
 }
 
-// TestTampering: what breaks a rule fails its case, which is no decision of this
-// project; what breaks a decision fails none but such a case. The decisions are tried
-// at once, from either end: the last change of a member is the one that shows.
+// TestTampering: a service that breaks a rule fails that rule's case. One that breaks only a
+// decision of this project fails only the cases of decisions. All decisions are tried at
+// once, in both orders, because the last change of a member is the one that shows.
 func TestTampering(t *testing.T) {
 	decisions := slices.DeleteFunc(slices.Clone(tamperings), func(tt tampering) bool { return !tt.decision() })
 	for _, tt := range slices.Concat(wrongServices(), decisions) {

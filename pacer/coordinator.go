@@ -82,7 +82,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) (
 		s, _ = l.earliest(k, nil)
 		return c.schedule(now, class, s), true
 	case c.onItsOwn(now), l.unlimited(k):
-		return c.schedule(now, class, l.ask(class, int64(waiting))), true
+		return c.schedule(now, class, l.grant(class, int64(waiting))), true
 	}
 	c.questions = append(c.questions, &question{class: class, waiting: int64(waiting)})
 	c.startStep()

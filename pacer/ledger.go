@@ -264,10 +264,10 @@ const (
 	maxGrants  = 10                      // the most grants at once for one class
 )
 
-// ask grants calls of a class of which waits calls wait, and keeps a ticket for the rest. Its
+// grant grants some of the waits calls of a class that wait, and keeps a ticket for the rest. Its
 // times are by the state's clock. It grants several calls at once if the store is slow:
 // processes that took single calls would then delay each other.
-func (l *ledger) ask(class quota.Class, waits int64) (s quota.Schedule) {
+func (l *ledger) grant(class quota.Class, waits int64) (s quota.Schedule) {
 	// Calls is the number of calls that the pace allows in a step, squared. Without the square,
 	// two of three Swaps of 16 processes failed, at 600 calls a minute and with a store 80 ms
 	// away.
@@ -277,7 +277,7 @@ func (l *ledger) ask(class quota.Class, waits int64) (s quota.Schedule) {
 	t := ticket{Class: class, Member: l.member, Calls: min(waits, maxGrants, max(1, int64(inStep*inStep)))}
 	var grants []quota.Grant
 	for int64(len(grants)) < t.Calls {
-		if s = l.turnOf(t); s.Turn > l.Now+6*l.stepDuration { // a later step can still grant the call in time
+		if s = l.placeTicket(t); s.Turn > l.Now+6*l.stepDuration { // a later step can still grant the call in time
 			break
 		}
 		grants = append(grants, quota.Grant{At: s.Turn, Mark: s.Turn, ReportSuccess: l.spend(t, s.Turn)})
@@ -287,7 +287,7 @@ func (l *ledger) ask(class quota.Class, waits int64) (s quota.Schedule) {
 		l.withdraw(class)
 	}
 	if t.Calls = min(t.Calls, waits-granted); t.Calls > 0 {
-		s = l.turnOf(t)
+		s = l.placeTicket(t)
 	}
 	s.Grants = grants
 	return s
@@ -317,10 +317,10 @@ func (l *ledger) withdraw(class quota.Class) {
 	l.Tickets = slices.DeleteFunc(l.Tickets, ticket{Class: class, Member: l.member}.same)
 }
 
-// turnOf computes when it is a ticket's turn: after the tickets in front of it that are due by
-// then. It stores the ticket in the state, in its old place if it has one. Gap is the time
-// between one turn of this process and the next.
-func (l *ledger) turnOf(t ticket) quota.Schedule {
+// placeTicket stores a ticket in the state, in its old place if it has one, and returns when it
+// is its turn: after the tickets in front of it that are due by then. Gap is the time between
+// one turn of this process and the next.
+func (l *ledger) placeTicket(t ticket) quota.Schedule {
 	if !slices.ContainsFunc(l.Tickets, t.same) {
 		l.Tickets = append(l.Tickets, t)
 	}
@@ -360,7 +360,7 @@ func (t ticket) rank() int {
 }
 
 // earliest returns when all limits of a call with the costs k let it go. ahead counts the calls
-// that go before it, for each operation. Opens ignores learned levels: they delay calls, but close nothing. Key is the
+// that go before it, for each operation. Opens ignores learned levels, because they delay calls but close no limit. Key is the
 // limit that lets the call go last, and slowest is its operation. If a gate opens later than the
 // limits, Key and TraceID come from the refusal that closed it.
 func (l *ledger) earliest(k costSet, ahead map[costSet]int64) (s quota.Schedule, slowest costSet) {

@@ -90,7 +90,7 @@ func TestTicketsAhead(t *testing.T) {
 	clear(l.Gates)
 	turn := func(ahead ...ticket) time.Duration {
 		l.Tickets = ahead
-		return l.turnOf(of(request, 1, 1)).Turn
+		return l.placeTicket(of(request, 1, 1)).Turn
 	}
 	some := turn(of(request, 2, 10))
 	pace := turn(of(request, 2, 11)) - some

@@ -87,7 +87,7 @@ func (s *step) apply(l *ledger) {
 		change(l)
 	}
 	for _, q := range s.questions {
-		q.answer = l.ask(q.class, q.waiting)
+		q.answer = l.grant(q.class, q.waiting)
 	}
 }
 

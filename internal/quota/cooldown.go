@@ -82,7 +82,7 @@ type gate struct {
 	trace        string        // the trace_id of the answer that closed it
 	random       float64       // for jitter; the same for all callers, so that they keep their order
 	lastAccepted time.Duration // when a call last got through
-	dueToOpen    time.Duration // when it should last have opened; a frozen program opens it later, and that time counts against nobody's patience
+	dueToOpen    time.Duration // when it was last due to open; patience counts until then, not until a frozen program really opened it
 	ramp         *ramp         // paces the calls since it last opened; nil: it has not opened yet, or holds no call back any more
 }
 
@@ -101,7 +101,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) (s Schedul
 	state := &c.classes[first.Class.ID]
 	g := cmp.Or(state.gate, new(gate))
 	waitHere := c.engine.waitingLocked(func(class Class) bool { return c.classes[class.ID].gate == g })
-	opens, turn := g.opens(waitHere, first)
+	opens, turn := g.opening(waitHere, first)
 	switch {
 	case g.closed && now < turn:
 		return state.whileClosed(now, opens, turn, waiting), true
@@ -133,9 +133,8 @@ func (c *classState) whileClosed(now, opens, turn time.Duration, waiting int) Sc
 // next grants the next call at an open gate. It grants one call at a time, so that the
 // classes that wait there take turns.
 //
-// The ramp ends, and the gate holds no call back any more, when the call is alone, all calls
-// before it are answered, and none has gone for answerWait. By then every call that waited
-// has had the time to ask.
+// A lone call ends the ramp, and the gate holds no call back any more, once every earlier call
+// is answered and none has gone for answerWait. By then every call that waited has asked.
 func (g *gate) next(now time.Duration, alone bool) Schedule {
 	r := g.ramp
 	if r == nil || alone && r.sent == r.passed+r.refused && now-r.last >= answerWait {
@@ -152,10 +151,10 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 	return s
 }
 
-// opens returns when the closed gate opens, after Retry-After or the backoff, and when it lets
+// opening returns when the closed gate opens, after Retry-After or the backoff, and when it lets
 // the next call go, after jitter (interface 8.3). waiting is the number of calls that wait at the
 // gate, and first is the next of them. Jitter ends before first's MaxWait and deadline.
-func (g *gate) opens(waiting int, first *Waiter) (opens, turn time.Duration) {
+func (g *gate) opening(waiting int, first *Waiter) (opens, turn time.Duration) {
 	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
 	opens, jitter := g.end, Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random)
 	fruitless := g.ramp.fruitless()
@@ -226,7 +225,7 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 		return false
 	}
 	c.Classify(context.Background(), w) // under WithoutCoolDown, a call gets its engine, and so its class, only after a refusal
-	return c.close(now, w.Class.ID, o)
+	return c.refused(now, w.Class.ID, o)
 }
 
 // QueueEmptied implements Rule.
@@ -239,11 +238,11 @@ func (c *CoolDown) ClockReset() {
 	}
 }
 
-// close closes the gate of the limit that has refused a call of the class. A class that waits
+// refused closes the gate of the limit that has refused a call of the class. A class that waits
 // at another gate stays there if that gate opens later. A creation with a provider key
 // (class|1) spends every limit that a creation without one spends, so the gate holds it back
 // too.
-func (c *CoolDown) close(now time.Duration, class int, o Outcome) (news bool) {
+func (c *CoolDown) refused(now time.Duration, class int, o Outcome) (news bool) {
 	retryAfter, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOf(o.LimitKey, class)
 	for _, i := range []int{class, class | 1} {
 		if old := c.classes[i].gate; old == nil || !old.closed || old.end <= now+retryAfter {

@@ -55,7 +55,7 @@ func play(random float64) *played {
 	return &played{rule, map[*spec.Endpoint][]*Waiter{}}
 }
 
-// classify is for a call that has all the time there is.
+// classify makes a call without a deadline.
 func (p *played) classify(call *spec.Endpoint) *Waiter {
 	w := &Waiter{Endpoint: call, MaxWait: never / 4, attempt: attempt{deadline: never}}
 	p.Classify(context.Background(), w)

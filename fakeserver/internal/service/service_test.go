@@ -65,7 +65,7 @@ func TestWindows(t *testing.T) {
 		{rule: "each call counts for a minute", kind: "sliding", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 140 * s},
 		{rule: "a call that read the clock earlier counts with the last", kind: "sliding", at: []time.Duration{0, -s}, max: 2, opens: 60 * s},
 		{rule: "a window begins with a minute of the clock", kind: "aligned", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 120 * s},
-		{rule: "of the window before counts the share that is less than a minute ago", kind: "weighted", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 180 * s},
+		{rule: "a call of the window before counts in part, by how much of that window is less than a minute ago", kind: "weighted", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 180 * s},
 		{rule: "nothing counts of the windows before that", kind: "weighted", at: []time.Duration{0, 300 * s}, now: 300 * s, max: 1, opens: 420 * s},
 		{rule: "two calls count as one when half of the window has passed", kind: "weighted", at: []time.Duration{0, -s}, max: 2, opens: 90 * s},
 		{rule: "each call empties the bucket by one", kind: "token bucket", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 150 * s},
