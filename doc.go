@@ -18,8 +18,8 @@
 // The service's dashboard issues API keys; [NewClientFromEnv] takes address and
 // key from the environment. Make one [Client] for each key and keep it for the
 // life of the program. Its methods are the endpoints: Status, WarmUp, GetBYOK, SetBYOK,
-// ClearBYOK, CreateAgent, GetAgent, SendMessage and EnableSMS. The examples make their calls on a fake of the service. The
-// module also has these packages:
+// ClearBYOK, CreateAgent, GetAgent, SendMessage and EnableSMS. The examples make their
+// calls on a fake of the service. The module also has these packages:
 //
 //   - [github.com/agent-messaging-service/agentmessaging-go/fakeserver], the fake,
 //   - [github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest],

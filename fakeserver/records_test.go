@@ -371,9 +371,9 @@ func forms(secret string) []string {
 	}
 }
 
-// canaryCalls are every endpoint (tools/docs checks it), with secrets where they belong
-// and where they do not: <provider> is a provider key, <key> the API key of the call,
-// <ey> that without its first letter.
+// canaryCalls are every endpoint, with secrets where they belong and where they do not:
+// <provider> is a provider key, <key> the API key of the call, <ey> that without its first
+// letter.
 var canaryCalls = []string{
 	`GET /v1/status `,
 	`POST /v1/warmup {"mode":"byok"}`,

@@ -83,7 +83,7 @@ const (
 //
 // It never fails or changes a call. Its observations hold no text, no key, no id and no
 // hash of them: of an answer that repeats a key, and of an answer to a creation or a PUT
-// whose body it could not read whole, they count the status alone. In memory, it keeps keys
+// if it could not read the whole request, they count the status alone. In memory, it keeps keys
 // and agents as hashes with a random seed of the process. It decodes the bodies of all
 // errors, but not of all successes. Of messages, read agents and the status it decodes the
 // first 32 and then every 256th.

@@ -360,9 +360,9 @@ func (t ticket) rank() int {
 }
 
 // earliest returns when all limits of a call with the costs k let it go. ahead counts the calls
-// that go before it, for each operation. Opens ignores learned levels, because they delay calls but close no limit. Key is the
-// limit that lets the call go last, and slowest is its operation. If a gate opens later than the
-// limits, Key and TraceID come from the refusal that closed it.
+// that go before it, for each operation. Opens ignores learned levels, because they delay calls
+// but close no limit. Key is the limit that lets the call go last, and slowest is its operation.
+// If a gate opens later than the limits, Key and TraceID come from the refusal that closed it.
 func (l *ledger) earliest(k costSet, ahead map[costSet]int64) (s quota.Schedule, slowest costSet) {
 	last := l.lastToOpen(k)
 	s.Turn, s.Opens = max(l.Now, last.Opens), last.Opens

@@ -117,9 +117,15 @@ type attempt struct {
 	inLine     bool
 	granted    bool          // the call has a Grant, and Done has not been called yet
 	waitEnded  chan struct{} // closed when the wait ends; nil: the call did not wait
-	forecast   chan Wait     // carries the newest forecast to OnWait
-	toldEnd    time.Duration // when the wait ends, by that forecast
+	forecast   *forecast     // for OnWait; nil: there is none, or the call did not wait
 	err        error         // why the wait failed; set before waitEnded is closed
+}
+
+// forecast carries forecasts to a call that waits. The call may have left when one is sent:
+// the engine's lock guards end, and news never blocks.
+type forecast struct {
+	news chan Wait     // has room for one
+	end  time.Duration // when the wait ends, by the newest forecast; 0: there was none
 }
 
 // Wait is a forecast for a call that waits.
@@ -247,8 +253,9 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	}
 	w.waitEnded = make(chan struct{})
 	if w.OnWait != nil {
-		w.forecast = make(chan Wait, 1)
-		q.forecasts = append(q.forecasts, func(now time.Duration) { q.sendForecast(w, ahead, now) })
+		f := &forecast{news: make(chan Wait, 1)}
+		w.forecast = f
+		q.forecasts = append(q.forecasts, func(now time.Duration) { q.sendForecast(f, ahead, now) })
 		q.sendForecasts(now)
 	}
 }
@@ -256,17 +263,17 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 // sendForecast sends a call its forecast, in place of one that it has not read. A later
 // forecast must be longer by a quarter, and by a second. ahead is the number of calls in front
 // of it.
-func (q *queue) sendForecast(w *Waiter, ahead int, now time.Duration) {
+func (q *queue) sendForecast(f *forecast, ahead int, now time.Duration) {
 	end := max(now, q.Turn+time.Duration(ahead)*q.Gap)
-	if w.forecast == nil || w.toldEnd > 0 && end < w.toldEnd+max(time.Second, (w.toldEnd-now)/4) {
+	if f == nil || f.end > 0 && end < f.end+max(time.Second, (f.end-now)/4) {
 		return
 	}
 	select {
-	case <-w.forecast:
+	case <-f.news:
 	default:
 	}
-	w.forecast <- Wait{Limit: q.Key, Place: ahead + 1, Expected: end - now}
-	w.toldEnd = end
+	f.news <- Wait{Limit: q.Key, Place: ahead + 1, Expected: end - now}
+	f.end = end
 }
 
 // sendForecasts sends each new call its forecast, once the rule knows the next turn.
@@ -285,10 +292,14 @@ func (w *Waiter) wait(ctx context.Context) error {
 	if w.waitEnded == nil { // granted or refused as it entered
 		return cmp.Or(w.err, ctx.Err())
 	}
+	var news chan Wait
+	if w.forecast != nil {
+		news = w.forecast.news
+	}
 	for {
 		select {
-		case forecast := <-w.forecast:
-			w.OnWait(forecast)
+		case wait := <-news:
+			w.OnWait(wait)
 		case <-w.waitEnded:
 			return cmp.Or(ctx.Err(), w.err)
 		case <-ctx.Done():
@@ -539,7 +550,7 @@ func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 			e.refuseLocked(q, w, refusal)
 			continue
 		}
-		q.sendForecast(w, ahead, now)
+		q.sendForecast(w.forecast, ahead, now)
 		ahead++
 	}
 }

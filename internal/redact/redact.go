@@ -3,14 +3,13 @@
 // prompt or the message that a person wrote. A text may hold a secret as a whole, in
 // part, or encoded, because gateways echo requests in many ways.
 //
-// The package imports nothing of the module. The client's secret_test.go tests it.
+// The package imports nothing of the module. The client's calls_test.go tests it too.
 package redact
 
 import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -82,7 +81,7 @@ const (
 // the text.
 type parts struct {
 	first        int    // bytes from its beginning
-	firstEncoded int    // letters from the beginning of its base64; twice as many of its hexadecimal form
+	firstEncoded int    // letters from the beginning of its base64
 	letters      [5]int // for each Place of a text: letters and digits in a row, not counting the characters between them
 }
 
@@ -114,27 +113,29 @@ type secret struct {
 // forms.
 func newSecret(text string, shown *parts) secret {
 	s := secret{text: text, parts: shown, letters: strings.Map(letter, text)}
-	begin := text
+	begin, first := text, min(shown.first, len(text))
 	if rest := publicPrefix.ReplaceAllString(text, ""); shown == keyParts && len(rest) >= longKey {
-		begin = rest
+		begin, first = rest, first+len(text)-len(rest)
 	}
-	s.beginnings = [][]byte{fold([]byte(begin[:min(shown.first, len(begin))]))}
+	s.beginnings = [][]byte{fold([]byte(text[:first]))}
 	for _, begin := range slices.Compact([]string{begin, inJSON(begin)}) {
 		for skip := range 3 {
 			part := []byte(begin[skip:min(len(begin), skip+shown.firstEncoded)])
 			letters := min(shown.firstEncoded, len(part)*8/6) // without the last letter if the byte after part changes it
 			s.beginnings = append(s.beginnings, fold(base64.RawStdEncoding.AppendEncode(nil, part))[:letters])
 		}
-		part := []byte(begin[:min(len(begin), shown.firstEncoded)])
-		numbers := strings.Trim(fmt.Sprint(part), "[]")
-		s.beginnings = append(s.beginnings, hex.AppendEncode(nil, part), fold([]byte(numbers)))
+		part := []byte(begin[:min(len(begin), shown.firstEncoded*6/8)]) // as many bytes as the base64 holds
+		for _, form := range []string{"%x", "% x", "%d"} {
+			digits := strings.Trim(fmt.Sprintf(form, part), "[]")
+			s.beginnings = append(s.beginnings, fold([]byte(digits)))
+		}
 	}
 	return s
 }
 
 // publicPrefix matches the beginning of a key that tells its kind, such as sk-proj-. It is no
-// secret, and the service may quote it.
-var publicPrefix = regexp.MustCompile(`^(?:[a-zA-Z]{2,8}[-_]){1,3}`)
+// secret, and the service may quote it. It is short, because a key may consist of words.
+var publicPrefix = regexp.MustCompile(`^[a-zA-Z]{2,4}[-_](?:[a-zA-Z]{2,6}[-_])?`)
 
 // longKey is the length, in bytes, from which on a key without its prefix is still hard to
 // confuse with other words.

@@ -24,11 +24,13 @@ const Longest = spec.Day
 // Beyond what HTTP allows, Read accepts quotes, and a list: proxies join several headers
 // into one.
 func Read(header http.Header, now time.Time) (longest time.Duration) {
-	if sent, err := http.ParseTime(joined(header, "Date")); err == nil {
-		now = sent
+	for _, value := range values(header, "Date") {
+		if sent, err := http.ParseTime(value); err == nil {
+			now = sent
+		}
 	}
 	before := ""
-	for item := range strings.FieldsFuncSeq(joined(header, "Retry-After"), func(r rune) bool { return r == ',' || r == ';' }) {
+	for item := range strings.FieldsFuncSeq(strings.Join(values(header, "Retry-After"), ","), func(r rune) bool { return r == ',' || r == ';' }) {
 		item = strings.Trim(item, " \t\"'")
 		longest = max(longest, wait(item, now), wait(before+", "+item, now)) // two of the three forms of a date have a comma
 		before = item
@@ -36,16 +38,15 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 	return min(longest, Longest)
 }
 
-// joined returns the values of a header, whatever the case of its name: some transports keep
+// values returns the values of a header, whatever the case of its name: some transports keep
 // the case that the service sent.
-func joined(header http.Header, name string) string {
-	var all []string
-	for other, values := range header {
+func values(header http.Header, name string) (all []string) {
+	for other, some := range header {
 		if strings.EqualFold(other, name) {
-			all = append(all, values...)
+			all = append(all, some...)
 		}
 	}
-	return strings.Join(all, ",")
+	return all
 }
 
 // wait reads seconds, with or without a fraction, or a date. It rounds a fraction up to
