@@ -194,7 +194,7 @@ func (c *call) finishError(a *attempt, stoppedBy error) error {
 		return nil
 	case a.next == actionUnknown:
 		return a.outcomeUnknownError()
-	case a.next == actionError:
+	case a.next == actionError: // the failure is complete
 	case c.limited != nil && c.ctx.Err() != nil: // reported as if the context had ended in line for the limit
 		a.failure = c.refusal(c.ctx, stoppedBy, false)
 	default:

@@ -29,10 +29,9 @@ type Error struct {
 	StatusCode int
 	// Code is the body's error member, such as rate_limited (interface 2.1); empty if the
 	// body was not the documented one. If the cool-down or a Pacer refused the call, it is
-	// rate_limited, or what the service answered to the attempt before; a [Limiter] of yours
-	// says it in its own *Error. Code and Reason have
-	// no secrets, but are not shortened: each can be as long as the 64 KiB that the client
-	// reads of a body.
+	// rate_limited, or what the service answered to the attempt before. A [Limiter] of yours
+	// sets Code in its own *Error. Code and Reason have no secrets, but are not shortened:
+	// each can be as long as the 64 KiB that the client reads of a body.
 	Code string
 	// TraceID is the answer's trace_id; quote it when reporting an issue. With Local it
 	// belongs to the answer that closed the limit. One line of at most 128 bytes.

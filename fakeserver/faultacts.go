@@ -34,8 +34,8 @@ func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
 	return matching
 }
 
-// chooseFaults decides which of the matching injections act on a call. It does so in one
-// critical section, so that no two calls count as the same match. It starts with the
+// chooseFaults decides which of the matching injections act on a call, in one critical
+// section, so that each match has its own number. It starts with the
 // newest injection, which wins over older faults that exclude it. Older latencies and
 // changes still act, so that latencies add up.
 func (s *Server) chooseFaults(matching []*rule) (chosen chosenFaults) {

@@ -24,7 +24,7 @@ type budget struct {
 	burst         time.Duration // how far calls may be ahead of the pace after a quiet time; 0 on a share
 }
 
-// next returns when a call may go that has before calls in front of it. On a share a call counts
+// next returns when a call with this many calls before it may go. On a share a call counts
 // as several calls, but it may go as soon as the window has room for one.
 func (b *budget) next(before int64) time.Duration {
 	if !b.paced() {
@@ -197,9 +197,9 @@ func (b *budget) safeDistance() time.Duration {
 // If the window then holds far fewer calls than the pace sends, the service allows fewer than
 // Max: somebody else uses the limit, or it was lowered. learn then cuts the level, which does
 // not climb for some windows. Otherwise the calls came too close together, for a service that
-// spaces calls or refuses a full window. Then Extra grows. A call that goes early, after an
-// answer, cannot come too close to the call before, so its refusal cuts the level too. A
-// process that never saw the store looks for its share, and cuts the level further.
+// spaces calls or refuses a full window. Then Extra grows. An early call follows an
+// answer, so it is never too close to the call before: its refusal cuts the level. A process
+// that never saw the store looks for its share, and cuts the level further.
 func (b *budget) learn(opens, granted time.Duration, neverSawStore bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // granted before the last correction, or too soon after it to show its effect

@@ -145,8 +145,8 @@ func (l *ledger) refused(k costSet, granted time.Duration, o quota.Outcome) {
 
 // accepted learns that the service accepted a call with the costs k, granted at the given time,
 // and when the answer came. If the service spaces calls, the next call may then go one evenGap
-// after the answer, instead of a whole pace after the accepted call. Only after the last call:
-// its answer proves that it has arrived.
+// after the answer, instead of a whole pace after the accepted call. This holds only for the
+// newest call, because its answer proves that it has arrived.
 func (l *ledger) accepted(k costSet, granted, answered time.Duration) {
 	if g, has := l.Gates[k]; has {
 		g.Since = 0

@@ -135,7 +135,7 @@ func (s *Sender) send(ctx context.Context, r Request, try int) (_ Answer, again 
 //	GotConn, GetConn                                    the HTTP/2 connection is full: the try ends
 //	WroteHeaders, then GetConn or GotConn               net/http wants to repeat: the try ends
 //	FirstResponseByte, Got1xxResponse, ...              the first byte was of an interim answer
-//	none                                                a transport without hooks: see facts.bodyRead
+//	none                                                a transport without hooks: see facts.maybeTaken
 type roundTrip struct {
 	sender  *Sender
 	own     *http.Transport // the transport, if it is a net/http Transport; nil: it is another type
@@ -181,9 +181,9 @@ func (rt *roundTrip) build(r Request) {
 	rt.known.own, rt.known.hasBody = rt.own != nil, rt.body.Size() > 0
 	switch {
 	case r.Body == nil:
-		rt.known.bodyRead = r.Method == http.MethodPost
+		rt.known.maybeTaken = r.Method == http.MethodPost
 	case rt.own != nil && rt.sender.hooked.Load():
-		rt.known.bodyRead = true                 // this body does not notice reads: assume that it was sent, unless hooks run
+		rt.known.maybeTaken = true               // this body does not notice reads: assume that it was sent, unless hooks run
 		rt.request.Body = io.NopCloser(&rt.body) // net/http knows this type: it writes header and body at once
 	default:
 		rt.request.Body = requestBody{rt}
@@ -345,7 +345,7 @@ func (rt *roundTrip) failed(err error) (_ Answer, again bool) {
 	proxyFailed := rt.proxyFailed(err)
 	return rt.note(func(f *facts) {
 		f.started = f.started || proxyFailed // no hook ran, but the hooks would have shown everything
-		f.bodyClosed = !f.bodyRead           // from now on, no goroutine that RoundTrip left behind can read the body
+		f.bodyClosed = !f.maybeTaken         // from now on, no goroutine that RoundTrip left behind can read the body
 	}).failure(err)
 }
 

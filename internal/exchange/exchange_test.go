@@ -168,8 +168,8 @@ func TestMayBeSent(t *testing.T) {
 		{"sent sent sent      sent    sent   sent        sent", facts{ended: true}},
 		{"no   no   no        no      no     no          no  ", facts{hasBody: true}},
 		{"sent no   sent      sent    sent   no          no  ", facts{own: true}}, // by RegisterProtocol it may have another transport, which runs no hooks
-		{"no   no   no        no      no     no          no  ", facts{bodyRead: true, started: true}},
-		{"sent sent sent      sent    sent   sent        sent", facts{bodyRead: true, started: true, hasBody: true}},
+		{"no   no   no        no      no     no          no  ", facts{maybeTaken: true, started: true}},
+		{"sent sent sent      sent    sent   sent        sent", facts{maybeTaken: true, started: true, hasBody: true}},
 		{"sent sent sent      sent    sent   no          no  ", facts{connected: true}},
 		{"no   no   sent      sent    no     no          no  ", facts{connected: true, own: true}},
 		{"sent sent sent      sent    sent   sent        sent", facts{connected: true, own: true, ended: true}},

@@ -46,7 +46,7 @@ const (
 type facts struct {
 	own          bool      // the transport is net/http's own
 	hasBody      bool      // the request has a body
-	bodyRead     bool      // the body may have been read before there was a connection; or there is none, and the method is POST
+	maybeTaken   bool      // the body may have been read before there was a connection; or there is none, and the method is POST
 	bodyClosed   bool      // the body was not read, and cannot be read any more
 	started      bool      // the transport has looked for a connection (GetConn or GotConn)
 	connected    bool      // the transport has a connection (GotConn)
@@ -165,7 +165,7 @@ func (f facts) mayBeSent(err error) bool {
 
 // noteRead notes that the transport reads the body. Once it has a connection, the hooks
 // show whether it sends the request.
-func (f *facts) noteRead() { f.bodyRead = f.bodyRead || !f.connected }
+func (f *facts) noteRead() { f.maybeTaken = f.maybeTaken || !f.connected }
 
 // unseen reports that the transport may have sent the request without running hooks, for
 // example over HTTP/3: a transport has to read the body before it sends it. Once net/http's
@@ -175,7 +175,7 @@ func (f *facts) noteRead() { f.bodyRead = f.bodyRead || !f.connected }
 // doubt.
 func (f facts) unseen() bool {
 	certain := f.started && (f.own || !f.hasBody)
-	return f.bodyRead && !certain
+	return f.maybeTaken && !certain
 }
 
 // answering reports that an answer, or an interim answer, has begun.

@@ -211,7 +211,7 @@ func (g *gate) open(now, due time.Duration) {
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	if state.gate != nil && passed && w.Grant.Mark != nil {
-		state.gate.lastAccepted = now // even if the class leaves the gate below, because the limit may be the same
+		state.gate.lastAccepted = now // also if the class leaves this gate below: both may share one limit
 	}
 	switch mark := w.Grant.Mark.(type) {
 	case *ramp:

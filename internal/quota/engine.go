@@ -260,9 +260,9 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	}
 }
 
-// sendForecast sends a call its forecast, in place of one that it has not read. A later
-// forecast must be longer by a quarter, and by a second. ahead is the number of calls in front
-// of it.
+// sendForecast sends a call its forecast, in place of one that it has not read. A later one is
+// sent only if the wait turns out longer, by a quarter of the rest and by a second. ahead is
+// the number of calls in front of it.
 func (q *queue) sendForecast(f *forecast, ahead int, now time.Duration) {
 	end := max(now, q.Turn+time.Duration(ahead)*q.Gap)
 	if f == nil || f.end > 0 && end < f.end+max(time.Second, (f.end-now)/4) {
@@ -391,6 +391,12 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	return news
 }
 
+// lock takes the lock, which the caller gives back: defer e.lock().Unlock().
+func (e *Engine) lock() *sync.Mutex {
+	e.mu.Lock()
+	return &e.mu
+}
+
 // Do runs f with the lock, and then serves.
 func (e *Engine) Do(f func(now time.Duration)) {
 	e.withLock(nil, func(now time.Duration) {
@@ -403,13 +409,12 @@ func (e *Engine) Do(f func(now time.Duration)) {
 // be the user's: its Now may block, or make a call. If it panics, f runs all the same, at the
 // engine's last time.
 func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
-	e.mu.Lock()
+	mu := e.lock()
 	clock, seen := cmp.Or(clock, e.clock), e.last
-	e.mu.Unlock()
+	mu.Unlock()
 	var reading *time.Time // nil if the clock panics
 	defer func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
+		defer e.lock().Unlock()
 		if reading != nil {
 			e.advanceLocked(*reading, seen)
 		}
@@ -434,8 +439,7 @@ func (e *Engine) ResetSchedulesLocked() {
 
 // Waiting counts the waiting calls, interactive or batch.
 func (e *Engine) Waiting(batch bool) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	defer e.lock().Unlock()
 	return e.waitingLocked(func(class Class) bool { return class.Batch == batch })
 }
 
@@ -574,8 +578,7 @@ func (w *Waiter) endWait(at time.Duration, err error) {
 // now fail.
 func (e *Engine) Background(work func() error, finish func(error) error) {
 	Go(work, func(failure error) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
+		defer e.lock().Unlock()
 		if err := protect(func() error { return finish(failure) }); err != nil {
 			e.failAllLocked(err)
 		}

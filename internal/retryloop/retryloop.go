@@ -45,7 +45,7 @@ func (l *Loop) Run(ctx context.Context, method string, u *url.URL, jar http.Cook
 		HTTPClient: &l.httpClient,
 		RetryMax:   math.MaxInt, // Attempt decides
 		CheckRetry: func(context.Context, *http.Response, error) (again bool, _ error) {
-			again, l.again = l.again, false
+			again, l.again = l.again, false // should http.Client ever fail before it calls RoundTrip
 			return again, nil
 		},
 		PrepareRetry: func(*http.Request) error { return call.Pause() },
