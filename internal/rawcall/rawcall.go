@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -323,11 +324,11 @@ func (p *Player) KeyOf(key Key) string {
 	return p.Keys[key]
 }
 
-// Redact replaces every key in a text.
+// Redact replaces every key in a text, in any case.
 func (p *Player) Redact(text string) string {
 	for _, secret := range append(slices.Collect(maps.Values(p.Keys)), ProviderKey) {
 		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[key]")
+			text = regexp.MustCompile("(?i)"+regexp.QuoteMeta(secret)).ReplaceAllLiteralString(text, "[key]")
 		}
 	}
 	return text

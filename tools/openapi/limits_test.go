@@ -44,7 +44,6 @@ func TestLimitsOfOthers(t *testing.T) {
 			front := agentmessaging.WithHTTPClient(&http.Client{Transport: startFront(t, socket, command, upstream.Listener.Addr().String())})
 			client, err := agentmessaging.NewClient("http://127.0.0.1", "key-1", append(limiter, front)...)
 			require.NoError(t, err)
-			began := time.Now()
 			var group sync.WaitGroup
 			for range callers {
 				group.Go(func() {
@@ -59,7 +58,7 @@ func TestLimitsOfOthers(t *testing.T) {
 			}
 			group.Wait()
 			assert.EqualValues(t, callers*each, passed.Load(), "messages that passed")
-			t.Logf("%d refusals in %.0f s", refused.Load(), time.Since(began).Seconds())
+			t.Logf("%d refusals", refused.Load())
 		}
 		t.Run(socket+"/client", func(t *testing.T) { sendThrough(t) })
 		t.Run(socket+"/pacer", func(t *testing.T) {
