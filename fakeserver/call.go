@@ -56,16 +56,25 @@ func (s *Server) runFor(c *call, name func() string, f func()) {
 // returned. If it panics, or ends its goroutine as require does, the test fails with a
 // message that begins with the function's name. The lock must not be held: the function
 // may call the fake.
-func (s *Server) runCallback(name func() string, f func()) (ok bool) {
+func (s *Server) runCallback(name func() string, f func()) bool {
+	return apart(f, func(panicked any) {
+		if panicked != nil {
+			s.reportf("%s panicked: %v%s", name(), panicked, stackTrace())
+			return
+		}
+		s.reportf("%s ended its goroutine, as require and FailNow do; use assert there%s", name(), stackTrace())
+	})
+}
+
+// apart runs f on a separate goroutine, and reports whether it returned. If it did not,
+// the goroutine calls failed before it ends; panicked is nil if f ended its goroutine.
+func apart(f func(), failed func(panicked any)) (ok bool) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		defer func() {
-			switch p := recover(); {
-			case p != nil:
-				s.reportf("%s panicked: %v%s", name(), p, stackTrace())
-			case !ok:
-				s.reportf("%s ended its goroutine, as require and FailNow do; use assert there%s", name(), stackTrace())
+			if panicked := recover(); !ok {
+				failed(panicked)
 			}
 		}()
 		f()

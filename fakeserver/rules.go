@@ -328,13 +328,7 @@ func (r *rule) nearMiss(c *config, entries []*entry) string {
 // matchesSafely takes a matcher that fails for a refusal, for use after the test has
 // failed. A matcher with require ends its goroutine, so it must not run on the caller's.
 func (m Matcher) matchesSafely(e *entry) (matched bool) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		defer func() { _ = recover() }()
-		matched = m.matches(e)
-	}()
-	<-ended
+	apart(func() { matched = m.matches(e) }, func(any) {})
 	return matched
 }
 
