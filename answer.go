@@ -2,7 +2,6 @@ package agentmessaging
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,8 +16,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
-// This file reads answers: the body of a success, the body of an error, and how the
-// answer to a POST was missed.
+// This file reads answers: the body of a success, and the body of an error.
 
 // answerBody is the JSON object in an answer's body. A reader takes the members that it knows
 // by name and ignores the others, which the interface may add one day.
@@ -208,22 +206,4 @@ func hostOf(location string) string {
 		return "an address that cannot be read"
 	}
 	return cmp.Or(u.Host, "the same host")
-}
-
-// missed returns how the answer to a POST was missed. ended says why the call could not
-// go on; nil if it could.
-func missed(a exchange.Answer, ended error) Missed {
-	switch {
-	case isServerError(a.Status):
-		return MissedServerError
-	case a.Missed == exchange.Unreadable:
-		return MissedUnreadable
-	case a.Missed == exchange.StreamRefused:
-		return MissedStream
-	case a.Missed == exchange.NoAnswer && errors.Is(ended, context.Canceled):
-		return MissedCanceled
-	case a.Missed == exchange.NoAnswer:
-		return MissedTimeout
-	}
-	return MissedConnection
 }

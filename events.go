@@ -266,3 +266,14 @@ func (all handlers) emit(ctx context.Context, level slog.Level, event func() Eve
 	}
 	return ctx
 }
+
+// begin gives observers the event of a beginning, and returns the context for what begins. It
+// is the one that the observers returned, with the deadline of ctx if they dropped it.
+func (all handlers) begin(ctx context.Context, event func() Event) (context.Context, context.CancelFunc) {
+	next := all.emit(ctx, silent, event)
+	deadline, has := ctx.Deadline()
+	if kept, still := next.Deadline(); !has || still && !kept.After(deadline) { // most observers keep it
+		return next, func() {}
+	}
+	return context.WithDeadline(next, deadline)
+}

@@ -1,0 +1,157 @@
+package agentmessaging
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+)
+
+// This file makes the error of an attempt, and of the call that ends with it. What an
+// answer says is read in answer.go.
+
+// longestWait returns the longest wait that MaxWait and the deadline allow, and words
+// that describe a longer one.
+func (p *progress) longestWait() (longest time.Duration, beyond string) {
+	longest, beyond = p.client.retry.MaxWait, "later than the RetryPolicy waits"
+	if deadline, has := p.ctx.Deadline(); has && time.Until(deadline) < longest {
+		longest, beyond = max(0, time.Until(deadline)-1), "after the call's deadline" // 1 ns before it: an attempt at the deadline is too late
+	}
+	return longest, beyond
+}
+
+// whyRefused returns why the engine refuses a call whose limit opens in a while: nobody got
+// through for the call's patience, which is that of WithTimeout, or the wait is too long.
+// Without a cool-down, only this call is in line.
+func (p *progress) whyRefused(refusal *quota.Refusal, opens time.Duration) error {
+	if refusal.Patience > 0 {
+		return fmt.Errorf("the service has refused every call in line for %s", roundDuration(refusal.Patience))
+	}
+	return p.whyTooLong(opens)
+}
+
+// whyTooLong returns why a call does not begin a wait; nil if the wait is allowed.
+func (p *progress) whyTooLong(wait time.Duration) error {
+	longest, beyond := p.longestWait()
+	if wait <= longest {
+		return nil
+	}
+	return fmt.Errorf("the next attempt is due in %s, %s (%s)", roundDuration(wait), beyond, roundDuration(longest))
+}
+
+// ctxErr returns why the call cannot go on: its context has ended, or its time under
+// WithTimeout is used up. It returns nil if the call can go on.
+func (p *progress) ctxErr() error {
+	switch {
+	case p.ctx.Err() != nil:
+		return p.ctx.Err()
+	case p.timeLeft <= 0:
+		return fmt.Errorf("%w: WithTimeout allows %s", context.DeadlineExceeded, roundDuration(p.client.timeout))
+	}
+	return nil
+}
+
+// redactCause turns err into a cause that an error of this package may wrap. err comes
+// from a transport, a limiter, a context or a BeforeSend function. The cause has no
+// secrets; it also says how ctx ended and why.
+//
+// errors.Is and errors.As find err in the cause, but no error of this package. Such an
+// error is about another call: errgroup, for one, cancels the context of all calls with
+// the first one's error.
+func (p *progress) redactCause(ctx context.Context, err error) error {
+	return p.secrets.Error(isOwn, cmp.Or(ctx.Err(), p.ctxErr()), err, context.Cause(ctx))
+}
+
+// refusal turns the error of the engine or of the user's limiter into the call's error,
+// which says who refused the attempt and why. If a limit is the reason, it is a 429, as
+// the service would have answered.
+func (p *progress) refusal(ctx context.Context, err error, byLimiter bool) *Error {
+	var refused *quota.Refusal
+	var own *Error // of the user's limiter
+	e := &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true, by: p.refusedBy(byLimiter)}
+	inLine := fmt.Errorf("in line for a limit: %w", err)
+	switch {
+	case errors.As(err, &refused):
+		e.TraceID, e.LimitKey, e.RetryAfter = refused.TraceID, refused.LimitKey, refused.RetryAfter
+		e.cause = p.whyRefused(refused, e.RetryAfter)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		e.LimitKey, e.TraceID = p.waiter.Limit, p.waiter.Trace
+		if said := p.limited; said != nil {
+			e.Code, e.TraceID, e.Reason, e.Extra = said.Code, said.TraceID, said.Reason, said.Extra
+		}
+		e.cause = p.redactCause(ctx, inLine)
+	case ctx.Err() != nil: // the caller left: not a 429
+		return &Error{cause: p.redactCause(ctx, inLine)}
+	case errors.As(err, &own) && own.StatusCode == http.StatusTooManyRequests:
+		e.Code, e.TraceID, e.LimitKey, e.Reason = own.Code, own.TraceID, own.LimitKey, own.Reason
+		e.redact(&p.secrets)
+		e.RetryAfter = max(0, own.RetryAfter)
+		e.cause = p.whyTooLong(e.RetryAfter)
+	default:
+		return &Error{Local: true, by: e.by, cause: p.redactCause(ctx, err)}
+	}
+	return e
+}
+
+// refusedBy returns who refuses an attempt; "" stands for a limiter or a Pacer.
+func (p *progress) refusedBy(byLimiter bool) string {
+	switch {
+	case byLimiter, p.client.pacer != nil:
+		return ""
+	case p.client.noCoolDown:
+		return "client"
+	}
+	return "cool-down"
+}
+
+// nameTimeout returns err, why an answer was missed. If the Timeout of the http.Client caused
+// it, the error says so. redactCause does the same for WithTimeout.
+func (p *progress) nameTimeout(ctx context.Context, err error) error {
+	timeout := p.client.httpClient.Timeout
+	if err != context.DeadlineExceeded || cmp.Or(ctx.Err(), p.ctxErr()) != nil || timeout <= 0 {
+		return err
+	}
+	return fmt.Errorf("%w: the Timeout of the http.Client allows %s", err, roundDuration(timeout))
+}
+
+// finish adds the facts of the call to an attempt's failure, which becomes the call's error.
+func (p *progress) finish(e *Error) *Error {
+	e.Method, e.Path, e.Attempts, e.Refusals = p.endpoint.Method, p.endpoint.Path, p.attempts, p.refusals
+	return e
+}
+
+// outcomeUnknown returns the error of a POST that may have been carried out. e is the failure
+// of its last attempt.
+func (p *progress) outcomeUnknown(e *Error, answer exchange.Answer) error {
+	unknown := &OutcomeUnknownError{
+		Method: p.endpoint.Method, Path: p.endpoint.Path, TraceID: e.TraceID, Missed: missed(answer, p.ctxErr()), Err: p.finish(e),
+	}
+	if e.StatusCode == 0 {
+		unknown.Err = e.cause // an Error without an answer would add nothing: unknown names the endpoint
+	}
+	return unknown
+}
+
+// missed returns how the answer to a POST was missed. ended says why the call could not
+// go on; nil if it could.
+func missed(a exchange.Answer, ended error) Missed {
+	switch {
+	case isServerError(a.Status):
+		return MissedServerError
+	case a.Missed == exchange.Unreadable:
+		return MissedUnreadable
+	case a.Missed == exchange.StreamRefused:
+		return MissedStream
+	case a.Missed == exchange.NoAnswer && errors.Is(ended, context.Canceled):
+		return MissedCanceled
+	case a.Missed == exchange.NoAnswer:
+		return MissedTimeout
+	}
+	return MissedConnection
+}
