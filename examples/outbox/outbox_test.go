@@ -7,9 +7,10 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/ncruces/go-sqlite3/driver"
+	_ "github.com/ncruces/go-sqlite3/embed"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	_ "modernc.org/sqlite"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
@@ -68,7 +69,7 @@ func TestWorkers(t *testing.T) {
 }
 
 func table(t *testing.T, fake *fakeserver.Server, texts ...string) (db *sql.DB, agentID string) {
-	db, err := sql.Open("sqlite", filepath.Join(t.TempDir(), "outbox.db"))
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(t.TempDir(), "outbox.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, db.Close()) })
 	_, err = db.Exec(outbox.Schema)
