@@ -12,6 +12,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryloop"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // This file follows one call, from top to bottom. What calls what:
@@ -78,7 +79,7 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 		return nil, err
 	}
 	if r.body != nil {
-		call.payload, _ = encode(r.body) // cannot fail: strings, and metadata that is JSON already
+		call.payload, _ = strictjson.Encode(r.body) // cannot fail: strings, and metadata that is JSON already
 	}
 	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {

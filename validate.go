@@ -165,7 +165,7 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 	refuse := func(reason string) (json.RawMessage, error) {
 		return nil, &ValidationError{Field: field.Path, Reason: reason}
 	}
-	raw, err := encode(value)
+	raw, err := strictjson.Encode(value)
 	var foreign *json.UnsupportedTypeError
 	switch {
 	case errors.As(err, &foreign):
@@ -188,14 +188,4 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 		return refuse(err.Error())
 	}
 	return raw, nil
-}
-
-// encode encodes a value as JSON. It does not escape <, > and &: the JSON is not embedded
-// in HTML, and a text of the longest length stays short.
-func encode(value any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(value)
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
 }

@@ -2,7 +2,6 @@ package fakeserver
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // Agents returns copies of all agents, of every key, in the order of creation.
@@ -111,7 +111,7 @@ func (c *config) storedAgent(a Agent) service.Agent {
 	if a.SMS != nil && (a.SMS.Mode != "" || a.SMS.Status == "") {
 		given["sms"] = map[string]string{"mode": a.SMS.Mode}
 	}
-	body, err := json.Marshal(given)
+	body, err := strictjson.Encode(given)
 	if err != nil {
 		misuse("AddAgent", "metadata: must be one JSON object")
 	}

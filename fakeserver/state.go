@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // The start of a state file. A change that an older fake would misread needs a new
@@ -61,15 +62,12 @@ func (s *Server) WriteState(w io.Writer) error {
 // encodeState returns a state file up to the sum. It encodes the state while it holds the
 // lock, since a copy of the state would take as long.
 func (s *Server) encodeState() ([]byte, error) {
-	var state bytes.Buffer
-	encoder := json.NewEncoder(&state)
-	encoder.SetEscapeHTML(false)
 	defer s.lock().Unlock()
-	err := encoder.Encode(stateFile{
+	state, err := strictjson.Encode(stateFile{
 		Format: stateFormat, Version: stateVersion,
 		Advanced: s.offset.Load(), Traces: s.gen.traces, Saved: s.gen.service.Save(),
 	})
-	return bytes.TrimSuffix(state.Bytes(), []byte("}\n")), err
+	return bytes.TrimSuffix(state, []byte("}")), err
 }
 
 // ReadState replaces the state of the service with one that WriteState wrote. Scripts,

@@ -70,10 +70,10 @@ func TestAddAgent(t *testing.T) {
 		{fakeserver.Agent{SMS: &fakeserver.SMS{Status: "pending"}}, withSMS(fakeserver.SMS{Status: "pending"})},
 		{fakeserver.Agent{
 			ID: "agent one", Status: "suspended", CreatedAt: created, UpdatedAt: created.Add(time.Hour), Key: "key_000099",
-			SystemPrompt: "Be brief.", CustomerRef: "c-1", Metadata: json.RawMessage(` {"a": [1, 2]} `), LLM: byok,
+			SystemPrompt: "Be brief.", CustomerRef: "c-1", Metadata: json.RawMessage(` {"a": [1, "<"]} `), LLM: byok,
 		}, fakeserver.Agent{
 			ID: "agent one", Status: "suspended", CreatedAt: created.UTC(), UpdatedAt: created.Add(time.Hour).UTC(), Key: "key_000001",
-			SystemPrompt: "Be brief.", CustomerRef: "c-1", Metadata: json.RawMessage(`{"a":[1,2]}`), LLM: byok,
+			SystemPrompt: "Be brief.", CustomerRef: "c-1", Metadata: json.RawMessage(`{"a":[1,"<"]}`), LLM: byok,
 		}},
 	} {
 		fake, c := newFake(t, frozen())

@@ -299,3 +299,13 @@ func String(value []byte) (s string, ok bool) {
 	err := json.Unmarshal(value, &unescaped)
 	return unescaped, err == nil
 }
+
+// Encode encodes a value as JSON. It does not escape <, > and &: the JSON is not embedded
+// in HTML, and a text of the longest length stays short.
+func Encode(value any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(value)
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
+}
