@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
@@ -107,7 +108,7 @@ func decodeState(r io.Reader) (*stateFile, error) {
 		return nil, err
 	}
 	f := new(stateFile)
-	_ = json.Unmarshal(raw, f) // a value of a wrong type stays zero; then the file was edited, and the sum does not match
+	wrongType := json.Unmarshal(raw, f) // a value of a wrong type stays zero
 	switch {
 	case !json.Valid(raw):
 		return nil, fmt.Errorf("not one JSON document, so no state of a fake, or not all of one (%d bytes)", len(raw))
@@ -121,6 +122,9 @@ func decodeState(r io.Reader) (*stateFile, error) {
 	state, _, _ := bytes.Cut(raw, []byte(sumMember))
 	if string(bytes.TrimSpace(raw[len(state):])) != sumOf(state) {
 		return nil, errors.New("the state is damaged, or was edited: it is not what its sha256 was computed from")
+	}
+	if wrongType != nil || slices.Contains(f.Keys, nil) || slices.Contains(f.Agents, nil) { // and the sum was computed again
+		return nil, errors.New("the state was edited: a value has a type that WriteState does not write")
 	}
 	return f, nil
 }

@@ -3,6 +3,7 @@ package fakeserver_test
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -180,6 +181,10 @@ func TestReadStateRefuses(t *testing.T) {
 	file := written(t, from)
 	fake, _ := newFake(t, frozen())
 	before := written(t, fake)
+	signed := func(old, edited string) string {
+		state, _, _ := strings.Cut(strings.Replace(file, old, edited, 1), `,"sha256":`)
+		return fmt.Sprintf(`%s,"sha256":"%x"}`, state, sha256.Sum256([]byte(state)))
+	}
 	for given, want := range map[string]string{
 		"": "not one JSON document", file[:len(file)-5]: "or not all of one", file + "{}": "not one JSON document",
 		"[]": "not the state of a fake", `{"log":{}}`: "its format is not agentmessaging-fake-state",
@@ -188,6 +193,9 @@ func TestReadStateRefuses(t *testing.T) {
 		strings.Replace(file, `"plan":"pro"`, `"plan":"byok"`, 1): "it is not what its sha256 was computed from",
 		strings.Replace(file, `"plan":"pro",`, ``, 1):             "it is not what its sha256 was computed from",
 		strings.TrimSuffix(file, "}\n") + `,"keys":[null]}`:       "it is not what its sha256 was computed from",
+		signed(`"keys":[`, `"keys":[null,`):                       "a value has a type that WriteState does not write",
+		signed(`"agent_list":[`, `"agent_list":[null,`):           "a value has a type that WriteState does not write",
+		signed(`"traces":5`, `"traces":"5"`):                      "a value has a type that WriteState does not write",
 	} {
 		assert.ErrorContains(t, fake.ReadState(strings.NewReader(given)), want, clipped(given))
 	}
