@@ -122,6 +122,19 @@ func TestHangWithAnEndlessBody(t *testing.T) {
 	}
 }
 
+// A call whose answer nobody reads is not under way for ever, whatever time it is.
+func TestNothingStaysUnderWay(t *testing.T) {
+	fake, c := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithClock(func() time.Time { return time.Time{} }))
+	c.agent(emptyBody)
+	fake.Inject(fakeserver.DripReply(10, 0))
+	_, err := c.wire.RoundTrip(c.request("HEAD", anAgent, noBody)) //nolint:bodyclose // there is none
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	fake.OnCall(func(fakeserver.Call) { cancel() })
+	assert.Equal(t, "Canceled", seen(c.wire, c.request("GET", anAgent, noBody).WithContext(ctx)))
+	assert.Empty(t, fake.UnderWay())
+}
+
 // Nothing of a refused call is sent, on a connection that is open neither, and
 // its record says so. Only calls that match are counted.
 func TestRefusedConnection(t *testing.T) {

@@ -327,15 +327,16 @@ func TestFunctionsThatFail(t *testing.T) {
 	}
 }
 
-// The clock of a test may look at the fake, and may be set back in the middle of a call.
+// The clock of a test may look at the fake, and may be set back or fail in the middle of a
+// call.
 func TestClockOfATest(t *testing.T) {
 	var f fake
-	now, broken := time.Unix(year2040, 0), false
+	now, works := time.Unix(year2040, 0), math.MaxInt // for so many readings
 	watch, f, c := newSpied(t, fakeserver.WithClock(func() time.Time {
 		if f != nil {
 			_ = f.CallCount()
 		}
-		if broken {
+		if works--; works < 0 {
 			panic("no time")
 		}
 		now = now.Add(-time.Second)
@@ -345,10 +346,18 @@ func TestClockOfATest(t *testing.T) {
 	assert.Zero(t, f.Calls()[0].Took, "no time is negative")
 	assert.NoError(t, f.Sleep(t.Context(), time.Hour))
 	f.Reset()
-	broken = true
-	assert.Equal(t, "EOF", seen(c.wire, c.request("GET", "/v1/status", noBody)))
-	require.Len(t, watch.errors, 1)
+	for i, fault := range []fakeserver.Fault{fakeserver.DripReply(200, 0), fakeserver.RefuseConnection()} {
+		f.Inject(fault)
+		for n := range 4 {
+			works = n
+			got := seen(c.wire, c.request("GET", "/v1/status", noBody))
+			assert.Equal(t, i == 0 && n == 3, strings.HasPrefix(got, "200"), got) // the fourth reading is after the answer
+			works = math.MaxInt
+		}
+	}
+	require.Len(t, watch.errors, 7)
 	assert.Contains(t, watch.errors[0], "fakeserver: the fake, or the function of WithClock, panicked: no time\n")
+	assert.Empty(t, f.UnderWay())
 }
 
 // Each has characters that the encodings below change.

@@ -29,24 +29,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve answers one call. All calls come through here: from HTTPClient, Direct and
-// ServeHTTP. A panic, perhaps of the function of WithClock, fails the test, and the
-// client gets no answer.
+// ServeHTTP. The way is in the order of this file: read parses and judges the call without
+// the state, arrive gives it its trace identifier and the rules that may act on it, carryOut
+// applies the rules and asks the service, and finishRecord records the answer. Package
+// memnet then delivers the answer, and reports to progress.
+//
+// After a panic the client gets no answer.
 func (s *Server) serve(r *http.Request) (a memnet.Answer) {
 	a.Delivery = noAnswer
-	defer func() {
-		if p := recover(); p != nil {
-			s.reportf("the fake, or the function of WithClock, panicked: %v%s", p, stackTrace())
-		}
-	}()
-	return s.answer(r)
-}
-
-// answer makes the answer to a call. The way is in the order of this file: read parses and
-// judges the call without the state, arrive gives it its trace identifier and the rules that
-// may act on it, carryOut applies the rules and asks the service, and finishRecord records
-// the answer. Package memnet then delivers the answer, and reports to progress.
-func (s *Server) answer(r *http.Request) memnet.Answer {
-	c := s.read(r)
+	c := new(call)
+	defer s.recovered(c)
+	s.read(c, r)
 	scripts, injections := s.arrive(c)
 	s.carryOut(r, c, scripts, injections)
 	s.finishRecord(r.Context(), c)
@@ -56,10 +49,24 @@ func (s *Server) answer(r *http.Request) memnet.Answer {
 	}
 }
 
+// recovered must be deferred where the fake reads the clock for a call, since the function
+// of WithClock may panic or end its goroutine. A panic fails the test. A call that has no
+// record, or whose record could not be completed, is no longer under way.
+func (s *Server) recovered(c *call) {
+	p := recover()
+	if p != nil {
+		s.reportf("the fake, or the function of WithClock, panicked: %v%s", p, stackTrace())
+	}
+	if c.gen != nil && (p != nil || c.record.Seq == 0) {
+		defer s.lock().Unlock()
+		c.gen.log.endLocked(c.entry)
+	}
+}
+
 // read reads a call with its whole body, and begins its record. A call arrives when the
 // last byte of its body has come.
-func (s *Server) read(r *http.Request) *call {
-	c := &call{Request: wire.Read(r, s.config.behavior, hostName, s.config.messageTexts), now: s.Now()}
+func (s *Server) read(c *call, r *http.Request) {
+	c.Request, c.now = wire.Read(r, s.config.behavior, hostName, s.config.messageTexts), s.Now()
 	shown := &c.Shown
 	c.record = Call{
 		Time: c.now, Method: shown.Method, URL: shown.URL, Path: shown.Path, AgentID: shown.AgentID,
@@ -73,7 +80,6 @@ func (s *Server) read(r *http.Request) *call {
 	}
 	c.entry = &entry{call: c.record, token: c.Token}
 	c.entry.text, c.entry.hasText = c.Fields[spec.MessageText]
-	return c
 }
 
 // arrive adds a call to the present generation, as a call under way, and sets its trace
@@ -219,25 +225,26 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 	if slow {
 		part = nil
 	}
-	record.Sent = s.sentSoFar(c, len(part), c.left || !slow)
+	ended := c.left || !slow
+	record.Sent = s.sentSoFar(c, len(part), ended)
 	if c.left {
 		record.Why = strings.TrimSpace(record.Why + " " + wire.WhyLeft(record.Took, !c.neverArrived))
 	}
-	for _, w := range s.addToLog(c) {
+	for _, w := range s.addToLog(c, ended) {
 		s.showTo(w, c.entry)
 	}
 }
 
 // addToLog puts a call into the log and returns the watchers that it must be shown to.
-// Unless its answer drips or hangs, the call is no longer under way. From now on only
-// Sent changes in the record.
-func (s *Server) addToLog(c *call) []*watcher {
+// Unless its answer drips or hangs, it has ended: the call is no longer under way. From now
+// on only Sent changes in the record.
+func (s *Server) addToLog(c *call, ended bool) []*watcher {
 	defer s.lock().Unlock()
 	s.activity++
 	s.answered++
 	c.record.Seq = s.answered
 	c.entry.call = c.record
-	c.gen.log.addLocked(c.entry, !c.record.Sent.Ended.IsZero())
+	c.gen.log.addLocked(c.entry, ended)
 	return s.watchers
 }
 
@@ -298,6 +305,7 @@ func (s *Server) sentSoFar(c *call, n int, ended bool) (sent Sent) {
 // or hangs, and if the client did not take a whole answer. It counts each part of a drip
 // before the part is sent.
 func (s *Server) progress(c *call, n int, ended bool) {
+	defer s.recovered(c)
 	sent := s.sentSoFar(c, n, ended)
 	c.entry.sent.Store(&sent)
 	if ended {
@@ -325,11 +333,15 @@ func (s *Server) reportUnknown(c *call) {
 // refuseConnection returns the error of a request whose connection an injection refuses,
 // and records the call; nil for any other request. Only calls of HTTPClient and Direct can
 // be refused: over a socket, the connection was accepted before the fake sees the call.
-func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
+// After a panic the connection is refused too.
+func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) (err error) {
 	if !s.refusing.Load() {
 		return nil
 	}
-	c := s.read(asItWouldArrive(r, ip))
+	err = memnet.ErrRefused
+	c := new(call)
+	defer s.recovered(c)
+	s.read(c, asItWouldArrive(r, ip))
 	c.chosenFaults = s.chooseFaults(s.matchingRules(c, s.connectionRules(c)))
 	if c.failed != "" {
 		c.delivery = noAnswer
@@ -338,7 +350,7 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) error {
 	}
 	s.arrive(c)
 	s.finishRecord(r.Context(), c)
-	return memnet.ErrRefused
+	return err
 }
 
 // asItWouldArrive returns a sender's request as matchers and the record see it. The body

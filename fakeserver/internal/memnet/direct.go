@@ -62,15 +62,17 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	if answer.Ends == Hangs {
 		answer.hang(req.Context())
 	}
+	resp := answer.response(req, r.Close)
 	switch ctx := req.Context(); {
 	// As over a connection: a client that has given up gets no answer, even if one is
 	// ready.
 	case ctx.Err() != nil:
+		_ = resp.Body.Close()
 		return nil, context.Cause(ctx)
 	case answer.Sent == Nothing:
 		return nil, answer.endError()
 	}
-	return answer.response(req, r.Close), nil
+	return resp, nil
 }
 
 // checkSendable refuses a request that a Transport refuses to send, in the same words.
@@ -202,10 +204,11 @@ func (a *Answer) response(req *http.Request, closes bool) *http.Response {
 	resp := &http.Response{
 		StatusCode: a.Status, Status: number + " " + cmp.Or(http.StatusText(a.Status), "status code "+number), // the words of net/http
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, ContentLength: int64(len(a.Body)), Request: req, Close: closes || a.Ends == GoesAway, Body: http.NoBody,
+		Header: header, ContentLength: int64(len(a.Body)), Request: req, Close: closes || a.Ends == GoesAway, Body: a.body(req.Context()),
 	}
-	if req.Method != http.MethodHead {
-		resp.Body = a.body(req.Context())
+	if req.Method == http.MethodHead {
+		_ = resp.Body.Close() // none of it is sent
+		resp.Body = http.NoBody
 	}
 	return resp
 }
