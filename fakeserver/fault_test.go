@@ -302,8 +302,8 @@ func TestTurns(t *testing.T) {
 		"..A.BA": func(f *fakeserver.Server) { f.Inject(a).Chance(0.5, 10).From(3); f.Inject(b).Nth(5) },
 		"BAAAAA": func(f *fakeserver.Server) { f.Inject(a); f.Inject(b).Times(1) },
 		"A.....": func(f *fakeserver.Server) {
-			in := f.Inject(a).Times(1)
-			f.OnCall(func(fakeserver.Call) { in.Times(9) })
+			in := f.Inject(a)
+			f.OnCall(func(fakeserver.Call) { in.Times(1).Times(9) })
 		},
 		// The second call counts as the second, whoever acted on the first.
 		"BA.B..": func(f *fakeserver.Server) { f.Inject(a).Nth(2); f.Inject(b).Nth(1); f.Inject(b).Nth(4) },

@@ -264,6 +264,9 @@ func (r *rule) setNumber(method string, n int, number *int) {
 		*number = before // a test may recover and go on with the rule
 		misuse(method, "Nth(%d) and From(%d) never act together", nth, from)
 	}
+	if r.times > 0 && r.hits >= r.times { // it has ended, and a later Times does not start it again
+		*r.list = without(*r.list, r)
+	}
 }
 
 // setChance makes the rule act with probability p. Its random numbers depend on the
