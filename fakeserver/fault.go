@@ -66,7 +66,7 @@ func Answer(status int, body string) Fault {
 // and so does a contentType that no header can hold, such as one with a line feed.
 func RawAnswer(status int, contentType, body string) Fault {
 	checkStatus("RawAnswer", status)
-	checkHeader("RawAnswer", contentType)
+	contentType = checkedHeader("RawAnswer", contentType)
 	return answerFault(fmt.Sprintf("RawAnswer(%d%s)", status, sized(body)), wire.InjectedAnswer{Status: status, Body: body, Raw: true, ContentType: contentType})
 }
 
@@ -75,13 +75,11 @@ func RawAnswer(status int, contentType, body string) Fault {
 // limit_key of the answer is key_minute, or key_day for a wait of more than a minute.
 // A value that no header can hold, such as one with a line feed, panics.
 func RateLimited(retryAfter string) Fault {
-	checkHeader("RateLimited", retryAfter)
+	value := checkedHeader("RateLimited", retryAfter)
 	shown := characters(retryAfter)
 	if _, err := strconv.ParseFloat(retryAfter, 64); err == nil || retryAfter == "" {
 		shown = strconv.Quote(retryAfter)
 	}
-	// A client cannot see the space around a header's value.
-	value := textproto.TrimString(retryAfter)
 	return answerFault("RateLimited("+shown+")", wire.InjectedAnswer{Status: http.StatusTooManyRequests, RetryAfter: &value})
 }
 
@@ -226,10 +224,12 @@ func checkStatus(method string, status int) {
 	}
 }
 
-// checkHeader panics for a value that would end the header's line. It does not repeat the
-// value, because a test that swaps arguments may pass a key.
-func checkHeader(method, value string) {
+// checkedHeader returns a header's value without the space around it, which a client cannot
+// see. It panics for a value that would end the header's line. It does not repeat the value,
+// because a test that swaps arguments may pass a key.
+func checkedHeader(method, value string) string {
 	if memnet.HoldsControl(value) {
 		misuse(method, "the header's value holds a control character")
 	}
+	return textproto.TrimString(value)
 }

@@ -43,7 +43,7 @@ var faults = []faultRow{
 	{fakeserver.Answer(200, ""), "Answer(200)", `200 [application/json] `, "200", 0},
 	{fakeserver.Answer(204, "x"), "Answer(204, 1 characters)", `204 [] `, "204", 0},
 	{fakeserver.Answer(304, ""), "Answer(304)", `304 [] `, "304", 0},
-	{fakeserver.RawAnswer(502, "text/html", "<html>"), "RawAnswer(502, 6 characters)", `502 [text/html] <html>`, "502", 0},
+	{fakeserver.RawAnswer(502, " text/html\t", "<html>"), "RawAnswer(502, 6 characters)", `502 [text/html] <html>`, "502", 0},
 	{fakeserver.RawAnswer(200, "", "<html>"), "RawAnswer(200, 6 characters)", `200 [] <html>`, "200", 0},
 	{fakeserver.RateLimited(date), "RateLimited(29 characters)", `429 [application/json ` + date + `] ` + limited + `day"}`, "429", 0},
 	{fakeserver.RateLimited("60"), `RateLimited("60")`, `429 [application/json 60] ` + limited + `minute"}`, "429", 0},
