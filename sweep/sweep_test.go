@@ -213,6 +213,7 @@ func TestTornStates(t *testing.T) {
 			write(t, other, "one")
 			require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o750))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "a", "b", "file"), []byte("x"), 0o640))
+			require.NoError(t, os.Symlink(file, filepath.Join(dir, "link")))
 			before := disk.Look(dir)
 			watch.Start(dir)
 			tt.write(t, file, other)
@@ -226,6 +227,8 @@ func TestTornStates(t *testing.T) {
 			into := t.TempDir()
 			require.NoError(t, after.Put(into))
 			assert.Equal(t, after, disk.Look(into))
+			target, err := os.Readlink(filepath.Join(into, "link"))
+			assert.Equal(t, []any{filepath.Join(into, "new"), nil}, []any{target, err})
 		})
 	}
 }

@@ -26,8 +26,12 @@ type Image map[string]Entry
 // Entry is a file, a folder or a symbolic link.
 type Entry struct {
 	Mode    fs.FileMode
-	Content string // the content of a file, or the target of a link
+	Content string // the content of a file, or the target of a link with here for the folder of the Image
 }
+
+// here stands for the folder in the target of a link, so that a link into the folder leads
+// into the copy. No path holds it.
+const here = "\x00"
 
 // Look copies the folder.
 func Look(dir string) Image {
@@ -47,7 +51,7 @@ func Look(dir string) Image {
 			image[below] = Entry{mode, string(content)}
 		case mode&fs.ModeSymlink != 0:
 			target, _ := os.Readlink(path)
-			image[below] = Entry{mode, target}
+			image[below] = Entry{mode, strings.Replace(target, dir, here, 1)}
 		case mode.IsDir():
 			image[below] = Entry{Mode: mode}
 		} // a socket or a pipe ends with its process
@@ -65,7 +69,7 @@ func (i Image) Put(dir string) error {
 		case e.Mode.IsDir():
 			failed = errors.Join(failed, os.Mkdir(into, e.Mode.Perm()|0o700))
 		case e.Mode&fs.ModeSymlink != 0:
-			failed = errors.Join(failed, os.Symlink(e.Content, into))
+			failed = errors.Join(failed, os.Symlink(strings.Replace(e.Content, here, dir, 1), into))
 		default:
 			failed = errors.Join(failed, os.WriteFile(into, []byte(e.Content), e.Mode.Perm()))
 		}
