@@ -220,7 +220,7 @@ func (x *execution) addStatement(t statement) {
 // addStatementLocked records a statement of the application. If a file was written since
 // the last moment, the process may also die between that write and the statement.
 func (x *execution) addStatementLocked(t statement) {
-	if x.settleLocked() {
+	if x.settleLocked(true) {
 		m, line := x.last, len(x.record.statements)+1
 		m.name, m.when = fmt.Sprintf("%s_before_line_%d", m.name, line), fmt.Sprintf("%s, and before it said line %d", m.when, line)
 		x.addMomentLocked(m)
@@ -281,7 +281,7 @@ func (x *execution) moment(name, says string) {
 	}
 	defer x.serving.Unlock()
 	x.note(func() {
-		x.settleLocked()
+		x.settleLocked(false)
 		x.last = moment{name: name, when: says, left: x.persistedLocked(x.last.left.dir)}
 		x.addMomentLocked(x.last)
 	})
@@ -299,19 +299,20 @@ var random = regexp.MustCompile(`[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d{4,}`)
 
 // settleLocked adds the states that a death in the middle of the writes since its last
 // call would leave, and reports whether the folder has changed. Call it before you record
-// anything that came after these writes. Without collectMoments it costs nothing, because it
-// is called for every line that the application says.
-func (x *execution) settleLocked() (changed bool) {
+// anything that came after these writes. onlyReported is for callers that come often: see
+// disk.Watch. Without collectMoments it costs nothing.
+func (x *execution) settleLocked(onlyReported bool) (changed bool) {
 	if !x.collectMoments {
 		return false
 	}
 	before := x.last.left
-	dir, states := x.watch.Take(before.dir)
+	dir, states := x.watch.Take(before.dir, onlyReported)
+	whole := sync.OnceValue(before.key) // reads all of a folder, which may be large
 	for _, torn := range states {
 		m := x.last
 		m.name += "_" + strings.ReplaceAll(random.ReplaceAllString(torn.Says, "*"), " ", "_") // the name is the same in another run
 		m.when += ", and " + torn.Says
-		m.whole, m.left.dir = before.key(), torn.Image
+		m.whole, m.left.dir = whole(), torn.Image
 		x.addMomentLocked(m)
 	}
 	x.last.left.dir = dir

@@ -202,7 +202,7 @@ func TestTornStates(t *testing.T) {
 		}, nil},
 		"a folder that is moved in, and written into later": {func(t *testing.T, file, _ string) {
 			require.NoError(t, os.Rename(t.TempDir(), file))
-			watch.Take(nil)
+			watch.Take(nil, false)
 			write(t, filepath.Join(file, "inside"), "ab")
 		}, nil},
 		"a removal": {func(t *testing.T, _, other string) { require.NoError(t, os.Remove(other)) }, []string{"old was not yet removed: ,one"}},
@@ -217,8 +217,10 @@ func TestTornStates(t *testing.T) {
 			before := disk.Look(dir)
 			watch.Start(dir)
 			tt.write(t, file, other)
-			after, states := watch.Take(before)
+			after, states := watch.Take(before, true)
 			assert.Equal(t, disk.Look(dir), after)
+			unread, _ := watch.Take(nil, true)
+			assert.Empty(t, unread, "nothing has changed since")
 			var got []string
 			for _, s := range states {
 				got = append(got, fmt.Sprintf("%s: %s,%s", s.Says, s.Image["new"].Content, s.Image["old"].Content))

@@ -53,7 +53,7 @@ func (x *execution) begin(e agentmessaging.CallStart) *Call {
 	c.Endpoint, c.own = endpointOf(c.spec), c.goroutine == x.goroutine
 	x.note(func() {
 		if x.record.ended == "" {
-			x.settleLocked()
+			x.settleLocked(false)
 			x.record.calls = append(x.record.calls, c)
 			if made := len(x.record.calls); made > extraCalls+2*x.record.maxRequests {
 				x.stopLocked("it has made " + plural(made, "call") + " by then")

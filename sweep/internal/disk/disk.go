@@ -89,9 +89,9 @@ func (i Image) String() string {
 	return b.String()
 }
 
-// A Watch copies a folder repeatedly, and later another folder. It always copies the whole
-// folder, because the kernel does not report all changes. Only one goroutine at a time may
-// use a Watch.
+// A Watch copies a folder repeatedly, and later another folder. It copies the whole folder,
+// because the kernel does not report all changes. Only one goroutine at a time may use a
+// Watch.
 type Watch struct {
 	Missed bool // some torn states are unknown, because the changes are
 
@@ -101,9 +101,13 @@ type Watch struct {
 
 // Take copies the folder, and returns the states that a death in the middle of the changes
 // since the last copy would leave. If the changes are unknown, or a file is written
-// meanwhile, Take returns no states and sets Missed.
-func (w *Watch) Take(last Image) (Image, []State) {
+// meanwhile, Take returns no states and sets Missed. With onlyReported, Take copies nothing
+// if the kernel reports no change: an application may log a thousand lines.
+func (w *Watch) Take(last Image, onlyReported bool) (Image, []State) {
 	changes := w.changes()
+	if onlyReported && len(changes) == 0 && len(w.folders) > 0 {
+		return last, nil
+	}
 	image := Look(w.dir)
 	if len(w.changes()) > 0 {
 		image, changes = Look(w.dir), nil

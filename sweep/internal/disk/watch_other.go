@@ -3,7 +3,7 @@
 package disk
 
 // events are unknown, because only Linux reports the order in which files change.
-type events struct{}
+type events struct{ folders map[int32]string }
 
 // NewWatch returns a Watch without a folder.
 func NewWatch() *Watch { return &Watch{} }
