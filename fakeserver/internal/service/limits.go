@@ -2,7 +2,7 @@ package service
 
 import (
 	"cmp"
-	"math"
+	"math/bits"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
@@ -152,10 +152,17 @@ func (l limit) weightedOpens(now time.Time) time.Time {
 	if before <= room {
 		return start
 	}
-	// There is room for one call when before*(1-share) + present has fallen to max-1, where
-	// share is the share of the window that has passed.
-	share := 1 - float64(room)/float64(before) // the share of the window that has to pass
-	return start.Add(time.Duration(math.Ceil(share * float64(l.window))))
+	// There is room for one call when before*left + present has fallen to max-1, where left
+	// is the share of the window before that still counts.
+	return start.Add(l.window - time.Duration(fraction(int64(l.window), int64(room), int64(before))))
+}
+
+// fraction returns n*part/whole, rounded down. Floats would put some openings a nanosecond
+// late, and Retry-After would then be a second too long.
+func fraction(n, part, whole int64) int64 {
+	high, low := bits.Mul64(uint64(n), uint64(part))
+	quotient, _ := bits.Div64(high, low, uint64(whole))
+	return int64(quotient)
 }
 
 // callsBefore returns how many of the counted calls came before a time.
@@ -182,15 +189,8 @@ func (l limit) used(now time.Time) int {
 		return l.Used
 	}
 	start := now.Truncate(l.window)
-	before := l.callsBefore(start)
-	// left is the share of the window before that still counts.
-	left := 1 - float64(now.Sub(start))/float64(l.window)
-	return l.Used - before + int(math.Ceil(float64(before)*left-rounding))
+	return l.Used - int(fraction(int64(l.callsBefore(start)), int64(now.Sub(start)), int64(l.window)))
 }
-
-// rounding is more than the error of a count that is computed with floats. Without it a
-// count of exactly 60 might be rounded up to 61.
-const rounding = 1e-6
 
 // Usage holds the calls of one API key, or of one client address, that count against each
 // limit. The Usage of a key has no calls for limits per address, and the Usage of an

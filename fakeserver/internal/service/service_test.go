@@ -67,7 +67,7 @@ func TestWindows(t *testing.T) {
 		{rule: "a window begins with a minute of the clock", kind: "aligned", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 120 * s},
 		{rule: "a call of the window before counts in part, by how much of that window is less than a minute ago", kind: "weighted", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 180 * s},
 		{rule: "nothing counts of the windows before that", kind: "weighted", at: []time.Duration{0, 300 * s}, now: 300 * s, max: 1, opens: 420 * s},
-		{rule: "two calls count as one when half of the window has passed", kind: "weighted", at: []time.Duration{0, -s}, max: 2, opens: 90 * s},
+		{rule: "three calls count as one when two thirds of the window have passed", kind: "weighted", at: []time.Duration{0, -s, 0}, max: 2, opens: 100 * s},
 		{rule: "each call empties the bucket by one", kind: "token bucket", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 150 * s},
 		{rule: "a full bucket gains no more", kind: "token bucket", at: []time.Duration{0, 300 * s}, now: 300 * s, max: 1, opens: 360 * s},
 		{rule: "a bucket holds as many calls as the limit allows", kind: "token bucket", at: []time.Duration{40 * s, 40 * s}, now: 45 * s, max: 4, opens: 45 * s},
