@@ -82,11 +82,11 @@ const (
 // does not have.
 //
 // It never fails or changes a call. Its observations hold no text, no key, no id and no
-// hash of them: of an answer that repeats a key, and of an answer to a creation or a PUT
-// if it could not read the whole request, they count the status alone. In memory, it keeps keys
-// and agents as hashes with a random seed of the process. It decodes the bodies of all
-// errors, but not of all successes. Of messages, read agents and the status it decodes the
-// first 32 and then every 256th.
+// hash of them: of an answer that repeats a key or a part of it, and of an answer to a
+// creation or a PUT if it could not read the whole request, they count the status alone.
+// In memory, it keeps keys and agents as hashes with a random seed of the process. It
+// decodes the bodies of all errors, but not of all successes. Of messages, read agents and
+// the status it decodes the first 32 and then every 256th.
 func Watch(transport http.RoundTripper) *Watcher {
 	w := &Watcher{
 		transport: cmp.Or(transport, http.DefaultTransport), seed: maphash.MakeSeed(),
@@ -158,7 +158,8 @@ func (w *Watcher) readAnswer(p *watchedCall, res *http.Response) {
 		}
 		x := p.Answered(body)
 		x.Header = res.Header
-		if secrets, known := p.secrets(); known && !x.Shows(secrets...) {
+		text := fmt.Sprint(x.Header, string(body), x.Value)
+		if secrets, known := p.secrets(); known && !x.Shows(secrets...) && rawcall.HideParts(text, secrets...) == text {
 			p.Exchange = x
 		}
 		w.learn(p)

@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
 // NoAgent is an id that no agent has.
@@ -324,14 +326,24 @@ func (p *Player) KeyOf(key Key) string {
 	return p.Keys[key]
 }
 
-// Redact replaces every key in a text, in any case.
+// Redact replaces every key in a text, in any case, and parts of the target's keys.
 func (p *Player) Redact(text string) string {
 	for _, secret := range append(slices.Collect(maps.Values(p.Keys)), ProviderKey) {
 		if secret != "" {
 			text = regexp.MustCompile("(?i)"+regexp.QuoteMeta(secret)).ReplaceAllLiteralString(text, "[key]")
 		}
 	}
-	return text
+	return HideParts(text, slices.Collect(maps.Values(p.Keys))...)
+}
+
+// HideParts replaces keys in a text, and their parts: the beginning, or eight letters and
+// digits in a row.
+func HideParts(text string, keys ...string) string {
+	var redactor redact.Redactor
+	for _, key := range keys {
+		redactor = redactor.With(key, "")
+	}
+	return redactor.Hide(text, redact.InAnswer)
 }
 
 // Describe returns a line about the call of an exchange, and a line about the answer: the
