@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -54,7 +53,7 @@ type Option func(*settings) error
 //     exception is a dial error of any request but a POST.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(s *settings) error {
-		if hc == nil || hc.Transport != nil && isNil(hc.Transport) || hc.Jar != nil && isNil(hc.Jar) {
+		if hc == nil || hc.Transport != nil && quota.IsNil(hc.Transport) || hc.Jar != nil && quota.IsNil(hc.Jar) {
 			return nilOption("WithHTTPClient")
 		}
 		clone := *hc
@@ -121,7 +120,7 @@ func WithClock(clock Clock) Option {
 // members of a request, such as customer_ref, may be echoed. The default is to log nothing.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
-		if logger == nil || isNil(logger.Handler()) { // new(slog.Logger) has no handler
+		if logger == nil || quota.IsNil(logger.Handler()) { // new(slog.Logger) has no handler
 			return nilOption("WithLogger")
 		}
 		s.handlers = append(s.handlers, handler{
@@ -181,7 +180,7 @@ func WithTimeout(timeout time.Duration) Option {
 // nonNilOption returns an option that sets a part of the client. It refuses a nil part.
 func nonNilOption(name string, part any, set func(*settings)) Option {
 	return func(s *settings) error {
-		if isNil(part) {
+		if quota.IsNil(part) {
 			return nilOption(name)
 		}
 		set(s)
@@ -191,19 +190,6 @@ func nonNilOption(name string, part any, set func(*settings)) Option {
 
 func nilOption(name string) error {
 	return &ValidationError{Field: name, Reason: "was given nil; leave the option out for the default"}
-}
-
-// isNil also reports true for a nil pointer inside an interface, whose methods would
-// panic only at the first call.
-func isNil(v any) bool {
-	if v == nil {
-		return true
-	}
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan, reflect.Slice:
-		return r.IsNil()
-	}
-	return false
 }
 
 // settings hold the values that the options set.

@@ -30,7 +30,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
-	"reflect"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
@@ -102,7 +101,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 // pacer logs nothing. A nil logger, or a logger without a handler, is an error.
 func WithLogger(logger *slog.Logger) Option {
 	return func(p *Pacer) error {
-		if logger == nil || logger.Handler() == nil { // new(slog.Logger) has no handler
+		if logger == nil || quota.IsNil(logger.Handler()) { // new(slog.Logger) has no handler
 			return invalid("WithLogger", "was given nil; leave the option out for the default")
 		}
 		p.coordinator.logger = logger
@@ -189,8 +188,8 @@ func (p *permit) Done(o agentmessaging.AttemptOutcome) {
 // test with a fake clock, let Load return the time of that clock.
 func WithStore(store Store, apiKey string) Option {
 	return func(p *Pacer) error {
-		switch v := reflect.ValueOf(store); {
-		case store == nil || v.Kind() == reflect.Pointer && v.IsNil():
+		switch {
+		case quota.IsNil(store):
 			return invalid("WithStore", "was given a nil store")
 		case apiKey == "":
 			return invalid("WithStore", "was given an empty API key")

@@ -121,7 +121,7 @@ func TestNewRefuses(t *testing.T) {
 		"limits[1].Counts":         refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Minute, Counts: "tokens"}}),
 		"opts":                     refusal(perMinute(1), nil),
 		"WithLogger":               refusal(perMinute(1), pacer.WithLogger(nil)),
-		"WithLogger: was given":    refusal(perMinute(1), pacer.WithLogger(new(slog.Logger))),
+		"WithLogger: was given":    refusal(perMinute(1), pacer.WithLogger(slog.New((*slog.TextHandler)(nil)))),
 		"WithStore":                refusal(perMinute(1), pacer.WithStore(nil, "key")),
 		"nil store":                refusal(perMinute(1), pacer.WithStore((*loadsim.Store)(nil), "key")),
 		"empty API key":            refusal(perMinute(1), pacer.WithStore(loadsim.NewStore(), "")),
