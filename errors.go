@@ -147,7 +147,9 @@ func roundDuration(d time.Duration) time.Duration {
 func (e *Error) GoString() string { return e.Error() }
 
 // Is reports whether target is the kind of the error's status, such as [ErrNotFound].
-func (e *Error) Is(target error) bool { return target != nil && target == kindOf(e.StatusCode) }
+func (e *Error) Is(target error) bool {
+	return e != nil && target != nil && target == kindOf(e.StatusCode) // errors.Is also asks a nil *Error
+}
 
 // Unwrap returns why no answer came, such as a net.Error or the context's error and its
 // cause, or why the call did not wait after a 429. It returns nil if the answer says
@@ -157,13 +159,13 @@ func (e *Error) Is(target error) bool { return target != nil && target == kindOf
 // that came from a context's cause, a [Limiter], the function of [WithBeforeSend] or a
 // transport is about another call, so it is only in the text. The same holds for errors
 // whose methods Is or As match an error of this package.
-func (e *Error) Unwrap() error { return e.cause }
+func (e *Error) Unwrap() error { return cmp.Or(e, new(Error)).cause }
 
 // RetryAfter returns how long the service, or the client's limiter, asks to wait
 // before the call that returned err can succeed: the longest [Error].RetryAfter that err
 // wraps. It reports false if there is none.
 func RetryAfter(err error) (longest time.Duration, asked bool) {
-	if e := (*Error)(nil); errors.As(err, &e) { // also asks the As methods of errors that wrap nothing
+	if e := (*Error)(nil); errors.As(err, &e) && e != nil { // also asks the As methods of errors that wrap nothing
 		longest = e.RetryAfter
 	}
 	for _, inner := range redact.Wrapped(err) {
@@ -231,7 +233,7 @@ func (e *OutcomeUnknownError) GoString() string { return e.Error() }
 func (e *OutcomeUnknownError) Is(target error) bool { return target == ErrOutcomeUnknown }
 
 // Unwrap returns Err.
-func (e *OutcomeUnknownError) Unwrap() error { return e.Err }
+func (e *OutcomeUnknownError) Unwrap() error { return cmp.Or(e, new(OutcomeUnknownError)).Err }
 
 // ValidationError is the error of an argument or an option that was refused before
 // anything was sent: by the interface the service would refuse it, or it makes no sense,

@@ -88,7 +88,7 @@ func (p *progress) refusal(ctx context.Context, err error, byLimiter bool) *Erro
 		e.cause = p.redactCause(ctx, inLine)
 	case ctx.Err() != nil: // the caller left: not a 429
 		return &Error{cause: p.redactCause(ctx, inLine)}
-	case errors.As(err, &own) && own.StatusCode == http.StatusTooManyRequests:
+	case errors.As(err, &own) && own != nil && own.StatusCode == http.StatusTooManyRequests:
 		e.Code, e.TraceID, e.LimitKey, e.Reason = own.Code, own.TraceID, own.LimitKey, own.Reason
 		e.redact(&p.secrets)
 		e.RetryAfter = max(0, own.RetryAfter)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -563,6 +564,22 @@ func TestErrorOfBeforeSendEndsTheCall(t *testing.T) {
 		resp, _ := answering(okAnswer).RoundTrip(req)
 		return resp, none
 	}))), "a nil *Error is none")
+}
+
+// A function that declares *Error in place of error returns a nil pointer by mistake. It may
+// be the cause of a context, or inside another error.
+func TestNilErrors(t *testing.T) {
+	for _, none := range []error{(*agentmessaging.Error)(nil), (*agentmessaging.OutcomeUnknownError)(nil)} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		wrapped := fmt.Errorf("wrapped: %w", none)
+		refused := post(ctx, newClient(t, answering(), agentmessaging.WithLimiter(&limiterStub{refusal: wrapped})))
+		cancel(none)
+		for _, err := range []error{none, wrapped, refused, post(ctx, newClient(t, answering()))} {
+			assert.NotErrorIs(t, err, agentmessaging.ErrNotFound)
+			_, asked := agentmessaging.RetryAfter(err)
+			assert.False(t, asked, "%T", err)
+		}
+	}
 }
 
 // contextHandler passes each record and its context to a function.

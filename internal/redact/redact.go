@@ -434,7 +434,7 @@ func (r *Redactor) Quote(text string) string {
 // error may guard them by a lock.) None of the three finds an error for which except
 // reports true, or an error inside it.
 func (r *Redactor) Error(except func(error) bool, errs ...error) error {
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	errs = slices.DeleteFunc(errs, isNil)
 	e := &redactedError{is: func(target error) bool { return anyIs(errs, target, except) }}
 	var texts []string
 	for _, err := range errs {
@@ -526,7 +526,14 @@ func Wrapped(err error) (all []error) {
 	case interface{ Unwrap() []error }:
 		all = slices.Clone(err.Unwrap())
 	}
-	return slices.DeleteFunc(all, func(err error) bool { return err == nil })
+	return slices.DeleteFunc(all, isNil)
+}
+
+// isNil also reports true for a nil pointer in an error, whose methods would panic. A function
+// returns one by mistake if it declares *T in place of error.
+func isNil(err error) bool {
+	v := reflect.ValueOf(err)
+	return err == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // redactedError is the result of Redactor.Error. Redactor.Error returns a pointer, so
