@@ -85,6 +85,7 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	if c.handlers != nil {
 		call.began = c.clock.Now()
 		call.last.subject = Subject{c.calls.Add(1), Endpoint{r.endpoint.Name, r.endpoint.Method, r.endpoint.Path}, r.agentID}
+		call.ctx = context.WithValue(ctx, callKey{}, &call.operation)
 	}
 	return call, nil
 }

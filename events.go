@@ -17,9 +17,10 @@ type Observer interface {
 	// Observe takes one event. ctx is the caller's context, with its values, or the one that
 	// an Observer returned. The context that Observe returns is then used for the rest of
 	// the call after a [CallStart], of the attempt after an [AttemptStart] and of the
-	// request after a [RequestStart], so that spans nest. The client ignores a nil context.
-	// After any other event, the returned context goes only to the next Observer, for the
-	// same event.
+	// request after a [RequestStart], so that spans nest. After any other event, the
+	// returned context goes only to the next Observer, for the same event. Derive the context
+	// from ctx, or return nil: the client ignores a context without the values of ctx, in
+	// which other Observers would not find theirs.
 	Observe(ctx context.Context, event Event) context.Context
 }
 
@@ -248,6 +249,10 @@ func (all handlers) wanted(ctx context.Context, level slog.Level) bool {
 	return slices.ContainsFunc(all, func(h handler) bool { return h.wants(ctx, level) })
 }
 
+// callKey is the context key by which emit recognizes a context that is derived from the
+// call's. Its value is a pointer, unique for each call.
+type callKey struct{}
+
 // emit gives an event to the handlers that want events of its level, and returns the
 // context that the observers returned. If no handler wants the event, emit does not make
 // it.
@@ -260,7 +265,7 @@ func (all handlers) emit(ctx context.Context, level slog.Level, event func() Eve
 		if made == nil {
 			made = event()
 		}
-		if next := h.handle(ctx, made); next != nil {
+		if next := h.handle(ctx, made); next != nil && next.Value(callKey{}) == ctx.Value(callKey{}) {
 			ctx = next
 		}
 	}

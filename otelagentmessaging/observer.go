@@ -89,7 +89,7 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 	}
 	c, ok := ctx.Value(callKey{o}).(*call)
 	if !ok {
-		return nil // another observer has replaced the context
+		return nil // another observer has returned an older context
 	}
 	switch e := event.(type) {
 	case agentmessaging.RequestStart:
