@@ -61,8 +61,8 @@ func (a *attempt) run() {
 
 // observe reports the attempt's start, and prepares the events about its wait and its end.
 func (a *attempt) observe() (ctx context.Context, stop func()) {
+	a.began = a.client.clock.Now() // before the event: if the clock panics, there is no AttemptEnd
 	ctx, stop = a.client.handlers.begin(a.ctx, func() Event { return AttemptStart{a.subject, a.number} })
-	a.began = a.client.clock.Now()
 	if a.client.handlers.wanted(ctx, slog.LevelDebug) {
 		a.waiter.OnWait = func(w quota.Wait) {
 			a.client.handlers.emit(ctx, slog.LevelDebug, func() Event {

@@ -245,7 +245,9 @@ func (s *settings) apply(opts []Option) error {
 	return nil
 }
 
-// since returns the time that has passed by the client's clock; 0 if the clock went back.
-func (s *settings) since(began time.Time) time.Duration {
+// since returns the time that has passed by the client's clock; 0 if the clock went back, or
+// panics: the event that has the time, or the call's result, must not be lost for it.
+func (s *settings) since(began time.Time) (passed time.Duration) {
+	defer func() { _ = recover() }()
 	return max(0, s.clock.Now().Sub(began))
 }

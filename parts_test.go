@@ -526,19 +526,25 @@ func (c *countdown) Unwrap() error {
 	return nil
 }
 
-// TestPanicAtAnyMoment checks that a permit comes back at whatever moment a clock panics, and
-// that no event shows a transport's error before the secrets are taken out, even if the
-// program panics while they are.
+// TestPanicAtAnyMoment checks that a permit comes back at whatever moment a clock panics, that
+// observers hear of the end of each call and attempt, and that no event shows a transport's
+// error before the secrets are taken out, even if the program panics while they are.
 func TestPanicAtAnyMoment(t *testing.T) {
 	for moment := range 60 {
 		synctest.Test(t, func(t *testing.T) {
 			broken, limiter := &countdown{error: errors.New("sent " + testKey), looks: moment}, new(limiterStub)
 			observer := &reporter{t: t, reports: new(strings.Builder)} // which looks for the key
+			begun := 0                                                 // calls and attempts
+			count := func(event string, n int) agentmessaging.Option {
+				return at(event, func(context.Context) context.Context { begun += n; return nil })
+			}
 			client := newClient(t, answering(refused, answer{Err: broken}),
+				count("CallStart", 1), count("AttemptStart", 1), count("AttemptEnd", -1), count("CallEnd", -1),
 				agentmessaging.WithLimiter(limiter), agentmessaging.WithClock(broken), agentmessaging.WithObserver(observer))
 			defer func() {
 				_ = recover()
 				assert.Zero(t, limiter.out(), "moment %d", moment)
+				assert.Zero(t, begun, "moment %d", moment)
 			}()
 			_ = get(t.Context(), client)
 		})
