@@ -363,14 +363,11 @@ func (rt *roundTrip) proxyFailed(err error) bool {
 // read reads the answer.
 func (rt *roundTrip) read(resp *http.Response) Answer {
 	defer resp.Body.Close()
-	if resp.StatusCode < 100 {
-		return Answer{Err: fmt.Errorf("the answer has the status %03d, which HTTP does not know", resp.StatusCode), Missed: Unreadable, Sent: true}
+	if resp.StatusCode < 200 { // after a 101 the answer would follow in another protocol (RFC 9110, 7.8)
+		return Answer{Err: fmt.Errorf("the answer has the status %03d, which answers no request", resp.StatusCode), Missed: Unreadable, Sent: true}
 	}
 	rt.sender.everAnswered.Store(true)
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
-	if resp.StatusCode < 200 {
-		return answer // 101 Switching Protocols: the bytes that follow are not a body, and may never end
-	}
 	body, err := readBody(resp, rt.stop)
 	switch answer.Body = body; {
 	case err == nil:
