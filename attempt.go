@@ -48,7 +48,9 @@ func (a *attempt) run() {
 		return
 	}
 	a.attempts++
-	a.send(a.client.handlers.emit(ctx, silent, func() Event { return RequestStart{a.subject, a.number} }))
+	request, stop := a.client.handlers.begin(ctx, func() Event { return RequestStart{a.subject, a.number} })
+	defer stop()
+	a.send(request)
 	a.outcome = classify(a.Answer, a.failure, a.endpoint, a.ctxErr())
 	if a.limited = nil; a.outcome == outcomeLimited {
 		a.limited = a.failure
@@ -158,9 +160,6 @@ func (a *attempt) send(ctx context.Context) {
 	limit := a.timeLeft
 	if timeout := a.client.httpClient.Timeout; timeout > 0 {
 		limit = min(limit, timeout)
-	}
-	if deadline, has := a.ctx.Deadline(); has {
-		limit = min(limit, deadline.Sub(began))
 	}
 	if a.Err = ctx.Err(); a.Err == nil {
 		a.Sent = true // if Send panics, the service may have seen the request

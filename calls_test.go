@@ -533,6 +533,18 @@ func TestDeadlineThatPassesInLineIsA429(t *testing.T) {
 	})
 }
 
+// No timer of the attempt comes before that of the context.
+func TestErrorHasTheCauseOfADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := newClient(t, answering(hang))
+		for range 20 {
+			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errLeft)
+			assert.ErrorContains(t, get(ctx, client), errLeft.Error())
+			cancel()
+		}
+	})
+}
+
 // What an engine leaves behind belongs to no bubble.
 func TestBubblesShareAClient(t *testing.T) {
 	client := newClient(t, answering(tooMany("20", ""), okAnswer, tooMany("20", ""), okAnswer))
