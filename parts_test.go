@@ -455,38 +455,6 @@ func TestEventsGoByTheClientsClock(t *testing.T) {
 	})
 }
 
-// Nobody knows at first how many calls the limit lets through each minute. A call that waits
-// hears it when the limit closes again.
-func TestWaitThatTurnsOutLonger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := fakeserver.New(t)
-		agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
-		var mu sync.Mutex
-		ends := map[uint64]time.Time{} // of the waits, as the calls have heard last
-		observer := agentmessaging.ObserverFunc(func(_ context.Context, e agentmessaging.Event) context.Context {
-			mu.Lock()
-			defer mu.Unlock()
-			switch e := e.(type) {
-			case agentmessaging.LimiterWaitStart:
-				ends[e.Call] = time.Now().Add(e.Expected)
-			case agentmessaging.LimiterWait:
-				assert.Less(t, time.Since(ends[e.Call]), 25*time.Second, "call %d", e.Call)
-			}
-			return nil
-		})
-		client := must(agentmessaging.NewClient(fake.BaseURL(), fake.Key(),
-			agentmessaging.WithHTTPClient(fake.HTTPClient(t)), agentmessaging.WithObserver(observer)))
-		var group sync.WaitGroup
-		for range 200 {
-			group.Go(func() {
-				_, err := client.GetAgent(t.Context(), agent.ID)
-				assert.NoError(t, err)
-			})
-		}
-		group.Wait()
-	})
-}
-
 // An observer may drop the caller's end, and keep the context.
 func TestContextOfACallOrAttemptEndsWithIt(t *testing.T) {
 	for start, seen := range map[string]string{"CallStart": "AttemptStart", "AttemptStart": "AttemptEnd"} {

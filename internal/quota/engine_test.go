@@ -328,24 +328,28 @@ func TestRulesThatFail(t *testing.T) {
 	}
 }
 
-// OnWait of all calls is called at once with the length of the wait.
+// OnWait of all calls is called at once with the length of the wait, and again when the rule
+// says that it is longer.
 func TestOnWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		turn := h
 		rule := newStub(func() Schedule {
 			time.Sleep(4 * s)
-			return Schedule{Turn: h + 60*s, Gap: s, AskAgain: h + 60*s}
+			turn += 60 * s
+			return Schedule{Turn: turn, Gap: s, AskAgain: turn}
 		})
 		ctx, cancel := context.WithCancel(t.Context())
-		var expected [4]time.Duration // by place
+		var expected [4][]time.Duration // by place
 		for range 3 {
 			w := reading()
-			w.OnWait = func(wait Wait) { expected[wait.Place] = wait.Expected }
+			w.OnWait = func(wait Wait) { expected[wait.Place] = append(expected[wait.Place], wait.Expected) }
 			go func() { _ = rule.engine.Acquire(ctx, w) }()
 			time.Sleep(3 * s)
 		}
+		time.Sleep(60 * s)
 		cancel()
 		synctest.Wait()
-		assert.Equal(t, [4]time.Duration{1: 56 * s, 2: 57 * s, 3: 56 * s}, expected)
+		assert.Equal(t, [4][]time.Duration{1: {56 * s, 56 * s}, 2: {57 * s, 57 * s}, 3: {56 * s, 58 * s}}, expected)
 	})
 }
 
