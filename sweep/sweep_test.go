@@ -431,11 +431,9 @@ var misuses = map[string]struct {
 	"same name":  {status, `WithCheck("lost"): a check`, []sweep.Option{sweep.WithCheck("lost", never)}},
 	"fails ever": {status, `the check "mine" fails without faults: it never passes`, []sweep.Option{sweep.WithCheck("mine", never)}},
 	"late":       {status, "sweep: runs are missing, because go test -timeout is nearly over", []sweep.Option{sweep.Deadline(time.Now())}},
-	"no context": {status, "sweep: the scenario had to be ended without faults: an Observer has returned a context that is not made from the one that it got",
-		[]sweep.Option{sweep.ClientOptions(agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(context.Context, agentmessaging.Event) context.Context { return context.Background() })))}},
-	"no option": {status, "sweep: an option is nil", []sweep.Option{nil}},
-	"idle":      {func(*sweep.Env) {}, "the scenario made no call with Env.Client", nil},
-	"nil":       {nil, "sweep: the scenario is nil", nil},
+	"no option":  {status, "sweep: an option is nil", []sweep.Option{nil}},
+	"idle":       {func(*sweep.Env) {}, "the scenario made no call with Env.Client", nil},
+	"nil":        {nil, "sweep: the scenario is nil", nil},
 }
 
 func never(*sweep.Run) error { return errors.New("it never passes") }
