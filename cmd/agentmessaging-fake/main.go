@@ -44,13 +44,17 @@ func main() { os.Exit(runUntilSignal(sameSignal)) }
 // runUntilSignal runs the program with the signals, arguments and files of the process,
 // and returns the exit status. The first signal ends serving. same is how long further
 // signals count as the first. A SIGHUP, which comes when the terminal is closed, saves the
-// state as a SIGTERM does.
+// state as a SIGTERM does. Under nohup it stays ignored.
 func runUntilSignal(same time.Duration) int {
 	// If the reader of the log is gone, as after "2>&1 | head", Go would end the program at
 	// the next line of the log. Ignoring SIGPIPE keeps the calls and the state.
 	signal.Ignore(syscall.SIGPIPE)
+	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		ending = append(ending, syscall.SIGHUP)
+	}
 	return run(func() context.Context {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		ctx, stop := signal.NotifyContext(context.Background(), ending...)
 		// The first signal lets the program drain. After stop has removed the handler, another
 		// signal ends the program at once.
 		context.AfterFunc(ctx, func() { time.AfterFunc(same, stop) })

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,25 +54,38 @@ func process(t *testing.T, same time.Duration, args ...string) (*exec.Cmd, api) 
 // A call that is under way gets its answer, streams end, and the state is saved, also
 // where the signal comes twice, as from timeout, and where the log has no reader.
 func TestSignalsDrain(t *testing.T) {
-	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt, syscall.SIGHUP} {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // where the tests run under nohup, the process must not inherit it
+	for _, end := range []os.Signal{syscall.SIGTERM, os.Interrupt, syscall.SIGHUP} {
 		path := tempFile(t, "")
 		cmd, a := process(t, sameSignal, "--state", path)
 		stream, err := http.Get(a.facts.ControlURL + "/calls/stream")
 		require.NoError(t, err)
 		require.Equal(t, "text/event-stream", stream.Header.Get("Content-Type"))
 		conn := a.underWay()
-		require.NoError(t, cmd.Process.Signal(signal), signal)
+		require.NoError(t, cmd.Process.Signal(end), end)
 		_, err = io.ReadAll(stream.Body)
 		assert.NoError(t, err, "an end, and no reset")
-		require.NoError(t, cmd.Process.Signal(signal), signal)
+		require.NoError(t, cmd.Process.Signal(end), end)
 		_, err = io.WriteString(conn, "{}")
 		require.NoError(t, err)
 		answer, err := io.ReadAll(conn)
 		require.NoError(t, err)
-		assert.Contains(t, string(answer), "HTTP/1.1 200 OK", signal)
+		assert.Contains(t, string(answer), "HTTP/1.1 200 OK", end)
 		require.NoError(t, cmd.Wait(), "exit status 0")
 		assert.FileExists(t, path)
 	}
+}
+
+// Under nohup the end of the terminal is not the end of the program.
+func TestNohup(t *testing.T) {
+	signal.Ignore(syscall.SIGHUP) // for the process too
+	defer signal.Reset(syscall.SIGHUP)
+	cmd, a := process(t, sameSignal)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
+	_, err := io.WriteString(a.underWay(), "{}")
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	assert.NoError(t, cmd.Wait())
 }
 
 // underWay makes a call on a connection, and returns once the program waits for its
