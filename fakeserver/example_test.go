@@ -134,25 +134,6 @@ func ExampleServer_Inject() {
 	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000004"}
 }
 
-// The state changes at a call, which is then answered in the new state.
-func ExampleChange() {
-	fake := open()
-	defer fake.Close()
-	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
-	fake.Inject(fakeserver.Change("the agent is gone", func() { fake.RemoveAgent(agent.ID) })).Nth(2)
-	fake.Inject(fakeserver.Change("the key is revoked", func() { fake.RevokeKey(fake.Key()) })).Nth(3)
-	for range 3 {
-		say(fake, "hello")
-	}
-	fake.ReinstateKey(fake.Key())
-	call(fake, "DELETE", "/v1/byok", "")
-	// Output:
-	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000001"}
-	// 404 {"error":"not_found","trace_id":"trace_000002","reason":"no agent of this API key has this identifier"}
-	// 401 {"error":"unauthorized","trace_id":"trace_000003","reason":"the API key is unknown or revoked"}
-	// 200 {"ok":true,"trace_id":"trace_000004"}
-}
-
 // Matchers pick calls, for scripts, faults and records alike.
 func ExampleMatcher() {
 	fake := open()

@@ -174,10 +174,8 @@ var misuses = map[string]func(fake){
 	"Provider: one of openai_compat":                                          func(f fake) { f.StoreBYOK(f.Key(), "amk_x", fakeserver.BYOK{Provider: "amk_x"}) },
 	"Change: the function is nil":                                             func(f fake) { fakeserver.Change("x", nil) },
 	"OnCall: the function is nil":                                             func(f fake) { f.OnCall(nil) },
-	"OnCall: matcher 1 is the zero Matcher":                                   func(f fake) { f.OnCall(func(fakeserver.Call) {}, fakeserver.Matcher{}) },
 	"AwaitCalls: 0 calls cannot be waited for":                                func(f fake) { _, _ = f.AwaitCalls(context.Background(), 0) },
 	"AwaitCalls: the context is nil":                                          func(f fake) { _, _ = f.AwaitCalls(context.Context(nil), 1) },
-	"Sleep: the context is nil":                                               func(f fake) { _ = f.Sleep(context.Context(nil), 0) },
 	"ServeHTTP: the Server is the zero Server":                                func(fake) { new(fakeserver.Server).ServeHTTP(nil, nil) },
 
 	"AddAgent: no path can name the ID":                adding(fakeserver.Agent{ID: ".."}),
@@ -186,7 +184,6 @@ var misuses = map[string]func(fake){
 	"AddAgent: metadata: must be one JSON object":      adding(fakeserver.Agent{Metadata: json.RawMessage(`{`)}),
 	"AddAgent: metadata: at most 4096 characters":      adding(fakeserver.Agent{Metadata: json.RawMessage(`{"a":"` + tooLong + strings.Repeat("x", 100) + `"}`)}),
 	"AddAgent: sms.mode: must be one of none, sandbox": adding(fakeserver.Agent{SMS: &fakeserver.SMS{}}),
-	"AddAgent: unknown status":                         adding(fakeserver.Agent{SMS: &fakeserver.SMS{Status: "on"}}),
 }
 
 // A misuse changes nothing, and its message repeats nothing that may be a key or a message.

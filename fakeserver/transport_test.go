@@ -366,15 +366,6 @@ func TestReset(t *testing.T) {
 	c.setBYOK() // the store is there again
 }
 
-// The race detector judges this one.
-func TestResetWhileACallArrives(t *testing.T) {
-	fake, c := newFake(t)
-	concurrently(20, func() {
-		fake.Reset()
-		fake.ServeHTTP(httptest.NewRecorder(), c.request("GET", "/v1/status", noBody))
-	})
-}
-
 // A call that is under way at a Reset ends in the world that it began in, and
 // leaves nothing in the new one.
 func TestResetInsideACall(t *testing.T) {

@@ -42,7 +42,6 @@ var dialogues = map[string][]step{
 		{"POST /agents/a/conversation", `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T01:00:00+01:00","trace_id":"t"},{"text":"<b>","reply_text":""}]}`,
 			201, `{"exchanges":[{"text":"hi","reply_text":"yes","user_ref":"u","warnings":["w"],"time":"2020-01-01T00:00:00Z","trace_id":"t"},{"text":"<b>","user_ref":null,"warnings":null,"time":"2000-01-01T00:00:00Z","trace_id":null}]}`},
 		{"POST /agents/a/conversation", `{"exchanges":[]}`, 400, "exchanges: give at least one"},
-		{"POST /agents/a/conversation", `{"exchanges":[{"text":"a","time":"9999-12-31T23:59:59-23:00"}]}`, 400, "add_exchanges: a time must be in the years 0 to 9999, in UTC"},
 		{"POST /agents", `{"key":"key_000001","created_at":"9999-12-31T23:59:59-23:00"}`, 400, "add_agent: a time must be in the years 0 to 9999, in UTC"},
 		{"POST /v1/agents/a/messages", `{"text":"more","user_ref":"v"}`, 200, ""},
 		{"GET /agents/a/conversation?limit=2", "", 200, `{"exchanges":[{"text":"<b>"},{"text":"more","user_ref":"v","trace_id":"trace_000001"}],"total":3}`},
@@ -189,16 +188,13 @@ func TestDialogues(t *testing.T) {
 // refusals are what cannot be meant, and what is said of it.
 var refusals = []step{
 	{"POST /keys", ``, 400, "body: is required, as JSON"},
-	{"POST /keys", `{"plan":"\ud800"}`, 400, "body: must be valid Unicode"},
 	{"POST /keys", `{"plan":"pro","plan":"pro"}`, 400, "body: member plan is there twice"},
 	{"POST /keys", `{"plan":""}`, 400, "plan: must not be empty; leave it out instead"},
 	{"POST /keys", `{"dashboard":"yes"}`, 400, "dashboard: must be of type boolean"},
 	{"POST /keys/key_000001/limits/key_hour/exhaust", "", 400, "exhaust: unknown limit; the limits are key_minute, ip_minute"},
-	{"POST /reset", `garbage`, 400, "body: must be one JSON document"},
 	{"DELETE /calls", `{"x":1}`, 400, `body: member "x" is not allowed; allowed: none`}, // as on each route without a body
 	{"PATCH /keys/key_000001", `{}`, 400, "body: needs plan or revoked"},
 	{"PUT /byok", `{}`, 400, "available: is required"},
-	{"PUT /state", `{"format":"another"}`, 400, `{"reason":"not the state of a fake: its format is not agentmessaging-fake-state"}`},
 	{"POST /agents", `{"key":"key_000009"}`, 400, "key: no key has this label"},
 	{"POST /agents", `{"key":"key_000001","llm":{"api_key":"k"}}`, 400, `llm: member "api_key" is not allowed`},
 	{"POST /calls", `{"path":"/v1/status"}`, 400, "body: needs method and a path that begins with /v1/"},
@@ -220,9 +216,7 @@ var refusals = []step{
 	{"POST /replies", `{"replies":[{"text":"a"}],"from":2}`, 400, `body: member "from" is not allowed; allowed: chance, match, nth, replies, required, seed, times`},
 	{"POST /faults", `{}`, 400, "fault: is required"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"Key":"key_000001"}}`, 400, `match: member "Key" is not allowed; allowed: agent_id, endpoint, key, `},
-	{"POST /faults", `{"fault":{"kind":"hang"},"match":{"text_containing":""}}`, 400, "match.text_containing: must not be empty"},
 	{"POST /faults", `{"fault":{"kind":"hang"},"seed":-1}`, 400, "seed: must be of type integer, from 0 on"},
-	{"POST /faults", `{"fault":{"kind":"answer","status":"503"}}`, 400, "fault: status: must be of type integer"},
 	{"POST /faults", `{"fault":{"kind":"x"}}`, 400, "fault: its kind must be one of answer, close_early, drip_reply"},
 	{"POST /faults", `{"fault":{"kind":"latency"}}`, 400, "fault: latency needs duration"},
 	{"POST /faults", `{"fault":{"kind":"hang","status":500}}`, 400, "fault: hang does not take status; it takes: kind"},
@@ -234,13 +228,11 @@ var refusals = []step{
 	{"GET /calls?after=x", "", 400, "after: must be an integer from 0"},
 	{"GET /calls?limit=0", "", 400, "limit: must be an integer from 1 to 10000"},
 	{"GET /calls?endpoint=Status", "", 400, "endpoint: must be one of GET /v1/status, POST /v1/warmup"},
-	{"GET /keys/key_000001?address=here", "", 400, "address: must be an IP address"},
 	{"GET /calls?agent_id=", "", 400, "agent_id: must not be empty"},
 	{"GET /calls?n=2", "", 400, "n: needs timeout"},
 	{"GET /calls?status=6xx", "", 400, "status: must be a status such as 429, a class such as 4xx, or 0"},
 	{"GET /calls?key=key_1", "", 400, "key: no key has this label"}, // a label has one form
 	{"GET /calls?timeout=10m0.000000001s", "", 400, "timeout: must be a duration such as"},
-	{"GET /fitting-faults", "", 400, "endpoint: must be one of GET /v1/status, POST /v1/warmup"},
 }
 
 // What is wrong is named, what is allowed is said, and nothing happens.
