@@ -125,7 +125,6 @@ func TestHangWithAnEndlessBody(t *testing.T) {
 // A call whose answer nobody reads is not under way for ever, whatever time it is.
 func TestNothingStaysUnderWay(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithClock(func() time.Time { return time.Time{} }))
-	c.agent(emptyBody)
 	fake.Inject(fakeserver.DripReply(10, 0))
 	_, err := c.wire.RoundTrip(c.request("HEAD", anAgent, noBody)) //nolint:bodyclose // there is none
 	require.NoError(t, err)

@@ -221,11 +221,10 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 	// An answer that drips or hangs is not sent when finishRecord returns. Its record says
 	// that nothing was sent so far, and progress updates it.
 	part, _ := c.delivery.Part(c.toClient.Body)
-	slow := c.delivery.Ends == memnet.Hangs || c.delivery.Drip > 0
-	if slow {
+	ended := c.left || c.delivery.Ends != memnet.Hangs && c.delivery.Drip == 0
+	if !ended {
 		part = nil
 	}
-	ended := c.left || !slow
 	record.Sent = s.sentSoFar(c, len(part), ended)
 	if c.left {
 		record.Why = strings.TrimSpace(record.Why + " " + wire.WhyLeft(record.Took, !c.neverArrived))

@@ -25,13 +25,11 @@ var badFlags = []struct{ flag, want string }{
 	{"--cold-start=-1s", "--cold-start: must be a duration such as 250ms, 90s or 1h30m, from 0s to 876000h0m0s"},
 	{"--calls=0", "--calls: must be an integer from 1 to 1000000"},
 	{"--replies=/no/such/file", "--replies: must be a file that can be read"},
-	{"--replies=/dev/null", "--replies: body: is required, as JSON"},
 	{"--replies=BROKEN", "--replies: [0].replies: give at least one"},
 	{"--replies=MISTYPED", "--replies: [1].match.endpoint: must be one of GET /v1/status, "},
 	{"--like=BROKEN", "--like: not the JSON that observe.Run writes"},
 	{"--state=BROKEN", "--state: BROKEN: not the state of a fake: its format is not agentmessaging-fake-state; move it away to begin anew"},
 	{"--state=RUNNING", "--state: RUNNING: open RUNNING: text file busy; move it away to begin anew"}, // it cannot be written, even by root
-	{"--state=/no/such/folder/state", "--state: /no/such/folder/state: must be in a folder that can be written to"},
 	{"--ready-file=/dev/null", "--ready-file: /dev/null: must be a regular file, or not be there"},
 	{"--nothing", "flag provided but not defined: -nothing; --help lists the flags"},
 	{"start", "there is no such command; the commands are version, observe, help"},

@@ -93,17 +93,15 @@ func TestLog(t *testing.T) {
 func TestPage(t *testing.T) {
 	a := newAPI(t)
 	for call, want := range map[string]string{
-		"GET /":                            "200 text/html; charset=utf-8",
-		"HEAD /":                           "200 text/html; charset=utf-8",
-		"GET /_fake/assets/app.js":         "200 text/javascript; charset=utf-8",
-		"GET /_fake/assets/views/shell.js": "200 text/javascript; charset=utf-8",
-		"GET /_fake/assets/style.css":      "200 text/css; charset=utf-8",
-		"GET /_fake/assets/icon.svg":       "200 image/svg+xml",
-		"POST /":                           "405 text/plain; charset=utf-8",
-		"GET /favicon.ico":                 "404 text/plain; charset=utf-8",
-		"GET /_fake/assets/":               "404 text/plain; charset=utf-8",
-		"GET /_fake/assets/index.html":     "404 text/plain; charset=utf-8",
-		"GET /_fake/assets/../page.go":     "404 text/plain; charset=utf-8",
+		"GET /":                        "200 text/html; charset=utf-8",
+		"HEAD /":                       "200 text/html; charset=utf-8",
+		"GET /_fake/assets/app.js":     "200 text/javascript; charset=utf-8",
+		"GET /_fake/assets/style.css":  "200 text/css; charset=utf-8",
+		"GET /_fake/assets/icon.svg":   "200 image/svg+xml",
+		"POST /":                       "405 text/plain; charset=utf-8",
+		"GET /_fake/assets/":           "404 text/plain; charset=utf-8",
+		"GET /_fake/assets/index.html": "404 text/plain; charset=utf-8",
+		"GET /_fake/assets/../page.go": "404 text/plain; charset=utf-8",
 	} {
 		method, path, _ := strings.Cut(call, " ")
 		answered := a.send(method, path, "")

@@ -28,7 +28,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 )
 
 // Host answers at an address in memory. Set its exported fields before its
@@ -245,9 +244,9 @@ func runGetConn(req *http.Request, address string) {
 	}
 }
 
-// conn is one end of a net.Pipe. Its errors look as over TCP, and it can be aborted.
-// Nothing is buffered: a write waits for its reader. One direction cannot end alone,
-// which net/http never needs.
+// conn is one end of a net.Pipe. The errors of reads, writes and Close look as over TCP, and
+// it can be aborted. Nothing is buffered: a write waits for its reader. One direction cannot
+// end alone, which net/http never needs.
 type conn struct {
 	net.Conn
 	local, remote net.Addr
@@ -264,33 +263,24 @@ func (c *conn) Read(p []byte) (int, error) { return c.transfer("read", p, c.Conn
 // Write returns at once if p is empty, as over TCP.
 func (c *conn) Write(p []byte) (int, error) { return c.transfer("write", p, c.Conn.Write) }
 
-// transfer reads or writes. A pipe would wait for the other end even if p is empty.
+// transfer reads or writes. A pipe would wait for the other end even if p is empty. The error
+// is the one that TCP would give; that of a deadline and io.EOF are the same already. The end
+// that closed the pipe sees net.ErrClosed. The other end sees ECONNRESET after an abort, and
+// otherwise EPIPE.
 func (c *conn) transfer(op string, p []byte, do func([]byte) (int, error)) (n int, err error) {
 	if len(p) > 0 || c.closed.Load() {
 		n, err = do(p)
 	}
-	return n, c.asTCP(op, err)
-}
-
-func (c *conn) SetDeadline(t time.Time) error      { return c.asTCP("set", c.Conn.SetDeadline(t)) }
-func (c *conn) SetReadDeadline(t time.Time) error  { return c.asTCP("set", c.Conn.SetReadDeadline(t)) }
-func (c *conn) SetWriteDeadline(t time.Time) error { return c.asTCP("set", c.Conn.SetWriteDeadline(t)) }
-
-// asTCP turns an error of a pipe into the error that TCP would give. The error of a
-// deadline and io.EOF are the same already. The end that closed the pipe sees
-// net.ErrClosed. The other end sees ECONNRESET after an abort, and otherwise EPIPE.
-func (c *conn) asTCP(op string, err error) error {
 	switch {
 	case err == nil, errors.Is(err, os.ErrDeadlineExceeded):
-		return err
 	case c.closed.Load():
-		return c.wrap(op, net.ErrClosed)
+		err = c.wrap(op, net.ErrClosed)
 	case c.reset.Load():
-		return c.wrap(op, os.NewSyscallError(op, syscall.ECONNRESET))
+		err = c.wrap(op, os.NewSyscallError(op, syscall.ECONNRESET))
 	case errors.Is(err, io.ErrClosedPipe):
-		return c.wrap(op, os.NewSyscallError(op, syscall.EPIPE))
+		err = c.wrap(op, os.NewSyscallError(op, syscall.EPIPE))
 	}
-	return err
+	return n, err
 }
 
 // wrap makes the *net.OpError that a TCP connection returns.
