@@ -8,7 +8,6 @@ import (
 	"net/http/httptrace"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -158,22 +157,6 @@ func TestRefusedConnection(t *testing.T) {
 		assert.Contains(t, last.String(), "key_000001: no answer, refused: RefuseConnection() refused the connection: nothing was sent", way)
 	}
 	assert.Len(t, fake.Conversation(agent), 2*2, "no refused call had an effect")
-}
-
-// An injected status has the service's own error for the endpoint, and comes before the
-// key is checked.
-func TestInjectedStatusesAreTheServices(t *testing.T) {
-	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
-	for call, code := range map[string]string{
-		"404 GET /v1/nothing": "not_found",
-		"409 POST /v1/warmup": "byok_not_configured",
-		"409 POST /v1/agents": "conflict",
-	} {
-		row := strings.Fields(call)
-		status, _ := strconv.Atoi(row[0])
-		fake.Inject(fakeserver.Answer(status, "")).Times(1)
-		c.with("").call(row[1], row[2], noBody).wantError(t, status, code)
-	}
 }
 
 // inBubbles runs f in a bubble for each of the in-memory transports.

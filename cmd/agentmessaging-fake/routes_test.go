@@ -127,6 +127,11 @@ var dialogues = map[string][]step{
 		{"DELETE /faults/fault_000002", "", 204, ""},
 		{"DELETE /faults", "", 204, ""},
 		{"DELETE /v1/byok", "", 200, ""}, // none is left
+		// An injected status has the service's own error for the endpoint, and comes before
+		// the key is checked.
+		{"POST /faults", `{"fault":{"kind":"answer","status":409},"times":2}`, 201, ""},
+		{"POST /v1/warmup other", "", 409, `{"error":"byok_not_configured"}`},
+		{"POST /v1/agents other", "", 409, `{"error":"conflict"}`},
 		// For a sweep from outside: seven of a status, with a minute and a day, and
 		// twelve of the way there.
 		{"GET /fitting-faults?endpoint=PUT%20/v1/byok", "", 200, `{"faults":[{"name":"bad_request","says":"The service refuses the body."},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}]}`},
