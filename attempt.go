@@ -65,12 +65,10 @@ func (a *attempt) run() {
 func (a *attempt) observe() (ctx context.Context, stop func()) {
 	a.began = a.client.clock.Now() // before the event: if the clock panics, there is no AttemptEnd
 	ctx, stop = a.client.handlers.begin(a.ctx, func() Event { return AttemptStart{a.subject, a.number} })
-	if a.client.handlers.wanted(ctx, slog.LevelDebug) {
-		a.waiter.OnWait = func(w quota.Wait) {
-			a.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
-				return LimiterWaitStart{a.subject, a.number, w.Limit, w.Place, w.Expected}
-			})
-		}
+	a.waiter.OnWait = func(w quota.Wait) {
+		a.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
+			return LimiterWaitStart{a.subject, a.number, w.Limit, w.Place, w.Expected}
+		})
 	}
 	return ctx, stop
 }

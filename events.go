@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"time"
 )
 
@@ -243,11 +242,6 @@ const silent = slog.Level(1 << 30)
 
 // handlers get each event in this order.
 type handlers []handler
-
-// wanted reports whether a handler wants events of the level.
-func (all handlers) wanted(ctx context.Context, level slog.Level) bool {
-	return slices.ContainsFunc(all, func(h handler) bool { return h.wants(ctx, level) })
-}
 
 // callKey is the context key by which emit recognizes a context that is derived from the
 // call's. Its value is a pointer, unique for each call.

@@ -532,18 +532,17 @@ func TestErrorOfBeforeSendEndsTheCall(t *testing.T) {
 	assert.ErrorContains(t, err, "the journal is full of [redacted] (refused here by the function of WithBeforeSend)")
 	assert.Equal(t, []agentmessaging.AttemptOutcome{{}}, limiter.done, "not sent")
 	assert.NoError(t, post(agentmessaging.WithBeforeSend(refuse, nil), client), "the last one counts")
-	var none *agentmessaging.Error
-	allow := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return none })
-	assert.NoError(t, post(allow, newClient(t, stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
-		resp, _ := answering(okAnswer).RoundTrip(req)
-		return resp, none
-	}))), "a nil *Error is none")
 }
 
-// A function that declares *Error in place of error returns a nil pointer by mistake. It may
-// be the cause of a context, or inside another error.
+// A function that declares *Error in place of error returns a nil pointer by mistake. It is no
+// error, and may be the cause of a context, or inside another error.
 func TestNilErrors(t *testing.T) {
 	for _, none := range []error{(*agentmessaging.Error)(nil), (*agentmessaging.OutcomeUnknownError)(nil)} {
+		allow := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return none })
+		assert.NoError(t, post(allow, newClient(t, stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+			resp, _ := answering(okAnswer).RoundTrip(req)
+			return resp, none
+		}))))
 		ctx, cancel := context.WithCancelCause(t.Context())
 		wrapped := fmt.Errorf("wrapped: %w", none)
 		refused := post(ctx, newClient(t, answering(), agentmessaging.WithLimiter(&limiterStub{refusal: wrapped})))
