@@ -146,9 +146,10 @@ func roundDuration(d time.Duration) time.Duration {
 // GoString is Error, so that %#v shows no more than %v.
 func (e *Error) GoString() string { return e.Error() }
 
-// Is reports whether target is the kind of the error's status, such as [ErrNotFound].
+// Is reports whether target is the kind of the error's status, such as [ErrNotFound]. A nil
+// *Error has no kind.
 func (e *Error) Is(target error) bool {
-	return e != nil && target != nil && target == kindOf(e.StatusCode) // errors.Is also asks a nil *Error
+	return e != nil && target != nil && target == kindOf(e.StatusCode)
 }
 
 // Unwrap returns why no answer came, such as a net.Error or the context's error and its

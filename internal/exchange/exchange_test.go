@@ -327,21 +327,19 @@ func TestOwnTransport(t *testing.T) {
 	assert.Equal(t, 256, own.MaxIdleConnsPerHost, "the default of 2 would end the connections of callers in parallel")
 }
 
-// The error has no password. net/http's own error would be the status text, as if it came
-// from the service.
+// The error has no password. net/http's own error would be the status text, such as "Proxy
+// Authentication Required", as if it came from the service.
 func TestErrorNamesAProxyThatRefusesConnect(t *testing.T) {
-	for status, missed := range map[string]Missed{"200 OK": Broken, "407 Proxy Authentication Required": Denied, "429 Too Many Requests": Denied, "502 Bad Gateway": Broken} {
-		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			code, _ := strconv.Atoi(status[:3])
-			w.WriteHeader(code)
-		}))
+	for status, missed := range map[int]Missed{200: Broken, 407: Denied, 429: Denied, 502: Broken} {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		host := strings.TrimPrefix(proxy.URL, "http://")
 		own := NewTransport()
 		own.Proxy = http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("user", "canary"), Host: host})
 		service := &url.URL{Scheme: "https", Host: "service.example"}
 		answer := New(own, service).Send(t.Context(), Request{Method: http.MethodPost, URL: service, Header: http.Header{}, Deadline: soon()})
 		proxy.Close()
-		assert.Equal(t, status != "200 OK", answer.Err.Error() == "the proxy "+host+" answered CONNECT with "+status, answer.Err)
+		words := fmt.Sprintf("the proxy %s answered CONNECT with %d %s", host, status, http.StatusText(status))
+		assert.Equal(t, status != 200, answer.Err.Error() == words, answer.Err)
 		assert.False(t, answer.Sent)
 		assert.Equal(t, missed, answer.Missed, status)
 	}
