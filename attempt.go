@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/isnil"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
@@ -116,10 +117,10 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, byLimite
 		Method: a.endpoint.Method, Path: a.endpoint.Path, Number: a.number, SetsBYOK: a.setsBYOK,
 		MaxWait: a.client.retry.MaxWait, Clock: a.client.clock,
 	})
-	if quota.IsNil(err) { // a nil *Error in an error
+	if isnil.Value(err) { // a nil *Error in an error
 		err = nil
 	}
-	switch none := quota.IsNil(permit); {
+	switch none := isnil.Value(permit); {
 	case err != nil && !none:
 		permit.Done(AttemptOutcome{}) // given back unused
 	case none && err == nil:
@@ -143,7 +144,7 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, byLimite
 func (a *attempt) askBeforeSend(ctx context.Context) *Error {
 	inside := context.WithValue(ctx, beforeSendKey{}, nil) // calls that the function makes do not call it again
 	err := a.beforeSend(inside, a.number)
-	if quota.IsNil(err) { // a nil *Error in an error
+	if isnil.Value(err) { // a nil *Error in an error
 		return nil
 	}
 	return &Error{by: "function of WithBeforeSend", cause: a.redactCause(ctx, err), Local: true}

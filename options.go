@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/isnil"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
@@ -53,7 +54,7 @@ type Option func(*settings) error
 //     exception is a dial error of any request but a POST.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(s *settings) error {
-		if hc == nil || hc.Transport != nil && quota.IsNil(hc.Transport) || hc.Jar != nil && quota.IsNil(hc.Jar) {
+		if hc == nil || hc.Transport != nil && isnil.Value(hc.Transport) || hc.Jar != nil && isnil.Value(hc.Jar) {
 			return nilOption("WithHTTPClient")
 		}
 		clone := *hc
@@ -120,7 +121,7 @@ func WithClock(clock Clock) Option {
 // members of a request, such as customer_ref, may be echoed. The default is to log nothing.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
-		if logger == nil || quota.IsNil(logger.Handler()) { // new(slog.Logger) has no handler
+		if logger == nil || isnil.Value(logger.Handler()) { // new(slog.Logger) has no handler
 			return nilOption("WithLogger")
 		}
 		s.handlers = append(s.handlers, handler{
@@ -180,7 +181,7 @@ func WithTimeout(timeout time.Duration) Option {
 // nonNilOption returns an option that sets a part of the client. It refuses a nil part.
 func nonNilOption(name string, part any, set func(*settings)) Option {
 	return func(s *settings) error {
-		if quota.IsNil(part) {
+		if isnil.Value(part) {
 			return nilOption(name)
 		}
 		set(s)

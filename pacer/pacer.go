@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/isnil"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -101,7 +102,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 // pacer logs nothing. A nil logger, or a logger without a handler, is an error.
 func WithLogger(logger *slog.Logger) Option {
 	return func(p *Pacer) error {
-		if logger == nil || quota.IsNil(logger.Handler()) { // new(slog.Logger) has no handler
+		if logger == nil || isnil.Value(logger.Handler()) { // new(slog.Logger) has no handler
 			return invalid("WithLogger", "was given nil; leave the option out for the default")
 		}
 		p.coordinator.logger = logger
@@ -189,7 +190,7 @@ func (p *permit) Done(o agentmessaging.AttemptOutcome) {
 func WithStore(store Store, apiKey string) Option {
 	return func(p *Pacer) error {
 		switch {
-		case quota.IsNil(store):
+		case isnil.Value(store):
 			return invalid("WithStore", "was given a nil store")
 		case apiKey == "":
 			return invalid("WithStore", "was given an empty API key")

@@ -22,13 +22,14 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
-	"reflect"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 	"weak"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/isnil"
 )
 
 // A Sender sends requests to one service. It holds the state that these requests share.
@@ -385,7 +386,7 @@ func checked(resp *http.Response, err error) (*http.Response, error) {
 	if resp != nil && resp.Body == nil {
 		resp.Body = http.NoBody
 	}
-	if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && v.IsNil() { // a nil *Error in an error
+	if isnil.Value(err) { // perhaps a nil *Error in an error
 		err = nil
 	}
 	switch {

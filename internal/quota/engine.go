@@ -21,7 +21,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -614,18 +613,6 @@ func protect(f func() error) (err error) {
 		}
 	}()
 	return f()
-}
-
-// IsNil reports whether a part of the user's is nil. It also reports true for a nil pointer
-// inside an interface, whose methods would panic only at the first call.
-func IsNil(part any) bool {
-	switch v := reflect.ValueOf(part); v.Kind() {
-	case reflect.Invalid:
-		return true
-	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan, reflect.Slice:
-		return v.IsNil()
-	}
-	return false
 }
 
 // ErrPanic is the error of a call in which the user's code panicked: a transport, an

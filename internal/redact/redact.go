@@ -3,7 +3,7 @@
 // prompt or the message that a person wrote. A text may hold a secret as a whole, in
 // part, or encoded, because gateways echo requests in many ways.
 //
-// The package imports nothing of the module. The client's calls_test.go tests it too.
+// The client's calls_test.go tests it too.
 package redact
 
 import (
@@ -22,6 +22,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/isnil"
 )
 
 // Redacted replaces a secret.
@@ -434,7 +436,7 @@ func (r *Redactor) Quote(text string) string {
 // error may guard them by a lock.) None of the three finds an error for which except
 // reports true, or an error inside it.
 func (r *Redactor) Error(except func(error) bool, errs ...error) error {
-	errs = slices.DeleteFunc(errs, isNil)
+	errs = slices.DeleteFunc(errs, isnil.Value)
 	e := &redactedError{is: func(target error) bool { return anyIs(errs, target, except) }}
 	var texts []string
 	for _, err := range errs {
@@ -526,14 +528,7 @@ func Wrapped(err error) (all []error) {
 	case interface{ Unwrap() []error }:
 		all = slices.Clone(err.Unwrap())
 	}
-	return slices.DeleteFunc(all, isNil)
-}
-
-// isNil also reports true for a nil pointer in an error, whose methods would panic. A function
-// returns one by mistake if it declares *T in place of error.
-func isNil(err error) bool {
-	v := reflect.ValueOf(err)
-	return err == nil || v.Kind() == reflect.Pointer && v.IsNil()
+	return slices.DeleteFunc(all, isnil.Value)
 }
 
 // redactedError is the result of Redactor.Error. Redactor.Error returns a pointer, so
