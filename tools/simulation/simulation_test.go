@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,9 @@ import (
 )
 
 var updateDocs = flag.Bool("update-docs", false, "play all runs of each row, and write the measured tables into README.md, and the picture")
+
+// The runs make much garbage and keep little of it.
+func init() { debug.SetGCPercent(400) }
 
 // TestTargets compares the figures of each row with their targets, and the page with the
 // rows. Goroutines that wake at the same instant run in no fixed order, so the last digit
@@ -58,19 +62,26 @@ func section(t *testing.T, file, name, text string) string {
 }
 
 // measure runs the scenarios of a row, and returns its figures as text. CI has time for one
-// seed, and for the first run and the last.
+// seed, and of a row with several plans for every third run, which are all models and plans. Of
+// a row without seeds it plays the first run and the last.
 func (want target) measure(t *testing.T) (words []string) {
-	runs, seeds := want.runs, max(1, want.seeds)
+	seeds, every := max(1, want.seeds), 1
 	switch {
 	case *updateDocs:
 	case want.seeds > 0:
 		seeds = 1
-	case len(runs) > 2:
-		runs = []scenario{runs[0], runs[len(runs)-1]}
+		if len(want.runs) > len(all) {
+			every = 3
+		}
+	default:
+		every = max(1, len(want.runs)-1)
 	}
 	var measured []loadsim.Measures
 	for seed := range seeds {
-		for _, s := range runs {
+		for i, s := range want.runs {
+			if i%every != 0 {
+				continue
+			}
 			if want.seeds > 0 {
 				s.Seed, s.Starts = uint64(seed), time.Duration(11+17*seed)*time.Second
 			}
@@ -82,12 +93,8 @@ func (want target) measure(t *testing.T) (words []string) {
 	for _, w := range want.want {
 		got := w.overall(measured)
 		text := fmt.Sprintf("%s "+w.format+" (%s "+w.format+")", w.name, got, w.side, w.bound)
-		missed := strings.HasPrefix(want.missed, strings.TrimSuffix(w.name, " a call")+":")
-		assert.True(t, missed || w.holds(got, w.bound), text)
+		assert.True(t, w.holds(got, w.bound), text)
 		words = append(words, text)
-	}
-	if want.missed != "" {
-		words = append(words, "missed: "+want.missed)
 	}
 	return words
 }
