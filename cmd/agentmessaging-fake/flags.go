@@ -40,8 +40,6 @@ type config struct {
 	log string
 	// allowRemote accepts an address that other machines reach.
 	allowRemote bool
-	// calls is how many calls are kept. serve tunes the garbage collector for it.
-	calls int
 	// control has the options of package control, filled by the flags and by prepare.
 	control control.Options
 }
@@ -73,7 +71,7 @@ func (c *config) options() []option {
 		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", takeDecisions},
 		{"cold-start", "0s", "how much longer the first message of a key takes", ofFake(duration, fakeserver.WithColdStart)},
 		{"latency", "0s", "how long every call takes to arrive", storeIn(&o.Latency, duration)},
-		{"calls", "10000", "how many calls are kept", c.takeCalls},
+		{"calls", "10000", "how many calls are kept", ofFake(callLimit, fakeserver.WithCallLimit)},
 		// The files that the program reads and writes.
 		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", ofFake(readFile, fakeserver.Like)},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", storeIn(&o.Replies, readFile)},
@@ -386,13 +384,14 @@ func pairs(text, wanted string) (all []pair, _ error) {
 	return all, nil
 }
 
-// takeCalls bounds the memory of the program: 60,000 calls with texts of 4 KB take about
-// 600 MB. serve tunes the garbage collector for c.calls.
-func (c *config) takeCalls(value string) (_ []fakeserver.Option, err error) {
-	if c.calls, err = strconv.Atoi(value); err != nil || c.calls < 1 || c.calls > 1_000_000 {
-		return nil, errors.New("must be an integer from 1 to 1000000")
+// callLimit bounds the memory of the program: 60,000 calls with texts of 4 KB take about 600
+// MB, and up to twice as much until Go collects its garbage.
+func callLimit(value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > 1_000_000 {
+		return 0, errors.New("must be an integer from 1 to 1000000")
 	}
-	return []fakeserver.Option{fakeserver.WithCallLimit(c.calls)}, nil
+	return n, nil
 }
 
 // ownFile takes the path of a file to write. It checks now whether the file can be

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -37,17 +36,10 @@ type program struct {
 	facts    facts
 }
 
-// manyCalls is the number of kept calls above which the garbage collector runs more
-// often. By default Go lets a program grow to twice the memory in use before it collects.
-const manyCalls = 10_000
-
 // serve runs until ctx ends, drains, and saves the state. It returns the exit status.
 // The signals of main end ctx; an error of the listener and, with --until-eof, the end of
 // standard input end serving too.
 func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
-	if c.calls > manyCalls {
-		debug.SetGCPercent(5) // collecting long texts costs little time; twice their size is much memory
-	}
 	p, err := start(c, stderr)
 	if err != nil {
 		complain(stderr, err)
