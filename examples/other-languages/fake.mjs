@@ -47,8 +47,9 @@ export class Fake {
     return calls.map((c) => `${c.trace_id} ${c.method} ${c.path} ${c.sent.status} ${c.why ?? ''}`).join('\n');
   }
 
-  async stop() {
-    this.process.kill();
+  // stop ends the fake. SIGKILL ends it at once, also where a client keeps its connections.
+  async stop(signal) {
+    this.process.kill(signal);
     if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, 'exit');
     rmSync(this.folder, { recursive: true, force: true });
   }

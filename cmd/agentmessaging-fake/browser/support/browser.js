@@ -37,7 +37,7 @@ async function share() {
 // The program is killed: it has nothing to save, and a fault that hangs would keep it.
 after(async () => {
   const { browser, fake } = (await shared) ?? {};
-  await Promise.all([browser?.close(), fake?.end('SIGKILL')]);
+  await Promise.all([browser?.close(), fake?.stop('SIGKILL')]);
 });
 
 // open opens the page of the shared program, or with args of a program for this test.
@@ -55,7 +55,7 @@ export async function open(t, { args, hash = '', prepare, width = 1280, height =
   context.on('request', asked);
   t.after(async () => {
     // Nothing waits for what the page has open.
-    await (args ? fake.end('SIGKILL') : fake.control('POST', 'reset'));
+    await (args ? fake.stop('SIGKILL') : fake.control('POST', 'reset'));
     await Promise.all(context.pages().slice(1).map((tab) => tab.close()));
     const [left] = context.pages();
     await left.goto('about:blank');

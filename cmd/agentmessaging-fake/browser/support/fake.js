@@ -1,6 +1,4 @@
 // The program under test: the fake that tests in Node copy, with calls of the service.
-import { once } from 'node:events';
-import { rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Fake } from '../../../../examples/other-languages/fake.mjs';
 
@@ -23,14 +21,6 @@ class ServedFake extends Fake {
   // control makes a request to the control interface, below /_fake/v1.
   control(method, path, body) {
     return super.control(method, `/${path}`, body);
-  }
-
-  // end does not wait for the connections that a browser keeps, where the signal is SIGKILL.
-  async end(signal) {
-    if (this.process.exitCode !== null || this.process.signalCode) return;
-    this.process.kill(signal);
-    await once(this.process, 'exit');
-    rmSync(this.folder, { recursive: true });
   }
 
   // call makes a call of the service, as an application would. A string is sent as it is.

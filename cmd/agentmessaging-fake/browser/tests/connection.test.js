@@ -2,19 +2,19 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { calls, open, live } from '../support/browser.js';
 import { startFake } from '../support/fake.js';
-import { wantText, wantCount, eventually } from '../support/expect.js';
+import { wantText, wantCount } from '../support/expect.js';
 
 test('the page says that the program is gone, and comes back with it', async (t) => {
   const { fake, page } = await open(t, { args: [], prepare: (fake) => fake.agent({}, 'before') });
   await wantCount(calls(page), 2);
-  await fake.end('SIGTERM');
+  await fake.stop();
   await page.locator('[data-phase=waiting]').waitFor();
   await wantText(page.locator('[data-phase]'), 'Disconnected');
   await page.getByRole('button', { name: '+1 h', exact: true }).click();
   await wantText(page.locator('.notice.bad'), /cannot be reached/);
 
   const again = await startFake('--addr', new URL(fake.baseURL).host); // its calls count from 1
-  t.after(() => again.end('SIGKILL'));
+  t.after(() => again.stop('SIGKILL'));
   await again.call('GET', '/v1/status');
   await live(page);
   await wantText(calls(page), /GET/); // it was made before the page came back
@@ -41,32 +41,39 @@ test('the page asks for the token, once', async (t) => {
   assert.equal(await page.evaluate(() => localStorage.length + document.cookie.length), 0);
 });
 
-test('tabs share one stream, lose nothing while they load, and another takes over where its tab is closed', async (t) => {
+test('a call that comes while the page loads is not lost', async (t) => {
   const { fake, page } = await open(t);
-  const context = page.context();
-  let streams = 0;
-  context.on('request', (request) => request.url().includes('/calls/stream') && streams++);
-  const tabs = [await context.newPage(), await context.newPage()];
-  for (const tab of tabs) await tab.goto(fake.page);
-  for (const tab of tabs) await live(tab);
-  assert.equal(streams, 0);
-  await fake.call('GET', '/v1/status');
-  for (const tab of [page, ...tabs]) await wantCount(calls(tab), 1);
-
-  await tabs[0].route(/calls\?limit=100$/, async (route) => {
+  const other = await page.context().newPage();
+  await other.goto(fake.page);
+  await live(other);
+  await page.route(/calls\?limit=100$/, async (route) => {
     const response = await route.fetch();
-    await fake.call('GET', '/v1/warmup'); // which this answer has not
-    await wantCount(calls(page), 2);
+    await fake.call('GET', '/v1/status'); // which this answer has not
+    await wantCount(calls(other), 1);
     await route.fulfill({ response });
   }, { times: 1 });
-  await tabs[0].reload();
-  await wantCount(calls(tabs[0]), 2);
-
-  await page.close();
-  await eventually(tabs[1], async () => assert.equal(streams, 1));
-  await fake.call('GET', '/v1/byok');
-  for (const tab of tabs) await wantCount(calls(tab), 3);
+  await page.reload();
+  await wantCount(calls(page), 1);
 });
+
+test('a page that nobody sees has no stream, and catches up', async (t) => {
+  const { fake, page } = await open(t);
+  let streams = 0;
+  page.on('request', (request) => request.url().endsWith('/calls/stream') && streams++);
+  await show(page, false);
+  await fake.call('GET', '/v1/status');
+  await show(page, true);
+  await wantCount(calls(page), 1);
+  assert.equal(streams, 1);
+});
+
+// show has the page believe that it is seen, or hidden.
+function show(page, seen) {
+  return page.evaluate((hidden) => {
+    Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, !seen);
+}
 
 test('reset asks first, and empties the fake', async (t) => {
   const { fake, page } = await open(t, { prepare: (fake) => fake.agent({}, 'Hello') });

@@ -31,6 +31,8 @@ test('each limit shows what is left; one can be exhausted, says when it opens, a
   const { fake, page } = await open(t, { hash: '#/keys' });
   const minute = page.locator('[data-limit=key_minute]');
   await wantText(page.locator('.gauge'), /60 of 60 left[^]*120 of 120[^]*1,000 of 1,000[^]*50 of 50[^]*10 of 10[^]*5 of 5[^]*3 of 3 left/);
+  await fake.agent();
+  await wantText(minute, /59 of 60 left/);
   await minute.getByRole('button').click();
   await wantText(minute, /0 of 60 left, opens in \d/);
 

@@ -42,34 +42,6 @@ test('the list is held under the mouse, and says what is new', async (t) => {
   await wantText(page.getByLabel('The open call').getByRole('heading').first(), /read_me/);
 });
 
-test('a paused list stays as it is, and goes on by the same button', async (t) => {
-  const { fake, page } = await open(t, { prepare: (fake) => fake.call('GET', '/v1/agents/read_me') });
-  const rows = calls(page);
-  await page.getByRole('button', { name: 'Pause' }).click();
-  await fake.call('GET', '/v1/status');
-  await page.getByRole('button', { name: '1 new' }).waitFor();
-  await rows.first().hover();
-  await page.getByRole('banner').hover(); // off the list, which stays paused
-  await show(page, false); // as in another tab of the browser
-  await fake.call('GET', '/v1/byok');
-  await show(page, true);
-  await page.getByRole('button', { name: '2 new' }).waitFor();
-  await wantText(rows, /read_me/);
-  await page.getByRole('button', { name: 'Resume' }).click();
-  await wantText(rows.first(), /byok/);
-  await fake.call('GET', '/v1/agents/later');
-  await wantText(rows.first(), /later/);
-  await wantCount(rows, 4);
-});
-
-// show has the page believe that it is seen, or hidden.
-function show(page, seen) {
-  return page.evaluate((hidden) => {
-    Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
-    document.dispatchEvent(new Event('visibilitychange'));
-  }, !seen);
-}
-
 test('the calls and the state are downloaded', async (t) => {
   const { page } = await open(t, { prepare: (fake) => fake.agent({}, 'Hello') });
   for (const [name, suggested] of [['Calls', 'calls.jsonl'], ['State', 'state.json']]) {
@@ -133,17 +105,4 @@ test('of 2,000 calls a window is shown, what is read keeps its place, and all ar
   await page.getByRole('button', { name: 'Clear the filter' }).click();
   await page.getByRole('button', { name: 'Load older calls' }).click();
   await wantCount(calls(page), 200);
-});
-
-test('the traffic shows what the key has spent', async (t) => {
-  const { fake, page } = await open(t, { prepare: (fake) => fake.call('GET', '/v1/status', undefined, { key: 'nobody' }) });
-  const strip = page.locator('.strip');
-  await wantText(strip, /nothing spent/);
-  const top = () => page.locator('.rows').boundingBox().then(({ y }) => y);
-  const before = await top();
-  await fake.agent();
-  await wantText(strip, /per minute\s*59 left/);
-  await fake.control('POST', 'keys/key_000001/limits/key_minute/exhaust');
-  await wantText(strip, /per minute\s*opens in/);
-  assert.equal(await top(), before, 'the list has moved');
 });

@@ -56,13 +56,12 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 		}
 		where(func(c fakeserver.Call) bool { return c.Key == label })
 	}
-	if q.Has("status") {
-		is := statusTest(q, "status")
-		where(func(c fakeserver.Call) bool { return is(sentStatus(c)) })
-	}
-	if q.Has("decided") {
-		is := statusTest(q, "decided")
-		where(func(c fakeserver.Call) bool { return is(c.Status) })
+	if status := q.Get("status"); q.Has("status") {
+		if !statusOrClass.MatchString(status) {
+			q.Refuse("status: must be a status such as 429, a class such as 4xx, or 0")
+		}
+		begins := strings.TrimSuffix(status, "xx")
+		where(func(c fakeserver.Call) bool { return strings.HasPrefix(strconv.Itoa(sentStatus(c)), begins) })
 	}
 	return all
 }
@@ -78,16 +77,6 @@ func sentStatus(c fakeserver.Call) int {
 
 // statusOrClass matches a status, a class such as 4xx, and 0 for no status.
 var statusOrClass = regexp.MustCompile(`^([1-5]xx|[1-5]\d\d|0)$`)
-
-// statusTest reads a parameter that is a status or a class of statuses, and returns a
-// test of a status.
-func statusTest(q *jsonapi.Query, name string) func(status int) bool {
-	given := q.Get(name)
-	if !statusOrClass.MatchString(given) {
-		q.Refuse("%s: must be a status such as 429, a class such as 4xx, or 0", name)
-	}
-	return func(status int) bool { return strings.HasPrefix(strconv.Itoa(status), strings.TrimSuffix(given, "xx")) }
-}
 
 // bySearch takes the words that a person types into a search field. The texts that the
 // page shows of a call must contain each word. Case does not matter.
@@ -133,7 +122,11 @@ func (s *Server) listCalls(r *request) (any, error) {
 	q := &r.query
 	// All parameters are read before one is refused. q.Err has the first mistake.
 	picked, limit, n := s.matchers(q), q.Int("limit", defaultListed, 1, maxListed), q.Int("n", 1, 1, maxListed)
-	timeout, waits := q.Duration("timeout", maxWait)
+	waits := q.Has("timeout")
+	timeout, err := jsonapi.ParseDuration(cmp.Or(q.Get("timeout"), "0s"), maxWait)
+	if err != nil {
+		q.Refuse("timeout: %w", err)
+	}
 	if q.Has("n") && !waits {
 		q.Refuse("n: needs timeout, such as 5s, to wait for so many calls")
 	}

@@ -82,7 +82,7 @@ const (
 // calls, which matchers reads.
 const (
 	root   = "/_fake/v1"
-	filter = "endpoint status decided key agent_id text text_containing search after before"
+	filter = "endpoint status key agent_id text text_containing search after before"
 )
 
 // routes are the whole interface: method and path, below root, with status, query,

@@ -159,19 +159,6 @@ func (q *Query) Int(name string, otherwise, low, high int) int {
 	return n
 }
 
-// Duration reads a duration from 0 to most, and reports whether the query has one. It
-// reports a wrong duration in Err.
-func (q *Query) Duration(name string, most time.Duration) (d time.Duration, given bool) {
-	if !q.Has(name) {
-		return 0, false
-	}
-	d, err := ParseDuration(q.Get(name), most)
-	if err != nil {
-		q.Refuse("%s: %w", name, err)
-	}
-	return d, true
-}
-
 // Refuse sets Err for a wrong parameter, to a sentence that begins with its name. Only
 // the first error is kept, because a user corrects one mistake at a time.
 func (q *Query) Refuse(format string, args ...any) {

@@ -1,7 +1,7 @@
 // The calls that the page holds, in windows. A window is {calls, total}: the newest calls,
 // oldest first, and how many of that kind the fake has. The list shows the window of all
-// calls, or with a filter the window of those that pass it. While somebody reads the list,
-// or has paused it, the list is frozen: it shows what it showed then.
+// calls, or with a filter the window of those that pass it. While somebody reads the list it
+// is frozen: it shows what it showed then.
 
 // Few enough for a first view within a second when each call has two bodies of 4 KB.
 export const windowSize = 100;
@@ -22,12 +22,10 @@ export class CallLog {
   all = nothing; // whatever the filter
   found = null; // what passes the filter; null without one
   searching = false; // whether the fake looks for calls that pass a new filter
-  frozen = null; // what the list shows while it is read or paused
-  reading = false;
-  paused = false;
+  frozen = null; // what the list shows while somebody reads it
   listNumber = 1; // a new filter or a reset begins another list
 
-  // newest is the window that the list follows while nobody holds it.
+  // newest is the window that the list follows while nobody reads it.
   get newest() {
     return this.found ?? this.all;
   }
@@ -60,40 +58,33 @@ export class CallLog {
     return true;
   }
 
-  // replace takes all calls anew, after a reset or where some may be missing. A paused list
-  // stays as it is if the calls continue those from before.
-  replace({ calls, total }, continues = false) {
+  // replace takes all calls anew, after a reset or where some may be missing.
+  replace({ calls, total }) {
     this.all = { calls, total };
-    // After a restart the numbers begin anew, so what a paused list shows is of another
-    // program.
-    if (!this.paused || !continues) this.beginList(Boolean(this.found));
+    this.beginList(Boolean(this.found));
   }
 
   // beginList makes the list anew: empty until addFound where there is a filter.
   beginList(filtered) {
-    Object.assign(this, { found: filtered ? nothing : null, searching: filtered, frozen: null, reading: false });
+    Object.assign(this, { found: filtered ? nothing : null, searching: filtered, frozen: null });
     this.listNumber++;
-    if (!filtered) this.hold();
   }
 
   // addFound takes the window of calls after those found that pass the filter.
   addFound(more) {
     this.found = extended(this.found, more);
     this.searching = false;
-    this.hold();
   }
 
   // addOlder takes the window of calls before those shown. Further calls must not push
-  // them out, so somebody reads them.
+  // them out, so the list is frozen.
   addOlder({ calls, total }) {
     this.frozen = { calls: [...calls, ...this.shown.calls], total: total + this.shown.calls.length };
-    this.reading = true;
   }
 
-  // hold sets reading, paused or both. The list is frozen while either is true.
-  hold(reasons) {
-    Object.assign(this, reasons);
-    this.frozen = this.reading || this.paused ? this.shown : null;
+  // freeze holds the list as it is, or lets it follow the newest calls again.
+  freeze(reading) {
+    this.frozen = reading ? this.shown : null;
   }
 
   // update takes a call anew whose answer is out by now.

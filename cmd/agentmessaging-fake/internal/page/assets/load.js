@@ -53,14 +53,11 @@ const inForce = (f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0)
 // openAgent is the agent of the address, '' where no agent is open.
 const openAgent = () => (state.route.page === 'agents' ? state.route.id : '');
 
-// openKey is the key whose limits are shown: the one of the address, the one that was
-// chosen, or else the default one. Where that is revoked, the first that is valid.
+// openKey is the key whose limits are shown: the one of the address, or else the default one,
+// which is the first.
 export function openKey() {
   const { page, id } = state.route;
-  if (page === 'keys' && id) return id;
-  const keys = state.keys ?? [];
-  if (page === 'traffic' && keys.some((k) => k.label === state.limitsOf)) return state.limitsOf;
-  return (keys.find((k) => k.default && !k.revoked) ?? keys.find((k) => !k.revoked) ?? keys[0])?.label ?? '';
+  return page === 'keys' && id ? id : (state.keys?.[0]?.label ?? '');
 }
 
 // list is a source of a list that has the same name in the answer and in the state.
@@ -126,13 +123,6 @@ export function reload(what) {
   if (what === 'reset') load('keys', 'agents', 'faults', 'replies', 'clock', 'conversation');
   else if (what === 'agents') load('agents', 'conversation');
   else if (what in loads) load(what);
-}
-
-// showLimitsOf is for the strip above the traffic; a 429 chooses its key.
-export function showLimitsOf(key) {
-  if (key === state.limitsOf) return;
-  change({ limitsOf: key });
-  load('limits');
 }
 
 // The timer of expectOpening.

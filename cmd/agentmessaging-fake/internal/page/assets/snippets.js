@@ -16,9 +16,8 @@ export function isLong(body) {
   return new TextEncoder().encode(body).length >= kept;
 }
 
-// asCurl is a call for a shell, of the service or, with another secret, of the
-// control interface.
-export function asCurl({ method, path, key, header, body, body_bytes: bytes }, secret = 'AGENT_MESSAGING_API_KEY') {
+// asCurl is a call of the service for a shell.
+export function asCurl({ method, path, key, header, body, body_bytes: bytes }) {
   // A body that was cut, or not kept at all, would make another call of it.
   if (body ? isLong(body) : bytes > 0) return '# The body of this call was not kept whole, so it cannot be sent again.';
   // curl chooses GET, or POST with a body, by itself.
@@ -26,7 +25,7 @@ export function asCurl({ method, path, key, header, body, body_bytes: bytes }, s
   // A path may hold anything that the client sent.
   const plain = /^[\w\-/]*$/.test(path);
   const lines = [plain ? `${command} "$AGENT_MESSAGING_BASE_URL${path}"` : `${command} --globoff --path-as-is "$AGENT_MESSAGING_BASE_URL"${quoteShell(path)}`];
-  if (key !== 'missing') lines.push(`-H "Authorization: Bearer $${secret}"`);
+  if (key !== 'missing') lines.push('-H "Authorization: Bearer $AGENT_MESSAGING_API_KEY"');
   if (body) {
     lines.push(`-H ${quoteShell(`Content-Type: ${header?.['Content-Type']?.[0] ?? 'application/json'}`)}`);
     // Where the fake has taken out a provider key, the shell puts one in.

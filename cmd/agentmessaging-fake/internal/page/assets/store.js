@@ -12,13 +12,11 @@ export const state = {
   agentTotal: 0, // how many there are
   openAgent: null, // the agent of the address, null where there is none
   conversation: null, // of the agent that is open: {agent, exchanges, calls, total}
-  sending: null, // the message that has no answer yet: {agent, text}
   faults: null,
   replies: null,
   clock: { offset: 0, advanced: 0 }, // offset: the fake's time less ours, in ms
   limits: null, // of the key that is open: {key, rows}
-  limitsOf: '', // the label of the key whose limits are above the traffic; '' for the first key
-  filter: { search: '', endpoint: '', status: '', decided: '' }, // named as the interface names them
+  filter: { search: '', endpoint: '', status: '' }, // named as the interface names them
   openCall: null, // the call that is open; it stays so when the list has dropped it
   tabStop: 0, // seq of the one row of the list that Tab stops at, 0 for the newest
   underWay: [], // calls that have arrived and are not answered, as the fake reported them

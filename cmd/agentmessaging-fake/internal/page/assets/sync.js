@@ -1,7 +1,7 @@
 // Keeps the page in step with the fake: follows the stream of calls, and has
 // loaded again what the stream says has changed.
 import { state, change, activeFilter, notice } from './store.js';
-import { oneAtATime, get, load, loadFailed, openKey, reload, showLimitsOf } from './load.js';
+import { oneAtATime, get, load, loadFailed, openKey, reload } from './load.js';
 import { follow } from './stream.js';
 import { CallLog, windowSize } from './calls.js';
 
@@ -45,11 +45,11 @@ export const loadOlder = oneAtATime(async () => {
   change({});
 });
 
-// hold freezes the list while somebody reads it, or has paused it. It is called for each
-// scroll and mouse move, and draws only where something changes.
-export function hold(reasons) {
-  if (Object.keys(reasons).every((name) => reasons[name] === log[name])) return;
-  log.hold(reasons);
+// freeze holds the list while somebody reads it. It is called for each scroll and mouse move,
+// and draws only where something changes.
+export function freeze(reading) {
+  if (reading === Boolean(log.frozen)) return;
+  log.freeze(reading);
   change({});
 }
 
@@ -57,7 +57,6 @@ export function hold(reasons) {
 // what the control interface changes.
 function onCall(call) {
   const { page, id } = state.route;
-  if (call.limit_key) showLimitsOf(call.key);
   if (call.key === openKey()) load('limits');
   if (call.fault) load('faults');
   loadFound();
@@ -103,7 +102,7 @@ const refresh = oneAtATime(async () => {
   waiting = [];
   try {
     const [info, found] = await Promise.all([get(['info']), get(['calls'], { limit: windowSize })]);
-    log.replace(found, info.started_at === state.info?.started_at);
+    log.replace(found);
     change({ info, underWay: found.under_way.filter((c) => !c.seq) });
     loadFound();
     openCall(state.route.page === 'traffic' ? Number(state.route.id) || 0 : 0);
@@ -115,10 +114,9 @@ const refresh = oneAtATime(async () => {
   }
 });
 
-// receive takes what stream.js hands over, here or from the tab that keeps the stream.
+// receive takes what stream.js hands over.
 function receive(event) {
-  if (event.event === 'link') onLink(event.data);
-  else if (waiting) waiting.push(event);
+  if (waiting) waiting.push(event);
   else onEvent(event);
 }
 
@@ -132,17 +130,12 @@ function onLink(link) {
 // Ends the stream that start began.
 let stop = new AbortController();
 
-// start follows the fake from the beginning. A tab that nobody sees asks for nothing.
+// start follows the fake from the beginning. A tab that nobody sees has no stream: a browser
+// opens six connections to a host at most, and a stream keeps one.
 export function start() {
   stop.abort();
   stop = new AbortController();
-  const { signal } = stop;
-  if (document.hidden) return;
-  // An abort is how start itself ends the stream. Anything else is a bug of the page,
-  // which the console must show.
-  follow(signal, receive).catch((err) => {
-    if (!signal.aborted) throw err;
-  });
+  if (!document.hidden) follow(stop.signal, receive, onLink);
 }
 
 document.addEventListener('visibilitychange', start);

@@ -1,7 +1,7 @@
 // Agents, and the one that is open with its conversation. A wide page shows three
 // columns: the list, the conversation, and what is known of the agent.
 import { h } from '../dom.js';
-import { state, change } from '../store.js';
+import { state } from '../store.js';
 import { act, control, Failure } from '../api.js';
 import { hrefOf } from '../route.js';
 import { plural, indentJSON } from '../format.js';
@@ -85,7 +85,6 @@ function Conversation({ agent }) {
   // The conversation of another agent may still be there while this one's is loaded.
   const { agent: of, exchanges, total, calls } = state.conversation ?? {};
   const loaded = of === id && exchanges;
-  const sending = state.sending?.agent === id && state.sending.text;
   // Calls from before the first exchange that is shown would have no place in the
   // story.
   const earlier = loaded ? total - exchanges.length : 0; // exchanges that are not loaded
@@ -101,10 +100,8 @@ function Conversation({ agent }) {
       h(
         'div.stack',
         earlier > 0 && h('small', `${plural(earlier, 'earlier exchange')} not shown`),
-        loaded && !story.length && !sending && empty('Nothing was said yet', h('p', 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.')),
+        loaded && !story.length && empty('Nothing was said yet', h('p', 'Write the first message below. It is a real call with the key of the agent, and shows in the traffic.')),
         story.map(step),
-        // The message shows at once, since an agent may take its time.
-        sending && h('div.bubble.mine', { key: 'sending', 'aria-busy': 'true' }, h('p', { dir: 'auto' }, sending), h('small', 'sending')),
       ),
     ),
     h(Composer, { key: `to ${id}`, agent }),
@@ -149,9 +146,7 @@ function Composer({ agent }) {
     const text = box.value;
     if (text.trim() === '') return;
     box.value = '';
-    change({ sending: { agent: agent.agent_id, text } }); // it shows before the agent has answered it
     const sent = await act('', () => say(agent, text));
-    change({ sending: null });
     if (!sent && !box.value) box.value = text;
   };
   const key = (event) => {

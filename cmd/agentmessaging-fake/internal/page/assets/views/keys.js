@@ -3,7 +3,7 @@
 import { h } from '../dom.js';
 import { state, change, now } from '../store.js';
 import { act, control } from '../api.js';
-import { openKey, showLimitsOf } from '../load.js';
+import { openKey } from '../load.js';
 import { go, hrefOf } from '../route.js';
 import { count, plural, relative } from '../format.js';
 import { exportLines } from '../snippets.js';
@@ -136,30 +136,6 @@ function Gauge({ label, row }) {
     h('div', row.max === null ? 'No limit' : `${count(row.left)} of ${count(row.max)} left`, row.opens_at && `, ${opensIn(row)}`),
     row.max !== null && button('Exhaust', () => exhaust(label, row), { 'aria-label': `Exhaust ${name}` }),
   );
-}
-
-// Strip is the limits of a key in one line, for above the traffic: which limits are closed,
-// and what is left of the others that something was spent of. A 429 chooses the key that
-// met it. The strip is always there, so that nothing moves when the first call comes.
-export function Strip() {
-  const { key, rows = [] } = state.limits ?? {};
-  // Closed limits come first: they are what one looks for.
-  const spent = rows.filter((row) => row.max !== null && row.left < row.max).sort((a, b) => (a.left > 0) - (b.left > 0));
-  // A fake that was started with --limits=off has limits without a maximum.
-  const none = rows.some((row) => row.max !== null) ? 'nothing spent' : 'no limits';
-  const keys = (state.keys ?? []).map((k) => [k.label, k.label]);
-  return h(
-    'div.strip.row',
-    keys.length > 1 ? choice('Limits of the key', keys, { value: key, onChange: (e) => showLimitsOf(e.target.value) }) : mono(key),
-    h('a.row', { href: hrefOf('keys', key) }, key ? '' : 'Limits', rows.length > 0 && !spent.length && none, spent.map(small)),
-  );
-}
-
-// small is a limit in the strip. It keeps to a few words, since up to seven share a
-// line.
-function small(row) {
-  const words = row.opens_at ? opensIn(row) : `${count(row.left)} left`;
-  return h('small.clip', { key: row.limit_key, class: toneOf(row), title: row.limit_key }, nameOf(row).replace('Requests per', 'per'), ' ', h('b', words));
 }
 
 // share is how much of a limit is spent, from 0 to 1.

@@ -2,10 +2,9 @@
 // form for a new rule, at the right what is in force.
 import { h, Component } from '../dom.js';
 import { state } from '../store.js';
-import { act, control, controlPath } from '../api.js';
+import { act, control } from '../api.js';
 import { plural } from '../format.js';
-import { asCurl } from '../snippets.js';
-import { button, code, empty, form, head, input, mono, select, submit, tag } from '../widgets.js';
+import { button, empty, form, head, input, mono, select, submit, tag } from '../widgets.js';
 import { endpointChoices } from './traffic.js';
 
 export function Rules() {
@@ -29,16 +28,8 @@ export function Rules() {
 function nothing() {
   return empty(
     'Every call goes through',
-    h('p', 'Turn a fault on to see how your application takes it: an error, a slow answer, a connection that breaks. Or script what agents reply instead of "You wrote:" and the text. By hand:'),
-    code('curl', asCurl(firstFault(), 'AGENT_MESSAGING_FAKE_TOKEN')),
+    h('p', 'Turn a fault on to see how your application takes it: an error, a slow answer, a connection that breaks. Or script what agents reply instead of "You wrote:" and the text.'),
   );
-}
-
-// firstFault is a call for a shell that makes a first fault: the next call is answered 429.
-// If the program is not on loopback, the call needs the token.
-function firstFault() {
-  const body = '{"fault":{"kind":"rate_limited","retry_after":"30"},"times":1}';
-  return { method: 'POST', path: controlPath('faults'), body, key: state.info?.remote ? '' : 'missing' };
 }
 
 // faultRow and replyRow are a fault and a script in the list: what each does, how often it

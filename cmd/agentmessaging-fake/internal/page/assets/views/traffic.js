@@ -1,14 +1,13 @@
 // The calls as they happen: the newest on top, with a filter, and the open call at the
 // side.
-import { h, Component } from '../dom.js';
+import { h } from '../dom.js';
 import { state, change, now } from '../store.js';
 import { controlPath, headers } from '../api.js';
-import { hold, log, loadOlder } from '../sync.js';
+import { freeze, log, loadOlder } from '../sync.js';
 import { go, hrefOf, setFilter } from '../route.js';
 import { asCurl, exportLines } from '../snippets.js';
 import { count, gap, plural, took } from '../format.js';
 import { button, choice, code, head, request, statusTag, arrival, empty, mono, tag } from '../widgets.js';
-import { Strip } from './keys.js';
 import { attemptsOf, textOf, whyOf } from '../story.js';
 import { CallDetail } from './calldetail.js';
 
@@ -26,7 +25,6 @@ export function Traffic() {
       'section',
       { 'aria-label': 'Calls' },
       head('Traffic', totals(), h(Tools)),
-      h(Strip),
       // A filter over nothing would only be in the way.
       log.all.total > 0 && h(Filter),
       content(attempts),
@@ -37,20 +35,18 @@ export function Traffic() {
   );
 }
 
-// Tools says how many calls have come while the list was frozen, pauses the list, and
-// downloads what the fake holds. A link cannot carry the token, so a tab with one has no
-// downloads.
+// Tools says how many calls have come while the list was frozen, and downloads what the fake
+// holds. A link cannot carry the token, so a tab with one has no downloads.
 function Tools() {
-  const { unseen, paused } = log;
+  const { unseen } = log;
   // From the newest call on, which is at the top.
   const goOn = () => {
-    document.querySelector('.rows')?.scrollTo(0, 0);
-    hold({ reading: false, paused: false });
+    document.querySelector('.rows').scrollTo(0, 0);
+    freeze(false);
   };
   return h(
     'div.tools.row',
     unseen > 0 && button(`${count(unseen)} new`, goOn),
-    paused ? button('Resume', goOn) : button('Pause', () => hold({ paused: true })),
     // A browser that downloads a link sends no header, so a tab with a token has no
     // such links.
     !headers().Authorization && [download('↓ Calls', 'calls.jsonl', 'calls.jsonl'), download('↓ State', 'state', 'state.json')],
@@ -68,19 +64,20 @@ function totals() {
   return log.found ? `${count(log.found.total)} of ${count(log.all.total)} calls` : plural(log.all.total, 'call');
 }
 
-// The choices of the filter. The values are those that GET calls takes.
-const classes = [
+// The statuses of the filter. The values are those that GET calls takes.
+const statuses = [
+  ['', 'Any answer'],
   ['2xx', '2xx success'],
   ['4xx', '4xx refused'],
   ['429', '429 rate limited'],
   ['5xx', '5xx failed'],
+  ['0', 'No whole answer'],
 ];
 
 // [name, label, options] of each select of the filter.
 const choices = () => [
   ['endpoint', 'Endpoint', endpointChoices('Any endpoint')],
-  ['status', 'Status', [['', 'Any answer'], ...classes, ['0', 'No whole answer']]],
-  ['decided', 'Decided', [['', 'Any decision'], ...classes, ['0', 'None, a fault acted']]],
+  ['status', 'Status', statuses],
 ];
 
 // Filter asks the fake anew with each change: it may hold more calls than the page.
@@ -102,7 +99,7 @@ function content(attempts) {
   // An empty list would say that nothing passes.
   if (log.searching) return empty('Searching');
   if (log.found?.total === 0) {
-    return empty('No call passes the filter', button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '', decided: '' })));
+    return empty('No call passes the filter', button('Clear the filter', () => setFilter({ search: '', endpoint: '', status: '' })));
   }
   return h(List, { key: log.listNumber, attempts });
 }
@@ -124,31 +121,21 @@ function Connect() {
 // row that was read is the row that opens.
 function List({ attempts }) {
   // The mouse over the list, or a list that is scrolled, means that somebody reads.
-  const read = ({ currentTarget: list }) => hold({ reading: list.matches(':hover') || list.scrollTop > 0 });
+  const read = ({ currentTarget: list }) => freeze(list.matches(':hover') || list.scrollTop > 0);
   const { calls, total } = log.shown;
   // One row takes part in Tab, or a keyboard would need a thousand strokes to leave the
   // list.
   const tabStop = calls.some((c) => c.seq === state.tabStop) ? state.tabStop : calls.at(-1)?.seq;
-  const row = (call, i) => {
+  const rowAt = (call, i) => {
     const tries = attempts.get(call) ?? [];
-    return h(Row, {
-      key: call.seq,
-      href: hrefOf('traffic', call.seq),
-      call,
-      // Objects of the log, which stay the same until they change, so Row can compare
-      // them.
-      before: calls[i - 1],
-      next: tries[tries.indexOf(call) + 1],
-      open: call.seq === state.openCall?.seq,
-      tabStop: call.seq === tabStop,
-    });
+    return row(call, calls[i - 1], tries[tries.indexOf(call) + 1], call.seq === tabStop);
   };
   return h(
     'div.rows',
     { onScroll: read, onPointerEnter: read, onPointerLeave: read, onKeyDown: walk },
     state.underWay.length > 0 && h(UnderWay),
     // The list is in the order of the calls; what is drawn has the newest first.
-    h('ol.lines', { 'aria-label': 'Calls, the newest first' }, calls.map(row).reverse()),
+    h('ol.lines', { 'aria-label': 'Calls, the newest first' }, calls.map(rowAt).reverse()),
     calls.length < total && button('Load older calls', loadOlder),
   );
 }
@@ -167,29 +154,23 @@ function walk(event) {
   if (state.openCall) to.click();
 }
 
-// Row is drawn again only when something in it has changed: a list of a thousand rows
-// is drawn with each call that comes.
-class Row extends Component {
-  shouldComponentUpdate(next) {
-    return Object.keys(next).some((name) => next[name] !== this.props[name]);
-  }
-
-  // before is the call that came before this one, next the attempt that came after it.
-  // Tab stops at one row of the list; the arrow keys reach the others.
-  render({ call, href, before, next, open, tabStop }) {
-    const why = whyOf(call, next);
-    return h(
-      'li',
-      h(
-        'a.call',
-        { href, tabIndex: tabStop ? 0 : -1, 'aria-current': open ? 'true' : undefined },
-        h('span', statusTag(call)),
-        h('span.what.row', h('span', request(call)), h('small.clip', { dir: 'auto' }, textOf(call)), call.fault && !why && tag(call.fault, 'fault')),
-        h('small.meta.row', mono(call.key), h('span.took', took(call.took_ns / 1e9)), h('span.when', arrival(call.time), ' ', before && gap(before.time, call.time))),
-        why && h('p', { dir: 'auto' }, why),
-      ),
-    );
-  }
+// row is a call in the list. before is the call that came before it, next the attempt that came
+// after it. Tab stops at one row of the list; the arrow keys reach the others.
+function row(call, before, next, isTabStop) {
+  const why = whyOf(call, next);
+  const open = call.seq === state.openCall?.seq;
+  return h(
+    'li',
+    { key: call.seq },
+    h(
+      'a.call',
+      { href: hrefOf('traffic', call.seq), tabIndex: isTabStop ? 0 : -1, 'aria-current': open ? 'true' : undefined },
+      h('span', statusTag(call)),
+      h('span.what.row', h('span', request(call)), h('small.clip', { dir: 'auto' }, textOf(call)), call.fault && !why && tag(call.fault, 'fault')),
+      h('small.meta.row', mono(call.key), h('span.took', took(call.took_ns / 1e9)), h('span.when', arrival(call.time), ' ', before && gap(before.time, call.time))),
+      why && h('p', { dir: 'auto' }, why),
+    ),
+  );
 }
 
 // More calls than this are only counted: a load test has hundreds at once.
