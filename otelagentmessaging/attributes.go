@@ -1,19 +1,15 @@
 package otelagentmessaging
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
 
@@ -44,39 +40,6 @@ var operations = map[string]attribute.KeyValue{
 // provider names the service. The values of the convention name model providers, whose
 // formats the service does not speak.
 var provider = semconv.GenAIProviderNameKey.String("agent_messaging_service")
-
-// endAttributes returns the attributes of a call's end. If the call made only one request,
-// they include the request's; otherwise each request has a span.
-func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribute.KeyValue {
-	attrs := append(make([]attribute.KeyValue, 0, 10), keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
-	if e.Refusals > 0 {
-		attrs = append(attrs, keyRefusals.Int(e.Refusals))
-	}
-	attrs = appendIdentifier(attrs, semconv.GenAIAgentIDKey, e.AgentID)
-	refused := new(agentmessaging.Error)
-	errors.As(e.Err, &refused)
-	attrs = appendIdentifier(attrs, keyTraceID, cmp.Or(e.TraceID, refused.TraceID)) // for a call refused here, the trace_id of the answer that closed the limit
-	attrs = c.appendVerdict(attrs)
-	if unknown := (*agentmessaging.OutcomeUnknownError)(nil); errors.As(e.Err, &unknown) {
-		attrs = append(attrs, keyMissed.String(string(unknown.Missed)))
-	}
-	if c.request.attempt == 1 {
-		return appendOutcome(c.appendRequest(attrs), c.request.status, failure)
-	}
-	return appendOutcome(attrs, 0, failure)
-}
-
-func (c *call) appendRequest(attrs []attribute.KeyValue) []attribute.KeyValue {
-	return append(append(attrs, c.requestAttributes...), semconv.URLFull(c.url.String()))
-}
-
-// appendVerdict adds the verdict of the last attempt, unless it is VerdictDone.
-func (c *call) appendVerdict(attrs []attribute.KeyValue) []attribute.KeyValue {
-	if verdict := c.request.verdict; verdict != "" && verdict != agentmessaging.VerdictDone {
-		attrs = append(attrs, keyVerdict.String(string(verdict)))
-	}
-	return attrs
-}
 
 // appendOutcome adds the status, unless it is 0, and the error.type, unless it is "".
 func appendOutcome(attrs []attribute.KeyValue, status int, failure string) []attribute.KeyValue {
@@ -166,69 +129,4 @@ func causeType(err error, other string) string {
 		return "connection_failed"
 	}
 	return other
-}
-
-// An endpoint has the names, options and attributes that the telemetry of all its calls
-// shares. It is made once for each server, so that a call that succeeds adds little.
-type endpoint struct {
-	callSpan, requestSpan string                  // names
-	startOptions          []trace.SpanStartOption // options for the call's span
-
-	requestAttributes []attribute.KeyValue // for a span that covers one request
-	callMetric        []attribute.KeyValue // for this package's metrics
-	operationMetric   []attribute.KeyValue // for the metric of agent operations; nil: the method is not an operation
-	requestMetric     []attribute.KeyValue // for the metric of requests
-
-	// The same as options, for a call, operation or request that succeeds.
-	callSuccess, operationSuccess, requestSuccess []metric.RecordOption
-}
-
-// newEndpoint returns the endpoint of a server. The spans of calls are of kind CLIENT.
-// With noHTTP the transport makes CLIENT spans, so the spans of calls are INTERNAL. Agent
-// operations are always CLIENT, because their convention asks for it.
-func newEndpoint(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoint {
-	x := &endpoint{
-		callSpan: "agentmessaging." + e.Name, requestSpan: e.Method + " " + e.Path,
-		requestAttributes: []attribute.KeyValue{semconv.HTTPRequestMethodKey.String(e.Method), semconv.URLTemplate(e.Path)},
-		callMetric:        append(server(base), keyMethod.String(e.Name)),
-	}
-	kind, attrs := trace.SpanKindClient, x.callMetric
-	if operation, is := operations[e.Name]; is {
-		x.callSpan = operation.Value.AsString()
-		x.operationMetric = append(server(base), operation, provider)
-		x.operationSuccess = recorded(x.operationMetric)
-		attrs = slices.Concat(attrs, []attribute.KeyValue{operation, provider})
-	} else if noHTTP {
-		kind = trace.SpanKindInternal
-	}
-	x.startOptions = []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(attrs...)}
-	x.requestMetric = append(append(server(base), x.requestAttributes...), semconv.URLScheme(base.Scheme))
-	x.callSuccess = recorded(x.callMetric)
-	x.requestSuccess = recorded(x.requestMetric, semconv.HTTPResponseStatusCode(200))
-	return x
-}
-
-// recorded returns attributes as an option of a measurement.
-func recorded(attrs []attribute.KeyValue, more ...attribute.KeyValue) []metric.RecordOption {
-	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(slices.Concat(attrs, more)...))}
-}
-
-// server returns the attributes for the server's address in u.
-func server(u *url.URL) []attribute.KeyValue {
-	port, err := strconv.Atoi(u.Port())
-	if err != nil { // the address leaves the port to its scheme
-		port = map[string]int{"http": 80, "https": 443}[u.Scheme]
-	}
-	return []attribute.KeyValue{semconv.ServerAddress(u.Hostname()), semconv.ServerPort(port)}
-}
-
-type endpointKey struct{ name, scheme, host string }
-
-func (o *observer) endpoint(e agentmessaging.Endpoint, base *url.URL) *endpoint {
-	key := endpointKey{e.Name, base.Scheme, base.Host}
-	made, found := o.endpoints.Load(key)
-	if !found {
-		made, _ = o.endpoints.LoadOrStore(key, newEndpoint(e, base, o.noHTTP))
-	}
-	return made.(*endpoint)
 }

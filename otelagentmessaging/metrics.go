@@ -29,9 +29,7 @@ type instruments struct {
 	retries   metric.Int64Counter
 }
 
-func newInstruments(s *settings) (*instruments, error) {
-	meter := s.meters.Meter(ScopeName,
-		metric.WithInstrumentationVersion(agentmessaging.Version), metric.WithSchemaURL(semconv.SchemaURL))
+func newInstruments(meter metric.Meter) (*instruments, error) {
 	var (
 		m    instruments
 		errs [5]error
@@ -49,22 +47,32 @@ func newInstruments(s *settings) (*instruments, error) {
 	return &m, errors.Join(errs[:]...)
 }
 
-func (m *instruments) recordRequest(ctx context.Context, c *call) {
-	r, options := c.request, c.requestSuccess
+// A request is the last request of a call. Its telemetry is recorded once it is known
+// whether the call repeats it.
+type request struct {
+	attempt int // from 1; 0: nothing was sent
+	began   time.Time
+	status  int
+	verdict agentmessaging.Verdict
+	failure string
+}
+
+func (m *instruments) recordRequest(ctx context.Context, x *endpoint, r request) {
+	options := x.requestSuccess
 	if r.status != 200 || r.failure != "" {
-		options = recorded(c.requestMetric, appendOutcome(nil, r.status, r.failure)...)
+		options = recorded(x.requestMetric, appendOutcome(nil, r.status, r.failure)...)
 	}
 	m.request.Float64Histogram.Record(ctx, time.Since(r.began).Seconds(), options...)
 }
 
-func (m *instruments) recordCall(c *call, took float64, failure string) {
-	call, operation := c.callSuccess, c.operationSuccess
+func (m *instruments) recordCall(ctx context.Context, x *endpoint, took float64, failure string) {
+	call, operation := x.callSuccess, x.operationSuccess
 	if failure != "" {
 		failed := semconv.ErrorTypeKey.String(failure)
-		call, operation = recorded(c.callMetric, failed), recorded(c.operationMetric, failed)
+		call, operation = recorded(x.callMetric, failed), recorded(x.operationMetric, failed)
 	}
-	m.call.Record(c, took, call...)
-	if c.operationMetric != nil {
-		m.operation.Float64Histogram.Record(c, took, operation...)
+	m.call.Record(ctx, took, call...)
+	if x.operationMetric != nil {
+		m.operation.Float64Histogram.Record(ctx, took, operation...)
 	}
 }

@@ -1,7 +1,9 @@
 package otelagentmessaging
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"sync"
@@ -32,7 +34,8 @@ func NewObserver(opts ...Option) (agentmessaging.Observer, error) {
 			return nil, err
 		}
 	}
-	instruments, err := newInstruments(settings)
+	instruments, err := newInstruments(settings.meters.Meter(ScopeName,
+		metric.WithInstrumentationVersion(agentmessaging.Version), metric.WithSchemaURL(semconv.SchemaURL)))
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +61,6 @@ type call struct {
 	span     trace.Span
 	url      *url.URL
 	request  request
-}
-
-// A request is the last request of a call. Its telemetry is recorded once it is known
-// whether the call repeats it.
-type request struct {
-	attempt int // from 1; 0: nothing was sent
-	began   time.Time
-	status  int
-	verdict agentmessaging.Verdict
-	failure string
 }
 
 // callKey is the context key of the call. It contains the observer, because a client may
@@ -130,7 +123,7 @@ func (o *observer) endCall(c *call, e agentmessaging.CallEnd) {
 	}
 	o.endRequest(c, c.request.attempt > 1)
 	c.span.End()
-	o.instruments.recordCall(c, e.Elapsed.Seconds(), failure)
+	o.instruments.recordCall(c, c.endpoint, e.Elapsed.Seconds(), failure)
 }
 
 // endRequest records the last request, if one was sent. It runs right after the attempt's
@@ -153,8 +146,52 @@ func (o *observer) endRequest(c *call, repeated bool) {
 		fail(span, c.request.failure)
 		span.End()
 	}
-	o.instruments.recordRequest(ctx, c)
+	o.instruments.recordRequest(ctx, c.endpoint, c.request)
 	c.request = request{verdict: c.request.verdict}
+}
+
+type endpointKey struct{ name, scheme, host string }
+
+func (o *observer) endpoint(e agentmessaging.Endpoint, base *url.URL) *endpoint {
+	key := endpointKey{e.Name, base.Scheme, base.Host}
+	made, found := o.endpoints.Load(key)
+	if !found {
+		made, _ = o.endpoints.LoadOrStore(key, newEndpoint(e, base, o.noHTTP))
+	}
+	return made.(*endpoint)
+}
+
+// endAttributes returns the attributes of a call's end. If the call made only one request,
+// they include the request's; otherwise each request has a span.
+func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribute.KeyValue {
+	attrs := append(make([]attribute.KeyValue, 0, 10), keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
+	if e.Refusals > 0 {
+		attrs = append(attrs, keyRefusals.Int(e.Refusals))
+	}
+	attrs = appendIdentifier(attrs, semconv.GenAIAgentIDKey, e.AgentID)
+	refused := new(agentmessaging.Error)
+	errors.As(e.Err, &refused)
+	attrs = appendIdentifier(attrs, keyTraceID, cmp.Or(e.TraceID, refused.TraceID)) // for a call refused here, the trace_id of the answer that closed the limit
+	attrs = c.appendVerdict(attrs)
+	if unknown := (*agentmessaging.OutcomeUnknownError)(nil); errors.As(e.Err, &unknown) {
+		attrs = append(attrs, keyMissed.String(string(unknown.Missed)))
+	}
+	if c.request.attempt == 1 {
+		return appendOutcome(c.appendRequest(attrs), c.request.status, failure)
+	}
+	return appendOutcome(attrs, 0, failure)
+}
+
+func (c *call) appendRequest(attrs []attribute.KeyValue) []attribute.KeyValue {
+	return append(append(attrs, c.requestAttributes...), semconv.URLFull(c.url.String()))
+}
+
+// appendVerdict adds the verdict of the last attempt, unless it is VerdictDone.
+func (c *call) appendVerdict(attrs []attribute.KeyValue) []attribute.KeyValue {
+	if verdict := c.request.verdict; verdict != "" && verdict != agentmessaging.VerdictDone {
+		attrs = append(attrs, keyVerdict.String(string(verdict)))
+	}
+	return attrs
 }
 
 // An Option changes the observer of [NewObserver], which refuses a nil option and an
