@@ -76,7 +76,6 @@ var dialogues = map[string][]step{
 		{"GET /keys/key_000001", "", 200, `{"address":"127.0.0.1"}`}, // before any call
 		{"POST /v1/agents", "{}", 200, ""},                           // from 192.0.2.1, as httptest has it
 		{"GET /keys/key_000001", "", 200, `{"address":"192.0.2.1","limits":[{},{"limit_key":"ip_minute","max":120,"used":1,"left":119,"window":"1m0s","opens_at":null},{},{},{},{},{}]}`},
-		{"GET /keys/key_000001?address=203.0.113.1", "", 200, `{"limits":[{},{"used":0},{},{},{},{},{}]}`},
 		{"POST /keys/key_000001/limits/agent_create_key_day/exhaust", "", 204, ""},
 		{"GET /keys/key_000001", "", 200, `{"limits":[{},{},{},{"max":50,"used":1,"left":0},{},{},{}]}`},
 	},

@@ -102,7 +102,7 @@ var routes = map[string]route{
 	// Accounts, by the labels of their keys, so that no path holds the text of a key.
 	"GET /keys":         {200, "", "", noBody, (*Server).listKeys},
 	"POST /keys":        {201, "", "keys", smallBody, withBody((*Server).issueKey)},
-	"GET /keys/{key}":   {200, "address", "", noBody, (*Server).getKey},
+	"GET /keys/{key}":   {200, "", "", noBody, (*Server).getKey},
 	"PATCH /keys/{key}": {200, "", "keys", smallBody, withBody((*Server).changeKey)},
 	"POST /keys/{key}/limits/{limit_key}/exhaust": {204, "", "limits", noBody, (*Server).exhaust},
 	"PUT /byok":                            {200, "", "byok", smallBody, withBody((*Server).setBYOKStore)},

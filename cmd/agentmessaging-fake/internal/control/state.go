@@ -93,17 +93,12 @@ type keyDetails struct {
 }
 
 // getKey shows a key with its limits and its provider key's configuration. The limits per
-// address are for the address in the query, or else for the address of the key's last
-// call.
+// address are for the address of the key's last call.
 func (s *Server) getKey(r *request) (any, error) {
-	address := cmp.Or(r.query.Get("address"), r.key.Address, "127.0.0.1")
+	address := cmp.Or(r.key.Address, "127.0.0.1")
 	limits := []limitView{}
-	from, err := fromIP(address)
-	if err != nil {
-		return nil, err
-	}
 	// The limits are in the order of spec.Limits, which has their windows.
-	for i, l := range s.fake.Limits(r.keyText, from) {
+	for i, l := range s.fake.Limits(r.keyText, fakeserver.FromIP(address)) {
 		limits = append(limits, viewOfLimit(l, spec.Limits[i].Window))
 	}
 	var byok *fakeserver.BYOK

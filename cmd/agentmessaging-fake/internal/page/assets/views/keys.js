@@ -133,7 +133,7 @@ function Gauge({ label, row }) {
     h('div', name, ' ', h('small', mono(row.limit_key))),
     // The bar says nothing that the words do not, so a screen reader skips it.
     h('span.bar', { class: toneOf(row), 'aria-hidden': 'true', style: { '--share': `${share(row) * 100}%` } }),
-    h('div', row.max === null ? 'No limit' : `${count(row.left)} of ${count(row.max)} left`, row.opens_at && `, ${opensIn(row)}`),
+    h('div', row.max === null ? 'No limit' : `${count(row.left)} of ${count(row.max)} left`, row.opens_at && `, opens ${relative(Date.parse(row.opens_at), now())}`),
     row.max !== null && button('Exhaust', () => exhaust(label, row), { 'aria-label': `Exhaust ${name}` }),
   );
 }
@@ -147,11 +147,6 @@ function share({ left, max }) {
 function toneOf(row) {
   if (row.left === 0) return 'bad';
   return share(row) >= 0.8 ? 'warn' : 'good';
-}
-
-// opensIn says when an exhausted limit opens, by the fake's clock.
-function opensIn({ opens_at: iso }) {
-  return `opens ${relative(Date.parse(iso), now())}`;
 }
 
 // exhaust spends what is left of a limit. The gauge changes when the stream reports it.

@@ -74,12 +74,6 @@ const statuses = [
   ['0', 'No whole answer'],
 ];
 
-// [name, label, options] of each select of the filter.
-const choices = () => [
-  ['endpoint', 'Endpoint', endpointChoices('Any endpoint')],
-  ['status', 'Status', statuses],
-];
-
 // Filter asks the fake anew with each change: it may hold more calls than the page.
 function Filter() {
   const set = (name) => (event) => setFilter({ [name]: event.target.value });
@@ -87,7 +81,8 @@ function Filter() {
     'form.filter.row',
     { role: 'search', onSubmit: (event) => event.preventDefault() },
     h('input', { type: 'search', 'aria-label': 'Filter calls by text', placeholder: 'Search calls', value: state.filter.search, onInput: set('search') }),
-    choices().map(([name, label, options]) => choice(label, options, { value: state.filter[name], onChange: set(name) })),
+    choice('Endpoint', endpointChoices('Any endpoint'), { value: state.filter.endpoint, onChange: set('endpoint') }),
+    choice('Status', statuses, { value: state.filter.status, onChange: set('status') }),
   );
 }
 
