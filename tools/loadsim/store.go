@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
@@ -16,7 +15,8 @@ import (
 // Store is a pacer.Store in memory that can fail like a server.
 type Store struct {
 	*server
-	by *Process // the process that uses the store
+	pass func(travel time.Duration) error // takes a message across the network of the process that uses the store
+	note func(Event)
 }
 
 type server struct {
@@ -31,8 +31,7 @@ type server struct {
 
 // NewStore returns an empty store that belongs to no World.
 func NewStore() *Store {
-	ctx := context.Background()
-	return &Store{&server{Clock: quota.RealClock{}, values: map[string]Entry{}}, &Process{world: &World{ctx: ctx}, ctx: ctx}}
+	return &Store{&server{Clock: quota.RealClock{}, values: map[string]Entry{}}, func(time.Duration) error { return nil }, func(Event) {}}
 }
 
 // Entry is the value of a key.
@@ -77,7 +76,7 @@ func (s *server) entry(key string) (e Entry) {
 // visit runs do on the server. It ignores contexts, as some store clients do. If the server
 // hangs, do runs when it answers again.
 func (s *Store) visit(do func() Kind) error {
-	if err := s.by.pass(0); err != nil {
+	if err := s.pass(0); err != nil {
 		return err
 	}
 	time.Sleep(s.hung.left())
@@ -88,7 +87,7 @@ func (s *Store) visit(do func() Kind) error {
 	if s.dead.left() > 0 {
 		return errors.New("the store is down, and says in many words which of its settings is wrong and what to do about that")
 	}
-	s.by.world.note(Event{Kind: do()})
+	s.note(Event{Kind: do()})
 	return nil
 }
 
@@ -104,11 +103,3 @@ func (s *server) Values(f func(map[string]Entry)) {
 	defer s.mu.Unlock()
 	f(s.values)
 }
-
-// moment is a time of the clock.
-type moment struct{ at atomic.Int64 }
-
-func (m *moment) set(in time.Duration) { m.at.Store(int64(clock() + in)) }
-
-// left returns the time until the moment; less than 0 if the moment has passed.
-func (m *moment) left() time.Duration { return time.Duration(m.at.Load()) - clock() }

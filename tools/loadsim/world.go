@@ -119,12 +119,6 @@ func (p *Process) pass(travel time.Duration) error {
 // Key is the API key that all processes share.
 const Key = "amk_canary_9f2c71"
 
-// midnight is the time at which the clock of a synctest bubble starts.
-var midnight = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// clock is the time since midnight of the first day.
-func clock() time.Duration { return time.Since(midnight) }
-
 // Run runs the scenario to its end. Call it in a synctest bubble.
 func Run(s Scenario) *World {
 	if s.Real == nil {
@@ -170,7 +164,7 @@ func (w *World) Start(i int) {
 	if w.Limits != nil {
 		shared := w.Options
 		if w.Store != nil {
-			shared = append([]pacer.Option{pacer.WithStore(&Store{w.Store.server, p}, Key)}, shared...)
+			shared = append([]pacer.Option{pacer.WithStore(&Store{w.Store.server, p.pass, w.note}, Key)}, shared...)
 		}
 		p.Pacer = must(pacer.New(w.Limits, shared...))
 		const patience = 1000 * time.Hour
@@ -285,31 +279,6 @@ func source(seed uint64, who ...int) *rand.Rand {
 	}
 	return rand.New(rand.NewPCG(seed, second))
 }
-
-// Event is something that happened in a World.
-type Event struct {
-	Kind    Kind
-	At      time.Duration // since midnight of the first day
-	Load    int           // the load of the call: an index of Scenario.Loads
-	Wait    time.Duration // since the call began
-	process int
-}
-
-// Kind is the kind of an Event. The service accepts or refuses an attempt. In the end a call
-// is done or lost.
-type Kind int
-
-// The kinds. Accepted calls from elsewhere, and operations of the store, have no class.
-const (
-	Accepted Kind = iota
-	Refused
-	Done
-	Lost
-	elsewhere
-	loaded
-	swapped
-	conflicted
-)
 
 func (w *World) note(e Event) {
 	w.mu.Lock()

@@ -1,0 +1,45 @@
+package loadsim
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Event is something that happened in a World.
+type Event struct {
+	Kind    Kind
+	At      time.Duration // since midnight of the first day
+	Load    int           // the load of the call: an index of Scenario.Loads
+	Wait    time.Duration // since the call began
+	process int
+}
+
+// Kind is the kind of an Event. The service accepts or refuses an attempt. In the end a call
+// is done or lost.
+type Kind int
+
+// The kinds. Accepted calls from elsewhere, and operations of the store, have no class.
+const (
+	Accepted Kind = iota
+	Refused
+	Done
+	Lost
+	elsewhere
+	loaded
+	swapped
+	conflicted
+)
+
+// midnight is the time at which the clock of a synctest bubble starts.
+var midnight = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// clock is the time since midnight of the first day.
+func clock() time.Duration { return time.Since(midnight) }
+
+// moment is a time of the clock.
+type moment struct{ at atomic.Int64 }
+
+func (m *moment) set(in time.Duration) { m.at.Store(int64(clock() + in)) }
+
+// left returns the time until the moment; less than 0 if the moment has passed.
+func (m *moment) left() time.Duration { return time.Duration(m.at.Load()) - clock() }
