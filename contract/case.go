@@ -17,9 +17,9 @@ type testCase struct {
 	// in "4.8/reply". Cases "fake/..." check decisions of this project where the interface
 	// is silent.
 	ID string
-	// Rule is the sentence that the case checks, in the words of the
-	// interface, or for a case "fake/..." the decision.
-	Rule   string
+	// Rule is what the case checks: a sentence of the interface, or for a case "fake/..." a
+	// decision.
+	Rule   rawcall.Rule
 	Spends Spend // at most
 	steps  []step
 
@@ -38,7 +38,8 @@ type testCase struct {
 // statuses are right, the first counts. A call whose body is checked needs an agent,
 // unless the case itself has created one.
 func newCase(id, sentence string, steps ...step) testCase {
-	c := testCase{ID: id, Rule: sentence, steps: flat(steps)}
+	section, _, _ := strings.Cut(id, "/")
+	c := testCase{ID: id, Rule: rule(section, sentence), steps: flat(steps)}
 	created := false
 	for _, st := range c.steps {
 		c.Spends.Wait += st.wait
@@ -62,18 +63,9 @@ func newCase(id, sentence string, steps ...step) testCase {
 	return c
 }
 
-// section returns the section of the interface that states the rule, or "fake".
-func (c testCase) section() string {
-	section, _, _ := strings.Cut(c.ID, "/")
-	return section
-}
-
 // decision reports whether the case checks a decision of this project rather
 // than a sentence of the interface.
-func (c testCase) decision() bool { return c.section() == "fake" }
-
-// rule returns the rule that the case checks.
-func (c testCase) rule() rawcall.Rule { return rawcall.Rule{Section: c.section(), Sentence: c.Rule} }
+func (c testCase) decision() bool { return c.Rule.Section == "fake" }
 
 // suite collects the cases. Each of its methods adds the cases of one subject.
 type suite []testCase

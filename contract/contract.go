@@ -121,7 +121,7 @@ var cases = sync.OnceValue(func() []testCase {
 	} {
 		add()
 	}
-	slices.SortStableFunc(s, func(a, b testCase) int { return cmp.Compare(a.section(), b.section()) })
+	slices.SortStableFunc(s, func(a, b testCase) int { return cmp.Compare(a.Rule.Section, b.Rule.Section) })
 	return s
 })
 
@@ -249,35 +249,26 @@ func (c testCase) rank() int {
 // lacks says why the case cannot run on the target, and what would let it run; "" if it
 // can run.
 func (target Target) lacks(c testCase) (why, wants string) {
-	field := target.missingField(c)
 	unlike, most := target.whyLimitsDiffer(), target.metadataCap()
 	switch {
-	case field != "":
-		return "the target has no " + field, "Target." + field
+	case c.abilities && target.Abilities == nil:
+		wants = "Target.Abilities"
+	case c.secondKey && target.Abilities == nil && target.SecondKey == "":
+		wants = "Target.SecondKey"
+	case c.clientFrom && target.ClientFrom == nil:
+		wants = "Target.ClientFrom"
+	case c.frozenClock && !target.FrozenClock:
+		wants = "Target.FrozenClock"
+	case c.decision() && !target.Decisions:
+		wants = "Target.Decisions"
 	case c.fillsLimit && unlike != "":
 		return "it fills a limit: " + unlike, "Target.Observed of a target that counts like interface 8.1"
 	case c.metadata && most > 0 && most < ownCap:
 		return fmt.Sprintf("the target's cap on metadata is %d", most), "a target with a larger cap on metadata"
+	default:
+		return "", ""
 	}
-	return "", ""
-}
-
-// missingField names a field of Target that the case needs and that is not set; "" if
-// there is none.
-func (target Target) missingField(c testCase) string {
-	switch {
-	case c.abilities && target.Abilities == nil:
-		return "Abilities"
-	case c.secondKey && target.Abilities == nil && target.SecondKey == "":
-		return "SecondKey"
-	case c.clientFrom && target.ClientFrom == nil:
-		return "ClientFrom"
-	case c.frozenClock && !target.FrozenClock:
-		return "FrozenClock"
-	case c.decision() && !target.Decisions:
-		return "Decisions"
-	}
-	return ""
+	return "it needs " + wants, wants
 }
 
 // price returns the most that the case spends on this target, without the shared agent.

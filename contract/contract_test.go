@@ -133,12 +133,12 @@ func TestCaseIDs(t *testing.T) {
 		assert.Falsef(t, ids[c.ID], "two cases %s", c.ID)
 		ids[c.ID] = true
 		assert.Regexp(t, `^(\d+(\.\d+)?|fake)/[^/ ][^ ]*$`, c.ID)
-		assert.True(t, c.Rule != "" && c.Spends.Requests > 0, "%s has a rule, and makes calls", c.ID)
+		assert.True(t, c.Rule.Sentence != "" && c.Spends.Requests > 0, "%s has a rule, and makes calls", c.ID)
 		for _, st := range c.steps {
 			assert.True(t, c.decision() || !regexp.MustCompile(`"base_url":"[^h]`).MatchString(st.Body), "%s: a service may want an address", c.ID)
 		}
 	}
-	assert.True(t, slices.IsSortedFunc(cases(), func(a, b testCase) int { return strings.Compare(a.section(), b.section()) }), "the sections of the cases are in order")
+	assert.True(t, slices.IsSortedFunc(cases(), func(a, b testCase) int { return strings.Compare(a.Rule.Section, b.Rule.Section) }), "the sections of the cases are in order")
 }
 
 // TestPlan: which cases of a list run on a target.
@@ -159,7 +159,7 @@ func TestPlan(t *testing.T) {
 		"one agent for all":           {Target{Budget: Spend{Requests: 3, Creations: 1}}, []testCase{ofAgent, ofAgent}, []bool{true, true}},
 		"an agent is a creation":      {Target{Budget: Spend{Requests: 3}}, []testCase{ofAgent}, []bool{false}},
 		"an agent counts as 20 calls": {Target{Budget: Spend{Requests: 19, Creations: 1}}, []testCase{costs(Spend{Requests: 1, Creations: 1}), costs(Spend{Requests: 19})}, []bool{false, true}},
-		"what the target lacks":       {Target{}, []testCase{newCase("", "", getStatus.is(200).by(third)), ofTwoKeys, ofTwoAddresses, {ID: "fake/x"}, exact}, make([]bool, 5)},
+		"what the target lacks":       {Target{}, []testCase{newCase("", "", getStatus.is(200).by(third)), ofTwoKeys, ofTwoAddresses, newCase("fake/x", "", getStatus.is(200)), exact}, make([]bool, 5)},
 		"a second key":                {Target{SecondKey: "key-2"}, []testCase{ofTwoKeys}, []bool{true}},
 		"a clock that stays":          {Target{FrozenClock: true}, []testCase{exact}, []bool{true}},
 		"the default budget":          {Target{}, []testCase{costs(defaultBudget), costs(one)}, []bool{false, true}},
@@ -347,7 +347,7 @@ func TestFailurePrintsRule(t *testing.T) {
 		{"8.1/agent_create_ip_minute", retryAfter(func(int) string { return "7.5" }), "(RFC 9110, 10.2.3): Retry-After is a date or",
 			`answered 429, Retry-After 7.5, error "rate_limited", limit_key "agent_create_ip_minute", trace_id "trace_000011"`},
 		{"8.1/issued-key/ip_minute", on(429, func(r *reply) { r.status, r.body = 200, nil }), "(interface 8.1): Per IP (backstop) | 120 requests/minute",
-			"want status 429\nPOST /v1/agents by key \"three\" {}\nanswered 200, Retry-After 60 null\nbefore that 59 x GET /v1/agents/{agent_id} by key \"one\" 200"},
+			"want status 429\nPOST /v1/agents by key \"three\" {}\nanswered 200, Retry-After 60 null\nafter 120 other calls and 0s of waiting"},
 		{"8.4/all/max", on(200, func(r *reply) { r.refuse(400, r.key()) }), "(interface 8.4): system_prompt at most 2000 characters; customer_ref",
 			`answered 400, error "[key]"`},
 		{"7/status-without-429", func(r *reply) { r.refuse(429, "") }, "(interface 7): Which endpoints", "(call 1 of 65); interface 4.1 lists no 429"},
@@ -357,7 +357,7 @@ func TestFailurePrintsRule(t *testing.T) {
 	} {
 		c := byID(tt.id)
 		check := func() error { return c.runOn(t.Context(), wrong(t, tt.tamper), &shared{reported: shown}) }
-		first, second, own := check(), check(), c.rule().String()
+		first, second, own := check(), check(), c.Rule.String()
 		require.ErrorContains(t, first, "broken rule "+tt.broken, tt.id)
 		assert.ErrorContains(t, first, tt.says, tt.id)
 		assert.True(t, breaks(first) && strings.HasPrefix(first.Error(), "broken rule ("), first)

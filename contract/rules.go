@@ -13,22 +13,13 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
-// rules check the answers of one case against the interface. If the target has Decisions,
-// they also check them against the decisions of this project.
-type rules struct {
-	target  Target
-	running testCase
-	keys    map[rawcall.Key]string // no answer may show a key
-	opened  time.Duration          // the Retry-After for which the case has just waited; 0 if a call came after the wait
-}
-
 const listed = "Which endpoints can return which status: see section 4."
 
 // statusProblem says which rule the answer to the i-th call of a step breaks, if its
 // status is not one of the step's.
-func (r *rules) statusProblem(a answer, st step, i int) problem {
+func (s *session) statusProblem(a answer, st step, i int) problem {
 	wanted := strings.ReplaceAll(strings.Trim(fmt.Sprint(st.statuses), "[]"), " ", " or ")
-	p := problem{r.running.rule(), "want status " + wanted}
+	p := problem{s.running.Rule, "want status " + wanted}
 	if st.n > 1 {
 		p.text += fmt.Sprintf(" (call %d of %d)", i+1, st.n)
 	}
@@ -36,9 +27,9 @@ func (r *rules) statusProblem(a answer, st step, i int) problem {
 		p.text += fmt.Sprintf("; interface %s lists no %d", a.Rule.Section, a.Status)
 	}
 	switch success := st.statuses[0] == http.StatusOK; {
-	case a.Status == http.StatusTooManyRequests && r.opened > 0:
+	case a.Status == http.StatusTooManyRequests && s.opened > 0:
 		p.rule = condition(a.Status)
-		p.text += fmt.Sprintf(" after a wait of exactly %v, which Retry-After of the last answer named", r.opened)
+		p.text += fmt.Sprintf(" after a wait of exactly %v, which Retry-After of the last answer named", s.opened)
 	case success && a.Status/100 == 2:
 		p.rule = rule("4", "Every success status is 200.")
 	case success && st.prepares && !slices.Contains(a.Errors, a.Status):
@@ -54,10 +45,10 @@ func (r *rules) statusProblem(a answer, st step, i int) problem {
 // bucketProblem says what is wrong if a refusal came tooMany calls too late. The limit is
 // too large or, if Retry-After is about the window divided by the calls of the case, it
 // is a bucket.
-func (r *rules) bucketProblem(a answer, st step, tooMany int) problem {
+func (s *session) bucketProblem(a answer, st step, tooMany int) problem {
 	wait, _ := a.RetryAfter()
-	soon := wait <= max(time.Minute, 2*windowOf(st.limitKey)/time.Duration(max(1, r.running.Spends.Requests)))
-	return problem{r.running.rule(), problemUnless(tooMany == 0 || soon, "%d calls too many passed, and the limit opens in %v", tooMany, wait)}
+	soon := wait <= max(time.Minute, 2*windowOf(st.limitKey)/time.Duration(max(1, s.running.Spends.Requests)))
+	return problem{s.running.Rule, problemUnless(tooMany == 0 || soon, "%d calls too many passed, and the limit opens in %v", tooMany, wait)}
 }
 
 // errorCodes are the values of error, by status, on a target with Decisions.
@@ -69,14 +60,14 @@ var errorCodes = map[int]string{
 // problems checks an answer with the right status against the rules for every answer and
 // against the step. If the target has Decisions, it also checks the rules of this
 // project.
-func (r *rules) problems(a answer, st step) []problem {
+func (s *session) problems(a answer, st step) []problem {
 	shape, documented := a.Documented()
 	success, mediaType := a.Status == http.StatusOK, a.Header.Get("Content-Type")
 	media, params, _ := mime.ParseMediaType(mediaType)
 	isUTF8 := utf8.Valid(a.Body) && slices.Contains([]string{"", "utf-8", "utf8", "us-ascii"}, strings.ToLower(params["charset"]))
 	all := []problem{ // the keys come first, because the text of a later problem would quote a key
 		{rule("2.4", "The plaintext provider key is never returned."), problemUnless(!a.Shows(providerKey), "the answer shows the provider key")},
-		{rule("fake", "no answer shows an API key"), problemUnless(!a.Shows(slices.Collect(maps.Values(r.keys))...), "the answer shows an API key")},
+		{rule("fake", "no answer shows an API key"), problemUnless(!a.Shows(slices.Collect(maps.Values(s.Keys))...), "the answer shows an API key")},
 		{rule("1", "All request and response bodies are JSON."), problemUnless(media == "application/json", "Content-Type is %q", rawcall.Clip(mediaType))},
 		{rule("RFC 8259, 8.1", "JSON text is encoded in UTF-8."), problemUnless(isUTF8, "the body is not valid UTF-8, or Content-Type %q names another charset", rawcall.Clip(mediaType))},
 		{documented, shape.Problem(a.Value, success && a.Name == getStatus.Name)},
@@ -88,7 +79,7 @@ func (r *rules) problems(a answer, st step) []problem {
 			problem{condition(a.Status), problemUnless(ok && wait > 0, "Retry-After names no wait in seconds")},
 			problem{rule("RFC 9110, 10.2.3", "Retry-After is a date or a whole number of seconds."), problemUnless(digits, "Retry-After is no whole number")})
 	}
-	if r.target.Decisions {
+	if s.target.Decisions {
 		exact := problem{rule("fake", "error values: one for each status; every error has a trace_id"),
 			rawcall.Shape("error "+errorCodes[a.Status]+", trace_id text").Problem(a.Value, false)}
 		if success {
@@ -102,7 +93,7 @@ func (r *rules) problems(a answer, st step) []problem {
 				problemUnless(st.limitKey == "" || a.At("limit_key") == st.limitKey, "want limit_key %s", st.limitKey)})
 	}
 	for _, check := range st.checks {
-		all = append(all, problem{r.running.rule(), check(a)})
+		all = append(all, problem{s.running.Rule, check(a)})
 	}
 	return all
 }

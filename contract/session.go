@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,10 +20,7 @@ func (c testCase) runOn(ctx context.Context, target Target, all *shared) error {
 	}
 	player := rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
 	player.ClientFrom = target.ClientFrom
-	s := &session{
-		Player: player, rules: rules{target: target, running: c, keys: player.Keys},
-		ctx: ctx, all: all, made: map[string]int{}, began: time.Now(),
-	}
+	s := &session{Player: player, target: target, running: c, ctx: ctx, all: all, began: time.Now()}
 	if target.Abilities != nil && target.Fresh == nil { // earlier cases used limits, or switched the store off
 		target.Abilities.Advance(2 * day)
 		target.Abilities.SetBYOKAvailable(true)
@@ -75,15 +70,17 @@ func newShared(wait time.Duration) *shared { return &shared{wait: wait, reported
 // session is one case under way.
 type session struct {
 	rawcall.Player
-	rules
+	target  Target
+	running testCase
 	ctx     context.Context
 	all     *shared
 	earlier []answer // the answers so far, except to steps that make many calls
 	broke   bool     // an answer broke a rule
 
-	made   map[string]int // how often the case made each call with each status, for the text of a failure
+	calls  int // answered as the case wants, for the text of a failure
 	began  time.Time
 	waited time.Duration // the sum of its waits
+	opened time.Duration // the Retry-After for which the case has just waited; 0 if a call came after the wait
 }
 
 // takeAgent gives the case the agent that the cases share. The first case creates it.
@@ -122,8 +119,7 @@ func (s *session) take(st step) error {
 		if err != nil {
 			return err
 		}
-		s.made[fmt.Sprint(a.Line(), " ", a.Status)]++
-		s.opened = 0
+		s.calls, s.opened = s.calls+1, 0
 	}
 	return nil
 }
@@ -139,8 +135,11 @@ func (s *session) failure(a answer, problems ...problem) error {
 	}
 	s.broke = true
 	p := problems[i]
-	text := fmt.Sprintf("broken rule %s\n%s\n%s%s", p.rule, p.text, s.Describe(a.Exchange), s.before())
-	if p.rule == s.running.rule() {
+	text := fmt.Sprintf("broken rule %s\n%s\n%s", p.rule, p.text, s.Describe(a.Exchange))
+	if s.calls > 0 {
+		text += fmt.Sprintf("\nafter %d other calls and %v of waiting", s.calls, s.waited)
+	}
+	if p.rule == s.running.Rule {
 		return errors.New(text)
 	}
 	met := fmt.Sprint(p.rule, " by ", a.Name, a.Status, ": ", p.text)
@@ -150,21 +149,9 @@ func (s *session) failure(a answer, problems ...problem) error {
 	return fmt.Errorf("%s\n%s", text, s.unchecked())
 }
 
-// before lists in a line the calls that the case made before the call that failed; "" if
-// there were none.
-func (s *session) before() (done string) {
-	for _, call := range slices.Sorted(maps.Keys(s.made)) {
-		done += fmt.Sprintf(", %d x %s", s.made[call], call)
-	}
-	if s.waited > 0 {
-		done += fmt.Sprintf(", %v of waiting", s.waited)
-	}
-	return strings.Replace(done, ",", "\nbefore that", 1)
-}
-
 // unchecked names the rule of a case that ended before it could check its rule.
 func (s *session) unchecked() string {
-	return "before this rule could be checked " + s.running.rule().String()
+	return "before this rule could be checked " + s.running.Rule.String()
 }
 
 // wait waits for the time of a step. With untilOpen this is the last Retry-After. It may
@@ -175,7 +162,7 @@ func (s *session) wait(st step) error {
 	if st.untilOpen {
 		last := s.earlier[len(s.earlier)-1]
 		if wait, _ = last.RetryAfter(); wait > st.wait+st.wait/10 {
-			return s.failure(last, problem{s.running.rule(), fmt.Sprintf("Retry-After is %v, but the limit opens in %v", wait, st.wait)})
+			return s.failure(last, problem{s.running.Rule, fmt.Sprintf("Retry-After is %v, but the limit opens in %v", wait, st.wait)})
 		}
 		s.opened = wait
 	}
@@ -211,7 +198,7 @@ func (s *session) call(st step, i int) (answer, error) {
 			return a, s.failure(a, s.bucketProblem(a, st, tries))
 		case a.Status == http.StatusOK && tries < s.givenBack(st):
 			continue
-		case a.Status == http.StatusTooManyRequests && s.running.section() == "8.2" && i == 59 && !s.target.Decisions:
+		case a.Status == http.StatusTooManyRequests && s.running.Rule.Section == "8.2" && i == 59 && !s.target.Decisions:
 			// This key had the 60 requests of 8.1: a creation and 59 reads.
 			return a, skipped("the plan has the 60 requests a minute of interface 8.1: the caps of 8.2 are not enabled")
 		case a.Status == http.StatusServiceUnavailable && s.target.live() && slices.Contains(a.Errors, a.Status) && a.At("error") != nil:
