@@ -167,33 +167,21 @@ type scheduled struct {
 // schedule has all cases, in the order in which they run.
 type schedule []scheduled
 
-// core lists the cases on which a small budget is spent first: one for each endpoint, and
-// the refusals that cost only one request.
-var core = []string{
+// preferred has patterns of the cases on which a budget is spent first, in this order. With
+// the default budget the first 19 run: cases of each endpoint, and refusals that cost one
+// request. Most wrong services that pass these fail one of the others.
+var preferred = []string{
 	"2.3/every-member", "2.3/no-other-member/top", "2.5/required/text", "4.1/shape", "4.2/body-absent", "4.2/mode-refused/unknown",
 	"4.2/byok-not-configured", "4.4/set-read-clear", "4.4/required/api_key", "4.6/empty-object", "4.7/read", "4.8/reply",
 	"4.9/mode/sandbox", "4.9/mode/none-refused", "5/credential-missing/*", "7/agent-unknown/*", "8.4/*/over", "8.4/text/max", "8.4/all/max",
-}
-
-// valuable lists the cases on which a day's budget is spent next. Most wrong services
-// that pass the core cases fail one of these.
-var valuable = []string{
 	"7/400-changes-no-byok", "7/400-creation-stores-no-byok", "7/status-without-429", "8.1/key_minute", "8.1/key_minute-counts/*",
 	"7/endpoints-without-429", "8.1/agent_create_ip_minute", "4.7/created-at-stays", "2.4/fingerprint", "7/400-changes-no-sms",
 	"1/ids-differ", "4.9/one-agent",
 }
 
-// matchesAny reports whether the id of the case matches one of the patterns.
-func (c testCase) matchesAny(list []string) bool {
-	return slices.ContainsFunc(list, func(pattern string) bool {
-		matched, _ := path.Match(pattern, c.ID)
-		return matched
-	})
-}
-
 // newSchedule decides which cases run on the target, and returns the rest of the budget.
-// On a shared target the budget goes to the core cases first, and then by rank. The order
-// in which cases run does not change. With Fresh each case has the whole budget.
+// On a shared target the budget goes to the cases by rank. The order in which cases run
+// does not change. With Fresh each case has the whole budget.
 func newSchedule(cases []testCase, target Target, done progress) (schedule, Spend) {
 	left, bounded := target.Budget, target.Fresh == nil || target.Budget != Spend{}
 	if left == (Spend{}) {
@@ -233,17 +221,16 @@ func (p schedule) runsAny(done progress) bool {
 	return slices.ContainsFunc(p, func(c scheduled) bool { return c.leftOut == "" || done[c.ID] != "" })
 }
 
-// rank orders the cases for a budget: core cases, valuable cases, then the others by
-// how much of a day's limits they take, in requests. An agent counts as 20 requests
-// (50 a day), a provider key or a warm-up as 50 (few an hour).
+// rank orders the cases for a budget: the preferred cases, then the others by how much of
+// a day's limits they take, in requests. An agent counts as 20 requests (50 a day), a
+// provider key or a warm-up as 50 (few an hour).
 func (c testCase) rank() int {
-	switch {
-	case c.matchesAny(core):
-		return 0
-	case c.matchesAny(valuable):
-		return 1
+	for i, pattern := range preferred {
+		if matched, _ := path.Match(pattern, c.ID); matched {
+			return i
+		}
 	}
-	return c.Spends.Requests + 20*c.Spends.Creations + 50*(c.Spends.BYOKSets+c.Spends.WarmUps) + int(c.Spends.Wait/time.Second)
+	return len(preferred) + c.Spends.Requests + 20*c.Spends.Creations + 50*(c.Spends.BYOKSets+c.Spends.WarmUps) + int(c.Spends.Wait/time.Second)
 }
 
 // lacks says why the case cannot run on the target, and what would let it run; "" if it
