@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,9 +30,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
-
-// Collecting garbage took a fifth of a run's time.
-func init() { debug.SetGCPercent(400) }
 
 // TestFake runs every case, each on a new fake whose clock waits for the case, and
 // without a connection in between: a day's calls take milliseconds.

@@ -46,9 +46,12 @@ func (s *session) statusProblem(a answer, st step, i int) problem {
 // too large or, if Retry-After is about the window divided by the calls of the case, it
 // is a bucket.
 func (s *session) bucketProblem(a answer, st step, tooMany int) problem {
+	if tooMany == 0 {
+		return problem{}
+	}
 	wait, _ := a.RetryAfter()
 	soon := wait <= max(time.Minute, 2*windowOf(st.limitKey)/time.Duration(max(1, s.running.Spends.Requests)))
-	return problem{s.running.Rule, problemUnless(tooMany == 0 || soon, "%d calls too many passed, and the limit opens in %v", tooMany, wait)}
+	return problem{s.running.Rule, problemUnless(soon, "%d calls too many passed, and the limit opens in %v", tooMany, wait)}
 }
 
 // errorCodes are the values of error, by status, on a target with Decisions.
