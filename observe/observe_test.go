@@ -148,7 +148,7 @@ func TestFile(t *testing.T) {
 		"limits":{"key_minute":60},"traffic":{"GET /v1/status 200":{"count":9,"seen":"2026-01-31"}},
 		"spent":{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":5}}`, string(jsonOf(t, o)))
 	assert.Equal(t, "1 request, 2 creations, 3 BYOK sets, 4 warm-ups, 5ns of waiting", o.Spent.String())
-	assert.Equal(t, "1 request of 0 left, 4 warm-ups of 3 left", o.Spent.Over(observe.Spend{Creations: 2, BYOKSets: 3, WarmUps: 3, Wait: 5}))
+	assert.Equal(t, "1 request, 4 warm-ups", o.Spent.Over(observe.Spend{Creations: 2, BYOKSets: 3, WarmUps: 3, Wait: 5}))
 	file := filepath.Join(t.TempDir(), "observed.json")
 	require.NoError(t, o.WriteFile(file))
 	again, err := observe.ReadFile(file)

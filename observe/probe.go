@@ -125,9 +125,8 @@ func (p *probe) bound(id string, least, most int) {
 // lacks says what the question needs that target or budget do not have; "" if they have
 // everything.
 func (p *probe) lacks(q question) string {
-	arranges := p.target.Abilities != nil
 	price := q.costs
-	if arranges { // with Abilities, waits cost nothing
+	if p.target.Abilities != nil { // with Abilities, waits cost nothing
 		price.Wait = 0
 	}
 	over := price.Over(p.budget.Minus(p.spent))

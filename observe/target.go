@@ -77,7 +77,7 @@ func (s *Spend) parts() []part {
 }
 
 // String returns the parts that are not zero in words: "3 requests, 1 creation".
-func (s Spend) String() string { return cmp.Or(s.beyond(Spend{}, false), "0 requests") }
+func (s Spend) String() string { return cmp.Or(s.Over(Spend{}), "0 requests") }
 
 // Set reads a list such as "requests=100,creations=5,byok=1,warmups=3,wait=1m". Parts
 // that are not in the list keep their value. With Set, *Spend is a flag.Value. The error
@@ -105,29 +105,18 @@ func (s *Spend) Set(text string) error {
 
 // Over returns, in words, the parts of s that are larger than in left; "" if there are
 // none.
-func (s Spend) Over(left Spend) string { return s.beyond(left, true) }
-
-// beyond returns, in words, the parts of s that are larger than in left. If naming is
-// set, it adds how much of each is left.
-func (s Spend) beyond(left Spend, naming bool) string {
+func (s Spend) Over(left Spend) string {
 	var words []string
 	rest := left.parts()
 	for i, p := range s.parts() {
 		if *p.n > *rest[i].n {
-			words = append(words, amount(*p.n, p.unit)+ofLeft(naming, max(0, *rest[i].n)))
+			words = append(words, amount(*p.n, p.unit))
 		}
 	}
 	if s.Wait > left.Wait {
-		words = append(words, fmt.Sprint(s.Wait, " of waiting")+ofLeft(naming, max(0, left.Wait)))
+		words = append(words, fmt.Sprint(s.Wait, " of waiting"))
 	}
 	return strings.Join(words, ", ")
-}
-
-func ofLeft(naming bool, left any) string {
-	if !naming {
-		return ""
-	}
-	return fmt.Sprintf(" of %v left", left)
 }
 
 func amount(n int, unit string) string {
