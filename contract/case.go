@@ -30,7 +30,6 @@ type testCase struct {
 	abilities, secondKey, clientFrom, frozenClock bool
 
 	fillsLimit bool // a call must be refused with 429
-	metadata   bool // a call sends metadata
 	creations  int  // calls that create an agent, or creations that are refused for their body
 }
 
@@ -54,7 +53,6 @@ func newCase(id, sentence string, steps ...step) testCase {
 		c.clientFrom = c.clientFrom || st.IP != ""
 		c.frozenClock = c.frozenClock || st.exact
 		c.fillsLimit = c.fillsLimit || slices.Contains(st.statuses, http.StatusTooManyRequests)
-		c.metadata = c.metadata || strings.Contains(st.Body, `"metadata":`)
 		if creates := st.Name == createAgent.Name; creates && reaches {
 			c.creations += st.n
 			created = created || passes

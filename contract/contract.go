@@ -236,7 +236,7 @@ func (c testCase) rank() int {
 // lacks says why the case cannot run on the target, and what would let it run; "" if it
 // can run.
 func (target Target) lacks(c testCase) (why, wants string) {
-	unlike, most := target.whyLimitsDiffer(), target.metadataCap()
+	unlike := target.whyLimitsDiffer()
 	switch {
 	case c.abilities && target.Abilities == nil:
 		wants = "Target.Abilities"
@@ -250,8 +250,6 @@ func (target Target) lacks(c testCase) (why, wants string) {
 		wants = "Target.Decisions"
 	case c.fillsLimit && unlike != "":
 		return "it fills a limit: " + unlike, "Target.Observed of a target that counts like interface 8.1"
-	case c.metadata && most > 0 && most < ownCap:
-		return fmt.Sprintf("the target's cap on metadata is %d", most), "a target with a larger cap on metadata"
 	default:
 		return "", ""
 	}

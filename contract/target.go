@@ -2,7 +2,6 @@ package contract
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
@@ -103,15 +102,6 @@ func (target Target) observed(id string) string {
 		return ""
 	}
 	return string(target.Observed.Decisions[id].Answer)
-}
-
-// metadataCap returns the observed cap on metadata, or its upper bound; 0 if
-// neither is known.
-func (target Target) metadataCap() (most int) {
-	if target.Observed != nil && json.Unmarshal([]byte(target.observed("metadata_cap")), &most) != nil {
-		most = target.Observed.Decisions["metadata_cap"].AtMost
-	}
-	return most
 }
 
 // whyLimitsDiffer says why cases that fill limits would prove nothing on a live target;
