@@ -247,7 +247,7 @@ func (target Target) lacks(c testCase) (why, wants string) {
 	case c.frozenClock && !target.FrozenClock:
 		wants = "Target.FrozenClock"
 	case c.decision() && !target.Decisions:
-		wants = "Target.Decisions"
+		wants = "Target.Decisions, which only the fake of this project has to follow"
 	case c.fillsLimit && unlike != "":
 		return "it fills a limit: " + unlike, "Target.Observed of a target that counts like interface 8.1"
 	default:
@@ -270,19 +270,15 @@ func (target Target) price(c testCase) Spend {
 
 // String says how many cases run, and what would let the others run.
 func (p schedule) String() string {
-	const decisions = "Target.Decisions"
 	wants := map[string]int{}
 	for _, c := range p {
 		wants[c.needs]++
 	}
 	text := fmt.Sprintf("contract: %d of %d cases run.", wants[""], len(p))
 	for _, want := range slices.Sorted(maps.Keys(wants)) {
-		if want != "" && want != decisions {
+		if want != "" {
 			text += fmt.Sprintf(" %d more would with %s.", wants[want], want)
 		}
-	}
-	if n := wants[decisions]; n > 0 {
-		text += fmt.Sprintf(" The other %d check decisions of this project's fake, which no service has to share.", n)
 	}
 	return text
 }
