@@ -44,6 +44,19 @@ func observedFake(t testing.TB, opts ...fakeserver.Option) (observe.Target, *fak
 	}, fake
 }
 
+// changed returns a client of the fake. change changes each answer, and returns its new body.
+func changed(fake *fakeserver.Server, change func(res *http.Response, body string) string) *http.Client {
+	return &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+		res, err := fake.Direct().RoundTrip(req)
+		if err != nil {
+			return nil, err
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body = io.NopCloser(strings.NewReader(change(res, string(body))))
+		return res, err
+	})}
+}
+
 // decided returns the observation of a service that decides so.
 func decided(t testing.TB, answers map[string]any) *observe.Observation {
 	o := &observe.Observation{Format: 1, Decisions: map[string]observe.Finding{}}
@@ -114,12 +127,7 @@ func TestFindsOtherAnswers(t *testing.T) {
 				opts = append(opts, fakeserver.WithDecision(id, answer))
 			}
 			target, fake := observedFake(t, opts...)
-			target.HTTPClient.Transport = stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
-				res, err := fake.Direct().RoundTrip(req)
-				body, _ := io.ReadAll(res.Body)
-				res.Body = io.NopCloser(strings.NewReader(nulls.Replace(string(body))))
-				return res, err
-			})
+			target.HTTPClient = changed(fake, func(_ *http.Response, body string) string { return nulls.Replace(body) })
 			o, err := observe.Run(t.Context(), target, plenty)
 			require.NoError(t, err, "seed %d", seed)
 			assert.Empty(t, o.Drift(decided(t, decides)), "seed %d", seed)
@@ -188,16 +196,12 @@ func TestKeep(t *testing.T) {
 func TestShowsNoSecret(t *testing.T) {
 	target, fake := observedFake(t)
 	part := strings.ToUpper(fake.Key())[3:]
-	target.HTTPClient = &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
-		res, err := fake.Direct().RoundTrip(req)
-		require.NoError(t, err)
-		body, err := io.ReadAll(res.Body)
-		require.NoError(t, err)
-		texts := regexp.MustCompile(`"(error|limit_key|reason|reply_text|created_at|updated_at|service|version|mode|trace_id)":"([^"\\]|\\.)*"`)
-		changed := texts.ReplaceAllString(string(body), `"$1":"`+fake.Key()+` Ada Jw4"`)
-		changed = strings.ReplaceAll(changed, `"limit_key":"`+fake.Key()+` Ada Jw4"`, `"limit_key":"`+part+`"`)
-		return stranger.Answering(res.StatusCode, strings.ReplaceAll(changed, `"error":"`+fake.Key(), `"error":"by`))(req)
-	})}
+	texts := regexp.MustCompile(`"(error|limit_key|reason|reply_text|created_at|updated_at|service|version|mode|trace_id)":"([^"\\]|\\.)*"`)
+	target.HTTPClient = changed(fake, func(_ *http.Response, body string) string {
+		body = texts.ReplaceAllString(body, `"$1":"`+fake.Key()+` Ada Jw4"`)
+		body = strings.ReplaceAll(body, `"limit_key":"`+fake.Key()+` Ada Jw4"`, `"limit_key":"`+part+`"`)
+		return strings.ReplaceAll(body, `"error":"`+fake.Key(), `"error":"by`)
+	})
 	o, err := observe.Run(t.Context(), target, plenty)
 	require.NoError(t, err)
 	assert.Contains(t, o.Decisions["error_names"].NotAsked, "its value is no identifier")
@@ -241,11 +245,6 @@ var badTargets = map[string]stranger.RoundTrip{
 		<-req.Context().Done()
 		return nil, req.Context().Err()
 	},
-	"drips": func(req *http.Request) (*http.Response, error) {
-		res, _ := stranger.Answering(200, "")(req)
-		res.Body = io.NopCloser(dripping{req})
-		return res, nil
-	},
 	"lies": lying(rand.New(rand.NewPCG(1, 2))),
 }
 
@@ -256,8 +255,7 @@ func lying(random *rand.Rand) stranger.RoundTrip {
 	}
 }
 
-// TestBadTargets: a target that lies, hangs, drips, answers HTML or refuses all
-// ends the run within its budget, answers no question, and costs a baseline no
+// TestBadTargets: a target that lies, hangs, answers HTML or refuses all ends the run within its budget, answers no question, and costs a baseline no
 // answer. Where nothing documented comes back the run has an error.
 func TestBadTargets(t *testing.T) {
 	baseline := asTheFake(t)
@@ -318,12 +316,11 @@ func TestRetryAfter(t *testing.T) {
 		{func(wait float64) any { return map[bool]int{true: 60, false: 3600}[wait <= 60] }, `true true unknown`},
 	} {
 		target, fake := observedFake(t, fakeserver.WithDecision("several_limits", !strings.Contains(tt.answers, "true false")))
-		target.HTTPClient.Transport = stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
-			res, err := fake.Direct().RoundTrip(req)
-			if wait, parseErr := strconv.ParseFloat(res.Header.Get("Retry-After"), 64); parseErr == nil {
+		target.HTTPClient = changed(fake, func(res *http.Response, body string) string {
+			if wait, err := strconv.ParseFloat(res.Header.Get("Retry-After"), 64); err == nil {
 				res.Header.Set("Retry-After", fmt.Sprint(tt.form(wait)))
 			}
-			return res, err
+			return body
 		})
 		o, err := observe.Run(t.Context(), target, plenty)
 		require.NoError(t, err)
@@ -348,15 +345,6 @@ func TestNoKey(t *testing.T) {
 	o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://service.example"}, observe.Spend{})
 	assert.ErrorContains(t, err, "Target.Key is empty")
 	assert.Zero(t, o.Spent)
-}
-
-// dripping is a body that sends a space each second.
-type dripping struct{ req *http.Request }
-
-func (d dripping) Read(p []byte) (int, error) {
-	time.Sleep(time.Second)
-	p[0] = ' '
-	return 1, d.req.Context().Err()
 }
 
 var strangers = flag.Int("observe.strangers", 16, "how many services with random decisions to observe")
