@@ -428,15 +428,13 @@ func TestTampering(t *testing.T) {
 	}
 }
 
-var strangers = flag.Int("contract.strangers", 2, "how many services with random decisions to hold to the contract")
-
 // aDay is the budget of a live run for one day.
 var aDay = Spend{Requests: 1000, Creations: 50, BYOKSets: 5, WarmUps: 3, Wait: 2 * time.Hour}
 
 // TestStrangers: a service of the interface document is not accused of anything,
 // whatever it decides and however its limits count.
 func TestStrangers(t *testing.T) {
-	for seed := range uint64(*strangers) {
+	for seed := range uint64(2) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 11))
 			service := stranger.New(seed, "sk-one", "sk-two")

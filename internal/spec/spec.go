@@ -26,11 +26,8 @@ type Endpoint struct {
 	// Errors are the statuses other than 200 that section 4 lists.
 	Errors []int
 	// Spends lists what a call of the endpoint counts as in Limits; nil if section 4 lists
-	// no 429 for the endpoint. A call whose body has the member ExtraIf counts as ExtraSpend
-	// too.
-	Spends     []Counted
-	ExtraSpend Counted
-	ExtraIf    *Field
+	// no 429 for the endpoint. A creation with LLMAPIKey counts as one of BYOKSets too.
+	Spends []Counted
 	// Body is the object of the request body; nil if the endpoint takes none. A body that
 	// is not Required may be absent.
 	Body *Field
@@ -44,7 +41,7 @@ var (
 	GetBYOK     = endpoint("GET /v1/byok", "GetBYOK", 401, 402, 403, 404)
 	SetBYOK     = endpoint("PUT /v1/byok", "SetBYOK", 400, 401, 402, 403, 429, 503).takes(byokBody).spends(Requests, BYOKSets)
 	ClearBYOK   = endpoint("DELETE /v1/byok", "ClearBYOK", 401, 402, 403, 404)
-	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", 400, 401, 402, 404, 429).takes(agentBody).spends(Requests, AgentCreations).spendsExtra(BYOKSets, LLMAPIKey)
+	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", 400, 401, 402, 404, 429).takes(agentBody).spends(Requests, AgentCreations)
 	GetAgent    = endpoint("GET /v1/agents/{agent_id}", "GetAgent", 401, 402, 404, 429).spends(Requests)
 	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", 400, 401, 402, 404, 429).takes(messageBody).spends(Requests)
 	EnableSMS   = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", 400, 401, 402, 404, 429).takes(smsBody).spends(Requests)
@@ -62,11 +59,6 @@ func (e *Endpoint) takes(body *Field) *Endpoint {
 
 func (e *Endpoint) spends(what ...Counted) *Endpoint {
 	e.Spends = what
-	return e
-}
-
-func (e *Endpoint) spendsExtra(what Counted, member *Field) *Endpoint {
-	e.ExtraSpend, e.ExtraIf = what, member
 	return e
 }
 
@@ -165,13 +157,13 @@ func (e *Endpoint) Lists(status int) bool {
 	return status == http.StatusOK || slices.Contains(e.Errors, status)
 }
 
-// Counts reports whether a call of the endpoint counts against limits on what. extra is true
-// if the body has the member ExtraIf. A nil endpoint counts as a request.
-func (e *Endpoint) Counts(what Counted, extra bool) bool {
+// Counts reports whether a call of the endpoint counts against limits on what. setsBYOK is
+// true if a creation has LLMAPIKey. A nil endpoint counts as a request.
+func (e *Endpoint) Counts(what Counted, setsBYOK bool) bool {
 	if e == nil {
-		e = &Endpoint{Spends: []Counted{Requests}, ExtraSpend: BYOKSets}
+		e = &Endpoint{Spends: []Counted{Requests}}
 	}
-	return slices.Contains(e.Spends, what) || extra && what == e.ExtraSpend
+	return slices.Contains(e.Spends, what) || setsBYOK && what == BYOKSets
 }
 
 // LimitNames returns the names of Limits.

@@ -315,7 +315,7 @@ type role struct{ mayRefuse, counts bool }
 func (c *call) roleOf(l *spec.Limit, flaw *Refusal) role {
 	behavior, e, succeeds := c.state.behavior, c.req.Endpoint, flaw == nil
 	badBody := flaw != nil && flaw.Status == Kinds[BadRequest].Status
-	_, extra := c.req.Fields[e.ExtraIf]
+	_, setsBYOK := c.req.Fields[spec.LLMAPIKey]
 	switch {
 	// Section 4 lists no 429 for three endpoints: GET /v1/status, and reading and clearing
 	// BYOK. The decision "status" covers all three.
@@ -326,7 +326,7 @@ func (c *call) roleOf(l *spec.Limit, flaw *Refusal) role {
 		return role{succeeds || behavior.limitComesBefore(flaw), succeeds || behavior.spendsDespite(flaw)}
 	// A creation, a warm-up or a BYOK set. Of the flaws, only a wrong body may count:
 	// without permission or agent, or with something else missing, there was no operation.
-	case e.Counts(l.Counts, extra):
+	case e.Counts(l.Counts, setsBYOK):
 		return role{succeeds || badBody && !behavior.BodyBeforeOperation, succeeds || badBody && behavior.OperationsSpend}
 	}
 	return role{}
