@@ -99,12 +99,3 @@ var (
 	WarmUpMode     = &Field{Path: "mode", Enum: LLMModes}
 	SMSChannelMode = &Field{Path: "mode", Required: true, Enum: SMSModes[1:]}
 )
-
-// The bodies of requests, interface 4.
-var (
-	warmUpBody  = &Field{Kind: Object, Fields: []*Field{WarmUpMode}} // optional: interface 4.2
-	byokBody    = &Field{Kind: Object, Required: true, Fields: []*Field{BYOKProvider, BYOKAPIKey, BYOKBaseURL, BYOKModel, BYOKLabel}}
-	agentBody   = &Field{Kind: Object, Required: true, Fields: []*Field{SystemPrompt, CustomerRef, Metadata, AgentSMS, AgentLLM}}
-	messageBody = &Field{Kind: Object, Required: true, Fields: []*Field{MessageText, MessageUserRef}}
-	smsBody     = &Field{Kind: Object, Required: true, Fields: []*Field{SMSChannelMode}}
-)

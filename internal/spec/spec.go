@@ -37,14 +37,14 @@ type Endpoint struct {
 // says what each does, and replyOf of its package wire how each answers.
 var (
 	Status      = endpoint("GET /v1/status", "Status", 401, 402, 404)
-	WarmUp      = endpoint("POST /v1/warmup", "WarmUp", 400, 401, 402, 403, 409, 429, 503).takes(warmUpBody).spends(Requests, WarmUps)
+	WarmUp      = endpoint("POST /v1/warmup", "WarmUp", 400, 401, 402, 403, 409, 429, 503).takes(optional, WarmUpMode).spends(Requests, WarmUps)
 	GetBYOK     = endpoint("GET /v1/byok", "GetBYOK", 401, 402, 403, 404)
-	SetBYOK     = endpoint("PUT /v1/byok", "SetBYOK", 400, 401, 402, 403, 429, 503).takes(byokBody).spends(Requests, BYOKSets)
+	SetBYOK     = endpoint("PUT /v1/byok", "SetBYOK", 400, 401, 402, 403, 429, 503).takes(required, BYOKProvider, BYOKAPIKey, BYOKBaseURL, BYOKModel, BYOKLabel).spends(Requests, BYOKSets)
 	ClearBYOK   = endpoint("DELETE /v1/byok", "ClearBYOK", 401, 402, 403, 404)
-	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", 400, 401, 402, 404, 429).takes(agentBody).spends(Requests, AgentCreations)
+	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", 400, 401, 402, 404, 429).takes(required, SystemPrompt, CustomerRef, Metadata, AgentSMS, AgentLLM).spends(Requests, AgentCreations)
 	GetAgent    = endpoint("GET /v1/agents/{agent_id}", "GetAgent", 401, 402, 404, 429).spends(Requests)
-	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", 400, 401, 402, 404, 429).takes(messageBody).spends(Requests)
-	EnableSMS   = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", 400, 401, 402, 404, 429).takes(smsBody).spends(Requests)
+	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", 400, 401, 402, 404, 429).takes(required, MessageText, MessageUserRef).spends(Requests)
+	EnableSMS   = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", 400, 401, 402, 404, 429).takes(required, SMSChannelMode).spends(Requests)
 )
 
 func endpoint(call, name string, errors ...int) *Endpoint {
@@ -52,8 +52,11 @@ func endpoint(call, name string, errors ...int) *Endpoint {
 	return &Endpoint{Name: name, Call: call, Method: method, Path: path, Errors: errors}
 }
 
-func (e *Endpoint) takes(body *Field) *Endpoint {
-	e.Body = body
+const required, optional = true, false // of takes
+
+// takes sets the members of the body. If the body is optional, it may be absent.
+func (e *Endpoint) takes(required bool, members ...*Field) *Endpoint {
+	e.Body = &Field{Kind: Object, Required: required, Fields: members}
 	return e
 }
 
