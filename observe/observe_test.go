@@ -98,6 +98,8 @@ func TestGoesOn(t *testing.T) {
 	target, fake := observedFake(t)
 	before := fake.StoreBYOK(fake.Key(), "k", fakeserver.BYOK{Provider: "openai"})
 	o := observe.Observation{Format: 1, Decisions: map[string]observe.Finding{"windows": {Answer: json.RawMessage(`"kept"`)}}}
+	assert.ErrorContains(t, o.Continue(t.Context(), observe.Target{BaseURL: target.BaseURL}, plenty), "Target.Key is empty")
+	assert.Zero(t, o.Spent, "without a key")
 	require.NoError(t, o.Continue(t.Context(), target, observe.Spend{Requests: 20}))
 	assert.Contains(t, o.Decisions["retry_after"].NotAsked, "needs a larger budget")
 	require.NoError(t, o.Continue(t.Context(), target, observe.Spend{Requests: 300, Creations: 12, WarmUps: 4}))
@@ -277,7 +279,6 @@ func TestBadTargets(t *testing.T) {
 				}
 				if name == "refused" {
 					assert.ErrorContains(t, err, "the last one no answer: dial tcp: connection refused; check the address")
-					assert.Zero(t, o.Spent, "of calls that were not sent")
 					assert.Equal(t, 3, strings.Count(o.Markdown(), "\n- "), "questions in the page")
 				}
 				wantNoAnswers(t, o, baseline, name == "lies")
@@ -337,13 +338,6 @@ func TestErrorNames(t *testing.T) {
 	o, err := observe.Run(t.Context(), target, observe.Spend{Requests: 20})
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"bad_request":"bad_request","unauthorized":"unauthorized","not_found":"not_found","byok_unavailable":"byok_unavailable"}`, o.Decisions["error_names"].String())
-}
-
-// TestNoKey: a forgotten field is named, and costs no call.
-func TestNoKey(t *testing.T) {
-	o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://service.example"}, observe.Spend{})
-	assert.ErrorContains(t, err, "Target.Key is empty")
-	assert.Zero(t, o.Spent)
 }
 
 // distant are the seeds of further services, farther away. Each showed a wrong answer

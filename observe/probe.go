@@ -232,9 +232,7 @@ func (p *probe) playOnce(c rawcall.Call) rawcall.Exchange {
 	ctx, cancel := context.WithTimeout(p.ctx, callTime)
 	defer cancel()
 	x, err := p.Play(ctx, c)
-	if !rawcall.Unsent(err) {
-		p.spent = p.spent.Plus(Spend(c.Cost(x.Status)))
-	}
+	p.spent = p.spent.Plus(Spend(c.Cost(x.Status)))
 	problem := undocumented(x)
 	if err != nil {
 		problem = "no answer: " + p.Redact(rawcall.Cause(err))

@@ -55,7 +55,7 @@ func DefaultBudget() Spend {
 
 // Spend is the part of the limits in interface 8.1 that calls take, or may take.
 type Spend struct {
-	Requests  int           `json:"requests"`  // calls sent, refused ones included
+	Requests  int           `json:"requests"`  // calls made, refused ones included
 	Creations int           `json:"creations"` // agents created
 	BYOKSets  int           `json:"byok_sets"` // provider keys stored, by PUT /v1/byok or at agent creation
 	WarmUps   int           `json:"warm_ups"`  // warm-ups that went through

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -415,13 +414,6 @@ func Cause(err error) string {
 		err = address.Err
 	}
 	return clip(err.Error(), 300)
-}
-
-// Unsent reports whether a call failed before it was sent: it could not connect, or the
-// address is not valid.
-func Unsent(err error) bool {
-	dial, address := new(net.OpError), new(url.Error)
-	return errors.As(err, &dial) && dial.Op == "dial" || errors.As(err, &address) && address.Op == "parse"
 }
 
 // At returns the member of the answer at a dotted path; nil if there is none.
