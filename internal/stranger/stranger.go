@@ -38,7 +38,6 @@ type Service struct {
 	spent    map[string][]float64 // the times of the counted calls, by counter
 	keys     map[string]*apiKey   // by the value of Authorization
 	agents   map[string]*agent
-	calls    int
 }
 
 type limit struct {
@@ -208,10 +207,9 @@ type flaw struct {
 
 // ServeHTTP answers one call.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.calls++
 	f, body := s.answer(w.Header(), r)
 	if f.code != "" {
-		body = map[string]any{"error": s.member("error_names", f.code), "detail": map[string]any{"calls": s.calls}}
+		body = map[string]any{"error": s.member("error_names", f.code), "detail": map[string]any{"retry": false}}
 	}
 	if f.status == 400 && s.yes("reason") {
 		body["reason"] = "something is wrong with the body"
