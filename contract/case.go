@@ -142,18 +142,14 @@ var (
 // key returns a dashboard-issued key with this name on a plan. Abilities issue it.
 func key(name, plan string) rawcall.Key { return rawcall.Key{Name: name, Plan: plan, Dashboard: true} }
 
-const (
-	providerKey = rawcall.ProviderKey
-	keyMembers  = rawcall.KeyMembers
-	fullMembers = `"base_url":"https://gateway.example/v1","model":"m-1","label":"work"`
-)
+const fullMembers = `"base_url":"https://gateway.example/v1","model":"m-1","label":"work"`
 
 // invalidBody is the rule that most cases with a wrong body check.
 var invalidBody = condition(400).Sentence
 
 // byokBody returns a PUT /v1/byok body with further members.
 func byokBody(members string) string {
-	return `{"provider":"anthropic","api_key":"` + providerKey + `",` + members + `}`
+	return `{"provider":"anthropic","api_key":"` + rawcall.ProviderKey + `",` + members + `}`
 }
 
 // ofNobody makes the call about an agent that does not exist.

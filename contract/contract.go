@@ -93,17 +93,16 @@ func (c scheduled) run(t *testing.T, target Target, all *shared, done progress) 
 	if c.leftOut != "" {
 		t.Skip("left out: " + c.leftOut)
 	}
-	file := target.Progress
 	if target.Fresh != nil {
 		t.Parallel()
-		all, file = &shared{reported: all.reported}, ""
+		all = &shared{reported: all.reported}
 	}
 	err := c.runOn(t.Context(), target.forCase(t), all)
 	if errors.As(err, new(skipped)) {
 		t.Skip(err)
 	}
-	if err == nil {
-		err = done.pass(c.ID, file)
+	if err == nil && target.Fresh == nil {
+		err = done.pass(c.ID, target.Progress)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,7 +128,7 @@ func TestCaseIDs(t *testing.T) {
 		assert.Regexp(t, `^(\d+(\.\d+)?|fake)/[^/ ][^ ]*$`, c.ID)
 		assert.True(t, c.Rule.Sentence != "" && c.Spends.Requests > 0, "%s has a rule, and makes calls", c.ID)
 		for _, st := range c.steps {
-			assert.True(t, c.decision() || !regexp.MustCompile(`"base_url":"[^h]`).MatchString(st.Body), "%s: a service may want an address", c.ID)
+			assert.True(t, c.decision() || !strings.Contains(strings.ReplaceAll(st.Body, `"base_url":"h`, ""), `"base_url":"`), "%s: a service may want an address", c.ID)
 		}
 	}
 }
@@ -199,8 +198,7 @@ func TestProgress(t *testing.T) {
 // TestUnusable: a target without an answer, or one that refuses the key, breaks no rule.
 func TestUnusable(t *testing.T) {
 	ofStatus, ofAgent := newCase("", "", getStatus.is(200)), newCase("", "", readAgent.is(200))
-	badProxy := "http://user:canary@proxy:x"
-	silent := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(badProxy) }}
+	silent := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse("http://user:canary@proxy:x") }}
 	for _, tt := range []struct {
 		c         testCase
 		transport http.RoundTripper

@@ -155,18 +155,18 @@ func (s *suite) byokOfCreations() {
 		stored  = "llm.api_key at creation is stored as PUT /v1/byok would store it, for dashboard-issued and other keys alike"
 	)
 	s.add("4.6/byok-set-earlier", earlier, setBYOK.given(200), byokAgent.is(200), sendMessage.is(200))
-	s.add("4.6/byok-with-key", earlier, createAgent.with(rawcall.LLM(`"mode":"byok",`+keyMembers)).is(200), sendMessage.is(200))
+	s.add("4.6/byok-with-key", earlier, createAgent.with(rawcall.LLM(`"mode":"byok",`+rawcall.KeyMembers)).is(200), sendMessage.is(200))
 	s.add("4.6/byok-neither", earlier, clearStored, byokAgent.is(400))
 	s.addRows("2.3/llm.provider-required", "BYOK provider; required when llm.api_key is given", createAgent, 400,
 		row{"hosted", rawcall.LLM(`"api_key":"k"`)},
 		row{"byok", rawcall.LLM(`"mode":"byok","api_key":"k"`)})
 
 	s.add("fake/creation-stores-key", stored,
-		createAgent.with(rawcall.LLM(`"provider":"anthropic","api_key":"`+providerKey+`",`+fullMembers)).is(200),
+		createAgent.with(rawcall.LLM(`"provider":"anthropic","api_key":"`+rawcall.ProviderKey+`",`+fullMembers)).is(200),
 		getBYOK.is(200).holdsBYOK("anthropic", "https://gateway.example/v1", "m-1"), byokWarmUp.is(200))
 	s.add("fake/creation-stores-key-of-any-key", stored, keyedAgent.is(200).by(undashboard), byokAgent.is(200).by(undashboard))
 	s.add("fake/byok-warmup-forbidden-though-configured", stored, keyedAgent.is(200).by(undashboard), byokWarmUp.is(403).by(undashboard))
-	s.add("7/400-creation-stores-no-byok", invalidBody, clearStored, createAgent.with(rawcall.LLM(keyMembers+`,"tier":"slow"`)).is(400), byokIsNull)
+	s.add("7/400-creation-stores-no-byok", invalidBody, clearStored, createAgent.with(rawcall.LLM(rawcall.KeyMembers+`,"tier":"slow"`)).is(400), byokIsNull)
 	s.add("fake/byok-agent-after-clear", "byok agent after the config was cleared: message answers 400 byok_not_configured",
 		setBYOK.given(200), byokAgent.given(200), clearBYOK.given(200),
 		sendMessage.is(400).holds("error", "byok_not_configured"),
@@ -202,16 +202,16 @@ func (s *suite) warmUps() {
 // key. In every case each answer is checked for the key; see problems.
 func (s *suite) secrets() {
 	const never = "The plaintext provider key is never returned."
-	second := setBYOK.with(strings.Replace(setBYOK.Body, providerKey, providerKey+"2", 1))
+	second := setBYOK.with(strings.Replace(setBYOK.Body, rawcall.ProviderKey, rawcall.ProviderKey+"2", 1))
 	s.add("2.4/key-never-returned", never,
 		setBYOK.with(byokBody(`"label":"work"`)).given(200), getBYOK.given(200), byokWarmUp.given(200),
-		createAgent.with(rawcall.LLM(`"mode":"byok",`+keyMembers)).given(200), readAgent.given(200))
+		createAgent.with(rawcall.LLM(`"mode":"byok",`+rawcall.KeyMembers)).given(200), readAgent.given(200))
 	s.add("2.4/key-not-in-errors", never,
-		setBYOK.with(`{"provider":"`+providerKey+`","api_key":"`+providerKey+`"}`).given(400),
-		setBYOK.with(`{"provider":"openai","api_key":["`+providerKey+`"]}`).given(400),
-		setBYOK.with(`{"provider":"openai","api_key":"`+providerKey+`"`).given(400),
-		createAgent.with(rawcall.LLM(`"api_key":"`+providerKey+`"`)).given(400),
-		createAgent.with(rawcall.LLM(`"provider":"openai","api_key":{"`+providerKey+`":1}`)).given(400))
+		setBYOK.with(`{"provider":"`+rawcall.ProviderKey+`","api_key":"`+rawcall.ProviderKey+`"}`).given(400),
+		setBYOK.with(`{"provider":"openai","api_key":["`+rawcall.ProviderKey+`"]}`).given(400),
+		setBYOK.with(`{"provider":"openai","api_key":"`+rawcall.ProviderKey+`"`).given(400),
+		createAgent.with(rawcall.LLM(`"api_key":"`+rawcall.ProviderKey+`"`)).given(400),
+		createAgent.with(rawcall.LLM(`"provider":"openai","api_key":{"`+rawcall.ProviderKey+`":1}`)).given(400))
 	s.add("2.4/fingerprint", "Non-reversible value for debugging or display", setBYOK.is(200).holds("byok.fingerprint", irreversible))
 	s.add("fake/fingerprint-tells-keys-apart", "fingerprint is a keyed hash",
 		setBYOK.given(200), setBYOK.is(200).holds("byok.fingerprint", same), second.is(200).holds("byok.fingerprint", differs))
@@ -225,9 +225,9 @@ func (s *suite) secrets() {
 // secret, which a list of keys reverses.
 func irreversible(fingerprint, _ any) string {
 	shown, _ := fingerprint.(string)
-	hash := sha256.Sum256([]byte(providerKey))
-	found := sharesRun(shown, strings.TrimPrefix(providerKey, "sk-contract"), 4)
-	for _, form := range [][]byte{[]byte(providerKey), hash[:]} {
+	hash := sha256.Sum256([]byte(rawcall.ProviderKey))
+	found := sharesRun(shown, strings.TrimPrefix(rawcall.ProviderKey, "sk-contract"), 4)
+	for _, form := range [][]byte{[]byte(rawcall.ProviderKey), hash[:]} {
 		found = found || sharesRun(shown, hex.EncodeToString(form), 8) || sharesRun(shown, base64.StdEncoding.EncodeToString(form), 8)
 	}
 	return problemUnless(!found, "it shows a part of the key, or of a form of it that a reader can turn back")

@@ -3,8 +3,6 @@ package contract
 import (
 	"cmp"
 	"time"
-
-	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
 // thereIP is an address that RFC 5737 reserves for documentation.
@@ -12,11 +10,10 @@ const thereIP = "203.0.113.8"
 
 // limit is one row of interface 8.1.
 type limit struct {
-	key   string      // the limit_key, by this project's decision
-	rule  string      // the row
-	fill  step        // uses the limit up to the last call, and meets no other limit
-	next  step        // the call that the limit then refuses
-	by    rawcall.Key // the key of next
+	key   string // the limit_key, by this project's decision
+	rule  string // the row
+	fill  step   // uses the limit up to the last call, and meets no other limit
+	next  step   // the call that the limit then refuses
 	perIP bool
 }
 
@@ -24,7 +21,7 @@ type limit struct {
 var limits = []limit{
 	{key: "key_minute", rule: "Per API key | 60 requests/minute", fill: requests(60, 60), next: createAgent},
 	{key: "ip_minute", rule: "Per IP (backstop) | 120 requests/minute", perIP: true,
-		fill: repeat(1, requests(60, 60).by(another), requests(60, 60).by(third)), next: createAgent, by: fourth},
+		fill: repeat(1, requests(60, 60).by(another), requests(60, 60).by(third)), next: createAgent.by(fourth)},
 	{key: "key_day", rule: "Per API key | 1,000 requests/day", fill: repeat(1, requests(1000, 60), wait(betweenMinutes)), next: sendMessage},
 	{key: "agent_create_key_day", rule: "Agent creation, per API key | 50/day",
 		fill: repeat(5, createAgent.is(200).times(10), wait(betweenMinutes)), next: createAgent},
@@ -55,7 +52,7 @@ func requests(n, perMinute int) step {
 // and until when.
 func (s *suite) limits() {
 	for _, l := range limits {
-		spends, passes, refused := newCase("", "", l.fill).Spends, l.next.is(200).by(l.by), l.next.limited(l.key).by(l.by)
+		spends, passes, refused := newCase("", "", l.fill).Spends, l.next.is(200), l.next.limited(l.key)
 		// If a service weighs the previous window, the limit opens later by the share of one
 		// call.
 		window, took := windowOf(l.key), spends.Wait

@@ -65,7 +65,7 @@ func (s *suite) unchanged() {
 	s.add("7/400-changes-no-byok", invalidBody,
 		setBYOK.given(200),
 		setBYOK.with(`{"provider":"anthropic"}`).is(400), setBYOK.with(byokBody(`"tier":"fast"`)).is(400),
-		createAgent.with(rawcall.LLM(`"provider":"anthropic","api_key":"`+providerKey+`","tier":"slow"`)).is(400),
+		createAgent.with(rawcall.LLM(`"provider":"anthropic","api_key":"`+rawcall.ProviderKey+`","tier":"slow"`)).is(400),
 		still)
 	s.add("7/400-changes-no-sms", invalidBody,
 		createAgent.given(200), readAgent.given(200), enableSMS.with(`{"mode":"sandbox","x":1}`).is(400),
@@ -118,7 +118,7 @@ func (s *suite) order() {
 	order("400-before-operation-429",
 		warmUp.is(200).times(3), badWarmUp.is(400),
 		setBYOK.is(200).times(5), setBYOK.with(`{}`).is(400),
-		createAgent.is(200).times(8), createAgent.with(rawcall.LLM(keyMembers+`,"tier":"slow"`)).is(400),
+		createAgent.is(200).times(8), createAgent.with(rawcall.LLM(rawcall.KeyMembers+`,"tier":"slow"`)).is(400),
 		keyedAgent.limited("byok_set_key_hour"))
 	order("409-before-operation-429", warmUp.is(200).times(3), byokWarmUp.is(409), warmUp.limited("warmup_key_hour"))
 	order("503-before-operation-429", setBYOK.is(200).times(5), storeOff, setBYOK.is(503))
@@ -332,9 +332,9 @@ func (s *suite) boundsTogether() {
 	s.addRows("8.4/all", "system_prompt at most 2000 characters; customer_ref at most 200; "+ofLLM, createAgent, 200, row{"max",
 		`{"system_prompt":` + x(2000) + `,"customer_ref":` + x(200) + `,"llm":{"model":` + x(200) + `,"base_url":` + url(400) + `,"label":` + x(60) + `}}`})
 	s.addRows("8.4/with-key", ofLLM, createAgent, 400,
-		row{"base_url", rawcall.LLM(keyMembers + `,"base_url":` + url(401))},
-		row{"label", rawcall.LLM(keyMembers + `,"label":` + x(61))},
-		row{"model", rawcall.LLM(keyMembers + `,"model":` + x(201))})
+		row{"base_url", rawcall.LLM(rawcall.KeyMembers + `,"base_url":` + url(401))},
+		row{"label", rawcall.LLM(rawcall.KeyMembers + `,"label":` + x(61))},
+		row{"model", rawcall.LLM(rawcall.KeyMembers + `,"model":` + x(201))})
 }
 
 // unknownMembers checks that the objects of a request may not have unknown members. For a

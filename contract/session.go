@@ -22,9 +22,9 @@ func (c testCase) runOn(ctx context.Context, target Target, all *shared) error {
 	if all.unusable != nil {
 		return skipped(all.unusable.Error())
 	}
-	player := rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
-	player.ClientFrom = target.ClientFrom
-	s := &session{Player: player, target: target, running: c, ctx: ctx, all: all, began: time.Now()}
+	s := &session{target: target, running: c, ctx: ctx, all: all, began: time.Now()}
+	s.Player = rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
+	s.ClientFrom = target.ClientFrom
 	if target.Abilities != nil && target.Fresh == nil { // earlier cases used limits, or switched the store off
 		target.Abilities.Advance(2 * day)
 		target.Abilities.SetBYOKAvailable(true)
@@ -327,7 +327,7 @@ func (s *session) problems(a answer, st step) []problem {
 	media, params, _ := mime.ParseMediaType(mediaType)
 	isUTF8 := utf8.Valid(a.Body) && slices.Contains([]string{"", "utf-8", "utf8", "us-ascii"}, strings.ToLower(params["charset"]))
 	all := []problem{ // the keys come first, because the text of a later problem would quote a key
-		{rule("2.4", "The plaintext provider key is never returned."), problemUnless(!a.Shows(providerKey), "the answer shows the provider key")},
+		{rule("2.4", "The plaintext provider key is never returned."), problemUnless(!a.Shows(rawcall.ProviderKey), "the answer shows the provider key")},
 		{rule("fake", "no answer shows an API key"), problemUnless(!a.Shows(slices.Collect(maps.Values(s.Keys))...), "the answer shows an API key")},
 		{rule("1", "All request and response bodies are JSON."), problemUnless(media == "application/json", "Content-Type is %q", rawcall.Clip(mediaType))},
 		{rule("RFC 8259, 8.1", "JSON text is encoded in UTF-8."), problemUnless(isUTF8, "the body is not valid UTF-8, or Content-Type %q names another charset", rawcall.Clip(mediaType))},

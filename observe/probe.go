@@ -162,7 +162,7 @@ func (p *probe) yes(c rawcall.Call, yes, no int) bool { return p.take(c, yes, no
 // repeat raises mostRequests by one.
 func (p *probe) playPatiently(c rawcall.Call, statuses ...int) rawcall.Exchange {
 	if c.OfAgent() && c.Key == (rawcall.Key{}) {
-		p.agent(c.Key)
+		p.agent()
 	}
 	x := p.playOnce(c)
 	for range 3 {
@@ -191,10 +191,10 @@ func (p *probe) wantShortWait(x rawcall.Exchange) {
 	}
 }
 
-// agent makes sure that a key has an agent.
-func (p *probe) agent(by rawcall.Key) {
-	if p.Agents[by] == "" {
-		p.take(rawcall.CreateAgent.By(by), 200)
+// agent makes sure that the target's key has an agent.
+func (p *probe) agent() {
+	if p.Agents[rawcall.Key{}] == "" {
+		p.take(rawcall.CreateAgent, 200)
 	}
 }
 

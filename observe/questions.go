@@ -44,7 +44,7 @@ var questions = []question{
 
 	{id: "agent_of_another_key", costs: oneCreation, secondKey: true,
 		find: func(p *probe) any {
-			p.agent(rawcall.Key{})
+			p.agent()
 			p.Last = p.Agents[rawcall.Key{}]
 			return p.take(rawcall.ReadAgent.By(rawcall.Another), 404, 200).Status
 		}},
@@ -372,7 +372,7 @@ func fillMinute(p *probe) any {
 	if p.budget.Requests-p.spent.Requests > 2200 {
 		most = 700
 	}
-	p.agent(rawcall.Key{})
+	p.agent()
 	p.emptyMinute()
 	limit, refused := p.fillLimit(most, read)
 	p.mostRequests = max(p.mostRequests, p.spent.Requests+3*limit+26)
@@ -481,7 +481,7 @@ func spentByRefused(p *probe) any {
 	if p.meter == nil {
 		p.fail("no clear answer: it is not known how the minute counts")
 	}
-	p.agent(rawcall.Key{})
+	p.agent()
 	conflicts := p.playPatiently(rawcall.BYOKWarmUp, 409, 429, 200).Status == 409 // false if a provider key is stored or the limit is checked first
 	p.emptyMinute()
 	unit := max(1, min(3, int(p.meter.limit)/20)) // 3: a smaller difference may be chance if a limit opens step by step
