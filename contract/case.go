@@ -133,8 +133,6 @@ var (
 	own         = rawcall.Key{}
 	another     = rawcall.Another
 	third       = key("third", "preview")
-	fourth      = key("fourth", "preview")
-	fifth       = key("fifth", "preview")
 	undashboard = rawcall.Key{Name: "undashboard", Plan: "preview"} // on an active plan, but not dashboard-issued
 	unpaid      = rawcall.Key{Name: "unpaid", Plan: "free"}         // on an inactive plan, and not dashboard-issued
 )

@@ -44,7 +44,11 @@ func TestFake(t *testing.T) {
 // this project are for TestFake.
 func TestFakeShared(t *testing.T) {
 	target := directly(newFake(t, fakeserver.WithClock(still)))
-	Run(t, Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient})
+	file := filepath.Join(t.TempDir(), "progress.json")
+	Run(t, Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient, Progress: file})
+	done, err := readProgress(file)
+	require.NoError(t, err)
+	assert.Contains(t, done, "4.1/shape", "cases that passed")
 	target.Budget, target.Decisions = aDay, false
 	target.SecondKey = target.Abilities.IssueKeyOn("preview", true) // which no case may revoke
 	target.Abilities.SetBYOKAvailable(false)                        // as a case that failed may leave it

@@ -21,7 +21,7 @@ type limit struct {
 var limits = []limit{
 	{key: "key_minute", rule: "Per API key | 60 requests/minute", fill: requests(60, 60), next: createAgent},
 	{key: "ip_minute", rule: "Per IP (backstop) | 120 requests/minute", perIP: true,
-		fill: repeat(1, requests(60, 60).by(another), requests(60, 60).by(third)), next: createAgent.by(fourth)},
+		fill: repeat(1, requests(60, 60).by(another), requests(60, 60).by(third)), next: createAgent.by(key("fourth", "preview"))},
 	{key: "key_day", rule: "Per API key | 1,000 requests/day", fill: repeat(1, requests(1000, 60), wait(betweenMinutes)), next: sendMessage},
 	{key: "agent_create_key_day", rule: "Agent creation, per API key | 50/day",
 		fill: repeat(5, createAgent.is(200).times(10), wait(betweenMinutes)), next: createAgent},
@@ -59,10 +59,10 @@ func (s *suite) limits() {
 		share := window / time.Duration(spends.Requests)
 		s.add("8.1/"+l.key, l.rule, l.fill, refused, untilOpen(window-took+share), passes)
 		// The same to the nanosecond: a limit opens neither late nor early.
-		s.add("fake/window-exact/"+l.key, windowFixed+". "+waitRounded,
+		s.add("fake/window-exact/"+l.key, "from its first counted call. "+waitRounded,
 			l.fill, refused.opensIn(window-took), wait(window-took-1), refused.opensIn(time.Second), wait(1), passes)
 		if l.perIP {
-			s.add("8.1/"+l.key+"-of-one-address", l.rule, l.fill, refused, refused.by(fifth), passes.from(thereIP))
+			s.add("8.1/"+l.key+"-of-one-address", l.rule, l.fill, refused, refused.by(key("fifth", "preview")), passes.from(thereIP))
 		} else {
 			if l.next.OfAgent() { // the other key has no agent
 				passes = createAgent.is(200)
@@ -119,7 +119,6 @@ func (s *suite) plans() {
 
 const (
 	requestsSpent = "request limits: every call that got past 402, on an endpoint that lists 429, unless itself refused with 429"
-	windowFixed   = "from its first counted call"
 	waitRounded   = "Retry-After: whole seconds rounded up, at least 1, and after exactly that wait the call goes through"
 	lastIsNamed   = "of several exhausted limits the one that opens last is named"
 )

@@ -367,9 +367,5 @@ var (
 	label      = regexp.MustCompile(`^[A-Za-z0-9_.:+/-][A-Za-z0-9_.:+/ -]{0,63}$`)
 )
 
-const (
-	// callTime bounds one call, because a target may hang or drip.
-	callTime = 10 * time.Second
-	// notReached says why a question was not asked after the run had to stop.
-	notReached = "needs a target that answers as the interface says"
-)
+// notReached says why a question was not asked after the run had to stop.
+const notReached = "needs a target that answers as the interface says"
