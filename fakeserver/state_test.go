@@ -116,7 +116,8 @@ func written(t testing.TB, fake *fakeserver.Server) string {
 }
 
 // A fake goes on from the file of another. Key labels stay, and key texts are those
-// of the fake that reads. Windows of another kind start empty.
+// of the fake that reads. Windows of another kind start empty. Of a conversation it keeps
+// as much as of its own.
 func TestStateRoundTrip(t *testing.T) {
 	kinds := []string{"fixed", "sliding", "aligned", "weighted", "token bucket", "token bucket of 10"}
 	for i, kind := range kinds {
@@ -144,6 +145,12 @@ func TestStateRoundTrip(t *testing.T) {
 		require.NoError(t, another.ReadState(strings.NewReader(file)), kind)
 		assert.Zero(t, another.Limits(another.Key())[0].Used, "%s: windows of the next kind", kind)
 	}
+	many, c := newFake(t, fakeserver.WithCallLimit(2000))
+	agent := c.agent(emptyBody)
+	many.AddExchanges(agent, make([]fakeserver.Exchange, 1001)...)
+	few, _ := newFake(t)
+	require.NoError(t, few.ReadState(strings.NewReader(written(t, many))))
+	assert.Len(t, few.Conversation(agent), 1000, "a fake that keeps fewer exchanges")
 }
 
 // The names in the file of version 1 stay, since it may be years old.

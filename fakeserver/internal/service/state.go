@@ -330,6 +330,7 @@ func (s *State) Load(saved Saved, now time.Time, digest func(n int) Digest) *Sta
 		c.ips[a.Address] = usageIfSameClock(a.Usage, now, longestAddressWindow)
 	}
 	for _, a := range saved.Agents {
+		a.Exchanges = a.Exchanges[max(0, len(a.Exchanges)-s.exchanges):] // the fake that wrote them may have kept more
 		c.agents[a.ID] = a
 		c.inOrder = append(c.inOrder, a)
 	}
