@@ -20,8 +20,9 @@ export function isLong(body) {
 export function asCurl({ method, path, key, header, body, body_bytes: bytes }) {
   // A body that was cut, or not kept at all, would make another call of it.
   if (body ? isLong(body) : bytes > 0) return '# The body of this call was not kept whole, so it cannot be sent again.';
-  // curl chooses GET, or POST with a body, by itself.
-  const command = method === (body ? 'POST' : 'GET') ? 'curl -sS' : `curl -sS -X ${quoteShell(method)}`;
+  // curl chooses GET, or POST with a body, by itself. After -X HEAD it would wait for a body.
+  const option = { [body ? 'POST' : 'GET']: '', HEAD: ' --head' }[method] ?? ` -X ${quoteShell(method)}`;
+  const command = `curl -sS${option}`;
   // A path may hold anything that the client sent.
   const plain = /^[\w\-/]*$/.test(path);
   const lines = [plain ? `${command} "$AGENT_MESSAGING_BASE_URL${path}"` : `${command} --globoff --path-as-is "$AGENT_MESSAGING_BASE_URL"${quoteShell(path)}`];
