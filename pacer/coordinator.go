@@ -23,7 +23,7 @@ type coordinator struct {
 	// The engine's lock guards the fields below. A step copies what it needs of them.
 	ledger    ledger          // of this process; with a store it holds the state that the last step left there
 	reports   []func(*ledger) // changes for the next step, such as refusals and calls that were not sent
-	questions []*question     // for the next step
+	questions []quota.Class   // that ask the next step
 	stepping  bool            // a step is under way
 	downSince time.Time       // since when the store does not answer, by the machine's clock; zero: it answers, or there is none
 	retryAt   time.Duration   // when a step tries the store again
@@ -75,18 +75,20 @@ func (c *coordinator) onItsOwn(now time.Duration) bool {
 }
 
 // Ask implements quota.Rule. It does not ask the store about calls that no limit counts.
-func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) (s quota.Schedule, known bool) {
+func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) quota.Schedule {
 	class, k, l := first.Class, costSet(first.Class.ID), c.ledgerAt(now)
+	if waiting > 0 && (c.onItsOwn(now) || l.unlimited(k)) {
+		return c.schedule(now, class, l.grant(class, int64(waiting)))
+	}
+	s, _ := l.earliest(k, nil)
 	switch {
 	case waiting == 0:
-		s, _ = l.earliest(k, nil)
-		return c.schedule(now, class, s), true
-	case c.onItsOwn(now), l.unlimited(k):
-		return c.schedule(now, class, l.grant(class, int64(waiting))), true
+		return c.schedule(now, class, s)
+	case !slices.Contains(c.questions, class):
+		c.questions = append(c.questions, class)
+		c.startStep()
 	}
-	c.questions = append(c.questions, &question{class: class, waiting: int64(waiting)})
-	c.startStep()
-	return s, false
+	return quota.Schedule{AskAgain: now + longestSleep, Key: s.Key, TraceID: s.TraceID}
 }
 
 // schedule translates the ledger's Schedule into the engine's time, and says since when the

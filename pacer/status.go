@@ -1,6 +1,10 @@
 package pacer
 
-import "time"
+import (
+	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+)
 
 // State is the state of a [Pacer] at one moment. With a store, it is as old as this
 // process's last use of the store.
@@ -41,8 +45,9 @@ func (p *Pacer) State() (s State) {
 		return s
 	}
 	c := p.coordinator
-	s.Interactive, s.Batch = c.engine.Waiting(false), c.engine.Waiting(true)
 	c.engine.Do(func(now time.Duration) {
+		s.Batch = c.engine.WaitingLocked(func(class quota.Class) bool { return class.Batch })
+		s.Interactive = c.engine.WaitingLocked(func(class quota.Class) bool { return !class.Batch })
 		l := c.ledgerAt(now)
 		s.Processes, s.StoreDown = len(l.Members), c.downSince
 		for b := range l.budgets(everything) {

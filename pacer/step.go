@@ -72,8 +72,12 @@ type step struct {
 // beginStep takes the collected reports and questions into a new step.
 func (c *coordinator) beginStep(now time.Duration) *step {
 	s := &step{
-		ledger: c.ledger, reports: c.reports, questions: c.questions, now: now, began: time.Now(),
+		ledger: c.ledger, reports: c.reports, now: now, began: time.Now(),
 		wasOnShare: c.ledger.onShare, lastKey: c.lastKey, key: c.key(),
+	}
+	for _, class := range c.questions {
+		waiting := c.engine.WaitingLocked(func(other quota.Class) bool { return other == class })
+		s.questions = append(s.questions, &question{class: class, waiting: int64(waiting)})
 	}
 	s.onShare, s.state = false, nil // adopt sets the state
 	c.reports, c.questions, c.retryAt = nil, nil, now+storeRetry
@@ -179,7 +183,11 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 		}
 	}
 	for _, q := range s.questions {
-		c.engine.DeliverLocked(q.class, c.schedule(now, q.class, q.answer))
+		answer := c.schedule(now, q.class, q.answer)
+		if slices.Contains(c.questions, q.class) { // asked anew after a reset: this answer may grant calls, but refuses none
+			answer = quota.Schedule{Grants: answer.Grants, Key: answer.Key, AskAgain: now + longestSleep}
+		}
+		c.engine.DeliverLocked(q.class, answer)
 	}
 }
 

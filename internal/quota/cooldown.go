@@ -97,22 +97,22 @@ func (c *CoolDown) Classify(_ context.Context, w *Waiter) bool {
 }
 
 // Ask implements Rule.
-func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) (s Schedule, known bool) {
+func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 	state := &c.classes[first.Class.ID]
 	g := cmp.Or(state.gate, new(gate))
-	waitHere := c.engine.waitingLocked(func(class Class) bool { return c.classes[class.ID].gate == g })
+	waitHere := c.engine.WaitingLocked(func(class Class) bool { return c.classes[class.ID].gate == g })
 	opens, turn := g.opening(waitHere, first)
 	switch {
 	case g.closed && now < turn:
-		return state.whileClosed(now, opens, turn, waiting), true
+		return state.whileClosed(now, opens, turn, waiting)
 	case waiting == 0: // a forecast opens no gate
-		return Schedule{}, true
+		return Schedule{}
 	case g.closed:
 		g.open(now, turn)
 	}
-	s = g.next(now, waitHere <= 1)
+	s := g.next(now, waitHere <= 1)
 	state.limited.Store(g.ramp != nil)
-	return s, true
+	return s
 }
 
 // whileClosed returns the Schedule of a class at a closed gate. It grants a trial if one is due.

@@ -66,7 +66,7 @@ func (p *played) classify(call *spec.Endpoint) *Waiter {
 func (p *played) ask(at time.Duration, call *spec.Endpoint, waiting int) Schedule {
 	w := p.classify(call)
 	p.engine.queues[w.Class] = &queue{line: line{calls: make([]*Waiter, waiting)}}
-	schedule, _ := p.Ask(h+at, w, waiting)
+	schedule := p.Ask(h+at, w, waiting)
 	for _, w.Grant = range schedule.Grants {
 		p.underWay[call] = append(p.underWay[call], w)
 	}
@@ -241,7 +241,7 @@ func TestRefusedCreation(t *testing.T) {
 		p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: tt.nextHasKey, MaxWait: never / 4, attempt: attempt{deadline: never}}
 		p.Done(h, &Waiter{Endpoint: create, SetsBYOK: tt.refusedHasKey}, *refuses("", h))
 		waits := p.Classify(t.Context(), w)
-		schedule, _ := p.Ask(h+h/2, w, 1)
+		schedule := p.Ask(h+h/2, w, 1)
 		waits = waits && schedule.Grants == nil
 		assert.Equal(t, tt.waits, waits, "%+v", tt)
 	}
@@ -262,7 +262,7 @@ func TestJitter(t *testing.T) {
 		p.answer(0, message, refuses("k", 20*s))
 		w := p.classify(message)
 		w.deadline, w.MaxWait = h+tt.deadline, tt.maxWait
-		schedule, _ := p.Ask(h, w, 1)
+		schedule := p.Ask(h, w, 1)
 		assert.Equal(t, tt.want, schedule.AskAgain-h, "%+v", tt)
 		assert.Equal(t, h+20*s, schedule.Opens, "%+v", tt)
 		assert.Equal(t, "k", schedule.Key, "%+v", tt)

@@ -46,16 +46,17 @@ type Rule interface {
 	// is the next call in the queue. If waiting is 0, Ask grants nothing: it only says how
 	// long first would wait, as far as the rule knows without a store.
 	//
-	// A slow rule does not know the Schedule yet. It works on a goroutine that it starts with
-	// Engine.Background, and passes the result to Engine.DeliverLocked. Until then the engine
-	// keeps the Schedule that it has.
-	Ask(now time.Duration, first *Waiter, waiting int) (s Schedule, known bool)
+	// A slow rule returns a Schedule that only says when to ask again, and names the limit. It
+	// works on a goroutine that it starts with Engine.Background, and passes the result to
+	// Engine.DeliverLocked. The engine asks it again before that, if there was a reset.
+	Ask(now time.Duration, first *Waiter, waiting int) Schedule
 	// Done learns how a granted attempt ended. The engine then asks again about all
 	// classes. An attempt that was not sent gives its grant back. news is true if a
 	// refusal closed a limit, or keeps it closed for at least a second longer.
 	Done(now time.Duration, w *Waiter, o Outcome) (news bool)
-	// QueueEmptied learns that the last waiting call of a class has left. The engine does
-	// not ask about the class again until another call enters.
+	// QueueEmptied learns that the last waiting call of a class has left, or had left before a
+	// Schedule was delivered. The engine does not ask about the class again until another call
+	// enters.
 	QueueEmptied(now time.Duration, class Class)
 	// ClockReset learns that the clock is back by more than a second, or ahead by more than
 	// maxJump: it was set, or the engine now reads another clock.
@@ -169,7 +170,7 @@ type Engine struct {
 	last        time.Time     // the clock's last reading
 	elapsed     time.Duration // the engine's time: begins at an hour, moves on with the clock, never goes back
 	queues      map[Class]*queue
-	grants      int64         // counts the deliveries that granted a call; see queue.lastGrant
+	turns       int64         // counts the deliveries that granted a call, and the queues that were made; see queue.turn
 	alarm       time.Duration // when the next queue is due; never: no queue is, until a call enters, leaves or is done
 	sleeper     Clock         // the clock by which the alarm's goroutine sleeps
 	cancelAlarm func()        // ends the alarm's goroutine
@@ -181,19 +182,8 @@ type queue struct {
 	Schedule
 	line
 	forecasts []func(now time.Duration) // each sends one waiting call its forecast
-	lastGrant int64                     // the value of Engine.grants at the queue's last grant
-	state     queueState
+	turn      int64                     // the value of Engine.turns at the queue's last grant, or when its first call entered
 }
-
-// queueState says what an engine does about a queue.
-type queueState int
-
-const (
-	idle    queueState = iota // nothing until a call enters: none waits, and the rule knows it
-	waiting                   // asks the rule when AskAgain has come, or tells it that no call waits any more
-	asking                    // has asked the rule, and waits for a Schedule to be delivered
-	stale                     // asked before a reset: the answer may grant calls, but refuses none
-)
 
 // NewEngine returns an engine that reads the clocks of its calls.
 func NewEngine(rule Rule) *Engine {
@@ -226,17 +216,10 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 
 // enterLocked puts a call into the queue of its class, and serves.
 func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) {
-	q := e.queues[w.Class]
-	if q == nil {
-		q = &queue{Class: w.Class, line: line{tenants: map[string]tenant{}}}
-		e.queues[w.Class] = q
-	}
+	q := e.queueLocked(w.Class)
 	e.clock = w.Clock
 	w.startWait(ctx, now)
 	ahead := q.push(w)
-	if q.state == idle {
-		q.state = waiting
-	}
 	if refusal := q.refusal(w, ahead, now); refusal != nil {
 		e.refuseLocked(q, w, refusal)
 		return
@@ -258,6 +241,17 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 		q.forecasts = append(q.forecasts, func(now time.Duration) { q.sendForecast(f, ahead, now) })
 		q.sendForecasts(now)
 	}
+}
+
+// queueLocked returns the queue of a class. serveLocked drops it when no call waits in it.
+func (e *Engine) queueLocked(class Class) *queue {
+	q := e.queues[class]
+	if q == nil {
+		e.turns++
+		q = &queue{Class: class, line: line{tenants: map[string]tenant{}}, turn: e.turns}
+		e.queues[class] = q
+	}
+	return q
 }
 
 // sendForecast sends a call its forecast, in place of one that it has not read. A later one is
@@ -360,7 +354,7 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, r
 	}
 	e.withLock(w.Clock, func(now time.Duration) {
 		w.startWait(ctx, now)
-		s, _ := e.rule.Ask(now, w, 0)
+		s := e.rule.Ask(now, w, 0)
 		wait, refusal = max(0, s.Turn-now), s.refusal(w, 0, now)
 	})
 	return wait, refusal
@@ -424,27 +418,16 @@ func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 	reading = &now
 }
 
-// ResetSchedulesLocked resets all schedules, so that the engine asks the rule again. A
-// Schedule that the rule has yet to deliver will then refuse no call, because the rule
-// computed it before the reset. Call it only in a method of the Rule, or in a function that
-// Do runs.
+// ResetSchedulesLocked resets all schedules, so that the engine asks the rule again. Call it
+// only in a method of the Rule, or in a function that Do runs.
 func (e *Engine) ResetSchedulesLocked() {
 	for _, q := range e.queues {
 		q.Schedule = Schedule{}
-		if q.state == asking {
-			q.state = stale
-		}
 	}
 }
 
-// Waiting counts the waiting calls, interactive or batch.
-func (e *Engine) Waiting(batch bool) int {
-	defer e.lock().Unlock()
-	return e.waitingLocked(func(class Class) bool { return class.Batch == batch })
-}
-
-// waitingLocked counts the waiting calls of the classes for which in returns true.
-func (e *Engine) waitingLocked(in func(Class) bool) (n int) {
+// WaitingLocked counts the waiting calls of the classes for which in returns true.
+func (e *Engine) WaitingLocked(in func(Class) bool) (n int) {
 	for class, q := range e.queues {
 		if in(class) {
 			n += len(q.calls)
@@ -454,21 +437,20 @@ func (e *Engine) waitingLocked(in func(Class) bool) (n int) {
 }
 
 // serveLocked asks the rule about all queues that are due, and sets the alarm for the next
-// one. If several are due, it begins with the queue whose last grant is the oldest: a single
-// call of one endpoint does not wait for a batch on another endpoint.
+// one. If several are due, the queues take turns: a single call of one endpoint does not wait
+// for a batch on another endpoint.
 func (e *Engine) serveLocked() {
 	for {
 		now, alarm := e.elapsed, time.Duration(never)
 		var due *queue
 		for _, q := range e.queues {
 			switch {
-			case q.state != waiting:
 			case len(q.calls) == 0:
-				q.Schedule, q.forecasts, q.state = Schedule{}, nil, idle
+				delete(e.queues, q.Class)
 				e.rule.QueueEmptied(now, q.Class)
 			case q.AskAgain > now:
 				alarm = min(alarm, q.AskAgain)
-			case due == nil || q.lastGrant < due.lastGrant:
+			case due == nil || q.turn < due.turn:
 				due = q
 			}
 		}
@@ -476,10 +458,7 @@ func (e *Engine) serveLocked() {
 			e.setAlarmLocked(alarm)
 			return
 		}
-		due.state = asking
-		if s, known := e.rule.Ask(now, due.calls[0], len(due.calls)); known {
-			e.DeliverLocked(due.Class, s)
-		}
+		e.DeliverLocked(due.Class, e.rule.Ask(now, due.calls[0], len(due.calls)))
 	}
 }
 
@@ -490,17 +469,14 @@ const minAskAgain = time.Millisecond
 // DeliverLocked takes a rule's Schedule for a class. It grants calls, and refuses calls that
 // can no longer go in time. A slow rule calls DeliverLocked in a function that Do runs.
 func (e *Engine) DeliverLocked(class Class, s Schedule) {
-	q := e.queues[class]
+	q := e.queueLocked(class)
 	now, granted := e.elapsed, len(s.Grants)
 	switch {
 	case granted > 0:
-		e.grants++
-		q.lastGrant = e.grants
+		e.turns++
+		q.turn = e.turns
 	case s.AskAgain <= now:
 		s.AskAgain = now + minAskAgain
-	}
-	if q.state == stale {
-		s = Schedule{Grants: s.Grants, Key: s.Key} // AskAgain is 0, so the engine asks the rule at once
 	}
 	// Look for calls to refuse only if the turns now come later than before, by more than
 	// half a gap. A look at 500 waiting calls after each grant would be slow.
@@ -515,7 +491,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
 		w.endWait(max(now, g.At), nil)
 	}
-	if q.Schedule, q.state = s, waiting; movedBack {
+	if q.Schedule = s; movedBack {
 		e.refuseLateLocked(q, now)
 	}
 	q.sendForecasts(now)
@@ -587,8 +563,8 @@ func (e *Engine) Background(work func() error, finish func(error) error) {
 
 // failAllLocked ends all waiting calls with an error.
 func (e *Engine) failAllLocked(err error) {
+	e.ResetSchedulesLocked() // DeliverLocked may never be called for a queue: ask anew
 	for _, q := range e.queues {
-		q.Schedule, q.state = Schedule{}, waiting // DeliverLocked may never be called for a queue that is asking: ask anew
 		for len(q.calls) > 0 {
 			e.refuseLocked(q, q.calls[0], err)
 		}

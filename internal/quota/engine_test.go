@@ -190,7 +190,7 @@ func TestClockThatPanicsLeavesNoCallInLine(t *testing.T) {
 				synctest.Wait()
 			}
 			group.Wait()
-			assert.Zero(t, e.Waiting(false), "reading %d", nth)
+			assert.Empty(t, e.queues, "reading %d", nth)
 			assert.NoError(t, e.Acquire(t.Context(), reading()))
 			assert.LessOrEqual(t, time.Since(began), 11*s, "reading %d", nth)
 		})
@@ -289,7 +289,7 @@ func newStub(answer func() Schedule) *stub {
 
 func (*stub) Classify(context.Context, *Waiter) bool { return true }
 func (r *stub) QueueEmptied(time.Duration, Class)    { r.emptied++ }
-func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) (s Schedule, known bool) {
+func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 	class := first.Class
 	r.engine.Background(func() error {
 		r.asked++
@@ -297,7 +297,7 @@ func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) (s Schedule, known boo
 		r.engine.Do(func(time.Duration) { r.engine.DeliverLocked(class, answer) })
 		return nil
 	}, func(err error) error { r.ended++; return err })
-	return s, false
+	return Schedule{AskAgain: never}
 }
 
 // TestRulesThatFail checks that a rule that panics, or never grants, ends the calls that wait,
@@ -357,13 +357,8 @@ func TestOnWait(t *testing.T) {
 // known leaves nothing behind: the rule learns that no call waits, and a call in another
 // synctest bubble does not inform the first one.
 func TestCallThatWentUninformed(t *testing.T) {
-	var rule *stub
-	rule = newStub(func() Schedule {
-		if rule.asked == 1 {
-			rule.engine.Do(func(time.Duration) { rule.engine.ResetSchedulesLocked() })
-		}
-		return Schedule{Grants: make([]Grant, 1), Turn: h, AskAgain: h}
-	})
+	answer := Schedule{Grants: make([]Grant, 1)}
+	rule := newStub(func() Schedule { return answer })
 	for calls := range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			w := reading()
@@ -372,6 +367,7 @@ func TestCallThatWentUninformed(t *testing.T) {
 			synctest.Wait()
 			assert.Equal(t, 1+calls, rule.emptied)
 		})
+		answer.Turn = h
 	}
 }
 
