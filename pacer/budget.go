@@ -104,16 +104,6 @@ func (u *usage) forget(now time.Duration) {
 	}
 }
 
-// sentAt counts the calls that will still be in the window at a later time.
-func (b *budget) sentAt(later time.Duration) (calls int64) {
-	for _, s := range b.Slots {
-		if s.Leaves > later {
-			calls += s.Calls
-		}
-	}
-	return calls
-}
-
 // add counts calls in their slot, or takes some back.
 func (b *budget) add(at time.Duration, calls int64) {
 	leaves := (at/b.slotLength+1)*b.slotLength + b.Window + max(0, b.arrivalMargin-b.slotLength)
@@ -124,18 +114,6 @@ func (b *budget) add(at time.Duration, calls int64) {
 	calls = max(calls, -b.Slots[i].Calls)
 	b.Slots[i].Calls += calls
 	b.Held += calls
-}
-
-// spreadEvenly replaces the slots by the given number of calls, at even distances in the last
-// window. It serves calls that went without the store: a process on its share counted each of
-// them as several calls of one moment, which would all leave the window together.
-func (b *budget) spreadEvenly(calls int64) {
-	b.Slots, b.Held = nil, 0
-	span := b.Window + b.arrivalMargin
-	places := min(calls, int64(span/b.slotLength)) // bounded, because a faulty store may hold any number of calls
-	for i := range places {
-		b.add(b.now-span/time.Duration(places+1)*time.Duration(i+1), calls*(i+1)/places-calls*i/places)
-	}
 }
 
 // roomAt returns when the window has room for one more call, if it may hold limit calls.
@@ -205,7 +183,9 @@ func (b *budget) learn(opens, granted time.Duration, neverSawStore bool) {
 		return // granted before the last correction, or too soon after it to show its effect
 	}
 	atFullPace, quietWindows := float64(b.Window)/float64(b.pace), shortHold
-	inWindow := float64(b.sentAt(opens) - 1) // without the refused call
+	then := *b.usage
+	then.forget(opens)
+	inWindow := float64(then.Held - 1) // without the refused call
 	b.Level = b.allowed / b.max
 	full := inWindow >= nearlyFull*atFullPace
 	switch {

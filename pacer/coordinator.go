@@ -45,12 +45,11 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 		return
 	}
 	c.engine.ResetSchedulesLocked()
-	old := c.ledgerAt(now)
-	l := ledger{state: newState(bounds, old.Now), bounds: bounds}
-	l.merge(old)
-	l.Members = old.Members
-	c.ledger.state, c.ledger.bounds = l.state, bounds
-	c.ledgerAt(now).reopen()
+	old := *c.ledgerAt(now)
+	c.ledger.state, c.ledger.bounds = newState(bounds, old.Now), bounds
+	c.ledger.Members = old.Members
+	c.ledger.merge(&old)
+	c.ledger.reopen()
 	c.report(now, (*ledger).reopen)
 }
 

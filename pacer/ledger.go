@@ -14,7 +14,6 @@ import (
 // state is the value in the store that the processes of one API key share. Its times are by
 // the state's clock, which shows the store's time, since 1970; 0 means never.
 type state struct {
-	Format  int
 	Now     time.Duration           // the latest time so far; it never goes back
 	Fresh   time.Duration           // since when the state counts the calls of all processes
 	Limits  []usage                 // one for each of ledger.bounds, in that order
@@ -27,7 +26,7 @@ const memberTTL = 2 * time.Minute // how long a process stays a member after its
 
 func newState(bounds []bound, now time.Duration) *state {
 	s := &state{
-		Format: format, Now: now, Fresh: now, Limits: slices.Repeat([]usage{{Level: 1}}, len(bounds)),
+		Now: now, Fresh: now, Limits: slices.Repeat([]usage{{Level: 1}}, len(bounds)),
 		Gates: map[costSet]gate{}, Members: map[int64]time.Duration{},
 	}
 	l := ledger{state: s, bounds: bounds}
@@ -220,7 +219,9 @@ func (s *state) lastToOpen(k costSet) (last gate) {
 
 // merge adds the gates, counts and levels of another ledger. For each limit it keeps the larger
 // count, and the level that was learned last. It takes no level from a process that never saw
-// the store, because that level is only the process's share.
+// the store, because that level is only the process's share. From a process on its share it takes
+// no calls of a limit with a pace: each counts as several calls of one moment, which would leave
+// the window together. The pace alone keeps the window from overflowing meanwhile.
 func (l *ledger) merge(other *ledger) {
 	ahead := l.Now - other.Now
 	for costs, g := range other.Gates {
@@ -234,11 +235,11 @@ func (l *ledger) merge(other *ledger) {
 			if o.Key != b.Key || o.Window != b.Window {
 				continue
 			}
-			if calls := o.Held; calls > b.Held {
-				if b.paced() { // leave room for a call: a full window would hold all calls back until it ends
-					calls = min(calls, int64(b.allowed)-1)
+			if o.Held > b.Held && (o.callWeight == b.callWeight || !b.paced()) {
+				b.Slots, b.Held = slices.Clone(o.Slots), o.Held
+				for i := range b.Slots {
+					b.Slots[i].Leaves += ahead
 				}
-				b.spreadEvenly(calls)
 			}
 			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.neverSawStore() {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
@@ -383,4 +384,4 @@ func (l *ledger) earliest(k costSet, ahead map[costSet]int64) (s quota.Schedule,
 
 // format is the version of the state's layout. Raise it if decode would misread a value of an
 // earlier version.
-const format = 9
+const format = 10

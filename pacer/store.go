@@ -81,7 +81,7 @@ func (s *state) encode() []byte {
 // maxBytes bounds the JSON that decode reads; 64 processes need about 10 kB.
 const maxBytes = 1 << 20
 
-// decode returns nil for a value that is damaged, of another format, or of another number of limits.
+// decode returns nil for a value that is damaged, or has another number of limits.
 func decode(value []byte, limits int) *state {
 	unzipper, err := gzip.NewReader(bytes.NewReader(value))
 	if err != nil {
@@ -90,7 +90,7 @@ func decode(value []byte, limits int) *state {
 	plain, err := io.ReadAll(io.LimitReader(unzipper, maxBytes))
 	s := &state{}
 	if err != nil || json.Unmarshal(plain, s) != nil ||
-		s.Format != format || len(s.Limits) != limits || s.Gates == nil || s.Members == nil {
+		len(s.Limits) != limits || s.Gates == nil || s.Members == nil {
 		return nil
 	}
 	return s

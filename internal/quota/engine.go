@@ -170,7 +170,7 @@ type Engine struct {
 	last        time.Time     // the clock's last reading
 	elapsed     time.Duration // the engine's time: begins at an hour, moves on with the clock, never goes back
 	queues      map[Class]*queue
-	turns       int64         // counts the deliveries that granted a call, and the queues that were made; see queue.turn
+	grants      int64         // counts the deliveries that granted a call; see queue.lastGrant
 	alarm       time.Duration // when the next queue is due; never: no queue is, until a call enters, leaves or is done
 	sleeper     Clock         // the clock by which the alarm's goroutine sleeps
 	cancelAlarm func()        // ends the alarm's goroutine
@@ -182,7 +182,8 @@ type queue struct {
 	Schedule
 	line
 	forecasts []func(now time.Duration) // each sends one waiting call its forecast
-	turn      int64                     // the value of Engine.turns at the queue's last grant, or when its first call entered
+	lastGrant int64                     // the value of Engine.grants at the queue's last grant
+	idle      bool                      // no call waits, and the rule knows it
 }
 
 // NewEngine returns an engine that reads the clocks of its calls.
@@ -216,10 +217,15 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 
 // enterLocked puts a call into the queue of its class, and serves.
 func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) {
-	q := e.queueLocked(w.Class)
+	q := e.queues[w.Class]
+	if q == nil {
+		q = &queue{Class: w.Class, line: line{tenants: map[string]tenant{}}}
+		e.queues[w.Class] = q
+	}
 	e.clock = w.Clock
 	w.startWait(ctx, now)
 	ahead := q.push(w)
+	q.idle = false
 	if refusal := q.refusal(w, ahead, now); refusal != nil {
 		e.refuseLocked(q, w, refusal)
 		return
@@ -241,17 +247,6 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 		q.forecasts = append(q.forecasts, func(now time.Duration) { q.sendForecast(f, ahead, now) })
 		q.sendForecasts(now)
 	}
-}
-
-// queueLocked returns the queue of a class. serveLocked drops it when no call waits in it.
-func (e *Engine) queueLocked(class Class) *queue {
-	q := e.queues[class]
-	if q == nil {
-		e.turns++
-		q = &queue{Class: class, line: line{tenants: map[string]tenant{}}, turn: e.turns}
-		e.queues[class] = q
-	}
-	return q
 }
 
 // sendForecast sends a call its forecast, in place of one that it has not read. A later one is
@@ -437,20 +432,21 @@ func (e *Engine) WaitingLocked(in func(Class) bool) (n int) {
 }
 
 // serveLocked asks the rule about all queues that are due, and sets the alarm for the next
-// one. If several are due, the queues take turns: a single call of one endpoint does not wait
-// for a batch on another endpoint.
+// one. If several are due, it begins with the queue whose last grant is the oldest: a single
+// call of one endpoint does not wait for a batch on another endpoint.
 func (e *Engine) serveLocked() {
 	for {
 		now, alarm := e.elapsed, time.Duration(never)
 		var due *queue
 		for _, q := range e.queues {
 			switch {
+			case q.idle:
 			case len(q.calls) == 0:
-				delete(e.queues, q.Class)
+				q.Schedule, q.forecasts, q.idle = Schedule{}, nil, true
 				e.rule.QueueEmptied(now, q.Class)
 			case q.AskAgain > now:
 				alarm = min(alarm, q.AskAgain)
-			case due == nil || q.turn < due.turn:
+			case due == nil || q.lastGrant < due.lastGrant:
 				due = q
 			}
 		}
@@ -469,12 +465,12 @@ const minAskAgain = time.Millisecond
 // DeliverLocked takes a rule's Schedule for a class. It grants calls, and refuses calls that
 // can no longer go in time. A slow rule calls DeliverLocked in a function that Do runs.
 func (e *Engine) DeliverLocked(class Class, s Schedule) {
-	q := e.queueLocked(class)
+	q := e.queues[class]
 	now, granted := e.elapsed, len(s.Grants)
 	switch {
 	case granted > 0:
-		e.turns++
-		q.turn = e.turns
+		e.grants++
+		q.lastGrant = e.grants
 	case s.AskAgain <= now:
 		s.AskAgain = now + minAskAgain
 	}
@@ -491,7 +487,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
 		w.endWait(max(now, g.At), nil)
 	}
-	if q.Schedule = s; movedBack {
+	if q.Schedule, q.idle = s, false; movedBack {
 		e.refuseLateLocked(q, now)
 	}
 	q.sendForecasts(now)
