@@ -86,6 +86,12 @@ type gate struct {
 	ramp         *ramp         // paces the calls since it last opened; nil: it has not opened yet, or holds no call back any more
 }
 
+// pass marks a grant that a gate gave, by one of its two ways.
+type pass struct {
+	ramp    *ramp // of the open gate
+	trialAt *gate // the closed gate; see classState
+}
+
 // Classify implements Rule. Each endpoint has two classes. One is for the calls that also spend
 // the limit on BYOK sets, so that this limit does not stop the other calls of the endpoint.
 func (c *CoolDown) Classify(_ context.Context, w *Waiter) bool {
@@ -124,7 +130,7 @@ func (c *classState) whileClosed(now, opens, turn time.Duration, waiting int) Sc
 	}
 	if waiting > 0 && now >= c.trialAt {
 		c.trialAt, c.trialDelay = now+c.trialDelay, min(2*c.trialDelay, maxTrial)
-		s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: g}}
+		s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: pass{trialAt: g}}}
 	}
 	s.AskAgain = min(turn, c.trialAt)
 	return s
@@ -147,7 +153,7 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 		return s
 	}
 	r.sent, r.last = r.sent+1, now
-	s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: r}}
+	s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: pass{ramp: r}}}
 	return s
 }
 
@@ -210,16 +216,14 @@ func (g *gate) open(now, due time.Duration) {
 // Done implements Rule.
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
-	if state.gate != nil && passed && w.Grant.Mark != nil {
+	by, held := w.Grant.Mark.(pass)
+	if state.gate != nil && passed && held {
 		state.gate.lastAccepted = now // also if the class leaves this gate below: both may share one limit
 	}
-	switch mark := w.Grant.Mark.(type) {
-	case *ramp:
-		mark.record(o)
-	case *gate: // a trial; see classState
-		if passed && state.gate == mark && state.trialAt < never { // the limit has not refused the class itself since the trial began
-			state.gate = nil
-		}
+	if by.ramp != nil {
+		by.ramp.record(o)
+	} else if passed && held && state.gate == by.trialAt && state.trialAt < never { // the limit has not refused the class itself since the trial began
+		state.gate = nil
 	}
 	if !o.Refused {
 		return false

@@ -118,15 +118,9 @@ type attempt struct {
 	inLine     bool
 	granted    bool          // the call has a Grant, and Done has not been called yet
 	waitEnded  chan struct{} // closed when the wait ends; nil: the call did not wait
-	forecast   *forecast     // for OnWait; nil: there is none, or the call did not wait
 	err        error         // why the wait failed; set before waitEnded is closed
-}
-
-// forecast carries forecasts to a call that waits. The call may have left when one is sent:
-// the engine's lock guards end, and news never blocks.
-type forecast struct {
-	news chan Wait     // has room for one
-	end  time.Duration // when the wait ends, by the newest forecast; 0: there was none
+	forecasts  chan Wait     // for OnWait, with room for one; nil: there is no OnWait, or the call did not wait
+	expected   time.Duration // when the wait ends, by the newest forecast; 0: there was none
 }
 
 // Wait is a forecast for a call that waits.
@@ -178,12 +172,12 @@ type Engine struct {
 
 // queue holds the waiting calls of a class, and the rule's last Schedule for them.
 type queue struct {
-	Class
-	Schedule
-	line
-	forecasts []func(now time.Duration) // each sends one waiting call its forecast
-	lastGrant int64                     // the value of Engine.grants at the queue's last grant
-	idle      bool                      // no call waits, and the rule knows it
+	class     Class
+	schedule  Schedule
+	line      line
+	untold    bool  // a call has entered while the next turn was not known, so it has no forecast
+	lastGrant int64 // the value of Engine.grants at the queue's last grant
+	idle      bool  // no call waits, and the rule knows it
 }
 
 // NewEngine returns an engine that reads the clocks of its calls.
@@ -219,19 +213,19 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) {
 	q := e.queues[w.Class]
 	if q == nil {
-		q = &queue{Class: w.Class, line: line{tenants: map[string]tenant{}}}
+		q = &queue{class: w.Class, line: line{tenants: map[string]tenant{}}}
 		e.queues[w.Class] = q
 	}
 	e.clock = w.Clock
 	w.startWait(ctx, now)
-	ahead := q.push(w)
+	ahead := q.line.push(w)
 	q.idle = false
-	if refusal := q.refusal(w, ahead, now); refusal != nil {
+	if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
 		e.refuseLocked(q, w, refusal)
 		return
 	}
 	if w.Unserved {
-		q.AskAgain = 0 // ask the rule anew: it does not know of this call, which may now be the first in line
+		q.schedule.AskAgain = 0 // ask the rule anew: it does not know of this call, which may now be the first in line
 	}
 	if w.Clock != (RealClock{}) || e.sleeper != (RealClock{}) {
 		e.alarm = 0 // sleep anew, by the clock of this call: a sleep by a user's clock may never end
@@ -242,37 +236,27 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	}
 	w.waitEnded = make(chan struct{})
 	if w.OnWait != nil {
-		f := &forecast{news: make(chan Wait, 1)}
-		w.forecast = f
-		q.forecasts = append(q.forecasts, func(now time.Duration) { q.sendForecast(f, ahead, now) })
-		q.sendForecasts(now)
+		w.forecasts = make(chan Wait, 1)
+		q.sendForecast(w, ahead, now)
+		q.untold = q.untold || w.expected == 0
 	}
 }
 
-// sendForecast sends a call its forecast, in place of one that it has not read. A later one is
-// sent only if the wait turns out longer, by a quarter of the rest and by a second. ahead is
-// the number of calls in front of it.
-func (q *queue) sendForecast(f *forecast, ahead int, now time.Duration) {
-	end := max(now, q.Turn+time.Duration(ahead)*q.Gap)
-	if f == nil || f.end > 0 && end < f.end+max(time.Second, (f.end-now)/4) {
+// sendForecast sends a call its forecast, in place of one that it has not read, if the next
+// turn is known. A later one is sent only if the wait turns out longer, by a quarter of the rest
+// and by a second. ahead is the number of calls in front of it.
+func (q *queue) sendForecast(w *Waiter, ahead int, now time.Duration) {
+	s, before := &q.schedule, w.expected
+	end := max(now, s.Turn+time.Duration(ahead)*s.Gap)
+	if w.forecasts == nil || s.Turn == 0 || before > 0 && end < before+max(time.Second, (before-now)/4) {
 		return
 	}
 	select {
-	case <-f.news:
+	case <-w.forecasts:
 	default:
 	}
-	f.news <- Wait{Limit: q.Key, Place: ahead + 1, Expected: end - now}
-	f.end = end
-}
-
-// sendForecasts sends each new call its forecast, once the rule knows the next turn.
-func (q *queue) sendForecasts(now time.Duration) {
-	if q.Turn > 0 {
-		for _, send := range q.forecasts {
-			send(now)
-		}
-		q.forecasts = nil
-	}
+	w.forecasts <- Wait{Limit: s.Key, Place: ahead + 1, Expected: end - now}
+	w.expected = end
 }
 
 // wait blocks until the call is granted or refused. If ctx ends first, the call may still
@@ -281,13 +265,9 @@ func (w *Waiter) wait(ctx context.Context) error {
 	if w.waitEnded == nil { // granted or refused as it entered
 		return cmp.Or(w.err, ctx.Err())
 	}
-	var news chan Wait
-	if w.forecast != nil {
-		news = w.forecast.news
-	}
 	for {
 		select {
-		case wait := <-news:
+		case wait := <-w.forecasts:
 			w.OnWait(wait)
 		case <-w.waitEnded:
 			return cmp.Or(ctx.Err(), w.err)
@@ -417,7 +397,7 @@ func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 // only in a method of the Rule, or in a function that Do runs.
 func (e *Engine) ResetSchedulesLocked() {
 	for _, q := range e.queues {
-		q.Schedule = Schedule{}
+		q.schedule = Schedule{}
 	}
 }
 
@@ -425,7 +405,7 @@ func (e *Engine) ResetSchedulesLocked() {
 func (e *Engine) WaitingLocked(in func(Class) bool) (n int) {
 	for class, q := range e.queues {
 		if in(class) {
-			n += len(q.calls)
+			n += len(q.line.calls)
 		}
 	}
 	return n
@@ -441,11 +421,11 @@ func (e *Engine) serveLocked() {
 		for _, q := range e.queues {
 			switch {
 			case q.idle:
-			case len(q.calls) == 0:
-				q.Schedule, q.forecasts, q.idle = Schedule{}, nil, true
-				e.rule.QueueEmptied(now, q.Class)
-			case q.AskAgain > now:
-				alarm = min(alarm, q.AskAgain)
+			case len(q.line.calls) == 0:
+				q.schedule, q.untold, q.idle = Schedule{}, false, true
+				e.rule.QueueEmptied(now, q.class)
+			case q.schedule.AskAgain > now:
+				alarm = min(alarm, q.schedule.AskAgain)
 			case due == nil || q.lastGrant < due.lastGrant:
 				due = q
 			}
@@ -454,7 +434,8 @@ func (e *Engine) serveLocked() {
 			e.setAlarmLocked(alarm)
 			return
 		}
-		e.DeliverLocked(due.Class, e.rule.Ask(now, due.calls[0], len(due.calls)))
+		calls := due.line.calls
+		e.DeliverLocked(due.class, e.rule.Ask(now, calls[0], len(calls)))
 	}
 }
 
@@ -476,21 +457,20 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	}
 	// Look for calls to refuse only if the turns now come later than before, by more than
 	// half a gap. A look at 500 waiting calls after each grant would be slow.
-	movedBack := s.earliest(0) > q.earliest(granted)+q.Gap/2
+	movedBack := s.earliest(0) > q.schedule.earliest(granted)+q.schedule.Gap/2
 	for _, g := range s.Grants {
-		if len(q.calls) == 0 { // the call has left since the rule was asked: give its grant back
+		if len(q.line.calls) == 0 { // the call has left since the rule was asked: give its grant back
 			e.ResetSchedulesLocked()
 			e.rule.Done(now, &Waiter{Class: class, attempt: attempt{Grant: g}}, Outcome{})
 			continue
 		}
-		w := q.next()
+		w := q.line.next()
 		w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
 		w.endWait(max(now, g.At), nil)
 	}
-	if q.Schedule, q.idle = s, false; movedBack {
+	if q.schedule, q.idle = s, false; movedBack || q.untold && s.Turn > 0 {
 		e.refuseLateLocked(q, now)
 	}
-	q.sendForecasts(now)
 }
 
 // earliest returns when a call with ahead calls in front of it can go at the earliest.
@@ -520,20 +500,21 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 // refuseLateLocked refuses the calls that can no longer go in time, and tells the others how
 // long they will wait.
 func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
-	for ahead := 0; ahead < len(q.calls); {
-		w := q.calls[ahead]
-		if refusal := q.refusal(w, ahead, now); refusal != nil {
+	for ahead := 0; ahead < len(q.line.calls); {
+		w := q.line.calls[ahead]
+		if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
 			e.refuseLocked(q, w, refusal)
 			continue
 		}
-		q.sendForecast(w.forecast, ahead, now)
+		q.sendForecast(w, ahead, now)
 		ahead++
 	}
+	q.untold = q.untold && q.schedule.Turn == 0
 }
 
 func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {
-	q.remove(w)
-	w.Limit, w.Trace = q.Key, q.TraceID
+	q.line.remove(w)
+	w.Limit, w.Trace = q.schedule.Key, q.schedule.TraceID
 	w.endWait(e.elapsed, err)
 }
 
@@ -561,8 +542,8 @@ func (e *Engine) Background(work func() error, finish func(error) error) {
 func (e *Engine) failAllLocked(err error) {
 	e.ResetSchedulesLocked() // DeliverLocked may never be called for a queue: ask anew
 	for _, q := range e.queues {
-		for len(q.calls) > 0 {
-			e.refuseLocked(q, q.calls[0], err)
+		for len(q.line.calls) > 0 {
+			e.refuseLocked(q, q.line.calls[0], err)
 		}
 	}
 }
