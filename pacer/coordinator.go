@@ -67,10 +67,13 @@ func (c *coordinator) Classify(ctx context.Context, w *quota.Waiter) bool {
 	return true
 }
 
+// onShare reports whether the process keeps to its share, because the store does not answer.
+func (c *coordinator) onShare() bool { return !c.downSince.IsZero() }
+
 // onItsOwn reports whether the process works without the store, and is not yet due to try the
 // store again.
 func (c *coordinator) onItsOwn(now time.Duration) bool {
-	return c.ledger.onShare && now < c.retryAt
+	return (c.store == nil || c.onShare()) && now < c.retryAt
 }
 
 // Ask implements quota.Rule. It does not ask the store about calls that no limit counts.
@@ -104,7 +107,7 @@ func (c *coordinator) schedule(now time.Duration, class quota.Class, s quota.Sch
 	// Ask a little less than claimAhead before the turn. offset is not exact, and the ledger
 	// would not grant a call that asks too early: the engine would have to ask again.
 	s.AskAgain = min(s.Turn-claimAhead*7/8, now+longestSleep)
-	if c.ledger.onShare {
+	if c.onItsOwn(now) {
 		s.AskAgain = min(s.Turn, c.retryAt, now+longestSleep)
 	}
 	return s

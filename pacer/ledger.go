@@ -29,7 +29,7 @@ func newState(bounds []bound, now time.Duration) *state {
 		Now: now, Fresh: now, Limits: slices.Repeat([]usage{{Level: 1}}, len(bounds)),
 		Gates: map[costSet]gate{}, Members: map[int64]time.Duration{},
 	}
-	l := ledger{state: s, bounds: bounds}
+	l := ledger{state: s, bounds: bounds, callWeight: 1}
 	for b := range l.budgets(everything) {
 		b.pause(now - (atOnceAtFirst-1)*b.pace)
 	}
@@ -52,7 +52,7 @@ type ledger struct {
 	bounds       []bound
 	member       int64         // the key of this process in Members
 	stepDuration time.Duration // an estimate of how long a step takes
-	onShare      bool          // without a store, or while it does not answer: the process keeps to its share
+	callWeight   int64         // how many calls one call counts as: while the store does not answer, the number of processes
 }
 
 // neverSawStore reports whether the process has never read the store, so that it does not know
@@ -61,10 +61,7 @@ func (l *ledger) neverSawStore() bool { return len(l.Members) == 0 }
 
 // budget returns the budget of a limit at the state's time.
 func (l *ledger) budget(i int) *budget {
-	b := &budget{bound: &l.bounds[i], usage: &l.Limits[i], now: l.Now, callWeight: 1}
-	if l.onShare {
-		b.callWeight = max(1, int64(len(l.Members)))
-	}
+	b := &budget{bound: &l.bounds[i], usage: &l.Limits[i], now: l.Now, callWeight: l.callWeight}
 	b.slotLength, b.arrivalMargin, b.allowed = b.Window/pacedSlots, min(400*time.Millisecond, b.Window/20), b.level()
 	least := float64(b.arrivalMargin) / float64(b.Window)
 	b.extra = max(b.Extra, least)

@@ -88,9 +88,9 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 		}
 	}
 	c.engine.Do(func(now time.Duration) {
-		c.ledger = ledger{state: newState(bounds, now), bounds: bounds, member: rand.Int64()}
+		c.ledger = ledger{state: newState(bounds, now), bounds: bounds, member: rand.Int64(), callWeight: 1}
 		if c.store == nil {
-			c.ledger.onShare, c.retryAt = true, math.MaxInt64
+			c.retryAt = math.MaxInt64
 			c.ledger.Members[c.ledger.member] = c.ledger.Now
 		}
 	})

@@ -73,13 +73,13 @@ type step struct {
 func (c *coordinator) beginStep(now time.Duration) *step {
 	s := &step{
 		ledger: c.ledger, reports: c.reports, now: now, began: time.Now(),
-		wasOnShare: c.ledger.onShare, lastKey: c.lastKey, key: c.key(),
+		wasOnShare: c.onShare(), lastKey: c.lastKey, key: c.key(),
 	}
 	for _, class := range c.questions {
 		waiting := c.engine.WaitingLocked(func(other quota.Class) bool { return other == class })
 		s.questions = append(s.questions, &question{class: class, waiting: int64(waiting)})
 	}
-	s.onShare, s.state = false, nil // adopt sets the state
+	s.callWeight, s.state = 1, nil // adopt sets the state
 	c.reports, c.questions, c.retryAt = nil, nil, now+storeRetry
 	return s
 }
@@ -164,20 +164,20 @@ func (c *coordinator) swap(s *step) error {
 // applies the changes to the process's own state instead. Then it delivers the answers.
 func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 	if err != nil {
-		if !c.ledger.onShare {
+		if !c.onShare() {
 			c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
 				slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(err.Error(), 256)))
 			c.takeShare(now)
 		}
 		s.apply(c.ledgerAt(now))
 	} else {
-		if c.ledger.onShare {
+		if c.onShare() {
 			c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
 		}
 		if s.lost {
 			c.logLoss(now)
 		}
-		c.offset, c.ledger.onShare, c.downSince, c.lastKey = s.Now-s.loaded, false, time.Time{}, s.key
+		c.offset, c.ledger.callWeight, c.downSince, c.lastKey = s.Now-s.loaded, 1, time.Time{}, s.key
 		if slices.Equal(s.bounds, c.ledger.bounds) { // not if SetLimits was called meanwhile
 			c.ledger.state = s.state
 		}
@@ -220,7 +220,7 @@ func (c *coordinator) takeShare(now time.Duration) {
 		}
 	}
 	l.Tickets = nil
-	c.ledger.onShare, c.downSince = true, time.Now()
+	l.callWeight, c.downSince = max(1, int64(len(l.Members))), time.Now()
 }
 
 const (
