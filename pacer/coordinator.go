@@ -48,7 +48,7 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 	old := *c.ledgerAt(now)
 	c.ledger.state, c.ledger.bounds = newState(bounds, old.Now), bounds
 	c.ledger.Members = old.Members
-	c.ledger.merge(&old)
+	c.ledger.merge(&old, false)
 	c.ledger.reopen()
 	c.report(now, (*ledger).reopen)
 }

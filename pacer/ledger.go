@@ -215,11 +215,11 @@ func (s *state) lastToOpen(k costSet) (last gate) {
 }
 
 // merge adds the gates, counts and levels of another ledger. For each limit it keeps the larger
-// count, and the level that was learned last. It takes no level from a process that never saw
-// the store, because that level is only the process's share. From a process on its share it takes
-// no calls of a limit with a pace: each counts as several calls of one moment, which would leave
-// the window together. The pace alone keeps the window from overflowing meanwhile.
-func (l *ledger) merge(other *ledger) {
+// count, and the level that was learned last. Of a limit with a pace it takes neither from a
+// process that was on its share. Such a process counts each call as several calls of one moment,
+// which would leave the window together, and its level is only its share. The pace alone keeps
+// the window from overflowing meanwhile.
+func (l *ledger) merge(other *ledger, wasOnShare bool) {
 	ahead := l.Now - other.Now
 	for costs, g := range other.Gates {
 		if opens := g.Opens + ahead; opens > l.lastToOpen(costs).Opens {
@@ -229,16 +229,16 @@ func (l *ledger) merge(other *ledger) {
 	l.Fresh = l.Now
 	for b := range l.budgets(everything) {
 		for o := range other.budgets(b.operation) {
-			if o.Key != b.Key || o.Window != b.Window {
+			if o.Key != b.Key || o.Window != b.Window || wasOnShare && b.paced() {
 				continue
 			}
-			if o.Held > b.Held && (o.callWeight == b.callWeight || !b.paced()) {
+			if o.Held > b.Held {
 				b.Slots, b.Held = slices.Clone(o.Slots), o.Held
 				for i := range b.Slots {
 					b.Slots[i].Leaves += ahead
 				}
 			}
-			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max && !other.neverSawStore() {
+			if o.Corrected > 0 && o.Corrected+ahead > b.Corrected && o.max == b.max {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}

@@ -109,7 +109,7 @@ func (c *coordinator) updateState(s *step) error {
 		}
 		s.adopt()
 		if s.wasOnShare || s.lost || s.lastKey != "" && s.lastKey != s.key { // the store does not know all calls of this process
-			c.engine.Do(func(now time.Duration) { s.merge(c.ledgerAt(now)) })
+			c.engine.Do(func(now time.Duration) { s.merge(c.ledgerAt(now), s.wasOnShare) })
 		}
 		s.apply(&s.ledger)
 		if err := c.swap(s); err != nil || s.swapped {

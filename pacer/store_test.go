@@ -204,6 +204,25 @@ func TestStoreAppears(t *testing.T) {
 	})
 }
 
+// A process that is on its share knows only its own calls, so a refusal there does not lower the
+// level of all processes.
+func TestLevelOfAShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := loadsim.NewStore()
+		p, other := sharing(t, perMinute(60), store), sharing(t, perMinute(60), store)
+		acquire(t, p, message)
+		acquire(t, other, message)
+		store.Kill(3 * time.Minute)
+		fill(t, p, 2*time.Minute)
+		acquire(t, p, patient()).Done(tooMany("", 30*time.Second))
+		assert.Less(t, level(p), 60.0, "on its share")
+		time.Sleep(90 * time.Second)
+		acquire(t, p, patient())
+		assert.True(t, p.State().StoreDown.IsZero())
+		assert.Equal(t, 60.0, level(p), "with the store")
+	})
+}
+
 // TestWayToTheStore checks that a process takes the store's time for that of half the way,
 // and that an error of some milliseconds does not make it ask too early for its turn.
 func TestWayToTheStore(t *testing.T) {
