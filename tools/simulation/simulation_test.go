@@ -96,6 +96,9 @@ func (want target) measure(t *testing.T) (words []string) {
 		assert.True(t, w.holds(got, w.bound), text)
 		words = append(words, text)
 	}
+	if want.wished != "" {
+		words = append(words, "wished: "+want.wished)
+	}
 	return words
 }
 
