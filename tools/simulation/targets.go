@@ -113,7 +113,7 @@ var pacerTargets = []target{
 	{name: "batch calls beside interactive load", only: []loadsim.Class{loadsim.Batch},
 		runs: on(loadsim.Models, saturated(4, 1).and(loadsim.Load{Class: loadsim.Interactive, Workers: []int{8}}, 20*time.Minute)),
 		want: bounds{{used, 10}, {refused, 0.01}, {wait, 60}}}, // every eighth call is a batch call
-	{name: "somebody else uses 30 % of the key", runs: on(loadsim.Models, saturated(4, 8).and(loadsim.Load{Class: loadsim.Elsewhere, PerMinute: 18}, 40*time.Minute)),
+	{name: "somebody else uses 30 % of the key", runs: on(loadsim.Models, saturated(4, 8).and(loadsim.Load{Class: loadsim.Elsewhere, PerMinute: 18}, 90*time.Minute)),
 		want: bounds{{refused, 0.02}}},
 	{name: "four minutes after a limit was halved for five", runs: on(loadsim.Models, halved), want: bounds{{used, 95}, {refused, 0.005}}},
 	{name: "one process killed and one stopped for two minutes of four, at three moments of a minute",
