@@ -42,12 +42,9 @@ func (l *Loop) Run(ctx context.Context, method string, u *url.URL, jar http.Cook
 	l.call = call
 	l.httpClient = http.Client{Transport: l, Jar: jar, CheckRedirect: noRedirect}
 	l.library = retryablehttp.Client{
-		HTTPClient: &l.httpClient,
-		RetryMax:   math.MaxInt, // Attempt decides
-		CheckRetry: func(context.Context, *http.Response, error) (again bool, _ error) {
-			again, l.again = l.again, false // should http.Client ever fail before it calls RoundTrip
-			return again, nil
-		},
+		HTTPClient:   &l.httpClient,
+		RetryMax:     math.MaxInt, // Attempt decides
+		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return l.again, nil },
 		PrepareRetry: func(*http.Request) error { return call.Pause() },
 		// No backoff here: Pause has waited already, by the client's clock, which the library
 		// does not know.
