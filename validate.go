@@ -55,7 +55,7 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 		return refuse("must not have . or .. in its path")
 	case strings.EqualFold(path.Base(u.Path), "v1"):
 		return refuse("must not end in /v1, which the client adds; leave it out")
-	case slices.ContainsFunc(spec.Endpoints, func(e *spec.Endpoint) bool { return strings.Contains(u.Path+"/", e.Path+"/") }):
+	case slices.ContainsFunc(spec.Endpoints[:], func(e *spec.Endpoint) bool { return strings.Contains(u.Path+"/", e.Path+"/") }):
 		return refuse("must not have the path of an endpoint, which the client adds; leave out /v1 and what follows")
 	}
 	return withoutTrailingSlash(u), nil

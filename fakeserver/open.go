@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 )
 
 // New returns a fake that lives as long as the test: a cleanup closes it, and
@@ -45,7 +45,7 @@ func Open(opts ...Option) (*Server, error) {
 // issued, and nothing else exists.
 func (s *Server) newGeneration() *generation {
 	c := &s.config
-	exchanges := cmp.Or(c.exchanges, max(c.callLimit, spec.KeptExchanges))
+	exchanges := cmp.Or(c.exchanges, max(c.callLimit, decisions.KeptExchanges))
 	g := &generation{service: service.New(c.behavior, c.maxima, exchanges), log: callLog{limit: c.callLimit}}
 	g.service.Issue(service.DigestOf(c.keyText(1)), string(c.plan), true, s.Now())
 	return g

@@ -43,7 +43,7 @@ type config struct {
 	coldStart    time.Duration
 	messageTexts bool
 	callLimit    int
-	exchanges    int                  // how many are kept of each conversation; 0 means callLimit, but at least spec.KeptExchanges
+	exchanges    int                  // how many are kept of each conversation; 0 means callLimit, but at least decisions.KeptExchanges
 	unknownOK    bool                 // calls to unknown paths and methods do not fail the test
 	behavior     *service.Behavior    // the fake's decisions where the interface is silent; never changes
 	sources      map[string]source    // the source of each answer, by id; nil before the first decision

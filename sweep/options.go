@@ -110,7 +110,7 @@ func (w without) validate(known []Check) error {
 		return fmt.Errorf("Without: there is no check %q; the checks are %q", w.check, known)
 	}
 	for _, e := range w.endpoints {
-		if !slices.ContainsFunc(spec.Endpoints, func(row *spec.Endpoint) bool { return endpointOf(row) == e }) {
+		if !slices.ContainsFunc(spec.Endpoints[:], func(row *spec.Endpoint) bool { return endpointOf(row) == e }) {
 			return fmt.Errorf("Without: there is no endpoint %q; the endpoints are constants of package fakeserver", e)
 		}
 	}

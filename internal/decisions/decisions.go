@@ -26,8 +26,13 @@ const (
 	UnitPoints, UnitUTF16, UnitBytes = "code points", "UTF-16 units", "bytes"
 )
 
-// MetadataCap is the fake's own bound.
-const MetadataCap = 4096
+// Bounds of the fake, and of the standalone fake's control interface.
+const (
+	MetadataCap   = 4096     // characters of compact JSON
+	MaxBody       = 1 << 20  // bytes of a request body
+	KeptExchanges = 1000     // the fake keeps at least this many of a conversation's newest exchanges
+	KeptBody      = 64 << 10 // bytes of a body in a record
+)
 
 // How a limit counts calls. Interface 8.1 shows maxima and lengths only.
 const (

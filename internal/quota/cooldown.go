@@ -44,13 +44,10 @@ const (
 // another, because not all of them will fit into the limit. The engine's lock guards all
 // fields but classState.limited.
 type CoolDown struct {
-	random  func() float64         // in [0, 1), for jitter
-	engine  *Engine                // knows how many calls wait at a gate
-	classes [maxClasses]classState // by Class.ID
+	random  func() float64                      // in [0, 1), for jitter
+	engine  *Engine                             // knows how many calls wait at a gate
+	classes [2 * len(spec.Endpoints)]classState // by Class.ID; see Classify
 }
-
-// maxClasses has room for two classes of each endpoint; see Classify.
-const maxClasses = 32
 
 // classState is what the cool-down knows of a class.
 type classState struct {
@@ -95,7 +92,7 @@ type pass struct {
 // Classify implements Rule. Each endpoint has two classes. One is for the calls that also spend
 // the limit on BYOK sets, so that this limit does not stop the other calls of the endpoint.
 func (c *CoolDown) Classify(_ context.Context, w *Waiter) bool {
-	w.Class = Class{ID: 2 * slices.Index(spec.Endpoints, w.Endpoint)}
+	w.Class = Class{ID: 2 * slices.Index(spec.Endpoints[:], w.Endpoint)}
 	if w.SetsBYOK {
 		w.Class.ID++
 	}

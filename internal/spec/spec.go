@@ -36,15 +36,20 @@ type Endpoint struct {
 // The endpoints, in the order of interface section 4. rowsOf of the fake's package service
 // says what each does, and replyOf of its package wire how each answers.
 var (
-	Status      = endpoint("GET /v1/status", "Status", 401, 402, 404)
-	WarmUp      = endpoint("POST /v1/warmup", "WarmUp", 400, 401, 402, 403, 409, 429, 503).takes(optional, WarmUpMode).spends(Requests, WarmUps)
-	GetBYOK     = endpoint("GET /v1/byok", "GetBYOK", 401, 402, 403, 404)
-	SetBYOK     = endpoint("PUT /v1/byok", "SetBYOK", 400, 401, 402, 403, 429, 503).takes(required, BYOKProvider, BYOKAPIKey, BYOKBaseURL, BYOKModel, BYOKLabel).spends(Requests, BYOKSets)
+	Status = endpoint("GET /v1/status", "Status", 401, 402, 404)
+	WarmUp = endpoint("POST /v1/warmup", "WarmUp", 400, 401, 402, 403, 409, 429, 503).
+		takes(optional, WarmUpMode).spends(Requests, WarmUps)
+	GetBYOK = endpoint("GET /v1/byok", "GetBYOK", 401, 402, 403, 404)
+	SetBYOK = endpoint("PUT /v1/byok", "SetBYOK", 400, 401, 402, 403, 429, 503).
+		takes(required, BYOKProvider, BYOKAPIKey, BYOKBaseURL, BYOKModel, BYOKLabel).spends(Requests, BYOKSets)
 	ClearBYOK   = endpoint("DELETE /v1/byok", "ClearBYOK", 401, 402, 403, 404)
-	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", 400, 401, 402, 404, 429).takes(required, SystemPrompt, CustomerRef, Metadata, AgentSMS, AgentLLM).spends(Requests, AgentCreations)
+	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", 400, 401, 402, 404, 429).
+			takes(required, SystemPrompt, CustomerRef, Metadata, AgentSMS, AgentLLM).spends(Requests, AgentCreations)
 	GetAgent    = endpoint("GET /v1/agents/{agent_id}", "GetAgent", 401, 402, 404, 429).spends(Requests)
-	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", 400, 401, 402, 404, 429).takes(required, MessageText, MessageUserRef).spends(Requests)
-	EnableSMS   = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", 400, 401, 402, 404, 429).takes(required, SMSChannelMode).spends(Requests)
+	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", 400, 401, 402, 404, 429).
+			takes(required, MessageText, MessageUserRef).spends(Requests)
+	EnableSMS = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", 400, 401, 402, 404, 429).
+			takes(required, SMSChannelMode).spends(Requests)
 )
 
 func endpoint(call, name string, errors ...int) *Endpoint {
@@ -131,17 +136,9 @@ var Plans = [...]Plan{{PreviewPlan, true}, {FreePlan, false}, {ProPlan, true}, {
 const RateLimited = "rate_limited"
 
 // Endpoints lists all endpoints, in the order of interface section 4.
-var Endpoints = []*Endpoint{
+var Endpoints = [...]*Endpoint{
 	Status, WarmUp, GetBYOK, SetBYOK, ClearBYOK, CreateAgent, GetAgent, SendMessage, EnableSMS,
 }
-
-// Bounds of the fake, and of the standalone fake's control interface. They are our
-// decisions, because the interface states none.
-const (
-	MaxBody       = 1 << 20  // bytes of a request body
-	KeptExchanges = 1000     // the fake keeps at least this many of a conversation's newest exchanges
-	KeptBody      = 64 << 10 // bytes of a body in a record
-)
 
 // Find returns the endpoint of a method and a path template; nil if the
 // interface has none.

@@ -42,7 +42,7 @@ type Host struct {
 	ports  atomic.Uint32
 	closed atomic.Bool
 
-	mu   sync.Mutex // guards what follows; only lock takes it
+	mu   sync.Mutex // guards what follows
 	open map[*conn]dialled
 }
 
@@ -75,13 +75,6 @@ func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// lock takes the lock until the end of the function that calls it:
-// defer h.lock().Unlock().
-func (h *Host) lock() *sync.Mutex {
-	h.mu.Lock()
-	return &h.mu
-}
-
 // Close refuses every later call, on open connections too. It ends the connections of
 // clients without a TB. It does not wait, because a callback of a call may close the
 // host.
@@ -94,7 +87,8 @@ func (h *Host) Close() {
 // channel that is closed when the connection's server has ended. The caller must make
 // sure that no later dial succeeds.
 func (h *Host) closeAll(of func(*dialer) bool) (servers []chan struct{}) {
-	defer h.lock().Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for c, dialled := range h.open {
 		if of(dialled.by) {
 			_ = c.Close()
@@ -198,11 +192,13 @@ func (d *dialer) dial(_ context.Context, _, to string) (net.Conn, error) {
 	// The server closes its end when it has finished with the connection. The cleanup of a
 	// client waits for this.
 	accepted.onClose = func() {
-		defer h.lock().Unlock()
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		delete(h.open, client)
 		close(served)
 	}
-	defer h.lock().Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if d.ended.Load() || h.closed.Load() {
 		return nil, dialError(fakeAddr, errClosed)
 	}
@@ -264,9 +260,9 @@ func (c *conn) Read(p []byte) (int, error) { return c.transfer("read", p, c.Conn
 func (c *conn) Write(p []byte) (int, error) { return c.transfer("write", p, c.Conn.Write) }
 
 // transfer reads or writes. A pipe would wait for the other end even if p is empty. The error
-// is the one that TCP would give; that of a deadline and io.EOF are the same already. The end
-// that closed the pipe sees net.ErrClosed. The other end sees ECONNRESET after an abort, and
-// otherwise EPIPE.
+// is the one that TCP would give. A deadline and io.EOF need no change. The end that closed
+// the pipe sees net.ErrClosed. The other end sees ECONNRESET after an abort, and otherwise
+// EPIPE.
 func (c *conn) transfer(op string, p []byte, do func([]byte) (int, error)) (n int, err error) {
 	if len(p) > 0 || c.closed.Load() {
 		n, err = do(p)

@@ -182,7 +182,7 @@ func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date st
 // unless texts are shown.
 func (a *Answer) Show(n int, secrets mask.Secrets, showTexts bool) string {
 	body := mask.Body{Texts: showTexts, Secrets: secrets, Unchecked: a.FromTest}
-	return mask.Clip(body.Show(a.Body, n), spec.KeptBody)
+	return mask.Clip(body.Show(a.Body, n), decisions.KeptBody)
 }
 
 // Reason returns the reason member of an error's body: the field and its bound, if the

@@ -29,6 +29,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
@@ -104,12 +105,12 @@ func readBody(from io.Reader, behavior *service.Behavior) (body []byte, size int
 	if from == nil || from == http.NoBody {
 		return nil, 0, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(from, spec.MaxBody+1))
+	body, err := io.ReadAll(io.LimitReader(from, decisions.MaxBody+1))
 	switch {
 	case err != nil:
 		malformed = service.BadField("body", "it did not arrive whole")
-	case len(body) > spec.MaxBody:
-		malformed = service.BadField("body", fmt.Sprintf("at most %d bytes", spec.MaxBody))
+	case len(body) > decisions.MaxBody:
+		malformed = service.BadField("body", fmt.Sprintf("at most %d bytes", decisions.MaxBody))
 	}
 	size = len(body)
 	if behavior.AcceptsTrailing {
@@ -160,7 +161,7 @@ func (req *Request) fillShown(r *http.Request, path string, sent []byte, fakeHos
 	shown.Header = req.Secrets.CleanHeader(r.Header)
 	body := mask.Body{Texts: showTexts, Secrets: req.Secrets, Unchecked: req.Malformed != nil || req.Unrouted != nil}
 	if body.Unchecked || req.Endpoint.Body != nil {
-		shown.Body = mask.Clip(body.Show(sent, len(sent)), spec.KeptBody)
+		shown.Body = mask.Clip(body.Show(sent, len(sent)), decisions.KeptBody)
 	}
 	// Copies do not keep the rest of the request's first line in memory, which may be a
 	// megabyte.

@@ -30,8 +30,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // New returns a Server, and has the fake keep as many exchanges as openapi.yaml
@@ -42,7 +42,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("replies: %w", err)
 	}
 	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: o.Fake, admin: fakeadmin.Of[fakeserver.Call](o.Fake)}
-	s.admin.KeepExchanges(spec.KeptExchanges)
+	s.admin.KeepExchanges(decisions.KeptExchanges)
 	s.ended, s.end = context.WithCancel(context.Background())
 	s.feed = feed{changes: map[string]int{}, news: make(chan struct{})}
 	s.mux = s.newMux()
@@ -74,7 +74,7 @@ type route struct {
 // agent, so it soon is larger than any other body.
 const (
 	noBody    = 0
-	smallBody = spec.MaxBody
+	smallBody = decisions.MaxBody
 	largeBody = 1 << 30
 )
 

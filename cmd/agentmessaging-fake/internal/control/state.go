@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -207,7 +208,7 @@ func (s *Server) setSMS(r *request, body struct {
 
 // conversation shows the newest exchanges, in the order in which they were answered.
 func (s *Server) conversation(r *request) (any, error) {
-	limit, all := r.query.Int("limit", spec.KeptExchanges, 1, spec.KeptExchanges), s.fake.Conversation(r.agent.ID)
+	limit, all := r.query.Int("limit", decisions.KeptExchanges, 1, decisions.KeptExchanges), s.fake.Conversation(r.agent.ID)
 	return map[string]any{"exchanges": all[max(0, len(all)-limit):], "total": len(all)}, nil
 }
 
