@@ -360,12 +360,6 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 	return news
 }
 
-// lock takes the lock, which the caller gives back: defer e.lock().Unlock().
-func (e *Engine) lock() *sync.Mutex {
-	e.mu.Lock()
-	return &e.mu
-}
-
 // Do runs f with the lock, and then serves.
 func (e *Engine) Do(f func(now time.Duration)) {
 	e.withLock(nil, func(now time.Duration) {
@@ -378,12 +372,13 @@ func (e *Engine) Do(f func(now time.Duration)) {
 // be the user's: its Now may block, or make a call. If it panics, f runs all the same, at the
 // engine's last time.
 func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
-	mu := e.lock()
+	e.mu.Lock()
 	clock, seen := cmp.Or(clock, e.clock), e.last
-	mu.Unlock()
+	e.mu.Unlock()
 	var reading *time.Time // nil if the clock panics
 	defer func() {
-		defer e.lock().Unlock()
+		e.mu.Lock()
+		defer e.mu.Unlock()
 		if reading != nil {
 			e.advanceLocked(*reading, seen)
 		}
@@ -531,7 +526,8 @@ func (w *Waiter) endWait(at time.Duration, err error) {
 // now fail.
 func (e *Engine) Background(work func() error, finish func(error) error) {
 	Go(work, func(failure error) {
-		defer e.lock().Unlock()
+		e.mu.Lock()
+		defer e.mu.Unlock()
 		if err := protect(func() error { return finish(failure) }); err != nil {
 			e.failAllLocked(err)
 		}
