@@ -53,7 +53,7 @@ func (p SetBYOKParams) validate() error {
 	)
 }
 
-// readBYOK reads the answer to GET. null means that no key is stored. The answer counts
+// readBYOK reads the configuration in the answer to a GET or a PUT. null means that no key is stored. The answer counts
 // only if ok is true. readOK runs last because the body keeps its first error: the client
 // repeats a GET whose answer lacks the configuration, but not one whose answer lacks ok.
 func readBYOK(b *answerBody) *BYOKConfig {

@@ -26,9 +26,9 @@ func (p *progress) longestWait() (longest time.Duration, beyond string) {
 	return longest, beyond
 }
 
-// whyRefused returns why the engine refuses a call whose limit opens in a while: nobody got
-// through for the call's patience, which is that of WithTimeout, or the wait is too long.
-// Without a cool-down, only this call is in line.
+// whyRefused returns why the engine refuses a call: the service has refused every call for the
+// time of WithTimeout (see Refusal.Patience), or the limit opens too late. opens is the time
+// until it opens. Without a cool-down, only this call is in line.
 func (p *progress) whyRefused(refusal *quota.Refusal, opens time.Duration) error {
 	if refusal.Patience > 0 {
 		return fmt.Errorf("the service has refused every call in line for %s", roundDuration(refusal.Patience))

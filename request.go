@@ -42,8 +42,8 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 	return u, nil
 }
 
-// operation is what all attempts of a call share. Once the first attempt has begun, only
-// waiter changes.
+// operation is what all attempts of a call share. After the first attempt has begun, only
+// waiter changes, and secrets, which prepares userText when it is first needed.
 type operation struct {
 	request
 	client     *Client

@@ -2,7 +2,7 @@
 // encoding/json accepts in silence: unknown members, duplicate members, names in another
 // case, and half surrogate pairs. The fake reads requests with it, and the standalone fake
 // the requests to its control interface. The client reads answers with ReadObject, which
-// accepts what encoding/json accepts.
+// takes any JSON object and leaves it to its reader what counts.
 package strictjson
 
 import (
