@@ -45,7 +45,7 @@ func (a *attempt) run() {
 	defer a.release(ctx)
 	a.failure = a.acquire(ctx)
 	if a.failure != nil {
-		a.Err, a.outcome = a.finish(a.failure), outcomeRefused
+		a.Err, a.outcome = a.withFacts(a.failure), outcomeRefused
 		return
 	}
 	a.attempts++

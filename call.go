@@ -132,7 +132,7 @@ func (c *call) finishError(stoppedBy error) error {
 		a.failure = cmp.Or(a.failure, new(Error))
 		a.failure.add(a.redactCause(c.ctx, cmp.Or(a.ctxErr(), stoppedBy)))
 	}
-	return c.last.finish(c.last.failure)
+	return c.last.withFacts(c.last.failure)
 }
 
 // Attempt makes one attempt, reads the answer's body, and decides whether there is another

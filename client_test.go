@@ -286,7 +286,7 @@ func TestRequiredMembers(t *testing.T) {
 
 func TestAgentIDs(t *testing.T) {
 	for says, ids := range map[string][]string{
-		"is empty": {""}, "a slash": {"a/canary", `a\canary`}, "UTF-8": {"canary\xff"},
+		"is empty": {""}, "a slash": {"a/canary", `a\canary`, "..%2f..%2Fbyok", "a%255Ccanary"}, "UTF-8": {"canary\xff"},
 		"control characters": {"canary\n", "canary\x7f"},
 		"holds the API key":  {testKey, "agent_" + testKey + "_1"},
 		"a dot segment": {

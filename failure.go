@@ -81,7 +81,7 @@ func (p *progress) refusal(ctx context.Context, err error, byLimiter bool) *Erro
 		e.TraceID, e.LimitKey, e.RetryAfter = refused.TraceID, refused.LimitKey, refused.RetryAfter
 		e.cause = p.whyRefused(refused, e.RetryAfter)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		e.LimitKey, e.TraceID = p.waiter.Limit, p.waiter.Trace
+		e.LimitKey, e.TraceID = p.waiter.Limit, p.waiter.TraceID
 		if said := p.limited; said != nil {
 			e.Code, e.TraceID, e.Reason, e.Extra = said.Code, said.TraceID, said.Reason, said.Extra
 		}
@@ -120,8 +120,8 @@ func (p *progress) nameTimeout(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: the Timeout of the http.Client allows %s", err, roundDuration(timeout))
 }
 
-// finish adds the facts of the call to an attempt's failure, which becomes the call's error.
-func (p *progress) finish(e *Error) *Error {
+// withFacts adds the facts of the call to an attempt's failure, which becomes the call's error.
+func (p *progress) withFacts(e *Error) *Error {
 	e.Method, e.Path, e.Attempts, e.Refusals = p.endpoint.Method, p.endpoint.Path, p.attempts, p.refusals
 	return e
 }
@@ -130,7 +130,7 @@ func (p *progress) finish(e *Error) *Error {
 // of its last attempt.
 func (p *progress) outcomeUnknown(e *Error, answer exchange.Answer) error {
 	unknown := &OutcomeUnknownError{
-		Method: p.endpoint.Method, Path: p.endpoint.Path, TraceID: e.TraceID, Missed: missed(answer, p.ctxErr()), Err: p.finish(e),
+		Method: p.endpoint.Method, Path: p.endpoint.Path, TraceID: e.TraceID, Missed: missed(answer, p.ctxErr()), Err: p.withFacts(e),
 	}
 	if e.StatusCode == 0 {
 		unknown.Err = e.cause // an Error without an answer would add nothing: unknown names the endpoint

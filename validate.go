@@ -51,7 +51,7 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 		return refuse("must have a port from 1 to 65535, or none")
 	case strings.ContainsFunc(baseURL, unicode.IsSpace) || strings.ContainsFunc(u.Path, unicode.IsControl):
 		return refuse("must not have spaces or control characters; a space in a path is %20")
-	case slices.ContainsFunc(strings.Split(u.EscapedPath(), "/"), dotSegment.MatchString):
+	case slices.ContainsFunc(slash.Split(u.EscapedPath(), -1), dotSegment.MatchString):
 		return refuse("must not have . or .. in its path")
 	case strings.EqualFold(path.Base(u.Path), "v1"):
 		return refuse("must not end in /v1, which the client adds; leave it out")
@@ -82,9 +82,12 @@ func isPort(port string) bool {
 	return err == nil && n > 0
 }
 
-// dotSegment matches a path segment that a proxy may read as . or ..: some proxies decode
-// escapes twice, drop what follows a semicolon, or trim spaces.
-var dotSegment = regexp.MustCompile(`(?i)^(\s|%(25)*20)*(\.|%(25)*2e){1,2}(\s|%(25)*20)*((;|\?|#|%(25)*(3b|3f|23))(?s:.*))?$`)
+// What a proxy may read as a slash, and the path segments that it may read as . or ..: some
+// proxies decode escapes twice, drop what follows a semicolon, or trim spaces.
+var (
+	slash      = regexp.MustCompile(`(?i)[/\\]|%(25)*(2f|5c)`)
+	dotSegment = regexp.MustCompile(`(?i)^(\s|%(25)*20)*(\.|%(25)*2e){1,2}(\s|%(25)*20)*((;|\?|#|%(25)*(3b|3f|23))(?s:.*))?$`)
+)
 
 // checkAPIKey accepts visible ASCII: a bearer token can hold nothing else.
 func checkAPIKey(key string) error {
@@ -111,8 +114,7 @@ func checkAPIKey(key string) error {
 // text, which would then be sent or stored in place of the real key.
 const reasonRedacted = "is what a Secret is encoded as, not the key itself: keep string(secret) where the key is safe"
 
-// checkAgentID refuses ids that could lead to another path even when escaped: some
-// proxies decode %2F and resolve dot segments.
+// checkAgentID refuses ids that could lead to another path behind some proxies.
 func checkAgentID(id string) error {
 	refuse := func(reason string) error { return &ValidationError{Field: "agent_id", Reason: reason} }
 	switch {
@@ -120,8 +122,8 @@ func checkAgentID(id string) error {
 		return refuse("is empty; give Agent.ID")
 	case strings.ContainsAny(id, ".%") && dotSegment.MatchString(id): // most ids skip the slow match
 		return refuse("must not be a dot segment, escaped or with ; after it")
-	case strings.ContainsAny(id, `/\`):
-		return refuse("must not contain a slash")
+	case strings.ContainsAny(id, `/\%`) && slash.MatchString(id):
+		return refuse("must not contain a slash, escaped or not")
 	case !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl):
 		return refuse("must not contain control characters or invalid UTF-8")
 	}

@@ -113,8 +113,8 @@ var allChecks = []Check{Panics, Ends, Swallowed, Quota, DeadKey, Leak, Secret, T
 // that the plan's fault hits.
 type found func(check Check, about *spec.Endpoint, says string, args ...any)
 
-// check runs the checks of one execution.
-func (rec *record) check(found found) {
+// checkExecution runs the checks of one execution.
+func (rec *record) checkExecution(found found) {
 	usual, reports, all := rec.usualStages(), rec.reports(), rec.said()
 	if rec.stalled != "" { // the execution was still running, so the state that it left shows nothing
 		found(Ends, nil, "the scenario %s", rec.stalled)
@@ -151,8 +151,8 @@ func (rec *record) check(found found) {
 	}
 }
 
-// check runs the checks of the whole run.
-func (r *run) check(found found) {
+// checkRun runs the checks of the whole run.
+func (r *run) checkRun(found found) {
 	r.truth(found)
 	r.lost(found)
 	r.lostAgent(found)

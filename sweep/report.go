@@ -38,7 +38,7 @@ func (s *sweep) runChecks(r *run) {
 		if rec.died != "" {
 			continue
 		}
-		rec.check(func(check Check, about *spec.Endpoint, says string, args ...any) {
+		rec.checkExecution(func(check Check, about *spec.Endpoint, says string, args ...any) {
 			if !seen[check] && (r.name != "" || check == Secret) {
 				seen[check] = true
 				s.addToCause(r, false, finding{check, r.name, endpointOf(cmp.Or(about, struck)), rec.when() + fmt.Sprintf(says, args...)})
@@ -49,7 +49,7 @@ func (s *sweep) runChecks(r *run) {
 		return // the scenario may still be running
 	}
 	if r.name != "" {
-		r.check(func(check Check, about *spec.Endpoint, says string, args ...any) {
+		r.checkRun(func(check Check, about *spec.Endpoint, says string, args ...any) {
 			s.addToCause(r, true, finding{check, r.name, endpointOf(cmp.Or(about, struck)), fmt.Sprintf(says, args...)})
 		})
 	}

@@ -76,7 +76,7 @@ type gate struct {
 	retryAfter   time.Duration // of the refusal that set end
 	end          time.Duration // when it opens, by Retry-After
 	reportedEnd  time.Duration // the value of end in the last CoolDown event
-	trace        string        // the trace_id of the answer that closed it
+	traceID      string        // the trace_id of the answer that closed it
 	random       float64       // for jitter; the same for all callers, so that they keep their order
 	lastAccepted time.Duration // when a call last got through
 	dueToOpen    time.Duration // when it was last due to open; patience counts until then, not until a frozen program really opened it
@@ -121,7 +121,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 // whileClosed returns the Schedule of a class at a closed gate. It grants a trial if one is due.
 func (c *classState) whileClosed(now, opens, turn time.Duration, waiting int) Schedule {
 	g := c.gate
-	s := Schedule{Opens: opens, Turn: turn, Gap: g.ramp.average(turn), Estimated: true, Key: g.key, TraceID: g.trace}
+	s := Schedule{Opens: opens, Turn: turn, Gap: g.ramp.average(turn), Estimated: true, Key: g.key, TraceID: g.traceID}
 	if g.ramp.fruitless() > 0 { // the gate has opened before, and let nobody through
 		s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
 	}
@@ -144,7 +144,7 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 		g.ramp = nil
 		return Schedule{Grants: []Grant{{At: now}}, Key: g.key}
 	}
-	s := Schedule{AskAgain: r.due(now, alone), Estimated: true, Key: g.key, TraceID: g.trace}
+	s := Schedule{AskAgain: r.due(now, alone), Estimated: true, Key: g.key, TraceID: g.traceID}
 	if s.AskAgain > now {
 		s.Turn, s.Gap = s.AskAgain, r.gap
 		return s
@@ -285,7 +285,7 @@ func (g *gate) close(now, retryAfter time.Duration, trace string, random func() 
 		g.end, g.retryAfter, news = end, retryAfter, end-g.reportedEnd >= time.Second
 	}
 	if news {
-		g.reportedEnd, g.trace = end, trace
+		g.reportedEnd, g.traceID = end, trace
 	}
 	return news
 }

@@ -57,7 +57,7 @@ func play(random float64) *played {
 
 // classify makes a call without a deadline.
 func (p *played) classify(call *spec.Endpoint) *Waiter {
-	w := &Waiter{Endpoint: call, MaxWait: never / 4, attempt: attempt{deadline: never}}
+	w := &Waiter{Endpoint: call, MaxWait: never / 4, acquisition: acquisition{deadline: never}}
 	p.Classify(context.Background(), w)
 	return w
 }
@@ -238,7 +238,7 @@ func TestRefusedCreation(t *testing.T) {
 		{true, true, true},
 		{true, false, false},
 	} {
-		p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: tt.nextHasKey, MaxWait: never / 4, attempt: attempt{deadline: never}}
+		p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: tt.nextHasKey, MaxWait: never / 4, acquisition: acquisition{deadline: never}}
 		p.Done(h, &Waiter{Endpoint: create, SetsBYOK: tt.refusedHasKey}, *refuses("", h))
 		waits := p.Classify(t.Context(), w)
 		schedule := p.Ask(h+h/2, w, 1)

@@ -101,15 +101,15 @@ type Waiter struct {
 	Tenant       string        // tenants take turns: see line
 	Unserved     bool          // the last attempt was refused or not sent: the call joins the line before new calls
 	limitedSince time.Duration // when a limit first held the call back
-	attempt
+	acquisition
 }
 
-// attempt is what the last Acquire has set, for one attempt of the call.
-type attempt struct {
-	Grant  Grant
-	Waited time.Duration // in the line, and from the grant to Grant.At
-	Limit  string        // the limit_key of the limit that Acquire waited for
-	Trace  string        // the trace_id of the answer that closed the limit, if the engine refused the call
+// acquisition is what the last Acquire has set, for one attempt of the call.
+type acquisition struct {
+	Grant   Grant
+	Waited  time.Duration // in the line, and from the grant to Grant.At
+	Limit   string        // the limit_key of the limit that Acquire waited for
+	TraceID string        // the trace_id of the answer that closed the limit, if the engine refused the call
 
 	entered    time.Duration // when the call entered; 0: Classify found nothing that could hold it back
 	deadline   time.Duration // of the context; never: it has none
@@ -190,7 +190,7 @@ func NewEngine(rule Rule) *Engine {
 // an error that names how the clock or the rule failed. If Acquire fails, the call leaves
 // the line or gives its grant back, even when OnWait or the clock panics.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
-	w.attempt = attempt{}
+	w.acquisition = acquisition{}
 	if e == nil || !e.rule.Classify(ctx, w) {
 		return nil
 	}
@@ -456,7 +456,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	for _, g := range s.Grants {
 		if len(q.line.calls) == 0 { // the call has left since the rule was asked: give its grant back
 			e.ResetSchedulesLocked()
-			e.rule.Done(now, &Waiter{Class: class, attempt: attempt{Grant: g}}, Outcome{})
+			e.rule.Done(now, &Waiter{Class: class, acquisition: acquisition{Grant: g}}, Outcome{})
 			continue
 		}
 		w := q.line.next()
@@ -509,7 +509,7 @@ func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 
 func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {
 	q.line.remove(w)
-	w.Limit, w.Trace = q.schedule.Key, q.schedule.TraceID
+	w.Limit, w.TraceID = q.schedule.Key, q.schedule.TraceID
 	w.endWait(e.elapsed, err)
 }
 

@@ -437,7 +437,7 @@ func TestPatienceEnds(t *testing.T) {
 		{0, h + s, h - s - 1, false},
 		{s, h, h - s - 1, false},
 	} {
-		w := &Waiter{MaxWait: h, Patience: tt.patience, limitedSince: tt.limitedSince, attempt: attempt{deadline: never}}
+		w := &Waiter{MaxWait: h, Patience: tt.patience, limitedSince: tt.limitedSince, acquisition: acquisition{deadline: never}}
 		assert.Equal(t, tt.refused, schedule.refusal(w, 0, tt.now) != nil, "%+v", tt)
 	}
 }
