@@ -90,6 +90,7 @@ type Grant struct {
 
 // Waiter is an engine's view of a call. The same Waiter serves all attempts of a call.
 type Waiter struct {
+	// Set by the caller.
 	Endpoint *spec.Endpoint
 	SetsBYOK bool
 	MaxWait  time.Duration // if the limit is closed for longer, the call is refused
@@ -97,8 +98,11 @@ type Waiter struct {
 	Clock    Clock         // the client's clock: the call waits by it
 	OnWait   func(Wait)    // called when the call waits and the length of the wait is known, and again if it turns out longer; may be nil
 
-	Class        Class
-	Tenant       string        // tenants take turns: see line
+	// Set by Rule.Classify.
+	Class  Class
+	Tenant string // tenants take turns: see line
+
+	// Set by the engine.
 	Unserved     bool          // the last attempt was refused or not sent: the call joins the line before new calls
 	limitedSince time.Duration // when a limit first held the call back
 	acquisition
