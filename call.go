@@ -46,7 +46,7 @@ func do[T any](ctx context.Context, c *Client, r request, read func(*answerBody)
 
 // call is one call of a method.
 type call struct {
-	operation
+	request
 	info  *CallInfo      // see WithCallInfo; nil: none
 	began time.Time      // by the client's clock; set if there are observers
 	last  attempt        // the attempt that began last, with the progress of the call
@@ -62,8 +62,9 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
-	call := &call{operation: operation{request: r, client: c, readResult: readResult, ctx: ctx}}
-	call.last.progress = progress{operation: &call.operation, engine: c.engine, timeLeft: c.timeout}
+	call := &call{request: r}
+	call.client, call.readResult, call.ctx = c, readResult, ctx
+	call.last.progress = progress{request: &call.request, engine: c.engine, timeLeft: c.timeout}
 	call.secrets = c.redactor().With(r.providerKey, r.userText)
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
 	if call.info, _ = ctx.Value(callInfoKey{}).(*CallInfo); call.info != nil {
@@ -75,7 +76,7 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	if key := c.apiKey(); len(key) >= redact.MinSecret && strings.Contains(r.agentID, key) { // URLs, events and logs show ids
 		return nil, &ValidationError{Field: "agent_id", Reason: "holds the API key; give Agent.ID"}
 	}
-	if call.url, err = r.url(c.base); err != nil {
+	if call.url, err = r.address(c.base); err != nil {
 		return nil, err
 	}
 	if r.body != nil {
@@ -85,7 +86,7 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	if c.handlers != nil {
 		call.began = c.clock.Now()
 		call.last.subject = Subject{c.calls.Add(1), Endpoint{r.endpoint.Name, r.endpoint.Method, r.endpoint.Path}, r.agentID}
-		call.ctx = context.WithValue(ctx, callKey{}, &call.operation)
+		call.ctx = context.WithValue(ctx, callKey{}, call)
 	}
 	return call, nil
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// request holds the arguments that a method passes to do.
+// request is what all attempts of a call share.
 type request struct {
+	// The arguments that a method passes to do.
 	endpoint *spec.Endpoint
 	agentID  string // empty if the endpoint's path has none
 	invalid  error  // why the method refuses its arguments; nil: they are valid
@@ -21,11 +22,22 @@ type request struct {
 	// providerKey and userText are secrets: no error of this call shows them. userText is the
 	// text that a person wrote, a system prompt or a message.
 	providerKey, userText string
+
+	// Set by newCall. After the first attempt has begun, only waiter changes, and secrets, which
+	// prepares userText when it is first needed.
+	client     *Client
+	readResult func(*answerBody) // keeps the result of a success
+	ctx        context.Context   // the caller's context, or one that an observer returned
+	url        url.URL
+	payload    []byte                           // body, encoded
+	secrets    redact.Redactor                  // hides the API key, providerKey and userText
+	beforeSend func(context.Context, int) error // see WithBeforeSend; nil: none
+	waiter     quota.Waiter                     // the call's place in the engine
 }
 
-// url returns the address of the request. An agent id is opaque, but always exactly
-// one path segment.
-func (r *request) url(base *url.URL) (url.URL, error) {
+// address returns the request's address. An agent id is opaque, but always exactly one
+// path segment.
+func (r *request) address(base *url.URL) (url.URL, error) {
 	u := *base
 	before, after, hasID := strings.Cut(r.endpoint.Path, "{agent_id}")
 	if hasID {
@@ -42,23 +54,9 @@ func (r *request) url(base *url.URL) (url.URL, error) {
 	return u, nil
 }
 
-// operation is what all attempts of a call share. After the first attempt has begun, only
-// waiter changes, and secrets, which prepares userText when it is first needed.
-type operation struct {
-	request
-	client     *Client
-	readResult func(*answerBody) // keeps the result of a success
-	ctx        context.Context   // the caller's context, or one that an observer returned
-	url        url.URL
-	payload    []byte                           // request.body, encoded
-	secrets    redact.Redactor                  // hides the API key, providerKey and userText
-	beforeSend func(context.Context, int) error // see WithBeforeSend; nil: none
-	waiter     quota.Waiter                     // the call's place in the engine
-}
-
 // progress is how far a call has come: what one attempt hands on to the next.
 type progress struct {
-	*operation
+	*request
 	subject Subject // for observers; the attempt that creates an agent adds its ID
 
 	// engine makes the call wait for limits. It is the client's engine. Under
