@@ -202,7 +202,8 @@ func TestProgress(t *testing.T) {
 // TestUnusable: a target without an answer, or one that refuses the key, breaks no rule.
 func TestUnusable(t *testing.T) {
 	ofStatus, ofAgent := newCase("", "", getStatus.is(200)), newCase("", "", readAgent.is(200))
-	silent := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse("http://user:canary@proxy:x") }}
+	noProxy := &url.Error{Op: "parse", URL: "http://user:canary@proxy:x", Err: errors.New(`invalid port ":x" after host`)}
+	silent := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, noProxy }}
 	for _, tt := range []struct {
 		c         testCase
 		transport http.RoundTripper
