@@ -245,6 +245,8 @@ func (target Target) lacks(c testCase) (why, wants string) {
 		wants = "Target.ClientFrom"
 	case c.frozenClock && !target.FrozenClock:
 		wants = "Target.FrozenClock"
+	case target.Fresh != nil && target.Budget == (Spend{}) && target.price(c).Wait > 0: // of a day and more, in which go test would end
+		wants = "Target.Abilities, or a Target.Budget with a Wait"
 	case c.decision() && !target.Decisions:
 		wants = "Target.Decisions, which only the fake of this project has to follow"
 	case c.fillsLimit && unlike != "":

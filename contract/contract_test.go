@@ -160,7 +160,7 @@ func TestPlan(t *testing.T) {
 		"a clock that stays":          {Target{FrozenClock: true}, []testCase{exact}, []bool{true}},
 		"the default budget":          {Target{}, []testCase{costs(defaultBudget), costs(one)}, []bool{false, true}},
 		"a budget for each fresh one": {Target{Fresh: fresh, Budget: one}, []testCase{costs(one), costs(one), costs(Spend{Requests: 2})}, []bool{true, true, false}},
-		"no bound for fresh ones":     {Target{Fresh: fresh}, []testCase{costs(Spend{Requests: 1e9})}, []bool{true}},
+		"fresh ones do not wait":      {Target{Fresh: fresh}, []testCase{costs(Spend{Requests: 1e9}), costs(Spend{Wait: 1})}, []bool{true, false}},
 		"limits that nobody observed": {Target{}, []testCase{filling}, []bool{false}},
 		"limits by a clock":           {Target{Observed: observed("windows", `"aligned"`, 60)}, []testCase{filling}, []bool{false}},
 		"limits of a larger plan":     {Target{Observed: observed("windows", `"fixed"`, 300)}, []testCase{filling, costs(one)}, []bool{false, true}},

@@ -29,7 +29,7 @@ type Target struct {
 
 	// Abilities do things that a case cannot do with calls: they issue keys, switch the BYOK
 	// store off or move the clock. If they are nil, cases that need them are skipped, and
-	// other cases wait in real time.
+	// cases that wait for a limit take real time, some of them a day: Budget.Wait bounds it.
 	Abilities Abilities
 	// FrozenClock says that the target's clock moves only when Abilities.Advance moves it.
 	// Cases that are exact to the nanosecond need a frozen clock. The default is false.
@@ -43,7 +43,7 @@ type Target struct {
 	// Budget bounds what the cases spend. With Fresh it holds for each case alone,
 	// otherwise for all cases together. The zero value means
 	//
-	//   - with Fresh: no bound,
+	//   - with Fresh: no bound, but cases that would wait in real time are skipped,
 	//   - otherwise: 40 requests, 5 agent creations, 1 BYOK set, 1 warm-up and no
 	//     waiting, which a preview key allows within one minute.
 	//
