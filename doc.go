@@ -89,8 +89,8 @@
 // [RetryPolicy].MaxWait, the call does not wait: it returns the error at once, with
 // RetryAfter set if the answer had one.
 //
-// On the six endpoints that may answer 429, each attempt spends quota unless it is
-// refused (as we understand interface 4 and 8). So a client, and all clients that With
+// Each attempt spends quota unless it is refused, except those of Status, GetBYOK and
+// ClearBYOK (as we understand interface 4 and 8). So a client, and all clients that With
 // makes of it, share a budget for retries of failures that the service may have seen: a
 // fifth of the calls that succeed, of which up to 100 are saved, and two a second, of
 // which up to ten are saved. If the budget is empty, the error says so. A retry of an

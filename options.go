@@ -114,11 +114,12 @@ func WithClock(clock Clock) Option {
 //   - at Warn for a call whose outcome is unknown, and for one that failed, unless a 4xx
 //     answer other than 429 or a cancellation is the reason.
 //
-// Each record has the number of the call, its endpoint and agent and, if the service
-// sent them, trace_id and limit_key where the record is about an answer. The handler gets
-// the caller's context, or the one that an [Observer] returned. Keys, messages, prompts and
-// bodies are not logged, even if an answer repeats them; of what an error says, only other
-// members of a request, such as customer_ref, may be echoed. The default is to log nothing.
+// Each record has the number of the call, its endpoint and agent. If the service sent
+// them, the records of an attempt and of a failed call have trace_id and limit_key, and the
+// records of waits and cool-downs have limit_key. The handler gets the caller's context, or
+// the one that an [Observer] returned. Keys, messages, prompts and bodies are not logged,
+// even if an answer repeats them; of what an error says, only other members of a request,
+// such as customer_ref, may be echoed. The default is to log nothing.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil || isnil.Value(logger.Handler()) { // new(slog.Logger) has no handler
