@@ -131,7 +131,9 @@ func WithCheck(name string, check func(*Run) error) Option {
 // called outside of a bubble.
 func InBubble() Option { return func(c *config) { c.bubble = true } }
 
-// ClientOptions adds options for Env.Client, after the options that Test sets.
+// ClientOptions adds options for Env.Client, after the options that Test sets. All runs share
+// what the options hold. A Pacer would remember in one run what another has met, so make it
+// in the scenario and give it to Env.Client.With.
 func ClientOptions(opts ...agentmessaging.Option) Option {
 	return func(c *config) { c.clientOptions = append(c.clientOptions, opts...) }
 }
