@@ -3,6 +3,7 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -53,15 +54,19 @@ func (p SetBYOKParams) validate() error {
 	)
 }
 
-// readBYOK reads the configuration in the answer to a GET or a PUT. null means that no key is stored. The answer counts
-// only if ok is true. readOK runs last because the body keeps its first error: the client
-// repeats a GET whose answer lacks the configuration, but not one whose answer lacks ok.
+// readBYOK reads the configuration in the answer to a GET or a PUT. null means that no key
+// is stored. The answer counts only if ok is true. readOK runs last because the body keeps
+// its first error: the client repeats a GET whose answer lacks the configuration, but not
+// one whose answer lacks ok.
 func readBYOK(b *answerBody) *BYOKConfig {
 	defer readOK(b)
 	if value, _ := b.members.Get("byok"); string(value) == "null" {
 		return nil
 	}
-	byok, _ := b.object("byok") // if it is missing, its provider is missing too
+	byok, is := b.object("byok")
+	if !is {
+		b.fail(errors.New("byok is missing or not an object"))
+	}
 	config := &BYOKConfig{
 		Provider: Provider(byok.needNonEmpty("provider")), BaseURL: byok.text("base_url"), Model: byok.text("model"),
 		Fingerprint: byok.text("fingerprint"), UpdatedAt: Timestamp(byok.text("updated_at")), TraceID: b.traceID,

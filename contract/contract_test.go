@@ -343,7 +343,7 @@ func TestFailurePrintsRule(t *testing.T) {
 		{"8.1/agent_create_ip_minute", retryAfter(func(int) string { return "7.5" }), "(RFC 9110, 10.2.3): Retry-After is a date or",
 			`answered 429, Retry-After 7.5, error "rate_limited", limit_key "agent_create_ip_minute", trace_id "trace_000011"`},
 		{"8.1/issued-key/ip_minute", on(429, func(r *reply) { r.status, r.body = 200, nil }), "(interface 8.1): Per IP (backstop) | 120 requests/minute",
-			"want status 429\nPOST /v1/agents by key \"three\" {}\nanswered 200, Retry-After 60 null\nafter 120 other calls and 0s of waiting"},
+			"want status 429\nPOST /v1/agents by key \"three\" {}\nanswered 200, Retry-After 60 null\ncalls before it: 120, waited: 0s"},
 		{"8.4/all/max", on(200, func(r *reply) { r.refuse(400, r.key()) }), "(interface 8.4): system_prompt at most 2000 characters; customer_ref",
 			`answered 400, error "[key]"`},
 		{"7/status-without-429", func(r *reply) { r.refuse(429, "") }, "(interface 7): Which endpoints", "(call 1 of 65); interface 4.1 lists no 429"},

@@ -141,7 +141,7 @@ func (s *session) failure(a answer, problems ...problem) error {
 	p := problems[i]
 	text := fmt.Sprintf("broken rule %s\n%s\n%s", p.rule, p.text, s.Describe(a.Exchange))
 	if s.calls > 0 {
-		text += fmt.Sprintf("\nafter %d other calls and %v of waiting", s.calls, s.waited)
+		text += fmt.Sprintf("\ncalls before it: %d, waited: %v", s.calls, s.waited)
 	}
 	if p.rule == s.running.Rule {
 		return errors.New(text)
