@@ -213,7 +213,7 @@ var worded = []callCase{
 	{do: post, given: bodies(200, strings.Repeat(" ", 1<<20-len(anyReply))+anyReply), want: "done"},
 	{rule: "A GET whose success cannot be read is unknown. Its trace_id counts, even after the wrong member.",
 		do: getBYOK, opts: options{once}, want: "unknown",
-		given: bodies(200, `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`, `{"ok":true,"byok":{"provider":""}}`)},
+		given: bodies(200, `{"ok":true,"byok":{"provider":5},"trace_id":"trace_9"}`, `{"ok":true,"byok":{"provider":""}}`, `{"ok":true}`)},
 	{rule: "A JSON object that does not confirm a change ends the call: the answer is not lost.",
 		do: sending(setBYOK{Provider: "openai", APIKey: "provider-canary"}), given: bodies(200,
 			`{"ok":false,"byok":{"provider":"openai"}}`, `{"byok":{"provider":"openai"}}`,
