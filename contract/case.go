@@ -134,7 +134,7 @@ var (
 	another     = rawcall.Another
 	third       = key("third", "preview")
 	undashboard = rawcall.Key{Name: "undashboard", Plan: "preview"} // on an active plan, but not dashboard-issued
-	unpaid      = rawcall.Key{Name: "unpaid", Plan: "free"}         // on an inactive plan, and not dashboard-issued
+	unpaid      = key("unpaid", "free")                             // on an inactive plan, which gives 402
 )
 
 // key returns a dashboard-issued key with this name on a plan. Abilities issue it.

@@ -106,7 +106,7 @@ func (s *suite) order() {
 		toNobody = sendMessage.ofNobody()
 	)
 	order("401-before-all", toNobody.with(`{`).is(401).keyless(), broken.is(401).keyless(), revoke(unpaid), broken.is(401).by(unpaid))
-	order("402-before-403-400-404", broken.is(402).by(unpaid), toNobody.with(`{`).is(402).by(unpaid))
+	order("402-before-403-400-404", broken.is(402).by(rawcall.Key{Name: "neither", Plan: "free"}), toNobody.with(`{`).is(402).by(unpaid))
 	order("403-before-400", broken.is(403).by(undashboard))
 	order("403-before-503", storeOff, setBYOK.is(403).by(undashboard), byokWarmUp.is(403).by(undashboard))
 	order("503-before-409", storeOff, byokWarmUp.is(503))
