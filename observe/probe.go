@@ -33,6 +33,7 @@ type probe struct {
 
 	warmUpsName any       // the limit_key of the limit on warm-ups; nil if the limit has refused no warm-up, or has no name
 	warmUpsOpen time.Time // when the limit on warm-ups opens, after it has refused one
+	conflicts   bool      // a warm-up in byok mode is answered 409 while the limit on warm-ups is used up
 }
 
 func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend) *probe {

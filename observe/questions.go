@@ -78,12 +78,12 @@ var questions = []question{
 	// They start after a time without calls, so that the whole limit is free, however the
 	// service counts.
 	{id: "warmup_limit_name", find: fillWarmUps,
-		alsoAnswers: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 33, Creations: 1, WarmUps: 8}},
+		alsoAnswers: []string{"refused_operations_spend", "body_before_operation_limit"}, costs: Spend{Requests: 34, Creations: 1, WarmUps: 8}},
 	{id: "minute_limit_name", find: fillMinute,
 		alsoAnswers: []string{"windows", "retry_after", "several_limits", "limit_before_body"},
 		fillsMinute: true, costs: Spend{Requests: 210, Creations: 1, Wait: 4 * time.Minute}},
 	{id: "refused_requests_spend", find: spentByRefused,
-		fillsMinute: true, costs: Spend{Requests: 125, Creations: 1, Wait: 2 * time.Minute}},
+		fillsMinute: true, costs: Spend{Requests: 124, Creations: 1, Wait: 2 * time.Minute}},
 }
 
 // oneCall makes a question that the status of one call answers: yes or no.
@@ -350,6 +350,8 @@ func (p *probe) answerRefusedWarmUp(refused rawcall.Exchange) {
 		wrongBody = p.take(rawcall.BadWarmUp, 400, 429)
 	}
 	p.answer("body_before_operation_limit", wrongBody.Status == 400, wrongBody)
+	// A 409 shows that no provider key is stored, and that the spent limit is checked later.
+	p.conflicts = p.playOnce(rawcall.BYOKWarmUp).Status == http.StatusConflict
 }
 
 // wrongCreationsSpend reports whether ten creations with a wrong body use up the limit of
@@ -459,8 +461,9 @@ func (p *probe) ofKey(limit int) bool {
 // minute are used up. The name in the refusal shows which limit it means. If both limits
 // have the same name or none, the wait shows it.
 func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
-	if p.warmUpsOpen.Sub(p.now()) < 2*time.Minute {
-		p.reasons["several_limits"] = "no clear answer: the limit on warm-ups was not spent for longer than a minute"
+	const most = 2 * time.Minute // a limit per minute that weighs the previous minute may name a wait of two
+	if p.warmUpsOpen.Sub(p.now()) < most+time.Minute {
+		p.reasons["several_limits"] = "no clear answer: the limit on warm-ups was not spent for longer than three minutes"
 		return
 	}
 	first := labelAt(minuteRefused, "limit_key")
@@ -468,7 +471,7 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 		if named := labelAt(x, "limit_key"); named != nil && first != p.warmUpsName {
 			return named == first
 		}
-		return retryAfter(x) <= time.Minute
+		return retryAfter(x) <= most
 	}, 429)
 	p.answer("several_limits", !ofMinute, x)
 }
@@ -482,11 +485,10 @@ func spentByRefused(p *probe) any {
 		p.fail("no clear answer: it is not known how the minute counts")
 	}
 	p.agent()
-	conflicts := p.playPatiently(rawcall.BYOKWarmUp, 409, 429, 200).Status == 409 // false if a provider key is stored or the limit is checked first
 	p.emptyMinute()
 	unit := max(1, min(3, int(p.meter.limit)/20)) // 3: a smaller difference may be chance if a limit opens step by step
 	kinds := []callKind{{"status", rawcall.GetStatus, 200, unit}, {"400", rawcall.SendMessage.With(`{}`), 400, 2 * unit}, {"404", rawcall.ReadNobody, 404, 4 * unit}}
-	if conflicts {
+	if p.conflicts {
 		kinds = append(kinds, callKind{"409", rawcall.BYOKWarmUp, 409, 8 * unit})
 	}
 	for _, k := range kinds {
