@@ -14,6 +14,7 @@ type answer struct {
 	rawcall.Exchange
 	earlier []answer // the case's earlier answers, except to steps that make many calls
 	agent   string   // the agent that the case's calls are about
+	passed  int      // the case's earlier calls that were answered 200
 }
 
 // problem is a rule, and a text that says how an answer breaks it; "" if the answer does

@@ -23,14 +23,16 @@ func (s *suite) agents() {
 		}`).is(200))
 	s.addRows("2.3/llm-optional", "llm members (all optional, no additional properties)", createAgent, 200, row{"empty", rawcall.LLM("")})
 	s.add("4.7/read", readAgent.Rule.Sentence,
-		readAgent.is(200).check(func(a answer) string { return a.holds("agent_id", a.agent) }))
+		readAgent.is(200).check(ownAgent))
 	s.add("4.7/created-at-stays", readAgent.Rule.Sentence,
 		createAgent.given(200), readAgent.is(200), wait(time.Second), repeat(2, sendMessage.given(200)), enableSMS.given(200), sendMessage.given(200),
 		readAgent.is(200).holds("created_at", same))
 	s.add("1/ids-differ", "The service creates an agent for the caller and returns its identifier.",
-		ofCustomer.is(200), ofCustomer.is(200).holds("agent_id", differs))
+		ofCustomer.is(200), ofCustomer.is(200).holds("agent_id", differs), readAgent.is(200).check(ownAgent))
 	s.add("5/agents-of-any-key", dashboardNeeded, repeat(1,
 		createAgent.is(200), readAgent.is(200), sendMessage.is(200), enableSMS.is(200)).by(undashboard))
+	s.add("7/unknown-among-agents", condition(404).Sentence,
+		createAgent.given(200), readNobody.is(404), sendMessage.ofNobody().is(404), enableSMS.ofNobody().is(404))
 	for _, e := range []step{readAgent, sendMessage, enableSMS} {
 		s.add("7/agent-unknown/"+e.Name, condition(404).Sentence, e.ofNobody().is(404))
 		s.add("fake/agent-of-another-key/"+e.Name, "who sees an agent: the key that created it; any other key gets 404",
@@ -52,6 +54,9 @@ func (s *suite) agents() {
 		createAgent.is(200).holds("agent_id", like(`^agent_\d{6}$`)).holds("trace_id", like(`^trace_\d{6}$`)),
 		createAgent.is(200).holds("agent_id", follows).holds("trace_id", follows))
 }
+
+// ownAgent wants the agent that the calls are about.
+func ownAgent(a answer) string { return a.holds("agent_id", a.agent) }
 
 // sms checks the status of an SMS channel after each mode, which this project has
 // decided. Only an active channel has a phone number.
@@ -218,6 +223,9 @@ func (s *suite) secrets() {
 	s.add("fake/byok-updated-at", "ids, times: RFC 3339 UTC",
 		setBYOK.given(200), wait(time.Hour), setBYOK.is(200).holds("byok.updated_at", later(time.Hour)))
 }
+
+// providerKeyHalves are in every answer that shows the provider key.
+var providerKeyHalves = []string{rawcall.ProviderKey[:17], rawcall.ProviderKey[17:]}
 
 // irreversible says how a reader could get the provider key, or a part of it, from the
 // fingerprint; "" if it finds no way. It cannot prove that the fingerprint is a safe

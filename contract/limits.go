@@ -61,6 +61,15 @@ func (s *suite) limits() {
 		// The same to the nanosecond: a limit opens neither late nor early.
 		s.add("fake/window-exact/"+l.key, "from its first counted call. "+waitRounded,
 			l.fill, refused.opensIn(window-took), wait(window-took-1), refused.opensIn(time.Second), wait(1), passes)
+		// The limit may open twice within a window: windows can begin at any time, and a token
+		// bucket gains calls. If it opens a third time, the window is shorter.
+		again := append([]step{wait(window/2 - took)}, flat([]step{l.fill})...)
+		for i := range again {
+			again[i].statuses = []int{200, 429}
+		}
+		s.add("8.1/"+l.key+"-in-a-window", l.rule, l.fill, repeat(2, again...), l.next.is(200, 429).check(func(a answer) string {
+			return problemUnless(a.passed < 3*spends.Requests-spends.Requests/2, "%d calls passed within %v", a.passed, window)
+		}))
 		if l.perIP {
 			s.add("8.1/"+l.key+"-of-one-address", l.rule, l.fill, refused, refused.by(key("fifth", "preview")), passes.from(thereIP))
 		} else {

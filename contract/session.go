@@ -82,6 +82,7 @@ type session struct {
 	broke   bool     // an answer broke a rule
 
 	calls  int // answered as the case wants, for the text of a failure
+	passed int // of these, answered 200
 	began  time.Time
 	waited time.Duration // the sum of its waits
 	opened time.Duration // the Retry-After for which the case has just waited; 0 if a call came after the wait
@@ -123,7 +124,9 @@ func (s *session) take(st step) error {
 		if err != nil {
 			return err
 		}
-		s.calls, s.opened = s.calls+1, 0
+		if s.calls, s.opened = s.calls+1, 0; a.Status == http.StatusOK {
+			s.passed++
+		}
 	}
 	return nil
 }
@@ -190,7 +193,7 @@ func (s *session) call(st step, i int) (answer, error) {
 	mayBeLimited := (s.target.live() || s.target.Fresh == nil && !s.running.fillsLimit) && (st.Limited() || !st.IsEndpoint())
 	for tries := 0; ; tries++ {
 		x, err := s.Play(s.ctx, st.Call)
-		a := answer{x, s.earlier, s.Agents[own]}
+		a := answer{x, s.earlier, s.Agents[own], s.passed}
 		s.checkTarget(st.Call, x, err)
 		if s.all.unusable != nil {
 			return a, s.all.unusable
@@ -327,7 +330,7 @@ func (s *session) problems(a answer, st step) []problem {
 	media, params, _ := mime.ParseMediaType(mediaType)
 	isUTF8 := utf8.Valid(a.Body) && slices.Contains([]string{"", "utf-8", "utf8", "us-ascii"}, strings.ToLower(params["charset"]))
 	all := []problem{ // the keys come first, because the text of a later problem would quote a key
-		{rule("2.4", "The plaintext provider key is never returned."), problemUnless(!a.Shows(rawcall.ProviderKey), "the answer shows the provider key")},
+		{rule("2.4", "The plaintext provider key is never returned."), problemUnless(!a.Shows(providerKeyHalves...), "the answer shows the provider key, or half of it")},
 		{rule("fake", "no answer shows an API key"), problemUnless(!a.Shows(slices.Collect(maps.Values(s.Keys))...), "the answer shows an API key")},
 		{rule("1", "All request and response bodies are JSON."), problemUnless(media == "application/json", "Content-Type is %q", rawcall.Clip(mediaType))},
 		{rule("RFC 8259, 8.1", "JSON text is encoded in UTF-8."), problemUnless(isUTF8, "the body is not valid UTF-8, or Content-Type %q names another charset", rawcall.Clip(mediaType))},
