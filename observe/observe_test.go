@@ -142,6 +142,7 @@ func TestFindsOtherAnswers(t *testing.T) {
 	for id := range asTheFake(t).Decisions {
 		assert.Greater(t, len(found[id]), 1, "answers to %s", id)
 	}
+	assert.Contains(t, strings.Join(found["refused_requests_spend"], " "), `"409"`)
 }
 
 // TestFile: the names of members in a file stay.
