@@ -412,7 +412,9 @@ func (p *probe) answerWindows(first, second int, refused rawcall.Exchange) {
 	switch {
 	case p.meter != nil:
 		p.o.Limits[names.KeyMinute] = int(p.meter.limit)
-	case second == first: // two full minutes agree on the limit, though Retry-After does not show how it counts
+	case second == first && p.counted[first].at.Sub(p.counted[0].at) < 10*time.Second:
+		// Two full minutes agree on the limit, though Retry-After does not show how it counts. A
+		// slow burst could have met two windows.
 		p.o.Limits[names.KeyMinute] = first
 	}
 }
