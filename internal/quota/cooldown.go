@@ -71,6 +71,7 @@ func NewCoolDown(random func() float64) *Engine {
 // limit_key nor the calls that each of them covers.
 type gate struct {
 	key          string // the limit_key; may be empty
+	class        int    // of the call for whose refusal the gate was made
 	closed       bool
 	closedAt     time.Duration // when it last closed
 	retryAfter   time.Duration // of the refusal that set end
@@ -86,7 +87,7 @@ type gate struct {
 // pass marks a grant that a gate gave, by one of its two ways.
 type pass struct {
 	ramp    *ramp // of the open gate
-	trialAt *gate // the closed gate; see classState
+	trialOf *gate // the closed gate; see classState
 }
 
 // Classify implements Rule. Each endpoint has two classes. One is for the calls that also spend
@@ -127,7 +128,7 @@ func (c *classState) whileClosed(now, opens, turn time.Duration, waiting int) Sc
 	}
 	if waiting > 0 && now >= c.trialAt {
 		c.trialAt, c.trialDelay = now+c.trialDelay, min(2*c.trialDelay, maxTrial)
-		s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: pass{trialAt: g}}}
+		s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: pass{trialOf: g}}}
 	}
 	s.AskAgain = min(turn, c.trialAt)
 	return s
@@ -219,7 +220,7 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
 	}
 	if by.ramp != nil {
 		by.ramp.record(o)
-	} else if passed && held && state.gate == by.trialAt && state.trialAt < never { // the limit has not refused the class itself since the trial began
+	} else if passed && held && state.gate == by.trialOf && state.trialAt < never { // the limit has not refused the class itself since the trial began
 		state.gate = nil
 	}
 	if !o.Refused {
@@ -294,11 +295,11 @@ func (g *gate) close(now, retryAfter time.Duration, trace string, random func() 
 // has its own gate.
 func (c *CoolDown) gateOf(key string, class int) *gate {
 	for i := range c.classes {
-		if g := c.classes[i].gate; g != nil && g.key == key && (key != "" || i == class) {
+		if g := c.classes[i].gate; g != nil && g.key == key && (key != "" || g.class == class) {
 			return g
 		}
 	}
-	return &gate{key: key}
+	return &gate{key: key, class: class}
 }
 
 // ramp paces the calls at a gate that has opened, so that few calls are refused when the limit

@@ -238,12 +238,17 @@ func TestRefusedCreation(t *testing.T) {
 		{true, true, true},
 		{true, false, false},
 	} {
-		p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: tt.nextHasKey, MaxWait: never / 4, acquisition: acquisition{deadline: never}}
-		p.Done(h, &Waiter{Endpoint: create, SetsBYOK: tt.refusedHasKey}, *refuses("", h))
-		waits := p.Classify(t.Context(), w)
-		schedule := p.Ask(h+h/2, w, 1)
-		waits = waits && schedule.Grants == nil
-		assert.Equal(t, tt.waits, waits, "%+v", tt)
+		for _, before := range []bool{false, true} { // a creation without a key was refused before, for a second
+			p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: tt.nextHasKey, MaxWait: never / 4, acquisition: acquisition{deadline: never}}
+			if before {
+				p.Done(h/2, &Waiter{Endpoint: create}, *refuses("", s))
+			}
+			p.Done(h, &Waiter{Endpoint: create, SetsBYOK: tt.refusedHasKey}, *refuses("", h))
+			waits := p.Classify(t.Context(), w)
+			schedule := p.Ask(h+h/2, w, 1)
+			waits = waits && schedule.Grants == nil
+			assert.Equal(t, tt.waits, waits, "%+v %v", tt, before)
+		}
 	}
 }
 
