@@ -28,7 +28,8 @@ func (p *progress) longestWait() (longest time.Duration, beyond string) {
 
 // whyRefused returns why the engine refuses a call: the service has refused every call for the
 // time of WithTimeout (see Refusal.Patience), or the limit opens too late. opens is the time
-// until it opens. Without a cool-down, only this call is in line.
+// until it opens. Under WithoutCoolDown the call waits alone, so the sentence about every call
+// in line is about this call.
 func (p *progress) whyRefused(refusal *quota.Refusal, opens time.Duration) error {
 	if refusal.Patience > 0 {
 		return fmt.Errorf("the service has refused every call in line for %s", roundDuration(refusal.Patience))

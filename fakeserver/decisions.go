@@ -48,7 +48,7 @@ func answersOf(b *service.Behavior) (answers map[string]json.RawMessage) {
 // the question has no list of answers, the type of its default says what is possible.
 func possible(q decisions.Question) string {
 	if q.Allowed == nil {
-		return likeDefault(q.Default)
+		return sameTypeAs(q.Default)
 	}
 	words := make([]string, len(q.Allowed))
 	for i, a := range q.Allowed {
@@ -61,7 +61,8 @@ func possible(q decisions.Question) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-func likeDefault(answer any) string {
+// sameTypeAs describes the answers that have the type of a default.
+func sameTypeAs(answer any) string {
 	switch answer.(type) {
 	case bool:
 		return "true or false"

@@ -72,7 +72,7 @@ const (
 	shortHold     = 2.25             // how many windows a level stays down after a cut, before it climbs
 	longHold      = 40.0             // the same, if the process never saw the store and looks for its share
 	quickAnswer   = time.Second / 20 // the shortest time that an answer takes; see spaced
-	nearlyFull    = 0.8              // a window with fewer calls than this part of a full pace was not refused because of the pace; see learn
+	nearlyFull    = 0.8              // a refusal in a window with fewer calls than this part of a full pace has another cause than the pace; see learn
 	unsureCut     = 0.8              // a process that looks for its share cuts its level to this part, or lower
 	minLevel      = 0.25             // of Max; at a lower level it would take too long to find out that more calls may go
 	// A refusal in a nearly full window multiplies Extra by extraGrowth, up to maxExtra. Each

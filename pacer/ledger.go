@@ -262,17 +262,17 @@ const (
 	maxGrants  = 10                      // the most grants at once for one class
 )
 
-// grant grants some of the waits calls of a class that wait, and keeps a ticket for the rest. Its
+// grant lets some of the waiting calls of a class go, and keeps a ticket for the rest. Its
 // times are by the state's clock. It grants several calls at once if the store is slow:
 // processes that took single calls would then delay each other.
-func (l *ledger) grant(class quota.Class, waits int64) (s quota.Schedule) {
+func (l *ledger) grant(class quota.Class, waiting int64) (s quota.Schedule) {
 	// Calls is the number of calls that the pace allows in a step, squared. Without the square,
 	// two of three Swaps of 16 processes failed, at 600 calls a minute and with a store 80 ms
 	// away.
 	k := costSet(class.ID)
 	first, _ := l.earliest(k, nil)
 	inStep := float64(l.stepDuration) / float64(max(1, first.Gap))
-	t := ticket{Class: class, Member: l.member, Calls: min(waits, maxGrants, max(1, int64(inStep*inStep)))}
+	t := ticket{Class: class, Member: l.member, Calls: min(waiting, maxGrants, max(1, int64(inStep*inStep)))}
 	var grants []quota.Grant
 	for int64(len(grants)) < t.Calls {
 		if s = l.placeTicket(t); s.Turn > l.Now+6*l.stepDuration { // a later step can still grant the call in time
@@ -284,7 +284,7 @@ func (l *ledger) grant(class quota.Class, waits int64) (s quota.Schedule) {
 	if granted > 0 { // the process goes to the end of the line
 		l.withdraw(class)
 	}
-	if t.Calls = min(t.Calls, waits-granted); t.Calls > 0 {
+	if t.Calls = min(t.Calls, waiting-granted); t.Calls > 0 {
 		s = l.placeTicket(t)
 	}
 	s.Grants = grants

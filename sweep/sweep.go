@@ -156,11 +156,11 @@ func (s *sweep) learnWhatVaries(rows [2][]*record) {
 	s.t.Helper()
 	for stage := range stages {
 		a, b := rows[0][stage], rows[1][stage]
-		unlike := s.baseline.varied.learn(a.newStatements(b), b.newStatements(a), func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) })
-		if unlike != nil && !s.single { // the order of goroutines may change the texts
-			s.t.Logf("sweep: without faults, the scenario says %q and, the second time, %q: such lines count as reports, which excuse what they do not name", unlike[0], unlike[1])
-		} else if unlike != nil {
-			s.t.Fatalf("sweep: without faults, the scenario says %q and, the second time, %q: nobody can tell such lines from a report, so say them with Env.Log", unlike[0], unlike[1])
+		differing := s.baseline.varied.learn(a.newStatements(b), b.newStatements(a), func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) })
+		if differing != nil && !s.single { // the order of goroutines may change the texts
+			s.t.Logf("sweep: without faults, the scenario says %q and, the second time, %q: such lines count as reports, which excuse what they do not name", differing[0], differing[1])
+		} else if differing != nil {
+			s.t.Fatalf("sweep: without faults, the scenario says %q and, the second time, %q: nobody can tell such lines from a report, so say them with Env.Log", differing[0], differing[1])
 		}
 	}
 	usual := rows[1][0]

@@ -31,7 +31,7 @@ import (
 // Class names calls that spend the same limits and wait in one queue.
 type Class struct {
 	ID    int
-	Batch bool // Waiting counts batch calls apart; the rule decides whether interactive calls go first
+	Batch bool // batch calls wait in their own queue; the rule decides whether interactive calls go first
 }
 
 // A Rule decides when calls go. All times are the engine's, which never go back. The engine
@@ -73,7 +73,7 @@ type Schedule struct {
 	Gap          time.Duration // between one turn and the next, after Turn
 	Estimated    bool          // Turn and Gap are estimates: they are no reason to refuse a call
 	RefusedSince time.Duration // since when the service has refused every call, although the limit opened; 0: calls have passed
-	RefusedUntil time.Duration // when the limit was last due to open, and let nobody through
+	RefusedUntil time.Duration // the last time at which the limit was due to open, but let no call through
 	Key          string        // the limit_key of the limit that the calls wait for
 	TraceID      string        // the trace_id of the refusal that closed the limit; empty if not known
 }
@@ -176,12 +176,12 @@ type Engine struct {
 
 // queue holds the waiting calls of a class, and the rule's last Schedule for them.
 type queue struct {
-	class     Class
-	schedule  Schedule
-	line      line
-	untold    bool  // a call has entered while the next turn was not known, so it has no forecast
-	lastGrant int64 // the value of Engine.grants at the queue's last grant
-	idle      bool  // no call waits, and the rule knows it
+	class         Class
+	schedule      Schedule
+	line          line
+	needsForecast bool  // a call has entered while the next turn was not known: it gets its forecast later
+	lastGrant     int64 // the value of Engine.grants at the queue's last grant
+	idle          bool  // no call waits, and the rule knows it
 }
 
 // NewEngine returns an engine that reads the clocks of its calls.
@@ -242,7 +242,7 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	if w.OnWait != nil {
 		w.forecasts = make(chan Wait, 1)
 		q.sendForecast(w, ahead, now)
-		q.untold = q.untold || w.expected == 0
+		q.needsForecast = q.needsForecast || w.expected == 0
 	}
 }
 
@@ -421,7 +421,7 @@ func (e *Engine) serveLocked() {
 			switch {
 			case q.idle:
 			case len(q.line.calls) == 0:
-				q.schedule, q.untold, q.idle = Schedule{}, false, true
+				q.schedule, q.needsForecast, q.idle = Schedule{}, false, true
 				e.rule.QueueEmptied(now, q.class)
 			case q.schedule.AskAgain > now:
 				alarm = min(alarm, q.schedule.AskAgain)
@@ -467,7 +467,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
 		w.endWait(max(now, g.At), nil)
 	}
-	if q.schedule, q.idle = s, false; movedBack || q.untold && s.Turn > 0 {
+	if q.schedule, q.idle = s, false; movedBack || q.needsForecast && s.Turn > 0 {
 		e.refuseLateLocked(q, now)
 	}
 }
@@ -508,7 +508,7 @@ func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 		q.sendForecast(w, ahead, now)
 		ahead++
 	}
-	q.untold = q.untold && q.schedule.Turn == 0
+	q.needsForecast = q.needsForecast && q.schedule.Turn == 0
 }
 
 func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {

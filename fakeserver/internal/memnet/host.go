@@ -57,7 +57,7 @@ type TB interface {
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	d := &dialer{host: h, ip: ip, waits: tb != nil}
 	transport := &http.Transport{
-		Proxy:          d.refuse,
+		Proxy:          d.noProxy,
 		DialTLSContext: d.dial,
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
 			return nil, h.unreachable("http", address) // clients reach the host only as https
@@ -218,11 +218,11 @@ func (d *dialer) dial(_ context.Context, _, to string) (net.Conn, error) {
 	return client, nil
 }
 
-// refuse is the Proxy function of the Transport, though there is never a proxy. net/http
-// calls it for each request before it looks for a connection, so refuse can refuse a
+// noProxy is the Proxy function of the Transport, and never returns a proxy. net/http calls
+// it for each request before it looks for a connection, so it can fail a
 // request even if an idle connection is open. That is necessary after Host.Close, which
 // may run outside the bubble of the client and then cannot close the idle connection.
-func (d *dialer) refuse(req *http.Request) (*url.URL, error) {
+func (d *dialer) noProxy(req *http.Request) (*url.URL, error) {
 	err := d.host.unreachable("https", d.host.Addr)
 	if err == nil {
 		err = d.host.Refuse(req, d.ip)

@@ -150,23 +150,23 @@ func torn(before, after Image, changes []Change) (states []State, explained bool
 	maps.Copy(now, before)
 	for n, c := range changes {
 		add := func(how string) { states = append(states, State{maps.Clone(now), c.Path + " was " + how}) }
-		content, known := content(after, changes[n:], c.Path)
+		whole, known := content(after, changes[n:], c.Path)
 		switch c.Kind {
 		case Created:
 			add("missing")
-			now[c.Path] = content
-			if content.Mode&fs.ModeSymlink == 0 { // a link is complete at once; a file is empty at first
-				now[c.Path] = Entry{Mode: cmp.Or(content.Mode, 0o600)}
+			now[c.Path] = whole
+			if whole.Mode&fs.ModeSymlink == 0 { // a link is complete at once; a file is empty at first
+				now[c.Path] = Entry{Mode: cmp.Or(whole.Mode, 0o600)}
 			}
 		case Written:
 			if !known || slices.Contains(changes[n+1:], c) { // after a second write, the content of the first is unknown
 				return nil, false
 			}
-			for _, part := range partlyWritten(now[c.Path].Content, content.Content) {
-				now[c.Path] = Entry{content.Mode, part.content}
+			for _, part := range partlyWritten(now[c.Path].Content, whole.Content) {
+				now[c.Path] = Entry{whole.Mode, part.content}
 				add(part.how)
 			}
-			now[c.Path] = content
+			now[c.Path] = whole
 		case Moved:
 			if _, there := now[c.From]; !there { // the kernel reports a move after it can be seen
 				return nil, false
