@@ -37,7 +37,8 @@ func parseBody(text []byte) *answerBody {
 	members, err := strictjson.ReadObject(text)
 	b := &answerBody{members: members, err: err}
 	id, _ := members.Get(memberTraceID)
-	if b.traceID, _ = strictjson.String(id); len(id) > 0 && strings.IndexByte("-0123456789", id[0]) >= 0 {
+	b.traceID, _ = strictjson.String(id)
+	if len(id) > 0 && strings.IndexByte("-0123456789", id[0]) >= 0 {
 		b.traceID = string(id)
 	}
 	return b

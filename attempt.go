@@ -53,7 +53,8 @@ func (a *attempt) run() {
 	defer stop()
 	a.send(request)
 	a.outcome = classify(a.Answer, a.failure, a.endpoint, a.ctxErr())
-	if a.limited = nil; a.outcome == outcomeLimited {
+	a.limited = nil
+	if a.outcome == outcomeLimited {
 		a.limited = a.failure
 		a.refusals++
 		if a.engine == nil { // WithoutCoolDown: this call waits in an engine that no other call uses

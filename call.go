@@ -147,7 +147,8 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header, again 
 // decide reports whether there is another attempt, and sets last.next.
 func (c *call) decide() bool {
 	a := &c.last
-	if a.next = a.outcome.idempotent; c.endpoint.Method == http.MethodPost {
+	a.next = a.outcome.idempotent
+	if c.endpoint.Method == http.MethodPost {
 		a.next = a.outcome.post
 	}
 	switch a.next {

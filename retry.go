@@ -60,7 +60,8 @@ func (p RetryPolicy) validate() error {
 	case p.MaxWait < 0:
 		return &ValidationError{Field: "RetryPolicy.MaxWait", Reason: "must not be negative"}
 	}
-	if p = p.withDefaults(); p.MaxAttempts > 1 && p.MinWait > p.MaxWait {
+	p = p.withDefaults()
+	if p.MaxAttempts > 1 && p.MinWait > p.MaxWait {
 		return &ValidationError{Field: "RetryPolicy.MinWait", Reason: fmt.Sprintf(
 			"is %s, longer than MaxWait (%s): no wait would be allowed; raise MaxWait, or set MaxAttempts to 1", p.MinWait, p.MaxWait)}
 	}

@@ -66,7 +66,8 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 func withoutTrailingSlash(u *url.URL) *url.URL {
 	escaped := strings.TrimRight(u.EscapedPath(), "/")
 	u.Path, _ = url.PathUnescape(escaped)
-	if u.RawPath = ""; u.EscapedPath() != escaped {
+	u.RawPath = ""
+	if u.EscapedPath() != escaped {
 		u.RawPath = escaped
 	}
 	return u

@@ -124,7 +124,8 @@ func (s *session) take(st step) error {
 		if err != nil {
 			return err
 		}
-		if s.calls, s.opened = s.calls+1, 0; a.Status == http.StatusOK {
+		s.calls, s.opened = s.calls+1, 0
+		if a.Status == http.StatusOK {
 			s.passed++
 		}
 	}

@@ -135,7 +135,8 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	w.see = func(e *entry) {
 		mu.Lock()
 		defer mu.Unlock()
-		if found = append(found, e); len(found) == n {
+		found = append(found, e)
+		if len(found) == n {
 			end()
 		}
 	}

@@ -143,7 +143,8 @@ func callerLine(calls int) string {
 func (c *config) describe(matchers []Matcher) string {
 	names := make([]string, len(matchers))
 	for i, m := range matchers {
-		if names[i] = m.name; c.messageTexts && m.nameWithText != nil {
+		names[i] = m.name
+		if c.messageTexts && m.nameWithText != nil {
 			names[i] = m.nameWithText()
 		}
 	}
@@ -259,7 +260,8 @@ func (r *rule) setNumber(method string, n int, number *int) {
 	}
 	defer r.lock().Unlock()
 	before := *number
-	if *number = n; r.nth > 0 && r.from > r.nth {
+	*number = n
+	if r.nth > 0 && r.from > r.nth {
 		nth, from := r.nth, r.from
 		*number = before // a test may recover and go on with the rule
 		misuse(method, "Nth(%d) and From(%d) never act together", nth, from)

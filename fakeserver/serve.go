@@ -188,7 +188,8 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	name := func() string { return st.rule.describe("the ReplyFunc") }
 	switch {
 	case st.f != nil:
-		if s.runFor(c, name, func() { r = st.f(*st.message) }); c.failed != "" {
+		s.runFor(c, name, func() { r = st.f(*st.message) })
+		if c.failed != "" {
 			return nil
 		}
 	case st.text != nil:

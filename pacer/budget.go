@@ -131,7 +131,8 @@ func (b *budget) roomAt(limit float64) time.Duration {
 
 // spend counts a call that goes at the given time, now or soon.
 func (b *budget) spend(at time.Duration) {
-	if b.now = at; !b.paced() {
+	b.now = at
+	if !b.paced() {
 		b.spendCounted()
 		return
 	}

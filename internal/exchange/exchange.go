@@ -370,7 +370,8 @@ func (rt *roundTrip) read(resp *http.Response) Answer {
 	rt.sender.everAnswered.Store(true)
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
 	body, err := readBody(resp, rt.stop)
-	switch answer.Body = body; {
+	answer.Body = body
+	switch {
 	case err == nil:
 	case resp.StatusCode > 299:
 		answer.Cut = err // not a failure: the status is known, and a part of the body is enough

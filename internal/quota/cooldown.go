@@ -196,7 +196,8 @@ func (r *ramp) fruitless() int {
 // from that opening to this one.
 func (g *gate) open(now, due time.Duration) {
 	last, next := g.ramp, &ramp{opened: now, last: now, fruitlessBefore: g.ramp.fruitless()}
-	if g.closed, g.dueToOpen, g.ramp = false, due, next; last == nil || now <= last.opened {
+	g.closed, g.dueToOpen, g.ramp = false, due, next
+	if last == nil || now <= last.opened {
 		return
 	}
 	passed := last.notRefused()
@@ -278,7 +279,8 @@ func (g *gate) close(now, retryAfter time.Duration, trace string, random func() 
 	end := now + retryAfter
 	switch {
 	case !g.closed:
-		if g.closed, news = true, true; g.ramp == nil {
+		g.closed, news = true, true
+		if g.ramp == nil {
 			g.lastAccepted = now
 		}
 		g.closedAt, g.end, g.retryAfter, g.random = now, end, retryAfter, random()

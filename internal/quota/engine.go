@@ -467,7 +467,8 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
 		w.endWait(max(now, g.At), nil)
 	}
-	if q.schedule, q.idle = s, false; movedBack || q.needsForecast && s.Turn > 0 {
+	q.schedule, q.idle = s, false
+	if movedBack || q.needsForecast && s.Turn > 0 {
 		e.refuseLateLocked(q, now)
 	}
 }
@@ -696,7 +697,8 @@ func (l *line) remove(w *Waiter) {
 	if t.waiting--; t.last == w.round {
 		t.last--
 	}
-	if l.tenants[w.Tenant] = t; t.waiting == 0 {
+	l.tenants[w.Tenant] = t
+	if t.waiting == 0 {
 		delete(l.tenants, w.Tenant)
 	}
 }

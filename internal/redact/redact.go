@@ -304,7 +304,8 @@ func hideWhole(secrets []secret, text string) string {
 	for _, s := range secrets {
 		whole, end := fold([]byte(s.text)), 0
 		for _, piece := range bytes.SplitAfter(folded, whole) {
-			if end += len(piece); bytes.HasSuffix(piece, whole) {
+			end += len(piece)
+			if bytes.HasSuffix(piece, whole) {
 				for at := end - len(whole); at < end; at++ {
 					hidden[at] = true
 				}

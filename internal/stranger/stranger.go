@@ -86,7 +86,8 @@ func (s *Service) decideLimits(one func(of ...any) any) {
 	s.nameless = odd == "no names"
 	for i := range s.limits {
 		l := &s.limits[i]
-		if l.name = fmt.Sprint(l.id, one("", "-x", " of a key", "/v1")); odd == "one name" {
+		l.name = fmt.Sprint(l.id, one("", "-x", " of a key", "/v1"))
+		if odd == "one name" {
 			l.name = "the one"
 		}
 	}
