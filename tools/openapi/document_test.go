@@ -220,7 +220,7 @@ func startPrism(t *testing.T) string {
 // beyondPrism matches the cases of rules that Prism does not know. Prism keeps no state,
 // accepts any key and any agent, and has other errors for JSON that it cannot read.
 const beyondPrism = "TestLive/.*/(ids-differ|null|set-|byok-(mode|not|cleared|of|neither)|400-(changes|creation)|" +
-	"credential-(unknown|shortened|lengthened|two-keys|other-case)|agent-(unknown|id)|body-invalid|key-not-in-errors)"
+	"credential-(unknown|shortened|lengthened|two-keys|other-case)|agent-(unknown|id)|unknown-among|body-invalid|key-not-in-errors)"
 
 // TestContractOnPrism runs the contract suite as on the live service. Its cases try each
 // bound of a request on both sides, and calls without a key, so the document must accept
