@@ -111,8 +111,9 @@
 //     the plan, make a new client: it does not wait for the old limit.
 //   - Endpoints where the client has seen the same limit_key wait too. But two limits may
 //     have the same name. So an endpoint that was not refused itself tries one call after
-//     a second, and goes on if the service accepts it. Without a limit_key, the client
-//     treats each endpoint as a separate limit.
+//     a second, and goes on if the service accepts it. Until then its calls wait or fail
+//     like the others. Without a limit_key, the client treats each endpoint as a separate
+//     limit.
 //
 // A call fails with the 429
 //
