@@ -158,8 +158,7 @@ func (w *Watcher) readAnswer(p *watchedCall, res *http.Response) {
 		}
 		x := p.Answered(body)
 		x.Header = res.Header
-		text := fmt.Sprint(x.Header, string(body), x.Value)
-		if secrets, known := p.secrets(); known && !x.Shows(secrets...) && rawcall.HideParts(text, secrets...) == text {
+		if secrets, known := p.secrets(); known && !x.Shown().HasPart(secrets...) {
 			p.Exchange = x
 		}
 		w.learn(p)

@@ -332,12 +332,12 @@ func (p *Player) Redact(text string) string {
 			text = regexp.MustCompile("(?i)"+regexp.QuoteMeta(secret)).ReplaceAllLiteralString(text, "[key]")
 		}
 	}
-	return HideParts(text, slices.Collect(maps.Values(p.Keys))...)
+	return hideParts(text, slices.Collect(maps.Values(p.Keys))...)
 }
 
-// HideParts replaces keys in a text, and their parts: the beginning, or eight letters and
+// hideParts replaces keys in a text, and their parts: the beginning, or eight letters and
 // digits in a row.
-func HideParts(text string, keys ...string) string {
+func hideParts(text string, keys ...string) string {
 	var redactor redact.Redactor
 	for _, key := range keys {
 		redactor = redactor.With(key, "")
@@ -383,14 +383,25 @@ func (x Exchange) Answered(body []byte) Exchange {
 	return x
 }
 
-// Shows reports whether the answer repeats one of the secrets: in its header, its body, or
-// a decoded name or text, which JSON may have escaped. Case does not matter, since net/http
+// Shown is all that an answer shows: its header, its body, and the decoded names and texts,
+// which JSON may have escaped.
+type Shown string
+
+// Shown returns all that the answer shows.
+func (x Exchange) Shown() Shown { return Shown(fmt.Sprint(x.Header, string(x.Body), x.Value)) }
+
+// Has reports whether one of the secrets is there. Case does not matter, since net/http
 // changes it in names of headers. An empty secret is none.
-func (x Exchange) Shows(secrets ...string) bool {
-	answer := strings.ToLower(fmt.Sprint(x.Header, string(x.Body), x.Value))
+func (s Shown) Has(secrets ...string) bool {
+	answer := strings.ToLower(string(s))
 	return slices.ContainsFunc(secrets, func(secret string) bool {
 		return secret != "" && strings.Contains(answer, strings.ToLower(secret))
 	})
+}
+
+// HasPart reports whether one of the secrets, or a part of it, is there: see hideParts.
+func (s Shown) HasPart(secrets ...string) bool {
+	return s.Has(secrets...) || hideParts(string(s), secrets...) != string(s)
 }
 
 // Clip shortens a text to 80 characters. It replaces invalid UTF-8, because some cases
