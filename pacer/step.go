@@ -58,8 +58,9 @@ type step struct {
 	began        time.Time     // the same in real time: the way to the store takes real time, whatever clock the client has
 	wasOnShare   bool          // until this step
 	lastKey, key string        // of the last successful step, and of this one
+	lastStep     time.Duration // when the last successful step was, by the state's clock
 	loaded       time.Duration // the middle of the last Load, by the engine's clock
-	lost         bool          // the store had a value, and now it has no state or a damaged one, or its time went back
+	lost         bool          // the store had a value, and now it has no state, a damaged one or one without the last step, or its time went back
 
 	// The results of the last Load and Swap. After an error do not read them: the store may still
 	// be at work, and set them.
@@ -73,7 +74,7 @@ type step struct {
 func (c *coordinator) beginStep(now time.Duration) *step {
 	s := &step{
 		ledger: c.ledger, reports: c.reports, now: now, began: time.Now(),
-		wasOnShare: c.onShare(), lastKey: c.lastKey, key: c.key(),
+		wasOnShare: c.onShare(), lastKey: c.lastKey, key: c.key(), lastStep: c.ledger.Members[c.ledger.member],
 	}
 	for _, class := range c.questions {
 		waiting := c.engine.WaitingLocked(func(other quota.Class) bool { return other == class })
@@ -140,8 +141,11 @@ func (c *coordinator) load(s *step) error {
 func (s *step) adopt() {
 	now := time.Duration(s.at.UnixNano())
 	s.state, s.lost = decode(s.value, len(s.bounds)), false
-	if s.state == nil || now < s.Now-maxTimeLag {
+	switch {
+	case s.state == nil || now < s.Now-maxTimeLag:
 		s.state, s.lost = newState(s.bounds, now), len(s.value) > 0 || s.lastKey == s.key
+	case s.lastKey == s.key: // a member may be missing only once its last step is memberTTL ago
+		s.lost = s.Members[s.member] < s.lastStep && s.Now <= s.lastStep+memberTTL
 	}
 	s.advance(now)
 	s.Members[s.member] = s.Now
@@ -196,7 +200,7 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 // without a loss.
 func (c *coordinator) logLoss(now time.Duration) {
 	if now >= c.lostUntil {
-		c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds something else, or its time went back")
+		c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds an older value or something else, or its time went back")
 	}
 	c.lostUntil = now + 2*time.Minute
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"runtime"
 	"strings"
 	"sync"
@@ -55,21 +56,25 @@ func TestStoreFails(t *testing.T) {
 // TestStoreLosesItsValue checks that a process writes back what was learned, and how much of
 // a long limit is used.
 func TestStoreLosesItsValue(t *testing.T) {
-	for name, lose := range map[string]func(*loadsim.Entry){
-		"flushed": func(e *loadsim.Entry) { *e = loadsim.Entry{} },
-		"foreign": func(e *loadsim.Entry) { e.Value = []byte("OK") },
+	for name, lose := range map[string]func(e *loadsim.Entry, first loadsim.Entry){
+		"flushed": func(e *loadsim.Entry, _ loadsim.Entry) { *e = loadsim.Entry{} },
+		"foreign": func(e *loadsim.Entry, _ loadsim.Entry) { e.Value = []byte("OK") },
+		"older":   func(e *loadsim.Entry, first loadsim.Entry) { *e = first }, // from a replica or a backup
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			log, option := logging()
 			store := loadsim.NewStore()
 			p := sharing(t, append(perMinute(20), pacer.Limit{Key: "day", Max: 1000, Window: 24 * time.Hour}), store, option)
+			acquire(t, p, message)
+			first := map[string]loadsim.Entry{}
+			store.Values(func(values map[string]loadsim.Entry) { maps.Copy(first, values) })
 			fill(t, p, 2*time.Minute)
 			acquire(t, p, patient()).Done(tooMany("", 15*time.Second))
 			synctest.Wait()
 			before := p.State().Limits
 			store.Values(func(values map[string]loadsim.Entry) {
 				for key, e := range values {
-					lose(&e)
+					lose(&e, first[key])
 					values[key] = e
 				}
 			})
