@@ -38,13 +38,14 @@ func TestTransportThatRewritesItsRequest(t *testing.T) {
 	var came []string
 	service := answering(answer{Status: 503}, with(503, "Set-Cookie", "node=7; Path=/"), okAnswer)
 	transport := stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
-		came = append(came, strings.Join([]string{req.Method, req.Host, req.URL.Path, req.Header.Get("Cookie")}, " "))
+		came = append(came, strings.Join([]string{req.Method, req.Host, req.URL.Path, req.Header.Get("Authorization"), req.Header.Get("Cookie")}, " "))
 		ctx, cancel := context.WithTimeout(req.Context(), time.Minute)
 		defer cancel()
 		*req = *req.WithContext(ctx)
 		req.URL.Path = "/prefix" + req.URL.Path
 		req.Host, req.Method = "other.example", http.MethodHead
 		req.Header.Set("Cookie", "a=b")
+		req.Header["Authorization"][0] = "masked"
 		return service.RoundTrip(req)
 	})
 	jar := must(cookiejar.New(nil))
@@ -53,7 +54,7 @@ func TestTransportThatRewritesItsRequest(t *testing.T) {
 	client := clientAt(serviceURL, agentmessaging.WithRetry(policy{MinWait: time.Microsecond}), agentmessaging.WithHTTPClient(hc))
 	hc.Jar = nil // the client has a copy
 	require.NoError(t, get(t.Context(), client))
-	const whole = "GET service.example /v1/agents/agent_1 gateway=blue"
+	const whole = "GET service.example /v1/agents/agent_1 Bearer " + testKey + " gateway=blue"
 	assert.Equal(t, []string{whole, whole, whole + "; node=7"}, came)
 }
 

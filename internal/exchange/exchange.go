@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -79,7 +78,7 @@ type route struct {
 type Request struct {
 	Method   string
 	URL      *url.URL    // copied
-	Header   http.Header // copied, but not its values
+	Header   http.Header // copied
 	Cookies  []string    // in addition to Header
 	Body     []byte      // nil: none
 	Deadline time.Time   // for the request and its answer
@@ -156,8 +155,7 @@ type roundTrip struct {
 	turnTimer *time.Timer                // ends the turn
 }
 
-// build makes the request. A transport may change the request, so tries share nothing of
-// it but the header's values.
+// build makes the request. A transport may change it, so requests share nothing of it.
 func (rt *roundTrip) build(r Request) {
 	rt.hooks = httptrace.ClientTrace{
 		GetConn:              rt.getConn,
@@ -171,7 +169,7 @@ func (rt *roundTrip) build(r Request) {
 		Method: r.Method,
 		URL:    &rt.url,
 		Host:   r.URL.Host,
-		Header: maps.Clone(r.Header),
+		Header: r.Header.Clone(), // also the values: some transports mask them in place, for a log
 		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}).WithContext(httptrace.WithClientTrace(rt.ctx, &rt.hooks))
 	if r.Cookies != nil {
