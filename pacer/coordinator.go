@@ -13,7 +13,7 @@ import (
 
 // coordinator is the quota.Rule of a pacer. Without a store, or while the store does not
 // answer, the coordinator asks its own ledger at once. Otherwise it collects questions and
-// reports. The next step takes them to the ledger that all processes share.
+// changes. The next step takes them to the ledger that all processes share.
 type coordinator struct {
 	store  *boundedStore // nil: this process is alone
 	apiKey func() string
@@ -22,7 +22,7 @@ type coordinator struct {
 
 	// The engine's lock guards the fields below. A step copies what it needs of them.
 	ledger    ledger          // of this process; with a store it holds the state that the last step left there
-	reports   []func(*ledger) // changes for the next step, such as refusals and calls that were not sent
+	changes   []func(*ledger) // for the next step, such as refusals and calls that were not sent
 	questions []quota.Class   // that ask the next step
 	stepping  bool            // a step is under way
 	downSince time.Time       // since when the store does not answer, by the machine's clock; zero: it answers, or there is none
@@ -50,7 +50,7 @@ func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
 	c.ledger.Members = old.Members
 	c.ledger.merge(&old, false)
 	c.ledger.reopen()
-	c.report(now, (*ledger).reopen)
+	c.change(now, (*ledger).reopen)
 }
 
 // ledgerAt returns the ledger of this process, advanced to the given engine time.
@@ -118,27 +118,27 @@ func (c *coordinator) schedule(now time.Duration, class quota.Class, s quota.Sch
 const longestSleep = 10 * time.Minute
 
 // Done implements quota.Rule.
-func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) (news bool) {
+func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) (closedLonger bool) {
 	costs := costSet(w.Class.ID)
 	granted, _ := w.Grant.Mark.(time.Duration)
 	switch {
 	case o.Refused:
 		o.RetryAfter = min(max(o.RetryAfter, quota.MinClosed), spec.Day)
-		news = c.ledgerAt(now).closeGate(costs, o) // now, not in the step, so that further refusals of the same limit are not news
-		c.report(now, func(l *ledger) { l.refused(costs, granted, o) })
+		closedLonger = c.ledgerAt(now).closeGate(costs, o) // now, not in the step, so that it is true for one refusal of several that come together
+		c.change(now, func(l *ledger) { l.refused(costs, granted, o) })
 	case o.Sent:
 		answered := c.ledgerAt(now).Now
-		c.report(now, func(l *ledger) { l.accepted(costs, granted, answered) })
+		c.change(now, func(l *ledger) { l.accepted(costs, granted, answered) })
 	default:
-		c.report(now, func(l *ledger) { l.giveBack(costs, granted) })
+		c.change(now, func(l *ledger) { l.giveBack(costs, granted) })
 	}
-	return news
+	return closedLonger
 }
 
 // QueueEmptied implements quota.Rule.
 func (c *coordinator) QueueEmptied(now time.Duration, class quota.Class) {
 	if slices.ContainsFunc(c.ledger.Tickets, ticket{Class: class, Member: c.ledger.member}.same) {
-		c.report(now, func(l *ledger) { l.withdraw(class) })
+		c.change(now, func(l *ledger) { l.withdraw(class) })
 	}
 }
 
@@ -146,14 +146,14 @@ func (c *coordinator) QueueEmptied(now time.Duration, class quota.Class) {
 // clock says.
 func (*coordinator) ClockReset() {}
 
-// report changes the ledger at once if the process is on its own. Otherwise the next step makes
+// change changes the ledger at once if the process is on its own. Otherwise the next step makes
 // the change.
-func (c *coordinator) report(now time.Duration, change func(*ledger)) {
+func (c *coordinator) change(now time.Duration, change func(*ledger)) {
 	if c.onItsOwn(now) {
 		change(c.ledgerAt(now))
 		return
 	}
-	c.reports = append(c.reports, change)
+	c.changes = append(c.changes, change)
 	c.startStep()
 }
 

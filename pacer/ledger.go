@@ -171,27 +171,28 @@ type gate struct {
 	Trace string        // the trace_id of the refusal
 	Since time.Duration // when the first refusal came after the last call that passed, in any process; 0: a call has passed since
 	Until time.Duration // when the gate last opened before a refusal closed it again; 0: it has closed only once
-	// Backoff is the shortest time for which the next refusal closes the gate. Each refusal
-	// that is news doubles it, so that a service that refuses every call is asked less often.
+	// Backoff is the shortest time for which the next refusal closes the gate. Each refusal that
+	// closes it for longer doubles Backoff, so that a service that refuses every call is asked
+	// less often.
 	Backoff time.Duration
 }
 
 // closeGate closes the gate of calls with the costs k after a refusal. It reports whether the
-// refusal is news. If several calls that were under way together are refused, only the first
-// refusal is news.
+// calls now wait at least a second longer than before. If several calls that were under way
+// together are refused, only the first refusal does that.
 //
 // A refusal makes only one thing certain: the service would also refuse a call that spends at
 // least the limits of the refused call. Only such calls wait, whatever the limit's name, so the
 // gate holds no call back that the service would accept. If a plain request is then refused as
 // well, its gate holds back all calls that count as requests.
-func (s *state) closeGate(k costSet, o quota.Outcome) (news bool) {
+func (s *state) closeGate(k costSet, o quota.Outcome) (closedLonger bool) {
 	g, opens, last := s.Gates[k], s.Now+o.RetryAfter, s.lastToOpen(k).Opens
 	if g.Since == 0 {
 		g.Since, g.Until, g.Backoff = s.Now, 0, 0
 	} else if g.Opens <= s.Now {
 		g.Until = g.Opens
 	}
-	if news = opens-max(s.Now, last) >= time.Second; news {
+	if closedLonger = opens-max(s.Now, last) >= time.Second; closedLonger {
 		opens = max(opens, s.Now+g.Backoff)
 		g.Backoff = min(max(time.Second, 2*g.Backoff), quota.MaxBackoff)
 	}
@@ -199,7 +200,7 @@ func (s *state) closeGate(k costSet, o quota.Outcome) (news bool) {
 		g.Opens, g.Key, g.Trace = opens, o.LimitKey, o.TraceID
 	}
 	s.Gates[k] = g
-	return news
+	return closedLonger
 }
 
 // lastToOpen returns, of the gates that apply to a call with the costs k, the one that opens
@@ -242,7 +243,7 @@ func (l *ledger) merge(other *ledger, wasOnShare bool) {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}
-		b.pause(max(l.Now, l.lastToOpen(nothing).Opens))
+		b.pause(max(l.Now, l.lastToOpen(anyCall).Opens))
 	}
 }
 

@@ -87,7 +87,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 			return nil, err
 		}
 	}
-	c.engine.Do(func(now time.Duration) {
+	c.engine.Update(func(now time.Duration) {
 		c.ledger = ledger{state: newState(bounds, now), bounds: bounds, member: rand.Int64(), callWeight: 1}
 		if c.store == nil {
 			c.retryAt = math.MaxInt64
@@ -121,7 +121,7 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	if err = cmp.Or(p.validate(), err); err != nil {
 		return err
 	}
-	p.coordinator.engine.Do(func(now time.Duration) { p.coordinator.setBounds(now, bounds) })
+	p.coordinator.engine.Update(func(now time.Duration) { p.coordinator.setBounds(now, bounds) })
 	return nil
 }
 

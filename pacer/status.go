@@ -45,7 +45,7 @@ func (p *Pacer) State() (s State) {
 		return s
 	}
 	c := p.coordinator
-	c.engine.Do(func(now time.Duration) {
+	c.engine.Update(func(now time.Duration) {
 		s.Batch = c.engine.WaitingLocked(func(class quota.Class) bool { return class.Batch })
 		s.Interactive = c.engine.WaitingLocked(func(class quota.Class) bool { return !class.Batch })
 		l := c.ledgerAt(now)

@@ -29,18 +29,18 @@ func (c *coordinator) key() string {
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// startStep starts a step if reports or questions wait for one. If a step is under way, the
+// startStep starts a step if changes or questions wait for one. If a step is under way, the
 // next one follows when it ends.
 func (c *coordinator) startStep() {
-	if c.stepping || len(c.reports)+len(c.questions) == 0 {
+	if c.stepping || len(c.changes)+len(c.questions) == 0 {
 		return
 	}
 	c.stepping = true
 	c.engine.Background(func() error {
 		var s *step
-		c.engine.Do(func(now time.Duration) { s = c.beginStep(now) })
+		c.engine.Update(func(now time.Duration) { s = c.beginStep(now) })
 		err := c.updateState(s)
-		c.engine.Do(func(now time.Duration) { c.endStep(s, now, err) })
+		c.engine.Update(func(now time.Duration) { c.endStep(s, now, err) })
 		return nil
 	}, func(err error) error {
 		c.stepping = false
@@ -49,10 +49,10 @@ func (c *coordinator) startStep() {
 	})
 }
 
-// step takes the collected reports and questions to the store's state, by a Load and a Swap.
+// step takes the collected changes and questions to the store's state, by a Load and a Swap.
 type step struct {
 	ledger       // a copy of this process's ledger; adopt replaces its state by the store's
-	reports      []func(*ledger)
+	changes      []func(*ledger)
 	questions    []*question
 	now          time.Duration // when the step began, by the engine's clock
 	began        time.Time     // the same in real time: the way to the store takes real time, whatever clock the client has
@@ -61,19 +61,12 @@ type step struct {
 	lastStep     time.Duration // when the last successful step was, by the state's clock
 	loaded       time.Duration // the middle of the last Load, by the engine's clock
 	lost         bool          // the store had a value, and now it has no state, a damaged one or one without the last step, or its time went back
-
-	// The results of the last Load and Swap. After an error do not read them: the store may still
-	// be at work, and set them.
-	value   []byte
-	version string
-	at      time.Time // the store's time
-	swapped bool
 }
 
-// beginStep takes the collected reports and questions into a new step.
+// beginStep takes the collected changes and questions into a new step.
 func (c *coordinator) beginStep(now time.Duration) *step {
 	s := &step{
-		ledger: c.ledger, reports: c.reports, now: now, began: time.Now(),
+		ledger: c.ledger, changes: c.changes, now: now, began: time.Now(),
 		wasOnShare: c.onShare(), lastKey: c.lastKey, key: c.key(), lastStep: c.ledger.Members[c.ledger.member],
 	}
 	for _, class := range c.questions {
@@ -81,14 +74,14 @@ func (c *coordinator) beginStep(now time.Duration) *step {
 		s.questions = append(s.questions, &question{class: class, waiting: int64(waiting)})
 	}
 	s.callWeight, s.state = 1, nil // adopt sets the state
-	c.reports, c.questions, c.retryAt = nil, nil, now+storeRetry
+	c.changes, c.questions, c.retryAt = nil, nil, now+storeRetry
 	return s
 }
 
-// apply applies the reports to a ledger, and then asks it the questions. In this order a refusal
+// apply makes the changes in a ledger, and then asks it the questions. In this order a refusal
 // holds back the calls that ask.
 func (s *step) apply(l *ledger) {
-	for _, change := range s.reports {
+	for _, change := range s.changes {
 		change(l)
 	}
 	for _, q := range s.questions {
@@ -105,15 +98,16 @@ const (
 // tries again.
 func (c *coordinator) updateState(s *step) error {
 	for range maxSwapTries {
-		if err := c.load(s); err != nil {
+		stored, err := c.load(s)
+		if err != nil {
 			return err
 		}
-		s.adopt()
+		s.adopt(stored)
 		if s.wasOnShare || s.lost || s.lastKey != "" && s.lastKey != s.key { // the store does not know all calls of this process
-			c.engine.Do(func(now time.Duration) { s.merge(c.ledgerAt(now), s.wasOnShare) })
+			c.engine.Update(func(now time.Duration) { s.merge(c.ledgerAt(now), s.wasOnShare) })
 		}
 		s.apply(&s.ledger)
-		if err := c.swap(s); err != nil || s.swapped {
+		if swapped, err := c.swap(s, stored.version); err != nil || swapped {
 			return err
 		}
 		// Sleep in real time, as the store does not know the client's clock. Without this
@@ -124,43 +118,42 @@ func (c *coordinator) updateState(s *step) error {
 }
 
 // load reads the store's value and time, and measures the way there and back.
-func (c *coordinator) load(s *step) error {
+func (c *coordinator) load(s *step) (stored, error) {
 	sent := time.Since(s.began)
-	err := c.store.call(func(ctx context.Context) (err error) {
-		if s.value, s.version, s.at, err = c.store.Load(ctx, s.key); err == nil && (s.at.Unix() < 0 || s.at.Year() > 2100) {
-			err = fmt.Errorf("the store says that the time is %s", s.at.Format(time.RFC3339))
+	loaded, err := callStore(c.store, func(ctx context.Context) (l stored, err error) {
+		if l.value, l.version, l.at, err = c.store.Load(ctx, s.key); err == nil && (l.at.Unix() < 0 || l.at.Year() > 2100) {
+			err = fmt.Errorf("the store says that the time is %s", l.at.Format(time.RFC3339))
 		}
-		return err
+		return l, err
 	})
 	received := time.Since(s.began)
 	s.stepDuration, s.loaded = max(claimAhead/6, 2*(received-sent)), s.now+(sent+received)/2
-	return err
+	return loaded, err
 }
 
 // adopt takes over the state that load has read, and adds this process as a member.
-func (s *step) adopt() {
-	now := time.Duration(s.at.UnixNano())
-	s.state, s.lost = decode(s.value, len(s.bounds)), false
+func (s *step) adopt(from stored) {
+	now := time.Duration(from.at.UnixNano())
+	s.state, s.lost = decode(from.value, len(s.bounds)), false
 	switch {
 	case s.state == nil || now < s.Now-maxTimeLag:
-		s.state, s.lost = newState(s.bounds, now), len(s.value) > 0 || s.lastKey == s.key
+		s.state, s.lost = newState(s.bounds, now), len(from.value) > 0 || s.lastKey == s.key
 	case s.lastKey == s.key: // a member may be missing only once its last step is memberTTL ago
 		s.lost = s.Members[s.member] < s.lastStep && s.Now <= s.lastStep+memberTTL
 	}
 	s.advance(now)
 	s.Members[s.member] = s.Now
 	maps.DeleteFunc(s.Members, func(_ int64, lastStep time.Duration) bool { return lastStep < s.Now-memberTTL })
-	if s.wasOnShare && s.Gates[nothing].Opens <= s.Now { // hold all calls until the other processes have left their shares too
-		s.Gates[nothing] = gate{Opens: s.Now + returnHold}
+	if s.wasOnShare && s.Gates[anyCall].Opens <= s.Now { // hold all calls until the other processes have left their shares too
+		s.Gates[anyCall] = gate{Opens: s.Now + returnHold}
 	}
 }
 
 // swap writes the step's state. The store may drop it when nothing in it can matter any more.
-func (c *coordinator) swap(s *step) error {
+func (c *coordinator) swap(s *step, version string) (swapped bool, err error) {
 	longest := slices.MaxFunc(s.bounds, func(a, b bound) int { return cmp.Compare(a.Window, b.Window) }).Window
-	return c.store.call(func(ctx context.Context) (err error) {
-		s.swapped, err = c.store.Swap(ctx, s.key, s.version, s.encode(), 2*longest+time.Hour)
-		return err
+	return callStore(c.store, func(ctx context.Context) (bool, error) {
+		return c.store.Swap(ctx, s.key, version, s.encode(), 2*longest+time.Hour)
 	})
 }
 

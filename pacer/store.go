@@ -45,22 +45,38 @@ type boundedStore struct {
 	busy atomic.Bool // a call has not returned yet
 }
 
-// call makes a call of the store, and waits for it for at most storeWait, even if the
-// store ignores its context. Until that call has returned, call makes no other one, and
+// stored is what Load returns.
+type stored struct {
+	value   []byte
+	version string
+	at      time.Time // the store's time
+}
+
+// callStore makes a call of the store, and waits for it for at most storeWait, even if the
+// store ignores its context. Until that call has returned, callStore makes no other one, and
 // returns an error. It turns a panic of the store into an error.
-func (b *boundedStore) call(call func(context.Context) error) error {
+func callStore[T any](b *boundedStore, call func(context.Context) (T, error)) (none T, err error) {
 	if !b.busy.CompareAndSwap(false, true) {
-		return errors.New("the last call of the store has not returned")
+		return none, errors.New("the last call of the store has not returned")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 	defer cancel()
-	first := make(chan error, 2)
-	quota.Go(func() error { return call(ctx) }, func(err error) {
+	type answer struct {
+		result T
+		err    error
+	}
+	first := make(chan answer, 2)
+	var came T // used only by the goroutine that calls the store
+	quota.Go(func() (err error) {
+		came, err = call(ctx)
+		return err
+	}, func(err error) {
 		b.busy.Store(false)
-		first <- err
+		first <- answer{came, err}
 	})
-	context.AfterFunc(ctx, func() { first <- ctx.Err() })
-	return <-first
+	context.AfterFunc(ctx, func() { first <- answer{err: ctx.Err()} })
+	a := <-first
+	return a.result, a.err
 }
 
 // zippers reuses its writers: to make a gzip.Writer costs more than to compress a state.

@@ -42,7 +42,7 @@ const (
 // A CoolDown is the rule of a client without a Pacer. After a 429, the calls of every class
 // that the limit has refused wait until Retry-After has passed. Then they go one after
 // another, because not all of them will fit into the limit. The engine's lock guards all
-// fields but classState.limited.
+// fields but classState.mustAsk.
 type CoolDown struct {
 	random  func() float64                      // in [0, 1), for jitter
 	engine  *Engine                             // knows how many calls wait at a gate
@@ -51,7 +51,7 @@ type CoolDown struct {
 
 // classState is what the cool-down knows of a class.
 type classState struct {
-	limited atomic.Bool // the engine must ask about the class; atomic, because Classify reads it without the lock
+	mustAsk atomic.Bool // the engine must ask about the class; atomic, because Classify reads it without the lock
 	gate    *gate       // the gate at which the calls of the class wait; nil: no limit holds them back
 	// The gate closed without a refusal of this class. Perhaps its limit only has the same name,
 	// so one call tries at trialAt, and the next one trialDelay later, which doubles each time.
@@ -97,7 +97,7 @@ func (c *CoolDown) Classify(_ context.Context, w *Waiter) bool {
 	if w.SetsBYOK {
 		w.Class.ID++
 	}
-	return c.classes[w.Class.ID].limited.Load()
+	return c.classes[w.Class.ID].mustAsk.Load()
 }
 
 // Ask implements Rule.
@@ -115,7 +115,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 		g.open(now, turn)
 	}
 	s := g.next(now, waitHere <= 1)
-	state.limited.Store(g.ramp != nil)
+	state.mustAsk.Store(g.ramp != nil)
 	return s
 }
 
@@ -213,7 +213,7 @@ func (g *gate) open(now, due time.Duration) {
 }
 
 // Done implements Rule.
-func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (news bool) {
+func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (closedLonger bool) {
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	by, held := w.Grant.Mark.(pass)
 	if state.gate != nil && passed && held {
@@ -245,7 +245,7 @@ func (c *CoolDown) ClockReset() {
 // at another gate stays there if that gate opens later. A creation with a provider key
 // (class|1) spends every limit that a creation without one spends, so the gate holds it back
 // too.
-func (c *CoolDown) refused(now time.Duration, class int, o Outcome) (news bool) {
+func (c *CoolDown) refused(now time.Duration, class int, o Outcome) (closedLonger bool) {
 	retryAfter, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOf(o.LimitKey, class)
 	for _, i := range []int{class, class | 1} {
 		if old := c.classes[i].gate; old == nil || !old.closed || old.end <= now+retryAfter {
@@ -253,7 +253,7 @@ func (c *CoolDown) refused(now time.Duration, class int, o Outcome) (news bool) 
 		}
 	}
 	wasOpen := !g.closed
-	news = g.close(now, retryAfter, o.TraceID, c.random)
+	closedLonger = g.close(now, retryAfter, o.TraceID, c.random)
 	first := firstTrial
 	if retryAfter <= firstTrial {
 		first = 2 * firstTrial // without a backoff, the gate opens before a trial would be due
@@ -268,29 +268,29 @@ func (c *CoolDown) refused(now time.Duration, class int, o Outcome) (news bool) 
 		case wasOpen:
 			state.trialAt, state.trialDelay = now+first, 2*firstTrial
 		}
-		state.limited.Store(true)
+		state.mustAsk.Store(true)
 	}
-	return news
+	return closedLonger
 }
 
-// close closes the gate until Retry-After has passed, or keeps it closed for longer. news
+// close closes the gate until Retry-After has passed, or keeps it closed for longer. closedLonger
 // means that it was open, or that its end is at least a second after the reported one.
-func (g *gate) close(now, retryAfter time.Duration, trace string, random func() float64) (news bool) {
+func (g *gate) close(now, retryAfter time.Duration, trace string, random func() float64) (closedLonger bool) {
 	end := now + retryAfter
 	switch {
 	case !g.closed:
-		g.closed, news = true, true
+		g.closed, closedLonger = true, true
 		if g.ramp == nil {
 			g.lastAccepted = now
 		}
 		g.closedAt, g.end, g.retryAfter, g.random = now, end, retryAfter, random()
 	case end > g.end:
-		g.end, g.retryAfter, news = end, retryAfter, end-g.reportedEnd >= time.Second
+		g.end, g.retryAfter, closedLonger = end, retryAfter, end-g.reportedEnd >= time.Second
 	}
-	if news {
+	if closedLonger {
 		g.reportedEnd, g.traceID = end, trace
 	}
-	return news
+	return closedLonger
 }
 
 // gateOf returns the gate with the limit_key, or a new gate. Without a limit_key each class

@@ -74,7 +74,7 @@ func (p *played) ask(at time.Duration, call *spec.Endpoint, waiting int) Schedul
 }
 
 // answer ends the call that went last.
-func (p *played) answer(at time.Duration, call *spec.Endpoint, o *Outcome) (news bool) {
+func (p *played) answer(at time.Duration, call *spec.Endpoint, o *Outcome) (closedLonger bool) {
 	w := &Waiter{Endpoint: call} // it went before the limit closed
 	if last := len(p.underWay[call]) - 1; last >= 0 {
 		w, p.underWay[call] = p.underWay[call][last], p.underWay[call][:last]
@@ -274,8 +274,8 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// The begin of a cool-down is news, and each second that is added.
-func TestNews(t *testing.T) {
+// A refusal that begins a cool-down is reported, and one that makes it a second longer.
+func TestClosedLonger(t *testing.T) {
 	p := play(0)
 	for _, tt := range []struct {
 		at, asked time.Duration

@@ -13,7 +13,7 @@
 //
 // While calls wait, one goroutine sleeps until the next queue is due (the alarm), and then
 // serves. A rule that asks a store uses a goroutine that Background starts. That goroutine
-// hands its result to the engine through Do and DeliverLocked.
+// hands its result to the engine through Update and DeliverLocked.
 package quota
 
 import (
@@ -51,9 +51,9 @@ type Rule interface {
 	// Engine.DeliverLocked. The engine asks it again before that, if there was a reset.
 	Ask(now time.Duration, first *Waiter, waiting int) Schedule
 	// Done learns how a granted attempt ended. The engine then asks again about all
-	// classes. An attempt that was not sent gives its grant back. news is true if a
+	// classes. An attempt that was not sent gives its grant back. closedLonger is true if a
 	// refusal closed a limit, or keeps it closed for at least a second longer.
-	Done(now time.Duration, w *Waiter, o Outcome) (news bool)
+	Done(now time.Duration, w *Waiter, o Outcome) (closedLonger bool)
 	// QueueEmptied learns that the last waiting call of a class has left, or had left before a
 	// Schedule was delivered. The engine does not ask about the class again until another call
 	// enters.
@@ -340,9 +340,9 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, r
 }
 
 // Done records how the attempt ended after Acquire succeeded. If Acquire fails, it calls
-// Done itself: then Done takes the call out of the line, if it is there. news is true if a
+// Done itself: then Done takes the call out of the line, if it is there. closedLonger is true if a
 // refusal began a cool-down, or prolonged one by a second or more.
-func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
+func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 	w.Unserved = o.Refused || !o.Sent
 	// Take no lock if nothing could hold the call back, or if its success teaches the rule
 	// nothing. Nearly every call ends here.
@@ -357,15 +357,15 @@ func (e *Engine) Done(w *Waiter, o Outcome) (news bool) {
 		if w.granted || o.Refused {
 			w.granted = false
 			e.ResetSchedulesLocked()
-			news = e.rule.Done(now, w, o)
+			closedLonger = e.rule.Done(now, w, o)
 		}
 		e.serveLocked()
 	})
-	return news
+	return closedLonger
 }
 
-// Do runs f with the lock, and then serves.
-func (e *Engine) Do(f func(now time.Duration)) {
+// Update runs f with the lock, and then serves.
+func (e *Engine) Update(f func(now time.Duration)) {
 	e.withLock(nil, func(now time.Duration) {
 		f(now)
 		e.serveLocked()
@@ -393,7 +393,7 @@ func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 }
 
 // ResetSchedulesLocked resets all schedules, so that the engine asks the rule again. Call it
-// only in a method of the Rule, or in a function that Do runs.
+// only in a method of the Rule, or in a function that Update runs.
 func (e *Engine) ResetSchedulesLocked() {
 	for _, q := range e.queues {
 		q.schedule = Schedule{}
@@ -443,7 +443,7 @@ func (e *Engine) serveLocked() {
 const minAskAgain = time.Millisecond
 
 // DeliverLocked takes a rule's Schedule for a class. It grants calls, and refuses calls that
-// can no longer go in time. A slow rule calls DeliverLocked in a function that Do runs.
+// can no longer go in time. A slow rule calls DeliverLocked in a function that Update runs.
 func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	q := e.queues[class]
 	now, granted := e.elapsed, len(s.Grants)

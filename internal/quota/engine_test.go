@@ -294,7 +294,7 @@ func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 	r.engine.Background(func() error {
 		r.asked++
 		answer := r.answer()
-		r.engine.Do(func(time.Duration) { r.engine.DeliverLocked(class, answer) })
+		r.engine.Update(func(time.Duration) { r.engine.DeliverLocked(class, answer) })
 		return nil
 	}, func(err error) error { r.ended++; return err })
 	return Schedule{AskAgain: never}
