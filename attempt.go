@@ -23,7 +23,7 @@ type attempt struct {
 	number  int       // from 1
 	began   time.Time // by the client's clock; set if there are observers
 	cookies []string  // from the http.Client's jar
-	permit  Permit    // from the user's limiter; release reports the outcome to it; nil: none
+	permit  Permit    // from the user's limiter; reportOutcome reports the outcome to it; nil: none
 	exchange.Answer
 	parsed  *answerBody // the body of a 2xx; nil: no 2xx came
 	traceID string      // parsed.traceID without secrets; set by safeTraceID
@@ -42,7 +42,7 @@ func (a *attempt) run() {
 		defer stop()
 		defer a.report(ctx)
 	}
-	defer a.release(ctx)
+	defer a.reportOutcome(ctx)
 	a.failure = a.acquire(ctx)
 	if a.failure != nil {
 		a.Err, a.outcome = a.withFacts(a.failure), outcomeRefused
@@ -53,9 +53,9 @@ func (a *attempt) run() {
 	defer stop()
 	a.send(request)
 	a.outcome = classify(a.Answer, a.failure, a.endpoint, a.ctxErr())
-	a.limited = nil
+	a.lastRefusal = nil
 	if a.outcome == outcomeLimited {
-		a.limited = a.failure
+		a.lastRefusal = a.failure
 		a.refusals++
 		if a.engine == nil { // WithoutCoolDown: this call waits in an engine that no other call uses
 			a.engine = quota.NewCoolDown(a.client.random)
@@ -83,7 +83,7 @@ const minReportedWait = time.Millisecond
 // limiter, then the function of WithBeforeSend. It returns the refusal; nil if the
 // attempt may be sent.
 func (a *attempt) acquire(ctx context.Context) *Error {
-	if err := ctx.Err(); err != nil && a.limited == nil { // ctx ended before any limit delayed the call: not a 429
+	if err := ctx.Err(); err != nil && a.lastRefusal == nil { // ctx ended before any limit delayed the call: not a 429
 		return &Error{cause: a.redactCause(ctx, err)}
 	}
 	err := a.engine.Acquire(ctx, &a.waiter)
@@ -198,9 +198,9 @@ func (a *attempt) read() {
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, a.client.clock.Now())
 }
 
-// release reports to the engine and to the user's limiter how the attempt ended, or that
+// reportOutcome reports to the engine and to the user's limiter how the attempt ended, or that
 // it was not sent.
-func (a *attempt) release(ctx context.Context) {
+func (a *attempt) reportOutcome(ctx context.Context) {
 	o := quota.Outcome{Sent: a.Sent}
 	if a.outcome == outcomeLimited {
 		o.Refused, o.TraceID, o.LimitKey, o.RetryAfter = true, a.failure.TraceID, a.failure.LimitKey, a.failure.RetryAfter

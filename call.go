@@ -127,11 +127,11 @@ func (c *call) finishError(stoppedBy error) error {
 	case a.next == actionUnknown:
 		return a.outcomeUnknown(a.failure, a.Answer)
 	case a.next == actionError: // the failure is complete
-	case a.limited != nil && c.ctx.Err() != nil: // reported as if the context had ended in line for the limit
+	case a.lastRefusal != nil && c.ctx.Err() != nil: // reported as if the context had ended in line for the limit
 		a.failure = a.refusal(c.ctx, stoppedBy, false)
 	default:
 		a.failure = cmp.Or(a.failure, new(Error))
-		a.failure.add(a.redactCause(c.ctx, cmp.Or(a.ctxErr(), stoppedBy)))
+		a.failure.addCause(a.redactCause(c.ctx, cmp.Or(a.ctxErr(), stoppedBy)))
 	}
 	return c.last.withFacts(c.last.failure)
 }
@@ -176,21 +176,21 @@ func (c *call) takeRetry() (wait time.Duration, again bool) {
 		a.renewals++
 		return 0, true
 	case limited && most > 1:
-		return c.waitInLine()
+		return c.forecastWait()
 	case limited, a.failures() >= most:
 		return 0, false
 	}
 	return c.backOff()
 }
 
-// waitInLine asks the engine how long the next attempt will wait in line for the limit.
-func (c *call) waitInLine() (wait time.Duration, again bool) {
+// forecastWait asks the engine how long the next attempt will wait in line for the limit.
+func (c *call) forecastWait() (wait time.Duration, again bool) {
 	a := &c.last
 	wait, refusal := a.engine.Forecast(c.ctx, &c.waiter)
 	if refusal != nil {
 		e := a.failure
 		e.RetryAfter = max(e.RetryAfter, refusal.RetryAfter)
-		e.add(a.whyRefused(refusal, e.RetryAfter))
+		e.addCause(a.whyRefused(refusal, e.RetryAfter))
 	}
 	return wait, refusal == nil
 }
@@ -203,10 +203,10 @@ func (c *call) backOff() (wait time.Duration, again bool) {
 	wait, again = c.client.retry.wait(a.failures(), a.failure.RetryAfter, min(longest, a.timeLeft-1), c.client.random())
 	switch {
 	case !again:
-		a.failure.add(cmp.Or(a.whyTooLong(wait), errNoTime))
+		a.failure.addCause(cmp.Or(a.whyTooLong(wait), errNoTime))
 		return 0, false
 	case a.Sent && !c.client.retryBudget.take(c.client.clock.Now()): // an attempt that was not sent has spent no quota
-		a.failure.add(errWithheld)
+		a.failure.addCause(errWithheld)
 		return 0, false
 	}
 	c.pause = wait

@@ -127,8 +127,8 @@ func (e *Error) details() []string {
 	return details
 }
 
-// add adds the reason why the call was not retried, or ended before that.
-func (e *Error) add(why error) {
+// addCause adds the reason why the call was not retried, or ended before that.
+func (e *Error) addCause(why error) {
 	if why != nil && e.cause != nil {
 		why = fmt.Errorf("%w (%w)", e.cause, why)
 	}

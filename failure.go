@@ -83,7 +83,7 @@ func (p *progress) refusal(ctx context.Context, err error, byLimiter bool) *Erro
 		e.cause = p.whyRefused(refused, e.RetryAfter)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.LimitKey, e.TraceID = p.waiter.Limit, p.waiter.TraceID
-		if said := p.limited; said != nil {
+		if said := p.lastRefusal; said != nil {
 			e.Code, e.TraceID, e.Reason, e.Extra = said.Code, said.TraceID, said.Reason, said.Extra
 		}
 		e.cause = p.redactCause(ctx, inLine)

@@ -64,8 +64,8 @@ type progress struct {
 	// uses.
 	engine *quota.Engine
 
-	limited  *Error        // the 429 that answered the last sent attempt; nil: another answer, or none
-	timeLeft time.Duration // of WithTimeout, for attempts and pauses
+	lastRefusal *Error        // the 429 that answered the last sent attempt; nil: another answer, or none
+	timeLeft    time.Duration // of WithTimeout, for attempts and pauses
 
 	attempts, renewals, refusals int           // as in CallInfo
 	waited                       time.Duration // for limits and between attempts
