@@ -12,6 +12,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // This file follows one attempt of a call, from top to bottom: run waits for the limits,
@@ -114,21 +115,7 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 // that the error is the limiter's.
 func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, byLimiter bool, err error) {
 	began := a.client.clock.Now()
-	permit, err := a.client.limiter.Acquire(ctx, LimitedAttempt{
-		Method: a.endpoint.Method, Path: a.endpoint.Path, Number: a.number, SetsBYOK: a.setsBYOK,
-		MaxWait: a.client.retry.MaxWait, Clock: a.client.clock,
-	})
-	if isnil.Value(err) { // a nil *Error in an error
-		err = nil
-	}
-	switch none := isnil.Value(permit); {
-	case err != nil && !none:
-		permit.Done(AttemptOutcome{}) // given back unused
-	case none && err == nil:
-		err = errors.New("the limiter returned neither a permit nor an error")
-	case err == nil:
-		a.permit = permit
-	}
+	a.permit, err = a.userPermit(ctx)
 	asked = a.client.since(began)
 	if err != nil || asked < minReportedWait {
 		return asked, err != nil, err
@@ -139,6 +126,26 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, byLimite
 		asked += a.waiter.Waited
 	}
 	return asked, false, err
+}
+
+// userPermit returns a permit or an error of the user's limiter, never both, nor neither.
+func (a *attempt) userPermit(ctx context.Context) (Permit, error) {
+	permit, err := a.client.limiter.Acquire(ctx, LimitedAttempt{
+		Method: a.endpoint.Method, Path: a.endpoint.Path, Number: a.number, SetsBYOK: a.endpoint.Counts(spec.BYOKSets, a.setsBYOK),
+		MaxWait: a.client.retry.MaxWait, Clock: a.client.clock,
+	})
+	if isnil.Value(err) { // a nil *Error in an error
+		err = nil
+	}
+	switch none := isnil.Value(permit); {
+	case err == nil && none:
+		err = errors.New("the limiter returned neither a permit nor an error")
+	case err == nil:
+		return permit, nil
+	case !none:
+		permit.Done(AttemptOutcome{}) // given back unused
+	}
+	return nil, err
 }
 
 // askBeforeSend calls the function of WithBeforeSend. It returns the refusal, or nil.

@@ -55,12 +55,11 @@ func (p SetBYOKParams) validate() error {
 }
 
 // readBYOK reads the configuration in the answer to a GET or a PUT. null means that no key
-// is stored. The answer counts only if ok is true. readOK runs last because the body keeps
-// its first error: the client repeats a GET whose answer lacks the configuration, but not
-// one whose answer lacks ok.
+// is stored. The answer counts only if ok is true. A missing configuration is reported before
+// a missing ok, because the client repeats a GET only for the first.
 func readBYOK(b *answerBody) *BYOKConfig {
-	defer readOK(b)
 	if value, _ := b.members.Get("byok"); string(value) == "null" {
+		readOK(b)
 		return nil
 	}
 	byok, is := b.object("byok")
@@ -72,6 +71,7 @@ func readBYOK(b *answerBody) *BYOKConfig {
 		Fingerprint: byok.text("fingerprint"), UpdatedAt: Timestamp(byok.text("updated_at")), TraceID: b.traceID,
 	}
 	b.fail(byok.err)
+	readOK(b)
 	return config
 }
 
@@ -113,7 +113,7 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
 func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig, error) {
-	r := request{endpoint: spec.SetBYOK, invalid: params.validate(), providerKey: string(params.APIKey), setsBYOK: true}
+	r := request{endpoint: spec.SetBYOK, invalid: params.validate(), providerKey: string(params.APIKey)}
 	r.body = setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label}
 	return do(ctx, c, r, readSetBYOK)
 }

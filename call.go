@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
@@ -73,10 +72,7 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	if r.invalid != nil {
 		return nil, r.invalid
 	}
-	if key := c.apiKey(); len(key) >= redact.MinSecret && strings.Contains(r.agentID, key) { // URLs, events and logs show ids
-		return nil, &ValidationError{Field: "agent_id", Reason: "holds the API key; give Agent.ID"}
-	}
-	if call.url, err = r.address(c.base); err != nil {
+	if call.url, err = r.address(c); err != nil {
 		return nil, err
 	}
 	if r.body != nil {

@@ -455,19 +455,38 @@ func TestEventsGoByTheClientsClock(t *testing.T) {
 	})
 }
 
+// watched is a context that never ends, and counts those derived from it that have not ended.
+type watched struct {
+	context.Context
+	done chan struct{}
+	open *int
+}
+
+func (w watched) Done() <-chan struct{} { return w.done }
+
+// AfterFunc is what package context calls to end a derived context with this one.
+func (w watched) AfterFunc(func()) (stop func() bool) {
+	*w.open++
+	return func() bool { *w.open--; return true }
+}
+
 // An observer may drop the caller's end, and keep the context.
-func TestContextOfACallOrAttemptEndsWithIt(t *testing.T) {
-	for start, seen := range map[string]string{"CallStart": "AttemptStart", "AttemptStart": "AttemptEnd"} {
-		var kept context.Context
-		keep := at(seen, func(ctx context.Context) context.Context { kept = ctx; return ctx })
+func TestContextOfACallAnAttemptOrARequestEndsWithIt(t *testing.T) {
+	for _, start := range []string{"CallStart", "AttemptStart", "RequestStart"} {
+		began, left := 0, 0
+		watch := at(start, func(ctx context.Context) context.Context {
+			began++
+			return watched{context.WithoutCancel(ctx), make(chan struct{}), &left}
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		open := at("CallEnd", func(ctx context.Context) context.Context {
 			assert.NoError(t, ctx.Err(), "a log that honours the context is written")
 			return ctx
 		})
-		require.NoError(t, post(ctx, newClient(t, answering(okAnswer), at(start, context.WithoutCancel), keep, open)), start)
-		assert.ErrorIs(t, kept.Err(), context.Canceled, start)
+		require.NoError(t, post(ctx, newClient(t, answering(okAnswer), watch, open)), start)
+		assert.Equal(t, 1, began, start)
+		assert.Zero(t, left, "%s: derived contexts that have not ended", start)
 	}
 }
 

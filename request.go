@@ -18,7 +18,7 @@ type request struct {
 	agentID  string // empty if the endpoint's path has none
 	invalid  error  // why the method refuses its arguments; nil: they are valid
 	body     any    // encoded as JSON; nil sends no body
-	setsBYOK bool   // spends the BYOK set limit (interface 8.1)
+	setsBYOK bool   // spends a BYOK set (interface 8.1), whatever the endpoint spends
 	// providerKey and userText are secrets: no error of this call shows them. userText is the
 	// text that a person wrote, a system prompt or a message.
 	providerKey, userText string
@@ -35,13 +35,13 @@ type request struct {
 	waiter     quota.Waiter                     // the call's place in the engine
 }
 
-// address returns the request's address. An agent id is opaque, but always exactly one
-// path segment.
-func (r *request) address(base *url.URL) (url.URL, error) {
-	u := *base
+// address returns the request's address at a client. An agent id is opaque, but always
+// exactly one path segment.
+func (r *request) address(c *Client) (url.URL, error) {
+	u := *c.base
 	before, after, hasID := strings.Cut(r.endpoint.Path, "{agent_id}")
 	if hasID {
-		if err := checkAgentID(r.agentID); err != nil {
+		if err := checkAgentID(r.agentID, c.apiKey()); err != nil {
 			return u, err
 		}
 	}

@@ -115,12 +115,15 @@ func checkAPIKey(key string) error {
 // text, which would then be sent or stored in place of the real key.
 const reasonRedacted = "is what a Secret is encoded as, not the key itself: keep string(secret) where the key is safe"
 
-// checkAgentID refuses ids that could lead to another path behind some proxies.
-func checkAgentID(id string) error {
+// checkAgentID refuses ids that could lead to another path behind some proxies, and an API
+// key in place of an id: URLs, events and logs show ids.
+func checkAgentID(id, apiKey string) error {
 	refuse := func(reason string) error { return &ValidationError{Field: "agent_id", Reason: reason} }
 	switch {
 	case id == "":
 		return refuse("is empty; give Agent.ID")
+	case len(apiKey) >= redact.MinSecret && strings.Contains(id, apiKey):
+		return refuse("holds the API key; give Agent.ID")
 	case strings.ContainsAny(id, ".%") && dotSegment.MatchString(id): // most ids skip the slow match
 		return refuse("must not be a dot segment, escaped or with ; after it")
 	case strings.ContainsAny(id, `/\%`) && slash.MatchString(id):
