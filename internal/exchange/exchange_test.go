@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -156,33 +157,35 @@ func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 }
 
 // TestMayBeSent checks which facts and errors prove that the service cannot have processed
-// the request. A row names only the facts that decide.
+// the request. A row names only the facts that decide, and the errors after which the service
+// may have processed it.
 func TestMayBeSent(t *testing.T) {
-	errs := []error{&net.OpError{Op: "read", Err: io.EOF}, errDial, context.Canceled, os.ErrDeadlineExceeded, errGoAway, errCertificate, errAlert}
+	type errs []error
+	read, canceled, timeout := error(&net.OpError{Op: "read", Err: io.EOF}), context.Canceled, os.ErrDeadlineExceeded
+	all := errs{read, errDial, canceled, timeout, errGoAway, errCertificate, errAlert}
 	for _, tt := range []struct {
-		want  string // for each error
 		known facts
+		sent  errs
 	}{
-		//read dial cancelled timeout GOAWAY certificate alert
-		{"sent no   sent      sent    sent   no          no  ", facts{}},
-		{"sent sent sent      sent    sent   sent        sent", facts{ended: true}},
-		{"no   no   no        no      no     no          no  ", facts{hasBody: true}},
-		{"sent no   sent      sent    sent   no          no  ", facts{own: true}}, // by RegisterProtocol it may have another transport, which runs no hooks
-		{"no   no   no        no      no     no          no  ", facts{maybeTaken: true, started: true}},
-		{"sent sent sent      sent    sent   sent        sent", facts{maybeTaken: true, started: true, hasBody: true}},
-		{"sent sent sent      sent    sent   no          no  ", facts{connected: true}},
-		{"no   no   sent      sent    no     no          no  ", facts{connected: true, own: true}},
-		{"sent sent sent      sent    sent   sent        sent", facts{connected: true, own: true, ended: true}},
-		{"no   no   no        no      no     no          no  ", facts{connected: true, why: late, ended: true}},
-		{"sent sent sent      sent    sent   sent        no  ", facts{headers: 1}},
-		{"sent sent sent      sent    no     sent        sent", facts{headers: 1, http2: true, reused: true}},
-		{"sent sent sent      sent    sent   sent        sent", facts{headers: 1, http2: true, ended: true}},
-		{"sent sent sent      sent    sent   sent        sent", facts{headers: 1, http2: true, answers: 1}},
-		{"sent sent sent      sent    sent   sent        sent", facts{headers: 1, http2: true, interim: 1}},
-		{"sent sent sent      sent    sent   sent        no  ", facts{headers: 2, http2: true}},
+		{facts{}, errs{read, canceled, timeout, errGoAway}},
+		{facts{ended: true}, all},
+		{facts{hasBody: true}, nil},
+		{facts{own: true}, errs{read, canceled, timeout, errGoAway}}, // by RegisterProtocol it may have another transport, which runs no hooks
+		{facts{maybeTaken: true, started: true}, nil},
+		{facts{maybeTaken: true, started: true, hasBody: true}, all},
+		{facts{connected: true}, errs{read, errDial, canceled, timeout, errGoAway}},
+		{facts{connected: true, own: true}, errs{canceled, timeout}},
+		{facts{connected: true, own: true, ended: true}, all},
+		{facts{connected: true, why: late, ended: true}, nil},
+		{facts{headers: 1}, errs{read, errDial, canceled, timeout, errGoAway, errCertificate}},
+		{facts{headers: 1, http2: true, reused: true}, errs{read, errDial, canceled, timeout, errCertificate, errAlert}},
+		{facts{headers: 1, http2: true, ended: true}, all},
+		{facts{headers: 1, http2: true, answers: 1}, all},
+		{facts{headers: 1, http2: true, interim: 1}, all},
+		{facts{headers: 2, http2: true}, errs{read, errDial, canceled, timeout, errGoAway, errCertificate}},
 	} {
-		for i, want := range strings.Fields(tt.want) {
-			assert.Equal(t, want == "sent", tt.known.mayBeSent(errs[i]), "%+v: %v", tt.known, errs[i])
+		for _, err := range all {
+			assert.Equal(t, slices.Contains(tt.sent, err), tt.known.mayBeSent(err), "%+v: %v", tt.known, err)
 		}
 	}
 }
@@ -300,10 +303,12 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestTimeThatIsOver checks that a request whose time is over is not given to the transport.
-func TestTimeThatIsOver(t *testing.T) {
-	answer := New(tripper(nil), nil).Send(t.Context(), Request{Method: "POST", URL: new(url.URL), Deadline: time.Now()})
-	assert.Equal(t, Answer{Err: context.DeadlineExceeded, Missed: NoAnswer}, answer)
+// A try may be refused again, by a hook that runs late.
+func TestFirstRefusalCounts(t *testing.T) {
+	rt := &roundTrip{sender: new(Sender), ctx: t.Context(), stop: func() {}}
+	rt.refuse(full)
+	rt.refuse(late)
+	assert.Equal(t, full, rt.known.why)
 }
 
 var (

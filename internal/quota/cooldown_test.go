@@ -322,15 +322,6 @@ func TestTrialThatPassesKeepsOthersPatient(t *testing.T) {
 	assert.Equal(t, h+2*s, p.ask(h+2*s, create, 1).RefusedSince)
 }
 
-// A forecast opens no gate, so a refusal after it does not end an opening without a pass.
-func TestForecastOpensNothing(t *testing.T) {
-	p := play(0)
-	p.answer(0, read, refuses("k", s))
-	p.ask(2*s, read, 0)
-	p.answer(2*s, read, refuses("k", s))
-	assert.Zero(t, p.ask(2*s, read, 1).RefusedSince)
-}
-
 // A frozen program opens a gate late. Patience counts only the time until it was due to open.
 func TestLateOpening(t *testing.T) {
 	p := play(0)
