@@ -86,9 +86,9 @@ type LLMParams struct {
 	// BaseURL is the provider's address, for example a gateway. At most 400
 	// characters.
 	BaseURL string
-	// APIKey is a provider key. It counts against the BYOK set limit of 5 an
-	// hour (interface 8.1); storing it once with [Client.SetBYOK] is
-	// recommended.
+	// APIKey is a provider key. It counts against the BYOK set limit of 5 an hour (interface
+	// 8.1). As we understand interface 2.4, it replaces the provider key that is stored for the
+	// API key, for all its agents: storing it once with [Client.SetBYOK] is recommended.
 	APIKey Secret
 	// Label names the BYOK configuration. At most 60 characters.
 	Label string

@@ -132,8 +132,8 @@ type Retry struct {
 }
 
 // LimiterWaitStart is the start of a wait in line for the cool-down or a Pacer, so that a
-// batch can show its place. It comes again if the wait turns out longer. A [LimiterWait]
-// follows if the wait took a millisecond or more. A wait in your own [Limiter] has no such
+// batch can show its place. It comes again if the wait turns out longer, but not as the place
+// moves up. A [LimiterWait] follows if the wait took a millisecond or more. A wait in your own [Limiter] has no such
 // event.
 type LimiterWaitStart struct {
 	Subject

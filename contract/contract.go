@@ -206,7 +206,7 @@ func newSchedule(cases []testCase, target Target, done progress) (schedule, Spen
 		case day != "":
 			c.leftOut, c.needs = "it passed on "+day, "another Target.Progress"
 		case bounded && over != "":
-			c.leftOut, c.needs = fmt.Sprintf("it takes %s; of the budget are left %s", over, left), "a larger Target.Budget, or Target.Fresh"
+			c.leftOut, c.needs = fmt.Sprintf("it takes %s, more than the budget has left", over), "a larger Target.Budget, or Target.Fresh"
 		case target.Fresh == nil:
 			left, hasAgent = left.Minus(price), hasAgent || c.agent
 		}

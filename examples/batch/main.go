@@ -128,8 +128,10 @@ func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agent
 	switch {
 	case err == nil:
 		return j.note(record{Message: n, State: sent, Detail: reply.Text})
-	case errors.Is(err, agentmessaging.ErrInvalid), errors.Is(err, agentmessaging.ErrBadRequest):
+	case errors.Is(err, agentmessaging.ErrInvalid):
 		return j.note(record{Message: n, State: refused, Detail: err.Error()})
+	case errors.Is(err, agentmessaging.ErrBadRequest): // if the reason is not this message, the next ones are refused too: stop
+		err = errors.Join(err, j.note(record{Message: n, State: refused, Detail: err.Error()}))
 	}
 	return fmt.Errorf("message %d: %w", n, err) // the journal has it as planned, or as in doubt if the outcome is unknown
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
@@ -56,6 +58,16 @@ func TestInterrupted(t *testing.T) {
 		require.NoError(t, run(t.Context(), client, agent, path))
 		assert.Len(t, fake.Conversation(agent), 3)
 	})
+}
+
+// A 400 may have another reason than the message: here the provider key is gone.
+func TestStopsAtA400(t *testing.T) {
+	client, fake := agentmessagingtest.New(t)
+	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{LLM: fakeserver.LLM{Mode: "byok"}}).ID
+	path := filepath.Join(t.TempDir(), "texts")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("text\n", 3*workers)), 0o600))
+	require.ErrorIs(t, run(t.Context(), client, agent, path), agentmessaging.ErrBadRequest)
+	assert.LessOrEqual(t, len(fake.Calls()), workers)
 }
 
 // The messages that wait for a decision are named in their order.

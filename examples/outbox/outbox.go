@@ -36,7 +36,8 @@ func Recover(ctx context.Context, db *sql.DB, age time.Duration) error {
 var errChanged = errors.New("another worker has changed its state")
 
 // SendNext sends the oldest planned message. It returns [sql.ErrNoRows] if there is none.
-// It also returns nil if the message is refused, or if another worker sends it first. Any
+// It also returns nil if the message is refused, or if another worker sends it first. But it
+// returns an ErrBadRequest, because a provider key that is missing may be the reason. Any
 // number of workers, in any number of processes, may call it for one table.
 //
 // If the outcome is unknown, the database fails or the process dies, the message stays in
@@ -59,8 +60,10 @@ func SendNext(ctx context.Context, db *sql.DB, client *agentmessaging.Client) er
 		return m.note(ctx, "sent")
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
 		return errors.Join(err, m.note(ctx, "in doubt"))
-	case errors.Is(err, agentmessaging.ErrInvalid), errors.Is(err, agentmessaging.ErrBadRequest), errors.Is(err, agentmessaging.ErrNotFound):
+	case errors.Is(err, agentmessaging.ErrInvalid), errors.Is(err, agentmessaging.ErrNotFound):
 		err = nil
+		_ = m.note(ctx, "refused")
+	case errors.Is(err, agentmessaging.ErrBadRequest): // if the reason is not this message, the next ones are refused too: stop
 		_ = m.note(ctx, "refused")
 	}
 	if errors.Is(m.failed, errChanged) { // another worker chose the message too, and was first

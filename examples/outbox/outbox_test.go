@@ -30,7 +30,7 @@ func TestStates(t *testing.T) {
 	fake.Inject(fakeserver.Change("the program ends", stop), fakeserver.ByText("has left when the program ends"))
 	fake.Inject(fakeserver.RateLimited("86400"), fakeserver.ByText("waits a day"))
 
-	for _, want := range []error{nil, nil, agentmessaging.ErrOutcomeUnknown, nil, nil, context.Canceled} {
+	for _, want := range []error{nil, agentmessaging.ErrBadRequest, agentmessaging.ErrOutcomeUnknown, nil, nil, context.Canceled} {
 		require.ErrorIs(t, outbox.SendNext(ctx, db, client), want)
 	}
 	require.ErrorIs(t, outbox.SendNext(t.Context(), db, client), agentmessaging.ErrRateLimited)
