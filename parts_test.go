@@ -216,7 +216,7 @@ func (m *mischief) beforeSend(ctx context.Context, _ int) error {
 
 // The outcomes of a call in which a part misbehaves. cannot: the part cannot misbehave in
 // this way.
-const limited, panics, cannot = "error 429", "panic", ""
+const refused429, panics, cannot = "error 429", "panic", ""
 
 type ways map[string]string // from what the part does to the outcome of the call
 
@@ -233,17 +233,17 @@ var badParts = []struct {
 	{"observer of CallStart", badObserver("CallStart"), ways{"lies": noAnswer}},
 	{"observer of AttemptStart", badObserver("AttemptStart"), ways{"lies": noAnswer}},
 	{"observer of RequestStart", badObserver("RequestStart"), nil},
-	{"observer of AttemptEnd", badObserver("AttemptEnd"), ways{"blocks": limited}},
-	{"observer of Retry", badObserver("Retry"), ways{"blocks": limited}},
+	{"observer of AttemptEnd", badObserver("AttemptEnd"), ways{"blocks": refused429}},
+	{"observer of Retry", badObserver("Retry"), ways{"blocks": refused429}},
 	{"observer of LimiterWait", badObserver("LimiterWait"), nil},
-	{"observer of CoolDown", badObserver("CoolDown"), ways{"blocks": limited}},
+	{"observer of CoolDown", badObserver("CoolDown"), ways{"blocks": refused429}},
 	{"observer of CallEnd", badObserver("CallEnd"), ways{"blocks": success}},
 	{"slog handler", func(m *mischief) agentmessaging.Option {
 		handle := func(ctx context.Context, _ slog.Record) { m.misbehave(ctx) }
 		return agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, handle}))
 	}, ways{"returns nil": cannot, "lies": cannot}},
 	{"limiter", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, false}) },
-		ways{"blocks": limited, "returns nil": noAnswer, "returns both": noAnswer, "lies": limited}},
+		ways{"blocks": refused429, "returns nil": noAnswer, "returns both": noAnswer, "lies": refused429}},
 	{"permit", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, true}) },
 		ways{"blocks": cannot, "returns nil": cannot}},
 	{"clock", func(m *mischief) agentmessaging.Option { return agentmessaging.WithClock(badClock{mischief: m}) },
@@ -347,8 +347,8 @@ func (l *limiterStub) out() int {
 	return len(l.asked) - len(l.done)
 }
 
-// It also learns whether the call sets a provider key, as SetBYOK does, and CreateAgent
-// with a key.
+// The limiter also learns whether the call sets a provider key, as SetBYOK does, and
+// CreateAgent with a key.
 func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 	limiter := new(limiterStub)
 	service := answering(notDialed, tooMany("3", "key_minute"), okAnswer)
@@ -434,7 +434,7 @@ func TestObserverOfWithGetsOnlyThatClientsCalls(t *testing.T) {
 	assert.Equal(t, "abc other abc ", called)
 }
 
-// It has a new cool-down instead.
+// A client with another limiter leaves the Pacer, and gets a new cool-down.
 func TestWithAnotherLimiterLeavesThePacer(t *testing.T) {
 	p := must(pacer.New([]pacer.Limit{{Max: 1, Window: time.Hour}}))
 	paced := newClient(t, answering(okAnswer), agentmessaging.WithLimiter(p))

@@ -380,8 +380,7 @@ func forms(secret string) []string {
 }
 
 // canaryCalls are every endpoint, with secrets where they belong and where they do not:
-// <provider> is a provider key, <key> the API key of the call, <ey> that without its first
-// letter.
+// <provider> is a provider key, and <key> the API key of the call.
 var canaryCalls = []string{
 	`GET /v1/status `,
 	`POST /v1/warmup {"mode":"byok"}`,
@@ -401,9 +400,9 @@ var canaryCalls = []string{
 // an escape inside.
 var oddCalls = []string{
 	// The API key, escaped in a value, in a name and in a path.
-	`POST /v1/agents {"customer_ref":"a \u0061<ey> b"}`,
-	`POST /v1/agents {"metadata":{"\u0061<ey>":1}}`,
-	`GET /v1/agents/%61<ey> `,
+	`POST /v1/agents {"customer_ref":"a \u0061<key without its first letter> b"}`,
+	`POST /v1/agents {"metadata":{"\u0061<key without its first letter>":1}}`,
+	`GET /v1/agents/%61<key without its first letter> `,
 	`GET /v1/%2F/<half>%0A `,
 	// A provider key before its member, in another object, as a name, in another case
 	// and alone.
@@ -424,7 +423,7 @@ var oddCalls = []string{
 func (c caller) sendCanaries(calls []string) (refusals string) {
 	quote := func(text string) string { quoted, _ := json.Marshal(text); return string(quoted) }
 	fill := strings.NewReplacer("<provider>", quote(canaryKey), "<text>", quote(canaryText), "<prompt>", quote(canaryPrompt), "<key>", c.key,
-		"<ey>", c.key[1:], "<half>", strings.Replace(c.key, "_", "%5f", 1))
+		"<key without its first letter>", c.key[1:], "<half>", strings.Replace(c.key, "_", "%5f", 1))
 	for _, line := range calls {
 		call := strings.SplitN(fill.Replace(line), " ", 3)
 		note := "X-Note: " + c.key

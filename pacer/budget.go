@@ -150,7 +150,7 @@ func (b *budget) spendCounted() {
 	}
 	b.add(b.now, b.callWeight)
 	if b.Trials > 0 {
-		if b.Trials&(b.Trials-1) == 0 {
+		if b.Trials&(b.Trials-1) == 0 { // the trials 1, 2, 4, 8 and so on
 			b.Due = b.now + trialWait
 		}
 		b.Trials++

@@ -379,7 +379,3 @@ func (l *ledger) earliest(k costSet, ahead map[costSet]int64) (s quota.Schedule,
 	}
 	return s, slowest
 }
-
-// format is the version of the state's layout. Raise it if decode would misread a value of an
-// earlier version.
-const format = 10

@@ -146,7 +146,8 @@ func TestRefusalLowersTheLevelWhichClimbsAgain(t *testing.T) {
 	})
 }
 
-// They also end the burst after quiet. While calls pass, the distance shrinks again.
+// Refusals of a nearly full window space the calls, and end the burst after quiet. While calls
+// pass, the distance shrinks again.
 func TestRefusalsOfANearlyFullWindowSpaceTheCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(60))

@@ -199,7 +199,8 @@ func TestClientShowsItsPlace(t *testing.T) {
 	}
 }
 
-// Until then it asks less and less often.
+// A client whose calls are all refused asks less and less often, and gives up after its
+// timeout.
 func TestClientGivesUpWhenAllAreRefusedForItsTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := callers(loadsim.Refusing, perMinute(60), 1, agentmessaging.WithLimiter(newPacer(t, perMinute(60))))
@@ -307,24 +308,30 @@ func (w *waiting) enter(ctx context.Context, attempt agentmessaging.LimitedAttem
 	synctest.Wait()
 }
 
-// orders are calls in the order in which they came, and how they ended.
+// orders are calls in the order in which they came, and how they ended. Each letter is a
+// call:
+//
+//	a b c  interactive calls
+//	B      a batch call
+//	h L    calls of the tenants heavy and light
+//	x      a call that leaves the line
+//	t      a call with a deadline in 20 s
+//	m      a call that waits for at most 90 s
 var orders = []struct {
+	rule                  string
 	came, served, refused string
-	shut                  time.Duration
+	shut                  time.Duration // for which a limit closes
 }{
-	{"abcab", "abcab", "", 0},
-	{"BaaaaaaaaaaB", "aaaaaaaBaaaB", "", 0},
-	{"hhhhhL", "hLhhhh", "", 0},
-	{"xab", "ab", "x", 0},
-	{"xB", "B", "x", 0},
-	{"at", "a", "t", 2 * time.Minute},
-	{"ma", "a", "m", 2 * time.Minute},
+	{"as they came", "abcab", "abcab", "", 0},
+	{"interactive calls first, but every eighth grant to a batch call", "BaaaaaaaaaaB", "aaaaaaaBaaaB", "", 0},
+	{"tenants in turn", "hhhhhL", "hLhhhh", "", 0},
+	{"a call that leaves keeps no place", "xab", "ab", "x", 0},
+	{"also if a batch call is next", "xB", "B", "x", 0},
+	{"a limit closes for longer than a deadline allows: the others go when it opens", "at", "a", "t", 2 * time.Minute},
+	{"a limit closes for longer than MaxWait allows", "ma", "a", "m", 2 * time.Minute},
 }
 
-// TestOrder checks the order of waiting calls: interactive calls first, but every eighth
-// grant to a batch call; tenants in turn; and otherwise as they came. A call that leaves
-// keeps no place. If a limit closes for longer than a call may wait, that call is refused,
-// and the others go when it opens.
+// TestOrder checks the order of waiting calls.
 func TestOrder(t *testing.T) {
 	for _, test := range orders {
 		synctest.Test(t, func(t *testing.T) {
@@ -348,10 +355,10 @@ func TestOrder(t *testing.T) {
 			}
 			began := time.Now()
 			synctest.Wait()
-			assert.Equal(t, test.refused, w.refused, test.came)
+			assert.Equal(t, test.refused, w.refused, test.rule)
 			w.group.Wait()
-			assert.Equal(t, test.served, w.served, test.came)
-			assert.InDelta(t, len(test.served), (time.Since(began) - test.shut).Seconds(), 1, test.came)
+			assert.Equal(t, test.served, w.served, test.rule)
+			assert.InDelta(t, len(test.served), (time.Since(began) - test.shut).Seconds(), 1, test.rule)
 		})
 	}
 }

@@ -82,6 +82,10 @@ func callStore[T any](b *boundedStore, call func(context.Context) (T, error)) (n
 // zippers reuses its writers: to make a gzip.Writer costs more than to compress a state.
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
+// format is the version of the state's layout. Raise it if decode would misread a value of an
+// earlier version.
+const format = 10
+
 // encode returns the state as the store keeps it. gzip makes the JSON small, and its
 // checksum shows whether a value is damaged.
 func (s *state) encode() []byte {

@@ -389,8 +389,8 @@ func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
 
 var cache sync.Once
 
-// misuses are what no sweep can mean, or what only a process of its own can show,
-// with what it says.
+// misuses are scenarios that Test refuses, or that only a process of its own can show, with
+// what it says.
 var misuses = map[string]struct {
 	scenario func(*sweep.Env)
 	says     string

@@ -189,7 +189,7 @@ func TestDialogues(t *testing.T) {
 	}
 }
 
-// refusals are what cannot be meant, and what is said of it.
+// refusals are wrong requests, with the reason in the answer.
 var refusals = []step{
 	{"POST /keys", ``, 400, "body: is required, as JSON"},
 	{"POST /keys", `{"plan":"pro","plan":"pro"}`, 400, "body: member plan is there twice"},
@@ -235,7 +235,7 @@ var refusals = []step{
 	{"GET /calls?timeout=10m0.000000001s", "", 400, "timeout: must be a duration such as"},
 }
 
-// What is wrong is named, what is allowed is said, and nothing happens.
+// Each refusal names the mistake and what is allowed, and changes nothing.
 func TestRefusals(t *testing.T) {
 	a := newAPI(t)
 	before := a.play(step{"GET /state", "", 200, ""})
