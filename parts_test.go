@@ -23,7 +23,7 @@ import (
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/roundtrip"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
@@ -68,7 +68,7 @@ func (m *mischief) misbehave(ctx context.Context) (way string) {
 // The parts that misbehave.
 
 func badTransport(m *mischief) http.RoundTripper {
-	return stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+	return roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 		way := m.misbehave(req.Context())
 		resp, err := m.service.RoundTrip(req)
 		switch way {
@@ -88,7 +88,7 @@ func badTransport(m *mischief) http.RoundTripper {
 // badBody misbehaves in the body of an answer with the status.
 func badBody(status int) func(m *mischief) http.RoundTripper {
 	return func(m *mischief) http.RoundTripper {
-		return stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+		return roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 			resp, err := m.service.RoundTrip(req)
 			if err == nil && resp.StatusCode == status {
 				body := resp.Body.(*stubBody)
@@ -558,7 +558,7 @@ func TestErrorOfBeforeSendEndsTheCall(t *testing.T) {
 func TestNilErrors(t *testing.T) {
 	for _, none := range []error{(*agentmessaging.Error)(nil), (*agentmessaging.OutcomeUnknownError)(nil)} {
 		allow := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return none })
-		assert.NoError(t, post(allow, newClient(t, stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+		assert.NoError(t, post(allow, newClient(t, roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 			resp, _ := answering(okAnswer).RoundTrip(req)
 			return resp, none
 		}))))

@@ -26,7 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/roundtrip"
 )
 
 // This file tests transports: the caller's, as tests and gateways have them, and net/http's
@@ -37,7 +37,7 @@ import (
 func TestTransportThatRewritesItsRequest(t *testing.T) {
 	var came []string
 	service := answering(answer{Status: 503}, with(503, "Set-Cookie", "node=7; Path=/"), okAnswer)
-	transport := stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+	transport := roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 		came = append(came, strings.Join([]string{req.Method, req.Host, req.URL.Path, req.Header.Get("Authorization"), req.Header.Get("Cookie")}, " "))
 		ctx, cancel := context.WithTimeout(req.Context(), time.Minute)
 		defer cancel()
@@ -187,7 +187,7 @@ func TestRenewalsAreBounded(t *testing.T) {
 	go tls.Server(far, secure().TLS).Handshake()
 	conn := tls.Client(near, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	require.NoError(t, conn.Handshake())
-	full := stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+	full := roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 		hooks := httptrace.ContextClientTrace(req.Context())
 		hooks.GetConn("")
 		hooks.GotConn(httptrace.GotConnInfo{Conn: conn})

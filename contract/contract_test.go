@@ -26,8 +26,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/otherservice"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/roundtrip"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
@@ -213,11 +214,11 @@ func TestUnusable(t *testing.T) {
 		first     string
 		want      string
 	}{
-		{ofStatus, stranger.Answering(502, "<html>"), 3, "want status 200; interface 4.1 lists no 502", "whether the service is up: 502 without JSON"},
+		{ofStatus, roundtrip.Answering(502, "<html>"), 3, "want status 200; interface 4.1 lists no 502", "whether the service is up: 502 without JSON"},
 		{ofStatus, silent, 3, "got no answer: invalid port \":x\" after host\n", "check Target.BaseURL and whether the service is up: invalid port \":x\" after host"},
 		{ofAgent, silent, 2, "got no answer: invalid port \":x\" after host\n", "an earlier case could not create the agent"}, // which is not tried again
-		{ofStatus, stranger.Answering(401, `{"error":"unauthorized"}`), 1, "", "refuses Target.Key: 401"},
-		{newCase("", "", setBYOK.is(200)), stranger.Answering(503, `{"error":"byok_off"}`), 1, "", "BYOK is not available on the target"},
+		{ofStatus, roundtrip.Answering(401, `{"error":"unauthorized"}`), 1, "", "refuses Target.Key: 401"},
+		{newCase("", "", setBYOK.is(200)), roundtrip.Answering(503, `{"error":"byok_off"}`), 1, "", "BYOK is not available on the target"},
 	} {
 		all, target := newShared(0), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: tt.transport}}
 		for range tt.calls - 1 {
@@ -264,11 +265,11 @@ func TestLiveRefusals(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
-			client := &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+			client := &http.Client{Transport: roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 				if calls++; calls <= tt.refusals {
-					return stranger.Answering(429, `{"error":"rate_limited","limit_key":"x","trace_id":"t"}`)(req)
+					return roundtrip.Answering(429, `{"error":"rate_limited","limit_key":"x","trace_id":"t"}`)(req)
 				}
-				return stranger.Answering(200, `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`)(req)
+				return roundtrip.Answering(200, `{"ok":true,"warmed":true,"mode":"hosted","trace_id":"t"}`)(req)
 			})}
 			all := newShared(tt.wait)
 			err := tt.c.runOn(t.Context(), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: tt.can}, all)
@@ -430,19 +431,19 @@ func TestTampering(t *testing.T) {
 // aDay is the budget of a live run for one day.
 var aDay = Spend{Requests: 1000, Creations: 50, BYOKSets: 5, WarmUps: 3, Wait: 2 * time.Hour}
 
-// TestStrangers: a service of the interface document is not accused of anything,
+// TestOtherServices: a service of the interface document is not accused of anything,
 // whatever it decides and however its limits count.
-func TestStrangers(t *testing.T) {
+func TestOtherServices(t *testing.T) {
 	for seed := range uint64(2) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 11))
-			service := stranger.New(seed, "sk-one", "sk-two")
+			service := otherservice.New(seed, "sk-one", "sk-two")
 			maps.Copy(service.Decides, map[string]any{"retry_after": true, "length_unit": "code points", "metadata_cap": 1000}) // other answers break a rule
 			client := &http.Client{Transport: service.After(random, 40*time.Millisecond)}
-			o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://stranger.example", Key: "sk-one", HTTPClient: client}, observe.Spend{})
+			o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://other.example", Key: "sk-one", HTTPClient: client}, observe.Spend{})
 			require.NoError(t, err, "seed %d", seed)
 			time.Sleep(24 * time.Hour)
-			target := Target{BaseURL: "http://stranger.example", Key: "sk-one", SecondKey: "sk-two", HTTPClient: client, Budget: aDay, Observed: o}
+			target := Target{BaseURL: "http://other.example", Key: "sk-one", SecondKey: "sk-two", HTTPClient: client, Budget: aDay, Observed: o}
 			plan, left := newSchedule(cases(), target, nil)
 			all, ran := newShared(left.Wait), 0
 			for _, c := range plan {
@@ -672,7 +673,7 @@ type reply struct {
 
 // proxy forwards calls from an address to a fake and changes each answer.
 func proxy(fake *fakeserver.Server, ip string, tamper func(*reply)) http.RoundTripper {
-	return stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+	return roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 		r := &reply{fake: fake, ip: ip, req: req}
 		if req.Body != nil {
 			sent, _ := io.ReadAll(req.Body)

@@ -25,8 +25,9 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/otherservice"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/stranger"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/roundtrip"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
@@ -45,7 +46,7 @@ func observedFake(t testing.TB, opts ...fakeserver.Option) (observe.Target, *fak
 
 // changed returns a client of the fake. change changes each answer, and returns its new body.
 func changed(fake *fakeserver.Server, change func(res *http.Response, body string) string) *http.Client {
-	return &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+	return &http.Client{Transport: roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 		res, err := fake.Direct().RoundTrip(req)
 		if err != nil {
 			return nil, err
@@ -114,7 +115,7 @@ func TestGoesOn(t *testing.T) {
 	assert.Contains(t, o.Markdown(), "\n| How does a limit count calls? | `\"fixed\"` | `\"kept\"` **differs** |")
 }
 
-// TestFindsOtherAnswers: of fakes that decide as strangers do no finding is wrong, and
+// TestFindsOtherAnswers: of fakes that decide as other services do no finding is wrong, and
 // each question gets different answers. These fakes write null for optional members that
 // have no value.
 func TestFindsOtherAnswers(t *testing.T) {
@@ -122,7 +123,7 @@ func TestFindsOtherAnswers(t *testing.T) {
 	nulls := strings.NewReplacer(`{"agent_id"`, `{"sms":null,"agent_id"`, `{"reply_text"`, `{"warnings":null,"reply_text"`)
 	for seed := range uint64(7) {
 		synctest.Test(t, func(t *testing.T) {
-			decides := stranger.New(seed).Decides
+			decides := otherservice.New(seed).Decides
 			var opts []fakeserver.Option
 			for id, answer := range decides {
 				opts = append(opts, fakeserver.WithDecision(id, answer))
@@ -223,7 +224,7 @@ func TestWatchShowsNoSecret(t *testing.T) {
 		{"Bearer ", "X-A", `{"error":"sk-canary"}`}, {"Bearer ", "X-A", `{"error":"x","sk-canary":1}`},
 		{"Bearer ", "X-A", `{"error":"vccanary"}`},
 	} {
-		w := observe.Watch(stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+		w := observe.Watch(roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 			_, _ = io.Copy(io.Discard, req.Body)
 			return &http.Response{StatusCode: 400, Header: http.Header{tt.header: {"1"}}, Body: io.NopCloser(strings.NewReader(tt.answer))}, nil
 		}))
@@ -236,10 +237,10 @@ func TestWatchShowsNoSecret(t *testing.T) {
 }
 
 // badTargets answer with nothing that is documented, or with lies.
-var badTargets = map[string]stranger.RoundTrip{
-	"500": stranger.Answering(500, `{"error":"internal"}`), "HTML": stranger.Answering(200, "<html>"), "HTML 404": stranger.Answering(404, "<html>"),
-	"429 for ever": stranger.Answering(429, `{"error":"rate_limited"}`), "401 for ever": stranger.Answering(401, `{"error":"unauthorized"}`),
-	"empty": stranger.Answering(200, ""), "another service": stranger.Answering(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
+var badTargets = map[string]roundtrip.Func{
+	"500": roundtrip.Answering(500, `{"error":"internal"}`), "HTML": roundtrip.Answering(200, "<html>"), "HTML 404": roundtrip.Answering(404, "<html>"),
+	"429 for ever": roundtrip.Answering(429, `{"error":"rate_limited"}`), "401 for ever": roundtrip.Answering(401, `{"error":"unauthorized"}`),
+	"empty": roundtrip.Answering(200, ""), "another service": roundtrip.Answering(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
 	"refused": func(*http.Request) (*http.Response, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	},
@@ -250,10 +251,10 @@ var badTargets = map[string]stranger.RoundTrip{
 	"lies": lying(rand.New(rand.NewPCG(1, 2))),
 }
 
-func lying(random *rand.Rand) stranger.RoundTrip {
+func lying(random *rand.Rand) roundtrip.Func {
 	lies := []string{`{}`, `[]`, `{"agent_id":"../..","error":"x","byok":null,"limit_key":"` + strings.Repeat("l", 9999) + `"}`, `nul`, ""}
 	return func(req *http.Request) (*http.Response, error) {
-		return stranger.Answering([]int{200, 400, 404, 429, 503}[random.IntN(5)], lies[random.IntN(len(lies))])(req)
+		return roundtrip.Answering([]int{200, 400, 404, 429, 503}[random.IntN(5)], lies[random.IntN(len(lies))])(req)
 	}
 }
 
@@ -265,7 +266,7 @@ func TestBadTargets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				calls := 0
-				counted := stranger.RoundTrip(func(req *http.Request) (*http.Response, error) { calls++; return transport(req) })
+				counted := roundtrip.Func(func(req *http.Request) (*http.Response, error) { calls++; return transport(req) })
 				target := observe.Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: counted}}
 				budget := observe.Spend{Requests: 46, Creations: 20, WarmUps: 8, Wait: 3 * time.Minute}
 				started := time.Now()
@@ -346,9 +347,9 @@ func TestErrorNames(t *testing.T) {
 // and the repeat of a warm-up that a limit on requests refused.
 var distant = []uint64{34, 41, 50, 436, 682, 1395}
 
-// TestStrangers: whatever a service decides, each answer of Run is right, within
+// TestOtherServices: whatever a service decides, each answer of Run is right, within
 // the default budget and wait.
-func TestStrangers(t *testing.T) {
+func TestOtherServices(t *testing.T) {
 	const near = 16 // seeds
 	answers, unanswered := 0, map[string]int{}
 	for i := range near + len(distant) {
@@ -359,8 +360,8 @@ func TestStrangers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 8))
 			time.Sleep(time.Duration(random.IntN(100_000)) * time.Millisecond) // the clock's minute starts anywhere
-			service := stranger.New(seed, "sk-one", "sk-two")
-			target := observe.Target{BaseURL: "http://stranger.example", Key: "sk-one", HTTPClient: &http.Client{Transport: service.After(random, latency)}}
+			service := otherservice.New(seed, "sk-one", "sk-two")
+			target := observe.Target{BaseURL: "http://other.example", Key: "sk-one", HTTPClient: &http.Client{Transport: service.After(random, latency)}}
 			budget := observe.DefaultBudget()
 			if seed%2 == 1 {
 				target.SecondKey = "sk-two"
@@ -395,16 +396,16 @@ func TestOtherCalls(t *testing.T) {
 	for _, seed := range []uint64{2, 39, 67, 343} {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 8))
-			service := stranger.New(seed, "sk-one")
+			service := otherservice.New(seed, "sk-one")
 			transport := service.After(random, 40*time.Millisecond)
 			other := playing(t, transport, "sk-one", "")
-			client := &http.Client{Transport: stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+			client := &http.Client{Transport: roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 				if random.IntN(40) == 0 {
 					other(rawcall.ReadNobody)
 				}
 				return transport.RoundTrip(req)
 			})}
-			o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://stranger.example", Key: "sk-one", HTTPClient: client}, observe.DefaultBudget())
+			o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://other.example", Key: "sk-one", HTTPClient: client}, observe.DefaultBudget())
 			require.NoError(t, err, "seed %d", seed)
 			assert.Empty(t, o.Drift(decided(t, service.Decides)), "seed %d", seed)
 		})
@@ -468,17 +469,17 @@ func use(play func(rawcall.Call) rawcall.Exchange, random *rand.Rand, calls int,
 	}
 }
 
-// TestWatchStrangers: a Watcher learns nothing wrong from random calls to services
+// TestWatchOtherServices: a Watcher learns nothing wrong from random calls to services
 // with random decisions, and Like accepts its answers.
-func TestWatchStrangers(t *testing.T) {
+func TestWatchOtherServices(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 9))
-			service := stranger.New(seed, "sk-one", "sk-two")
+			service := otherservice.New(seed, "sk-one", "sk-two")
 			w := observe.Watch(service.After(random, 40*time.Millisecond))
 			keys := []rawcall.Key{{}, {}, {}, rawcall.Another}
-			withoutGetBody := stranger.RoundTrip(func(req *http.Request) (*http.Response, error) { // as the client's requests are
+			withoutGetBody := roundtrip.Func(func(req *http.Request) (*http.Response, error) { // as the client's requests are
 				req.GetBody = nil
 				return w.RoundTrip(req)
 			})
@@ -511,10 +512,10 @@ func TestWatchStrangers(t *testing.T) {
 // most, and an Observation is a copy.
 func TestWatchForgets(t *testing.T) {
 	calls := 0
-	w := observe.Watch(stranger.RoundTrip(func(req *http.Request) (*http.Response, error) {
+	w := observe.Watch(roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 		calls++
 		_, _ = io.Copy(io.Discard, req.Body)
-		return stranger.Answering(200, fmt.Sprintf(`{"agent_id":"a%d","status":"active","created_at":"-","updated_at":"-","trace_id":"t","m%[1]d":1}`, calls))(req)
+		return roundtrip.Answering(200, fmt.Sprintf(`{"agent_id":"a%d","status":"active","created_at":"-","updated_at":"-","trace_id":"t","m%[1]d":1}`, calls))(req)
 	}))
 	for range 10_002 {
 		res, err := w.RoundTrip(httptest.NewRequest("POST", "http://service.example/v1/agents", strings.NewReader("{}")))
@@ -537,7 +538,7 @@ func TestWatchForgets(t *testing.T) {
 func TestWatchLongBody(t *testing.T) {
 	for length, known := range map[int]bool{64<<10 - 1: true, 64 << 10: false} {
 		body := fmt.Sprintf("%-*s", length, `{"error":"unauthorized","trace_id":"t"}`)
-		w := observe.Watch(stranger.Answering(401, body))
+		w := observe.Watch(roundtrip.Answering(401, body))
 		playing(t, w, "sk-one", "")(rawcall.GetStatus)
 		assert.Equal(t, known, w.Observation().Decisions["error_names"].Known(), length)
 	}
@@ -547,9 +548,9 @@ func TestWatchLongBody(t *testing.T) {
 // Watcher reads nothing of the request either: these transports fail, or answer, before
 // they do.
 func TestWatchChangesNothing(t *testing.T) {
-	for name, transport := range map[string]stranger.RoundTrip{
-		"HTML": stranger.Answering(200, "<html>"), "empty": stranger.Answering(200, ""), "500": stranger.Answering(500, `{"error":"x"}`), "deep": stranger.Answering(200, strings.Repeat("[", 1e5)),
-		"a lie": stranger.Answering(200, `{"agent_id":7,"created_at":[],"byok":"x","sms":[],"trace_id":null}`), "418": stranger.Answering(418, "{}"),
+	for name, transport := range map[string]roundtrip.Func{
+		"HTML": roundtrip.Answering(200, "<html>"), "empty": roundtrip.Answering(200, ""), "500": roundtrip.Answering(500, `{"error":"x"}`), "deep": roundtrip.Answering(200, strings.Repeat("[", 1e5)),
+		"a lie": roundtrip.Answering(200, `{"agent_id":7,"created_at":[],"byok":"x","sms":[],"trace_id":null}`), "418": roundtrip.Answering(418, "{}"),
 		"101": func(*http.Request) (*http.Response, error) {
 			here, _ := net.Pipe()
 			return &http.Response{StatusCode: 101, Body: here}, here.Close()

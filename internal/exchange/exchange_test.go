@@ -24,6 +24,8 @@ import (
 	"weak"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/roundtrip"
 )
 
 // until is a body that sends nothing, and breaks off when its context ends.
@@ -83,7 +85,7 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var ctx context.Context
 			begin := time.Now()
-			sender := New(tripper(func(req *http.Request) (*http.Response, error) {
+			sender := New(roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 				ctx = req.Context()
 				body := io.Reader(strings.NewReader(tt.body))
 				if tt.hangs {
@@ -249,7 +251,7 @@ func TestFailures(t *testing.T) {
 			defer near.Close()
 			conns := map[string]net.Conn{"HTTP/2": conn, "other": other, "plain": near, "TLS": tls.Client(near, new(tls.Config))}
 			var tried []*http.Request
-			transport := tripper(func(req *http.Request) (_ *http.Response, err error) {
+			transport := roundtrip.Func(func(req *http.Request) (_ *http.Response, err error) {
 				tried = append(tried, req)
 				hooks := httptrace.ContextClientTrace(req.Context())
 				for _, does := range strings.Fields(tt.does) {
@@ -349,7 +351,3 @@ func TestErrorNamesAProxyThatRefusesConnect(t *testing.T) {
 		assert.Equal(t, missed, answer.Missed, status)
 	}
 }
-
-type tripper func(*http.Request) (*http.Response, error)
-
-func (f tripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

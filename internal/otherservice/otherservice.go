@@ -1,10 +1,10 @@
-// Package stranger is a service for tests, written from the interface document alone. It
+// Package otherservice is a service for tests, written from the interface document alone. It
 // shares nothing with the fake. Where the document is silent and package observe has a
 // question, the service decides at random. Elsewhere it does things that the document
 // allows and the fake does not do: a read agent is idle, each agent has an SMS channel,
 // replies and trace_ids are empty, messages have warnings, errors have an undocumented
 // member and no trace_id.
-package stranger
+package otherservice
 
 import (
 	"bytes"
@@ -26,6 +26,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/roundtrip"
 )
 
 // Service is an http.Handler that takes one call at a time. Its clock is time.Now.
@@ -467,25 +468,10 @@ func (s *Service) misfit(kind string, v any) bool {
 
 // After returns a transport to the service that adds a random latency shorter than most.
 func (s *Service) After(random *rand.Rand, most time.Duration) http.RoundTripper {
-	return RoundTrip(func(req *http.Request) (*http.Response, error) {
+	return roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 		time.Sleep(time.Duration(random.Int64N(int64(most))))
 		answer := httptest.NewRecorder()
 		s.ServeHTTP(answer, req)
 		return answer.Result(), nil
 	})
-}
-
-// RoundTrip is an http.RoundTripper that calls the function.
-type RoundTrip func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f RoundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// Answering returns a transport that answers every call in the same way, as JSON and with a
-// Retry-After of a second.
-func Answering(status int, body string) RoundTrip {
-	return func(req *http.Request) (*http.Response, error) {
-		header := http.Header{"Content-Type": {"application/json"}, "Retry-After": {"1"}}
-		return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: req}, nil
-	}
 }
