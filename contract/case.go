@@ -191,7 +191,10 @@ func (st step) times(n int) step {
 	return st
 }
 
-// repeat returns a group of steps, taken n times in a row.
+// group returns a step that takes several steps.
+func group(steps ...step) step { return repeat(1, steps...) }
+
+// repeat returns a step that takes several steps n times in a row.
 func repeat(n int, steps ...step) step { return step{n: n, inner: steps} }
 
 // by makes the call, or the calls of a group, with another key.

@@ -114,7 +114,7 @@ func (c scheduled) run(t *testing.T, target Target, all *shared, done progress) 
 var cases = sync.OnceValue(func() []testCase {
 	var s suite
 	for _, add := range []func(){
-		s.agents, s.sms, s.metadata, s.messages, s.byok, s.byokOfCreations, s.byokOfAnotherKey, s.secrets, s.warmUps,
+		s.agents, s.agentDecisions, s.sms, s.metadata, s.messages, s.byok, s.byokOfCreations, s.byokOfAnotherKey, s.secrets, s.warmUps,
 		s.members, s.unknownMembers, s.bodies, s.contentTypes, s.routes, s.methods, s.credentials, s.order,
 		s.limits, s.sharedLimits, s.plans, s.counted, s.uncounted, s.operations, s.exhausted, s.unchanged, s.unlisted,
 	} {

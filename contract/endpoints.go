@@ -29,16 +29,21 @@ func (s *suite) agents() {
 		readAgent.is(200).holds("created_at", same))
 	s.add("1/ids-differ", "The service creates an agent for the caller and returns its identifier.",
 		ofCustomer.is(200), ofCustomer.is(200).holds("agent_id", differs), readAgent.is(200).check(ownAgent))
-	s.add("5/agents-of-any-key", dashboardNeeded, repeat(1,
+	s.add("5/agents-of-any-key", dashboardNeeded, group(
 		createAgent.is(200), readAgent.is(200), sendMessage.is(200), enableSMS.is(200)).by(undashboard))
 	s.add("7/unknown-among-agents", condition(404).Sentence,
 		createAgent.given(200), readNobody.is(404), sendMessage.ofNobody().is(404), enableSMS.ofNobody().is(404))
 	for _, e := range []step{readAgent, sendMessage, enableSMS} {
 		s.add("7/agent-unknown/"+e.Name, condition(404).Sentence, e.ofNobody().is(404))
+	}
+}
+
+// agentDecisions checks what the fake decides about agents.
+func (s *suite) agentDecisions() {
+	for _, e := range []step{readAgent, sendMessage, enableSMS} {
 		s.add("fake/agent-of-another-key/"+e.Name, "who sees an agent: the key that created it; any other key gets 404",
 			createAgent.given(200).by(another), e.is(404).by(third), e.is(200).by(another))
 	}
-
 	s.add("fake/read-after-creation", "an agent stays active; ids, times: RFC 3339 UTC",
 		createAgent.given(200),
 		readAgent.is(200).holds("status", "active").holds("created_at", isUTC).holds("updated_at", isUTC).check(

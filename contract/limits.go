@@ -21,8 +21,8 @@ type limit struct {
 var limits = []limit{
 	{key: "key_minute", rule: "Per API key | 60 requests/minute", fill: requests(60, 60), next: createAgent},
 	{key: "ip_minute", rule: "Per IP (backstop) | 120 requests/minute", perIP: true,
-		fill: repeat(1, requests(60, 60).by(another), requests(60, 60).by(third)), next: createAgent.by(key("fourth", "preview"))},
-	{key: "key_day", rule: "Per API key | 1,000 requests/day", fill: repeat(1, requests(1000, 60), wait(betweenMinutes)), next: sendMessage},
+		fill: group(requests(60, 60).by(another), requests(60, 60).by(third)), next: createAgent.by(key("fourth", "preview"))},
+	{key: "key_day", rule: "Per API key | 1,000 requests/day", fill: group(requests(1000, 60), wait(betweenMinutes)), next: sendMessage},
 	{key: "agent_create_key_day", rule: "Agent creation, per API key | 50/day",
 		fill: repeat(5, createAgent.is(200).times(10), wait(betweenMinutes)), next: createAgent},
 	{key: "agent_create_ip_minute", rule: "Agent creation, per IP | 10/minute", perIP: true,
@@ -45,7 +45,7 @@ func requests(n, perMinute int) step {
 	for left := n - perMinute; left > 0; left -= perMinute {
 		steps = append(steps, wait(betweenMinutes), readAgent.is(200).times(min(left, perMinute)))
 	}
-	return repeat(1, steps...)
+	return group(steps...)
 }
 
 // limits fills each limit. It checks which calls and which keys the limit then refuses,

@@ -112,7 +112,7 @@ func (s *suite) order() {
 	order("503-before-409", storeOff, byokWarmUp.is(503))
 	order("400-before-503", storeOff, setBYOK.with(`{}`).is(400))
 	order("400-before-404", toNobody.with(`{}`).is(400), enableSMS.ofNobody().with(`{"mode":"none"}`).is(400))
-	order("request-429-before-403-400-404", repeat(1,
+	order("request-429-before-403-400-404", group(
 		readNobody.is(404).times(60), setBYOK.limited("key_minute"), createAgent.with(`{`).limited("key_minute"),
 		readNobody.limited("key_minute")).by(undashboard))
 	order("400-before-operation-429",
@@ -128,7 +128,7 @@ const routing = "order of checks: route 404, method 405 -> 401"
 
 // noRoute makes a call that no endpoint answers, with a key and without.
 func noRoute(method, path string) step {
-	return repeat(1, at(method, path).is(404), at(method, path).is(404).keyless())
+	return group(at(method, path).is(404), at(method, path).is(404).keyless())
 }
 
 // routes checks that a path which interface 4 does not have is answered 404, with the body

@@ -109,13 +109,13 @@ type finding struct {
 // allChecks lists the checks in the order in which they run.
 var allChecks = []Check{Panics, Ends, Swallowed, Quota, DeadKey, Leak, Secret, Truth, Lost, LostAgent, Doubled, LostBYOK, Resumes}
 
-// found takes a finding about an endpoint. A nil endpoint means the endpoint of the call
+// reportFunc takes a finding about an endpoint. A nil endpoint means the endpoint of the call
 // that the plan's fault hits.
-type found func(check Check, about *spec.Endpoint, says string, args ...any)
+type reportFunc func(check Check, about *spec.Endpoint, says string, args ...any)
 
 // checkExecution runs the checks of one execution.
-func (rec *record) checkExecution(found found) {
-	usual, reports, all := rec.usualStages(), rec.reports(), rec.said()
+func (rec *record) checkExecution(found reportFunc) {
+	usual, reports, all := rec.baselineExecutions(), rec.reports(), rec.said()
 	if rec.stalled != "" { // the execution was still running, so the state that it left shows nothing
 		found(Ends, nil, "the scenario %s", rec.stalled)
 		return
@@ -152,7 +152,7 @@ func (rec *record) checkExecution(found found) {
 }
 
 // checkRun runs the checks of the whole run.
-func (r *run) checkRun(found found) {
+func (r *run) checkRun(found reportFunc) {
 	r.truth(found)
 	r.lost(found)
 	r.lostAgent(found)
@@ -255,7 +255,7 @@ func (rec *record) keeps(id string) bool {
 
 // truth makes the check Truth. If the process died, the restarts have to do the work. They
 // may do some of it twice, which other checks judge, so only what is missing counts.
-func (r *run) truth(found found) {
+func (r *run) truth(found reportFunc) {
 	usual, done := r.records[0].baseline, r
 	if !r.died() {
 		done = &run{records: r.records[:1]}
@@ -275,7 +275,7 @@ func (r *run) truth(found found) {
 }
 
 // lost makes the check Lost.
-func (r *run) lost(found found) {
+func (r *run) lost(found reportFunc) {
 	got, excuses := r.last().left.state, r.vagueReports(r.records...)
 	for _, s := range r.usual()[0].left.state.subjects() {
 		calls := s.calls(r.calls())
@@ -295,7 +295,7 @@ func (r *run) lost(found found) {
 }
 
 // lostAgent makes the check LostAgent.
-func (r *run) lostAgent(found found) {
+func (r *run) lostAgent(found reportFunc) {
 	kept := r.usual()[0].left
 	if r.died() && !slices.ContainsFunc(kept.state.ids, func(id string) bool { return strings.Contains(kept.dir.String(), id) }) {
 		return // the application stores no identifiers, so it cannot store that there may be an agent
@@ -342,7 +342,7 @@ func (r *run) allowedCount(leaves func(stage int) int) int {
 }
 
 // doubled makes the check Doubled.
-func (r *run) doubled(found found) {
+func (r *run) doubled(found reportFunc) {
 	last := r.last().left.state
 	for _, s := range last.subjects() {
 		unsaved := slices.DeleteFunc(s.calls(r.calls()), func(c *Call) bool { // leaves out agents whose identifier a report names
@@ -361,7 +361,7 @@ func (r *run) doubled(found found) {
 }
 
 // lostBYOK makes the check LostBYOK.
-func (r *run) lostBYOK(found found) {
+func (r *run) lostBYOK(found reportFunc) {
 	cleared := false
 	for _, rec := range r.records {
 		cleared = cleared || rec.cleared
@@ -380,7 +380,7 @@ func (r *run) lostBYOK(found found) {
 }
 
 // notResumed makes the check Resumes.
-func (r *run) notResumed(found found) {
+func (r *run) notResumed(found reportFunc) {
 	last, usual := r.last(), r.usual()[lastStage]
 	if reports := last.reports(); len(reports) > 0 {
 		for _, c := range last.calls {

@@ -185,7 +185,7 @@ func (l lines) Write(text []byte) (int, error) {
 		for part := range bytes.Lines(text) {
 			*l.unended = append(*l.unended, part...)
 			if bytes.HasSuffix(part, []byte("\n")) {
-				l.addStatementLocked(printed(string(*l.unended), l.record.left.known))
+				l.addStatementLocked(printed(string(*l.unended), l.record.left.errors))
 				*l.unended = nil
 			}
 		}

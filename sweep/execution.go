@@ -79,8 +79,8 @@ func (x *execution) execute() *record {
 	x.label = fmt.Sprintf("%s/%s in %s", x.t.Name(), cmp.Or(x.name, "baseline"), dir)
 	x.names, x.refusedInARow = map[string]int{}, map[string]int{}
 	x.record = record{baseline: x.baseline, stage: x.stage, dir: dir, maxRequests: mostRequests, maxLasted: mostTime}
-	x.record.left.gone, x.record.left.known = maps.Clone(x.from.gone), maps.Clone(x.from.known)
-	if usual := x.record.usualStages(); usual != nil {
+	x.record.left.seen = x.from.seen.clone()
+	if usual := x.record.baselineExecutions(); usual != nil {
 		x.record.maxRequests = 3 * 3 * max(1, usual[0].requests, usual[1].requests) // tries of the application, attempts of the client
 		x.record.maxLasted = max(usual[0].lasted, usual[1].lasted) + x.maxVirtualTime
 	}
@@ -325,7 +325,7 @@ func (x *execution) persistedLocked(dir disk.Image) persisted {
 	fake, left := x.record.fake, x.record.left
 	var service bytes.Buffer
 	_ = fake.WriteState(&service)
-	return persisted{dir: dir, service: service.Bytes(), state: stateOf(fake, left), gone: maps.Clone(left.gone), known: maps.Clone(left.known),
+	return persisted{dir: dir, service: service.Bytes(), state: stateOf(fake, left), seen: left.seen.clone(),
 		elapsed: x.from.elapsed + stages[x.stage].down + fake.Now().Sub(x.record.begun)}
 }
 

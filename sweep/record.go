@@ -92,10 +92,10 @@ type record struct {
 	moments []moment  // the moments at which the process might die, in order
 }
 
-// usualStages returns the executions of the baseline with which to compare this execution.
+// baselineExecutions returns the executions of the baseline with which to compare this execution.
 // A restart is also compared with the first execution, whose work it may have to do.
-// usualStages returns nil before the baseline is complete.
-func (rec *record) usualStages() []*record {
+// baselineExecutions returns nil before the baseline is complete.
+func (rec *record) baselineExecutions() []*record {
 	if len(rec.baseline.records) == 0 {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (rec *record) snapshot(m moment) *record {
 // endLine makes a statement of a line without a line feed: the application has printed it.
 func (rec *record) endLine() {
 	if len(rec.unended) > 0 {
-		rec.statements = append(slices.Clip(rec.statements), printed(string(rec.unended), rec.left.known))
+		rec.statements = append(slices.Clip(rec.statements), printed(string(rec.unended), rec.left.errors))
 		rec.unended = nil
 	}
 }
@@ -145,7 +145,7 @@ func (rec *record) said() string {
 
 // reports returns the statements that count as reports: the baseline does not have them,
 // or not as often.
-func (rec *record) reports() []statement { return rec.newStatements(rec.usualStages()...) }
+func (rec *record) reports() []statement { return rec.newStatements(rec.baselineExecutions()...) }
 
 // newStatements returns the statements about a problem that the others do not have as
 // often, or that quote the error of a call that does not usually fail.
@@ -174,7 +174,7 @@ func (rec *record) quotesFailure(t statement) bool {
 
 // usuallyFails reports whether the call of this name fails in the baseline too.
 func (rec *record) usuallyFails(c *Call) bool {
-	return slices.ContainsFunc(rec.usualStages(), func(u *record) bool {
+	return slices.ContainsFunc(rec.baselineExecutions(), func(u *record) bool {
 		return slices.ContainsFunc(u.calls, func(other *Call) bool { return other.Name == c.Name && other.failed() })
 	})
 }

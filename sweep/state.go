@@ -17,15 +17,26 @@ import (
 // persisted is the state that outlives a process: the service, the folder, the time.
 type persisted struct {
 	dir     disk.Image
-	service []byte            // as fakeserver.WriteState writes it
-	elapsed time.Duration     // since the first execution began
-	gone    map[string]bool   // agents that a plan has removed, or for which a fault answered 404
-	known   map[string]string // descriptions of agents by their identifiers, provider keys by their fingerprints, beginnings of calls' errors
-	state   state
+	service []byte        // as fakeserver.WriteState writes it
+	elapsed time.Duration // since the first execution began
+	seen
+	state state
+}
+
+// seen is what the executions so far have shown of the service and the application.
+type seen struct {
+	gone         map[string]bool   // agents that a plan has removed, or for which a fault answered 404
+	agents       map[string]string // descriptions of agents, by their identifiers
+	providerKeys map[string]string // by their fingerprints, which differ between fakes
+	errors       map[string]bool   // the beginnings of calls' errors
+}
+
+func (s seen) clone() seen {
+	return seen{maps.Clone(s.gone), maps.Clone(s.agents), maps.Clone(s.providerKeys), maps.Clone(s.errors)}
 }
 
 // nothingPersisted is the state that the first execution finds.
-var nothingPersisted = persisted{gone: map[string]bool{}, known: map[string]string{}}
+var nothingPersisted = persisted{seen: seen{map[string]bool{}, map[string]string{}, map[string]string{}, map[string]bool{}}}
 
 // key is equal for states between which a restart sees no difference.
 func (p persisted) key() string { return p.state.key() + p.dir.String() }
@@ -89,7 +100,7 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 	}
 	var b fakeserver.BYOK
 	if b, s.byok = fake.BYOK(fake.Key()); s.byok {
-		s.things[fmt.Sprintf("provider key: %q %q %q %q %q", b.Provider, b.BaseURL, b.Model, b.Label, before.known["byok "+b.Fingerprint])]++
+		s.things[fmt.Sprintf("provider key: %q %q %q %q %q", b.Provider, b.BaseURL, b.Model, b.Label, before.providerKeys[b.Fingerprint])]++
 	}
 	return s
 }

@@ -34,16 +34,16 @@ func (t statement) contains(subject string) bool {
 	return strings.Contains(t.text, subject) && regexp.MustCompile(outside+regexp.QuoteMeta(subject)+outside).MatchString(t.text)
 }
 
-// printed returns a line of a log or of the output as a statement. known has the errors of
-// calls.
-func printed(line string, known map[string]string) statement {
+// printed returns a line of a log or of the output as a statement. callErrors has the beginnings
+// of calls' errors.
+func printed(line string, callErrors map[string]bool) statement {
 	t := statement{way: said, text: strings.TrimSpace(line)}
 	level, isRecord := strings.CutPrefix(line, "level=")
 	if strings.HasPrefix(level, "WARN") || strings.HasPrefix(level, "ERROR") {
 		t.way = warned
 	}
-	for text := range known {
-		if !isRecord && errorStart.MatchString(text) && strings.Contains(line, text) {
+	for text := range callErrors {
+		if !isRecord && strings.Contains(line, text) {
 			t.way = warned
 		}
 	}

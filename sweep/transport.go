@@ -76,7 +76,7 @@ func (x *execution) end(c *Call, e agentmessaging.CallEnd) {
 	x.note(func() {
 		c.ended, c.Err = true, e.Err
 		if start := errorStart.FindString(fmt.Sprint(e.Err)); start != "" {
-			x.record.left.known[start] = "error"
+			x.record.left.errors[start] = true
 		}
 	})
 }
@@ -98,11 +98,11 @@ func (x *execution) identify(c *Call, body []byte) {
 	h := fnv.New64a()
 	_, _ = h.Write(body)
 	x.note(func() {
-		known := x.record.left.known
+		agents := x.record.left.agents
 		if a, found := x.record.fake.Agent(c.AgentID); found {
-			known[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
+			agents[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
 		}
-		_, _ = io.WriteString(h, known[c.AgentID]) // not the identifier, which depends on the order of the goroutines
+		_, _ = io.WriteString(h, agents[c.AgentID]) // not the identifier, which depends on the order of the goroutines
 		c.content, c.subject, c.key = h.Sum64(), s.Text+s.CustomerRef, s.APIKey+s.LLM.APIKey
 		x.nameLocked(c, fmt.Sprintf("%06x", c.content&0xffffff))
 	})
@@ -169,7 +169,7 @@ func (w *transport) attempt(req *http.Request, c *Call) (*http.Response, error) 
 		}
 		stored := w.fingerprint()
 		if c.spec == spec.SetBYOK && stored != before {
-			w.record.left.known["byok "+stored] = c.key // each fake has a different fingerprint for the same key
+			w.record.left.providerKeys[stored] = c.key
 		}
 		w.record.cleared = w.record.cleared || before != "" && stored == ""
 		if w.refusedInARow[c.goroutine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
