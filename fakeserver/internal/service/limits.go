@@ -72,12 +72,19 @@ func (l limit) dropExpired(now time.Time) {
 	}
 }
 
+// drain counts a call in a bucket, whose state is a single time, Full. Each call moves Full
+// later by perCall. The bucket is empty when Full is headStart after now, and full when Full
+// has passed.
+func (l limit) drain(now time.Time) {
+	if l.Full.Before(now) {
+		l.Full = now
+	}
+	l.Full = l.Full.Add(l.perCall())
+}
+
 // count counts a call that passes now. refuseOrSpend does not count a call that it
 // refuses. If the fake that wrote a state file counted calls in another way, the count
 // starts from zero.
-//
-// The state of a bucket is a single time, Full. Each call moves Full later by perCall.
-// The bucket is empty when Full is headStart after now, and full when Full has passed.
 func (l limit) count(now time.Time) {
 	if now.After(l.usage.Last) {
 		l.usage.Last = now
@@ -86,10 +93,7 @@ func (l limit) count(now time.Time) {
 		*l.Ledger = Ledger{CountedBy: l.counting, ExhaustedUntil: l.ExhaustedUntil}
 	}
 	if l.bucket {
-		if l.Full.Before(now) {
-			l.Full = now
-		}
-		l.Full = l.Full.Add(l.perCall())
+		l.drain(now)
 		return
 	}
 	l.dropExpired(now)

@@ -88,7 +88,7 @@ func rowsOf(b *Behavior) map[*spec.Endpoint]row {
 		spec.ClearBYOK:   {act: (*call).clearBYOK, checks: []check{fromDashboard, somethingStored}},
 		spec.CreateAgent: {act: (*call).createAgent, checks: append([]check{wellFormed, creationFits}, byok...)},
 		spec.GetAgent:    {act: (*call).getAgent, checks: []check{agentFound}},
-		spec.SendMessage: {act: (*call).sendMessage, checks: append(agent, byokStored)},
+		spec.SendMessage: {act: (*call).sendMessage, checks: append(agent, agentsBYOKStored)},
 		spec.EnableSMS:   {act: (*call).enableSMS, checks: agent},
 	}
 }
@@ -150,9 +150,14 @@ func (c *call) countKeyless(refusal *Refusal) {
 	}
 	// A token bucket needs the maximum of a plan, and a plan needs a key.
 	nobody := &Key{Plan: spec.PreviewPlan, Usage: new(Usage)}
+	c.state.limit(spec.LimitIndex(names.IPMinute), nobody, c.addressUsage()).count(c.now)
+}
+
+// addressUsage returns the Usage of the caller's address, and keeps it.
+func (c *call) addressUsage() *Usage {
 	usage := usageIfSameClock(c.state.ips[c.req.IP], c.now, longestAddressWindow)
 	c.state.ips[c.req.IP] = usage
-	c.state.limit(spec.LimitIndex(names.IPMinute), nobody, usage).count(c.now)
+	return usage
 }
 
 // authenticate makes the checks of interface 5, which answer 401 and 402. It also refuses
@@ -218,27 +223,28 @@ func storeAvailable(c *call) *Refusal {
 	return c.refuseBYOK(BYOKUnavailable, member)
 }
 
-// byokStored refuses a call that needs a stored provider key if none is stored: with the
-// 409 of 4.2, with rule 1 of 4.6, or for a message to a byok agent whose configuration
-// was cleared, which section 4.8 does not show. A creation with llm.api_key needs no
-// stored provider key. A message to a byok agent needs the provider key of the agent's
-// owner, also when another key calls.
+// byokStored refuses a call in byok mode if no provider key is stored: with the 409 of 4.2,
+// or by rule 1 of 4.6. A creation with llm.api_key needs no stored provider key.
 func byokStored(c *call) *Refusal {
-	key, member := c.key, c.byokMember()
-	needed := member == spec.WarmUpMode || member == spec.LLMMode
-	if c.agent != nil {
-		member = spec.LLMMode
-		key, _ = c.state.KeyLabeled(c.agent.Owner) // always found, because keys are revoked and never removed
-		needed = c.agent.LLM.Mode == spec.ModeBYOK && !c.agent.OwnKey && c.state.behavior.BYOKCleared != carriedOut
-	}
-	if !needed || key.BYOK != nil {
+	member := c.byokMember()
+	if c.key.BYOK != nil || member != spec.WarmUpMode && member != spec.LLMMode {
 		return nil
 	}
 	r := c.refuseBYOK(BYOKNotConfigured, member)
-	r.Since = key.Cleared
-	if c.agent != nil {
-		r.Status = c.state.behavior.BYOKCleared
+	r.Since = c.key.Cleared
+	return r
+}
+
+// agentsBYOKStored refuses a message to a byok agent whose provider key was cleared, which
+// section 4.8 does not show. The key of the agent's owner counts, also when another key calls.
+func agentsBYOKStored(c *call) *Refusal {
+	owner, _ := c.state.KeyLabeled(c.agent.Owner) // always found, because keys are revoked and never removed
+	status := c.state.behavior.BYOKCleared
+	if owner.BYOK != nil || c.agent.LLM.Mode != spec.ModeBYOK || c.agent.OwnKey || status == carriedOut {
+		return nil
 	}
+	r := c.refuse(BYOKNotConfigured)
+	r.Field, r.Status, r.Since = spec.LLMMode.Path, status, owner.Cleared
 	return r
 }
 
@@ -348,9 +354,9 @@ func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
 	// used outside would have to wait 26 years there. The caller reports two clocks of a key
 	// (TwoClocks). An address starts from zero without a report, since bubbles and the
 	// outside may share an address.
-	usage, ip := usageIfSameClock(c.key.Usage, c.now, longestKeyWindow), usageIfSameClock(c.state.ips[c.req.IP], c.now, longestAddressWindow)
+	usage, ip := usageIfSameClock(c.key.Usage, c.now, longestKeyWindow), c.addressUsage()
 	c.twoClocks = usage != c.key.Usage
-	c.key.Usage, c.state.ips[c.req.IP] = usage, ip
+	c.key.Usage = usage
 	if limited := c.refusedByLimit(roles, ip); limited != nil {
 		return limited
 	}
