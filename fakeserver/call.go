@@ -36,8 +36,8 @@ type call struct {
 type chosenFaults struct {
 	latencies  []time.Duration
 	changes    []*rule
-	fault      *wire.Fault // acts in addition to latencies and changes; nil means none
-	faultNames []string    // of all that act; nil means none
+	fault      *fault   // acts in addition to latencies and changes; nil means none
+	faultNames []string // of all that act; nil means none
 }
 
 // noAnswer is the delivery of a call that gets no answer: its client has left, or

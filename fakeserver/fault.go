@@ -35,7 +35,65 @@ import (
 // calls share a connection there, so a fault ends only the stream of its call, and
 // instead of io.EOF and ECONNRESET the client sees a stream error with the code
 // INTERNAL_ERROR. No fault refuses a stream, since a handler of net/http cannot do that.
-type Fault struct{ f *wire.Fault }
+type Fault struct{ f *fault }
+
+// phase says when a fault acts. So it decides whether the call has its effect.
+type phase int
+
+// The phases.
+const (
+	// insteadOfCall: the service never sees the call, as if a proxy answered it.
+	insteadOfCall phase = iota
+	// beforeConnecting: no connection is made, and nothing is sent.
+	beforeConnecting
+	// onTheWay: the call arrives later, or after a change. It may be combined with one
+	// fault of another phase.
+	onTheWay
+	// onTheReply: the call has its effect, and its answer is changed or lost.
+	onTheReply
+)
+
+// fault is what a Fault does. It never changes, so a test may use one Fault for many calls at
+// once. Fields that a fault does not need are zero.
+type fault struct {
+	name     string // the Go call that made the fault, such as LoseReply(Hang())
+	did      string // what the fault did to an answer; "" for a fault that cuts the answer, perhaps beyond its end
+	phase    phase
+	delay    time.Duration        // on the way
+	change   func()               // on the way; nil changes nothing
+	answer   *wire.InjectedAnswer // replaces the service's answer; nil keeps it
+	delivery memnet.Delivery      // how the answer is sent
+}
+
+// why says in one sentence what the fault did to a call, and whether the call had its
+// effect. message is true if the call is a message. decided is the status that the
+// service decided, body the length of the whole answer in bytes. why returns "" if the
+// fault changed nothing, such as a cut beyond the end of the answer.
+func (f *fault) why(message bool, decided, body int) string {
+	did := f.did
+	switch {
+	case f.phase == beforeConnecting:
+		return f.name + " refused the connection: nothing was sent."
+	case did == "" && f.delivery.Sent >= body:
+		return ""
+	case did == "":
+		did = fmt.Sprintf("cut the answer after %d of %d bytes", f.delivery.Sent, body)
+	}
+	return f.name + " " + did + "; " + f.effect(message, decided) + "."
+}
+
+// effect tells the author of a test whether a retry would repeat what the call did.
+func (f *fault) effect(message bool, decided int) string {
+	switch {
+	case f.phase != onTheReply:
+		return "the call had no effect"
+	case decided == 200 && message:
+		return "the agent has the message"
+	case decided >= 200 && decided < 300:
+		return "the call had its effect"
+	}
+	return "the service had refused it with " + strconv.Itoa(decided)
+}
 
 // faultMakers lists the functions for messages.
 const faultMakers = "RefuseConnection, Change, Answer, RawAnswer, RateLimited, Hang, CloseEarly, ResetConnection, " +
@@ -47,7 +105,7 @@ func (f Fault) String() string {
 	if f.f == nil {
 		return "Fault{}"
 	}
-	return f.f.Name
+	return f.f.name
 }
 
 // Answer answers with a status from 200 to 599 and a body, as application/json. Beyond
@@ -85,14 +143,14 @@ func RateLimited(retryAfter string) Fault {
 
 // answerFault makes a fault that answers instead of the call.
 func answerFault(name string, answer wire.InjectedAnswer) Fault {
-	return Fault{&wire.Fault{Name: name, Did: "answered in place of the service", Answer: &answer}}
+	return Fault{&fault{name: name, did: "answered in place of the service", answer: &answer}}
 }
 
 // RefuseConnection refuses the client's connection: the client sees ECONNREFUSED in a
 // *net.OpError, and has sent nothing. The fault acts on the calls of HTTPClient and
 // Direct, even if a connection is open, and never on calls over a socket.
 func RefuseConnection() Fault {
-	return Fault{&wire.Fault{Name: "RefuseConnection()", Phase: wire.BeforeConnecting}}
+	return Fault{&fault{name: "RefuseConnection()", phase: beforeConnecting}}
 }
 
 // Change changes the state just before a call reaches the service, which then
@@ -104,7 +162,7 @@ func Change(what string, change func()) Fault {
 	if change == nil {
 		misuse("Change", "the function is nil")
 	}
-	return Fault{&wire.Fault{Name: "Change(" + printable.Line(what, maxShown) + ")", Phase: wire.OnTheWay, Change: change}}
+	return Fault{&fault{name: "Change(" + printable.Line(what, maxShown) + ")", phase: onTheWay, change: change}}
 }
 
 // Hang never answers. It ends when the client leaves: when the client's context ends, or
@@ -131,7 +189,7 @@ func ResetConnection() Fault {
 
 // connectionFault makes a fault without an answer, which acts instead of the call.
 func connectionFault(name, did string, how memnet.Ending) Fault {
-	return Fault{&wire.Fault{Name: name, Did: did, Delivery: memnet.Delivery{Ends: how, Sent: memnet.Nothing}}}
+	return Fault{&fault{name: name, did: did, delivery: memnet.Delivery{Ends: how, Sent: memnet.Nothing}}}
 }
 
 // Latency makes a call take d to reach the service, in real time or in the time
@@ -142,21 +200,21 @@ func Latency(d time.Duration) Fault {
 	if d < 0 {
 		misuse("Latency", "%v is negative", d)
 	}
-	return Fault{&wire.Fault{Name: fmt.Sprintf("Latency(%v)", d), Phase: wire.OnTheWay, Delay: d}}
+	return Fault{&fault{name: fmt.Sprintf("Latency(%v)", d), phase: onTheWay, delay: d}}
 }
 
 // LoseReply lets the call have its effect, and applies the fault how instead of
 // answering. how is one of the faults that otherwise replace a call:
 // LoseReply(Answer(504, "")) is a gateway that timed out. Any other fault panics.
 func LoseReply(how Fault) Fault {
-	if how.f == nil || how.f.Phase != wire.InsteadOfCall {
+	if how.f == nil || how.f.phase != insteadOfCall {
 		misuse("LoseReply", "%v is no way to lose a reply; "+
 			"Answer, RawAnswer, RateLimited, Hang, CloseEarly and ResetConnection are", how)
 	}
 	lost := *how.f
-	lost.Name, lost.Phase = "LoseReply("+how.f.Name+")", wire.OnTheReply
-	if lost.Answer != nil {
-		lost.Did = "replaced the answer"
+	lost.name, lost.phase = "LoseReply("+how.f.name+")", onTheReply
+	if lost.answer != nil {
+		lost.did = "replaced the answer"
 	}
 	return Fault{&lost}
 }
@@ -178,7 +236,7 @@ func cutFault(method string, n int, how memnet.Ending) Fault {
 	if n < 0 {
 		misuse(method, "%d is negative", n)
 	}
-	return Fault{&wire.Fault{Name: fmt.Sprintf("%s(%d)", method, n), Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: how, Sent: n}}}
+	return Fault{&fault{name: fmt.Sprintf("%s(%d)", method, n), phase: onTheReply, delivery: memnet.Delivery{Ends: how, Sent: n}}}
 }
 
 // DripReply lets the call have its effect. Then it sends the body of the answer n
@@ -189,7 +247,7 @@ func DripReply(n int, every time.Duration) Fault {
 		misuse("DripReply", "%d bytes every %v: at least 1 byte and no negative wait", n, every)
 	}
 	did := fmt.Sprintf("sent %d bytes at a time, with %v in between", n, every)
-	return Fault{&wire.Fault{Name: fmt.Sprintf("DripReply(%d, %v)", n, every), Did: did, Phase: wire.OnTheReply, Delivery: memnet.Delivery{Drip: n, Every: every}}}
+	return Fault{&fault{name: fmt.Sprintf("DripReply(%d, %v)", n, every), did: did, phase: onTheReply, delivery: memnet.Delivery{Drip: n, Every: every}}}
 }
 
 // GoAway lets the call have its effect and its answer. Then the connection takes no other
@@ -198,7 +256,7 @@ func DripReply(n int, every time.Duration) Fault {
 // shows the fault.
 func GoAway() Fault {
 	const did = "answered, and then took no other call on the connection"
-	return Fault{&wire.Fault{Name: "GoAway()", Did: did, Phase: wire.OnTheReply, Delivery: memnet.Delivery{Ends: memnet.GoesAway}}}
+	return Fault{&fault{name: "GoAway()", did: did, phase: onTheReply, delivery: memnet.Delivery{Ends: memnet.GoesAway}}}
 }
 
 // sized describes a text in the name of a fault, after other arguments. It gives only the

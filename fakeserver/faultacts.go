@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 )
 
 // The fake acts the faults of the test out here. For each call, carryOut calls matchingRules,
@@ -41,19 +40,19 @@ func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
 func (s *Server) chooseFaults(matching []*rule) (chosen chosenFaults) {
 	defer s.lock().Unlock()
 	for _, in := range slices.Backward(matching) {
-		slows := in.fault.Phase == wire.OnTheWay
+		slows := in.fault.phase == onTheWay
 		// The match counts even if another fault was chosen already, since Nth and Chance count
 		// every call that matches.
 		if !in.countMatchLocked() || !slows && chosen.fault != nil {
 			continue
 		}
 		in.countHitLocked()
-		chosen.faultNames = append(chosen.faultNames, in.fault.Name)
+		chosen.faultNames = append(chosen.faultNames, in.fault.name)
 		switch {
-		case in.fault.Change != nil:
+		case in.fault.change != nil:
 			chosen.changes = append(chosen.changes, in)
 		case slows:
-			chosen.latencies = append(chosen.latencies, in.fault.Delay)
+			chosen.latencies = append(chosen.latencies, in.fault.delay)
 		default:
 			chosen.fault = in.fault
 		}
@@ -80,9 +79,9 @@ func (s *Server) travel(r *http.Request, c *call) (arrives bool) {
 		c.neverArrived, c.now = r.Context().Err() != nil, s.Now()
 	}
 	for _, in := range c.changes {
-		s.runFor(c, func() string { return in.describe("the function") }, in.fault.Change)
+		s.runFor(c, func() string { return in.describe("the function") }, in.fault.change)
 	}
-	return c.failed == "" && !c.neverArrived && (c.fault == nil || c.fault.Phase == wire.OnTheReply)
+	return c.failed == "" && !c.neverArrived && (c.fault == nil || c.fault.phase == onTheReply)
 }
 
 // chooseAnswer chooses the answer for the client, and how it is sent: the service's answer,
@@ -93,9 +92,9 @@ func (s *Server) chooseAnswer(c *call) {
 	case c.failed != "" || c.neverArrived:
 		c.fault, c.delivery = nil, noAnswer
 	case c.fault != nil:
-		c.delivery = c.fault.Delivery
-		if c.fault.Answer != nil {
-			c.toClient = c.fault.Answer.Encode(c.Request, s.config.behavior, s.Now())
+		c.delivery = c.fault.delivery
+		if c.fault.answer != nil {
+			c.toClient = c.fault.answer.Encode(c.Request, s.config.behavior, s.Now())
 		}
 	}
 }

@@ -177,7 +177,7 @@ type rule struct {
 	name     string // the Go call that made it, without keys, and with texts only by WithMessageTexts
 	at       string // the line of the test that made it
 	matchers []Matcher
-	fault    *wire.Fault // of an Injection; nil for a Script
+	fault    *fault      // of an Injection; nil for a Script
 	*guard               // the fake's lock; guards the fields below
 	list     *[]*rule    // the list of the generation that holds the rule
 	steps    []step      // of a Script
@@ -347,7 +347,7 @@ func (r *rule) whyUnused(c Call) string {
 		return c.Fault + " took the call before it reached the service"
 	case r.matched == 0 && isScript && c.Status != http.StatusOK:
 		return "the service refused it, or it came before the rule was made"
-	case r.matched == 0 && !isScript && r.fault.Phase == wire.BeforeConnecting:
+	case r.matched == 0 && !isScript && r.fault.phase == beforeConnecting:
 		return "it came over a socket, or before the rule was made"
 	case r.matched == 0:
 		return "it came before the rule was made"

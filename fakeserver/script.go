@@ -3,8 +3,6 @@ package fakeserver
 import (
 	"slices"
 	"strings"
-
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
 )
 
 // Script answers messages instead of the default reply, which is "You wrote: " and the
@@ -94,7 +92,7 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	in := &Injection{newRule(s, "Inject", fault.String(), matchers)}
 	in.fault = fault.f
 	defer s.lock().Unlock()
-	if in.fault.Phase == wire.BeforeConnecting {
+	if in.fault.phase == beforeConnecting {
 		s.refusing.Store(true)
 		in.addToLocked(&s.gen.refusals)
 	} else {

@@ -126,8 +126,7 @@ func (s *Server) carryOut(r *http.Request, c *call, scripts, injections []*rule)
 }
 
 // askService has the service decide, makes the reply to a message, and encodes the
-// answer. If the service refuses the call, askService records why, without the keys of
-// the call.
+// answer.
 func (s *Server) askService(ctx context.Context, c *call, scripts []*rule) wire.Answer {
 	answer, st := s.decide(c, scripts)
 	// The limits have started again from zero. Without this report, a test would see them as
@@ -143,15 +142,21 @@ func (s *Server) askService(ctx context.Context, c *call, scripts []*rule) wire.
 	if c.failed != "" {
 		return wire.Answer{}
 	}
-	shown, now := &c.record, s.Now()
-	if r, behavior := answer.Refusal, s.config.behavior; r != nil {
-		shown.Code, shown.LimitKey = behavior.ErrorName(r.Code), behavior.LimitName(r.Limit)
-		shown.Reason, shown.Member = c.Secrets.Clean(wire.Reason(r)), c.Secrets.Clean(cmp.Or(r.UnknownMember, r.Field))
-		shown.Why = c.Secrets.Clean(wire.Why(r, now))
+	now := s.Now()
+	if answer.Refusal != nil {
+		c.recordRefusal(answer.Refusal, s.config.behavior, now)
 	} else if c.Endpoint == spec.CreateAgent {
-		shown.Created = answer.Agent.ID
+		c.record.Created = answer.Agent.ID
 	}
 	return wire.Encode(c.Request, &answer, s.config.behavior, now.Format(http.TimeFormat))
+}
+
+// recordRefusal records why the service refused a call, without the keys of the call.
+func (c *call) recordRefusal(r *service.Refusal, behavior *service.Behavior, now time.Time) {
+	shown := &c.record
+	shown.Code, shown.LimitKey = behavior.ErrorName(r.Code), behavior.LimitName(r.Limit)
+	shown.Reason, shown.Member = c.Secrets.Clean(wire.Reason(r)), c.Secrets.Clean(cmp.Or(r.UnknownMember, r.Field))
+	shown.Why = c.Secrets.Clean(wire.Why(r, now))
 }
 
 // decide is the one critical section of a call: the key, the limits and the effect are
@@ -213,12 +218,8 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 	record.Fault, record.Status = strings.Join(c.faultNames, ", "), c.fromService.Status
 	record.Took = max(0, now.Sub(record.Time)) // negative if the machine's clock was set back
 	record.ReplyBody = c.fromService.Show(len(c.fromService.Body), c.Secrets, s.config.messageTexts)
-	if c.failed != "" {
-		record.Why = c.failed + " failed, so there was no answer."
-	} else if c.fault != nil {
-		record.Why = strings.TrimSpace(record.Why + " " + c.fault.Why(c.Endpoint == spec.SendMessage, c.fromService.Status, len(c.toClient.Body)))
-	}
 	c.left = c.neverArrived || ctx.Err() != nil
+	record.Why = c.why()
 	// An answer that drips or hangs is not sent when finishRecord returns. Its record says
 	// that nothing was sent so far, and progress updates it.
 	part, _ := c.delivery.Part(c.toClient.Body)
@@ -227,12 +228,24 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 		part = nil
 	}
 	record.Sent = s.sentSoFar(c, len(part), ended)
-	if c.left {
-		record.Why = strings.TrimSpace(record.Why + " " + wire.WhyLeft(record.Took, !c.neverArrived))
-	}
 	for _, w := range s.addToLog(c, ended) {
 		s.showTo(w, c.entry)
 	}
+}
+
+// why returns the Why of the record: the service's reason for a refusal, and after it what a
+// fault did and that the client left.
+func (c *call) why() string {
+	why := c.record.Why
+	if c.failed != "" {
+		why = c.failed + " failed, so there was no answer."
+	} else if c.fault != nil {
+		why += " " + c.fault.why(c.Endpoint == spec.SendMessage, c.fromService.Status, len(c.toClient.Body))
+	}
+	if c.left {
+		why = strings.TrimSpace(why) + " " + wire.WhyLeft(c.record.Took, !c.neverArrived)
+	}
+	return strings.TrimSpace(why)
 }
 
 // addToLog puts a call into the log and returns the watchers that it must be shown to.
@@ -276,7 +289,7 @@ func (s *Server) sentSoFar(c *call, n int, ended bool) (sent Sent) {
 	}
 	_, whole := c.delivery.Part(body)
 	switch {
-	case c.fault != nil && c.fault.Phase == wire.BeforeConnecting:
+	case c.fault != nil && c.fault.phase == beforeConnecting:
 		return Sent{Ended: sent.Ended, Broke: brokeRefused}
 	case c.left:
 		return Sent{Ended: sent.Ended, Broke: brokeLeft}

@@ -8,8 +8,8 @@
 // because package service decides which of several refusals comes first.
 //
 // answer.go writes answers. Encode writes a reply or a Refusal as JSON, and Why explains
-// a Refusal to the author of a test. fault.go has the faults with which a test changes or
-// replaces an answer. Package memnet sends the answer over a connection.
+// a Refusal to the author of a test. injected.go has the answers that a test gives in
+// place of the service's. Package memnet sends the answer over a connection.
 package wire
 
 import (

@@ -2,83 +2,16 @@ package wire
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
-
-// Phase says when a fault acts. So it decides whether the call has its effect.
-type Phase int
-
-// The phases.
-const (
-	// InsteadOfCall: the service never sees the call, as if a proxy answered it.
-	InsteadOfCall Phase = iota
-	// BeforeConnecting: no connection is made, and nothing is sent.
-	BeforeConnecting
-	// OnTheWay: the call arrives later, or after a change. It may be combined with one
-	// fault of another phase.
-	OnTheWay
-	// OnTheReply: the call has its effect, and its answer is changed or lost.
-	OnTheReply
-)
-
-// Fault makes a call go wrong. A Fault never changes, so a test may use one Fault for
-// many calls at once. The functions of package fakeserver make faults. Fields that a
-// fault does not need are zero.
-type Fault struct {
-	// Name is the Go call that made the fault, such as LoseReply(Hang()).
-	Name string
-	// Did describes what the fault did to an answer; "" for a fault that cuts the answer,
-	// perhaps beyond its end.
-	Did   string
-	Phase Phase
-	// Delay and Change are for faults on the way; nil changes nothing.
-	Delay  time.Duration
-	Change func()
-	// Answer replaces the service's answer; nil keeps it.
-	Answer *InjectedAnswer
-	// Delivery says how the answer is sent.
-	Delivery memnet.Delivery
-}
-
-// Why says in one sentence what the fault did to a call, and whether the call had its
-// effect. message is true if the call is a message. decided is the status that the
-// service decided, body the length of the whole answer in bytes. Why returns "" if the
-// fault changed nothing, such as a cut beyond the end of the answer.
-func (f *Fault) Why(message bool, decided, body int) string {
-	did := f.Did
-	switch {
-	case f.Phase == BeforeConnecting:
-		return f.Name + " refused the connection: nothing was sent."
-	case did == "" && f.Delivery.Sent >= body:
-		return ""
-	case did == "":
-		did = fmt.Sprintf("cut the answer after %d of %d bytes", f.Delivery.Sent, body)
-	}
-	return f.Name + " " + did + "; " + f.effect(message, decided) + "."
-}
-
-// effect tells the author of a test whether a retry would repeat what the call did.
-func (f *Fault) effect(message bool, decided int) string {
-	switch {
-	case f.Phase != OnTheReply:
-		return "the call had no effect"
-	case decided == 200 && message:
-		return "the agent has the message"
-	case decided >= 200 && decided < 300:
-		return "the call had its effect"
-	}
-	return "the service had refused it with " + strconv.Itoa(decided)
-}
 
 // InjectedAnswer is an answer that a test gives in place of the service's answer. It may
 // break every rule of the interface.
