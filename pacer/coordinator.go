@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -123,7 +124,7 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	granted, _ := w.Grant.Mark.(time.Duration)
 	switch {
 	case o.Refused:
-		o.RetryAfter = min(max(o.RetryAfter, quota.MinClosed), spec.Day)
+		o.RetryAfter = min(max(o.RetryAfter, quota.MinClosed), retryafter.Longest)
 		closedLonger = c.ledgerAt(now).closeGate(costs, o) // now, not in the step, so that it is true for one refusal of several that come together
 		c.change(now, func(l *ledger) { l.refused(costs, granted, o) })
 	case o.Sent:
