@@ -89,6 +89,8 @@ func TestCoolDown(t *testing.T) {
 		random float64 // for jitter
 		steps  []step
 	}{
+		// Columns: what happens, at which time, calls of which endpoint, how many wait, how many
+		// go, what answers them, and until when no other goes.
 		{"one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", 0, []step{
 			{"a call is refused for 20 s", 0, message, 1, 1, refuses("k", 20*s), 20 * s},
 			{"one goes, whose answer is waited for a second", 20 * s, message, 99, 1, nil, 21 * s},
