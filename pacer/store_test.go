@@ -59,7 +59,7 @@ func TestStoreLosesItsValue(t *testing.T) {
 	for name, lose := range map[string]func(e *loadsim.Entry, first loadsim.Entry){
 		"flushed": func(e *loadsim.Entry, _ loadsim.Entry) { *e = loadsim.Entry{} },
 		"foreign": func(e *loadsim.Entry, _ loadsim.Entry) { e.Value = []byte("OK") },
-		"older":   func(e *loadsim.Entry, first loadsim.Entry) { *e = first }, // from a replica or a backup
+		"older":   func(e *loadsim.Entry, first loadsim.Entry) { *e = first }, // from a replica, or a backup
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			log, option := logging()

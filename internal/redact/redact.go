@@ -407,15 +407,15 @@ func unescape(escape string) string {
 const maxQuote = 160
 
 var (
-	htmlTitle = regexp.MustCompile(`<title>([^<]*)</title>`)
+	htmlTitle = regexp.MustCompile(`(?i)<(?:title|h1)>([^<]*)</`) // HAProxy's pages have only a heading
 	// sentence matches words without the characters that JSON, HTML, forms and escapes need.
 	// No word is long enough to hold a whole encoded secret.
 	sentence = regexp.MustCompile(`^([\pL\pN.,:;!?'()/|-]{1,32}( |$))+$`)
 )
 
-// Quote returns a proxy's message, as one line: the title of an HTML page, or the whole
-// of a short text. It returns "" if the text may come from a request, because proxies
-// echo requests, whole or in part.
+// Quote returns a proxy's message, as one line: the title or heading of an HTML page, or
+// the whole of a short text. It returns "" if the text may come from a request, because
+// proxies echo requests, whole or in part.
 func (r *Redactor) Quote(text string) string {
 	if title := htmlTitle.FindStringSubmatch(text); title != nil {
 		text = title[1]

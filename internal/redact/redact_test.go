@@ -236,7 +236,8 @@ func TestErrorsShowNoPasswordOfAnAddress(t *testing.T) {
 func TestQuotesHoldNothingOfTheRequest(t *testing.T) {
 	redactor := redactorOf("amk-0123456789abcdef", "pin 77", "R&D pays Anna\nZoë a bonus of 5,000 euros. 请付款")
 	for said, quote := range map[string]string{
-		"502 Bad Gateway | nginx\n": "502 Bad Gateway | nginx", "<html><title>Just a\nmoment...</title>": "Just a moment...",
+		"502 Bad Gateway | nginx\n": "502 Bad Gateway | nginx",
+		"<html><body><h1>504 Gateway\nTime-out</h1>\nThe server didn't respond in time.\n</body></html>\n": "504 Gateway Time-out",
 		"Überlastet: später, bitte": "Überlastet: später, bitte", "pays Ann": "pays Ann", // seven letters in a row
 		"请付款": "请付款", // nine bytes
 	} {
