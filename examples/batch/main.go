@@ -70,7 +70,7 @@ func run(ctx context.Context, client *agentmessaging.Client, agentID, path strin
 		return err
 	}
 	defer j.file.Close()
-	return errors.Join(j.sendAll(ctx, client, agentID, strings.Split(string(content), "\n")), j.undecided())
+	return errors.Join(j.sendAll(ctx, client, agentID, strings.Split(strings.ReplaceAll(string(content), "\r\n", "\n"), "\n")), j.undecided())
 }
 
 // workers is how many messages are under way at once. At most this many are in doubt
@@ -125,10 +125,11 @@ func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agent
 		return err
 	}
 	reply, err := client.SendMessage(before, agentID, agentmessaging.MessageParams{Text: text})
+	var invalid *agentmessaging.ValidationError
 	switch {
 	case err == nil:
 		return j.note(record{Message: n, State: sent, Detail: reply.Text})
-	case errors.Is(err, agentmessaging.ErrInvalid):
+	case errors.As(err, &invalid) && invalid.Field == "text": // else the agent's id is wrong, for all messages
 		return j.note(record{Message: n, State: refused, Detail: err.Error()})
 	case errors.Is(err, agentmessaging.ErrBadRequest): // if the reason is not this message, the next ones are refused too: stop
 		err = errors.Join(err, j.note(record{Message: n, State: refused, Detail: err.Error()}))

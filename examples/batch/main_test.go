@@ -39,7 +39,8 @@ func TestInterrupted(t *testing.T) {
 		require.NoError(t, err)
 		agent := fake.AddAgent(fake.Key(), fakeserver.Agent{}).ID
 		path := filepath.Join(t.TempDir(), "texts")
-		require.NoError(t, os.WriteFile(path, []byte("slow\n\ntwo\nthree\n"), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte("slow\r\n\r\ntwo\r\nthree\r\n"), 0o600))
+		require.ErrorIs(t, run(t.Context(), client, "", path), agentmessaging.ErrInvalid) // decides about no message
 		fake.Inject(fakeserver.Latency(3*time.Second), fakeserver.ByText("slow"))
 		fake.Inject(fakeserver.RateLimited("40"), fakeserver.ByTextContaining("t")).Times(2)
 

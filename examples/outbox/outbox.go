@@ -55,12 +55,14 @@ func SendNext(ctx context.Context, db *sql.DB, client *agentmessaging.Client) er
 	}
 	before := agentmessaging.WithBeforeSend(ctx, func(ctx context.Context, _ int) error { return m.note(ctx, "sending") })
 	_, err = client.SendMessage(before, m.agentID, agentmessaging.MessageParams{Text: m.text})
+	var answer *agentmessaging.Error
 	switch {
 	case err == nil:
 		return m.note(ctx, "sent")
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
 		return errors.Join(err, m.note(ctx, "in doubt"))
-	case errors.Is(err, agentmessaging.ErrInvalid), errors.Is(err, agentmessaging.ErrNotFound):
+	case errors.Is(err, agentmessaging.ErrInvalid),
+		errors.Is(err, agentmessaging.ErrNotFound) && errors.As(err, &answer) && answer.Code != "": // without a code, a proxy has answered
 		err = nil
 		_ = m.note(ctx, "refused")
 	case errors.Is(err, agentmessaging.ErrBadRequest): // if the reason is not this message, the next ones are refused too: stop

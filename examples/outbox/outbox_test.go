@@ -21,21 +21,22 @@ import (
 // The state of each message in the end fits what the agent has received.
 func TestStates(t *testing.T) {
 	client, fake := agentmessagingtest.New(t)
-	db, agent := table(t, fake, "waits a minute", "is refused", "loses its reply", "finds no agent", "has left when the program ends", "waits a day")
+	db, agent := table(t, fake, "waits a minute", "is refused", "loses its reply", "meets a proxy", "finds no agent", "has left when the program ends", "waits a day")
 	ctx, stop := context.WithCancel(t.Context())
 	fake.Inject(fakeserver.RateLimited("60"), fakeserver.ByText("waits a minute")).Times(1)
 	fake.OnMessage(fakeserver.ByText("is refused")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return fakeserver.Reply{Status: 400} })
 	fake.Inject(fakeserver.LoseReply(fakeserver.CloseEarly()), fakeserver.ByText("loses its reply"))
+	fake.Inject(fakeserver.RawAnswer(404, "text/plain", "default backend - 404"), fakeserver.ByText("meets a proxy")).Times(1)
 	fake.Inject(fakeserver.Answer(404, ""), fakeserver.ByText("finds no agent"))
 	fake.Inject(fakeserver.Change("the program ends", stop), fakeserver.ByText("has left when the program ends"))
 	fake.Inject(fakeserver.RateLimited("86400"), fakeserver.ByText("waits a day"))
 
-	for _, want := range []error{nil, agentmessaging.ErrBadRequest, agentmessaging.ErrOutcomeUnknown, nil, nil, context.Canceled} {
+	for _, want := range []error{nil, agentmessaging.ErrBadRequest, agentmessaging.ErrOutcomeUnknown, agentmessaging.ErrNotFound, nil, nil, nil, context.Canceled} {
 		require.ErrorIs(t, outbox.SendNext(ctx, db, client), want)
 	}
 	require.ErrorIs(t, outbox.SendNext(t.Context(), db, client), agentmessaging.ErrRateLimited)
-	assert.Equal(t, "sent, refused, in doubt, refused, sent, planned", states(t, db))
-	assert.Len(t, fake.Conversation(agent), 3)
+	assert.Equal(t, "sent, refused, in doubt, sent, refused, sent, planned", states(t, db))
+	assert.Len(t, fake.Conversation(agent), 4)
 }
 
 // While one worker sends a message, other workers that have chosen it leave it alone. If the
