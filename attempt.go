@@ -171,7 +171,7 @@ func (a *attempt) send(ctx context.Context) {
 	if a.Err = ctx.Err(); a.Err == nil {
 		a.Sent = true // if Send panics, the service may have seen the request
 		a.Answer = a.client.sender.Send(ctx, exchange.Request{
-			Method: a.endpoint.Method, URL: &a.url, Header: a.client.header(a.payload != nil), Cookies: a.cookies,
+			Method: a.endpoint.Method, URL: &a.url, Header: a.client.header(), Cookies: a.cookies,
 			Body: a.payload, Deadline: began.Add(limit),
 		})
 		if a.Status != 0 {

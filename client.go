@@ -3,7 +3,6 @@ package agentmessaging
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -27,7 +26,7 @@ type Client struct {
 
 	// These are functions because fmt prints a function as an address: %+v of a struct
 	// that holds a Client does not show the key.
-	header   func(hasBody bool) http.Header
+	header   func() http.Header
 	apiKey   func() string
 	redactor func() *redact.Redactor // hides the key
 
@@ -143,21 +142,14 @@ func (c *Client) String() string {
 // GoString is String, so that %#v shows no more than %v.
 func (c *Client) GoString() string { return c.String() }
 
-// headers returns a function that gives the header of a request with or without a body.
-// All calls share the two maps: nobody writes to them.
-func headers(apiKey, userAgent string) func(hasBody bool) http.Header {
-	without := http.Header{
-		"Authorization": {"Bearer " + apiKey}, "Accept": {"application/json"}, "User-Agent": {userAgent},
+// headers returns a function that gives the header of a request with a body. All calls share
+// it: nobody writes to it.
+func headers(apiKey, userAgent string) func() http.Header {
+	header := http.Header{
+		"Authorization": {"Bearer " + apiKey}, "Accept": {"application/json"}, "Content-Type": {"application/json"}, "User-Agent": {userAgent},
 		// Decompressing a few kilobytes costs more than it saves. If net/http decompressed the
 		// answer, exchange could not bound how much it reads.
 		"Accept-Encoding": {"identity"},
 	}
-	withBody := maps.Clone(without)
-	withBody["Content-Type"] = []string{"application/json"}
-	return func(hasBody bool) http.Header {
-		if hasBody {
-			return withBody
-		}
-		return without
-	}
+	return func() http.Header { return header }
 }

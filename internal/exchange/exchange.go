@@ -78,7 +78,7 @@ type route struct {
 type Request struct {
 	Method   string
 	URL      *url.URL    // copied
-	Header   http.Header // copied
+	Header   http.Header // copied, but without Content-Type if there is no Body
 	Cookies  []string    // in addition to Header
 	Body     []byte      // nil: none
 	Deadline time.Time   // for the request and its answer
@@ -180,6 +180,7 @@ func (rt *roundTrip) build(r Request) {
 	rt.known.own, rt.known.hasBody = rt.own != nil, rt.body.Size() > 0
 	switch {
 	case r.Body == nil:
+		delete(rt.request.Header, "Content-Type")
 		rt.known.maybeTaken = r.Method == http.MethodPost
 	case rt.own != nil && rt.sender.hooked.Load():
 		rt.known.maybeTaken = true               // this body does not notice reads: assume that it was sent, unless hooks run
