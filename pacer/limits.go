@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -25,8 +26,9 @@ const (
 // Limit allows at most Max of the operations that it counts in every Window
 // (interface 8.1).
 type Limit struct {
-	// Key names the limit in errors, events and LimitState. PreviewLimits and the other
-	// sets use the names of package fakeserver. The service may use other names.
+	// Key names the limit in errors, events and LimitState. It is printable, and has at most
+	// 64 bytes. PreviewLimits and the other sets use the names of package fakeserver. The
+	// service may use other names.
 	Key string
 	// Max is at least 1.
 	Max int
@@ -96,6 +98,8 @@ func boundsOf(limits []Limit) ([]bound, error) {
 		kind := slices.Index(operations, cmp.Or(l.Counts, CountsRequests))
 		field := fmt.Sprintf("limits[%d].", i)
 		switch {
+		case printable.Name(l.Key) != l.Key:
+			return nil, invalid(field+"Key", "must be printable, and at most 64 bytes")
 		case l.Max < 1:
 			return nil, invalid(field+"Max", "must be at least 1")
 		case l.Window < time.Second || l.Window > longestWindow:

@@ -111,20 +111,20 @@ func TestNewRefuses(t *testing.T) {
 	}
 	_, zero := new(pacer.Pacer).Acquire(t.Context(), agentmessaging.LimitedAttempt{})
 	for want, err := range map[string]error{
-		"Pacer: is the zero value": zero,
-		"is the zero value; make":  new(pacer.Pacer).SetLimits(perMinute(1)),
-		"limits: must be 1 to 30":  refusal(nil),
-		"must be 1 to 30 limits":   refusal(make([]pacer.Limit, 31)),
-		"limits[0].Max":            refusal([]pacer.Limit{{Key: "k", Window: time.Minute}}),
-		"limits[1].Window":         refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Second - 1}}),
-		"limits[0].Window":         refusal([]pacer.Limit{{Key: "k", Max: 1, Window: math.MaxInt64}}),
-		"limits[1].Counts":         refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Minute, Counts: "tokens"}}),
-		"opts":                     refusal(perMinute(1), nil),
-		"WithLogger":               refusal(perMinute(1), pacer.WithLogger(nil)),
-		"WithLogger: was given":    refusal(perMinute(1), pacer.WithLogger(slog.New((*slog.TextHandler)(nil)))),
-		"WithStore":                refusal(perMinute(1), pacer.WithStore(nil, "key")),
-		"nil store":                refusal(perMinute(1), pacer.WithStore((*loadsim.Store)(nil), "key")),
-		"empty API key":            refusal(perMinute(1), pacer.WithStore(loadsim.NewStore(), "")),
+		"Pacer: is the zero value":   zero,
+		"is the zero value; make":    new(pacer.Pacer).SetLimits(perMinute(1)),
+		"limits: must be 1 to 30":    refusal(nil),
+		"must be 1 to 30 limits":     refusal(make([]pacer.Limit, 31)),
+		"limits[0].Key":              refusal([]pacer.Limit{{Key: "a\nb", Max: 1, Window: time.Minute}}),
+		"limits[0].Max":              refusal([]pacer.Limit{{Key: "k", Window: time.Minute}}),
+		"limits[1].Window":           refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Second - 1}}),
+		"limits[0].Window":           refusal([]pacer.Limit{{Key: "k", Max: 1, Window: math.MaxInt64}}),
+		"limits[1].Counts":           refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Minute, Counts: "tokens"}}),
+		"opts":                       refusal(perMinute(1), nil),
+		"WithLogger":                 refusal(perMinute(1), pacer.WithLogger(nil)),
+		"WithLogger: was given":      refusal(perMinute(1), pacer.WithLogger(slog.New((*slog.TextHandler)(nil)))),
+		"WithStore: was given a nil": refusal(perMinute(1), pacer.WithStore((*loadsim.Store)(nil), "key")),
+		"empty API key":              refusal(perMinute(1), pacer.WithStore(loadsim.NewStore(), "")),
 	} {
 		assert.ErrorIs(t, err, agentmessaging.ErrInvalid, want)
 		assert.ErrorContains(t, err, want, want)
