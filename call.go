@@ -92,6 +92,9 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 // the error.
 func (c *call) run() (err error) {
 	err = quota.ErrPanic
+	if c.info != nil {
+		defer c.fillInfo() // after the report: an observer may make a call, which fills the same CallInfo
+	}
 	if c.client.handlers != nil {
 		stop := func() {}
 		defer func() { stop() }() // last: the report comes with a context that has not ended
@@ -103,9 +106,6 @@ func (c *call) run() (err error) {
 	}
 	if _, has := c.ctx.Deadline(); has {
 		c.last.timeLeft = math.MaxInt64 // the deadline bounds the call, WithTimeout does not
-	}
-	if c.info != nil {
-		defer c.fillInfo()
 	}
 	stoppedBy := c.last.ctxErr()
 	if stoppedBy == nil {

@@ -474,18 +474,20 @@ func (w watched) AfterFunc(func()) (stop func() bool) {
 func TestContextOfACallAnAttemptOrARequestEndsWithIt(t *testing.T) {
 	for _, start := range []string{"CallStart", "AttemptStart", "RequestStart"} {
 		began, left := 0, 0
+		var info agentmessaging.CallInfo
 		watch := at(start, func(ctx context.Context) context.Context {
 			began++
 			return watched{context.WithoutCancel(ctx), make(chan struct{}), &left}
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(agentmessaging.WithCallInfo(t.Context(), &info), time.Minute)
 		defer cancel()
 		open := at("CallEnd", func(ctx context.Context) context.Context {
-			assert.NoError(t, ctx.Err(), "a log that honours the context is written")
+			assert.Equal(t, "error 404", outcome(get(ctx, newClient(t, answering(answer{Status: 404})))), "the report can use the context")
 			return ctx
 		})
 		require.NoError(t, post(ctx, newClient(t, answering(okAnswer), watch, open)), start)
 		assert.Equal(t, 1, began, start)
+		assert.Equal(t, 200, info.StatusCode, "not that of the observer's call")
 		assert.Zero(t, left, "%s: derived contexts that have not ended", start)
 	}
 }
