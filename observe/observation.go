@@ -131,7 +131,7 @@ func (o *Observation) UnmarshalJSON(data []byte) error {
 // one with Run.
 func ReadFile(path string) (*Observation, error) {
 	o := new(Observation)
-	o.init()
+	defer o.init() // after the file is read, because a file without a format is none of ours
 	return o, atomicfile.ReadJSON(path, o)
 }
 

@@ -86,16 +86,17 @@ func (o *Observation) Continue(ctx context.Context, target Target, budget Spend)
 // larger than a preview key's.
 func (o *Observation) Preview(target Target, budget Spend) Spend {
 	p := o.newProbe(context.Background(), target, budget)
-	most := Spend{Wait: p.budget.Wait} // any call may meet a limit and have to wait
+	left := p.budget // subtracted from, since a sum beyond a budget of math.MaxInt would overflow
+	left.Wait = 0    // any call may meet a limit and have to wait
 	for _, q := range questions {
 		if !o.has(q) && p.lacks(q) == "" {
-			most = most.Plus(q.costs)
+			left = left.Minus(q.costs)
 			if q.fillsMinute {
-				most.Requests = p.budget.Requests
+				left.Requests = 0
 			}
 		}
 	}
-	return most.atMost(p.budget)
+	return p.budget.Minus(left.atLeast(Spend{}))
 }
 
 // has reports whether all questions that q answers have an answer.

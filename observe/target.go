@@ -136,9 +136,9 @@ func (s Spend) Minus(t Spend) Spend {
 	return Spend{s.Requests - t.Requests, s.Creations - t.Creations, s.BYOKSets - t.BYOKSets, s.WarmUps - t.WarmUps, s.Wait - t.Wait}
 }
 
-// atMost returns the smaller of s and t, part by part.
-func (s Spend) atMost(t Spend) Spend {
+// atLeast returns the larger of s and t, part by part.
+func (s Spend) atLeast(t Spend) Spend {
 	return Spend{
-		min(s.Requests, t.Requests), min(s.Creations, t.Creations), min(s.BYOKSets, t.BYOKSets), min(s.WarmUps, t.WarmUps), min(s.Wait, t.Wait),
+		max(s.Requests, t.Requests), max(s.Creations, t.Creations), max(s.BYOKSets, t.BYOKSets), max(s.WarmUps, t.WarmUps), max(s.Wait, t.Wait),
 	}
 }

@@ -78,7 +78,7 @@ func TestObserveResumes(t *testing.T) {
 
 // A file that cannot be read ends observe, with a sentence that names the flag.
 func TestObserveRefuses(t *testing.T) {
-	broken := tempFile(t, `{"format":2}`)
+	broken := tempFile(t, `{"4.8/reply":"2026-01-31"}`) // what package contract writes
 	for _, tt := range []struct {
 		args   []string
 		status int
