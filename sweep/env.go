@@ -156,6 +156,18 @@ func (e *Env) FailNow() {
 	runtime.Goexit()
 }
 
+// Skip is Log, and ends the scenario. Without faults it also skips the test.
+func (e *Env) Skip(args ...any) { e.Log(args...); e.SkipNow() }
+
+// Skipf is Logf, and ends the scenario as Skip does.
+func (e *Env) Skipf(format string, args ...any) { e.Logf(format, args...); e.SkipNow() }
+
+// SkipNow ends the scenario as Skip does.
+func (e *Env) SkipNow() {
+	e.execution.note(func() { e.execution.record.skipped = true })
+	runtime.Goexit()
+}
+
 // Failed reports whether the run has failed.
 func (e *Env) Failed() (failed bool) {
 	e.execution.note(func() {

@@ -80,6 +80,7 @@ type record struct {
 	died        string      // where the process died; "" if it did not
 	stalled     string      // why the watchdog ended the execution
 	panicked    string
+	skipped     bool     // by Env.Skip
 	leaked      []string // goroutines that still ran afterwards
 	lasted      time.Duration
 	// deadKeyRequests is the largest number of answers 401 and 402 in a row after which a
