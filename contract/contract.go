@@ -140,7 +140,7 @@ func readProgress(path string) (progress, error) {
 	if err := atomicfile.ReadJSON(path, &done); err != nil {
 		return nil, fmt.Errorf("contract: Target.Progress: %s: %w; remove the file to start with every case", path, err)
 	}
-	return done, nil
+	return maps.Collect(maps.All(done)), nil // never nil, as done is if the file holds null
 }
 
 // pass writes to the file that a case passed. It needs no lock, because cases with a

@@ -198,6 +198,9 @@ func TestProgress(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err = readProgress(file)
 	assert.ErrorContains(t, err, "remove the file to start with every case")
+	require.NoError(t, os.WriteFile(file, []byte("null"), 0o600))
+	done, err = readProgress(file)
+	require.NoError(t, errors.Join(err, done.pass("4.8/reply", file)))
 	_, err = readProgress(filepath.Join(file, "no-folder"))
 	assert.ErrorContains(t, err, "must be in a folder that can be written to")
 }
