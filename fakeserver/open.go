@@ -112,8 +112,9 @@ func (s *Server) HTTPClient(tb TB, from ...FromIP) *http.Client {
 // connection. It is about twice as fast as HTTPClient, and nothing needs
 // closing. Requests reach the fake and answers reach the caller in the shape that
 // net/http gives them. A request that net/http's server could not read is answered with
-// the server's 400. A header may have any size here; net/http's server answers 431 to one
-// of more than a megabyte. A call whose context has ended never yields a response. Direct
+// the server's 400. A few requests reach the fake that net/http's server would answer by
+// itself: a header of more than a megabyte (431), an Expect other than 100-continue (417),
+// and OPTIONS * (200). A call whose context has ended never yields a response. Direct
 // reaches no host but the one in BaseURL.
 //
 // Direct does not model connections: none is reused, and the timeouts of a Transport do

@@ -256,6 +256,7 @@ func TestTwoClocks(t *testing.T) {
 	fake.Exhaust(c.key, "key_day")
 	now = now.Add(-time.Nanosecond)
 	c.with(fake.IssueKey(fakeserver.KeyOptions{})).times(2, "GET", anAgent, noBody)
+	assert.NotContains(t, spent(fake.Limits(c.key, "192.0.2.1")), " +", "what is open for a call is shown as open")
 	assert.Empty(t, watch.errors)
 	c.times(1, "GET", anAgent, noBody)
 	require.Len(t, watch.errors, 1)

@@ -76,6 +76,8 @@ var requests = map[string]func(*http.Request){
 	"name: empty":    func(r *http.Request) { r.Header[""] = []string{"a"} },
 	"value: lines":   func(r *http.Request) { r.Header.Set("X-A", "b\nX-B: c") },
 	"value: DEL":     func(r *http.Request) { r.Header.Set("X-A", "b\x7f") },
+	"no URL":         func(r *http.Request) { r.URL = nil },
+	"no header":      func(r *http.Request) { r.Header = nil },
 	"method: line":   func(r *http.Request) { r.Method = "GET\n" },
 	"query: space":   func(r *http.Request) { r.URL.RawQuery = "a b" },
 	"close":          func(r *http.Request) { r.Close = true },

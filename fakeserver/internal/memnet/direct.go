@@ -78,7 +78,12 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 // checkSendable refuses a request that a Transport refuses to send, in the same words.
 // Without it, a test would pass here and fail on a network.
 func checkSendable(req *http.Request) error {
-	if req.Method != "" && !isToken(req.Method) {
+	switch {
+	case req.URL == nil:
+		return errors.New("http: nil Request.URL")
+	case req.Header == nil:
+		return errors.New("http: nil Request.Header")
+	case req.Method != "" && !isToken(req.Method):
 		return fmt.Errorf("net/http: invalid method %q", req.Method)
 	}
 	for name, values := range req.Header {

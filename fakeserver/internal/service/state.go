@@ -267,13 +267,15 @@ func (s *State) Exhaust(k *Key, i int, now time.Time) {
 	}
 }
 
-// LimitStates describes the limits of a key, and the limits of an address if ip is valid.
-// It spends nothing.
+// LimitStates describes the limits of a key, and the limits of an address if ip is valid,
+// as a call would meet them now. It spends nothing, and changes nothing: a key that is
+// used under two clocks is still reported at its next call.
 func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []LimitState) {
-	usage := cmp.Or(s.ips[ip], new(Usage)) // does not add an entry for an address without calls
+	met, usage := *k, usageIfSameClock(s.ips[ip], now, longestAddressWindow)
+	met.Usage = usageIfSameClock(k.Usage, now, longestKeyWindow)
 	for i, l := range spec.Limits {
 		if !l.PerIP || ip.IsValid() {
-			states = append(states, s.limitState(i, k, usage, now))
+			states = append(states, s.limitState(i, &met, usage, now))
 		}
 	}
 	return states
