@@ -263,7 +263,7 @@ func (s *Server) advance(_ *request, body struct {
 	} else {
 		member, d = "until", max(0, body.Until.Sub(s.fake.Now()))
 	}
-	if d > jsonapi.MaxDuration-s.admin.Advanced() {
+	if d > max(0, jsonapi.MaxDuration-s.admin.Advanced()) {
 		return nil, fmt.Errorf("%s: the clock goes at most %v forward in all", member, jsonapi.MaxDuration)
 	}
 	s.fake.Advance(d)
