@@ -39,6 +39,7 @@ type faultRow struct {
 // faults are all of them, with what the client sees of a message.
 var faults = []faultRow{
 	{fakeserver.Answer(503, ""), "Answer(503)", `503 [application/json] {"error":"service_unavailable","trace_id":"TRACE"` + caught, "503", 0},
+	{fakeserver.Answer(405, ""), "Answer(405)", `405 [application/json] {"error":"method_not_allowed","trace_id":"TRACE"` + caught, "405", 0},
 	{fakeserver.Answer(200, ""), "Answer(200)", `200 [application/json] `, "200", 0},
 	{fakeserver.Answer(204, "x"), "Answer(204, 1 characters)", `204 [] `, "204", 0},
 	{fakeserver.Answer(304, ""), "Answer(304)", `304 [] `, "304", 0},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -166,7 +167,7 @@ func seen(wire http.RoundTripper, req *http.Request) string {
 	if err != nil {
 		return fmt.Sprint(resp.StatusCode, " ", resp.ContentLength, " ", string(body), " ", class(err))
 	}
-	return fmt.Sprint(resp.StatusCode, " ", append(resp.Header.Values("Content-Type"), resp.Header.Values("Retry-After")...), " ", string(body))
+	return fmt.Sprint(resp.StatusCode, " ", slices.Concat(resp.Header.Values("Content-Type"), resp.Header.Values("Retry-After"), resp.Header.Values("Allow")), " ", string(body))
 }
 
 const (

@@ -170,7 +170,7 @@ func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date st
 	case http.StatusUnauthorized:
 		h["Www-Authenticate"] = []string{"Bearer"}
 	case http.StatusMethodNotAllowed:
-		h["Allow"] = []string{a.Refusal.Allow}
+		h["Allow"] = headerValue(a.Refusal.Allow) // none in an injected 405, since no route says what is allowed
 	case http.StatusTooManyRequests:
 		h["Retry-After"] = []string{strconv.Itoa(a.Refusal.Wait)}
 	}
