@@ -103,7 +103,6 @@ func (x *execution) execute() *record {
 // scenario on it.
 func (x *execution) run(t *testing.T) {
 	fake := x.open()
-	defer fake.Close()
 	x.clock = x.clockOf(fake)
 	x.record.fake, x.record.begun = fake, fake.Now()
 	x.last = moment{name: "start/dies", when: "after its start", left: x.from}
@@ -121,8 +120,9 @@ func (x *execution) run(t *testing.T) {
 		x.note(func() { x.record.leaked = leaked })
 	}
 	x.moment("end/dies", "after its last call")
+	misused := fake.Close() // without the lock, because it runs matchers of the scenario
 	x.note(func() {
-		x.over, x.finished, x.record.lasted = true, true, fake.Now().Sub(x.record.begun)
+		x.over, x.finished, x.record.misused, x.record.lasted = true, true, misused, fake.Now().Sub(x.record.begun)
 		x.record.left = x.persistedLocked(disk.Look(x.record.dir))
 	})
 }

@@ -81,6 +81,7 @@ type record struct {
 	stalled     string      // why the watchdog ended the execution
 	panicked    string
 	skipped     bool     // by Env.Skip
+	misused     error    // what would have failed the test of fakeserver.New, such as a Required script that was never used
 	leaked      []string // goroutines that still ran afterwards
 	lasted      time.Duration
 	// deadKeyRequests is the largest number of answers 401 and 402 in a row after which a

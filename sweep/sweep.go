@@ -185,6 +185,8 @@ func (s *sweep) mustPass(rec *record) {
 		fail("panicked", rec.panicked)
 	case rec.ended != "":
 		fail("had to be ended", rec.ended)
+	case rec.stage == 0 && rec.misused != nil: // a restart may have nothing left to do
+		fail("misused Env.Fake", rec.misused.Error())
 	case wrong >= 0 && (rec.stage == 0 || rec.stage == lastStage): // in the stages between, a limit per hour may be used up
 		fail("failed", rec.statements[wrong].text)
 	case rec.skipped:

@@ -436,6 +436,7 @@ var misuses = map[string]struct {
 	"no check":   {status, `WithCheck("mine"): a check needs a function, and a name that no other check has`, []sweep.Option{sweep.WithCheck("mine", nil)}},
 	"same name":  {status, `WithCheck("lost"): a check`, []sweep.Option{sweep.WithCheck("lost", never)}},
 	"fails ever": {status, `the check "mine" fails without faults: it never passes`, []sweep.Option{sweep.WithCheck("mine", never)}},
+	"unused":     {func(e *sweep.Env) { e.Fake.OnMessage().Required(); status(e) }, "OnMessage() at sweep_test.go:", nil},
 	"late":       {status, "sweep: runs are missing, because go test -timeout is nearly over", []sweep.Option{sweep.Deadline(time.Now())}},
 	"no option":  {status, "sweep: an option is nil", []sweep.Option{nil}},
 	"idle":       {func(*sweep.Env) {}, "the scenario made no call with Env.Client", nil},
