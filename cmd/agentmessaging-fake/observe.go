@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -29,7 +30,8 @@ it could not finish or did not see an answer that the baseline has.
                    not seen; may be the same FILE, which the first run makes
   --budget PARTS   what it may spend: requests=490,creations=24,warmups=8,wait=15m unless said otherwise,
                    which is below half of each daily limit of a preview key
-  --byok           it may set and clear the provider key that the API key has stored: up to 3 times
+  --byok           it may set and clear the provider key that the API key has stored: up to 3 times, or as often as
+                   byok=N in --budget says
 `
 
 // observation is one run of observe: the paths of its flags, its budget and its target.
@@ -89,9 +91,9 @@ func parseObserve(args, environ []string) (*observation, error) {
 		return nil, fmt.Errorf("observe: %w; observe --help lists the flags", err)
 	}
 	// The budget has no BYOK sets unless the user allows them, since each replaces a
-	// provider key that an application may use.
+	// provider key that an application may use. A number in --budget stays.
 	if *byok {
-		o.budget.BYOKSets = 3
+		o.budget.BYOKSets = cmp.Or(o.budget.BYOKSets, 3)
 	}
 	if flags.NArg() > 0 {
 		return nil, errors.New("observe: one argument too many; observe --help lists the flags")

@@ -93,6 +93,8 @@ func TestObserveRefuses(t *testing.T) {
 		assert.Equal(t, tt.status, status, tt.args)
 		assert.Contains(t, stderr, tt.want, tt.args)
 	}
+	o, err := parseObserve([]string{"--byok", "--budget", "byok=1"}, []string{"AGENT_MESSAGING_BASE_URL=x", "AGENT_MESSAGING_API_KEY=x"})
+	assert.Equal(t, []any{1, nil}, []any{o.budget.BYOKSets, err}, "--byok raises no budget")
 	reader, full := io.Pipe()
 	_ = reader.Close()
 	assert.ErrorIs(t, new(observation).write(new(observe.Observation), full), io.ErrClosedPipe)
