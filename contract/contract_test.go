@@ -48,6 +48,7 @@ func TestFake(t *testing.T) {
 func TestFakeShared(t *testing.T) {
 	target := directly(newFake(t, fakeserver.WithClock(still)))
 	file := filepath.Join(t.TempDir(), "progress.json")
+	require.NoError(t, os.WriteFile(file, []byte("null"), 0o600)) // no case has passed
 	Run(t, Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient, Progress: file})
 	done, err := readProgress(file)
 	require.NoError(t, err)
@@ -198,9 +199,6 @@ func TestProgress(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err = readProgress(file)
 	assert.ErrorContains(t, err, "remove the file to start with every case")
-	require.NoError(t, os.WriteFile(file, []byte("null"), 0o600))
-	done, err = readProgress(file)
-	require.NoError(t, errors.Join(err, done.pass("4.8/reply", file)))
 	_, err = readProgress(filepath.Join(file, "no-folder"))
 	assert.ErrorContains(t, err, "must be in a folder that can be written to")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"time"
@@ -23,12 +22,8 @@ func open() *fakeserver.Server {
 	return fake
 }
 
-// call makes a call with the default key, and prints the answer or the error.
-func call(fake *fakeserver.Server, method, path, body string) {
-	callAs(fake, fake.Key(), method, path, body)
-}
-
-func callAs(fake *fakeserver.Server, key, method, path, body string) {
+// call makes a call, and prints the answer.
+func call(fake *fakeserver.Server, key, method, path, body string) {
 	req, answer := httptest.NewRequest(method, path, strings.NewReader(body)), httptest.NewRecorder()
 	req.Header.Set("Authorization", "Bearer "+key)
 	fake.ServeHTTP(answer, req)
@@ -37,7 +32,7 @@ func callAs(fake *fakeserver.Server, key, method, path, body string) {
 
 // say sends a text to agent_000001.
 func say(fake *fakeserver.Server, text string) {
-	call(fake, "POST", "/v1/agents/agent_000001/messages", fmt.Sprintf(`{"text":%q}`, text))
+	call(fake, fake.Key(), "POST", "/v1/agents/agent_000001/messages", fmt.Sprintf(`{"text":%q}`, text))
 }
 
 // Outside tests a fake is opened and closed; in tests, New(t) does both.
@@ -47,23 +42,17 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer fake.Close()
-	for _, hc := range []*http.Client{
-		fake.HTTPClient(nil),       // net/http over a connection in memory
-		{Transport: fake.Direct()}, // without a connection: faster
-	} {
-		client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(hc))
-		if err != nil {
-			log.Fatal(err)
-		}
-		agent, err := client.CreateAgent(context.Background(), agentmessaging.CreateAgentParams{})
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(agent.ID, agent.Status)
+	client, err := agentmessaging.NewClient(fake.BaseURL(), fake.Key(), agentmessaging.WithHTTPClient(fake.HTTPClient(nil)))
+	if err != nil {
+		log.Fatal(err)
 	}
+	agent, err := client.CreateAgent(context.Background(), agentmessaging.CreateAgentParams{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(agent.ID, agent.Status)
 	// Output:
 	// agent_000001 active
-	// agent_000002 active
 }
 
 // A script answers with texts, or with what a function makes of the message:
@@ -101,7 +90,7 @@ func ExampleServer_AddAgent() {
 	})
 	fake.AddExchanges(agent.ID, fakeserver.Exchange{Text: "hello", ReplyText: "Good morning."})
 	fake.SetSMS(agent.ID, "active", "+12025550123")
-	call(fake, "GET", "/v1/agents/agent_000001", "")
+	call(fake, fake.Key(), "GET", "/v1/agents/agent_000001", "")
 
 	agent, ok := fake.Agent("agent_000001")
 	fmt.Println(ok, agent.LLM.Mode, agent.SMS.Mode, fake.Conversation(agent.ID)[0].ReplyText)
@@ -140,9 +129,9 @@ func ExampleMatcher() {
 	defer fake.Close()
 	fake.AddAgent(fake.Key(), fakeserver.Agent{})
 	other := fake.IssueKey(fakeserver.KeyOptions{})
-	callAs(fake, other, "GET", "/v1/agents/agent_000001", "")
+	call(fake, other, "GET", "/v1/agents/agent_000001", "")
 	say(fake, "good morning")
-	callAs(fake, "", "GET", "/v1/status", "")
+	call(fake, "", "GET", "/v1/status", "")
 	for _, m := range []fakeserver.Matcher{
 		fakeserver.ByKey(other),
 		fakeserver.ByAgent("agent_000001"),

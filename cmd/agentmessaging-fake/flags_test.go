@@ -18,7 +18,6 @@ var badFlags = []struct{ flag, want string }{
 	{"--state=", "--state: must be the path of a file"},
 	{"--log=loud", "--log: must be one of auto, text, json, off"},
 	{"--key=secret,key", "--key: must be visible ASCII characters without a comma"},
-	{"--plan=gold", "--plan: unknown plan; the plans are preview, free, pro, byok"},
 	{"--limits=none", "--limits: must be off, one of preview, free, pro, byok, or calls in a window such as key_minute=5"},
 	{"--limits=key_minute=5,key_minute=6", "--limits: a name is there twice"},
 	{"--decisions=windows", "--decisions: must be questions with answers, such as windows=sliding"},
@@ -27,7 +26,6 @@ var badFlags = []struct{ flag, want string }{
 	{"--replies=/no/such/file", "--replies: must be a file that can be read"},
 	{"--replies=BROKEN", "--replies: [0].replies: give at least one"},
 	{"--replies=MISTYPED", "--replies: [1].match.endpoint: must be one of GET /v1/status, "},
-	{"--like=BROKEN", "--like: not the JSON that observe.Run writes"},
 	{"--state=BROKEN", "--state: BROKEN: not the state of a fake: its format is not agentmessaging-fake-state; move it away to begin anew"},
 	{"--state=RUNNING", "--state: RUNNING: open RUNNING: text file busy; move it away to begin anew"}, // it cannot be written, even by root
 	{"--ready-file=/dev/null", "--ready-file: /dev/null: must be a regular file, or not be there"},

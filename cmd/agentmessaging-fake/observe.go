@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -92,8 +91,8 @@ func parseObserve(args, environ []string) (*observation, error) {
 	}
 	// The budget has no BYOK sets unless the user allows them, since each replaces a
 	// provider key that an application may use. A number in --budget stays.
-	if *byok {
-		o.budget.BYOKSets = cmp.Or(o.budget.BYOKSets, 3)
+	if *byok && o.budget.BYOKSets == 0 {
+		o.budget.BYOKSets = 3
 	}
 	if flags.NArg() > 0 {
 		return nil, errors.New("observe: one argument too many; observe --help lists the flags")

@@ -165,12 +165,6 @@ var dialogues = map[string][]step{
 		{"GET /v1/status", "", 200, ""},
 		{"GET /calls", "", 200, `{"calls":[{"seq":2}]}`},
 	},
-	"paths": {
-		{"GET //info", "", 404, "no route has this method and path"},
-		{"PUT /keys", "{}", 404, "no route has this method and path"},
-		{"GET /keys/key_000002", "", 404, "no key has this label, such as key_000001; GET keys lists them"},
-		{"DELETE /faults/fault_000001", "", 404, "no fault has this id"},
-	},
 }
 
 const scripted = `{"match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},"replies":[{"text":"one","warnings":["w"],"status":null,"code":null,"reason":null},{"status":404,"code":"odd","reason":"r","text":null,"warnings":null}],"times":3}`
@@ -191,6 +185,10 @@ func TestDialogues(t *testing.T) {
 
 // refusals are wrong requests, with the reason in the answer.
 var refusals = []step{
+	{"GET //info", "", 404, "no route has this method and path"},
+	{"PUT /keys", "{}", 404, "no route has this method and path"},
+	{"GET /keys/key_000002", "", 404, "no key has this label, such as key_000001; GET keys lists them"},
+	{"DELETE /faults/fault_000001", "", 404, "no fault has this id"},
 	{"POST /keys", ``, 400, "body: is required, as JSON"},
 	{"POST /keys", `{"plan":"pro","plan":"pro"}`, 400, "body: member plan is there twice"},
 	{"POST /keys", `{"plan":""}`, 400, "plan: must not be empty; leave it out instead"},
