@@ -27,7 +27,9 @@ type Env struct {
 	Client *agentmessaging.Client
 	// Fake is the service. A restart goes on from its state, on another fake. If the
 	// scenario adds an agent here, it does so with a fixed ID, and again where the agent is
-	// missing: a death may leave the service as it was before.
+	// missing: a death may leave the service as it was before. A Required script that is
+	// never used, a callback that panics, and whatever else would fail the test of
+	// fakeserver.New, fails the test in the first run without faults.
 	Fake *fakeserver.Server
 	// Dir is a folder, empty at first. A restart finds a copy of it at another path. The
 	// process identifier stays the same after a death, because it is the identifier of the
