@@ -229,9 +229,6 @@ func (s *suite) secrets() {
 		setBYOK.given(200), wait(time.Hour), setBYOK.is(200).holds("byok.updated_at", later(time.Hour)))
 }
 
-// providerKeyHalves are in every answer that shows the provider key.
-var providerKeyHalves = []string{rawcall.ProviderKey[:17], rawcall.ProviderKey[17:]}
-
 // irreversible says how a reader could get the provider key, or a part of it, from the
 // fingerprint; "" if it finds no way. It cannot prove that the fingerprint is a safe
 // hash. It looks for parts of the key, for the usual encodings, and for hashes without a

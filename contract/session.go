@@ -322,6 +322,9 @@ var errorCodes = map[int]string{
 	404: "not_found", 405: "method_not_allowed", 409: "byok_not_configured", 429: "rate_limited", 503: "byok_unavailable",
 }
 
+// providerKeyHalves are in every answer that shows the provider key.
+var providerKeyHalves = []string{rawcall.ProviderKey[:17], rawcall.ProviderKey[17:]}
+
 // problems checks an answer with the right status against the rules for every answer and
 // against the step. If the target has Decisions, it also checks the rules of this
 // project.

@@ -177,6 +177,15 @@ func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date st
 	return Answer{Response: memnet.Response{Status: status, Header: h, Body: raw}}
 }
 
+// headerValue returns the values of a header: one, or none for "". A header without a
+// value is not sent, and keeps net/http from guessing a Content-Type.
+func headerValue(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
+}
+
 // Show returns the first n bytes of the answer's body as a record may show them, at most
 // 64 KiB. A body that a test wrote may hold words and keys in any string, so it is hidden
 // unless texts are shown.

@@ -51,15 +51,6 @@ func (i *InjectedAnswer) Encode(req *Request, behavior *service.Behavior, now ti
 	return a
 }
 
-// headerValue returns the values of a header: one, or none for "". A header without a
-// value is not sent, and keeps net/http from guessing a Content-Type.
-func headerValue(value string) []string {
-	if value == "" {
-		return nil
-	}
-	return []string{value}
-}
-
 // refusal returns the refusal that the service itself would make with this status, if
 // interface 4 lists it for the endpoint. So a client that switches on error identifiers
 // sees the service's own identifiers.
