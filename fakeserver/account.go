@@ -148,11 +148,12 @@ func checkSMSStatus(method, status string) {
 
 // AddExchanges appends exchanges to an agent's conversation, as if they had
 // been made before the test. A zero Time becomes the fake's time. An unknown agent, a
-// Text over the bound of interface 8.4 and a Time outside the years 0 to 9999 panic.
+// Text over the bound of interface 8.4, invalid UTF-8 and a Time outside the years 0 to 9999
+// panic.
 func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	for _, e := range exchanges {
-		if !spec.MessageText.Fits(e.Text) || !utf8.ValidString(e.Text) {
-			misuse("AddExchanges", "Text: at most %d characters, in valid UTF-8", spec.MessageText.MaxLen)
+		if !spec.MessageText.Fits(e.Text) || !utf8.ValidString(e.Text+e.UserRef+e.ReplyText+strings.Join(e.Warnings, "")) {
+			misuse("AddExchanges", "Text: at most %d characters; all texts in valid UTF-8", spec.MessageText.MaxLen)
 		}
 		checkTimes("AddExchanges", e.Time)
 	}

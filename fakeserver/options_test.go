@@ -169,7 +169,7 @@ var misuses = map[string]func(fake){
 	"Chance: NaN is not between 0 and 1":                                      func(f fake) { f.OnMessage().Chance(math.NaN(), 0) },
 	"AddAgent: this fake did not issue that key":                              func(f fake) { f.AddAgent("amk_other", fakeserver.Agent{}) },
 	"AddExchanges: Text: at most 4000 characters":                             func(f fake) { f.AddExchanges("agent_000001", fakeserver.Exchange{Text: tooLong}) },
-	"AddExchanges: Text: at most 4000 characters, in valid UTF-8":             func(f fake) { f.AddExchanges("agent_000001", fakeserver.Exchange{Text: "\xff"}) },
+	"AddExchanges: Text: at most 4000 characters; all texts in valid UTF-8":   func(f fake) { f.AddExchanges("agent_000001", fakeserver.Exchange{Warnings: []string{"\xff"}}) },
 	"StoreBYOK: a provider key is required":                                   func(f fake) { f.StoreBYOK(f.Key(), "", fakeserver.BYOK{Provider: "openai"}) },
 	"Provider: one of openai_compat":                                          func(f fake) { f.StoreBYOK(f.Key(), "amk_x", fakeserver.BYOK{Provider: "amk_x"}) },
 	"Change: the function is nil":                                             func(f fake) { fakeserver.Change("x", nil) },
