@@ -76,7 +76,7 @@ func (s *Server) read(c *call, r *http.Request) {
 		c.record.Address = c.IP.String()
 	}
 	if c.Endpoint != nil {
-		c.record.Endpoint = Endpoint(c.Endpoint.Call)
+		c.record.Endpoint = Endpoint(c.Endpoint.Pattern)
 	}
 	c.entry = &entry{call: c.record, token: c.Token}
 	c.entry.text, c.entry.hasText = c.Fields[spec.MessageText]

@@ -419,5 +419,5 @@ func endpointOf(e *spec.Endpoint) fakeserver.Endpoint {
 	if e == nil {
 		return ""
 	}
-	return fakeserver.Endpoint(e.Call)
+	return fakeserver.Endpoint(e.Pattern)
 }

@@ -21,8 +21,8 @@ import (
 type Endpoint struct {
 	// Name is the client method that calls the endpoint.
 	Name string
-	// Call is Method, a space, and Path, which holds {agent_id} where an identifier goes.
-	Call, Method, Path string
+	// Pattern is Method, a space, and Path, which holds {agent_id} where an identifier goes.
+	Pattern, Method, Path string
 	// Errors are the statuses other than 200 that section 4 lists.
 	Errors []int
 	// Spends lists what a call of the endpoint counts as in Limits; nil if section 4 lists
@@ -33,8 +33,8 @@ type Endpoint struct {
 	Body *Field
 }
 
-// The endpoints, in the order of interface section 4. rowsOf of the fake's package service
-// says what each does, and replyOf of its package wire how each answers.
+// The endpoints, in the order of interface section 4. endpointTable of the fake's package
+// service says what each does, and replyOf of its package wire how each answers.
 var (
 	Status = endpoint("GET /v1/status", "Status", 401, 402, 404)
 	WarmUp = endpoint("POST /v1/warmup", "WarmUp", 400, 401, 402, 403, 409, 429, 503).
@@ -54,7 +54,7 @@ var (
 
 func endpoint(call, name string, errors ...int) *Endpoint {
 	method, path, _ := strings.Cut(call, " ")
-	return &Endpoint{Name: name, Call: call, Method: method, Path: path, Errors: errors}
+	return &Endpoint{Name: name, Pattern: call, Method: method, Path: path, Errors: errors}
 }
 
 const required, optional = true, false // of takes
@@ -151,11 +151,11 @@ func Find(method, path string) *Endpoint {
 	return nil
 }
 
-// EndpointNames lists the endpoints for messages, each as Endpoint.Call.
+// EndpointNames lists the endpoints for messages, each as Endpoint.Pattern.
 func EndpointNames() string {
 	var names []string
 	for _, e := range Endpoints {
-		names = append(names, e.Call)
+		names = append(names, e.Pattern)
 	}
 	return strings.Join(names, ", ")
 }

@@ -418,9 +418,9 @@ func TestEveryEndpoint(t *testing.T) {
 	for _, e := range spec.Endpoints {
 		for file, words := range map[string]string{
 			"README.md":            code(e.Name),
-			"fakeserver/record.go": "Endpoint" + e.Name + ` Endpoint = "` + e.Call + `"`,
+			"fakeserver/record.go": "Endpoint" + e.Name + ` Endpoint = "` + e.Pattern + `"`,
 			"openapi/openapi.yaml": "operationId: " + e.Name + " ",
-			"cmd/agentmessaging-fake/internal/control/openapi.yaml": "- " + e.Call + " ",
+			"cmd/agentmessaging-fake/internal/control/openapi.yaml": "- " + e.Pattern + " ",
 		} {
 			text := strings.Join(strings.Fields(read(t, file)), " ")
 			assert.True(t, strings.Contains(text, words), "%s has no %s", file, words)

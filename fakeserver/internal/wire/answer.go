@@ -92,7 +92,7 @@ func replyOf(e *spec.Endpoint, a *service.Answer, times string) any {
 	case spec.CreateAgent, spec.GetAgent:
 		return agentOf(e, a, times)
 	}
-	panic("no reply for " + e.Call)
+	panic("no reply for " + e.Pattern)
 }
 
 // agentOf returns the body for the creation of an agent, or for a read. A read also has
