@@ -61,8 +61,8 @@ type CreateAgentParams struct {
 	// CustomerRef is the caller's own customer identifier. At most 200 characters.
 	CustomerRef string
 	// Metadata is any value that encodes as a JSON object: a map, a struct, or a
-	// json.RawMessage, which keeps numbers digit by digit. Invalid UTF-8, half a surrogate
-	// pair and duplicate members are refused. So is the escape \ufffd in a json.RawMessage
+	// json.RawMessage, which keeps numbers digit by digit. Invalid UTF-8, a lone surrogate
+	// and duplicate members are refused. So is the escape \ufffd in a json.RawMessage
 	// inside another value, because encoding/json writes invalid UTF-8 in the same way. The
 	// service limits the length of the JSON, but the interface does not show the limit.
 	Metadata any
@@ -155,16 +155,16 @@ func (p CreateAgentParams) validate() error {
 		return &ValidationError{Field: spec.LLMProvider.Path, Reason: "is required when llm.api_key is given: one of " + spec.LLMProvider.Values()}
 	}
 	return cmp.Or(
-		check(spec.SystemPrompt, p.SystemPrompt),
-		check(spec.CustomerRef, p.CustomerRef),
+		checkField(spec.SystemPrompt, p.SystemPrompt),
+		checkField(spec.CustomerRef, p.CustomerRef),
 		p.SMS.validate(),
-		check(spec.LLMMode, string(p.LLM.Mode)),
-		check(spec.LLMTier, string(p.LLM.Tier)),
-		check(spec.LLMModel, p.LLM.Model),
-		check(spec.LLMProvider, string(p.LLM.Provider)),
-		check(spec.LLMBaseURL, p.LLM.BaseURL),
+		checkField(spec.LLMMode, string(p.LLM.Mode)),
+		checkField(spec.LLMTier, string(p.LLM.Tier)),
+		checkField(spec.LLMModel, p.LLM.Model),
+		checkField(spec.LLMProvider, string(p.LLM.Provider)),
+		checkField(spec.LLMBaseURL, p.LLM.BaseURL),
 		checkProviderKey(spec.LLMAPIKey, p.LLM.APIKey),
-		check(spec.LLMLabel, p.LLM.Label),
+		checkField(spec.LLMLabel, p.LLM.Label),
 	)
 }
 

@@ -51,7 +51,7 @@ func (b *answerBody) fail(err error) {
 	}
 }
 
-// text reads an optional string: "" if it is missing, there twice or of another type.
+// text reads an optional string: "" if it is missing, duplicated or of another type.
 func (b *answerBody) text(name string) string {
 	value, _ := b.members.Get(name)
 	s, _ := strictjson.String(value)
@@ -60,10 +60,10 @@ func (b *answerBody) text(name string) string {
 
 // needText reads a string that must be there, but may be empty.
 func (b *answerBody) needText(name string) string {
-	value, twice := b.members.Get(name)
+	value, duplicate := b.members.Get(name)
 	s, ok := strictjson.String(value)
 	if !ok {
-		b.fail(cmp.Or(twice, errors.New(name+" is missing or not a string")))
+		b.fail(cmp.Or(duplicate, errors.New(name+" is missing or not a string")))
 	}
 	return s
 }
@@ -79,16 +79,16 @@ func (b *answerBody) needNonEmpty(name string) string {
 
 // needBool reads a boolean that must be there.
 func (b *answerBody) needBool(name string) bool {
-	value, twice := b.members.Get(name)
-	is := string(value) == "true"
-	if !is && string(value) != "false" {
-		b.fail(cmp.Or(twice, errors.New(name+" is missing or not a boolean")))
+	value, duplicate := b.members.Get(name)
+	isTrue := string(value) == "true"
+	if !isTrue && string(value) != "false" {
+		b.fail(cmp.Or(duplicate, errors.New(name+" is missing or not a boolean")))
 	}
-	return is
+	return isTrue
 }
 
 // object reads a member that is an object. It reports false if the member is missing,
-// there twice or of another type.
+// duplicated or of another type.
 func (b *answerBody) object(name string) (*answerBody, bool) {
 	value, _ := b.members.Get(name)
 	members, err := strictjson.ReadObject(value)
@@ -124,7 +124,7 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 	case a.Status/100 == 3 && location != "":
 		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Hide(hostOf(location), redact.InText))
 	case body.err != nil:
-		e.cause = notDocumented(a, body.err, secrets)
+		e.cause = bodyError(a, body.err, secrets)
 	case e.Code == "": // gateways and other services write {"message": ...} or {"error": {"message": ...}}
 		inner, _ := body.object(memberError)
 		if words := secrets.Quote(cmp.Or(body.text("message"), inner.text("message"))); words != "" {
@@ -153,7 +153,7 @@ func extra(members strictjson.Object, secrets *redact.Redactor) (extra map[strin
 		name := string(m.Name)
 		isText := m.Value[0] == '"' || m.Value[0] == 'n' // null counts as missing
 		if isText && slices.Contains(errorMembers, name) {
-			if _, twice := members.Get(name); twice == nil {
+			if _, duplicate := members.Get(name); duplicate == nil {
 				continue
 			}
 		}
@@ -170,10 +170,10 @@ const memberError, memberTraceID, memberLimitKey, memberReason = "error", "trace
 
 var errorMembers = []string{memberError, memberTraceID, memberLimitKey, memberReason}
 
-// notDocumented returns an error that describes a body other than the documented one. It
-// quotes a proxy's message unless the message may repeat the request. Otherwise it says
-// why the body was cut, or else quotes err, the reason why the body could not be read.
-func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error {
+// bodyError describes a body that is not the documented one. It quotes a proxy's message
+// unless the message may repeat the request. Otherwise it says why the body was cut, or
+// else quotes err, the reason why the body could not be read.
+func bodyError(a exchange.Answer, err error, secrets *redact.Redactor) error {
 	found := "the body is not the documented JSON"
 	if strings.HasPrefix(http.DetectContentType(a.Body), "text/html") {
 		found = "the body is HTML, probably a page of a proxy"
@@ -184,8 +184,8 @@ func notDocumented(a exchange.Answer, err error, secrets *redact.Redactor) error
 		return err
 	case words != "":
 		return fmt.Errorf("%s: %q", found, words)
-	case a.Cut != nil: // not wrapped, because it is not why the call failed
-		return fmt.Errorf("%s: %s", found, secrets.Hide(a.Cut.Error(), redact.InText))
+	case a.BodyErr != nil: // not wrapped, because it is not why the call failed
+		return fmt.Errorf("%s: %s", found, secrets.Hide(a.BodyErr.Error(), redact.InText))
 	case len(a.Body) == 0:
 		return errors.New("the body is empty")
 	}

@@ -143,15 +143,15 @@ func (a *attempt) userPermit(ctx context.Context) (Permit, error) {
 	case err == nil:
 		return permit, nil
 	case !none:
-		permit.Done(AttemptOutcome{}) // given back unused
+		permit.Done(AttemptOutcome{}) // returned unused
 	}
 	return nil, err
 }
 
 // askBeforeSend calls the function of WithBeforeSend. It returns the refusal, or nil.
 func (a *attempt) askBeforeSend(ctx context.Context) *Error {
-	inside := context.WithValue(ctx, beforeSendKey{}, nil) // calls that the function makes do not call it again
-	err := a.beforeSend(inside, a.number)
+	nested := context.WithValue(ctx, beforeSendKey{}, nil) // calls that the function makes do not call it again
+	err := a.beforeSend(nested, a.number)
 	if isnil.Value(err) { // a nil *Error in an error
 		return nil
 	}
@@ -199,7 +199,7 @@ func (a *attempt) read() {
 		if a.readResult(a.parsed); a.parsed.err == nil {
 			return
 		}
-		a.Err, a.Missed = notDocumented(a.Answer, a.parsed.err, secrets), exchange.Unreadable
+		a.Err, a.Missed = bodyError(a.Answer, a.parsed.err, secrets), exchange.Unreadable
 		a.failure = &Error{TraceID: a.safeTraceID()}
 	}
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, a.client.clock.Now())

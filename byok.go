@@ -46,11 +46,11 @@ type setBYOKBody struct {
 
 func (p SetBYOKParams) validate() error {
 	return cmp.Or(
-		check(spec.BYOKProvider, string(p.Provider)),
+		checkField(spec.BYOKProvider, string(p.Provider)),
 		checkProviderKey(spec.BYOKAPIKey, p.APIKey),
-		check(spec.BYOKBaseURL, p.BaseURL),
-		check(spec.BYOKModel, p.Model),
-		check(spec.BYOKLabel, p.Label),
+		checkField(spec.BYOKBaseURL, p.BaseURL),
+		checkField(spec.BYOKModel, p.Model),
+		checkField(spec.BYOKLabel, p.Label),
 	)
 }
 
@@ -62,8 +62,8 @@ func readBYOK(b *answerBody) *BYOKConfig {
 		readOK(b)
 		return nil
 	}
-	byok, is := b.object("byok")
-	if !is {
+	byok, ok := b.object("byok")
+	if !ok {
 		b.fail(errors.New("byok is missing or not an object"))
 	}
 	config := &BYOKConfig{

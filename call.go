@@ -50,7 +50,7 @@ type call struct {
 	began time.Time      // by the client's clock; set if there are observers
 	last  attempt        // the attempt that began last, with the progress of the call
 	pause time.Duration  // before the next attempt
-	loop  retryloop.Loop // allocated with the call
+	loop  retryloop.Loop // part of the call, which saves an allocation
 }
 
 // newCall makes the checks that all calls share, and encodes the body.
@@ -81,7 +81,7 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {
 		call.began = c.clock.Now()
-		call.last.subject = Subject{c.calls.Add(1), Endpoint{r.endpoint.Name, r.endpoint.Method, r.endpoint.Path}, r.agentID}
+		call.last.subject = Subject{c.callCount.Add(1), Endpoint{r.endpoint.Name, r.endpoint.Method, r.endpoint.Path}, r.agentID}
 		call.ctx = context.WithValue(ctx, callKey{}, call)
 	}
 	return call, nil
@@ -165,15 +165,15 @@ func (c *call) decide() bool {
 // time or the retry budget forbids the attempt, the failure says so.
 func (c *call) takeRetry() (wait time.Duration, again bool) {
 	c.pause = 0
-	a, most := &c.last, c.client.retry.MaxAttempts
+	a, maxAttempts := &c.last, c.client.retry.MaxAttempts
 	limited := a.outcome == outcomeLimited
 	switch {
-	case a.TurnedAway && a.renewals < maxRenewals: // at once, on another connection
+	case a.Unprocessed && a.renewals < maxRenewals: // at once, on another connection
 		a.renewals++
 		return 0, true
-	case limited && most > 1:
+	case limited && maxAttempts > 1:
 		return c.forecastWait()
-	case limited, a.failures() >= most:
+	case limited, a.failures() >= maxAttempts:
 		return 0, false
 	}
 	return c.backOff()
@@ -202,7 +202,7 @@ func (c *call) backOff() (wait time.Duration, again bool) {
 		a.failure.addCause(cmp.Or(a.whyTooLong(wait), errNoTime))
 		return 0, false
 	case a.Sent && !c.client.retryBudget.take(c.client.clock.Now()): // an attempt that was not sent has spent no quota
-		a.failure.addCause(errWithheld)
+		a.failure.addCause(errBudgetEmpty)
 		return 0, false
 	}
 	c.pause = wait

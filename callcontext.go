@@ -11,9 +11,9 @@ import (
 // CallInfo holds the facts of one call that are not in its result. The client fills it
 // when the call returns, on errors too.
 type CallInfo struct {
-	// Attempts is how many attempts were made, including those that did not reach the
-	// service, but not one that a limit or the function of [WithBeforeSend] refused before
-	// it was sent; 0 if the arguments were refused.
+	// Attempts is how many attempts were made; 0 if the arguments were refused. Attempts
+	// that did not reach the service count. An attempt that a limit or the function of
+	// [WithBeforeSend] refused does not count.
 	Attempts int
 	// Renewals is how many of the attempts were made at once on a new HTTP/2
 	// connection, because the old one was closing and did not take the request.
@@ -55,11 +55,11 @@ type beforeSendKey struct{}
 // caller's context, but not after [WithTimeout]. Calls that before makes with ctx do not
 // call it again.
 //
-// It is for a journal: before writes a note that the request may reach the service, and
-// the [AttemptEnd] closes it. After a crash, the calls of open notes are in doubt. An
-// AttemptEnd also comes if before refused the attempt, or if the attempt failed while it
-// waited for a limit, before before was called. If several workers share one journal, an
-// open note may belong to another worker: close only your own notes.
+// It is for a journal: before writes a note that the request may reach the service, and the
+// [AttemptEnd] closes the note. After a crash, the calls of open notes are in doubt. An
+// AttemptEnd also comes for an attempt without a note, because a limit refused it first or
+// before returned an error. If several workers share one journal, an open note may belong
+// to another worker: close only your own notes.
 //
 // If before returns an error, the call sends nothing, gives its permits back unspent, and
 // returns an [*Error] with Local set that wraps the error. If a context has several

@@ -162,7 +162,7 @@ var worded = []callCase{
 			with(304, "Location", ""), with(399, "Location", "https://elsewhere.example/")),
 		want: "not done"},
 	{do: getStatus, given: each(with(400, "Location", "https://elsewhere.example/")), want: "not done: ErrBadRequest"},
-	{rule: "Extra has the members that the interface does not list, and listed ones of another type or there twice.",
+	{rule: "Extra has the members that the interface does not list, and listed members of another type or that appear twice.",
 		do: get, opts: options{once}, given: bodies(400,
 			`{"error":"first","error":"second","reason":"r","quota":12345678901234567890}`,
 			`{"error":"busy","Error":"other","TRACE_ID":"t","Limit_Key":"k","reason":null}`,
@@ -546,7 +546,7 @@ func TestErrorHasTheCauseOfADeadline(t *testing.T) {
 	})
 }
 
-// What an engine leaves behind belongs to no bubble.
+// No state of an engine, such as a timer, may belong to the bubble that made it.
 func TestBubblesShareAClient(t *testing.T) {
 	client := newClient(t, answering(tooMany("20", ""), okAnswer, tooMany("20", ""), okAnswer))
 	for range 2 {
@@ -554,7 +554,7 @@ func TestBubblesShareAClient(t *testing.T) {
 	}
 }
 
-// What follows are the words of the tables.
+// The rest of this file has the functions that the tables use.
 
 // The calls of a case, by the answers that they get.
 
@@ -694,8 +694,8 @@ type list []error
 func (l list) Error() string   { return fmt.Sprint([]error(l)) }
 func (l list) Unwrap() []error { return l }
 
-// hidden holds an error that only its methods find, as some lists of errors do; open one
-// that Unwrap finds too.
+// hidden holds an error that only its methods Is and As find, as some lists of errors do;
+// open holds one that Unwrap finds too.
 type hidden struct{ error }
 type open struct{ hidden }
 
@@ -717,7 +717,7 @@ var (
 	tireless = retries(policy{MaxAttempts: math.MaxInt, MinWait: 1}) // tries often, with short waits
 )
 
-// at has an observer change the context at an event.
+// at returns an option whose observer changes the context at an event.
 func at(event string, change func(context.Context) context.Context) agentmessaging.Option {
 	return agentmessaging.WithObserver(agentmessaging.ObserverFunc(func(ctx context.Context, e agentmessaging.Event) context.Context {
 		if reflect.TypeOf(e).Name() != event {

@@ -32,13 +32,13 @@ type Client struct {
 
 	// The clients that With makes share these, but one with another clock has its own retryBudget.
 	retryBudget *retryBudget
-	calls       *atomic.Uint64 // counts the calls that had observers or a logger, to number them
+	callCount   *atomic.Uint64 // counts the calls that had observers or a logger, to number them
 }
 
-// NewClient returns a client of the service at baseURL, the address in front
-// of /v1, that authenticates with apiKey (interface 5). It checks its
-// arguments and never dials. Over HTTP/2, calls that start at once share one new
-// connection. All but the first wait until that one is answered, for at most 2 s.
+// NewClient returns a client of the service at baseURL, the address in front of /v1, that
+// authenticates with apiKey (interface 5). It checks its arguments and never dials. Over
+// HTTP/2, calls that start at the same time share one new connection: the others wait until
+// the first is answered, for at most 2 s.
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
 // has no user, query or fragment. A path is kept as a prefix, but is refused if it ends in
@@ -56,7 +56,7 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	}
 	redactor := redact.New(apiKey)
 	c := &Client{
-		settings: defaultSettings(), base: base, calls: new(atomic.Uint64), retryBudget: new(retryBudget),
+		settings: defaultSettings(), base: base, callCount: new(atomic.Uint64), retryBudget: new(retryBudget),
 		apiKey: func() string { return apiKey }, redactor: func() *redact.Redactor { return redactor },
 	}
 	return c.With(opts...)
@@ -109,7 +109,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		sender:      sender,
 		engine:      s.limitEngine(c),
 		retryBudget: budget,
-		calls:       c.calls,
+		callCount:   c.callCount,
 	}, nil
 }
 
@@ -142,8 +142,8 @@ func (c *Client) String() string {
 // GoString is String, so that %#v shows no more than %v.
 func (c *Client) GoString() string { return c.String() }
 
-// headers returns a function that gives the header of a request with a body. All calls share
-// it: nobody writes to it.
+// headers returns a function that gives the header of a request with a body. All calls
+// share this header, so it must not be changed.
 func headers(apiKey, userAgent string) func() http.Header {
 	header := http.Header{
 		"Authorization": {"Bearer " + apiKey}, "Accept": {"application/json"}, "Content-Type": {"application/json"}, "User-Agent": {userAgent},

@@ -212,8 +212,8 @@ func wantInvalid(t *testing.T, err error, field, reason string, input ...any) {
 	}
 }
 
-// TestBounds states each documented bound in digits of its own, and counts code points
-// with letters of one, three and four bytes.
+// TestBounds states each documented bound in its own digits, and counts code points with
+// letters of one, three and four bytes.
 func TestBounds(t *testing.T) {
 	for _, tt := range []struct {
 		field string
@@ -345,10 +345,10 @@ func FuzzURL(f *testing.F) {
 	})
 }
 
-// telling is a value whose MarshalJSON quotes it in an error.
-type telling struct{}
+// leaking is a value whose MarshalJSON quotes it in an error.
+type leaking struct{}
 
-func (telling) MarshalJSON() ([]byte, error) { return nil, errors.New("canary cannot be written") }
+func (leaking) MarshalJSON() ([]byte, error) { return nil, errors.New("canary cannot be written") }
 
 func TestMetadata(t *testing.T) {
 	type tagged struct {
@@ -373,14 +373,14 @@ func TestMetadata(t *testing.T) {
 	}
 	type raw = json.RawMessage
 	for reason, values := range map[string][]any{
-		"a member twice":        {raw(`{"canary":1,"canary":2}`), raw(`{"a":[{"b":1,"\u0062":2}]}`)},
-		"half a surrogate pair": {raw(`{"a":"\ud83d canary"}`), raw(`{"\ude00":1}`)},
-		"malformed JSON":        {raw(`{"a":`), raw("canary")},
+		"a member twice": {raw(`{"canary":1,"canary":2}`), raw(`{"a":[{"b":1,"\u0062":2}]}`)},
+		"lone surrogate": {raw(`{"a":"\ud83d canary"}`), raw(`{"\ude00":1}`)},
+		"malformed JSON": {raw(`{"a":`), raw("canary")},
 		"UTF-8": {raw("{\"a\":\"\xff\"}"), map[string]any{"a": "canary\xff"}, tagged{"\\\xff"},
 			map[string]any{"a\xff": 1, "a\xfe": 2}, map[string]any{"a": raw("\"\xff\"")}},
 		"must be a JSON object":       {[]int{1}, "text", 5, true, raw(`[1]`)},
 		"a func() has no JSON form":   {func() {}, map[string]any{"f": func() {}}},
-		"a number that is not finite": {map[string]any{"f": math.Inf(1)}, map[string]any{"n": json.Number("canary")}, map[string]any{"f": telling{}}},
+		"a number that is not finite": {map[string]any{"f": math.Inf(1)}, map[string]any{"n": json.Number("canary")}, map[string]any{"f": leaking{}}},
 	} {
 		for _, refused := range values {
 			wantRefusedField(t, create{Metadata: refused}, "metadata", reason)

@@ -50,11 +50,11 @@
 //   - [*Error]: every other failure. The answer is not a documented success, or none
 //     came, or a limit or the context stopped the call before it was sent.
 //
-// Test for a kind with errors.Is and [ErrRateLimited] and its siblings, read the
-// details with errors.As. Each method lists the kinds that the interface documents for
-// it. Any call may also fail with [ErrServer], with another answer of a proxy, without
-// an answer, or because its context ended. docs/errors.md of this module says what to
-// do about each.
+// Find out what happened with errors.Is and a kind such as [ErrRateLimited], and read the
+// details with errors.As. Each method lists the kinds that the interface documents for it.
+// Any call may also fail with [ErrServer], with another answer of a proxy, without an
+// answer, or because its context ended. docs/errors.md of this module says what to do about
+// each.
 //
 // # Retries
 //
@@ -150,9 +150,9 @@
 //
 // # Testing
 //
-// Package fakeserver is the whole service in memory: it keeps the documented
-// rules and limits, and needs neither network nor key. Package
-// agentmessagingtest makes one with a client on it, whose waits take no time.
+// Package fakeserver is the whole service in memory: it keeps the documented rules and
+// limits, and needs neither network nor key. Package agentmessagingtest makes a fake, and a
+// client of it whose waits take no time.
 //
 //	client, fake := agentmessagingtest.New(t)
 package agentmessaging

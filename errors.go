@@ -44,8 +44,8 @@ type Error struct {
 	// RetryAfter is how long the service, the cool-down or the limiter asks to wait
 	// before the same call can succeed; 0 if none does.
 	RetryAfter time.Duration
-	// Extra holds the body's members that the interface does not list, and listed ones
-	// that have another type or are there twice. Secrets are taken out.
+	// Extra holds the body's members that the interface does not list, and listed members
+	// that have another type or appear twice. Secrets are taken out.
 	Extra map[string]json.RawMessage
 	// Method and Path name the endpoint; Path is the template, such as
 	// /v1/agents/{agent_id}.

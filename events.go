@@ -12,13 +12,13 @@ import (
 // service repeats another member of the request in an error, such as customer_ref, so does
 // Err.
 type Observer interface {
-	// Observe takes one event. ctx is the caller's context, with its values, or the one that
-	// an Observer returned. The context that Observe returns is then used for the rest of
-	// the call after a [CallStart], of the attempt after an [AttemptStart] and of the
-	// request after a [RequestStart], so that spans nest. After any other event, the
-	// returned context goes only to the next Observer, for the same event. Derive the context
-	// from ctx, or return nil: the client ignores a context without the values of ctx, in
-	// which other Observers would not find theirs.
+	// Observe takes one event. ctx is the caller's context, with its values, or the one
+	// that an Observer returned. After a [CallStart], the client uses the returned context
+	// for the rest of the call; after an [AttemptStart], for the rest of the attempt; and
+	// after a [RequestStart], for the request. So spans nest. After any other event, the
+	// returned context goes only to the next Observer, for the same event. Derive the
+	// context from ctx, or return nil: the client ignores a context without the values of
+	// ctx, in which other Observers would not find theirs.
 	Observe(ctx context.Context, event Event) context.Context
 }
 
@@ -132,9 +132,9 @@ type Retry struct {
 }
 
 // LimiterWaitStart is the start of a wait in line for the cool-down or a Pacer, so that a
-// batch can show its place. It comes again if the wait turns out longer, but not as the place
-// moves up. A [LimiterWait] follows if the wait took a millisecond or more. A wait in your own [Limiter] has no such
-// event.
+// batch can show its place. It comes again if the wait turns out longer, but not when the
+// place moves up. A [LimiterWait] follows if the wait took a millisecond or more. A wait in
+// your own [Limiter] has no such event.
 type LimiterWaitStart struct {
 	Subject
 	Attempt  int    // the attempt that waits
@@ -176,8 +176,8 @@ type handler struct {
 	handle func(context.Context, Event) context.Context
 }
 
-// silent is the level of events that only observers get.
-const silent = slog.Level(1 << 30)
+// noLog is the level of events that only observers get.
+const noLog = slog.Level(1 << 30)
 
 // handlers get each event in this order.
 type handlers []handler
@@ -205,10 +205,11 @@ func (all handlers) emit(ctx context.Context, level slog.Level, event func() Eve
 	return ctx
 }
 
-// begin gives observers the event of a beginning, and returns the context for what begins. It
-// is the one that the observers returned, with the deadline of ctx if they dropped it.
+// begin emits the event of a start, such as a CallStart, and returns the context for what
+// starts. That is the context that the observers returned, with the deadline of ctx if they
+// dropped it.
 func (all handlers) begin(ctx context.Context, event func() Event) (context.Context, context.CancelFunc) {
-	next := all.emit(ctx, silent, event)
+	next := all.emit(ctx, noLog, event)
 	deadline, has := ctx.Deadline()
 	if kept, still := next.Deadline(); !has || still && !kept.After(deadline) { // most observers keep it
 		return next, func() {}

@@ -16,8 +16,8 @@ import (
 // This file makes the error of an attempt, and of the call that ends with it. What an
 // answer says is read in answer.go.
 
-// longestWait returns the longest wait that MaxWait and the deadline allow, and words
-// that describe a longer one.
+// longestWait returns the longest wait that MaxWait and the deadline allow, and words that
+// describe a longer wait.
 func (p *progress) longestWait() (longest time.Duration, beyond string) {
 	longest, beyond = p.client.retry.MaxWait, "later than the RetryPolicy waits"
 	if deadline, has := p.ctx.Deadline(); has && time.Until(deadline) < longest {
@@ -83,11 +83,11 @@ func (p *progress) refusal(ctx context.Context, err error, byLimiter bool) *Erro
 		e.cause = p.whyRefused(refused, e.RetryAfter)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.LimitKey, e.TraceID = p.waiter.Limit, p.waiter.TraceID
-		if said := p.lastRefusal; said != nil {
-			e.Code, e.TraceID, e.Reason, e.Extra = said.Code, said.TraceID, said.Reason, said.Extra
+		if last := p.lastRefusal; last != nil {
+			e.Code, e.TraceID, e.Reason, e.Extra = last.Code, last.TraceID, last.Reason, last.Extra
 		}
 		e.cause = p.redactCause(ctx, inLine)
-	case ctx.Err() != nil: // the caller left: not a 429
+	case ctx.Err() != nil: // the caller canceled: not a 429
 		return &Error{cause: p.redactCause(ctx, inLine)}
 	case errors.As(err, &own) && own != nil && own.StatusCode == http.StatusTooManyRequests:
 		e.Code, e.TraceID, e.LimitKey, e.Reason = own.Code, own.TraceID, own.LimitKey, own.Reason
@@ -100,7 +100,7 @@ func (p *progress) refusal(ctx context.Context, err error, byLimiter bool) *Erro
 	return e
 }
 
-// refusedBy returns who refuses an attempt; "" stands for a limiter or a Pacer.
+// refusedBy returns who refuses an attempt; "" means a limiter or a Pacer.
 func (p *progress) refusedBy(byLimiter bool) string {
 	switch {
 	case byLimiter, p.client.pacer != nil:

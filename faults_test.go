@@ -437,7 +437,7 @@ var http2Faults = []fault{
 	{name: "packed error without body", serve: overHTTP2(request, status(404, "content-encoding", "gzip"), keepOpen)},
 }
 
-// What a run leaves behind goes with it: a fifth of its time went into collecting it.
+// The tests run for a short time, and spent a fifth of it on collecting garbage.
 func init() { debug.SetGCPercent(400) }
 
 // secure has net/http's own certificate, for example.com, and a client that trusts it. Its

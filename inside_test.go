@@ -13,7 +13,7 @@ import (
 
 // retryTable is the table of the package documentation.
 var retryTable = []*outcome{
-	outcomeSuccess, outcomeUnsent, outcomeLost, outcomeLimited, outcomeDown, outcomeUnavailable, outcomeBroken, outcomeOther,
+	outcomeSuccess, outcomeUnsent, outcomeLost, outcomeLimited, outcomeGatewayError, outcomeUnavailable, outcomeServerError, outcomeOther,
 	outcomeDenied, outcomeEnded, outcomeEndedSent, outcomeRefused,
 }
 

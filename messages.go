@@ -41,7 +41,7 @@ type messageBody struct {
 // StatusCode means that the message did not reach the service; it wraps the cause, such
 // as a net.Error or context.DeadlineExceeded.
 func (c *Client) SendMessage(ctx context.Context, agentID string, params MessageParams) (*Reply, error) {
-	invalid := cmp.Or(check(spec.MessageText, params.Text), check(spec.MessageUserRef, params.UserRef))
+	invalid := cmp.Or(checkField(spec.MessageText, params.Text), checkField(spec.MessageUserRef, params.UserRef))
 	r := request{endpoint: spec.SendMessage, agentID: agentID, invalid: invalid, body: messageBody(params), userText: params.Text}
 	return do(ctx, c, r, func(b *answerBody) *Reply {
 		return &Reply{Text: b.needText("reply_text"), Warnings: b.texts("warnings"), TraceID: b.traceID}

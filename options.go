@@ -48,8 +48,8 @@ type Option func(*settings) error
 //
 //   - A transport that reads any of the body, before it runs the hooks of httptrace for
 //     a connection, counts as having sent the request.
-//   - One that fails without hooks and without reading the body has not sent it. The
-//     client then closes the body, so the transport cannot read it later.
+//   - A transport that fails without hooks and without reading the body has not sent the
+//     request. The client then closes the body, so the transport cannot read it later.
 //   - A request without a body counts as sent if the transport fails without hooks. The
 //     exception is a dial error of any request but a POST.
 func WithHTTPClient(hc *http.Client) Option {
@@ -126,9 +126,9 @@ func WithLogger(logger *slog.Logger) Option {
 			return nilOption("WithLogger")
 		}
 		s.handlers = append(s.handlers, handler{
-			wants: func(ctx context.Context, level slog.Level) bool { return level != silent && logger.Enabled(ctx, level) },
+			wants: func(ctx context.Context, level slog.Level) bool { return level != noLog && logger.Enabled(ctx, level) },
 			handle: func(ctx context.Context, e Event) context.Context {
-				write(ctx, logger, e)
+				logEvent(ctx, logger, e)
 				return nil
 			},
 		})
@@ -179,7 +179,7 @@ func WithTimeout(timeout time.Duration) Option {
 	}
 }
 
-// nonNilOption returns an option that sets a part of the client. It refuses a nil part.
+// nonNilOption returns an option that sets a part of the client, and refuses a nil part.
 func nonNilOption(name string, part any, set func(*settings)) Option {
 	return func(s *settings) error {
 		if isnil.Value(part) {
@@ -247,8 +247,8 @@ func (s *settings) apply(opts []Option) error {
 	return nil
 }
 
-// since returns the time that has passed by the client's clock; 0 if the clock went back, or
-// panics: the event that has the time, or the call's result, must not be lost for it.
+// since returns how much time has passed by the client's clock. It returns 0 if the clock
+// went back or panics: a broken clock must not cost the caller an event or a result.
 func (s *settings) since(began time.Time) (passed time.Duration) {
 	defer func() { _ = recover() }()
 	return max(0, s.clock.Now().Sub(began))

@@ -38,9 +38,9 @@ type mischief struct {
 	limiter *limiterStub
 }
 
-// misbehave misbehaves at its first call, in the ways that every part can. It returns the
-// way, so that the part itself acts out the others, and "" at later calls. While it blocks,
-// it checks that other callers get through.
+// misbehave misbehaves at its first call, if it can. It returns the way in which to
+// misbehave, for the ways that only the part itself can do, and "" at later calls. While it
+// blocks, it checks that other callers get through.
 func (m *mischief) misbehave(ctx context.Context) (way string) {
 	if !m.armed.CompareAndSwap(true, false) {
 		return ""
@@ -173,7 +173,7 @@ type badClock struct {
 }
 
 func (c badClock) Now() time.Time {
-	if c.way == "lies" { // it goes back
+	if c.way == "lies" { // the clock goes back
 		return time.Unix(0, 0).Add(-time.Since(time.Unix(0, 0)))
 	}
 	return time.Now()
@@ -340,7 +340,7 @@ func (l *limiterStub) Done(outcome agentmessaging.AttemptOutcome) {
 	l.done = append(l.done, outcome)
 }
 
-// out returns how many permits have not come back.
+// out returns how many permits were not returned.
 func (l *limiterStub) out() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

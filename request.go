@@ -11,7 +11,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// request is what all attempts of a call share.
+// request holds what all attempts of a call share.
 type request struct {
 	// The arguments that a method passes to do.
 	endpoint *spec.Endpoint
@@ -54,7 +54,7 @@ func (r *request) address(c *Client) (url.URL, error) {
 	return u, nil
 }
 
-// progress is how far a call has come: what one attempt hands on to the next.
+// progress is the state that one attempt of a call hands on to the next.
 type progress struct {
 	*request
 	subject Subject // for observers; the attempt that creates an agent adds its ID

@@ -103,58 +103,59 @@ func (p RetryPolicy) backoff(attempt int) time.Duration {
 	return wait
 }
 
-// retryBudget bounds the retries during an outage. A client and the clients that With
-// makes of it share one budget. Five calls that succeeded pay for a retry. Without them,
-// a retry comes from the floor: maxFloor retries that need no success, of which one comes
-// back every floorEvery.
+// retryBudget bounds the retries during an outage. A client and the clients that With makes
+// of it share one budget. Five successful calls pay for one retry. In addition,
+// maxFreeRetries retries need no successful call; one of them is restored every
+// freeRetryEvery.
 //
-// Only a retry after a failure that the service may have seen draws from the budget. A retry
-// after a 429 does not, because the cool-down bounds it. Nor does a retry of an attempt that
-// was never sent, such as a dial that failed. The zero value has a full floor.
+// Only a retry after a failure that the service may have seen draws from the budget. A
+// retry after a 429 does not, because the cool-down bounds it. Nor does a retry of an
+// attempt that was never sent, such as a dial that failed. The zero value has all free
+// retries.
 type retryBudget struct {
 	successes atomic.Int64 // calls that succeeded and have not paid for a retry yet
 
-	mu    sync.Mutex // guards what follows
-	taken float64    // retries that were taken from the floor and have not come back
-	at    time.Time  // when taken was last updated
+	mu        sync.Mutex // guards what follows
+	freeTaken float64    // free retries that were used and are not restored yet
+	updated   time.Time  // when freeTaken was last updated
 }
 
 const (
-	perRetry   = 5 // successes that pay for a retry
-	maxEarned  = 100 * perRetry
-	maxFloor   = 10.0                   // the retries of five failing calls
-	floorEvery = 500 * time.Millisecond // a single caller that always fails retries no more often
+	successesPerRetry = 5 // successes that pay for a retry
+	maxSuccesses      = 100 * successesPerRetry
+	maxFreeRetries    = 10.0                   // the retries of five failing calls
+	freeRetryEvery    = 500 * time.Millisecond // a single caller that always fails retries no more often
 )
 
 func (b *retryBudget) succeed() {
-	if b.successes.Load() < maxEarned {
+	if b.successes.Load() < maxSuccesses {
 		b.successes.Add(1)
 	}
 }
 
-// take takes a retry from the budget. It reports false if the budget is empty.
+// take spends a retry of the budget. It reports false if the budget is empty.
 func (b *retryBudget) take(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if passed := now.Sub(b.at); passed > 0 {
-		b.taken = max(0, b.taken-passed.Seconds()/floorEvery.Seconds())
+	if passed := now.Sub(b.updated); passed > 0 {
+		b.freeTaken = max(0, b.freeTaken-passed.Seconds()/freeRetryEvery.Seconds())
 	}
-	b.at = now
+	b.updated = now
 	switch {
-	case b.successes.Load() >= perRetry:
-		b.successes.Add(-perRetry)
-	case b.taken <= maxFloor-1:
-		b.taken++
+	case b.successes.Load() >= successesPerRetry:
+		b.successes.Add(-successesPerRetry)
+	case b.freeTaken <= maxFreeRetries-1:
+		b.freeTaken++
 	default:
 		return false
 	}
 	return true
 }
 
-// Why a call was not retried though the retry table allows it.
+// Why a call was not retried although the retry table allows it.
 var (
-	errNoTime   = errors.New("not retried, since WithTimeout leaves no time for it")
-	errWithheld = fmt.Errorf("not retried, since too many calls fail: retries are 1/%d of the calls that succeed, and one every %s", perRetry, floorEvery)
+	errNoTime      = errors.New("not retried, since WithTimeout leaves no time for it")
+	errBudgetEmpty = fmt.Errorf("not retried, since too many calls fail: retries are 1/%d of the calls that succeed, and one every %s", successesPerRetry, freeRetryEvery)
 )
 
 // action says what the call does after an attempt.
@@ -176,18 +177,18 @@ type outcome struct {
 // The outcomes, in the order of the table in the package documentation. A test compares
 // the two.
 var (
-	outcomeSuccess     = &outcome{"2xx with a readable documented body", actionSuccess, actionSuccess}
-	outcomeUnsent      = &outcome{"never sent", actionRetry, actionRetry}
-	outcomeLost        = &outcome{"answer lost, truncated or not JSON", actionRetry, actionUnknown}
-	outcomeLimited     = &outcome{"429", actionRetry, actionRetry}
-	outcomeDown        = &outcome{"502, 503, 504", actionRetry, actionUnknown}
-	outcomeUnavailable = &outcome{"503 that the interface lists", actionRetry, actionError}
-	outcomeBroken      = &outcome{"another 5xx", actionError, actionUnknown}
-	outcomeOther       = &outcome{"any other answer", actionError, actionError}
-	outcomeDenied      = &outcome{"certificate or CONNECT refused", actionError, actionError}
-	outcomeEnded       = &outcome{"context ended before the request", actionError, actionError}
-	outcomeEndedSent   = &outcome{"context ended after the request", actionError, actionUnknown}
-	outcomeRefused     = &outcome{"refused by the limiter", actionError, actionError}
+	outcomeSuccess      = &outcome{"2xx with a readable documented body", actionSuccess, actionSuccess}
+	outcomeUnsent       = &outcome{"never sent", actionRetry, actionRetry}
+	outcomeLost         = &outcome{"answer lost, truncated or not JSON", actionRetry, actionUnknown}
+	outcomeLimited      = &outcome{"429", actionRetry, actionRetry}
+	outcomeGatewayError = &outcome{"502, 503, 504", actionRetry, actionUnknown}
+	outcomeUnavailable  = &outcome{"503 that the interface lists", actionRetry, actionError}
+	outcomeServerError  = &outcome{"another 5xx", actionError, actionUnknown}
+	outcomeOther        = &outcome{"any other answer", actionError, actionError}
+	outcomeDenied       = &outcome{"certificate or CONNECT refused", actionError, actionError}
+	outcomeEnded        = &outcome{"context ended before the request", actionError, actionError}
+	outcomeEndedSent    = &outcome{"context ended after the request", actionError, actionUnknown}
+	outcomeRefused      = &outcome{"refused by the limiter", actionError, actionError}
 )
 
 // classify returns the outcome of an attempt that was not refused here. ctxErr says why
@@ -204,9 +205,9 @@ func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr
 	case a.Status == http.StatusServiceUnavailable && endpoint.Lists(a.Status) && failure.Code != "":
 		return outcomeUnavailable // the only 5xx after which nothing was done (interface 4.2, 4.4)
 	case a.Status >= http.StatusBadGateway && a.Status <= http.StatusGatewayTimeout:
-		return outcomeDown
+		return outcomeGatewayError
 	case isServerError(a.Status):
-		return outcomeBroken
+		return outcomeServerError
 	case a.Status/100 != 2, errors.As(a.Err, new(unconfirmed)):
 		return outcomeOther
 	case ctxErr != nil:

@@ -60,7 +60,7 @@ func (p SMSParams) validate() error {
 	if p.Mode == "" {
 		return nil
 	}
-	return check(spec.AgentSMSMode, string(p.Mode))
+	return checkField(spec.AgentSMSMode, string(p.Mode))
 }
 
 // modeBody is a request body, or a part of one, whose only member is a mode.
@@ -75,7 +75,7 @@ type modeBody struct {
 // Errors: [ErrInvalid], [ErrBadRequest], [ErrUnauthorized],
 // [ErrPaymentRequired], [ErrNotFound], [ErrRateLimited], [ErrOutcomeUnknown].
 func (c *Client) EnableSMS(ctx context.Context, agentID string, mode SMSMode) (*SMSChannel, error) {
-	r := request{endpoint: spec.EnableSMS, agentID: agentID, invalid: check(spec.SMSChannelMode, string(mode)), body: modeBody{string(mode)}}
+	r := request{endpoint: spec.EnableSMS, agentID: agentID, invalid: checkField(spec.SMSChannelMode, string(mode)), body: modeBody{string(mode)}}
 	return do(ctx, c, r, func(b *answerBody) *SMSChannel {
 		return &SMSChannel{Status: SMSStatus(b.needNonEmpty("status")), TraceID: b.traceID}
 	})

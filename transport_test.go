@@ -141,8 +141,8 @@ func together(callers int, do func(caller int)) {
 	group.Wait()
 }
 
-// TestRenewals checks when a request that a connection turned away is sent again at once,
-// without counting as an attempt: if that connection has answered before, and at most
+// TestRenewals checks when a request that a connection did not process is sent again at
+// once, without counting as an attempt: if that connection has answered before, and at most
 // twice in a call; not if the service has never answered. A stream that is refused on a
 // connection which stays open is an ordinary failure. A spare connection that net/http may
 // have dialed for a GET counts as an old one: see TestRecycledConnections.
@@ -358,7 +358,7 @@ const (
 // act is what the service does next on a connection. An error ends the connection.
 type act func(*http2Peer) error
 
-// overHTTP2 shakes hands, exchanges settings and acts.
+// overHTTP2 does the TLS handshake, exchanges SETTINGS and runs the acts.
 func overHTTP2(acts ...act) func(peer) error {
 	return func(p peer) error {
 		h := &http2Peer{peer: p, headers: make(chan uint32, 100), whole: make(chan uint32, 100)}
@@ -366,7 +366,7 @@ func overHTTP2(acts ...act) func(peer) error {
 		if _, err := io.CopyN(io.Discard, h.conn, int64(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))); err != nil {
 			return err
 		}
-		go h.receive() // apart, since both ends of a pipe may want to write
+		go h.receive() // concurrently, because both ends of a pipe may want to write
 		if err := h.write(frameSettings, 0, 0, nil); err != nil {
 			return err
 		}

@@ -134,9 +134,9 @@ func checkAgentID(id, apiKey string) error {
 	return nil
 }
 
-// check checks a value against the documented bounds of its field. An empty value counts
+// checkField checks a value against the documented bounds of its field. An empty value counts
 // as absent.
-func check(field *spec.Field, value string) error {
+func checkField(field *spec.Field, value string) error {
 	refuse := func(format string, args ...any) error {
 		return &ValidationError{Field: field.Path, Reason: fmt.Sprintf(format, args...)}
 	}
@@ -162,7 +162,7 @@ func checkProviderKey(field *spec.Field, key Secret) error {
 	if key == redact.Redacted {
 		return &ValidationError{Field: field.Path, Reason: reasonRedacted}
 	}
-	return check(field, string(key))
+	return checkField(field, string(key))
 }
 
 // encodeObject encodes a value that must be a JSON object. A nil, or a value that encodes
@@ -188,7 +188,7 @@ func encodeObject(field *spec.Field, value any) (json.RawMessage, error) {
 		return refuse(strictjson.ErrUTF8.Error())
 	}
 	switch err := strictjson.CheckMembers(raw); {
-	case errors.As(err, new(strictjson.Twice)):
+	case errors.As(err, new(strictjson.DuplicateError)):
 		return refuse("must not have a member twice") // the text of err would quote the name
 	case err != nil:
 		return refuse(err.Error())

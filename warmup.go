@@ -50,7 +50,7 @@ type WarmUpResult struct {
 // dashboard did not issue), [ErrConflict] (byok mode, nothing stored),
 // [ErrRateLimited], [ErrUnavailable], [ErrOutcomeUnknown].
 func (c *Client) WarmUp(ctx context.Context, mode LLMMode) (*WarmUpResult, error) {
-	r := request{endpoint: spec.WarmUp, invalid: check(spec.WarmUpMode, string(mode))}
+	r := request{endpoint: spec.WarmUp, invalid: checkField(spec.WarmUpMode, string(mode))}
 	if mode != "" {
 		r.body = modeBody{string(mode)}
 	}

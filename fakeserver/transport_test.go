@@ -35,8 +35,8 @@ func transports(t testing.TB, fake *fakeserver.Server, opts ...fakeserver.FromIP
 }
 
 // ways returns the four transports to a fake: two in memory, two over a socket. Over
-// HTTP/1.1 each call has a connection of its own: net/http repeats some requests by itself
-// on one that was used before.
+// HTTP/1.1 each call has a new connection: net/http repeats some requests by itself on one
+// that was used before.
 func ways(t testing.TB, fake *fakeserver.Server) map[string]http.RoundTripper {
 	all, secure := transports(t, fake), overTLS(t, fake, false)
 	secure.DisableKeepAlives = true
@@ -131,7 +131,7 @@ func TestBodiesThatFail(t *testing.T) {
 		body, sender := io.Pipe()
 		req.Body, req.Method = body, "\n"
 		_ = seen(wire, req)
-		_, err := sender.Write(nil) // which waits for ever unless the body was closed
+		_, err := sender.Write(nil) // which waits forever unless the body was closed
 		assert.ErrorIs(t, err, io.ErrClosedPipe, way)
 	}
 }
@@ -305,7 +305,7 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	concurrently(8, func() { fake.HTTPClient(nil); assert.NoError(t, fake.Close()) })
 }
 
-// Close returns the newest 100 errors. Texts and lines tell the rules apart; a text that
+// Close returns the newest 100 errors. Texts and lines distinguish the rules; a text that
 // looks like a key is not shown.
 func TestCloseReturnsTheNewest(t *testing.T) {
 	fake, err := fakeserver.Open(fakeserver.WithMessageTexts())
@@ -364,8 +364,8 @@ func TestReset(t *testing.T) {
 	c.setBYOK() // the store is there again
 }
 
-// A call that is under way at a Reset ends in the world that it began in, and
-// leaves nothing in the new one.
+// A call that is under way at a Reset ends in the old state, and leaves nothing in the new
+// one.
 func TestResetInsideACall(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	agent := c.agent(emptyBody)
@@ -388,7 +388,7 @@ func TestResetInsideACall(t *testing.T) {
 	assert.Equal(t, "trace_000001", c.call("GET", "/v1/status", noBody).text("trace_id"))
 }
 
-// spy is a TB whose failures are looked at.
+// spy is a TB that records failures.
 type spy struct {
 	mu       sync.Mutex
 	errors   []string
@@ -463,15 +463,15 @@ func TestSleepEnds(t *testing.T) {
 		assert.Equal(t, begun, fake.Now())
 		assert.NoError(t, fake.Sleep(t.Context(), time.Second), "nobody is in the way")
 	})
-	// A clock that has no room left says so, and does not sleep for ever.
+	// A clock that has no room left says so, and does not sleep forever.
 	fake, _ := newFake(t)
 	assert.NoError(t, fake.Sleep(t.Context(), math.MaxInt64))
 	assert.EqualError(t, fake.Sleep(t.Context(), time.Minute), "fakeserver: Sleep: the clock cannot move by another 1m0s")
 	assert.Less(t, 200*365*24*time.Hour, time.Until(fake.Now()))
 }
 
-// A sleeper waits for silence, but calls that never cease do not keep it for ever: each is
-// patient for half a second, from when it is the next to wake.
+// A sleeper waits for silence, but endless calls do not keep it forever: each is patient
+// for half a second, from when it is the next to wake.
 func TestSleepAmongEndlessCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, c := newFake(t, unlimited()...)
@@ -526,7 +526,7 @@ func unlimited() []fakeserver.Option {
 
 const (
 	one  = "body: must be one JSON document and nothing else, at most 10,000 levels deep"
-	half = "must be valid Unicode; half a surrogate pair is none"
+	half = "must be valid Unicode, without lone surrogates"
 
 	storeIsDown = "BYOK is not available, so no provider key can be used or stored"
 )
@@ -546,14 +546,14 @@ func TestReasonsOfBodies(t *testing.T) {
 			{`{"text":"hello","a1b2c3d":1}`, `body: member "a1b2c3d" is not allowed`},
 			{`{"text":"hello","a1b2c3d4":1}`, "body: member … is not allowed"}, // long enough to be a key
 			{`{"text":"hello","` + strings.Repeat("é", 65) + `":1}`, `body: member "` + strings.Repeat("é", 30) + `..." is not allowed`},
-			{`{"text":"hello","t\u0065xt":"hello"}`, "text: is there twice"},
+			{`{"text":"hello","t\u0065xt":"hello"}`, "text: appears twice"},
 		},
 		"POST /v1/agents": {
 			{`{"metadata":{"a":"\ud800"}}`, "metadata: " + half},
 			{`{"llm":{"x":1}}`, `llm: member "x" is not allowed`},
 			{`{"metadata":[]}`, "metadata: must be an object"},
 			{`{"metadata":{"a":"` + strings.Repeat("x", 4096) + `"}}`, "metadata: at most 4096 characters of compact JSON"},
-			{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" is there twice`},
+			{`{"metadata":{"x":[[{"a":1,"\u0061":2}]]}}`, `metadata: member "a" appears twice`},
 			{`{"llm":{"mode":"byok"}}`, "llm.mode: byok needs a BYOK configuration, and none is set for this API key"},
 			{`{"llm":{"api_key":"sk"}}`, "llm.provider: is required when llm.api_key is given"},
 			{`{"llm":{"provider":"openai","api_key":"sk"}}`, "llm.api_key: " + storeIsDown},

@@ -131,8 +131,8 @@ var dialogues = map[string][]step{
 		{"POST /faults", `{"fault":{"kind":"answer","status":409},"times":2}`, 201, ""},
 		{"POST /v1/warmup other", "", 409, `{"error":"byok_not_configured"}`},
 		{"POST /v1/agents other", "", 409, `{"error":"conflict"}`},
-		// For a sweep from outside: seven of a status, with a minute and a day, and
-		// twelve of the way there.
+		// The faults for a sweep in another language: seven with a status, of which two are
+		// limits of a minute and of a day, and twelve of connections and proxies.
 		{"GET /fitting-faults?endpoint=PUT%20/v1/byok", "", 200, `{"faults":[{"name":"bad_request","says":"The service refuses the body."},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}]}`},
 	},
 	"verify": {
@@ -190,7 +190,7 @@ var refusals = []step{
 	{"GET /keys/key_000002", "", 404, "no key has this label, such as key_000001; GET keys lists them"},
 	{"DELETE /faults/fault_000001", "", 404, "no fault has this id"},
 	{"POST /keys", ``, 400, "body: is required, as JSON"},
-	{"POST /keys", `{"plan":"pro","plan":"pro"}`, 400, "body: member plan is there twice"},
+	{"POST /keys", `{"plan":"pro","plan":"pro"}`, 400, "body: member plan appears twice"},
 	{"POST /keys", `{"plan":""}`, 400, "plan: must not be empty; leave it out instead"},
 	{"POST /keys", `{"dashboard":"yes"}`, 400, "dashboard: must be of type boolean"},
 	{"DELETE /calls", `{"x":1}`, 400, `body: member "x" is not allowed; allowed: none`}, // as on each route without a body
@@ -221,7 +221,7 @@ var refusals = []step{
 	{"POST /faults", `{"fault":{"kind":"hang","status":500}}`, 400, "fault: hang does not take status; it takes: kind"},
 	{"POST /faults", `{"fault":{"kind":"named","name":"refused"}}`, 400, "fault: its name must be one of unauthorized, "},
 	{"GET /info?x=1", "", 400, `query: parameter "x" is not allowed; allowed: none`},
-	{"GET /calls?limit=1&limit=2", "", 400, "limit: is there twice"},
+	{"GET /calls?limit=1&limit=2", "", 400, "limit: appears twice"},
 	{"GET /calls?limit=%zz", "", 400, "query: must be names and values"},
 	{"GET /calls?after=x", "", 400, "after: must be an integer from 0"},
 	{"GET /calls?limit=0", "", 400, "limit: must be an integer from 1 to 10000"},

@@ -34,7 +34,7 @@ import (
 // A Sender sends requests to one service. It holds the state that these requests share.
 type Sender struct {
 	transport    http.RoundTripper
-	hooked       atomic.Bool // the transport has run a hook of httptrace
+	runsHooks    atomic.Bool // the transport has run a hook of httptrace
 	everAnswered atomic.Bool // the service has answered a request
 	queue        dialQueue   // for an HTTP/2 connection
 }
@@ -54,13 +54,13 @@ func New(transport http.RoundTripper, base *url.URL) *Sender {
 	}
 	s.queue.untried = 1
 	s.queue.pending.Store(1)
-	on, mine := route{weak.Make(own), transport == nil, base.Scheme, base.Host}, weak.Make(s)
-	runtime.AddCleanup(s, func(on route) { senders.CompareAndDelete(on, mine) }, on)
-	known, _ := senders.LoadOrStore(on, mine)
+	key, self := route{weak.Make(own), transport == nil, base.Scheme, base.Host}, weak.Make(s)
+	runtime.AddCleanup(s, func(on route) { senders.CompareAndDelete(on, self) }, key)
+	known, _ := senders.LoadOrStore(key, self)
 	if shared := known.(weak.Pointer[Sender]).Value(); shared != nil {
 		return shared
 	}
-	senders.Store(on, mine) // the known Sender was garbage-collected
+	senders.Store(key, self) // the known Sender was garbage-collected
 	return s
 }
 
@@ -107,7 +107,7 @@ func (s *Sender) send(ctx context.Context, r Request, try int) (_ Answer, again 
 	rt := &roundTrip{sender: s, ctx: ctx, stop: stop}
 	defer rt.finish()
 	transport := cmp.Or(s.transport, http.DefaultTransport)
-	rt.own, _ = transport.(*http.Transport)
+	rt.httpTransport, _ = transport.(*http.Transport)
 	rt.build(r)
 	if try > 1 || s.queue.pending.Load() != 0 {
 		rt.queueUp()
@@ -135,19 +135,19 @@ func (s *Sender) send(ctx context.Context, r Request, try int) (_ Answer, again 
 //	GotConn, GetConn                                    the HTTP/2 connection is full: the try ends
 //	WroteHeaders, then GetConn or GotConn               net/http wants to repeat: the try ends
 //	FirstResponseByte, Got1xxResponse, ...              the first byte was of an interim answer
-//	none                                                a transport without hooks: see facts.maybeTaken
+//	none                                                a transport without hooks: see facts.maybeRead
 type roundTrip struct {
-	sender  *Sender
-	own     *http.Transport // the transport, if it is a net/http Transport; nil: it is another type
-	ctx     context.Context // of the try
-	stop    func()          // ends ctx, and so the try
-	request http.Request
-	url     url.URL
-	body    bytes.Reader
-	hooks   httptrace.ClientTrace
+	sender        *Sender
+	httpTransport *http.Transport // the transport, if it is a net/http Transport; nil: it is another type
+	ctx           context.Context // of the try
+	stop          func()          // ends ctx, and so the try
+	request       http.Request
+	url           url.URL
+	body          bytes.Reader
+	hooks         httptrace.ClientTrace
 
 	mu    sync.Mutex
-	known facts // guarded by mu; note and facts return a copy
+	known facts // guarded by mu; update and facts return a copy
 
 	conn      atomic.Pointer[connection] // nil: none yet, or not HTTP/2
 	firstOn   atomic.Pointer[connection] // the connection whose first request this is; nil: none
@@ -160,7 +160,7 @@ func (rt *roundTrip) build(r Request) {
 	rt.hooks = httptrace.ClientTrace{
 		GetConn:              rt.getConn,
 		GotConn:              rt.gotConn,
-		WroteHeaders:         func() { rt.note(func(f *facts) { f.headers++ }) },
+		WroteHeaders:         func() { rt.update(func(f *facts) { f.headers++ }) },
 		GotFirstResponseByte: rt.gotFirstByte,
 		Got1xxResponse:       rt.got1xx,
 	}
@@ -177,22 +177,22 @@ func (rt *roundTrip) build(r Request) {
 	}
 	rt.body.Reset(r.Body) // no GetBody: net/http cannot send the request again by itself
 	rt.request.ContentLength = rt.body.Size()
-	rt.known.own, rt.known.hasBody = rt.own != nil, rt.body.Size() > 0
+	rt.known.isHTTPTransport, rt.known.hasBody = rt.httpTransport != nil, rt.body.Size() > 0
 	switch {
 	case r.Body == nil:
 		delete(rt.request.Header, "Content-Type")
-		rt.known.maybeTaken = r.Method == http.MethodPost
-	case rt.own != nil && rt.sender.hooked.Load():
-		rt.known.maybeTaken = true               // this body does not notice reads: assume that it was sent, unless hooks run
+		rt.known.maybeRead = r.Method == http.MethodPost
+	case rt.httpTransport != nil && rt.sender.runsHooks.Load():
+		rt.known.maybeRead = true                // this body does not notice reads: assume that it was sent, unless hooks run
 		rt.request.Body = io.NopCloser(&rt.body) // net/http knows this type: it writes header and body at once
 	default:
 		rt.request.Body = requestBody{rt}
 	}
 }
 
-// note adds to what is known of the try, and returns what is known now. Nothing waits in
-// add, because it runs under the lock.
-func (rt *roundTrip) note(add func(*facts)) facts {
+// update adds to what is known of the try, and returns a copy. add runs under the lock, so
+// it must not wait.
+func (rt *roundTrip) update(add func(*facts)) facts {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	add(&rt.known)
@@ -201,13 +201,13 @@ func (rt *roundTrip) note(add func(*facts)) facts {
 }
 
 // facts returns what is known of the try now.
-func (rt *roundTrip) facts() facts { return rt.note(func(*facts) {}) }
+func (rt *roundTrip) facts() facts { return rt.update(func(*facts) {}) }
 
 // requestBody is a request body that records that the transport has read it.
 type requestBody struct{ *roundTrip }
 
 func (b requestBody) Read(p []byte) (int, error) {
-	if f := b.note((*facts).noteRead); f.bodyClosed {
+	if f := b.update((*facts).noteRead); f.bodyClosed {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	return b.body.Read(p)
@@ -248,16 +248,16 @@ func (rt *roundTrip) leaveQueue(http2 bool) {
 }
 
 func (rt *roundTrip) getConn(string) {
-	rt.sender.hooked.Store(true)
-	f := rt.note(func(f *facts) {
+	rt.sender.runsHooks.Store(true)
+	f := rt.update(func(f *facts) {
 		f.started, f.connected = true, false // net/http has given up an earlier connection
 		f.checkRepeat()
 	})
 	switch {
 	case f.repeat:
 		rt.stop()
-	case f.http2 && f.headers == 0 && !f.unseen():
-		rt.refuse(full) // the next try waits its turn; here net/http would dial for each request
+	case f.http2 && f.headers == 0 && !f.maybeSentUnseen():
+		rt.refuse(noRoom) // the next try waits its turn; here net/http would dial for each request
 	}
 }
 
@@ -268,7 +268,7 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 		conn = rt.sender.queue.connectionOf(overTLS)
 	}
 	rt.leaveQueue(conn != nil)
-	f := rt.note(func(f *facts) {
+	f := rt.update(func(f *facts) {
 		f.started, f.connected = true, true
 		if f.checkRepeat(); f.repeat {
 			f.sameConn = conn == rt.conn.Load()
@@ -279,7 +279,7 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 	switch {
 	case f.repeat:
 		rt.stop()
-		if conn == nil && (secure || plainIsHTTP1(rt.own)) {
+		if conn == nil && (secure || plainIsHTTP1(rt.httpTransport)) {
 			info.Conn.Close() // net/http may write to an idle connection even after the context has ended
 		}
 	case conn != nil:
@@ -290,11 +290,11 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 // useHTTP2 waits until the request may be written to conn, or refuses it. net/http checks
 // the context after the hook gotConn, so it does not write a refused request.
 func (rt *roundTrip) useHTTP2(conn *connection) {
-	f := rt.note(func(f *facts) { f.http2 = true })
+	f := rt.update(func(f *facts) { f.http2 = true })
 	switch before := rt.conn.Swap(conn); {
-	case f.unseen(): // never refuse the request: it may have been sent, so it must not be sent again
+	case f.maybeSentUnseen(): // never refuse the request: it may have been sent, so it must not be sent again
 	case before != nil && f.headers == 0: // the earlier connection had no room
-		rt.refuse(full)
+		rt.refuse(noRoom)
 		return
 	}
 	first, err := conn.admit(rt.ctx)
@@ -302,25 +302,25 @@ func (rt *roundTrip) useHTTP2(conn *connection) {
 		rt.firstOn.Store(conn)
 	}
 	if err != nil {
-		rt.refuse(late)
+		rt.refuse(noFirstAnswer)
 	}
 }
 
 // refuse ends the try before the request is written. The first reason counts.
 func (rt *roundTrip) refuse(why rejection) {
-	rt.note(func(f *facts) { f.why = cmp.Or(f.why, why) })
+	rt.update(func(f *facts) { f.rejection = cmp.Or(f.rejection, why) })
 	rt.stop()
 }
 
 func (rt *roundTrip) gotFirstByte() {
-	rt.note(func(f *facts) { f.answers++ })
+	rt.update(func(f *facts) { f.answers++ })
 	if conn := rt.conn.Load(); conn != nil {
 		conn.noteAnswer()
 	}
 }
 
 func (rt *roundTrip) got1xx(int, textproto.MIMEHeader) error {
-	if f := rt.note((*facts).noteInterim); f.interim > maxInterim {
+	if f := rt.update((*facts).noteInterim); f.interim > maxInterim {
 		return errTooManyInterim
 	}
 	return nil
@@ -343,9 +343,9 @@ func (rt *roundTrip) finish() {
 // failed returns the Answer for a request that got none. again is as for send.
 func (rt *roundTrip) failed(err error) (_ Answer, again bool) {
 	proxyFailed := rt.proxyFailed(err)
-	return rt.note(func(f *facts) {
+	return rt.update(func(f *facts) {
 		f.started = f.started || proxyFailed // no hook ran, but the hooks would have shown everything
-		f.bodyClosed = !f.maybeTaken         // from now on, no goroutine that RoundTrip left behind can read the body
+		f.bodyClosed = !f.maybeRead          // from now on, no goroutine that RoundTrip left behind can read the body
 	}).failure(err)
 }
 
@@ -353,10 +353,10 @@ func (rt *roundTrip) failed(err error) (_ Answer, again bool) {
 // because its Proxy function failed. To find that out, proxyFailed calls the Proxy
 // function once more.
 func (rt *roundTrip) proxyFailed(err error) bool {
-	if rt.own == nil || rt.own.Proxy == nil || rt.facts().started {
+	if rt.httpTransport == nil || rt.httpTransport.Proxy == nil || rt.facts().started {
 		return false
 	}
-	_, again := rt.own.Proxy(&rt.request)
+	_, again := rt.httpTransport.Proxy(&rt.request)
 	return again != nil && again.Error() == err.Error()
 }
 
@@ -373,7 +373,7 @@ func (rt *roundTrip) read(resp *http.Response) Answer {
 	switch {
 	case err == nil:
 	case resp.StatusCode > 299:
-		answer.Cut = err // not a failure: the status is known, and a part of the body is enough
+		answer.BodyErr = err // not a failure: the status is known, and a part of the body is enough
 	default:
 		answer.Err, answer.Missed = err, rt.facts().missed(err)
 	}
@@ -428,7 +428,7 @@ func readBody(resp *http.Response, stop func()) (body []byte, err error) {
 		}()
 	}
 	if coding := strings.ToLower(resp.Header.Get("Content-Encoding")); (coding == "gzip" || coding == "x-gzip") && !resp.Uncompressed {
-		body, err = unpack(resp.Body, limit)
+		body, err = gunzip(resp.Body, limit)
 	} else {
 		if resp.ProtoMajor == 1 {
 			stop = nil // HTTP/1.1: the end comes with the last byte
@@ -441,9 +441,9 @@ func readBody(resp *http.Response, stop func()) (body []byte, err error) {
 	return bytes.TrimPrefix(body, []byte("\ufeff")), err
 }
 
-// unpack decompresses gzip. It also bounds the compressed bytes, because an endless stream
+// gunzip decompresses gzip. It also bounds the compressed bytes, because an endless stream
 // of empty gzip members decompresses to nothing.
-func unpack(body io.Reader, limit int) ([]byte, error) {
+func gunzip(body io.Reader, limit int) ([]byte, error) {
 	packed := &io.LimitedReader{R: body, N: int64(limit) + 1}
 	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
@@ -456,9 +456,9 @@ func unpack(body io.Reader, limit int) ([]byte, error) {
 	return whole, err
 }
 
-// maxIdle bounds the reads in a row that give neither bytes nor an error. The body of a
+// maxEmptyReads bounds the reads in a row that give neither bytes nor an error. The body of a
 // user's transport may give nothing else and never end.
-const maxIdle = 100
+const maxEmptyReads = 100
 
 // readWhole reads to the end of the body, or until it has more than limit bytes. length
 // is the announced length, or -1. After length bytes readWhole still waits for the end,
@@ -479,7 +479,7 @@ func readWhole(r io.Reader, length int64, limit int, stop func()) ([]byte, error
 			idle = 0
 		}
 		switch {
-		case idle == maxIdle && err == nil:
+		case idle == maxEmptyReads && err == nil:
 			return body, io.ErrNoProgress
 		case err == io.EOF, err != nil && int64(len(body)) == length:
 			return body, nil

@@ -98,7 +98,7 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 			}), nil)
 			answer := sender.Send(t.Context(), Request{Method: http.MethodGet, URL: new(url.URL), Header: http.Header{}, Deadline: soon()})
 			assert.Equal(t, tt.want, string(answer.Body), name)
-			assert.Equal(t, tt.err, cmp.Or(answer.Err, answer.Cut), name)
+			assert.Equal(t, tt.err, cmp.Or(answer.Err, answer.BodyErr), name)
 			assert.Equal(t, tt.elapsed, time.Since(begin), name)
 			assert.Error(t, ctx.Err(), "%s: the request is over", name)
 		})
@@ -109,7 +109,7 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 	}
 }
 
-// Senders and connections are forgotten once they are garbage.
+// Senders and connections are dropped once they are garbage.
 func TestClientsOfATransportAndAServiceShareASender(t *testing.T) {
 	transport, lone, base := NewTransport(), &http.Transport{DisableKeepAlives: true}, &url.URL{Scheme: "https", Host: "service.example"}
 	sender, conn := New(transport, base), tls.Client(nil, nil)
@@ -130,8 +130,8 @@ func TestClientsOfATransportAndAServiceShareASender(t *testing.T) {
 	}, 20*time.Second, time.Millisecond)
 }
 
-// The request ends before its turn comes or, in every second round, at the same moment. Then
-// select decides by lot.
+// The request ends before its turn comes or, in every second round, at the same moment.
+// Then select chooses at random.
 func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 	for i := range 40 {
 		synctest.Test(t, func(t *testing.T) {
@@ -172,13 +172,13 @@ func TestMayBeSent(t *testing.T) {
 		{facts{}, errs{read, canceled, timeout, errGoAway}},
 		{facts{ended: true}, all},
 		{facts{hasBody: true}, nil},
-		{facts{own: true}, errs{read, canceled, timeout, errGoAway}}, // by RegisterProtocol it may have another transport, which runs no hooks
-		{facts{maybeTaken: true, started: true}, nil},
-		{facts{maybeTaken: true, started: true, hasBody: true}, all},
+		{facts{isHTTPTransport: true}, errs{read, canceled, timeout, errGoAway}}, // by RegisterProtocol it may have another transport, which runs no hooks
+		{facts{maybeRead: true, started: true}, nil},
+		{facts{maybeRead: true, started: true, hasBody: true}, all},
 		{facts{connected: true}, errs{read, errDial, canceled, timeout, errGoAway}},
-		{facts{connected: true, own: true}, errs{canceled, timeout}},
-		{facts{connected: true, own: true, ended: true}, all},
-		{facts{connected: true, why: late, ended: true}, nil},
+		{facts{connected: true, isHTTPTransport: true}, errs{canceled, timeout}},
+		{facts{connected: true, isHTTPTransport: true, ended: true}, all},
+		{facts{connected: true, rejection: noFirstAnswer, ended: true}, nil},
 		{facts{headers: 1}, errs{read, errDial, canceled, timeout, errGoAway, errCertificate}},
 		{facts{headers: 1, http2: true, reused: true}, errs{read, errDial, canceled, timeout, errCertificate, errAlert}},
 		{facts{headers: 1, http2: true, ended: true}, all},
@@ -283,7 +283,7 @@ func TestFailures(t *testing.T) {
 			if strings.Contains(tt.does, "own") {
 				sender.transport = own
 			}
-			sender.hooked.Store(strings.Contains(tt.does, "hooked"))
+			sender.runsHooks.Store(strings.Contains(tt.does, "hooked"))
 			connections.Store(weak.Make(conn), newConnection())
 			connections.Store(weak.Make(other), newConnection())
 			method, body, _ := strings.Cut(cmp.Or(tt.request, "GET"), " ")
@@ -292,7 +292,7 @@ func TestFailures(t *testing.T) {
 				r.Body = []byte(body)
 			}
 			answer := sender.Send(t.Context(), r)
-			want := Answer{Err: cmp.Or(tt.instead, tt.err), Missed: cmp.Or(tt.missed, Broken), Sent: tt.sent, TurnedAway: tt.tries > 1}
+			want := Answer{Err: cmp.Or(tt.instead, tt.err), Missed: cmp.Or(tt.missed, Broken), Sent: tt.sent, Unprocessed: tt.tries > 1}
 			assert.Equal(t, want, answer, name)
 			assert.Len(t, tried, max(1, tt.tries), name)
 			_, closed := near.Write([]byte("x"))
@@ -308,9 +308,9 @@ func TestFailures(t *testing.T) {
 // A try may be refused again, by a hook that runs late.
 func TestFirstRefusalCounts(t *testing.T) {
 	rt := &roundTrip{sender: new(Sender), ctx: t.Context(), stop: func() {}}
-	rt.refuse(full)
-	rt.refuse(late)
-	assert.Equal(t, full, rt.known.why)
+	rt.refuse(noRoom)
+	rt.refuse(noFirstAnswer)
+	assert.Equal(t, noRoom, rt.known.rejection)
 }
 
 var (

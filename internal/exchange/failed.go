@@ -16,17 +16,17 @@ import (
 
 // Answer is the result of a request.
 type Answer struct {
-	Status int         // 0: none came
-	Header http.Header // may belong to the transport: read it, or change a clone
-	Body   []byte      // of a 2xx at most 1 MiB, of another status 64 KiB
-	Err    error       // why no answer came, or why the body of a 2xx is incomplete
-	Cut    error       // why the body of another status is incomplete
-	Missed Missed      // how the answer was missed; NotMissed if Err is nil
-	Sent   bool        // the service may have seen the request
-	// TurnedAway is true if an HTTP/2 connection did not process the request, because the
-	// connection was closing or had no room. Another connection can take the request at
-	// once. Sent still reports whether the service may have seen the request.
-	TurnedAway bool
+	Status  int         // 0: none came
+	Header  http.Header // may belong to the transport: read it, or change a clone
+	Body    []byte      // of a 2xx at most 1 MiB, of another status 64 KiB
+	Err     error       // why no answer came, or why the body of a 2xx is incomplete
+	BodyErr error       // why the body of another status is incomplete
+	Missed  Missed      // how the answer was missed; NotMissed if Err is nil
+	Sent    bool        // the service may have seen the request
+	// Unprocessed is true if an HTTP/2 connection did not process the request, because it
+	// was closing or had no room. Another connection can take the request at once. Sent
+	// still reports whether the service may have seen the request.
+	Unprocessed bool
 }
 
 // Missed says how an answer was missed.
@@ -41,34 +41,34 @@ const (
 	Unreadable           // the answer is not HTTP, or its body is larger than the bound
 )
 
-// facts are what is known of a try. Hooks may still run after RoundTrip has returned, so
+// facts holds what is known of a try. Hooks may still run after RoundTrip has returned, so
 // all decisions about a failure use one copy of the facts.
 type facts struct {
-	own          bool      // the transport is net/http's own
-	hasBody      bool      // the request has a body
-	maybeTaken   bool      // the body may have been read before there was a connection; or there is none, and the method is POST
-	bodyClosed   bool      // the body was not read, and cannot be read any more
-	started      bool      // the transport has looked for a connection (GetConn or GotConn)
-	connected    bool      // the transport has a connection (GotConn)
-	http2        bool      // a connection was HTTP/2
-	reused       bool      // the connection was used before
-	headers      int       // how often the header was written; more than once by a transport that repeats
-	answers      int       // how many answers have begun; interim answers (1xx) do not count
-	interim      int       // how many interim answers have come
-	repeat       bool      // the transport was about to repeat the request, so the try was ended
-	sameConn     bool      // the repeat would have used the same connection, so that connection is not closing
-	why          rejection // why no HTTP/2 connection took the request
-	ended        bool      // the context of the try has ended
-	everAnswered bool      // the service has answered a request of the Sender
+	isHTTPTransport bool      // the transport is net/http's own
+	hasBody         bool      // the request has a body
+	maybeRead       bool      // the body may have been read before there was a connection; or there is none, and the method is POST
+	bodyClosed      bool      // the body was not read, and cannot be read any more
+	started         bool      // the transport has looked for a connection (GetConn or GotConn)
+	connected       bool      // the transport has a connection (GotConn)
+	http2           bool      // a connection was HTTP/2
+	reused          bool      // the connection was used before
+	headers         int       // how often the header was written; more than once by a transport that repeats
+	answers         int       // how many answers have begun; interim answers (1xx) do not count
+	interim         int       // how many interim answers have come
+	repeat          bool      // the transport was about to repeat the request, so the try was ended
+	sameConn        bool      // the repeat would have used the same connection, so that connection is not closing
+	rejection       rejection // why no HTTP/2 connection took the request
+	ended           bool      // the context of the try has ended
+	everAnswered    bool      // the service has answered a request of the Sender
 }
 
 // rejection says why an HTTP/2 connection did not take a request.
 type rejection int
 
 const (
-	none rejection = iota // it took the request, or another try would not help
-	full                  // the connection has no room: net/http looks for another one
-	late                  // the connection's first answer did not come before the context ended
+	notRejected   rejection = iota // it took the request, or another try would not help
+	noRoom                         // the connection has no room: net/http looks for another one
+	noFirstAnswer                  // the connection's first answer did not come before the context ended
 )
 
 var (
@@ -83,18 +83,18 @@ var (
 func (f facts) failure(err error) (_ Answer, again bool) {
 	words, unwritten := f.http2Words(err), f.headers == 0
 	if words == "net/http: cannot rewind body after connection loss" {
-		f.why = full
+		f.rejection = noRoom
 	}
 	answer := Answer{Err: f.reason(err), Missed: f.missed(err), Sent: f.mayBeSent(err)}
 	switch {
 	case unwritten && answer.Sent: // another connection must not get it
-	case unwritten && f.why == full:
-		answer.Err, answer.TurnedAway = errCrowded, true
+	case unwritten && f.rejection == noRoom:
+		answer.Err, answer.Unprocessed = errCrowded, true
 		return answer, true
 	case f.http2 && f.reused && f.everAnswered:
 		// Services replace their connections now and then, and net/http would have sent the
 		// request again at once. A service that has never answered has another problem.
-		answer.TurnedAway = f.repeat && !f.sameConn || isGoAway(words)
+		answer.Unprocessed = f.repeat && !f.sameConn || isGoAway(words)
 	}
 	return answer, false
 }
@@ -127,7 +127,7 @@ func (f facts) missed(err error) Missed {
 	switch {
 	case f.ended && !f.repeat, isTimeout(err):
 		return NoAnswer
-	case f.isCertificateError(err), errors.As(err, new(proxyDenial)) && !f.unseen():
+	case f.isCertificateError(err), errors.As(err, new(proxyDenial)) && !f.maybeSentUnseen():
 		return Denied
 	case isStreamRefused(err):
 		return StreamRefused
@@ -144,16 +144,16 @@ func (f facts) mayBeSent(err error) bool {
 	switch {
 	case f.isCertificateError(err): // the TLS handshake failed
 		return false
-	case f.headers > 1, f.unseen(): // err does not matter: a transport that repeats requests returns only its last error
+	case f.headers > 1, f.maybeSentUnseen(): // err does not matter: a transport that repeats requests returns only its last error
 		return true
 	case f.headers == 1: // only a GOAWAY proves that the service did not process the request
 		return f.answering() || !isGoAway(f.http2Words(err))
-	case f.why != none: // no HTTP/2 connection took the request: nothing was written
+	case f.rejection != notRejected: // no HTTP/2 connection took the request: nothing was written
 		return false
 	case f.connected:
 		// The header may be on its way. Only net/http's own transport can rule that out, and
 		// only if nothing ended the try.
-		return f.ended || !f.own || errors.Is(err, context.Canceled) || isTimeout(err)
+		return f.ended || !f.isHTTPTransport || errors.Is(err, context.Canceled) || isTimeout(err)
 	case f.started, f.hasBody:
 		// The hooks show that there was no connection. Or the transport has not read the body,
 		// for example because its circuit breaker is open.
@@ -165,17 +165,17 @@ func (f facts) mayBeSent(err error) bool {
 
 // noteRead notes that the transport reads the body. Once it has a connection, the hooks
 // show whether it sends the request.
-func (f *facts) noteRead() { f.maybeTaken = f.maybeTaken || !f.connected }
+func (f *facts) noteRead() { f.maybeRead = f.maybeRead || !f.connected }
 
-// unseen reports that the transport may have sent the request without running hooks, for
-// example over HTTP/3: a transport has to read the body before it sends it. Once net/http's
-// own transport looks for a connection, the hooks show everything. Another transport may
-// have sent the body that it read before it looked for this connection. If there is no
-// body, unseen believes the hooks: otherwise each failed dial would leave the request in
-// doubt.
-func (f facts) unseen() bool {
-	certain := f.started && (f.own || !f.hasBody)
-	return f.maybeTaken && !certain
+// maybeSentUnseen reports that the transport may have sent the request without running
+// hooks, for example over HTTP/3: a transport has to read the body before it sends it. Once
+// net/http's own transport looks for a connection, the hooks show everything. Another
+// transport may have sent the body that it read before it looked for this connection. If
+// there is no body, the hooks are believed: otherwise each failed dial would leave the
+// request in doubt.
+func (f facts) maybeSentUnseen() bool {
+	certain := f.started && (f.isHTTPTransport || !f.hasBody)
+	return f.maybeRead && !certain
 }
 
 // answering reports that an answer, or an interim answer, has begun.
@@ -193,7 +193,7 @@ func (f facts) answering() bool { return f.answers > 0 || f.interim > 0 }
 func (f facts) isCertificateError(err error) bool {
 	var alert *net.OpError
 	switch {
-	case f.ended, f.reused, f.answering(), f.unseen():
+	case f.ended, f.reused, f.answering(), f.maybeSentUnseen():
 		return false
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return f.headers == 0

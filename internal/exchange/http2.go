@@ -110,27 +110,27 @@ type dialQueue struct {
 // enter waits for the request's turn to look for a connection. leave ends the turn. enter
 // reports false if the request need not wait for a turn any more, or ctx has ended first.
 func (q *dialQueue) enter(ctx context.Context) (turn bool) {
-	mine := q.push()
-	if mine == nil {
+	turnCh := q.push()
+	if turnCh == nil {
 		return true
 	}
 	select {
-	case turn = <-mine:
+	case turn = <-turnCh:
 		return turn
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if i := slices.Index(q.waiting, mine); i >= 0 {
+	if i := slices.Index(q.waiting, turnCh); i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 		return false
 	}
-	return <-mine
+	return <-turnCh
 }
 
 // push puts the request into the queue, and returns the channel from which it gets its
 // turn; nil if it has the turn now.
-func (q *dialQueue) push() (mine chan bool) {
+func (q *dialQueue) push() (turnCh chan bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.taken {
@@ -138,9 +138,9 @@ func (q *dialQueue) push() (mine chan bool) {
 		q.pending.Add(1)
 		return nil
 	}
-	mine = make(chan bool, 1)
-	q.waiting = append(q.waiting, mine)
-	return mine
+	turnCh = make(chan bool, 1)
+	q.waiting = append(q.waiting, turnCh)
+	return turnCh
 }
 
 // leave ends a turn. The next request in the queue gets the turn; if all is true, all

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// Call is what a Loop repeats.
+// A Call makes the attempts that a Loop repeats.
 type Call interface {
 	// Attempt makes an attempt, with the given cookies, and decides whether another one
 	// follows. It returns what the cookie jar needs of the answer; status 0 means that none
@@ -23,7 +23,7 @@ type Call interface {
 	Pause() error
 }
 
-// Loop is the memory of Run, to be allocated together with the call.
+// Loop holds the state of Run. A call contains its Loop, which saves an allocation.
 //
 // The library and http.Client see a request and a response without a body. With the real
 // request, they would copy header and body for each attempt, which would cost a POST eight
@@ -37,7 +37,8 @@ type Loop struct {
 	response   http.Response
 }
 
-// Run makes attempts until no other one follows, or Pause fails. Its error is that of Pause.
+// Run makes attempts until no other one follows, or Pause fails. It returns the error of
+// Pause.
 func (l *Loop) Run(ctx context.Context, method string, u *url.URL, jar http.CookieJar, call Call) error {
 	l.call = call
 	l.httpClient = http.Client{Transport: l, Jar: jar, CheckRedirect: noRedirect}

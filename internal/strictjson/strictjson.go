@@ -1,8 +1,8 @@
 // Package strictjson steps through a JSON document so that its reader can refuse what
 // encoding/json accepts in silence: unknown members, duplicate members, names in another
-// case, and half surrogate pairs. The fake reads requests with it, and the standalone fake
-// the requests to its control interface. The client reads answers with ReadObject, which
-// takes any JSON object and leaves it to its reader what counts.
+// case, and lone surrogates. The fake reads requests with it, and the standalone fake the
+// requests to its control interface. The client reads answers with ReadObject, which takes
+// any JSON object and leaves it to its reader what counts.
 package strictjson
 
 import (
@@ -17,12 +17,12 @@ import (
 )
 
 // Reasons to refuse a document, whatever its members are. encoding/json sets the bound on
-// nesting. Half a surrogate pair is an escape that encodes no character; encoding/json
-// would replace it in silence.
+// nesting. A lone surrogate is an escape such as \ud800, half of a pair, that encodes no
+// character; encoding/json would replace it in silence.
 var (
-	ErrUTF8     = errors.New("must be valid UTF-8")
-	ErrJSON     = errors.New("must be one JSON document and nothing else, at most 10,000 levels deep")
-	ErrHalfPair = errors.New("must be valid Unicode; half a surrogate pair is none")
+	ErrUTF8          = errors.New("must be valid UTF-8")
+	ErrJSON          = errors.New("must be one JSON document and nothing else, at most 10,000 levels deep")
+	ErrLoneSurrogate = errors.New("must be valid Unicode, without lone surrogates")
 )
 
 // IsType reports whether a Content-Type means JSON in UTF-8.
@@ -32,10 +32,10 @@ func IsType(contentType string) bool {
 	return err == nil && kind == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
 }
 
-// Twice is the name of a member that appears twice.
-type Twice string
+// DuplicateError says that a member appears twice. It is the member's name.
+type DuplicateError string
 
-func (t Twice) Error() string { return "member " + string(t) + " is there twice" }
+func (t DuplicateError) Error() string { return "member " + string(t) + " appears twice" }
 
 // Check returns why a Scanner cannot step through a document; nil if it can.
 func Check(doc []byte) error {
@@ -48,21 +48,21 @@ func Check(doc []byte) error {
 	return nil
 }
 
-// CheckMembers returns the error of Check, or else of Scanner.Free.
+// CheckMembers returns the error of Check, or else of Scanner.CheckValue.
 func CheckMembers(doc []byte) error {
 	if err := Check(doc); err != nil {
 		return err
 	}
-	return (&Scanner{Data: doc}).Free()
+	return (&Scanner{Data: doc}).CheckValue()
 }
 
 // Scanner steps through a document that Check has accepted.
 type Scanner struct {
-	Data []byte
-	Pos  int
-	Torn bool // the last string that was read has half a surrogate pair
+	Data          []byte
+	Pos           int
+	LoneSurrogate bool // the last string that was read has a lone surrogate
 
-	Duplicates bool // Free accepts duplicate members
+	AllowDuplicates bool // Free accepts duplicate members
 }
 
 // Peek steps over white space to the next byte, and returns it; 0 at the end.
@@ -103,12 +103,12 @@ func (sc *Scanner) Name() string {
 	return name
 }
 
-// Text reads a string, and sets Torn. The result shares no memory with the document.
-// Otherwise a caller that keeps a name would keep the whole document, and a provider key
-// in it, in memory.
+// Text reads a string, and sets LoneSurrogate. The result shares no memory with the
+// document. Otherwise a caller that keeps a name would keep the whole document, and a
+// provider key in it, in memory.
 func (sc *Scanner) Text() string {
 	quoted := sc.Value()
-	sc.Torn = bytes.IndexByte(quoted, '\\') >= 0 && surrogate.Match(quoted) && !paired.Match(quoted)
+	sc.LoneSurrogate = bytes.IndexByte(quoted, '\\') >= 0 && surrogate.Match(quoted) && !paired.Match(quoted)
 	s, _ := String(quoted)
 	return s
 }
@@ -174,14 +174,14 @@ func (sc *Scanner) brackets() {
 	}
 }
 
-// Free steps over a value whose objects may have any members. It refuses a member that
-// appears twice, because nobody could know which of the two counts. Its error is
-// ErrHalfPair or a Twice.
-func (sc *Scanner) Free() error {
+// CheckValue steps over a value whose objects may have any members. It refuses a member
+// that appears twice, because nobody could know which of the two counts. Its error is
+// ErrLoneSurrogate or a DuplicateError.
+func (sc *Scanner) CheckValue() error {
 	first := sc.Peek()
 	if first == '"' {
-		if sc.Text(); sc.Torn {
-			return ErrHalfPair
+		if sc.Text(); sc.LoneSurrogate {
+			return ErrLoneSurrogate
 		}
 		return nil
 	}
@@ -194,14 +194,14 @@ func (sc *Scanner) Free() error {
 		if first == '{' {
 			name := sc.Name()
 			switch {
-			case sc.Torn:
-				return ErrHalfPair
-			case seen[name] && !sc.Duplicates:
-				return Twice(name)
+			case sc.LoneSurrogate:
+				return ErrLoneSurrogate
+			case seen[name] && !sc.AllowDuplicates:
+				return DuplicateError(name)
 			}
 			seen[name] = true
 		}
-		if err := sc.Free(); err != nil {
+		if err := sc.CheckValue(); err != nil {
 			return err
 		}
 	}
@@ -221,18 +221,18 @@ type Object []Member
 // Member is a name, without escapes, and the JSON of a value.
 type Member struct{ Name, Value []byte }
 
-var errNoObject = errors.New("not an object")
+var errNotObject = errors.New("not an object")
 
 // ReadObject reads a document that is one object. It accepts what encoding/json accepts,
-// including invalid UTF-8, half surrogate pairs and duplicate members. The document may
-// nest one level deeper than in encoding/json. The object shares the document's memory.
+// including invalid UTF-8, lone surrogates and duplicate members. The document may nest one
+// level deeper than in encoding/json. The object shares the document's memory.
 func ReadObject(doc []byte) (Object, error) {
 	sc := Scanner{Data: doc}
 	o, ok := sc.members()
 	if ok && sc.Peek() == 0 && sc.Pos == len(doc) {
 		return o, nil
 	}
-	return nil, cmp.Or(json.Unmarshal(doc, new(json.RawMessage)), errNoObject) // encoding/json says what is wrong
+	return nil, cmp.Or(json.Unmarshal(doc, new(json.RawMessage)), errNotObject) // encoding/json says what is wrong
 }
 
 // members reads an object in one pass. It does not need Check: it calls json.Valid only
@@ -270,24 +270,24 @@ func (sc *Scanner) members() (o Object, ok bool) {
 }
 
 // Get returns the JSON of the member with exactly that name; nil if it is missing. If the
-// member appears twice, the error is a Twice, because nobody could know which of the two
-// counts.
+// member appears twice, the error is a DuplicateError, because nobody could know which of
+// the two counts.
 func (o Object) Get(name string) (value []byte, err error) {
 	for _, m := range o {
 		if string(m.Name) != name {
 			continue
 		}
 		if value != nil {
-			return nil, Twice(name)
+			return nil, DuplicateError(name)
 		}
 		value = m.Value
 	}
 	return value, nil
 }
 
-// String decodes a JSON string as encoding/json does: invalid UTF-8 and half surrogate
-// pairs become U+FFFD. It reports false if the value is not a string. The result shares no
-// memory with the value.
+// String decodes a JSON string as encoding/json does: invalid UTF-8 and lone surrogates
+// become U+FFFD. It reports false if the value is not a string. The result shares no memory
+// with the value.
 func String(value []byte) (s string, ok bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false

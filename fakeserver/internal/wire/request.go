@@ -232,7 +232,7 @@ func headerFlaw(behavior *service.Behavior, header http.Header) *service.Refusal
 // its object.
 func Parse(behavior *service.Behavior, e *spec.Endpoint, raw []byte) (service.Fields, *service.Refusal) {
 	p := parser{
-		Scanner: strictjson.Scanner{Data: raw, Duplicates: behavior.AcceptsDuplicates}, behavior: behavior,
+		Scanner: strictjson.Scanner{Data: raw, AllowDuplicates: behavior.AcceptsDuplicates}, behavior: behavior,
 		unknownAllowed: behavior.AcceptsUnknown && e == spec.SendMessage, found: make(service.Fields, 4), // few calls have more members
 	}
 	if err := strictjson.Check(raw); err != nil {
@@ -279,8 +279,8 @@ func (p *parser) object(of *spec.Field) {
 		case i < 0:
 			p.refuse(cmp.Or(of.Path, "body"), "member "+memberName(name)+" is not allowed")
 			p.flaw.UnknownMember = strings.TrimPrefix(of.Path+"."+strings.Trim(memberName(name), `"`), ".")
-		case seen[i] && !p.Duplicates:
-			p.refuse(of.Fields[i].Path, "is there twice")
+		case seen[i] && !p.AllowDuplicates:
+			p.refuse(of.Fields[i].Path, "appears twice")
 		default:
 			seen[i] = p.value(of.Fields[i])
 		}
@@ -327,9 +327,9 @@ func (p *parser) value(f *spec.Field) (given bool) {
 func (p *parser) text(f *spec.Field) {
 	s := p.Text()
 	switch {
-	// Half a surrogate pair is not a character, though JSON can write it.
-	case p.Torn:
-		p.refuse(f.Path, strictjson.ErrHalfPair.Error())
+	// A lone surrogate is not a character, although JSON can write it.
+	case p.LoneSurrogate:
+		p.refuse(f.Path, strictjson.ErrLoneSurrogate.Error())
 	case f.MaxLen > 0 && p.behavior.Length(s) > f.MaxLen:
 		p.refuse(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
 		p.flaw.Length, p.flaw.Max = p.behavior.Length(s), f.MaxLen
@@ -343,11 +343,11 @@ func (p *parser) text(f *spec.Field) {
 // anyValue reads any value, and returns it as it was written. Members inside it may have
 // any names. Unless duplicates are accepted, no name may appear twice in one object.
 func (p *parser) anyValue(path string) []byte {
-	var twice strictjson.Twice
+	var duplicate strictjson.DuplicateError
 	from := p.Pos
-	switch err := p.Free(); {
-	case errors.As(err, &twice):
-		p.refuse(path, "member "+memberName(string(twice))+" is there twice")
+	switch err := p.CheckValue(); {
+	case errors.As(err, &duplicate):
+		p.refuse(path, "member "+memberName(string(duplicate))+" appears twice")
 	case err != nil:
 		p.refuse(path, err.Error())
 	}

@@ -91,10 +91,10 @@ func Write(w http.ResponseWriter, status int, value any) {
 	_ = json.NewEncoder(w).Encode(value) // the client may be gone
 }
 
-// Read reads a request whole, with a body of at most most bytes. Its query may have the
-// parameters that allowed lists, separated by spaces. A parameter that is unknown, empty
-// or given twice is refused. Otherwise a mistyped filter would pass everything.
-func Read(w http.ResponseWriter, r *http.Request, allowed string, most int64) (q Query, body []byte, err error) {
+// Read reads a request whole, with a body of at most maxBytes bytes. Its query may have the
+// parameters that allowed lists, separated by spaces. A parameter that is unknown, empty or
+// given twice is refused. Otherwise a mistyped filter would pass everything.
+func Read(w http.ResponseWriter, r *http.Request, allowed string, maxBytes int64) (q Query, body []byte, err error) {
 	if q.Values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
 		return q, nil, errors.New("query: must be names and values, URL encoded")
 	}
@@ -104,13 +104,13 @@ func Read(w http.ResponseWriter, r *http.Request, allowed string, most int64) (q
 		case !slices.Contains(names, name):
 			return q, nil, fmt.Errorf("query: parameter %s", notAllowed(name, names))
 		case len(values) > 1:
-			return q, nil, fmt.Errorf("%s: is there twice", name)
+			return q, nil, fmt.Errorf("%s: appears twice", name)
 		// A parameter must be left out rather than empty, like a NonEmpty in a body.
 		case values[0] == "":
 			return q, nil, fmt.Errorf("%s: %s", name, emptyReason)
 		}
 	}
-	body, err = readBody(w, r, most)
+	body, err = readBody(w, r, maxBytes)
 	return q, body, err
 }
 
@@ -123,10 +123,10 @@ func notAllowed(name string, allowed []string) string {
 
 // readBody requires the type JSON, because a form of another site can send other types
 // without a preflight request, but not this type. A request without a body needs no type.
-func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBytes))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-		return nil, Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("body: at most %d bytes", most))
+		return nil, Refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("body: at most %d bytes", maxBytes))
 	}
 	if err != nil {
 		return nil, errors.New("body: did not arrive whole")
@@ -145,16 +145,16 @@ type Query struct {
 	Err error
 }
 
-// Int reads an integer from low to high. It returns otherwise if the query has no such
-// parameter, or a wrong one, which it reports in Err.
-func (q *Query) Int(name string, otherwise, low, high int) int {
+// Int reads an integer from low to high. It returns fallback if the query does not have the
+// parameter, or has a wrong one, which it reports in Err.
+func (q *Query) Int(name string, fallback, low, high int) int {
 	if !q.Has(name) {
-		return otherwise
+		return fallback
 	}
 	n, err := strconv.Atoi(q.Get(name))
 	if err != nil || n < low || n > high {
 		q.Refuse("%s: must be an integer from %d to %d", name, low, high)
-		return otherwise
+		return fallback
 	}
 	return n
 }
@@ -179,8 +179,8 @@ type Duration struct{ time.Duration }
 
 // UnmarshalJSON accepts durations from 0 to MaxDuration.
 func (d *Duration) UnmarshalJSON(raw []byte) (err error) {
-	text, is := strictjson.String(raw)
-	if !is {
+	text, ok := strictjson.String(raw)
+	if !ok {
 		return errors.New("must be of type string, such as 90s")
 	}
 	d.Duration, err = ParseDuration(text, MaxDuration)
@@ -191,13 +191,13 @@ func (d *Duration) UnmarshalJSON(raw []byte) (err error) {
 // within the years that JSON can hold.
 const MaxDuration = 100 * 365 * 24 * time.Hour
 
-// ParseDuration reads a duration in Go's form, from 0 to most. The error says what is
+// ParseDuration reads a duration in Go's form, from 0 to longest. The error says what is
 // allowed, without the text. It is the same for all mistakes, since package time does not
 // distinguish between a wrong text and a duration of more than 292 years.
-func ParseDuration(text string, most time.Duration) (time.Duration, error) {
+func ParseDuration(text string, longest time.Duration) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > most {
-		return 0, fmt.Errorf("must be a duration such as 250ms, 90s or 1h30m, from 0s to %v", most)
+	if err != nil || d < 0 || d > longest {
+		return 0, fmt.Errorf("must be a duration such as 250ms, 90s or 1h30m, from 0s to %v", longest)
 	}
 	return d, nil
 }
@@ -225,10 +225,10 @@ func decode(path string, raw json.RawMessage, v reflect.Value) error {
 		return nil
 	}
 	// A type with its own UnmarshalJSON, such as a time, also makes its own error.
-	own, ownJSON := v.Addr().Interface().(json.Unmarshaler)
+	unmarshaler, ok := v.Addr().Interface().(json.Unmarshaler)
 	switch {
-	case ownJSON:
-		return errorAt(path, v, own.UnmarshalJSON(raw))
+	case ok:
+		return errorAt(path, v, unmarshaler.UnmarshalJSON(raw))
 	case v.Kind() == reflect.Pointer:
 		// A pointer stays nil if the member is absent, so that a handler can distinguish that
 		// from a zero.

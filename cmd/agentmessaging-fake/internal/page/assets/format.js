@@ -73,10 +73,10 @@ export function plural(n, word) {
 }
 
 // indentJSON lays a JSON document out over lines, with its numbers as they are. What is
-// not JSON, or would not come back the same, as a member that is there twice, stays.
+// not JSON, or would not come back the same, as with a member that appears twice, stays.
 export function indentJSON(source) {
   // Compared without spaces, the outcome must be the source: JSON.parse drops a member
-  // that is there twice.
+  // that appears twice.
   const bare = (json) => json.replace(/\s/g, '');
   try {
     const value = JSON.parse(source, (_, v, context) => (typeof v === 'number' ? JSON.rawJSON(context.source) : v));
