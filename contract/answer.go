@@ -42,8 +42,8 @@ func rule(section, sentence string) rawcall.Rule {
 	return rawcall.Rule{Section: section, Sentence: sentence}
 }
 
-// holds says what is wrong with the member at a dotted path, or "". A check also gets the
-// value of this member in the first answer of the case that has it.
+// holds says what is wrong with the member at a dotted path; "" if nothing is. A valueCheck
+// also gets the value of this member in the first answer of the case that has it.
 func (a answer) holds(path string, want any) string {
 	got, problem := a.At(path), ""
 	if holds, ok := want.(valueCheck); ok {
@@ -68,8 +68,8 @@ func problemUnless(ok bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// like wants a text that matches a regular expression.
-func like(form string) valueCheck {
+// matches wants a text that matches a regular expression.
+func matches(form string) valueCheck {
 	pattern := regexp.MustCompile(form)
 	return func(v, _ any) string {
 		s, _ := v.(string)

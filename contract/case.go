@@ -24,7 +24,7 @@ type testCase struct {
 	steps  []step
 
 	// agent is set if the case needs an agent that was created with an empty body. Cases on
-	// one target share this agent, which costs the budget one request and one creation.
+	// one target share this agent, which costs one request and one creation.
 	agent bool
 	// The fields of Target that the case needs.
 	abilities, secondKey, clientFrom, frozenClock bool
@@ -38,7 +38,7 @@ type testCase struct {
 // unless the case itself has created one.
 func newCase(id, sentence string, steps ...step) testCase {
 	section, _, _ := strings.Cut(id, "/")
-	c := testCase{ID: id, Rule: rule(section, sentence), steps: flat(steps)}
+	c := testCase{ID: id, Rule: rule(section, sentence), steps: flatten(steps)}
 	created := false
 	for _, st := range c.steps {
 		c.Spends.Wait += st.wait
@@ -99,7 +99,7 @@ type step struct {
 	// A step without calls has one of these.
 	wait      time.Duration                    // the time to wait
 	untilOpen bool                             // waits for the last Retry-After, which may be longer than wait by a tenth
-	arrange   func(*rawcall.Player, Abilities) // changes the target; the Player has the text of each key
+	arrange   func(*rawcall.Caller, Abilities) // changes the target; the Caller has the text of each key
 	inner     []step                           // a group of steps, taken n times
 }
 
@@ -111,8 +111,8 @@ var (
 	createAgent, readAgent     = step{Call: rawcall.CreateAgent}, step{Call: rawcall.ReadAgent}
 	sendMessage, enableSMS     = step{Call: rawcall.SendMessage}, step{Call: rawcall.EnableSMS}
 
-	readNobody, wrongAgent, keyedAgent = step{Call: rawcall.ReadNobody}, step{Call: rawcall.WrongAgent}, step{Call: rawcall.KeyedAgent}
-	byokAgent, byokWarmUp, badWarmUp   = step{Call: rawcall.BYOKAgent}, step{Call: rawcall.BYOKWarmUp}, step{Call: rawcall.BadWarmUp}
+	readUnknownAgent, badCreation, creationWithKey = step{Call: rawcall.ReadUnknownAgent}, step{Call: rawcall.BadCreation}, step{Call: rawcall.CreationWithKey}
+	byokCreation, byokWarmUp, badWarmUp            = step{Call: rawcall.BYOKCreation}, step{Call: rawcall.BYOKWarmUp}, step{Call: rawcall.BadWarmUp}
 )
 
 // endpoints has one call of each endpoint, in the order of interface 4.
@@ -130,11 +130,11 @@ func at(method, path string) step { return step{Call: rawcall.At(method, path)} 
 
 // Keys that make calls. The zero value is Target.Key.
 var (
-	own         = rawcall.Key{}
-	another     = rawcall.Another
-	third       = key("third", "preview")
-	undashboard = rawcall.Key{Name: "undashboard", Plan: "preview"} // on an active plan, but not dashboard-issued
-	unpaid      = key("unpaid", "free")                             // on an inactive plan, which gives 402
+	own          = rawcall.Key{}
+	another      = rawcall.Another
+	third        = key("third", "preview")
+	notDashboard = rawcall.Key{Name: "not-dashboard", Plan: "preview"} // on an active plan, but not dashboard-issued
+	unpaid       = key("unpaid", "free")                               // on an inactive plan, which gives 402
 )
 
 // key returns a dashboard-issued key with this name on a plan. Abilities issue it.
@@ -150,9 +150,9 @@ func byokBody(members string) string {
 	return `{"provider":"anthropic","api_key":"` + rawcall.ProviderKey + `",` + members + `}`
 }
 
-// ofNobody makes the call about an agent that does not exist.
-func (st step) ofNobody() step {
-	st.Call = st.Of(rawcall.NoAgent)
+// ofUnknownAgent makes the call about an agent that does not exist.
+func (st step) ofUnknownAgent() step {
+	st.Call = st.Of(rawcall.UnknownAgentID)
 	return st
 }
 
@@ -168,8 +168,8 @@ func (st step) is(statuses ...int) step {
 	return st
 }
 
-// given makes a call that only prepares the case, and wants one of the statuses. Any
-// other status fails the case for another rule than its own.
+// given makes a call that only prepares the case, and wants one of the statuses. Any other
+// status breaks another rule than the case's own.
 func (st step) given(statuses ...int) step {
 	st.prepares = true
 	return st.is(statuses...)
@@ -253,28 +253,28 @@ func (st step) opensIn(wait time.Duration) step {
 func wait(d time.Duration) step { return step{wait: d} }
 
 // untilOpen waits as long as Retry-After of the last answer says. The case fails if this
-// wait is longer than most by more than a tenth.
-func untilOpen(most time.Duration) step { return step{wait: most, untilOpen: true} }
+// wait is longer than maxWait by more than a tenth.
+func untilOpen(maxWait time.Duration) step { return step{wait: maxWait, untilOpen: true} }
 
 var (
-	storeOff = step{arrange: func(_ *rawcall.Player, can Abilities) { can.SetBYOKAvailable(false) }}
-	storeOn  = step{arrange: func(_ *rawcall.Player, can Abilities) { can.SetBYOKAvailable(true) }}
+	storeOff = step{arrange: func(_ *rawcall.Caller, can Abilities) { can.SetBYOKAvailable(false) }}
+	storeOn  = step{arrange: func(_ *rawcall.Caller, can Abilities) { can.SetBYOKAvailable(true) }}
 )
 
 // revoke has the target revoke a key.
 func revoke(key rawcall.Key) step {
-	return step{arrange: func(p *rawcall.Player, can Abilities) { can.RevokeKey(p.KeyOf(key)) }}
+	return step{arrange: func(p *rawcall.Caller, can Abilities) { can.RevokeKey(p.KeyOf(key)) }}
 }
 
-// flat returns the steps with each group replaced by its own steps, repeated.
-func flat(steps []step) (all []step) {
+// flatten returns the steps with each group replaced by its own steps, repeated.
+func flatten(steps []step) (all []step) {
 	for _, st := range steps {
 		if st.inner == nil {
 			all = append(all, st)
 			continue
 		}
 		for range st.n {
-			all = append(all, flat(st.inner)...)
+			all = append(all, flatten(st.inner)...)
 		}
 	}
 	return all

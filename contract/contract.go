@@ -61,10 +61,10 @@ import (
 // of Target would let the others run. go test shows that line with -v, when a case
 // fails, or when it is run without package arguments.
 //
-// A Progress file that cannot be read or written fails t, and so do an empty BaseURL
-// or Key, and a Budget that allows no case. A shared target that refuses Key from the
-// start, gives no answer three times in a row, or begins with three answers that are not
-// JSON, fails, and skips the cases after that.
+// Run fails t if the Progress file cannot be read or written, if BaseURL or Key is empty,
+// or if the Budget allows no case. If a shared target refuses Key from the start, gives no
+// answer three times in a row, or begins with three answers that are not JSON, the case
+// fails and the cases after it are skipped.
 func Run(t *testing.T, target Target) {
 	t.Helper()
 	done, err := readProgress(target.Progress)
@@ -82,22 +82,22 @@ func Run(t *testing.T, target Target) {
 	if slices.ContainsFunc(p, func(c scheduled) bool { return c.leftOut != "" }) {
 		fmt.Fprintln(os.Stderr, p)
 	}
-	all := newShared(left.Wait)
+	state := newShared(left.Wait)
 	for _, c := range p {
-		t.Run(c.ID, func(t *testing.T) { c.run(t, target, all, done) })
+		t.Run(c.ID, func(t *testing.T) { c.run(t, target, state, done) })
 	}
 }
 
 // run runs a planned case as a subtest.
-func (c scheduled) run(t *testing.T, target Target, all *shared, done progress) {
+func (c scheduled) run(t *testing.T, target Target, state *shared, done progress) {
 	if c.leftOut != "" {
 		t.Skip("left out: " + c.leftOut)
 	}
 	if target.Fresh != nil {
 		t.Parallel()
-		all = &shared{reported: all.reported}
+		state = &shared{reported: state.reported}
 	}
-	err := c.runOn(t.Context(), target.forCase(t), all)
+	err := c.runOn(t.Context(), target.forCase(t), state)
 	if errors.As(err, new(skipped)) {
 		t.Skip(err)
 	}
@@ -194,7 +194,7 @@ func newSchedule(cases []testCase, target Target, done progress) (schedule, Spen
 	slices.SortStableFunc(byRank, func(a, b *scheduled) int { return cmp.Compare(a.rank, b.rank) })
 	hasAgent := false
 	for _, c := range byRank {
-		price := target.price(c.testCase)
+		price := target.costOf(c.testCase)
 		if c.agent && !hasAgent {
 			price = price.Plus(Spend{Requests: 1, Creations: 1})
 		}
@@ -235,7 +235,7 @@ func (c testCase) rank() int {
 // lacks says why the case cannot run on the target, and what would let it run; "" if it
 // can run.
 func (target Target) lacks(c testCase) (why, wants string) {
-	unlike := target.whyLimitsDiffer()
+	limitsDiffer := target.whyLimitsDiffer()
 	switch {
 	case c.abilities && target.Abilities == nil:
 		wants = "Target.Abilities"
@@ -245,20 +245,20 @@ func (target Target) lacks(c testCase) (why, wants string) {
 		wants = "Target.ClientFrom"
 	case c.frozenClock && !target.FrozenClock:
 		wants = "Target.FrozenClock"
-	case target.Fresh != nil && target.Budget == (Spend{}) && target.price(c).Wait > 0: // of a day and more, in which go test would end
+	case target.Fresh != nil && target.Budget == (Spend{}) && target.costOf(c).Wait > 0: // of a day and more, in which go test would end
 		wants = "Target.Abilities, or a Target.Budget with a Wait"
 	case c.decision() && !target.Decisions:
 		wants = "Target.Decisions, which only the fake of this project has to follow"
-	case c.fillsLimit && unlike != "":
-		return "it fills a limit: " + unlike, "Target.Observed of a target that counts like interface 8.1"
+	case c.fillsLimit && limitsDiffer != "":
+		return "it fills a limit: " + limitsDiffer, "Target.Observed of a target that counts like interface 8.1"
 	default:
 		return "", ""
 	}
 	return "it needs " + wants, wants
 }
 
-// price returns the most that the case spends on this target, without the shared agent.
-func (target Target) price(c testCase) Spend {
+// costOf returns the most that the case spends on this target, without the shared agent.
+func (target Target) costOf(c testCase) Spend {
 	price := c.Spends
 	if target.observed("refused_operations_spend") == "true" {
 		price.Creations = max(price.Creations, c.creations)

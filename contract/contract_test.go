@@ -146,7 +146,7 @@ func TestPlan(t *testing.T) {
 	one := Spend{Requests: 1}
 	costs := func(s Spend) testCase { return testCase{Spends: s} }
 	ofAgent, filling, exact := testCase{Spends: one, agent: true}, testCase{Spends: one, fillsLimit: true}, newCase("", "", getStatus.is(200).opensIn(0))
-	ofTwoKeys, ofTwoAddresses := newCase("", "", getStatus.is(200).by(another)), newCase("", "", getStatus.is(200).from(thereIP))
+	ofTwoKeys, ofTwoAddresses := newCase("", "", getStatus.is(200).by(another)), newCase("", "", getStatus.is(200).from(otherIP))
 	fresh := func(testing.TB) Target { return Target{} }
 	for name, tt := range map[string]struct {
 		target Target
@@ -170,7 +170,7 @@ func TestPlan(t *testing.T) {
 		"limits of a larger plan":     {Target{Observed: observed("windows", `"fixed"`, 300)}, []testCase{filling, costs(one)}, []bool{false, true}},
 		"limits of a preview key":     {Target{Observed: observed("windows", `"fixed"`, 60)}, []testCase{filling}, []bool{true}},
 		"refused creations count": {Target{Budget: Spend{Requests: 9, Creations: 1}, Observed: observed("refused_operations_spend", "true", 60)},
-			[]testCase{newCase("", "", wrongAgent.is(400), createAgent.is(200)), newCase("", "", wrongAgent.is(400))}, []bool{false, true}},
+			[]testCase{newCase("", "", badCreation.is(400), createAgent.is(200)), newCase("", "", badCreation.is(400))}, []bool{false, true}},
 	} {
 		plan, _ := newSchedule(tt.cases, tt.target, nil)
 		for i, p := range plan {
@@ -372,7 +372,7 @@ func TestFailurePrintsRule(t *testing.T) {
 // breaks reports whether a case ended because a rule is broken.
 func breaks(err error) bool { return err != nil && !errors.As(err, new(skipped)) }
 
-// nothing are abilities that do nothing.
+// nothing has abilities that do nothing.
 type nothing struct{ Abilities }
 
 func (nothing) SetBYOKAvailable(bool) {}
@@ -429,8 +429,8 @@ func TestTampering(t *testing.T) {
 // aDay is the budget of a live run for one day.
 var aDay = Spend{Requests: 1000, Creations: 50, BYOKSets: 5, WarmUps: 3, Wait: 2 * time.Hour}
 
-// TestOtherServices: a service of the interface document is not accused of anything,
-// whatever it decides and however its limits count.
+// TestOtherServices: a service that follows the interface document fails no case, whatever
+// it decides and however its limits count.
 func TestOtherServices(t *testing.T) {
 	for seed := range uint64(2) {
 		synctest.Test(t, func(t *testing.T) {

@@ -30,11 +30,11 @@ func (s *suite) agents() {
 	s.add("1/ids-differ", "The service creates an agent for the caller and returns its identifier.",
 		ofCustomer.is(200), ofCustomer.is(200).holds("agent_id", differs), readAgent.is(200).check(ownAgent))
 	s.add("5/agents-of-any-key", dashboardNeeded, group(
-		createAgent.is(200), readAgent.is(200), sendMessage.is(200), enableSMS.is(200)).by(undashboard))
+		createAgent.is(200), readAgent.is(200), sendMessage.is(200), enableSMS.is(200)).by(notDashboard))
 	s.add("7/unknown-among-agents", condition(404).Sentence,
-		createAgent.given(200), readNobody.is(404), sendMessage.ofNobody().is(404), enableSMS.ofNobody().is(404))
+		createAgent.given(200), readUnknownAgent.is(404), sendMessage.ofUnknownAgent().is(404), enableSMS.ofUnknownAgent().is(404))
 	for _, e := range []step{readAgent, sendMessage, enableSMS} {
-		s.add("7/agent-unknown/"+e.Name, condition(404).Sentence, e.ofNobody().is(404))
+		s.add("7/agent-unknown/"+e.Name, condition(404).Sentence, e.ofUnknownAgent().is(404))
 	}
 }
 
@@ -56,7 +56,7 @@ func (s *suite) agentDecisions() {
 		readAgent.is(200).holds("created_at", same).holds("updated_at", later(time.Hour)),
 		createAgent.given(200), readAgent.is(200).holds("created_at", later(time.Hour)))
 	s.add("fake/ids-in-order", "ids: agent_000001, trace_000001 in order",
-		createAgent.is(200).holds("agent_id", like(`^agent_\d{6}$`)).holds("trace_id", like(`^trace_\d{6}$`)),
+		createAgent.is(200).holds("agent_id", matches(`^agent_\d{6}$`)).holds("trace_id", matches(`^trace_\d{6}$`)),
 		createAgent.is(200).holds("agent_id", follows).holds("trace_id", follows))
 }
 
@@ -79,7 +79,7 @@ func (s *suite) sms() {
 		phone        any
 	}{
 		{mode: "none", status: "disabled"}, // accepted only at creation
-		{mode: "sandbox", status: "active", phone: like(`.`)},
+		{mode: "sandbox", status: "active", phone: matches(`.`)},
 		{mode: "managed", status: "needs_compliance"},
 		{mode: "byo_twilio", status: "needs_setup"},
 	} {
@@ -94,21 +94,21 @@ func (s *suite) sms() {
 	}
 }
 
-// ownCap is this project's cap on metadata, which the interface does not show.
-const ownCap = 4096
+// metadataCap is this project's cap on metadata, which the interface does not show.
+const metadataCap = 4096
 
 // metadata checks metadata and, with Target.Decisions, its cap.
 func (s *suite) metadata() {
-	capped := fmt.Sprintf("metadata cap: %d characters of compact JSON", ownCap)
+	capped := fmt.Sprintf("metadata cap: %d characters of compact JSON", metadataCap)
 	s.addRows("2.3/metadata", "metadata | object | any properties", createAgent, 200,
 		row{"empty", `{"metadata":{}}`},
 		row{"null-member", `{"metadata":{"a":null}}`},
 		row{"nested", `{"metadata":{"a":{"b":[1,2.5,true,null,"x",{"c":{}}]},"":"empty name"}}`},
 		row{"names-of-other-members", `{"metadata":{"llm":1,"sms":2,"api_key_hint":"x"}}`})
 	s.addRows("fake/metadata-cap", capped, createAgent, 200,
-		row{"at", strings.ReplaceAll(rawcall.Metadata(ownCap, ""), "x", "é")},
-		row{"at-with-space", rawcall.Metadata(ownCap, strings.Repeat(" ", 500))})
-	s.addRows("fake/metadata-cap", capped, createAgent, 400, row{"over", rawcall.Metadata(ownCap+1, "")})
+		row{"at", strings.ReplaceAll(rawcall.Metadata(metadataCap, ""), "x", "é")},
+		row{"at-with-space", rawcall.Metadata(metadataCap, strings.Repeat(" ", 500))})
+	s.addRows("fake/metadata-cap", capped, createAgent, 400, row{"over", rawcall.Metadata(metadataCap+1, "")})
 }
 
 // messages checks which messages are accepted, and the replies to them.
@@ -141,9 +141,9 @@ func (s *suite) byok() {
 	// The cases switch the store of provider keys off and on.
 	s.add("4.4/unavailable", "503 (BYOK not available)", clearStored, storeOff, setBYOK.is(503), storeOn, byokIsNull, setBYOK.is(200))
 	s.add("fake/stored-key-while-unavailable", "No endpoint ever answers a status that section 4 does not list for it",
-		setBYOK.given(200), storeOff, byokAgent.is(200), sendMessage.is(200), getBYOK.is(200), clearBYOK.is(200))
+		setBYOK.given(200), storeOff, byokCreation.is(200), sendMessage.is(200), getBYOK.is(200), clearBYOK.is(200))
 	s.add("fake/creation-while-unavailable", "llm.api_key at creation, BYOK store unavailable: 400",
-		storeOff, keyedAgent.is(400), createAgent.is(200))
+		storeOff, creationWithKey.is(400), createAgent.is(200))
 }
 
 // byokOfAnotherKey checks that a key does not see, change or use the configuration of
@@ -151,7 +151,7 @@ func (s *suite) byok() {
 func (s *suite) byokOfAnotherKey() {
 	const bound = "BYOK is bound to the API key that set it."
 	mine, still := setBYOK.given(200).by(another), getBYOK.is(200).holds("byok.provider", "openai").by(another)
-	s.add("4.6/byok-of-another-key", bound, mine, byokAgent.is(400))
+	s.add("4.6/byok-of-another-key", bound, mine, byokCreation.is(400))
 	s.add("5/byok-read-of-another-key", bound, mine, byokIsNull.by(third), still)
 	s.add("5/byok-cleared-by-another-key", bound, mine, clearStored.by(third), still)
 	s.add("5/byok-set-by-another-key", bound, mine, setBYOK.with(byokBody(`"label":"b"`)).is(200).by(third), still)
@@ -164,9 +164,9 @@ func (s *suite) byokOfCreations() {
 		earlier = "With llm.mode byok, the caller either has set BYOK earlier with PUT /v1/byok, or supplies llm.api_key (with llm.provider) in the request."
 		stored  = "llm.api_key at creation is stored as PUT /v1/byok would store it, for dashboard-issued and other keys alike"
 	)
-	s.add("4.6/byok-set-earlier", earlier, setBYOK.given(200), byokAgent.is(200), sendMessage.is(200))
+	s.add("4.6/byok-set-earlier", earlier, setBYOK.given(200), byokCreation.is(200), sendMessage.is(200))
 	s.add("4.6/byok-with-key", earlier, createAgent.with(rawcall.LLM(`"mode":"byok",`+rawcall.KeyMembers)).is(200), sendMessage.is(200))
-	s.add("4.6/byok-neither", earlier, clearStored, byokAgent.is(400))
+	s.add("4.6/byok-neither", earlier, clearStored, byokCreation.is(400))
 	s.addRows("2.3/llm.provider-required", "BYOK provider; required when llm.api_key is given", createAgent, 400,
 		row{"hosted", rawcall.LLM(`"api_key":"k"`)},
 		row{"byok", rawcall.LLM(`"mode":"byok","api_key":"k"`)})
@@ -174,11 +174,11 @@ func (s *suite) byokOfCreations() {
 	s.add("fake/creation-stores-key", stored,
 		createAgent.with(rawcall.LLM(`"provider":"anthropic","api_key":"`+rawcall.ProviderKey+`",`+fullMembers)).is(200),
 		getBYOK.is(200).holdsBYOK("anthropic", "https://gateway.example/v1", "m-1"), byokWarmUp.is(200))
-	s.add("fake/creation-stores-key-of-any-key", stored, keyedAgent.is(200).by(undashboard), byokAgent.is(200).by(undashboard))
-	s.add("fake/byok-warmup-forbidden-though-configured", stored, keyedAgent.is(200).by(undashboard), byokWarmUp.is(403).by(undashboard))
+	s.add("fake/creation-stores-key-of-any-key", stored, creationWithKey.is(200).by(notDashboard), byokCreation.is(200).by(notDashboard))
+	s.add("fake/byok-warmup-forbidden-though-configured", stored, creationWithKey.is(200).by(notDashboard), byokWarmUp.is(403).by(notDashboard))
 	s.add("7/400-creation-stores-no-byok", invalidBody, clearStored, createAgent.with(rawcall.LLM(rawcall.KeyMembers+`,"tier":"slow"`)).is(400), byokIsNull)
 	s.add("fake/byok-agent-after-clear", "byok agent after the config was cleared: message answers 400 byok_not_configured",
-		setBYOK.given(200), byokAgent.given(200), clearBYOK.given(200),
+		setBYOK.given(200), byokCreation.given(200), clearBYOK.given(200),
 		sendMessage.is(400).holds("error", "byok_not_configured"),
 		setBYOK.given(200), sendMessage.is(200))
 	s.add("fake/hosted-agent-after-clear", "a hosted agent does not need BYOK", createAgent.given(200), clearBYOK.given(200), sendMessage.is(200))
@@ -204,8 +204,8 @@ func (s *suite) warmUps() {
 	s.add("4.2/byok-of-another-key", conflict, setBYOK.given(200).by(another), byokWarmUp.is(409))
 	s.add("4.2/byok-unavailable", unavailable, setBYOK.given(200), storeOff, byokWarmUp.is(503))
 	s.add("4.2/hosted-without-byok", unavailable, storeOff, warmUp.is(200))
-	s.add("4.2/byok-forbidden", forbidden, byokWarmUp.is(403).by(undashboard)) // 403 comes before 409
-	s.add("4.2/hosted-allowed", forbidden, without.is(200).by(undashboard), warmUp.is(200).by(undashboard))
+	s.add("4.2/byok-forbidden", forbidden, byokWarmUp.is(403).by(notDashboard)) // 403 comes before 409
+	s.add("4.2/hosted-allowed", forbidden, without.is(200).by(notDashboard), warmUp.is(200).by(notDashboard))
 }
 
 // secrets checks the fingerprint, and the answers that are most likely to show the stored
@@ -236,15 +236,15 @@ func (s *suite) secrets() {
 func irreversible(fingerprint, _ any) string {
 	shown, _ := fingerprint.(string)
 	hash := sha256.Sum256([]byte(rawcall.ProviderKey))
-	found := sharesRun(shown, strings.TrimPrefix(rawcall.ProviderKey, "sk-contract"), 4)
+	found := shareSubstring(shown, strings.TrimPrefix(rawcall.ProviderKey, "sk-contract"), 4)
 	for _, form := range [][]byte{[]byte(rawcall.ProviderKey), hash[:]} {
-		found = found || sharesRun(shown, hex.EncodeToString(form), 8) || sharesRun(shown, base64.StdEncoding.EncodeToString(form), 8)
+		found = found || shareSubstring(shown, hex.EncodeToString(form), 8) || shareSubstring(shown, base64.StdEncoding.EncodeToString(form), 8)
 	}
 	return problemUnless(!found, "it shows a part of the key, or of a form of it that a reader can turn back")
 }
 
-// sharesRun reports whether both texts have some n characters in a row.
-func sharesRun(text, other string, n int) bool {
+// shareSubstring reports whether both texts have some n characters in a row.
+func shareSubstring(text, other string, n int) bool {
 	for i := range len(other) - n + 1 {
 		if strings.Contains(text, other[i:i+n]) {
 			return true

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// thereIP is an address that RFC 5737 reserves for documentation.
-const thereIP = "203.0.113.8"
+// otherIP is an address that RFC 5737 reserves for documentation.
+const otherIP = "203.0.113.8"
 
 // limit is one row of interface 8.1.
 type limit struct {
@@ -63,7 +63,7 @@ func (s *suite) limits() {
 			l.fill, refused.opensIn(window-took), wait(window-took-1), refused.opensIn(time.Second), wait(1), passes)
 		// The limit may open twice within a window: windows can begin at any time, and a token
 		// bucket gains calls. If it opens a third time, the window is shorter.
-		again := append([]step{wait(window/2 - took)}, flat([]step{l.fill})...)
+		again := append([]step{wait(window/2 - took)}, flatten([]step{l.fill})...)
 		for i := range again {
 			again[i].statuses = []int{200, 429}
 		}
@@ -71,12 +71,12 @@ func (s *suite) limits() {
 			return problemUnless(a.passed < 3*spends.Requests-spends.Requests/2, "%d calls passed within %v", a.passed, window)
 		}))
 		if l.perIP {
-			s.add("8.1/"+l.key+"-of-one-address", l.rule, l.fill, refused, refused.by(key("fifth", "preview")), passes.from(thereIP))
+			s.add("8.1/"+l.key+"-of-one-address", l.rule, l.fill, refused, refused.by(key("fifth", "preview")), passes.from(otherIP))
 		} else {
 			if l.next.OfAgent() { // the other key has no agent
 				passes = createAgent.is(200)
 			}
-			s.add("8.1/"+l.key+"-of-one-key", l.rule, l.fill, passes.by(another), refused.from(thereIP))
+			s.add("8.1/"+l.key+"-of-one-key", l.rule, l.fill, passes.by(another), refused.from(otherIP))
 		}
 	}
 	for _, c := range []struct{ spends, other step }{{sendMessage, warmUp}, {enableSMS, setBYOK}} {
@@ -89,10 +89,10 @@ func (s *suite) limits() {
 // provider key, and warm-ups in both modes.
 func (s *suite) sharedLimits() {
 	const sets = "applies to PUT /v1/byok and to llm.api_key on agent creation"
-	set, keyed := setBYOK.is(200).times(2), keyedAgent.is(200).times(3)
+	set, keyed := setBYOK.is(200).times(2), creationWithKey.is(200).times(3)
 	s.add("8.1/byok-set-shared/set-refused", sets, set, keyed, setBYOK.limited("byok_set_key_hour"))
-	s.add("8.1/byok-set-shared/creation-refused", sets, keyed, set, keyedAgent.limited("byok_set_key_hour"))
-	s.add("8.1/byok-set-shared/creation-without-key", sets, set, keyed, createAgent.is(200), byokAgent.is(200))
+	s.add("8.1/byok-set-shared/creation-refused", sets, keyed, set, creationWithKey.limited("byok_set_key_hour"))
+	s.add("8.1/byok-set-shared/creation-without-key", sets, set, keyed, createAgent.is(200), byokCreation.is(200))
 	s.add("8.1/warmup_key_hour-of-both-modes", "Warm-up, per API key | 3/hour; applies to POST /v1/warmup",
 		set, byokWarmUp.is(200).times(2), warmUp.is(200), warmUp.is(429), byokWarmUp.limited("warmup_key_hour"))
 }
@@ -137,11 +137,11 @@ const (
 func (s *suite) counted() {
 	refused := createAgent.limited("key_minute")
 	s.add("fake/counted/400-404-409", requestsSpent,
-		wrongAgent.given(400).times(20), readNobody.given(404).times(20), byokWarmUp.given(409).times(20), refused)
-	s.add("fake/counted/403", requestsSpent, setBYOK.given(403).times(60).by(undashboard), refused.by(undashboard))
+		badCreation.given(400).times(20), readUnknownAgent.given(404).times(20), byokWarmUp.given(409).times(20), refused)
+	s.add("fake/counted/403", requestsSpent, setBYOK.given(403).times(60).by(notDashboard), refused.by(notDashboard))
 	s.add("fake/counted/503", requestsSpent, storeOff, setBYOK.given(503).times(60), storeOn, refused)
 	s.add("fake/counted/operation-429", requestsSpent, // a creation that its limit refuses spends no request
-		createAgent.is(200).times(10), createAgent.is(429), readNobody.is(404).times(50), wrongAgent.limited("key_minute"))
+		createAgent.is(200).times(10), createAgent.is(429), readUnknownAgent.is(404).times(50), badCreation.limited("key_minute"))
 	s.add("fake/counted/every-limited-endpoint", requestsSpent,
 		createAgent.is(200), warmUp.is(200), setBYOK.is(200),
 		readAgent.is(200).times(19), sendMessage.is(200).times(19), enableSMS.is(200).times(19), refused)
@@ -157,11 +157,11 @@ func (s *suite) uncounted() {
 		at("GET", "/v1/nothing").is(404).times(65), at("PATCH", "/v1/agents").is(405).times(65), createAgent.is(200))
 	s.add("fake/uncounted/endpoints-without-429", unlimited,
 		getStatus.is(200).times(130), getBYOK.is(200).times(130), clearBYOK.is(200).times(130),
-		createAgent.is(200), readNobody.is(404).times(59), createAgent.limited("key_minute"))
+		createAgent.is(200), readUnknownAgent.is(404).times(59), createAgent.limited("key_minute"))
 	s.add("fake/uncounted/429", requestsSpent,
 		requests(60, 60), createAgent.is(429).times(60),
 		requests(60, 60).by(another), // uses the other half of the limit per address
-		readAgent.limited("key_minute").by(another), untilOpen(time.Minute), readNobody.is(404).times(59))
+		readAgent.limited("key_minute").by(another), untilOpen(time.Minute), readUnknownAgent.is(404).times(59))
 }
 
 // operations checks which creations, BYOK sets and warm-ups spend the limits on
@@ -173,13 +173,13 @@ func (s *suite) operations() {
 	}
 	created, set := createAgent.is(200).times(10), setBYOK.is(200).times(5)
 	noCreation, noSet := createAgent.limited("agent_create_ip_minute"), setBYOK.limited("byok_set_key_hour")
-	operation("refused-creation", wrongAgent.given(400).times(10), byokAgent.given(400).times(10), created, noCreation)
+	operation("refused-creation", badCreation.given(400).times(10), byokCreation.given(400).times(10), created, noCreation)
 	operation("refused-set", setBYOK.with(`{}`).given(400).times(6), storeOff, setBYOK.given(503).times(6), storeOn, set, noSet)
 	operation("refused-warmup",
 		badWarmUp.given(400).times(4), byokWarmUp.given(409).times(4), warmUp.is(200).times(3), warmUp.limited("warmup_key_hour"))
 	operation("clear-is-no-set", setBYOK.is(200).times(4), clearBYOK.given(200), setBYOK.is(200), clearBYOK.given(200), noSet)
-	operation("set-refused-takes-no-creation", set, keyedAgent.is(429).times(10), created, noCreation)
-	operation("creation-refused-takes-no-set", created, keyedAgent.is(429).times(10), set, noSet)
+	operation("set-refused-takes-no-creation", set, creationWithKey.is(429).times(10), created, noCreation)
+	operation("creation-refused-takes-no-set", created, creationWithKey.is(429).times(10), set, noSet)
 	operation("creation-refused-takes-no-day", // the limit per address refuses, so the limit per day of the key spends nothing
 		repeat(5, createAgent.is(200).times(10), createAgent.is(429).times(2), wait(time.Minute)),
 		createAgent.limited("agent_create_key_day"))
@@ -189,7 +189,7 @@ func (s *suite) operations() {
 // last.
 func (s *suite) exhausted() {
 	s.add("fake/opens-last-is-named/operations", lastIsNamed,
-		keyedAgent.is(200).times(5), createAgent.is(200).times(5), keyedAgent.limited("byok_set_key_hour").opensIn(time.Hour))
+		creationWithKey.is(200).times(5), createAgent.is(200).times(5), creationWithKey.limited("byok_set_key_hour").opensIn(time.Hour))
 	s.add("fake/opens-last-is-named/creation", lastIsNamed,
 		repeat(4, createAgent.is(200).times(10), wait(time.Minute)), createAgent.is(200).times(10),
 		createAgent.limited("agent_create_key_day").opensIn(day-4*time.Minute))

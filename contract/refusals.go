@@ -43,10 +43,10 @@ func (s *suite) credentials() {
 		s.add("5/credential-revoked/"+e.Name, credential, getStatus.given(200).by(third), revoke(third), e.is(401).by(third))
 		s.add("5/plan-inactive/"+e.Name, "An inactive plan gives 402 (payment required).", e.is(402).by(unpaid))
 	}
-	s.add("5/not-dashboard-allowed/status", dashboardNeeded, getStatus.is(200).by(undashboard))
+	s.add("5/not-dashboard-allowed/status", dashboardNeeded, getStatus.is(200).by(notDashboard))
 	for _, e := range []step{getBYOK, setBYOK, clearBYOK} {
 		s.add("5/not-dashboard/"+e.Name, dashboardNeeded,
-			e.is(403).by(undashboard), byokAgent.is(400).by(undashboard)) // which needs a stored provider key
+			e.is(403).by(notDashboard), byokCreation.is(400).by(notDashboard)) // which needs a stored provider key
 	}
 }
 
@@ -75,7 +75,7 @@ func (s *suite) unchanged() {
 	s.add("fake/429-changes-no-sms", "a call that a limit refuses changes nothing",
 		createAgent.given(200), readAgent.given(200).times(59), enableSMS.limited("key_minute"), untilOpen(time.Minute), readAgent.is(200).holds("sms", nil))
 	s.add("7/429-creation-stores-no-byok", condition(429).Sentence,
-		clearStored, createAgent.given(200).times(10), keyedAgent.limited("agent_create_ip_minute"), byokIsNull)
+		clearStored, createAgent.given(200).times(10), creationWithKey.limited("agent_create_ip_minute"), byokIsNull)
 }
 
 // unlisted checks that an endpoint refuses only with a status that section 4 lists for
@@ -86,9 +86,9 @@ func (s *suite) unlisted() {
 		requests(60, 60), readAgent.limited("key_minute"), getStatus.is(200), getBYOK.is(200), clearStored)
 	s.add("7/endpoints-without-503", listed,
 		createAgent.given(200), setBYOK.given(200), storeOff, sendMessage.listed(),
-		storeOn, byokAgent.given(200), storeOff, sendMessage.listed(), enableSMS.listed(), readAgent.listed(),
+		storeOn, byokCreation.given(200), storeOff, sendMessage.listed(), enableSMS.listed(), readAgent.listed(),
 		getBYOK.listed(), clearBYOK.listed())
-	s.add("7/creation-without-503", listed, storeOff, keyedAgent.listed())
+	s.add("7/creation-without-503", listed, storeOff, creationWithKey.listed())
 	for _, e := range []step{readAgent, sendMessage, enableSMS} {
 		s.add("7/agent-of-another-key/"+e.Name, listed, createAgent.given(200).by(another), e.listed().by(third))
 	}
@@ -103,23 +103,23 @@ func (s *suite) order() {
 	}
 	var (
 		broken   = setBYOK.with(`{`)
-		toNobody = sendMessage.ofNobody()
+		toNobody = sendMessage.ofUnknownAgent()
 	)
 	order("401-before-all", toNobody.with(`{`).is(401).keyless(), broken.is(401).keyless(), revoke(unpaid), broken.is(401).by(unpaid))
 	order("402-before-403-400-404", broken.is(402).by(rawcall.Key{Name: "neither", Plan: "free"}), toNobody.with(`{`).is(402).by(unpaid))
-	order("403-before-400", broken.is(403).by(undashboard))
-	order("403-before-503", storeOff, setBYOK.is(403).by(undashboard), byokWarmUp.is(403).by(undashboard))
+	order("403-before-400", broken.is(403).by(notDashboard))
+	order("403-before-503", storeOff, setBYOK.is(403).by(notDashboard), byokWarmUp.is(403).by(notDashboard))
 	order("503-before-409", storeOff, byokWarmUp.is(503))
 	order("400-before-503", storeOff, setBYOK.with(`{}`).is(400))
-	order("400-before-404", toNobody.with(`{}`).is(400), enableSMS.ofNobody().with(`{"mode":"none"}`).is(400))
+	order("400-before-404", toNobody.with(`{}`).is(400), enableSMS.ofUnknownAgent().with(`{"mode":"none"}`).is(400))
 	order("request-429-before-403-400-404", group(
-		readNobody.is(404).times(60), setBYOK.limited("key_minute"), createAgent.with(`{`).limited("key_minute"),
-		readNobody.limited("key_minute")).by(undashboard))
+		readUnknownAgent.is(404).times(60), setBYOK.limited("key_minute"), createAgent.with(`{`).limited("key_minute"),
+		readUnknownAgent.limited("key_minute")).by(notDashboard))
 	order("400-before-operation-429",
 		warmUp.is(200).times(3), badWarmUp.is(400),
 		setBYOK.is(200).times(5), setBYOK.with(`{}`).is(400),
 		createAgent.is(200).times(8), createAgent.with(rawcall.LLM(rawcall.KeyMembers+`,"tier":"slow"`)).is(400),
-		keyedAgent.limited("byok_set_key_hour"))
+		creationWithKey.limited("byok_set_key_hour"))
 	order("409-before-operation-429", warmUp.is(200).times(3), byokWarmUp.is(409), warmUp.limited("warmup_key_hour"))
 	order("503-before-operation-429", setBYOK.is(200).times(5), storeOff, setBYOK.is(503))
 }
@@ -163,7 +163,7 @@ func (s *suite) methods() {
 			if e.Method != has[e.Path][0] || slices.Contains(has[e.Path], method) {
 				continue // each path once
 			}
-			unknown := at(method, e.ofNobody().Path).is(405)
+			unknown := at(method, e.ofUnknownAgent().Path).is(405)
 			s.add("fake/method/"+e.Name+"/"+method, routing+"; an answer 405 names the methods in Allow (RFC 9110, 15.5.6)",
 				unknown.check(allows(has[e.Path])), unknown.keyless())
 		}

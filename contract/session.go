@@ -18,19 +18,19 @@ import (
 
 // runOn runs the case on target. Its error is the broken rule, or skipped, or the reason
 // why no case can be checked on the target.
-func (c testCase) runOn(ctx context.Context, target Target, all *shared) error {
-	if all.unusable != nil {
-		return skipped(all.unusable.Error())
+func (c testCase) runOn(ctx context.Context, target Target, state *shared) error {
+	if state.unusable != nil {
+		return skipped(state.unusable.Error())
 	}
-	s := &session{target: target, running: c, ctx: ctx, all: all, began: time.Now()}
-	s.Player = rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
+	s := &session{target: target, running: c, ctx: ctx, all: state, began: time.Now()}
+	s.Caller = rawcall.NewCaller(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
 	s.ClientFrom = target.ClientFrom
 	if target.Abilities != nil && target.Fresh == nil { // earlier cases used limits, or switched the store off
 		target.Abilities.Advance(2 * day)
 		target.Abilities.SetBYOKAvailable(true)
 	}
 	if c.agent {
-		if err := s.takeAgent(); err != nil {
+		if err := s.useSharedAgent(); err != nil {
 			return err
 		}
 	}
@@ -40,7 +40,7 @@ func (c testCase) runOn(ctx context.Context, target Target, all *shared) error {
 		}
 	}
 	for _, st := range c.steps {
-		if err := s.take(st); err != nil {
+		if err := s.runStep(st); err != nil {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func newShared(wait time.Duration) *shared { return &shared{wait: wait, reported
 
 // session is one case under way.
 type session struct {
-	rawcall.Player
+	rawcall.Caller
 	target  Target
 	running testCase
 	ctx     context.Context
@@ -81,36 +81,36 @@ type session struct {
 	earlier []answer // the answers so far, except to steps that make many calls
 	broke   bool     // an answer broke a rule
 
-	calls  int // answered as the case wants, for the text of a failure
-	passed int // of these, answered 200
-	began  time.Time
-	waited time.Duration // the sum of its waits
-	opened time.Duration // the Retry-After for which the case has just waited; 0 if a call came after the wait
+	calls     int // answered as the case wants, for the text of a failure
+	passed    int // of these, answered 200
+	began     time.Time
+	waited    time.Duration // the sum of its waits
+	waitedFor time.Duration // the Retry-After for which the case has just waited; 0 if a call came after the wait
 }
 
-// takeAgent gives the case the agent that the cases share. The first case creates it.
-// After a failure no later case tries again, since each try may cost a creation. But a
-// creation that a limit refused costs nothing, so the next case tries again.
-func (s *session) takeAgent() error {
+// useSharedAgent gives the case the agent that the cases share. The first case creates the
+// agent. After a failure no later case tries again, since each try may cost a creation. The
+// exception is a refusal by a limit, which costs nothing.
+func (s *session) useSharedAgent() error {
 	if s.all.failed {
 		return skipped("an earlier case could not create the agent that the cases share")
 	}
 	if s.all.agent == "" {
-		if err := s.take(createAgent.given(200)); err != nil {
+		if err := s.runStep(createAgent.given(200)); err != nil {
 			s.all.failed = s.broke || !errors.As(err, new(skipped))
 			return err
 		}
-		s.all.agent = s.Last
+		s.all.agent = s.LastAgent
 	}
 	s.Agents[own] = s.all.agent
 	return nil
 }
 
-// take takes one step. If a step makes many calls, take checks only their statuses,
+// runStep runs one step. If the step makes many calls, only their statuses are checked,
 // because filling a daily limit takes thousands of calls.
-func (s *session) take(st step) error {
+func (s *session) runStep(st step) error {
 	if st.arrange != nil {
-		st.arrange(&s.Player, s.target.Abilities)
+		st.arrange(&s.Caller, s.target.Abilities)
 	}
 	if err := s.wait(st); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (s *session) take(st step) error {
 		if err != nil {
 			return err
 		}
-		s.calls, s.opened = s.calls+1, 0
+		s.calls, s.waitedFor = s.calls+1, 0
 		if a.Status == http.StatusOK {
 			s.passed++
 		}
@@ -172,7 +172,7 @@ func (s *session) wait(st step) error {
 		if wait, _ = last.RetryAfter(); wait > st.wait+st.wait/10 {
 			return s.failure(last, problem{s.running.Rule, fmt.Sprintf("Retry-After is %v, but the limit opens in %v", wait, st.wait)})
 		}
-		s.opened = wait
+		s.waitedFor = wait
 	}
 	s.waited += wait
 	switch abilities := s.target.Abilities; {
@@ -193,7 +193,7 @@ func (s *session) wait(st step) error {
 func (s *session) call(st step, i int) (answer, error) {
 	mayBeLimited := (s.target.live() || s.target.Fresh == nil && !s.running.fillsLimit) && (st.Limited() || !st.IsEndpoint())
 	for tries := 0; ; tries++ {
-		x, err := s.Play(s.ctx, st.Call)
+		x, err := s.Do(s.ctx, st.Call)
 		a := answer{x, s.earlier, s.Agents[own], s.passed}
 		s.checkTarget(st.Call, x, err)
 		if s.all.unusable != nil {
@@ -241,9 +241,9 @@ func (s *session) givenBack(st step) int {
 	return min(n, 50) // more calls could meet the limit per minute
 }
 
-// checkTarget ends the run on a shared target after three calls in a row without an
-// answer, and if the target, from the start, refuses Target.Key or answers without JSON,
-// as another server would. In these cases no rule is broken.
+// checkTarget ends the run on a shared target that cannot be checked: it gave no answer
+// three times in a row, or from the start it refuses Target.Key or answers without JSON, as
+// another server would. None of this breaks a rule.
 func (s *session) checkTarget(c rawcall.Call, x rawcall.Exchange, err error) {
 	all, refused := s.all, x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired
 	byOwnKey := err == nil && c.Key == own && c.Header != "Authorization"
@@ -289,9 +289,9 @@ func (s *session) statusProblem(a answer, st step, i int) problem {
 		p.text += fmt.Sprintf("; interface %s lists no %d", a.Rule.Section, a.Status)
 	}
 	switch success := st.statuses[0] == http.StatusOK; {
-	case a.Status == http.StatusTooManyRequests && s.opened > 0:
+	case a.Status == http.StatusTooManyRequests && s.waitedFor > 0:
 		p.rule = condition(a.Status)
-		p.text += fmt.Sprintf(" after a wait of exactly %v, which Retry-After of the last answer named", s.opened)
+		p.text += fmt.Sprintf(" after a wait of exactly %v, which Retry-After of the last answer named", s.waitedFor)
 	case success && a.Status/100 == 2:
 		p.rule = rule("4", "Every success status is 200.")
 	case success && st.prepares && !slices.Contains(a.Errors, a.Status):

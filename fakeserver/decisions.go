@@ -30,7 +30,7 @@ func (s *Server) Decisions() []Decision {
 	all := make([]Decision, len(decisions.All))
 	for i, q := range decisions.All {
 		all[i] = Decision{
-			ID: q.ID, Question: q.Words, Possible: possible(q),
+			ID: q.ID, Question: q.Text, Possible: possible(q),
 			Observed: s.config.sources[q.ID] == observed, Inferred: s.config.sources[q.ID] == inferred,
 			Default: string(own[q.ID]), Answer: string(inForce[q.ID]),
 		}

@@ -101,12 +101,12 @@ func (m *meter) cost(calls []countedCall, counts func(rawcall.Exchange) bool) (c
 }
 
 // clearest returns the index of the least cost. The choice is not clear if the least cost
-// is more than most, or if another cost exceeds it by less than margin.
-func clearest(costs []int, most, margin int) (best int, clear bool) {
+// is more than maxCost, or if another cost exceeds it by less than margin.
+func clearest(costs []int, maxCost, margin int) (best int, clear bool) {
 	least := slices.Min(costs)
 	best = slices.Index(costs, least)
 	others := slices.Delete(slices.Clone(costs), best, best+1)
-	return best, least <= most && slices.Min(others) >= least+margin
+	return best, least <= maxCost && slices.Min(others) >= least+margin
 }
 
 // fitMeter returns the meter that explains the calls; nil if none does or several do. It

@@ -79,7 +79,7 @@ type Sight struct {
 // reported are the questions that an observation may answer: the open questions of the interface, and the
 // one limit that Run measures.
 var reported = slices.Concat(decisions.Asked, []decisions.Question{
-	{ID: names.KeyMinute, Words: "How many requests may a key make in a minute?", Default: 60},
+	{ID: names.KeyMinute, Text: "How many requests may a key make in a minute?", Default: 60},
 })
 
 // finding returns the answer to one of the reported questions.
@@ -131,7 +131,7 @@ func (o *Observation) UnmarshalJSON(data []byte) error {
 // one with Run.
 func ReadFile(path string) (*Observation, error) {
 	o := new(Observation)
-	defer o.init() // after the file is read, because a file without a format is none of ours
+	defer o.init() // after the file is read, so that a file without a format is refused
 	return o, atomicfile.ReadJSON(path, o)
 }
 
@@ -161,8 +161,8 @@ func (o *Observation) Keep(earlier *Observation) {
 }
 
 // mergedWith returns f, completed with the parts of an earlier finding that f does not
-// have. unseen lists these parts: "" stands for the whole answer, other values are
-// members of an object. If there are any, Seen is the earlier day.
+// have. unseen lists these parts: "" means the whole answer, other values are members of an
+// object. If there are any, Seen is the earlier day.
 func (f Finding) mergedWith(then Finding) (all Finding, unseen []string) {
 	old, members := membersOf(then.Answer), membersOf(f.Answer)
 	switch {
@@ -185,9 +185,9 @@ func (f Finding) mergedWith(then Finding) (all Finding, unseen []string) {
 	return f, unseen
 }
 
-// Missing returns a line for each question that an earlier observation of the same
-// target answers and o does not, or for a limit that it measured, with the day on which the answer was last seen and
-// the reason why o has none.
+// Missing returns a line for each question that an earlier observation of the same target
+// answers and o does not, and for a limit that only the earlier one measured. The line has
+// the day on which the answer was last seen, and the reason why o has none.
 func (o *Observation) Missing(earlier *Observation) (lines []string) {
 	earlier = cmp.Or(earlier, new(Observation))
 	for _, q := range reported {
@@ -201,9 +201,9 @@ func (o *Observation) Missing(earlier *Observation) (lines []string) {
 	return lines
 }
 
-// Drift returns a line in words for each question whose answer in o differs from an
-// earlier observation of the same target, and for each limit with another number. It leaves out questions that only one of the
-// two answers; see Missing.
+// Drift returns a line in words for each question that o answers differently from an
+// earlier observation of the same target, and for each limit with another number. It leaves
+// out questions that only one of the two answers; see Missing.
 func (o *Observation) Drift(earlier *Observation) (changes []string) {
 	changes, _ = o.compare(earlier)
 	return changes
@@ -225,7 +225,7 @@ func (o *Observation) compare(earlier *Observation) (changes []string, unchanged
 		case sameFinding(then, now):
 			unchanged++
 		default:
-			changes = append(changes, fmt.Sprintf("%s: %s It was %s, it is %s.", q.ID, q.Words, then, now))
+			changes = append(changes, fmt.Sprintf("%s: %s It was %s, it is %s.", q.ID, q.Text, then, now))
 		}
 	}
 	return changes, unchanged
@@ -241,7 +241,7 @@ func (o *Observation) Markdown() string {
 		found := o.finding(q.ID)
 		if !found.Known() {
 			if found.NotAsked != notReached && q.ID != names.KeyMinute {
-				fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.Words, q.ID, cmp.Or(found.NotAsked, "not asked yet"))
+				fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.Text, q.ID, cmp.Or(found.NotAsked, "not asked yet"))
 			}
 			continue
 		}
@@ -250,7 +250,7 @@ func (o *Observation) Markdown() string {
 		if !sameFinding(Finding{Answer: jsonOf(q.Default)}, found) {
 			mark, different = " **differs**", different+1
 		}
-		fmt.Fprintf(&rows, "| %s | `%s` | `%s`%s | %s | %s |\n", q.Words, compact(q.Default), found, mark, found.Seen, cell(found.Evidence))
+		fmt.Fprintf(&rows, "| %s | `%s` | `%s`%s | %s | %s |\n", q.Text, compact(q.Default), found, mark, found.Seen, cell(found.Evidence))
 	}
 	page := fmt.Sprintf("# How the service answers what the interface leaves open\n\n%d of %d questions answered, %d otherwise than the fake does by default. Spent: %s.\n",
 		known, len(reported), different, o.Spent)

@@ -21,7 +21,7 @@
 //
 //	earlier, err := observe.ReadFile("observed.json")
 //	for _, change := range o.Drift(earlier) {
-//		fmt.Println(change) // clear_nothing: Which status has DELETE /v1/byok with nothing stored? It was 200, it is 404.
+//		fmt.Println(change) // clear_nothing: Which status answers DELETE /v1/byok if nothing is stored? It was 200, it is 404.
 //	}
 //
 // "Interface 8.1" in these pages names a section of the service's interface

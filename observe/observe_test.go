@@ -31,7 +31,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
-// Collecting garbage took a fifth of a run's time.
+// The tests run for a short time, and spent a fifth of it on collecting garbage.
 func init() { debug.SetGCPercent(400) }
 
 var plenty = observe.Spend{Requests: 5000, Creations: 300, BYOKSets: 10, WarmUps: 10, Wait: time.Hour}
@@ -77,10 +77,10 @@ func asTheFake(t testing.TB) *observe.Observation {
 
 // playing returns a function that makes calls through a transport, with two keys.
 func playing(t testing.TB, transport http.RoundTripper, key, another string) func(rawcall.Call) rawcall.Exchange {
-	p := rawcall.NewPlayer(new(fakeserver.Server).BaseURL(), &http.Client{Transport: transport}, key, another, nil)
+	p := rawcall.NewCaller(new(fakeserver.Server).BaseURL(), &http.Client{Transport: transport}, key, another, nil)
 	return func(c rawcall.Call) rawcall.Exchange {
 		t.Helper()
-		x, err := p.Play(t.Context(), c)
+		x, err := p.Do(t.Context(), c)
 		require.NoError(t, err)
 		return x
 	}
@@ -92,10 +92,10 @@ func jsonOf(t testing.TB, v any) []byte {
 	return text
 }
 
-// TestGoesOn: what a small budget left open, a later run asks, and it keeps what
-// is there. A question that finds several answers is asked again where one of them
-// is missing. A stored provider key is cleared only where the budget has a set.
-func TestGoesOn(t *testing.T) {
+// TestContinueAsksTheRest: a later run asks what a small budget left open, and keeps
+// earlier answers. A question that finds several answers is asked again if one of them is
+// missing. A stored provider key is cleared only if the budget has a BYOK set.
+func TestContinueAsksTheRest(t *testing.T) {
 	target, fake := observedFake(t)
 	before := fake.StoreBYOK(fake.Key(), "k", fakeserver.BYOK{Provider: "openai"})
 	o := observe.Observation{Format: 1, Decisions: map[string]observe.Finding{"windows": {Answer: json.RawMessage(`"kept"`)}}}
@@ -146,7 +146,7 @@ func TestFindsOtherAnswers(t *testing.T) {
 	assert.Contains(t, strings.Join(found["refused_requests_spend"], " "), `"409"`)
 }
 
-// TestFile: the names of members in a file stay.
+// TestFile: the names of members in a file must not change.
 func TestFile(t *testing.T) {
 	o := &observe.Observation{Format: 1, Decisions: map[string]observe.Finding{
 		"windows": {Answer: json.RawMessage(`"fixed"`), AtLeast: 6, AtMost: 7, Seen: "2026-01-31", Count: 8, NotAsked: "needs a second key",
@@ -238,10 +238,10 @@ func TestWatchShowsNoSecret(t *testing.T) {
 	}
 }
 
-// badTargets answer with nothing that is documented, or with lies.
+// badTargets give undocumented answers, or wrong ones.
 var badTargets = map[string]roundtrip.Func{
 	"500": roundtrip.Answering(500, `{"error":"internal"}`), "HTML": roundtrip.Answering(200, "<html>"), "HTML 404": roundtrip.Answering(404, "<html>"),
-	"429 for ever": roundtrip.Answering(429, `{"error":"rate_limited"}`), "401 for ever": roundtrip.Answering(401, `{"error":"unauthorized"}`),
+	"429 forever": roundtrip.Answering(429, `{"error":"rate_limited"}`), "401 forever": roundtrip.Answering(401, `{"error":"unauthorized"}`),
 	"empty": roundtrip.Answering(200, ""), "another service": roundtrip.Answering(200, `{"agent_id":"a","status":"active","trace_id":"t","byok":null}`),
 	"refused": func(*http.Request) (*http.Response, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
@@ -276,7 +276,7 @@ func TestBadTargets(t *testing.T) {
 				assert.Empty(t, o.Spent.Over(budget), "spent beyond the budget")
 				assert.LessOrEqual(t, calls, budget.Requests, "calls")
 				assert.LessOrEqual(t, time.Since(started), 4*time.Minute, "of waiting")
-				assert.Equal(t, name == "429 for ever", err == nil, "error %v", err)
+				assert.Equal(t, name == "429 forever", err == nil, "error %v", err)
 				if name == "HTML" || name == "hangs" {
 					assert.Equal(t, 3, calls, "calls in a row without a documented answer")
 					assert.ErrorContains(t, err, "no documented answer, the last one ")
@@ -307,8 +307,8 @@ func wantNoAnswers(t *testing.T, o, baseline *observe.Observation, lies bool) {
 	assert.NotEmpty(t, o.Markdown(), "the page")
 }
 
-// TestRetryAfter: its form makes no answer wrong. If it is misleading, the way of counting
-// stays unknown, but the limit shows in the calls that pass.
+// TestRetryAfter: no form of the header makes an answer wrong. If it is misleading, the way
+// of counting stays unknown, but the limit shows in the calls that pass.
 func TestRetryAfter(t *testing.T) {
 	for _, tt := range []struct {
 		form    func(wait float64) any
@@ -334,7 +334,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestErrorNames: what ends the question loses no name that was found before.
+// TestErrorNames: if a call ends the question, the names that were found before it are
+// kept.
 func TestErrorNames(t *testing.T) {
 	target, fake := observedFake(t)
 	fake.SetBYOKAvailable(false)
@@ -403,7 +404,7 @@ func TestOtherCalls(t *testing.T) {
 			other := playing(t, transport, "sk-one", "")
 			client := &http.Client{Transport: roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 				if random.IntN(40) == 0 {
-					other(rawcall.ReadNobody)
+					other(rawcall.ReadUnknownAgent)
 				}
 				return transport.RoundTrip(req)
 			})}
@@ -430,7 +431,7 @@ func TestOtherLimits(t *testing.T) {
 	} {
 		for _, begun := range tt.begun {
 			target, fake := observedFake(t, fakeserver.WithLimit(tt.limit, tt.n))
-			playing(t, fake.Direct(), fake.Key(), "")(rawcall.ReadNobody)
+			playing(t, fake.Direct(), fake.Key(), "")(rawcall.ReadUnknownAgent)
 			fake.Advance(begun)
 			o, err := observe.Run(t.Context(), target, observe.DefaultBudget())
 			require.NoError(t, err, "%s %d, begun %v ago", tt.limit, tt.n, begun)
@@ -443,7 +444,7 @@ func TestOtherLimits(t *testing.T) {
 // use makes random calls, as a program with these keys would over some days. At
 // times it reads an agent until a limit refuses that, and comes back when it may.
 func use(play func(rawcall.Call) rawcall.Exchange, random *rand.Rand, calls int, keys ...rawcall.Key) {
-	agents := []string{rawcall.NoAgent}
+	agents := []string{rawcall.UnknownAgentID}
 	for range calls {
 		time.Sleep(time.Duration(random.ExpFloat64() * float64(time.Second)))
 		if random.IntN(400) == 0 {
@@ -460,7 +461,7 @@ func use(play func(rawcall.Call) rawcall.Exchange, random *rand.Rand, calls int,
 		}
 		possible := []rawcall.Call{
 			rawcall.GetStatus, rawcall.GetBYOK, rawcall.ClearBYOK, rawcall.WarmUp, rawcall.BYOKWarmUp, rawcall.SetBYOK,
-			rawcall.CreateAgent, rawcall.BYOKAgent, rawcall.WrongAgent, rawcall.KeyedAgent,
+			rawcall.CreateAgent, rawcall.BYOKCreation, rawcall.BadCreation, rawcall.CreationWithKey,
 			rawcall.CreateAgent.With(`{"sms":{"mode":"managed"},"metadata":{"a":"` + strings.Repeat("x", random.IntN(5000)) + `"}}`),
 			rawcall.ReadAgent, rawcall.EnableSMS, rawcall.SendMessage.With(`{"text":"Ada Lovelace, 12 St James's Square"}`), rawcall.SendMessage.With(`{"text":7}`),
 		}

@@ -15,21 +15,21 @@ import (
 
 // probe makes the calls of Run, and keeps to the budget.
 type probe struct {
-	rawcall.Player
-	target       Target
-	ctx          context.Context
-	o            *Observation
-	asked        question
-	budget       Spend
-	spent        Spend
-	mostRequests int               // the value of spent.Requests at which the current question must end
-	stopped      error             // why no further call is made; nil: calls go on
-	badAnswers   int               // calls in a row without a documented answer
-	latest       rawcall.Exchange  // the last exchange of the current question
-	skipped      time.Duration     // how far Advance has moved the target's clock
-	counted      []countedCall     // the calls by the target's key since emptyMinute
-	meter        *meter            // how the key's minute counts; nil: not known yet
-	reasons      map[string]string // by question: why it has no answer, although find went on
+	rawcall.Caller
+	target      Target
+	ctx         context.Context
+	o           *Observation
+	asked       question
+	budget      Spend
+	spent       Spend
+	maxRequests int               // the value of spent.Requests at which the current question must end
+	stopped     error             // why no further call is made; nil: calls go on
+	badAnswers  int               // calls in a row without a documented answer
+	latest      rawcall.Exchange  // the last exchange of the current question
+	skipped     time.Duration     // how far Advance has moved the target's clock
+	counted     []countedCall     // the calls by the target's key since emptyMinute
+	meter       *meter            // how the key's minute counts; nil: not known yet
+	reasons     map[string]string // by question: why it has no answer, although find went on
 
 	warmUpsName any       // the limit_key of the limit on warm-ups; nil if the limit has refused no warm-up, or has no name
 	warmUpsOpen time.Time // when the limit on warm-ups opens, after it has refused one
@@ -40,8 +40,8 @@ func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend)
 	if budget == (Spend{}) {
 		budget = DefaultBudget()
 	}
-	player := rawcall.NewPlayer(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
-	return &probe{Player: player, target: target, ctx: ctx, o: o, budget: budget, reasons: map[string]string{}}
+	player := rawcall.NewCaller(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
+	return &probe{Caller: player, target: target, ctx: ctx, o: o, budget: budget, reasons: map[string]string{}}
 }
 
 // question says how to ask a question that the interface leaves open.
@@ -93,7 +93,7 @@ func (p *probe) find(q question) (why string) {
 			why = string(reason)
 		}
 	}()
-	p.asked, p.mostRequests, p.latest = q, p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
+	p.asked, p.maxRequests, p.latest = q, p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
 	answer := q.find(p)
 	p.answer(q.id, answer, p.latest)
 	missing := "which does not show it"
@@ -145,34 +145,34 @@ func (p *probe) lacks(q question) string {
 // hasTwoKeys reports whether a call with a second key can be made.
 func (p *probe) hasTwoKeys() bool { return p.target.SecondKey != "" || p.target.Abilities != nil }
 
-// take makes one call. If a limit refuses the call, it waits. The answer has one of the
-// statuses.
-func (p *probe) take(c rawcall.Call, statuses ...int) rawcall.Exchange {
-	x := p.playPatiently(c, statuses...)
+// mustCall makes one call, which must be answered with one of the statuses. If a limit
+// refuses the call, mustCall waits and repeats it.
+func (p *probe) mustCall(c rawcall.Call, statuses ...int) rawcall.Exchange {
+	x := p.callWithRetry(c, statuses...)
 	p.wantStatus(x, statuses...)
 	return x
 }
 
 // yes makes one call that must be answered with the status yes or no, and reports whether
 // the status is yes.
-func (p *probe) yes(c rawcall.Call, yes, no int) bool { return p.take(c, yes, no).Status == yes }
+func (p *probe) yes(c rawcall.Call, yes, no int) bool { return p.mustCall(c, yes, no).Status == yes }
 
-// playPatiently makes a call. If the call needs an agent, it creates one first. If a
-// limit refuses the call and statuses do not include 429, it waits and repeats the call,
-// up to three times. The cost of the question does not include such repeats, so each
-// repeat raises mostRequests by one.
-func (p *probe) playPatiently(c rawcall.Call, statuses ...int) rawcall.Exchange {
+// callWithRetry makes a call. If the call needs an agent, it creates one first. If a limit
+// refuses the call and statuses do not include 429, it waits and repeats the call, up to
+// three times. The cost of the question does not include such repeats, so each repeat
+// raises maxRequests by one.
+func (p *probe) callWithRetry(c rawcall.Call, statuses ...int) rawcall.Exchange {
 	if c.OfAgent() && c.Key == (rawcall.Key{}) {
 		p.agent()
 	}
-	x := p.playOnce(c)
+	x := p.callOnce(c)
 	for range 3 {
 		if x.Status != http.StatusTooManyRequests || slices.Contains(statuses, x.Status) {
 			break
 		}
 		p.wait(retryAfter(x))
-		p.mostRequests++
-		x = p.playOnce(c)
+		p.maxRequests++
+		x = p.callOnce(c)
 	}
 	p.wantShortWait(x)
 	return x
@@ -195,44 +195,44 @@ func (p *probe) wantShortWait(x rawcall.Exchange) {
 // agent makes sure that the target's key has an agent.
 func (p *probe) agent() {
 	if p.Agents[rawcall.Key{}] == "" {
-		p.take(rawcall.CreateAgent, 200)
+		p.mustCall(rawcall.CreateAgent, 200)
 	}
 }
 
-// fill makes calls until a limit refuses one, at most most. It returns how many passed,
-// and the last answer.
-func (p *probe) fill(most int, c rawcall.Call) (passed int, last rawcall.Exchange) {
-	for passed = range most {
-		if last = p.playOnce(c); last.Status == http.StatusTooManyRequests {
+// fill makes calls until a limit refuses one, but not more than maxCalls. It returns how
+// many passed, and the last answer.
+func (p *probe) fill(maxCalls int, c rawcall.Call) (passed int, last rawcall.Exchange) {
+	for passed = range maxCalls {
+		if last = p.callOnce(c); last.Status == http.StatusTooManyRequests {
 			p.wantShortWait(last)
 			return passed, last
 		}
 		p.wantStatus(last, 200)
 	}
-	return most, last
+	return maxCalls, last
 }
 
 // fillLimit is fill, except that a limit must refuse a call.
-func (p *probe) fillLimit(most int, c rawcall.Call) (passed int, refused rawcall.Exchange) {
-	passed, refused = p.fill(most, c)
+func (p *probe) fillLimit(maxCalls int, c rawcall.Call) (passed int, refused rawcall.Exchange) {
+	passed, refused = p.fill(maxCalls, c)
 	if refused.Status != http.StatusTooManyRequests {
-		p.fail("no clear answer: no limit within %d calls", most)
+		p.fail("no clear answer: no limit within %d calls", maxCalls)
 	}
 	return passed, refused
 }
 
-// playOnce makes one call and returns its answer if the answer is documented. Three calls
+// callOnce makes one call and returns its answer if the answer is documented. Three calls
 // in a row without a documented answer end the run. A refused key ends it too.
-func (p *probe) playOnce(c rawcall.Call) rawcall.Exchange {
-	switch most := p.budget; {
-	case p.spent.Requests >= min(p.mostRequests, most.Requests):
+func (p *probe) callOnce(c rawcall.Call) rawcall.Exchange {
+	switch limit := p.budget; {
+	case p.spent.Requests >= min(p.maxRequests, limit.Requests):
 		p.fail("no clear answer within the requests that it may take")
-	case p.spent.Creations > most.Creations || p.spent.BYOKSets > most.BYOKSets || p.spent.WarmUps > most.WarmUps:
+	case p.spent.Creations > limit.Creations || p.spent.BYOKSets > limit.BYOKSets || p.spent.WarmUps > limit.WarmUps:
 		p.fail("needs a larger budget: calls went through that should have been refused")
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, 10*time.Second) // a target may hang or drip
 	defer cancel()
-	x, err := p.Play(ctx, c)
+	x, err := p.Do(ctx, c)
 	p.spent = p.spent.Plus(Spend(c.Cost(x.Status)))
 	problem := undocumented(x)
 	if err != nil {
@@ -314,10 +314,10 @@ func (p *probe) wantStatus(x rawcall.Exchange, statuses ...int) {
 // nothingStored makes sure that the key has no provider key. It clears a stored one
 // only if the budget has a BYOK set.
 func (p *probe) nothingStored() {
-	switch x := p.take(rawcall.GetBYOK, 200); {
+	switch x := p.mustCall(rawcall.GetBYOK, 200); {
 	case x.At("byok") == nil:
 	case p.budget.BYOKSets > 0:
-		p.take(rawcall.ClearBYOK, 200)
+		p.mustCall(rawcall.ClearBYOK, 200)
 	default:
 		p.fail("needs a key without a stored provider key, or a BYOK set in the budget")
 	}

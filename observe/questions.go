@@ -27,10 +27,10 @@ var (
 var questions = []question{
 	{id: "status", costs: oneRequest, find: each(200, rawcall.GetStatus), read: readStatus},
 	{id: "error_names", costs: Spend{Requests: 12}, find: errorNames, read: readErrorName},
-	{id: "reason", costs: oneRequest, find: each(400, rawcall.WrongAgent), read: readReason},
-	{id: "unknown_method", costs: oneRequest, find: func(p *probe) any { return p.take(patching, 404, 405).Status }},
+	{id: "reason", costs: oneRequest, find: each(400, rawcall.BadCreation), read: readReason},
+	{id: "unknown_method", costs: oneRequest, find: func(p *probe) any { return p.mustCall(patching, 404, 405).Status }},
 	oneCall("path_before_key", rawcall.At("GET", "/v1/nothing").Keyless(), 404, 401),
-	oneCall("body_before_agent", rawcall.SendMessage.Of(rawcall.NoAgent).With(`{}`), 400, 404),
+	oneCall("body_before_agent", rawcall.SendMessage.Of(rawcall.UnknownAgentID).With(`{}`), 400, 404),
 	{id: "times", costs: oneCreation, find: each(200, rawcall.ReadAgent), read: readTimes},
 
 	accepts("unknown_members", `{"text":"Hello","mood":"good"}`),
@@ -45,31 +45,31 @@ var questions = []question{
 	{id: "agent_of_another_key", costs: oneCreation, secondKey: true,
 		find: func(p *probe) any {
 			p.agent()
-			p.Last = p.Agents[rawcall.Key{}]
-			return p.take(rawcall.ReadAgent.By(rawcall.Another), 404, 200).Status
+			p.LastAgent = p.Agents[rawcall.Key{}]
+			return p.mustCall(rawcall.ReadAgent.By(rawcall.Another), 404, 200).Status
 		}},
 	{id: "clear_nothing", costs: Spend{Requests: 3},
 		find: func(p *probe) any {
 			p.nothingStored()
-			return p.take(rawcall.ClearBYOK, 200, 404).Status
+			return p.mustCall(rawcall.ClearBYOK, 200, 404).Status
 		}},
 	{id: "sms_status", costs: Spend{Requests: 4, Creations: 4}, read: readSMS,
 		find: each(200, smsAgent("none"), smsAgent("sandbox"), smsAgent("managed"), smsAgent("byo_twilio"))},
 	{id: "creation_stores_key", costs: Spend{Requests: 5, Creations: 1, BYOKSets: 1},
 		find: func(p *probe) any {
 			p.nothingStored()
-			p.take(rawcall.KeyedAgent, 200)
-			x := p.take(rawcall.GetBYOK, 200)
-			p.playPatiently(rawcall.ClearBYOK, 200)
+			p.mustCall(rawcall.CreationWithKey, 200)
+			x := p.mustCall(rawcall.GetBYOK, 200)
+			p.callWithRetry(rawcall.ClearBYOK, 200)
 			p.answer("creation_stores_key", x.At("byok") != nil, x)
 			return nil
 		}},
 	{id: "byok_cleared", costs: Spend{Requests: 4, Creations: 1, BYOKSets: 1},
 		find: func(p *probe) any {
-			p.take(rawcall.SetBYOK, 200)
-			p.take(rawcall.BYOKAgent, 200)
-			p.take(rawcall.ClearBYOK, 200)
-			answer := p.take(rawcall.SendMessage, 400, 200, 404).Status
+			p.mustCall(rawcall.SetBYOK, 200)
+			p.mustCall(rawcall.BYOKCreation, 200)
+			p.mustCall(rawcall.ClearBYOK, 200)
+			answer := p.mustCall(rawcall.SendMessage, 400, 200, 404).Status
 			p.Agents = map[rawcall.Key]string{} // later questions need an agent that replies
 			return answer
 		}},
@@ -105,15 +105,15 @@ func accepts(id, body string) question {
 func each(status int, calls ...rawcall.Call) func(p *probe) any {
 	return func(p *probe) (answer any) {
 		for _, c := range calls {
-			answer = join(answer, p.asked.read(p.take(c, status)))
+			answer = merge(answer, p.asked.read(p.mustCall(c, status)))
 		}
 		return answer
 	}
 }
 
-// join adds the members of more to answer if both are objects; it may change answer.
+// merge adds the members of more to answer if both are objects; it may change answer.
 // Otherwise more replaces answer.
-func join(answer, more any) any {
+func merge(answer, more any) any {
 	members, isObject := answer.(map[string]any)
 	others, areObject := more.(map[string]any)
 	switch {
@@ -131,11 +131,11 @@ func join(answer, more any) any {
 // found.
 func errorNames(p *probe) (found any) {
 	defer func() { p.answer("error_names", found, p.latest) }()
-	note := func(c rawcall.Call, statuses ...int) { found = join(found, readErrorName(p.take(c, statuses...))) }
-	note(rawcall.WrongAgent, 400)
+	note := func(c rawcall.Call, statuses ...int) { found = merge(found, readErrorName(p.mustCall(c, statuses...))) }
+	note(rawcall.BadCreation, 400)
 	note(rawcall.GetStatus.Keyless(), 401)
-	note(rawcall.ReadNobody, 404)
-	if p.take(rawcall.GetBYOK, 200).At("byok") == nil {
+	note(rawcall.ReadUnknownAgent, 404)
+	if p.mustCall(rawcall.GetBYOK, 200).At("byok") == nil {
 		note(rawcall.BYOKWarmUp, 409, 503)
 	}
 	note(patching, 405, 404) // the last, since no section of the interface documents it
@@ -304,22 +304,22 @@ func largest(low, high int, fits func(int) bool) int {
 // left. The same test with creations then decides, because their limit is free again
 // after a minute.
 func fillWarmUps(p *probe) any {
-	const wrong, most = 9, 8
+	const wrong, maxCalls = 9, 8
 	passed := 0
-	if x := p.playPatiently(rawcall.WarmUp, 200, 429); x.Status == 200 {
+	if x := p.callWithRetry(rawcall.WarmUp, 200, 429); x.Status == 200 {
 		passed++
 		for range wrong {
-			p.take(rawcall.BadWarmUp, 400, 429)
+			p.mustCall(rawcall.BadWarmUp, 400, 429)
 		}
 	}
-	more, refused := p.fillLimit(most-passed, rawcall.WarmUp)
+	more, refused := p.fillLimit(maxCalls-passed, rawcall.WarmUp)
 	waited := retryAfter(refused) <= 2*time.Minute
 	if waited {
 		// The refusal came from a limit on requests, or the hour of warm-ups is about to end.
 		// After the wait the whole limit per hour can be used up. In this case wrong creations
 		// decide nothing.
 		p.wait(2 * time.Minute)
-		_, refused = p.fillLimit(most-passed-more, rawcall.WarmUp)
+		_, refused = p.fillLimit(maxCalls-passed-more, rawcall.WarmUp)
 	}
 	p.answerRefusedWarmUp(refused)
 	switch {
@@ -339,19 +339,19 @@ func fillWarmUps(p *probe) any {
 // answerRefusedWarmUp answers the questions about the refusal of a warm-up, and about a
 // wrong body while the limit on warm-ups is used up.
 func (p *probe) answerRefusedWarmUp(refused rawcall.Exchange) {
-	if wait, _ := refused.RetryAfter(); p.playOnce(rawcall.ReadNobody).Status == http.StatusTooManyRequests || 0 < wait && wait <= 2*time.Minute {
+	if wait, _ := refused.RetryAfter(); p.callOnce(rawcall.ReadUnknownAgent).Status == http.StatusTooManyRequests || 0 < wait && wait <= 2*time.Minute {
 		p.fail("no clear answer: a limit on requests refused the warm-ups") // a limit per day, or one of few calls a minute
 	}
 	p.warmUpsName, p.warmUpsOpen = labelAt(refused, "limit_key"), p.now().Add(retryAfter(refused))
 	p.answer("warmup_limit_name", p.warmUpsName, refused)
-	wrongBody := p.take(rawcall.BadWarmUp, 400, 429)
+	wrongBody := p.mustCall(rawcall.BadWarmUp, 400, 429)
 	if wrongBody.Status == http.StatusTooManyRequests && retryAfter(wrongBody) <= 2*time.Minute { // a limit on requests
 		p.wait(2 * time.Minute)
-		wrongBody = p.take(rawcall.BadWarmUp, 400, 429)
+		wrongBody = p.mustCall(rawcall.BadWarmUp, 400, 429)
 	}
 	p.answer("body_before_operation_limit", wrongBody.Status == 400, wrongBody)
 	// A 409 shows that no provider key is stored, and that the spent limit is checked later.
-	p.conflicts = p.playOnce(rawcall.BYOKWarmUp).Status == http.StatusConflict
+	p.conflicts = p.callOnce(rawcall.BYOKWarmUp).Status == http.StatusConflict
 }
 
 // wrongCreationsSpend reports whether ten creations with a wrong body use up the limit of
@@ -359,9 +359,9 @@ func (p *probe) answerRefusedWarmUp(refused rawcall.Exchange) {
 func (p *probe) wrongCreationsSpend() bool {
 	p.emptyMinute()
 	for range 10 {
-		p.take(rawcall.WrongAgent, 400, 429)
+		p.mustCall(rawcall.BadCreation, 400, 429)
 	}
-	refused := p.playOnce(rawcall.CreateAgent)
+	refused := p.callOnce(rawcall.CreateAgent)
 	return refused.Status == http.StatusTooManyRequests && retryAfter(refused) <= time.Minute
 }
 
@@ -370,26 +370,26 @@ func (p *probe) wrongCreationsSpend() bool {
 // counting give the same answers to all three. A key with more calls a minute than the
 // preview plans needs a larger budget.
 func fillMinute(p *probe) any {
-	read, most := rawcall.ReadAgent, 130
+	read, maxCalls := rawcall.ReadAgent, 130
 	if p.budget.Requests-p.spent.Requests > 2200 {
-		most = 700
+		maxCalls = 700
 	}
 	p.agent()
 	p.emptyMinute()
-	limit, refused := p.fillLimit(most, read)
-	p.mostRequests = max(p.mostRequests, p.spent.Requests+3*limit+26)
+	limit, refused := p.fillLimit(maxCalls, read)
+	p.maxRequests = max(p.maxRequests, p.spent.Requests+3*limit+26)
 	name := labelAt(refused, "limit_key")
-	x, limited := p.atLimit(rawcall.WrongAgent, func(x rawcall.Exchange) bool { return x.Status == http.StatusTooManyRequests }, 429, 400)
+	x, limited := p.atLimit(rawcall.BadCreation, func(x rawcall.Exchange) bool { return x.Status == http.StatusTooManyRequests }, 429, 400)
 	p.answer("limit_before_body", limited, x)
 	p.answerSeveral(refused)
 
 	p.wait(80 * time.Second)
 	half, _ := p.fill(limit/2, read) // a service that weighs the previous minute lets fewer calls pass
 	p.wait(25 * time.Second)
-	rest, refused := p.fillLimit(most, read)
+	rest, refused := p.fillLimit(maxCalls, read)
 	p.answerRetryAfter(read, retryAfter(refused))
 
-	_, refused = p.fillLimit(most, read)
+	_, refused = p.fillLimit(maxCalls, read)
 	p.answerWindows(limit, half+rest, refused)
 	// A limit per day whose window ends within minutes refuses only the first calls.
 	if name == nil || labelAt(refused, "limit_key") != name {
@@ -406,7 +406,7 @@ func (p *probe) answerWindows(first, second int, refused rawcall.Exchange) {
 	if p.meter = fitMeter(p.counted, first); p.meter != nil {
 		p.answer("windows", p.meter.counting, refused)
 	}
-	if !p.ofKey(first) {
+	if !p.isLimitOfKey(first) {
 		p.fail("no clear answer: the limit that refused calls may be that of the address")
 	}
 	switch {
@@ -423,7 +423,7 @@ func (p *probe) answerWindows(first, second int, refused rawcall.Exchange) {
 // wait of one or two seconds proves nothing, because it may be right by chance.
 func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 	p.wait(named)
-	x := p.take(c, 200, 429)
+	x := p.mustCall(c, 200, 429)
 	if x.Status != http.StatusOK || named > 2*time.Second {
 		p.answer("retry_after", x.Status == http.StatusOK, x)
 	} else {
@@ -431,7 +431,7 @@ func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 	}
 	if x.Status != http.StatusOK {
 		p.wait(retryAfter(x))
-		p.take(c, 200)
+		p.mustCall(c, 200)
 	}
 }
 
@@ -440,31 +440,31 @@ func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 // instead. So atLimit uses up the limit again and repeats the call. Three such answers in
 // a row are not chance.
 func (p *probe) atLimit(c rawcall.Call, fromLimit func(rawcall.Exchange) bool, statuses ...int) (x rawcall.Exchange, limited bool) {
-	x = p.take(c, statuses...)
+	x = p.mustCall(c, statuses...)
 	for i := 0; i < 2 && !fromLimit(x); i++ {
 		p.fillLimit(20, rawcall.ReadAgent)
-		x = p.take(c, statuses...)
+		x = p.mustCall(c, statuses...)
 	}
 	return x, fromLimit(x)
 }
 
-// ofKey reports whether the limit on requests that refused a call is the key's, and not
+// isLimitOfKey reports whether the limit on requests that refused a call is the key's, and not
 // the address's. With a second key it tests whether the second key is refused too. With one
 // key it decides by the number.
-func (p *probe) ofKey(limit int) bool {
+func (p *probe) isLimitOfKey(limit int) bool {
 	const ofAddress, about = 120, 5 // interface 8.1
 	if !p.hasTwoKeys() {
 		return limit < ofAddress-about || limit > ofAddress+about
 	}
-	return p.take(rawcall.ReadNobody.By(rawcall.Another), 404, 429).Status == 404
+	return p.mustCall(rawcall.ReadUnknownAgent.By(rawcall.Another), 404, 429).Status == 404
 }
 
 // answerSeveral makes a warm-up while both the limit on warm-ups and the key's limit per
 // minute are used up. The name in the refusal shows which limit it means. If both limits
 // have the same name or none, the wait shows it.
 func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
-	const most = 2 * time.Minute // a limit per minute that weighs the previous minute may name a wait of two
-	if p.warmUpsOpen.Sub(p.now()) < most+time.Minute {
+	const maxMinuteWait = 2 * time.Minute // a limit per minute that weighs the previous minute may name a wait of two
+	if p.warmUpsOpen.Sub(p.now()) < maxMinuteWait+time.Minute {
 		p.reasons["several_limits"] = "no clear answer: the limit on warm-ups was not spent for longer than three minutes"
 		return
 	}
@@ -473,7 +473,7 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 		if named := labelAt(x, "limit_key"); named != nil && first != p.warmUpsName {
 			return named == first
 		}
-		return retryAfter(x) <= most
+		return retryAfter(x) <= maxMinuteWait
 	}, 429)
 	p.answer("several_limits", !ofMinute, x)
 }
@@ -489,13 +489,13 @@ func spentByRefused(p *probe) any {
 	p.agent()
 	p.emptyMinute()
 	unit := max(1, min(3, int(p.meter.limit)/20)) // 3: a smaller difference may be chance if a limit opens step by step
-	kinds := []callKind{{"status", rawcall.GetStatus, 200, unit}, {"400", rawcall.SendMessage.With(`{}`), 400, 2 * unit}, {"404", rawcall.ReadNobody, 404, 4 * unit}}
+	kinds := []callKind{{"status", rawcall.GetStatus, 200, unit}, {"400", rawcall.SendMessage.With(`{}`), 400, 2 * unit}, {"404", rawcall.ReadUnknownAgent, 404, 4 * unit}}
 	if p.conflicts {
 		kinds = append(kinds, callKind{"409", rawcall.BYOKWarmUp, 409, 8 * unit})
 	}
 	for _, k := range kinds {
 		for range k.calls {
-			p.take(k.call, k.status)
+			p.mustCall(k.call, k.status)
 		}
 	}
 	p.fillLimit(int(p.meter.limit)+10, read)

@@ -57,9 +57,9 @@ const (
 
 // Bounds on the memory of a Watcher.
 const (
-	mostRemembered = 10_000   // keys, agents
-	mostSights     = 300      // in Observation.Traffic
-	mostRead       = 64 << 10 // bytes of a body
+	maxRemembered = 10_000   // keys, agents
+	maxSights     = 300      // in Observation.Traffic
+	maxRead       = 64 << 10 // bytes of a body
 )
 
 // Watch returns a transport, also for production, that passes calls on to another
@@ -82,11 +82,11 @@ const (
 // does not have.
 //
 // It never fails or changes a call. Its observations hold no text, no key, no id and no
-// hash of them: of an answer that repeats a key or a part of it, and of an answer to a
-// creation or a PUT if it could not read the whole request, they count the status alone.
-// In memory, it keeps keys and agents as hashes with a random seed of the process. It
-// decodes the bodies of all errors, but not of all successes. Of messages, read agents and
-// the status it decodes the first 32 and then every 256th.
+// hash of them. If an answer repeats a key or a part of one, only the answer's status is
+// counted. The same holds for the answer to a creation or a PUT whose request was not read
+// whole. In memory, it keeps keys and agents as hashes with a random seed of the process.
+// It decodes the bodies of all errors, but not of all successes. Of messages, read agents
+// and the status it decodes the first 32 and then every 256th.
 func Watch(transport http.RoundTripper) *Watcher {
 	w := &Watcher{
 		transport: cmp.Or(transport, http.DefaultTransport), seed: maphash.MakeSeed(),
@@ -197,7 +197,7 @@ func (w *Watcher) samples(p *watchedCall) bool {
 // it here would be too early: a client could no longer tell a failed dial from a request
 // that was sent. A long body is not copied.
 func (p *watchedCall) watchBody(req *http.Request) *http.Request {
-	if req.Body == nil || req.ContentLength <= 0 || req.ContentLength > mostRead {
+	if req.Body == nil || req.ContentLength <= 0 || req.ContentLength > maxRead {
 		return req
 	}
 	watched := req.WithContext(req.Context())
@@ -217,7 +217,7 @@ type tap struct {
 
 func (t *tap) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
-	if n > 0 && t.text.Len() < mostRead {
+	if n > 0 && t.text.Len() < maxRead {
 		t.text.Write(p[:n])
 	}
 	if err == io.EOF || int64(t.text.Len()) == t.length { // a transport may stop reading before io.EOF
@@ -235,7 +235,7 @@ func (t *tap) Close() error {
 // end hands the copy over, if that has not happened yet.
 func (t *tap) end(whole bool) {
 	t.once.Do(func() {
-		if whole && t.text.Len() < mostRead {
+		if whole && t.text.Len() < maxRead {
 			t.done(t.text.Bytes())
 		} else {
 			t.done(nil)
@@ -259,7 +259,7 @@ func (w *Watcher) learn(p *watchedCall) {
 	defer func() { _ = recover() }()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.keys) > mostRemembered || len(w.agents) > mostRemembered {
+	if len(w.keys) > maxRemembered || len(w.agents) > maxRemembered {
 		w.keys, w.agents = map[uint64]*watchedKey{}, map[uint64]watchedAgent{}
 	}
 	key := w.keys[p.key]
@@ -293,7 +293,7 @@ func (w *Watcher) learn(p *watchedCall) {
 // countSight counts a sight that answers no question.
 func (w *Watcher) countSight(what string) {
 	s, known := w.o.Traffic[what]
-	if known || len(w.o.Traffic) < mostSights {
+	if known || len(w.o.Traffic) < maxSights {
 		w.o.Traffic[what] = Sight{s.Count + 1, w.today}
 	}
 }
@@ -306,7 +306,7 @@ func (w *Watcher) keepAnswer(p *watchedCall, id string, answer any) {
 	}
 	f := w.o.Decisions[id]
 	if members := membersOf(f.Answer); members != nil {
-		answer = join(members, answer)
+		answer = merge(members, answer)
 	}
 	value := jsonOf(answer)
 	if f.Answer != nil && !sameJSON(f.Answer, value) {

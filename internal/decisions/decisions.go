@@ -13,7 +13,7 @@ import (
 // Question is a question that the interface leaves open.
 type Question struct {
 	ID      string // in options and files, such as metadata_cap
-	Words   string // as a person would ask it
+	Text    string // as a person would ask it
 	Default any    // the fake's own answer: a bool, an int, a string, or an object
 	Allowed []any  // the answers that the fake can give; nil: any value of Default's type
 }
@@ -62,7 +62,7 @@ var All = slices.Concat(Asked, Unasked)
 // Asked lists the questions that observe asks, in their order.
 var Asked = []Question{
 	// Answers and their words.
-	{"status", "What does GET /v1/status say of the service?", object{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}, nil},
+	{"status", "What does GET /v1/status say about the service?", object{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}, nil},
 	{"error_names", "Which values can error have?", named(names.BadRequest, names.Unauthorized, names.PaymentRequired, names.Forbidden,
 		names.NotFound, names.MethodNotAllowed, names.BYOKNotConfigured, names.BYOKUnavailable), nil},
 	{"reason", "Does a 400 say in reason what is wrong?", true, nil},
@@ -74,29 +74,29 @@ var Asked = []Question{
 	// Bodies and bounds.
 	{"unknown_members", "Are unknown members of a message accepted?", false, nil},
 	{"null_members", "Is null for a member accepted, as if it were absent?", false, nil},
-	{"duplicate_members", "Is a member that is there twice accepted?", false, nil},
-	{"other_case_members", "Is a member in another case accepted?", false, nil},
+	{"duplicate_members", "Is a duplicate member accepted?", false, nil},
+	{"other_case_members", "Is a member whose name is in another case accepted?", false, nil},
 	{"behind_body", "Is anything after the JSON document accepted?", false, nil},
 	{"content_type", "Is a Content-Type other than JSON accepted?", false, nil},
-	{"length_unit", "What does a bound on a text count?", UnitPoints, list{UnitPoints, UnitUTF16, UnitBytes}},
+	{"length_unit", "In which unit does a bound count the length of a text?", UnitPoints, list{UnitPoints, UnitUTF16, UnitBytes}},
 	{"metadata_cap", "How many characters of compact JSON may metadata have?", MetadataCap, nil},
 	// Agents, SMS and provider keys.
-	{"agent_of_another_key", "Which status has an agent for another key?", 404, list{404, 200}},
-	{"clear_nothing", "Which status has DELETE /v1/byok with nothing stored?", 200, list{200, 404}},
+	{"agent_of_another_key", "Which status answers a call for the agent of another key?", 404, list{404, 200}},
+	{"clear_nothing", "Which status answers DELETE /v1/byok if nothing is stored?", 200, list{200, 404}},
 	{"sms_status", "Which SMS status does each mode lead to?", object{
 		"none": "disabled", "sandbox": "active", "managed": "needs_compliance", "byo_twilio": "needs_setup",
 	}, nil},
 	{"creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", true, nil},
-	{"byok_cleared", "Which status has a message to a byok agent after BYOK was cleared?", 400, list{400, 404, 200}},
+	{"byok_cleared", "Which status answers a message to a byok agent after BYOK was cleared?", 400, list{400, 404, 200}},
 	// Limits.
-	{"warmup_limit_name", "Which limit_key has the limit on warm-ups?", names.WarmUpKeyHour, nil},
-	{"refused_operations_spend", "Does a warm-up with a wrong body spend one?", false, nil},
-	{"body_before_operation_limit", "Is a wrong body answered 400 where the limit of the operation is spent?", true, nil},
-	{"minute_limit_name", "Which limit_key has the limit on requests in a minute?", names.KeyMinute, nil},
+	{"warmup_limit_name", "What is the limit_key of the limit on warm-ups?", names.WarmUpKeyHour, nil},
+	{"refused_operations_spend", "Does a warm-up with a wrong body count against the limit on warm-ups?", false, nil},
+	{"body_before_operation_limit", "Is a wrong body answered 400 even if the limit of the operation is spent?", true, nil},
+	{"minute_limit_name", "What is the limit_key of the limit on requests in a minute?", names.KeyMinute, nil},
 	{"windows", "How does a limit count calls?", WindowsFixed, list{WindowsFixed, WindowsSliding, WindowsAligned, WindowsWeighted, WindowsBucket}},
 	{"retry_after", "Does a call go through after exactly the wait that Retry-After names?", true, nil},
-	{"several_limits", "Of several spent limits, is the one named that opens last?", true, nil},
-	{"limit_before_body", "Is a wrong body answered 429 where the limit on requests is spent?", true, nil},
+	{"several_limits", "If several limits are spent, does the 429 name the one that opens last?", true, nil},
+	{"limit_before_body", "Is a wrong body answered 429 if the limit on requests is spent?", true, nil},
 	{"refused_requests_spend", "Which refused calls spend the limit on requests?", object{"401": false, "404": true, "400": true, "409": true, "status": false}, nil},
 }
 
@@ -105,7 +105,7 @@ var Asked = []Question{
 var Unasked = []Question{
 	{"other_limit_names", "What are the limit_keys of the other limits?",
 		named(names.IPMinute, names.KeyDay, names.AgentCreateKeyDay, names.AgentCreateIPMinute, names.BYOKSetKeyHour), nil},
-	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 where the key may not?", true, nil},
-	{"limit_before_permission", "Is a call that the key may not make answered 429 where the limit on requests is spent?", true, nil},
-	{"store_down_first", "Is warm-up in byok mode answered 503 where BYOK is not available and nothing is stored?", true, nil},
+	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 if the key must not use BYOK?", true, nil},
+	{"limit_before_permission", "Is a call that the key must not make answered 429 if the limit on requests is spent?", true, nil},
+	{"store_down_first", "Is a warm-up in byok mode answered 503 if BYOK is not available and nothing is stored?", true, nil},
 }

@@ -231,7 +231,7 @@ func (s *Service) answer(header http.Header, r *http.Request) (flaw, map[string]
 	key := s.keys[r.Header.Get("Authorization")]
 	path := r.URL.EscapedPath()
 	e, id, found := rawcall.Find(r.Method, path)
-	known := slices.ContainsFunc(rawcall.Endpoints, func(e rawcall.Call) bool { _, _, is := rawcall.Find(e.Method, path); return is })
+	known := slices.ContainsFunc(rawcall.Endpoints, func(e rawcall.Call) bool { _, _, ok := rawcall.Find(e.Method, path); return ok })
 	switch unknownMethod := s.Decides["unknown_method"].(int); {
 	case !known && (key != nil || s.yes("path_before_key")):
 		return flaw{404, "not_found"}, nil
@@ -450,7 +450,7 @@ func lacksRequired(fields string, object map[string]any) bool {
 func (s *Service) misfit(kind string, v any) bool {
 	text, isText := v.(string)
 	object, isObject := v.(map[string]any)
-	most, err := strconv.Atoi(kind)
+	maxLength, err := strconv.Atoi(kind)
 	switch {
 	case kind == "metadata":
 		compact, _ := json.Marshal(object)
@@ -461,15 +461,16 @@ func (s *Service) misfit(kind string, v any) bool {
 		return !isText
 	case err == nil:
 		length := map[any]int{"bytes": len(text), "UTF-16 units": len(utf16.Encode([]rune(text))), "code points": utf8.RuneCountInString(text)}
-		return !isText || length[s.Decides["length_unit"]] > most
+		return !isText || length[s.Decides["length_unit"]] > maxLength
 	}
 	return !isText || !slices.Contains(strings.Split(kind, "|"), text)
 }
 
-// After returns a transport to the service that adds a random latency shorter than most.
-func (s *Service) After(random *rand.Rand, most time.Duration) http.RoundTripper {
+// After returns a transport to the service that adds a random latency shorter than
+// maxLatency.
+func (s *Service) After(random *rand.Rand, maxLatency time.Duration) http.RoundTripper {
 	return roundtrip.Func(func(req *http.Request) (*http.Response, error) {
-		time.Sleep(time.Duration(random.Int64N(int64(most))))
+		time.Sleep(time.Duration(random.Int64N(int64(maxLatency))))
 		answer := httptest.NewRecorder()
 		s.ServeHTTP(answer, req)
 		return answer.Result(), nil

@@ -23,8 +23,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
-// NoAgent is an id that no agent has.
-const NoAgent = "agent-of-nobody"
+// UnknownAgentID is the id of no agent.
+const UnknownAgentID = "agent-of-nobody"
 
 // Key names an API key. The zero value is the target's own key. Any other is issued before
 // its first call.
@@ -236,22 +236,22 @@ const KeyMembers = `"provider":"openai","api_key":"` + ProviderKey + `"`
 
 // Calls that several questions and cases make.
 var (
-	ReadNobody = ReadAgent.Of(NoAgent)
-	WrongAgent = CreateAgent.With(`{"x":1}`)
-	KeyedAgent = CreateAgent.With(LLM(KeyMembers))
-	BYOKAgent  = CreateAgent.With(LLM(`"mode":"byok"`))
-	BYOKWarmUp = WarmUp.With(`{"mode":"byok"}`)
-	BadWarmUp  = WarmUp.With(`{"mode":"turbo"}`)
+	ReadUnknownAgent = ReadAgent.Of(UnknownAgentID)
+	BadCreation      = CreateAgent.With(`{"x":1}`)
+	CreationWithKey  = CreateAgent.With(LLM(KeyMembers))
+	BYOKCreation     = CreateAgent.With(LLM(`"mode":"byok"`))
+	BYOKWarmUp       = WarmUp.With(`{"mode":"byok"}`)
+	BadWarmUp        = WarmUp.With(`{"mode":"turbo"}`)
 )
 
-// Player makes calls. It knows the keys in use, and the last agent that each key created.
-type Player struct {
+// Caller makes calls. It knows the keys in use, and the last agent that each key created.
+type Caller struct {
 	BaseURL    string
 	Client     *http.Client
 	ClientFrom func(ip string) *http.Client
 	Keys       map[Key]string
 	Agents     map[Key]string
-	Last       string // the agent that was created last, by any key
+	LastAgent  string // the agent that was created last, by any key
 	issuer     Issuer
 }
 
@@ -260,19 +260,19 @@ type Issuer interface {
 	IssueKeyOn(plan string, dashboard bool) string
 }
 
-// NewPlayer returns a player with the target's key and its second key, which may be empty.
+// NewCaller returns a Caller with the target's key and its second key, which may be empty.
 // issuer issues other keys. A nil client means a client with a timeout of two minutes.
-func NewPlayer(baseURL string, client *http.Client, key, another string, issuer Issuer) Player {
-	return Player{
+func NewCaller(baseURL string, client *http.Client, key, another string, issuer Issuer) Caller {
+	return Caller{
 		BaseURL: baseURL, Client: cmp.Or(client, &http.Client{Timeout: 2 * time.Minute}), issuer: issuer,
 		Keys: map[Key]string{{}: key, Another: another}, Agents: map[Key]string{},
 	}
 }
 
-// Play makes one call, and reads at most 8 MiB of the answer. {agent_id} in its path becomes
-// the last agent of the calling key, or else of any key, or else NoAgent.
-func (p *Player) Play(ctx context.Context, c Call) (Exchange, error) {
-	path := c.Of(cmp.Or(p.Agents[c.Key], p.Last, NoAgent)).Path
+// Do makes one call, and reads at most 8 MiB of the answer. {agent_id} in its path becomes
+// the last agent of the calling key, or else of any key, or else UnknownAgentID.
+func (p *Caller) Do(ctx context.Context, c Call) (Exchange, error) {
+	path := c.Of(cmp.Or(p.Agents[c.Key], p.LastAgent, UnknownAgentID)).Path
 	req, err := http.NewRequestWithContext(ctx, c.Method, strings.TrimSuffix(p.BaseURL, "/")+path, strings.NewReader(c.Body))
 	if err != nil {
 		return Exchange{}, err
@@ -286,13 +286,13 @@ func (p *Player) Play(ctx context.Context, c Call) (Exchange, error) {
 	body, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
 	x := Exchange{Call: c, Status: res.StatusCode, Header: res.Header}.Answered(body)
 	if x.Status == http.StatusOK && c.Name == CreateAgent.Name {
-		p.Last, _ = x.At("agent_id").(string)
-		p.Agents[c.Key] = p.Last
+		p.LastAgent, _ = x.At("agent_id").(string)
+		p.Agents[c.Key] = p.LastAgent
 	}
 	return x, err
 }
 
-func (p *Player) setHeader(req *http.Request, c Call) {
+func (p *Caller) setHeader(req *http.Request, c Call) {
 	req.Header.Set("Authorization", "Bearer "+p.KeyOf(c.Key))
 	if c.Body != "" {
 		req.Header.Set("Content-Type", "application/json")
@@ -308,7 +308,7 @@ func (p *Player) setHeader(req *http.Request, c Call) {
 
 // clientOf returns a client for the call's address. It follows no redirect, because
 // contract and observe examine redirects like other answers.
-func (p *Player) clientOf(c Call) *http.Client {
+func (p *Caller) clientOf(c Call) *http.Client {
 	client := *p.Client
 	if c.IP != "" {
 		client = *p.ClientFrom(c.IP)
@@ -318,7 +318,7 @@ func (p *Player) clientOf(c Call) *http.Client {
 }
 
 // KeyOf returns the text of a key. It issues the key at its first use.
-func (p *Player) KeyOf(key Key) string {
+func (p *Caller) KeyOf(key Key) string {
 	if p.Keys[key] == "" {
 		p.Keys[key] = p.issuer.IssueKeyOn(key.Plan, key.Dashboard)
 	}
@@ -326,7 +326,7 @@ func (p *Player) KeyOf(key Key) string {
 }
 
 // Redact replaces every key in a text, in any case, and parts of the target's keys.
-func (p *Player) Redact(text string) string {
+func (p *Caller) Redact(text string) string {
 	for _, secret := range append(slices.Collect(maps.Values(p.Keys)), ProviderKey) {
 		if secret != "" {
 			text = regexp.MustCompile("(?i)"+regexp.QuoteMeta(secret)).ReplaceAllLiteralString(text, "[key]")
@@ -347,22 +347,22 @@ func hideParts(text string, keys ...string) string {
 
 // Describe returns a line about the call of an exchange, and a line about the answer: the
 // documented members of an error, or else the body. It shows no key.
-func (p *Player) Describe(x Exchange) string {
+func (p *Caller) Describe(x Exchange) string {
 	short := func(text string) string { return Clip(p.Redact(strings.Join(strings.Fields(text), " "))) }
 	answer := fmt.Sprint("answered ", x.Status)
 	for _, wait := range x.Header.Values("Retry-After") {
 		answer += ", Retry-After " + short(wait)
 	}
-	said, body := "", string(x.Body)
+	members, body := "", string(x.Body)
 	if x.Value != nil { // JSON without spaces and escapes
 		body = jsonOf(x.Value)
 	}
 	for _, name := range []string{"error", "reason", "limit_key", "trace_id"} {
 		if v := x.At(name); v != nil && x.Status != http.StatusOK {
-			said += ", " + name + " " + short(jsonOf(v))
+			members += ", " + name + " " + short(jsonOf(v))
 		}
 	}
-	return strings.TrimSpace(x.Line()+" "+short(x.Call.Body)) + "\n" + strings.TrimSpace(answer+cmp.Or(said, " "+short(body)))
+	return strings.TrimSpace(x.Line()+" "+short(x.Call.Body)) + "\n" + strings.TrimSpace(answer+cmp.Or(members, " "+short(body)))
 }
 
 // Exchange is a call and its answer.
@@ -408,12 +408,12 @@ func (s Shown) HasPart(secrets ...string) bool {
 // send it and no log should contain it.
 func Clip(text string) string { return clip(text, 80) }
 
-func clip(text string, most int) string {
+func clip(text string, maxRunes int) string {
 	runes := []rune(strings.ToValidUTF8(strings.TrimSpace(text), "\ufffd"))
-	if len(runes) <= most {
+	if len(runes) <= maxRunes {
 		return string(runes)
 	}
-	return string(runes[:most-3]) + "..."
+	return string(runes[:maxRunes-3]) + "..."
 }
 
 // Cause returns why a call got no answer, in at most 300 characters. It leaves out the
@@ -441,9 +441,9 @@ func (x Exchange) At(path string) any {
 // fraction. ok is false if there is not exactly one such header, or if its value is not a
 // number of seconds or is more than ten years.
 func (x Exchange) RetryAfter() (wait time.Duration, ok bool) {
-	const most = 10 * 365 * 24 * 3600
+	const maxSeconds = 10 * 365 * 24 * 3600
 	seconds, err := strconv.ParseFloat(strings.Join(x.Header.Values("Retry-After"), " and "), 64)
-	if err != nil || !(0 <= seconds && seconds <= most) {
+	if err != nil || !(0 <= seconds && seconds <= maxSeconds) {
 		return 0, false
 	}
 	return time.Duration(seconds * float64(time.Second)), true
